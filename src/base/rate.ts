@@ -1,0 +1,74 @@
+import type { Instant } from "./time.ts";
+
+/** A rate in bytes a second, averaged over about the last `windowMs` with exponential forgetting. */
+export class RateMeter {
+  readonly #windowMs: number;
+  #bytesPerMs = 0;
+  #pending = 0;
+  #last: Instant | undefined;
+  /** All bytes ever counted. */
+  total = 0;
+
+  constructor(windowMs = 4000) {
+    this.#windowMs = windowMs;
+  }
+
+  /** Counts `bytes` that moved at `now`. */
+  add(bytes: number, now: Instant): void {
+    this.total += bytes;
+    this.#pending += bytes;
+    if (this.#last === undefined) this.#last = now;
+    if (now - this.#last >= 100) this.#fold(now);
+  }
+
+  /** The rate at `now`, in bytes a second. */
+  bytesPerSecond(now: Instant): number {
+    if (this.#last === undefined) return 0;
+    if (now - this.#last >= 100) this.#fold(now);
+    return this.#bytesPerMs * 1000;
+  }
+
+  #fold(now: Instant): void {
+    const elapsed = now - this.#last!;
+    const keep = Math.exp(-elapsed / this.#windowMs);
+    this.#bytesPerMs = this.#bytesPerMs * keep + (this.#pending / elapsed) * (1 - keep);
+    this.#pending = 0;
+    this.#last = now;
+  }
+}
+
+/** A budget of bytes that fills at a rate: for upload and download limits. A rate of 0 means no limit. */
+export class TokenBucket {
+  #tokens: number;
+  #last: Instant | undefined;
+  readonly bytesPerSecond: number;
+  readonly burstBytes: number;
+
+  constructor(bytesPerSecond: number, burstBytes = Math.max(bytesPerSecond / 2, 32 * 1024)) {
+    this.bytesPerSecond = bytesPerSecond;
+    this.burstBytes = burstBytes;
+    this.#tokens = burstBytes;
+  }
+
+  /** Takes `bytes` if the budget is not spent (it may go below zero once); false where the caller must wait. */
+  take(bytes: number, now: Instant): boolean {
+    if (this.bytesPerSecond === 0) return true;
+    this.#fill(now);
+    if (this.#tokens <= 0) return false;
+    this.#tokens -= bytes;
+    return true;
+  }
+
+  /** How long until something can be taken again, in milliseconds. */
+  waitMs(now: Instant): number {
+    if (this.bytesPerSecond === 0) return 0;
+    this.#fill(now);
+    return this.#tokens > 0 ? 0 : Math.ceil((1 - this.#tokens) / (this.bytesPerSecond / 1000));
+  }
+
+  #fill(now: Instant): void {
+    const elapsed = this.#last === undefined ? 0 : now - this.#last;
+    this.#last = now;
+    this.#tokens = Math.min(this.burstBytes, this.#tokens + (elapsed * this.bytesPerSecond) / 1000);
+  }
+}

@@ -1,0 +1,125 @@
+import type { PeerAddress } from "../base/address.ts";
+import type { RandomAccess, ReadOptions } from "../base/byte-source.ts";
+import type { ContentId, Infohash } from "../base/ids.ts";
+import type { ByteRange } from "../base/range.ts";
+import type { Media } from "../remux/contract.ts";
+import type { CandidateOrigin, SwarmFigures } from "../swarm/contract.ts";
+import type { TransportFile } from "../wire/metainfo.ts";
+
+/** The bytes of one file of a transfer: {@link RandomAccess}, and as a stream that the reader's pull drives. */
+export interface ByteSource extends RandomAccess {
+  /** Streams `range` in order. Each pull asks for more; cancelling ends the reader and its wants. */
+  open(range: ByteRange, options?: ReadOptions): ReadableStream<Uint8Array>;
+}
+
+/** One file of a transport file, as a player may choose it. */
+export interface ContentFile {
+  readonly index: number;
+  /** Display text only; never a path on our disk. Joined with `/`. */
+  readonly name: string;
+  readonly size: number;
+  /** Where it begins in the whole content, in bytes. */
+  readonly offset: number;
+  readonly mime: string;
+  readonly isPlayable: boolean;
+}
+
+/** What a player named. */
+export type ContentSelector =
+  | { readonly kind: "content_id"; readonly contentId: ContentId }
+  | { readonly kind: "infohash"; readonly infohash: Infohash }
+  | { readonly kind: "url"; readonly url: string }
+  | { readonly kind: "magnet"; readonly magnet: string }
+  | { readonly kind: "transport_file"; readonly bytes: Uint8Array };
+
+/** Content being fetched, one for each infohash, shared by all who watch. */
+export interface Transfer {
+  readonly infohash: Infohash;
+  readonly name: string;
+  readonly files: readonly ContentFile[];
+  /** The SHA-1 of the transport file, where we hold one. */
+  readonly contentId: ContentId | undefined;
+  readonly figures: SwarmFigures;
+  source(fileIndex: number): ByteSource;
+  /** The media of a file, opened once and shared; rejects with `SluiceError`. */
+  media(fileIndex: number, preferredAudioLanguage: string | undefined, signal?: AbortSignal): Promise<Media>;
+  /** Share of the file that is held and verified, 0 to 100. */
+  progress(fileIndex: number): number;
+  /** Verified bytes at the head of the file. */
+  headBytes(fileIndex: number): number;
+}
+
+/** What is known of content when it is first opened. */
+export interface TransferContent {
+  readonly infohash: Infohash;
+  /** Absent for a magnet or a bare infohash: the metadata then comes from peers. */
+  readonly transportFile?: TransportFile;
+  /** Announce URLs by tier, besides those of the transport file. */
+  readonly trackers: readonly (readonly string[])[];
+  /** Peers named by the link itself (`x.pe`), as addresses. */
+  readonly peers: readonly PeerAddress[];
+  /** The `dn` of a magnet: shown until the metadata is there. */
+  readonly displayName?: string;
+}
+
+/** A transfer as the engine drives it; whoever plays sees only {@link Transfer}. */
+export interface ActiveTransfer extends Transfer {
+  /** Resolves when the files are known; rejects when the signal fires or the transfer ends. */
+  ready(signal?: AbortSignal): Promise<void>;
+  /** More ways to find peers for content that is open already. */
+  addTrackers(tiers: readonly (readonly string[])[]): void;
+  addPeers(addresses: readonly PeerAddress[], origin: CandidateOrigin): void;
+  /** The whole transport file, where the metadata is known (for `content_id` and saving). */
+  transportFile(): TransportFile | undefined;
+  /** Says goodbye to trackers, closes connections, keeps the cache. Readers end with `session_stopped`. */
+  stop(): Promise<void>;
+}
+
+/** All transfers of the engine: one for each infohash. */
+export interface Transfers {
+  /** The transfer of this content, made where there is none yet. */
+  open(content: TransferContent): ActiveTransfer;
+  get(infohash: Infohash): ActiveTransfer | undefined;
+  all(): readonly ActiveTransfer[];
+  readonly p2pPort: number;
+  cacheFigures(): Promise<CacheFigures>;
+  /** Stops every transfer and the P2P listener; resolves when all records are safe. */
+  close(): Promise<void>;
+}
+
+/** Bytes. */
+export interface CacheFigures {
+  /** Free on the disk that holds the cache. */
+  readonly available: number;
+  readonly limit: number;
+  /** Held for transfers that are open, and for those that are not. */
+  readonly activeInUse: number;
+  readonly inactiveInUse: number;
+  /** Piece buffers in memory now. */
+  readonly memoryInUse: number;
+}
+
+/** Everything that can be set about the engine. `src/config.ts` fills it from flags, variables, file and defaults. */
+export interface EngineSettings {
+  readonly dataDir: string;
+  readonly p2pHost: string;
+  /** 0: any free port. */
+  readonly p2pPort: number;
+  readonly cacheLimitBytes: number;
+  readonly memoryLimitBytes: number;
+  /** Bytes a second; 0 for no limit. */
+  readonly uploadLimit: number;
+  readonly downloadLimit: number;
+  /** A session that nobody reads for so long ends. */
+  readonly sessionIdleMs: number;
+  /** A transfer without sessions is kept so long, to seed and for those who come back. */
+  readonly transferIdleMs: number;
+  /** So long a start waits for a first peer, then for metadata, then for first data. */
+  readonly peersTimeoutMs: number;
+  readonly metadataTimeoutMs: number;
+  readonly startTimeoutMs: number;
+  readonly maxConnections: number;
+  readonly segmentSeconds: number;
+  /** `document`: the interface to the letter (`prefuf`); `deployed`: what deployed clients know (`prebuf`). */
+  readonly compat: "document" | "deployed";
+}

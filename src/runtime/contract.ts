@@ -1,0 +1,161 @@
+import type { PeerAddress } from "../base/address.ts";
+import type { Instant, UnixSeconds } from "../base/time.ts";
+
+/** Everything a runtime (Bun, Deno, Node) gives to the engine. Nothing else knows which one runs. */
+export interface Runtime {
+  readonly name: "bun" | "deno" | "node";
+  readonly version: string;
+  readonly clock: Clock;
+  readonly net: Net;
+  readonly files: Files;
+  readonly http: HttpClient;
+  /** 20 bytes. Synchronous: one call a finished piece costs less than handing it to a worker. */
+  sha1(bytes: Uint8Array): Uint8Array;
+  /** Cryptographically strong random bytes. */
+  randomBytes(length: number): Uint8Array;
+  /** Serves Fetch API handlers; rejects with `SluiceError("port_busy")` where the port is taken. */
+  serve(handler: HttpHandler, options: ServeOptions): Promise<HttpListener>;
+  /** Resolves a name to canonical IP literals; rejects where it has none. */
+  lookup(name: string): Promise<string[]>;
+}
+
+export interface Clock {
+  now(): Instant;
+  unixSeconds(): UnixSeconds;
+  /** Calls `run` once, at `at` or soon after; the returned function cancels. Does not keep the process alive. */
+  at(at: Instant, run: () => void): () => void;
+}
+
+// ---- sockets -----------------------------------------------------------------------------------------------------
+
+export interface Net {
+  /** Opens a TCP connection; the outcome comes to the handlers. */
+  connect(address: PeerAddress, handlers: TcpHandlers, options: { timeoutMs: number }): TcpSocket;
+  /** Listens on TCP; each connection gets handlers of its own. */
+  listen(address: PeerAddress, accept: (socket: TcpSocket) => TcpHandlers): Promise<TcpListener>;
+  bindUdp(address: PeerAddress, received: (bytes: Uint8Array, from: PeerAddress) => void): Promise<UdpSocket>;
+}
+
+export interface TcpHandlers {
+  /** An outgoing connection stands. */
+  opened?(): void;
+  /** `bytes` is a view on the read buffer: valid only during the call. */
+  received(bytes: Uint8Array): void;
+  /** All that was written has gone to the kernel. */
+  drained(): void;
+  /** The connection is over (or never was); called exactly once. */
+  closed(reason: string): void;
+}
+
+export interface TcpSocket {
+  readonly remote: PeerAddress;
+  /** Bytes written and not yet taken by the kernel. */
+  readonly bufferedBytes: number;
+  /** Writes; the socket owns `bytes` from now on. False where the caller should wait for `drained`. */
+  write(bytes: Uint8Array): boolean;
+  pause(): void;
+  resume(): void;
+  /** Closes at once, without waiting for what is unsent. `closed` is still called. */
+  close(): void;
+}
+
+export interface TcpListener {
+  readonly address: PeerAddress;
+  close(): Promise<void>;
+}
+
+export interface UdpSocket {
+  readonly address: PeerAddress;
+  send(bytes: Uint8Array, to: PeerAddress): void;
+  close(): void;
+}
+
+// ---- files -------------------------------------------------------------------------------------------------------
+
+/** The disk. Paths are absolute; names come from us (infohash, numbers), never from peers. */
+export interface Files {
+  /** Opens for positional reading and writing, creating file and folders. */
+  open(path: string): Promise<OpenFile>;
+  /** The whole file, or undefined where there is none. Refuses more than `limitBytes`. */
+  read(path: string, limitBytes: number): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /** Writes beside, syncs, renames over, syncs the folder: after it resolves the file is whole, whatever happens. */
+  replace(path: string, bytes: Uint8Array): Promise<void>;
+  remove(path: string): Promise<void>;
+  /** The names in a folder; empty where there is none. */
+  list(path: string): Promise<string[]>;
+  /** Free bytes on the disk that holds `path`, or undefined where the system does not say. */
+  freeBytes(path: string): Promise<number | undefined>;
+}
+
+export interface OpenFile {
+  /** Reads exactly `length` bytes at `at`; rejects where the file is shorter. */
+  read(at: number, length: number): Promise<Uint8Array<ArrayBuffer>>;
+  /** Writes all of `bytes` at `at`; rejects with `SluiceError("disk_full")` where the disk is full. */
+  write(at: number, bytes: Uint8Array): Promise<void>;
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}
+
+// ---- durable records ---------------------------------------------------------------------------------------------
+
+/** Small durable records (JSON values up to 1 MiB). One conformance suite for every implementation. */
+export interface KeyValueStore {
+  get(key: string): Promise<unknown>;
+  /** Entries whose key starts with `prefix`, in key order. */
+  list(prefix: string): AsyncIterable<readonly [key: string, value: unknown]>;
+  /** All or nothing, durable when it resolves. False (and nothing done) where a `check` no longer holds. */
+  commit(change: KeyValueChange): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+export interface KeyValueChange {
+  /** Keys with the value they must still have (compared as JSON; undefined: absent). */
+  readonly check?: readonly (readonly [key: string, value: unknown])[];
+  readonly set?: readonly (readonly [key: string, value: unknown])[];
+  readonly delete?: readonly string[];
+}
+
+// ---- HTTP --------------------------------------------------------------------------------------------------------
+
+/** Who asks: the socket's own addresses, never a header. */
+export interface RequestOrigin {
+  readonly remote: PeerAddress;
+  readonly local: PeerAddress;
+}
+
+export type HttpHandler = (request: Request, origin: RequestOrigin) => Response | Promise<Response>;
+
+export interface ServeOptions {
+  readonly host: string;
+  readonly port: number;
+  /** At most this many connections at once; further ones are refused. */
+  readonly maxConnections: number;
+}
+
+export interface HttpListener {
+  readonly address: PeerAddress;
+  /** Stops accepting, ends open responses, and resolves when the port is free. */
+  close(): Promise<void>;
+}
+
+/** One HTTP/1.1 exchange to an address that has been checked already. Redirects are not followed here. */
+export interface HttpClient {
+  request(request: OutboundRequest): Promise<OutboundResponse>;
+}
+
+export interface OutboundRequest {
+  readonly url: URL;
+  readonly method: "GET" | "HEAD" | "POST";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+  /** The IP literal to connect to, whatever the URL's name says. */
+  readonly connectTo: string;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface OutboundResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: ReadableStream<Uint8Array>;
+}

@@ -1,0 +1,148 @@
+import type { PeerAddress } from "../base/address.ts";
+import type { Infohash, Sha1 } from "../base/ids.ts";
+import type { Random } from "../base/random.ts";
+import type { ByteRange } from "../base/range.ts";
+import type { AnnounceReply, AnnounceRequest } from "../wire/tracker.ts";
+
+/** Names one connection within one swarm; never reused. The swarm numbers outgoing ones, the driver incoming ones
+ * (outgoing are even, incoming are odd). */
+export type ConnectionId = number;
+
+/** Names one reader (one open byte range) within one swarm. */
+export type ReaderId = number;
+
+/** Who told us of a candidate. `dht` and `lsd` are seams: they arrive like any other. */
+export type CandidateOrigin = "tracker" | "pex" | "magnet" | "incoming" | "dht" | "lsd";
+
+/** The shape of content, all of it from a verified transport file. */
+export interface SwarmLayout {
+  readonly pieceLength: number;
+  readonly pieceCount: number;
+  /** Bytes in all; the last piece may be shorter. */
+  readonly length: number;
+  /** 20 bytes a piece, in order. */
+  readonly pieceHashes: Uint8Array;
+  /** BEP 27: peers come from trackers only, never from PEX, DHT or LSD. */
+  readonly isPrivate: boolean;
+}
+
+/** What the swarm is given when it is made. */
+export interface SwarmSetup {
+  readonly infohash: Infohash;
+  readonly peerId: Uint8Array;
+  /** Absent for a magnet: the swarm then fetches the metadata first (BEP 9) and goes on by itself. */
+  readonly info?: { readonly layout: SwarmLayout; readonly infoBytes: Uint8Array };
+  /** Turns metadata whose SHA-1 fits the infohash into a layout; throws `DecodeError` where it is hostile. */
+  readonly readInfo: (infoBytes: Uint8Array) => SwarmLayout;
+  /** Pieces that the store holds already, verified. */
+  readonly held?: Iterable<number>;
+  /** Announce URLs by tier (BEP 12). */
+  readonly trackers: readonly (readonly string[])[];
+  /** The port that others reach us at (announces, extension handshake). */
+  readonly listenPort: number;
+  readonly sha1: Sha1;
+  readonly random: Random;
+  /** Bytes a second; 0 for no limit. */
+  readonly uploadLimit: number;
+  readonly downloadLimit: number;
+  readonly buffers: PieceBuffers;
+}
+
+/** Where piece buffers come from and go back to, so that memory is bounded in one place. */
+export interface PieceBuffers {
+  /** A buffer of exactly `length` bytes (contents undefined), or undefined while the memory budget is spent. */
+  take(length: number): Uint8Array<ArrayBuffer> | undefined;
+  /** Takes back a buffer that nobody refers to any more. */
+  give(buffer: Uint8Array<ArrayBuffer>): void;
+}
+
+/** What happens to a swarm. */
+export type SwarmInput =
+  | { readonly kind: "found"; readonly addresses: readonly PeerAddress[]; readonly origin: CandidateOrigin }
+  | { readonly kind: "opened"; readonly connection: ConnectionId }
+  /** An incoming connection whose handshake (68 bytes, this infohash) the driver has read already and passes on as
+   * the first `received`. */
+  | { readonly kind: "accepted"; readonly connection: ConnectionId; readonly address: PeerAddress }
+  /** The connection failed to open, or ended. */
+  | { readonly kind: "closed"; readonly connection: ConnectionId; readonly reason: string }
+  /** `bytes` is a view that is valid only during the call: block payloads are copied once, to their place. */
+  | { readonly kind: "received"; readonly connection: ConnectionId; readonly bytes: Uint8Array }
+  /** Everything sent on the connection so far has gone to the kernel. */
+  | { readonly kind: "drained"; readonly connection: ConnectionId }
+  /** A reader stands at `range.start` and will consume up to `range.end` (bytes of the whole content).
+   * Sent again each time it moves on. `urgentBytes`: that many bytes from the start are needed as soon as can be. */
+  | {
+      readonly kind: "want";
+      readonly reader: ReaderId;
+      readonly range: ByteRange;
+      readonly urgentBytes: number;
+    }
+  | { readonly kind: "unwant"; readonly reader: ReaderId }
+  /** The store no longer holds this piece. */
+  | { readonly kind: "dropped"; readonly piece: number }
+  /** The answer to a `read`; undefined where the store could not. The swarm owns `bytes` from now on. */
+  | {
+      readonly kind: "block";
+      readonly connection: ConnectionId;
+      readonly piece: number;
+      readonly begin: number;
+      readonly bytes: Uint8Array | undefined;
+    }
+  | { readonly kind: "announced"; readonly url: string; readonly reply: AnnounceReply }
+  /** Memory for piece buffers became free again after `take` had none. */
+  | { readonly kind: "buffers" }
+  /** Nobody uses this content any more: say goodbye to trackers and close all connections. */
+  | { readonly kind: "stop" };
+
+/** What a swarm asks of the driver. */
+export type SwarmOutput =
+  | { readonly kind: "connect"; readonly connection: ConnectionId; readonly address: PeerAddress }
+  /** The driver owns `bytes` from now on. */
+  | { readonly kind: "send"; readonly connection: ConnectionId; readonly bytes: Uint8Array }
+  | { readonly kind: "close"; readonly connection: ConnectionId; readonly reason: string }
+  /** The metadata has arrived and fits the infohash. */
+  | { readonly kind: "metadata"; readonly infoBytes: Uint8Array; readonly layout: SwarmLayout }
+  /** A verified piece; the driver owns `bytes` (a buffer of `buffers`) from now on. */
+  | { readonly kind: "piece"; readonly piece: number; readonly bytes: Uint8Array<ArrayBuffer> }
+  /** A peer may have this block: read it from the store and answer with `block`. */
+  | {
+      readonly kind: "read";
+      readonly connection: ConnectionId;
+      readonly piece: number;
+      readonly begin: number;
+      readonly length: number;
+    }
+  | { readonly kind: "announce"; readonly announce: AnnounceRequest }
+  /** For the log: this address sent bytes that break the format or failed verification. */
+  | { readonly kind: "banned"; readonly address: PeerAddress; readonly reason: string };
+
+/** What `stat` and the page show. Rates in bytes a second. */
+export interface SwarmFigures {
+  readonly connectedPeers: number;
+  readonly knownCandidates: number;
+  readonly unchokedByPeers: number;
+  readonly seeds: number;
+  readonly bytesPerSecondDown: number;
+  readonly bytesPerSecondUp: number;
+  readonly downloaded: number;
+  readonly uploaded: number;
+  /** Bytes thrown away: failed verification, or received twice. */
+  readonly wasted: number;
+  readonly piecesHeld: number;
+  readonly pieceCount: number;
+  readonly hasMetadata: boolean;
+  readonly bannedPeers: number;
+  /** Peers we are connected to, for the page. */
+  readonly peers: readonly PeerFigures[];
+}
+
+export interface PeerFigures {
+  readonly address: PeerAddress;
+  readonly origin: CandidateOrigin;
+  readonly client: string;
+  readonly bytesPerSecondDown: number;
+  readonly bytesPerSecondUp: number;
+  readonly progress: number;
+  /** Letters as libtorrent shows them: `d` we download, `u` they do, `i` incoming, `s` snubbed … */
+  readonly flags: string;
+}
