@@ -1,0 +1,46 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, rename } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** The ffmpeg inputs of a small test clip: a moving picture and a tone. */
+export function lavfi(seconds: number, size = "320x180", rate = 25): string[] {
+  return [
+    ..."-f lavfi -i".split(" "),
+    `testsrc2=size=${size}:rate=${rate}:duration=${seconds}`,
+    ..."-f lavfi -i".split(" "),
+    `sine=frequency=440:sample_rate=48000:duration=${seconds}`,
+  ];
+}
+
+/**
+ * Makes a media file with ffmpeg and returns its path. `name` gives the extension; the same name and arguments give
+ * the same file, kept in the temporary folder between runs. Written beside and renamed, so that parallel tests may ask at once.
+ */
+export async function makeMedia(name: string, ffmpegArgs: readonly string[]): Promise<string> {
+  const key = createHash("sha256")
+    .update(JSON.stringify([name, ffmpegArgs]))
+    .digest("hex")
+    .slice(0, 16);
+  const folder = join(tmpdir(), "sluice-test-media");
+  const path = join(folder, `${key}-${name}`);
+  if (existsSync(path)) return path;
+  await mkdir(folder, { recursive: true });
+  const draft = join(folder, `${key}-${process.pid}-${Math.random().toString(36).slice(2)}-${name}`);
+  await run("ffmpeg", ["-v", "error", "-y", ...ffmpegArgs, draft], { maxBuffer: 1 << 24 });
+  await rename(draft, path);
+  return path;
+}
+
+/** Whether ffmpeg can be run here; tests that need it are skipped where it cannot. */
+export async function hasFfmpeg(): Promise<boolean> {
+  return run("ffmpeg", ["-version"]).then(
+    () => true,
+    () => false,
+  );
+}
