@@ -1,0 +1,151 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { canonicalAddress, type PeerAddress } from "../base/address.ts";
+import { messageOf } from "../base/errors.ts";
+import type { HttpHandler, HttpListener, RequestOrigin, ServeOptions } from "./contract.ts";
+import { readableBody } from "./node-streams.ts";
+import { bound } from "./sockets.ts";
+
+/** Request line and headers together; browsers send about 1 KiB. */
+const MAX_HEADER_BYTES = 16 * 1024;
+/** A request head must be complete by then, a whole request (its body included) by the second limit. */
+const HEADERS_TIMEOUT_MS = 5_000;
+const REQUEST_TIMEOUT_MS = 15_000;
+/** An idle kept-alive connection is closed; players ask for a segment every few seconds. */
+const KEEP_ALIVE_TIMEOUT_MS = 15_000;
+const CHECK_INTERVAL_MS = 1_000;
+
+/** Serves Fetch API handlers over `node:http`, which all runtimes have and which has limits. */
+export async function serve(handler: HttpHandler, options: ServeOptions): Promise<HttpListener> {
+  const server = createServer(
+    {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+      connectionsCheckingInterval: CHECK_INTERVAL_MS,
+      noDelay: true,
+    },
+    (incoming, outgoing) => void answer(handler, incoming, outgoing),
+  );
+  server.maxConnections = options.maxConnections;
+  await bound(server, { host: options.host, port: options.port });
+  return { address: listening(server), close: () => close(server) };
+}
+
+async function answer(
+  handler: HttpHandler,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> {
+  try {
+    const request = requestOf(incoming);
+    if (request === undefined) return refuse(outgoing, 400);
+    const origin = originOf(incoming);
+    if (origin === undefined) return void outgoing.destroy();
+    await send(await handler(request, origin), outgoing, incoming.method === "HEAD");
+  } catch (error) {
+    // The routes answer every expected error: this is a bug of ours, or a body that broke off half way.
+    if (outgoing.headersSent) {
+      outgoing.destroy();
+    } else {
+      console.error(`request failed: ${error instanceof Error ? error.stack : messageOf(error)}`);
+      refuse(outgoing, 500);
+    }
+  }
+}
+
+function refuse(outgoing: ServerResponse, status: number): void {
+  outgoing.writeHead(status, { connection: "close", "content-length": "0" });
+  outgoing.end();
+}
+
+/** The Fetch form of a request, or undefined where its target or its Host cannot be read (RFC 9112 3.2). */
+function requestOf(incoming: IncomingMessage): Request | undefined {
+  const { host } = incoming.headers;
+  const target = incoming.url ?? "";
+  if (!target.startsWith("/") || host === undefined || !/^[\w.:[\]%-]+$/.test(host)) return undefined;
+  if (!URL.canParse(`http://${host}${target}`)) return undefined;
+  const headers = new Headers();
+  for (let i = 0; i + 1 < incoming.rawHeaders.length; i += 2) {
+    headers.append(incoming.rawHeaders[i]!, incoming.rawHeaders[i + 1]!);
+  }
+  const method = incoming.method ?? "GET";
+  const init: RequestInit & { duplex?: "half" } = { method, headers };
+  if (method !== "GET" && method !== "HEAD") {
+    init.body = readableBody(incoming, () => incoming.destroy());
+    init.duplex = "half";
+  }
+  try {
+    return new Request(`http://${host}${target}`, init);
+  } catch {
+    return undefined; // A method that the Fetch standard forbids (TRACE, CONNECT).
+  }
+}
+
+function originOf({ socket }: IncomingMessage): RequestOrigin | undefined {
+  const remote = canonicalAddress(socket.remoteAddress ?? "");
+  const local = canonicalAddress(socket.localAddress ?? "");
+  if (remote === undefined || local === undefined) return undefined;
+  return {
+    remote: { host: remote, port: socket.remotePort ?? 0 },
+    local: { host: local, port: socket.localPort ?? 0 },
+  };
+}
+
+async function send(response: Response, outgoing: ServerResponse, isHead: boolean): Promise<void> {
+  const { body } = response;
+  if (outgoing.destroyed) return void (await body?.cancel("the asker went away"));
+  outgoing.writeHead(response.status, headerList(response.headers));
+  if (body === null || isHead) {
+    await body?.cancel("a HEAD request");
+    return void outgoing.end();
+  }
+  await pump(body.getReader(), outgoing);
+}
+
+function headerList(headers: Headers): [string, string][] {
+  return [...headers].filter(([name]) => name !== "connection" && name !== "keep-alive");
+}
+
+/** Pulls the body at the pace of the socket: one chunk, then wait until the kernel has taken it. */
+async function pump(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  outgoing: ServerResponse,
+): Promise<void> {
+  let isGone = false;
+  let wake: (() => void) | undefined;
+  outgoing.once("close", () => {
+    isGone = true;
+    wake?.();
+    // The answer of a source that is cancelled twice, or that failed meanwhile, has no one to go to.
+    if (!outgoing.writableFinished) reader.cancel("the asker went away").catch(() => {});
+  });
+  outgoing.on("drain", () => wake?.());
+  // A broken connection is told by `close`, which comes after it.
+  outgoing.on("error", () => {});
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (isGone) return;
+    if (done) return void outgoing.end();
+    if (value.length > 0 && !outgoing.write(value)) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      wake = undefined;
+      if (isGone) return;
+    }
+  }
+}
+
+function listening(server: Server): PeerAddress {
+  const at = server.address();
+  if (at === null || typeof at === "string") throw new Error("the listener has no address");
+  return { host: canonicalAddress(at.address) ?? at.address, port: at.port };
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

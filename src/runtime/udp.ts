@@ -1,0 +1,49 @@
+import { createSocket } from "node:dgram";
+import { canonicalAddress, type PeerAddress } from "../base/address.ts";
+import { SluiceError } from "../base/errors.ts";
+import type { UdpSocket } from "./contract.ts";
+
+/** Binds a UDP socket; rejects with `port_busy` where the port is taken. */
+export function bindUdp(
+  address: PeerAddress,
+  received: (bytes: Uint8Array, from: PeerAddress) => void,
+): Promise<UdpSocket> {
+  const type = address.host.includes(":") ? "udp6" : "udp4";
+  const socket = createSocket({ type, ipv6Only: false });
+  let isOpen = true;
+  const close = () => {
+    if (isOpen) socket.close();
+    isOpen = false;
+  };
+  return new Promise((resolve, reject) => {
+    socket.once("error", (error: NodeJS.ErrnoException) => {
+      close();
+      const text = `UDP ${address.host} port ${address.port}`;
+      if (error.code !== "EADDRINUSE") reject(error);
+      else reject(new SluiceError("port_busy", `another program listens on ${text}`, { cause: error }));
+    });
+    socket.bind({ address: address.host, port: address.port }, () => {
+      socket.removeAllListeners("error");
+      // ICMP errors of earlier sends arrive here. A datagram may be lost at any time: callers have time-outs.
+      socket.on("error", () => {});
+      socket.on("message", (bytes, from) => {
+        const host = canonicalAddress(from.address);
+        if (isOpen && host !== undefined) received(bytes, { host, port: from.port });
+      });
+      const at = socket.address();
+      resolve({
+        address: { host: canonicalAddress(at.address) ?? at.address, port: at.port },
+        send(bytes, to) {
+          // The callback keeps a failed send (no route) from becoming an exception; it is like a lost datagram.
+          if (isOpen) socket.send(bytes, to.port, mapped(to.host, type), () => {});
+        },
+        close,
+      });
+    });
+  });
+}
+
+/** A dual-stack socket reaches IPv4 addresses in their mapped form (RFC 4291 2.5.5.2). */
+function mapped(host: string, type: "udp4" | "udp6"): string {
+  return type === "udp6" && !host.includes(":") ? `::ffff:${host}` : host;
+}
