@@ -1,0 +1,284 @@
+import { readU16, readU32 } from "../base/bytes.ts";
+import { DecodeError } from "../base/errors.ts";
+
+/** Message ids: BEP 3, BEP 5 (port), BEP 6 (fast extension), BEP 10 (extended). */
+export const MESSAGE = {
+  choke: 0,
+  unchoke: 1,
+  interested: 2,
+  notInterested: 3,
+  have: 4,
+  bitfield: 5,
+  request: 6,
+  piece: 7,
+  cancel: 8,
+  port: 9,
+  suggest: 13,
+  haveAll: 14,
+  haveNone: 15,
+  reject: 16,
+  allowedFast: 17,
+  extended: 20,
+} as const;
+
+/** Length prefix, id, piece and begin: what precedes the payload of a `piece` message. */
+export const BLOCK_HEADER_BYTES = 13;
+/** The longest message that is not a bitfield, a block or an extended one: request, cancel, reject. */
+const LONGEST_FIXED_BYTES = 17;
+/** A body's buffer starts this small and doubles as bytes come, so that a claimed length costs nothing. */
+const FIRST_BODY_BYTES = 4096;
+
+/** Who takes the messages of one peer. A method may throw {@link DecodeError}: the peer is then at fault. */
+export interface PeerMessageHandler {
+  keepAlive(): void;
+  choke(): void;
+  unchoke(): void;
+  interested(): void;
+  notInterested(): void;
+  have(piece: number): void;
+  /** `bits` is a view that is valid only during the call. */
+  bitfield(bits: Uint8Array): void;
+  request(piece: number, begin: number, length: number): void;
+  cancel(piece: number, begin: number, length: number): void;
+  port(port: number): void;
+  suggest(piece: number): void;
+  haveAll(): void;
+  haveNone(): void;
+  reject(piece: number, begin: number, length: number): void;
+  allowedFast(piece: number): void;
+  /** `payload` is a view that is valid only during the call. */
+  extended(id: number, payload: Uint8Array): void;
+  /** A block begins: returns its place (exactly `length` bytes), or undefined to skip the payload. */
+  block(piece: number, begin: number, length: number): Uint8Array | undefined;
+  /** The block that began last is complete; where it was not skipped its payload lies in its place. */
+  blockDone(piece: number, begin: number, length: number): void;
+}
+
+/** What a peer may claim, checked before anything is buffered. In bytes. */
+export interface PeerMessageLimits {
+  readonly maxBitfieldBytes: number;
+  readonly maxExtendedBytes: number;
+  readonly maxBlockBytes: number;
+}
+
+/**
+ * Reads the messages of one peer (all that follows the handshake) from pieces of any size. Payloads of blocks are
+ * copied once, from the read buffer to the place that the handler names; a header that lies whole in one read is
+ * parsed where it lies. Throws {@link DecodeError} on bytes that break the format; nothing may be fed after that.
+ */
+export class PeerMessageDecoder {
+  readonly #handler: PeerMessageHandler;
+  readonly #limits: PeerMessageLimits;
+  /** The begin of a message whose fixed part was cut by the end of a read. */
+  readonly #head = new Uint8Array(LONGEST_FIXED_BYTES);
+  #headFilled = 0;
+  /** What the bytes that follow belong to, and how many of them are missing. */
+  #mode: "head" | "block" | "body" | "skip" = "head";
+  #missing = 0;
+  #piece = 0;
+  #begin = 0;
+  #length = 0;
+  #place: Uint8Array | undefined;
+  #bodyId = 0;
+  #body: Uint8Array<ArrayBuffer> | undefined;
+  #bodyFilled = 0;
+  #consumed = 0;
+
+  constructor(handler: PeerMessageHandler, limits: PeerMessageLimits) {
+    this.#handler = handler;
+    this.#limits = limits;
+  }
+
+  /** Takes the next bytes; `bytes` is not kept. */
+  feed(bytes: Uint8Array): void {
+    let at = 0;
+    while (at < bytes.length) {
+      const before = at;
+      if (this.#mode === "head") at = this.#takeHead(bytes, at);
+      else if (this.#mode === "block") at = this.#takeBlock(bytes, at);
+      else if (this.#mode === "body") at = this.#takeBody(bytes, at);
+      else at = this.#takeSkipped(bytes, at);
+      this.#consumed += at - before;
+    }
+  }
+
+  /** The rest of the block being received is thrown away: its place is needed for something else. */
+  skipBlock(): void {
+    this.#place = undefined;
+  }
+
+  #takeHead(bytes: Uint8Array, at: number): number {
+    if (this.#headFilled === 0) {
+      const used = this.#parse(bytes, at, bytes.length - at);
+      if (used > 0) return at + used;
+      this.#head.set(bytes.subarray(at));
+      this.#headFilled = bytes.length - at;
+      return bytes.length;
+    }
+    const filled = this.#headFilled;
+    const taken = Math.min(LONGEST_FIXED_BYTES - filled, bytes.length - at);
+    this.#head.set(bytes.subarray(at, at + taken), filled);
+    const used = this.#parse(this.#head, 0, filled + taken);
+    if (used === 0) {
+      this.#headFilled = filled + taken;
+      return at + taken;
+    }
+    this.#headFilled = 0;
+    return at + used - filled;
+  }
+
+  /** Parses the fixed part of the message at `at`; returns its length, or 0 where `available` bytes are too few. */
+  #parse(bytes: Uint8Array, at: number, available: number): number {
+    if (available < 4) return 0;
+    const length = readU32(bytes, at);
+    if (length === 0) {
+      this.#handler.keepAlive();
+      return 4;
+    }
+    if (available < 5) return 0;
+    const id = bytes[at + 4]!;
+    if (id === MESSAGE.piece) {
+      if (length < 9 || length - 9 > this.#limits.maxBlockBytes)
+        throw this.#fault(`block of length ${length}`);
+      if (available < BLOCK_HEADER_BYTES) return 0;
+      this.#beginBlock(readU32(bytes, at + 5), readU32(bytes, at + 9), length - 9);
+      return BLOCK_HEADER_BYTES;
+    }
+    const fixed = FIXED_LENGTHS[id];
+    if (fixed === undefined) return this.#beginBody(id, length - 1);
+    if (length !== fixed) throw this.#fault(`message ${id} has ${fixed} bytes, got ${length}`);
+    if (available < 4 + length) return 0;
+    this.#dispatch(id, bytes, at + 5);
+    return 4 + length;
+  }
+
+  #dispatch(id: number, bytes: Uint8Array, at: number): void {
+    const handler = this.#handler;
+    switch (id) {
+      case MESSAGE.choke:
+        return handler.choke();
+      case MESSAGE.unchoke:
+        return handler.unchoke();
+      case MESSAGE.interested:
+        return handler.interested();
+      case MESSAGE.notInterested:
+        return handler.notInterested();
+      case MESSAGE.have:
+        return handler.have(readU32(bytes, at));
+      case MESSAGE.request:
+        return handler.request(readU32(bytes, at), readU32(bytes, at + 4), readU32(bytes, at + 8));
+      case MESSAGE.cancel:
+        return handler.cancel(readU32(bytes, at), readU32(bytes, at + 4), readU32(bytes, at + 8));
+      case MESSAGE.reject:
+        return handler.reject(readU32(bytes, at), readU32(bytes, at + 4), readU32(bytes, at + 8));
+      case MESSAGE.port:
+        return handler.port(readU16(bytes, at));
+      case MESSAGE.suggest:
+        return handler.suggest(readU32(bytes, at));
+      case MESSAGE.allowedFast:
+        return handler.allowedFast(readU32(bytes, at));
+      case MESSAGE.haveAll:
+        return handler.haveAll();
+      case MESSAGE.haveNone:
+        return handler.haveNone();
+    }
+  }
+
+  #beginBlock(piece: number, begin: number, length: number): void {
+    this.#piece = piece;
+    this.#begin = begin;
+    this.#length = length;
+    this.#missing = length;
+    this.#place = this.#handler.block(piece, begin, length);
+    this.#mode = "block";
+    if (length === 0) this.#endBlock();
+  }
+
+  #takeBlock(bytes: Uint8Array, at: number): number {
+    const taken = Math.min(this.#missing, bytes.length - at);
+    if (this.#place) this.#place.set(bytes.subarray(at, at + taken), this.#length - this.#missing);
+    this.#missing -= taken;
+    if (this.#missing === 0) this.#endBlock();
+    return at + taken;
+  }
+
+  #endBlock(): void {
+    this.#mode = "head";
+    this.#handler.blockDone(this.#piece, this.#begin, this.#length);
+    this.#place = undefined;
+  }
+
+  /** A message of variable or unknown kind: its body is gathered (or skipped) within the limit of its kind. */
+  #beginBody(id: number, length: number): number {
+    const isBitfield = id === MESSAGE.bitfield;
+    const limit = isBitfield ? this.#limits.maxBitfieldBytes : this.#limits.maxExtendedBytes;
+    if (length > limit) throw this.#fault(`message ${id} of ${length} bytes, at most ${limit} expected`);
+    this.#bodyId = id;
+    this.#missing = length;
+    this.#bodyFilled = 0;
+    this.#mode = isBitfield || id === MESSAGE.extended ? "body" : "skip";
+    if (length === 0) {
+      if (id === MESSAGE.extended) throw this.#fault("extended message without an id");
+      this.#mode = "head";
+      if (isBitfield) this.#handler.bitfield(new Uint8Array(0));
+    }
+    return 5;
+  }
+
+  #takeBody(bytes: Uint8Array, at: number): number {
+    const taken = Math.min(this.#missing, bytes.length - at);
+    if (this.#bodyFilled === 0 && taken === this.#missing) {
+      this.#endBody(bytes.subarray(at, at + taken));
+      return at + taken;
+    }
+    this.#gather(bytes.subarray(at, at + taken));
+    this.#missing -= taken;
+    if (this.#missing === 0) {
+      const body = this.#body!.subarray(0, this.#bodyFilled);
+      this.#body = undefined;
+      this.#endBody(body);
+    }
+    return at + taken;
+  }
+
+  #gather(part: Uint8Array): void {
+    const needed = this.#bodyFilled + part.length;
+    if (!this.#body || this.#body.length < needed) {
+      const whole = this.#bodyFilled + this.#missing;
+      const grown = new Uint8Array(Math.min(whole, Math.max(FIRST_BODY_BYTES, 2 * needed)));
+      if (this.#body) grown.set(this.#body.subarray(0, this.#bodyFilled));
+      this.#body = grown;
+    }
+    this.#body.set(part, this.#bodyFilled);
+    this.#bodyFilled = needed;
+  }
+
+  #endBody(body: Uint8Array): void {
+    this.#mode = "head";
+    if (this.#bodyId === MESSAGE.bitfield) this.#handler.bitfield(body);
+    else this.#handler.extended(body[0]!, body.subarray(1));
+  }
+
+  #takeSkipped(bytes: Uint8Array, at: number): number {
+    const taken = Math.min(this.#missing, bytes.length - at);
+    this.#missing -= taken;
+    if (this.#missing === 0) this.#mode = "head";
+    return at + taken;
+  }
+
+  #fault(message: string): DecodeError {
+    return new DecodeError("peer message", this.#consumed, message);
+  }
+}
+
+/** The length prefix of messages whose length is fixed, by id. */
+const FIXED_LENGTHS: readonly (number | undefined)[] = (() => {
+  const lengths: (number | undefined)[] = Array(256).fill(undefined);
+  for (const id of [MESSAGE.choke, MESSAGE.unchoke, MESSAGE.interested, MESSAGE.notInterested])
+    lengths[id] = 1;
+  for (const id of [MESSAGE.haveAll, MESSAGE.haveNone]) lengths[id] = 1;
+  for (const id of [MESSAGE.have, MESSAGE.suggest, MESSAGE.allowedFast]) lengths[id] = 5;
+  for (const id of [MESSAGE.request, MESSAGE.cancel, MESSAGE.reject]) lengths[id] = 13;
+  lengths[MESSAGE.port] = 3;
+  return lengths;
+})();
