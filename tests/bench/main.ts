@@ -1,0 +1,56 @@
+// `npm run bench [-- --size MIB --rounds N --piece KIB --only downloads|latency|remux]`: measures Sluice beside
+// libtorrent and webtorrent in one run, from one libtorrent seeder on loopback, and prints tables.
+import { mkdir } from "node:fs/promises";
+import { arch, cpus, release } from "node:os";
+import { parseArgs } from "node:util";
+import { startLibtorrent } from "../parts/libtorrent.ts";
+import { randomFile, tempFolder, torrentOf } from "../parts/torrent-files.ts";
+import { benchDownloads } from "./download.ts";
+import type { Job } from "./downloaders.ts";
+import { benchLatency } from "./latency.ts";
+import { benchRemux } from "./remux.ts";
+
+const { values } = parseArgs({
+  options: {
+    size: { type: "string", default: "1024" },
+    rounds: { type: "string", default: "3" },
+    piece: { type: "string", multiple: true, default: ["1024", "256"] },
+    only: { type: "string" },
+    runtime: { type: "string", multiple: true, default: ["bun", "deno", "node"] },
+  },
+});
+const size = Number(values.size) * 1024 * 1024;
+const rounds = Number(values.rounds);
+const wants = (part: string) => values.only === undefined || values.only === part;
+
+console.log(
+  `${cpus().length} × ${cpus()[0]?.model}, Linux ${release()} ${arch()}, ${new Date().toISOString().slice(0, 10)}\n`,
+);
+const scratch = await tempFolder("bench");
+try {
+  await mkdir(scratch.file("seed"));
+  const file = scratch.file("seed/film.bin");
+  if (wants("downloads") || wants("latency")) await randomFile(file, size);
+  for (const piece of values.piece) await benchPieces(file, Number(piece));
+  if (wants("remux")) console.log(`\n### MP4 to MPEG-TS\n\n${await benchRemux(scratch, size)}\n`);
+} finally {
+  await scratch.remove();
+}
+
+async function benchPieces(file: string, kib: number): Promise<void> {
+  if (!wants("downloads") && !wants("latency")) return;
+  const torrent = await torrentOf(file, kib * 1024, scratch.file(`film-${kib}.torrent`));
+  const seeder = await startLibtorrent("seed", torrent.path, scratch.file("seed"));
+  try {
+    const address = `127.0.0.1:${seeder.port}`;
+    const magnet = `magnet:?xt=urn:btih:${torrent.infohash}&dn=film.bin&x.pe=${address}`;
+    const job: Job = { torrent, size, seeder: address, magnet, scratch: scratch.path };
+    console.log(`\n### ${values.size} MiB, pieces of ${kib} KiB\n`);
+    if (wants("downloads")) {
+      console.log(`${await benchDownloads(job, rounds, values.runtime as ("bun" | "deno" | "node")[])}\n`);
+    }
+    if (wants("latency")) console.log(`${await benchLatency(job, Math.max(rounds, 5))}\n`);
+  } finally {
+    await seeder.stop();
+  }
+}

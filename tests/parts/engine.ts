@@ -1,0 +1,115 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type RunningProcess, startProcess } from "./process.ts";
+
+const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** A Sluice of its own process, as a user would start it. */
+export interface EngineProcess extends RunningProcess {
+  /** Such as `http://127.0.0.1:40123`. */
+  readonly url: string;
+  readonly p2pPort: number;
+  readonly dataDir: string;
+}
+
+/** The command that runs a TypeScript file under the named runtime (default: the one that runs this). */
+export function runtimeCommand(
+  runtime: RuntimeName = currentRuntime(),
+): [command: string, ...args: string[]] {
+  if (runtime === "bun") return [process.versions.bun ? process.execPath : "bun"];
+  if (runtime === "deno") return ["deno", "run", "-A"];
+  return ["node", "--import", "tsx"];
+}
+
+export type RuntimeName = "bun" | "deno" | "node";
+
+function currentRuntime(): RuntimeName {
+  if (process.versions.bun) return "bun";
+  return "Deno" in globalThis ? "deno" : "node";
+}
+
+/** A TCP port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Starts the engine on ports and in a data folder of its own; resolves when it answers. */
+export async function startEngine(
+  options: { runtime?: RuntimeName; env?: Record<string, string>; dataDir?: string } = {},
+): Promise<EngineProcess> {
+  const [httpPort, p2pPort] = [await freePort(), await freePort()];
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "sluice-engine-")));
+  const [command, ...args] = runtimeCommand(options.runtime);
+  const started = startProcess(command, [...args, MAIN, "serve"], {
+    cwd: ROOT,
+    env: {
+      PATH: `${join(ROOT, "node_modules", ".bin")}:${process.env["PATH"]}`,
+      SLUICE_HTTP_PORT: String(httpPort),
+      SLUICE_P2P_PORT: String(p2pPort),
+      SLUICE_DATA_DIR: dataDir,
+      SLUICE_HOST: "127.0.0.1",
+      XDG_CONFIG_HOME: dataDir,
+      ...options.env,
+    },
+  });
+  const url = `http://127.0.0.1:${httpPort}`;
+  await answers(url, started);
+  return {
+    ...started,
+    url,
+    p2pPort,
+    dataDir,
+    stop: async () => {
+      const code = await started.stop();
+      if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
+      return code;
+    },
+  };
+}
+
+async function answers(url: string, started: RunningProcess): Promise<void> {
+  for (let tries = 0; tries < 400; tries++) {
+    if (started.child.exitCode !== null) break;
+    try {
+      const response = await fetch(`${url}/webui/api/service?method=get_version`);
+      await response.arrayBuffer();
+      if (response.ok) return;
+    } catch {
+      // Not listening yet: the loop is bounded, and its failure prints what the engine said.
+    }
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  await started.stop();
+  throw new Error(`the engine did not answer; it said:\n${started.output()}`);
+}
+
+/** Asks for a session as clients do (`format=json`) and returns its answer. */
+export async function startSession(
+  engine: { url: string },
+  output: "getstream" | "manifest.m3u8",
+  query: Record<string, string>,
+  body?: Uint8Array,
+): Promise<{ playback_url: string; stat_url: string; command_url: string; infohash: string }> {
+  const address = `${engine.url}/ace/${output}?${new URLSearchParams({ format: "json", ...query })}`;
+  const response = await fetch(
+    address,
+    body === undefined
+      ? {}
+      : {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ transport_file_data: Buffer.from(body).toString("base64") }),
+        },
+  );
+  const answer = (await response.json()) as { response: never; error: string | null };
+  if (answer.error) throw new Error(`no session: ${answer.error}`);
+  return answer.response;
+}

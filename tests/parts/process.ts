@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+
+/** A program of the test that runs beside it. */
+export interface RunningProcess {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  /** Resolves with the first line (also one already seen) that `matches` takes; rejects when the program ends first. */
+  line(matches: (line: string) => boolean, withinMs?: number): Promise<string>;
+  /** Everything printed so far, for messages of failures. */
+  output(): string;
+  /** Ends it (SIGTERM, then SIGKILL after 5 s) and resolves with its exit code. */
+  stop(): Promise<number | null>;
+}
+
+const OUTPUT_LINES = 400;
+
+/** Starts a program and reads its lines; it is killed when the test process ends. */
+export function startProcess(
+  command: string,
+  args: readonly string[],
+  options: { cwd?: string; env?: Record<string, string | undefined> } = {},
+): RunningProcess {
+  const child = spawn(command, [...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    env: { ...process.env, ...options.env },
+  });
+  const lines: string[] = [];
+  const waiting = new Set<() => void>();
+  let ended = false;
+  const heard = (line: string) => {
+    lines.push(line);
+    if (lines.length > OUTPUT_LINES) lines.shift();
+    for (const look of [...waiting]) look();
+  };
+  createInterface({ input: child.stdout! }).on("line", heard);
+  createInterface({ input: child.stderr! }).on("line", heard);
+  const closed = new Promise<number | null>((resolve) => {
+    child.on("error", (error) => heard(String(error)));
+    child.on("close", (code) => {
+      ended = true;
+      for (const look of [...waiting]) look();
+      resolve(code);
+    });
+  });
+  const killed = () => child.kill("SIGKILL");
+  process.once("exit", killed);
+  closed.then(() => process.removeListener("exit", killed));
+
+  return {
+    child,
+    pid: child.pid ?? -1,
+    output: () => lines.join("\n"),
+    line: (matches, withinMs = 30_000) =>
+      new Promise((resolve, reject) => {
+        const done = (act: () => void) => {
+          clearTimeout(timer);
+          waiting.delete(look);
+          act();
+        };
+        const fail = (why: string) =>
+          done(() => reject(new Error(`${command} ${why}; it said:\n${lines.join("\n")}`)));
+        const look = () => {
+          const line = lines.find(matches);
+          if (line !== undefined) done(() => resolve(line));
+          else if (ended) fail("ended before it said what was expected");
+        };
+        const timer = setTimeout(() => fail("said nothing of the kind in time"), withinMs);
+        waiting.add(look);
+        look();
+      }),
+    stop: async () => {
+      if (!ended) child.kill("SIGTERM");
+      const timer = setTimeout(() => child.kill("SIGKILL"), 5000);
+      const code = await closed;
+      clearTimeout(timer);
+      return code;
+    },
+  };
+}
+
+/** Runs a program to its end; rejects with what it said where it fails. */
+export async function run(
+  command: string,
+  args: readonly string[],
+  options: { cwd?: string } = {},
+): Promise<string> {
+  const running = startProcess(command, args, options);
+  const code = await new Promise<number | null>((resolve) => running.child.on("close", resolve));
+  if (code !== 0) throw new Error(`${command} ${args.join(" ")} ended with ${code}:\n${running.output()}`);
+  return running.output();
+}
+
+/** CPU seconds (user and system) and memory of a running process, from the kernel's own accounts. */
+export function usageOf(pid: number): { cpuSeconds: number; peakBytes: number; residentBytes: number } {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+    .replace(/^.*\) /, "")
+    .split(" ");
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  const kilobytes = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1] ?? 0) * 1024;
+  return {
+    cpuSeconds: (Number(fields[11]) + Number(fields[12])) / 100,
+    peakBytes: kilobytes("VmHWM"),
+    residentBytes: kilobytes("VmRSS"),
+  };
+}
