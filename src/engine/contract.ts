@@ -81,6 +81,10 @@ export interface Transfers {
   open(content: TransferContent): ActiveTransfer;
   get(infohash: Infohash): ActiveTransfer | undefined;
   all(): readonly ActiveTransfer[];
+  /** The transport file of content that was opened before, where it is still kept. */
+  knownTransportFile(infohash: Infohash): Promise<TransportFile | undefined>;
+  /** The infohash of the kept transport file whose SHA-1 this is. */
+  knownContentId(contentId: ContentId): Promise<Infohash | undefined>;
   readonly p2pPort: number;
   cacheFigures(): Promise<CacheFigures>;
   /** Stops every transfer and the P2P listener; resolves when all records are safe. */

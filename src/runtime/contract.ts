@@ -83,8 +83,16 @@ export interface Files {
   remove(path: string): Promise<void>;
   /** The names in a folder; empty where there is none. */
   list(path: string): Promise<string[]>;
+  /** Size in bytes and time of the last change, or undefined where there is no such file. */
+  stat(path: string): Promise<FileFacts | undefined>;
   /** Free bytes on the disk that holds `path`, or undefined where the system does not say. */
   freeBytes(path: string): Promise<number | undefined>;
+}
+
+export interface FileFacts {
+  readonly size: number;
+  /** Wall-clock milliseconds. */
+  readonly modifiedMs: number;
 }
 
 export interface OpenFile {

@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, rename, rm, statfs } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { SluiceError } from "../base/errors.ts";
 import type { Files, OpenFile } from "./contract.ts";
@@ -45,6 +45,11 @@ export const files: Files = {
 
   async list(path) {
     return (await unlessMissing(readdir(path))) ?? [];
+  },
+
+  async stat(path) {
+    const facts = await unlessMissing(stat(path));
+    return facts && { size: facts.size, modifiedMs: facts.mtimeMs };
   },
 
   async freeBytes(path) {
