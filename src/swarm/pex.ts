@@ -1,0 +1,88 @@
+import { addressText, type PeerAddress } from "../base/address.ts";
+import { after, type Instant } from "../base/time.ts";
+import { MAX_PEX_PEERS, PEX_INTERVAL_MS } from "./limits.ts";
+
+/** A peer we are connected to, as PEX speaks of it (BEP 11). */
+export interface PexPeer {
+  /** Where it listens: never the passing port of an incoming connection. */
+  readonly address: PeerAddress;
+  /** {@link PEX_SEED} and so on, or'ed. */
+  readonly flags: number;
+}
+
+/** BEP 11 `added.f`. */
+export const PEX_ENCRYPTION = 0x01;
+export const PEX_SEED = 0x02;
+export const PEX_UTP = 0x04;
+export const PEX_HOLEPUNCH = 0x08;
+export const PEX_OUTGOING = 0x10;
+
+/** What changed since the last message to this peer. */
+export interface PexDelta {
+  readonly added: readonly PexPeer[];
+  readonly dropped: readonly PeerAddress[];
+}
+
+/** Messages a peer may send faster than one a minute before they are ignored: clocks differ, first ones come early. */
+const SPARE_MESSAGES = 2;
+/** A peer is due one message in this time: a little under a minute, as timers are not exact. */
+const ADMIT_INTERVAL_MS = 0.75 * PEX_INTERVAL_MS;
+/** Ignored messages after which a peer is plainly abusing us. */
+const MAX_IGNORED = 20;
+
+/** PEX with one peer, both ways. Not to be made for private content (BEP 27). */
+export class Pex {
+  readonly #told = new Map<string, PeerAddress>();
+  #sendAt: Instant | undefined;
+  #allowance = 1 + SPARE_MESSAGES;
+  #lastReceived: Instant | undefined;
+  #ignored = 0;
+
+  /** When `delta` wants to be called; undefined: now. */
+  nextWake(): Instant | undefined {
+    return this.#sendAt;
+  }
+
+  /**
+   * The message due at `now`, if one is: at most 50 added and 50 dropped (BEP 11), the rest next minute. `connected`
+   * is everybody whose listening address we know, and may hold the receiver (`to`), whom we leave out.
+   */
+  delta(connected: readonly PexPeer[], to: PeerAddress | undefined, now: Instant): PexDelta | undefined {
+    if (this.#sendAt !== undefined && now < this.#sendAt) return undefined;
+    this.#sendAt = after(now, PEX_INTERVAL_MS);
+    const receiver = to && addressText(to);
+    const present = new Set<string>();
+    const added: PexPeer[] = [];
+    for (const peer of connected) {
+      const key = addressText(peer.address);
+      present.add(key);
+      if (key === receiver || this.#told.has(key) || added.length >= MAX_PEX_PEERS) continue;
+      this.#told.set(key, peer.address);
+      added.push(peer);
+    }
+    const dropped: PeerAddress[] = [];
+    for (const [key, address] of this.#told) {
+      if (present.has(key) || dropped.length >= MAX_PEX_PEERS) continue;
+      this.#told.delete(key);
+      dropped.push(address);
+    }
+    return added.length + dropped.length === 0 ? undefined : { added, dropped };
+  }
+
+  /**
+   * Judges a message that came: `take` it (its first {@link MAX_PEX_PEERS} added), `ignore` it because it comes too
+   * often, or `close` the connection because that has happened again and again.
+   */
+  judge(now: Instant): "take" | "ignore" | "close" {
+    if (this.#lastReceived !== undefined) {
+      const earned = (now - this.#lastReceived) / ADMIT_INTERVAL_MS;
+      this.#allowance = Math.min(1 + SPARE_MESSAGES, this.#allowance + earned);
+    }
+    this.#lastReceived = now;
+    if (this.#allowance >= 1) {
+      this.#allowance--;
+      return "take";
+    }
+    return ++this.#ignored > MAX_IGNORED ? "close" : "ignore";
+  }
+}
