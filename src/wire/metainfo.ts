@@ -1,4 +1,12 @@
-import type { ContentId, Infohash } from "../base/ids.ts";
+import { concatBytes, latin1Bytes, latin1Text, toHex } from "../base/bytes.ts";
+import { DecodeError } from "../base/errors.ts";
+import { type ContentId, type Infohash, infohashOf, type Sha1 } from "../base/ids.ts";
+import { decodeUtf8 } from "../base/utf8.ts";
+import { type BencodeDict, bytesOf, decodeBencodeDict, dictOf, integerOf, listOf } from "./bencode.ts";
+import { bencodeDict, encodeBencode } from "./bencode-encode.ts";
+import { safeElement } from "./file-names.ts";
+import { readFiles } from "./info-files.ts";
+import { isTrackerUrl } from "./tracker-url.ts";
 
 /** One file of an info dictionary (BEP 3, 47). */
 export interface InfoFile {
@@ -36,4 +44,116 @@ export interface TransportFile {
   /** Announce URLs by tier. */
   readonly trackers: readonly (readonly string[])[];
   readonly comment: string | undefined;
+}
+
+/** Larger transport files are refused (libtorrent: the same). */
+export const MAX_TRANSPORT_FILE_BYTES = 10_000_000;
+/** Larger info dictionaries are refused; what a magnet's peers may send (anacrolix: the same). */
+export const MAX_INFO_BYTES = 16 * 1024 * 1024;
+/** libtorrent: the same. */
+export const MAX_PIECES = 2_097_152;
+/** A piece is held in memory until it is verified, so its size is bounded; nobody makes larger ones. */
+export const MAX_PIECE_BYTES = 32 * 1024 * 1024;
+/** Trackers that are read from one transport file or magnet. */
+export const MAX_TRACKERS = 100;
+
+const FORMAT = "transport file";
+const HASH_BYTES = 20;
+
+/** Reads a transport file (BEP 3, 12, 27, 47). Hybrids count as version 1. A file that we made ourselves from a
+ * magnet's metadata may be larger than one that comes from outside: `limitBytes`. Throws `DecodeError`. */
+export function parseTransportFile(
+  bytes: Uint8Array,
+  sha1: Sha1,
+  limitBytes = MAX_TRANSPORT_FILE_BYTES,
+): TransportFile {
+  if (bytes.length > limitBytes) throw new DecodeError(FORMAT, limitBytes, `larger than ${limitBytes} bytes`);
+  const { dict, spans } = decodeBencodeDict(bytes);
+  const span = spans.get("info");
+  if (!span) throw new DecodeError(FORMAT, 0, "no info dictionary");
+  const info = readInfo(dictOf(dict.get("info")), span.start);
+  const infoBytes = bytes.subarray(span.start, span.end);
+  const comment = bytesOf(dict.get("comment.utf-8")) ?? bytesOf(dict.get("comment"));
+  return {
+    infohash: infohashOf(sha1(infoBytes)),
+    contentId: toHex(sha1(bytes)) as ContentId,
+    info,
+    infoBytes,
+    bytes,
+    trackers: readTrackers(dict),
+    comment: comment && decodeUtf8(comment.subarray(0, 4096)),
+  };
+}
+
+/** Reads an info dictionary on its own, as peers send it for a magnet (BEP 9). Throws `DecodeError`. */
+export function parseInfo(infoBytes: Uint8Array): Info {
+  if (infoBytes.length > MAX_INFO_BYTES) {
+    throw new DecodeError(FORMAT, MAX_INFO_BYTES, `an info dictionary larger than ${MAX_INFO_BYTES} bytes`);
+  }
+  return readInfo(decodeBencodeDict(infoBytes).dict, 0);
+}
+
+/** The transport file around an info dictionary that peers sent, with the trackers that the magnet named. */
+export function makeTransportFile(
+  infoBytes: Uint8Array,
+  trackers: readonly (readonly string[])[],
+): Uint8Array<ArrayBuffer> {
+  const tiers = trackers.filter((tier) => tier.length > 0);
+  const head = encodeBencode(
+    bencodeDict({ announce: tiers[0]?.[0], "announce-list": tiers.length > 0 ? tiers : undefined }),
+  );
+  // The keys above sort before `info`, whose bytes must stay as they are.
+  return concatBytes([head.subarray(0, -1), latin1Bytes("4:info"), infoBytes, latin1Bytes("e")]);
+}
+
+function readInfo(dict: BencodeDict | undefined, offset: number): Info {
+  const fail = (message: string) => new DecodeError(FORMAT, offset, message);
+  if (!dict) throw fail("info is not a dictionary");
+  const pieceHashes = bytesOf(dict.get("pieces"));
+  if (!pieceHashes) {
+    const isVersion2 = dict.has("meta version") || dict.has("file tree");
+    throw fail(isVersion2 ? "BitTorrent v2 only, which is not supported" : "no piece hashes");
+  }
+  const pieceLength = integerOf(dict.get("piece length"));
+  if (pieceLength === undefined || pieceLength <= 0 || pieceLength > MAX_PIECE_BYTES) {
+    throw fail(`expected a piece length of 1 to ${MAX_PIECE_BYTES}, not ${pieceLength}`);
+  }
+  const nameBytes = bytesOf(dict.get("name.utf-8")) ?? bytesOf(dict.get("name"));
+  if (!nameBytes) throw fail("no name");
+  const name = safeElement(nameBytes) || "unnamed";
+  const files = readFiles(dict, name, offset);
+  const last = files[files.length - 1]!;
+  const length = last.offset + last.length;
+  const pieceCount = Math.ceil(length / pieceLength);
+  if (length === 0) throw fail("no content at all");
+  if (pieceCount > MAX_PIECES) throw fail(`more than ${MAX_PIECES} pieces`);
+  if (pieceHashes.length !== pieceCount * HASH_BYTES) {
+    throw fail(`expected ${pieceCount} piece hashes, not ${pieceHashes.length / HASH_BYTES}`);
+  }
+  const isPrivate = integerOf(dict.get("private")) === 1;
+  return { name, pieceLength, pieceCount, length, pieceHashes, isPrivate, files };
+}
+
+/** `announce-list` where it names any tracker we can speak to, otherwise `announce` (BEP 12). What is not a tracker URL
+ * is left out: a broken entry must not cost the working ones. */
+function readTrackers(dict: BencodeDict): string[][] {
+  const known = new Set<string>();
+  const tiers: string[][] = [];
+  for (const tier of listOf(dict.get("announce-list")) ?? []) {
+    const urls: string[] = [];
+    for (const entry of listOf(tier) ?? []) addTracker(bytesOf(entry), known, urls);
+    if (urls.length > 0) tiers.push(urls);
+  }
+  if (tiers.length > 0) return tiers;
+  const single: string[] = [];
+  addTracker(bytesOf(dict.get("announce")), known, single);
+  return single.length > 0 ? [single] : [];
+}
+
+function addTracker(bytes: Uint8Array | undefined, known: Set<string>, urls: string[]): void {
+  if (!bytes || bytes.length > 8192 || known.size >= MAX_TRACKERS) return;
+  const url = latin1Text(bytes).trim();
+  if (!isTrackerUrl(url) || known.has(url)) return;
+  known.add(url);
+  urls.push(url);
 }

@@ -25,5 +25,7 @@ export type AnnounceReply =
       readonly intervalSeconds: number;
       readonly minIntervalSeconds?: number;
       readonly trackerId?: Uint8Array;
+      /** The tracker's own words, for the log. */
+      readonly warning?: string;
     }
   | { readonly ok: false; readonly reason: string };

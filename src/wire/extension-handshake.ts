@@ -1,0 +1,91 @@
+import { addressBytes, addressFromBytes } from "../base/address.ts";
+import { DecodeError } from "../base/errors.ts";
+import { decodeUtf8, encodeUtf8 } from "../base/utf8.ts";
+import { type BencodeDict, bytesOf, decodeBencode, dictOf, integerOf } from "./bencode.ts";
+import { type BencodeInput, bencodeDict, encodeBencode } from "./bencode-encode.ts";
+
+/** What a peer says in the handshake of the extension protocol (BEP 10, 9, 21). */
+export interface ExtensionHandshake {
+  /** The number each extension's messages carry towards the sender; 0 switches one off. */
+  readonly messages: ReadonlyMap<string, number>;
+  /** Client name and version, display text. */
+  readonly version?: string;
+  /** The TCP port the sender listens on. */
+  readonly listenPort?: number;
+  /** How many requests the sender keeps waiting. */
+  readonly requestQueue?: number;
+  /** The size of the info dictionary, in bytes, as the sender claims. */
+  readonly metadataBytes?: number;
+  /** Our address as the sender sees it: a canonical IP literal. */
+  readonly yourAddress?: string;
+  /** Downloads nothing (BEP 21). */
+  readonly uploadOnly?: boolean;
+}
+
+/** Extensions one peer may name; the field has about a dozen. */
+const MAX_MESSAGES = 64;
+const MAX_NAME_LENGTH = 64;
+const FORMAT = "extension handshake";
+
+/** The payload that follows extension id 0. */
+export function encodeExtensionHandshake(handshake: ExtensionHandshake): Uint8Array<ArrayBuffer> {
+  const { version, yourAddress, uploadOnly } = handshake;
+  const members: Record<string, BencodeInput | undefined> = {
+    m: handshake.messages,
+    v: version === undefined ? undefined : encodeUtf8(version),
+    p: handshake.listenPort,
+    reqq: handshake.requestQueue,
+    metadata_size: handshake.metadataBytes,
+    yourip: yourAddress === undefined ? undefined : addressBytes(yourAddress),
+    upload_only: uploadOnly === undefined ? undefined : Number(uploadOnly),
+  };
+  return encodeBencode(bencodeDict(members));
+}
+
+/** Reads the payload that follows extension id 0. A member of the wrong type or range is as good as absent (BEP 10
+ * asks to ignore what one does not know); a broken dictionary throws `DecodeError`. */
+export function decodeExtensionHandshake(bytes: Uint8Array): ExtensionHandshake {
+  const dict = dictOf(decodeBencode(bytes, { lenientKeyOrder: true }));
+  if (!dict) throw new DecodeError(FORMAT, 0, "expected a dictionary");
+  const version = bytesOf(dict.get("v"));
+  const yourAddress = bytesOf(dict.get("yourip"));
+  const uploadOnly = integerOf(dict.get("upload_only"));
+  return {
+    messages: readMessages(dictOf(dict.get("m"))),
+    ...(version && { version: displayText(version) }),
+    ...present("listenPort", numberIn(dict, "p", 1, 65535)),
+    ...present("requestQueue", numberIn(dict, "reqq", 1, 1_000_000)),
+    ...present("metadataBytes", numberIn(dict, "metadata_size", 1, Number.MAX_SAFE_INTEGER)),
+    ...(yourAddress && isAddress(yourAddress) && { yourAddress: addressFromBytes(yourAddress) }),
+    ...(uploadOnly !== undefined && { uploadOnly: uploadOnly !== 0 }),
+  };
+}
+
+function readMessages(dict: BencodeDict | undefined): Map<string, number> {
+  const messages = new Map<string, number>();
+  for (const [name, id] of dict ?? []) {
+    if (typeof id !== "number" || id < 0 || id > 255 || name.length > MAX_NAME_LENGTH) continue;
+    if (messages.size >= MAX_MESSAGES)
+      throw new DecodeError(FORMAT, 0, `more than ${MAX_MESSAGES} extensions`);
+    messages.set(name, id);
+  }
+  return messages;
+}
+
+function numberIn(dict: BencodeDict, key: string, low: number, high: number): number | undefined {
+  const value = integerOf(dict.get(key));
+  return value !== undefined && value >= low && value <= high ? value : undefined;
+}
+
+function present<K extends string>(key: K, value: number | undefined): { [P in K]?: number } {
+  return (value === undefined ? {} : { [key]: value }) as { [P in K]?: number };
+}
+
+function isAddress(bytes: Uint8Array): boolean {
+  return bytes.length === 4 || bytes.length === 16;
+}
+
+/** At most 64 characters, none that would move a cursor. */
+function displayText(bytes: Uint8Array): string {
+  return decodeUtf8(bytes.subarray(0, 256)).replace(/\p{C}/gu, "").slice(0, 64);
+}

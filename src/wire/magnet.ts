@@ -1,0 +1,132 @@
+import { canonicalAddress, parseIpv4 } from "../base/address.ts";
+import { DecodeError } from "../base/errors.ts";
+import { type Infohash, parseInfohash } from "../base/ids.ts";
+import { decodeUtf8, encodeUtf8 } from "../base/utf8.ts";
+import { safeElement } from "./file-names.ts";
+import { percentDecode } from "./percent.ts";
+import { isTrackerUrl } from "./tracker-url.ts";
+
+/** What a magnet link says (BEP 9, 53). */
+export interface Magnet {
+  readonly infohash: Infohash;
+  /** `dn`: display text. */
+  readonly displayName?: string;
+  /** `tr`: announce URLs; by BEP 12 each is a tier of its own. */
+  readonly trackers: readonly string[];
+  /** `x.pe`: peers; the host may be a name. */
+  readonly peers: readonly { readonly host: string; readonly port: number }[];
+  /** `so`: indices of the files to fetch, ascending (BEP 53). */
+  readonly selectOnly?: readonly number[];
+  /** `xl`: the size in bytes, as the link claims. */
+  readonly exactLength?: number;
+  /** `xs` and `as`: URLs of the transport file. */
+  readonly exactSources: readonly string[];
+  /** `ws`: URLs of the content itself (BEP 19). */
+  readonly webSeeds: readonly string[];
+}
+
+/** Longer links are refused: no player and no page makes them. */
+const MAX_MAGNET_LENGTH = 64 * 1024;
+/** Entries of one kind (trackers, peers, sources); further ones are not read. */
+const MAX_ENTRIES = 100;
+/** Files that `so` may name, and the highest index. */
+const MAX_SELECTED = 10_000;
+const MAX_FILE_INDEX = 100_000;
+const FORMAT = "magnet";
+
+/** Reads a magnet link. Members we do not know are ignored, broken optional ones too. Throws `DecodeError` where there
+ * is no BitTorrent v1 infohash. */
+export function parseMagnet(text: string): Magnet {
+  if (text.length > MAX_MAGNET_LENGTH) {
+    throw new DecodeError(FORMAT, MAX_MAGNET_LENGTH, `longer than ${MAX_MAGNET_LENGTH} characters`);
+  }
+  if (!/^\s*magnet:\?/i.test(text)) throw new DecodeError(FORMAT, 0, "expected magnet:?");
+  const members = readMembers(text.slice(text.indexOf("?") + 1));
+  const dn = members.get("dn")?.[0];
+  const displayName = dn === undefined ? "" : safeElement(encodeUtf8(dn));
+  const selectOnly = readSelection(members.get("so") ?? []);
+  const length = members.get("xl")?.[0];
+  const hasLength = length !== undefined && /^\d{1,15}$/.test(length);
+  return {
+    infohash: readInfohash(members.get("xt") ?? []),
+    ...(displayName !== "" && { displayName }),
+    trackers: distinct(members.get("tr")).filter(isTrackerUrl),
+    peers: distinct(members.get("x.pe")).flatMap(readPeer),
+    ...(selectOnly && { selectOnly }),
+    ...(hasLength && { exactLength: Number(length) }),
+    exactSources: distinct([...(members.get("xs") ?? []), ...(members.get("as") ?? [])]).filter(isHttpUrl),
+    webSeeds: distinct(members.get("ws")).filter(isHttpUrl),
+  };
+}
+
+/** Members by name, in order. `xt.1` counts as `xt` (numbered names of BEP 9's older form); `x.pe` has its own dot. */
+function readMembers(query: string): Map<string, string[]> {
+  const members = new Map<string, string[]>();
+  // Links copied from the source of a page have their ampersands escaped.
+  for (const member of query.trim().replaceAll("&amp;", "&").split("&")) {
+    const equals = member.indexOf("=");
+    if (equals < 0) continue;
+    const name = member
+      .slice(0, equals)
+      .toLowerCase()
+      .replace(/\.\d+$/, "");
+    const values = members.get(name);
+    if (values && values.length >= MAX_ENTRIES) continue;
+    const raw = member.slice(equals + 1);
+    const value = decodeUtf8(percentDecode(name === "dn" ? raw.replaceAll("+", " ") : raw));
+    if (values) values.push(value);
+    else members.set(name, [value]);
+  }
+  return members;
+}
+
+function readInfohash(topics: readonly string[]): Infohash {
+  for (const topic of topics) {
+    const match = /^urn:btih:(.*)$/is.exec(topic);
+    const infohash = match && parseInfohash(match[1]!.trim());
+    if (infohash) return infohash;
+  }
+  if (topics.some((topic) => /^urn:btih:/i.test(topic))) {
+    throw new DecodeError(FORMAT, 0, "an infohash is 40 hex digits or 32 base-32 characters");
+  }
+  if (topics.some((topic) => /^urn:btmh:/i.test(topic))) {
+    throw new DecodeError(FORMAT, 0, "BitTorrent v2 only, which is not supported");
+  }
+  throw new DecodeError(FORMAT, 0, "no xt=urn:btih:");
+}
+
+/** `host:port`, the host an IPv4 address, a name, or an IPv6 address in brackets. */
+function readPeer(text: string): { host: string; port: number }[] {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]{1,253})):(\d{1,5})$/.exec(text);
+  if (!match) return [];
+  const port = Number(match[3]);
+  const host = match[1] === undefined ? hostName(match[2]!) : canonicalAddress(match[1]);
+  return host === undefined || port === 0 || port > 65535 ? [] : [{ host, port }];
+}
+
+/** All digits and dots must be a proper IPv4 address: `127.1` or `0x7f.1` are names to some resolvers. */
+function hostName(text: string): string | undefined {
+  const looksNumeric = /^[\d.]+$/.test(text) || /(^|\.)0x[0-9a-f]*$/i.test(text);
+  return looksNumeric && parseIpv4(text) === undefined ? undefined : text.toLowerCase();
+}
+
+/** `0,2,4-6` (BEP 53); undefined where nothing readable was named. */
+function readSelection(values: readonly string[]): number[] | undefined {
+  const indices = new Set<number>();
+  for (const part of values.join(",").split(",")) {
+    const match = /^(\d{1,6})(?:-(\d{1,6}))?$/.exec(part);
+    if (!match) continue;
+    const first = Number(match[1]);
+    const last = Math.min(Number(match[2] ?? match[1]), MAX_FILE_INDEX);
+    for (let index = first; index <= last && indices.size < MAX_SELECTED; index++) indices.add(index);
+  }
+  return indices.size > 0 ? [...indices].sort((a, b) => a - b) : undefined;
+}
+
+function distinct(values: readonly string[] | undefined): string[] {
+  return [...new Set(values)];
+}
+
+function isHttpUrl(url: string): boolean {
+  return url.length <= 8192 && /^https?:\/\/[!-~]+$/i.test(url);
+}
