@@ -24,7 +24,6 @@ export function decodeUtf8(bytes: Uint8Array): string {
 
 /** The UTF-8 bytes of a text; a lone surrogate becomes U+FFFD. */
 export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole ASCII range is meant
   if (/^[\0-\x7f]*$/.test(text)) return latin1Bytes(text);
   const bytes = new Uint8Array(text.length * 3);
   let at = 0;

@@ -1,6 +1,5 @@
 import { assert } from "../base/assert.ts";
 import { concatBytes, latin1Bytes } from "../base/bytes.ts";
-import { type BencodeValue, dictOf, listOf } from "./bencode.ts";
 
 /** What can be written: a value as it is read, or a text (written as UTF-8 by the caller, Latin-1 here). */
 export type BencodeInput =
