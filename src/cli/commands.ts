@@ -1,0 +1,99 @@
+/** A flag of one command, besides the settings that every command takes. */
+export interface CommandFlag {
+  readonly name: string;
+  readonly short?: string;
+  /** The placeholder of its value; absent for a flag without one. */
+  readonly value?: string;
+  readonly help: string;
+}
+
+/** One subcommand, as the parser and `--help` see it. */
+export interface Command {
+  readonly name: CommandName;
+  readonly summary: string;
+  /** What follows the name in the usage line. */
+  readonly operands: string;
+  readonly maxOperands: number;
+  readonly flags: readonly CommandFlag[];
+  readonly takesSettings: boolean;
+  readonly examples: readonly (readonly [line: string, meaning: string])[];
+}
+
+export type CommandName = "serve" | "play" | "version" | "help";
+
+/** Flags of every command. */
+export const GLOBAL_FLAGS: readonly CommandFlag[] = [
+  { name: "help", short: "h", help: "Show help, of a command too" },
+  { name: "version", short: "V", help: "Show the version" },
+  { name: "config", value: "FILE", help: "Read this config file" },
+];
+
+/** All subcommands; the first is taken where none is named. */
+export const COMMANDS: readonly Command[] = [
+  {
+    name: "serve",
+    summary: "Start the engine and its HTTP interface (the default)",
+    operands: "",
+    maxOperands: 0,
+    flags: [],
+    takesSettings: true,
+    examples: [
+      ["sluice", "listen on http://127.0.0.1:6878/"],
+      ["sluice serve --host 0.0.0.0", "let players of the whole network in"],
+      ["sluice serve --cache-limit 50GB --upload-limit 1MB", "more disk, less upload"],
+      ["SLUICE_HTTP_PORT=7000 sluice", "the same settings as variables"],
+    ],
+  },
+  {
+    name: "play",
+    summary: "Play one thing: in a player, to a file or to standard output",
+    operands: "<magnet | infohash | file.torrent | url>",
+    maxOperands: 1,
+    flags: [
+      { name: "output", short: "o", value: "FILE", help: "Write to this file, or to standard output with -" },
+      {
+        name: "player",
+        short: "p",
+        value: "NAME",
+        help: "Play in this player (default: mpv, vlc or ffplay)",
+      },
+      {
+        name: "index",
+        short: "i",
+        value: "N",
+        help: "Which file, counted from 0 (default: the largest that plays)",
+      },
+      {
+        name: "format",
+        short: "f",
+        value: "raw|ts",
+        help: "The file as it is, or remuxed to MPEG-TS (default: raw)",
+      },
+    ],
+    takesSettings: true,
+    examples: [
+      ["sluice play 'magnet:?xt=urn:btih:…'", "in the first of mpv, vlc and ffplay that is installed"],
+      ["sluice play film.torrent --output film.mkv", "to a file, in playing order"],
+      ["sluice play film.torrent --output - | ffprobe -", "to standard output"],
+      ["sluice play film.torrent --format ts --player vlc", "remuxed to MPEG-TS, in VLC"],
+    ],
+  },
+  {
+    name: "version",
+    summary: "Show the version and what it runs on",
+    operands: "",
+    maxOperands: 0,
+    flags: [],
+    takesSettings: false,
+    examples: [["sluice version", ""]],
+  },
+  {
+    name: "help",
+    summary: "Show help, of a command too",
+    operands: "[command]",
+    maxOperands: 1,
+    flags: [],
+    takesSettings: false,
+    examples: [["sluice help play", ""]],
+  },
+];

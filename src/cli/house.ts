@@ -1,0 +1,64 @@
+import { networkInterfaces } from "node:os";
+import { createApp } from "../../routes/app.ts";
+import { createPage } from "../../routes/page.ts";
+import { toHex } from "../base/bytes.ts";
+import type { Log } from "../base/log.ts";
+import { encodeUtf8 } from "../base/utf8.ts";
+import { engineSettings } from "../config.ts";
+import { createEngine, type Engine } from "../engine/engine.ts";
+import { createOutbound } from "../engine/outbound.ts";
+import { createTransfers } from "../engine/transfers.ts";
+import { openMedia } from "../remux/open-media.ts";
+import type { HttpListener, Runtime } from "../runtime/contract.ts";
+import type { Config } from "../settings.ts";
+import { VERSION } from "../version.ts";
+import type { WebAsset } from "../web/assets.ts";
+
+/** What the program is made of on this machine. */
+export interface HouseParts {
+  readonly runtime: Runtime;
+  readonly webAssets: Readonly<Record<string, WebAsset>>;
+  readonly config: Config;
+  readonly log: Log;
+}
+
+/** The engine and what stands on it. */
+export interface House {
+  readonly engine: Engine;
+  readonly p2pPort: number;
+  /** Opens the HTTP interface; rejects with `port_busy`. */
+  listen(at: { host: string; port: number }): Promise<HttpListener>;
+  /** Ends sessions, says goodbye to the swarm, makes the records safe. */
+  close(): Promise<void>;
+}
+
+/** Puts the floors together, lowest first. Rejects with `port_busy` where the P2P port is taken. */
+export async function openHouse(parts: HouseParts): Promise<House> {
+  const { runtime, config, log } = parts;
+  const settings = engineSettings(config);
+  const transfers = await createTransfers(runtime, settings, log, openMedia);
+  const engine = createEngine({ runtime, settings, log, transfers, outbound: createOutbound(runtime, log) });
+  const app = createApp({ engine, version: VERSION });
+  const digest = (text: string) => toHex(runtime.sha1(encodeUtf8(text)));
+  app.route("/", createPage({ engine, assets: parts.webAssets, digest }));
+  return {
+    engine,
+    p2pPort: transfers.p2pPort,
+    listen: ({ host, port }) =>
+      runtime.serve((request, origin) => app.fetch(request, { origin }), {
+        host,
+        port,
+        maxConnections: config.maxHttpConnections,
+      }),
+    close: () => engine.stop(),
+  };
+}
+
+/** The addresses of this machine on its networks, IPv4 first. */
+export function lanAddresses(): string[] {
+  const found = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return found
+    .filter(({ internal, address }) => !internal && !address.startsWith("fe80:"))
+    .sort((a, b) => a.family.localeCompare(b.family))
+    .map(({ address }) => address);
+}

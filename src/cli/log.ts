@@ -1,0 +1,56 @@
+import type { Log, LogFields, LogLevel } from "../base/log.ts";
+
+const RANKS: Readonly<Record<LogLevel, number>> = { silent: 0, error: 1, warn: 2, info: 3, debug: 4 };
+const COLORS: Readonly<Record<LogLevel, string>> = {
+  silent: "",
+  error: "\x1b[31m",
+  warn: "\x1b[33m",
+  info: "\x1b[36m",
+  debug: "\x1b[90m",
+};
+const PLAIN = "\x1b[0m";
+
+/** Where log lines go, and how. */
+export interface LogOptions {
+  readonly level: LogLevel;
+  readonly colors: boolean;
+  /** Takes one line with its newline. */
+  readonly write: (line: string) => void;
+  readonly wallClock: () => Date;
+}
+
+/** A log of lines: time, level, part, message, `key=value` fields. Control characters never reach the terminal. */
+export function createLog(options: LogOptions, part = ""): Log {
+  const say = (level: LogLevel, message: string, fields?: LogFields) => {
+    if (RANKS[level] > RANKS[options.level]) return;
+    const time = options.wallClock().toISOString().slice(11, 23);
+    const paint = (text: string) => (options.colors ? `${COLORS[level]}${text}${PLAIN}` : text);
+    const place = part === "" ? "" : `${part}: `;
+    options.write(`${time} ${paint(level.padEnd(5))} ${place}${printable(message)}${written(fields)}\n`);
+  };
+  return {
+    error: (message, fields) => say("error", message, fields),
+    warn: (message, fields) => say("warn", message, fields),
+    info: (message, fields) => say("info", message, fields),
+    debug: (message, fields) => say("debug", message, fields),
+    named: (name) => createLog(options, part === "" ? name : `${part}/${name}`),
+  };
+}
+
+/** The text with control characters shown as escapes: names from peers must not drive a terminal or forge a line. */
+export function printable(text: string): string {
+  return text.replace(
+    /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+function written(fields: LogFields | undefined): string {
+  let line = "";
+  for (const [key, value] of Object.entries(fields ?? {})) {
+    if (value === undefined) continue;
+    const text = String(value);
+    line += ` ${key}=${/^[^\s"=]+$/.test(text) ? printable(text) : JSON.stringify(printable(text))}`;
+  }
+  return line;
+}

@@ -1,0 +1,81 @@
+import { messageOf, SluiceError } from "../base/errors.ts";
+import { unknownVariables } from "../config.ts";
+import { type Config, settingsTable } from "../settings.ts";
+import { VERSION } from "../version.ts";
+import { type Arguments, parseArguments } from "./args.ts";
+import { COMMANDS, type CommandName } from "./commands.ts";
+import type { Context } from "./context.ts";
+import { foldersOf } from "./folders.ts";
+import { commandHelp, generalHelp } from "./help.ts";
+import { loadConfig } from "./load-config.ts";
+import { createLog } from "./log.ts";
+import { play } from "./play.ts";
+import { serve } from "./serve.ts";
+import { usageError } from "./usage.ts";
+
+/** The command line could not be read: what shells and `getopt` programs use. */
+const EXIT_USAGE = 2;
+const EXIT_FAILURE = 1;
+
+/** Reads the command line, does what it says, and resolves to the exit code. Everything that fails is one clear line. */
+export async function run(context: Context): Promise<number> {
+  try {
+    return await dispatch(context);
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error;
+    context.stderr.write(`sluice: ${advice(error)}\n`);
+    return error.code === "bad_configuration" ? EXIT_USAGE : EXIT_FAILURE;
+  }
+}
+
+async function dispatch(context: Context): Promise<number> {
+  const folders = foldersOf(context.environment);
+  const table = settingsTable(folders);
+  const names = Object.values(table).map((setting) => setting.name);
+  const args = parseArguments(context.args, names);
+  if (args.flags.has("help") || args.command === "help") {
+    const topic = topicOf(args, context.args[0]);
+    context.stdout.write(`${topic === undefined ? generalHelp() : commandHelp(topic, table)}\n`);
+    return 0;
+  }
+  if (args.flags.has("version") || args.command === "version") {
+    context.stdout.write(versionText(context, args.flags.has("version")));
+    return 0;
+  }
+  const config = await loadConfig(table, args, context.environment, folders.configFile);
+  const log = logOf(context, config);
+  for (const line of unknownVariables(table, context.environment)) log.warn(line);
+  return args.command === "play" ? play(context, config, log, args) : serve(context, config, log);
+}
+
+/** `sluice help play`, `sluice play --help`, or nothing for the general help. */
+function topicOf(args: Arguments, first: string | undefined): CommandName | undefined {
+  const word = args.command === "help" ? args.operands[0] : first;
+  if (word === undefined || word.startsWith("-") || word === "help") return undefined;
+  const command = COMMANDS.find(({ name }) => name === word);
+  if (command === undefined) throw usageError(`no help on "${word}"; see sluice --help`);
+  return command.name;
+}
+
+function versionText({ runtime }: Context, isShort: boolean): string {
+  if (isShort) return `${VERSION}\n`;
+  return `sluice ${VERSION} (${runtime.name} ${runtime.version}, ${process.platform} ${process.arch})\n`;
+}
+
+function logOf({ stderr, environment }: Context, config: Config) {
+  // https://no-color.org: a variable that is there and not empty asks for no colours.
+  const isWanted = stderr.isTTY === true && (environment.NO_COLOR ?? "") === "";
+  return createLog({
+    level: config.log,
+    colors: config.logColors === "auto" ? isWanted : config.logColors === "always",
+    write: (line) => void stderr.write(line),
+    wallClock: () => new Date(),
+  });
+}
+
+/** The message, with what to do about it where we know. */
+function advice(error: SluiceError): string {
+  const message = messageOf(error);
+  if (error.code !== "port_busy") return message;
+  return `${message}; stop that program, or take other ports with --http-port and --p2p-port`;
+}

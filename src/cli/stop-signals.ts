@@ -1,0 +1,40 @@
+import type { Log } from "../base/log.ts";
+
+/** A clean end takes a moment (goodbyes to trackers, records); whoever asked must not wait longer. */
+const CLEAN_END_MS = 5000;
+/** What shells report for a program that Ctrl-C ended. */
+const INTERRUPTED = 130;
+
+/**
+ * Fires at the first SIGINT or SIGTERM. The second one, or five seconds, end the process at once. `release` takes the
+ * listeners away again.
+ */
+export function stopSignals(log: Log): { readonly signal: AbortSignal; release(): void } {
+  const stop = new AbortController();
+  let deadline: ReturnType<typeof setTimeout> | undefined;
+  const onSignal = () => {
+    if (stop.signal.aborted) process.exit(INTERRUPTED);
+    deadline = setTimeout(() => {
+      log.warn("some connections did not close in time");
+      process.exit(1);
+    }, CLEAN_END_MS - 500);
+    deadline.unref();
+    stop.abort();
+  };
+  process.on("SIGINT", onSignal);
+  process.on("SIGTERM", onSignal);
+  return {
+    signal: stop.signal,
+    release() {
+      clearTimeout(deadline);
+      process.off("SIGINT", onSignal);
+      process.off("SIGTERM", onSignal);
+    },
+  };
+}
+
+/** Resolves when the signal fires. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}

@@ -1,0 +1,147 @@
+import {
+  choice,
+  duration,
+  formatDuration,
+  formatSize,
+  integer,
+  list,
+  rate,
+  type SettingKind,
+  size,
+  text,
+} from "./setting-kinds.ts";
+
+/** One setting: the same name as a flag (`--http-port`), a variable (`SLUICE_HTTP_PORT`) and a key of the config file. */
+export interface Setting<T> {
+  readonly name: string;
+  readonly kind: SettingKind<T>;
+  readonly default: T;
+  /** How the default is written in `--help` and the README. */
+  readonly shownDefault: string;
+  /** One line for `--help` and the README. */
+  readonly help: string;
+}
+
+/** Every setting of the program, by the name the code uses. Flags, variables, file keys and help all come from here. */
+export function settingsTable(folders: { readonly dataDir: string }) {
+  return {
+    host: setting(
+      "host",
+      text("ADDRESS", "an IP address or a name of this machine"),
+      "127.0.0.1",
+      "Address the HTTP interface listens on; 0.0.0.0 lets the whole network in",
+    ),
+    httpPort: setting(
+      "http-port",
+      integer("PORT", 0, 65535),
+      6878,
+      "Port of the HTTP interface; 0 takes any free one",
+    ),
+    allowedHosts: setting(
+      "allowed-hosts",
+      list("NAMES", "host names separated by commas"),
+      [] as readonly string[],
+      "Further names by which the interface may be addressed, such as tv.lan",
+      "none",
+    ),
+    maxHttpConnections: setting(
+      "max-http-connections",
+      integer("COUNT", 8, 65535),
+      256,
+      "HTTP connections at once; further ones are refused",
+    ),
+    p2pHost: setting(
+      "p2p-host",
+      text("ADDRESS", "an IP address of this machine"),
+      "0.0.0.0",
+      "Address on which other peers reach us",
+    ),
+    p2pPort: setting(
+      "p2p-port",
+      integer("PORT", 0, 65535),
+      8621,
+      "Port on which other peers reach us; 0 takes any free one",
+    ),
+    maxConnections: setting("max-connections", integer("COUNT", 1, 2000), 200, "Peer connections at once"),
+    dataDir: setting(
+      "data-dir",
+      text("FOLDER", "a folder that can be written to"),
+      folders.dataDir,
+      "Where the cache and the records are kept",
+      "$XDG_DATA_HOME/sluice",
+    ),
+    cacheLimit: setting("cache-limit", size(), 20e9, "Disk the cache may take; 0 keeps nothing on disk"),
+    memoryLimit: setting("memory-limit", size(16 * 2 ** 20), 64 * 2 ** 20, "Memory for pieces on their way"),
+    uploadLimit: setting("upload-limit", rate(), 0, "Upload to peers, bytes a second; 0 for no limit"),
+    downloadLimit: setting(
+      "download-limit",
+      rate(),
+      0,
+      "Download from peers, bytes a second; 0 for no limit",
+    ),
+    sessionIdle: setting(
+      "session-idle",
+      duration(1000),
+      60_000,
+      "A session that no player reads for so long ends",
+    ),
+    transferIdle: setting(
+      "transfer-idle",
+      duration(0),
+      300_000,
+      "Content without sessions is kept open so long, to seed and for those who come back",
+    ),
+    peersTimeout: setting("peers-timeout", duration(1000), 60_000, "How long a start waits for a first peer"),
+    metadataTimeout: setting(
+      "metadata-timeout",
+      duration(1000),
+      60_000,
+      "How long a start then waits for the description of the content",
+    ),
+    startTimeout: setting("start-timeout", duration(1000), 60_000, "How long a start then waits for data"),
+    segmentSeconds: setting(
+      "segment-seconds",
+      integer("SECONDS", 1, 30),
+      6,
+      "Wished length of an HLS segment; cuts are made at keyframes",
+    ),
+    compat: setting(
+      "compat",
+      choice("document", "deployed"),
+      "document",
+      "Words of the status: as documented (prefuf), or as deployed players know them (prebuf)",
+    ),
+    log: setting("log", choice("silent", "error", "warn", "info", "debug"), "info", "How much is said"),
+    logColors: setting("log-colors", choice("auto", "always", "never"), "auto", "Colours in the log"),
+  } as const;
+}
+
+/** The table as a type: the code's names, and the type of each value. */
+export type SettingsTable = ReturnType<typeof settingsTable>;
+export type SettingKey = keyof SettingsTable;
+
+/** The values of all settings: sizes in bytes, times in milliseconds, rates in bytes a second. */
+export type Config = {
+  readonly [K in SettingKey]: SettingsTable[K] extends Setting<infer T> ? T : never;
+};
+
+/** The variable of a setting: `http-port` is `SLUICE_HTTP_PORT`. */
+export function variableOf(setting: { readonly name: string }): string {
+  return `SLUICE_${setting.name.toUpperCase().replaceAll("-", "_")}`;
+}
+
+function setting<T>(
+  name: string,
+  kind: SettingKind<T>,
+  defaultValue: NoInfer<T>,
+  help: string,
+  shownDefault = show(kind, defaultValue),
+): Setting<T> {
+  return { name, kind, default: defaultValue, shownDefault, help };
+}
+
+function show(kind: SettingKind<unknown>, value: unknown): string {
+  if (kind.placeholder === "SIZE" && typeof value === "number") return formatSize(value);
+  if (kind.placeholder === "TIME" && typeof value === "number") return formatDuration(value);
+  return String(value);
+}

@@ -1,0 +1,44 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+/** One file of the page. */
+export interface WebAsset {
+  readonly type: string;
+  readonly text: string;
+}
+
+const SCRIPT = "text/javascript; charset=utf-8";
+const OWN = ["main", "engine", "player", "figures", "link", "recent", "view"];
+
+/**
+ * Every file of the page by its path: the page's own modules as they are written, and the two libraries it uses, from
+ * their packages. Bun inlines the result when it builds the single binary; the other runtimes read the files.
+ */
+export function readWebAssets(): Record<string, WebAsset> {
+  const own = (name: string) => readFileSync(new URL(`./page/${name}`, import.meta.url), "utf8");
+  const packages = createRequire(import.meta.url);
+  const library = (name: string) => ({
+    type: SCRIPT,
+    // Their source maps are not served.
+    text: readFileSync(packages.resolve(name), "utf8").replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"),
+  });
+  const assets: Record<string, WebAsset> = {
+    "/": { type: "text/html; charset=utf-8", text: own("index.html") },
+    "/app/style.css": { type: "text/css; charset=utf-8", text: own("style.css") },
+    "/app/icon.svg": { type: "image/svg+xml", text: own("icon.svg") },
+    "/app/hls.js": library("hls.js/dist/hls.min.mjs"),
+    "/app/hls.worker.js": library("hls.js/dist/hls.worker.js"),
+    "/app/idb-keyval.js": library("idb-keyval/dist/index.js"),
+  };
+  for (const name of OWN) {
+    assets[`/app/${name}.js`] = { type: SCRIPT, text: withLibraryPaths(own(`${name}.js`)) };
+  }
+  return assets;
+}
+
+/** Browsers know no package names: the two that the page imports become the paths above. */
+function withLibraryPaths(script: string): string {
+  return script
+    .replaceAll('from "idb-keyval"', 'from "./idb-keyval.js"')
+    .replaceAll('import("hls.js")', 'import("./hls.js")');
+}
