@@ -1,18 +1,13 @@
 import { concatBytes, equalBytes } from "../base/bytes.ts";
 import { type Infohash, infohashBytes, type Sha1 } from "../base/ids.ts";
 import { after, earliest, type Instant } from "../base/time.ts";
+import { METADATA_PIECE_BYTES, type MetadataMessage } from "../wire/metadata-message.ts";
 import type { ConnectionId } from "./contract.ts";
-import { BLOCK_BYTES, MAX_METADATA_BYTES } from "./limits.ts";
-
-/** A `ut_metadata` message (BEP 9), decoded. `data` carries the size of the whole and the bytes of the piece. */
-export type MetadataExchangeMessage =
-  | { readonly kind: "request"; readonly piece: number }
-  | { readonly kind: "reject"; readonly piece: number }
-  | { readonly kind: "data"; readonly piece: number; readonly totalSize: number; readonly bytes: Uint8Array };
+import { MAX_METADATA_BYTES } from "./limits.ts";
 
 /** What the exchange asks of the swarm. */
 export type MetadataExchangeOutput =
-  | { readonly kind: "send"; readonly connection: ConnectionId; readonly message: MetadataExchangeMessage }
+  | { readonly kind: "send"; readonly connection: ConnectionId; readonly message: MetadataMessage }
   /** The metadata, whose SHA-1 is the infohash. */
   | { readonly kind: "complete"; readonly infoBytes: Uint8Array<ArrayBuffer> }
   /** This peer is proven to have sent wrong metadata: ban it. */
@@ -50,6 +45,8 @@ interface Attempt {
   readonly size: number;
   readonly pieces: (Uint8Array<ArrayBuffer> | undefined)[];
   readonly senders: (ConnectionId | undefined)[];
+  /** How many peers each piece is asked of at present. */
+  readonly askers: Uint8Array;
   missing: number;
   /** After a mixed attempt failed: only this peer is asked, so that blame is certain. */
   lone: ConnectionId | undefined;
@@ -89,7 +86,10 @@ export class MetadataExchange {
     const isSane = size !== undefined && Number.isInteger(size) && size > 0 && size <= MAX_METADATA_BYTES;
     const known = this.#peers.get(connection);
     if (known) {
-      if (isSane) known.size = size;
+      if (isSane && known.size !== size) {
+        this.#forgetAsked(known);
+        known.size = size;
+      }
     } else {
       this.#peers.set(connection, {
         connection,
@@ -106,7 +106,10 @@ export class MetadataExchange {
 
   /** The connection is over. */
   left(connection: ConnectionId, now: Instant): void {
-    if (!this.#peers.delete(connection)) return;
+    const peer = this.#peers.get(connection);
+    if (!peer) return;
+    this.#forgetAsked(peer);
+    this.#peers.delete(connection);
     for (const attempt of this.#attempts.values()) {
       if (attempt.lone === connection) this.#restart(attempt);
     }
@@ -114,7 +117,7 @@ export class MetadataExchange {
   }
 
   /** Takes a message. Its bytes are copied: the view need not outlive the call. */
-  received(connection: ConnectionId, message: MetadataExchangeMessage, now: Instant): void {
+  received(connection: ConnectionId, message: MetadataMessage, now: Instant): void {
     const peer = this.#peers.get(connection);
     if (message.kind === "request") this.#answer(connection, peer, message.piece);
     else if (peer && message.kind === "reject") this.#rejected(peer, message.piece, now);
@@ -127,7 +130,7 @@ export class MetadataExchange {
     for (const peer of this.#peers.values()) {
       for (const [piece, at] of peer.asked) {
         if (now < after(at, LATE_MS)) continue;
-        peer.asked.delete(piece);
+        this.#unask(peer, piece);
         this.#missed(peer, now);
       }
       if (peer.restUntil !== undefined && now >= peer.restUntil) {
@@ -156,20 +159,20 @@ export class MetadataExchange {
 
   #answer(connection: ConnectionId, peer: Peer | undefined, piece: number): void {
     const bytes = this.#infoBytes;
-    const count = bytes ? Math.ceil(bytes.length / BLOCK_BYTES) : 0;
+    const count = bytes ? Math.ceil(bytes.length / METADATA_PIECE_BYTES) : 0;
     const isFlood = peer !== undefined && peer.answered >= ANSWERS_EACH * count + SPARE_ANSWERS;
     if (peer) peer.answered++;
     if (!bytes || isFlood || piece < 0 || piece >= count || !Number.isInteger(piece)) {
       if (!isFlood) this.#outputs.push({ kind: "send", connection, message: { kind: "reject", piece } });
       return;
     }
-    const part = bytes.subarray(piece * BLOCK_BYTES, (piece + 1) * BLOCK_BYTES);
-    const message = { kind: "data", piece, totalSize: bytes.length, bytes: part } as const;
+    const part = bytes.subarray(piece * METADATA_PIECE_BYTES, (piece + 1) * METADATA_PIECE_BYTES);
+    const message = { kind: "data", piece, totalBytes: bytes.length, bytes: part } as const;
     this.#outputs.push({ kind: "send", connection, message });
   }
 
   #rejected(peer: Peer, piece: number, now: Instant): void {
-    if (!peer.asked.delete(piece)) return;
+    if (!this.#unask(peer, piece)) return;
     peer.misses = MAX_MISSES;
     this.#missed(peer, now);
     this.#ask(now);
@@ -183,14 +186,13 @@ export class MetadataExchange {
       if (attempt.lone === peer.connection) this.#restart(attempt);
   }
 
-  #data(peer: Peer, message: MetadataExchangeMessage & { kind: "data" }, now: Instant): void {
-    // Unasked or late after all: late ones still help, unasked ones from strangers to this attempt do not.
-    const wasAsked = peer.asked.delete(message.piece);
+  #data(peer: Peer, message: MetadataMessage & { kind: "data" }, now: Instant): void {
+    const wasAsked = this.#unask(peer, message.piece);
     const attempt = this.#attempts.get(peer.size);
     if (this.#infoBytes || !attempt || !wasAsked || (attempt.isLone && attempt.lone !== peer.connection))
       return;
-    const { piece, bytes, totalSize } = message;
-    if (totalSize !== attempt.size || bytes.length !== pieceLength(attempt.size, piece)) {
+    const { piece, bytes, totalBytes } = message;
+    if (totalBytes !== attempt.size || bytes.length !== pieceLength(attempt.size, piece)) {
       this.#accuse(peer, "metadata of another size than it claimed");
       this.#ask(now);
       return;
@@ -233,7 +235,7 @@ export class MetadataExchange {
 
   #accuseByBytes(bytes: Uint8Array, senders: (ConnectionId | undefined)[], truth: Uint8Array): void {
     for (const [i, sender] of senders.entries()) {
-      const [from, to] = [i * BLOCK_BYTES, (i + 1) * BLOCK_BYTES];
+      const [from, to] = [i * METADATA_PIECE_BYTES, (i + 1) * METADATA_PIECE_BYTES];
       const peer = sender === undefined ? undefined : this.#peers.get(sender);
       if (!peer || equalBytes(bytes.subarray(from, to), truth.subarray(from, to))) continue;
       this.#accuse(peer, "metadata that does not fit the infohash");
@@ -243,7 +245,7 @@ export class MetadataExchange {
   #accuse(peer: Peer, reason: string): void {
     if (peer.isLiar) return;
     peer.isLiar = true;
-    peer.asked.clear();
+    this.#forgetAsked(peer);
     this.#outputs.push({ kind: "liar", connection: peer.connection, reason });
     for (const attempt of this.#attempts.values())
       if (attempt.lone === peer.connection) this.#restart(attempt);
@@ -254,13 +256,23 @@ export class MetadataExchange {
     attempt.senders.fill(undefined);
     attempt.missing = attempt.pieces.length;
     attempt.lone = undefined;
-    for (const peer of this.#peers.values()) if (peer.size === attempt.size) peer.asked.clear();
+    for (const peer of this.#peers.values()) if (peer.size === attempt.size) this.#forgetAsked(peer);
+  }
+
+  #unask(peer: Peer, piece: number): boolean {
+    if (!peer.asked.delete(piece)) return false;
+    const attempt = this.#attempts.get(peer.size);
+    if (attempt) attempt.askers[piece]!--;
+    return true;
+  }
+
+  #forgetAsked(peer: Peer): void {
+    for (const piece of peer.asked.keys()) this.#unask(peer, piece);
   }
 
   /** Asks for whatever is missing, of whoever has room. */
   #ask(now: Instant): void {
     if (this.#infoBytes) return;
-    this.#dropDeserted();
     for (const peer of this.#peers.values()) {
       if (!isAble(peer)) continue;
       const attempt = this.#attempts.get(peer.size) ?? this.#begin(peer.size);
@@ -275,9 +287,9 @@ export class MetadataExchange {
     for (let askers = 0; askers < MAX_ASKERS; askers++) {
       for (let piece = 0; piece < attempt.pieces.length; piece++) {
         if (peer.asked.size >= MAX_ASKED) return;
-        if (attempt.pieces[piece] || peer.asked.has(piece) || this.#askers(attempt, piece) !== askers)
-          continue;
+        if (attempt.pieces[piece] || peer.asked.has(piece) || attempt.askers[piece] !== askers) continue;
         peer.asked.set(piece, now);
+        attempt.askers[piece] = askers + 1;
         this.#outputs.push({
           kind: "send",
           connection: peer.connection,
@@ -287,22 +299,15 @@ export class MetadataExchange {
     }
   }
 
-  #askers(attempt: Attempt, piece: number): number {
-    let askers = 0;
-    for (const peer of this.#peers.values())
-      if (peer.size === attempt.size && peer.asked.has(piece)) askers++;
-    return askers;
-  }
-
   #begin(size: number): Attempt | undefined {
-    let bytes = size;
-    for (const attempt of this.#attempts.values()) bytes += attempt.size;
-    if (this.#attempts.size >= MAX_ATTEMPTS || bytes > MAX_ATTEMPT_BYTES) return undefined;
-    const count = Math.ceil(size / BLOCK_BYTES);
+    if (!this.#hasRoom(size)) this.#dropIdle();
+    if (!this.#hasRoom(size)) return undefined;
+    const count = Math.ceil(size / METADATA_PIECE_BYTES);
     const attempt: Attempt = {
       size,
       pieces: new Array(count).fill(undefined),
       senders: new Array(count).fill(undefined),
+      askers: new Uint8Array(count),
       missing: count,
       lone: undefined,
       isLone: false,
@@ -312,8 +317,14 @@ export class MetadataExchange {
     return attempt;
   }
 
-  /** Sizes that nobody able claims any more make room for others. */
-  #dropDeserted(): void {
+  #hasRoom(size: number): boolean {
+    let bytes = size;
+    for (const attempt of this.#attempts.values()) bytes += attempt.size;
+    return this.#attempts.size < MAX_ATTEMPTS && bytes <= MAX_ATTEMPT_BYTES;
+  }
+
+  /** Sizes that nobody able claims make room for others. */
+  #dropIdle(): void {
     for (const size of this.#attempts.keys()) {
       const isWanted = [...this.#peers.values()].some((peer) => peer.size === size && isAble(peer));
       if (!isWanted) this.#attempts.delete(size);
@@ -326,5 +337,5 @@ function isAble(peer: Peer): boolean {
 }
 
 function pieceLength(size: number, piece: number): number {
-  return Math.max(0, Math.min(BLOCK_BYTES, size - piece * BLOCK_BYTES));
+  return Math.max(0, Math.min(METADATA_PIECE_BYTES, size - piece * METADATA_PIECE_BYTES));
 }

@@ -1,27 +1,7 @@
 import { addressText, type PeerAddress } from "../base/address.ts";
 import { after, type Instant } from "../base/time.ts";
+import type { PexMessage, PexPeer } from "../wire/pex-message.ts";
 import { MAX_PEX_PEERS, PEX_INTERVAL_MS } from "./limits.ts";
-
-/** A peer we are connected to, as PEX speaks of it (BEP 11). */
-export interface PexPeer {
-  /** Where it listens: never the passing port of an incoming connection. */
-  readonly address: PeerAddress;
-  /** {@link PEX_SEED} and so on, or'ed. */
-  readonly flags: number;
-}
-
-/** BEP 11 `added.f`. */
-export const PEX_ENCRYPTION = 0x01;
-export const PEX_SEED = 0x02;
-export const PEX_UTP = 0x04;
-export const PEX_HOLEPUNCH = 0x08;
-export const PEX_OUTGOING = 0x10;
-
-/** What changed since the last message to this peer. */
-export interface PexDelta {
-  readonly added: readonly PexPeer[];
-  readonly dropped: readonly PeerAddress[];
-}
 
 /** Messages a peer may send faster than one a minute before they are ignored: clocks differ, first ones come early. */
 const SPARE_MESSAGES = 2;
@@ -47,7 +27,7 @@ export class Pex {
    * The message due at `now`, if one is: at most 50 added and 50 dropped (BEP 11), the rest next minute. `connected`
    * is everybody whose listening address we know, and may hold the receiver (`to`), whom we leave out.
    */
-  delta(connected: readonly PexPeer[], to: PeerAddress | undefined, now: Instant): PexDelta | undefined {
+  delta(connected: readonly PexPeer[], to: PeerAddress | undefined, now: Instant): PexMessage | undefined {
     if (this.#sendAt !== undefined && now < this.#sendAt) return undefined;
     this.#sendAt = after(now, PEX_INTERVAL_MS);
     const receiver = to && addressText(to);
