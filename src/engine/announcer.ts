@@ -1,0 +1,175 @@
+import { type AddressScope, addressScope, canonicalAddress, type PeerAddress } from "../base/address.ts";
+import { DecodeError, messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Runtime } from "../runtime/contract.ts";
+import type { AnnounceReply, AnnounceRequest } from "../wire/tracker.ts";
+import { decodeHttpAnnounce, httpAnnounceUrl, MAX_TRACKER_REPLY_BYTES } from "../wire/tracker-http.ts";
+import { trackerScheme, trackerUrlProblem } from "../wire/tracker-url.ts";
+import { type Deadline, startDeadline } from "./deadline.ts";
+import type { Outbound } from "./outbound.ts";
+import { createUdpTrackers, type UdpTrackers } from "./udp-tracker.ts";
+
+/** Carries announces to trackers, of any kind, and brings back what they say. */
+export interface Announcer {
+  /** Never rejects: what goes wrong is the reply's `reason`. */
+  announce(request: AnnounceRequest, signal?: AbortSignal): Promise<AnnounceReply>;
+  /** Closes the UDP sockets; announces on their way over UDP end by their time-out. */
+  close(): void;
+}
+
+type Parts = Pick<Runtime, "net" | "clock" | "randomBytes" | "lookup">;
+
+/** Announces at once (libtorrent: the same). */
+const MAX_AT_ONCE = 50;
+/** Announces that wait for their turn; more means that something announces in a loop. */
+const MAX_WAITING = 500;
+/** A web server that does not answer by then will not. */
+const HTTP_TIMEOUT_MS = 20_000;
+/** Names, connection and announce together; UDP tries three times each. */
+const UDP_TIMEOUT_MS = 60_000;
+
+/** The announcer of this machine. */
+export function createAnnouncer(runtime: Parts, outbound: Pick<Outbound, "get">, log: Log): Announcer {
+  const udp = createUdpTrackers(runtime);
+  const turns = new Turns();
+  const ask = (request: AnnounceRequest, deadline: Deadline) =>
+    trackerScheme(request.url) === "udp"
+      ? announceUdp(runtime, udp, request, deadline)
+      : announceHttp(outbound, request, deadline);
+  return {
+    async announce(request, signal) {
+      const reply = await inTurn(runtime, turns, request, signal, ask);
+      // The host alone: paths and queries of private trackers are secrets.
+      const tracker = hostOf(request.url);
+      if (reply.ok) log.debug("tracker answered", { tracker, peers: reply.peers.length });
+      else log.debug("tracker failed", { tracker, reason: reply.reason });
+      if (reply.ok && reply.warning !== undefined)
+        log.warn("tracker warns", { tracker, warning: reply.warning });
+      return reply;
+    },
+    close: () => udp.close(),
+  };
+}
+
+async function inTurn(
+  runtime: Parts,
+  turns: Turns,
+  request: AnnounceRequest,
+  signal: AbortSignal | undefined,
+  ask: (request: AnnounceRequest, deadline: Deadline) => Promise<AnnounceReply>,
+): Promise<AnnounceReply> {
+  const problem = trackerUrlProblem(request.url);
+  if (problem !== undefined) return { ok: false, reason: problem };
+  if (!(await turns.take())) return { ok: false, reason: "too many announces at once" };
+  const timeoutMs = trackerScheme(request.url) === "udp" ? UDP_TIMEOUT_MS : HTTP_TIMEOUT_MS;
+  const deadline = startDeadline(runtime.clock, timeoutMs, signal);
+  try {
+    deadline.signal.throwIfAborted();
+    return await ask(request, deadline);
+  } catch (thrown) {
+    return { ok: false, reason: messageOf(thrown) };
+  } finally {
+    deadline.end();
+    turns.give();
+  }
+}
+
+async function announceHttp(
+  outbound: Pick<Outbound, "get">,
+  request: AnnounceRequest,
+  deadline: Deadline,
+): Promise<AnnounceReply> {
+  const answer = await outbound.get(httpAnnounceUrl(request), {
+    limitBytes: MAX_TRACKER_REPLY_BYTES,
+    timeoutMs: HTTP_TIMEOUT_MS,
+    // Trackers at home are common; the rule below keeps strangers' URLs away from what else runs there.
+    allowPrivate: true,
+    signal: deadline.signal,
+    purpose: "tracker's answer",
+    check: loopbackProblem,
+  });
+  const status = answer.status;
+  try {
+    const reply = decodeHttpAnnounce(answer.bytes);
+    return status === 200 || !reply.ok
+      ? reply
+      : { ok: false, reason: `the tracker answered with status ${status}` };
+  } catch (thrown) {
+    if (!(thrown instanceof DecodeError)) throw thrown;
+    return {
+      ok: false,
+      reason: status === 200 ? thrown.message : `the tracker answered with status ${status}`,
+    };
+  }
+}
+
+/** Anybody can put a URL of this machine into a magnet. Only what looks like a tracker is asked (as libtorrent does). */
+function loopbackProblem(url: URL, scope: AddressScope): string | undefined {
+  if (scope !== "loopback" || url.pathname.startsWith("/announce")) return undefined;
+  return "a tracker on this machine must have the path /announce";
+}
+
+async function announceUdp(
+  runtime: Parts,
+  udp: UdpTrackers,
+  request: AnnounceRequest,
+  deadline: Deadline,
+): Promise<AnnounceReply> {
+  const addresses = await udpAddresses(runtime, request.url, deadline);
+  let failure: unknown;
+  for (const address of addresses) {
+    try {
+      return await udp.announce(address, request, deadline.signal);
+    } catch (thrown) {
+      deadline.signal.throwIfAborted();
+      failure = thrown;
+    }
+  }
+  throw failure;
+}
+
+/** One address of each IP version, IPv4 first: most swarms are there. */
+async function udpAddresses(runtime: Parts, url: string, deadline: Deadline): Promise<PeerAddress[]> {
+  const match = /^udp:\/\/(?:\[([0-9a-f:.%]+)\]|([^/?#:[\]]+)):(\d{1,5})(?:[/?#]|$)/i.exec(url);
+  const port = Number(match?.[3] ?? 0);
+  if (!match || port === 0 || port > 65535) throw new Error("expected udp://host:port");
+  const name = match[1] ?? match[2]!;
+  const literal = canonicalAddress(name);
+  const found = literal === undefined ? await deadline.race(runtime.lookup(name)) : [literal];
+  const usable = found.filter((host) => isUsable(addressScope(host)));
+  if (usable.length === 0) throw new Error(`${name} has no address that can be asked`);
+  const v4 = usable.find((host) => !host.includes(":"));
+  const v6 = usable.find((host) => host.includes(":"));
+  return [v4, v6].flatMap((host) => (host === undefined ? [] : [{ host, port }]));
+}
+
+function isUsable(scope: AddressScope): boolean {
+  return scope !== "multicast" && scope !== "unspecified";
+}
+
+function hostOf(url: string): string {
+  return /^[a-z]+:\/\/([^/?#@]+)/i.exec(url)?.[1] ?? "?";
+}
+
+/** At most so many at once; the others wait in line. */
+class Turns {
+  #running = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  /** Waits for a turn; false where the line is too long. */
+  async take(): Promise<boolean> {
+    if (this.#running < MAX_AT_ONCE) {
+      this.#running++;
+      return true;
+    }
+    if (this.#waiting.length >= MAX_WAITING) return false;
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    return true;
+  }
+
+  give(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#running--;
+  }
+}
