@@ -1,0 +1,183 @@
+import { DecodeError } from "../base/errors.ts";
+import { BitReader } from "./bit-reader.ts";
+
+/** Sampling rates by index (ISO 14496-3 table 1.18), in Hz. */
+export const AAC_RATES = [
+  96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350,
+] as const;
+
+/** What an AudioSpecificConfig says (ISO 14496-3 1.6.2.1). */
+export interface AacConfig {
+  /** Of the core coder: 2 for AAC-LC, whatever is built on top of it. */
+  readonly objectType: number;
+  /** Of the core coder, in Hz. */
+  readonly sampleRate: number;
+  /** 0 where a program config element says it. */
+  readonly channelConfig: number;
+  /** Spectral band replication (HE-AAC) is signalled: 5; parametric stereo (HE-AAC v2): 29; else undefined. */
+  readonly extension: 5 | 29 | undefined;
+  /** The program config element as it stands in a raw data block, its tag included, in whole bytes. */
+  readonly programConfig: Uint8Array | undefined;
+  /** Such as `mp4a.40.2`. */
+  readonly codecString: string;
+}
+
+/** What an ADTS header says (ISO 13818-7 6.2). */
+export interface AdtsHeader {
+  readonly objectType: number;
+  readonly sampleRate: number;
+  readonly channelConfig: number;
+  readonly headerBytes: number;
+  /** Header included. */
+  readonly frameBytes: number;
+  /** 1024 for each raw data block. */
+  readonly samples: number;
+}
+
+/** Reads an AudioSpecificConfig; throws {@link DecodeError}. */
+export function parseAacConfig(bytes: Uint8Array): AacConfig {
+  const bits = new BitReader(bytes, "AudioSpecificConfig");
+  let objectType = readObjectType(bits);
+  const sampleRate = readRate(bits);
+  const channelConfig = bits.bits(4);
+  let extension: 5 | 29 | undefined;
+  if (objectType === 5 || objectType === 29) {
+    extension = objectType;
+    readRate(bits);
+    objectType = readObjectType(bits);
+  }
+  const programConfig =
+    channelConfig === 0 && objectType <= 7 && bits.left > 3 ? readProgramConfig(bits) : undefined;
+  return {
+    objectType,
+    sampleRate,
+    channelConfig,
+    extension,
+    programConfig,
+    codecString: `mp4a.40.${extension ?? objectType}`,
+  };
+}
+
+/** Why ADTS cannot carry this AAC, or undefined where it can: it knows the object types 1 to 4 only. */
+export function adtsProblem(config: AacConfig): string | undefined {
+  if (config.objectType < 1 || config.objectType > 4)
+    return `AAC object type ${config.objectType} has no ADTS form`;
+  if (config.channelConfig > 7) return `AAC channel configuration ${config.channelConfig} has no ADTS form`;
+  if (config.channelConfig === 0 && !config.programConfig) return "AAC without a channel configuration";
+  return undefined;
+}
+
+/**
+ * The bytes to put before each raw AAC frame: seven of ADTS header, then the program config element where the channel
+ * configuration is 0. The frame length is left 0 for {@link setAdtsLength}. SBR and PS stay implicit (the core's rate).
+ */
+export function adtsPrefix(config: AacConfig): Uint8Array<ArrayBuffer> {
+  const rate = nearestRateIndex(config.sampleRate);
+  const extra = config.programConfig ?? new Uint8Array(0);
+  const prefix = new Uint8Array(7 + extra.length);
+  prefix[0] = 0xff;
+  prefix[1] = 0xf1;
+  prefix[2] = ((config.objectType - 1) << 6) | (rate << 2) | (config.channelConfig >> 2);
+  prefix[3] = (config.channelConfig & 3) << 6;
+  prefix[5] = 0x1f;
+  prefix[6] = 0xfc;
+  prefix.set(extra, 7);
+  return prefix;
+}
+
+/** Writes the whole length of an ADTS frame into the header at `at`. */
+export function setAdtsLength(bytes: Uint8Array, at: number, frameBytes: number): void {
+  bytes[at + 3] = (bytes[at + 3]! & 0xfc) | (frameBytes >> 11);
+  bytes[at + 4] = frameBytes >> 3;
+  bytes[at + 5] = (bytes[at + 5]! & 0x1f) | ((frameBytes & 7) << 5);
+}
+
+/** The ADTS header at `at`, or undefined where there is none. */
+export function readAdtsHeader(bytes: Uint8Array, at: number): AdtsHeader | undefined {
+  if (at + 7 > bytes.length || bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) return undefined;
+  const sampleRate = AAC_RATES[(bytes[at + 2]! >> 2) & 15];
+  const headerBytes = bytes[at + 1]! & 1 ? 7 : 9;
+  const frameBytes = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5);
+  if (sampleRate === undefined || frameBytes < headerBytes) return undefined;
+  return {
+    objectType: (bytes[at + 2]! >> 6) + 1,
+    sampleRate,
+    channelConfig: ((bytes[at + 2]! & 1) << 2) | (bytes[at + 3]! >> 6),
+    headerBytes,
+    frameBytes,
+    samples: 1024 * ((bytes[at + 6]! & 3) + 1),
+  };
+}
+
+/** The AudioSpecificConfig (two bytes) of what an ADTS header says. */
+export function aacConfigOfAdts(header: AdtsHeader): Uint8Array<ArrayBuffer> {
+  const rate = nearestRateIndex(header.sampleRate);
+  return new Uint8Array([
+    (header.objectType << 3) | (rate >> 1),
+    ((rate & 1) << 7) | (header.channelConfig << 3),
+  ]);
+}
+
+function nearestRateIndex(rate: number): number {
+  let best = 0;
+  for (const [index, known] of AAC_RATES.entries()) {
+    if (Math.abs(known - rate) < Math.abs(AAC_RATES[best]! - rate)) best = index;
+  }
+  return best;
+}
+
+function readObjectType(bits: BitReader): number {
+  const type = bits.bits(5);
+  return type === 31 ? 32 + bits.bits(6) : type;
+}
+
+function readRate(bits: BitReader): number {
+  const index = bits.bits(4);
+  if (index === 15) return bits.bits(24);
+  const rate = AAC_RATES[index];
+  if (rate === undefined)
+    throw new DecodeError("AudioSpecificConfig", bits.position >> 3, `sampling index ${index}`);
+  return rate;
+}
+
+/** Copies the element of GASpecificConfig (4.5.2.1) behind its tag `101`: byte alignment moves, so bit by bit. */
+function readProgramConfig(bits: BitReader): Uint8Array {
+  bits.skip(1);
+  if (bits.flag()) bits.skip(14);
+  bits.skip(1);
+  const out = new BitWriter();
+  out.put(5, 3);
+  const copy = (count: number): number => out.put(bits.bits(count), count);
+  copy(10);
+  const [front, side, back, lfe, data, coupling] = [copy(4), copy(4), copy(4), copy(2), copy(3), copy(4)];
+  if (copy(1)) copy(4);
+  if (copy(1)) copy(4);
+  if (copy(1)) copy(3);
+  for (let i = 0; i < front + side + back; i++) copy(5);
+  for (let i = 0; i < lfe + data; i++) copy(4);
+  for (let i = 0; i < coupling; i++) copy(5);
+  bits.skip((8 - (bits.position & 7)) & 7);
+  out.align();
+  const comment = copy(8);
+  for (let i = 0; i < comment; i++) copy(8);
+  return out.bytes();
+}
+
+class BitWriter {
+  readonly #bits: number[] = [];
+
+  put(value: number, count: number): number {
+    for (let i = count - 1; i >= 0; i--) this.#bits.push((value >> i) & 1);
+    return value;
+  }
+
+  align(): void {
+    while (this.#bits.length % 8 !== 0) this.#bits.push(0);
+  }
+
+  bytes(): Uint8Array {
+    const bytes = new Uint8Array(this.#bits.length >> 3);
+    for (const [i, bit] of this.#bits.entries()) bytes[i >> 3]! |= bit << (7 - (i & 7));
+    return bytes;
+  }
+}

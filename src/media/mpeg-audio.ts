@@ -1,0 +1,38 @@
+/** What the header of an MPEG audio frame says (ISO 11172-3 2.4.1.3, ISO 13818-3). */
+export interface MpegAudioHeader {
+  /** 1, 2 (MP2) or 3 (MP3). */
+  readonly layer: 1 | 2 | 3;
+  readonly sampleRate: number;
+  readonly channels: 1 | 2;
+  readonly samples: number;
+  readonly frameBytes: number;
+}
+
+const BITRATES_V1 = {
+  1: [0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
+  2: [0, 32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],
+  3: [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
+} as const;
+const BITRATES_V2 = {
+  1: [0, 32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256],
+  2: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+  3: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+} as const;
+
+/** The header at `at`, or undefined where there is none. Free-format frames (bitrate 0) are not known. */
+export function readMpegAudioHeader(bytes: Uint8Array, at: number): MpegAudioHeader | undefined {
+  if (at + 4 > bytes.length || bytes[at] !== 0xff || (bytes[at + 1]! & 0xe0) !== 0xe0) return undefined;
+  const version = (bytes[at + 1]! >> 3) & 3;
+  const layer = 4 - ((bytes[at + 1]! >> 1) & 3);
+  const bitrateIndex = bytes[at + 2]! >> 4;
+  const rateIndex = (bytes[at + 2]! >> 2) & 3;
+  if (version === 1 || (layer !== 1 && layer !== 2 && layer !== 3) || rateIndex === 3) return undefined;
+  const kilobits = (version === 3 ? BITRATES_V1 : BITRATES_V2)[layer][bitrateIndex];
+  if (!kilobits) return undefined;
+  const sampleRate = [44100, 48000, 32000][rateIndex]! / (version === 3 ? 1 : version === 2 ? 2 : 4);
+  const padding = (bytes[at + 2]! >> 1) & 1;
+  const samples = layer === 1 ? 384 : layer === 3 && version !== 3 ? 576 : 1152;
+  const slot = layer === 1 ? 4 : 1;
+  const frameBytes = (Math.floor((samples * kilobits * 125) / sampleRate / slot) + padding) * slot;
+  return { layer, sampleRate, channels: bytes[at + 3]! >> 6 === 3 ? 1 : 2, samples, frameBytes };
+}

@@ -1,0 +1,93 @@
+import { DecodeError } from "../base/errors.ts";
+
+/** What the head of a PES packet says (ISO 13818-1 2.4.3.6). Times are ticks of 90 kHz, 33 bits. */
+export interface PesHeader {
+  readonly streamId: number;
+  /** Bytes after the length field; 0 where unknown (video). */
+  readonly packetBytes: number;
+  readonly pts: number | undefined;
+  /** The PTS where the stream says no DTS. */
+  readonly dts: number | undefined;
+  /** Where the elementary stream begins, counted from the start code. */
+  readonly payloadAt: number;
+}
+
+/** Bytes of a written header: with PTS alone, and with PTS and DTS. */
+export const PES_HEADER_PTS = 14;
+export const PES_HEADER_PTS_DTS = 19;
+
+/** Stream ids whose packets have no optional header (2.4.3.7): maps, padding, private 2, ECM, EMM, directory, DSM-CC, H.222.1 E. */
+const PLAIN_IDS = [0xbc, 0xbe, 0xbf, 0xf0, 0xf1, 0xf2, 0xf8, 0xff];
+
+/** Reads the header at `at`; throws {@link DecodeError} where it is none or is cut. */
+export function readPesHeader(bytes: Uint8Array, at: number, end = bytes.length): PesHeader {
+  if (at + 9 > end) throw new DecodeError("PES", at, "a cut header");
+  if (bytes[at] !== 0 || bytes[at + 1] !== 0 || bytes[at + 2] !== 1) {
+    throw new DecodeError("PES", at, "expected start code 00 00 01");
+  }
+  const streamId = bytes[at + 3]!;
+  const packetBytes = (bytes[at + 4]! << 8) | bytes[at + 5]!;
+  if (PLAIN_IDS.includes(streamId))
+    return { streamId, packetBytes, pts: undefined, dts: undefined, payloadAt: 6 };
+  if ((bytes[at + 6]! & 0xc0) !== 0x80) throw new DecodeError("PES", at + 6, "expected marker bits 10");
+  const flags = bytes[at + 7]! >> 6;
+  const headerBytes = bytes[at + 8]!;
+  if (at + 9 + headerBytes > end)
+    throw new DecodeError("PES", at + 8, `a header of ${headerBytes} bytes runs past the end`);
+  const pts = flags >= 2 && headerBytes >= 5 ? readTimestamp(bytes, at + 9) : undefined;
+  const dts = flags === 3 && headerBytes >= 10 ? readTimestamp(bytes, at + 14) : pts;
+  return { streamId, packetBytes, pts, dts, payloadAt: 9 + headerBytes };
+}
+
+/**
+ * Writes a header at `at` and returns its length. `payloadBytes` is the length of the elementary stream in it; a length
+ * that does not fit 16 bits is written as 0, which only video may do (2.4.3.7). The DTS is left out where it equals the PTS.
+ */
+export function writePesHeader(
+  bytes: Uint8Array,
+  at: number,
+  streamId: number,
+  payloadBytes: number,
+  pts: number,
+  dts: number,
+): number {
+  const headerBytes = pesHeaderBytes(pts, dts);
+  const packetBytes = headerBytes - 6 + payloadBytes;
+  const length = packetBytes > 0xffff ? 0 : packetBytes;
+  bytes[at] = 0;
+  bytes[at + 1] = 0;
+  bytes[at + 2] = 1;
+  bytes[at + 3] = streamId;
+  bytes[at + 4] = length >> 8;
+  bytes[at + 5] = length;
+  bytes[at + 6] = 0x84; // data_alignment_indicator: an access unit begins at once
+  bytes[at + 7] = pts === dts ? 0x80 : 0xc0;
+  bytes[at + 8] = headerBytes - 9;
+  writeTimestamp(bytes, at + 9, pts === dts ? 2 : 3, pts);
+  if (pts !== dts) writeTimestamp(bytes, at + 14, 1, dts);
+  return headerBytes;
+}
+
+/** How long the header for these times is. */
+export function pesHeaderBytes(pts: number, dts: number): number {
+  return pts === dts ? PES_HEADER_PTS : PES_HEADER_PTS_DTS;
+}
+
+/** A 33-bit time in five bytes with marker bits. */
+export function readTimestamp(bytes: Uint8Array, at: number): number {
+  return (
+    ((bytes[at]! >> 1) & 7) * 0x40000000 +
+    ((bytes[at + 1]! << 22) | ((bytes[at + 2]! >> 1) << 15) | (bytes[at + 3]! << 7) | (bytes[at + 4]! >> 1))
+  );
+}
+
+/** Writes a 33-bit time in five bytes; `prefix` is the four bits before it. */
+export function writeTimestamp(bytes: Uint8Array, at: number, prefix: number, ticks: number): void {
+  const high = Math.floor(ticks / 0x40000000);
+  const low = ticks % 0x40000000;
+  bytes[at] = (prefix << 4) | (high << 1) | 1;
+  bytes[at + 1] = low >> 22;
+  bytes[at + 2] = ((low >> 14) & 0xfe) | 1;
+  bytes[at + 3] = low >> 7;
+  bytes[at + 4] = ((low << 1) & 0xfe) | 1;
+}
