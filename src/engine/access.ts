@@ -1,0 +1,93 @@
+import { SluiceError } from "../base/errors.ts";
+import type { Infohash } from "../base/ids.ts";
+import type { Clock } from "../runtime/contract.ts";
+import type { ContentResolver } from "./content.ts";
+import type { ContentFile, ContentSelector, EngineSettings, Transfer } from "./contract.ts";
+import type { AcquireOptions, ChooseRange, FileRead, TransferLease } from "./engine.ts";
+import { guardedStream } from "./guarded-stream.ts";
+import type { Holds } from "./holds.ts";
+import { awaitFiles } from "./patience.ts";
+
+/** What it takes to get at content. */
+export interface Access {
+  readonly clock: Clock;
+  readonly settings: EngineSettings;
+  readonly resolve: ContentResolver;
+  readonly holds: Holds;
+}
+
+/** Holds the transfer of what a selector names, its files known. */
+export async function acquire(
+  access: Access,
+  selector: ContentSelector,
+  options: AcquireOptions = {},
+): Promise<TransferLease> {
+  const { signal, allowPrivateUrls = false } = options;
+  const { content, selectedFiles } = await access.resolve(selector, { allowPrivateUrls, signal });
+  const hold = access.holds.open(content);
+  try {
+    await awaitFiles(access, hold.transfer, options);
+  } catch (thrown) {
+    hold.release();
+    throw thrown;
+  }
+  return { transfer: hold.transfer, selectedFiles, release: hold.release };
+}
+
+/** One file as it is: see `Engine.read`. */
+export async function readFile(
+  access: Access,
+  infohash: Infohash,
+  fileIndex: number,
+  choose: ChooseRange,
+  signal?: AbortSignal,
+): Promise<FileRead> {
+  const lease = await acquire(access, { kind: "infohash", infohash }, signal && { signal });
+  let isHandedOver = false;
+  try {
+    const file = fileAt(lease.transfer, fileIndex);
+    const range = choose(file);
+    if (!range) return { file, stream: undefined };
+    const stream = await guardedStream(lease.transfer.source(fileIndex).open(range), {
+      clock: access.clock,
+      transfer: lease.transfer,
+      stallMs: access.settings.startTimeoutMs,
+      ended: lease.release,
+    });
+    isHandedOver = true;
+    return { file, stream };
+  } finally {
+    if (!isHandedOver) lease.release();
+  }
+}
+
+/** The file of this index; throws `no_such_file`. */
+export function fileAt(transfer: Transfer, fileIndex: number): ContentFile {
+  const file = transfer.files.find(({ index }) => index === fileIndex);
+  if (file) return file;
+  throw new SluiceError(
+    "no_such_file",
+    `expected a file index below ${transfer.files.length}, got ${fileIndex}`,
+  );
+}
+
+/**
+ * The file to play: the asked one; else the first that the link selects and that can be played; else the largest
+ * that can be played.
+ */
+export function chooseFile(
+  transfer: Transfer,
+  asked: number | undefined,
+  selected: readonly number[] | undefined,
+): ContentFile {
+  if (asked !== undefined) return fileAt(transfer, asked);
+  const playable = transfer.files.filter((file) => file.isPlayable);
+  const chosen = playable.find((file) => selected?.includes(file.index));
+  if (chosen) return chosen;
+  const largest = playable.reduce<ContentFile | undefined>(
+    (best, file) => (best && best.size >= file.size ? best : file),
+    undefined,
+  );
+  if (largest) return largest;
+  throw new SluiceError("unsupported_content", "no file of this content is a video or audio file");
+}

@@ -1,0 +1,156 @@
+import { addressScope, canonicalAddress, type PeerAddress } from "../base/address.ts";
+import { DecodeError, messageOf, SluiceError } from "../base/errors.ts";
+import type { ContentId, Infohash } from "../base/ids.ts";
+import type { Log } from "../base/log.ts";
+import type { Runtime } from "../runtime/contract.ts";
+import { type Magnet, parseMagnet } from "../wire/magnet.ts";
+import { parseTransportFile, type TransportFile } from "../wire/metainfo.ts";
+import type { ContentSelector, TransferContent, Transfers } from "./contract.ts";
+import type { Outbound } from "./outbound.ts";
+
+/** Content as a selector named it. */
+export interface ResolvedContent {
+  readonly content: TransferContent;
+  /** The files a magnet selects (`so`, BEP 53), where it does. */
+  readonly selectedFiles: readonly number[] | undefined;
+}
+
+/** Finds out what a selector names. Rejects with `SluiceError`. */
+export type ContentResolver = (
+  selector: ContentSelector,
+  options: ResolveOptions,
+) => Promise<ResolvedContent>;
+
+export interface ResolveOptions {
+  readonly allowPrivateUrls: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface Parts {
+  readonly runtime: Pick<Runtime, "sha1" | "lookup">;
+  readonly transfers: Pick<Transfers, "get" | "knownTransportFile" | "knownContentId">;
+  readonly outbound: Pick<Outbound, "get">;
+  readonly log: Log;
+}
+
+/** Larger transport files are refused, as libtorrent does. */
+const TRANSPORT_FILE_LIMIT_BYTES = 10_000_000;
+/** Players give up after about 10 s; a URL that takes longer is as good as unreachable. */
+const URL_TIMEOUT_MS = 9_000;
+/** More peers than this in one link are no help, and each may cost a name lookup. */
+const LINK_PEERS_LIMIT = 30;
+
+/** A resolver that looks at home first, then asks the URL's server; peers are asked later, by the transfer. */
+export function createContentResolver(parts: Parts): ContentResolver {
+  return async (selector, options) => {
+    switch (selector.kind) {
+      case "infohash":
+        return known(await parts.transfers.knownTransportFile(selector.infohash), selector.infohash);
+      case "content_id":
+        return byContentId(parts, selector.contentId);
+      case "magnet":
+        return fromMagnet(parts, selector.magnet, options);
+      case "url":
+        return fromUrl(parts, selector.url, options);
+      case "transport_file":
+        return known(readTransportFile(parts, selector.bytes));
+    }
+  };
+}
+
+function known(file: TransportFile | undefined, infohash?: Infohash): ResolvedContent {
+  const content: TransferContent = file
+    ? { infohash: file.infohash, transportFile: file, trackers: [], peers: [] }
+    : { infohash: infohash!, trackers: [], peers: [] };
+  return { content, selectedFiles: undefined };
+}
+
+/**
+ * CHOICE(content-id): a content id is the SHA-1 of a transport file we hold. Many deployed links carry an infohash as
+ * `id`, so where no transport file has that id, content with that infohash is taken if it is known here. Nothing else
+ * can answer, and searching a swarm that cannot exist would only delay the error.
+ */
+async function byContentId(parts: Parts, contentId: ContentId): Promise<ResolvedContent> {
+  const infohash = (await parts.transfers.knownContentId(contentId)) ?? (contentId as string as Infohash);
+  const file = await parts.transfers.knownTransportFile(infohash);
+  if (file || parts.transfers.get(infohash)) return known(file, infohash);
+  throw new SluiceError("content_id_unknown", `no transport file with content id ${contentId} is known here`);
+}
+
+function readTransportFile(parts: Parts, bytes: Uint8Array): TransportFile {
+  if (bytes.length > TRANSPORT_FILE_LIMIT_BYTES)
+    throw new SluiceError(
+      "bad_transport_file",
+      `a transport file of more than ${TRANSPORT_FILE_LIMIT_BYTES} bytes`,
+    );
+  try {
+    return parseTransportFile(bytes, parts.runtime.sha1);
+  } catch (thrown) {
+    if (!(thrown instanceof DecodeError)) throw thrown;
+    const what = looksLikeMarkup(bytes) ? "expected a transport file, a web page came" : thrown.message;
+    throw new SluiceError("bad_transport_file", what, { cause: thrown });
+  }
+}
+
+function looksLikeMarkup(bytes: Uint8Array): boolean {
+  const head = String.fromCharCode(...bytes.subarray(0, 64)).trimStart();
+  return head.startsWith("<") || head.startsWith("\u00ef\u00bb\u00bf<");
+}
+
+async function fromUrl(parts: Parts, url: string, options: ResolveOptions): Promise<ResolvedContent> {
+  // Links of both kinds are pasted into the same field.
+  if (/^magnet:/i.test(url)) return fromMagnet(parts, url, options);
+  const answer = await parts.outbound.get(url, {
+    limitBytes: TRANSPORT_FILE_LIMIT_BYTES,
+    timeoutMs: URL_TIMEOUT_MS,
+    allowPrivate: options.allowPrivateUrls,
+    purpose: "transport file",
+    ...(options.signal && { signal: options.signal }),
+  });
+  if (answer.status !== 200)
+    throw new SluiceError(
+      "url_unreachable",
+      `expected the transport file with status 200, the server answered ${answer.status}`,
+    );
+  return known(readTransportFile(parts, answer.bytes));
+}
+
+async function fromMagnet(parts: Parts, text: string, options: ResolveOptions): Promise<ResolvedContent> {
+  let magnet: Magnet;
+  try {
+    magnet = parseMagnet(text);
+  } catch (thrown) {
+    if (!(thrown instanceof DecodeError)) throw thrown;
+    throw new SluiceError("bad_selector", thrown.message, { cause: thrown });
+  }
+  const [file, peers] = await Promise.all([
+    parts.transfers.knownTransportFile(magnet.infohash),
+    linkPeers(parts, magnet, options),
+  ]);
+  const content: TransferContent = {
+    infohash: magnet.infohash,
+    // Each tracker is a tier of its own: all of them are asked, as every client does with magnets.
+    trackers: magnet.trackers.map((url) => [url]),
+    peers,
+    ...(file && { transportFile: file }),
+    ...(magnet.displayName !== undefined && { displayName: magnet.displayName }),
+  };
+  return { content, selectedFiles: magnet.selectOnly };
+}
+
+/** The addresses of a magnet's `x.pe`, names looked up; those we may not connect to are left out. */
+async function linkPeers(parts: Parts, magnet: Magnet, options: ResolveOptions): Promise<PeerAddress[]> {
+  const found = await Promise.all(
+    magnet.peers.slice(0, LINK_PEERS_LIMIT).map(async ({ host, port }) => {
+      const literal = canonicalAddress(host);
+      if (literal !== undefined) return [{ host: literal, port }];
+      try {
+        return (await parts.runtime.lookup(host)).map((address) => ({ host: address, port }));
+      } catch (thrown) {
+        parts.log.info("a peer named by the link has no address", { host, reason: messageOf(thrown) });
+        return [];
+      }
+    }),
+  );
+  return found.flat().filter((peer) => options.allowPrivateUrls || addressScope(peer.host) === "global");
+}

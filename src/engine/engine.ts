@@ -1,0 +1,191 @@
+import type { Infohash } from "../base/ids.ts";
+import type { Log } from "../base/log.ts";
+import type { ByteRange } from "../base/range.ts";
+import type { Runtime } from "../runtime/contract.ts";
+import type { SwarmFigures } from "../swarm/contract.ts";
+import { acquire, readFile } from "./access.ts";
+import { createContentResolver } from "./content.ts";
+import type {
+  CacheFigures,
+  ContentFile,
+  ContentSelector,
+  EngineSettings,
+  Transfer,
+  Transfers,
+} from "./contract.ts";
+import { Holds } from "./holds.ts";
+import type { Outbound } from "./outbound.ts";
+import { SegmentCache } from "./segment-cache.ts";
+import { Sessions } from "./sessions.ts";
+
+/** The engine as the routes and the command line see it. Everything a player asks for goes through here. */
+export interface Engine {
+  readonly settings: EngineSettings;
+  /**
+   * Starts (or joins) a playback session. Resolves as soon as the infohash is known; the session then prepares by
+   * itself. Rejects with `SluiceError` where the selector cannot be resolved.
+   */
+  start(request: PlaybackRequest, signal?: AbortSignal): Promise<Session>;
+  /** The session of these URL parts, or undefined where it never was or has ended. */
+  session(infohash: Infohash, key: string): Session | undefined;
+  /** One HLS segment by its URL parts. Renews the session it belongs to. Rejects with `SluiceError`. */
+  segment(infohash: Infohash, name: SegmentName, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
+  /**
+   * One file of content as it is. `choose` sees the file and names the bytes, or undefined for none. Waits up to 8 s
+   * for the first of them; the stream then holds the transfer until it ends. Rejects with `SluiceError`.
+   */
+  read(infohash: Infohash, fileIndex: number, choose: ChooseRange, signal?: AbortSignal): Promise<FileRead>;
+  /** Holds a transfer whose files are known. Rejects with `SluiceError`; never waits longer than the settings say. */
+  acquire(selector: ContentSelector, options?: AcquireOptions): Promise<TransferLease>;
+  figures(): EngineFigures;
+  cacheFigures(): Promise<CacheFigures>;
+  /** Ends all sessions and closes all transfers. Resolves when all records are safe. */
+  stop(): Promise<void>;
+}
+
+/** What the engine is made of. The engine closes `transfers` when it stops. */
+export interface EngineParts {
+  readonly runtime: Pick<Runtime, "clock" | "sha1" | "randomBytes" | "lookup">;
+  readonly settings: EngineSettings;
+  readonly log: Log;
+  readonly transfers: Transfers;
+  readonly outbound: Pick<Outbound, "get">;
+}
+
+/** One player's wish to play. */
+export interface PlaybackRequest {
+  readonly selector: ContentSelector;
+  /** The `pid`. Undefined: this start is a player of its own. */
+  readonly playerId: string | undefined;
+  readonly output: "ts" | "hls";
+  /** For HLS: what the segments are; `auto` takes TS where it can carry the codecs, else fMP4. */
+  readonly container: "auto" | "ts" | "fmp4";
+  /** Undefined: the largest playable file. */
+  readonly fileIndex: number | undefined;
+  readonly audioLanguage: string | undefined;
+  /** Echoed; -1 where the player sent none. */
+  readonly clientSessionId: number;
+  readonly wantsEvents: boolean;
+  /** Whether a URL may lead to loopback and private addresses. */
+  readonly allowPrivateUrls: boolean;
+}
+
+/** One player's lease on one file of a transfer. It ends by `stop`, by its player moving on, or by the clock. */
+export interface Session {
+  readonly infohash: Infohash;
+  /** The last part of the session URLs: 32 hex digits that cannot be guessed. */
+  readonly key: string;
+  /** `playback_session_id`: 40 hex digits, new for each session. */
+  readonly id: string;
+  readonly output: "ts" | "hls";
+  readonly clientSessionId: number;
+  readonly wantsEvents: boolean;
+  /** Waits until a player would get its first bytes, but not longer than `withinMs`; true where it came to that.
+   * Rejects with the reason where playing has turned out impossible. */
+  settle(withinMs: number): Promise<boolean>;
+  /** Renews the lease. */
+  touch(): void;
+  /** How long the session lives without being read. */
+  setIdleMs(idleMs: number): void;
+  info(): Promise<SessionInfo>;
+  /** The HLS manifest, waited for. `base` is `http://host:port`. */
+  manifest(base: string, rendition: ManifestRendition): Promise<string>;
+  /** The whole content as one transport stream, driven by the reader's pull. Waits up to 8 s for the first data. */
+  transportStream(): Promise<ReadableStream<Uint8Array>>;
+  /** The next event, or undefined where none came within `withinMs`. A second call ends the first one's wait. */
+  nextEvent(withinMs: number): Promise<SessionEvent | undefined>;
+  stop(): void;
+}
+
+/** Which playlist of the session: what a player opens, the media playlist behind a master, or a subtitle track's. */
+export type ManifestRendition = "main" | "media" | { readonly subtitles: number };
+
+/** An event as the interface's event URL tells it. */
+export interface SessionEvent {
+  readonly name: string;
+  readonly params: Readonly<Record<string, string | number>>;
+}
+
+/** What `stat` shows. Bytes, and bytes a second. */
+export interface SessionInfo {
+  readonly status: "starting" | "playing" | "failed";
+  /** Why it failed. */
+  readonly problem: Error | undefined;
+  /** Share of what is needed before the first byte can be served, 0 to 100. */
+  readonly progress: number;
+  /** Share of the file that is held, 0 to 100. */
+  readonly totalProgress: number;
+  /** -1 while the files are not known. */
+  readonly fileIndex: number;
+  readonly figures: SwarmFigures;
+  readonly cache: CacheFigures;
+}
+
+/** The parts of a segment's name: `<number>.ts`, `.m4s`, `.mp4` (initialisation), `.vtt` (with its track). */
+export interface SegmentName {
+  readonly number: number;
+  readonly kind: "ts" | "m4s" | "mp4" | "vtt";
+  readonly track: number;
+}
+
+/** Names the bytes of a file that shall be streamed. */
+export type ChooseRange = (file: ContentFile) => ByteRange | undefined;
+
+/** A file, and the bytes that were chosen of it. */
+export interface FileRead {
+  readonly file: ContentFile;
+  readonly stream: ReadableStream<Uint8Array> | undefined;
+}
+
+export interface AcquireOptions {
+  readonly signal?: AbortSignal;
+  readonly allowPrivateUrls?: boolean;
+  /** Told about every half second while the files are not known yet. */
+  readonly onProgress?: (figures: SwarmFigures) => void;
+}
+
+/** Keeps a transfer alive until it is released. */
+export interface TransferLease {
+  readonly transfer: Transfer;
+  /** The files a magnet names (`so`), where it does. */
+  readonly selectedFiles: readonly number[] | undefined;
+  release(): void;
+}
+
+export interface EngineFigures {
+  readonly sessions: number;
+  readonly transfers: readonly {
+    readonly infohash: Infohash;
+    readonly name: string;
+    readonly holders: number;
+    readonly figures: SwarmFigures;
+  }[];
+}
+
+/** Puts the engine together. Nothing starts before it is asked for. */
+export function createEngine(parts: EngineParts): Engine {
+  const { runtime, settings, transfers } = parts;
+  const { clock } = runtime;
+  const log = parts.log.named("engine");
+  const resolve = createContentResolver({ ...parts, log });
+  const holds = new Holds({ clock, transfers, idleMs: settings.transferIdleMs, log });
+  const segments = new SegmentCache();
+  const access = { clock, settings, resolve, holds };
+  const sessions = new Sessions({ ...access, runtime, segments, transfers, log });
+  return {
+    settings,
+    start: (request, signal) => sessions.start(request, signal),
+    session: (infohash, key) => sessions.get(infohash, key),
+    segment: (infohash, name, signal) => sessions.segment(infohash, name, signal),
+    read: (infohash, fileIndex, choose, signal) => readFile(access, infohash, fileIndex, choose, signal),
+    acquire: (selector, options) => acquire(access, selector, options),
+    figures: () => ({ sessions: sessions.count, transfers: holds.figures() }),
+    cacheFigures: () => transfers.cacheFigures(),
+    async stop() {
+      sessions.stopAll();
+      holds.close();
+      segments.clear();
+      await transfers.close();
+    },
+  };
+}

@@ -1,0 +1,318 @@
+import { SluiceError } from "../base/errors.ts";
+import type { Infohash } from "../base/ids.ts";
+import type { Log } from "../base/log.ts";
+import { after, type Instant } from "../base/time.ts";
+import type { Media } from "../remux/contract.ts";
+import { type Access, chooseFile } from "./access.ts";
+import type { CacheFigures, ContentFile } from "./contract.ts";
+import type {
+  ManifestRendition,
+  PlaybackRequest,
+  SegmentName,
+  Session,
+  SessionEvent,
+  SessionInfo,
+} from "./engine.ts";
+import { HELD_HEADERS_MS, orLater } from "./guarded-stream.ts";
+import { hlsManifest } from "./hls.ts";
+import type { Hold } from "./holds.ts";
+import { awaitFiles, whileBytesCome } from "./patience.ts";
+import { orAborted, type SegmentBytes, type SegmentCache } from "./segment-cache.ts";
+import { SessionEvents } from "./session-events.ts";
+import { makeSegment, segmentKey } from "./session-segments.ts";
+import { transportStream } from "./ts-stream.ts";
+
+/** What a session is made of. */
+export interface SessionParts {
+  readonly access: Access;
+  readonly segments: SegmentCache;
+  readonly cacheFigures: () => Promise<CacheFigures>;
+  readonly log: Log;
+  readonly hold: Hold;
+  readonly request: PlaybackRequest;
+  readonly selectedFiles: readonly number[] | undefined;
+  readonly key: string;
+  readonly id: string;
+  /** The number of its segments' names in millions: tells the sessions of one transfer apart (see `segmentNumber`). */
+  readonly ordinal: number;
+  /** Called once, when the session has ended. */
+  ended(session: PlayerSession): void;
+}
+
+/** Media that is open and can be played in `container`. */
+export interface Opened {
+  readonly file: ContentFile;
+  readonly media: Media;
+  readonly container: "ts" | "fmp4";
+}
+
+/** So much of the head of a file is usually there before the first segment can be made. Only for showing progress. */
+const HEAD_BYTES = 2 * 1024 * 1024;
+
+/** One player's lease on one file of a transfer. */
+export class PlayerSession implements Session {
+  readonly infohash: Infohash;
+  readonly key: string;
+  readonly id: string;
+  readonly ordinal: number;
+  readonly output: "ts" | "hls";
+  /** When its latest start was asked, as a running number: the newest start of a player wins. */
+  order = 0;
+  clientSessionId: number;
+  wantsEvents: boolean;
+  readonly #parts: SessionParts;
+  readonly #events: SessionEvents;
+  readonly #ended = new AbortController();
+  readonly #opened: Promise<Opened>;
+  readonly #playing: Promise<void>;
+  #file: ContentFile | undefined;
+  #status: SessionInfo["status"] = "starting";
+  #problem: Error | undefined;
+  #idleMs: number;
+  #lastUse: Instant;
+  #busy = 0;
+  #cancelIdle: () => void = () => {};
+  #lastIndex = -1;
+
+  constructor(parts: SessionParts) {
+    const { hold, request, access } = parts;
+    this.#parts = parts;
+    this.infohash = hold.transfer.infohash;
+    this.key = parts.key;
+    this.id = parts.id;
+    this.ordinal = parts.ordinal;
+    this.output = request.output;
+    this.clientSessionId = request.clientSessionId;
+    this.wantsEvents = request.wantsEvents;
+    this.#events = new SessionEvents(access.clock);
+    this.#idleMs = access.settings.sessionIdleMs;
+    this.#lastUse = access.clock.now();
+    this.#watchIdle(this.#idleMs);
+    this.#opened = this.#open();
+    this.#playing = this.#firstSegment();
+    this.#playing.catch((thrown) => this.#failed(thrown));
+  }
+
+  /** What makes two starts of one player the same session, besides the infohash. */
+  get variant(): string {
+    return variantOf(this.#parts.request);
+  }
+
+  /** The player's `pid`, where it sent one. */
+  get playerId(): string | undefined {
+    return this.#parts.request.playerId;
+  }
+
+  /** The file: as found, else as asked, else -1. */
+  get fileIndex(): number {
+    return this.#file?.index ?? this.#parts.request.fileIndex ?? -1;
+  }
+
+  get hasFailed(): boolean {
+    return this.#status === "failed";
+  }
+
+  get isBusy(): boolean {
+    return this.#busy > 0;
+  }
+
+  get lastUse(): Instant {
+    return this.#lastUse;
+  }
+
+  async settle(withinMs: number): Promise<boolean> {
+    return orLater(this.#playing, this.#parts.access.clock, withinMs);
+  }
+
+  touch(): void {
+    this.#lastUse = this.#parts.access.clock.now();
+  }
+
+  setIdleMs(idleMs: number): void {
+    this.#idleMs = idleMs;
+    this.touch();
+    this.#cancelIdle();
+    this.#watchIdle(idleMs);
+  }
+
+  async info(): Promise<SessionInfo> {
+    const { transfer } = this.#parts.hold;
+    const cache = await this.#parts.cacheFigures();
+    return {
+      status: this.#status,
+      problem: this.#problem,
+      progress: this.#progress(),
+      totalProgress: this.#file ? transfer.progress(this.#file.index) : 0,
+      fileIndex: this.#file?.index ?? -1,
+      figures: transfer.figures,
+      cache,
+    };
+  }
+
+  manifest(base: string, rendition: ManifestRendition): Promise<string> {
+    return this.#use(async () => {
+      const opened = await this.#opened;
+      return hlsManifest({ ...opened, base, session: this }, rendition);
+    });
+  }
+
+  async transportStream(): Promise<ReadableStream<Uint8Array>> {
+    const { access } = this.#parts;
+    await this.#use(() => orLater(this.#playing, access.clock, HELD_HEADERS_MS));
+    return transportStream({
+      clock: access.clock,
+      segmentCount: async () => (await this.#opened).media.segments.length,
+      segment: (index, signal) => this.#use(() => this.#segment("ts", index, 0, signal)),
+      touched: () => this.touch(),
+      ended: this.#ended.signal,
+    });
+  }
+
+  /** The segment of this name; `index` is its number within the session. */
+  async namedSegment(name: SegmentName, index: number, signal?: AbortSignal): Promise<SegmentBytes> {
+    return this.#use(async () => {
+      const { container, media } = await orAborted(this.#opened, signal ?? this.#ended.signal);
+      const fits = name.kind === "vtt" || (name.kind === "ts") === (container === "ts");
+      if (!fits || index >= media.segments.length)
+        throw new SluiceError(
+          "no_such_segment",
+          `expected a number below ${media.segments.length}, got ${index}`,
+        );
+      const bytes = await this.#segment(name.kind, index, name.track, signal);
+      if (name.kind !== "mp4" && name.kind !== "vtt")
+        this.#prepareNext(name.kind, index, media.segments.length);
+      return bytes;
+    });
+  }
+
+  nextEvent(withinMs: number): Promise<SessionEvent | undefined> {
+    return this.#events.next(withinMs);
+  }
+
+  stop(): void {
+    this.end(new SluiceError("session_stopped", "the session was stopped"));
+  }
+
+  /** Ends the session: whoever waits or reads hears `reason`. */
+  end(reason: SluiceError): void {
+    if (this.#ended.signal.aborted) return;
+    this.#cancelIdle();
+    if (this.wantsEvents) this.#events.push({ name: "download_stopped", params: { reason: reason.message } });
+    this.#events.close();
+    this.#ended.abort(reason);
+    this.#parts.hold.release();
+    this.#parts.ended(this);
+  }
+
+  async #open(): Promise<Opened> {
+    const { access, hold, request, selectedFiles } = this.#parts;
+    const { transfer } = hold;
+    await awaitFiles(access, transfer, { signal: this.#ended.signal });
+    const file = chooseFile(transfer, request.fileIndex, selectedFiles);
+    this.#file = file;
+    const media = await whileBytesCome(
+      access,
+      transfer,
+      (signal) => transfer.media(file.index, request.audioLanguage, signal),
+      this.#ended.signal,
+    );
+    if (media.segments.length === 0) throw new SluiceError("broken_media", "the file holds nothing to play");
+    return { file, media, container: chooseContainer(media, request) };
+  }
+
+  /** A player that starts reads the first segment: having it is what `dl` tells. */
+  async #firstSegment(): Promise<void> {
+    const { container } = await this.#opened;
+    if (container === "fmp4") await this.#segment("mp4", 0, 0);
+    await this.#segment(container === "ts" ? "ts" : "m4s", 0, 0);
+    this.#status = "playing";
+  }
+
+  #failed(thrown: unknown): void {
+    if (this.#ended.signal.aborted) return;
+    this.#status = "failed";
+    this.#problem = thrown instanceof Error ? thrown : new Error(String(thrown));
+    this.#parts.log.warn("a session cannot play", { infohash: this.infohash, reason: this.#problem.message });
+  }
+
+  async #segment(
+    kind: SegmentName["kind"],
+    index: number,
+    track: number,
+    signal: AbortSignal = this.#ended.signal,
+  ): Promise<SegmentBytes> {
+    const { access, hold, request, segments } = this.#parts;
+    const { media, file } = await orAborted(this.#opened, signal);
+    const key = segmentKey(this.infohash, file.index, request.audioLanguage, kind, index, track);
+    return (
+      segments.held(key) ??
+      segments.get(
+        key,
+        (stop) =>
+          whileBytesCome(access, hold.transfer, (end) => makeSegment(media, kind, index, track, end), stop),
+        signal === this.#ended.signal ? signal : AbortSignal.any([signal, this.#ended.signal]),
+      )
+    );
+  }
+
+  /** A player that takes segments in order finds the next one made. One at a time; a player that jumps gets none. */
+  #prepareNext(kind: "ts" | "m4s", index: number, count: number): void {
+    const inOrder = index === this.#lastIndex + 1;
+    this.#lastIndex = index;
+    if (!inOrder || index + 1 >= count) return;
+    this.#segment(kind, index + 1, 0).catch((thrown) => {
+      // Whoever asks for it hears the reason then.
+      this.#parts.log.debug("a segment could not be made ahead", {
+        index: index + 1,
+        reason: String(thrown),
+      });
+    });
+  }
+
+  async #use<T>(work: () => Promise<T>): Promise<T> {
+    this.#ended.signal.throwIfAborted();
+    this.#busy++;
+    this.touch();
+    try {
+      return await work();
+    } finally {
+      this.#busy--;
+      this.touch();
+    }
+  }
+
+  #progress(): number {
+    if (this.#status === "playing") return 100;
+    if (!this.#file) return 0;
+    const needed = Math.max(1, Math.min(HEAD_BYTES, this.#file.size));
+    return Math.min(99, Math.floor((100 * this.#parts.hold.transfer.headBytes(this.#file.index)) / needed));
+  }
+
+  /** One timer, set again for the rest of the time whenever it fires early. */
+  #watchIdle(afterMs: number): void {
+    const { clock } = this.#parts.access;
+    this.#cancelIdle = clock.at(after(clock.now(), afterMs), () => {
+      const idleMs = this.isBusy ? 0 : clock.now() - this.#lastUse;
+      if (idleMs < this.#idleMs) return this.#watchIdle(this.#idleMs - idleMs);
+      this.end(new SluiceError("unknown_session", "nobody has read the session for its idle time"));
+    });
+  }
+}
+
+/** What makes two starts of one player on one file the same session. */
+export function variantOf(request: PlaybackRequest): string {
+  return `${request.output} ${request.container} ${request.audioLanguage ?? ""}`;
+}
+
+/** What the player gets; throws where no container it can take carries the codecs. */
+function chooseContainer(media: Media, request: PlaybackRequest): "ts" | "fmp4" {
+  const container =
+    request.output === "ts" || request.container === "ts"
+      ? "ts"
+      : request.container === "fmp4" || (media.tsProblem && !media.fmp4Problem)
+        ? "fmp4"
+        : "ts";
+  const problem = container === "ts" ? media.tsProblem : media.fmp4Problem;
+  if (problem) throw problem;
+  return container;
+}
