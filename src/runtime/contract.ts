@@ -96,8 +96,8 @@ export interface FileFacts {
 }
 
 export interface OpenFile {
-  /** Reads exactly `length` bytes at `at`; rejects where the file is shorter. */
-  read(at: number, length: number): Promise<Uint8Array<ArrayBuffer>>;
+  /** Fills `into` with the bytes at `at`; rejects where the file is shorter. */
+  read(at: number, into: Uint8Array<ArrayBuffer>): Promise<void>;
   /** Writes all of `bytes` at `at`; rejects with `SluiceError("disk_full")` where the disk is full. */
   write(at: number, bytes: Uint8Array): Promise<void>;
   sync(): Promise<void>;

@@ -20,7 +20,9 @@ export const files: Files = {
     try {
       const { size } = await handle.stat();
       if (size > limitBytes) throw new Error(`${path} has ${size} bytes, expected at most ${limitBytes}`);
-      return await readExactly(handle, 0, size);
+      const bytes = new Uint8Array(size);
+      await readExactly(handle, 0, bytes);
+      return bytes;
     } finally {
       await handle.close();
     }
@@ -66,7 +68,7 @@ export const files: Files = {
 
 function openFile(handle: FileHandle): OpenFile {
   return {
-    read: (at, length) => readExactly(handle, at, length),
+    read: (at, into) => readExactly(handle, at, into),
     write: (at, bytes) => writeAll(handle, at, bytes),
     sync: () => asTyped(handle.sync()),
     close: () => handle.close(),
@@ -80,14 +82,12 @@ async function openCreating(path: string, flags: number): Promise<FileHandle> {
   return asTyped(open(path, flags, FILE_MODE));
 }
 
-async function readExactly(handle: FileHandle, at: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = new Uint8Array(length);
-  for (let got = 0; got < length; ) {
-    const { bytesRead } = await handle.read(bytes, got, length - got, at + got);
-    if (bytesRead === 0) throw new Error(`the file ends at ${at + got}, expected ${at + length} bytes`);
+async function readExactly(handle: FileHandle, at: number, into: Uint8Array): Promise<void> {
+  for (let got = 0; got < into.length; ) {
+    const { bytesRead } = await handle.read(into, got, into.length - got, at + got);
+    if (bytesRead === 0) throw new Error(`the file ends at ${at + got}, expected ${at + into.length} bytes`);
     got += bytesRead;
   }
-  return bytes;
 }
 
 async function writeAll(handle: FileHandle, at: number, bytes: Uint8Array): Promise<void> {

@@ -88,6 +88,8 @@ export type SwarmInput =
       readonly begin: number;
       readonly bytes: Uint8Array | undefined;
     }
+  /** More announce URLs by tier, from another link to the same content. */
+  | { readonly kind: "trackers"; readonly tiers: readonly (readonly string[])[] }
   | { readonly kind: "announced"; readonly url: string; readonly reply: AnnounceReply }
   /** Memory for piece buffers became free again after `take` had none. */
   | { readonly kind: "buffers" }

@@ -1,0 +1,59 @@
+/** MIME types by lower-case extension, for the files that content commonly holds. */
+const TYPES: Readonly<Record<string, string>> = {
+  "3gp": "video/3gpp",
+  avi: "video/x-msvideo",
+  divx: "video/x-msvideo",
+  flv: "video/x-flv",
+  m2ts: "video/mp2t",
+  m4v: "video/mp4",
+  mkv: "video/x-matroska",
+  mov: "video/quicktime",
+  mp4: "video/mp4",
+  mpeg: "video/mpeg",
+  mpg: "video/mpeg",
+  mts: "video/mp2t",
+  ogm: "video/ogg",
+  ogv: "video/ogg",
+  ts: "video/mp2t",
+  vob: "video/mpeg",
+  webm: "video/webm",
+  wmv: "video/x-ms-wmv",
+  aac: "audio/aac",
+  ac3: "audio/ac3",
+  flac: "audio/flac",
+  m4a: "audio/mp4",
+  m4b: "audio/mp4",
+  mka: "audio/x-matroska",
+  mp3: "audio/mpeg",
+  oga: "audio/ogg",
+  ogg: "audio/ogg",
+  opus: "audio/ogg",
+  wav: "audio/wav",
+  wma: "audio/x-ms-wma",
+  ass: "text/x-ssa",
+  srt: "application/x-subrip",
+  ssa: "text/x-ssa",
+  sub: "text/plain",
+  vtt: "text/vtt",
+  nfo: "text/plain",
+  txt: "text/plain",
+  gif: "image/gif",
+  jpeg: "image/jpeg",
+  jpg: "image/jpeg",
+  png: "image/png",
+  webp: "image/webp",
+  pdf: "application/pdf",
+  zip: "application/zip",
+};
+
+/** The MIME type that the extension of a file name stands for; `application/octet-stream` where it says nothing. */
+export function mimeOf(name: string): string {
+  const dot = name.lastIndexOf(".");
+  const type = dot < 0 ? undefined : TYPES[name.slice(dot + 1).toLowerCase()];
+  return type ?? "application/octet-stream";
+}
+
+/** Whether a player could play a file of this name: its extension is one of video or audio. */
+export function isPlayableName(name: string): boolean {
+  return /^(?:video|audio)\//.test(mimeOf(name));
+}

@@ -1,0 +1,276 @@
+import type { PeerAddress } from "../base/address.ts";
+import { addressText } from "../base/address.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Machine } from "../base/machine.ts";
+import { after, type Instant } from "../base/time.ts";
+import type { Clock, Net, TcpHandlers, TcpSocket } from "../runtime/contract.ts";
+import type { ConnectionId, SwarmFigures, SwarmInput, SwarmOutput } from "../swarm/contract.ts";
+import { CONNECT_TIMEOUT_MS } from "../swarm/limits.ts";
+import type { AnnounceReply, AnnounceRequest } from "../wire/tracker.ts";
+
+/** A swarm as the driver knows it. */
+export interface DrivenSwarm extends Machine<SwarmInput, SwarmOutput> {
+  figures(now: Instant): SwarmFigures;
+}
+
+/** Talks to trackers. Never rejects: what goes wrong is a reply with `ok: false`. */
+export interface DriverAnnouncer {
+  announce(request: AnnounceRequest, signal?: AbortSignal): Promise<AnnounceReply>;
+}
+
+/** Where pieces go to, and where blocks for peers come from. */
+export interface DriverHooks {
+  piece(piece: number, bytes: Uint8Array<ArrayBuffer>): void;
+  /** A copy of a block, at once where the piece is in memory; undefined where the store does not hold it. */
+  block(
+    piece: number,
+    begin: number,
+    length: number,
+  ): Uint8Array | undefined | Promise<Uint8Array | undefined>;
+  metadata(infoBytes: Uint8Array): void;
+}
+
+/** Counts the connections of all transfers together. */
+export interface ConnectionCount {
+  open: number;
+  readonly limit: number;
+}
+
+/** What a driver is made of. */
+export interface DriverParts {
+  readonly swarm: DrivenSwarm;
+  readonly clock: Clock;
+  readonly net: Net;
+  readonly announcer: DriverAnnouncer;
+  readonly hooks: DriverHooks;
+  readonly connections: ConnectionCount;
+  readonly log: Log;
+}
+
+/** Where no connection is to be had, the swarm hears so after a while: it would try the next candidate at once. */
+const NO_CONNECTION_MS = 1_000;
+/** Goodbyes to trackers may take so long; then the process need not wait for them. */
+const GOODBYE_MS = 2_000;
+
+/**
+ * Drives one swarm with real sockets and a real clock. Everything that happens becomes an input; after each input all
+ * outputs are carried out, in one loop. A socket whose peer does not take what we send is not read from meanwhile.
+ */
+export class Driver {
+  readonly #parts: DriverParts;
+  readonly #sockets = new Map<ConnectionId, TcpSocket>();
+  readonly #paused = new Set<ConnectionId>();
+  readonly #later: SwarmInput[] = [];
+  readonly #announces = new Set<Promise<unknown>>();
+  readonly #giveUp = new AbortController();
+  #isDraining = false;
+  #isStopped = false;
+  #nextIncoming: ConnectionId = 1;
+  #wakeAt: Instant | undefined;
+  #cancelWake: () => void = () => {};
+
+  constructor(parts: DriverParts) {
+    this.#parts = parts;
+  }
+
+  /** Carries out what the swarm wants from the start. */
+  start(): void {
+    this.#drain();
+  }
+
+  /** Hands one input to the swarm, and carries out what follows from it. */
+  input(input: SwarmInput): void {
+    if (this.#isDraining) {
+      // Something that an output set off: it waits its turn. Received bytes never come this way.
+      this.#later.push(input);
+      return;
+    }
+    this.#parts.swarm.handle(input, this.#parts.clock.now());
+    this.#drain();
+  }
+
+  /** Takes over an incoming connection whose handshake `first` has been read. */
+  accept(socket: TcpSocket, first: Uint8Array): TcpHandlers {
+    const { connections } = this.#parts;
+    if (this.#isStopped || connections.open >= connections.limit) {
+      socket.close();
+      return { received: () => {}, drained: () => {}, closed: () => {} };
+    }
+    const connection = this.#nextIncoming;
+    this.#nextIncoming += 2;
+    connections.open++;
+    this.#sockets.set(connection, socket);
+    this.input({ kind: "accepted", connection, address: socket.remote });
+    this.input({ kind: "received", connection, bytes: first });
+    return this.#handlers(connection);
+  }
+
+  figures(): SwarmFigures {
+    return this.#parts.swarm.figures(this.#parts.clock.now());
+  }
+
+  /** Says goodbye to trackers and closes all connections; resolves when that is done, within seconds. */
+  async stop(): Promise<void> {
+    if (this.#isStopped) return;
+    this.input({ kind: "stop" });
+    this.#isStopped = true;
+    this.#cancelWake();
+    for (const socket of this.#sockets.values()) socket.close();
+    const { clock } = this.#parts;
+    const cancel = clock.at(after(clock.now(), GOODBYE_MS), () => this.#giveUp.abort());
+    await Promise.all(this.#announces);
+    cancel();
+  }
+
+  #drain(): void {
+    const { swarm, clock } = this.#parts;
+    this.#isDraining = true;
+    try {
+      for (;;) {
+        for (let output = swarm.poll(); output; output = swarm.poll()) this.#carryOut(output);
+        const next = this.#later.shift();
+        if (next === undefined) break;
+        swarm.handle(next, clock.now());
+      }
+    } finally {
+      this.#isDraining = false;
+    }
+    this.#schedule();
+  }
+
+  #carryOut(output: SwarmOutput): void {
+    switch (output.kind) {
+      case "send":
+        return this.#send(output.connection, output.bytes);
+      case "piece":
+        return this.#parts.hooks.piece(output.piece, output.bytes);
+      case "read":
+        return this.#read(output);
+      case "connect":
+        return this.#connect(output.connection, output.address);
+      case "close":
+        return this.#close(output.connection, output.reason);
+      case "announce":
+        return this.#announce(output.announce);
+      case "metadata":
+        return this.#parts.hooks.metadata(output.infoBytes);
+      case "banned":
+        return this.#parts.log.info("peer banned", {
+          peer: addressText(output.address),
+          reason: output.reason,
+        });
+    }
+  }
+
+  #send(connection: ConnectionId, bytes: Uint8Array): void {
+    const socket = this.#sockets.get(connection);
+    // A peer that takes nothing from us gets no further requests answered, nor read.
+    if (!socket || socket.write(bytes)) return;
+    this.#paused.add(connection);
+    socket.pause();
+  }
+
+  #read({ connection, piece, begin, length }: Extract<SwarmOutput, { kind: "read" }>): void {
+    const answer = (bytes: Uint8Array | undefined) => {
+      if (!this.#isStopped) this.input({ kind: "block", connection, piece, begin, bytes });
+    };
+    const bytes = this.#parts.hooks.block(piece, begin, length);
+    if (bytes instanceof Promise) void bytes.then(answer);
+    else answer(bytes);
+  }
+
+  #connect(connection: ConnectionId, address: PeerAddress): void {
+    const { connections, net } = this.#parts;
+    if (connections.open >= connections.limit) {
+      this.#refuse(connection);
+      return;
+    }
+    connections.open++;
+    const handlers = this.#handlers(connection);
+    this.#sockets.set(connection, net.connect(address, handlers, { timeoutMs: CONNECT_TIMEOUT_MS }));
+  }
+
+  #refuse(connection: ConnectionId): void {
+    const { clock } = this.#parts;
+    clock.at(after(clock.now(), NO_CONNECTION_MS), () => {
+      if (!this.#isStopped) this.input({ kind: "closed", connection, reason: "too many connections" });
+    });
+  }
+
+  #handlers(connection: ConnectionId): TcpHandlers {
+    return {
+      opened: () => this.#happened({ kind: "opened", connection }),
+      received: (bytes) => this.#received(connection, bytes),
+      drained: () => {
+        if (this.#paused.delete(connection)) this.#sockets.get(connection)?.resume();
+        this.#happened({ kind: "drained", connection });
+      },
+      closed: (reason) => this.#closed(connection, reason),
+    };
+  }
+
+  #received(connection: ConnectionId, bytes: Uint8Array): void {
+    // The swarm may have closed the connection while these bytes were on their way.
+    if (!this.#isStopped && this.#sockets.has(connection))
+      this.input({ kind: "received", connection, bytes });
+  }
+
+  #happened(input: Extract<SwarmInput, { connection: ConnectionId }>): void {
+    if (!this.#isStopped && this.#sockets.has(input.connection)) this.input(input);
+  }
+
+  #closed(connection: ConnectionId, reason: string): void {
+    this.#parts.connections.open--;
+    this.#paused.delete(connection);
+    // What the swarm closed itself it does not hear of again.
+    if (this.#sockets.delete(connection) && !this.#isStopped)
+      this.input({ kind: "closed", connection, reason });
+  }
+
+  #close(connection: ConnectionId, reason: string): void {
+    const socket = this.#sockets.get(connection);
+    this.#sockets.delete(connection);
+    if (socket) this.#parts.log.debug("connection closed", { peer: addressText(socket.remote), reason });
+    socket?.close();
+  }
+
+  #announce(request: AnnounceRequest): void {
+    const { announcer, log } = this.#parts;
+    const announce = announcer.announce(request, this.#giveUp.signal).then(
+      (reply) => this.#announced(request, reply),
+      (error: unknown) => {
+        log.warn("announce failed", { reason: messageOf(error) });
+        this.#announced(request, { ok: false, reason: messageOf(error) });
+      },
+    );
+    this.#announces.add(announce);
+    void announce.finally(() => this.#announces.delete(announce));
+  }
+
+  #announced({ url, event }: AnnounceRequest, reply: AnnounceReply): void {
+    if (!reply.ok) this.#parts.log.debug("tracker gave nothing", { event, reason: reply.reason });
+    if (!this.#isStopped) this.input({ kind: "announced", url, reply });
+  }
+
+  #schedule(): void {
+    const { swarm, clock } = this.#parts;
+    if (this.#isStopped) return;
+    const next = swarm.nextWake();
+    // A timer that comes too early finds that out by itself: only an earlier wish costs a new one.
+    if (next === undefined || (this.#wakeAt !== undefined && this.#wakeAt <= next)) return;
+    this.#cancelWake();
+    this.#wakeAt = next;
+    this.#cancelWake = clock.at(next, () => this.#wake());
+  }
+
+  #wake(): void {
+    const { swarm, clock } = this.#parts;
+    this.#wakeAt = undefined;
+    if (this.#isStopped) return;
+    const now = clock.now();
+    const due = swarm.nextWake();
+    if (due !== undefined && due <= now) swarm.wake(now);
+    this.#drain();
+  }
+}

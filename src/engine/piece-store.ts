@@ -1,0 +1,176 @@
+import { Bits } from "../base/bits.ts";
+import { equalBytes } from "../base/bytes.ts";
+import type { Sha1 } from "../base/ids.ts";
+import type { ByteRange } from "../base/range.ts";
+import type { SwarmLayout } from "../swarm/contract.ts";
+import type { PieceBufferPool } from "./piece-buffers.ts";
+import type { MemoryOwner, MemoryPiece, PieceMemory } from "./piece-memory.ts";
+
+/** The disk as one store sees it: the cache folder of its transfer. */
+export interface PieceDisk {
+  has(piece: number): boolean;
+  /** Writes when it can, in the background; calls `entry.state` on, and `PieceMemory.changed`, when it has. */
+  save(entry: MemoryPiece): void;
+  /** Fills `into` with the piece; rejects where the disk cannot. */
+  load(piece: number, into: Uint8Array<ArrayBuffer>): Promise<void>;
+  /** The piece on disk turned out to be damaged. */
+  forget(piece: number): void;
+}
+
+/** What a store is made of. */
+export interface PieceStoreParts {
+  readonly layout: SwarmLayout;
+  readonly pool: PieceBufferPool;
+  readonly memory: PieceMemory;
+  /** Undefined: memory only. */
+  readonly disk: PieceDisk | undefined;
+  readonly sha1: Sha1;
+  /** Neither memory nor disk holds the piece any more. */
+  readonly dropped: (piece: number) => void;
+}
+
+/**
+ * The verified pieces of one transfer: those in memory, and those on disk. What comes from disk is verified again, so
+ * that a damaged or foreign cache file costs a download, never a wrong byte.
+ */
+export class PieceStore implements MemoryOwner {
+  readonly layout: SwarmLayout;
+  /** Pieces that memory or disk holds. */
+  readonly held: Bits;
+  readonly #parts: PieceStoreParts;
+  readonly #entries: (MemoryPiece | undefined)[];
+  readonly #loads = new Map<number, Promise<Uint8Array | undefined>>();
+  readonly #waiters = new Map<number, Set<() => void>>();
+  readonly #wants: Uint16Array;
+
+  constructor(parts: PieceStoreParts) {
+    const { layout, disk } = parts;
+    this.layout = layout;
+    this.#parts = parts;
+    this.#entries = new Array(layout.pieceCount);
+    this.#wants = new Uint16Array(layout.pieceCount);
+    this.held = new Bits(layout.pieceCount);
+    if (disk) for (let i = 0; i < layout.pieceCount; i++) if (disk.has(i)) this.held.set(i);
+  }
+
+  /** The length of `piece` in bytes; the last one may be shorter. */
+  pieceBytes(piece: number): number {
+    const { pieceLength, length } = this.layout;
+    return Math.min(pieceLength, length - piece * pieceLength);
+  }
+
+  /** Takes over a verified piece whose buffer comes from the pool. */
+  put(piece: number, bytes: Uint8Array<ArrayBuffer>): void {
+    if (this.#entries[piece]) {
+      this.#parts.pool.give(bytes); // It came from disk meanwhile.
+      return;
+    }
+    const { disk } = this.#parts;
+    const entry = this.#add(piece, bytes, disk === undefined ? "alone" : "unsaved");
+    disk?.save(entry);
+    this.held.set(piece);
+    this.#wake(piece);
+  }
+
+  /** The piece's bytes where it is in memory: a view that is valid until the next `await`. Counts as a reading. */
+  peek(piece: number): Uint8Array | undefined {
+    const entry = this.#entries[piece];
+    if (entry) this.#parts.memory.touch(entry);
+    return entry?.bytes;
+  }
+
+  /** The piece from disk: a view that is valid until the next `await`, or undefined where it is not held after all. */
+  load(piece: number): Promise<Uint8Array | undefined> {
+    const running = this.#loads.get(piece);
+    if (running) return running;
+    const load = this.#load(piece).finally(() => this.#loads.delete(piece));
+    this.#loads.set(piece, load);
+    return load;
+  }
+
+  /** Calls `run` once, as soon as the piece is held; the returned function cancels. */
+  whenHeld(piece: number, run: () => void): () => void {
+    const waiters = this.#waiters.get(piece) ?? new Set();
+    this.#waiters.set(piece, waiters);
+    waiters.add(run);
+    return () => {
+      waiters.delete(run);
+      if (waiters.size === 0 && this.#waiters.get(piece) === waiters) this.#waiters.delete(piece);
+    };
+  }
+
+  /** Moves a reader's window (in bytes of the whole content) from `before` to `now`; undefined stands for none. */
+  moveWindow(before: ByteRange | undefined, now: ByteRange | undefined): void {
+    if (now) this.#count(now, 1);
+    if (before) this.#count(before, -1);
+    if (before) this.#parts.memory.changed();
+  }
+
+  isWanted(piece: number): boolean {
+    return this.#wants[piece]! > 0;
+  }
+
+  evicted(entry: MemoryPiece): void {
+    this.#entries[entry.piece] = undefined;
+    if (!this.#parts.disk?.has(entry.piece)) this.#drop(entry.piece);
+  }
+
+  /** The disk gave up a piece to make room. */
+  evictedFromDisk(piece: number): void {
+    const entry = this.#entries[piece];
+    if (entry === undefined) this.#drop(piece);
+    else if (entry.state === "saved") entry.state = "alone";
+  }
+
+  /** Gives all memory back. */
+  close(): void {
+    for (const entry of this.#entries) if (entry) this.#parts.memory.remove(entry);
+    this.#entries.fill(undefined);
+    this.#parts.memory.changed();
+  }
+
+  #add(piece: number, bytes: Uint8Array<ArrayBuffer>, state: MemoryPiece["state"]): MemoryPiece {
+    const entry: MemoryPiece = { owner: this, piece, bytes, state };
+    this.#entries[piece] = entry;
+    this.#parts.memory.add(entry);
+    return entry;
+  }
+
+  async #load(piece: number): Promise<Uint8Array | undefined> {
+    const { disk, pool, sha1, layout } = this.#parts;
+    const length = this.pieceBytes(piece);
+    const pooled = pool.take(length, false);
+    // Without room in memory the piece passes through once and is not kept.
+    const bytes = pooled ?? new Uint8Array(length);
+    const isGood = await disk!.load(piece, bytes).then(
+      () => equalBytes(sha1(bytes), layout.pieceHashes.subarray(20 * piece, 20 * piece + 20)),
+      () => false,
+    );
+    const inMemory = this.#entries[piece];
+    if (!isGood || inMemory) {
+      if (pooled) pool.give(pooled);
+      if (!isGood) disk!.forget(piece);
+      if (!isGood && !inMemory) this.#drop(piece);
+      return inMemory?.bytes;
+    }
+    if (pooled) this.#add(piece, pooled, "saved");
+    return bytes;
+  }
+
+  #drop(piece: number): void {
+    if (this.held.clear(piece)) this.#parts.dropped(piece);
+  }
+
+  #count(range: ByteRange, by: number): void {
+    const { pieceLength } = this.layout;
+    const last = Math.ceil(range.end / pieceLength);
+    for (let i = Math.floor(range.start / pieceLength); i < last; i++) this.#wants[i]! += by;
+  }
+
+  #wake(piece: number): void {
+    const waiters = this.#waiters.get(piece);
+    if (waiters === undefined) return;
+    this.#waiters.delete(piece);
+    for (const run of waiters) run();
+  }
+}
