@@ -1,0 +1,89 @@
+import { readU32 } from "../base/bytes.ts";
+import { DecodeError } from "../base/errors.ts";
+
+/** The head of one EBML element (RFC 8794 6). */
+export interface EbmlHead {
+  readonly id: number;
+  /** Where its data begin, in the bytes given. */
+  readonly start: number;
+  /** Where its data end; undefined for an unknown size (RFC 8794 6.2). May lie beyond the bytes given. */
+  readonly end: number | undefined;
+}
+
+/** The longest head: 4 bytes of id, 8 of size. */
+export const EBML_HEAD_BYTES = 12;
+
+/** The element at `at`, or undefined where there are too few bytes or no element. */
+export function readEbmlHead(bytes: Uint8Array, at: number): EbmlHead | undefined {
+  const first = bytes[at];
+  if (first === undefined || first < 0x10) return undefined;
+  const idLength = Math.clz32(first) - 23;
+  if (at + idLength >= bytes.length) return undefined;
+  let id = 0;
+  for (let i = 0; i < idLength; i++) id = id * 256 + bytes[at + i]!;
+  const size = readVint(bytes, at + idLength);
+  if (!size) return undefined;
+  const start = at + idLength + size.length;
+  return { id, start, end: size.value === undefined ? undefined : start + size.value };
+}
+
+/** A variable-length integer (RFC 8794 4): its value (undefined where all bits are set) and how many bytes it took. */
+export function readVint(
+  bytes: Uint8Array,
+  at: number,
+): { value: number | undefined; length: number } | undefined {
+  const first = bytes[at];
+  if (first === undefined || first === 0) return undefined;
+  const length = Math.clz32(first) - 23;
+  if (at + length > bytes.length) return undefined;
+  let value = first & (0xff >> length);
+  let allOnes = value === 0xff >> length;
+  for (let i = 1; i < length; i++) {
+    value = value * 256 + bytes[at + i]!;
+    allOnes &&= bytes[at + i] === 0xff;
+  }
+  if (allOnes) return { value: undefined, length };
+  return value > Number.MAX_SAFE_INTEGER ? undefined : { value, length };
+}
+
+/**
+ * Calls `visit` for each child element between `from` and `to`. An element that is cut short or of unknown size ends
+ * the walk; `visit` may end it by returning false.
+ */
+export function eachEbmlChild(
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+  visit: (id: number, start: number, end: number) => boolean | undefined,
+): void {
+  let at = from;
+  while (at < to) {
+    const head = readEbmlHead(bytes, at);
+    if (!head || head.end === undefined || head.end > to) return;
+    if (visit(head.id, head.start, head.end) === false) return;
+    at = head.end;
+  }
+}
+
+/** An unsigned integer element of up to 8 bytes (RFC 8794 7.2); throws {@link DecodeError} beyond 2^53. */
+export function ebmlUint(bytes: Uint8Array, start: number, end: number): number {
+  if (end - start > 8) throw new DecodeError("EBML", start, "an integer of more than 8 bytes");
+  let value = 0;
+  for (let at = start; at < end; at++) value = value * 256 + bytes[at]!;
+  if (value > Number.MAX_SAFE_INTEGER) throw new DecodeError("EBML", start, "an integer beyond 2^53");
+  return value;
+}
+
+/** A float element of 0, 4 or 8 bytes (RFC 8794 7.3). */
+export function ebmlFloat(bytes: Uint8Array, start: number, end: number): number {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (end - start === 4) return view.getFloat32(start);
+  if (end - start === 8) return view.getFloat64(start);
+  if (end === start) return 0;
+  throw new DecodeError("EBML", start, "a float that is not of 4 or 8 bytes");
+}
+
+/** Whether bytes begin as an EBML document does (Matroska, WebM). */
+export function isEbml(bytes: Uint8Array): boolean {
+  return bytes.length >= 4 && readU32(bytes, 0) === 0x1a45dfa3;
+}

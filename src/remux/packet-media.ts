@@ -1,0 +1,154 @@
+import type { AbortSignalLike } from "../base/byte-source.ts";
+import { DecodeError, messageOf, SluiceError } from "../base/errors.ts";
+import { fmp4ProblemOf, isFmp4Codec, isTsCodec, tsProblemOf } from "./container-rules.ts";
+import type { Media, MediaTrack, SegmentTimes } from "./contract.ts";
+import type { Demuxer, DemuxJob, DemuxPool } from "./demux-pool.ts";
+import { Fmp4Writer } from "./fmp4-writer.ts";
+import type { SourceTrack } from "./media-tracks.ts";
+import { reorderSeconds } from "./reorder.ts";
+import { readSegment, type SegmentBounds } from "./segment-packets.ts";
+import { segmentTimes } from "./segment-plan.ts";
+import type { SubtitleSource } from "./subtitles.ts";
+import type { TsMuxTrack } from "./ts-mux-input.ts";
+import { TsMuxer } from "./ts-muxer.ts";
+
+/** What a {@link PacketMedia} is made of. */
+export interface PacketMediaParts {
+  readonly container: "mp4" | "matroska";
+  readonly pool: DemuxPool;
+  /** In the order players shall see them: video first, then audio, the preferred language before the others. */
+  readonly tracks: readonly SourceTrack[];
+  readonly subtitles: SubtitleSource;
+  /** Where segments begin, in the time of the file; never empty. */
+  readonly cuts: readonly number[];
+  readonly endSeconds: number;
+}
+
+/** A file whose packets mediabunny takes apart, put together again as MPEG-TS or fragmented MP4. */
+export class PacketMedia implements Media {
+  readonly container: "mp4" | "matroska";
+  readonly durationSeconds: number;
+  readonly tracks: readonly MediaTrack[];
+  readonly segments: readonly SegmentTimes[];
+  readonly tsProblem: SluiceError | undefined;
+  readonly fmp4Problem: SluiceError | undefined;
+  readonly #parts: PacketMediaParts;
+  readonly #tsTracks: readonly SourceTrack[];
+  readonly #fmp4Writer: Fmp4Writer;
+  #muxer: TsMuxer | undefined;
+  #closed = false;
+
+  constructor(parts: PacketMediaParts) {
+    this.#parts = parts;
+    this.container = parts.container;
+    this.durationSeconds = Math.max(0, parts.endSeconds - parts.cuts[0]!);
+    this.tracks = [...parts.tracks.map((track) => track.described), ...parts.subtitles.tracks];
+    this.segments = segmentTimes(parts.cuts, parts.endSeconds);
+    this.tsProblem = tsProblemOf(parts.tracks);
+    this.fmp4Problem = fmp4ProblemOf(parts.tracks);
+    this.#tsTracks = parts.tracks.filter((track) => isTsCodec(track.described.codec));
+    const fmp4Tracks = parts.tracks.filter((track) => isFmp4Codec(track.described.codec));
+    this.#fmp4Writer = new Fmp4Writer([
+      ...fmp4Tracks.filter((track) => track.kind === "video"),
+      ...fmp4Tracks.filter((track) => track.kind === "audio").slice(0, 1),
+    ]);
+  }
+
+  async tsSegment(index: number, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    const bounds = this.#bounds(index);
+    if (this.tsProblem) throw this.tsProblem;
+    return this.#run(async (demuxer) => {
+      this.#muxer ??= new TsMuxer(await this.#muxTracks(demuxer));
+      const packets = await readSegment(demuxer, this.#tsTracks, bounds);
+      return this.#muxer.segment(
+        packets.map(({ track, packet }) => ({
+          track,
+          ptsSeconds: packet.timestamp,
+          durationSeconds: packet.duration,
+          isKey: packet.type === "key",
+          data: packet.data,
+        })),
+      );
+    }, signal);
+  }
+
+  async fmp4Init(signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    if (this.fmp4Problem) throw this.fmp4Problem;
+    return this.#run((demuxer) => this.#fmp4Writer.init(demuxer), signal);
+  }
+
+  async fmp4Segment(index: number, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    const bounds = this.#bounds(index);
+    if (this.fmp4Problem) throw this.fmp4Problem;
+    return this.#run(async (demuxer) => {
+      const packets = await readSegment(demuxer, this.#fmp4Writer.tracks, bounds);
+      return this.#fmp4Writer.segment(demuxer, packets, index);
+    }, signal);
+  }
+
+  async webvttSegment(trackIndex: number, index: number, signal?: AbortSignal): Promise<string> {
+    const { startSeconds, endSeconds } = this.#bounds(index);
+    const subtitle = trackIndex - this.#parts.tracks.length;
+    if (this.tracks[trackIndex]?.kind !== "subtitle") {
+      throw new SluiceError("no_such_segment", `track ${trackIndex} is no subtitle track`);
+    }
+    if (this.#closed) throw new SluiceError("cancelled", "the file was closed");
+    return asSluiceError(this.#parts.subtitles.webvtt(subtitle, { startSeconds, endSeconds }, signal));
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#parts.pool.close();
+    this.#parts.subtitles.close();
+  }
+
+  #run<T>(job: DemuxJob<T>, signal: AbortSignalLike | undefined): Promise<T> {
+    return asSluiceError(this.#parts.pool.run(job, signal));
+  }
+
+  #bounds(index: number): SegmentBounds {
+    const { cuts } = this.#parts;
+    if (!Number.isInteger(index) || index < 0 || index >= cuts.length) {
+      throw new SluiceError("no_such_segment", `there is no segment ${index}: there are ${cuts.length}`);
+    }
+    return {
+      startSeconds: index === 0 ? Number.NEGATIVE_INFINITY : cuts[index]!,
+      endSeconds: cuts[index + 1] ?? Number.POSITIVE_INFINITY,
+    };
+  }
+
+  async #muxTracks(demuxer: Demuxer): Promise<TsMuxTrack[]> {
+    const tracks: TsMuxTrack[] = [];
+    for (const { described, kind, config, sampleRate, index } of this.#tsTracks) {
+      if (!isTsCodec(described.codec)) continue;
+      tracks.push({
+        codec: described.codec,
+        language: described.language,
+        ...(config ? { config } : {}),
+        ...(kind === "video" ? { reorderSeconds: await reorderSeconds(demuxer, index) } : {}),
+        ...(sampleRate === undefined ? {} : { sampleRate }),
+      });
+    }
+    return tracks;
+  }
+}
+
+/** Whatever goes wrong while reading media is the media's fault, unless it says otherwise itself. */
+export async function asSluiceError<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof SluiceError || (error instanceof Error && error.name === "BugError")) throw error;
+    if (error instanceof DecodeError || isLibraryError(error)) {
+      throw new SluiceError("broken_media", `the media file is broken: ${messageOf(error)}`, {
+        cause: error,
+      });
+    }
+    throw error;
+  }
+}
+
+/** Errors of the media library have no class of their own. */
+function isLibraryError(error: unknown): boolean {
+  return error instanceof Error && !("code" in error) && error.name !== "AbortError";
+}

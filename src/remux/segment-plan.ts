@@ -1,0 +1,46 @@
+import type { SegmentTimes } from "./contract.ts";
+
+/** More segments than this (a week of 6 s) is no film: a hostile index. */
+export const SEGMENTS_LIMIT = 100_000;
+
+/** Key times and wished times are rounded by containers: so much earlier still counts. */
+const GRACE_SECONDS = 0.0005;
+
+/** Chooses where to cut: of the sorted key times, the first and then each first one a target's length after the last cut. */
+export function planCuts(keySeconds: readonly number[], targetSeconds: number): number[] {
+  const cuts: number[] = [];
+  for (const at of keySeconds) {
+    const last = cuts.at(-1);
+    if (last === undefined || at - last >= targetSeconds - GRACE_SECONDS) cuts.push(at);
+  }
+  return cuts.slice(0, SEGMENTS_LIMIT);
+}
+
+/** Lets a rest shorter than a third of the target join the segment before it. */
+export function mergeTail(
+  cuts: number[],
+  endSeconds: number,
+  { targetSeconds }: { targetSeconds: number },
+): number[] {
+  while (cuts.length > 1 && endSeconds - cuts.at(-1)! < targetSeconds / 3) cuts.pop();
+  return cuts;
+}
+
+/** Cuts at even times, for audio alone and for files without an index of key frames. */
+export function evenCuts(startSeconds: number, endSeconds: number, targetSeconds: number): number[] {
+  const count = Math.max(1, Math.round((endSeconds - startSeconds) / targetSeconds));
+  return Array.from(
+    { length: Math.min(count, SEGMENTS_LIMIT) },
+    (_, index) => startSeconds + index * targetSeconds,
+  );
+}
+
+/** The times of the segments between cuts, counted from the first cut. */
+export function segmentTimes(cuts: readonly number[], endSeconds: number): SegmentTimes[] {
+  const origin = cuts[0] ?? 0;
+  return cuts.map((at, index) => ({
+    startSeconds: at - origin,
+    // The last is never empty, whatever the container says of its length.
+    durationSeconds: Math.max((cuts[index + 1] ?? endSeconds) - at, 0.001),
+  }));
+}
