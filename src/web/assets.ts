@@ -8,7 +8,7 @@ export interface WebAsset {
 }
 
 const SCRIPT = "text/javascript; charset=utf-8";
-const OWN = ["main", "engine", "player", "figures", "link", "recent", "view"];
+const OWN = ["main", "playback", "engine", "player", "figures", "link", "recent", "view"];
 
 /**
  * Every file of the page by its path: the page's own modules as they are written, and the two libraries it uses, from

@@ -1,3 +1,4 @@
+// @ts-check
 /** How figures are written on the page. */
 
 const UNITS = ["B", "kB", "MB", "GB", "TB"];

@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * What a pasted text names, as the parameter of the playback endpoints.
  *

@@ -1,3 +1,4 @@
+// @ts-check
 import { del, get, set } from "idb-keyval";
 
 /**

@@ -1,0 +1,180 @@
+// @ts-check
+import { playbackQuery } from "./engine.js";
+import { linkTitle, readLink } from "./link.js";
+import { Playback } from "./playback.js";
+import { forgetLinks, recentLinks, rememberLink } from "./recent.js";
+import { findElements, showProblem, showRecent, showToast } from "./view.js";
+
+/** A transport file is never larger. */
+const MAX_TORRENT_BYTES = 10_000_000;
+
+/**
+ * @typedef {import("./link.js").Link} Link
+ * @typedef {import("./engine.js").Choice} Choice
+ */
+
+/** Connects the elements of the page with what they do. */
+function main() {
+  const page = findElements();
+  const playerId = randomId();
+  /** @type {Playback | undefined} */
+  let playback;
+
+  /**
+   * @param {Link | Uint8Array} source
+   * @param {Choice} [choice]
+   */
+  function play(source, choice = {}) {
+    playback?.stop();
+    showProblem(page, "");
+    page.stage.hidden = false;
+    if (choice.container === undefined) page.title.textContent = "";
+    playback = new Playback({
+      page,
+      source,
+      playerId,
+      choice,
+      onContent(content, session, fileIndex) {
+        const file = content.files.find((one) => one.index === fileIndex);
+        page.title.textContent = content.name;
+        const named = file?.name.split("/").pop() ?? "file";
+        const raw = `/files/${session.infohash}/${fileIndex}/${encodeURIComponent(named)}`;
+        page.raw.onclick = () => window.open(raw, "_blank", "noopener");
+        const link = source instanceof Uint8Array ? hashLink(session.infohash) : source;
+        offerLinks(link, fileIndex);
+        page.files.onchange = () => play(link, { fileIndex: Number(page.files.value) });
+        remember({ title: content.name || linkTitle(link), link });
+      },
+      onUnplayable(message) {
+        // What the browser refuses in TS it may take as fMP4; after that only another player helps.
+        if (choice.container === undefined) {
+          play(source, { ...choice, container: "fmp4" });
+          return;
+        }
+        showProblem(
+          page,
+          `This browser cannot play it (${message}). Copy the TS link into VLC or mpv instead.`,
+        );
+        playback?.stop();
+      },
+    });
+    playback.run();
+  }
+
+  /**
+   * @param {Link} link
+   * @param {number} fileIndex
+   */
+  function offerLinks(link, fileIndex) {
+    const query = playbackQuery(link, { fileIndex });
+    page.copyTs.onclick = () => copy(`${location.origin}/ace/getstream?${query}`);
+    page.copyHls.onclick = () => copy(`${location.origin}/ace/manifest.m3u8?${query}`);
+  }
+
+  /** @param {string} text */
+  async function copy(text) {
+    const isCopied = await copyText(text);
+    showToast(page, isCopied ? "Link copied" : text);
+  }
+
+  /** @param {import("./recent.js").RecentLink} played */
+  async function remember(played) {
+    await rememberLink(played);
+    await refreshRecent();
+  }
+
+  async function refreshRecent() {
+    showRecent(page, await recentLinks(), (link) => {
+      page.link.value = link.value;
+      play(link);
+    });
+  }
+
+  /** @param {File} file */
+  async function playFile(file) {
+    if (file.size > MAX_TORRENT_BYTES) {
+      showProblem(page, `${file.name} is too large to be a torrent file`);
+      return;
+    }
+    play(new Uint8Array(await file.arrayBuffer()));
+  }
+
+  page.form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const link = readLink(page.link.value);
+    if (link === undefined) {
+      showProblem(page, "This is neither a magnet link, an infohash nor the address of a torrent file.");
+      return;
+    }
+    play(link);
+  });
+  page.stop.addEventListener("click", () => {
+    playback?.stop();
+    page.stage.hidden = true;
+  });
+  page.chooseFile.addEventListener("click", () => page.torrentFile.click());
+  page.torrentFile.addEventListener("change", () => {
+    const file = page.torrentFile.files?.[0];
+    if (file !== undefined) playFile(file);
+    page.torrentFile.value = "";
+  });
+  page.forget.addEventListener("click", async () => {
+    await forgetLinks();
+    await refreshRecent();
+  });
+  listenForDrops(page.drop, playFile);
+  window.addEventListener("pagehide", () => playback?.stop());
+  // `/#magnet:…` fills the form; it does not play by itself, for any page may link here.
+  if (location.hash.length > 1) page.link.value = location.hash.slice(1);
+  refreshRecent();
+  page.link.focus();
+}
+
+/**
+ * @param {HTMLElement} veil
+ * @param {(file: File) => void} drop
+ */
+function listenForDrops(veil, drop) {
+  window.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    veil.hidden = false;
+  });
+  window.addEventListener("dragleave", (event) => {
+    if (event.relatedTarget === null) veil.hidden = true;
+  });
+  window.addEventListener("drop", (event) => {
+    event.preventDefault();
+    veil.hidden = true;
+    const file = event.dataTransfer?.files[0];
+    if (file !== undefined) drop(file);
+  });
+}
+
+/** @param {string} text */
+async function copyText(text) {
+  // Browsers give the clipboard to secure pages only; over plain HTTP from another device the link is shown instead.
+  if (navigator.clipboard === undefined) return false;
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false; // The user said no.
+  }
+}
+
+/**
+ * @param {string} infohash
+ * @returns {Link}
+ */
+function hashLink(infohash) {
+  return { parameter: "infohash", value: infohash };
+}
+
+/** `crypto.randomUUID` exists on secure pages only. */
+function randomId() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
+}
+
+main();

@@ -1,0 +1,125 @@
+// @ts-check
+import { awaitManifest, contentOf, EngineError, sessionInfo, startSession, stopSession } from "./engine.js";
+import { statusText } from "./figures.js";
+import { attachPlayer } from "./player.js";
+import { showFiles, showInfo, showProblem, showWaiting } from "./view.js";
+
+/** How often the figures are asked for; the sparkline shows two minutes of them. */
+const INFO_MS = 1000;
+const SPARKLINE_VALUES = 120;
+
+/**
+ * One thing being played: from the start of its session to its end. Another file or container is another one.
+ *
+ * @typedef {import("./engine.js").Session} Session
+ * @typedef {{
+ *   page: import("./view.js").Elements,
+ *   source: import("./link.js").Link | Uint8Array,
+ *   playerId: string,
+ *   choice: import("./engine.js").Choice,
+ *   onContent: (content: import("./engine.js").Content, session: Session, fileIndex: number) => void,
+ *   onUnplayable: (message: string) => void,
+ * }} PlaybackParts
+ */
+
+export class Playback {
+  #parts;
+  #end = new AbortController();
+  /** @type {Session | undefined} */
+  #session;
+  /** @type {import("./player.js").Player | undefined} */
+  #player;
+  /** @type {number[]} */
+  #speeds = [];
+  #isPlaying = false;
+
+  /** @param {PlaybackParts} parts */
+  constructor(parts) {
+    this.#parts = parts;
+  }
+
+  /** Starts the session, waits for the swarm, plays. What goes wrong is shown. */
+  async run() {
+    const { page, source, playerId, choice, onContent, onUnplayable } = this.#parts;
+    const { signal } = this.#end;
+    showWaiting(page, "Starting");
+    try {
+      const session = await startSession(source, playerId, choice);
+      this.#session = session;
+      if (signal.aborted) return await stopSession(session);
+      this.#watch(session);
+      const content = await contentOf(session.infohash, signal);
+      const fileIndex = choice.fileIndex ?? largestPlayable(content);
+      showFiles(page, content.files, fileIndex);
+      onContent(content, session, fileIndex);
+      await awaitManifest(session, signal);
+      page.video.addEventListener("playing", () => this.#played(), { signal });
+      page.video.addEventListener("waiting", () => showWaiting(page, "Waiting for data"), { signal });
+      const player = await attachPlayer(page.video, session.playback_url, {
+        onFailure: (kind, message) => (kind === "unplayable" ? onUnplayable(message) : this.#fail(message)),
+      });
+      if (signal.aborted) player.destroy();
+      else this.#player = player;
+    } catch (error) {
+      if (!signal.aborted) this.#fail(messageOf(error));
+    }
+  }
+
+  /** Ends it all; the session too. */
+  stop() {
+    if (this.#end.signal.aborted) return;
+    this.#end.abort();
+    this.#player?.destroy();
+    if (this.#session !== undefined) stopSession(this.#session).catch(() => {}); // It ends by itself then.
+    showWaiting(this.#parts.page, "");
+  }
+
+  #played() {
+    this.#isPlaying = true;
+    showWaiting(this.#parts.page, "");
+  }
+
+  /** @param {string} message */
+  #fail(message) {
+    showProblem(this.#parts.page, message);
+    this.stop();
+  }
+
+  /**
+   * Shows the session's figures until the end.
+   *
+   * @param {Session} session
+   */
+  async #watch(session) {
+    const { page } = this.#parts;
+    const { signal } = this.#end;
+    while (!signal.aborted) {
+      try {
+        const info = await sessionInfo(session, signal);
+        this.#speeds = [...this.#speeds, info.speed_down].slice(-SPARKLINE_VALUES);
+        showInfo(page, info, this.#speeds);
+        if (info.error_message) this.#fail(info.error_message);
+        else if (!this.#isPlaying)
+          showWaiting(page, statusText(info.status === "dl" ? "prebuf" : info.status, info.peers));
+      } catch (error) {
+        if (signal.aborted) return;
+        // The engine answered: the session is over. No answer at all may be a moment's trouble: ask again.
+        if (error instanceof EngineError) this.#fail(`The session has ended: ${error.message}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, INFO_MS));
+    }
+  }
+}
+
+/** @param {import("./engine.js").Content} content */
+function largestPlayable({ files }) {
+  const playable = files.filter((file) => file.isPlayable);
+  const all = playable.length > 0 ? playable : files;
+  return all.reduce((largest, file) => (file.size > largest.size ? file : largest)).index;
+}
+
+/** @param {unknown} error */
+function messageOf(error) {
+  if (error instanceof TypeError) return "The engine does not answer. Is it still running?";
+  return error instanceof Error ? error.message : String(error);
+}

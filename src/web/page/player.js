@@ -1,0 +1,109 @@
+// @ts-check
+import { ownPath } from "./engine.js";
+
+/** A manifest may take as long as the swarm needs to answer; a segment as long as a slow swarm needs to bring it. */
+const MANIFEST_TIMEOUT_MS = 180_000;
+const SEGMENT_TIMEOUT_MS = 60_000;
+
+/**
+ * What became of playing: `unplayable` where this browser cannot decode it (another container may help).
+ *
+ * @typedef {{ onFailure: (kind: "unplayable" | "network", message: string) => void }} PlayerHandlers
+ * @typedef {{ destroy: () => void }} Player
+ */
+
+/**
+ * Plays an HLS URL in `video`: with hls.js where the browser has Media Source Extensions, else by itself (Safari on
+ * phones).
+ *
+ * @param {HTMLVideoElement} video
+ * @param {string} url
+ * @param {PlayerHandlers} handlers
+ * @returns {Promise<Player>}
+ */
+export async function attachPlayer(video, url, handlers) {
+  const { default: Hls } = await import("hls.js");
+  return Hls.isSupported() ? attachHls(Hls, video, url, handlers) : attachNative(video, url, handlers);
+}
+
+/**
+ * @param {typeof import("hls.js").default} Hls
+ * @param {HTMLVideoElement} video
+ * @param {string} url
+ * @param {PlayerHandlers} handlers
+ * @returns {Player}
+ */
+function attachHls(Hls, video, url, handlers) {
+  /** @param {number} timeoutMs */
+  const patient = (timeoutMs) => ({
+    default: {
+      maxTimeToFirstByteMs: timeoutMs,
+      maxLoadTimeMs: timeoutMs,
+      timeoutRetry: { maxNumRetry: 2, retryDelayMs: 500, maxRetryDelayMs: 2000 },
+      errorRetry: { maxNumRetry: 3, retryDelayMs: 1000, maxRetryDelayMs: 4000 },
+    },
+  });
+  const hls = new Hls({
+    workerPath: "/app/hls.worker.js",
+    maxBufferLength: 30,
+    backBufferLength: 60,
+    manifestLoadPolicy: patient(MANIFEST_TIMEOUT_MS),
+    playlistLoadPolicy: patient(MANIFEST_TIMEOUT_MS),
+    fragLoadPolicy: patient(SEGMENT_TIMEOUT_MS),
+  });
+  let recoveries = 0;
+  hls.on(Hls.Events.ERROR, (_event, data) => {
+    if (!data.fatal) return;
+    if (data.type === Hls.ErrorTypes.NETWORK_ERROR) {
+      handlers.onFailure("network", `The stream broke off (${data.response?.code ?? "no answer"})`);
+      return;
+    }
+    // A decoder that stumbles once over a frame goes on after a reset; one that stumbles again never will.
+    const isCodec = /codec|incompatible/i.test(data.details);
+    if (!isCodec && data.type === Hls.ErrorTypes.MEDIA_ERROR && recoveries++ === 0) {
+      hls.recoverMediaError();
+      return;
+    }
+    handlers.onFailure("unplayable", data.error?.message ?? data.details);
+  });
+  hls.loadSource(ownPath(url));
+  hls.attachMedia(video);
+  hls.once(Hls.Events.MANIFEST_PARSED, () => startPlaying(video));
+  return { destroy: () => hls.destroy() };
+}
+
+/**
+ * @param {HTMLVideoElement} video
+ * @param {string} url
+ * @param {PlayerHandlers} handlers
+ * @returns {Player}
+ */
+function attachNative(video, url, handlers) {
+  if (video.canPlayType("application/vnd.apple.mpegurl") === "") {
+    handlers.onFailure(
+      "network",
+      "This browser can neither play HLS nor be helped to (no Media Source Extensions)",
+    );
+    return { destroy() {} };
+  }
+  const onError = () => {
+    const kind = video.error?.code === MediaError.MEDIA_ERR_NETWORK ? "network" : "unplayable";
+    handlers.onFailure(kind, video.error?.message ?? "unknown");
+  };
+  video.addEventListener("error", onError);
+  video.src = ownPath(url);
+  startPlaying(video);
+  return {
+    destroy() {
+      video.removeEventListener("error", onError);
+      video.removeAttribute("src");
+      video.load();
+    },
+  };
+}
+
+/** @param {HTMLVideoElement} video */
+function startPlaying(video) {
+  // Browsers may insist on a click; the controls are there for it.
+  video.play().catch(() => {});
+}

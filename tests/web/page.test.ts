@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { bytesText, sparklinePath, speedText, statusText } from "../../src/web/page/figures.js";
+import { linkTitle, readLink } from "../../src/web/page/link.js";
+
+const HASH = "0123456789abcdef0123456789ABCDEF01234567";
+
+test("readLink knows magnets, infohashes, content ids and URLs", () => {
+  assert.deepEqual(readLink(` magnet:?xt=urn:btih:${HASH} `)?.parameter, "magnet");
+  assert.deepEqual(readLink(HASH), { parameter: "infohash", value: HASH.toLowerCase() });
+  assert.deepEqual(readLink("abcdefghijklmnopqrstuvwxyz234567")?.parameter, "infohash");
+  assert.deepEqual(readLink(`acestream://${HASH}`), { parameter: "content_id", value: HASH.toLowerCase() });
+  assert.deepEqual(readLink("https://example.org/a.torrent")?.parameter, "url");
+});
+
+test("readLink refuses everything else", () => {
+  for (const text of ["", "film", "javascript:alert(1)", "file:///etc/passwd", HASH.slice(1), "ftp://a/b"]) {
+    assert.equal(readLink(text), undefined, text);
+  }
+});
+
+test("linkTitle takes the magnet's name, the URL's last part, or the start of the hash", () => {
+  const title = (text: string) => linkTitle(readLink(text)!);
+  assert.equal(title(`magnet:?xt=urn:btih:${HASH}&dn=A+film%21`), "A film!");
+  assert.equal(title(`magnet:?xt=urn:btih:${HASH}`), "01234567…");
+  assert.equal(title("https://example.org/x/A%20film.torrent?key=1"), "A film.torrent");
+  assert.equal(title("https://example.org/x/%zz.torrent"), "%zz.torrent");
+  assert.equal(title(HASH), "01234567…");
+});
+
+test("figures are written for people", () => {
+  assert.equal(bytesText(1_400_000_000), "1.4 GB");
+  assert.equal(speedText(1000), "1.0 MB/s");
+  assert.equal(statusText("prefuf", 0), "Looking for peers");
+  assert.equal(statusText("prebuf", 3), "Filling the buffer");
+  assert.equal(statusText("dl", 3), "Playing");
+});
+
+test("sparklinePath spans the box and is empty below two values", () => {
+  assert.equal(sparklinePath([], 100, 20), "");
+  assert.equal(sparklinePath([5], 100, 20), "");
+  assert.equal(sparklinePath([0, 10], 100, 20), "M0.0 19.0L100.0 1.0");
+});
