@@ -1,0 +1,87 @@
+import { DecodeError, messageOf, SluiceError } from "../../src/base/errors.ts";
+import { seededRandom } from "../../src/base/random.ts";
+import type { FuzzFinding, FuzzReport, FuzzTarget } from "./contract.ts";
+import { mutateBytes, pick } from "./mutate.ts";
+
+/** No input, however hostile, may hold up everybody else for longer. */
+const SLOW_MS = 100;
+/** What may be left in the heap after any number of inputs: caches of the runtime, not of ours. */
+const HEAP_GROWTH_BYTES = 64 * 1024 * 1024;
+const MAX_FINDINGS = 20;
+const DEFAULT_MAX_BYTES = 64 * 1024;
+
+/** Gives `count` inputs to a target; each follows from `seed` and its index alone. */
+export function fuzz(target: FuzzTarget, count: number, seed: number): FuzzReport {
+  const corpus = target.corpus();
+  for (const entry of corpus) runOnce(target, entry);
+  const findings: FuzzFinding[] = [];
+  const before = heapBytes();
+  const start = performance.now();
+  let slowestMs = 0;
+  let accepted = 0;
+  for (let index = 0; index < count && findings.length < MAX_FINDINGS; index++) {
+    const input = fuzzInput(target, corpus, seed, index);
+    const outcome = runOnce(target, input);
+    if (outcome.isAccepted) accepted++;
+    // A pause of the machine looks like a slow input once, a slow input does so every time.
+    const ms = outcome.ms > SLOW_MS ? quickest(target, input) : outcome.ms;
+    slowestMs = Math.max(slowestMs, ms);
+    if (outcome.problem !== undefined) findings.push({ index, problem: outcome.problem, input });
+    else if (ms > SLOW_MS) findings.push({ index, problem: `took ${Math.round(ms)} ms`, input });
+  }
+  const inputsPerSecond = Math.round((count * 1000) / (performance.now() - start));
+  const heapGrowthBytes = heapBytes() - before;
+  if (heapGrowthBytes > HEAP_GROWTH_BYTES) {
+    findings.push({
+      index: count,
+      problem: `the heap grew by ${heapGrowthBytes} bytes`,
+      input: new Uint8Array(0),
+    });
+  }
+  return { name: target.name, count, accepted, inputsPerSecond, slowestMs, heapGrowthBytes, findings };
+}
+
+/** The input that a target gets at `index` of the run with `seed`. */
+export function fuzzInput(
+  target: FuzzTarget,
+  corpus: readonly Uint8Array[],
+  seed: number,
+  index: number,
+): Uint8Array {
+  const random = seededRandom(Math.imul(index + 1, 0x9e3779b1) ^ seed);
+  const maxBytes = target.maxBytes ?? DEFAULT_MAX_BYTES;
+  const sources = { corpus, words: target.words ?? [], maxBytes };
+  const entry = pick(random, corpus);
+  if (!target.mutate || random() < 0.5) return mutateBytes(random, entry, sources);
+  const mutated = target.mutate(random, entry);
+  const input = random() < 0.3 ? mutateBytes(random, mutated, sources) : mutated;
+  return input.length > maxBytes ? input.slice(0, maxBytes) : input;
+}
+
+function runOnce(
+  target: FuzzTarget,
+  input: Uint8Array,
+): { ms: number; isAccepted: boolean; problem?: string } {
+  const start = performance.now();
+  try {
+    target.run(input);
+    return { ms: performance.now() - start, isAccepted: true };
+  } catch (thrown) {
+    const ms = performance.now() - start;
+    if (thrown instanceof DecodeError || thrown instanceof SluiceError) return { ms, isAccepted: false };
+    const name = thrown instanceof Error ? thrown.name : typeof thrown;
+    return { ms, isAccepted: false, problem: `threw ${name}: ${messageOf(thrown)}` };
+  }
+}
+
+function quickest(target: FuzzTarget, input: Uint8Array): number {
+  return Math.min(...[0, 1, 2].map(() => runOnce(target, input).ms));
+}
+
+/** What the heap holds after a collection, where the runtime lets us ask for one. */
+function heapBytes(): number {
+  const { Bun, gc } = globalThis as { Bun?: { gc(force: boolean): void }; gc?: () => void };
+  if (Bun) Bun.gc(true);
+  else gc?.();
+  return process.memoryUsage().heapUsed;
+}

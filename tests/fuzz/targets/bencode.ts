@@ -1,0 +1,71 @@
+import { assert } from "../../../src/base/assert.ts";
+import { equalBytes, latin1Bytes } from "../../../src/base/bytes.ts";
+import { decodeBencode, decodeBencodeDict, decodeBencodePrefix } from "../../../src/wire/bencode.ts";
+import { type BencodeInput, encodeBencode } from "../../../src/wire/bencode-encode.ts";
+import type { FuzzTarget } from "../contract.ts";
+import { mutateBencode } from "../mutate-bencode.ts";
+
+const CORPUS = [
+  "i0e",
+  "i-42e",
+  "0:",
+  "4:spam",
+  "le",
+  "de",
+  "l4:spam4:eggse",
+  "d3:cow3:moo4:spam4:eggse",
+  "d4:spaml1:a1:bee",
+  "lllleeee",
+  "d1:ad1:bd1:cleeee",
+  "i9007199254740991e",
+  "l-3:",
+  "d-3:e",
+  "i007e",
+  "i-0e",
+  "d1:b0:1:a0:e",
+  `${"l".repeat(120)}${"e".repeat(120)}`,
+  `${"d0:".repeat(90)}de${"e".repeat(90)}`,
+].map(latin1Bytes);
+const WORDS = ["i0e", "l", "d", "e", "0:", "1:a", "i-1e", "d0:", "10000:", "de", "le"].map(latin1Bytes);
+
+const strict: FuzzTarget = {
+  name: "bencode",
+  corpus: () => CORPUS,
+  words: WORDS,
+  mutate: mutateBencode,
+  run(bytes) {
+    const value = decodeBencode(bytes);
+    assert(equalBytes(encodeBencode(value as BencodeInput), bytes), "a strict value has one form only");
+    return value;
+  },
+};
+
+const lenient: FuzzTarget = {
+  name: "bencode-lenient",
+  corpus: () => CORPUS,
+  words: WORDS,
+  mutate: mutateBencode,
+  run(bytes) {
+    const { value, end } = decodeBencodePrefix(bytes, { lenientKeyOrder: true });
+    assert(end > 0 && end <= bytes.length, "the end lies within the input");
+    decodeBencode(encodeBencode(value as BencodeInput));
+    return value;
+  },
+};
+
+const spans: FuzzTarget = {
+  name: "bencode-spans",
+  corpus: () => CORPUS,
+  words: WORDS,
+  mutate: mutateBencode,
+  run(bytes) {
+    const { dict, spans } = decodeBencodeDict(bytes);
+    for (const [key, { start, end }] of spans) {
+      const written = encodeBencode(dict.get(key) as BencodeInput);
+      assert(equalBytes(written, bytes.subarray(start, end)), "a span holds exactly its value");
+    }
+    return dict;
+  },
+};
+
+export const targets = [strict, lenient, spans];

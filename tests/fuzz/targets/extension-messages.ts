@@ -1,0 +1,84 @@
+import { assert } from "../../../src/base/assert.ts";
+import { latin1Bytes } from "../../../src/base/bytes.ts";
+import { infohashOf } from "../../../src/base/ids.ts";
+import { decodeExtensionHandshake, encodeExtensionHandshake } from "../../../src/wire/extension-handshake.ts";
+import { decodeHandshake, encodeHandshake } from "../../../src/wire/handshake.ts";
+import { decodeMetadataMessage, encodeMetadataMessage } from "../../../src/wire/metadata-message.ts";
+import { clientName, makePeerId } from "../../../src/wire/peer-id.ts";
+import { decodePexMessage, encodePexMessage } from "../../../src/wire/pex-message.ts";
+import type { FuzzTarget } from "../contract.ts";
+import { mutateBencode } from "../mutate-bencode.ts";
+
+const PEER_ID = makePeerId(new Uint8Array(12));
+const HANDSHAKE = {
+  infohash: infohashOf(new Uint8Array(20)),
+  peerId: PEER_ID,
+  extensions: true,
+  fast: true,
+  dht: true,
+};
+
+const handshake: FuzzTarget = {
+  name: "handshake",
+  corpus: () => [encodeHandshake(HANDSHAKE)],
+  run(bytes) {
+    const decoded = decodeHandshake(bytes);
+    return [decoded, clientName(decoded.peerId)];
+  },
+};
+
+const extensionHandshake: FuzzTarget = {
+  name: "extension-handshake",
+  corpus: () => [
+    encodeExtensionHandshake({ messages: new Map() }),
+    encodeExtensionHandshake({
+      messages: new Map([
+        ["ut_metadata", 3],
+        ["ut_pex", 1],
+        ["lt_donthave", 7],
+      ]),
+      version: "Sluice 0.1.0 é",
+      listenPort: 6881,
+      requestQueue: 500,
+      metadataBytes: 31_235,
+      yourAddress: "2001:db8::1",
+      uploadOnly: true,
+    }),
+  ],
+  words: ["1:m", "d6:ut_pexi1ee", "4:reqqi-1e", "1:v0:"].map(latin1Bytes),
+  mutate: mutateBencode,
+  run(bytes) {
+    const decoded = decodeExtensionHandshake(bytes);
+    assert(decoded.messages.size <= 64, "few extensions");
+    return decoded;
+  },
+};
+
+const metadata: FuzzTarget = {
+  name: "metadata-message",
+  corpus: () => [
+    encodeMetadataMessage({ kind: "request", piece: 0 }),
+    encodeMetadataMessage({ kind: "reject", piece: 7 }),
+    encodeMetadataMessage({ kind: "data", piece: 1, totalBytes: 16_484, bytes: new Uint8Array(100) }),
+  ],
+  mutate: mutateBencode,
+  run: decodeMetadataMessage,
+};
+
+const PEERS = ["1.2.3.4", "2001:db8::1"].map((host) => ({ address: { host, port: 6881 }, flags: 0x12 }));
+const pex: FuzzTarget = {
+  name: "pex-message",
+  corpus: () => [
+    encodePexMessage({ added: [], dropped: [] }),
+    encodePexMessage({ added: PEERS, dropped: PEERS.map(({ address }) => address) }),
+    encodePexMessage({ added: Array.from({ length: 60 }, () => PEERS[0]!), dropped: [] }),
+  ],
+  mutate: mutateBencode,
+  run(bytes) {
+    const { added, dropped } = decodePexMessage(bytes);
+    assert(added.length <= 100 && dropped.length <= 100, "few peers");
+    return [added, dropped];
+  },
+};
+
+export const targets = [handshake, extensionHandshake, metadata, pex];
