@@ -201,31 +201,33 @@ export class Candidates {
       const entry = this.#incoming.get(key);
       this.#incoming.delete(key);
       this.#count(address.host, undefined, -1);
-      if (entry) rest(entry, now, useful);
+      if (entry) this.#rest(entry, now, useful);
       return;
     }
     const entry = this.#entries.get(key);
     if (!entry || entry.state === "idle" || !entry.isOutgoing) return;
     this.#count(entry.address.host, entry.network, -1);
     entry.isOutgoing = false;
-    rest(entry, now, useful);
-    if (this.isBanned(address)) this.#entries.delete(key);
+    this.#rest(entry, now, useful);
   }
 
   /** Never again: this address and port; after repeated bans all ports of the address (not on loopback). */
   ban(address: PeerAddress): void {
     const key = addressText(address);
     const listening = this.#incoming.get(key);
-    this.#banPort(key);
-    if (listening) this.#banPort(listening.key);
+    if (this.#bannedPorts.has(key)) return;
+    this.#bannedPorts.add(key);
+    if (listening) this.#bannedPorts.add(listening.key);
+    dropOldest(this.#bannedPorts);
+    if (addressScope(address.host) !== "loopback") {
+      const bans = (this.#bansOfHost.get(address.host) ?? 0) + 1;
+      this.#bansOfHost.delete(address.host);
+      this.#bansOfHost.set(address.host, bans);
+      dropOldest(this.#bansOfHost);
+    }
     for (const entry of this.#entries.values()) {
       if (entry.state === "idle" && this.isBanned(entry.address)) this.#entries.delete(entry.key);
     }
-    if (addressScope(address.host) === "loopback") return;
-    const bans = (this.#bansOfHost.get(address.host) ?? 0) + 1;
-    this.#bansOfHost.delete(address.host);
-    this.#bansOfHost.set(address.host, bans);
-    dropOldest(this.#bansOfHost);
   }
 
   /** Whether this address (with port) is banned. */
@@ -277,6 +279,20 @@ export class Candidates {
     if (origin !== "pex") entry.toldAt = now;
   }
 
+  #rest(entry: Entry, now: Instant, useful: boolean): void {
+    entry.state = "idle";
+    if (this.#own.has(entry.key) || this.isBanned(entry.address)) {
+      this.#entries.delete(entry.key);
+    } else if (useful) {
+      entry.useful++;
+      entry.failures = 0;
+      entry.retryAt = after(now, USEFUL_RETRY_MS);
+    } else {
+      entry.retryAt = after(now, Math.min(RETRY_MS * 2 ** entry.failures, MAX_RETRY_MS));
+      entry.failures++;
+    }
+  }
+
   #hasRoom(entry: Entry): boolean {
     if (!this.#hasRoomOnHost(entry.address.host)) return false;
     if (entry.network === undefined || this.#outgoing <= HANDFUL) return true;
@@ -292,12 +308,6 @@ export class Candidates {
     if (network === undefined) return;
     this.#outgoing += change;
     bump(this.#perNetwork, network, change);
-  }
-
-  #banPort(key: string): void {
-    this.#bannedPorts.delete(key);
-    this.#bannedPorts.add(key);
-    dropOldest(this.#bannedPorts);
   }
 
   /** Pushes out the least promising. What PEX told goes before what trackers told: anyone can flood us by PEX. */
@@ -324,18 +334,6 @@ function worthOf(entry: Entry, now: Instant): number {
     25 * Math.min(entry.failures, 8) +
     entry.salt
   );
-}
-
-function rest(entry: Entry, now: Instant, useful: boolean): void {
-  entry.state = "idle";
-  if (useful) {
-    entry.useful++;
-    entry.failures = 0;
-    entry.retryAt = after(now, USEFUL_RETRY_MS);
-  } else {
-    entry.retryAt = after(now, Math.min(RETRY_MS * 2 ** entry.failures, MAX_RETRY_MS));
-    entry.failures++;
-  }
 }
 
 /** 0: never connect; a sender may tell of its own rank and lower ones. */

@@ -179,11 +179,13 @@ export class MetadataExchange {
   }
 
   #missed(peer: Peer, now: Instant): void {
-    if (++peer.misses <= MAX_MISSES) return;
+    const attempt = this.#attempts.get(peer.size);
+    const isLone = attempt?.lone === peer.connection;
+    // Alone it holds everybody up: the next one's turn at once.
+    if (++peer.misses <= MAX_MISSES && !isLone) return;
     peer.restUntil = after(now, REST_MS);
-    peer.asked.clear();
-    for (const attempt of this.#attempts.values())
-      if (attempt.lone === peer.connection) this.#restart(attempt);
+    this.#forgetAsked(peer);
+    if (attempt && isLone) this.#restart(attempt);
   }
 
   #data(peer: Peer, message: MetadataMessage & { kind: "data" }, now: Instant): void {

@@ -245,7 +245,7 @@ function eventFor(tracker: Tracker, status: AnnounceStatus): AnnounceRequest["ev
 }
 
 function clampInterval(ms: number): number {
-  return Math.min(Math.max(ms, MIN_INTERVAL_MS), MAX_INTERVAL_MS);
+  return ms > MIN_INTERVAL_MS ? Math.min(ms, MAX_INTERVAL_MS) : MIN_INTERVAL_MS;
 }
 
 function earliestRetry(tier: Tier): Instant | undefined {

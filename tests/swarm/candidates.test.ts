@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { PeerAddress } from "../../src/base/address.ts";
+import { seededRandom } from "../../src/base/random.ts";
+import { instant } from "../../src/base/time.ts";
+import { Candidates } from "../../src/swarm/candidates.ts";
+import { MAX_CANDIDATES } from "../../src/swarm/limits.ts";
+
+const at = (ms: number) => instant(ms);
+const make = () => new Candidates(seededRandom(1));
+const peer = (host: string, port = 6881): PeerAddress => ({ host, port });
+
+function drain(candidates: Candidates, now: number): PeerAddress[] {
+  const taken: PeerAddress[] = [];
+  for (let next = candidates.next(at(now)); next; next = candidates.next(at(now))) taken.push(next.address);
+  return taken;
+}
+
+test("Candidates.next: gives each address once while it is opening or connected", () => {
+  const candidates = make();
+  assert.equal(candidates.add([peer("8.8.8.8"), peer("8.8.8.8"), peer("9.9.9.9")], "tracker", at(0)), 2);
+  assert.equal(drain(candidates, 0).length, 2);
+  candidates.opened(peer("8.8.8.8"), at(10));
+  assert.equal(candidates.next(at(1e9)), undefined);
+});
+
+test("Candidates.failed: rests 30 s · 2^n, capped at an hour, and nextWake says when", () => {
+  const candidates = make();
+  candidates.add([peer("8.8.8.8")], "tracker", at(0));
+  let now = 0;
+  for (const rest of [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]) {
+    assert.ok(candidates.next(at(now)), `ready at ${now}`);
+    candidates.failed(peer("8.8.8.8"), at(now));
+    assert.equal(candidates.next(at(now + rest * 1000 - 1)), undefined);
+    assert.equal(candidates.nextWake(), now + rest * 1000);
+    now += rest * 1000;
+  }
+});
+
+test("Candidates.closed: a useful peer is welcome after 10 s, a useless one rests", () => {
+  const candidates = make();
+  candidates.add([peer("8.8.8.8"), peer("9.9.9.9")], "tracker", at(0));
+  drain(candidates, 0);
+  candidates.closed(peer("8.8.8.8"), at(0), true);
+  candidates.closed(peer("9.9.9.9"), at(0), false);
+  assert.deepEqual(drain(candidates, 10_000), [peer("8.8.8.8")]);
+  assert.deepEqual(drain(candidates, 30_000), [peer("9.9.9.9")]);
+});
+
+test("Candidates.next: near peers, then those of the link and of trackers, then those of PEX", () => {
+  const candidates = make();
+  candidates.add([peer("8.8.8.8")], "pex", at(0));
+  candidates.add([peer("9.9.9.9")], "tracker", at(0));
+  candidates.add([peer("7.7.7.7")], "magnet", at(0));
+  candidates.add([peer("192.168.1.9")], "tracker", at(0));
+  const order = drain(candidates, 0).map(({ host }) => host);
+  assert.deepEqual(order, ["192.168.1.9", "7.7.7.7", "9.9.9.9", "8.8.8.8"]);
+});
+
+test("Candidates.next: a failing address comes after one that never failed", () => {
+  const candidates = make();
+  candidates.add([peer("8.8.8.8")], "tracker", at(0));
+  candidates.next(at(0));
+  candidates.failed(peer("8.8.8.8"), at(0));
+  candidates.add([peer("9.9.9.9")], "tracker", at(1));
+  assert.deepEqual(drain(candidates, 40_000), [peer("9.9.9.9"), peer("8.8.8.8")]);
+});
+
+test("Candidates.next: at most two connections of one address, but any number on loopback", () => {
+  const candidates = make();
+  for (let port = 1; port <= 5; port++) candidates.add([peer("8.8.8.8", port)], "tracker", at(0));
+  for (let port = 1; port <= 5; port++) candidates.add([peer("127.0.0.1", port)], "tracker", at(0));
+  const taken = drain(candidates, 0);
+  assert.equal(taken.filter(({ host }) => host === "8.8.8.8").length, 2);
+  assert.equal(taken.filter(({ host }) => host === "127.0.0.1").length, 5);
+  assert.equal(candidates.accepted(peer("8.8.8.8", 999), at(0)), false);
+  candidates.closed(taken.find(({ host }) => host === "8.8.8.8")!, at(0), false);
+  assert.equal(candidates.accepted(peer("8.8.8.8", 999), at(0)), true);
+});
+
+for (const [name, host] of [
+  ["/24", (i: number) => `8.8.8.${i}`],
+  ["/64", (i: number) => `2001:db9::${i}`],
+] as const) {
+  test(`Candidates.next: beyond a handful at most two outgoing of one ${name}`, () => {
+    const candidates = make();
+    for (let i = 1; i <= 30; i++) candidates.add([peer(host(i))], "tracker", at(0));
+    assert.equal(drain(candidates, 0).length, 6);
+    for (let i = 1; i <= 8; i++) candidates.add([peer(`9.9.${i}.1`), peer(`9.9.${i}.2`)], "pex", at(0));
+    assert.equal(drain(candidates, 0).length, 16);
+  });
+}
+
+test("Candidates.add: PEX may not point us inside our network unless it comes from there", () => {
+  const local = [peer("127.0.0.1"), peer("192.168.0.2"), peer("10.1.1.1"), peer("fe80::1"), peer("fd00::1")];
+  const candidates = make();
+  assert.equal(candidates.add(local, "pex", at(0), peer("8.8.8.8")), 0);
+  assert.equal(candidates.add(local, "pex", at(0), peer("192.168.0.7")), 4);
+  assert.equal(candidates.add(local, "pex", at(0), peer("127.0.0.1", 9)), 1);
+});
+
+test("Candidates.add: leaves out what nobody can connect to", () => {
+  const hosts = ["0.0.0.0", "224.0.0.1", "255.255.255.255", "::", "ff02::1", "not an address"];
+  const candidates = make();
+  const bad = [...hosts.map((host) => peer(host)), peer("8.8.8.8", 0), peer("8.8.8.8", 65_536)];
+  assert.equal(candidates.add(bad, "tracker", at(0)), 0);
+  assert.equal(candidates.size, 0);
+});
+
+test("Candidates.add: keeps to the limit, and PEX floods push out PEX before trackers", () => {
+  const candidates = make();
+  for (let i = 0; i < 250; i++) candidates.add([peer(`8.1.${i}.1`)], "tracker", at(0));
+  for (let batch = 0; batch < 100; batch++) {
+    const flood = Array.from({ length: 50 }, (_, i) => peer(`9.${batch}.${i}.1`));
+    candidates.add(flood, "pex", at(batch), peer("9.9.9.9"));
+  }
+  assert.equal(candidates.size, MAX_CANDIDATES);
+  let trackers = 0;
+  for (let i = 0; i < 250; i++) if (candidates.next(at(200))?.origin === "tracker") trackers++;
+  assert.equal(trackers, 250);
+});
+
+test("Candidates.ban: that port for ever, the whole address after a second ban", () => {
+  const candidates = make();
+  candidates.add([peer("8.8.8.8", 1), peer("8.8.8.8", 2), peer("8.8.8.8", 3)], "tracker", at(0));
+  candidates.ban(peer("8.8.8.8", 1));
+  assert.ok(candidates.isBanned(peer("8.8.8.8", 1)));
+  assert.ok(!candidates.isBanned(peer("8.8.8.8", 2)));
+  assert.equal(candidates.add([peer("8.8.8.8", 1)], "tracker", at(1)), 0);
+  candidates.ban(peer("8.8.8.8", 2));
+  assert.ok(candidates.isBanned(peer("8.8.8.8", 3)));
+  assert.equal(candidates.next(at(1)), undefined);
+  assert.equal(candidates.accepted(peer("8.8.8.8", 55_555), at(1)), false);
+});
+
+test("Candidates.ban: the same port twice is one ban", () => {
+  const candidates = make();
+  candidates.ban(peer("8.8.8.8", 1));
+  candidates.ban(peer("8.8.8.8", 1));
+  assert.ok(!candidates.isBanned(peer("8.8.8.8", 2)));
+});
+
+test("Candidates.ban: on loopback other ports stay welcome", () => {
+  const candidates = make();
+  for (let port = 1; port <= 9; port++) candidates.ban(peer("127.0.0.1", port));
+  assert.ok(!candidates.isBanned(peer("127.0.0.1", 10)));
+});
+
+test("Candidates.ban: a connected one does not come back after it is closed", () => {
+  const candidates = make();
+  candidates.add([peer("8.8.8.8")], "tracker", at(0));
+  candidates.next(at(0));
+  candidates.opened(peer("8.8.8.8"), at(1));
+  candidates.ban(peer("8.8.8.8"));
+  candidates.closed(peer("8.8.8.8"), at(2), true);
+  assert.equal(candidates.next(at(1e8)), undefined);
+  assert.equal(candidates.size, 0);
+});
+
+test("Candidates.exclude: our own address never comes again", () => {
+  const candidates = make();
+  candidates.add([peer("8.8.8.8")], "tracker", at(0));
+  candidates.next(at(0));
+  candidates.exclude(peer("8.8.8.8"));
+  candidates.failed(peer("8.8.8.8"), at(0));
+  assert.equal(candidates.add([peer("8.8.8.8")], "tracker", at(1)), 0);
+  assert.equal(candidates.next(at(1e8)), undefined);
+});
+
+test("Candidates.listens: an incoming peer is not connected to again, and is known when it has left", () => {
+  const candidates = make();
+  candidates.accepted(peer("8.8.8.8", 50_000), at(0));
+  assert.ok(candidates.listens(peer("8.8.8.8", 50_000), 6881, at(0)));
+  candidates.add([peer("8.8.8.8", 6881)], "tracker", at(1));
+  assert.equal(candidates.next(at(2)), undefined);
+  candidates.closed(peer("8.8.8.8", 50_000), at(3), true);
+  assert.deepEqual(candidates.next(at(20_000))?.address, peer("8.8.8.8", 6881));
+});
+
+test("Candidates.ban: banning an incoming peer bans the port it listens on", () => {
+  const candidates = make();
+  candidates.accepted(peer("127.0.0.1", 50_000), at(0));
+  candidates.listens(peer("127.0.0.1", 50_000), 6881, at(0));
+  candidates.ban(peer("127.0.0.1", 50_000));
+  assert.ok(candidates.isBanned(peer("127.0.0.1", 6881)));
+});

@@ -1,0 +1,175 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { test } from "node:test";
+import { infohashOf } from "../../src/base/ids.ts";
+import { seededRandom } from "../../src/base/random.ts";
+import { instant } from "../../src/base/time.ts";
+import { MAX_METADATA_BYTES } from "../../src/swarm/limits.ts";
+import { MetadataExchange, type MetadataExchangeOutput } from "../../src/swarm/metadata-exchange.ts";
+
+const PIECE = 16 * 1024;
+const at = (ms: number) => instant(ms);
+const sha1 = (bytes: Uint8Array) => new Uint8Array(createHash("sha1").update(bytes).digest());
+const random = seededRandom(5);
+const info = Uint8Array.from({ length: 5 * PIECE + 100 }, () => random() * 256);
+const fake = info.map((byte, i) => (i % PIECE === 9 ? byte ^ 1 : byte));
+const infohash = infohashOf(sha1(info));
+
+function drain(exchange: MetadataExchange): MetadataExchangeOutput[] {
+  const outputs: MetadataExchangeOutput[] = [];
+  for (let output = exchange.poll(); output; output = exchange.poll()) outputs.push(output);
+  return outputs;
+}
+
+/** Answers what was asked, from the bytes each connection holds, until nothing more comes of it. */
+function converse(
+  exchange: MetadataExchange,
+  holders: Map<number, Uint8Array>,
+  now = 0,
+): MetadataExchangeOutput[] {
+  const seen: MetadataExchangeOutput[] = [];
+  for (let round = 0; round < 1000; round++) {
+    const outputs = drain(exchange);
+    if (outputs.length === 0) return seen;
+    for (const output of outputs) {
+      seen.push(output);
+      if (output.kind !== "send" || output.message.kind !== "request") continue;
+      const bytes = holders.get(output.connection);
+      if (!bytes) continue;
+      const { piece } = output.message;
+      const part = bytes.slice(piece * PIECE, (piece + 1) * PIECE);
+      exchange.received(
+        output.connection,
+        { kind: "data", piece, totalBytes: bytes.length, bytes: part },
+        at(now),
+      );
+      part.fill(0);
+    }
+  }
+  throw new Error("the exchange never ends");
+}
+
+const liarsOf = (outputs: MetadataExchangeOutput[]) =>
+  outputs.flatMap((output) => (output.kind === "liar" ? [output.connection] : []));
+
+test("MetadataExchange: all from one peer, in one round of requests", () => {
+  const exchange = new MetadataExchange(infohash, sha1);
+  exchange.joined(1, info.length, at(0));
+  const seen = converse(exchange, new Map([[1, info]]));
+  assert.equal(seen.filter(({ kind }) => kind === "send").length, 6);
+  assert.deepEqual(exchange.infoBytes, info);
+  assert.equal(exchange.nextWake(), undefined);
+});
+
+test("MetadataExchange: several peers share the work, and a silent one holds nobody up", () => {
+  const exchange = new MetadataExchange(infohash, sha1);
+  exchange.joined(1, info.length, at(0));
+  exchange.joined(3, info.length, at(0));
+  converse(exchange, new Map([[3, info]]));
+  assert.deepEqual(exchange.infoBytes, info, "the doubles made it whole without the silent peer");
+});
+
+test("MetadataExchange.wake: what is late is asked elsewhere", () => {
+  const exchange = new MetadataExchange(infohash, sha1);
+  for (const silent of [1, 3, 5]) exchange.joined(silent, info.length, at(0));
+  drain(exchange);
+  exchange.joined(7, info.length, at(10));
+  assert.deepEqual(drain(exchange), [], "three are asked for each piece already");
+  assert.equal(exchange.nextWake(), 2_000);
+  exchange.wake(at(2_000));
+  converse(exchange, new Map([[7, info]]), 2_000);
+  assert.deepEqual(exchange.infoBytes, info);
+});
+
+test("MetadataExchange: a lone liar is banned, an honest peer then serves", () => {
+  const exchange = new MetadataExchange(infohash, sha1);
+  exchange.joined(1, info.length, at(0));
+  assert.deepEqual(liarsOf(converse(exchange, new Map([[1, fake]]))), [1]);
+  exchange.joined(3, info.length, at(1));
+  assert.deepEqual(liarsOf(converse(exchange, new Map([[3, info]]), 1)), []);
+  assert.deepEqual(exchange.infoBytes, info);
+});
+
+for (const liars of [[1], [5], [1, 3], [1, 3, 5, 7, 9, 11]]) {
+  test(`MetadataExchange: liars ${liars} among eight mixed are found, and only they`, () => {
+    const exchange = new MetadataExchange(infohash, sha1);
+    const holders = new Map<number, Uint8Array>();
+    for (let id = 1; id < 16; id += 2) holders.set(id, liars.includes(id) ? fake : info);
+    for (const id of holders.keys()) exchange.joined(id, info.length, at(0));
+    const accused = liarsOf(converse(exchange, holders));
+    assert.deepEqual(exchange.infoBytes, info);
+    for (const id of accused) assert.ok(liars.includes(id), `innocent ${id}`);
+  });
+}
+
+test("MetadataExchange: a lie about the size costs nobody else", () => {
+  const exchange = new MetadataExchange(infohash, sha1);
+  exchange.joined(1, MAX_METADATA_BYTES, at(0));
+  exchange.joined(3, 17, at(0));
+  exchange.joined(5, info.length, at(0));
+  converse(exchange, new Map([[5, info]]));
+  assert.deepEqual(exchange.infoBytes, info);
+});
+
+test("MetadataExchange: four silent liars about the size make room in time", () => {
+  const exchange = new MetadataExchange(infohash, sha1);
+  for (let id = 1; id < 9; id += 2) exchange.joined(id, 1000 + id, at(0));
+  exchange.joined(9, info.length, at(0));
+  let now = 0;
+  for (; !exchange.infoBytes && now < 60_000; now += 500) {
+    exchange.wake(at(now));
+    converse(exchange, new Map([[9, info]]), now);
+  }
+  assert.ok(now <= 12_000, `took ${now} ms`);
+});
+
+for (const size of [0, -1, 1.5, MAX_METADATA_BYTES + 1, Number.NaN, undefined]) {
+  test(`MetadataExchange.joined: asks nothing of a peer that claims ${size} bytes`, () => {
+    const exchange = new MetadataExchange(infohash, sha1);
+    exchange.joined(1, size, at(0));
+    assert.deepEqual(drain(exchange), []);
+  });
+}
+
+test("MetadataExchange: after a reject the peer rests, and is asked again", () => {
+  const exchange = new MetadataExchange(infohash, sha1);
+  exchange.joined(1, info.length, at(0));
+  drain(exchange);
+  exchange.received(1, { kind: "reject", piece: 0 }, at(5));
+  assert.deepEqual(drain(exchange), []);
+  assert.equal(exchange.nextWake(), 30_005);
+  exchange.wake(at(30_005));
+  converse(exchange, new Map([[1, info]]), 30_005);
+  assert.deepEqual(exchange.infoBytes, info);
+});
+
+test("MetadataExchange: data nobody asked for is ignored", () => {
+  const exchange = new MetadataExchange(infohash, sha1);
+  const bytes = info.slice(0, PIECE);
+  exchange.received(9, { kind: "data", piece: 0, totalBytes: info.length, bytes }, at(0));
+  exchange.joined(1, info.length, at(0));
+  exchange.received(1, { kind: "data", piece: 77, totalBytes: info.length, bytes }, at(0));
+  assert.deepEqual(liarsOf(drain(exchange)), []);
+});
+
+test("MetadataExchange: serves what it has, rejects what it has not, and stops answering a flood", () => {
+  const exchange = new MetadataExchange(infohash, sha1, info);
+  exchange.joined(1, undefined, at(0));
+  exchange.received(1, { kind: "request", piece: 5 }, at(0));
+  const [data] = drain(exchange);
+  assert.ok(data?.kind === "send" && data.message.kind === "data");
+  assert.deepEqual(data.message.bytes, info.subarray(5 * PIECE));
+  exchange.received(1, { kind: "request", piece: 6 }, at(0));
+  const [reject] = drain(exchange);
+  assert.ok(reject?.kind === "send" && reject.message.kind === "reject");
+  for (let i = 0; i < 1000; i++) exchange.received(1, { kind: "request", piece: 0 }, at(1));
+  assert.equal(drain(exchange).length, 2 * 6 + 8 - 2);
+});
+
+test("MetadataExchange: rejects requests while it has none", () => {
+  const exchange = new MetadataExchange(infohash, sha1);
+  exchange.joined(1, undefined, at(0));
+  exchange.received(1, { kind: "request", piece: 0 }, at(0));
+  const [reject] = drain(exchange);
+  assert.ok(reject?.kind === "send" && reject.message.kind === "reject");
+});
