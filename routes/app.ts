@@ -1,0 +1,59 @@
+import { type Context, Hono } from "hono";
+import { cors } from "hono/cors";
+import { gate } from "./access.ts";
+import { createEngineVersionRoutes } from "./engine-version.ts";
+import { failure } from "./envelope.ts";
+import { explain } from "./errors.ts";
+import { createFileRoutes } from "./files.ts";
+import type { House, RouteEnv } from "./house.ts";
+import { createPlaybackRoutes } from "./playback.ts";
+import { createSegmentRoutes } from "./segments.ts";
+import { createSessionRoutes } from "./session.ts";
+
+/** What web players elsewhere may use (docs/choices.md: cors): media, redirects, and the sessions they start. */
+const OPEN_PATHS = ["/ace/*", "/hls/*", "/content/*", "/files/*"];
+
+/** The HTTP interface: `fetch(request, { origin })`. It keeps no state; everything is asked of the engine. */
+export function createApp(house: House): Hono<RouteEnv> {
+  const app = new Hono<RouteEnv>();
+  app.use("*", async (c, next) => {
+    await next();
+    c.res.headers.set("x-content-type-options", "nosniff");
+  });
+  app.use("*", gate(house.allowedHosts ?? []));
+  const open = cors({
+    origin: "*",
+    allowMethods: ["GET", "HEAD", "POST"],
+    exposeHeaders: ["content-range", "content-length", "accept-ranges", "etag"],
+    maxAge: 600,
+  });
+  for (const path of OPEN_PATHS) app.use(path, open);
+  app.route("/", createPlaybackRoutes(house));
+  app.route("/", createSessionRoutes(house));
+  app.route("/", createSegmentRoutes(house));
+  app.route("/", createFileRoutes(house));
+  app.route("/", createEngineVersionRoutes(house));
+  app.notFound((c) => c.text("no such address\n", 404));
+  app.onError((thrown, c) => errorAnswer(c, thrown));
+  return app;
+}
+
+/** The paths whose answers are JSON whether or not the query asks for it. */
+const JSON_PATHS = /^\/ace\/(?:stat|cmd|event)\//;
+
+function errorAnswer(c: Context, thrown: unknown): Response {
+  const error = explain(thrown);
+  // A bug of ours: whoever serves us says so in the log, with its trace.
+  if (!error) throw thrown;
+  const apiVersion = c.req.query("api_version");
+  if (JSON_PATHS.test(c.req.path)) {
+    if (apiVersion === "2" || apiVersion === "3")
+      return failure(c, "result", { message: error.text, code: 0 });
+    return failure(c, "response", error.text);
+  }
+  if (c.req.query("format") === "json") return failure(c, "response", error.text);
+  return new Response(`${error.text}\n`, {
+    status: error.status,
+    headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" },
+  });
+}

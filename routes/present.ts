@@ -1,0 +1,81 @@
+import type { Session, SessionInfo } from "../src/engine/engine.ts";
+import { explain } from "./errors.ts";
+
+/** The URLs of a session (interface: Playback session), without a query. */
+export function sessionUrls(base: string, { infohash, key, output }: Session) {
+  const path = `${infohash}/${key}`;
+  return {
+    playback: output === "hls" ? `${base}/ace/m/${path}.m3u8` : `${base}/ace/r/${path}`,
+    stat: `${base}/ace/stat/${path}`,
+    command: `${base}/ace/cmd/${path}`,
+    event: `${base}/ace/event/${path}`,
+  };
+}
+
+/** The answer to `format=json` (interface: Playback session). */
+export function presentSession(base: string, session: Session): Record<string, unknown> {
+  const urls = sessionUrls(base, session);
+  return {
+    playback_url: urls.playback,
+    stat_url: urls.stat,
+    command_url: urls.command,
+    event_url: session.wantsEvents ? urls.event : undefined,
+    ...identity(session),
+  };
+}
+
+/** The answer of the stat URL (interface: Playback session info). `livepos` is told of live content only. */
+export function presentInfo(
+  session: Session,
+  info: SessionInfo,
+  compat: "document" | "deployed",
+): Record<string, unknown> {
+  const { figures, cache } = info;
+  return {
+    status: statusWord(info, compat),
+    // Deployed clients show this while they wait.
+    progress: info.progress,
+    error_message: info.problem && (explain(info.problem)?.text ?? info.problem.message),
+    peers: figures.connectedPeers,
+    speed_down: kilobytes(figures.bytesPerSecondDown),
+    speed_up: kilobytes(figures.bytesPerSecondUp),
+    downloaded: figures.downloaded,
+    uploaded: figures.uploaded,
+    network_monitor_status: 0,
+    network_monitor_started: false,
+    debug_level: 0,
+    selected_stream_index: -1,
+    selected_file_index: info.fileIndex,
+    total_progress: Math.floor(info.totalProgress),
+    stream_status: -1,
+    manifest_access_mode: -1,
+    ...identity(session),
+    disk_cache_stats: {
+      avail: cache.available,
+      disk_cache_limit: cache.limit,
+      inactive_inuse: cache.inactiveInUse,
+      active_inuse: cache.activeInUse,
+    },
+  };
+}
+
+function identity(session: Session) {
+  return {
+    infohash: session.infohash,
+    playback_session_id: session.id,
+    is_live: 0,
+    is_encrypted: 0,
+    client_session_id: session.clientSessionId,
+  };
+}
+
+/** CHOICE(status-words): the interface writes `prefuf`; deployed clients know `prebuf`. A failure is `err` in both. */
+function statusWord({ status }: SessionInfo, compat: "document" | "deployed"): string {
+  if (status === "failed") return "err";
+  if (status === "playing") return "dl";
+  return compat === "deployed" ? "prebuf" : "prefuf";
+}
+
+function kilobytes(bytes: number): number {
+  return Math.round(bytes / 1024);
+}

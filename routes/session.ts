@@ -1,0 +1,104 @@
+import { type Context, Hono } from "hono";
+import { SluiceError } from "../src/base/errors.ts";
+import { parseInfohash } from "../src/base/ids.ts";
+import type { ManifestRendition, Session } from "../src/engine/engine.ts";
+import { baseUrl } from "./access.ts";
+import { success } from "./envelope.ts";
+import type { House, RouteEnv } from "./house.ts";
+import { presentInfo } from "./present.ts";
+
+/** Clients ask again after 15 s in any case. */
+const EVENT_WAIT_MS = 15_000;
+/** What a client may set as the idle time: it shall not keep a session for ever. */
+const IDLE_LIMITS_SECONDS = { least: 1, most: 24 * 3600 };
+
+const MANIFEST = { "content-type": "application/vnd.apple.mpegurl", "cache-control": "no-store" };
+const TRANSPORT_STREAM = {
+  "content-type": "video/mp2t",
+  "cache-control": "no-store",
+  "accept-ranges": "none",
+};
+
+/** The URLs of a session: playing, looking, commanding (interface: Session URLs). */
+export function createSessionRoutes({ engine }: House): Hono<RouteEnv> {
+  const app = new Hono<RouteEnv>();
+
+  const sessionOf = (c: Context<RouteEnv>): Session => {
+    const infohash = parseInfohash(c.req.param("infohash") ?? "");
+    const key = c.req.param("key")?.replace(/\.m3u8$/, "") ?? "";
+    const session = infohash && engine.session(infohash, key);
+    if (!session) throw new SluiceError("unknown_session", "the session never was, or has ended");
+    return session;
+  };
+
+  app.get("/ace/m/:infohash/:key", async (c) => {
+    const session = sessionOf(c);
+    if (session.output !== "hls") throw new SluiceError("unknown_session", "the session is no HLS session");
+    if (c.req.method === "HEAD") return c.body(null, 200, MANIFEST);
+    return c.body(await session.manifest(baseUrl(c), renditionOf(c)), 200, MANIFEST);
+  });
+
+  const transportStream = async (c: Context<RouteEnv>) => {
+    const session = sessionOf(c);
+    // A HEAD must not wait for data, let alone fetch any. The length is not known: a Range is answered with the whole.
+    if (c.req.method === "HEAD") return c.body(null, 200, TRANSPORT_STREAM);
+    return c.body(await session.transportStream(), 200, TRANSPORT_STREAM);
+  };
+  app.get("/ace/r/:infohash/:key", transportStream);
+  app.get("/content/:infohash/:key", transportStream);
+
+  app.get("/ace/stat/:infohash/:key", async (c) => {
+    const session = sessionOf(c);
+    if (c.req.query("skip_player_activity") !== "1") session.touch();
+    return success(c, "response", presentInfo(session, await session.info(), engine.settings.compat));
+  });
+
+  app.on(["GET", "POST"], "/ace/cmd/:infohash/:key", (c) => {
+    command(sessionOf(c), (name) => c.req.query(name));
+    // Some clients read the control envelope here, and say so with the version they send with a stop.
+    return success(c, (c.req.query("api_version") ?? "1") === "1" ? "response" : "result", "ok");
+  });
+
+  app.get("/ace/event/:infohash/:key", async (c) => {
+    const session = sessionOf(c);
+    return success(c, "response", (await session.nextEvent(EVENT_WAIT_MS)) ?? null);
+  });
+  return app;
+}
+
+function renditionOf(c: Context): ManifestRendition {
+  const track = c.req.query("subtitles");
+  if (track !== undefined && /^\d{1,3}$/.test(track)) return { subtitles: Number(track) };
+  return c.req.query("rendition") === "media" ? "media" : "main";
+}
+
+function command(session: Session, query: (name: string) => string | undefined): void {
+  const method = query("method");
+  switch (method) {
+    case "stop":
+      session.stop();
+      break;
+    case "set_player_activity_timeout":
+      session.setIdleMs(1000 * idleSeconds(query("timeout")));
+      break;
+    case "liveseek":
+      throw new SluiceError("bad_parameter", "liveseek: this is not a live stream");
+    case "set_stream":
+      throw new SluiceError("bad_parameter", "set_stream: this content has one stream only");
+    default:
+      throw new SluiceError(
+        "bad_parameter",
+        method ? `unknown method ${method.slice(0, 60)}` : "method is missing",
+      );
+  }
+}
+
+function idleSeconds(text: string | undefined): number {
+  const { least, most } = IDLE_LIMITS_SECONDS;
+  const seconds = Number(text);
+  if (text && seconds >= least && seconds <= most) return seconds;
+  throw new SluiceError(
+    "bad_parameter",
+    `timeout: expected ${least} to ${most} seconds, got ${text ?? "nothing"}`,
+  );
+}
