@@ -38,7 +38,8 @@ export async function openHouse(parts: HouseParts): Promise<House> {
   const settings = engineSettings(config);
   const transfers = await createTransfers(runtime, settings, log, openMedia);
   const engine = createEngine({ runtime, settings, log, transfers, outbound: createOutbound(runtime, log) });
-  const app = createApp({ engine, version: VERSION });
+  const { allowedHosts } = config;
+  const app = createApp({ engine, version: VERSION, allowedHosts });
   const digest = (text: string) => toHex(runtime.sha1(encodeUtf8(text)));
   app.route("/", createPage({ engine, assets: parts.webAssets, digest }));
   return {

@@ -9,8 +9,6 @@ const INFO_MS = 1000;
 const SPARKLINE_VALUES = 120;
 
 /**
- * One thing being played: from the start of its session to its end. Another file or container is another one.
- *
  * @typedef {import("./engine.js").Session} Session
  * @typedef {{
  *   page: import("./view.js").Elements,
@@ -22,6 +20,7 @@ const SPARKLINE_VALUES = 120;
  * }} PlaybackParts
  */
 
+/** One thing being played: from the start of its session to its end. Another file or container is another one. */
 export class Playback {
   #parts;
   #end = new AbortController();
