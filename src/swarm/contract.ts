@@ -90,6 +90,8 @@ export type SwarmInput =
     }
   /** More announce URLs by tier, from another link to the same content. */
   | { readonly kind: "trackers"; readonly tiers: readonly (readonly string[])[] }
+  /** More trackers for content that is open already (a second magnet, say), by tier. */
+  | { readonly kind: "trackers"; readonly tiers: readonly (readonly string[])[] }
   | { readonly kind: "announced"; readonly url: string; readonly reply: AnnounceReply }
   /** Memory for piece buffers became free again after `take` had none. */
   | { readonly kind: "buffers" }

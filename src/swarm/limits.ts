@@ -37,3 +37,7 @@ export const CHOKE_INTERVAL_MS = 10_000;
 export const OPTIMISTIC_INTERVAL_MS = 30_000;
 /** Blocks a peer may send that we did not ask for (or cancelled) before it is cut off. */
 export const MAX_UNREQUESTED_BLOCKS = 64;
+/** Unverified bytes of a swarm: pieces that were started. Enough for eight fast peers with their queues full. */
+export const MAX_PARTIAL_BYTES = 32 * 1024 * 1024;
+/** So many pieces may be on their way however large they are: one to finish, others for peers that lack it. */
+export const MIN_PARTIAL_PIECES = 3;

@@ -83,6 +83,7 @@ export class PeerMessageDecoder {
   #body: Uint8Array<ArrayBuffer> | undefined;
   #bodyFilled = 0;
   #consumed = 0;
+  #isStopped = false;
 
   constructor(handler: PeerMessageHandler, limits: PeerMessageLimits) {
     this.#handler = handler;
@@ -92,7 +93,7 @@ export class PeerMessageDecoder {
   /** Takes the next bytes; `bytes` is not kept. */
   feed(bytes: Uint8Array): void {
     let at = 0;
-    while (at < bytes.length) {
+    while (at < bytes.length && !this.#isStopped) {
       const before = at;
       if (this.#mode === "head") at = this.#takeHead(bytes, at);
       else if (this.#mode === "block") at = this.#takeBlock(bytes, at);
@@ -104,6 +105,12 @@ export class PeerMessageDecoder {
 
   /** The rest of the block being received is thrown away: its place is needed for something else. */
   skipBlock(): void {
+    this.#place = undefined;
+  }
+
+  /** Nothing more is read: the connection is over. Handlers may call it. */
+  stop(): void {
+    this.#isStopped = true;
     this.#place = undefined;
   }
 
@@ -156,31 +163,44 @@ export class PeerMessageDecoder {
     const handler = this.#handler;
     switch (id) {
       case MESSAGE.choke:
-        return handler.choke();
+        handler.choke();
+        break;
       case MESSAGE.unchoke:
-        return handler.unchoke();
+        handler.unchoke();
+        break;
       case MESSAGE.interested:
-        return handler.interested();
+        handler.interested();
+        break;
       case MESSAGE.notInterested:
-        return handler.notInterested();
+        handler.notInterested();
+        break;
       case MESSAGE.have:
-        return handler.have(readU32(bytes, at));
+        handler.have(readU32(bytes, at));
+        break;
       case MESSAGE.request:
-        return handler.request(readU32(bytes, at), readU32(bytes, at + 4), readU32(bytes, at + 8));
+        handler.request(readU32(bytes, at), readU32(bytes, at + 4), readU32(bytes, at + 8));
+        break;
       case MESSAGE.cancel:
-        return handler.cancel(readU32(bytes, at), readU32(bytes, at + 4), readU32(bytes, at + 8));
+        handler.cancel(readU32(bytes, at), readU32(bytes, at + 4), readU32(bytes, at + 8));
+        break;
       case MESSAGE.reject:
-        return handler.reject(readU32(bytes, at), readU32(bytes, at + 4), readU32(bytes, at + 8));
+        handler.reject(readU32(bytes, at), readU32(bytes, at + 4), readU32(bytes, at + 8));
+        break;
       case MESSAGE.port:
-        return handler.port(readU16(bytes, at));
+        handler.port(readU16(bytes, at));
+        break;
       case MESSAGE.suggest:
-        return handler.suggest(readU32(bytes, at));
+        handler.suggest(readU32(bytes, at));
+        break;
       case MESSAGE.allowedFast:
-        return handler.allowedFast(readU32(bytes, at));
+        handler.allowedFast(readU32(bytes, at));
+        break;
       case MESSAGE.haveAll:
-        return handler.haveAll();
+        handler.haveAll();
+        break;
       case MESSAGE.haveNone:
-        return handler.haveNone();
+        handler.haveNone();
+        break;
     }
   }
 

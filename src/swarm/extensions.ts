@@ -1,0 +1,173 @@
+import { addressScope, type PeerAddress } from "../base/address.ts";
+import { DecodeError } from "../base/errors.ts";
+import { earliest, type Instant } from "../base/time.ts";
+import { decodeExtensionHandshake, encodeExtensionHandshake } from "../wire/extension-handshake.ts";
+import { decodeMetadataMessage, encodeMetadataMessage } from "../wire/metadata-message.ts";
+import {
+  decodePexMessage,
+  encodePexMessage,
+  PEX_REACHABLE,
+  PEX_UPLOAD_ONLY,
+  type PexPeer,
+} from "../wire/pex-message.ts";
+import { MAX_UPLOAD_QUEUE } from "./limits.ts";
+import { MetadataExchange } from "./metadata-exchange.ts";
+import type { Peer } from "./peer.ts";
+import { Pex } from "./pex.ts";
+import type { SwarmState } from "./state.ts";
+
+/** The name we give ourselves (BEP 10 `v`). */
+const CLIENT = "Sluice 0.1.0";
+/** The numbers that others are to use towards us. */
+const METADATA_ID = 1;
+const PEX_ID = 2;
+const OUR_MESSAGES: ReadonlyMap<string, number> = new Map([
+  ["ut_metadata", METADATA_ID],
+  ["ut_pex", PEX_ID],
+]);
+/** BEP 27: private content tells of no peers. */
+const OUR_PRIVATE_MESSAGES: ReadonlyMap<string, number> = new Map([["ut_metadata", METADATA_ID]]);
+
+/** What extensions need done about the whole swarm. */
+export interface ExtensionsSwarm {
+  /** The metadata is there, and fits the infohash. */
+  metadata(infoBytes: Uint8Array): void;
+  ban(peer: Peer, reason: string): void;
+}
+
+/** The extension protocol (BEP 10): hellos, metadata (BEP 9), peers (BEP 11), partial seeds (BEP 21). */
+export class Extensions {
+  readonly #state: SwarmState;
+  readonly #swarm: ExtensionsSwarm;
+  readonly #metadata: MetadataExchange;
+  /** When the earliest message of PEX is due. */
+  #pexAt: Instant | undefined;
+
+  constructor(state: SwarmState, swarm: ExtensionsSwarm) {
+    this.#state = state;
+    this.#swarm = swarm;
+    const { infohash, sha1, info } = state.setup;
+    this.#metadata = new MetadataExchange(infohash, sha1, info?.infoBytes);
+  }
+
+  /** Says hello to a peer that speaks BEP 10. */
+  greet(peer: Peer): void {
+    const isPrivate = this.#state.pieces?.layout.isPrivate === true;
+    const metadataBytes = this.#metadata.infoBytes?.length;
+    const hello = encodeExtensionHandshake({
+      messages: isPrivate ? OUR_PRIVATE_MESSAGES : OUR_MESSAGES,
+      version: CLIENT,
+      requestQueue: MAX_UPLOAD_QUEUE,
+      yourAddress: peer.address.host,
+      ...(this.#state.setup.listenPort > 0 && { listenPort: this.#state.setup.listenPort }),
+      ...(metadataBytes !== undefined && { metadataBytes }),
+    });
+    peer.writer.extended(0, hello);
+  }
+
+  /** Takes an extended message. Throws `DecodeError`. */
+  received(peer: Peer, id: number, payload: Uint8Array): void {
+    if (!peer.isExtended) throw new DecodeError("peer message", 0, "an extended message without BEP 10");
+    if (id === 0) this.#hello(peer, payload);
+    else if (id === METADATA_ID) {
+      const message = decodeMetadataMessage(payload);
+      if (message) this.#metadata.received(peer.connection, message, this.#state.now);
+    } else if (id === PEX_ID) this.#peersTold(peer, payload);
+    this.#carryOut();
+  }
+
+  /** The connection is over. */
+  left(peer: Peer): void {
+    this.#metadata.left(peer.connection, this.#state.now);
+    this.#carryOut();
+  }
+
+  /** Does what is due by time. */
+  round(): void {
+    const { now } = this.#state;
+    const metadataAt = this.#metadata.nextWake();
+    if (metadataAt !== undefined && now >= metadataAt) {
+      this.#metadata.wake(now);
+      this.#carryOut();
+    }
+    if (this.#pexAt !== undefined && now >= this.#pexAt) this.#tellPeers();
+  }
+
+  nextWake(): Instant | undefined {
+    return earliest(this.#metadata.nextWake(), this.#pexAt);
+  }
+
+  #hello(peer: Peer, payload: Uint8Array): void {
+    const hello = decodeExtensionHandshake(payload);
+    const { now, candidates, pieces } = this.#state;
+    if (hello.version !== undefined && hello.version !== "") peer.client = hello.version;
+    if (hello.requestQueue !== undefined) peer.requestLimit = hello.requestQueue;
+    if (hello.uploadOnly !== undefined) peer.isUploadOnly = hello.uploadOnly;
+    const { messages } = hello;
+    peer.metadataMessageId = messages.get("ut_metadata") ?? peer.metadataMessageId;
+    peer.pexMessageId = messages.get("ut_pex") ?? peer.pexMessageId;
+    if (peer.isIncoming && hello.listenPort !== undefined) {
+      peer.listenAddress = { host: peer.address.host, port: hello.listenPort };
+      if (!pieces?.layout.isPrivate) candidates.listens(peer.address, hello.listenPort, now);
+    }
+    if (peer.metadataMessageId !== 0) this.#metadata.joined(peer.connection, hello.metadataBytes, now);
+    if (peer.pexMessageId !== 0 && pieces?.layout.isPrivate !== true && !peer.pex) {
+      peer.pex = new Pex();
+      this.#pexAt = now;
+    }
+  }
+
+  #peersTold(peer: Peer, payload: Uint8Array): void {
+    const { now, candidates, pieces } = this.#state;
+    if (!peer.pex || pieces?.layout.isPrivate) return;
+    const verdict = peer.pex.judge(now);
+    if (verdict === "close") throw new DecodeError("PEX", 0, "far more than one message a minute");
+    if (verdict === "ignore") return;
+    const { added } = decodePexMessage(payload);
+    candidates.add(
+      added.map(({ address }) => address),
+      "pex",
+      now,
+      peer.address,
+    );
+  }
+
+  #tellPeers(): void {
+    const { now, peers, pieces } = this.#state;
+    this.#pexAt = undefined;
+    if (pieces?.layout.isPrivate) return;
+    const known: PexPeer[] = [];
+    for (const peer of peers.values())
+      if (peer.stage === "open" && peer.listenAddress) known.push(pexPeer(peer, peer.listenAddress));
+    for (const peer of peers.values()) {
+      if (peer.stage !== "open" || !peer.pex) continue;
+      const isNear = addressScope(peer.address.host) !== "global";
+      const tellable = isNear
+        ? known
+        : known.filter(({ address }) => addressScope(address.host) === "global");
+      const message = peer.pex.delta(tellable, peer.listenAddress, now);
+      if (message) peer.writer.extended(peer.pexMessageId, encodePexMessage(message));
+      this.#pexAt = earliest(this.#pexAt, peer.pex.nextWake());
+    }
+  }
+
+  #carryOut(): void {
+    for (let output = this.#metadata.poll(); output; output = this.#metadata.poll()) {
+      if (output.kind === "complete") {
+        this.#swarm.metadata(output.infoBytes);
+        continue;
+      }
+      const peer = this.#state.peers.get(output.connection);
+      if (!peer) continue;
+      if (output.kind === "liar") this.#swarm.ban(peer, output.reason);
+      else if (peer.metadataMessageId !== 0) {
+        peer.writer.extended(peer.metadataMessageId, encodeMetadataMessage(output.message));
+      }
+    }
+  }
+}
+
+function pexPeer(peer: Peer, address: PeerAddress): PexPeer {
+  const isSeed = peer.pieces.isAll || peer.isUploadOnly;
+  return { address, flags: (isSeed ? PEX_UPLOAD_ONLY : 0) | (peer.isIncoming ? 0 : PEX_REACHABLE) };
+}

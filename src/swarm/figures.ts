@@ -1,0 +1,44 @@
+import type { Instant } from "../base/time.ts";
+import type { PeerFigures, SwarmFigures } from "./contract.ts";
+import type { Peer } from "./peer.ts";
+import type { SwarmState } from "./state.ts";
+
+/** What `stat` and the page show of a swarm at `now`. */
+export function swarmFigures(state: SwarmState, now: Instant): SwarmFigures {
+  const open = [...state.peers.values()].filter((peer) => peer.stage === "open");
+  return {
+    connectedPeers: open.length,
+    knownCandidates: state.candidates.size,
+    unchokedByPeers: open.filter((peer) => !peer.isChoking).length,
+    seeds: open.filter((peer) => peer.pieces.isAll).length,
+    bytesPerSecondDown: state.down.bytesPerSecond(now),
+    bytesPerSecondUp: state.up.bytesPerSecond(now),
+    downloaded: state.down.total,
+    uploaded: state.up.total,
+    wasted: state.wasted,
+    piecesHeld: state.pieces?.have.count ?? 0,
+    pieceCount: state.pieces?.layout.pieceCount ?? 0,
+    hasMetadata: state.pieces !== undefined,
+    bannedPeers: state.bannedPeers,
+    peers: open.map((peer) => peerFigures(peer, now)),
+  };
+}
+
+function peerFigures(peer: Peer, now: Instant): PeerFigures {
+  return {
+    address: peer.address,
+    origin: peer.origin,
+    client: peer.client,
+    bytesPerSecondDown: peer.down.bytesPerSecond(now),
+    bytesPerSecondUp: peer.up.bytesPerSecond(now),
+    progress: peer.pieces.progress,
+    flags: flagsOf(peer),
+  };
+}
+
+/** `d` we download (`D`: would, but are choked), `u` the same for uploads, `i` incoming, `s` snubbed. */
+function flagsOf(peer: Peer): string {
+  const down = peer.isInteresting ? (peer.isChoking ? "D" : "d") : "";
+  const up = peer.isInterested ? (peer.isChoked ? "U" : "u") : "";
+  return `${down}${up}${peer.isIncoming ? "i" : ""}${peer.isSnubbing ? "s" : ""}`;
+}

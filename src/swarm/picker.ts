@@ -1,0 +1,226 @@
+import type { Downloads } from "./downloads.ts";
+import { BLOCK_BYTES } from "./limits.ts";
+import type { PartialPiece } from "./partial-piece.ts";
+import type { Peer } from "./peer.ts";
+import type { Pieces } from "./pieces.ts";
+import type { SwarmState } from "./state.ts";
+
+/** Pieces looked at when one is started: rarity beyond this many candidates matters little to a stream. */
+const MAX_CANDIDATES_SEEN = 512;
+/** Pieces passed over (held, started, or not the peer's) in one search, whatever the readers want. */
+const MAX_SCAN = 4096;
+/** A peer whose answer would come this much later than the quickest one's gets no block at a reader's feet. */
+const SLACK_MS = 100;
+
+/** What the picker knows of all peers together, for one round of requests. */
+interface Outlook {
+  /** In how many milliseconds the quickest peer would answer. */
+  readonly leastEtaMs: number;
+  /** All peers together, in bytes a millisecond; 0 while unknown. */
+  readonly bytesPerMs: number;
+}
+
+/**
+ * Decides what to ask of whom. Urgent pieces first, in reading order, of peers that deliver in time; then pieces that
+ * are started; then new ones within the wants, the rarest first, readers taking turns.
+ */
+export class Picker {
+  readonly #state: SwarmState;
+  readonly #downloads: Downloads;
+  /** Which reader may start the next piece. */
+  #turn = 0;
+
+  constructor(state: SwarmState, downloads: Downloads) {
+    this.#state = state;
+    this.#downloads = downloads;
+  }
+
+  /** Asks of every peer that has room, if there may be anything new to ask. */
+  refillAll(): void {
+    if (!this.#state.pieces || this.#state.wants.readers === 0) return;
+    for (const peer of this.#byEta()) this.refill(peer);
+  }
+
+  /** Asks of one peer as much as it has room for. */
+  refill(peer: Peer): void {
+    const { pieces, demandVersion } = this.#state;
+    if (!pieces || !peer.mayGiveAny || peer.idleVersion === demandVersion) return;
+    const room = Math.min(peer.requests.room(), peer.requestLimit - peer.requests.pending);
+    if (room <= 0 || this.#state.wants.readers === 0) return;
+    const left = this.#fill(pieces, peer, room);
+    if (left > 0 && this.#state.downloadBudget.waitMs(this.#state.now) === 0)
+      peer.idleVersion = demandVersion;
+  }
+
+  /** What all peers can be expected to do. */
+  outlook(): Outlook {
+    let leastEtaMs = Number.POSITIVE_INFINITY;
+    let bytesPerMs = 0;
+    for (const peer of this.#state.peers.values()) {
+      if (!peer.mayGiveAny) continue;
+      leastEtaMs = Math.min(leastEtaMs, peer.etaMs());
+      bytesPerMs += peer.requests.bytesPerMs;
+    }
+    return { leastEtaMs, bytesPerMs };
+  }
+
+  /** Asks `peer` for `block`; false where the download limit forbids it now. */
+  ask(peer: Peer, partial: PartialPiece, block: number): boolean {
+    const { now, downloadBudget } = this.#state;
+    const length = partial.blockLength(block);
+    if (peer.requests.isFull || !downloadBudget.take(length, now)) return false;
+    const etaMs = peer.etaMs();
+    partial.ask(block, peer.connection, now + 1.5 * etaMs + 1.5 * SLACK_MS);
+    peer.requests.push(partial.index, block, now);
+    peer.writer.request(partial.index, block * BLOCK_BYTES, length);
+    return true;
+  }
+
+  #byEta(): Peer[] {
+    const able: Peer[] = [];
+    for (const peer of this.#state.peers.values()) {
+      if (peer.mayGiveAny && peer.idleVersion !== this.#state.demandVersion) able.push(peer);
+    }
+    return able.length > 1 ? able.sort((a, b) => a.etaMs() - b.etaMs()) : able;
+  }
+
+  /** Returns how many more requests there would be room for. */
+  #fill(pieces: Pieces, peer: Peer, room: number): number {
+    let left = this.#fillUrgent(pieces, peer, room);
+    if (left > 0) left = this.#fillStarted(pieces, peer, left);
+    while (left > 0) {
+      const piece = this.#choose(pieces, peer);
+      const partial = piece < 0 ? undefined : this.#start(pieces, peer, piece);
+      if (!partial) break;
+      const before = left;
+      left = this.#take(peer, partial, left);
+      if (left === before) break;
+    }
+    return left;
+  }
+
+  #fillUrgent(pieces: Pieces, peer: Peer, room: number): number {
+    const { urgent, distances } = this.#state.wants;
+    if (urgent.length === 0) return room;
+    const outlook = this.outlook();
+    const etaMs = peer.etaMs();
+    const soonMs = Math.max(2 * outlook.leastEtaMs, outlook.leastEtaMs + SLACK_MS);
+    let left = room;
+    for (let i = 0; i < urgent.length && left > 0; i++) {
+      const piece = urgent[i]!;
+      if (pieces.have.has(piece) || !peer.mayGive(piece)) continue;
+      // In time: no later than the quickest peer, or before all of them together get that far.
+      const neededMs = (distances[i]! * pieces.layout.pieceLength) / outlook.bytesPerMs;
+      if (etaMs > soonMs && etaMs > neededMs) continue;
+      let partial = pieces.partials.get(piece);
+      if (partial ? partial.free === 0 || !this.#isFor(partial, peer) : false) continue;
+      partial ??= this.#start(pieces, peer, piece) ?? this.#startByForce(pieces, peer, piece);
+      if (partial) left = this.#take(peer, partial, left);
+      else if (!pieces.partials.has(piece)) break;
+    }
+    return left;
+  }
+
+  #fillStarted(pieces: Pieces, peer: Peer, room: number): number {
+    let left = room;
+    for (const partial of pieces.partials.values()) {
+      if (left === 0) break;
+      if (partial.free === 0 || partial.unwantedSince !== undefined) continue;
+      if (peer.mayGive(partial.index) && this.#isFor(partial, peer)) left = this.#take(peer, partial, left);
+    }
+    return left;
+  }
+
+  #take(peer: Peer, partial: PartialPiece, room: number): number {
+    let left = room;
+    while (left > 0) {
+      const block = partial.firstFree();
+      if (block < 0 || !this.ask(peer, partial, block)) break;
+      left--;
+    }
+    return left;
+  }
+
+  /** The rarest piece that a reader wants and this peer has; readers take turns. -1 where there is none. */
+  #choose(pieces: Pieces, peer: Peer): number {
+    const wants = [...this.#state.wants.values()];
+    let budget = MAX_SCAN;
+    for (let n = 0; n < wants.length && budget > 0; n++) {
+      const want = wants[(this.#turn + n) % wants.length]!;
+      while (want.cursor < want.end && pieces.have.has(want.cursor)) want.cursor++;
+      let best = -1;
+      let bestCount = Number.POSITIVE_INFINITY;
+      let seen = 0;
+      for (let piece = want.cursor; piece < want.end && seen < MAX_CANDIDATES_SEEN && budget > 0; piece++) {
+        budget--;
+        if (pieces.have.has(piece) || pieces.partials.has(piece) || !peer.mayGive(piece)) continue;
+        seen++;
+        const count = pieces.availability[piece]!;
+        if (count >= bestCount) continue;
+        best = piece;
+        bestCount = count;
+      }
+      if (best < 0) continue;
+      this.#turn = (this.#turn + n + 1) % wants.length;
+      return best;
+    }
+    return -1;
+  }
+
+  #start(pieces: Pieces, peer: Peer, piece: number): PartialPiece | undefined {
+    const partial = pieces.start(piece);
+    if (!partial) {
+      this.#state.isLimited = true;
+      return undefined;
+    }
+    const { smartBan } = this.#state;
+    const { connection } = peer;
+    if (smartBan.isSuspect(piece)) partial.onlyFor = this.#bestFor(piece);
+    else if (smartBan.isOnParole(connection)) partial.onlyFor = connection;
+    return this.#isFor(partial, peer) ? partial : undefined;
+  }
+
+  /** A reader waits and the budget is spent: the piece that is needed last makes room. */
+  #startByForce(pieces: Pieces, peer: Peer, piece: number): PartialPiece | undefined {
+    if (pieces.partials.has(piece)) return undefined;
+    if (!this.#downloads.abandonUnwanted(true)) {
+      const victim = this.#leastUrgent(pieces);
+      if (!victim) return undefined;
+      this.#downloads.abandon(victim);
+    }
+    return this.#start(pieces, peer, piece);
+  }
+
+  #leastUrgent(pieces: Pieces): PartialPiece | undefined {
+    const urgent = new Set(this.#state.wants.urgent);
+    let last: PartialPiece | undefined;
+    for (const partial of pieces.partials.values()) {
+      if (!urgent.has(partial.index) && (!last || partial.doneCount <= last.doneCount)) last = partial;
+    }
+    return last;
+  }
+
+  /** Pieces under suspicion and peers on parole keep to themselves, so that blame is certain. */
+  #isFor(partial: PartialPiece, peer: Peer): boolean {
+    const { smartBan } = this.#state;
+    if (smartBan.isQuiet && partial.onlyFor === undefined) return true;
+    if (partial.onlyFor === undefined && smartBan.isSuspect(partial.index)) {
+      partial.onlyFor = this.#bestFor(partial.index);
+    }
+    if (partial.onlyFor === undefined)
+      return !smartBan.isOnParole(peer.connection) || partial.doneCount === 0;
+    if (partial.onlyFor === peer.connection) return true;
+    const holder = this.#state.peers.get(partial.onlyFor);
+    if (holder && !holder.isSnubbing && holder.mayGive(partial.index)) return false;
+    partial.onlyFor = peer.connection;
+    return true;
+  }
+
+  #bestFor(piece: number): number | undefined {
+    const able: number[] = [];
+    for (const peer of this.#state.peers.values()) {
+      if (peer.mayGiveAny && !peer.isSnubbing && peer.mayGive(piece)) able.push(peer.connection);
+    }
+    return this.#state.smartBan.bestFor(able);
+  }
+}

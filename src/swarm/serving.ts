@@ -1,0 +1,136 @@
+import { DecodeError } from "../base/errors.ts";
+import { after, earliest, type Instant } from "../base/time.ts";
+import { Choker, type ChokerPeer } from "./choker.ts";
+import { MAX_BLOCK_BYTES } from "./limits.ts";
+import type { Peer } from "./peer.ts";
+import type { SwarmState } from "./state.ts";
+import type { BlockRequest } from "./upload-queue.ts";
+
+/** What we give: whom we choke, whose requests we take, and when their blocks are read. */
+export class Serving {
+  readonly #state: SwarmState;
+  readonly #choker: Choker;
+  /** The upload limit holds something back until then. */
+  #budgetAt: Instant | undefined;
+  /** All bytes of blocks ever sent. */
+  uploaded = 0;
+
+  constructor(state: SwarmState) {
+    this.#state = state;
+    this.#choker = new Choker(state.setup.uploadLimit, state.setup.random);
+  }
+
+  /** A peer asks for a block. Throws `DecodeError` where no honest peer would. */
+  requested(peer: Peer, request: BlockRequest): void {
+    const { pieces } = this.#state;
+    if (!pieces || request.piece >= pieces.layout.pieceCount) {
+      throw new DecodeError("peer message", 0, `a request for piece ${request.piece}, which does not exist`);
+    }
+    const { begin, length } = request;
+    if (length === 0 || length > MAX_BLOCK_BYTES || begin + length > pieces.lengthOf(request.piece)) {
+      throw new DecodeError("peer message", 0, `a request for ${length} bytes at ${begin} of a piece`);
+    }
+    const isServed = !peer.isChoked && pieces.have.has(request.piece) && peer.uploads.add(request);
+    if (isServed) this.#pump(peer);
+    else this.#reject(peer, request);
+  }
+
+  /** A peer takes a request back. BEP 6: that is answered too. */
+  cancelled(peer: Peer, request: BlockRequest): void {
+    if (peer.uploads.cancel(request)) this.#reject(peer, request);
+  }
+
+  /** The store's answer to a `read`. */
+  block(peer: Peer, piece: number, begin: number, bytes: Uint8Array | undefined): void {
+    const request = peer.uploads.read(piece, begin);
+    if (!request) return;
+    if (!bytes || bytes.length !== request.length) this.#reject(peer, request);
+    else {
+      const { now } = this.#state;
+      peer.writer.block(piece, begin, bytes);
+      peer.up.add(bytes.length, now);
+      this.#state.up.add(bytes.length, now);
+      this.uploaded += bytes.length;
+      peer.wasUseful = true;
+    }
+    this.#pump(peer);
+  }
+
+  /** Everything sent to the peer has gone. */
+  drained(peer: Peer): void {
+    peer.uploads.unsentBytes = 0;
+    this.#pump(peer);
+  }
+
+  /** Does what is due: a round of choking, and what the upload limit held back. */
+  round(): void {
+    const { now } = this.#state;
+    if (this.#budgetAt !== undefined && now >= this.#budgetAt) {
+      this.#budgetAt = undefined;
+      for (const peer of this.#state.peers.values()) this.#pump(peer);
+    }
+    const roundAt = this.#choker.nextWake();
+    if (this.#state.isChokeStale || (roundAt !== undefined && now >= roundAt)) this.#choke();
+  }
+
+  nextWake(): Instant | undefined {
+    return earliest(this.#budgetAt, this.#state.peers.size > 0 ? this.#choker.nextWake() : undefined);
+  }
+
+  #choke(): void {
+    this.#state.isChokeStale = false;
+    const { pieces, now, peers, wants } = this.#state;
+    const chosen = this.#choker.round(
+      this.#chokerPeers(),
+      wants.readers === 0 || pieces?.isComplete === true,
+      now,
+    );
+    for (const peer of peers.values()) {
+      if (peer.stage !== "open" || peer.isChoked !== chosen.has(peer.connection)) continue;
+      peer.isChoked = !peer.isChoked;
+      if (!peer.isChoked) peer.writer.unchoke();
+      else {
+        peer.writer.choke();
+        for (const request of peer.uploads.clear()) this.#reject(peer, request);
+      }
+    }
+  }
+
+  #chokerPeers(): ChokerPeer[] {
+    const { now, peers } = this.#state;
+    const list: ChokerPeer[] = [];
+    for (const peer of peers.values()) {
+      if (peer.stage !== "open") continue;
+      list.push({
+        id: peer.connection,
+        isInterested: peer.isInterested,
+        isUploadOnly: peer.isUploadOnly || peer.pieces.isAll,
+        isSnubbing: peer.isSnubbing,
+        bytesPerSecondDown: peer.down.bytesPerSecond(now),
+        bytesPerSecondUp: peer.up.bytesPerSecond(now),
+        connectedAt: peer.connectedAt,
+      });
+    }
+    return list;
+  }
+
+  /** Reads what may be read for this peer now. */
+  #pump(peer: Peer): void {
+    const { now, uploadBudget } = this.#state;
+    while (peer.uploads.isWaiting) {
+      const waitMs = uploadBudget.waitMs(now);
+      if (waitMs > 0) {
+        this.#budgetAt = earliest(this.#budgetAt, after(now, waitMs));
+        return;
+      }
+      const request = peer.uploads.next();
+      if (!request) return;
+      uploadBudget.take(request.length, now);
+      this.#state.emit({ kind: "read", connection: peer.connection, ...request });
+    }
+  }
+
+  #reject(peer: Peer, request: BlockRequest): void {
+    if (peer.isFast) peer.writer.reject(request.piece, request.begin, request.length);
+  }
+}

@@ -1,0 +1,64 @@
+import { RateMeter, TokenBucket } from "../base/rate.ts";
+import type { Instant } from "../base/time.ts";
+import { Candidates } from "./candidates.ts";
+import type { ConnectionId, ReaderId, SwarmInput, SwarmOutput, SwarmSetup } from "./contract.ts";
+import type { Peer } from "./peer.ts";
+import { Pieces } from "./pieces.ts";
+import { SmartBan } from "./smart-ban.ts";
+import { Wants } from "./wants.ts";
+
+/** What the small machines of one swarm share. Plain data: whoever changes it says what follows from it. */
+export class SwarmState {
+  readonly setup: SwarmSetup;
+  readonly peers = new Map<ConnectionId, Peer>();
+  /** Absent until the metadata is known. */
+  pieces: Pieces | undefined;
+  readonly wants = new Wants();
+  /** What readers wanted before the layout was known. */
+  readonly early = new Map<ReaderId, SwarmInput & { kind: "want" }>();
+  readonly candidates: Candidates;
+  readonly smartBan: SmartBan;
+  readonly uploadBudget: TokenBucket;
+  readonly downloadBudget: TokenBucket;
+  readonly down = new RateMeter();
+  readonly up = new RateMeter();
+  /** The time of the input being handled. */
+  now: Instant;
+  /** When a reader was last there; a fresh swarm expects one any moment. */
+  wantedAt: Instant;
+  /** Counts up whenever there may be something new to ask for. */
+  demandVersion = 0;
+  /** A piece could not be started for want of room. */
+  isLimited = false;
+  /** Whom to unchoke may have changed. */
+  isChokeStale = true;
+  isStopped = false;
+  wasted = 0;
+  bannedPeers = 0;
+  #outputs: SwarmOutput[] = [];
+  #taken = 0;
+
+  constructor(setup: SwarmSetup, now: Instant) {
+    this.setup = setup;
+    this.now = now;
+    this.wantedAt = now;
+    this.candidates = new Candidates(setup.random);
+    this.smartBan = new SmartBan(setup.sha1);
+    this.uploadBudget = new TokenBucket(setup.uploadLimit);
+    this.downloadBudget = new TokenBucket(setup.downloadLimit);
+    if (setup.info) this.pieces = new Pieces(setup.info.layout, setup.held ?? [], setup.buffers);
+  }
+
+  emit(output: SwarmOutput): void {
+    this.#outputs.push(output);
+  }
+
+  poll(): SwarmOutput | undefined {
+    if (this.#taken < this.#outputs.length) return this.#outputs[this.#taken++];
+    if (this.#taken > 0) {
+      this.#outputs = [];
+      this.#taken = 0;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,298 @@
+import { DecodeError } from "../base/errors.ts";
+import type { Machine } from "../base/machine.ts";
+import { after, earliest, type Instant } from "../base/time.ts";
+import { Connections } from "./connections.ts";
+import type { SwarmFigures, SwarmInput, SwarmOutput, SwarmSetup } from "./contract.ts";
+import { Downloads } from "./downloads.ts";
+import { Extensions } from "./extensions.ts";
+import { swarmFigures } from "./figures.ts";
+import { Interest } from "./interest.ts";
+import type { Peer } from "./peer.ts";
+import { Picker } from "./picker.ts";
+import { Pieces } from "./pieces.ts";
+import { Relief } from "./relief.ts";
+import { Serving } from "./serving.ts";
+import { SwarmState } from "./state.ts";
+import { TrackerList } from "./tracker-list.ts";
+
+/** How often late blocks are looked for while any are owed. */
+const BUSY_MS = 100;
+/** How often time-outs are looked for otherwise. */
+const CALM_MS = 1_000;
+
+/** All peers of one infohash: hands each input to the small machines, and what they want to the driver. */
+export class Swarm implements Machine<SwarmInput, SwarmOutput> {
+  readonly #state: SwarmState;
+  readonly #trackers: TrackerList;
+  readonly #interest: Interest;
+  readonly #downloads: Downloads;
+  readonly #picker: Picker;
+  readonly #relief: Relief;
+  readonly #serving: Serving;
+  readonly #extensions: Extensions;
+  readonly #connections: Connections;
+  #roundAt: Instant;
+  /** The version of the demand for which all peers have been asked. */
+  #askedVersion = -1;
+
+  constructor(setup: SwarmSetup, now: Instant) {
+    const state = new SwarmState(setup, now);
+    this.#state = state;
+    this.#roundAt = now;
+    const { infohash, peerId, listenPort, random } = setup;
+    this.#trackers = new TrackerList({ infohash, peerId, listenPort, tiers: setup.trackers, random });
+    this.#interest = new Interest(state);
+    this.#downloads = new Downloads(state, {
+      ban: (sender, reason) => {
+        const peer = state.peers.get(sender.connection);
+        if (peer) this.#connections.ban(peer, reason);
+        else state.candidates.ban(sender.address);
+      },
+      held: (piece) => this.#held(piece),
+    });
+    this.#picker = new Picker(state, this.#downloads);
+    this.#relief = new Relief(state, this.#downloads, this.#picker);
+    this.#serving = new Serving(state);
+    this.#extensions = new Extensions(state, {
+      metadata: (infoBytes) => this.#gotMetadata(infoBytes),
+      ban: (peer, reason) => this.#connections.ban(peer, reason),
+    });
+    this.#connections = new Connections(
+      state,
+      {
+        state,
+        downloads: this.#downloads,
+        picker: this.#picker,
+        serving: this.#serving,
+        interest: this.#interest,
+        extensions: this.#extensions,
+      },
+      (peer) => this.#left(peer),
+    );
+    this.#round();
+  }
+
+  handle(input: SwarmInput, now: Instant): void {
+    this.#state.now = now;
+    this.#take(input);
+    this.#settle();
+  }
+
+  wake(now: Instant): void {
+    this.#state.now = now;
+    this.#settle();
+  }
+
+  poll(): SwarmOutput | undefined {
+    return this.#state.poll();
+  }
+
+  nextWake(): Instant | undefined {
+    const { peers, now } = this.#state;
+    let next = earliest(this.#trackers.nextWake(now), this.#state.candidates.nextWake());
+    if (peers.size > 0) next = earliest(next, this.#roundAt);
+    return earliest(next, earliest(this.#serving.nextWake(), this.#extensions.nextWake()));
+  }
+
+  /** What `stat` and the page show. */
+  figures(now: Instant): SwarmFigures {
+    return swarmFigures(this.#state, now);
+  }
+
+  #take(input: SwarmInput): void {
+    const { peers, candidates, now } = this.#state;
+    switch (input.kind) {
+      case "received": {
+        const peer = peers.get(input.connection);
+        if (!peer) return;
+        this.#connections.received(peer, input.bytes);
+        if (peer.stage === "open") this.#picker.refill(peer);
+        return;
+      }
+      case "drained": {
+        const peer = peers.get(input.connection);
+        if (peer) this.#serving.drained(peer);
+        return;
+      }
+      case "block": {
+        const peer = peers.get(input.connection);
+        if (peer) this.#serving.block(peer, input.piece, input.begin, input.bytes);
+        return;
+      }
+      case "want":
+        this.#want(input);
+        return;
+      case "unwant":
+        this.#unwant(input.reader);
+        return;
+      case "dropped":
+        this.#dropped(input.piece);
+        return;
+      case "buffers":
+        if (this.#state.pieces) this.#state.pieces.isStarved = false;
+        this.#state.demandVersion++;
+        return;
+      case "found":
+        candidates.add(input.addresses, input.origin, now);
+        return;
+      case "trackers":
+        this.#trackers.add(input.tiers);
+        return;
+      case "announced":
+        this.#trackers.replied(input.url, input.reply, now);
+        if (input.reply.ok) candidates.add(input.reply.peers, "tracker", now);
+        return;
+      case "opened":
+        this.#connections.opened(input.connection);
+        return;
+      case "accepted":
+        this.#connections.accepted(input.connection, input.address);
+        return;
+      case "closed": {
+        const peer = peers.get(input.connection);
+        if (peer) this.#connections.gone(peer);
+        return;
+      }
+      case "stop":
+        this.#stop();
+        return;
+    }
+  }
+
+  #want(input: SwarmInput & { kind: "want" }): void {
+    const { pieces, wants, early } = this.#state;
+    if (!pieces) {
+      early.set(input.reader, input);
+      return;
+    }
+    const wasIdle = wants.readers === 0;
+    const { pieceLength, pieceCount } = pieces.layout;
+    if (!wants.set(input.reader, input.range, input.urgentBytes, pieceLength, pieceCount)) return;
+    this.#state.demandVersion++;
+    this.#downloads.reviewWants();
+    if (wasIdle) for (const peer of this.#state.peers.values()) this.#interest.review(peer);
+  }
+
+  #unwant(reader: number): void {
+    this.#state.early.delete(reader);
+    if (!this.#state.wants.remove(reader)) return;
+    this.#state.wantedAt = this.#state.now;
+    this.#state.demandVersion++;
+    this.#downloads.reviewWants();
+  }
+
+  #dropped(piece: number): void {
+    const { pieces, wants } = this.#state;
+    if (!pieces?.have.clear(piece)) return;
+    wants.dropped(piece);
+    this.#interest.held(piece, false);
+    this.#state.demandVersion++;
+  }
+
+  /** A piece has been verified. */
+  #held(piece: number): void {
+    const { pieces, peers } = this.#state;
+    for (const peer of peers.values()) {
+      if (peer.stage === "open" && !peer.pieces.has(piece)) peer.writer.have(piece);
+    }
+    this.#interest.held(piece, true);
+    if (pieces?.isComplete) this.#trackers.completed();
+    if (!this.#state.isLimited) return;
+    this.#state.isLimited = false;
+    this.#state.demandVersion++;
+  }
+
+  #gotMetadata(infoBytes: Uint8Array): void {
+    const { setup, peers } = this.#state;
+    // A layout that cannot be read is nobody's fault here: the infohash vouches for the bytes, and no peer can help.
+    const layout = readLayout(setup, infoBytes);
+    if (!layout) {
+      this.#stop();
+      return;
+    }
+    this.#state.pieces = new Pieces(layout, setup.held ?? [], setup.buffers);
+    this.#state.emit({ kind: "metadata", infoBytes, layout });
+    for (const peer of [...peers.values()]) {
+      if (!this.#interest.settled(peer)) this.#connections.ban(peer, "said it has pieces that do not exist");
+    }
+    for (const want of this.#state.early.values()) this.#want(want);
+    this.#state.early.clear();
+    this.#state.demandVersion++;
+  }
+
+  #left(peer: Peer): void {
+    this.#downloads.left(peer);
+    this.#interest.left(peer);
+    this.#extensions.left(peer);
+  }
+
+  #stop(): void {
+    this.#state.isStopped = true;
+    this.#trackers.stop();
+    for (const peer of [...this.#state.peers.values()]) this.#connections.close(peer, "stopped");
+  }
+
+  /** What follows from an input, or from time alone. */
+  #settle(): void {
+    const state = this.#state;
+    if (state.now >= this.#roundAt) this.#round();
+    this.#serving.round();
+    if (this.#askedVersion !== state.demandVersion) {
+      this.#askedVersion = state.demandVersion;
+      this.#picker.refillAll();
+    }
+    this.#connections.dial();
+    this.#announce();
+    this.#flush();
+  }
+
+  #round(): void {
+    const { now, peers, wants } = this.#state;
+    let isBusy = false;
+    for (const peer of peers.values()) isBusy ||= peer.requests.pending > 0;
+    this.#roundAt = after(now, isBusy ? BUSY_MS : CALM_MS);
+    if (wants.readers > 0) this.#state.wantedAt = now;
+    this.#connections.round();
+    this.#extensions.round();
+    if (isBusy) this.#relief.round();
+    if (wants.readers > 0) this.#picker.refillAll();
+    if (this.#downloads.abandonUnwanted(false)) this.#state.demandVersion++;
+  }
+
+  #announce(): void {
+    const state = this.#state;
+    const due = this.#trackers.nextWake(state.now);
+    if (due === undefined || due > state.now) return;
+    const { pieces } = state;
+    const held = pieces ? pieces.have.count * pieces.layout.pieceLength : 0;
+    const left = pieces ? Math.max(0, pieces.isComplete ? 0 : pieces.layout.length - held) : 1;
+    const status = {
+      uploaded: this.#serving.uploaded,
+      downloaded: state.down.total,
+      left,
+      peers: state.peers.size,
+      isPaused: pieces !== undefined && !pieces.isComplete && state.wants.readers === 0,
+    };
+    for (const announce of this.#trackers.due(status, state.now)) state.emit({ kind: "announce", announce });
+  }
+
+  /** All that a turn wrote for a peer goes out at once. */
+  #flush(): void {
+    for (const peer of this.#state.peers.values()) {
+      const bytes = peer.writer.take();
+      if (!bytes) continue;
+      peer.lastSentAt = this.#state.now;
+      peer.uploads.unsentBytes += bytes.length;
+      this.#state.emit({ kind: "send", connection: peer.connection, bytes });
+    }
+  }
+}
+
+function readLayout(setup: SwarmSetup, infoBytes: Uint8Array) {
+  try {
+    return setup.readInfo(infoBytes);
+  } catch (thrown) {
+    if (thrown instanceof DecodeError) return undefined;
+    throw thrown;
+  }
+}

@@ -1,0 +1,85 @@
+import { MAX_UPLOAD_QUEUE } from "./limits.ts";
+
+/** A block that a peer asked for. */
+export interface BlockRequest {
+  readonly piece: number;
+  readonly begin: number;
+  readonly length: number;
+}
+
+/** Bytes being read for a peer or waiting in its socket: enough to keep a fast one busy, no more. */
+const MAX_UNSENT_BYTES = 1024 * 1024;
+
+/** The requests of one peer that we serve: those that wait, and those being read from the store. */
+export class UploadQueue {
+  #waiting: BlockRequest[] = [];
+  #reading: BlockRequest[] = [];
+  #readingBytes = 0;
+  /** Bytes sent since the connection was last seen drained. */
+  unsentBytes = 0;
+
+  /** Requests that wait or are being read. */
+  get length(): number {
+    return this.#waiting.length + this.#reading.length;
+  }
+
+  /** Whether anything waits to be read. */
+  get isWaiting(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** Takes a request; false where the queue is full. A repeated one is taken once. */
+  add(request: BlockRequest): boolean {
+    if (this.#waiting.some((other) => isSame(other, request))) return true;
+    if (this.length >= MAX_UPLOAD_QUEUE) return false;
+    this.#waiting.push(request);
+    return true;
+  }
+
+  /** The next request to read, or undefined where none waits or the connection is behind. */
+  next(): BlockRequest | undefined {
+    if (this.#readingBytes + this.unsentBytes >= MAX_UNSENT_BYTES) return undefined;
+    const request = this.#waiting.shift();
+    if (!request) return undefined;
+    this.#reading.push(request);
+    this.#readingBytes += request.length;
+    return request;
+  }
+
+  /** A read is over; the request, or undefined where it was withdrawn in the meantime. */
+  read(piece: number, begin: number): BlockRequest | undefined {
+    const at = this.#reading.findIndex((request) => request.piece === piece && request.begin === begin);
+    return at < 0 ? undefined : this.#takeReading(at);
+  }
+
+  /** The peer no longer wants this block; false where it never asked, or has it already. */
+  cancel(request: BlockRequest): boolean {
+    const at = this.#waiting.findIndex((other) => isSame(other, request));
+    if (at >= 0) {
+      this.#waiting.splice(at, 1);
+      return true;
+    }
+    const reading = this.#reading.findIndex((other) => isSame(other, request));
+    if (reading >= 0) this.#takeReading(reading);
+    return reading >= 0;
+  }
+
+  /** Takes out and returns everything. */
+  clear(): BlockRequest[] {
+    const all = [...this.#reading, ...this.#waiting];
+    this.#waiting = [];
+    this.#reading = [];
+    this.#readingBytes = 0;
+    return all;
+  }
+
+  #takeReading(at: number): BlockRequest {
+    const [request] = this.#reading.splice(at, 1);
+    this.#readingBytes -= request!.length;
+    return request!;
+  }
+}
+
+function isSame(a: BlockRequest, b: BlockRequest): boolean {
+  return a.piece === b.piece && a.begin === b.begin && a.length === b.length;
+}
