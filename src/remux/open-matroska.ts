@@ -24,7 +24,7 @@ export async function openMatroska(
     const keys = cueSeconds(index, demuxer.tracks[first.index]!.id);
     const cuts =
       first.kind === "video" && keys.length > 0
-        ? mergeTail(planCuts(keys, wishes.targetSeconds), endSeconds, wishes)
+        ? mergeTail(planCuts(keys, wishes.targetSeconds), endSeconds, wishes.targetSeconds)
         : evenCuts(0, endSeconds, wishes.targetSeconds);
     return new PacketMedia({
       container: "matroska",

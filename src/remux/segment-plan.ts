@@ -17,11 +17,7 @@ export function planCuts(keySeconds: readonly number[], targetSeconds: number): 
 }
 
 /** Lets a rest shorter than a third of the target join the segment before it. */
-export function mergeTail(
-  cuts: number[],
-  endSeconds: number,
-  { targetSeconds }: { targetSeconds: number },
-): number[] {
+export function mergeTail(cuts: number[], endSeconds: number, targetSeconds: number): number[] {
   while (cuts.length > 1 && endSeconds - cuts.at(-1)! < targetSeconds / 3) cuts.pop();
   return cuts;
 }

@@ -1,0 +1,78 @@
+import { readU16, readU32 } from "../base/bytes.ts";
+import { DecodeError } from "../base/errors.ts";
+import { eachMp4Box, readU64 } from "./mp4-boxes.ts";
+
+/** Where a run of fragments begins that a decoder may start at. */
+export interface FragmentEntry {
+  /** In ticks of the index, or of the track. */
+  readonly time: number;
+  /** Where it lies in the file. */
+  readonly at: number;
+}
+
+/** A segment index (ISO 14496-12 8.16.3). */
+export interface SegmentIndex {
+  readonly trackId: number;
+  readonly timescale: number;
+  readonly entries: readonly FragmentEntry[];
+  /** The time at which the last entry ends. */
+  readonly end: number;
+  /** Entries that lead to further indexes are not followed: true where there are such. */
+  readonly isNested: boolean;
+}
+
+/** A week of fragments of a tenth of a second. */
+const ENTRIES_LIMIT = 6_000_000;
+
+/** Reads the content of a `sidx` box that ends at `boxEnd` in the file; throws {@link DecodeError}. */
+export function parseSegmentIndex(bytes: Uint8Array, boxEnd: number): SegmentIndex {
+  if (bytes.length < 24) throw new DecodeError("sidx", 0, "a cut head");
+  const isLong = bytes[0] !== 0;
+  const head = isLong ? 32 : 24;
+  if (bytes.length < head) throw new DecodeError("sidx", 0, "a cut head");
+  const trackId = readU32(bytes, 4);
+  const timescale = readU32(bytes, 8);
+  if (timescale === 0) throw new DecodeError("sidx", 8, "a timescale of 0");
+  let time = isLong ? readU64(bytes, 12) : readU32(bytes, 12);
+  let at = boxEnd + (isLong ? readU64(bytes, 20) : readU32(bytes, 16));
+  const count = Math.min(readU16(bytes, head - 2), Math.floor((bytes.length - head) / 12));
+  const entries: FragmentEntry[] = [];
+  let isNested = false;
+  for (let i = 0; i < count; i++) {
+    const reference = readU32(bytes, head + i * 12);
+    isNested ||= reference >= 0x80000000;
+    entries.push({ time, at });
+    at += reference & 0x7fffffff;
+    time += readU32(bytes, head + i * 12 + 4);
+  }
+  return { trackId, timescale, entries, end: time, isNested };
+}
+
+/** The sync samples of each track, by its id, from the content of an `mfra` box (ISO 14496-12 8.8.9); throws {@link DecodeError}. */
+export function parseFragmentAccess(bytes: Uint8Array): Map<number, FragmentEntry[]> {
+  const tracks = new Map<number, FragmentEntry[]>();
+  eachMp4Box(bytes, 0, bytes.length, (box) => {
+    if (box.type !== "tfra" || box.end - box.start < 16) return;
+    const isLong = bytes[box.start] === 1;
+    const trackId = readU32(bytes, box.start + 4);
+    const lengths = readU32(bytes, box.start + 8);
+    const numbers = ((lengths >> 4) & 3) + ((lengths >> 2) & 3) + (lengths & 3) + 3;
+    const entryBytes = (isLong ? 16 : 8) + numbers;
+    const count = Math.min(
+      readU32(bytes, box.start + 12),
+      Math.floor((box.end - box.start - 16) / entryBytes),
+    );
+    if (count > ENTRIES_LIMIT) throw new DecodeError("tfra", box.start, `${count} entries`);
+    const entries: FragmentEntry[] = [];
+    for (let i = 0; i < count; i++) {
+      const from = box.start + 16 + i * entryBytes;
+      entries.push(
+        isLong
+          ? { time: readU64(bytes, from), at: readU64(bytes, from + 8) }
+          : { time: readU32(bytes, from), at: readU32(bytes, from + 4) },
+      );
+    }
+    if (!tracks.has(trackId)) tracks.set(trackId, entries);
+  });
+  return tracks;
+}
