@@ -1,6 +1,7 @@
 import type { PeerAddress } from "../base/address.ts";
 import { latin1Text } from "../base/bytes.ts";
 import { DecodeError } from "../base/errors.ts";
+import type { Instant } from "../base/time.ts";
 import { decodeHandshake, encodeHandshake, HANDSHAKE_BYTES } from "../wire/handshake.ts";
 import { clientName } from "../wire/peer-id.ts";
 import { PeerMessageDecoder } from "../wire/peer-message.ts";
@@ -48,11 +49,8 @@ export class Connections {
 
   /** Opens connections to the best candidates, as many as there is room for. */
   dial(): void {
-    const { candidates, peers, now, wants, wantedAt, isStopped, pieces } = this.#state;
-    if (isStopped) return;
-    const isWanted = pieces?.isComplete !== true && (wants.readers > 0 || now - wantedAt < LINGER_MS);
-    const limit = isWanted ? MAX_PEERS : IDLE_PEERS;
-    while (peers.size < limit && this.#opening < MAX_HALF_OPEN) {
+    const { candidates, peers, now, pieces } = this.#state;
+    while (this.#hasRoom()) {
       const candidate = candidates.next(now);
       if (!candidate) return;
       const connection = this.#nextOutgoing;
@@ -70,6 +68,17 @@ export class Connections {
       this.#opening++;
       this.#state.emit({ kind: "connect", connection, address: candidate.address });
     }
+  }
+
+  /** When a candidate may be ready to be dialled; undefined: not before something else happens. */
+  nextWake(): Instant | undefined {
+    return this.#hasRoom() ? this.#state.candidates.nextWake() : undefined;
+  }
+
+  #hasRoom(): boolean {
+    const { now, peers, wants, wantedAt, isStopped, pieces } = this.#state;
+    const isWanted = pieces?.isComplete !== true && (wants.readers > 0 || now - wantedAt < LINGER_MS);
+    return !isStopped && peers.size < (isWanted ? MAX_PEERS : IDLE_PEERS) && this.#opening < MAX_HALF_OPEN;
   }
 
   /** A connection that we dialled is open. */

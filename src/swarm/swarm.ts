@@ -89,7 +89,7 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
 
   nextWake(): Instant | undefined {
     const { peers, now } = this.#state;
-    let next = earliest(this.#trackers.nextWake(now), this.#state.candidates.nextWake());
+    let next = earliest(this.#trackers.nextWake(now), this.#connections.nextWake());
     if (peers.size > 0) next = earliest(next, this.#roundAt);
     return earliest(next, earliest(this.#serving.nextWake(), this.#extensions.nextWake()));
   }
@@ -237,6 +237,7 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
     const state = this.#state;
     if (state.now >= this.#roundAt) this.#round();
     this.#serving.round();
+    this.#extensions.round();
     if (this.#askedVersion !== state.demandVersion) {
       this.#askedVersion = state.demandVersion;
       this.#picker.refillAll();
@@ -253,7 +254,6 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
     this.#roundAt = after(now, isBusy ? BUSY_MS : CALM_MS);
     if (wants.readers > 0) this.#state.wantedAt = now;
     this.#connections.round();
-    this.#extensions.round();
     if (isBusy) this.#relief.round();
     if (wants.readers > 0) this.#picker.refillAll();
     if (this.#downloads.abandonUnwanted(false)) this.#state.demandVersion++;
