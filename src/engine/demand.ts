@@ -88,7 +88,10 @@ export class Reader {
     const end = Math.min(this.#end, position + limit);
     const window = this.#window;
     if (window && this.#isStillRight(window, position, end, Math.min(end, position + needBytes))) return;
-    if (position >= end) return this.close();
+    if (position >= end) {
+      this.close();
+      return;
+    }
     this.#stand(Math.floor(position / Math.max(FIRST_READ_AHEAD_BYTES, store.layout.pieceLength)));
     this.#window = { start: position, end };
     store.moveWindow(window, this.#window);

@@ -142,24 +142,32 @@ export class Driver {
   #carryOut(output: SwarmOutput): void {
     switch (output.kind) {
       case "send":
-        return this.#send(output.connection, output.bytes);
+        this.#send(output.connection, output.bytes);
+        break;
       case "piece":
-        return this.#parts.hooks.piece(output.piece, output.bytes);
+        this.#parts.hooks.piece(output.piece, output.bytes);
+        break;
       case "read":
-        return this.#read(output);
+        this.#read(output);
+        break;
       case "connect":
-        return this.#connect(output.connection, output.address);
+        this.#connect(output.connection, output.address);
+        break;
       case "close":
-        return this.#close(output.connection, output.reason);
+        this.#close(output.connection, output.reason);
+        break;
       case "announce":
-        return this.#announce(output.announce);
+        this.#announce(output.announce);
+        break;
       case "metadata":
-        return this.#parts.hooks.metadata(output.infoBytes);
+        this.#parts.hooks.metadata(output.infoBytes);
+        break;
       case "banned":
-        return this.#parts.log.info("peer banned", {
+        this.#parts.log.info("peer banned", {
           peer: addressText(output.address),
           reason: output.reason,
         });
+        break;
     }
   }
 

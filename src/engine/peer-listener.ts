@@ -55,15 +55,18 @@ function greet(parts: PeerListenerParts, socket: TcpSocket, pending: { count: nu
   if (pending.count > MAX_PENDING) socket.close();
   return {
     received(bytes) {
-      if (target) return target.received(bytes);
+      if (target) {
+        target.received(bytes);
+        return;
+      }
       const part = bytes.subarray(0, HANDSHAKE_BYTES - got);
       greeting.set(part, got);
       got += part.length;
       if (got < HANDSHAKE_BYTES || !isPending) return;
       settle();
       target = handOver(parts, socket, greeting);
-      if (target === undefined) return socket.close();
-      if (part.length < bytes.length) target.received(bytes.subarray(part.length));
+      if (target === undefined) socket.close();
+      else if (part.length < bytes.length) target.received(bytes.subarray(part.length));
     },
     drained: () => target?.drained(),
     closed(reason) {

@@ -112,6 +112,7 @@ export class PieceStore implements MemoryOwner {
 
   evicted(entry: MemoryPiece): void {
     this.#entries[entry.piece] = undefined;
+    if (entry.state === "unsaved") entry.state = "alone"; // It is never written: its buffer is gone.
     if (!this.#parts.disk?.has(entry.piece)) this.#drop(entry.piece);
   }
 

@@ -116,7 +116,10 @@ export class ReadLanes {
     lane.isBusy = false;
     lane.position = position;
     lane.lastRead = this.#clock.now();
-    if (!this.#lanes.includes(lane)) return lane.reader.close();
+    if (!this.#lanes.includes(lane)) {
+      lane.reader.close();
+      return;
+    }
     // Nothing but the read-ahead is wanted now, and none of it at once.
     lane.reader.moveTo(position, lane.aheadBytes, 0);
     this.#cancelTimer ??= this.#clock.at(after(this.#clock.now(), LINGER_MS), () => this.#sweep());

@@ -1,0 +1,333 @@
+import type { PeerAddress } from "../base/address.ts";
+import { messageOf, SluiceError } from "../base/errors.ts";
+import type { ContentId, Infohash } from "../base/ids.ts";
+import type { Log } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
+import type { Instant } from "../base/time.ts";
+import type { Media, OpenMedia } from "../remux/contract.ts";
+import type { Runtime, TcpHandlers, TcpSocket } from "../runtime/contract.ts";
+import type { CandidateOrigin, SwarmFigures, SwarmInput, SwarmSetup } from "../swarm/contract.ts";
+import {
+  MAX_INFO_BYTES,
+  makeTransportFile,
+  parseInfo,
+  parseTransportFile,
+  type TransportFile,
+} from "../wire/metainfo.ts";
+import { makePeerId } from "../wire/peer-id.ts";
+import { createByteSource } from "./byte-source.ts";
+import type { CacheFolder } from "./cache-folder.ts";
+import { contentFiles, headBytes, heldBytes } from "./content-files.ts";
+import type { ActiveTransfer, ByteSource, ContentFile, EngineSettings, TransferContent } from "./contract.ts";
+import { deferred } from "./deferred.ts";
+import { Demand } from "./demand.ts";
+import type { DiskCache } from "./disk-cache.ts";
+import { type ConnectionCount, type DrivenSwarm, Driver, type DriverAnnouncer } from "./driver.ts";
+import type { PieceBufferPool, TransferBuffers } from "./piece-buffers.ts";
+import type { PieceMemory } from "./piece-memory.ts";
+import { PieceStore } from "./piece-store.ts";
+import { ReadLanes } from "./read-lanes.ts";
+import { SharedMedia } from "./shared-media.ts";
+import type { TransportFiles } from "./transport-files.ts";
+
+/** What all transfers share. */
+export interface TransferHouse {
+  readonly runtime: Runtime;
+  readonly settings: EngineSettings;
+  readonly log: Log;
+  readonly openMedia: OpenMedia;
+  readonly announcer: DriverAnnouncer;
+  readonly pool: PieceBufferPool;
+  readonly memory: PieceMemory;
+  /** Undefined: pieces are kept in memory only. */
+  readonly cache: DiskCache | undefined;
+  readonly kept: TransportFiles;
+  readonly connections: ConnectionCount;
+  readonly random: Random;
+  readonly p2pPort: number;
+  readonly makeSwarm: (setup: SwarmSetup, now: Instant) => DrivenSwarm;
+}
+
+/** What is there once the files are known. */
+interface Known {
+  readonly file: TransportFile;
+  readonly files: readonly ContentFile[];
+  readonly store: PieceStore;
+  readonly folder: CacheFolder | undefined;
+  readonly demand: Demand;
+}
+
+/** One content: its swarm, its pieces, and what reads them. */
+export class SwarmTransfer implements ActiveTransfer {
+  readonly infohash: Infohash;
+  readonly #house: TransferHouse;
+  readonly #content: TransferContent;
+  readonly #leave: () => void;
+  readonly #log: Log;
+  readonly #stopped = new AbortController();
+  readonly #buffers: TransferBuffers;
+  readonly #lanes = new Map<number, ReadLanes>();
+  readonly #media = new Map<string, SharedMedia>();
+  readonly #waiting: SwarmInput[] = [];
+  readonly #begun: Promise<void>;
+  readonly #ready = deferred<void>();
+  #known: Known | undefined;
+  #driver: Driver | undefined;
+  #stopping: Promise<void> | undefined;
+
+  /** Begins as soon as `before` has resolved: an earlier transfer of the same content must have closed its folder.
+   * `leave` is called when it begins to stop. */
+  constructor(house: TransferHouse, content: TransferContent, before: Promise<void>, leave: () => void) {
+    this.#house = house;
+    this.#leave = leave;
+    this.#content = content;
+    this.infohash = content.infohash;
+    this.#log = house.log.named(content.infohash.slice(0, 8));
+    this.#buffers = house.pool.forTransfer(() => this.#driver?.input({ kind: "buffers" }));
+    // Whoever waits for `ready` hears of it; where nobody does, the failure is in the log already.
+    this.#ready.promise.catch(() => {});
+    this.addPeers(content.peers, "magnet");
+    this.#begun = before.then(() => this.#begin());
+  }
+
+  get name(): string {
+    return this.#known?.file.info.name ?? this.#content.displayName ?? this.infohash;
+  }
+
+  get files(): readonly ContentFile[] {
+    return this.#known?.files ?? [];
+  }
+
+  get contentId(): ContentId | undefined {
+    return this.#known?.file.contentId;
+  }
+
+  get figures(): SwarmFigures {
+    return this.#driver?.figures() ?? NOTHING_YET;
+  }
+
+  /** Bytes on disk. */
+  get cachedBytes(): number {
+    return this.#known?.folder?.bytes ?? 0;
+  }
+
+  transportFile(): TransportFile | undefined {
+    return this.#known?.file;
+  }
+
+  async ready(signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
+    if (signal === undefined) return this.#ready.promise;
+    const aborted = deferred<never>();
+    const abort = () => aborted.reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      await Promise.race([this.#ready.promise, aborted.promise]);
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+  }
+
+  source(fileIndex: number): ByteSource {
+    const { known, file } = this.#file(fileIndex);
+    const { demand } = known;
+    let lanes = this.#lanes.get(fileIndex);
+    if (lanes === undefined) {
+      lanes = new ReadLanes(demand, this.#house.runtime.clock, file.offset + file.size);
+      this.#lanes.set(fileIndex, lanes);
+    }
+    const { offset, size } = file;
+    return createByteSource({ demand, offset, size, stopped: this.#stopped.signal, lanes });
+  }
+
+  media(fileIndex: number, preferredAudioLanguage: string | undefined, signal?: AbortSignal): Promise<Media> {
+    const key = `${fileIndex} ${preferredAudioLanguage ?? ""}`;
+    let shared = this.#media.get(key);
+    if (shared === undefined) {
+      const { openMedia, settings } = this.#house;
+      shared = new SharedMedia(
+        openMedia,
+        this.source(fileIndex),
+        preferredAudioLanguage,
+        settings.segmentSeconds,
+      );
+      this.#media.set(key, shared);
+    }
+    return shared.get(signal);
+  }
+
+  progress(fileIndex: number): number {
+    const { known, file } = this.#file(fileIndex);
+    return file.size === 0 ? 100 : (100 * heldBytes(known.store, file)) / file.size;
+  }
+
+  headBytes(fileIndex: number): number {
+    const { known, file } = this.#file(fileIndex);
+    return headBytes(known.store, file);
+  }
+
+  addTrackers(tiers: readonly (readonly string[])[]): void {
+    if (tiers.length > 0) this.#input({ kind: "trackers", tiers });
+  }
+
+  addPeers(addresses: readonly PeerAddress[], origin: CandidateOrigin): void {
+    if (addresses.length > 0) this.#input({ kind: "found", addresses, origin });
+  }
+
+  /** Takes over an incoming connection; undefined while there is no swarm to give it to. */
+  accept(socket: TcpSocket, first: Uint8Array): TcpHandlers | undefined {
+    return this.#stopping ? undefined : this.#driver?.accept(socket, first);
+  }
+
+  stop(): Promise<void> {
+    if (this.#stopping === undefined) {
+      this.#stopping = this.#stop();
+      this.#leave();
+    }
+    return this.#stopping;
+  }
+
+  async #begin(): Promise<void> {
+    const { cache, kept } = this.#house;
+    const file = this.#content.transportFile ?? (await kept.read(this.infohash));
+    const folder = file && (await cache?.open(file.infohash, file.info));
+    if (this.#stopping) {
+      await folder?.close();
+      return;
+    }
+    const known = file && this.#learn(file, folder);
+    this.#drive(known);
+  }
+
+  /** Makes the swarm and lets it go. */
+  #drive(known: Known | undefined): void {
+    const { runtime, settings, connections, announcer, net, random } = {
+      ...this.#house,
+      ...this.#house.runtime,
+    };
+    const trackers = [...(known?.file.trackers ?? []), ...this.#content.trackers];
+    const setup: SwarmSetup = {
+      infohash: this.infohash,
+      peerId: makePeerId(runtime.randomBytes(20)),
+      ...(known && { info: { layout: known.file.info, infoBytes: known.file.infoBytes } }),
+      readInfo: parseInfo,
+      ...(known && { held: heldPieces(known.store) }),
+      trackers,
+      listenPort: this.#house.p2pPort,
+      sha1: runtime.sha1,
+      random,
+      uploadLimit: settings.uploadLimit,
+      downloadLimit: settings.downloadLimit,
+      buffers: this.#buffers,
+    };
+    this.#driver = new Driver({
+      swarm: this.#house.makeSwarm(setup, runtime.clock.now()),
+      clock: runtime.clock,
+      net,
+      announcer,
+      connections,
+      log: this.#log,
+      hooks: {
+        piece: (piece, bytes) => this.#piece(piece, bytes),
+        block: (piece, begin, length) => this.#block(piece, begin, length),
+        metadata: (infoBytes) => this.#metadata(infoBytes),
+      },
+    });
+    this.#driver.start();
+    for (const input of this.#waiting.splice(0)) this.#driver.input(input);
+    if (known) this.#ready.resolve();
+  }
+
+  #learn(file: TransportFile, folder: CacheFolder | undefined): Known {
+    const { pool, memory, runtime, settings, kept } = this.#house;
+    const store = new PieceStore({
+      layout: file.info,
+      pool,
+      memory,
+      disk: folder,
+      sha1: runtime.sha1,
+      dropped: (piece) => this.#input({ kind: "dropped", piece }),
+    });
+    folder?.serve(store);
+    const demand = new Demand(
+      store,
+      {
+        want: (reader, range, urgentBytes) => this.#input({ kind: "want", reader, range, urgentBytes }),
+        unwant: (reader) => this.#input({ kind: "unwant", reader }),
+      },
+      settings.memoryLimitBytes,
+    );
+    this.#known = { file, files: contentFiles(file.info), store, folder, demand };
+    kept.save(file);
+    return this.#known;
+  }
+
+  #metadata(infoBytes: Uint8Array): void {
+    if (this.#known) return;
+    const { runtime, cache } = this.#house;
+    const bytes = makeTransportFile(infoBytes, this.#content.trackers);
+    const file = parseTransportFile(bytes, runtime.sha1, bytes.length + MAX_INFO_BYTES);
+    this.#learn(file, cache?.openFresh(file.infohash, file.info));
+    this.#ready.resolve();
+  }
+
+  #piece(piece: number, bytes: Uint8Array<ArrayBuffer>): void {
+    this.#buffers.filled();
+    this.#known!.store.put(piece, bytes);
+  }
+
+  #block(piece: number, begin: number, length: number) {
+    const store = this.#known?.store;
+    const cut = (bytes: Uint8Array | undefined) => bytes?.slice(begin, begin + length);
+    const view = store?.peek(piece);
+    if (view) return cut(view);
+    return store?.held.has(piece) ? store.load(piece).then(cut) : undefined;
+  }
+
+  #input(input: SwarmInput): void {
+    if (this.#driver) this.#driver.input(input);
+    else this.#waiting.push(input);
+  }
+
+  #file(fileIndex: number): { known: Known; file: ContentFile } {
+    const known = this.#known;
+    const file = known?.files[fileIndex];
+    if (known && file) return { known, file };
+    const count = known?.files.length ?? 0;
+    throw new SluiceError("no_such_file", `expected a file index below ${count}, got ${fileIndex}`);
+  }
+
+  async #stop(): Promise<void> {
+    const reason = new SluiceError("session_stopped", "the transfer was stopped");
+    this.#stopped.abort(reason);
+    this.#ready.reject(reason);
+    for (const media of this.#media.values()) media.close(reason);
+    for (const lanes of this.#lanes.values()) lanes.close();
+    await this.#begun.catch((error: unknown) => this.#log.warn("never began", { reason: messageOf(error) }));
+    await this.#driver?.stop();
+    this.#buffers.close();
+    await this.#known?.folder?.close();
+    this.#known?.store.close();
+  }
+}
+
+function* heldPieces(store: PieceStore): Iterable<number> {
+  for (let piece = 0; piece < store.layout.pieceCount; piece++) if (store.held.has(piece)) yield piece;
+}
+
+const NOTHING_YET: SwarmFigures = {
+  connectedPeers: 0,
+  knownCandidates: 0,
+  unchokedByPeers: 0,
+  seeds: 0,
+  bytesPerSecondDown: 0,
+  bytesPerSecondUp: 0,
+  downloaded: 0,
+  uploaded: 0,
+  wasted: 0,
+  piecesHeld: 0,
+  pieceCount: 0,
+  hasMetadata: false,
+  bannedPeers: 0,
+  peers: [],
+};

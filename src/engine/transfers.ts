@@ -1,0 +1,168 @@
+import { messageOf } from "../base/errors.ts";
+import type { ContentId, Infohash } from "../base/ids.ts";
+import type { Log } from "../base/log.ts";
+import type { OpenMedia } from "../remux/contract.ts";
+import type { Runtime, TcpListener } from "../runtime/contract.ts";
+import { Swarm } from "../swarm/swarm.ts";
+import type { TransportFile } from "../wire/metainfo.ts";
+import { type Announcer, createAnnouncer } from "./announcer.ts";
+import type { ActiveTransfer, CacheFigures, EngineSettings, TransferContent, Transfers } from "./contract.ts";
+import { DiskCache } from "./disk-cache.ts";
+import { createOutbound } from "./outbound.ts";
+import { listenForPeers } from "./peer-listener.ts";
+import { PieceBufferPool } from "./piece-buffers.ts";
+import { PieceMemory } from "./piece-memory.ts";
+import { SwarmTransfer, type TransferHouse } from "./transfer.ts";
+import { TransportFiles } from "./transport-files.ts";
+
+/** Opens the P2P port, the cache and what is kept; rejects with `port_busy` where the port is taken. */
+export async function createTransfers(
+  runtime: Runtime,
+  settings: EngineSettings,
+  log: Log,
+  openMedia: OpenMedia,
+): Promise<Transfers> {
+  const { files, clock, sha1, net } = runtime;
+  const p2pLog = log.named("p2p");
+  const transfers = new Map<Infohash, SwarmTransfer>();
+  const listener = await listenForPeers(
+    {
+      net,
+      clock,
+      log: p2pLog,
+      adopt: (infohash, socket, first) => transfers.get(infohash)?.accept(socket, first),
+    },
+    { host: settings.p2pHost, port: settings.p2pPort },
+  );
+  const pool = new PieceBufferPool(settings.memoryLimitBytes);
+  const memory = new PieceMemory(pool);
+  const kept = await TransportFiles.open({ files, sha1, log, folder: `${settings.dataDir}/transport-files` });
+  const cache = await openCache(runtime, settings, log, memory);
+  const announcer = createAnnouncer(runtime, createOutbound(runtime, log), p2pLog);
+  const house: TransferHouse = {
+    runtime,
+    settings,
+    log: p2pLog,
+    openMedia,
+    announcer,
+    pool,
+    memory,
+    cache,
+    kept,
+    connections: { open: 0, limit: settings.maxConnections },
+    random: Math.random,
+    p2pPort: listener.address.port,
+    makeSwarm: (setup, now) => new Swarm(setup, now),
+  };
+  return new OpenTransfers(house, transfers, listener, announcer);
+}
+
+async function openCache(
+  { files, clock, sha1 }: Runtime,
+  { cacheLimitBytes, dataDir }: EngineSettings,
+  log: Log,
+  memory: PieceMemory,
+): Promise<DiskCache | undefined> {
+  if (cacheLimitBytes === 0) return undefined;
+  const path = `${dataDir}/cache`;
+  const memoryChanged = () => memory.changed();
+  try {
+    return await DiskCache.open({
+      files,
+      clock,
+      sha1,
+      log,
+      path,
+      limitBytes: cacheLimitBytes,
+      memoryChanged,
+    });
+  } catch (error) {
+    log.warn("no disk cache: pieces are kept in memory only", { reason: messageOf(error) });
+    return undefined;
+  }
+}
+
+class OpenTransfers implements Transfers {
+  readonly #house: TransferHouse;
+  readonly #transfers: Map<Infohash, SwarmTransfer>;
+  readonly #listener: TcpListener;
+  readonly #announcer: Announcer;
+  /** Transfers on their way out: one of the same content waits for them. */
+  readonly #leaving = new Map<Infohash, Promise<void>>();
+
+  constructor(
+    house: TransferHouse,
+    transfers: Map<Infohash, SwarmTransfer>,
+    listener: TcpListener,
+    announcer: Announcer,
+  ) {
+    this.#house = house;
+    this.#transfers = transfers;
+    this.#listener = listener;
+    this.#announcer = announcer;
+  }
+
+  get p2pPort(): number {
+    return this.#house.p2pPort;
+  }
+
+  open(content: TransferContent): ActiveTransfer {
+    const known = this.#transfers.get(content.infohash);
+    if (known) {
+      known.addTrackers([...(content.transportFile?.trackers ?? []), ...content.trackers]);
+      known.addPeers(content.peers, "magnet");
+      return known;
+    }
+    const before = this.#leaving.get(content.infohash) ?? Promise.resolve();
+    const transfer = new SwarmTransfer(this.#house, content, before, () => this.#leave(transfer));
+    this.#transfers.set(content.infohash, transfer);
+    return transfer;
+  }
+
+  get(infohash: Infohash): ActiveTransfer | undefined {
+    return this.#transfers.get(infohash);
+  }
+
+  all(): readonly ActiveTransfer[] {
+    return [...this.#transfers.values()];
+  }
+
+  knownTransportFile(infohash: Infohash): Promise<TransportFile | undefined> {
+    return this.#house.kept.read(infohash);
+  }
+
+  async knownContentId(contentId: ContentId): Promise<Infohash | undefined> {
+    return this.#house.kept.infohashOf(contentId);
+  }
+
+  async cacheFigures(): Promise<CacheFigures> {
+    const { runtime, settings, cache, pool } = this.#house;
+    const available = (await runtime.files.freeBytes(settings.dataDir)) ?? 0;
+    const { activeBytes, inactiveBytes } = cache?.figures() ?? { activeBytes: 0, inactiveBytes: 0 };
+    return {
+      available,
+      limit: settings.cacheLimitBytes,
+      activeInUse: activeBytes,
+      inactiveInUse: inactiveBytes,
+      memoryInUse: pool.inUseBytes,
+    };
+  }
+
+  async close(): Promise<void> {
+    const { kept, cache } = this.#house;
+    await Promise.all([this.#listener.close(), ...this.all().map((transfer) => transfer.stop())]);
+    await Promise.all(this.#leaving.values());
+    this.#announcer.close();
+    await kept.close();
+    await cache?.close();
+  }
+
+  #leave(transfer: SwarmTransfer): void {
+    const { infohash } = transfer;
+    if (this.#transfers.get(infohash) === transfer) this.#transfers.delete(infohash);
+    const leaving = transfer.stop().finally(() => {
+      if (this.#leaving.get(infohash) === leaving) this.#leaving.delete(infohash);
+    });
+    this.#leaving.set(infohash, leaving);
+  }
+}
