@@ -104,9 +104,9 @@ function readPeer(text: string): { host: string; port: number }[] {
   return host === undefined || port === 0 || port > 65535 ? [] : [{ host, port }];
 }
 
-/** All digits and dots must be a proper IPv4 address: `127.1` or `0x7f.1` are names to some resolvers. */
+/** What ends in a number must be a proper IPv4 address: some resolvers read `127.1` or `0x7f.1` as one too. */
 function hostName(text: string): string | undefined {
-  const looksNumeric = /^[\d.]+$/.test(text) || /(^|\.)0x[0-9a-f]*$/i.test(text);
+  const looksNumeric = /(^|\.)(\d+|0x[0-9a-f]*)\.?$/i.test(text);
   return looksNumeric && parseIpv4(text) === undefined ? undefined : text.toLowerCase();
 }
 

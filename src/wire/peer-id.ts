@@ -17,7 +17,6 @@ export function makePeerId(random: Uint8Array): Uint8Array<ArrayBuffer> {
 /** Two-letter codes in use (BEP 20, and the field). */
 const CLIENTS: ReadonlyMap<string, string> = new Map([
   ["7T", "aTorrent"],
-  ["A2", "aria2"],
   ["AG", "Ares"],
   ["AZ", "Vuze"],
   ["BC", "BitComet"],
@@ -50,15 +49,17 @@ const CLIENTS: ReadonlyMap<string, string> = new Map([
 
 /** What a peer id says of the client, such as `libtorrent 2.0.8`; `unknown` where it says nothing. For display only. */
 export function clientName(peerId: Uint8Array): string {
-  const text = latin1Text(peerId.subarray(0, 8));
+  const text = latin1Text(peerId.subarray(0, 12));
   const azureus = /^-([A-Za-z0-9]{2})([A-Za-z0-9]{4})-?/.exec(text);
   if (azureus) {
     const [, code, version] = azureus as unknown as [string, string, string];
     const name = CLIENTS.get(code) ?? code;
     return `${name} ${code === "TR" ? transmissionVersion(version) : dottedVersion(version)}`;
   }
-  const mainline = /^M(\d{1,2})-(\d{1,2})-(\d{1,2})-/.exec(text);
-  if (mainline) return `BitTorrent ${mainline[1]}.${mainline[2]}.${mainline[3]}`;
+  const mainline = /^(M|A2-)(\d{1,2})-(\d{1,2})-(\d{1,2})-/.exec(text);
+  if (mainline) {
+    return `${mainline[1] === "M" ? "BitTorrent" : "aria2"} ${mainline[2]}.${mainline[3]}.${mainline[4]}`;
+  }
   return "unknown";
 }
 

@@ -7,7 +7,8 @@ import { mutateBytes, pick } from "./mutate.ts";
 const SLOW_MS = 100;
 /** What may be left in the heap after any number of inputs: caches of the runtime, not of ours. */
 const HEAP_GROWTH_BYTES = 64 * 1024 * 1024;
-const MAX_FINDINGS = 20;
+/** More would only bury the first ones. */
+const MAX_FINDINGS = 5;
 const DEFAULT_MAX_BYTES = 64 * 1024;
 
 /** Gives `count` inputs to a target; each follows from `seed` and its index alone. */

@@ -41,7 +41,7 @@ async function main(): Promise<void> {
       `${report.findings.length === 0 ? "ok  " : "FAIL"} ${report.name.padEnd(22)} ${figures.join(", ")}`,
     );
     for (const { index, problem, input } of report.findings) {
-      console.log(`     seed ${seed} index ${index}: ${problem}\n     ${toHex(input.subarray(0, 512))}`);
+      console.log(`     seed ${seed} index ${index}: ${problem}\n     ${toHex(input.subarray(0, 200))}`);
       process.exitCode = 1;
     }
   }

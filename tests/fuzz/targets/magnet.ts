@@ -8,7 +8,7 @@ const HASH = "de2fb17b7a45e455815ca4894197bf45e75ee01f";
 const CORPUS = [
   `magnet:?xt=urn:btih:${HASH}`,
   `magnet:?xt=urn:btih:${HASH}&dn=a+b%20c%C3%A9&tr=udp%3A%2F%2Ft.example%3A80%2Fannounce&xl=12345`,
-  `magnet:?xt=urn:btih:3YX3C63KIXSFLAK4USEUDF57IXTV5YA7&x.pe=1.2.3.4:5&x.pe=[2001:db8::1]:6&x.pe=host.example:7`,
+  `magnet:?xt=urn:btih:3YX3C632IXSFLAK4USEUDF57IXTV5YA7&x.pe=1.2.3.4:5&x.pe=[2001:db8::1]:6&x.pe=host.example:7`,
   `MAGNET:?xt.1=urn:btih:${HASH}&so=0,2-5,9&ws=http://w.example/f&xs=http://x.example/t.torrent&amp;tr=http://t/announce`,
   `magnet:?xt=urn:btmh:1220${"ab".repeat(32)}`,
 ];

@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { DecodeError } from "../../src/base/errors.ts";
+import { parseMagnet } from "../../src/wire/magnet.ts";
+
+const HASH = "de2fb17b7a45e455815ca4894197bf45e75ee01f";
+const BASE = `magnet:?xt=urn:btih:${HASH}`;
+
+test("parseMagnet reads every member (BEP 9, 53)", () => {
+  const magnet = parseMagnet(
+    `${BASE}&dn=A+film%20%C3%A9&xl=12345&tr=http%3A%2F%2Fa.example%2Fannounce%3Fk%3D1&tr=udp://b.example:80` +
+      "&x.pe=1.2.3.4:5&x.pe=[2001:DB8::1]:6&x.pe=Host.example:7&so=7,0,2-4&ws=http://w.example/f&xs=https://x.example/t" +
+      "&unknown=1",
+  );
+  assert.deepEqual(magnet, {
+    infohash: HASH,
+    displayName: "A film é",
+    trackers: ["http://a.example/announce?k=1", "udp://b.example:80"],
+    peers: [
+      { host: "1.2.3.4", port: 5 },
+      { host: "2001:db8::1", port: 6 },
+      { host: "host.example", port: 7 },
+    ],
+    selectOnly: [0, 2, 3, 4, 7],
+    exactLength: 12_345,
+    exactSources: ["https://x.example/t"],
+    webSeeds: ["http://w.example/f"],
+  });
+});
+
+test("parseMagnet reads the infohash in every form it is written", () => {
+  const forms = [
+    BASE,
+    `MAGNET:?XT=URN:BTIH:${HASH.toUpperCase()}`,
+    "magnet:?xt=urn:btih:3YX3C632IXSFLAK4USEUDF57IXTV5YA7",
+    `magnet:?xt=urn%3Abtih%3A${HASH}`,
+    `magnet:?xt.1=urn:sha1:ABC&xt.2=urn:btih:${HASH}`,
+    `magnet:?dn=x&amp;xt=urn:btih:${HASH}`,
+    ` ${BASE} `,
+    `magnet:?xt=urn:btmh:1220${"ab".repeat(32)}&xt=urn:btih:${HASH}`,
+  ];
+  for (const form of forms) assert.equal(parseMagnet(form).infohash, HASH, form);
+});
+
+const BAD: readonly (readonly [string, RegExp])[] = [
+  ["", /expected magnet:/],
+  ["http://a.example/", /expected magnet:/],
+  ["magnet:?", /no xt=urn:btih/],
+  ["magnet:?dn=x", /no xt=urn:btih/],
+  ["magnet:?xt=urn:btih:", /40 hex digits/],
+  [`magnet:?xt=urn:btih:${HASH}0`, /40 hex digits/],
+  [`magnet:?xt=urn:btih:${HASH.slice(1)}g`, /40 hex digits/],
+  [`magnet:?xt=urn:btmh:1220${"ab".repeat(32)}`, /v2 only/],
+  [`${BASE}&dn=${"x".repeat(70_000)}`, /longer than/],
+];
+
+test("parseMagnet refuses what has no version 1 infohash", () => {
+  for (const [text, message] of BAD) {
+    assert.throws(
+      () => parseMagnet(text),
+      (error) => error instanceof DecodeError && message.test(error.message),
+      text.slice(0, 80),
+    );
+  }
+});
+
+test("parseMagnet leaves out optional members that are broken", () => {
+  const magnet = parseMagnet(
+    `${BASE}&tr=ftp://x&tr=javascript:1&x.pe=127.1:5&x.pe=0x7f.1:5&x.pe=1.2.3.4:0&x.pe=1.2.3.4:70000&x.pe=[::g]:1` +
+      "&x.pe=a b:1&so=x,-1&xl=-5&ws=file:///etc/passwd&xs=magnet:x&dn=%00..",
+  );
+  assert.deepEqual(magnet, { infohash: HASH, trackers: [], peers: [], exactSources: [], webSeeds: [] });
+});
+
+test("parseMagnet bounds what a link can ask for", () => {
+  const trackers = Array.from({ length: 500 }, (_, i) => `&tr=udp://t${i}.example:1`).join("");
+  const magnet = parseMagnet(`${BASE}${trackers}&so=0-999999`);
+  assert.equal(magnet.trackers.length, 100);
+  assert.equal(magnet.selectOnly!.length, 10_000);
+});
