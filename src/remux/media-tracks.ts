@@ -55,6 +55,7 @@ async function videoTrack(track: InputVideoTrack, index: number): Promise<Source
 async function audioTrack(track: InputAudioTrack, index: number, demuxer: Demuxer): Promise<SourceTrack> {
   const codec = await track.getCodec();
   const config = codec ? await track.getDecoderConfig() : null;
+  const rate = config?.sampleRate ?? (await track.getSampleRate());
   return {
     described: {
       kind: "audio",
@@ -67,7 +68,7 @@ async function audioTrack(track: InputAudioTrack, index: number, demuxer: Demuxe
     libraryCodec: codec ?? undefined,
     decoderConfig: config ?? undefined,
     config: ownBytes(config?.description),
-    sampleRate: config?.sampleRate,
+    sampleRate: rate > 0 ? rate : undefined,
   };
 }
 
@@ -79,18 +80,18 @@ async function common(track: InputTrack) {
   };
 }
 
-/** Tells layer II from layer III: Matroska says so; MP4 does not, so the layer bits of a frame do (ISO 11172-3 2.4.1.3). */
+/** Tells layer II from layer III where the container may not: the layer bits of a frame do (ISO 11172-3 2.4.1.3). */
 async function mpegLayer(track: InputAudioTrack, index: number, demuxer: Demuxer): Promise<"mp2" | "mp3"> {
   const id = await track.getInternalCodecId();
-  if (id === "A_MPEG/L2") return "mp2";
   if (id === "A_MPEG/L3" || id === ".mp3") return "mp3";
   const frame = await demuxer.sink(index).getFirstPacket();
   return frame && frame.data.length > 1 && ((frame.data[1]! >> 1) & 3) === 2 ? "mp2" : "mp3";
 }
 
-/** What the container calls a codec that mediabunny does not know, such as `mp4v` or `V_MPEG2`. */
+/** A codec that mediabunny does not know: MP2, or what the container calls it, such as `mp4v` or `V_MPEG2`. */
 async function foreignName(track: InputTrack): Promise<string> {
   const id = await track.getInternalCodecId();
+  if (id === "A_MPEG/L2") return "mp2";
   return typeof id === "string" && /^[\w/. -]{1,40}$/.test(id) ? id : "unknown";
 }
 
