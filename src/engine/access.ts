@@ -72,8 +72,8 @@ export function fileAt(transfer: Transfer, fileIndex: number): ContentFile {
 }
 
 /**
- * The file to play: the asked one; else the first that the link selects and that can be played; else the largest
- * that can be played.
+ * The file to play: the asked one; else the first that the link selects and whose name says it can be played; else
+ * the largest such; else, since names can be anything, the largest of all.
  */
 export function chooseFile(
   transfer: Transfer,
@@ -82,12 +82,15 @@ export function chooseFile(
 ): ContentFile {
   if (asked !== undefined) return fileAt(transfer, asked);
   const playable = transfer.files.filter((file) => file.isPlayable);
-  const chosen = playable.find((file) => selected?.includes(file.index));
+  const chosen =
+    playable.find((file) => selected?.includes(file.index)) ?? largest(playable) ?? largest(transfer.files);
   if (chosen) return chosen;
-  const largest = playable.reduce<ContentFile | undefined>(
+  throw new SluiceError("unsupported_content", "this content has no files");
+}
+
+function largest(files: readonly ContentFile[]): ContentFile | undefined {
+  return files.reduce<ContentFile | undefined>(
     (best, file) => (best && best.size >= file.size ? best : file),
     undefined,
   );
-  if (largest) return largest;
-  throw new SluiceError("unsupported_content", "no file of this content is a video or audio file");
 }

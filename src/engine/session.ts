@@ -84,6 +84,8 @@ export class PlayerSession implements Session {
     this.output = request.output;
     this.clientSessionId = request.clientSessionId;
     this.wantsEvents = request.wantsEvents;
+    // Where the files are known already, the file is too: the next start of this player must find the same.
+    if (hold.transfer.files.length > 0) this.#file = this.#chooseFile();
     this.#events = new SessionEvents(access.clock);
     this.#idleMs = access.settings.sessionIdleMs;
     this.#lastUse = access.clock.now();
@@ -205,11 +207,11 @@ export class PlayerSession implements Session {
   }
 
   async #open(): Promise<Opened> {
-    const { access, hold, request, selectedFiles } = this.#parts;
+    const { access, hold, request } = this.#parts;
     const { transfer } = hold;
     await awaitFiles(access, transfer, { signal: this.#ended.signal });
-    const file = chooseFile(transfer, request.fileIndex, selectedFiles);
-    this.#file = file;
+    this.#file ??= this.#chooseFile();
+    const file = this.#file;
     const media = await whileBytesCome(
       access,
       transfer,
@@ -218,6 +220,11 @@ export class PlayerSession implements Session {
     );
     if (media.segments.length === 0) throw new SluiceError("broken_media", "the file holds nothing to play");
     return { file, media, container: chooseContainer(media, request) };
+  }
+
+  #chooseFile(): ContentFile {
+    const { hold, request, selectedFiles } = this.#parts;
+    return chooseFile(hold.transfer, request.fileIndex, selectedFiles);
   }
 
   /** A player that starts reads the first segment: having it is what `dl` tells. */

@@ -1,0 +1,191 @@
+import { SluiceError } from "../../src/base/errors.ts";
+import type { ContentId, Infohash } from "../../src/base/ids.ts";
+import type { ByteRange } from "../../src/base/range.ts";
+import type {
+  ActiveTransfer,
+  ByteSource,
+  CacheFigures,
+  ContentFile,
+  TransferContent,
+  Transfers,
+} from "../../src/engine/contract.ts";
+import type { Media } from "../../src/remux/contract.ts";
+import type { SwarmFigures } from "../../src/swarm/contract.ts";
+import type { TransportFile } from "../../src/wire/metainfo.ts";
+import { deferred } from "./deferred.ts";
+import { FakeMedia } from "./fake-media.ts";
+
+/** A transfer whose files, data and failures the test decides. */
+export class FakeTransfer implements ActiveTransfer {
+  readonly content: TransferContent;
+  readonly infohash: Infohash;
+  readonly name: string;
+  files: readonly ContentFile[] = [];
+  contentId: ContentId | undefined;
+  figures: SwarmFigures = figuresOf({});
+  media_ = new FakeMedia();
+  /** Media calls wait for this: "there is no data yet". */
+  data = deferred();
+  stopped = false;
+  addedTrackers: string[] = [];
+  readonly openRanges: ByteRange[] = [];
+  readonly cancelled: unknown[] = [];
+  #files = deferred();
+
+  constructor(content: TransferContent) {
+    this.content = content;
+    this.infohash = content.infohash;
+    this.name = content.displayName ?? content.transportFile?.info.name ?? "";
+    this.contentId = content.transportFile?.contentId;
+    if (content.transportFile)
+      this.bringFiles(
+        content.transportFile.info.files.map(({ path, length }) => ({ name: path.join("/"), size: length })),
+      );
+  }
+
+  /** The metadata arrives. */
+  bringFiles(files: readonly { name: string; size: number; mime?: string }[]): void {
+    let offset = 0;
+    this.files = files.map(({ name, size, mime = "video/mp4" }, index) => {
+      const file = { index, name, size, offset, mime, isPlayable: /\.(?:mp4|mkv|ts)$/.test(name) };
+      offset += size;
+      return file;
+    });
+    this.#files.resolve();
+  }
+
+  /** Data arrives: media can be opened, and read. */
+  bringData(): void {
+    this.figures = figuresOf({
+      connectedPeers: 2,
+      downloaded: 3_000_000,
+      bytesPerSecondDown: 2048,
+      piecesHeld: 3,
+      hasMetadata: true,
+    });
+    this.data.resolve();
+  }
+
+  ready(): Promise<void> {
+    return this.#files.promise;
+  }
+
+  addTrackers(tiers: readonly (readonly string[])[]): void {
+    this.addedTrackers.push(...tiers.flat());
+  }
+
+  addPeers(): void {}
+
+  transportFile(): TransportFile | undefined {
+    return this.content.transportFile;
+  }
+
+  async media(_fileIndex: number, language: string | undefined): Promise<Media> {
+    await this.data.promise;
+    this.media_.languages.push(language);
+    return this.media_;
+  }
+
+  progress(): number {
+    return 12.7;
+  }
+
+  headBytes(): number {
+    return 1024 * 1024;
+  }
+
+  source(fileIndex: number): ByteSource {
+    const { size } = this.files[fileIndex]!;
+    const bytesAt = ({ start, end }: ByteRange) =>
+      Uint8Array.from({ length: end - start }, (_, i) => (start + i) & 0xff);
+    return {
+      size,
+      read: async (range) => bytesAt(range),
+      open: (range) => {
+        this.openRanges.push(range);
+        let at = range.start;
+        return new ReadableStream<Uint8Array>(
+          {
+            pull: async (controller) => {
+              await this.data.promise;
+              const end = Math.min(range.end, at + 1000);
+              if (at < end) controller.enqueue(bytesAt({ start: at, end }));
+              at = end;
+              if (at === range.end) controller.close();
+            },
+            cancel: (reason) => void this.cancelled.push(reason),
+          },
+          { highWaterMark: 0 },
+        );
+      },
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    this.#files.promise.catch(() => {});
+    this.#files.reject(new SluiceError("session_stopped", "the transfer was stopped"));
+  }
+}
+
+/** Transfers that never touch a network. */
+export class FakeTransfers implements Transfers {
+  readonly p2pPort = 0;
+  readonly opened: FakeTransfer[] = [];
+  readonly kept: TransportFile[] = [];
+  /** Called for each new transfer, to set it up. */
+  prepare: (transfer: FakeTransfer) => void = () => {};
+  isClosed = false;
+
+  open(content: TransferContent): FakeTransfer {
+    const transfer = new FakeTransfer(content);
+    this.opened.push(transfer);
+    if (content.transportFile) this.kept.push(content.transportFile);
+    this.prepare(transfer);
+    return transfer;
+  }
+
+  get(infohash: Infohash): FakeTransfer | undefined {
+    return this.all().find((transfer) => transfer.infohash === infohash);
+  }
+
+  all(): readonly FakeTransfer[] {
+    return this.opened.filter(({ stopped }) => !stopped);
+  }
+
+  async knownTransportFile(infohash: Infohash): Promise<TransportFile | undefined> {
+    return this.kept.find((file) => file.infohash === infohash);
+  }
+
+  async knownContentId(contentId: ContentId): Promise<Infohash | undefined> {
+    return this.kept.find((file) => file.contentId === contentId)?.infohash;
+  }
+
+  async cacheFigures(): Promise<CacheFigures> {
+    return { available: 1e9, limit: 2e9, activeInUse: 111, inactiveInUse: 222, memoryInUse: 333 };
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+  }
+}
+
+function figuresOf(given: Partial<SwarmFigures>): SwarmFigures {
+  return {
+    connectedPeers: 0,
+    knownCandidates: 0,
+    unchokedByPeers: 0,
+    seeds: 0,
+    bytesPerSecondDown: 0,
+    bytesPerSecondUp: 0,
+    downloaded: 0,
+    uploaded: 0,
+    wasted: 0,
+    piecesHeld: 0,
+    pieceCount: 10,
+    hasMetadata: false,
+    bannedPeers: 0,
+    peers: [],
+    ...given,
+  };
+}
