@@ -145,7 +145,7 @@ export class Connections {
     if (peer.stage === "closed") return;
     this.#state.candidates.ban(peer.address);
     this.#state.bannedPeers++;
-    this.#state.emit({ kind: "banned", address: peer.address, reason });
+    this.#state.emit({ kind: "banned", address: peer.listenAddress ?? peer.address, reason });
     this.close(peer, reason);
   }
 

@@ -34,8 +34,10 @@ export class Downloads {
       throw new DecodeError("peer message", 0, `a block of piece ${piece}, which does not exist`);
     }
     const block = blockAt(pieces, piece, begin, length);
-    if (block < 0 || peer.requests.find(piece, block) < 0) this.#unrequested(peer);
-    const partial = block < 0 ? undefined : pieces.partials.get(piece);
+    const isAsked = block >= 0 && peer.requests.find(piece, block) >= 0;
+    // What was asked for and then cancelled is still welcome; what never was could be poison, and is not looked at.
+    const isWelcome = isAsked || this.#forgive(peer);
+    const partial = block < 0 || !isWelcome ? undefined : pieces.partials.get(piece);
     if (partial?.done[block] !== 0) return undefined;
     peer.receiving = partial;
     peer.receivingBlock = block;
@@ -158,11 +160,16 @@ export class Downloads {
     this.#state.demandVersion++;
   }
 
-  #unrequested(peer: Peer): void {
-    if (peer.forgiven > 0) peer.forgiven--;
-    else if (++peer.unrequested > MAX_UNREQUESTED_BLOCKS) {
+  /** Whether a block that is not awaited may be one that was. Throws where too many are not. */
+  #forgive(peer: Peer): boolean {
+    if (peer.forgiven > 0) {
+      peer.forgiven--;
+      return true;
+    }
+    if (++peer.unrequested > MAX_UNREQUESTED_BLOCKS) {
       throw new DecodeError("peer message", 0, `more than ${MAX_UNREQUESTED_BLOCKS} blocks nobody asked for`);
     }
+    return false;
   }
 
   #cancel(peer: Peer, pieces: ReadonlySet<number>): void {

@@ -73,6 +73,8 @@ export class Peer implements BlockSender {
   forgiven = 0;
   unrequested = 0;
 
+  /** Requests of its refused since it was last given a block. */
+  refused = 0;
   readonly uploads = new UploadQueue();
   readonly down = new RateMeter();
   readonly up = new RateMeter();

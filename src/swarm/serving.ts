@@ -1,10 +1,13 @@
 import { DecodeError } from "../base/errors.ts";
 import { after, earliest, type Instant } from "../base/time.ts";
 import { Choker, type ChokerPeer } from "./choker.ts";
-import { MAX_BLOCK_BYTES } from "./limits.ts";
+import { MAX_BLOCK_BYTES, MAX_UPLOAD_QUEUE } from "./limits.ts";
 import type { Peer } from "./peer.ts";
 import type { SwarmState } from "./state.ts";
 import type { BlockRequest } from "./upload-queue.ts";
+
+/** Requests refused in a row before it is a flood: an honest peer may have one full queue under way when we choke it. */
+const MAX_REFUSED = 4 * MAX_UPLOAD_QUEUE;
 
 /** What we give: whom we choke, whose requests we take, and when their blocks are read. */
 export class Serving {
@@ -31,8 +34,12 @@ export class Serving {
       throw new DecodeError("peer message", 0, `a request for ${length} bytes at ${begin} of a piece`);
     }
     const isServed = !peer.isChoked && pieces.have.has(request.piece) && peer.uploads.add(request);
-    if (isServed) this.#pump(peer);
-    else this.#reject(peer, request);
+    if (isServed) {
+      this.#pump(peer);
+      return;
+    }
+    if (++peer.refused > MAX_REFUSED) throw new DecodeError("peer message", 0, "a flood of requests");
+    this.#reject(peer, request);
   }
 
   /** A peer takes a request back. BEP 6: that is answered too. */
@@ -52,6 +59,7 @@ export class Serving {
       this.#state.up.add(bytes.length, now);
       this.uploaded += bytes.length;
       peer.wasUseful = true;
+      peer.refused = 0;
     }
     this.#pump(peer);
   }
