@@ -23,8 +23,8 @@ test("README has every setting with its variable, default and meaning", () => {
 
 test("README names only scripts that exist", () => {
   for (const [, name] of readme.matchAll(/(?:npm|bun) run ([\w:]+)/g))
-    assert.ok(packageJson.scripts[name!], name);
-  for (const [, name] of readme.matchAll(/deno task ([\w:]+)/g)) assert.ok(denoJson.tasks[name!], name);
+    assert.ok(packageJson.scripts[name!], name!);
+  for (const [, name] of readme.matchAll(/deno task ([\w:]+)/g)) assert.ok(denoJson.tasks[name!], name!);
 });
 
 test("package.json: every dependency has its line of reason in docs/ARCHITECTURE.md", () => {

@@ -2,6 +2,7 @@ import { networkInterfaces } from "node:os";
 import { createApp } from "../../routes/app.ts";
 import { createPage } from "../../routes/page.ts";
 import { toHex } from "../base/bytes.ts";
+import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
 import { engineSettings } from "../config.ts";
@@ -36,7 +37,7 @@ export interface House {
 export async function openHouse(parts: HouseParts): Promise<House> {
   const { runtime, config, log } = parts;
   const settings = engineSettings(config);
-  const transfers = await createTransfers(runtime, settings, log, openMedia);
+  const transfers = await createTransfers(runtime, settings, log, openMedia).catch(advise("--p2p-port"));
   const engine = createEngine({ runtime, settings, log, transfers, outbound: createOutbound(runtime, log) });
   const { allowedHosts } = config;
   const app = createApp({ engine, version: VERSION, allowedHosts });
@@ -46,12 +47,23 @@ export async function openHouse(parts: HouseParts): Promise<House> {
     engine,
     p2pPort: transfers.p2pPort,
     listen: ({ host, port }) =>
-      runtime.serve((request, origin) => app.fetch(request, { origin }), {
-        host,
-        port,
-        maxConnections: config.maxHttpConnections,
-      }),
+      runtime
+        .serve((request, origin) => app.fetch(request, { origin }), {
+          host,
+          port,
+          maxConnections: config.maxHttpConnections,
+        })
+        .catch(advise("--http-port")),
     close: () => engine.stop(),
+  };
+}
+
+/** Says what to do about a busy port. */
+function advise(flag: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof SluiceError) || error.code !== "port_busy") throw error;
+    const message = `${error.message}; stop it, or choose another port with ${flag}`;
+    throw new SluiceError("port_busy", message, { cause: error });
   };
 }
 

@@ -1,4 +1,4 @@
-import { messageOf, SluiceError } from "../base/errors.ts";
+import { SluiceError } from "../base/errors.ts";
 import { unknownVariables } from "../config.ts";
 import { type Config, settingsTable } from "../settings.ts";
 import { VERSION } from "../version.ts";
@@ -23,7 +23,7 @@ export async function run(context: Context): Promise<number> {
     return await dispatch(context);
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error;
-    context.stderr.write(`sluice: ${advice(error)}\n`);
+    context.stderr.write(`sluice: ${error.message}\n`);
     return error.code === "bad_configuration" ? EXIT_USAGE : EXIT_FAILURE;
   }
 }
@@ -71,11 +71,4 @@ function logOf({ stderr, environment }: Context, config: Config) {
     write: (line) => void stderr.write(line),
     wallClock: () => new Date(),
   });
-}
-
-/** The message, with what to do about it where we know. */
-function advice(error: SluiceError): string {
-  const message = messageOf(error);
-  if (error.code !== "port_busy") return message;
-  return `${message}; stop that program, or take other ports with --http-port and --p2p-port`;
 }

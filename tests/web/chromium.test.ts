@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
+import { after, before, describe, test } from "node:test";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { type EngineProcess, startEngine } from "../parts/engine.ts";
+import { type LibtorrentPeer, startLibtorrent } from "../parts/libtorrent.ts";
+import { run } from "../parts/process.ts";
+import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
+
+const LAUNCH = {
+  executablePath: "/usr/bin/chromium",
+  headless: true,
+  args: [
+    ...["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"],
+    ...["--disable-background-networking", "--disable-component-update"],
+    "--autoplay-policy=no-user-gesture-required",
+  ],
+};
+
+/** 20 s of pictures and sound, at most a few MB. */
+async function makeFilm(path: string, color: string): Promise<void> {
+  await run("ffmpeg", [
+    ...["-v", "error", "-f", "lavfi", "-i", `color=${color}:size=640x360:rate=25:duration=20`],
+    ...["-f", "lavfi", "-i", "sine=frequency=440:duration=20"],
+    ...["-c:v", "libx264", "-preset", "veryfast", "-g", "50", "-pix_fmt", "yuv420p", "-c:a", "aac", path],
+  ]);
+}
+
+describe("the start page in Chromium", { timeout: 180_000 }, () => {
+  let scratch: TempFolder;
+  let seeder: LibtorrentPeer;
+  let engine: EngineProcess;
+  let browser: Browser;
+  let page: Page;
+  let magnet: string;
+  const troubles: string[] = [];
+
+  before(async () => {
+    scratch = await tempFolder("page");
+    const films = scratch.file("films");
+    await mkdir(films);
+    await makeFilm(`${films}/blue & <b>.mp4`, "blue");
+    await makeFilm(`${films}/green.mkv`, "green");
+    const torrent = await torrentOf(films, 64 * 1024, scratch.file("films.torrent"));
+    seeder = await startLibtorrent("seed", torrent.path, scratch.path);
+    magnet = `magnet:?xt=urn:btih:${torrent.infohash}&dn=films&x.pe=127.0.0.1:${seeder.port}`;
+    engine = await startEngine();
+    browser = await chromium.launch(LAUNCH);
+    page = await browser.newPage({ viewport: { width: 1100, height: 1000 }, colorScheme: "dark" });
+    page.on("pageerror", (error) => troubles.push(String(error)));
+    page.on("console", (message) => {
+      if (message.type() === "error" && /Content.Security|Uncaught/i.test(message.text())) {
+        troubles.push(message.text());
+      }
+    });
+  });
+  after(async () => {
+    await browser?.close();
+    await engine?.stop();
+    await seeder?.stop();
+    await scratch?.remove();
+  });
+
+  test("a text that is no link is answered with a clear message", async () => {
+    await page.goto(`${engine.url}/`);
+    await page.fill("#link", "no link at all");
+    await page.click("#play");
+    assert.match((await page.textContent("#problem")) ?? "", /neither a magnet link/);
+  });
+
+  test("a pasted magnet plays: time goes on, figures show, files can be chosen", async () => {
+    await page.fill("#link", magnet);
+    await page.click("#play");
+    await plays(page, 1.5);
+    assert.equal(await page.isHidden("#problem"), true);
+    await page.waitForFunction(() => document.getElementById("status")?.textContent === "Playing");
+    assert.match((await page.textContent("#downloaded")) ?? "", /^\d.* [kM]B$/);
+    const names = await page.locator("#files option").allTextContents();
+    assert.equal(names.length, 2);
+    assert.ok(
+      names.some((name) => /^blue & .b.\.mp4 \(\d+ kB\)$/.test(name)),
+      names.join(),
+    );
+    const shot = process.env.SLUICE_TEST_SCREENSHOTS;
+    if (shot !== undefined) await page.screenshot({ path: `${shot}/playing.png` });
+  });
+
+  test("another file of the same content plays after it is chosen", async () => {
+    const chosen = await page.inputValue("#files");
+    await page.selectOption("#files", chosen === "0" ? "1" : "0");
+    await page.waitForFunction(() => (document.querySelector("video")?.currentTime ?? 9) < 0.5);
+    await plays(page, 1.5);
+  });
+
+  test("seeking goes to where it was asked", async () => {
+    await page.evaluate(() => {
+      const video = document.querySelector("video");
+      if (video) video.currentTime = 15;
+    });
+    await plays(page, 16);
+  });
+
+  test("stop ends the session; the link is remembered, and plays again from there", async () => {
+    await page.click("#stop");
+    assert.equal(await page.isHidden("#stage"), true);
+    await page.reload();
+    const entry = page.locator("#recent-list button");
+    await entry.first().waitFor();
+    assert.deepEqual(await entry.allTextContents(), ["films"]);
+    await entry.first().click();
+    await plays(page, 1);
+  });
+
+  test("nothing broke: no error of a script, no breach of the content security policy", () => {
+    assert.deepEqual(troubles, []);
+  });
+});
+
+/** Waits until the video has come past `seconds` and still goes on. */
+async function plays(page: Page, seconds: number): Promise<void> {
+  try {
+    await page.waitForFunction(
+      (least) => {
+        const video = document.querySelector("video");
+        return video !== null && video.currentTime > least && video.videoWidth > 0 && video.error === null;
+      },
+      seconds,
+      { timeout: 30_000 },
+    );
+  } catch (error) {
+    const shown = await page.locator("main").textContent();
+    throw new Error(`the video did not come past ${seconds} s; the page said:\n${shown}`, { cause: error });
+  }
+}
