@@ -87,7 +87,9 @@ async function readInflated(
       parts.push(chunk);
     }
   } catch (thrown) {
-    await writer.abort(thrown).catch(() => {}); // It may have failed already, with this very error.
+    // Not waited for: a runtime may keep the promise until the write at hand ends, which nobody reads any more. It may
+    // also have failed already, with this very error.
+    writer.abort(thrown).catch(() => {});
     if (thrown instanceof SluiceError || signal.aborted) throw thrown;
     throw new SluiceError("url_unreachable", "the body is not properly compressed", { cause: thrown });
   }

@@ -1,0 +1,299 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { PeerAddress } from "../../src/base/address.ts";
+import { concatBytes, fromHex, latin1Bytes, readU32, toHex } from "../../src/base/bytes.ts";
+import type { Infohash } from "../../src/base/ids.ts";
+import type { Log } from "../../src/base/log.ts";
+import { createAnnouncer } from "../../src/engine/announcer.ts";
+import type { OutboundOptions } from "../../src/engine/outbound.ts";
+import type { Net } from "../../src/runtime/contract.ts";
+import type { AnnounceRequest } from "../../src/wire/tracker.ts";
+import { FakeClock, settled } from "./fake-clock.ts";
+
+const silent: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => silent };
+const TRACKER: PeerAddress = { host: "93.184.216.34", port: 80 };
+const ID = fromHex("a1a2a3a4a5a6a7a8")!;
+
+const request = (url: string): AnnounceRequest => ({
+  url,
+  infohash: "ab".repeat(20) as Infohash,
+  peerId: new Uint8Array(20),
+  port: 6881,
+  uploaded: 0,
+  downloaded: 0,
+  left: 1,
+  event: "started",
+  numWant: 50,
+  key: 1,
+});
+
+interface Datagram {
+  readonly to: PeerAddress;
+  readonly action: number;
+  readonly transaction: number;
+  readonly bytes: Uint8Array;
+}
+
+/** An announcer whose network is the test. */
+class Bench {
+  readonly clock = new FakeClock();
+  readonly sent: Datagram[] = [];
+  readonly fetched: { url: string; options: OutboundOptions }[] = [];
+  readonly names = new Map([["t.example", ["2606:2800:220:1::1", TRACKER.host]]]);
+  fetch: (url: string) => Promise<{ status: number; body: string }> = async () => ({
+    status: 200,
+    body: "d5:peers0:e",
+  });
+  #receive: (bytes: Uint8Array, from: PeerAddress) => void = () => {};
+  #random = 0;
+  isClosed = false;
+
+  readonly announcer = createAnnouncer(
+    {
+      clock: this.clock,
+      lookup: async (name) => this.names.get(name) ?? Promise.reject(new Error(`no such name: ${name}`)),
+      randomBytes: (length) => new Uint8Array(length).fill(++this.#random),
+      net: {
+        bindUdp: async (address: PeerAddress, received: (bytes: Uint8Array, from: PeerAddress) => void) => {
+          this.#receive = received;
+          return {
+            address,
+            send: (bytes: Uint8Array, to: PeerAddress) => {
+              this.sent.push({ to, action: readU32(bytes, 8), transaction: readU32(bytes, 12), bytes });
+            },
+            close: () => {
+              this.isClosed = true;
+            },
+          };
+        },
+      } as unknown as Net,
+    },
+    {
+      get: async (url, options) => {
+        this.fetched.push({ url, options });
+        const { status, body } = await this.fetch(url);
+        return { status, headers: new Headers(), bytes: latin1Bytes(body), finalUrl: url };
+      },
+    },
+    silent,
+  );
+
+  /** A datagram from a tracker: action, the transaction of the last question, and what follows. */
+  async answer(
+    action: number,
+    rest: Uint8Array,
+    from: PeerAddress = TRACKER,
+    transaction?: number,
+  ): Promise<void> {
+    const head = new Uint8Array(8);
+    new DataView(head.buffer).setUint32(0, action);
+    new DataView(head.buffer).setUint32(4, transaction ?? this.sent.at(-1)!.transaction);
+    this.#receive(concatBytes([head, rest]), from);
+    await settled();
+  }
+}
+
+const PEERS = fromHex("00000384000000020000000301020304ffff")!;
+const EXPECTED = { ok: true, peers: [{ host: "1.2.3.4", port: 65_535 }], intervalSeconds: 900 };
+
+test("announce talks to a UDP tracker: connect, announce, and the connection again within a minute", async () => {
+  const bench = new Bench();
+  const first = bench.announcer.announce(request("udp://t.example:80/announce"));
+  await settled();
+  assert.deepEqual(bench.sent.at(-1)!.to, TRACKER);
+  assert.equal(bench.sent.at(-1)!.action, 0);
+  await bench.answer(0, ID);
+  assert.equal(toHex(bench.sent.at(-1)!.bytes.subarray(0, 8)), toHex(ID));
+  assert.equal(bench.sent.at(-1)!.action, 1);
+  await bench.answer(1, PEERS);
+  assert.deepEqual(await first, EXPECTED);
+
+  await bench.clock.advance(50_000);
+  const second = bench.announcer.announce(request("udp://t.example:80/announce"));
+  await settled();
+  assert.equal(bench.sent.at(-1)!.action, 1);
+  await bench.answer(1, PEERS);
+  assert.deepEqual(await second, EXPECTED);
+
+  await bench.clock.advance(11_000);
+  const third = bench.announcer.announce(request("udp://t.example:80/announce"));
+  await settled();
+  assert.equal(bench.sent.at(-1)!.action, 0);
+  await bench.answer(0, ID);
+  await bench.answer(1, PEERS);
+  assert.deepEqual(await third, EXPECTED);
+  assert.equal(bench.clock.waiting, 0);
+  bench.announcer.close();
+  await settled();
+  assert.ok(bench.isClosed);
+});
+
+test("announce sends a UDP question again after 5 and 10 s, under one transaction", async () => {
+  const bench = new Bench();
+  const reply = bench.announcer.announce(request("udp://93.184.216.34:80/announce"));
+  await bench.clock.advance(4999);
+  assert.equal(bench.sent.length, 1);
+  await bench.clock.advance(1);
+  assert.equal(bench.sent.length, 2);
+  await bench.clock.advance(10_000);
+  assert.equal(bench.sent.length, 3);
+  assert.equal(new Set(bench.sent.map(({ transaction }) => transaction)).size, 1);
+  await bench.clock.advance(20_000);
+  assert.deepEqual(await reply, { ok: false, reason: "no answer to 3 tries" });
+  assert.equal(bench.clock.waiting, 0);
+});
+
+test("announce goes on to IPv6 where IPv4 does not answer", async () => {
+  const bench = new Bench();
+  const reply = bench.announcer.announce(request("udp://t.example:80"));
+  await bench.clock.advance(35_000);
+  const v6 = { host: "2606:2800:220:1::1", port: 80 };
+  assert.deepEqual(bench.sent.at(-1)!.to, v6);
+  await bench.answer(0, ID, v6);
+  await bench.answer(1, fromHex(`${"00000384000000020000000320010db8000000000000000000000001"}01bb`)!, v6);
+  assert.deepEqual(await reply, {
+    ok: true,
+    peers: [{ host: "2001:db8::1", port: 443 }],
+    intervalSeconds: 900,
+  });
+});
+
+test("announce takes UDP answers from the asked address and with the asked transaction alone", async () => {
+  const bench = new Bench();
+  const reply = bench.announcer.announce(request("udp://t.example:80"));
+  await settled();
+  const { transaction } = bench.sent[0]!;
+  await bench.answer(0, ID, { ...TRACKER, port: 81 });
+  await bench.answer(0, ID, { host: "93.184.216.35", port: 80 });
+  await bench.answer(0, ID, TRACKER, transaction ^ 1);
+  assert.equal(bench.sent.length, 1);
+  await bench.answer(0, ID);
+  assert.equal(bench.sent.length, 2);
+  await bench.answer(0, ID, TRACKER, transaction);
+  await bench.answer(1, PEERS);
+  assert.deepEqual(await reply, EXPECTED);
+});
+
+test("announce gives back what a UDP tracker says against it", async () => {
+  const bench = new Bench();
+  const reply = bench.announcer.announce(request("udp://t.example:80"));
+  await settled();
+  await bench.answer(0, ID);
+  await bench.answer(3, latin1Bytes("not registered"));
+  assert.deepEqual(await reply, { ok: false, reason: "not registered" });
+});
+
+test("announce gets a new connection where a UDP tracker has forgotten the old one", async () => {
+  const bench = new Bench();
+  const first = bench.announcer.announce(request("udp://t.example:80"));
+  await settled();
+  await bench.answer(0, ID);
+  await bench.answer(1, PEERS);
+  await first;
+  const second = bench.announcer.announce(request("udp://t.example:80"));
+  await settled();
+  await bench.answer(3, latin1Bytes("connection id mismatch"));
+  assert.equal(bench.sent.at(-1)!.action, 0);
+  await bench.answer(0, fromHex("0102030405060708")!);
+  assert.equal(toHex(bench.sent.at(-1)!.bytes.subarray(0, 8)), "0102030405060708");
+  await bench.answer(1, PEERS);
+  assert.deepEqual(await second, EXPECTED);
+});
+
+test("announce takes a broken UDP answer as a failure", async () => {
+  const bench = new Bench();
+  const reply = bench.announcer.announce(request("udp://t.example:80"));
+  await settled();
+  await bench.answer(0, ID);
+  await bench.answer(1, PEERS.subarray(0, 13));
+  const { ok, reason } = (await reply) as { ok: false; reason: string };
+  assert.equal(ok, false);
+  assert.match(reason, /compact peers|UDP tracker reply/);
+});
+
+test("announce refuses UDP URLs that cannot be asked", async () => {
+  const bench = new Bench();
+  bench.names.set("odd.example", ["224.0.0.1", "0.0.0.0"]);
+  const cases: readonly (readonly [string, RegExp])[] = [
+    ["udp://t.example/announce", /udp:\/\/host:port/],
+    ["udp://t.example:0/", /udp:\/\/host:port/],
+    ["udp://t.example:99999/", /udp:\/\/host:port/],
+    ["udp://gone.example:80/", /no such name/],
+    ["udp://odd.example:80/", /no address that can be asked/],
+    ["udp://255.255.255.255:80/", /no address that can be asked/],
+    ["ftp://t.example/", /not the URL of a tracker/],
+    ["http://t.example/announce?info_hash=x", /sets info_hash/],
+  ];
+  for (const [url, message] of cases) {
+    const reply = (await bench.announcer.announce(request(url))) as { reason: string };
+    assert.match(reply.reason, message, url);
+  }
+  assert.deepEqual([bench.sent.length, bench.fetched.length, bench.clock.waiting], [0, 0, 0]);
+});
+
+test("announce asks an HTTP tracker through the outbound client", async () => {
+  const bench = new Bench();
+  bench.fetch = async () => ({ status: 200, body: "d8:intervali900e5:peers6:\x01\x02\x03\x04\xff\xffe" });
+  assert.deepEqual(await bench.announcer.announce(request("http://t.example/announce?k=1")), EXPECTED);
+  const { url, options } = bench.fetched[0]!;
+  assert.match(url, /^http:\/\/t\.example\/announce\?k=1&info_hash=%AB/);
+  assert.deepEqual([options.limitBytes, options.allowPrivate], [1024 * 1024, true]);
+  const problem = (path: string, scope: "loopback" | "private") =>
+    options.check!(new URL(path, "http://h/"), scope);
+  assert.equal(problem("/announce", "loopback"), undefined);
+  assert.equal(problem("/announce.php", "loopback"), undefined);
+  assert.match(problem("/ace/getstream", "loopback")!, /must have the path/);
+  assert.equal(problem("/x", "private"), undefined);
+});
+
+test("announce gives back what an HTTP tracker says against it", async () => {
+  const bench = new Bench();
+  const reason = async (status: number, body: string) => {
+    bench.fetch = async () => ({ status, body });
+    return ((await bench.announcer.announce(request("http://t.example/announce"))) as { reason: string })
+      .reason;
+  };
+  assert.equal(await reason(200, "d14:failure reason3:noee"), "noe");
+  assert.equal(await reason(400, "d14:failure reason3:noee"), "noe");
+  assert.equal(await reason(404, "<html>"), "the tracker answered with status 404");
+  assert.equal(await reason(500, "d5:peers0:e"), "the tracker answered with status 500");
+  assert.match(await reason(200, "<html>"), /bencode/);
+  bench.fetch = () => Promise.reject(new Error("connection refused"));
+  assert.equal(
+    ((await bench.announcer.announce(request("http://t.example/announce"))) as { reason: string }).reason,
+    "connection refused",
+  );
+});
+
+test("announce ends when its signal fires, over UDP and before it began", async () => {
+  const bench = new Bench();
+  const controller = new AbortController();
+  const reply = bench.announcer.announce(request("udp://t.example:80"), controller.signal);
+  await settled();
+  controller.abort(new Error("stopped"));
+  assert.deepEqual(await reply, { ok: false, reason: "stopped" });
+  assert.deepEqual(await bench.announcer.announce(request("udp://t.example:80"), controller.signal), {
+    ok: false,
+    reason: "stopped",
+  });
+  assert.equal(bench.clock.waiting, 0);
+});
+
+test("announce runs 50 at once, lets 500 wait, and refuses the rest", async () => {
+  const bench = new Bench();
+  let release: () => void = () => {};
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  bench.fetch = () => gate.then(() => ({ status: 200, body: "d5:peers0:e" }));
+  const replies = Array.from({ length: 551 }, () =>
+    bench.announcer.announce(request("http://t.example/announce")),
+  );
+  await settled();
+  assert.equal(bench.fetched.length, 50);
+  assert.deepEqual(await replies[550], { ok: false, reason: "too many announces at once" });
+  release();
+  const settledReplies = await Promise.all(replies);
+  assert.equal(settledReplies.filter(({ ok }) => ok).length, 550);
+  assert.equal(bench.fetched.length, 550);
+});
