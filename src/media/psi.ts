@@ -142,6 +142,27 @@ export function buildPmt(pmt: Pmt): Uint8Array<ArrayBuffer> {
   return sealed(section);
 }
 
+/** The same PMT with the streams of `pids` first, in that order; the others follow as they were. */
+export function reorderPmt(section: Uint8Array, pids: readonly number[]): Uint8Array<ArrayBuffer> {
+  const end = section.length - 4;
+  const head = 12 + (readU16(section, 10) & 0xfff);
+  const entries: { pid: number; bytes: Uint8Array }[] = [];
+  for (let at = head; at + 5 <= end; ) {
+    const next = at + 5 + (readU16(section, at + 3) & 0xfff);
+    entries.push({ pid: readU16(section, at + 1) & 0x1fff, bytes: section.subarray(at, next) });
+    at = next;
+  }
+  const rank = ({ pid }: { pid: number }) => (pids.includes(pid) ? pids.indexOf(pid) : pids.length);
+  entries.sort((a, b) => rank(a) - rank(b));
+  const reordered = section.slice();
+  let to = head;
+  for (const { bytes } of entries) {
+    reordered.set(bytes, to);
+    to += bytes.length;
+  }
+  return sealed(reordered);
+}
+
 function writeSectionHead(section: Uint8Array, tableId: number, id: number, version: number): void {
   section[0] = tableId;
   writeU16(section, 1, 0xb000 | (section.length - 3));

@@ -1,12 +1,13 @@
 import { assert } from "../base/assert.ts";
 import { DecodeError, SluiceError } from "../base/errors.ts";
 import { adtsProblem, parseAacConfig } from "../media/aac.ts";
-import { buildPat, buildPmt, PAT_PID, type PmtStream, packetsOfSection } from "../media/psi.ts";
+import { buildPmt, type PmtStream } from "../media/psi.ts";
 import { decodeTicks, secondsToTicks, TICKS_PER_SECOND, wrapTicks } from "../media/timestamps.ts";
 import { TS_PACKET_BYTES, writePcrPacket } from "../media/ts-packet.ts";
 import { type FrameWriter, frameWriter } from "./ts-frames.ts";
 import type { TsMuxPacket, TsMuxTrack } from "./ts-mux-input.ts";
 import { type PesPlan, spreadPackets, writePes } from "./ts-pes-writer.ts";
+import { TablesWriter, tableCount } from "./ts-tables-writer.ts";
 
 /** Added to every time, so that audio priming, the decode times and the clock before them never go below zero. */
 export const TS_BASE_SECONDS = 10;
@@ -19,8 +20,6 @@ const CLOCK_LEAD_TICKS = 0.7 * TICKS_PER_SECOND;
 const CLOCK_INTERVAL_TICKS = 0.09 * TICKS_PER_SECOND;
 /** A hole longer than this is not filled with clock packets: nothing plays there. */
 const MAX_CLOCK_HOLE_TICKS = 10 * TICKS_PER_SECOND;
-/** Tables at least this often, so that a player may join anywhere. */
-const TABLE_INTERVAL_TICKS = 0.5 * TICKS_PER_SECOND;
 /** Audio frames are gathered into PES packets of at most 16 transport packets, 14 bytes of header off. */
 const MAX_AUDIO_PES_BYTES = 16 * 184 - 14;
 /** A frame that begins so far from where the one before it ended gets a PES packet, and so a time, of its own. */
@@ -59,8 +58,7 @@ export function tsMuxProblem(tracks: readonly TsMuxTrack[]): SluiceError | undef
 export class TsMuxer {
   readonly #tracks: readonly Track[];
   readonly #clockPid: number;
-  readonly #pat: Uint8Array;
-  readonly #pmt: Uint8Array;
+  readonly #tables: TablesWriter;
 
   /** Throws `SluiceError("unsupported_codec")` or `("broken_media")` where the tracks cannot be written. */
   constructor(tracks: readonly TsMuxTrack[]) {
@@ -69,12 +67,9 @@ export class TsMuxer {
     assert(tracks.length > 0, "a transport stream needs a track");
     this.#tracks = tracks.map(makeTrack);
     this.#clockPid = (this.#tracks.find((track) => track.isVideo) ?? this.#tracks[0]!).pid;
-    this.#pat = packetsOfSection(buildPat({ number: 1, pmtPid: PMT_PID }), PAT_PID);
     const streams = this.#tracks.map((track) => track.stream);
-    this.#pmt = packetsOfSection(
-      buildPmt({ programme: 1, version: 0, pcrPid: this.#clockPid, streams }),
-      PMT_PID,
-    );
+    const pmt = buildPmt({ programme: 1, version: 0, pcrPid: this.#clockPid, streams });
+    this.#tables = new TablesWriter(PMT_PID, 1, pmt);
   }
 
   /**
@@ -99,8 +94,7 @@ export class TsMuxer {
   #write(plans: readonly PesPlan[]): Uint8Array<ArrayBuffer> {
     const tables = tableTimes(plans);
     const clocks = this.#clockTimes(plans);
-    const tableBytes = this.#pat.length + this.#pmt.length;
-    let length = tables.length * tableBytes + clocks.length * TS_PACKET_BYTES;
+    let length = tables.length * this.#tables.length + clocks.length * TS_PACKET_BYTES;
     for (const plan of plans) length += plan.packets * TS_PACKET_BYTES;
     const out = new Uint8Array(length);
     const counters = new Map<number, number>();
@@ -108,7 +102,7 @@ export class TsMuxer {
     let table = 0;
     let clock = 0;
     for (const plan of plans) {
-      while (table < tables.length && tables[table]! <= plan.dts) at = this.#writeTables(out, at, table++);
+      while (table < tables.length && tables[table]! <= plan.dts) at = this.#tables.write(out, at, table++);
       while (clock < clocks.length && clocks[clock]! <= plan.dts) {
         at = this.#writeClock(out, at, clocks[clock++]!, counters.get(this.#clockPid) ?? 0);
       }
@@ -119,7 +113,7 @@ export class TsMuxer {
     while (clock < clocks.length) {
       at = this.#writeClock(out, at, clocks[clock++]!, counters.get(this.#clockPid) ?? 0);
     }
-    while (table < tables.length) at = this.#writeTables(out, at, table++);
+    while (table < tables.length) at = this.#tables.write(out, at, table++);
     assert(at === out.length, "a segment of another size than planned");
     return out;
   }
@@ -127,17 +121,6 @@ export class TsMuxer {
   #writeClock(out: Uint8Array, at: number, dts: number, counter: number): number {
     writePcrPacket(out, at, this.#clockPid, counter + 15, wrapTicks(dts - CLOCK_LEAD_TICKS));
     return at + TS_PACKET_BYTES;
-  }
-
-  #writeTables(out: Uint8Array, at: number, index: number): number {
-    out.set(this.#pat, at);
-    out[at + 3] = 0x10 | (index & 15);
-    const pmtAt = at + this.#pat.length;
-    out.set(this.#pmt, pmtAt);
-    const perTable = this.#pmt.length / TS_PACKET_BYTES;
-    for (let i = 0; i < perTable; i++)
-      out[pmtAt + i * TS_PACKET_BYTES + 3] = 0x10 | ((index * perTable + i) & 15);
-    return pmtAt + this.#pmt.length;
   }
 
   /**
@@ -244,10 +227,10 @@ function planAudio(track: Track, packets: readonly TsMuxPacket[], hasClock: bool
   return plans;
 }
 
-/** When tables are written: a multiple of 16 times, evenly over the segment, at most half a second apart. */
+/** When tables are written: evenly over the segment. */
 function tableTimes(plans: readonly PesPlan[]): number[] {
   const first = plans[0]?.dts ?? 0;
   const span = (plans.at(-1)?.dts ?? 0) - first;
-  const count = Math.max(16, Math.ceil(span / TABLE_INTERVAL_TICKS / 16) * 16);
+  const count = tableCount(span / TICKS_PER_SECOND);
   return Array.from({ length: count }, (_, i) => first + (i * span) / count);
 }

@@ -31,7 +31,10 @@ const CLIPS: { name: string; args: string[] }[] = [
 ];
 
 for (const { name, args } of CLIPS) {
-  test(`TsMuxer.segment carries every frame of ${name}, in valid packets and times`, { skip }, async () => {
+  test(`TsMuxer.segment carries every frame of ${name}, in valid packets and times`, {
+    skip,
+    timeout: 60_000,
+  }, async () => {
     const source = await makeMedia(name, [...lavfi(12), ...args]);
     const { tracks, packets } = await readPackets(source);
     const muxer = new TsMuxer(tracks);
@@ -67,7 +70,7 @@ for (const { name, args } of CLIPS) {
   });
 }
 
-test("TsMuxer.segment makes the same bytes in any order", { skip }, async () => {
+test("TsMuxer.segment makes the same bytes in any order", { skip, timeout: 60_000 }, async () => {
   const { tracks, packets } = await readPackets(
     await makeMedia("h264-aac.mp4", [...lavfi(12), ...CLIPS[0]!.args]),
   );

@@ -1,0 +1,80 @@
+import type { Pmt, PmtStream } from "./psi.ts";
+
+/** One elementary stream, by what a player needs to know. */
+export interface TsStream {
+  readonly pid: number;
+  readonly kind: "video" | "audio" | "subtitle" | "data";
+  /** Short name: `h264`, `hevc`, `mpeg2video`, `aac`, `mp2` (or MP3: its frames tell), `ac3`, … */
+  readonly codec: string;
+  readonly language: string;
+}
+
+const BY_TYPE: Readonly<Record<number, readonly [TsStream["kind"], string]>> = {
+  1: ["video", "mpeg1video"],
+  2: ["video", "mpeg2video"],
+  3: ["audio", "mp2"],
+  4: ["audio", "mp2"],
+  15: ["audio", "aac"],
+  16: ["video", "mpeg4"],
+  17: ["audio", "aac_latm"],
+  27: ["video", "h264"],
+  36: ["video", "hevc"],
+  51: ["video", "vvc"],
+  129: ["audio", "ac3"],
+  130: ["audio", "dts"],
+  131: ["audio", "truehd"],
+  132: ["audio", "eac3"],
+  133: ["audio", "dts"],
+  134: ["audio", "dts"],
+  135: ["audio", "eac3"],
+  144: ["subtitle", "pgs"],
+  234: ["video", "vc1"],
+};
+
+const BY_REGISTRATION: Readonly<Record<string, readonly [TsStream["kind"], string]>> = {
+  "AC-3": ["audio", "ac3"],
+  EAC3: ["audio", "eac3"],
+  HEVC: ["video", "hevc"],
+  Opus: ["audio", "opus"],
+  AV01: ["video", "av1"],
+  DTS1: ["audio", "dts"],
+  DTS2: ["audio", "dts"],
+  DTS3: ["audio", "dts"],
+};
+
+/** DVB tells private data by the tags of descriptors (ETSI EN 300 468 6.1). */
+const BY_TAG: Readonly<Record<number, readonly [TsStream["kind"], string]>> = {
+  106: ["audio", "ac3"],
+  122: ["audio", "eac3"],
+  123: ["audio", "dts"],
+  89: ["subtitle", "dvb_subtitle"],
+  86: ["subtitle", "dvb_teletext"],
+};
+
+/** The streams of a programme (ISO 13818-1 table 2-34; ATSC A/52, Blu-ray and DVB for the private types). */
+export function streamsOf(pmt: Pmt): TsStream[] {
+  return pmt.streams.map((stream) => {
+    const [kind, codec] = classify(stream);
+    const language =
+      stream.language !== undefined && /^[a-z]{3}$/.test(stream.language) ? stream.language : "und";
+    return { pid: stream.pid, kind, codec, language };
+  });
+}
+
+/** The stream whose units decide where segments begin: the first video, else the first audio. */
+export function leadingStream(streams: readonly TsStream[]): TsStream | undefined {
+  return streams.find(({ kind }) => kind === "video") ?? streams.find(({ kind }) => kind === "audio");
+}
+
+function classify(stream: PmtStream): readonly [TsStream["kind"], string] {
+  const byRegistration = stream.registration === undefined ? undefined : BY_REGISTRATION[stream.registration];
+  // 0x80 to 0xff mean what the registration says; Blu-ray and ATSC give no registration at all.
+  if (stream.streamType !== 6)
+    return BY_TYPE[stream.streamType] ?? byRegistration ?? ["data", `type ${stream.streamType}`];
+  if (byRegistration) return byRegistration;
+  for (const tag of stream.tags ?? []) {
+    const byTag = BY_TAG[tag];
+    if (byTag) return byTag;
+  }
+  return ["data", "private"];
+}

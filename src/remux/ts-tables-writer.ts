@@ -1,0 +1,44 @@
+import { buildPat, PAT_PID, packetsOfSection } from "../media/psi.ts";
+import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
+import type { TsTables } from "../media/ts-tables.ts";
+
+/** PAT and PMT of one programme, ready to be written any number of times. */
+export class TablesWriter {
+  readonly #packets: Uint8Array;
+  readonly #pmtPackets: number;
+  /** Bytes of one PAT and one PMT. */
+  readonly length: number;
+
+  constructor(pmtPid: number, programme: number, pmtSection: Uint8Array) {
+    const pat = packetsOfSection(buildPat({ number: programme, pmtPid }), PAT_PID);
+    const pmt = packetsOfSection(pmtSection, pmtPid);
+    this.#packets = new Uint8Array(pat.length + pmt.length);
+    this.#packets.set(pat);
+    this.#packets.set(pmt, pat.length);
+    this.#pmtPackets = pmt.length / TS_PACKET_BYTES;
+    this.length = this.#packets.length;
+  }
+
+  /** Writes both at `at` for the `index`th time, and returns where they end. */
+  write(out: Uint8Array, at: number, index: number): number {
+    out.set(this.#packets, at);
+    out[at + 3] = 0x10 | (index & 15);
+    for (let i = 0; i < this.#pmtPackets; i++) {
+      out[at + (i + 1) * TS_PACKET_BYTES + 3] = 0x10 | ((index * this.#pmtPackets + i) & 15);
+    }
+    return at + this.length;
+  }
+}
+
+/** The writer for tables that were read from a stream. */
+export function passTables(tables: TsTables): TablesWriter {
+  return new TablesWriter(tables.pmtPid, tables.pmt.programme, tables.pmtSection);
+}
+
+/**
+ * How often the tables are written in a segment: at least every half second, and a multiple of 16 times, so that each
+ * segment begins with continuity counter 0.
+ */
+export function tableCount(seconds: number): number {
+  return Math.max(16, Math.ceil(seconds / 0.5 / 16) * 16);
+}

@@ -1,0 +1,96 @@
+import { DecodeError } from "../base/errors.ts";
+import { readAdtsHeader } from "../media/aac.ts";
+import { parseH264Sps } from "../media/h264.ts";
+import { HEVC_NAL, hevcNalType, parseHevcSps } from "../media/hevc.ts";
+import { languageCode } from "../media/language.ts";
+import { readMpegAudioHeader } from "../media/mpeg-audio.ts";
+import { annexBNals } from "../media/nal.ts";
+import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
+import type { TsStream } from "../media/ts-programme.ts";
+import { nextUnit, unitHead } from "../media/ts-units.ts";
+import type { MediaTrack } from "./contract.ts";
+
+/** A track of a transport stream, as players see it, with its PID. */
+export interface TsTrack {
+  readonly pid: number;
+  readonly described: MediaTrack;
+}
+
+/** So much of a frame holds its parameter sets. */
+const HEAD_BYTES = 4096;
+/** Frames looked at until one has what we want: a recording may begin anywhere. */
+const MAX_UNITS = 300;
+
+/**
+ * The tracks as players shall see them: video, then audio with the wished language first and default, then subtitles. What
+ * frames alone tell (size, profile, MP2 or MP3) is read from the head of the file.
+ */
+export function describeTracks(
+  streams: readonly TsStream[],
+  packets: Uint8Array,
+  language: string,
+): TsTrack[] {
+  const video = streams.filter(({ kind }) => kind === "video").slice(0, 1);
+  const audio = streams.filter(({ kind }) => kind === "audio");
+  const wished =
+    language === "und" ? undefined : audio.find((stream) => languageCode(stream.language) === language);
+  const first = wished ?? audio[0];
+  const ordered = [...(first ? [first] : []), ...audio.filter((stream) => stream !== first)];
+  const subtitles = streams.filter(({ kind }) => kind === "subtitle");
+  return [...video, ...ordered, ...subtitles].map((stream) => ({
+    pid: stream.pid,
+    described: {
+      kind: stream.kind as MediaTrack["kind"],
+      codec: stream.codec,
+      codecString: CODEC_STRINGS[stream.codec],
+      language: languageCode(stream.language),
+      title: undefined,
+      isDefault: stream === first || stream.kind === "video",
+      ...detailsOf(stream, packets),
+    },
+  }));
+}
+
+const CODEC_STRINGS: Readonly<Record<string, string>> = { ac3: "ac-3", eac3: "ec-3", mp2: "mp4a.40.33" };
+
+type Details = Partial<Pick<MediaTrack, "codec" | "codecString" | "width" | "height">>;
+
+function detailsOf(stream: TsStream, packets: Uint8Array): Details {
+  let at = 0;
+  for (let units = 0; units < MAX_UNITS; units++) {
+    const unit = nextUnit(packets, at, stream);
+    if (!unit) break;
+    const details = readDetails(stream.codec, unitHead(packets, unit.at, stream.pid, HEAD_BYTES).bytes);
+    if (details) return details;
+    at = unit.at + TS_PACKET_BYTES;
+  }
+  return {};
+}
+
+function readDetails(codec: string, head: Uint8Array): Details | undefined {
+  try {
+    if (codec === "h264" || codec === "hevc") return readVideo(codec, head);
+  } catch (error) {
+    if (error instanceof DecodeError) return undefined;
+    throw error;
+  }
+  if (codec === "aac") {
+    const adts = readAdtsHeader(head, 0);
+    return adts && { codecString: `mp4a.40.${adts.objectType}` };
+  }
+  if (codec !== "mp2") return {};
+  const header = readMpegAudioHeader(head, 0);
+  if (!header) return undefined;
+  return header.layer === 3 ? { codec: "mp3", codecString: "mp4a.40.34" } : {};
+}
+
+function readVideo(codec: "h264" | "hevc", head: Uint8Array): Details | undefined {
+  for (const { start, end } of annexBNals(head, 32)) {
+    const nal = head.subarray(start, end);
+    const isSps = codec === "h264" ? (nal[0]! & 0x1f) === 7 : hevcNalType(nal[0]!) === HEVC_NAL.sps;
+    if (!isSps) continue;
+    const { width, height, codecString } = codec === "h264" ? parseH264Sps(nal) : parseHevcSps(nal);
+    return { width, height, codecString };
+  }
+  return undefined;
+}

@@ -1,0 +1,30 @@
+import { readFile } from "node:fs/promises";
+import type { RandomAccess } from "../../src/base/byte-source.ts";
+import type { ByteRange } from "../../src/base/range.ts";
+
+/** A file in memory that counts what is read of it. */
+export class CountedFile implements RandomAccess {
+  readonly size: number;
+  readonly #bytes: Uint8Array;
+  /** Bytes handed out. */
+  bytesRead = 0;
+  reads = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    this.size = bytes.length;
+  }
+
+  static async open(path: string): Promise<CountedFile> {
+    return new CountedFile(await readFile(path));
+  }
+
+  async read(range: ByteRange): Promise<Uint8Array<ArrayBuffer>> {
+    if (range.start < 0 || range.end > this.size || range.start > range.end) {
+      throw new RangeError(`${range.start}–${range.end} of ${this.size}`);
+    }
+    this.reads++;
+    this.bytesRead += range.end - range.start;
+    return new Uint8Array(this.#bytes.subarray(range.start, range.end));
+  }
+}

@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { test } from "node:test";
+import { concatBytes } from "../../src/base/bytes.ts";
+import { openTsFile } from "../../src/remux/ts-file.ts";
+import { CountedFile } from "./file-access.ts";
+import { hasFfmpeg, lavfi, makeMedia } from "./make-media.ts";
+import { countByStream, ffmpegComplaints, frameHashes, probePackets } from "./probe.ts";
+import { checkTs } from "./ts-checker.ts";
+
+const skip = !(await hasFfmpeg());
+const H264 = "-c:v libx264 -preset ultrafast -bf 3 -b_strategy 0 -g 50 -pix_fmt yuv420p".split(" ");
+const HEVC =
+  "-c:v libx265 -preset ultrafast -x265-params log-level=none:bframes=3:keyint=50 -pix_fmt yuv420p".split(
+    " ",
+  );
+
+const CLIPS: { name: string; args: string[] }[] = [
+  { name: "aac.ts", args: [...H264, "-c:a", "aac"] },
+  { name: "mp2.ts", args: [...H264, "-c:a", "mp2"] },
+  { name: "ac3.ts", args: [...H264, "-c:a", "ac3"] },
+  { name: "blu.m2ts", args: [...H264, "-c:a", "ac3", "-mpegts_m2ts_mode", "1", "-f", "mpegts"] },
+  { name: "hevc.ts", args: [...HEVC, "-c:a", "eac3"] },
+  { name: "mpeg2.ts", args: ["-c:v", "mpeg2video", "-bf", "2", "-g", "25", "-c:a", "mp2"] },
+  { name: "irregular.ts", args: [...H264, "-force_key_frames", "1.2,3,3.4,9,10.5,13", "-c:a", "aac"] },
+  { name: "wrap.ts", args: [...H264, "-c:a", "aac", "-output_ts_offset", "95435"] },
+  { name: "audio.ts", args: ["-map", "1:a", "-c:a", "aac"] },
+];
+
+for (const { name, args } of CLIPS) {
+  test(`openTsFile passes every packet of ${name} through, in segments that join`, {
+    skip,
+    timeout: 60_000,
+  }, async () => {
+    const source = await makeMedia(name, [...lavfi(16), ...args]);
+    const media = await openTsFile(await CountedFile.open(source), { targetSeconds: 3 });
+    assert.ok(media.segments.length >= 3, `${media.segments.length} segments`);
+    const segments: Uint8Array[] = [];
+    for (let index = media.segments.length - 1; index >= 0; index--)
+      segments.unshift(await media.tsSegment(index));
+    const whole = concatBytes(segments);
+    assert.deepEqual(checkTs(whole, { isPassThrough: true }).faults, []);
+    for (const segment of segments) assert.equal(segment[0], 0x47);
+    assert.equal(await ffmpegComplaints(whole), "");
+    const written = `${source}.out.ts`;
+    await writeFile(written, whole);
+    const before = await probePackets(source);
+    const after = await probePackets(written);
+    assert.deepEqual(countByStream(after), countByStream(before));
+    assert.deepEqual(
+      after.map((packet) => packet.pts),
+      before.map((packet) => packet.pts),
+    );
+    const stream = name === "audio.ts" ? "a:0" : "v:0";
+    assert.deepEqual(await frameHashes(written, stream), await frameHashes(source, stream));
+    assert.ok(Math.abs(media.durationSeconds - 16) < 0.3, `${media.durationSeconds} s`);
+
+    const starts: number[] = [];
+    for (const [index, segment] of segments.entries()) {
+      await writeFile(`${source}.seg.ts`, segment);
+      const own = (await probePackets(`${source}.seg.ts`)).filter((packet) => packet.stream === 0);
+      assert.ok(own[0]!.isKey, `segment ${index} begins with a keyframe`);
+      starts.push(own[0]!.dts);
+    }
+    for (const [index, start] of starts.entries()) {
+      const said = media.segments[index]!.startSeconds;
+      const is = start - starts[0]!;
+      if (is > -1000) assert.ok(Math.abs(said - is) < 0.06, `segment ${index}: said ${said}, is ${is}`);
+    }
+  });
+}
+
+test("openTsFile tells codecs, languages and size, the wished language first", {
+  skip,
+  timeout: 60_000,
+}, async () => {
+  const args =
+    "-map 0:v -map 1:a -map 1:a -metadata:s:a:0 language=fre -metadata:s:a:1 language=eng -c:a:0 ac3 -c:a:1 libmp3lame";
+  const source = await makeMedia("two.ts", [...lavfi(6), ...args.split(" "), ...H264]);
+  const media = await openTsFile(await CountedFile.open(source), { preferredAudioLanguage: "en" });
+  assert.deepEqual(
+    media.tracks.map(({ kind, codec, language, isDefault }) => [kind, codec, language, isDefault]),
+    [
+      ["video", "h264", "und", true],
+      ["audio", "mp3", "eng", true],
+      ["audio", "ac3", "fra", false],
+    ],
+  );
+  assert.deepEqual([media.tracks[0]!.width, media.tracks[0]!.height], [320, 180]);
+  assert.match(media.tracks[0]!.codecString!, /^avc1\.[0-9a-f]{6}$/);
+  assert.equal(media.fmp4Problem?.code, "unsupported_codec");
+  await writeFile(`${source}.out.ts`, await media.tsSegment(0));
+  assert.equal(await ffmpegComplaints(await readFile(`${source}.out.ts`)), "");
+});
+
+test("openTsFile converts to fMP4 the frames of the source, segment by segment", {
+  skip,
+  timeout: 60_000,
+}, async () => {
+  const source = await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]);
+  const media = await openTsFile(await CountedFile.open(source), { targetSeconds: 3 });
+  const parts = [await media.fmp4Init()];
+  for (let index = 0; index < media.segments.length; index++) parts.push(await media.fmp4Segment(index));
+  const written = `${source}.out.mp4`;
+  await writeFile(written, concatBytes(parts));
+  assert.deepEqual(
+    countByStream(await probePackets(written)).map(Math.round),
+    countByStream(await probePackets(source)),
+  );
+  assert.deepEqual(await frameHashes(written, "v:0"), await frameHashes(source, "v:0"));
+});
+
+test("openTsFile reads little of a large file, and ends each segment where the next begins", {
+  skip,
+}, async () => {
+  const args = [
+    ...H264,
+    "-b:v",
+    "30M",
+    "-minrate",
+    "30M",
+    "-maxrate",
+    "30M",
+    "-bufsize",
+    "30M",
+    "-x264-params",
+    "nal-hrd=cbr",
+  ];
+  const path = await makeMedia("large.ts", [...lavfi(30), ...args, "-c:a", "aac"]);
+  const file = await CountedFile.open(path);
+  assert.ok(file.size > 64e6, `${file.size} bytes`);
+  const media = await openTsFile(file, { targetSeconds: 4 });
+  const atOpen = file.bytesRead;
+  assert.ok(atOpen < 20e6, `${atOpen} bytes to open`);
+  file.bytesRead = 0;
+  const far = await media.tsSegment(5);
+  assert.ok(file.bytesRead < far.length + 4e6, `${file.bytesRead} bytes for a segment of ${far.length}`);
+  const segments: Uint8Array[] = [];
+  for (let index = 0; index < media.segments.length; index++) segments.push(await media.tsSegment(index));
+  const whole = concatBytes(segments);
+  assert.deepEqual(checkTs(whole, { isPassThrough: true }).faults, []);
+  await writeFile(`${path}.out.ts`, whole);
+  assert.deepEqual(
+    countByStream(await probePackets(`${path}.out.ts`)),
+    countByStream(await probePackets(path)),
+  );
+  for (const { durationSeconds } of media.segments.slice(0, -1)) assert.equal(durationSeconds, 4);
+});
+
+test("openTsFile rejects what is no transport stream", async () => {
+  await assert.rejects(openTsFile(new CountedFile(new Uint8Array(100_000).fill(1))), {
+    code: "unsupported_container",
+  });
+  await assert.rejects(openTsFile(new CountedFile(new Uint8Array(0))), { code: "unsupported_container" });
+});
