@@ -235,7 +235,13 @@ export class Downloads {
   }
 
   #accuse(liars: readonly BlockSender[]): void {
-    for (const liar of liars) this.#peers.ban(liar, "sent bytes that fail verification");
+    const partials = this.#state.pieces!.partials;
+    for (const liar of liars) {
+      this.#peers.ban(liar, "sent bytes that fail verification");
+      // What else it sent is better asked again now than when whole pieces fail for it.
+      for (const partial of partials.values()) this.#state.wasted += partial.disown(liar.connection);
+    }
+    if (liars.length > 0) this.#state.demandVersion++;
   }
 }
 

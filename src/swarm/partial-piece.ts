@@ -82,6 +82,21 @@ export class PartialPiece {
     this.senders[block] = sender;
   }
 
+  /** A liar is found out: its blocks are to be asked again. Returns how many bytes that throws away. */
+  disown(liar: ConnectionId): number {
+    let bytes = 0;
+    for (let block = 0; block < this.blockCount; block++) {
+      if (this.done[block] === 0 || this.senders[block]?.connection !== liar) continue;
+      this.done[block] = 0;
+      this.senders[block] = undefined;
+      this.doneCount--;
+      bytes += this.blockLength(block);
+      if (this.askers[block] === 0) this.free++;
+      if (block < this.#cursor) this.#cursor = block;
+    }
+    return bytes;
+  }
+
   /** The piece failed its hash: everything is to be asked again. Late answers still count as owed. */
   restart(): void {
     this.done.fill(0);

@@ -73,8 +73,9 @@ export class Peer implements BlockSender {
   forgiven = 0;
   unrequested = 0;
 
-  /** Requests of its refused since it was last given a block. */
+  /** Requests of its refused, less those that time forgave by `refusedAt`. */
   refused = 0;
+  refusedAt = 0;
   readonly uploads = new UploadQueue();
   readonly down = new RateMeter();
   readonly up = new RateMeter();

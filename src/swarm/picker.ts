@@ -176,7 +176,7 @@ export class Picker {
     const { smartBan } = this.#state;
     const { connection } = peer;
     if (smartBan.isSuspect(piece)) partial.onlyFor = this.#bestFor(piece);
-    else if (smartBan.isOnParole(connection)) partial.onlyFor = connection;
+    else if (smartBan.isAlarmed || smartBan.isOnParole(connection)) partial.onlyFor = connection;
     return this.#isFor(partial, peer) ? partial : undefined;
   }
 

@@ -8,7 +8,7 @@ const TOO_LONG_MS = 800;
 /** A rate is measured over at least this long. */
 const SAMPLE_MS = 100;
 /** What a peer is thought to need for a first block while nothing is known of it. */
-const UNKNOWN_ETA_MS = 600;
+const UNKNOWN_ETA_MS = 250;
 /** One more than the most requests that may wait, released ones included. */
 const ROOM = 2 * MAX_REQUEST_QUEUE;
 
@@ -64,7 +64,7 @@ export class RequestQueue {
 
   /** In how many milliseconds a block asked for now should be here. */
   etaMs(): number {
-    if (this.#bytesPerMs === 0) return UNKNOWN_ETA_MS * (1 + this.pending / MIN_REQUEST_QUEUE);
+    if (this.#bytesPerMs === 0) return UNKNOWN_ETA_MS * (1 + this.pending / (2 * MIN_REQUEST_QUEUE));
     return this.#leastDelayMs + ((this.pending + 1) * BLOCK_BYTES) / this.#bytesPerMs;
   }
 

@@ -6,8 +6,10 @@ import type { Peer } from "./peer.ts";
 import type { SwarmState } from "./state.ts";
 import type { BlockRequest } from "./upload-queue.ts";
 
-/** Requests refused in a row before it is a flood: an honest peer may have one full queue under way when we choke it. */
+/** Requests refused at once before it is a flood: an honest peer may have a full queue under way when we choke it. */
 const MAX_REFUSED = 4 * MAX_UPLOAD_QUEUE;
+/** So many refusals a second are forgiven. */
+const FORGIVEN_PER_SECOND = 50;
 
 /** What we give: whom we choke, whose requests we take, and when their blocks are read. */
 export class Serving {
@@ -33,13 +35,14 @@ export class Serving {
     if (length === 0 || length > MAX_BLOCK_BYTES || begin + length > pieces.lengthOf(request.piece)) {
       throw new DecodeError("peer message", 0, `a request for ${length} bytes at ${begin} of a piece`);
     }
-    const isServed = !peer.isChoked && pieces.have.has(request.piece) && peer.uploads.add(request);
-    if (isServed) {
+    const isHad = !peer.isChoked && pieces.have.has(request.piece);
+    const fate = isHad ? peer.uploads.add(request) : "full";
+    if (fate === "taken") {
       this.#pump(peer);
       return;
     }
-    if (++peer.refused > MAX_REFUSED) throw new DecodeError("peer message", 0, "a flood of requests");
-    this.#reject(peer, request);
+    this.#countRefused(peer);
+    if (fate === "full") this.#reject(peer, request);
   }
 
   /** A peer takes a request back. BEP 6: that is answered too. */
@@ -59,7 +62,6 @@ export class Serving {
       this.#state.up.add(bytes.length, now);
       this.uploaded += bytes.length;
       peer.wasUseful = true;
-      peer.refused = 0;
     }
     this.#pump(peer);
   }
@@ -136,6 +138,14 @@ export class Serving {
       uploadBudget.take(request.length, now);
       this.#state.emit({ kind: "read", connection: peer.connection, ...request });
     }
+  }
+
+  #countRefused(peer: Peer): void {
+    const { now } = this.#state;
+    const forgiven = ((now - peer.refusedAt) / 1000) * FORGIVEN_PER_SECOND;
+    peer.refused = Math.max(0, peer.refused - forgiven) + 1;
+    peer.refusedAt = now;
+    if (peer.refused > MAX_REFUSED) throw new DecodeError("peer message", 0, "a flood of requests");
   }
 
   #reject(peer: Peer, request: BlockRequest): void {

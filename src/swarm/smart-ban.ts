@@ -14,6 +14,8 @@ export interface BlockSender {
 const MAX_SUSPECT_PIECES = 32;
 /** Versions of one block remembered: each further one comes from a sender that a later pass will judge anyway. */
 const MAX_VERSIONS = 8;
+/** Right pieces after a wrong one until the swarm is trusted again. */
+const ALARM_PIECES = 64;
 
 interface Version {
   readonly sender: BlockSender;
@@ -36,6 +38,7 @@ export class SmartBan {
   /** By piece: for each block the versions that came in failed attempts. */
   readonly #suspects = new Map<number, Version[][]>();
   readonly #records = new Map<ConnectionId, Record>();
+  #alarm = 0;
 
   constructor(sha1: Sha1) {
     this.#sha1 = sha1;
@@ -51,6 +54,7 @@ export class SmartBan {
    * nobody to judge). Returns who is proven a liar by now, each once.
    */
   failed(piece: number, bytes: Uint8Array, senders: readonly (BlockSender | undefined)[]): BlockSender[] {
+    this.#alarm = ALARM_PIECES;
     const liars = new Map<ConnectionId, BlockSender>();
     const blocks = this.#suspects.get(piece) ?? this.#remember(piece);
     const lone = loneSender(senders);
@@ -72,7 +76,8 @@ export class SmartBan {
 
   /** The piece passed: returns those who sent other bytes for one of its blocks before, each once. */
   passed(piece: number, bytes: Uint8Array, senders: readonly (BlockSender | undefined)[]): BlockSender[] {
-    if (this.#records.size > 0) {
+    if (this.#alarm > 0) {
+      this.#alarm--;
       for (const id of new Set(senders.map((sender) => sender?.connection))) {
         if (id !== undefined) this.#record(id).good++;
       }
@@ -92,6 +97,11 @@ export class SmartBan {
       }
     }
     return [...liars.values()];
+  }
+
+  /** A piece failed lately: where there is one liar there may be more, and pieces of one sender each find them at once. */
+  get isAlarmed(): boolean {
+    return this.#alarm > 0;
   }
 
   /** The piece failed before and has not passed since: ask one peer at a time for it, so that blame is certain. */

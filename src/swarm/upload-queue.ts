@@ -28,12 +28,12 @@ export class UploadQueue {
     return this.#waiting.length > 0;
   }
 
-  /** Takes a request; false where the queue is full. A repeated one is taken once. */
-  add(request: BlockRequest): boolean {
-    if (this.#waiting.some((other) => isSame(other, request))) return true;
-    if (this.length >= MAX_UPLOAD_QUEUE) return false;
+  /** Takes a request, unless it waits already or the queue is full. */
+  add(request: BlockRequest): "taken" | "repeated" | "full" {
+    if (this.length >= MAX_UPLOAD_QUEUE) return "full";
+    if (this.#waiting.some((other) => isSame(other, request))) return "repeated";
     this.#waiting.push(request);
-    return true;
+    return "taken";
   }
 
   /** The next request to read, or undefined where none waits or the connection is behind. */
