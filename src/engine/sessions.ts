@@ -2,6 +2,7 @@ import { latin1Bytes, toHex } from "../base/bytes.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
+import { languageCode } from "../media/language.ts";
 import type { Runtime } from "../runtime/contract.ts";
 import { type Access, chooseFile } from "./access.ts";
 import type { Transfers } from "./contract.ts";
@@ -45,8 +46,9 @@ export class Sessions {
   }
 
   /** See `Engine.start`. */
-  async start(request: PlaybackRequest, signal?: AbortSignal): Promise<PlayerSession> {
+  async start(asked: PlaybackRequest, signal?: AbortSignal): Promise<PlayerSession> {
     const order = ++this.#starts;
+    const request = { ...asked, audioLanguage: knownLanguage(asked.audioLanguage) };
     const { content, selectedFiles } = await this.#parts.resolve(request.selector, {
       allowPrivateUrls: request.allowPrivateUrls,
       signal,
@@ -174,6 +176,12 @@ export class Sessions {
 function wantedFile(hold: Hold, request: PlaybackRequest, selected: readonly number[] | undefined): number {
   if (hold.transfer.files.length === 0) return request.fileIndex ?? -1;
   return chooseFile(hold.transfer, request.fileIndex, selected).index;
+}
+
+/** One code for one language: `ru` and `rus` shall share what is made for either. */
+function knownLanguage(tag: string | undefined): string | undefined {
+  const code = languageCode(tag);
+  return code === "und" ? undefined : code;
 }
 
 function newerDownload(): SluiceError {
