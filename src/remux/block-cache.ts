@@ -16,14 +16,15 @@ interface Block {
  */
 export class BlockCache {
   readonly size: number;
-  readonly #source: RandomAccess;
+  /** What stands behind it, for those who know exactly what they want. */
+  readonly source: RandomAccess;
   readonly #limit: number;
   /** By block number, least recently used first. */
   readonly #blocks = new Map<number, Block>();
 
   constructor(source: RandomAccess, limitBytes = 8 * 1024 * 1024) {
     this.size = source.size;
-    this.#source = source;
+    this.source = source;
     this.#limit = Math.max(4, Math.floor(limitBytes / BLOCK_BYTES));
   }
 
@@ -75,7 +76,7 @@ export class BlockCache {
   /** Reads blocks `from` to `to` in one piece. */
   async #load(from: number, to: number, joined: Uint8Array, start: number, signal?: AbortSignalLike) {
     const range = { start: from * BLOCK_BYTES, end: Math.min(to * BLOCK_BYTES, this.size) };
-    const reading = this.#source.read(range, signal ? { signal } : {});
+    const reading = this.source.read(range, signal ? { signal } : {});
     // Whoever else waits for these blocks sees that they did not come, and reads them itself.
     const arriving = reading.then(noResult, noResult);
     for (let at = from; at < to; at++) this.#blocks.set(at, { bytes: undefined, arriving });

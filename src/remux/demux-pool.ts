@@ -10,6 +10,7 @@ import {
 import type { AbortSignalLike } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { BlockCache } from "./block-cache.ts";
+import { Gate } from "./gate.ts";
 
 /** One read may ask for so much: the largest cluster or index we believe. */
 const READ_LIMIT_BYTES = 128 * 1024 * 1024;
@@ -19,8 +20,6 @@ const INPUT_CACHE_BYTES = 512 * 1024;
 const JOBS_LIMIT = 4;
 /** Parsed indexes kept for the next job. */
 const IDLE_LIMIT = 2;
-/** Jobs may wait for a place; beyond so many something is wrong with the caller. */
-const WAITING_LIMIT = 256;
 
 /** One opened demultiplexer, used by one job at a time. */
 export interface Demuxer {
@@ -47,9 +46,8 @@ export class DemuxPool {
   readonly #formats: InputFormat[];
   readonly #idle: Entry[] = [];
   readonly #busy = new Set<Entry>();
-  readonly #waiting: Array<() => void> = [];
-  #jobs = 0;
-  #closed = false;
+  readonly #closing = new AbortController();
+  readonly #gate = new Gate(JOBS_LIMIT);
 
   constructor(cache: BlockCache, formats: InputFormat[]) {
     this.#cache = cache;
@@ -57,52 +55,19 @@ export class DemuxPool {
   }
 
   /** Does `job` on a demultiplexer. Rejects with `SluiceError("cancelled")` when `signal` fires or the pool is closed. */
-  async run<T>(job: DemuxJob<T>, signal?: AbortSignalLike): Promise<T> {
-    await this.#enter(signal);
-    try {
-      return await this.#work(job, signal);
-    } finally {
-      this.#jobs--;
-      this.#waiting.shift()?.();
-    }
+  run<T>(job: DemuxJob<T>, signal?: AbortSignalLike): Promise<T> {
+    return this.#gate.run(() => this.#work(job, signal), signal ?? this.#closing.signal);
   }
 
   /** Ends all jobs and frees everything. */
   close(): void {
-    this.#closed = true;
+    this.#closing.abort();
     for (const entry of this.#busy) entry.stop.abort();
     for (const entry of this.#idle.splice(0)) entry.input.dispose();
-    for (const wake of this.#waiting.splice(0)) wake();
-  }
-
-  async #enter(signal?: AbortSignalLike): Promise<void> {
-    if (this.#jobs >= JOBS_LIMIT) {
-      if (this.#waiting.length >= WAITING_LIMIT) {
-        throw new SluiceError("too_many", `more than ${WAITING_LIMIT} requests wait for this file`);
-      }
-      await new Promise<void>((resolve) => {
-        const leave = () => {
-          const at = this.#waiting.indexOf(wake);
-          if (at >= 0) this.#waiting.splice(at, 1);
-          resolve();
-        };
-        const wake = () => {
-          signal?.removeEventListener("abort", leave);
-          resolve();
-        };
-        this.#waiting.push(wake);
-        signal?.addEventListener("abort", leave, { once: true });
-      });
-    }
-    this.#jobs++;
-    if (this.#closed || signal?.aborted) {
-      this.#jobs--;
-      this.#waiting.shift()?.();
-      throw cancelled();
-    }
   }
 
   async #work<T>(job: DemuxJob<T>, signal?: AbortSignalLike): Promise<T> {
+    if (this.#closing.signal.aborted) throw cancelled();
     const entry = this.#idle.pop() ?? this.#create();
     const abort = () => entry.stop.abort();
     signal?.addEventListener("abort", abort, { once: true });
@@ -124,7 +89,7 @@ export class DemuxPool {
       signal?.removeEventListener("abort", abort);
       entry.stop.signal.removeEventListener("abort", stopped);
       this.#busy.delete(entry);
-      if (good && !this.#closed && this.#idle.length < IDLE_LIMIT) this.#idle.push(entry);
+      if (good && !this.#closing.signal.aborted && this.#idle.length < IDLE_LIMIT) this.#idle.push(entry);
       else entry.input.dispose();
     }
   }

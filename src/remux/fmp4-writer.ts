@@ -2,21 +2,21 @@ import {
   type AudioCodec,
   CmafOutputFormat,
   EncodedAudioPacketSource,
+  EncodedPacket,
   EncodedVideoPacketSource,
   NullTarget,
   Output,
   type VideoCodec,
 } from "mediabunny";
 import { assert } from "../base/assert.ts";
+import type { AbortSignalLike } from "../base/byte-source.ts";
 import { concatBytes, readU32 } from "../base/bytes.ts";
-import { SluiceError } from "../base/errors.ts";
 import { eachMp4Box, findMp4Box } from "../media/mp4-boxes.ts";
 import { buildFragment, type FragmentSample, type FragmentTrack } from "../media/mp4-fragment.ts";
 import { decodeTicks } from "../media/timestamps.ts";
-import type { Demuxer } from "./demux-pool.ts";
 import type { SourceTrack } from "./media-tracks.ts";
-import { reorderSeconds } from "./reorder.ts";
-import type { TrackPacket } from "./segment-packets.ts";
+import type { PacketReader, SegmentBounds } from "./packet-reader.ts";
+import type { TsMuxPacket } from "./ts-mux-input.ts";
 import { TS_BASE_SECONDS } from "./ts-muxer.ts";
 
 /** The initialisation segment, and what fragments must know of its tracks. */
@@ -38,24 +38,27 @@ interface InitTrack {
  */
 export class Fmp4Writer {
   readonly tracks: readonly SourceTrack[];
+  readonly #reader: PacketReader;
   #init: Init | undefined;
 
-  constructor(tracks: readonly SourceTrack[]) {
+  constructor(reader: PacketReader, tracks: readonly SourceTrack[]) {
+    this.#reader = reader;
     this.tracks = tracks;
   }
 
   /** The initialisation segment. Reads the first packet of each track, once. */
-  async init(demuxer: Demuxer): Promise<Uint8Array<ArrayBuffer>> {
-    return (await this.#prepare(demuxer)).bytes;
+  async init(signal?: AbortSignalLike): Promise<Uint8Array<ArrayBuffer>> {
+    return (await this.#prepare(signal)).bytes;
   }
 
-  /** `packets` as one fragment, numbered `index` + 1. */
+  /** The packets within `bounds` as one fragment, numbered `index` + 1. */
   async segment(
-    demuxer: Demuxer,
-    packets: readonly TrackPacket[],
+    bounds: SegmentBounds,
     index: number,
+    signal?: AbortSignalLike,
   ): Promise<Uint8Array<ArrayBuffer>> {
-    const init = await this.#prepare(demuxer);
+    const init = await this.#prepare(signal);
+    const packets = await this.#reader.read(this.tracks, bounds, signal);
     const fragments: FragmentTrack[] = [];
     for (const [position, track] of this.tracks.entries()) {
       const own = packets.filter((packet) => packet.track === position);
@@ -64,24 +67,32 @@ export class Fmp4Writer {
     return buildFragment(index + 1, fragments);
   }
 
-  async #prepare(demuxer: Demuxer): Promise<Init> {
-    this.#init ??= await writeInit(demuxer, this.tracks);
+  async #prepare(signal?: AbortSignalLike): Promise<Init> {
+    this.#init ??= await writeInit(this.#reader, this.tracks, signal);
     return this.#init;
   }
 }
 
 /** Lets the library write the `moov`: it knows the sample entries of every codec. */
-async function writeInit(demuxer: Demuxer, tracks: readonly SourceTrack[]): Promise<Init> {
+async function writeInit(
+  reader: PacketReader,
+  tracks: readonly SourceTrack[],
+  signal?: AbortSignalLike,
+): Promise<Init> {
   const parts: Uint8Array[] = [];
   const keep = (data: Uint8Array) => parts.push(data.slice());
   const format = new CmafOutputFormat({ onFtyp: keep, onMoov: keep });
   const output = new Output({ format, target: new NullTarget(), initTarget: new NullTarget() });
   const feeds: Array<() => Promise<void>> = [];
   for (const track of tracks) {
-    const packet = await demuxer.sink(track.index).getFirstPacket();
-    if (!packet) throw new SluiceError("broken_media", `the ${track.kind} track has no packets`);
+    const packet = await reader.first(track, signal);
     assert(track.decoderConfig !== undefined, "a known codec has a decoder configuration");
-    const moved = packet.clone({ timestamp: Math.max(0, packet.timestamp), type: "key" });
+    const moved = new EncodedPacket(
+      packet.data,
+      "key",
+      Math.max(0, packet.ptsSeconds),
+      packet.durationSeconds,
+    );
     if (track.kind === "video") {
       const source = new EncodedVideoPacketSource(track.libraryCodec as VideoCodec);
       output.addVideoTrack(source);
@@ -98,11 +109,9 @@ async function writeInit(demuxer: Demuxer, tracks: readonly SourceTrack[]): Prom
   const bytes = concatBytes(parts);
   const numbered: InitTrack[] = [];
   for (const [position, numbers] of trackNumbers(bytes, tracks.length).entries()) {
-    const { kind, index } = tracks[position]!;
-    numbered.push({
-      ...numbers,
-      reorderSeconds: kind === "video" ? await reorderSeconds(demuxer, index) : 0,
-    });
+    const track = tracks[position]!;
+    const isVideo = track.kind === "video";
+    numbered.push({ ...numbers, reorderSeconds: isVideo ? await reader.reorderSeconds(track, signal) : 0 });
   }
   return { bytes, tracks: numbered };
 }
@@ -130,19 +139,20 @@ function trackNumbers(bytes: Uint8Array, count: number): { id: number; timescale
  * Decode times are rebuilt as for MPEG-TS, never after the presentation: players differ in what they make of negative
  * composition offsets.
  */
-function fragmentOf(packets: readonly TrackPacket[], track: SourceTrack, init: InitTrack): FragmentTrack {
+function fragmentOf(packets: readonly TsMuxPacket[], track: SourceTrack, init: InitTrack): FragmentTrack {
   const { id, timescale, reorderSeconds } = init;
   const reorder = Math.round(reorderSeconds * timescale);
-  const shown = packets.map(({ packet }) => Math.round((packet.timestamp + TS_BASE_SECONDS) * timescale));
+  const shown = packets.map(({ ptsSeconds }) => Math.round((ptsSeconds + TS_BASE_SECONDS) * timescale));
   const decoded = decodeTicks(shown, reorder);
-  let latest = packets[0]!.packet;
-  for (const { packet } of packets) if (packet.timestamp > latest.timestamp) latest = packet;
-  const end = Math.round((latest.timestamp + latest.duration + TS_BASE_SECONDS) * timescale) - reorder;
+  let latest = packets[0]!;
+  for (const packet of packets) if (packet.ptsSeconds > latest.ptsSeconds) latest = packet;
+  const end =
+    Math.round((latest.ptsSeconds + latest.durationSeconds + TS_BASE_SECONDS) * timescale) - reorder;
   const samples = packets.map(
-    ({ packet }, i): FragmentSample => ({
+    (packet, i): FragmentSample => ({
       data: packet.data,
       duration: Math.max(0, (decoded[i + 1] ?? end) - decoded[i]!),
-      isSync: track.kind === "audio" || packet.type === "key",
+      isSync: track.kind === "audio" || packet.isKey,
       compositionOffset: shown[i]! - decoded[i]!,
     }),
   );

@@ -10,6 +10,8 @@ export interface SourceTrack {
   readonly kind: "video" | "audio";
   /** Index into the demultiplexer's tracks. */
   readonly index: number;
+  /** The container's own number of the track. */
+  readonly id: number;
   /** The codec as mediabunny names it, undefined where it does not know it. */
   readonly libraryCodec: string | undefined;
   readonly decoderConfig: VideoDecoderConfig | AudioDecoderConfig | undefined;
@@ -45,6 +47,7 @@ async function videoTrack(track: InputVideoTrack, index: number): Promise<Source
     },
     kind: "video",
     index,
+    id: track.id,
     libraryCodec: codec ?? undefined,
     decoderConfig: config ?? undefined,
     config: ownBytes(config?.description),
@@ -65,6 +68,7 @@ async function audioTrack(track: InputAudioTrack, index: number, demuxer: Demuxe
     },
     kind: "audio",
     index,
+    id: track.id,
     libraryCodec: codec ?? undefined,
     decoderConfig: config ?? undefined,
     config: ownBytes(config?.description),

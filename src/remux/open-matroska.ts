@@ -1,6 +1,7 @@
 import { SluiceError } from "../base/errors.ts";
 import type { BlockCache } from "./block-cache.ts";
 import type { DemuxPool } from "./demux-pool.ts";
+import { DemuxReader } from "./demux-reader.ts";
 import { cueSeconds, readMatroskaIndex } from "./matroska-index.ts";
 import { describeTracks } from "./media-tracks.ts";
 import { type OpenWishes, orderTracks } from "./open-options.ts";
@@ -28,7 +29,7 @@ export async function openMatroska(
         : evenCuts(0, endSeconds, wishes.targetSeconds);
     return new PacketMedia({
       container: "matroska",
-      pool,
+      reader: new DemuxReader(pool),
       tracks,
       subtitles: NO_SUBTITLES,
       cuts,

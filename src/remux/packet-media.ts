@@ -1,12 +1,10 @@
-import type { AbortSignalLike } from "../base/byte-source.ts";
 import { DecodeError, messageOf, SluiceError } from "../base/errors.ts";
 import { fmp4ProblemOf, isFmp4Codec, isTsCodec, tsProblemOf } from "./container-rules.ts";
 import type { Media, MediaTrack, SegmentTimes } from "./contract.ts";
-import type { Demuxer, DemuxJob, DemuxPool } from "./demux-pool.ts";
 import { Fmp4Writer } from "./fmp4-writer.ts";
+import { Gate } from "./gate.ts";
 import type { SourceTrack } from "./media-tracks.ts";
-import { reorderSeconds } from "./reorder.ts";
-import { readSegment, type SegmentBounds } from "./segment-packets.ts";
+import type { PacketReader, SegmentBounds } from "./packet-reader.ts";
 import { segmentTimes } from "./segment-plan.ts";
 import type { SubtitleSource } from "./subtitles.ts";
 import type { TsMuxTrack } from "./ts-mux-input.ts";
@@ -15,7 +13,7 @@ import { TsMuxer } from "./ts-muxer.ts";
 /** What a {@link PacketMedia} is made of. */
 export interface PacketMediaParts {
   readonly container: "mp4" | "matroska";
-  readonly pool: DemuxPool;
+  readonly reader: PacketReader;
   /** In the order players shall see them: video first, then audio, the preferred language before the others. */
   readonly tracks: readonly SourceTrack[];
   readonly subtitles: SubtitleSource;
@@ -36,7 +34,9 @@ export class PacketMedia implements Media {
   readonly #tsTracks: readonly SourceTrack[];
   readonly #fmp4Writer: Fmp4Writer;
   #muxer: TsMuxer | undefined;
-  #closed = false;
+  readonly #closing = new AbortController();
+  /** A job holds a whole segment, twice. */
+  readonly #gate = new Gate(4);
 
   constructor(parts: PacketMediaParts) {
     this.#parts = parts;
@@ -48,7 +48,7 @@ export class PacketMedia implements Media {
     this.fmp4Problem = fmp4ProblemOf(parts.tracks);
     this.#tsTracks = parts.tracks.filter((track) => isTsCodec(track.described.codec));
     const fmp4Tracks = parts.tracks.filter((track) => isFmp4Codec(track.described.codec));
-    this.#fmp4Writer = new Fmp4Writer([
+    this.#fmp4Writer = new Fmp4Writer(parts.reader, [
       ...fmp4Tracks.filter((track) => track.kind === "video"),
       ...fmp4Tracks.filter((track) => track.kind === "audio").slice(0, 1),
     ]);
@@ -57,33 +57,21 @@ export class PacketMedia implements Media {
   async tsSegment(index: number, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
     const bounds = this.#bounds(index);
     if (this.tsProblem) throw this.tsProblem;
-    return this.#run(async (demuxer) => {
-      this.#muxer ??= new TsMuxer(await this.#muxTracks(demuxer));
-      const packets = await readSegment(demuxer, this.#tsTracks, bounds);
-      return this.#muxer.segment(
-        packets.map(({ track, packet }) => ({
-          track,
-          ptsSeconds: packet.timestamp,
-          durationSeconds: packet.duration,
-          isKey: packet.type === "key",
-          data: packet.data,
-        })),
-      );
+    return this.#run(async (ending) => {
+      this.#muxer ??= new TsMuxer(await this.#muxTracks(ending));
+      return this.#muxer.segment(await this.#parts.reader.read(this.#tsTracks, bounds, ending));
     }, signal);
   }
 
   async fmp4Init(signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
     if (this.fmp4Problem) throw this.fmp4Problem;
-    return this.#run((demuxer) => this.#fmp4Writer.init(demuxer), signal);
+    return this.#run((ending) => this.#fmp4Writer.init(ending), signal);
   }
 
   async fmp4Segment(index: number, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
     const bounds = this.#bounds(index);
     if (this.fmp4Problem) throw this.fmp4Problem;
-    return this.#run(async (demuxer) => {
-      const packets = await readSegment(demuxer, this.#fmp4Writer.tracks, bounds);
-      return this.#fmp4Writer.segment(demuxer, packets, index);
-    }, signal);
+    return this.#run((ending) => this.#fmp4Writer.segment(bounds, index, ending), signal);
   }
 
   async webvttSegment(trackIndex: number, index: number, signal?: AbortSignal): Promise<string> {
@@ -92,18 +80,21 @@ export class PacketMedia implements Media {
     if (this.tracks[trackIndex]?.kind !== "subtitle") {
       throw new SluiceError("no_such_segment", `track ${trackIndex} is no subtitle track`);
     }
-    if (this.#closed) throw new SluiceError("cancelled", "the file was closed");
-    return asSluiceError(this.#parts.subtitles.webvtt(subtitle, { startSeconds, endSeconds }, signal));
+    return this.#run(
+      (ending) => this.#parts.subtitles.webvtt(subtitle, { startSeconds, endSeconds }, ending),
+      signal,
+    );
   }
 
   close(): void {
-    this.#closed = true;
-    this.#parts.pool.close();
-    this.#parts.subtitles.close();
+    this.#closing.abort();
+    this.#parts.reader.close();
   }
 
-  #run<T>(job: DemuxJob<T>, signal: AbortSignalLike | undefined): Promise<T> {
-    return asSluiceError(this.#parts.pool.run(job, signal));
+  /** Does `job` when there is room for it; ends it when `signal` fires or the file is closed. */
+  #run<T>(job: (ending: AbortSignal) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    const ending = signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
+    return this.#gate.run(() => asSluiceError(job(ending)), ending);
   }
 
   #bounds(index: number): SegmentBounds {
@@ -117,15 +108,18 @@ export class PacketMedia implements Media {
     };
   }
 
-  async #muxTracks(demuxer: Demuxer): Promise<TsMuxTrack[]> {
+  async #muxTracks(signal: AbortSignal): Promise<TsMuxTrack[]> {
     const tracks: TsMuxTrack[] = [];
-    for (const { described, kind, config, sampleRate, index } of this.#tsTracks) {
+    for (const track of this.#tsTracks) {
+      const { described, kind, config, sampleRate } = track;
       if (!isTsCodec(described.codec)) continue;
       tracks.push({
         codec: described.codec,
         language: described.language,
         ...(config ? { config } : {}),
-        ...(kind === "video" ? { reorderSeconds: await reorderSeconds(demuxer, index) } : {}),
+        ...(kind === "video"
+          ? { reorderSeconds: await this.#parts.reader.reorderSeconds(track, signal) }
+          : {}),
         ...(sampleRate === undefined ? {} : { sampleRate }),
       });
     }
@@ -148,7 +142,9 @@ export async function asSluiceError<T>(work: Promise<T>): Promise<T> {
   }
 }
 
+const NOT_THE_MEDIA = new Set(["AbortError", "ReferenceError"]);
+
 /** Errors of the media library have no class of their own. */
 function isLibraryError(error: unknown): boolean {
-  return error instanceof Error && !("code" in error) && error.name !== "AbortError";
+  return error instanceof Error && !("code" in error) && !NOT_THE_MEDIA.has(error.name);
 }

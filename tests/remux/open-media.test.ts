@@ -77,11 +77,11 @@ async function withMedia(
 ): Promise<void> {
   const path = await makeMedia(name, args);
   const source = await fileAccess(path);
-  const media = await openMedia(source);
   try {
+    const media = await openMedia(source);
     await work(media, path);
-  } finally {
     media.close();
+  } finally {
     await source.close();
   }
 }

@@ -1,23 +1,22 @@
 import type { EncodedPacket, EncodedPacketSink } from "mediabunny";
+import type { AbortSignalLike } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
-import type { Demuxer } from "./demux-pool.ts";
+import { reorderTicks } from "../media/timestamps.ts";
+import type { Demuxer, DemuxPool } from "./demux-pool.ts";
 import type { SourceTrack } from "./media-tracks.ts";
+import {
+  type PacketReader,
+  SEGMENT_LIMIT_BYTES,
+  SEGMENT_LIMIT_PACKETS,
+  type SegmentBounds,
+} from "./packet-reader.ts";
+import type { TsMuxPacket } from "./ts-mux-input.ts";
 
-/** One segment holds at most so many bytes: what a hostile or keyless file can make us hold at once. */
-const SEGMENT_LIMIT_BYTES = 192 * 1024 * 1024;
-const SEGMENT_LIMIT_PACKETS = 200_000;
-
-/** Where a segment begins and ends, in the time of the file; open at the ends of the file. */
-export interface SegmentBounds {
-  readonly startSeconds: number;
-  readonly endSeconds: number;
-}
-
-/** One packet, with the position of its track in the list that was asked for. */
-export interface TrackPacket {
-  readonly track: number;
-  readonly packet: EncodedPacket;
-}
+/** Enough frames to see every pattern of reordering an encoder uses. */
+const REORDER_FRAMES = 250;
+/** And so many bytes at most, where they have to be read for it; but never fewer than a few frames. */
+const REORDER_BYTES = 2 * 1024 * 1024;
+const REORDER_FRAMES_AT_LEAST = 32;
 
 interface Cursor {
   readonly track: number;
@@ -27,15 +26,61 @@ interface Cursor {
   readonly isBeyond: (packet: EncodedPacket) => boolean;
 }
 
-/**
- * Reads all packets of a segment: of video from one key frame (in decode order) to the next, of audio those that begin
- * within the time. So none is lost or doubled between segments. Tracks are read side by side, as the file is interleaved.
- */
-export async function readSegment(
+/** Reads packets with mediabunny's demultiplexers. Tracks are read side by side, as the file is interleaved. */
+export class DemuxReader implements PacketReader {
+  readonly #pool: DemuxPool;
+
+  constructor(pool: DemuxPool) {
+    this.#pool = pool;
+  }
+
+  read(
+    tracks: readonly SourceTrack[],
+    bounds: SegmentBounds,
+    signal?: AbortSignalLike,
+  ): Promise<TsMuxPacket[]> {
+    return this.#pool.run((demuxer) => readSegment(demuxer, tracks, bounds), signal);
+  }
+
+  first(track: SourceTrack, signal?: AbortSignalLike): Promise<TsMuxPacket> {
+    return this.#pool.run(async (demuxer) => {
+      const packet = await demuxer.sink(track.index).getFirstPacket();
+      if (!packet) throw new SluiceError("broken_media", `the ${track.kind} track has no packets`);
+      return muxPacket(0, packet);
+    }, signal);
+  }
+
+  reorderSeconds(track: SourceTrack, signal?: AbortSignalLike): Promise<number> {
+    return this.#pool.run((demuxer) => measureReorder(demuxer.sink(track.index)), signal);
+  }
+
+  close(): void {
+    this.#pool.close();
+  }
+}
+
+async function measureReorder(sink: EncodedPacketSink): Promise<number> {
+  const metadataOnly = { metadataOnly: true };
+  const times: number[] = [];
+  let bytes = 0;
+  let packet = await sink.getFirstPacket(metadataOnly);
+  while (
+    packet &&
+    times.length < REORDER_FRAMES &&
+    (bytes < REORDER_BYTES || times.length < REORDER_FRAMES_AT_LEAST)
+  ) {
+    times.push(packet.timestamp);
+    bytes += packet.byteLength;
+    packet = await sink.getNextPacket(packet, metadataOnly);
+  }
+  return reorderTicks(times);
+}
+
+async function readSegment(
   demuxer: Demuxer,
   tracks: readonly SourceTrack[],
   bounds: SegmentBounds,
-): Promise<TrackPacket[]> {
+): Promise<TsMuxPacket[]> {
   const cursors: Cursor[] = [];
   for (const [track, { kind, index }] of tracks.entries()) {
     const sink = demuxer.sink(index);
@@ -43,11 +88,11 @@ export async function readSegment(
       kind === "video" ? await videoCursor(track, sink, bounds) : await audioCursor(track, sink, bounds),
     );
   }
-  const packets: TrackPacket[] = [];
+  const packets: TsMuxPacket[] = [];
   let bytes = 0;
   for (let next = earliest(cursors); next; next = earliest(cursors)) {
     const packet = next.packet!;
-    packets.push({ track: next.track, packet });
+    packets.push(muxPacket(next.track, packet));
     bytes += packet.data.length;
     if (bytes > SEGMENT_LIMIT_BYTES || packets.length > SEGMENT_LIMIT_PACKETS) {
       throw new SluiceError(
@@ -59,6 +104,16 @@ export async function readSegment(
     next.packet = following && !next.isBeyond(following) ? following : null;
   }
   return packets;
+}
+
+function muxPacket(track: number, packet: EncodedPacket): TsMuxPacket {
+  return {
+    track,
+    ptsSeconds: packet.timestamp,
+    durationSeconds: packet.duration,
+    isKey: packet.type === "key",
+    data: packet.data,
+  };
 }
 
 async function videoCursor(track: number, sink: EncodedPacketSink, bounds: SegmentBounds): Promise<Cursor> {

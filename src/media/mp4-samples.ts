@@ -1,0 +1,203 @@
+import { latin1Text, readU16, readU32 } from "../base/bytes.ts";
+import { DecodeError } from "../base/errors.ts";
+import { eachMp4Box, findMp4Box, type Mp4Box, readU64 } from "./mp4-boxes.ts";
+
+/** More samples than this (eleven days of video) is no film: their table would not fit in memory either. */
+const SAMPLES_LIMIT = 24_000_000;
+
+/** Where every sample of a track lies, and when it is shown (ISO 14496-12 8.6, 8.7). In decode order. */
+export interface Mp4Samples {
+  readonly trackId: number;
+  /** The handler: `vide`, `soun`, `text`, `sbtl`, `subt` … */
+  readonly handler: string;
+  /** The type of the first sample entry: `avc1`, `tx3g` … */
+  readonly entryType: string;
+  /** ISO 639-2, as `mdhd` packs it. */
+  readonly language: string;
+  readonly timescale: number;
+  /** Subtract it from presentation times: what the edit list cuts away, less what it puts in front. */
+  readonly editTicks: number;
+  readonly count: number;
+  readonly offsets: Float64Array;
+  readonly sizes: Uint32Array;
+  /** Presentation times in ticks, the edit not yet subtracted. */
+  readonly shown: Float64Array;
+  readonly durations: Uint32Array;
+  /** The numbers of the key frames; undefined where all are. */
+  readonly keys: Uint32Array | undefined;
+}
+
+/** The sample tables of all tracks in the content of a `moov` box. Throws {@link DecodeError}. */
+export function parseMp4Samples(moov: Uint8Array): Mp4Samples[] {
+  const movie = findMp4Box(moov, 0, moov.length, ["mvhd"]);
+  const movieScale = movie ? timescaleOf(moov, movie) : 1000;
+  const tracks: Mp4Samples[] = [];
+  eachMp4Box(moov, 0, moov.length, (box) => {
+    if (box.type === "trak") tracks.push(parseTrack(moov, box, movieScale));
+  });
+  return tracks;
+}
+
+function parseTrack(moov: Uint8Array, trak: Mp4Box, movieScale: number): Mp4Samples {
+  const need = (path: string[]) => {
+    const box = findMp4Box(moov, trak.start, trak.end, path);
+    if (!box) throw new DecodeError("MP4 track", trak.at, `no ${path.at(-1)} box`);
+    return box;
+  };
+  const header = need(["tkhd"]);
+  const media = need(["mdia", "mdhd"]);
+  const handler = need(["mdia", "hdlr"]);
+  const stbl = need(["mdia", "minf", "stbl"]);
+  const entries = need(["mdia", "minf", "stbl", "stsd"]);
+  const timescale = timescaleOf(moov, media);
+  if (timescale === 0) throw new DecodeError("MP4 track", media.at, "a timescale of 0");
+  const table = (type: string) => findMp4Box(moov, stbl.start, stbl.end, [type]);
+  const sizes = parseSizes(moov, table("stsz"), table("stz2"));
+  const count = sizes.length;
+  const times = parseTimes(moov, table("stts"), table("ctts"), count);
+  const editList = findMp4Box(moov, trak.start, trak.end, ["edts", "elst"]);
+  return {
+    trackId: readU32(moov, header.start + (moov[header.start] === 1 ? 20 : 12)),
+    handler: latin1Text(moov.subarray(handler.start + 8, handler.start + 12)),
+    entryType: latin1Text(moov.subarray(entries.start + 12, entries.start + 16)),
+    language: packedLanguage(readU16(moov, media.start + (moov[media.start] === 1 ? 32 : 20))),
+    timescale,
+    editTicks: editList ? parseEdit(moov, editList, movieScale, timescale) : 0,
+    count,
+    offsets: parseOffsets(moov, table("stco") ?? table("co64"), table("stsc"), sizes),
+    sizes,
+    ...times,
+    keys: parseKeys(moov, table("stss"), count),
+  };
+}
+
+function timescaleOf(moov: Uint8Array, header: Mp4Box): number {
+  const at = header.start + (moov[header.start] === 1 ? 20 : 12);
+  if (at + 4 > header.end) throw new DecodeError("MP4", header.at, "a cut header");
+  return readU32(moov, at);
+}
+
+/** Three letters of five bits each (8.4.2.3). */
+function packedLanguage(packed: number): string {
+  const letters = [packed >> 10, packed >> 5, packed].map((bits) => 0x60 + (bits & 0x1f));
+  return letters.every((code) => code >= 0x61 && code <= 0x7a) ? String.fromCharCode(...letters) : "und";
+}
+
+/** How many entries of `entryBytes` a table claims and has. */
+function entriesOf(moov: Uint8Array, box: Mp4Box, head: number, entryBytes: number): number {
+  if (box.end - box.start < head) return 0;
+  return Math.min(readU32(moov, box.start + head - 4), Math.floor((box.end - box.start - head) / entryBytes));
+}
+
+function parseSizes(moov: Uint8Array, plain: Mp4Box | undefined, compact: Mp4Box | undefined): Uint32Array {
+  const box = plain ?? compact;
+  if (!box || box.end - box.start < 12) return new Uint32Array(0);
+  const claimed = readU32(moov, box.start + 8);
+  if (claimed > SAMPLES_LIMIT) throw new DecodeError("stsz", box.at, `${claimed} samples`);
+  const fixed = plain ? readU32(moov, box.start + 4) : 0;
+  if (fixed > 0) return new Uint32Array(claimed).fill(fixed);
+  const bits = plain ? 32 : moov[box.start + 7]!;
+  const count = Math.min(claimed, Math.floor(((box.end - box.start - 12) * 8) / Math.max(4, bits)));
+  const sizes = new Uint32Array(count);
+  const from = box.start + 12;
+  for (let i = 0; i < count; i++) {
+    if (bits === 32) sizes[i] = readU32(moov, from + i * 4);
+    else if (bits === 16) sizes[i] = readU16(moov, from + i * 2);
+    else if (bits === 8) sizes[i] = moov[from + i]!;
+    else sizes[i] = (moov[from + (i >> 1)]! >> (i & 1 ? 0 : 4)) & 15;
+  }
+  return sizes;
+}
+
+function parseTimes(moov: Uint8Array, stts: Mp4Box | undefined, ctts: Mp4Box | undefined, count: number) {
+  const shown = new Float64Array(count);
+  const durations = new Uint32Array(count);
+  let [sample, time] = [0, 0];
+  const runs = stts ? entriesOf(moov, stts, 8, 8) : 0;
+  for (let i = 0; i < runs && sample < count; i++) {
+    const from = stts!.start + 8 + i * 8;
+    const end = Math.min(count, sample + readU32(moov, from));
+    const delta = readU32(moov, from + 4);
+    for (; sample < end; sample++) {
+      shown[sample] = time;
+      durations[sample] = delta;
+      time += delta;
+    }
+  }
+  if (sample < count) throw new DecodeError("stts", stts?.at ?? 0, `times for ${sample} of ${count} samples`);
+  sample = 0;
+  const shifts = ctts ? entriesOf(moov, ctts, 8, 8) : 0;
+  for (let i = 0; i < shifts && sample < count; i++) {
+    const from = ctts!.start + 8 + i * 8;
+    const end = Math.min(count, sample + readU32(moov, from));
+    // Signed in version 1; writers of version 0 have always put negative offsets there too.
+    const shift = readU32(moov, from + 4) | 0;
+    for (; sample < end; sample++) shown[sample]! += shift;
+  }
+  return { shown, durations };
+}
+
+function parseOffsets(
+  moov: Uint8Array,
+  chunks: Mp4Box | undefined,
+  stsc: Mp4Box | undefined,
+  sizes: Uint32Array,
+): Float64Array {
+  const offsets = new Float64Array(sizes.length);
+  if (sizes.length === 0) return offsets;
+  if (!chunks || !stsc) throw new DecodeError("MP4 track", 0, "no chunk table");
+  const isLong = chunks.type === "co64";
+  const chunkCount = entriesOf(moov, chunks, 8, isLong ? 8 : 4);
+  const runs = entriesOf(moov, stsc, 8, 12);
+  let sample = 0;
+  for (let run = 0; run < runs && sample < sizes.length; run++) {
+    const from = stsc.start + 8 + run * 12;
+    const first = readU32(moov, from) - 1;
+    const next = run + 1 < runs ? readU32(moov, from + 12) - 1 : chunkCount;
+    const perChunk = readU32(moov, from + 4);
+    for (
+      let chunk = first;
+      chunk >= 0 && chunk < Math.min(next, chunkCount) && sample < sizes.length;
+      chunk++
+    ) {
+      const place = chunks.start + 8 + chunk * (isLong ? 8 : 4);
+      let at = isLong ? readU64(moov, place) : readU32(moov, place);
+      const end = Math.min(sizes.length, sample + perChunk);
+      for (; sample < end; sample++) {
+        offsets[sample] = at;
+        at += sizes[sample]!;
+      }
+    }
+  }
+  if (sample < sizes.length) {
+    throw new DecodeError("stsc", stsc.at, `places for ${sample} of ${sizes.length} samples`);
+  }
+  return offsets;
+}
+
+function parseKeys(moov: Uint8Array, stss: Mp4Box | undefined, count: number): Uint32Array | undefined {
+  if (!stss) return undefined;
+  const keys = new Uint32Array(entriesOf(moov, stss, 8, 4));
+  let length = 0;
+  for (let i = 0; i < keys.length; i++) {
+    const key = readU32(moov, stss.start + 8 + i * 4) - 1;
+    if (key >= 0 && key < count && (length === 0 || key > keys[length - 1]!)) keys[length++] = key;
+  }
+  return keys.slice(0, length);
+}
+
+/** Empty edits delay a track; the first real edit says where its media begin (8.6.6). Later edits are not followed. */
+function parseEdit(moov: Uint8Array, box: Mp4Box, movieScale: number, timescale: number): number {
+  const isLong = moov[box.start] === 1;
+  const count = entriesOf(moov, box, 8, isLong ? 20 : 12);
+  let delay = 0;
+  for (let i = 0; i < count; i++) {
+    const from = box.start + 8 + i * (isLong ? 20 : 12);
+    const duration = isLong ? readU64(moov, from) : readU32(moov, from);
+    const high = isLong ? readU32(moov, from + 8) | 0 : 0;
+    const start = isLong ? high * 2 ** 32 + readU32(moov, from + 12) : readU32(moov, from + 4) | 0;
+    if (start !== -1) return start - Math.round((delay / Math.max(1, movieScale)) * timescale);
+    delay += duration;
+  }
+  return -Math.round((delay / Math.max(1, movieScale)) * timescale);
+}
