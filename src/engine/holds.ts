@@ -37,15 +37,11 @@ export class Holds {
   /** Holds the transfer of this content, opened where there is none; rejects with `too_many`. */
   open(content: TransferContent): Hold {
     if (this.#closed) throw new SluiceError("session_stopped", "the engine is stopping");
-    const known = this.#held.get(content.infohash);
-    if (known) {
-      known.transfer.addTrackers(content.trackers);
-      known.transfer.addPeers(content.peers, "magnet");
-      return this.#hold(known);
-    }
-    this.#makeRoom();
+    if (!this.#held.has(content.infohash)) this.#makeRoom();
+    // Content that is open already learns of further trackers and peers this way.
     const transfer = this.#parts.transfers.open(content);
-    const held: Held = { transfer, holders: 0, idleSince: 0, cancelIdle: () => {} };
+    const known = this.#held.get(content.infohash);
+    const held = known ?? { transfer, holders: 0, idleSince: 0, cancelIdle: () => {} };
     this.#held.set(content.infohash, held);
     return this.#hold(held);
   }

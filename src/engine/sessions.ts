@@ -7,6 +7,7 @@ import type { Runtime } from "../runtime/contract.ts";
 import { type Access, chooseFile } from "./access.ts";
 import type { Transfers } from "./contract.ts";
 import type { PlaybackRequest, SegmentName } from "./engine.ts";
+import { orLater } from "./guarded-stream.ts";
 import type { Hold } from "./holds.ts";
 import type { SegmentBytes, SegmentCache } from "./segment-cache.ts";
 import { PlayerSession, variantOf } from "./session.ts";
@@ -14,6 +15,9 @@ import { splitSegmentNumber } from "./session-segments.ts";
 
 /** Far more than one machine can feed; a program that starts sessions in a loop shall not eat the memory. */
 const SESSIONS_LIMIT = 256;
+
+/** Longer than opening the cache of content takes; shorter than a start may. */
+const FILES_WAIT_MS = 500;
 
 interface Parts extends Access {
   readonly runtime: Pick<Runtime, "sha1" | "randomBytes">;
@@ -56,6 +60,8 @@ export class Sessions {
     if (this.#isClosed) throw new SluiceError("session_stopped", "the engine is stopping");
     const hold = this.#parts.holds.open(content);
     try {
+      // With a transport file in hand the files are known in a moment: then a wrong index is said at once.
+      if (content.transportFile) await orLater(hold.transfer.ready(signal), this.#parts.clock, FILES_WAIT_MS);
       const session =
         this.#join(hold, request, selectedFiles, order) ?? this.#add(hold, request, selectedFiles);
       session.order = order;

@@ -138,6 +138,11 @@ export class FakeTransfers implements Transfers {
   isClosed = false;
 
   open(content: TransferContent): FakeTransfer {
+    const known = this.get(content.infohash);
+    if (known) {
+      known.addTrackers(content.trackers);
+      return known;
+    }
     const transfer = new FakeTransfer(content);
     this.opened.push(transfer);
     if (content.transportFile) this.kept.push(content.transportFile);
