@@ -77,7 +77,7 @@ describe("the program", { timeout: 120_000 }, () => {
       const engine = await startEngine();
       const open = await fetch(`${engine.url}/app/hls.js`);
       const closed = new Promise<number | null>((resolve) => engine.child.on("close", resolve));
-      engine.child.kill(signal);
+      process.kill(engine.pid, signal);
       assert.equal(await closed, 0, engine.output());
       await open.body?.cancel().catch(() => {});
       await engine.stop();
