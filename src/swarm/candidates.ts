@@ -67,7 +67,7 @@ interface Entry {
 export class Candidates {
   readonly #random: Random;
   readonly #entries = new Map<string, Entry>();
-  /** Incoming connections by `ip:port`, with the entry of the port the peer listens on, once known. */
+  /** Incoming connections by `ip:port`, each with the entry of the port that its peer listens on, once known. */
   readonly #incoming = new Map<string, Entry | undefined>();
   readonly #perHost = new Map<string, number>();
   readonly #perNetwork = new Map<string, number>();
@@ -185,11 +185,9 @@ export class Candidates {
     if (this.isBanned(listening)) return false;
     this.add([listening], "incoming", now);
     const entry = this.#entries.get(addressText(listening));
-    if (entry?.state === "idle") {
-      entry.state = "connected";
-      entry.isOutgoing = false;
-      this.#incoming.set(key, entry);
-    }
+    if (!entry) return true;
+    this.#incoming.set(key, entry);
+    if (entry.state === "idle") entry.state = "connected";
     return true;
   }
 
@@ -281,7 +279,10 @@ export class Candidates {
 
   #rest(entry: Entry, now: Instant, useful: boolean): void {
     entry.state = "idle";
-    if (this.#own.has(entry.key) || this.isBanned(entry.address)) {
+    if ([...this.#incoming.values()].includes(entry)) {
+      // Of two connections to one peer this one was given up: the other goes on.
+      entry.state = "connected";
+    } else if (this.#own.has(entry.key) || this.isBanned(entry.address)) {
       this.#entries.delete(entry.key);
     } else if (useful) {
       entry.useful++;

@@ -286,8 +286,11 @@ export class MetadataExchange {
   }
 
   #askPeer(peer: Peer, attempt: Attempt, now: Instant): void {
+    const count = attempt.pieces.length;
     for (let askers = 0; askers < MAX_ASKERS; askers++) {
-      for (let piece = 0; piece < attempt.pieces.length; piece++) {
+      // Doubles from the other end: what the first peer sends last is what a second one is of use for.
+      for (let i = 0; i < count; i++) {
+        const piece = askers % 2 === 0 ? i : count - 1 - i;
         if (peer.asked.size >= MAX_ASKED) return;
         if (attempt.pieces[piece] || peer.asked.has(piece) || attempt.askers[piece] !== askers) continue;
         peer.asked.set(piece, now);

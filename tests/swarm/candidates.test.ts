@@ -184,3 +184,16 @@ test("Candidates.ban: banning an incoming peer bans the port it listens on", () 
   candidates.ban(peer("127.0.0.1", 50_000));
   assert.ok(candidates.isBanned(peer("127.0.0.1", 6881)));
 });
+
+test("Candidates.closed: of two connections to one peer, the one that stays keeps us from dialling again", () => {
+  const candidates = make();
+  candidates.add([peer("8.8.8.8", 6881)], "tracker", at(0));
+  candidates.next(at(0));
+  candidates.opened(peer("8.8.8.8", 6881), at(1));
+  candidates.accepted(peer("8.8.8.8", 50_000), at(1));
+  candidates.listens(peer("8.8.8.8", 50_000), 6881, at(1));
+  candidates.closed(peer("8.8.8.8", 6881), at(2), false);
+  assert.equal(candidates.next(at(1e8)), undefined);
+  candidates.closed(peer("8.8.8.8", 50_000), at(3), false);
+  assert.deepEqual(candidates.next(at(1e8))?.address, peer("8.8.8.8", 6881));
+});
