@@ -21,6 +21,8 @@ export class PartialPiece {
   /** Blocks that nobody owes and that are not here. */
   free: number;
   doneCount = 0;
+  /** Who began it: others leave it alone while they can work elsewhere, so that few have a hand in each piece. */
+  owner: ConnectionId | undefined;
   /** While set, only this peer may be asked: the piece failed before, and blame must be certain. */
   onlyFor: ConnectionId | undefined;
   /** Since when no reader wants the piece; undefined while one does. */

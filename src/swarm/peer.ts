@@ -112,8 +112,8 @@ export class Peer implements BlockSender {
   }
 
   /** In how many milliseconds a block asked for now should be here. */
-  etaMs(): number {
-    return this.isSnubbing ? 10_000 + this.requests.etaMs() : this.requests.etaMs();
+  etaMs(now: Instant): number {
+    return this.isSnubbing ? 10_000 + this.requests.etaMs(now) : this.requests.etaMs(now);
   }
 
   /** Goes on to the next stage. */

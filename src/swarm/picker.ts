@@ -14,10 +14,12 @@ const SLACK_MS = 100;
 
 /** What the picker knows of all peers together, for one round of requests. */
 interface Outlook {
-  /** In how many milliseconds the quickest peer would answer. */
-  readonly leastEtaMs: number;
+  /** An answer within so many milliseconds is about as soon as the quickest peer's. */
+  readonly soonMs: number;
   /** All peers together, in bytes a millisecond; 0 while unknown. */
   readonly bytesPerMs: number;
+  /** Peers that would answer about as soon. */
+  readonly quickPeers: number;
 }
 
 /**
@@ -52,16 +54,19 @@ export class Picker {
       peer.idleVersion = demandVersion;
   }
 
-  /** What all peers can be expected to do. */
-  outlook(): Outlook {
+  #outlook(): Outlook {
+    const { now, peers } = this.#state;
     let leastEtaMs = Number.POSITIVE_INFINITY;
     let bytesPerMs = 0;
-    for (const peer of this.#state.peers.values()) {
+    for (const peer of peers.values()) {
       if (!peer.mayGiveAny) continue;
-      leastEtaMs = Math.min(leastEtaMs, peer.etaMs());
+      leastEtaMs = Math.min(leastEtaMs, peer.etaMs(now));
       bytesPerMs += peer.requests.bytesPerMs;
     }
-    return { leastEtaMs, bytesPerMs };
+    const soonMs = Math.max(2 * leastEtaMs, leastEtaMs + SLACK_MS);
+    let quickPeers = 0;
+    for (const peer of peers.values()) if (peer.mayGiveAny && peer.etaMs(now) <= soonMs) quickPeers++;
+    return { soonMs, bytesPerMs, quickPeers };
   }
 
   /** Asks `peer` for `block`; false where the download limit forbids it now. */
@@ -69,8 +74,7 @@ export class Picker {
     const { now, downloadBudget } = this.#state;
     const length = partial.blockLength(block);
     if (peer.requests.isFull || !downloadBudget.take(length, now)) return false;
-    const etaMs = peer.etaMs();
-    partial.ask(block, peer.connection, now + 1.5 * etaMs + 1.5 * SLACK_MS);
+    partial.ask(block, peer.connection, now + peer.requests.dueMs(now));
     peer.requests.push(partial.index, block, now);
     peer.writer.request(partial.index, block * BLOCK_BYTES, length);
     return true;
@@ -81,13 +85,13 @@ export class Picker {
     for (const peer of this.#state.peers.values()) {
       if (peer.mayGiveAny && peer.idleVersion !== this.#state.demandVersion) able.push(peer);
     }
-    return able.length > 1 ? able.sort((a, b) => a.etaMs() - b.etaMs()) : able;
+    return able.length > 1 ? able.sort((a, b) => a.etaMs(this.#state.now) - b.etaMs(this.#state.now)) : able;
   }
 
   /** Returns how many more requests there would be room for. */
   #fill(pieces: Pieces, peer: Peer, room: number): number {
     let left = this.#fillUrgent(pieces, peer, room);
-    if (left > 0) left = this.#fillStarted(pieces, peer, left);
+    if (left > 0) left = this.#fillStarted(pieces, peer, left, true);
     while (left > 0) {
       const piece = this.#choose(pieces, peer);
       const partial = piece < 0 ? undefined : this.#start(pieces, peer, piece);
@@ -96,37 +100,59 @@ export class Picker {
       left = this.#take(peer, partial, left);
       if (left === before) break;
     }
-    return left;
+    return left > 0 ? this.#fillStarted(pieces, peer, left, false) : 0;
   }
 
   #fillUrgent(pieces: Pieces, peer: Peer, room: number): number {
     const { urgent, distances } = this.#state.wants;
     if (urgent.length === 0) return room;
-    const outlook = this.outlook();
-    const etaMs = peer.etaMs();
-    const soonMs = Math.max(2 * outlook.leastEtaMs, outlook.leastEtaMs + SLACK_MS);
+    const outlook = this.#outlook();
+    const etaMs = peer.etaMs(this.#state.now);
     let left = room;
     for (let i = 0; i < urgent.length && left > 0; i++) {
       const piece = urgent[i]!;
       if (pieces.have.has(piece) || !peer.mayGive(piece)) continue;
-      // In time: no later than the quickest peer, or before all of them together get that far.
-      const neededMs = (distances[i]! * pieces.layout.pieceLength) / outlook.bytesPerMs;
-      if (etaMs > soonMs && etaMs > neededMs) continue;
+      const distance = distances[i]!;
+      // In time: about as soon as the quickest peer, or before all of them together get that far.
+      const neededMs = distance === 0 ? 0 : (distance * pieces.layout.pieceLength) / outlook.bytesPerMs;
+      if (etaMs > outlook.soonMs && etaMs > neededMs) continue;
       let partial = pieces.partials.get(piece);
-      if (partial ? partial.free === 0 || !this.#isFor(partial, peer) : false) continue;
+      if (partial && (partial.free === 0 || !this.#isFor(partial, peer))) continue;
+      if (partial && this.#isOnTrack(partial, peer, neededMs)) continue;
       partial ??= this.#start(pieces, peer, piece) ?? this.#startByForce(pieces, peer, piece);
-      if (partial) left = this.#take(peer, partial, left);
+      if (partial) left -= this.#takeShare(peer, partial, left, distance === 0 ? outlook.quickPeers : 1);
       else if (!pieces.partials.has(piece)) break;
     }
     return left;
   }
 
-  #fillStarted(pieces: Pieces, peer: Peer, room: number): number {
+  /** Whether the peer that began a piece will have finished it when it is needed. */
+  #isOnTrack(partial: PartialPiece, peer: Peer, neededMs: number): boolean {
+    if (partial.owner === undefined || partial.owner === peer.connection || neededMs === 0) return false;
+    const owner = this.#state.peers.get(partial.owner);
+    if (!owner || owner.isSnubbing || !owner.mayGive(partial.index)) return false;
+    const { bytesPerMs } = owner.requests;
+    return ((partial.blockCount - partial.doneCount) * BLOCK_BYTES) / bytesPerMs < neededMs / 2;
+  }
+
+  /** Takes blocks of the piece a reader waits for, and leaves the other quick peers their share. */
+  #takeShare(peer: Peer, partial: PartialPiece, room: number, sharers: number): number {
+    const share = Math.min(room, Math.ceil(partial.blockCount / Math.max(1, sharers)));
+    return share - this.#take(peer, partial, share);
+  }
+
+  /** Goes on with pieces that were started: those this peer has begun or nobody works on, or those of others. */
+  #fillStarted(pieces: Pieces, peer: Peer, room: number, isOwn: boolean): number {
     let left = room;
     for (const partial of pieces.partials.values()) {
       if (left === 0) break;
-      if (partial.free === 0 || partial.unwantedSince !== undefined) continue;
-      if (peer.mayGive(partial.index) && this.#isFor(partial, peer)) left = this.#take(peer, partial, left);
+      if (partial.free === 0 || partial.unwantedSince !== undefined || !peer.mayGive(partial.index)) continue;
+      if (isOwn && partial.owner !== undefined && partial.owner !== peer.connection) {
+        const owner = this.#state.peers.get(partial.owner);
+        if (owner && !owner.isSnubbing && owner.mayGive(partial.index)) continue;
+        partial.owner = peer.connection;
+      }
+      if (this.#isFor(partial, peer)) left = this.#take(peer, partial, left);
     }
     return left;
   }
@@ -175,6 +201,7 @@ export class Picker {
     }
     const { smartBan } = this.#state;
     const { connection } = peer;
+    partial.owner = connection;
     if (smartBan.isSuspect(piece)) partial.onlyFor = this.#bestFor(piece);
     else if (smartBan.isAlarmed || smartBan.isOnParole(connection)) partial.onlyFor = connection;
     return this.#isFor(partial, peer) ? partial : undefined;

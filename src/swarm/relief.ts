@@ -30,7 +30,7 @@ export class Relief {
     const { now } = this.#state;
     for (const peer of this.#state.peers.values()) {
       const isOwing = peer.requests.pending > 0;
-      if (!isOwing || now - peer.requests.lastProgressAt < Math.max(STALL_MS, 2 * peer.requests.etaMs()))
+      if (!isOwing || now - peer.requests.lastProgressAt < Math.max(STALL_MS, 2 * peer.requests.delayMs))
         continue;
       peer.snubbedSince ??= now;
       peer.isSnubbing = true;
@@ -68,7 +68,7 @@ export class Relief {
     let best: Peer | undefined;
     let bestEta = isLate ? Number.POSITIVE_INFINITY : (dueInMs - GAIN_MS) / 2;
     for (const peer of able) {
-      const eta = peer.etaMs();
+      const eta = peer.etaMs(now);
       if (eta >= bestEta || peer.connection === partial.askedOf[block] || !peer.mayGive(partial.index))
         continue;
       if (peer.requests.find(partial.index, block) >= 0) continue;

@@ -3,12 +3,16 @@ import { BLOCK_BYTES, MAX_REQUEST_QUEUE, MIN_REQUEST_QUEUE } from "./limits.ts";
 
 /** Answers should take about this long: queues are as long as a peer sends in that time (bandwidth × delay). */
 const AIM_MS = 400;
-/** Answers slower than this shrink the queue: what waits behind it could be had sooner elsewhere. */
-const TOO_LONG_MS = 800;
+/** A slow peer's queue: one block on its way, one that follows. */
+const LEAST_QUEUE = 2;
 /** A rate is measured over at least this long. */
 const SAMPLE_MS = 100;
 /** What a peer is thought to need for a first block while nothing is known of it. */
 const UNKNOWN_ETA_MS = 250;
+/** A peer that has not given a single block yet must do so by then, or others are asked as well. */
+const UNPROVEN_DUE_MS = 450;
+/** Answers may come so much later than expected before others are asked too: jitter, and one lost packet. */
+const SLACK_MS = 150;
 /** One more than the most requests that may wait, released ones included. */
 const ROOM = 2 * MAX_REQUEST_QUEUE;
 
@@ -39,7 +43,6 @@ export class RequestQueue {
   #bytesPerMs = 0;
   #sampleBytes = 0;
   #sampleAt = 0;
-  #shrunkAt = 0;
 
   /** All requests that may still be answered. */
   get length(): number {
@@ -49,6 +52,11 @@ export class RequestQueue {
   /** Measured rate in bytes a millisecond; 0 while unknown. */
   get bytesPerMs(): number {
     return this.#bytesPerMs;
+  }
+
+  /** How long answers take on average; 0 while unknown. */
+  get delayMs(): number {
+    return this.#delayMs;
   }
 
   /** How many more to ask for now: nothing until a quarter has drained, then all that is missing. */
@@ -63,9 +71,19 @@ export class RequestQueue {
   }
 
   /** In how many milliseconds a block asked for now should be here. */
-  etaMs(): number {
-    if (this.#bytesPerMs === 0) return UNKNOWN_ETA_MS * (1 + this.pending / (2 * MIN_REQUEST_QUEUE));
-    return this.#leastDelayMs + ((this.pending + 1) * BLOCK_BYTES) / this.#bytesPerMs;
+  etaMs(now: Instant): number {
+    // What is silent for longer than its answers take is thought to stay so for as long again.
+    const silentMs = this.pending === 0 ? 0 : now - this.lastProgressAt;
+    const doubtMs = silentMs > Math.max(this.#delayMs, UNKNOWN_ETA_MS) ? silentMs : 0;
+    if (this.#bytesPerMs === 0)
+      return doubtMs + UNKNOWN_ETA_MS * (1 + this.pending / (2 * MIN_REQUEST_QUEUE));
+    return doubtMs + this.#leastDelayMs + ((this.pending + 1) * BLOCK_BYTES) / this.#bytesPerMs;
+  }
+
+  /** When the answer to a request made now is late. */
+  dueMs(now: Instant): number {
+    if (this.#bytesPerMs === 0) return UNPROVEN_DUE_MS;
+    return 1.5 * this.etaMs(now) + SLACK_MS;
   }
 
   push(piece: number, block: number, now: Instant): void {
@@ -108,14 +126,7 @@ export class RequestQueue {
     if (delay < this.#leastDelayMs) this.#leastDelayMs = delay;
     this.lastProgressAt = now;
     this.#sample(bytes, now);
-    const aim = Math.max(AIM_MS, 2 * this.#leastDelayMs);
-    // Only a queue that was nearly full says that a longer one would be of use.
-    if (delay < aim && this.pending * 2 >= this.target) {
-      this.target = Math.min(MAX_REQUEST_QUEUE, this.target + 2);
-    } else if (delay > 2 * aim && now - this.#shrunkAt > TOO_LONG_MS) {
-      this.#shrunkAt = now;
-      this.target = Math.max(MIN_REQUEST_QUEUE, Math.floor((this.target * aim) / delay));
-    }
+    this.#resize();
   }
 
   /** The peer stalls: a single request shows when it comes back. */
@@ -154,6 +165,15 @@ export class RequestQueue {
     while (this.#head !== this.#tail && this.#state[this.#head] === GONE) {
       this.#head = this.#head + 1 === ROOM ? 0 : this.#head + 1;
     }
+  }
+
+  /** Bandwidth × delay: as much as the peer sends while an answer is under way, never less than keeps it busy. */
+  #resize(): void {
+    const aimMs = Math.max(AIM_MS, 2 * this.#leastDelayMs);
+    const ideal = Math.ceil((this.#bytesPerMs * aimMs) / BLOCK_BYTES) + 1;
+    // Up by two for each answer (threefold in a round trip), down by one: rates are measured with some delay.
+    if (this.target < ideal) this.target = Math.min(MAX_REQUEST_QUEUE, ideal, this.target + 2);
+    else if (this.target > ideal + (ideal >> 2)) this.target = Math.max(LEAST_QUEUE, this.target - 1);
   }
 
   #sample(bytes: number, now: Instant): void {
