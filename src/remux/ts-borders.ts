@@ -10,7 +10,7 @@ const PROBE_BYTES = 64 * 1024;
 const MAX_PROBE_BYTES = 2 * 1024 * 1024;
 const SCAN_BYTES = 256 * 1024;
 /** From so near the border it is cheaper to read on than to guess again. */
-const NEAR_TICKS = 1.5 * TICKS_PER_SECOND;
+const NEAR_TICKS = 0.8 * TICKS_PER_SECOND;
 const NEAR_BYTES = 512 * 1024;
 /** Guesses by interpolation, then by halving: 2^30 bytes are halved to less than NEAR_BYTES in 11 steps. */
 const MAX_INTERPOLATIONS = 8;

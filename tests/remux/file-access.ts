@@ -6,8 +6,8 @@ import type { ByteRange } from "../../src/base/range.ts";
 export class CountedFile implements RandomAccess {
   readonly size: number;
   readonly #bytes: Uint8Array;
-  /** Bytes handed out. */
-  bytesRead = 0;
+  /** Blocks of 64 KiB that were touched. */
+  readonly #touched = new Set<number>();
   reads = 0;
 
   constructor(bytes: Uint8Array) {
@@ -19,12 +19,19 @@ export class CountedFile implements RandomAccess {
     return new CountedFile(await readFile(path));
   }
 
+  /** How many different bytes were read since the last call, in blocks of 64 KiB. */
+  takeBytesRead(): number {
+    const bytes = this.#touched.size << 16;
+    this.#touched.clear();
+    return bytes;
+  }
+
   async read(range: ByteRange): Promise<Uint8Array<ArrayBuffer>> {
     if (range.start < 0 || range.end > this.size || range.start > range.end) {
       throw new RangeError(`${range.start}–${range.end} of ${this.size}`);
     }
     this.reads++;
-    this.bytesRead += range.end - range.start;
+    for (let block = range.start >> 16; block << 16 < range.end; block++) this.#touched.add(block);
     return new Uint8Array(this.#bytes.subarray(range.start, range.end));
   }
 }

@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { test } from "node:test";
+import { concatBytes } from "../../src/base/bytes.ts";
+import { seededRandom } from "../../src/base/random.ts";
+import { TsSegmentStream } from "../../src/remux/ts-segment-stream.ts";
+import { type TsSegment, TsSegmenter } from "../../src/remux/ts-segmenter.ts";
+import { hasFfmpeg, lavfi, makeMedia } from "./make-media.ts";
+import { countByStream, ffmpegComplaints, frameHashes, probePackets } from "./probe.ts";
+import { checkTs } from "./ts-checker.ts";
+
+const skip = !(await hasFfmpeg());
+const WITH = { skip, timeout: 60_000 };
+const H264 = "-c:v libx264 -preset ultrafast -bf 3 -b_strategy 0 -g 50 -pix_fmt yuv420p".split(" ");
+const HEVC =
+  "-c:v libx265 -preset ultrafast -x265-params log-level=none:bframes=3:keyint=50 -pix_fmt yuv420p".split(
+    " ",
+  );
+
+const CLIPS: { name: string; args: string[] }[] = [
+  { name: "aac.ts", args: [...H264, "-c:a", "aac"] },
+  { name: "mp2.ts", args: [...H264, "-c:a", "mp2"] },
+  { name: "ac3.ts", args: [...H264, "-c:a", "ac3"] },
+  { name: "blu.m2ts", args: [...H264, "-c:a", "ac3", "-mpegts_m2ts_mode", "1", "-f", "mpegts"] },
+  { name: "hevc.ts", args: [...HEVC, "-c:a", "eac3"] },
+  { name: "wrap.ts", args: [...H264, "-c:a", "aac", "-output_ts_offset", "95435"] },
+  { name: "audio.ts", args: ["-map", "1:a", "-c:a", "aac"] },
+];
+
+function segment(bytes: Uint8Array, chunkBytes: number): TsSegment[] {
+  const segmenter = new TsSegmenter({ targetSeconds: 3 });
+  const segments: TsSegment[] = [];
+  for (let at = 0; at < bytes.length; at += chunkBytes) {
+    segments.push(...segmenter.push(bytes.subarray(at, at + chunkBytes)));
+  }
+  return [...segments, ...segmenter.flush()];
+}
+
+for (const { name, args } of CLIPS) {
+  test(`TsSegmenter cuts ${name} at keyframes and loses nothing`, WITH, async () => {
+    const source = await makeMedia(name, [...lavfi(16), ...args]);
+    const segments = segment(await readFile(source), 65_536);
+    assert.ok(segments.length >= 4, `${segments.length} segments`);
+    assert.ok(segments.every((one) => one.isKey && !one.isDiscontinuous));
+    let at = 0;
+    for (const one of segments) {
+      assert.ok(Math.abs(one.startSeconds - at) < 1e-6);
+      at += one.durationSeconds;
+    }
+    assert.ok(Math.abs(at - 16) < 0.3, `${at} s in all`);
+    const whole = concatBytes(segments.map((one) => one.bytes));
+    assert.deepEqual(checkTs(whole, { isPassThrough: true }).faults, []);
+    assert.equal(await ffmpegComplaints(whole), "");
+    await writeFile(`${source}.cut.ts`, whole);
+    assert.deepEqual(
+      countByStream(await probePackets(`${source}.cut.ts`)),
+      countByStream(await probePackets(source)),
+    );
+    const stream = name === "audio.ts" ? "a:0" : "v:0";
+    assert.deepEqual(await frameHashes(`${source}.cut.ts`, stream), await frameHashes(source, stream));
+  });
+}
+
+test("TsSegmenter gives the same segments whatever the chunks", WITH, async () => {
+  const bytes = (await readFile(await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]))).subarray(
+    37,
+    900_000,
+  );
+  const wanted = segment(bytes, 1_000_000);
+  for (const chunk of [1, 187, 188, 189, 1316, 65_536])
+    assert.deepEqual(segment(bytes, chunk), wanted, `chunks of ${chunk}`);
+});
+
+test("TsSegmenter joins in mid-packet and mid-GOP, and begins with a keyframe", WITH, async () => {
+  const bytes = await readFile(await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]));
+  const segments = segment(bytes.subarray(300_001), 10_000);
+  assert.ok(segments.length >= 2 && segments.every((one) => one.isKey));
+  const whole = concatBytes(segments.map((one) => one.bytes));
+  assert.equal(await ffmpegComplaints(whole), "");
+  assert.equal(checkTs(segments[0]!.bytes, { isPassThrough: true }).faults.length, 0);
+});
+
+test("TsSegmenter finds the packets again after garbage, and keeps every one of them", WITH, async () => {
+  const bytes = await readFile(await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]));
+  const random = seededRandom(7);
+  const parts: Uint8Array[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const next = at + 188 * (20 + Math.floor(random() * 200));
+    parts.push(bytes.subarray(at, next));
+    parts.push(Uint8Array.from({ length: Math.floor(random() * 500) }, () => random() * 256));
+    at = next;
+  }
+  const clean = segment(bytes, 5000);
+  const dirty = segment(concatBytes(parts), 5000);
+  assert.deepEqual(
+    dirty.map((one) => one.bytes.length),
+    clean.map((one) => one.bytes.length),
+  );
+});
+
+test("TsSegmenter goes on when one chunk in twenty is lost", WITH, async () => {
+  const bytes = await readFile(await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]));
+  const random = seededRandom(3);
+  const parts: Uint8Array[] = [];
+  for (let at = 0; at < bytes.length; at += 1000)
+    if (random() > 0.05) parts.push(bytes.subarray(at, at + 1000));
+  const segments = segment(concatBytes(parts), 4096);
+  assert.ok(segments.length >= 2, `${segments.length} segments`);
+  assert.ok(segments.every((one) => one.bytes.length % 188 === 0));
+});
+
+test("TsSegmenter flags a jump of the clock and counts on over it", WITH, async () => {
+  const first = await readFile(await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]));
+  const segments = segment(concatBytes([first, first]), 20_000);
+  assert.deepEqual(segments.filter((one) => one.isDiscontinuous).length, 1);
+  const total = segments.reduce((sum, one) => sum + one.durationSeconds, 0);
+  assert.ok(Math.abs(total - 32) < 0.3, `${total} s`);
+});
+
+test("TsSegmenter cuts hard where no keyframe comes, and never holds more than its limit", WITH, async () => {
+  const bytes = await readFile(await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]));
+  const segmenter = new TsSegmenter({ targetSeconds: 100, maxSegmentBytes: 200_000 });
+  const segments = [...segmenter.push(bytes), ...segmenter.flush()];
+  assert.ok(segments.some((one) => !one.isKey));
+  assert.ok(segments.every((one) => one.bytes.length < 300_000));
+});
+
+test("TsSegmentStream gives what TsSegmenter gives", WITH, async () => {
+  const bytes = await readFile(await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]));
+  const source = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (let at = 0; at < bytes.length; at += 50_000)
+        controller.enqueue(new Uint8Array(bytes.subarray(at, at + 50_000)));
+      controller.close();
+    },
+  });
+  const segments: TsSegment[] = [];
+  const reader = source.pipeThrough(new TsSegmentStream({ targetSeconds: 3 })).getReader();
+  for (let next = await reader.read(); !next.done; next = await reader.read()) segments.push(next.value);
+  assert.deepEqual(segments, segment(bytes, 65_536));
+});
+
+test("TsSegmenter.flush rejects a stream that never was one", () => {
+  const segmenter = new TsSegmenter();
+  assert.deepEqual(segmenter.push(new Uint8Array(500_000).fill(7)), []);
+  assert.throws(() => segmenter.flush(), { code: "unsupported_container" });
+});
