@@ -78,7 +78,8 @@ export class Downloads {
     peer.snubbedSince = undefined;
     target.finish(block, peer);
     if (target.askers[block] !== 0) this.#cancelOthers(target, block);
-    if (target.isComplete) this.#check(pieces, target);
+    // What completes with nobody wanting it any more is kept back as it is, in case the reader returns.
+    if (target.isComplete && target.unwantedSince === undefined) this.#check(pieces, target);
   }
 
   /** The peer refuses a block (BEP 6). */
@@ -121,8 +122,11 @@ export class Downloads {
     if (!pieces) return;
     const unwanted = new Set<number>();
     for (const partial of pieces.partials.values()) {
-      if (this.#state.wants.includes(partial.index)) partial.unwantedSince = undefined;
-      else if (partial.unwantedSince === undefined) {
+      if (this.#state.wants.includes(partial.index)) {
+        const isBack = partial.unwantedSince !== undefined;
+        partial.unwantedSince = undefined;
+        if (isBack && partial.isComplete) this.#check(pieces, partial);
+      } else if (partial.unwantedSince === undefined) {
         partial.unwantedSince = this.#state.now;
         unwanted.add(partial.index);
       }

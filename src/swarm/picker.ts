@@ -1,3 +1,4 @@
+import { randomBelow } from "../base/random.ts";
 import type { Downloads } from "./downloads.ts";
 import { BLOCK_BYTES } from "./limits.ts";
 import type { PartialPiece } from "./partial-piece.ts";
@@ -11,6 +12,8 @@ const MAX_CANDIDATES_SEEN = 512;
 const MAX_SCAN = 4096;
 /** A peer whose answer would come this much later than the quickest one's gets no block at a reader's feet. */
 const SLACK_MS = 100;
+/** With more peers than this to a seed, seeds alone cannot feed everybody. */
+const SCARCE_PEERS = 4;
 
 /** What the picker knows of all peers together, for one round of requests. */
 interface Outlook {
@@ -31,10 +34,16 @@ export class Picker {
   readonly #downloads: Downloads;
   /** Which reader may start the next piece. */
   #turn = 0;
+  readonly #salt: number;
+
+  /** Makes our order of equally rare pieces another than everybody else's. */
+  readonly #salt: number;
 
   constructor(state: SwarmState, downloads: Downloads) {
     this.#state = state;
+    this.#salt = randomBelow(state.setup.random, 0x7fff_ffff);
     this.#downloads = downloads;
+    this.#salt = Math.floor(state.setup.random() * 0x1_0000_0000);
   }
 
   /** Asks of every peer that has room, if there may be anything new to ask. */
@@ -170,7 +179,9 @@ export class Picker {
   /** The rarest piece that a reader wants and this peer has; readers take turns. -1 where there is none. */
   #choose(pieces: Pieces, peer: Peer): number {
     const wants = [...this.#state.wants.values()];
+    const isShared = this.#hasLeechers();
     let budget = MAX_SCAN;
+    const isScarce = this.#isScarce();
     for (let n = 0; n < wants.length && budget > 0; n++) {
       const want = wants[(this.#turn + n) % wants.length]!;
       while (want.cursor < want.end && pieces.have.has(want.cursor)) want.cursor++;
@@ -182,7 +193,7 @@ export class Picker {
         if (pieces.have.has(piece) || pieces.partials.has(piece) || !peer.mayGive(piece)) continue;
         seen++;
         const count = pieces.availability[piece]!;
-        if (count >= bestCount) continue;
+        if (count > bestCount || (count === bestCount && !this.#isBetter(piece, best, isShared))) continue;
         best = piece;
         bestCount = count;
       }
@@ -191,6 +202,35 @@ export class Picker {
       return best;
     }
     return -1;
+  }
+
+  #hasLeechers(): boolean {
+    for (const peer of this.#state.peers.values())
+      if (peer.stage === "open" && !peer.pieces.isAll) return true;
+    return false;
+  }
+
+  /** Of two pieces equally rare: in order from seeds; among leechers in an order of our own, to have what others lack. */
+  #isBetter(piece: number, best: number, isShared: boolean): boolean {
+    if (!isShared || best < 0) return piece < best;
+    return scatter(piece ^ this.#salt) < scatter(best ^ this.#salt);
+  }
+
+  /** Few of our peers have everything: then the others need what we fetch, and each must fetch something else. */
+  #isScarce(): boolean {
+    let seeds = 0;
+    let open = 0;
+    for (const peer of this.#state.peers.values()) {
+      if (peer.stage !== "open") continue;
+      open++;
+      if (peer.pieces.isAll) seeds++;
+    }
+    return open > seeds * SCARCE_PEERS;
+  }
+
+  /** An order of the pieces of our own: readers at one place who all went by number would fetch the same. */
+  #isBefore(a: number, b: number): boolean {
+    return Math.imul(a ^ this.#salt, 0x9e3779b1) >>> 0 < Math.imul(b ^ this.#salt, 0x9e3779b1) >>> 0;
   }
 
   #start(pieces: Pieces, peer: Peer, piece: number): PartialPiece | undefined {
@@ -250,4 +290,10 @@ export class Picker {
     }
     return this.#state.smartBan.bestFor(able);
   }
+}
+
+/** Spreads whole numbers evenly over 32 bits. */
+function scatter(value: number): number {
+  const mixed = Math.imul(value ^ (value >>> 15), 0x2c1b3c6d);
+  return (mixed ^ (mixed >>> 13)) >>> 0;
 }
