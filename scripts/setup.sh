@@ -1,10 +1,11 @@
 #!/bin/sh
-# Installs the dependencies where package-lock.json has changed since they were installed. Uses npm where it is there,
+# Installs the dependencies where package-lock.json is not the one they were installed from. Uses npm where it is there,
 # and Bun where it is the only one. Run by `start` and `test`, so that a fresh clone needs no step of its own.
 set -eu
 cd "$(dirname "$0")/.."
 
-if [ node_modules/.installed -nt package-lock.json ]; then
+installed=node_modules/.installed-lock.json
+if cmp -s package-lock.json "$installed"; then
   exit 0
 fi
 if command -v npm >/dev/null 2>&1; then
@@ -13,4 +14,4 @@ else
   # Bun reads package-lock.json too; a lock file of its own would only go stale.
   bun install --no-save
 fi
-touch node_modules/.installed
+cp package-lock.json "$installed"

@@ -2,6 +2,8 @@ import type { Log } from "../base/log.ts";
 
 /** A clean end takes a moment (goodbyes to trackers, records); whoever asked must not wait longer. */
 const CLEAN_END_MS = 5000;
+/** One Ctrl-C can arrive twice: from the terminal, and from the npm that started us. */
+const SAME_SIGNAL_MS = 300;
 /** What shells report for a program that Ctrl-C ended. */
 const INTERRUPTED = 130;
 
@@ -12,8 +14,13 @@ const INTERRUPTED = 130;
 export function stopSignals(log: Log): { readonly signal: AbortSignal; release(): void } {
   const stop = new AbortController();
   let deadline: ReturnType<typeof setTimeout> | undefined;
+  let firstMs = 0;
   const onSignal = () => {
-    if (stop.signal.aborted) process.exit(INTERRUPTED);
+    if (stop.signal.aborted) {
+      if (performance.now() - firstMs > SAME_SIGNAL_MS) process.exit(INTERRUPTED);
+      return;
+    }
+    firstMs = performance.now();
     deadline = setTimeout(() => {
       log.warn("some connections did not close in time");
       process.exit(1);
