@@ -1,6 +1,6 @@
 import { latin1Text } from "../base/bytes.ts";
 import { DecodeError } from "../base/errors.ts";
-import { type BencodeDict, type BencodeValue, bytesOf, dictOf, integerOf, listOf } from "./bencode.ts";
+import type { BencodeView } from "./bencode-view.ts";
 import { safePath, UniquePaths } from "./file-names.ts";
 import type { InfoFile } from "./metainfo.ts";
 
@@ -9,20 +9,22 @@ const MAX_FILES = 100_000;
 /** Folders within folders (libtorrent: the same). */
 const MAX_PATH_DEPTH = 100;
 const FORMAT = "transport file";
+const NO_BYTES = new Uint8Array(0);
 
 /** The files of an info dictionary in their order, with where each begins (BEP 3, 47): those of `files`, or the one
  * named `name`. `at` is where the dictionary begins, for errors. Throws `DecodeError`. */
-export function readFiles(info: BencodeDict, name: string, at: number): InfoFile[] {
-  if (!info.has("files")) {
+export function readFiles(info: BencodeView, name: string, at: number): InfoFile[] {
+  const entries = info.get("files");
+  if (!entries) {
     return [{ path: [name], offset: 0, ...readLength(info, at), isPad: false, isSymlink: false }];
   }
-  const entries = listOf(info.get("files"));
-  if (!entries || entries.length === 0) throw new DecodeError(FORMAT, at, "expected a list of files");
-  if (entries.length > MAX_FILES) throw new DecodeError(FORMAT, at, `more than ${MAX_FILES} files`);
+  const count = entries.itemCount();
+  if (count === 0) throw new DecodeError(FORMAT, at, "expected a list of files");
+  if (count > MAX_FILES) throw new DecodeError(FORMAT, at, `more than ${MAX_FILES} files`);
   const files: InfoFile[] = [];
   const paths = new UniquePaths();
   let offset = 0;
-  for (const entry of entries) {
+  for (const entry of entries.items()) {
     const file = readFile(entry, files.length, offset, paths, at);
     files.push(file);
     offset += file.length;
@@ -32,15 +34,14 @@ export function readFiles(info: BencodeDict, name: string, at: number): InfoFile
 }
 
 function readFile(
-  entry: BencodeValue,
+  dict: BencodeView,
   index: number,
   offset: number,
   paths: UniquePaths,
   at: number,
 ): InfoFile {
-  const dict = dictOf(entry);
-  if (!dict) throw new DecodeError(FORMAT, at, `file ${index} is not a dictionary`);
-  const attributes = latin1Text(bytesOf(dict.get("attr")) ?? new Uint8Array(0));
+  if (!dict.isDict) throw new DecodeError(FORMAT, at, `file ${index} is not a dictionary`);
+  const attributes = latin1Text(dict.get("attr")?.bytes() ?? NO_BYTES);
   const isPad = attributes.includes("p");
   const isSymlink = attributes.includes("l");
   // BEP 47: a link takes no bytes of the content, whatever its entry says.
@@ -52,21 +53,27 @@ function readFile(
   return { path, length, offset, isPad, isSymlink };
 }
 
-function readLength(dict: BencodeDict, at: number): { length: number } {
-  const length = integerOf(dict.get("length"));
+function readLength(dict: BencodeView, at: number): { length: number } {
+  const length = dict.get("length")?.integer();
   if (length === undefined || length < 0) {
     throw new DecodeError(FORMAT, at, `expected the length of a file, not ${length}`);
   }
   return { length };
 }
 
-function readPath(dict: BencodeDict, index: number, at: number): Uint8Array[] {
-  const elements = listOf(dict.get("path.utf-8")) ?? listOf(dict.get("path"));
-  if (!elements || elements.length === 0) throw new DecodeError(FORMAT, at, `file ${index} has no path`);
-  if (elements.length > MAX_PATH_DEPTH) throw new DecodeError(FORMAT, at, `file ${index} lies too deep`);
-  return elements.map((element) => {
-    const bytes = bytesOf(element);
+function readPath(dict: BencodeView, index: number, at: number): Uint8Array[] {
+  const elements = listIn(dict, "path.utf-8") ?? listIn(dict, "path");
+  const count = elements?.itemCount() ?? 0;
+  if (!elements || count === 0) throw new DecodeError(FORMAT, at, `file ${index} has no path`);
+  if (count > MAX_PATH_DEPTH) throw new DecodeError(FORMAT, at, `file ${index} lies too deep`);
+  return Array.from(elements.items(), (element) => {
+    const bytes = element.bytes();
     if (!bytes) throw new DecodeError(FORMAT, at, `the path of file ${index} holds something else than text`);
     return bytes;
   });
+}
+
+function listIn(dict: BencodeView, key: string): BencodeView | undefined {
+  const value = dict.get(key);
+  return value?.isList ? value : undefined;
 }

@@ -2,8 +2,8 @@ import { concatBytes, latin1Bytes, latin1Text, toHex } from "../base/bytes.ts";
 import { DecodeError } from "../base/errors.ts";
 import { type ContentId, type Infohash, infohashOf, type Sha1 } from "../base/ids.ts";
 import { decodeUtf8 } from "../base/utf8.ts";
-import { type BencodeDict, bytesOf, decodeBencodeDict, dictOf, integerOf, listOf } from "./bencode.ts";
 import { bencodeDict, encodeBencode } from "./bencode-encode.ts";
+import { type BencodeView, viewBencode } from "./bencode-view.ts";
 import { safeElement } from "./file-names.ts";
 import { readFiles } from "./info-files.ts";
 import { isTrackerUrl } from "./tracker-url.ts";
@@ -68,19 +68,21 @@ export function parseTransportFile(
   limitBytes = MAX_TRANSPORT_FILE_BYTES,
 ): TransportFile {
   if (bytes.length > limitBytes) throw new DecodeError(FORMAT, limitBytes, `larger than ${limitBytes} bytes`);
-  const { dict, spans } = decodeBencodeDict(bytes);
-  const span = spans.get("info");
-  if (!span) throw new DecodeError(FORMAT, 0, "no info dictionary");
-  const info = readInfo(dictOf(dict.get("info")), span.start);
-  const infoBytes = bytes.subarray(span.start, span.end);
-  const comment = bytesOf(dict.get("comment.utf-8")) ?? bytesOf(dict.get("comment"));
+  const file = viewBencode(bytes);
+  if (!file.isDict) throw new DecodeError(FORMAT, 0, "expected a dictionary");
+  const infoView = file.get("info");
+  if (!infoView) throw new DecodeError(FORMAT, 0, "no info dictionary");
+  const { start, end } = infoView.range;
+  const info = readInfo(infoView, start);
+  const infoBytes = bytes.subarray(start, end);
+  const comment = (file.get("comment.utf-8") ?? file.get("comment"))?.bytes();
   return {
     infohash: infohashOf(sha1(infoBytes)),
     contentId: toHex(sha1(bytes)) as ContentId,
     info,
     infoBytes,
     bytes,
-    trackers: readTrackers(dict),
+    trackers: readTrackers(file),
     comment: comment && decodeUtf8(comment.subarray(0, 4096)),
   };
 }
@@ -90,7 +92,7 @@ export function parseInfo(infoBytes: Uint8Array): Info {
   if (infoBytes.length > MAX_INFO_BYTES) {
     throw new DecodeError(FORMAT, MAX_INFO_BYTES, `an info dictionary larger than ${MAX_INFO_BYTES} bytes`);
   }
-  return readInfo(decodeBencodeDict(infoBytes).dict, 0);
+  return readInfo(viewBencode(infoBytes), 0);
 }
 
 /** The transport file around an info dictionary that peers sent, with the trackers that the magnet named. */
@@ -106,19 +108,19 @@ export function makeTransportFile(
   return concatBytes([head.subarray(0, -1), latin1Bytes("4:info"), infoBytes, latin1Bytes("e")]);
 }
 
-function readInfo(dict: BencodeDict | undefined, offset: number): Info {
+function readInfo(dict: BencodeView, offset: number): Info {
   const fail = (message: string) => new DecodeError(FORMAT, offset, message);
-  if (!dict) throw fail("info is not a dictionary");
-  const pieceHashes = bytesOf(dict.get("pieces"));
+  if (!dict.isDict) throw fail("info is not a dictionary");
+  const pieceHashes = dict.get("pieces")?.bytes();
   if (!pieceHashes) {
-    const isVersion2 = dict.has("meta version") || dict.has("file tree");
+    const isVersion2 = (dict.get("meta version") ?? dict.get("file tree")) !== undefined;
     throw fail(isVersion2 ? "BitTorrent v2 only, which is not supported" : "no piece hashes");
   }
-  const pieceLength = integerOf(dict.get("piece length"));
+  const pieceLength = dict.get("piece length")?.integer();
   if (pieceLength === undefined || pieceLength <= 0 || pieceLength > MAX_PIECE_BYTES) {
     throw fail(`expected a piece length of 1 to ${MAX_PIECE_BYTES}, not ${pieceLength}`);
   }
-  const nameBytes = bytesOf(dict.get("name.utf-8")) ?? bytesOf(dict.get("name"));
+  const nameBytes = dict.get("name.utf-8")?.bytes() ?? dict.get("name")?.bytes();
   if (!nameBytes) throw fail("no name");
   const name = safeElement(nameBytes) || "unnamed";
   const files = readFiles(dict, name, offset);
@@ -130,23 +132,23 @@ function readInfo(dict: BencodeDict | undefined, offset: number): Info {
   if (pieceHashes.length !== pieceCount * HASH_BYTES) {
     throw fail(`expected ${pieceCount} piece hashes, not ${pieceHashes.length / HASH_BYTES}`);
   }
-  const isPrivate = integerOf(dict.get("private")) === 1;
+  const isPrivate = dict.get("private")?.integer() === 1;
   return { name, pieceLength, pieceCount, length, pieceHashes, isPrivate, files };
 }
 
 /** `announce-list` where it names any tracker we can speak to, otherwise `announce` (BEP 12). What is not a tracker URL
  * is left out: a broken entry must not cost the working ones. */
-function readTrackers(dict: BencodeDict): string[][] {
+function readTrackers(dict: BencodeView): string[][] {
   const known = new Set<string>();
   const tiers: string[][] = [];
-  for (const tier of listOf(dict.get("announce-list")) ?? []) {
+  for (const tier of dict.get("announce-list")?.items() ?? []) {
     const urls: string[] = [];
-    for (const entry of listOf(tier) ?? []) addTracker(bytesOf(entry), known, urls);
+    for (const entry of tier.items()) addTracker(entry.bytes(), known, urls);
     if (urls.length > 0) tiers.push(urls);
   }
   if (tiers.length > 0) return tiers;
   const single: string[] = [];
-  addTracker(bytesOf(dict.get("announce")), known, single);
+  addTracker(dict.get("announce")?.bytes(), known, single);
   return single.length > 0 ? [single] : [];
 }
 

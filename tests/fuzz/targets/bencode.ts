@@ -1,7 +1,8 @@
 import { assert } from "../../../src/base/assert.ts";
 import { equalBytes, latin1Bytes } from "../../../src/base/bytes.ts";
-import { decodeBencode, decodeBencodeDict, decodeBencodePrefix } from "../../../src/wire/bencode.ts";
+import { type BencodeValue, decodeBencode, decodeBencodePrefix } from "../../../src/wire/bencode.ts";
 import { type BencodeInput, encodeBencode } from "../../../src/wire/bencode-encode.ts";
+import { bencodeSpan, viewBencode } from "../../../src/wire/bencode-view.ts";
 import type { FuzzTarget } from "../contract.ts";
 import { mutateBencode } from "../mutate-bencode.ts";
 
@@ -53,19 +54,23 @@ const lenient: FuzzTarget = {
   },
 };
 
-const spans: FuzzTarget = {
-  name: "bencode-spans",
+const view: FuzzTarget = {
+  name: "bencode-view",
   corpus: () => CORPUS,
   words: WORDS,
   mutate: mutateBencode,
   run(bytes) {
-    const { dict, spans } = decodeBencodeDict(bytes);
-    for (const [key, { start, end }] of spans) {
-      const written = encodeBencode(dict.get(key) as BencodeInput);
-      assert(equalBytes(written, bytes.subarray(start, end)), "a span holds exactly its value");
+    const whole = viewBencode(bytes);
+    assert(whole.range.start === 0 && whole.range.end === bytes.length, "a view covers the whole input");
+    const value = decodeBencode(bytes, { maxTokens: bytes.length + 1 });
+    for (const [key, member] of whole.entries()) {
+      const { start, end } = member.range;
+      const written = encodeBencode((value as ReadonlyMap<string, BencodeValue>).get(key) as BencodeInput);
+      assert(equalBytes(written, bytes.subarray(start, end)), "a range holds exactly its value");
+      assert(bencodeSpan(bytes, key)?.start === start, "a key leads to its value");
     }
-    return dict;
+    return whole;
   },
 };
 
-export const targets = [strict, lenient, spans];
+export const targets = [strict, lenient, view];
