@@ -33,10 +33,11 @@ export interface SessionParts {
   readonly selectedFiles: readonly number[] | undefined;
   readonly key: string;
   readonly id: string;
-  /** The number of its segments' names in millions: tells the sessions of one transfer apart (see `segmentNumber`). */
-  readonly ordinal: number;
+  /** HLS only: the number of its segments' names in millions, which tells the sessions of one transfer apart (see
+   * `segmentNumber`). */
+  readonly ordinal: number | undefined;
   /** Called once, when the session has ended. */
-  ended(session: PlayerSession): void;
+  ended(session: PlayerSession, reason: SluiceError): void;
 }
 
 /** Media that is open and can be played in `container`. */
@@ -54,7 +55,7 @@ export class PlayerSession implements Session {
   readonly infohash: Infohash;
   readonly key: string;
   readonly id: string;
-  readonly ordinal: number;
+  readonly ordinal: number | undefined;
   readonly output: "ts" | "hls";
   /** When its latest start was asked, as a running number: the newest start of a player wins. */
   order = 0;
@@ -98,6 +99,10 @@ export class PlayerSession implements Session {
   /** What makes two starts of one player the same session, besides the infohash. */
   get variant(): string {
     return variantOf(this.#parts.request);
+  }
+
+  get request(): PlaybackRequest {
+    return this.#parts.request;
   }
 
   /** The player's `pid`, where it sent one. */
@@ -154,7 +159,8 @@ export class PlayerSession implements Session {
   manifest(base: string, rendition: ManifestRendition): Promise<string> {
     return this.#use(async () => {
       const opened = await this.#opened;
-      return hlsManifest({ ...opened, base, session: this }, rendition);
+      const { infohash, key, ordinal = 0 } = this;
+      return hlsManifest({ ...opened, base, session: { infohash, key, ordinal } }, rendition);
     });
   }
 
@@ -203,7 +209,7 @@ export class PlayerSession implements Session {
     this.#events.close();
     this.#ended.abort(reason);
     this.#parts.hold.release();
-    this.#parts.ended(this);
+    this.#parts.ended(this, reason);
   }
 
   async #open(): Promise<Opened> {

@@ -9,6 +9,7 @@ import type { Transfers } from "./contract.ts";
 import type { PlaybackRequest, SegmentName } from "./engine.ts";
 import { orLater } from "./guarded-stream.ts";
 import type { Hold } from "./holds.ts";
+import { type PausedPlayer, PausedPlayers } from "./paused-players.ts";
 import type { SegmentBytes, SegmentCache } from "./segment-cache.ts";
 import { PlayerSession, variantOf } from "./session.ts";
 import { splitSegmentNumber } from "./session-segments.ts";
@@ -33,6 +34,7 @@ export class Sessions {
   readonly #secret: string;
   readonly #byKey = new Map<string, PlayerSession>();
   readonly #byOrdinal = new Map<string, PlayerSession>();
+  readonly #paused = new PausedPlayers();
   #starts = 0;
   #isClosed = false;
 
@@ -76,7 +78,8 @@ export class Sessions {
   /** One segment by its URL parts. */
   async segment(infohash: Infohash, name: SegmentName, signal?: AbortSignal): Promise<SegmentBytes> {
     const { ordinal, index } = splitSegmentNumber(name.number);
-    const session = this.#byOrdinal.get(`${infohash}/${ordinal}`);
+    const place = `${infohash}/${ordinal}`;
+    const session = this.#byOrdinal.get(place) ?? (await this.#resume(place, infohash, ordinal));
     if (!session) throw new SluiceError("unknown_session", "no session plays this segment");
     return session.namedSegment(name, index, signal);
   }
@@ -119,30 +122,69 @@ export class Sessions {
     return joined;
   }
 
-  #add(hold: Hold, request: PlaybackRequest, selectedFiles: readonly number[] | undefined): PlayerSession {
+  #add(
+    hold: Hold,
+    request: PlaybackRequest,
+    selectedFiles: readonly number[] | undefined,
+    before?: PausedPlayer,
+  ): PlayerSession {
     this.#makeRoom();
     const { infohash } = hold.transfer;
-    const { runtime, transfers } = this.#parts;
-    const ordinal = this.#freeOrdinal(infohash);
+    const { runtime, transfers, log } = this.#parts;
+    const ordinal = before?.ordinal ?? this.#freeOrdinal(infohash, request);
     const session = new PlayerSession({
       access: this.#parts,
       segments: this.#parts.segments,
       cacheFigures: () => transfers.cacheFigures(),
-      log: this.#parts.log,
+      log,
       hold,
       request,
       selectedFiles,
-      key: this.#newKey(infohash, request),
+      key: before?.key ?? this.#newKey(infohash, request),
       id: toHex(runtime.randomBytes(20)),
       ordinal,
-      ended: (over) => {
-        this.#byKey.delete(`${infohash}/${over.key}`);
-        this.#byOrdinal.delete(`${infohash}/${over.ordinal}`);
-      },
+      ended: (over, reason) => this.#remove(over, reason, selectedFiles),
     });
     this.#byKey.set(`${infohash}/${session.key}`, session);
-    this.#byOrdinal.set(`${infohash}/${ordinal}`, session);
+    if (ordinal !== undefined) this.#byOrdinal.set(`${infohash}/${ordinal}`, session);
+    log.info("session started", {
+      infohash,
+      output: request.output,
+      name: hold.transfer.name,
+      sessions: this.count,
+    });
     return session;
+  }
+
+  #remove(over: PlayerSession, reason: SluiceError, selectedFiles: readonly number[] | undefined): void {
+    const { infohash, key, ordinal, request } = over;
+    this.#byKey.delete(`${infohash}/${key}`);
+    this.#parts.log.info("session ended", { infohash, reason: reason.message, sessions: this.count });
+    if (ordinal === undefined) return;
+    this.#byOrdinal.delete(`${infohash}/${ordinal}`);
+    if (reason.code === "unknown_session")
+      this.#paused.add(`${infohash}/${ordinal}`, { request, selectedFiles, key, ordinal });
+  }
+
+  /** Goes on with the session of a player that was quiet for too long and asks for a segment again. */
+  async #resume(place: string, infohash: Infohash, ordinal: number): Promise<PlayerSession | undefined> {
+    const before = this.#paused.get(place);
+    if (!before || this.#isClosed || this.#plays(before.request.playerId)) return undefined;
+    const { content } = await this.#parts.resolve(
+      { kind: "infohash", infohash },
+      { allowPrivateUrls: false, signal: undefined },
+    );
+    // Of several segments that are asked at once, the first brings the session back.
+    const resumed = this.#byOrdinal.get(`${infohash}/${ordinal}`);
+    if (resumed || this.#isClosed || !this.#paused.get(place)) return resumed;
+    this.#paused.delete(place);
+    const hold = this.#parts.holds.open(content);
+    try {
+      return this.#add(hold, before.request, before.selectedFiles, before);
+    } catch (thrown) {
+      hold.release();
+      throw thrown;
+    }
   }
 
   /**
@@ -159,9 +201,19 @@ export class Sessions {
     return this.#byKey.has(`${infohash}/${key}`) ? toHex(runtime.randomBytes(16)) : key;
   }
 
-  #freeOrdinal(infohash: Infohash): number {
+  /** Whether the player of this `pid` has a session: one that has moved on does not come back. */
+  #plays(playerId: string | undefined): boolean {
+    return (
+      playerId !== undefined && [...this.#byKey.values()].some((session) => session.playerId === playerId)
+    );
+  }
+
+  /** Only segments need a number; a player that may come back keeps its own. */
+  #freeOrdinal(infohash: Infohash, request: PlaybackRequest): number | undefined {
+    if (request.output !== "hls") return undefined;
     let ordinal = 0;
-    while (this.#byOrdinal.has(`${infohash}/${ordinal}`)) ordinal++;
+    const isTaken = (place: string) => this.#byOrdinal.has(place) || this.#paused.get(place) !== undefined;
+    while (isTaken(`${infohash}/${ordinal}`)) ordinal++;
     return ordinal;
   }
 

@@ -214,6 +214,36 @@ test("idle: a player that waits for data is not idle, however long it takes", as
   assert.equal((await read).value?.[1], 0x01, "real packets follow as soon as they are there");
 });
 
+test("idle: a paused HLS player goes on with its next segment, under the same URLs", async () => {
+  const { engine, clock } = quickHouse();
+  const session = await engine.start(request({ output: "hls", playerId: "tv" }));
+  const { infohash, key } = session;
+  await clock.advance(61_000);
+  assert.equal(engine.session(infohash, key), undefined);
+  const other = await engine.start(request({ output: "hls", fileIndex: 0, playerId: "other" }));
+  assert.equal(
+    (await other.manifest("http://x", "main")).includes("/1000000.ts"),
+    true,
+    "its numbers stay its own",
+  );
+  const [a, b] = await Promise.all(
+    [2, 3].map((number) => engine.segment(infohash, { number, kind: "ts", track: 0 })),
+  );
+  assert.deepEqual([a, b], [tsBytes(2), tsBytes(3)]);
+  assert.equal(engine.figures().sessions, 2);
+  assert.equal((await engine.session(infohash, key)!.info()).fileIndex, 1);
+});
+
+test("stop: a stopped session does not come back with a segment", async () => {
+  const { engine } = quickHouse();
+  const session = await engine.start(request({ output: "hls" }));
+  session.stop();
+  await assert.rejects(
+    engine.segment(session.infohash, { number: 0, kind: "ts", track: 0 }),
+    codeOf("unknown_session"),
+  );
+});
+
 test("waiting: no peers is said after its time-out", async () => {
   const { engine, clock } = fakeHouse({ peersTimeoutMs: 10_000 });
   const session = await engine.start(request({ selector: { kind: "infohash", infohash: film.infohash } }));

@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { ERRORS, explain } from "../../routes/errors.ts";
+import { SluiceError, type SluiceErrorCode } from "../../src/base/errors.ts";
+
+test("ERRORS: docs/errors.md shows the same table", () => {
+  const page = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8");
+  const rows = [...page.matchAll(/^\| `(\w+)` \| (\d+) \| ([^|]+) \|/gm)].map(([, code, status, text]) => [
+    code,
+    { status: Number(status), text: text!.trim() },
+  ]);
+  assert.deepEqual(Object.fromEntries(rows), ERRORS);
+});
+
+test("explain: the particulars follow the text; two texts stand alone; a bug has none", () => {
+  const text = (code: SluiceErrorCode, message: string) => explain(new SluiceError(code, message))?.text;
+  assert.equal(text("no_peers", "nobody came"), "download not found: nobody came");
+  assert.equal(text("unknown_session", "it is over"), "unknown playback session id");
+  assert.equal(text("session_stopped", "got newer download"), "got newer download");
+  assert.equal(explain(new TypeError("x")), undefined);
+});
