@@ -34,8 +34,6 @@ export class Picker {
   readonly #downloads: Downloads;
   /** Which reader may start the next piece. */
   #turn = 0;
-  readonly #salt: number;
-
   /** Makes our order of equally rare pieces another than everybody else's. */
   readonly #salt: number;
 
@@ -43,7 +41,6 @@ export class Picker {
     this.#state = state;
     this.#salt = randomBelow(state.setup.random, 0x7fff_ffff);
     this.#downloads = downloads;
-    this.#salt = Math.floor(state.setup.random() * 0x1_0000_0000);
   }
 
   /** Asks of every peer that has room, if there may be anything new to ask. */
@@ -117,7 +114,7 @@ export class Picker {
     if (urgent.length === 0) return room;
     const outlook = this.#outlook();
     const etaMs = peer.etaMs(this.#state.now);
-    let left = room;
+    let left = this.#isCrowded(pieces, peer) ? this.#fillRare(pieces, peer, room) : room;
     for (let i = 0; i < urgent.length && left > 0; i++) {
       const piece = urgent[i]!;
       if (pieces.have.has(piece) || !peer.mayGive(piece)) continue;
@@ -131,6 +128,26 @@ export class Picker {
       partial ??= this.#start(pieces, peer, piece) ?? this.#startByForce(pieces, peer, piece);
       if (partial) left -= this.#takeShare(peer, partial, left, distance === 0 ? outlook.quickPeers : 1);
       else if (!pieces.partials.has(piece)) break;
+    }
+    return left;
+  }
+
+  /** Whether this peer is one of few seeds that many share: then all must not fetch the same from it. */
+  #isCrowded(pieces: Pieces, peer: Peer): boolean {
+    return peer.pieces.isAll && pieces.have.count > 0 && this.#isScarce();
+  }
+
+  /** Fetches urgent pieces that no leecher has, in an order of our own: what the others have meanwhile they give us. */
+  #fillRare(pieces: Pieces, peer: Peer, room: number): number {
+    let left = room;
+    const rare = this.#state.wants.urgent.filter(
+      (piece) => pieces.availability[piece] === 0 && !pieces.have.has(piece) && peer.mayGive(piece),
+    );
+    rare.sort((a, b) => scatter(a ^ this.#salt) - scatter(b ^ this.#salt));
+    for (const piece of rare) {
+      if (left === 0) break;
+      const partial = pieces.partials.get(piece) ?? this.#start(pieces, peer, piece);
+      if (partial && partial.free > 0 && this.#isFor(partial, peer)) left = this.#take(peer, partial, left);
     }
     return left;
   }
@@ -179,9 +196,8 @@ export class Picker {
   /** The rarest piece that a reader wants and this peer has; readers take turns. -1 where there is none. */
   #choose(pieces: Pieces, peer: Peer): number {
     const wants = [...this.#state.wants.values()];
-    const isShared = this.#hasLeechers();
+    const isShared = this.#isScarce();
     let budget = MAX_SCAN;
-    const isScarce = this.#isScarce();
     for (let n = 0; n < wants.length && budget > 0; n++) {
       const want = wants[(this.#turn + n) % wants.length]!;
       while (want.cursor < want.end && pieces.have.has(want.cursor)) want.cursor++;
@@ -204,12 +220,6 @@ export class Picker {
     return -1;
   }
 
-  #hasLeechers(): boolean {
-    for (const peer of this.#state.peers.values())
-      if (peer.stage === "open" && !peer.pieces.isAll) return true;
-    return false;
-  }
-
   /** Of two pieces equally rare: in order from seeds; among leechers in an order of our own, to have what others lack. */
   #isBetter(piece: number, best: number, isShared: boolean): boolean {
     if (!isShared || best < 0) return piece < best;
@@ -226,11 +236,6 @@ export class Picker {
       if (peer.pieces.isAll) seeds++;
     }
     return open > seeds * SCARCE_PEERS;
-  }
-
-  /** An order of the pieces of our own: readers at one place who all went by number would fetch the same. */
-  #isBefore(a: number, b: number): boolean {
-    return Math.imul(a ^ this.#salt, 0x9e3779b1) >>> 0 < Math.imul(b ^ this.#salt, 0x9e3779b1) >>> 0;
   }
 
   #start(pieces: Pieces, peer: Peer, piece: number): PartialPiece | undefined {
