@@ -1,6 +1,6 @@
 /** Bytes that come at the end and go at the front, in one run. It grows as needed; its owner bounds what it holds. */
 export class PacketBuffer {
-  #bytes = new Uint8Array(1024 * 1024);
+  #bytes = new Uint8Array(64 * 1024);
   length = 0;
 
   /** All that is held: a view, valid until the next `push` or `drop`. */
