@@ -27,6 +27,10 @@ export interface MatroskaTrack {
   readonly isDefault: boolean;
   /** Bytes that were stripped from the front of every frame (RFC 9559 5.1.4.1.31.7); empty for none. */
   readonly strippedBytes: Uint8Array;
+  /** How long a frame lasts, where it is told. */
+  readonly frameSeconds: number | undefined;
+  /** What a decoder needs before it gives sound: subtract it from all times (RFC 9559 5.1.4.1.26). */
+  readonly delaySeconds: number;
   /** Frames are packed in a way we do not undo: zlib, encryption. */
   readonly isPacked: boolean;
 }
@@ -78,7 +82,7 @@ export function parseMatroskaTracks(bytes: Uint8Array): MatroskaTrack[] {
 function parseTrack(bytes: Uint8Array, start: number, end: number): MatroskaTrack {
   let [number, type, codecId, language, bcp47] = [0, 0, "", "eng", ""];
   let [name, codecPrivate]: [string | undefined, Uint8Array | undefined] = [undefined, undefined];
-  let isDefault = true;
+  let [isDefault, frameNs, delayNs] = [true, 0, 0];
   let packing = { stripped: new Uint8Array(0), isPacked: false };
   eachEbmlChild(bytes, start, end, (id, from, to) => {
     if (id === 0xd7) number = ebmlUint(bytes, from, to);
@@ -89,21 +93,24 @@ function parseTrack(bytes: Uint8Array, start: number, end: number): MatroskaTrac
     else if (id === 0x22b59d) bcp47 = text(bytes, from, to);
     else if (id === 0x536e) name = decodeUtf8(bytes.subarray(from, Math.min(to, from + 1024)));
     else if (id === 0x88) isDefault = ebmlUint(bytes, from, to) !== 0;
+    else if (id === 0x23e383) frameNs = ebmlUint(bytes, from, to);
+    else if (id === 0x56aa) delayNs = ebmlUint(bytes, from, to);
     else if (id === 0x6d80) packing = parseEncodings(bytes, from, to);
   });
   const kind = type === 1 ? "video" : type === 2 ? "audio" : type === 17 ? "subtitle" : "other";
-  const { stripped, isPacked } = packing;
-  language = bcp47 || language;
   return {
     number,
     kind,
     codecId,
     codecPrivate,
-    language,
+    language: bcp47 || language,
     name,
     isDefault,
-    strippedBytes: stripped,
-    isPacked,
+    strippedBytes: packing.stripped,
+    // Longer than a minute is no frame, and no delay.
+    frameSeconds: frameNs > 0 && frameNs < 60e9 ? frameNs / 1e9 : undefined,
+    delaySeconds: delayNs < 60e9 ? delayNs / 1e9 : 0,
+    isPacked: packing.isPacked,
   };
 }
 

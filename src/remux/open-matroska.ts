@@ -1,39 +1,51 @@
 import { SluiceError } from "../base/errors.ts";
 import type { BlockCache } from "./block-cache.ts";
+import { ClusterFinder, lastClusterSeconds } from "./cluster-finder.ts";
 import type { DemuxPool } from "./demux-pool.ts";
 import { DemuxReader } from "./demux-reader.ts";
 import { cueSeconds, readMatroskaIndex } from "./matroska-index.ts";
+import { MatroskaReader } from "./matroska-reader.ts";
 import { describeTracks } from "./media-tracks.ts";
 import { type OpenWishes, orderTracks } from "./open-options.ts";
 import { PacketMedia } from "./packet-media.ts";
 import { evenCuts, mergeTail, planCuts } from "./segment-plan.ts";
 import { NO_SUBTITLES } from "./subtitles.ts";
 
-/** Opens a Matroska or WebM file. */
+/**
+ * Opens a Matroska or WebM file. Without cues (a broadcast that was recorded) segments are planned at even times and begin
+ * with the first key frame after theirs: their lengths are then true to about a group of pictures.
+ */
 export async function openMatroska(
   cache: BlockCache,
   pool: DemuxPool,
   wishes: OpenWishes,
 ): Promise<PacketMedia> {
-  const index = await readMatroskaIndex(cache, wishes.signal);
-  return pool.run(async (demuxer) => {
-    const tracks = orderTracks(await describeTracks(demuxer), wishes.language);
-    if (tracks.length === 0)
-      throw new SluiceError("broken_media", "a Matroska file without video or audio tracks");
-    const first = tracks[0]!;
-    const endSeconds = index.durationSeconds ?? 0;
-    const keys = cueSeconds(index, demuxer.tracks[first.index]!.id);
-    const cuts =
-      first.kind === "video" && keys.length > 0
-        ? mergeTail(planCuts(keys, wishes.targetSeconds), endSeconds, wishes.targetSeconds)
-        : evenCuts(0, endSeconds, wishes.targetSeconds);
-    return new PacketMedia({
-      container: "matroska",
-      reader: new DemuxReader(pool),
-      tracks,
-      subtitles: NO_SUBTITLES,
-      cuts,
-      endSeconds,
-    });
-  }, wishes.signal);
+  const { targetSeconds, signal } = wishes;
+  const index = await readMatroskaIndex(cache, signal);
+  const described = await pool.run((demuxer) => describeTracks(demuxer), signal);
+  const tracks = orderTracks(described, wishes.language);
+  const leading = tracks[0];
+  if (!leading) throw new SluiceError("broken_media", "a Matroska file without video or audio tracks");
+  const endSeconds =
+    index.durationSeconds ?? (await lastClusterSeconds(cache, index, signal)) + targetSeconds / 2;
+  const keys = cueSeconds(index, leading.id);
+  const cuts =
+    keys.length > 0
+      ? mergeTail(planCuts(keys, targetSeconds), endSeconds, targetSeconds)
+      : evenCuts(0, endSeconds, targetSeconds);
+  const finder = new ClusterFinder(cache, index, leading.id, endSeconds);
+  // Compressed frames are unpacked by the library.
+  const isPacked = index.tracks.some(
+    (track) => track.isPacked && tracks.some(({ id }) => id === track.number),
+  );
+  const reader = isPacked ? new DemuxReader(pool) : new MatroskaReader(cache, index, finder, leading.id);
+  if (!isPacked) pool.close();
+  return new PacketMedia({
+    container: "matroska",
+    reader,
+    tracks,
+    subtitles: NO_SUBTITLES,
+    cuts,
+    endSeconds,
+  });
 }

@@ -9,6 +9,7 @@ import { openMatroska } from "./open-matroska.ts";
 import { openMp4 } from "./open-mp4.ts";
 import { asSluiceError } from "./packet-media.ts";
 import { sniffContainer } from "./sniff.ts";
+import { openTsFile } from "./ts-file.ts";
 
 const TARGET_SECONDS = 6;
 /** What can be told from so many bytes decides; five packets of 204 bytes fit. */
@@ -24,6 +25,7 @@ export async function openMedia(source: RandomAccess, options: OpenMediaOptions 
   const sniffed = Math.min(SNIFF_BYTES, source.size);
   const head = sniffed > 0 ? await cache.read(0, sniffed, signal) : new Uint8Array(0);
   const container = sniffContainer(head);
+  if (container === "mpegts") return openTsFile(source, options);
   const wishes = {
     language: languageCode(options.preferredAudioLanguage),
     targetSeconds: Math.max(1, options.targetSeconds ?? TARGET_SECONDS),
