@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the dependencies where package-lock.json is not the one they were installed from. Uses npm where it is there,
-# and Bun where it is the only one. Run by `start` and `test`, so that a fresh clone needs no step of its own.
+# else Bun, else Deno. Run by `start` and `test`, so that a fresh clone needs no step of its own.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -10,8 +10,10 @@ if cmp -s package-lock.json "$installed"; then
 fi
 if command -v npm >/dev/null 2>&1; then
   npm ci --no-audit --no-fund --loglevel=error
-else
+elif command -v bun >/dev/null 2>&1; then
   # Bun reads package-lock.json too; a lock file of its own would only go stale.
   bun install --no-save
+else
+  deno install
 fi
 cp package-lock.json "$installed"
