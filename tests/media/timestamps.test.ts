@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  decodeTicks,
+  deltaTicks,
+  reorderTicks,
+  TICKS_MODULUS,
+  unwrapTicks,
+  wrapTicks,
+} from "../../src/media/timestamps.ts";
+
+test("deltaTicks takes the shorter way over the wrap", () => {
+  assert.equal(deltaTicks(100, TICKS_MODULUS - 50), 150);
+  assert.equal(deltaTicks(TICKS_MODULUS - 50, 100), -150);
+  assert.equal(deltaTicks(7, 7), 0);
+});
+
+test("wrapTicks and unwrapTicks undo each other near their reference", () => {
+  for (const ticks of [-5, 0, 3 * TICKS_MODULUS + 17, TICKS_MODULUS - 1]) {
+    assert.equal(unwrapTicks(wrapTicks(ticks), ticks + 1000), ticks);
+    assert.ok(wrapTicks(ticks) >= 0 && wrapTicks(ticks) < TICKS_MODULUS);
+  }
+});
+
+test("decodeTicks is strictly increasing and never after the PTS, with the reorder of the frames", () => {
+  const pts = [0, 3, 1, 2, 6, 4, 5, 7].map((frame) => frame * 3600);
+  const dts = decodeTicks(pts, reorderTicks(pts));
+  assert.deepEqual(
+    [...dts],
+    [-1, 0, 1, 2, 3, 4, 5, 6].map((frame) => frame * 3600),
+  );
+});
+
+test("decodeTicks holds its promise where the reorder was measured too small", () => {
+  const pts = [0, 8, 4, 2, 1, 3, 6, 5, 7].map((frame) => frame * 3600);
+  const dts = decodeTicks(pts, 0);
+  for (const [i, at] of dts.entries()) assert.ok(at <= pts[i]! && (i === 0 || at > dts[i - 1]!));
+});
+
+test("decodeTicks goes on over a border of segments", () => {
+  const first = decodeTicks([0, 3, 1, 2], 1);
+  const second = decodeTicks([4, 7, 5, 6], 1);
+  assert.ok(second[0]! > first.at(-1)!);
+});
