@@ -1,5 +1,6 @@
 import { addressText } from "../../src/base/address.ts";
-import { HOSTILE_KINDS } from "./hostile-peer.ts";
+import { HOSTILE_KINDS, type HostileKind } from "./hostile-peer.ts";
+import { makeContent } from "./simulated-content.ts";
 import type { HostLine } from "./simulated-net.ts";
 import { FIBRE, KB, MB, type Report, World } from "./world.ts";
 
@@ -20,23 +21,25 @@ function clean(seed: number): World {
 
 /** Twenty seeders, of which some poison every second block they send. */
 function poison(seed: number, liars: number, share = 0.5): World {
-  const world = new World(seed, FILM);
+  const world = new World(seed, { length: 48 * MB, pieceLength: 256 * KB });
   for (let i = 0; i < 20; i++) world.seeder(DSL, i < liars ? { poison: share } : {});
   world.play(world.leecher(), BITRATE);
   world.run(180_000);
   return world;
 }
 
-/** The fastest seeder freezes in the middle, holding urgent blocks, without closing anything. */
+/**
+ * The fastest seeder freezes just after the start, holding urgent blocks, without closing anything; it comes back for
+ * a while and freezes for good.
+ */
 function freeze(seed: number): World {
   const world = new World(seed, FILM);
   const fast = world.seeder({ ...FIBRE, up: 3 * MB });
   for (let i = 0; i < 5; i++) world.seeder(DSL);
   world.play(world.leecher(), BITRATE);
-  for (const at of [3_000, 9_000]) {
-    world.events.at(at, () => fast.host.freeze(true));
-    world.events.at(at + 3_000, () => fast.host.freeze(false));
-  }
+  world.events.at(800, () => fast.host.freeze(true));
+  world.events.at(6_000, () => fast.host.freeze(false));
+  world.events.at(9_000, () => fast.host.freeze(true));
   world.run(120_000);
   return world;
 }
@@ -157,6 +160,19 @@ function crowd(seed: number): World {
   return world;
 }
 
+/** The player knows one peer with a thin line and no tracker: the others it can only learn of by PEX. */
+export function pex(seed: number, isPrivate = false): World {
+  const world = new World(seed, makeContent(24 * MB, 256 * KB, seed, isPrivate));
+  const first = world.seeder({ ...DSL, up: 50 * KB });
+  for (let i = 0; i < 9; i++) world.seeder(DSL);
+  world.run(5_000, () => false);
+  const node = world.leecher(FIBRE, { trackers: new Map() });
+  node.found([first.host.address], "magnet");
+  world.play(node, BITRATE);
+  world.run(isPrivate ? 30_000 : 120_000);
+  return world;
+}
+
 /** All scenarios by name. */
 export const SCENARIOS: Readonly<Record<string, (seed: number) => World>> = {
   clean,
@@ -176,6 +192,7 @@ export const SCENARIOS: Readonly<Record<string, (seed: number) => World>> = {
   eclipse,
   hostile,
   crowd,
+  pex,
 };
 
 /** Runs a scenario and sums it up. */
@@ -183,6 +200,16 @@ export function runScenario(name: string, seed: number): Report {
   const scenario = SCENARIOS[name];
   if (!scenario) throw new Error(`no scenario ${name}; there are ${Object.keys(SCENARIOS).join(", ")}`);
   return scenario(seed).report();
+}
+
+/** Two peers of one hostile kind (or none) beside six honest seeders. */
+export function hostileKind(kind: HostileKind | undefined, seed: number): Report {
+  const world = new World(seed, { length: 12 * MB, pieceLength: 256 * KB });
+  if (kind) for (let i = 0; i < 2; i++) world.hostile(kind);
+  for (let i = 0; i < 6; i++) world.seeder(DSL);
+  world.play(world.leecher(), BITRATE);
+  world.run(60_000);
+  return world.report();
 }
 
 /** The liars a world's players banned, for failing tests to print. */
