@@ -80,6 +80,7 @@ async function follow(
 ): Promise<OutboundAnswer> {
   let hop: Hop = firstHop(readUrl(text, undefined), options);
   for (let redirects = 0; ; redirects++) {
+    deadline.signal.throwIfAborted();
     const addresses = await allowedAddresses(runtime, hop, options, deadline);
     log.debug(`fetching ${options.purpose}`, { origin: hop.url.origin, address: addresses[0] });
     const response = await ask(runtime, hop, addresses, deadline);

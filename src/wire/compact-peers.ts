@@ -11,14 +11,20 @@ export function compactPeerBytes(family: AddressFamily): number {
 }
 
 /** Reads addresses of 4 or 16 bytes with 2 bytes of port each. Every entry is kept (port 0 too), so that flags beside
- * the list still fit. Throws `DecodeError` where the length is not a whole number of entries. */
-export function decodeCompactPeers(bytes: Uint8Array, family: AddressFamily): PeerAddress[] {
+ * the list still fit; what comes after the first `maxPeers` is not read. Throws `DecodeError` where the length is not a
+ * whole number of entries. */
+export function decodeCompactPeers(
+  bytes: Uint8Array,
+  family: AddressFamily,
+  maxPeers = Number.POSITIVE_INFINITY,
+): PeerAddress[] {
   const entryBytes = compactPeerBytes(family);
   if (bytes.length % entryBytes !== 0) {
     throw new DecodeError("compact peers", bytes.length, `expected a multiple of ${entryBytes} bytes`);
   }
   const addresses: PeerAddress[] = [];
-  for (let at = 0; at < bytes.length; at += entryBytes) {
+  const end = Math.min(bytes.length, maxPeers * entryBytes);
+  for (let at = 0; at < end; at += entryBytes) {
     const host = addressFromBytes(bytes.subarray(at, at + entryBytes - 2));
     addresses.push({ host, port: readU16(bytes, at + entryBytes - 2) });
   }

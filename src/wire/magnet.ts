@@ -29,7 +29,7 @@ export interface Magnet {
 const MAX_MAGNET_LENGTH = 64 * 1024;
 /** Entries of one kind (trackers, peers, sources); further ones are not read. */
 const MAX_ENTRIES = 100;
-/** Files that `so` may name, and the highest index. */
+/** Files that `so` may name, repeated ones counted, and the highest index. */
 const MAX_SELECTED = 10_000;
 const MAX_FILE_INDEX = 100_000;
 const FORMAT = "magnet";
@@ -113,12 +113,14 @@ function hostName(text: string): string | undefined {
 /** `0,2,4-6` (BEP 53); undefined where nothing readable was named. */
 function readSelection(values: readonly string[]): number[] | undefined {
   const indices = new Set<number>();
+  // Counts repeated ones too: `0-9999` said a thousand times must not cost a thousand times as much.
+  let named = 0;
   for (const part of values.join(",").split(",")) {
     const match = /^(\d{1,6})(?:-(\d{1,6}))?$/.exec(part);
     if (!match) continue;
     const first = Number(match[1]);
     const last = Math.min(Number(match[2] ?? match[1]), MAX_FILE_INDEX);
-    for (let index = first; index <= last && indices.size < MAX_SELECTED; index++) indices.add(index);
+    for (let index = first; index <= last && named < MAX_SELECTED; index++, named++) indices.add(index);
   }
   return indices.size > 0 ? [...indices].sort((a, b) => a - b) : undefined;
 }

@@ -76,5 +76,5 @@ function readPeers(dict: BencodeDict, key: string, family: AddressFamily): PeerA
       `${key}: expected a multiple of ${entryBytes} bytes, not ${bytes.length}`,
     );
   }
-  return decodeCompactPeers(bytes.subarray(0, MAX_PEERS * entryBytes), family);
+  return decodeCompactPeers(bytes, family, MAX_PEERS);
 }

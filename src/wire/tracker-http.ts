@@ -99,7 +99,7 @@ function readReply(bytes: Uint8Array): BencodeDict {
 /** Compact IPv4 addresses, or a list of dictionaries (BEP 3), whose hosts must be addresses: we resolve no names here. */
 function readPeers(value: BencodeValue | undefined): PeerAddress[] {
   const compact = bytesOf(value);
-  if (compact) return decodeCompactPeers(compact, 4);
+  if (compact) return decodeCompactPeers(compact, 4, MAX_REPLY_PEERS);
   const peers: PeerAddress[] = [];
   for (const entry of listOf(value) ?? []) {
     if (peers.length >= MAX_REPLY_PEERS) break;
@@ -115,5 +115,5 @@ function readPeers(value: BencodeValue | undefined): PeerAddress[] {
 
 function readPeers6(value: BencodeValue | undefined): PeerAddress[] {
   const compact = bytesOf(value);
-  return compact ? decodeCompactPeers(compact, 6) : [];
+  return compact ? decodeCompactPeers(compact, 6, MAX_REPLY_PEERS) : [];
 }

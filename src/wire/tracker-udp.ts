@@ -6,7 +6,13 @@ import { type Infohash, infohashBytes } from "../base/ids.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
 import { type AddressFamily, decodeCompactPeers } from "./compact-peers.ts";
 import type { AnnounceRequest } from "./tracker.ts";
-import { clampInterval, replyText, type ScrapeCounts, usablePeers } from "./tracker-reply.ts";
+import {
+  clampInterval,
+  MAX_REPLY_PEERS,
+  replyText,
+  type ScrapeCounts,
+  usablePeers,
+} from "./tracker-reply.ts";
 import { trackerPath } from "./tracker-url.ts";
 
 /** What a UDP tracker answers (BEP 15). `transaction` is the number that the question carried. */
@@ -107,7 +113,7 @@ function decodeAnnounce(bytes: Uint8Array, transaction: number, family: AddressF
     intervalSeconds: clampInterval(readU32(bytes, 8)),
     leechers: readU32(bytes, 12),
     seeders: readU32(bytes, 16),
-    peers: usablePeers(decodeCompactPeers(bytes.subarray(20), family)),
+    peers: usablePeers(decodeCompactPeers(bytes.subarray(20), family, MAX_REPLY_PEERS)),
   };
 }
 

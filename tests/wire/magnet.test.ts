@@ -77,4 +77,6 @@ test("parseMagnet bounds what a link can ask for", () => {
   const magnet = parseMagnet(`${BASE}${trackers}&so=0-999999`);
   assert.equal(magnet.trackers.length, 100);
   assert.equal(magnet.selectOnly!.length, 10_000);
+  // Repeated files count too.
+  assert.equal(parseMagnet(`${BASE}&so=0-5999,0-5999,7000`).selectOnly!.at(-1), 5999);
 });

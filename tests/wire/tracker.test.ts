@@ -115,6 +115,11 @@ test("decodeHttpAnnounce bears unsorted keys and bytes after the end, and refuse
   assert.throws(() => decodeHttpAnnounce(new Uint8Array(1024 * 1024 + 1)), /larger than/);
 });
 
+test("decodeHttpAnnounce reads a thousand peers, however many come", () => {
+  const reply = announce(`d5:peers60000:${"\x01\x02\x03\x04\x00\x05".repeat(10_000)}e`);
+  assert.equal(reply.ok && reply.peers.length, 1000);
+});
+
 test("httpScrapeUrl changes the last part of the path (BEP 48)", () => {
   const cases: readonly (readonly [string, string | undefined])[] = [
     ["http://t.example/announce", "http://t.example/scrape"],
