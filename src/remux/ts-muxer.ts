@@ -131,7 +131,8 @@ export class TsMuxer {
     const clocked = plans.filter((plan) => plan.hasClock);
     const times: number[] = [];
     for (const [i, plan] of clocked.entries()) {
-      const next = clocked[i + 1]?.dts ?? plan.dts + plan.frames[0]!.durationSeconds * TICKS_PER_SECOND;
+      const lasts = plan.frames.reduce((sum, frame) => sum + frame.durationSeconds, 0) * TICKS_PER_SECOND;
+      const next = clocked[i + 1]?.dts ?? plan.dts + lasts;
       if (next - plan.dts > MAX_CLOCK_HOLE_TICKS) continue;
       for (let at = plan.dts + CLOCK_INTERVAL_TICKS; at < next; at += CLOCK_INTERVAL_TICKS) times.push(at);
     }

@@ -13,24 +13,27 @@ export const AVCC = new Uint8Array([
 export const AAC_CONFIG = new Uint8Array([0x11, 0x90]);
 
 export const SYNTHETIC_TRACKS: readonly TsMuxTrack[] = [
-  { codec: "h264", language: "und", config: AVCC, reorderSeconds: 0.08 },
+  { codec: "h264", language: "und", config: AVCC, reorderSeconds: 0.04 },
   { codec: "aac", language: "eng", config: AAC_CONFIG },
 ];
 
-/** Frames as an encoder with B-frames and a keyframe every half second would give them; no decoder could show them. */
+/** Where each frame of a group is shown, in decode order: I P b b P b b P b b P P. */
+const GROUP = [0, 3, 1, 2, 6, 4, 5, 9, 7, 8, 10, 11] as const;
+/** How long a group of pictures lasts. */
+export const GROUP_SECONDS = GROUP.length / 25;
+
+/** Whole groups of frames as an encoder with B-frames would give them, and as much audio; no decoder could show them. */
 export function syntheticPackets(seconds: number, startSeconds = 0, frameBytes = 700): TsMuxPacket[] {
   const packets: TsMuxPacket[] = [];
-  for (let frame = 0; frame < seconds * 25; frame++) {
-    const isKey = frame % 12 === 0;
-    const type = isKey ? 0x65 : 0x41;
+  const frames = Math.ceil(seconds / GROUP_SECONDS) * GROUP.length;
+  for (let frame = 0; frame < frames; frame++) {
+    const place = frame % GROUP.length;
     const data = new Uint8Array(4 + frameBytes).fill(0x5a);
-    data.set([0, 0, frameBytes >> 8, frameBytes & 255, type]);
-    // Decode order I P b b P b b …: every third frame is shown two later than its place.
-    const shift = isKey ? 0 : frame % 12 === 11 ? 0 : [2, -1, -1][((frame % 12) - 1) % 3]!;
-    const ptsSeconds = startSeconds + (frame + (frame % 12 > 9 && frame % 12 < 11 ? 0 : shift)) / 25;
-    packets.push({ track: 0, ptsSeconds, durationSeconds: 0.04, isKey, data });
+    data.set([0, 0, frameBytes >> 8, frameBytes & 255, place === 0 ? 0x65 : 0x41]);
+    const ptsSeconds = startSeconds + (frame - place + GROUP[place]!) / 25;
+    packets.push({ track: 0, ptsSeconds, durationSeconds: 0.04, isKey: place === 0, data });
   }
-  for (let frame = 0; frame < (seconds * 48000) / 1024; frame++) {
+  for (let frame = 0; frame < (frames / 25) * (48000 / 1024); frame++) {
     const data = new Uint8Array(170).fill(0x21);
     packets.push({
       track: 1,

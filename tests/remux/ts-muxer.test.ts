@@ -2,10 +2,15 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import { concatBytes } from "../../src/base/bytes.ts";
-import { TsMuxer } from "../../src/remux/ts-muxer.ts";
+import { annexBNals } from "../../src/media/nal.ts";
+import { pidAt } from "../../src/media/ts-packet.ts";
+import { unitHead } from "../../src/media/ts-units.ts";
+import type { TsMuxPacket } from "../../src/remux/ts-mux-input.ts";
+import { TS_BASE_SECONDS, TsMuxer } from "../../src/remux/ts-muxer.ts";
 import { hasFfmpeg, lavfi, makeMedia } from "./make-media.ts";
 import { countByStream, ffmpegComplaints, frameHashes, probePackets } from "./probe.ts";
 import { cutPackets, readPackets } from "./read-packets.ts";
+import { GROUP_SECONDS, PPS, SPS, SYNTHETIC_TRACKS, syntheticPackets } from "./synthetic-ts.ts";
 import { checkTs } from "./ts-checker.ts";
 
 const skip = !(await hasFfmpeg());
@@ -79,4 +84,67 @@ test("TsMuxer.segment makes the same bytes in any order", { skip, timeout: 60_00
   const muxer = new TsMuxer(tracks);
   const backward = cuts.map((cut) => muxer.segment(cut)).reverse();
   assert.deepEqual(forward, backward.reverse());
+});
+
+test("TsMuxer.segment keeps times and clock right over the 33-bit wrap", () => {
+  const muxer = new TsMuxer(SYNTHETIC_TRACKS);
+  const wrapSeconds = 2 ** 33 / 90_000 - TS_BASE_SECONDS;
+  const seconds = 4 * GROUP_SECONDS;
+  const starts = [-1.5, -0.5, 0.5].map((share) => wrapSeconds + share * seconds);
+  const segments = starts.map((start) => muxer.segment(syntheticPackets(seconds, start)));
+  const report = checkTs(concatBytes(segments), { isSegment: true });
+  assert.deepEqual(report.faults, []);
+});
+
+test("TsMuxer.segment sends the clock of its own where frames come seldom", () => {
+  const muxer = new TsMuxer([{ ...SYNTHETIC_TRACKS[0]!, reorderSeconds: 0 }]);
+  const still = (at: number) =>
+    Array.from({ length: 4 }, (_, i) => ({
+      ...syntheticPackets(1)[0]!,
+      ptsSeconds: at + i,
+      durationSeconds: 1,
+      isKey: i === 0,
+    }));
+  const report = checkTs(concatBytes([muxer.segment(still(0)), muxer.segment(still(4))]), {
+    isSegment: true,
+  });
+  assert.deepEqual(report.faults, []);
+  assert.ok(report.clockGapTicks <= 9000, `${report.clockGapTicks} ticks`);
+});
+
+test("TsMuxer.segment writes audio alone, with its clock", { skip, timeout: 60_000 }, async () => {
+  const audio = syntheticPackets(8)
+    .filter((packet) => packet.track === 1)
+    .map((packet) => ({ ...packet, track: 0, ptsSeconds: packet.ptsSeconds - 0.021 }));
+  const muxer = new TsMuxer([SYNTHETIC_TRACKS[1]!]);
+  const segments = [audio.slice(0, 200), audio.slice(200)].map((part) => muxer.segment(part));
+  assert.deepEqual(checkTs(concatBytes(segments), { isSegment: true }).faults, []);
+  assert.deepEqual(checkTs(muxer.segment(audio.slice(0, 1)), { isSegment: true }).faults, []);
+});
+
+test("TsMuxer.segment puts parameter sets before keyframes only where they are not in band, and one delimiter", () => {
+  const key = (units: Uint8Array[]) => {
+    const parts = units.flatMap((unit) => [new Uint8Array([0, 0, 0, unit.length]), unit]);
+    return { track: 0, ptsSeconds: 0, durationSeconds: 0.04, isKey: true, data: concatBytes(parts) };
+  };
+  const idr = new Uint8Array(60).fill(0x65);
+  const types = (packet: TsMuxPacket) => {
+    const ts = new TsMuxer([SYNTHETIC_TRACKS[0]!]).segment([packet]);
+    const at = Array.from({ length: ts.length / 188 }, (_, i) => i * 188).find(
+      (start) => pidAt(ts, start) === 0x100,
+    )!;
+    const { bytes } = unitHead(ts, at, 0x100, 4096);
+    return annexBNals(bytes).map(({ start }) => bytes[start]! & 31);
+  };
+  assert.deepEqual(types(key([idr])), [9, 7, 8, 5]);
+  assert.deepEqual(types(key([SPS, PPS, idr])), [9, 7, 8, 5]);
+  assert.deepEqual(types(key([new Uint8Array([9, 0xf0]), idr])), [9, 7, 8, 5]);
+  assert.deepEqual(types({ ...key([idr]), isKey: false }), [9, 5]);
+});
+
+test("TsMuxer rejects AAC that ADTS cannot carry, and broken configurations", () => {
+  const usac = { codec: "aac", language: "und", config: new Uint8Array([0xf9, 0x46, 0x90]) } as const;
+  assert.throws(() => new TsMuxer([usac]), { code: "unsupported_codec" });
+  const cut = { codec: "h264", language: "und", config: new Uint8Array([1, 2]) } as const;
+  assert.throws(() => new TsMuxer([cut]), { code: "broken_media" });
 });
