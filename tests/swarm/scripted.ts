@@ -1,0 +1,221 @@
+import { createHash } from "node:crypto";
+import { latin1Bytes } from "../../src/base/bytes.ts";
+import { infohashOf } from "../../src/base/ids.ts";
+import { seededRandom } from "../../src/base/random.ts";
+import { instant } from "../../src/base/time.ts";
+import type { SwarmInput, SwarmLayout, SwarmOutput, SwarmSetup } from "../../src/swarm/contract.ts";
+import { Swarm } from "../../src/swarm/swarm.ts";
+import { encodeHandshake, HANDSHAKE_BYTES } from "../../src/wire/handshake.ts";
+import { PeerMessageDecoder, type PeerMessageHandler } from "../../src/wire/peer-message.ts";
+import { PeerMessageWriter } from "../../src/wire/peer-message-writer.ts";
+
+export const BLOCK = 16 * 1024;
+
+export function sha1(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(createHash("sha1").update(bytes).digest());
+}
+
+/** Content of `pieceCount` pieces of `blocks` blocks each, the last one shorter by half a block. */
+export function makeContent(pieceCount: number, blocks: number) {
+  const pieceLength = blocks * BLOCK;
+  const bytes = new Uint8Array(pieceCount * pieceLength - BLOCK / 2);
+  for (let i = 0; i < bytes.length; i += 4) bytes[i] = (i * 2654435761) >>> 24;
+  const pieceHashes = new Uint8Array(20 * pieceCount);
+  for (let i = 0; i < pieceCount; i++) {
+    pieceHashes.set(sha1(bytes.subarray(i * pieceLength, (i + 1) * pieceLength)), 20 * i);
+  }
+  const layout: SwarmLayout = {
+    pieceLength,
+    pieceCount,
+    length: bytes.length,
+    pieceHashes,
+    isPrivate: false,
+  };
+  return { bytes, layout };
+}
+
+export type Content = ReturnType<typeof makeContent>;
+
+/** A swarm under a clock that the test moves, with everything it puts out kept. */
+export class ScriptedSwarm {
+  readonly swarm: Swarm;
+  readonly content: Content;
+  readonly outputs: SwarmOutput[] = [];
+  readonly pieces: number[] = [];
+  readonly peers = new Map<number, ScriptedPeer>();
+  now = instant(0);
+  /** Buffers that may be taken before the budget is spent. */
+  budget = 1_000;
+  readonly infohash = infohashOf(new Uint8Array(20).fill(7));
+  #nextConnection = 1;
+
+  constructor(content: Content, options: Partial<SwarmSetup> = {}) {
+    this.content = content;
+    this.swarm = new Swarm(
+      {
+        infohash: this.infohash,
+        peerId: latin1Bytes("-SL0100-abcdefghijkl"),
+        info: { layout: content.layout, infoBytes: Uint8Array.of(100, 101) },
+        readInfo: () => content.layout,
+        trackers: [],
+        listenPort: 6881,
+        sha1,
+        random: seededRandom(1),
+        uploadLimit: 0,
+        downloadLimit: 0,
+        buffers: {
+          take: (length) => this.#takeBuffer(length),
+          give: () => void this.budget++,
+        },
+        ...options,
+      },
+      this.now,
+    );
+    this.#drain();
+  }
+
+  input(input: SwarmInput): void {
+    this.swarm.handle(input, this.now);
+    this.#drain();
+  }
+
+  /** Lets `ms` pass, with every wake the swarm asks for on the way. */
+  pass(ms: number): void {
+    const until = this.now + ms;
+    for (let guard = 0; guard < 100_000; guard++) {
+      const wake = this.swarm.nextWake();
+      if (wake === undefined || wake > until) break;
+      this.now = instant(Math.max(this.now, wake));
+      this.swarm.wake(this.now);
+      this.#drain();
+    }
+    this.now = instant(until);
+  }
+
+  want(start: number, end: number, urgentBytes = 0, reader = 1): void {
+    this.input({ kind: "want", reader, range: { start, end }, urgentBytes });
+  }
+
+  /** A peer connects to the swarm and says hello. */
+  peer(options: { fast?: boolean } = {}): ScriptedPeer {
+    const connection = this.#nextConnection;
+    this.#nextConnection += 2;
+    const peer = new ScriptedPeer(this, connection);
+    this.peers.set(connection, peer);
+    const address = { host: "127.0.0.1", port: 20_000 + connection };
+    this.input({ kind: "accepted", connection, address });
+    const peerId = latin1Bytes(`-XX0000-${String(connection).padStart(12, "0")}`);
+    const fast = options.fast ?? true;
+    peer.raw(encodeHandshake({ infohash: this.infohash, peerId, extensions: false, fast, dht: false }));
+    return peer;
+  }
+
+  #takeBuffer(length: number): Uint8Array<ArrayBuffer> | undefined {
+    if (this.budget === 0) return undefined;
+    this.budget--;
+    return new Uint8Array(length);
+  }
+
+  #drain(): void {
+    for (let output = this.swarm.poll(); output; output = this.swarm.poll()) {
+      this.outputs.push(output);
+      if (output.kind === "send") this.peers.get(output.connection)!.hear(output.bytes);
+      else if (output.kind === "close") this.peers.get(output.connection)!.closed = output.reason;
+      else if (output.kind === "piece") this.pieces.push(output.piece);
+    }
+  }
+}
+
+export interface AskedBlock {
+  readonly piece: number;
+  readonly begin: number;
+  readonly length: number;
+}
+
+/** The other end of one connection: says what the test tells it, and remembers what it was asked. */
+export class ScriptedPeer implements PeerMessageHandler {
+  readonly connection: number;
+  closed: string | undefined;
+  /** Requests not answered yet. */
+  asked: AskedBlock[] = [];
+  readonly cancelled: AskedBlock[] = [];
+  readonly rejected: AskedBlock[] = [];
+  readonly haves: number[] = [];
+  readonly blocks: AskedBlock[] = [];
+  heard: string[] = [];
+  readonly #swarm: ScriptedSwarm;
+  readonly #decoder = new PeerMessageDecoder(this, {
+    maxBitfieldBytes: 1_000,
+    maxExtendedBytes: 100_000,
+    maxBlockBytes: BLOCK,
+  });
+  #greeted = 0;
+
+  constructor(swarm: ScriptedSwarm, connection: number) {
+    this.#swarm = swarm;
+    this.connection = connection;
+  }
+
+  /** Sends bytes as they are. */
+  raw(bytes: Uint8Array): void {
+    this.#swarm.input({ kind: "received", connection: this.connection, bytes });
+  }
+
+  /** Sends messages. */
+  say(write: (writer: PeerMessageWriter) => void): void {
+    const writer = new PeerMessageWriter();
+    write(writer);
+    this.raw(writer.take()!);
+  }
+
+  /** Has everything, and gives it. */
+  seed(): this {
+    this.say((writer) => {
+      writer.haveAll();
+      writer.unchoke();
+    });
+    return this;
+  }
+
+  /** Answers the first `count` requests; `change` may falsify a block. */
+  answer(count = Number.POSITIVE_INFINITY, change: (block: Uint8Array) => void = () => {}): void {
+    const now = this.asked.splice(0, Math.min(count, this.asked.length));
+    for (const { piece, begin, length } of now) {
+      if (this.closed !== undefined) return;
+      const start = piece * this.#swarm.content.layout.pieceLength + begin;
+      const bytes = this.#swarm.content.bytes.slice(start, start + length);
+      change(bytes);
+      this.say((writer) => writer.block(piece, begin, bytes));
+    }
+  }
+
+  hear(bytes: Uint8Array): void {
+    const skipped = Math.min(HANDSHAKE_BYTES - this.#greeted, bytes.length);
+    this.#greeted += skipped;
+    this.#decoder.feed(bytes.subarray(skipped));
+  }
+
+  keepAlive = () => void this.heard.push("keep-alive");
+  choke = () => void this.heard.push("choke");
+  unchoke = () => void this.heard.push("unchoke");
+  interested = () => void this.heard.push("interested");
+  notInterested = () => void this.heard.push("not interested");
+  have = (piece: number) => void this.haves.push(piece);
+  bitfield = () => void this.heard.push("bitfield");
+  request = (piece: number, begin: number, length: number) => void this.asked.push({ piece, begin, length });
+  cancel = (piece: number, begin: number, length: number) => {
+    this.cancelled.push({ piece, begin, length });
+    this.asked = this.asked.filter((block) => block.piece !== piece || block.begin !== begin);
+  };
+  port = () => {};
+  suggest = () => {};
+  haveAll = () => void this.heard.push("have all");
+  haveNone = () => void this.heard.push("have none");
+  reject = (piece: number, begin: number, length: number) =>
+    void this.rejected.push({ piece, begin, length });
+  allowedFast = () => {};
+  extended = () => {};
+  block = (_piece: number, _begin: number, length: number) => new Uint8Array(length);
+  blockDone = (piece: number, begin: number, length: number) =>
+    void this.blocks.push({ piece, begin, length });
+}

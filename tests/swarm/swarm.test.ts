@@ -1,0 +1,298 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { BLOCK, makeContent, ScriptedSwarm } from "./scripted.ts";
+
+const content = makeContent(8, 4);
+const { pieceLength } = content.layout;
+const all = content.bytes.length;
+
+test("Swarm asks of nobody before a reader wants something, and of nothing beyond its range", () => {
+  const it = new ScriptedSwarm(content);
+  const peer = it.peer().seed();
+  assert.deepEqual(peer.heard, ["have none", "interested"]);
+  assert.equal(peer.asked.length, 0);
+  it.want(pieceLength, 2 * pieceLength);
+  for (let i = 0; i < 20; i++) peer.answer();
+  assert.deepEqual(it.pieces, [1]);
+});
+
+test("Swarm fetches in order from one peer, and hands out bytes that are right", () => {
+  const it = new ScriptedSwarm(content);
+  const peer = it.peer().seed();
+  it.want(0, all, pieceLength);
+  for (let i = 0; i < 40; i++) peer.answer(1);
+  assert.deepEqual(it.pieces, [0, 1, 2, 3, 4, 5, 6, 7]);
+  for (const output of it.outputs) {
+    if (output.kind !== "piece") continue;
+    const start = output.piece * pieceLength;
+    assert.deepEqual(output.bytes, content.bytes.slice(start, start + output.bytes.length));
+  }
+  assert.equal(peer.heard.at(-1), "not interested");
+  assert.equal(it.swarm.figures(it.now).wasted, 0);
+});
+
+test("Swarm serves an unchoked peer from the store, and rejects what it does not hold (BEP 6)", () => {
+  const it = new ScriptedSwarm(content, { held: [0, 1] });
+  const peer = it.peer();
+  peer.say((writer) => {
+    writer.haveNone();
+    writer.interested();
+  });
+  assert.ok(peer.heard.includes("unchoke"));
+  peer.say((writer) => {
+    writer.request(0, BLOCK, BLOCK);
+    writer.request(5, 0, BLOCK);
+  });
+  assert.deepEqual(peer.rejected, [{ piece: 5, begin: 0, length: BLOCK }]);
+  const read = it.outputs.find((output) => output.kind === "read");
+  assert.ok(read && read.piece === 0 && read.begin === BLOCK);
+  it.input({
+    kind: "block",
+    connection: peer.connection,
+    piece: 0,
+    begin: BLOCK,
+    bytes: new Uint8Array(BLOCK),
+  });
+  assert.deepEqual(peer.blocks, [{ piece: 0, begin: BLOCK, length: BLOCK }]);
+  it.input({ kind: "dropped", piece: 0 });
+  peer.say((writer) => writer.request(0, 0, BLOCK));
+  assert.equal(peer.rejected.at(-1)?.piece, 0);
+});
+
+test("Swarm reads no more for a peer than its socket takes", () => {
+  const big = makeContent(100, 4);
+  const it = new ScriptedSwarm(big, { held: Array.from({ length: 100 }, (_, i) => i) });
+  const peer = it.peer();
+  peer.say((writer) => {
+    writer.haveNone();
+    writer.interested();
+  });
+  peer.say((writer) => {
+    for (let i = 0; i < 400; i++) writer.request(i >> 2, (i & 3) * BLOCK, i === 399 ? BLOCK / 2 : BLOCK);
+  });
+  const reads = () => it.outputs.filter((output) => output.kind === "read");
+  const answer = (from: number) => {
+    for (const read of reads().slice(from)) {
+      it.input({ ...read, kind: "block", bytes: new Uint8Array(read.length) });
+    }
+  };
+  const first = reads().length;
+  assert.ok(first < 100);
+  answer(0);
+  const second = reads().length;
+  assert.ok(second < 100, "nothing more while the socket is behind");
+  it.input({ kind: "drained", connection: peer.connection });
+  assert.ok(reads().length > second);
+});
+
+test("Swarm cancels what nobody wants any more, and takes late blocks without punishing for them", () => {
+  const it = new ScriptedSwarm(content);
+  const peer = it.peer().seed();
+  it.want(0, all, pieceLength);
+  const asked = [...peer.asked];
+  assert.ok(asked.length > 0);
+  it.input({ kind: "unwant", reader: 1 });
+  assert.deepEqual(peer.cancelled, asked);
+  peer.asked = asked;
+  peer.answer();
+  assert.equal(peer.closed, undefined);
+  assert.deepEqual(it.pieces, []);
+});
+
+test("Swarm goes on where a reader left off when it comes back soon", () => {
+  const it = new ScriptedSwarm(content);
+  const peer = it.peer().seed();
+  it.want(0, pieceLength, pieceLength);
+  peer.answer(3);
+  it.input({ kind: "unwant", reader: 1 });
+  it.want(0, pieceLength, pieceLength, 2);
+  assert.deepEqual(peer.asked, [{ piece: 0, begin: 3 * BLOCK, length: BLOCK }]);
+  peer.answer();
+  assert.deepEqual(it.pieces, [0]);
+});
+
+test("Swarm fetches a dropped piece again", () => {
+  const it = new ScriptedSwarm(content);
+  const peer = it.peer().seed();
+  it.want(0, pieceLength);
+  peer.answer(4);
+  it.input({ kind: "dropped", piece: 0 });
+  for (let i = 0; i < 4; i++) peer.answer();
+  assert.deepEqual(it.pieces, [0, 0]);
+});
+
+test("Swarm starts no piece without a buffer, and goes on when buffers are free", () => {
+  const it = new ScriptedSwarm(content);
+  it.budget = 1;
+  const peer = it.peer().seed();
+  it.want(0, all);
+  for (let i = 0; i < 10; i++) peer.answer();
+  assert.deepEqual(it.pieces, [0]);
+  it.budget = 2;
+  it.input({ kind: "buffers" });
+  for (let i = 0; i < 10; i++) peer.answer();
+  assert.deepEqual(it.pieces, [0, 1, 2]);
+});
+
+test("Swarm takes the buffer of a piece further on for a reader that waits", () => {
+  const it = new ScriptedSwarm(content);
+  it.budget = 2;
+  const peer = it.peer().seed();
+  it.want(5 * pieceLength, 7 * pieceLength);
+  peer.answer(3);
+  it.want(0, pieceLength, pieceLength, 2);
+  for (let i = 0; i < 3; i++) peer.answer(3);
+  assert.deepEqual(it.pieces.slice(0, 2), [5, 0]);
+});
+
+test("Swarm asks another peer for the urgent blocks of one that falls silent, within a second", () => {
+  const it = new ScriptedSwarm(content);
+  const mute = it.peer().seed();
+  it.want(0, pieceLength, pieceLength);
+  assert.equal(mute.asked.length, 4);
+  const good = it.peer().seed();
+  it.pass(1_000);
+  assert.equal(good.asked.length, 4);
+  good.answer();
+  assert.deepEqual(it.pieces, [0]);
+  assert.equal(mute.cancelled.length, 4);
+});
+
+test("Swarm asks nobody twice for what is not urgent", () => {
+  const it = new ScriptedSwarm(content);
+  const mute = it.peer().seed();
+  const good = it.peer().seed();
+  it.want(0, all, 0);
+  for (let i = 0; i < 40; i++) {
+    good.answer();
+    it.pass(20);
+  }
+  const owed = new Set(mute.asked.map(({ piece, begin }) => `${piece} ${begin}`));
+  assert.ok(owed.size > 0);
+  assert.equal(it.swarm.figures(it.now).wasted, 0);
+  assert.ok(it.pieces.length >= 6);
+});
+
+test("Swarm releases the blocks of a peer that chokes, and takes rejects", () => {
+  for (const fast of [true, false]) {
+    const it = new ScriptedSwarm(content);
+    const first = it.peer({ fast });
+    first.say((writer) => {
+      writer.bitfield(Uint8Array.of(0xff));
+      writer.unchoke();
+    });
+    it.want(0, pieceLength);
+    const asked = [...first.asked];
+    const second = it.peer().seed();
+    assert.equal(second.asked.length, 0);
+    first.say((writer) => {
+      writer.choke();
+      if (fast) for (const { piece, begin, length } of asked) writer.reject(piece, begin, length);
+    });
+    assert.deepEqual(second.asked, asked);
+  }
+});
+
+test("Swarm asks a choking peer for the pieces it allows (BEP 6)", () => {
+  const it = new ScriptedSwarm(content);
+  const peer = it.peer();
+  peer.say((writer) => writer.haveAll());
+  it.want(0, all, pieceLength);
+  assert.equal(peer.asked.length, 0);
+  peer.say((writer) => writer.allowedFast(3));
+  assert.ok(peer.asked.length > 0 && peer.asked.every(({ piece }) => piece === 3));
+});
+
+test("Swarm bans a lone liar, nobody else, and fetches the piece again", () => {
+  const it = new ScriptedSwarm(content);
+  const liar = it.peer().seed();
+  it.want(0, pieceLength, pieceLength);
+  liar.answer(4, (block) => block.fill(1));
+  assert.ok(liar.closed);
+  assert.deepEqual(it.pieces, []);
+  const good = it.peer().seed();
+  good.answer();
+  assert.deepEqual(it.pieces, [0]);
+  assert.equal(good.closed, undefined);
+  const banned = it.outputs.filter((output) => output.kind === "banned");
+  assert.equal(banned.length, 1);
+});
+
+test("Swarm serves several readers by turns", () => {
+  const it = new ScriptedSwarm(content);
+  const peer = it.peer();
+  it.want(0, 4 * pieceLength, 4 * pieceLength, 1);
+  it.want(4 * pieceLength, all, 4 * pieceLength, 2);
+  peer.seed();
+  for (let i = 0; i < 40; i++) peer.answer(1);
+  assert.deepEqual(it.pieces, [0, 4, 1, 5, 2, 6, 3, 7]);
+});
+
+test("Swarm fetches the rarest piece first beyond the urgent part", () => {
+  const it = new ScriptedSwarm(content);
+  const common = it.peer();
+  common.say((writer) => writer.bitfield(Uint8Array.of(0b11111011)));
+  const peer = it.peer();
+  peer.say((writer) => {
+    writer.bitfield(Uint8Array.of(0b11111110));
+    writer.unchoke();
+  });
+  it.want(0, all, pieceLength);
+  for (let i = 0; i < 12; i++) peer.answer(1);
+  assert.deepEqual(it.pieces.slice(0, 2), [0, 5]);
+});
+
+const HOSTILE: [name: string, bytes: number[]][] = [
+  ["a message of 4 GiB", [0xff, 0xff, 0xff, 0xff, 7]],
+  ["a bitfield too long", [0, 0, 0, 3, 5, 0, 0]],
+  ["a have beyond the end", [0, 0, 0, 5, 4, 0, 0, 0, 8]],
+  ["a block of a piece that is not", [0, 0, 0, 10, 7, 0, 0, 0, 9, 0, 0, 0, 0, 1]],
+  ["a request of no bytes", [0, 0, 0, 13, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]],
+  ["a request over the end of a piece", [0, 0, 0, 13, 6, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 64, 0]],
+  ["an extended message without BEP 10", [0, 0, 0, 3, 20, 0, 1]],
+];
+
+for (const [name, bytes] of HOSTILE) {
+  test(`Swarm closes the peer that sends ${name}, and only that one`, () => {
+    const it = new ScriptedSwarm(content);
+    const good = it.peer().seed();
+    const bad = it.peer().seed();
+    it.want(0, all, pieceLength);
+    bad.raw(Uint8Array.from(bytes));
+    assert.ok(bad.closed);
+    assert.equal(good.closed, undefined);
+    for (let i = 0; i < 40; i++) good.answer();
+    assert.equal(it.pieces.length, 8);
+  });
+}
+
+test("Swarm cuts off a peer that sends blocks nobody asked for, and never uses them", () => {
+  const it = new ScriptedSwarm(content);
+  const good = it.peer().seed();
+  it.want(0, all, pieceLength);
+  const bad = it.peer();
+  for (let i = 0; i < 70 && !bad.closed; i++) bad.say((writer) => writer.block(0, 0, new Uint8Array(BLOCK)));
+  assert.ok(bad.closed);
+  for (let i = 0; i < 40; i++) good.answer();
+  assert.equal(it.pieces.length, 8);
+  assert.equal(good.closed, undefined);
+});
+
+test("Swarm closes handshakes that do not come and connections that fall silent, keeps the others alive", () => {
+  const it = new ScriptedSwarm(content);
+  const peer = it.peer().seed();
+  it.pass(91_000);
+  assert.equal(peer.heard.at(-1), "keep-alive");
+  it.pass(60_000);
+  assert.match(peer.closed!, /silent/);
+});
+
+test("Swarm closes everything on stop and asks for nothing any more", () => {
+  const it = new ScriptedSwarm(content);
+  const peer = it.peer().seed();
+  it.want(0, all, pieceLength);
+  it.input({ kind: "stop" });
+  assert.equal(peer.closed, "stopped");
+  it.pass(5_000);
+  assert.equal(it.swarm.nextWake(), undefined);
+});
