@@ -16,6 +16,7 @@ import type {
 import { HELD_HEADERS_MS, orLater } from "./guarded-stream.ts";
 import { hlsManifest } from "./hls.ts";
 import type { Hold } from "./holds.ts";
+import { LatestFew } from "./latest-few.ts";
 import { awaitFiles, whileBytesCome } from "./patience.ts";
 import { orAborted, type SegmentBytes, type SegmentCache } from "./segment-cache.ts";
 import { SessionEvents } from "./session-events.ts";
@@ -63,6 +64,7 @@ export class PlayerSession implements Session {
   wantsEvents: boolean;
   readonly #parts: SessionParts;
   readonly #events: SessionEvents;
+  readonly #requests = new LatestFew();
   readonly #ended = new AbortController();
   readonly #opened: Promise<Opened>;
   readonly #playing: Promise<void>;
@@ -177,20 +179,9 @@ export class PlayerSession implements Session {
   }
 
   /** The segment of this name; `index` is its number within the session. */
-  async namedSegment(name: SegmentName, index: number, signal?: AbortSignal): Promise<SegmentBytes> {
-    return this.#use(async () => {
-      const { container, media } = await orAborted(this.#opened, signal ?? this.#ended.signal);
-      const fits = name.kind === "vtt" || (name.kind === "ts") === (container === "ts");
-      if (!fits || index >= media.segments.length)
-        throw new SluiceError(
-          "no_such_segment",
-          `expected a number below ${media.segments.length}, got ${index}`,
-        );
-      const bytes = await this.#segment(name.kind, index, name.track, signal);
-      if (name.kind !== "mp4" && name.kind !== "vtt")
-        this.#prepareNext(name.kind, index, media.segments.length);
-      return bytes;
-    });
+  namedSegment(name: SegmentName, index: number, asker?: AbortSignal): Promise<SegmentBytes> {
+    const outer = asker ? AbortSignal.any([asker, this.#ended.signal]) : this.#ended.signal;
+    return this.#use(() => this.#requests.run(outer, (signal) => this.#namedSegment(name, index, signal)));
   }
 
   nextEvent(withinMs: number): Promise<SessionEvent | undefined> {
@@ -210,6 +201,17 @@ export class PlayerSession implements Session {
     this.#ended.abort(reason);
     this.#parts.hold.release();
     this.#parts.ended(this, reason);
+  }
+
+  async #namedSegment(name: SegmentName, index: number, signal: AbortSignal): Promise<SegmentBytes> {
+    const { container, media } = await orAborted(this.#opened, signal);
+    const fits = name.kind === "vtt" || (name.kind === "ts") === (container === "ts");
+    const count = media.segments.length;
+    if (!fits || index >= count)
+      throw new SluiceError("no_such_segment", `expected a number below ${count}, got ${index}`);
+    const bytes = await this.#segment(name.kind, index, name.track, signal);
+    if (name.kind === "ts" || name.kind === "m4s") this.#prepareNext(name.kind, index, count);
+    return bytes;
   }
 
   async #open(): Promise<Opened> {
@@ -248,6 +250,7 @@ export class PlayerSession implements Session {
     this.#parts.log.warn("a session cannot play", { infohash: this.infohash, reason: this.#problem.message });
   }
 
+  /** `signal` fires at the latest when the session ends. */
   async #segment(
     kind: SegmentName["kind"],
     index: number,
@@ -263,7 +266,7 @@ export class PlayerSession implements Session {
         key,
         (stop) =>
           whileBytesCome(access, hold.transfer, (end) => makeSegment(media, kind, index, track, end), stop),
-        signal === this.#ended.signal ? signal : AbortSignal.any([signal, this.#ended.signal]),
+        signal,
       )
     );
   }

@@ -18,7 +18,7 @@ import { splitSegmentNumber } from "./session-segments.ts";
 const SESSIONS_LIMIT = 256;
 
 /** Longer than opening the cache of content takes; shorter than a start may. */
-const FILES_WAIT_MS = 500;
+const FILES_WAIT_MS = 150;
 
 interface Parts extends Access {
   readonly runtime: Pick<Runtime, "sha1" | "randomBytes">;

@@ -4,7 +4,7 @@ import { SluiceError, type SluiceErrorCode } from "../../src/base/errors.ts";
 import type { PlaybackRequest } from "../../src/engine/engine.ts";
 import { settled } from "./fake-clock.ts";
 import { fakeHouse, filmTorrent } from "./fake-house.ts";
-import { tsBytes } from "./fake-media.ts";
+import { segmentTimes, tsBytes } from "./fake-media.ts";
 
 const film = filmTorrent();
 const other = filmTorrent("other");
@@ -354,6 +354,28 @@ test("segments: one who leaves does not end the making for the one who stays", a
   await assert.rejects(leaves, codeOf("session_stopped"));
   open();
   assert.deepEqual(await stays, tsBytes(3));
+});
+
+test("segments: a player that jumps about does not keep its old requests waiting", async () => {
+  const { engine, transfers, clock } = quickHouse();
+  const { infohash } = await engine.start(request({ output: "hls" }));
+  await settled();
+  let open = () => {};
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const { media_: media } = transfers.opened[0]!;
+  media.segments = segmentTimes(20);
+  media.gate = () => gate;
+  const asked = [2, 5, 8, 11, 14, 17, 19].map((number) =>
+    engine.segment(infohash, { number, kind: "ts", track: 0 }),
+  );
+  const first = assert.rejects(asked[0]!, codeOf("cancelled"));
+  await clock.advance(1);
+  await first;
+  open();
+  assert.deepEqual(await asked[6], tsBytes(19));
+  assert.deepEqual(await asked[1], tsBytes(5));
 });
 
 test("transportStream: is all segments in order, once each, made while the one before is read", async () => {
