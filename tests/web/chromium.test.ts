@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
@@ -17,10 +17,16 @@ const LAUNCH = {
   ],
 };
 
+/** A machine that does other things too plays late. */
+const SLOW = { timeout: 60_000 };
+
+/** A folder for screenshots that somebody wants to look at. */
+const SHOTS = process.env.PAGE_SCREENSHOTS;
+
 /** 20 s of pictures and sound, at most a few MB. */
-async function makeFilm(path: string, color: string): Promise<void> {
+async function makeFilm(path: string, pattern: string): Promise<void> {
   await run("ffmpeg", [
-    ...["-v", "error", "-f", "lavfi", "-i", `color=${color}:size=640x360:rate=25:duration=20`],
+    ...["-v", "error", "-f", "lavfi", "-i", `${pattern}=size=640x360:rate=25:duration=20`],
     ...["-f", "lavfi", "-i", "sine=frequency=440:duration=20"],
     ...["-c:v", "libx264", "-preset", "veryfast", "-g", "50", "-pix_fmt", "yuv420p", "-c:a", "aac", path],
   ]);
@@ -39,8 +45,8 @@ describe("the start page in Chromium", { timeout: 180_000 }, () => {
     scratch = await tempFolder("page");
     const films = scratch.file("films");
     await mkdir(films);
-    await makeFilm(`${films}/blue & <b>.mp4`, "blue");
-    await makeFilm(`${films}/green.mkv`, "green");
+    await makeFilm(`${films}/blue & <b>.mp4`, "testsrc2");
+    await makeFilm(`${films}/green.mkv`, "smptehdbars");
     const torrent = await torrentOf(films, 64 * 1024, scratch.file("films.torrent"));
     seeder = await startLibtorrent("seed", torrent.path, scratch.path);
     magnet = `magnet:?xt=urn:btih:${torrent.infohash}&dn=films&x.pe=127.0.0.1:${seeder.port}`;
@@ -61,14 +67,14 @@ describe("the start page in Chromium", { timeout: 180_000 }, () => {
     await scratch?.remove();
   });
 
-  test("a text that is no link is answered with a clear message", async () => {
+  test("a text that is no link is answered with a clear message", SLOW, async () => {
     await page.goto(`${engine.url}/`);
     await page.fill("#link", "no link at all");
     await page.click("#play");
     assert.match((await page.textContent("#problem")) ?? "", /neither a magnet link/);
   });
 
-  test("a pasted magnet plays: time goes on, figures show, files can be chosen", async () => {
+  test("a pasted magnet plays: time goes on, figures show, files can be chosen", SLOW, async () => {
     await page.fill("#link", magnet);
     await page.click("#play");
     await plays(page, 1.5);
@@ -78,21 +84,20 @@ describe("the start page in Chromium", { timeout: 180_000 }, () => {
     const names = await page.locator("#files option").allTextContents();
     assert.equal(names.length, 2);
     assert.ok(
-      names.some((name) => /^blue & .b.\.mp4 \(\d+ kB\)$/.test(name)),
+      names.some((name) => /^blue & .b.\.mp4 \([\d.]+ [kM]B\)$/.test(name)),
       names.join(),
     );
-    const shot = process.env.SLUICE_TEST_SCREENSHOTS;
-    if (shot !== undefined) await page.screenshot({ path: `${shot}/playing.png` });
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/playing.png` });
   });
 
-  test("another file of the same content plays after it is chosen", async () => {
+  test("another file of the same content plays after it is chosen", SLOW, async () => {
     const chosen = await page.inputValue("#files");
     await page.selectOption("#files", chosen === "0" ? "1" : "0");
     await page.waitForFunction(() => (document.querySelector("video")?.currentTime ?? 9) < 0.5);
     await plays(page, 1.5);
   });
 
-  test("seeking goes to where it was asked", async () => {
+  test("seeking goes to where it was asked", SLOW, async () => {
     await page.evaluate(() => {
       const video = document.querySelector("video");
       if (video) video.currentTime = 15;
@@ -100,7 +105,7 @@ describe("the start page in Chromium", { timeout: 180_000 }, () => {
     await plays(page, 16);
   });
 
-  test("stop ends the session; the link is remembered, and plays again from there", async () => {
+  test("stop ends the session; the link is remembered, and plays again from there", SLOW, async () => {
     await page.click("#stop");
     assert.equal(await page.isHidden("#stage"), true);
     await page.reload();
@@ -109,6 +114,28 @@ describe("the start page in Chromium", { timeout: 180_000 }, () => {
     assert.deepEqual(await entry.allTextContents(), ["films"]);
     await entry.first().click();
     await plays(page, 1);
+  });
+
+  test("a transport file that is chosen plays", SLOW, async () => {
+    await page.setInputFiles("#torrent-file", scratch.file("films.torrent"));
+    await page.waitForFunction(() => (document.querySelector("video")?.currentTime ?? 9) < 0.5);
+    await plays(page, 1);
+  });
+
+  test("what the engine says is shown: a file that is no transport file", SLOW, async () => {
+    await writeFile(scratch.file("broken.torrent"), "d8:announce");
+    await page.setInputFiles("#torrent-file", scratch.file("broken.torrent"));
+    await page.locator("#problem:not([hidden])").waitFor();
+    assert.notEqual(await page.textContent("#problem"), "");
+  });
+
+  test("nothing is wider than a phone", SLOW, async () => {
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.click("#recent-list button");
+    await plays(page, 1);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= 360));
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/phone.png`, fullPage: true });
   });
 
   test("nothing broke: no error of a script, no breach of the content security policy", () => {
