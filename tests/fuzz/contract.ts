@@ -9,6 +9,8 @@ export interface FuzzTarget {
   /** Gives `bytes` to the decoder. Throws `DecodeError` or `SluiceError` where it refuses; anything else is a finding.
    * What it returns is kept until the next input. */
   run(bytes: Uint8Array): unknown;
+  /** Inputs of up to 64 KiB made to cost as much time and memory as they can; each is weighed once a run. */
+  extremes?(): readonly Uint8Array[];
   /** Words of the format, inserted now and then. */
   readonly words?: readonly Uint8Array[];
   /** A mutation that keeps the format whole (lengths that fit), used for half of the inputs. */

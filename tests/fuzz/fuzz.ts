@@ -5,6 +5,11 @@ import { mutateBytes, pick } from "./mutate.ts";
 
 /** No input, however hostile, may hold up everybody else for longer. */
 const SLOW_MS = 100;
+/** From here on an input is run again: a pause of the machine looks like a slow input once, a slow input every time. */
+const RETRY_MS = 10;
+/** What an input may cost in memory for as long as its value is held. */
+const MEMORY_FACTOR = 16;
+const MEMORY_BASE_BYTES = 1024 * 1024;
 /** What may be left in the heap after any number of inputs: caches of the runtime, not of ours. */
 const HEAP_GROWTH_BYTES = 64 * 1024 * 1024;
 /** More would only bury the first ones. */
@@ -18,14 +23,15 @@ export function fuzz(target: FuzzTarget, count: number, seed: number): FuzzRepor
   const findings: FuzzFinding[] = [];
   const before = heapBytes();
   const start = performance.now();
-  let slowestMs = 0;
+  const extremes = target.extremes?.() ?? [];
+  for (const input of extremes) findings.push(...weigh(target, input));
+  let slowestMs = Math.max(0, ...extremes.map((input) => quickest(target, input)));
   let accepted = 0;
   for (let index = 0; index < count && findings.length < MAX_FINDINGS; index++) {
     const input = fuzzInput(target, corpus, seed, index);
     const outcome = runOnce(target, input);
     if (outcome.isAccepted) accepted++;
-    // A pause of the machine looks like a slow input once, a slow input does so every time.
-    const ms = outcome.ms > SLOW_MS ? quickest(target, input) : outcome.ms;
+    const ms = outcome.ms > RETRY_MS ? Math.min(outcome.ms, quickest(target, input)) : outcome.ms;
     slowestMs = Math.max(slowestMs, ms);
     if (outcome.problem !== undefined) findings.push({ index, problem: outcome.problem, input });
     else if (ms > SLOW_MS) findings.push({ index, problem: `took ${Math.round(ms)} ms`, input });
@@ -79,10 +85,52 @@ function quickest(target: FuzzTarget, input: Uint8Array): number {
   return Math.min(...[0, 1, 2].map(() => runOnce(target, input).ms));
 }
 
+/** Weighs an input made to be heavy: the time it takes, and the memory that its value holds. */
+function weigh(target: FuzzTarget, input: Uint8Array): FuzzFinding[] {
+  const problems: string[] = [];
+  const { problem } = runOnce(target, input);
+  if (problem !== undefined) problems.push(problem);
+  const ms = quickest(target, input);
+  if (ms > SLOW_MS) problems.push(`took ${Math.round(ms)} ms`);
+  const bytes = canCollect() ? Math.min(heldBytes(target, input), heldBytes(target, input)) : 0;
+  if (bytes > MEMORY_FACTOR * input.length + MEMORY_BASE_BYTES) {
+    problems.push(`${input.length} bytes hold ${Math.round(bytes)} bytes of memory`);
+  }
+  return problems.map((text) => ({ index: -1, problem: text, input }));
+}
+
+/** What one value of the target holds, in bytes: the mean of some, as the heap is counted in pages. */
+function heldBytes(target: FuzzTarget, input: Uint8Array): number {
+  const copies = 8;
+  const held: unknown[] = [];
+  const before = heapBytes();
+  for (let i = 0; i < copies; i++) {
+    try {
+      held.push(target.run(input));
+    } catch (thrown) {
+      if (!(thrown instanceof DecodeError || thrown instanceof SluiceError)) throw thrown;
+    }
+  }
+  const growth = heapBytes() - before;
+  return held.length === 0 ? 0 : growth / held.length;
+}
+
 /** What the heap holds after a collection, where the runtime lets us ask for one. */
 function heapBytes(): number {
-  const { Bun, gc } = globalThis as { Bun?: { gc(force: boolean): void }; gc?: () => void };
+  const { Bun, gc } = globalThis as Collector;
   if (Bun) Bun.gc(true);
   else gc?.();
-  return process.memoryUsage().heapUsed;
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  // Bun counts array buffers as part of the heap.
+  return Bun ? heapUsed : heapUsed + arrayBuffers;
+}
+
+function canCollect(): boolean {
+  const { Bun, gc } = globalThis as Collector;
+  return Bun !== undefined || gc !== undefined;
+}
+
+interface Collector {
+  readonly Bun?: { gc(force: boolean): void };
+  readonly gc?: () => void;
 }

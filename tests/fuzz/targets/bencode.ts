@@ -4,6 +4,7 @@ import { type BencodeValue, decodeBencode, decodeBencodePrefix } from "../../../
 import { type BencodeInput, encodeBencode } from "../../../src/wire/bencode-encode.ts";
 import { bencodeSpan, viewBencode } from "../../../src/wire/bencode-view.ts";
 import type { FuzzTarget } from "../contract.ts";
+import { densest } from "../extremes.ts";
 import { mutateBencode } from "../mutate-bencode.ts";
 
 const CORPUS = [
@@ -29,9 +30,22 @@ const CORPUS = [
 ].map(latin1Bytes);
 const WORDS = ["i0e", "l", "d", "e", "0:", "1:a", "i-1e", "d0:", "10000:", "de", "le"].map(latin1Bytes);
 
+/** Units that cost far more memory than their bytes, with how many values each has. */
+const DENSE = [
+  ["de", 1],
+  ["le", 1],
+  ["0:", 1],
+  ["1:a", 1],
+  ["i0e", 1],
+  ["d0:0:e", 3],
+  ["d1:a1:be", 3],
+  ["d0:dee", 3],
+] as const;
+
 const strict: FuzzTarget = {
   name: "bencode",
   corpus: () => CORPUS,
+  extremes: () => DENSE.map(([unit, values]) => densest(unit, values, 16, 3000)),
   words: WORDS,
   mutate: mutateBencode,
   run(bytes) {
@@ -57,11 +71,13 @@ const lenient: FuzzTarget = {
 const view: FuzzTarget = {
   name: "bencode-view",
   corpus: () => CORPUS,
+  extremes: () => DENSE.map(([unit, values]) => densest(unit, values, 4, 4096)),
   words: WORDS,
   mutate: mutateBencode,
   run(bytes) {
     const whole = viewBencode(bytes);
     assert(whole.range.start === 0 && whole.range.end === bytes.length, "a view covers the whole input");
+    if (!whole.isDict) return whole;
     const value = decodeBencode(bytes, { maxTokens: bytes.length + 1 });
     for (const [key, member] of whole.entries()) {
       const { start, end } = member.range;

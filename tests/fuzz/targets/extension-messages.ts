@@ -7,6 +7,7 @@ import { decodeMetadataMessage, encodeMetadataMessage } from "../../../src/wire/
 import { clientName, makePeerId } from "../../../src/wire/peer-id.ts";
 import { decodePexMessage, encodePexMessage } from "../../../src/wire/pex-message.ts";
 import type { FuzzTarget } from "../contract.ts";
+import { repeated } from "../extremes.ts";
 import { mutateBencode } from "../mutate-bencode.ts";
 
 const PEER_ID = makePeerId(new Uint8Array(12));
@@ -45,6 +46,11 @@ const extensionHandshake: FuzzTarget = {
       uploadOnly: true,
     }),
   ],
+  extremes: () => [
+    repeated("d1:v60000:", "\xc3", "e", 60_011),
+    repeated("d1:xl", "le", "ee", 5000),
+    repeated("d1:xl", "1:a", "ee", 9000),
+  ],
   words: ["1:m", "d6:ut_pexi1ee", "4:reqqi-1e", "1:v0:"].map(latin1Bytes),
   mutate: mutateBencode,
   run(bytes) {
@@ -73,6 +79,7 @@ const pex: FuzzTarget = {
     encodePexMessage({ added: PEERS, dropped: PEERS.map(({ address }) => address) }),
     encodePexMessage({ added: Array.from({ length: 60 }, () => PEERS[0]!), dropped: [] }),
   ],
+  extremes: () => [repeated("d5:added60000:", "\x01\x02\x03", "e", 60_015)],
   mutate: mutateBencode,
   run(bytes) {
     const { added, dropped } = decodePexMessage(bytes);

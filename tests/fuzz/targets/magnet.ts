@@ -3,6 +3,7 @@ import { latin1Bytes } from "../../../src/base/bytes.ts";
 import { decodeUtf8 } from "../../../src/base/utf8.ts";
 import { parseMagnet } from "../../../src/wire/magnet.ts";
 import type { FuzzTarget } from "../contract.ts";
+import { repeated } from "../extremes.ts";
 
 const HASH = "de2fb17b7a45e455815ca4894197bf45e75ee01f";
 const CORPUS = [
@@ -16,6 +17,19 @@ const CORPUS = [
 export const target: FuzzTarget = {
   name: "magnet",
   corpus: () => CORPUS.map(latin1Bytes),
+  extremes: () =>
+    [
+      "&a=",
+      "&tr=http://x",
+      "&so=0-9000",
+      "0-9000,",
+      "%",
+      "&x.pe=1.2.3.4:5",
+      "&xt=urn:btih:",
+      "&amp;",
+      "&dn=+",
+      " .",
+    ].map((unit) => repeated(`${CORPUS[0]}&so=`, unit)),
   words: ["&tr=", "&x.pe=", "%", "%00", "&so=0-99999", "[", "]:1", "&amp;", "xt=urn:btih:", "0x7f.1:1"].map(
     latin1Bytes,
   ),

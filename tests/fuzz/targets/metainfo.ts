@@ -3,6 +3,7 @@ import { latin1Bytes } from "../../../src/base/bytes.ts";
 import { type Info, parseInfo, parseTransportFile } from "../../../src/wire/metainfo.ts";
 import { makeTorrent } from "../../wire/make-torrent.ts";
 import type { FuzzTarget } from "../contract.ts";
+import { repeated } from "../extremes.ts";
 import { mutateBencode } from "../mutate-bencode.ts";
 
 const MADE = [
@@ -43,9 +44,22 @@ const transportFile: FuzzTarget = {
   },
 };
 
+/** What follows the list of files in an extreme: one byte of content in one piece. */
+const TAIL = `d6:lengthi1e4:pathl1:zeee4:name1:x12:piece lengthi1e6:pieces20:${"h".repeat(20)}e`;
+const EMPTY_FILES = [
+  "d6:lengthi0e4:pathl1:aee",
+  "d6:lengthi0e4:pathl0:ee",
+  "d6:lengthi0e4:pathl2:\xc3\xa9ee",
+  "d4:attr1:p6:lengthi0ee",
+];
+
 const info: FuzzTarget = {
   name: "info",
   corpus: () => MADE.map(({ infoBytes }) => infoBytes),
+  extremes: () => [
+    ...EMPTY_FILES.map((unit) => repeated("d5:filesl", unit, TAIL)),
+    repeated("d5:filesl", `d6:lengthi0e4:pathl${"1:a".repeat(100)}ee`, TAIL, 50_000),
+  ],
   mutate: mutateBencode,
   run(bytes) {
     const parsed = parseInfo(bytes);

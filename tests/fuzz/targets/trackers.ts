@@ -11,6 +11,7 @@ import {
 import { decodeUdpReply, encodeUdpAnnounce } from "../../../src/wire/tracker-udp.ts";
 import { trackerUrlProblem } from "../../../src/wire/tracker-url.ts";
 import type { FuzzTarget } from "../contract.ts";
+import { repeated } from "../extremes.ts";
 import { mutateBencode } from "../mutate-bencode.ts";
 
 const INFOHASH = "61".repeat(20) as Infohash;
@@ -25,6 +26,11 @@ const announce: FuzzTarget = {
       "d14:failure reason9:not todaye",
       "d5:peers0:8:intervali9e15:warning message4:slowe\r\n",
     ].map(latin1Bytes),
+  extremes: () => [
+    repeated("d5:peers60000:", "\x01\x02\x03", "e", 60_015),
+    repeated("d6:peers664800:", "\x20\x01\x02\x03", "e", 64_816),
+    repeated("d5:peersl", "d2:ip7:1.2.3.44:porti6881ee", "ee", 20_000),
+  ],
   mutate: mutateBencode,
   run(bytes) {
     const reply: AnnounceReply = decodeHttpAnnounce(bytes);
@@ -60,6 +66,7 @@ const udp: FuzzTarget = {
     udpReply(2, 7, 1, 2, 3),
     udpReply(3, 7, 0x6f6f7073),
   ],
+  extremes: () => [repeated("\0\0\0\x01\0\0\0\x07", "\x01\x02\x03\x04", "", 60_020)],
   run: (bytes) => [decodeUdpReply(bytes, bytes.length % 2 === 0 ? 4 : 6)],
 };
 
