@@ -31,8 +31,8 @@ export interface MatroskaTrack {
   readonly frameSeconds: number | undefined;
   /** What a decoder needs before it gives sound: subtract it from all times (RFC 9559 5.1.4.1.26). */
   readonly delaySeconds: number;
-  /** Frames are packed in a way we do not undo: zlib, encryption. */
-  readonly isPacked: boolean;
+  /** How frames are packed besides: `other` is encryption, or a compression nobody uses. */
+  readonly packing: "none" | "zlib" | "other";
 }
 
 /** Where level-1 elements lie, by id, counted from the start of the segment's data. */
@@ -83,7 +83,7 @@ function parseTrack(bytes: Uint8Array, start: number, end: number): MatroskaTrac
   let [number, type, codecId, language, bcp47] = [0, 0, "", "eng", ""];
   let [name, codecPrivate]: [string | undefined, Uint8Array | undefined] = [undefined, undefined];
   let [isDefault, frameNs, delayNs] = [true, 0, 0];
-  let packing = { stripped: new Uint8Array(0), isPacked: false };
+  let encoding: Encoding = { stripped: new Uint8Array(0), packing: "none" };
   eachEbmlChild(bytes, start, end, (id, from, to) => {
     if (id === 0xd7) number = ebmlUint(bytes, from, to);
     else if (id === 0x83) type = ebmlUint(bytes, from, to);
@@ -95,7 +95,7 @@ function parseTrack(bytes: Uint8Array, start: number, end: number): MatroskaTrac
     else if (id === 0x88) isDefault = ebmlUint(bytes, from, to) !== 0;
     else if (id === 0x23e383) frameNs = ebmlUint(bytes, from, to);
     else if (id === 0x56aa) delayNs = ebmlUint(bytes, from, to);
-    else if (id === 0x6d80) packing = parseEncodings(bytes, from, to);
+    else if (id === 0x6d80) encoding = parseEncodings(bytes, from, to);
   });
   const kind = type === 1 ? "video" : type === 2 ? "audio" : type === 17 ? "subtitle" : "other";
   return {
@@ -106,18 +106,24 @@ function parseTrack(bytes: Uint8Array, start: number, end: number): MatroskaTrac
     language: bcp47 || language,
     name,
     isDefault,
-    strippedBytes: packing.stripped,
+    strippedBytes: encoding.stripped,
     // Longer than a minute is no frame, and no delay.
     frameSeconds: frameNs > 0 && frameNs < 60e9 ? frameNs / 1e9 : undefined,
     delaySeconds: delayNs < 60e9 ? delayNs / 1e9 : 0,
-    isPacked: packing.isPacked,
+    packing: encoding.packing,
   };
 }
 
-/** Header stripping is undone with its bytes; any other encoding of frames we leave alone (RFC 9559 5.1.4.1.31). */
-function parseEncodings(bytes: Uint8Array, start: number, end: number) {
+interface Encoding {
+  readonly stripped: Uint8Array;
+  readonly packing: MatroskaTrack["packing"];
+}
+
+/** Header stripping is undone with its bytes, zlib by whoever reads the frames (RFC 9559 5.1.4.1.31). */
+function parseEncodings(bytes: Uint8Array, start: number, end: number): Encoding {
   let stripped = new Uint8Array(0);
-  let [isPacked, count] = [false, 0];
+  let packing: Encoding["packing"] = "none";
+  let count = 0;
   eachEbmlChild(bytes, start, end, (id, from, to) => {
     if (id !== 0x6240) return;
     let [scope, kind, algorithm] = [1, 0, 0];
@@ -134,9 +140,9 @@ function parseEncodings(bytes: Uint8Array, start: number, end: number) {
     count++;
     if ((scope & 1) === 0) return;
     if (kind === 0 && algorithm === 3 && count === 1) stripped = settings;
-    else isPacked = true;
+    else packing = kind === 0 && algorithm === 0 && count === 1 ? "zlib" : "other";
   });
-  return { stripped, isPacked };
+  return { stripped, packing };
 }
 
 function text(bytes: Uint8Array, start: number, end: number): string {

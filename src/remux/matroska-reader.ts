@@ -20,7 +20,7 @@ import type { TsMuxPacket } from "./ts-mux-input.ts";
 /** Enough frames to see every pattern of reordering an encoder uses. */
 const REORDER_FRAMES = 250;
 /** And so many bytes at most, which have to be read for it. */
-const REORDER_BYTES = 2 * 1024 * 1024;
+const REORDER_BYTES = 1024 * 1024;
 /** How far the first packet of a track may lie behind the first cluster. */
 const FIRST_PACKET_BYTES = 32 * 1024 * 1024;
 /** Samples of one frame, where the container does not tell how long frames last. */

@@ -5,11 +5,11 @@ import type { DemuxPool } from "./demux-pool.ts";
 import { DemuxReader } from "./demux-reader.ts";
 import { cueSeconds, readMatroskaIndex } from "./matroska-index.ts";
 import { MatroskaReader } from "./matroska-reader.ts";
+import { MatroskaSubtitles } from "./matroska-subtitles.ts";
 import { describeTracks } from "./media-tracks.ts";
 import { type OpenWishes, orderTracks } from "./open-options.ts";
 import { PacketMedia } from "./packet-media.ts";
 import { evenCuts, mergeTail, planCuts } from "./segment-plan.ts";
-import { NO_SUBTITLES } from "./subtitles.ts";
 
 /**
  * Opens a Matroska or WebM file. Without cues (a broadcast that was recorded) segments are planned at even times and begin
@@ -36,7 +36,7 @@ export async function openMatroska(
   const finder = new ClusterFinder(cache, index, leading.id, endSeconds);
   // Compressed frames are unpacked by the library.
   const isPacked = index.tracks.some(
-    (track) => track.isPacked && tracks.some(({ id }) => id === track.number),
+    (track) => track.packing !== "none" && tracks.some(({ id }) => id === track.number),
   );
   const reader = isPacked ? new DemuxReader(pool) : new MatroskaReader(cache, index, finder, leading.id);
   if (!isPacked) pool.close();
@@ -44,7 +44,7 @@ export async function openMatroska(
     container: "matroska",
     reader,
     tracks,
-    subtitles: NO_SUBTITLES,
+    subtitles: new MatroskaSubtitles(cache, index, finder),
     cuts,
     endSeconds,
   });

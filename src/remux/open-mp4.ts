@@ -8,10 +8,10 @@ import { cutsFromSampleTable, endFromSampleTable } from "./key-index.ts";
 import { describeTracks, type SourceTrack } from "./media-tracks.ts";
 import { type Mp4Layout, readMp4Layout } from "./mp4-layout.ts";
 import { endSeconds, keySeconds, Mp4Reader } from "./mp4-reader.ts";
+import { Mp4Subtitles } from "./mp4-subtitles.ts";
 import { type OpenWishes, orderTracks } from "./open-options.ts";
 import { PacketMedia } from "./packet-media.ts";
 import { evenCuts, mergeTail, planCuts } from "./segment-plan.ts";
-import { NO_SUBTITLES } from "./subtitles.ts";
 
 interface Plan {
   readonly cuts: number[];
@@ -37,7 +37,7 @@ export async function openMp4(cache: BlockCache, pool: DemuxPool, wishes: OpenWi
       container: "mp4",
       reader: layout.isFragmented ? new DemuxReader(pool) : new Mp4Reader(cache.source, tables),
       tracks,
-      subtitles: NO_SUBTITLES,
+      subtitles: new Mp4Subtitles(cache.source, tables),
       cuts: mergeTail(plan.cuts, plan.endSeconds, targetSeconds),
       endSeconds: plan.endSeconds,
     });
