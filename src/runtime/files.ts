@@ -98,7 +98,7 @@ async function writeAll(handle: FileHandle, at: number, bytes: Uint8Array): Prom
 }
 
 /** A rename is durable only when its folder is. Systems that cannot open folders keep their own order. */
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   if (process.platform === "win32") return;
   const folder = await open(path, "r");
   try {

@@ -1,0 +1,181 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { runtime } from "#runtime";
+import type { TcpHandlers, TcpSocket } from "../../src/runtime/contract.ts";
+
+const { net } = runtime;
+const HERE = { host: "127.0.0.1", port: 0 };
+const nothing: TcpHandlers = { received() {}, drained() {}, closed() {} };
+
+test("Net: what many connections send arrives in order, though read buffers are used again", async () => {
+  const size = 3_000_000;
+  const listener = await net.listen(HERE, (socket) => {
+    let sent = 0;
+    const tag = socket.remote.port & 0xff;
+    const more = () => {
+      while (sent < size) {
+        const part = new Uint8Array(50_000).map((_, i) => (sent + i + tag) & 0xff);
+        sent += part.length;
+        if (!socket.write(part)) return;
+      }
+    };
+    queueMicrotask(more);
+    return { ...nothing, drained: more };
+  });
+  const fetchOne = () =>
+    new Promise<boolean>((resolve, reject) => {
+      let got = 0;
+      let tag: number | undefined;
+      let isRight = true;
+      const socket: TcpSocket = net.connect(
+        listener.address,
+        {
+          received(bytes) {
+            tag ??= bytes[0]!;
+            for (let i = 0; i < bytes.length; i += 97) isRight &&= bytes[i] === ((got + i + tag) & 0xff);
+            got += bytes.length;
+            if (got === size) socket.close();
+          },
+          drained() {},
+          closed: (reason) => (got === size ? resolve(isRight) : reject(new Error(`${reason} at ${got}`))),
+        },
+        { timeoutMs: 5000 },
+      );
+    });
+  const right = await Promise.all(Array.from({ length: 12 }, fetchOne));
+  assert.deepEqual(right, Array<boolean>(12).fill(true));
+  await listener.close();
+});
+
+test("Net: a paused socket takes nothing more, and its writer is told to wait", async () => {
+  let client: TcpSocket | undefined;
+  let got = 0;
+  const full = later();
+  const paused = later();
+  const over = later();
+  const listener = await net.listen(HERE, (socket) => {
+    queueMicrotask(() => {
+      let sent = 0;
+      // The kernel's own buffers take some megabytes; ours must refuse long before this.
+      while (sent < 256 * 1024 * 1024 && socket.write(new Uint8Array(64 * 1024))) sent += 64 * 1024;
+      assert.ok(sent < 256 * 1024 * 1024);
+      assert.ok(socket.bufferedBytes > 0);
+      full.resolve();
+    });
+    return { ...nothing, drained: () => socket.close() };
+  });
+  client = net.connect(
+    listener.address,
+    {
+      opened() {
+        client!.pause();
+        paused.resolve();
+      },
+      received: (bytes) => {
+        got += bytes.length;
+      },
+      drained() {},
+      closed: () => over.resolve(),
+    },
+    { timeoutMs: 5000 },
+  );
+  await Promise.all([full.promise, paused.promise]);
+  client.resume();
+  await over.promise;
+  assert.ok(got > 0);
+  await listener.close();
+});
+
+test("Net.connect: closed is called once, with a reason, where nobody listens or the port is no port", async () => {
+  const listener = await net.listen(HERE, () => nothing);
+  await listener.close();
+  for (const port of [listener.address.port, 0, 70_000]) {
+    let calls = 0;
+    const reason = await new Promise<string>((resolve) => {
+      const handlers = {
+        ...nothing,
+        opened: () => resolve("opened"),
+        closed: (text: string) => {
+          calls++;
+          resolve(text);
+        },
+      };
+      net.connect({ host: "127.0.0.1", port }, handlers, { timeoutMs: 2000 });
+    });
+    assert.notEqual(reason, "opened");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.equal(calls, 1);
+  }
+});
+
+test("Net: write says by drained that all has gone; close by either side ends both", async () => {
+  const ended = later();
+  const listener = await net.listen(HERE, (socket) => ({
+    received: () => socket.close(),
+    drained() {},
+    closed: () => ended.resolve(),
+  }));
+  const events: string[] = [];
+  await new Promise<void>((resolve) => {
+    const socket = net.connect(
+      listener.address,
+      {
+        opened: () => void socket.write(new Uint8Array(10)),
+        received() {},
+        drained: () => events.push("drained"),
+        closed: () => resolve(void events.push("closed")),
+      },
+      { timeoutMs: 2000 },
+    );
+  });
+  await ended.promise;
+  assert.deepEqual(events, ["drained", "closed"]);
+  await listener.close();
+});
+
+test("Net.listen: a port that is taken rejects with port_busy", async () => {
+  const first = await net.listen(HERE, () => nothing);
+  await assert.rejects(
+    net.listen(first.address, () => nothing),
+    { code: "port_busy" },
+  );
+  await first.close();
+  const again = await net.listen(first.address, () => nothing);
+  await again.close();
+});
+
+test("Net.listen: addresses of IPv4 peers are IPv4, on a socket for both", async () => {
+  const remote = later<string>();
+  const listener = await net.listen({ host: "::", port: 0 }, (socket) => {
+    remote.resolve(socket.remote.host);
+    return nothing;
+  });
+  const at = { host: "127.0.0.1", port: listener.address.port };
+  const socket = net.connect(at, nothing, { timeoutMs: 2000 });
+  assert.equal(await remote.promise, "127.0.0.1");
+  socket.close();
+  await listener.close();
+});
+
+test("Net.bindUdp: datagrams go both ways, over IPv4 and IPv6", async () => {
+  for (const host of ["127.0.0.1", "::1"]) {
+    const answer = later<string>();
+    const a = await net.bindUdp({ host, port: 0 }, (bytes, from) => a.send(bytes.slice().reverse(), from));
+    const b = await net.bindUdp({ host, port: 0 }, (bytes, from) =>
+      answer.resolve(`${[...bytes]} ${from.host} ${from.port === a.address.port}`),
+    );
+    b.send(new Uint8Array([1, 2, 3]), a.address);
+    assert.equal(await answer.promise, `3,2,1 ${host} true`);
+    a.close();
+    b.close();
+    b.send(new Uint8Array(1), a.address);
+  }
+});
+
+function later<T = void>() {
+  let resolve: (value: T) => void = () => {};
+  const promise = new Promise<T>((yes) => {
+    resolve = yes;
+  });
+  return { promise, resolve };
+}

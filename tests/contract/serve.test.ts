@@ -1,0 +1,220 @@
+import assert from "node:assert/strict";
+import { connect, type Socket } from "node:net";
+import { test } from "node:test";
+import { runtime } from "#runtime";
+import type { HttpHandler, HttpListener } from "../../src/runtime/contract.ts";
+
+const CHUNK = new Uint8Array(64 * 1024);
+
+async function serving(
+  handler: HttpHandler,
+  work: (at: HttpListener) => Promise<void>,
+  maxConnections = 100,
+) {
+  const listener = await runtime.serve(handler, { host: "127.0.0.1", port: 0, maxConnections });
+  try {
+    await work(listener);
+  } finally {
+    await listener.close();
+  }
+}
+
+/** Sends raw text; gives everything that came until the other side closed. */
+function exchange(port: number, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1", () => socket.write(text));
+    let got = "";
+    socket.on("data", (bytes) => {
+      got += bytes.toString("latin1");
+    });
+    socket.on("close", () => resolve(got));
+    socket.on("error", reject);
+  });
+}
+
+test("serve: hands over method, URL, headers, body and the socket's addresses", () =>
+  serving(
+    async (request, origin) =>
+      Response.json([
+        request.method,
+        new URL(request.url).pathname,
+        request.headers.get("x-a"),
+        await request.text(),
+        origin.remote.host,
+        origin.local.port === Number(new URL(request.url).port),
+      ]),
+    async ({ address }) => {
+      const url = `http://127.0.0.1:${address.port}/a%20b?c`;
+      const answer = await fetch(url, { method: "POST", headers: { "x-a": "1" }, body: "hello" });
+      assert.deepEqual(await answer.json(), ["POST", "/a%20b", "1", "hello", "127.0.0.1", true]);
+    },
+  ));
+
+test("serve: a player that hangs up reaches cancel of the body", async () => {
+  let cancelled = () => {};
+  const cancel = new Promise<void>((resolve) => {
+    cancelled = resolve;
+  });
+  const body = () =>
+    new ReadableStream({ pull: (c) => c.enqueue(CHUNK), cancel: cancelled }, { highWaterMark: 0 });
+  await serving(
+    () => new Response(body()),
+    async ({ address }) => {
+      const socket = connect(address.port, "127.0.0.1", () =>
+        socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+      );
+      socket.once("data", () => socket.destroy());
+      await cancel;
+    },
+  );
+});
+
+test("serve: a player that hangs up while the body waits reaches cancel too", async () => {
+  let cancelled = () => {};
+  const cancel = new Promise<void>((resolve) => {
+    cancelled = resolve;
+  });
+  let pulls = 0;
+  const body = () =>
+    new ReadableStream(
+      {
+        pull: (c) => (pulls++ === 0 ? c.enqueue(CHUNK) : new Promise<void>(() => {})),
+        cancel: cancelled,
+      },
+      { highWaterMark: 0 },
+    );
+  await serving(
+    () => new Response(body()),
+    async ({ address }) => {
+      const socket = connect(address.port, "127.0.0.1", () =>
+        socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+      );
+      socket.once("data", () => socket.destroy());
+      await cancel;
+    },
+  );
+});
+
+test("serve: readers that stall pull no more than the kernel's buffers take", async () => {
+  let pulled = 0;
+  const body = () =>
+    new ReadableStream(
+      {
+        pull(c) {
+          pulled += CHUNK.length;
+          c.enqueue(CHUNK);
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  await serving(
+    () => new Response(body()),
+    async ({ address }) => {
+      const sockets: Socket[] = [];
+      for (let i = 0; i < 10; i++) {
+        const socket = connect(address.port, "127.0.0.1", () =>
+          socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+        );
+        socket.pause();
+        sockets.push(socket);
+      }
+      // Until nothing moves any more.
+      for (let before = -1; before !== pulled || pulled === 0; ) {
+        before = pulled;
+        await new Promise((resolve) => setTimeout(resolve, 150));
+      }
+      assert.ok(pulled / sockets.length < 16 * 1024 * 1024, `${pulled / sockets.length} bytes each`);
+      for (const socket of sockets) socket.destroy();
+    },
+  );
+});
+
+test("serve: HEAD sends the headers and cancels the body", async () => {
+  let isCancelled = false;
+  const body = new ReadableStream({
+    cancel() {
+      isCancelled = true;
+    },
+  });
+  await serving(
+    () => new Response(body, { headers: { "content-length": "123", "x-a": "b" } }),
+    async ({ address }) => {
+      const text = await exchange(address.port, "HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+      assert.match(text, /^HTTP\/1.1 200 /);
+      assert.match(text, /content-length: 123\r\n/i);
+      assert.match(text, /\r\n\r\n$/);
+      assert.equal(isCancelled, true);
+    },
+  );
+});
+
+test("serve: Range passes through both ways", () =>
+  serving(
+    (request) =>
+      new Response("345", {
+        status: 206,
+        headers: { "content-range": "bytes 3-5/10", "x-asked": request.headers.get("range") ?? "" },
+      }),
+    async ({ address }) => {
+      const answer = await fetch(`http://127.0.0.1:${address.port}/`, { headers: { range: "bytes=3-5" } });
+      assert.equal(answer.status, 206);
+      assert.equal(answer.headers.get("content-range"), "bytes 3-5/10");
+      assert.equal(answer.headers.get("x-asked"), "bytes=3-5");
+      assert.equal(await answer.text(), "345");
+    },
+  ));
+
+test("serve: a body that fails half way breaks the connection off", () =>
+  serving(
+    () => {
+      let pulls = 0;
+      const pull = (c: ReadableStreamDefaultController<Uint8Array>) => {
+        if (pulls++ > 0) throw new Error("gone");
+        c.enqueue(CHUNK);
+      };
+      return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }));
+    },
+    async ({ address }) => {
+      await assert.rejects(async () => (await fetch(`http://127.0.0.1:${address.port}/`)).arrayBuffer());
+    },
+  ));
+
+test("serve: heads that are too long, or without a readable Host, are refused", () =>
+  serving(
+    () => new Response("ok"),
+    async ({ address }) => {
+      const long = `GET / HTTP/1.1\r\nHost: a\r\nX: ${"y".repeat(20_000)}\r\n\r\n`;
+      assert.match(await exchange(address.port, long), /^HTTP\/1.1 431 /);
+      const bad = "GET / HTTP/1.1\r\nHost: a/b?c\r\nConnection: close\r\n\r\n";
+      assert.match(await exchange(address.port, bad), /^HTTP\/1.1 400 /);
+    },
+  ));
+
+test("serve: a port that is taken rejects with port_busy", () =>
+  serving(
+    () => new Response("ok"),
+    async ({ address }) => {
+      const again = runtime.serve(() => new Response(), { ...address, maxConnections: 1 });
+      await assert.rejects(again, { code: "port_busy" });
+    },
+  ));
+
+test("HttpClient: connects where it is told, sends the name it was given, and can be ended", () =>
+  serving(
+    (request) =>
+      new URL(request.url).pathname === "/slow"
+        ? new Promise<Response>(() => {})
+        : new Response(request.headers.get("host")),
+    async ({ address }) => {
+      const asked = { method: "GET", headers: {}, connectTo: "127.0.0.1", timeoutMs: 5000 } as const;
+      const base = `http://nowhere.example:${address.port}`;
+      const answer = await runtime.http.request({ ...asked, url: new URL(`${base}/`) });
+      assert.equal(await new Response(answer.body).text(), `nowhere.example:${address.port}`);
+      const url = new URL(`${base}/slow`);
+      await assert.rejects(runtime.http.request({ ...asked, url, timeoutMs: 50 }), /50 ms/);
+      const abort = new AbortController();
+      const ended = runtime.http.request({ ...asked, url, signal: abort.signal });
+      abort.abort(new Error("enough"));
+      await assert.rejects(ended, /enough/);
+    },
+  ));
