@@ -27,10 +27,14 @@ export class PartialPiece {
   onlyFor: ConnectionId | undefined;
   /** Since when no reader wants the piece; undefined while one does. */
   unwantedSince: number | undefined;
+  /** All pieces with free blocks; this one keeps itself in it while it has any. */
+  readonly #open: Set<PartialPiece>;
   /** No free block lies before this one. */
   #cursor = 0;
 
-  constructor(index: number, length: number, buffer: Uint8Array<ArrayBuffer>) {
+  constructor(index: number, length: number, buffer: Uint8Array<ArrayBuffer>, open: Set<PartialPiece>) {
+    this.#open = open;
+    open.add(this);
     this.index = index;
     this.length = length;
     this.buffer = buffer;
@@ -62,7 +66,7 @@ export class PartialPiece {
 
   /** Notes that `connection` was asked for `block`, and when it should be here. */
   ask(block: number, connection: ConnectionId, dueAt: number): void {
-    if (this.askers[block] === 0 && this.done[block] === 0) this.free--;
+    if (this.askers[block] === 0 && this.done[block] === 0) this.#taken();
     this.askers[block]!++;
     this.askedOf[block] = connection;
     this.dueAt[block] = dueAt;
@@ -72,13 +76,13 @@ export class PartialPiece {
   release(block: number): void {
     this.askers[block]!--;
     if (this.askers[block] !== 0 || this.done[block] !== 0) return;
-    this.free++;
+    if (this.free++ === 0) this.#open.add(this);
     if (block < this.#cursor) this.#cursor = block;
   }
 
   /** The block is here, sent by `sender`. */
   finish(block: number, sender: BlockSender): void {
-    if (this.askers[block] === 0 && this.done[block] === 0) this.free--;
+    if (this.askers[block] === 0 && this.done[block] === 0) this.#taken();
     this.done[block] = 1;
     this.doneCount++;
     this.senders[block] = sender;
@@ -108,5 +112,10 @@ export class PartialPiece {
     this.#cursor = 0;
     this.free = 0;
     for (let block = 0; block < this.blockCount; block++) if (this.askers[block] === 0) this.free++;
+    if (this.free > 0) this.#open.add(this);
+  }
+
+  #taken(): void {
+    if (--this.free === 0) this.#open.delete(this);
   }
 }

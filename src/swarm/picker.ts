@@ -12,6 +12,8 @@ const MAX_CANDIDATES_SEEN = 512;
 const MAX_SCAN = 4096;
 /** A peer whose answer would come this much later than the quickest one's gets no block at a reader's feet. */
 const SLACK_MS = 100;
+/** Among pieces that only seeds have, how much being near counts against chance: measured, 1 and 4 both stall more. */
+const NEAR_WEIGHT = 2;
 /** With more peers than this to a seed, seeds alone cannot feed everybody. */
 const SCARCE_PEERS = 4;
 
@@ -115,7 +117,7 @@ export class Picker {
     const outlook = this.#outlook();
     const etaMs = peer.etaMs(this.#state.now);
     let left = this.#isCrowded(pieces, peer) ? this.#fillRare(pieces, peer, room) : room;
-    for (let i = 0; i < urgent.length && left > 0; i++) {
+    for (let i = this.#state.wants.firstUrgent(pieces.have); i < urgent.length && left > 0; i++) {
       const piece = urgent[i]!;
       if (pieces.have.has(piece) || !peer.mayGive(piece)) continue;
       const distance = distances[i]!;
@@ -137,19 +139,36 @@ export class Picker {
     return peer.pieces.isAll && pieces.have.count > 0 && this.#isScarce();
   }
 
-  /** Fetches urgent pieces that no leecher has, in an order of our own: what the others have meanwhile they give us. */
+  /** Fetches pieces that no leecher has, in an order of our own: what the others have meanwhile they give us. */
   #fillRare(pieces: Pieces, peer: Peer, room: number): number {
     let left = room;
-    const rare = this.#state.wants.urgent.filter(
-      (piece) => pieces.availability[piece] === 0 && !pieces.have.has(piece) && peer.mayGive(piece),
-    );
-    rare.sort((a, b) => scatter(a ^ this.#salt) - scatter(b ^ this.#salt));
-    for (const piece of rare) {
+    for (const piece of this.#rareFirst(pieces, peer)) {
       if (left === 0) break;
       const partial = pieces.partials.get(piece) ?? this.#start(pieces, peer, piece);
       if (partial && partial.free > 0 && this.#isFor(partial, peer)) left = this.#take(peer, partial, left);
     }
     return left;
+  }
+
+  /**
+   * The wanted pieces that only seeds have, the next two for each peer: near ones first by and large, but scattered,
+   * as everybody who plays the same needs the same next.
+   */
+  #rareFirst(pieces: Pieces, peer: Peer): number[] {
+    const limit = 2 * this.#state.peers.size;
+    const rare: number[] = [];
+    let budget = MAX_SCAN;
+    for (const { start, end } of this.#state.wants.ranges) {
+      for (let piece = start; piece < end && rare.length < limit && budget-- > 0; piece++) {
+        if (pieces.availability[piece] === 0 && !pieces.have.has(piece) && peer.mayGive(piece))
+          rare.push(piece);
+      }
+    }
+    const order = new Map<number, number>();
+    for (const [i, piece] of rare.entries()) {
+      order.set(piece, (NEAR_WEIGHT * i) / limit + scatter(piece ^ this.#salt) / 0x1_0000_0000);
+    }
+    return rare.sort((a, b) => order.get(a)! - order.get(b)!);
   }
 
   /** Whether the peer that began a piece will have finished it when it is needed. */
@@ -170,9 +189,9 @@ export class Picker {
   /** Goes on with pieces that were started: those this peer has begun or nobody works on, or those of others. */
   #fillStarted(pieces: Pieces, peer: Peer, room: number, isOwn: boolean): number {
     let left = room;
-    for (const partial of pieces.partials.values()) {
+    for (const partial of pieces.open) {
       if (left === 0) break;
-      if (partial.free === 0 || partial.unwantedSince !== undefined || !peer.mayGive(partial.index)) continue;
+      if (partial.unwantedSince !== undefined || !peer.mayGive(partial.index)) continue;
       if (isOwn && partial.owner !== undefined && partial.owner !== peer.connection) {
         const owner = this.#state.peers.get(partial.owner);
         if (owner && !owner.isSnubbing && owner.mayGive(partial.index)) continue;
@@ -197,6 +216,7 @@ export class Picker {
   #choose(pieces: Pieces, peer: Peer): number {
     const wants = [...this.#state.wants.values()];
     const isShared = this.#isScarce();
+    const { busy } = pieces;
     let budget = MAX_SCAN;
     for (let n = 0; n < wants.length && budget > 0; n++) {
       const want = wants[(this.#turn + n) % wants.length]!;
@@ -206,7 +226,11 @@ export class Picker {
       let seen = 0;
       for (let piece = want.cursor; piece < want.end && seen < MAX_CANDIDATES_SEEN && budget > 0; piece++) {
         budget--;
-        if (pieces.have.has(piece) || pieces.partials.has(piece) || !peer.mayGive(piece)) continue;
+        if (busy.bytes[piece >> 3] === 0xff) {
+          piece |= 7;
+          continue;
+        }
+        if (busy.has(piece) || !peer.mayGive(piece)) continue;
         seen++;
         const count = pieces.availability[piece]!;
         if (count > bestCount || (count === bestCount && !this.#isBetter(piece, best, isShared))) continue;
@@ -217,6 +241,8 @@ export class Picker {
       this.#turn = (this.#turn + n + 1) % wants.length;
       return best;
     }
+    // Not all was looked at: there may be something once a piece further on is held.
+    if (budget === 0) this.#state.isLimited = true;
     return -1;
   }
 

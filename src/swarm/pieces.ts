@@ -12,6 +12,10 @@ export class Pieces {
   readonly availability: Uint16Array;
   /** In the order in which they were started. */
   readonly partials = new Map<number, PartialPiece>();
+  /** Those of them with blocks that nobody was asked for yet. */
+  readonly open = new Set<PartialPiece>();
+  /** Held or started: not to be started again. */
+  readonly busy: Bits;
   readonly #buffers: PieceBuffers;
   /** The budget for buffers is spent: nothing is started until some become free. */
   isStarved = false;
@@ -20,9 +24,13 @@ export class Pieces {
   constructor(layout: SwarmLayout, held: Iterable<number>, buffers: PieceBuffers) {
     this.layout = layout;
     this.have = new Bits(layout.pieceCount);
+    this.busy = new Bits(layout.pieceCount);
     this.availability = new Uint16Array(layout.pieceCount);
     this.#buffers = buffers;
-    for (const piece of held) this.have.set(piece);
+    for (const piece of held) {
+      this.have.set(piece);
+      this.busy.set(piece);
+    }
   }
 
   get isComplete(): boolean {
@@ -63,7 +71,8 @@ export class Pieces {
       this.isStarved = true;
       return undefined;
     }
-    const partial = new PartialPiece(piece, length, buffer);
+    const partial = new PartialPiece(piece, length, buffer, this.open);
+    this.busy.set(piece);
     this.partials.set(piece, partial);
     this.#partialBytes += length;
     return partial;
@@ -76,9 +85,18 @@ export class Pieces {
     this.have.set(partial.index);
   }
 
+  /** The store no longer holds a piece; false where we did not think so either. */
+  drop(piece: number): boolean {
+    if (!this.have.clear(piece)) return false;
+    this.busy.clear(piece);
+    return true;
+  }
+
   /** Gives up a piece that was started, and its buffer. The caller has seen to it that nobody writes there. */
   abandon(partial: PartialPiece): void {
     this.partials.delete(partial.index);
+    this.open.delete(partial);
+    this.busy.clear(partial.index);
     this.#partialBytes -= partial.length;
     this.isStarved = false;
     this.#buffers.give(partial.buffer);

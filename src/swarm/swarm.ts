@@ -94,7 +94,9 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
     return earliest(next, earliest(this.#serving.nextWake(), this.#extensions.nextWake()));
   }
 
-  debugState() { return this.#state; }
+  debugState() {
+    return this.#state;
+  }
   /** What `stat` and the page show. */
   figures(now: Instant): SwarmFigures {
     return swarmFigures(this.#state, now);
@@ -184,7 +186,7 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
 
   #dropped(piece: number): void {
     const { pieces, wants } = this.#state;
-    if (!pieces?.have.clear(piece)) return;
+    if (!pieces?.drop(piece)) return;
     wants.dropped(piece);
     this.#interest.held(piece, false);
     this.#state.demandVersion++;

@@ -1,3 +1,4 @@
+import type { Bits } from "../base/bits.ts";
 import type { ByteRange } from "../base/range.ts";
 import type { ReaderId } from "./contract.ts";
 
@@ -19,6 +20,8 @@ export class Wants {
   #ranges: { start: number; end: number }[] = [];
   #urgent: number[] = [];
   #distance: number[] = [];
+  /** All urgent pieces before this place in the list are held. */
+  #urgentFrom = 0;
   #isStale = false;
 
   /** How many readers there are. */
@@ -60,6 +63,7 @@ export class Wants {
 
   /** A piece is no longer held: cursors go back to it. */
   dropped(piece: number): void {
+    this.#urgentFrom = 0;
     for (const want of this.#wants.values()) {
       if (piece >= want.start && piece < want.cursor) want.cursor = piece;
     }
@@ -90,6 +94,13 @@ export class Wants {
     return this.#urgent;
   }
 
+  /** The place in {@link urgent} of the first piece that is not held. */
+  firstUrgent(have: Bits): number {
+    const { urgent } = this;
+    while (this.#urgentFrom < urgent.length && have.has(urgent[this.#urgentFrom]!)) this.#urgentFrom++;
+    return this.#urgentFrom;
+  }
+
   /** How many pieces lie between the i-th urgent piece and its reader. */
   get distances(): readonly number[] {
     this.#refresh();
@@ -115,6 +126,7 @@ export class Wants {
     const seen = new Set<number>();
     this.#urgent = [];
     this.#distance = [];
+    this.#urgentFrom = 0;
     let left = wants;
     for (let step = 0; left.length > 0 && this.#urgent.length < MAX_URGENT_PIECES; step++) {
       left = left.filter((want) => want.start + step < want.urgentEnd);
