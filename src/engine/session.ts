@@ -1,4 +1,4 @@
-import { SluiceError } from "../base/errors.ts";
+import { SluiceError, type SluiceErrorCode } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import { after, type Instant } from "../base/time.ts";
@@ -51,6 +51,9 @@ export interface Opened {
 /** So much of the head of a file is usually there before the first segment can be made. Only for showing progress. */
 const HEAD_BYTES = 2 * 1024 * 1024;
 
+/** A start that ended with one of these may be tried again. */
+const STUCK: ReadonlySet<SluiceErrorCode> = new Set(["no_peers", "metadata_timeout", "start_timeout"]);
+
 /** One player's lease on one file of a transfer. */
 export class PlayerSession implements Session {
   readonly infohash: Infohash;
@@ -66,8 +69,8 @@ export class PlayerSession implements Session {
   readonly #events: SessionEvents;
   readonly #requests = new LatestFew();
   readonly #ended = new AbortController();
-  readonly #opened: Promise<Opened>;
-  readonly #playing: Promise<void>;
+  #opened: Promise<Opened>;
+  #playing: Promise<void>;
   #file: ContentFile | undefined;
   #status: SessionInfo["status"] = "starting";
   #problem: Error | undefined;
@@ -95,7 +98,6 @@ export class PlayerSession implements Session {
     this.#watchIdle(this.#idleMs);
     this.#opened = this.#open();
     this.#playing = this.#firstSegment();
-    this.#playing.catch((thrown) => this.#failed(thrown));
   }
 
   /** What makes two starts of one player the same session, besides the infohash. */
@@ -236,11 +238,23 @@ export class PlayerSession implements Session {
   }
 
   /** A player that starts reads the first segment: having it is what `dl` tells. */
-  async #firstSegment(): Promise<void> {
-    const { container } = await this.#opened;
-    if (container === "fmp4") await this.#segment("mp4", 0, 0);
-    await this.#segment(container === "ts" ? "ts" : "m4s", 0, 0);
-    this.#status = "playing";
+  #firstSegment(): Promise<void> {
+    const playing = this.#opened.then(async ({ container }) => {
+      if (container === "fmp4") await this.#segment("mp4", 0, 0);
+      await this.#segment(container === "ts" ? "ts" : "m4s", 0, 0);
+      this.#status = "playing";
+    });
+    playing.catch((thrown) => this.#failed(thrown));
+    return playing;
+  }
+
+  /** Players ask again where a start got stuck: the swarm may have come to life meanwhile. */
+  #tryAgain(): void {
+    if (!(this.#problem instanceof SluiceError) || !STUCK.has(this.#problem.code)) return;
+    this.#status = "starting";
+    this.#problem = undefined;
+    this.#opened = this.#open();
+    this.#playing = this.#firstSegment();
   }
 
   #failed(thrown: unknown): void {
@@ -287,6 +301,7 @@ export class PlayerSession implements Session {
 
   async #use<T>(work: () => Promise<T>): Promise<T> {
     this.#ended.signal.throwIfAborted();
+    this.#tryAgain();
     this.#busy++;
     this.touch();
     try {

@@ -258,7 +258,18 @@ test("waiting: no peers is said after its time-out", async () => {
   await settle;
   await assert.rejects(reader.read(), codeOf("no_peers"));
   assert.equal((await session.info()).status, "failed");
-  await assert.rejects(session.transportStream(), codeOf("no_peers"));
+});
+
+test("waiting: a start that got stuck is tried again when its URL is asked again", async () => {
+  const { engine, clock, transfers } = fakeHouse({ peersTimeoutMs: 5_000 });
+  const session = await engine.start(request({ output: "hls" }));
+  await clock.advance(6_000);
+  assert.equal((await session.info()).status, "failed");
+  const manifest = session.manifest("http://x", "main");
+  transfers.opened[0]!.bringData();
+  assert.match(await manifest, /#EXTINF/);
+  await settled();
+  assert.equal((await session.info()).status, "playing");
 });
 
 test("waiting: peers without metadata is its own error", async () => {

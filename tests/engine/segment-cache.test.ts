@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SegmentCache } from "../../src/engine/segment-cache.ts";
+import { deferred } from "./deferred.ts";
+import { settled } from "./fake-clock.ts";
+
+const bytes = (length: number) => new Uint8Array(length);
+
+test("get: makes a segment once for all who ask at the same time, and keeps it", async () => {
+  const cache = new SegmentCache();
+  let made = 0;
+  const make = async () => {
+    made++;
+    return bytes(10);
+  };
+  const [a, b] = await Promise.all([cache.get("x", make), cache.get("x", make)]);
+  assert.equal(a, b);
+  assert.equal(await cache.get("x", make), a);
+  assert.equal(made, 1);
+});
+
+test("get: the production ends when the last asker has gone, not when the first has", async () => {
+  const cache = new SegmentCache();
+  const production = deferred<Uint8Array<ArrayBuffer>>();
+  let signal: AbortSignal | undefined;
+  const make = (given: AbortSignal) => {
+    signal = given;
+    return production.promise;
+  };
+  const [first, second] = [new AbortController(), new AbortController()];
+  const gone = [
+    assert.rejects(cache.get("x", make, first.signal), /first/),
+    assert.rejects(cache.get("x", make, second.signal), /second/),
+  ];
+  first.abort(new Error("first"));
+  await gone[0];
+  assert.equal(signal?.aborted, false);
+  second.abort(new Error("second"));
+  await gone[1];
+  assert.equal(signal?.aborted, true);
+  const again = cache.get("x", async () => bytes(3));
+  assert.equal((await again).length, 3, "who asks later starts anew");
+  production.reject(new Error("late"));
+  await settled();
+});
+
+test("get: a failure is told to all who wait and forgotten", async () => {
+  const cache = new SegmentCache();
+  const fail = () => Promise.reject(new Error("no"));
+  const both = [cache.get("x", fail), cache.get("x", fail)];
+  for (const asked of both) await assert.rejects(asked, /no/);
+  assert.equal((await cache.get("x", async () => bytes(1))).length, 1);
+});
+
+test("keep: the least recently asked go first, and nothing beyond the budget is kept", async () => {
+  const cache = new SegmentCache(100);
+  for (const key of ["a", "b", "c"]) await cache.get(key, async () => bytes(30));
+  cache.held("a");
+  await cache.get("d", async () => bytes(30));
+  assert.deepEqual(
+    ["a", "b", "c", "d"].map((key) => cache.held(key) !== undefined),
+    [true, false, true, true],
+  );
+  assert.equal(cache.bytes, 90);
+  await cache.get("huge", async () => bytes(101));
+  assert.equal(cache.held("huge"), undefined);
+  assert.equal(cache.bytes, 90);
+});
