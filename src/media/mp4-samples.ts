@@ -5,6 +5,8 @@ import { eachMp4Box, findMp4Box, type Mp4Box, readU64 } from "./mp4-boxes.ts";
 /** More samples than this (eleven days of video) is no film: their table would not fit in memory either. */
 const SAMPLES_LIMIT = 24_000_000;
 
+const TRACKS_LIMIT = 128;
+
 /** Where every sample of a track lies, and when it is shown (ISO 14496-12 8.6, 8.7). In decode order. */
 export interface Mp4Samples {
   readonly trackId: number;
@@ -27,18 +29,22 @@ export interface Mp4Samples {
   readonly keys: Uint32Array | undefined;
 }
 
-/** The sample tables of all tracks in the content of a `moov` box. Throws {@link DecodeError}. */
-export function parseMp4Samples(moov: Uint8Array): Mp4Samples[] {
+/**
+ * The sample tables of all tracks in the content of a `moov` box, for a file of `fileBytes`. Throws {@link DecodeError}, also for
+ * compact sizes (`stz2`), which nobody writes.
+ */
+export function parseMp4Samples(moov: Uint8Array, fileBytes: number): Mp4Samples[] {
   const movie = findMp4Box(moov, 0, moov.length, ["mvhd"]);
   const movieScale = movie ? timescaleOf(moov, movie) : 1000;
   const tracks: Mp4Samples[] = [];
   eachMp4Box(moov, 0, moov.length, (box) => {
-    if (box.type === "trak") tracks.push(parseTrack(moov, box, movieScale));
+    if (box.type === "trak" && tracks.length < TRACKS_LIMIT)
+      tracks.push(parseTrack(moov, box, movieScale, fileBytes));
   });
   return tracks;
 }
 
-function parseTrack(moov: Uint8Array, trak: Mp4Box, movieScale: number): Mp4Samples {
+function parseTrack(moov: Uint8Array, trak: Mp4Box, movieScale: number, fileBytes: number): Mp4Samples {
   const need = (path: string[]) => {
     const box = findMp4Box(moov, trak.start, trak.end, path);
     if (!box) throw new DecodeError("MP4 track", trak.at, `no ${path.at(-1)} box`);
@@ -52,7 +58,7 @@ function parseTrack(moov: Uint8Array, trak: Mp4Box, movieScale: number): Mp4Samp
   const timescale = timescaleOf(moov, media);
   if (timescale === 0) throw new DecodeError("MP4 track", media.at, "a timescale of 0");
   const table = (type: string) => findMp4Box(moov, stbl.start, stbl.end, [type]);
-  const sizes = parseSizes(moov, table("stsz"), table("stz2"));
+  const sizes = parseSizes(moov, table("stsz"), fileBytes);
   const count = sizes.length;
   const times = parseTimes(moov, table("stts"), table("ctts"), count);
   const editList = findMp4Box(moov, trak.start, trak.end, ["edts", "elst"]);
@@ -89,23 +95,16 @@ function entriesOf(moov: Uint8Array, box: Mp4Box, head: number, entryBytes: numb
   return Math.min(readU32(moov, box.start + head - 4), Math.floor((box.end - box.start - head) / entryBytes));
 }
 
-function parseSizes(moov: Uint8Array, plain: Mp4Box | undefined, compact: Mp4Box | undefined): Uint32Array {
-  const box = plain ?? compact;
+/** A size for all takes no room in the file, so the file itself must have room for the samples. */
+function parseSizes(moov: Uint8Array, box: Mp4Box | undefined, fileBytes: number): Uint32Array {
   if (!box || box.end - box.start < 12) return new Uint32Array(0);
+  const fixed = readU32(moov, box.start + 4);
   const claimed = readU32(moov, box.start + 8);
-  if (claimed > SAMPLES_LIMIT) throw new DecodeError("stsz", box.at, `${claimed} samples`);
-  const fixed = plain ? readU32(moov, box.start + 4) : 0;
+  const limit = Math.min(SAMPLES_LIMIT, fixed > 0 ? fileBytes / fixed : SAMPLES_LIMIT);
+  if (claimed > limit) throw new DecodeError("stsz", box.at, `${claimed} samples`);
   if (fixed > 0) return new Uint32Array(claimed).fill(fixed);
-  const bits = plain ? 32 : moov[box.start + 7]!;
-  const count = Math.min(claimed, Math.floor(((box.end - box.start - 12) * 8) / Math.max(4, bits)));
-  const sizes = new Uint32Array(count);
-  const from = box.start + 12;
-  for (let i = 0; i < count; i++) {
-    if (bits === 32) sizes[i] = readU32(moov, from + i * 4);
-    else if (bits === 16) sizes[i] = readU16(moov, from + i * 2);
-    else if (bits === 8) sizes[i] = moov[from + i]!;
-    else sizes[i] = (moov[from + (i >> 1)]! >> (i & 1 ? 0 : 4)) & 15;
-  }
+  const sizes = new Uint32Array(entriesOf(moov, box, 12, 4));
+  for (let i = 0; i < sizes.length; i++) sizes[i] = readU32(moov, box.start + 12 + i * 4);
   return sizes;
 }
 

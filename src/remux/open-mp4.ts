@@ -28,7 +28,7 @@ export async function openMp4(cache: BlockCache, pool: DemuxPool, wishes: OpenWi
     const tracks = orderTracks(await describeTracks(demuxer), wishes.language);
     if (tracks.length === 0)
       throw new SluiceError("broken_media", "an MP4 file without video or audio tracks");
-    const tables = layout.isFragmented ? [] : parseMp4Samples(moov);
+    const tables = layout.isFragmented ? [] : parseMp4Samples(moov, cache.size);
     const plan = layout.isFragmented
       ? await planFragments(demuxer, layout, tracks, targetSeconds)
       : planSamples(tables, tracks, targetSeconds);

@@ -26,7 +26,7 @@ Ende
 async function cuesOf(name: string, codec: string, extra: string[] = []): Promise<[string[], string]> {
   const subtitles = join(tmpdir(), "sluice-test-subtitles.srt");
   await writeFile(subtitles, SRT);
-  const args = `-i ${subtitles} -map 0 -map 1 -map 2 -c:v libx264 -preset ultrafast -g 50 -c:a flac -metadata:s:s:0 language=ger`;
+  const args = `-i ${subtitles} -map 0 -map 1 -map 2 -c:v libx264 -preset ultrafast -g 50 -c:a flac -strict -2 -metadata:s:s:0 language=ger`;
   const path = await makeMedia(name, [...lavfi(15), ...args.split(" "), "-c:s", codec, ...extra]);
   const source = await fileAccess(path);
   try {
