@@ -77,7 +77,8 @@ scenario("loss", "100 ms and 2 % loss at 1.5 × the bitrate: no stall after the 
 });
 
 scenario("crowd", "eight players at one place feed each other", (report) => {
-  assert.ok(report.seedCopies <= 5.5);
+  assert.ok(report.seedCopies <= 4);
+  assert.ok(report.stalledMs <= 8 * 3_000, `${report.stalledMs} ms stalled by eight players`);
 });
 
 scenario("pex", "finds the others through the only peer it knows", (report) => {
