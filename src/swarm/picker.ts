@@ -1,4 +1,5 @@
 import { randomBelow } from "../base/random.ts";
+import type { Instant } from "../base/time.ts";
 import type { Downloads } from "./downloads.ts";
 import { BLOCK_BYTES } from "./limits.ts";
 import type { PartialPiece } from "./partial-piece.ts";
@@ -7,7 +8,7 @@ import type { Pieces } from "./pieces.ts";
 import type { SwarmState } from "./state.ts";
 
 /** Pieces looked at when one is started: rarity beyond this many candidates matters little to a stream. */
-const MAX_CANDIDATES_SEEN = 512;
+const MAX_CANDIDATES_SEEN = 256;
 /** Pieces passed over (held, started, or not the peer's) in one search, whatever the readers want. */
 const MAX_SCAN = 4096;
 /** A peer whose answer would come this much later than the quickest one's gets no block at a reader's feet. */
@@ -19,6 +20,8 @@ const SCARCE_PEERS = 4;
 
 /** What the picker knows of all peers together, for one round of requests. */
 interface Outlook {
+  /** Good for all that happens at this instant. */
+  readonly at: Instant;
   /** An answer within so many milliseconds is about as soon as the quickest peer's. */
   readonly soonMs: number;
   /** All peers together, in bytes a millisecond; 0 while unknown. */
@@ -36,6 +39,7 @@ export class Picker {
   readonly #downloads: Downloads;
   /** Which reader may start the next piece. */
   #turn = 0;
+  #lastOutlook: Outlook | undefined;
   /** Makes our order of equally rare pieces another than everybody else's. */
   readonly #salt: number;
 
@@ -64,6 +68,7 @@ export class Picker {
 
   #outlook(): Outlook {
     const { now, peers } = this.#state;
+    if (this.#lastOutlook?.at === now) return this.#lastOutlook;
     let leastEtaMs = Number.POSITIVE_INFINITY;
     let bytesPerMs = 0;
     for (const peer of peers.values()) {
@@ -74,7 +79,8 @@ export class Picker {
     const soonMs = Math.max(2 * leastEtaMs, leastEtaMs + SLACK_MS);
     let quickPeers = 0;
     for (const peer of peers.values()) if (peer.mayGiveAny && peer.etaMs(now) <= soonMs) quickPeers++;
-    return { soonMs, bytesPerMs, quickPeers };
+    this.#lastOutlook = { at: now, soonMs, bytesPerMs, quickPeers };
+    return this.#lastOutlook;
   }
 
   /** Asks `peer` for `block`; false where the download limit forbids it now. */
@@ -217,6 +223,7 @@ export class Picker {
     const wants = [...this.#state.wants.values()];
     const isShared = this.#isScarce();
     const { busy } = pieces;
+    const leastCount = peer.isCounted ? 1 : 0;
     let budget = MAX_SCAN;
     for (let n = 0; n < wants.length && budget > 0; n++) {
       const want = wants[(this.#turn + n) % wants.length]!;
@@ -236,6 +243,8 @@ export class Picker {
         if (count > bestCount || (count === bestCount && !this.#isBetter(piece, best, isShared))) continue;
         best = piece;
         bestCount = count;
+        // Nothing is rarer than what only this peer (and those that have all) has.
+        if (!isShared && count <= leastCount) break;
       }
       if (best < 0) continue;
       this.#turn = (this.#turn + n + 1) % wants.length;
