@@ -109,15 +109,6 @@ export function readAdtsHeader(bytes: Uint8Array, at: number): AdtsHeader | unde
   };
 }
 
-/** The AudioSpecificConfig (two bytes) of what an ADTS header says. */
-export function aacConfigOfAdts(header: AdtsHeader): Uint8Array<ArrayBuffer> {
-  const rate = nearestRateIndex(header.sampleRate);
-  return new Uint8Array([
-    (header.objectType << 3) | (rate >> 1),
-    ((rate & 1) << 7) | (header.channelConfig << 3),
-  ]);
-}
-
 function nearestRateIndex(rate: number): number {
   let best = 0;
   for (const [index, known] of AAC_RATES.entries()) {

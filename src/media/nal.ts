@@ -1,5 +1,3 @@
-import { DecodeError } from "../base/errors.ts";
-
 /** One NAL unit inside a frame: bytes `start` to `end`, without its start code or length. */
 export interface NalRange {
   readonly start: number;
@@ -27,23 +25,6 @@ export function annexBNals(bytes: Uint8Array, limit = Number.POSITIVE_INFINITY):
     let end = code < 0 ? bytes.length : code;
     while (end > start && bytes[end - 1] === 0) end--;
     if (end > start) nals.push({ start, end });
-  }
-  return nals;
-}
-
-/** The NAL units of a length-prefixed frame (ISO 14496-15), `lengthSize` bytes a length. Throws {@link DecodeError}. */
-export function lengthPrefixedNals(bytes: Uint8Array, lengthSize: number): NalRange[] {
-  const nals: NalRange[] = [];
-  let at = 0;
-  while (at < bytes.length) {
-    if (at + lengthSize > bytes.length) throw new DecodeError("NAL units", at, "a cut length");
-    let length = 0;
-    for (let i = 0; i < lengthSize; i++) length = length * 256 + bytes[at + i]!;
-    const start = at + lengthSize;
-    if (start + length > bytes.length)
-      throw new DecodeError("NAL units", at, `a unit of ${length} bytes runs past the end`);
-    if (length > 0) nals.push({ start, end: start + length });
-    at = start + length;
   }
   return nals;
 }

@@ -16,11 +16,6 @@ export function deltaTicks(to: number, from: number): number {
   return delta >= TICKS_MODULUS / 2 ? delta - TICKS_MODULUS : delta;
 }
 
-/** The unwrapped time of 33-bit `ticks`: the one nearest to `reference`, which is unwrapped itself. */
-export function unwrapTicks(ticks: number, reference: number): number {
-  return reference + deltaTicks(ticks, wrapTicks(reference));
-}
-
 /** Whole ticks of a time in seconds. */
 export function secondsToTicks(seconds: number): number {
   return Math.round(seconds * TICKS_PER_SECOND);

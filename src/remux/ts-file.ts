@@ -17,17 +17,21 @@ const TARGET_SECONDS = 6;
 const AFTER_STEP_BYTES = 64 * 1024;
 
 /**
- * Opens a transport stream file. Reads the head and the tail; files up to 32 MiB whole, for exact durations. Rejects with
+ * Opens a transport stream file. Reads the head and the tail; files up to `fullIndexBytes` whole, for exact durations. Rejects with
  * `SluiceError`: `unsupported_container`, `broken_media`, `cancelled`.
  */
-export async function openTsFile(source: RandomAccess, options: OpenMediaOptions = {}): Promise<Media> {
+export async function openTsFile(
+  source: RandomAccess,
+  options: OpenMediaOptions = {},
+  fullIndexBytes = FULL_INDEX_BYTES,
+): Promise<Media> {
   const { signal } = options;
   const head = await readTsHead(source, signal);
   const reader = new TsReader(source, head.layout);
   const times = await readTsTimes(reader, head.leading, signal);
   const targetTicks = Math.max(1, options.targetSeconds ?? TARGET_SECONDS) * TICKS_PER_SECOND;
   const plan =
-    source.size <= FULL_INDEX_BYTES
+    source.size <= fullIndexBytes
       ? await planByScan(reader, head.leading, times, targetTicks, signal)
       : planByTimes(times, head.leading, targetTicks);
   const tracks = describeTracks(head.streams, head.packets, languageCode(options.preferredAudioLanguage));

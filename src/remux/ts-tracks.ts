@@ -1,5 +1,6 @@
 import { DecodeError } from "../base/errors.ts";
 import { readAdtsHeader } from "../media/aac.ts";
+import { readAc3Header } from "../media/ac3.ts";
 import { parseH264Sps } from "../media/h264.ts";
 import { HEVC_NAL, hevcNalType, parseHevcSps } from "../media/hevc.ts";
 import { languageCode } from "../media/language.ts";
@@ -77,6 +78,11 @@ function readDetails(codec: string, head: Uint8Array): Details | undefined {
   if (codec === "aac") {
     const adts = readAdtsHeader(head, 0);
     return adts && { codecString: `mp4a.40.${adts.objectType}` };
+  }
+  if (codec === "ac3" || codec === "eac3") {
+    // Some recorders give E-AC-3 the stream type of AC-3.
+    const found = readAc3Header(head, 0)?.codec;
+    return found && { codec: found, codecString: CODEC_STRINGS[found] };
   }
   if (codec !== "mp2") return {};
   const header = readMpegAudioHeader(head, 0);

@@ -3,7 +3,6 @@ import { test } from "node:test";
 import { fromHex } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
 import {
-  aacConfigOfAdts,
   adtsPrefix,
   adtsProblem,
   parseAacConfig,
@@ -13,7 +12,7 @@ import {
 import { readAc3Header } from "../../src/media/ac3.ts";
 import { parseAvcConfig, parseH264Sps } from "../../src/media/h264.ts";
 import { readMpegAudioHeader } from "../../src/media/mpeg-audio.ts";
-import { annexBNals, lengthPrefixedNals, unescapeNal, withStartCodes } from "../../src/media/nal.ts";
+import { annexBNals, unescapeNal, withStartCodes } from "../../src/media/nal.ts";
 import { AVCC, PPS, SPS } from "../remux/synthetic-ts.ts";
 
 const bytes = (hex: string) => fromHex(hex.replaceAll(" ", ""))!;
@@ -40,14 +39,6 @@ test("annexBNals finds units after three- and four-byte start codes", () => {
     ],
   );
   assert.deepEqual(annexBNals(withStartCodes([SPS, PPS])).length, 2);
-});
-
-test("lengthPrefixedNals rejects a unit that runs past the end", () => {
-  assert.deepEqual(lengthPrefixedNals(bytes("000267aa 000165"), 2), [
-    { start: 2, end: 4 },
-    { start: 6, end: 7 },
-  ]);
-  assert.throws(() => lengthPrefixedNals(bytes("000367aa"), 2), DecodeError);
 });
 
 test("unescapeNal takes out emulation prevention, and only that", () => {
@@ -79,7 +70,6 @@ test("adtsPrefix and setAdtsLength write a header that readAdtsHeader reads", ()
     frameBytes: 1234,
     samples: 1024,
   });
-  assert.deepEqual(aacConfigOfAdts(header!), bytes("1210"));
 });
 
 test("adtsPrefix repeats the program config element where there is no channel configuration", () => {

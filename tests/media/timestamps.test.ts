@@ -5,7 +5,6 @@ import {
   deltaTicks,
   reorderTicks,
   TICKS_MODULUS,
-  unwrapTicks,
   wrapTicks,
 } from "../../src/media/timestamps.ts";
 
@@ -15,9 +14,9 @@ test("deltaTicks takes the shorter way over the wrap", () => {
   assert.equal(deltaTicks(7, 7), 0);
 });
 
-test("wrapTicks and unwrapTicks undo each other near their reference", () => {
+test("wrapTicks brings any time into 33 bits", () => {
   for (const ticks of [-5, 0, 3 * TICKS_MODULUS + 17, TICKS_MODULUS - 1]) {
-    assert.equal(unwrapTicks(wrapTicks(ticks), ticks + 1000), ticks);
+    assert.equal((wrapTicks(ticks) - ticks) % TICKS_MODULUS, 0);
     assert.ok(wrapTicks(ticks) >= 0 && wrapTicks(ticks) < TICKS_MODULUS);
   }
 });

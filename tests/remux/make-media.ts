@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
-import { mkdir, rename } from "node:fs/promises";
+import { existsSync, rmSync } from "node:fs";
+import { mkdir, rename, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -35,6 +35,21 @@ export async function makeMedia(name: string, ffmpegArgs: readonly string[]): Pr
   await run("ffmpeg", ["-v", "error", "-y", ...ffmpegArgs, draft], { maxBuffer: 1 << 24 });
   await rename(draft, path);
   return path;
+}
+
+const scratchFiles = new Set<string>();
+
+/** Writes bytes where ffprobe can read them; the file goes when the process ends. `extension` has no dot. */
+export async function scratchFile(bytes: Uint8Array, extension: string): Promise<string> {
+  const path = join(tmpdir(), `sluice-test-${process.pid}-${scratchFiles.size}.${extension}`);
+  if (scratchFiles.size === 0) process.once("exit", removeScratchFiles);
+  scratchFiles.add(path);
+  await writeFile(path, bytes);
+  return path;
+}
+
+function removeScratchFiles(): void {
+  for (const path of scratchFiles) rmSync(path, { force: true });
 }
 
 /** Whether ffmpeg can be run here; tests that need it are skipped where it cannot. */

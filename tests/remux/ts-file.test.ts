@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { concatBytes } from "../../src/base/bytes.ts";
 import { openTsFile } from "../../src/remux/ts-file.ts";
 import { CountedFile } from "./file-access.ts";
-import { hasFfmpeg, lavfi, makeMedia } from "./make-media.ts";
+import { hasFfmpeg, lavfi, makeMedia, scratchFile } from "./make-media.ts";
 import { countByStream, ffmpegComplaints, frameHashes, probePackets } from "./probe.ts";
 import { checkTs } from "./ts-checker.ts";
 
-const skip = !(await hasFfmpeg());
+const WITH = { skip: !(await hasFfmpeg()), timeout: 60_000 };
 const H264 = "-c:v libx264 -preset ultrafast -bf 3 -b_strategy 0 -g 50 -pix_fmt yuv420p".split(" ");
 const HEVC =
   "-c:v libx265 -preset ultrafast -x265-params log-level=none:bframes=3:keyint=50 -pix_fmt yuv420p".split(
@@ -28,10 +28,7 @@ const CLIPS: { name: string; args: string[] }[] = [
 ];
 
 for (const { name, args } of CLIPS) {
-  test(`openTsFile passes every packet of ${name} through, in segments that join`, {
-    skip,
-    timeout: 60_000,
-  }, async () => {
+  test(`openTsFile passes every packet of ${name} through, in segments that join`, WITH, async () => {
     const source = await makeMedia(name, [...lavfi(16), ...args]);
     const media = await openTsFile(await CountedFile.open(source), { targetSeconds: 3 });
     assert.ok(media.segments.length >= 3, `${media.segments.length} segments`);
@@ -42,8 +39,7 @@ for (const { name, args } of CLIPS) {
     assert.deepEqual(checkTs(whole, { isPassThrough: true }).faults, []);
     for (const segment of segments) assert.equal(segment[0], 0x47);
     assert.equal(await ffmpegComplaints(whole), "");
-    const written = `${source}.out.ts`;
-    await writeFile(written, whole);
+    const written = await scratchFile(whole, "ts");
     const before = await probePackets(source);
     const after = await probePackets(written);
     assert.deepEqual(countByStream(after), countByStream(before));
@@ -57,8 +53,9 @@ for (const { name, args } of CLIPS) {
 
     const starts: number[] = [];
     for (const [index, segment] of segments.entries()) {
-      await writeFile(`${source}.seg.ts`, segment);
-      const own = (await probePackets(`${source}.seg.ts`)).filter((packet) => packet.stream === 0);
+      const own = (await probePackets(await scratchFile(segment, "ts"))).filter(
+        (packet) => packet.stream === 0,
+      );
       assert.ok(own[0]!.isKey, `segment ${index} begins with a keyframe`);
       starts.push(own[0]!.dts);
     }
@@ -70,10 +67,7 @@ for (const { name, args } of CLIPS) {
   });
 }
 
-test("openTsFile tells codecs, languages and size, the wished language first", {
-  skip,
-  timeout: 60_000,
-}, async () => {
+test("openTsFile tells codecs, languages and size, the wished language first", WITH, async () => {
   const args =
     "-map 0:v -map 1:a -map 1:a -metadata:s:a:0 language=fre -metadata:s:a:1 language=eng -c:a:0 ac3 -c:a:1 libmp3lame";
   const source = await makeMedia("two.ts", [...lavfi(6), ...args.split(" "), ...H264]);
@@ -89,20 +83,15 @@ test("openTsFile tells codecs, languages and size, the wished language first", {
   assert.deepEqual([media.tracks[0]!.width, media.tracks[0]!.height], [320, 180]);
   assert.match(media.tracks[0]!.codecString!, /^avc1\.[0-9a-f]{6}$/);
   assert.equal(media.fmp4Problem?.code, "unsupported_codec");
-  await writeFile(`${source}.out.ts`, await media.tsSegment(0));
-  assert.equal(await ffmpegComplaints(await readFile(`${source}.out.ts`)), "");
+  assert.equal(await ffmpegComplaints(await media.tsSegment(0)), "");
 });
 
-test("openTsFile converts to fMP4 the frames of the source, segment by segment", {
-  skip,
-  timeout: 60_000,
-}, async () => {
+test("openTsFile converts to fMP4 the frames of the source, segment by segment", WITH, async () => {
   const source = await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]);
   const media = await openTsFile(await CountedFile.open(source), { targetSeconds: 3 });
   const parts = [await media.fmp4Init()];
   for (let index = 0; index < media.segments.length; index++) parts.push(await media.fmp4Segment(index));
-  const written = `${source}.out.mp4`;
-  await writeFile(written, concatBytes(parts));
+  const written = await scratchFile(concatBytes(parts), "mp4");
   assert.deepEqual(
     countByStream(await probePackets(written)).map(Math.round),
     countByStream(await probePackets(source)),
@@ -110,42 +99,41 @@ test("openTsFile converts to fMP4 the frames of the source, segment by segment",
   assert.deepEqual(await frameHashes(written, "v:0"), await frameHashes(source, "v:0"));
 });
 
-test("openTsFile reads little of a large file, and ends each segment where the next begins", {
-  skip,
-}, async () => {
-  const args = [
-    ...H264,
-    "-b:v",
-    "30M",
-    "-minrate",
-    "30M",
-    "-maxrate",
-    "30M",
-    "-bufsize",
-    "30M",
-    "-x264-params",
-    "nal-hrd=cbr",
-  ];
-  const path = await makeMedia("large.ts", [...lavfi(30), ...args, "-c:a", "aac"]);
-  const file = await CountedFile.open(path);
-  assert.ok(file.size > 64e6, `${file.size} bytes`);
-  const media = await openTsFile(file, { targetSeconds: 4 });
-  const atOpen = file.takeBytesRead();
-  assert.ok(atOpen < 20e6, `${atOpen} bytes to open`);
-  const far = await media.tsSegment(5);
-  const forFar = file.takeBytesRead();
-  assert.ok(forFar < far.length + 4e6, `${forFar} bytes for a segment of ${far.length}`);
-  const segments: Uint8Array[] = [];
-  for (let index = 0; index < media.segments.length; index++) segments.push(await media.tsSegment(index));
-  const whole = concatBytes(segments);
-  assert.deepEqual(checkTs(whole, { isPassThrough: true }).faults, []);
-  await writeFile(`${path}.out.ts`, whole);
-  assert.deepEqual(
-    countByStream(await probePackets(`${path}.out.ts`)),
-    countByStream(await probePackets(path)),
-  );
-  for (const { durationSeconds } of media.segments.slice(0, -1)) assert.equal(durationSeconds, 4);
-});
+test(
+  "openTsFile reads little of a large file, and ends each segment where the next begins",
+  WITH,
+  async () => {
+    const args = [
+      ...H264,
+      "-b:v",
+      "30M",
+      "-minrate",
+      "30M",
+      "-maxrate",
+      "30M",
+      "-bufsize",
+      "30M",
+      "-x264-params",
+      "nal-hrd=cbr",
+    ];
+    const path = await makeMedia("large.ts", [...lavfi(30), ...args, "-c:a", "aac"]);
+    const file = await CountedFile.open(path);
+    assert.ok(file.size > 64e6, `${file.size} bytes`);
+    const media = await openTsFile(file, { targetSeconds: 4 });
+    const atOpen = file.takeBytesRead();
+    assert.ok(atOpen < 20e6, `${atOpen} bytes to open`);
+    const far = await media.tsSegment(5);
+    const forFar = file.takeBytesRead();
+    assert.ok(forFar < far.length + 4e6, `${forFar} bytes for a segment of ${far.length}`);
+    const segments: Uint8Array[] = [];
+    for (let index = 0; index < media.segments.length; index++) segments.push(await media.tsSegment(index));
+    const whole = concatBytes(segments);
+    assert.deepEqual(checkTs(whole, { isPassThrough: true }).faults, []);
+    const written = await scratchFile(whole, "ts");
+    assert.deepEqual(countByStream(await probePackets(written)), countByStream(await probePackets(path)));
+    for (const { durationSeconds } of media.segments.slice(0, -1)) assert.equal(durationSeconds, 4);
+  },
+);
 
 test("openTsFile rejects what is no transport stream", async () => {
   await assert.rejects(openTsFile(new CountedFile(new Uint8Array(100_000).fill(1))), {
@@ -153,3 +141,55 @@ test("openTsFile rejects what is no transport stream", async () => {
   });
   await assert.rejects(openTsFile(new CountedFile(new Uint8Array(0))), { code: "unsupported_container" });
 });
+
+for (const { name, args } of CLIPS) {
+  test(
+    `openTsFile finds the borders of ${name} in any order alike, without looking at all of it`,
+    WITH,
+    async () => {
+      const source = await makeMedia(name, [...lavfi(16), ...args]);
+      const [forward, backward] = [await openUnindexed(source), await openUnindexed(source)];
+      const count = forward.segments.length;
+      assert.ok(count >= 3, `${count} segments`);
+      const ahead: Uint8Array[] = [];
+      const behind: Uint8Array[] = [];
+      for (let index = 0; index < count; index++) ahead.push(await forward.tsSegment(index));
+      for (let index = count - 1; index >= 0; index--) behind.unshift(await backward.tsSegment(index));
+      const whole = concatBytes(ahead);
+      assert.deepEqual(checkTs(whole, { isPassThrough: true }).faults, []);
+      const packets = await probePackets(await scratchFile(whole, "ts"));
+      assert.deepEqual(countByStream(packets), countByStream(await probePackets(source)));
+      const pictures = (segments: readonly Uint8Array[]) =>
+        segments.map((segment) => checkTs(segment, { isPassThrough: true }).units);
+      assert.deepEqual(pictures(behind), pictures(ahead));
+      const total = forward.segments.reduce((sum, one) => sum + one.durationSeconds, 0);
+      assert.ok(Math.abs(total - forward.durationSeconds) < 1e-6 && Math.abs(total - 16) < 0.3, `${total} s`);
+      assert.deepEqual(forward.segments, backward.segments);
+    },
+  );
+}
+
+test(
+  "openTsFile plays a file whose clock jumps, whole or by few reads, and loses nothing",
+  WITH,
+  async () => {
+    const [first, second] = [
+      await makeMedia("wrap.ts", [...lavfi(16), ...CLIPS[7]!.args]),
+      await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]),
+    ];
+    const bytes = concatBytes([await readFile(first), await readFile(second)]);
+    for (const media of [
+      await openTsFile(new CountedFile(bytes), { targetSeconds: 3 }),
+      await openTsFile(new CountedFile(bytes), { targetSeconds: 3 }, 0),
+    ]) {
+      const segments: Uint8Array[] = [];
+      for (let index = 0; index < media.segments.length; index++) segments.push(await media.tsSegment(index));
+      const pictures = checkTs(concatBytes(segments), { isPassThrough: true }).units.get(256);
+      assert.equal(pictures, 800);
+    }
+  },
+);
+
+async function openUnindexed(path: string) {
+  return openTsFile(await CountedFile.open(path), { targetSeconds: 3 }, 0);
+}

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import { concatBytes } from "../../src/base/bytes.ts";
 import { annexBNals } from "../../src/media/nal.ts";
@@ -7,7 +6,7 @@ import { pidAt } from "../../src/media/ts-packet.ts";
 import { unitHead } from "../../src/media/ts-units.ts";
 import type { TsMuxPacket } from "../../src/remux/ts-mux-input.ts";
 import { TS_BASE_SECONDS, TsMuxer } from "../../src/remux/ts-muxer.ts";
-import { hasFfmpeg, lavfi, makeMedia } from "./make-media.ts";
+import { hasFfmpeg, lavfi, makeMedia, scratchFile } from "./make-media.ts";
 import { countByStream, ffmpegComplaints, frameHashes, probePackets } from "./probe.ts";
 import { cutPackets, readPackets } from "./read-packets.ts";
 import { GROUP_SECONDS, PPS, SPS, SYNTHETIC_TRACKS, syntheticPackets } from "./synthetic-ts.ts";
@@ -51,8 +50,7 @@ for (const { name, args } of CLIPS) {
     assert.deepEqual(checkTs(whole, { isSegment: true }).faults, []);
     assert.equal(await ffmpegComplaints(whole), "");
 
-    const written = `${source}.out.ts`;
-    await writeFile(written, whole);
+    const written = await scratchFile(whole, "ts");
     const before = await probePackets(source);
     const after = await probePackets(written);
     assert.deepEqual(countByStream(after), countByStream(before));

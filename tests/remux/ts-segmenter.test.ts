@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { concatBytes } from "../../src/base/bytes.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import { TsSegmentStream } from "../../src/remux/ts-segment-stream.ts";
 import { type TsSegment, TsSegmenter } from "../../src/remux/ts-segmenter.ts";
-import { hasFfmpeg, lavfi, makeMedia } from "./make-media.ts";
+import { hasFfmpeg, lavfi, makeMedia, scratchFile } from "./make-media.ts";
 import { countByStream, ffmpegComplaints, frameHashes, probePackets } from "./probe.ts";
 import { checkTs } from "./ts-checker.ts";
 
@@ -51,13 +51,10 @@ for (const { name, args } of CLIPS) {
     const whole = concatBytes(segments.map((one) => one.bytes));
     assert.deepEqual(checkTs(whole, { isPassThrough: true }).faults, []);
     assert.equal(await ffmpegComplaints(whole), "");
-    await writeFile(`${source}.cut.ts`, whole);
-    assert.deepEqual(
-      countByStream(await probePackets(`${source}.cut.ts`)),
-      countByStream(await probePackets(source)),
-    );
+    const cut = await scratchFile(whole, "ts");
+    assert.deepEqual(countByStream(await probePackets(cut)), countByStream(await probePackets(source)));
     const stream = name === "audio.ts" ? "a:0" : "v:0";
-    assert.deepEqual(await frameHashes(`${source}.cut.ts`, stream), await frameHashes(source, stream));
+    assert.deepEqual(await frameHashes(cut, stream), await frameHashes(source, stream));
   });
 }
 
