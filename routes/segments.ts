@@ -2,6 +2,7 @@ import { Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import { parseInfohash } from "../src/base/ids.ts";
 import type { SegmentName } from "../src/engine/engine.ts";
+import { byteStream } from "./byte-stream.ts";
 import type { House, RouteEnv } from "./house.ts";
 import { contentRange, parseRange } from "./range.ts";
 
@@ -31,7 +32,7 @@ export function createSegmentRoutes({ engine }: House): Hono<RouteEnv> {
       return c.body(null, 416, { ...headers, "content-range": contentRange(undefined, bytes.length) });
     const part = range === "whole" ? bytes : bytes.subarray(range.start, range.end);
     const length = { "content-length": String(part.length) };
-    const body = c.req.method === "HEAD" ? null : part;
+    const body = c.req.method === "HEAD" ? null : byteStream(part);
     if (range === "whole") return new Response(body, { headers: { ...headers, ...length } });
     const partial = { ...headers, ...length, "content-range": contentRange(range, bytes.length) };
     return new Response(body, { status: 206, headers: partial });
