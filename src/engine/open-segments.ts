@@ -15,6 +15,7 @@ export class OpenSegments {
   readonly #files: Files;
   readonly #folder: string;
   readonly #handles = new Map<number, Handle>();
+  #isClosed = false;
 
   constructor(files: Files, folder: string) {
     this.#files = files;
@@ -23,6 +24,7 @@ export class OpenSegments {
 
   /** Does something with the file of `segment`, which is not closed meanwhile. */
   async use<T>(segment: number, work: (file: OpenFile) => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new Error("the cache folder is closed");
     const handle = this.#handle(segment);
     handle.users++;
     try {
@@ -45,7 +47,9 @@ export class OpenSegments {
     if (handle) await closeQuietly(handle);
   }
 
+  /** Closes all files; from now on every use rejects. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     for (const segment of [...this.#handles.keys()]) await this.forget(segment);
   }
 

@@ -1,0 +1,111 @@
+import { runtime } from "#runtime";
+import type { Log } from "../../src/base/log.ts";
+import { seededRandom } from "../../src/base/random.ts";
+import type { EngineSettings } from "../../src/engine/contract.ts";
+import { DiskCache } from "../../src/engine/disk-cache.ts";
+import { PieceBufferPool } from "../../src/engine/piece-buffers.ts";
+import { PieceMemory } from "../../src/engine/piece-memory.ts";
+import { PieceStore } from "../../src/engine/piece-store.ts";
+import type { Files } from "../../src/runtime/contract.ts";
+import { parseTransportFile, type TransportFile } from "../../src/wire/metainfo.ts";
+import { makeTorrent, sha1 } from "../wire/make-torrent.ts";
+
+/** A log that keeps its warnings and errors, and says nothing else. */
+export function keepingLog(): Log & { readonly warnings: string[] } {
+  const warnings: string[] = [];
+  const keep = (message: string) => void warnings.push(message);
+  const log = { warnings, error: keep, warn: keep, info() {}, debug() {}, named: () => log };
+  return log;
+}
+
+/** Bytes that look random and are the same in each run. */
+export function someBytes(length: number, seed = 1): Uint8Array<ArrayBuffer> {
+  const random = seededRandom(seed);
+  const words = new Uint32Array(Math.ceil(length / 4));
+  for (let i = 0; i < words.length; i++) words[i] = random() * 2 ** 32;
+  return new Uint8Array(words.buffer).slice(0, length);
+}
+
+/** A transport file of one film. */
+export function someContent(
+  length: number,
+  pieceLength: number,
+): { file: TransportFile; content: Uint8Array } {
+  const content = someBytes(length);
+  const made = makeTorrent({ name: "film.mp4", files: [{ path: "film.mp4", bytes: content }], pieceLength });
+  return { file: parseTransportFile(made.bytes, sha1), content };
+}
+
+/** The disk cache in `path`, with the memory it serves. */
+export async function someCache(
+  path: string,
+  limits: { memory: number; disk: number },
+  options: { log?: Log; files?: Files } = {},
+) {
+  const pool = new PieceBufferPool(limits.memory);
+  const memory = new PieceMemory(pool);
+  const cache = await DiskCache.open({
+    files: options.files ?? runtime.files,
+    clock: runtime.clock,
+    sha1,
+    log: options.log ?? keepingLog(),
+    path,
+    limitBytes: limits.disk,
+    memoryChanged: () => memory.changed(),
+  });
+  return { pool, memory, cache };
+}
+
+/** A store over a cache folder, and what it dropped. */
+export async function someStore(parts: Awaited<ReturnType<typeof someCache>>, file: TransportFile) {
+  const folder = await parts.cache.open(file.infohash, file.info);
+  const dropped: number[] = [];
+  const store = new PieceStore({
+    layout: file.info,
+    pool: parts.pool,
+    memory: parts.memory,
+    disk: folder,
+    sha1,
+    dropped: (piece) => void dropped.push(piece),
+  });
+  folder.serve(store);
+  return { store, folder, dropped };
+}
+
+/** Puts `pieces` of the content into the store, as the swarm would. */
+export function putPieces(
+  store: PieceStore,
+  pool: PieceBufferPool,
+  content: Uint8Array,
+  pieces: Iterable<number>,
+) {
+  for (const piece of pieces) {
+    const length = store.pieceBytes(piece);
+    const buffer = pool.take(length, true)!;
+    const at = piece * store.layout.pieceLength;
+    buffer.set(content.subarray(at, at + length));
+    store.put(piece, buffer);
+  }
+}
+
+/** Settings for tests: loopback, small limits. */
+export function someSettings(dataDir: string, changes: Partial<EngineSettings> = {}): EngineSettings {
+  return {
+    dataDir,
+    p2pHost: "127.0.0.1",
+    p2pPort: 0,
+    cacheLimitBytes: 64 * 1024 * 1024,
+    memoryLimitBytes: 16 * 1024 * 1024,
+    uploadLimit: 0,
+    downloadLimit: 0,
+    sessionIdleMs: 60_000,
+    transferIdleMs: 60_000,
+    peersTimeoutMs: 5_000,
+    metadataTimeoutMs: 5_000,
+    startTimeoutMs: 5_000,
+    maxConnections: 50,
+    segmentSeconds: 6,
+    compat: "document",
+    ...changes,
+  };
+}

@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { PieceBufferPool } from "../../src/engine/piece-buffers.ts";
+import { type MemoryOwner, type MemoryPiece, PieceMemory } from "../../src/engine/piece-memory.ts";
+
+function owner(wanted: ReadonlySet<number>) {
+  const evicted: number[] = [];
+  const it: MemoryOwner & { evicted(entry: MemoryPiece): void } = {
+    isWanted: (piece) => wanted.has(piece),
+    evicted: (entry) => void evicted.push(entry.piece),
+  };
+  return { it, evicted };
+}
+
+test("PieceBufferPool.take keeps to the budget, but leaves each transfer two pieces", () => {
+  const pool = new PieceBufferPool(300);
+  const [a, b] = [pool.forTransfer(() => {}), pool.forTransfer(() => {})];
+  for (let i = 0; i < 3; i++) assert.equal(a.take(100)?.length, 100);
+  assert.equal(a.take(100), undefined);
+  assert.ok(b.take(100));
+  assert.ok(b.take(100));
+  assert.equal(b.take(100), undefined);
+  assert.equal(pool.inUseBytes, 500);
+});
+
+test("PieceBufferPool: who got nothing hears when there is room, once", () => {
+  const pool = new PieceBufferPool(200);
+  let calls = 0;
+  const a = pool.forTransfer(() => calls++);
+  const held = [a.take(100)!, a.take(100)!];
+  assert.equal(a.take(100), undefined);
+  assert.equal(calls, 0);
+  a.give(held[0]!);
+  assert.equal(calls, 1);
+  a.give(held[1]!);
+  assert.equal(calls, 1);
+  assert.equal(pool.inUseBytes, 0);
+});
+
+test("PieceBufferPool.take gives used buffers again", () => {
+  const pool = new PieceBufferPool(200);
+  const a = pool.forTransfer(() => {});
+  const first = a.take(100)!;
+  a.give(first);
+  assert.equal(a.take(100), first);
+});
+
+test("PieceMemory gives up what costs least: unwanted on disk, unwanted, wanted on disk; never the rest", () => {
+  const pool = new PieceBufferPool(600);
+  const memory = new PieceMemory(pool);
+  const { it, evicted } = owner(new Set([0, 3, 4]));
+  const states: MemoryPiece["state"][] = ["saved", "unsaved", "saved", "alone", "unsaved", "writing"];
+  const entries = states.map((state, piece) => ({ owner: it, piece, bytes: pool.take(100, false)!, state }));
+  for (const entry of entries) memory.add(entry);
+  const taken = [0, 1, 2, 3].map(() => pool.take(100, false));
+  assert.deepEqual(evicted, [2, 1, 0]);
+  assert.deepEqual(
+    taken.map((bytes) => bytes?.length),
+    [100, 100, 100, undefined],
+  );
+});
+
+test("PieceMemory gives up the least recently read first", () => {
+  const pool = new PieceBufferPool(300);
+  const memory = new PieceMemory(pool);
+  const { it, evicted } = owner(new Set());
+  const entries = [0, 1, 2].map((piece) => {
+    const entry: MemoryPiece = { owner: it, piece, bytes: pool.take(100, false)!, state: "saved" };
+    memory.add(entry);
+    return entry;
+  });
+  memory.touch(entries[0]!);
+  pool.take(200, false);
+  assert.deepEqual(evicted, [1, 2]);
+});
