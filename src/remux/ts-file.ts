@@ -25,6 +25,15 @@ export async function openTsFile(
   options: OpenMediaOptions = {},
   fullIndexBytes = FULL_INDEX_BYTES,
 ): Promise<Media> {
+  try {
+    return await open(source, options, fullIndexBytes);
+  } catch (error) {
+    if (!options.signal?.aborted) throw error;
+    throw new SluiceError("cancelled", "the opening of a file was cancelled", { cause: error });
+  }
+}
+
+async function open(source: RandomAccess, options: OpenMediaOptions, fullIndexBytes: number): Promise<Media> {
   const { signal } = options;
   const head = await readTsHead(source, signal);
   const reader = new TsReader(source, head.layout);

@@ -49,6 +49,8 @@ interface Border {
 const SLICE_BYTES = 256 * 1024;
 /** So much is held to find out how packets lie; without five of them in a row by then the oldest bytes go. */
 const MAX_UNSURE_BYTES = 64 * 1024;
+/** The PAT may list programmes that were left out of the stream: so long is waited for their tables (whole packets). */
+const TABLE_PATIENCE_BYTES = 4096 * TS_PACKET_BYTES;
 const MAX_TARGETS_WITHOUT_KEY = 4;
 /** Steps of the decode clock outside these are jumps, not time that passed. */
 const MAX_BACK_TICKS = 0.1 * TICKS_PER_SECOND;
@@ -144,7 +146,7 @@ export class TsSegmenter {
   }
 
   #learn(): void {
-    const tables = this.#tables.tables(false);
+    const tables = this.#tables.tables(this.skippedBytes >= TABLE_PATIENCE_BYTES);
     if (!tables) return;
     const streams = streamsOf(tables.pmt);
     const leading = leadingStream(streams);
@@ -154,11 +156,17 @@ export class TsSegmenter {
   }
 
   #keep(packets: Uint8Array, done: TsSegment[]): void {
+    let from = 0;
     if (!this.#programme) {
-      this.skippedBytes += packets.length;
+      from = Math.min(packets.length, Math.max(0, TABLE_PATIENCE_BYTES - this.skippedBytes));
+      this.skippedBytes += from;
+      if (this.skippedBytes >= TABLE_PATIENCE_BYTES) this.#learn();
+    }
+    if (!this.#programme) {
+      this.skippedBytes += packets.length - from;
       return;
     }
-    this.#buffer.push(packets);
+    this.#buffer.push(packets.subarray(from));
     while (this.#advance(done));
   }
 

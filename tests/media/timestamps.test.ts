@@ -16,7 +16,7 @@ test("deltaTicks takes the shorter way over the wrap", () => {
 
 test("wrapTicks brings any time into 33 bits", () => {
   for (const ticks of [-5, 0, 3 * TICKS_MODULUS + 17, TICKS_MODULUS - 1]) {
-    assert.equal((wrapTicks(ticks) - ticks) % TICKS_MODULUS, 0);
+    assert.ok(Number.isInteger((wrapTicks(ticks) - ticks) / TICKS_MODULUS));
     assert.ok(wrapTicks(ticks) >= 0 && wrapTicks(ticks) < TICKS_MODULUS);
   }
 });

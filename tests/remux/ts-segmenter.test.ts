@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { concatBytes } from "../../src/base/bytes.ts";
+import { concatBytes, writeU32 } from "../../src/base/bytes.ts";
 import { seededRandom } from "../../src/base/random.ts";
+import { crc32Mpeg } from "../../src/media/crc32.ts";
+import { buildPat } from "../../src/media/psi.ts";
+import { pidAt } from "../../src/media/ts-packet.ts";
 import { TsSegmentStream } from "../../src/remux/ts-segment-stream.ts";
 import { type TsSegment, TsSegmenter } from "../../src/remux/ts-segmenter.ts";
 import { hasFfmpeg, lavfi, makeMedia, scratchFile } from "./make-media.ts";
 import { countByStream, ffmpegComplaints, frameHashes, probePackets } from "./probe.ts";
+import { syntheticTs } from "./synthetic-ts.ts";
 import { checkTs } from "./ts-checker.ts";
 
 const skip = !(await hasFfmpeg());
@@ -141,4 +145,21 @@ test("TsSegmenter.flush rejects a stream that never was one", () => {
   const segmenter = new TsSegmenter();
   assert.deepEqual(segmenter.push(new Uint8Array(500_000).fill(7)), []);
   assert.throws(() => segmenter.flush(), { code: "unsupported_container" });
+});
+
+test("TsSegmenter does not wait for ever for a programme that was left out of the stream", () => {
+  const stream = concatBytes([0, 1, 2, 3].map((at) => syntheticTs(2, at * 1.92)));
+  const section = buildPat({ number: 2, pmtPid: 0x1000 });
+  const both = new Uint8Array(section.length + 4);
+  both.set(section.subarray(0, 8));
+  both.set([0, 1, 0xe2, 0], 8);
+  both.set(section.subarray(8, 12), 12);
+  both[2] = both.length - 3;
+  both[13] = 1;
+  writeU32(both, both.length - 4, crc32Mpeg(both, 0, both.length - 4));
+  for (let at = 0; at < stream.length; at += 188) if (pidAt(stream, at) === 0) stream.set(both, at + 5);
+  const segmenter = new TsSegmenter({ targetSeconds: 1 });
+  let count = 0;
+  for (let i = 0; i < 8; i++) count += segmenter.push(stream).length;
+  assert.ok(count > 4, `${count} segments`);
 });
