@@ -2,7 +2,7 @@ import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { ContentFile, Transfer } from "../engine/contract.ts";
 import type { TransferLease } from "../engine/engine.ts";
-import type { Config } from "../settings.ts";
+import { type Config, settingsTable } from "../settings.ts";
 import type { Arguments } from "./args.ts";
 import type { Context } from "./context.ts";
 import { type House, openHouse } from "./house.ts";
@@ -89,9 +89,10 @@ export async function play(context: Context, config: Config, log: Log, args: Arg
   }
 }
 
-/** Two programs may run at once: `play` leaves the P2P port to `serve` where the user did not choose one. */
+/** Two programs may run at once: `play` leaves the usual P2P port to `serve`. */
 function withFreePort(config: Config): Config {
-  return { ...config, p2pPort: 0 };
+  const { p2pPort } = settingsTable({ dataDir: "" });
+  return config.p2pPort === p2pPort.default ? { ...config, p2pPort: 0 } : config;
 }
 
 async function writeFile(playing: Playing, output: string): Promise<void> {

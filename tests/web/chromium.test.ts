@@ -59,7 +59,7 @@ describe("the start page in Chromium", { timeout: 180_000 }, () => {
         troubles.push(message.text());
       }
     });
-  });
+  }, SLOW);
   after(async () => {
     await browser?.close();
     await engine?.stop();

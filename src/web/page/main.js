@@ -25,7 +25,7 @@ function main() {
    * @param {Choice} [choice]
    */
   function play(source, choice = {}) {
-    playback?.stop();
+    const after = playback?.stop();
     showProblem(page, "");
     page.stage.hidden = false;
     if (choice.container === undefined) page.title.textContent = "";
@@ -34,6 +34,7 @@ function main() {
       source,
       playerId,
       choice,
+      after,
       onContent(content, session, fileIndex) {
         const file = content.files.find((one) => one.index === fileIndex);
         page.title.textContent = content.name;
@@ -43,7 +44,7 @@ function main() {
         const link = source instanceof Uint8Array ? hashLink(session.infohash) : source;
         offerLinks(link, fileIndex);
         page.files.onchange = () => play(link, { fileIndex: Number(page.files.value) });
-        remember({ title: content.name || linkTitle(link), link });
+        remember({ title: content.name || linkTitle(link), link, infohash: session.infohash });
       },
       onUnplayable(message) {
         // What the browser refuses in TS it may take as fMP4; after that only another player helps.

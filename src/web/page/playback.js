@@ -17,6 +17,7 @@ const SPARKLINE_VALUES = 120;
  *   choice: import("./engine.js").Choice,
  *   onContent: (content: import("./engine.js").Content, session: Session, fileIndex: number) => void,
  *   onUnplayable: (message: string) => void,
+ *   after: Promise<void> | undefined,
  * }} PlaybackParts
  */
 
@@ -24,7 +25,7 @@ const SPARKLINE_VALUES = 120;
 export class Playback {
   #parts;
   #end = new AbortController();
-  /** @type {Session | undefined} */
+  /** @type {Promise<Session> | undefined} */
   #session;
   /** @type {import("./player.js").Player | undefined} */
   #player;
@@ -39,13 +40,15 @@ export class Playback {
 
   /** Starts the session, waits for the swarm, plays. What goes wrong is shown. */
   async run() {
-    const { page, source, playerId, choice, onContent, onUnplayable } = this.#parts;
+    const { page, source, playerId, choice, onContent, onUnplayable, after } = this.#parts;
     const { signal } = this.#end;
     showWaiting(page, "Starting");
     try {
-      const session = await startSession(source, playerId, choice);
-      this.#session = session;
-      if (signal.aborted) return await stopSession(session);
+      await after;
+      if (signal.aborted) return;
+      this.#session = startSession(source, playerId, choice);
+      const session = await this.#session;
+      if (signal.aborted) return;
       this.#watch(session);
       const content = await contentOf(session.infohash, signal);
       const fileIndex = choice.fileIndex ?? largestPlayable(content);
@@ -64,13 +67,22 @@ export class Playback {
     }
   }
 
-  /** Ends it all; the session too. */
-  stop() {
+  /**
+   * Ends it all. Resolves when the session has ended: one that starts earlier with the same player and content would be
+   * the same session, and end with it.
+   */
+  async stop() {
     if (this.#end.signal.aborted) return;
     this.#end.abort();
     this.#player?.destroy();
-    if (this.#session !== undefined) stopSession(this.#session).catch(() => {}); // It ends by itself then.
     showWaiting(this.#parts.page, "");
+    try {
+      await this.#parts.after;
+      const session = await this.#session;
+      if (session !== undefined) await stopSession(session);
+    } catch {
+      // It never started, or the engine does not answer: then it ends by itself when nobody reads it.
+    }
   }
 
   #played() {

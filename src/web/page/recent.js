@@ -4,7 +4,7 @@ import { del, get, set } from "idb-keyval";
 /**
  * A link that was played in this browser.
  *
- * @typedef {{ title: string, link: import("./link.js").Link }} RecentLink
+ * @typedef {{ title: string, link: import("./link.js").Link, infohash: string }} RecentLink
  */
 
 const KEY = "recent-links";
@@ -21,12 +21,12 @@ export async function recentLinks() {
 }
 
 /**
- * Puts a link first and forgets the oldest.
+ * Puts a link first, instead of any other to the same content, and forgets the oldest.
  *
  * @param {RecentLink} played
  */
 export async function rememberLink(played) {
-  const others = (await recentLinks()).filter(({ link }) => link.value !== played.link.value);
+  const others = (await recentLinks()).filter(({ infohash }) => infohash !== played.infohash);
   await set(KEY, [played, ...others].slice(0, MAX_LINKS));
 }
 
