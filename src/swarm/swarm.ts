@@ -94,9 +94,6 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
     return earliest(next, earliest(this.#serving.nextWake(), this.#extensions.nextWake()));
   }
 
-  debugState() {
-    return this.#state;
-  }
   /** What `stat` and the page show. */
   figures(now: Instant): SwarmFigures {
     return swarmFigures(this.#state, now);
