@@ -58,7 +58,7 @@ interface SourceFile {
   readonly text: string;
 }
 
-const sources = ["src", "routes"].flatMap((folder) => filesBelow(folder, /\.(ts|js)$/));
+const sources = ["src", "routes"].flatMap((folder) => filesBelow(folder, /(?<!\.d)\.(ts|js)$/));
 const all = [...sources, ...filesBelow("tests", /\.(ts|js|mjs|py)$/), ...filesBelow("docs", /\.md$/)];
 
 test("tidy: the rooms import downwards only, and the packages that are theirs", () => {

@@ -46,7 +46,8 @@ export async function play(context: Context, config: Config, log: Log, args: Arg
   const stop = stopSignals(log);
   const progress = new ProgressLine({
     isTerminal: context.stderr.isTTY === true,
-    columns: context.stderr.columns ?? 80,
+    // A terminal that does not know its width says 0.
+    columns: context.stderr.columns || 80,
     write: (text) => void context.stderr.write(text),
   });
   const house = await openHouse({ ...context, config: withFreePort(config), log });
