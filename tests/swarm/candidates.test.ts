@@ -197,3 +197,43 @@ test("Candidates.closed: of two connections to one peer, the one that stays keep
   candidates.closed(peer("8.8.8.8", 50_000), at(3), false);
   assert.deepEqual(candidates.next(at(1e8))?.address, peer("8.8.8.8", 6881));
 });
+
+test("Candidates: random lives keep to the limits and never give out the banned, 50 seeds", () => {
+  for (let seed = 1; seed <= 50; seed++) {
+    const random = seededRandom(seed);
+    const below = (limit: number) => Math.floor(random() * limit);
+    const candidates = new Candidates(random);
+    const open = new Map<string, PeerAddress>();
+    const some = () => peer(`9.9.${below(4)}.${below(6)}`, 1 + below(4));
+    let now = 0;
+    for (let step = 0; step < 2_000; step++) {
+      now += below(5_000);
+      const act = below(6);
+      const [first] = open.values();
+      if (act === 0) candidates.add([some(), some()], random() < 0.5 ? "pex" : "tracker", at(now));
+      else if (act === 1 && first) {
+        candidates.closed(first, at(now), random() < 0.5);
+        open.delete(JSON.stringify(first));
+      } else if (act === 2 && random() < 0.05) candidates.ban(some());
+      else {
+        const next = candidates.next(at(now))?.address;
+        if (!next) continue;
+        assert.ok(!candidates.isBanned(next), `seed ${seed}: banned`);
+        assert.ok(!open.has(JSON.stringify(next)), `seed ${seed}: twice`);
+        open.set(JSON.stringify(next), next);
+        candidates.opened(next, at(now));
+        const all = [...open.values()];
+        assert.ok(all.filter(({ host }) => host === next.host).length <= 2, `seed ${seed}: host`);
+        const network = next.host.slice(0, next.host.lastIndexOf("."));
+        const near = all.filter(({ host }) => host.startsWith(`${network}.`)).length;
+        // A network may hold all of the first handful; beyond it may grow to two only.
+        assert.ok(all.length <= 6 || near <= 6, `seed ${seed}: ${near} of one network`);
+      }
+    }
+    for (const address of open.values()) candidates.closed(address, at(now), false);
+    const reopened = new Set<string>();
+    for (let next = candidates.next(at(1e12)); next; next = candidates.next(at(1e12)))
+      reopened.add(next.address.host);
+    assert.ok(reopened.size > 0, `seed ${seed}: something is left to dial`);
+  }
+});

@@ -173,3 +173,49 @@ test("MetadataExchange: rejects requests while it has none", () => {
   const [reject] = drain(exchange);
   assert.ok(reject?.kind === "send" && reject.message.kind === "reject");
 });
+
+test("MetadataExchange: random crowds of honest, lying, silent, rejecting and leaving peers, 300 seeds", () => {
+  for (let seed = 1; seed <= 300; seed++) {
+    const random = seededRandom(seed);
+    const kinds = ["honest", "liar", "partial liar", "silent", "rejecter", "wrong size"] as const;
+    const crowd = Array.from({ length: 2 + Math.floor(random() * 12) }, (_, i) => ({
+      id: 2 * i + 1,
+      kind: i === 0 ? "honest" : kinds[Math.floor(random() * kinds.length)]!,
+    }));
+    const kindOf = new Map<number, (typeof kinds)[number]>(crowd.map(({ id, kind }) => [id, kind]));
+    const exchange = new MetadataExchange(infohash, sha1);
+    const joining = [...crowd].sort(() => random() - 0.5);
+    const waiting: { connection: number; piece: number }[] = [];
+    let now = 0;
+    for (; !exchange.infoBytes && now < 300_000; now += 50) {
+      const joiner = joining.pop();
+      if (joiner)
+        exchange.joined(joiner.id, info.length + (joiner.kind === "wrong size" ? joiner.id : 0), at(now));
+      else if (random() < 0.02)
+        exchange.left(crowd[1 + Math.floor(random() * (crowd.length - 1))]!.id, at(now));
+      exchange.wake(at(now));
+      for (const output of drain(exchange)) {
+        if (output.kind === "liar") {
+          const kind = kindOf.get(output.connection);
+          assert.ok(kind !== "honest" && kind !== "silent" && kind !== "rejecter", `seed ${seed}: ${kind}`);
+        } else if (output.kind === "send" && output.message.kind === "request") {
+          waiting.push({ connection: output.connection, piece: output.message.piece });
+        }
+      }
+      while (waiting.length > 0 && random() < 0.7) {
+        const [{ connection, piece }] = waiting.splice(Math.floor(random() * waiting.length), 1) as [
+          (typeof waiting)[number],
+        ];
+        const kind = kindOf.get(connection)!;
+        if (kind === "silent") continue;
+        if (kind === "rejecter") exchange.received(connection, { kind: "reject", piece }, at(now));
+        else {
+          const isFake = kind === "liar" || kind === "wrong size" || (kind === "partial liar" && piece === 2);
+          const bytes = (isFake ? fake : info).slice(piece * PIECE, (piece + 1) * PIECE);
+          exchange.received(connection, { kind: "data", piece, totalBytes: info.length, bytes }, at(now));
+        }
+      }
+    }
+    assert.deepEqual(exchange.infoBytes, info, `seed ${seed}: ${JSON.stringify(crowd)}`);
+  }
+});
