@@ -20,10 +20,12 @@ export class Gate {
    */
   async run<T>(job: () => Promise<T>, signal: AbortSignalLike): Promise<T> {
     await this.#enter(signal);
-    const work = job().finally(() => {
-      this.#running--;
-      this.#waiting.shift()?.();
-    });
+    // It may have fired just as the place became free.
+    if (signal.aborted) {
+      this.#leave();
+      throw cancelled();
+    }
+    const work = job().finally(() => this.#leave());
     let stop: () => void = () => {};
     const stopped = new Promise<never>((_, reject) => {
       stop = () => reject(cancelled());
@@ -36,6 +38,11 @@ export class Gate {
     } finally {
       signal.removeEventListener("abort", stop);
     }
+  }
+
+  #leave(): void {
+    this.#running--;
+    this.#waiting.shift()?.();
   }
 
   async #enter(signal: AbortSignalLike): Promise<void> {

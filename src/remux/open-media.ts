@@ -20,6 +20,16 @@ const SNIFF_BYTES = 4096;
  * Rejects with `SluiceError`: `unsupported_container`, `unsupported_codec`, `broken_media`, `cancelled`.
  */
 export async function openMedia(source: RandomAccess, options: OpenMediaOptions = {}): Promise<Media> {
+  try {
+    return await asSluiceError(open(source, options));
+  } catch (error) {
+    if (options.signal?.aborted)
+      throw new SluiceError("cancelled", "the request was cancelled", { cause: error });
+    throw error;
+  }
+}
+
+async function open(source: RandomAccess, options: OpenMediaOptions): Promise<Media> {
   const cache = new BlockCache(source);
   const { signal } = options;
   const sniffed = Math.min(SNIFF_BYTES, source.size);
@@ -33,9 +43,8 @@ export async function openMedia(source: RandomAccess, options: OpenMediaOptions 
   };
   if (container === "mp4" || container === "matroska") {
     const pool = new DemuxPool(cache, container === "mp4" ? [MP4, QTFF] : [MATROSKA, WEBM]);
-    const open = container === "mp4" ? openMp4 : openMatroska;
     try {
-      return await asSluiceError(open(cache, pool, wishes));
+      return await (container === "mp4" ? openMp4 : openMatroska)(cache, pool, wishes);
     } catch (error) {
       pool.close();
       throw error;
