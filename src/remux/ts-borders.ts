@@ -69,8 +69,8 @@ export class TsBorders {
     for await (const unit of this.#reader.units(this.#leading, from, SCAN_BYTES, signal)) {
       const place = this.#place(unit);
       if (place.ticks < wanted) continue;
+      if (limit !== undefined && place.ticks >= limit - this.#times.frameTicks / 2) return fallback ?? place;
       if (unit.isKey) return place;
-      if (limit !== undefined && place.ticks >= limit - this.#times.frameTicks / 2) break;
       fallback ??= place;
     }
     return fallback ?? { at: this.#reader.source.size, ticks: this.#plan.endTicks };

@@ -23,6 +23,7 @@ const CLIPS: { name: string; args: string[] }[] = [
   { name: "hevc.ts", args: [...HEVC, "-c:a", "eac3"] },
   { name: "mpeg2.ts", args: ["-c:v", "mpeg2video", "-bf", "2", "-g", "25", "-c:a", "mp2"] },
   { name: "irregular.ts", args: [...H264, "-force_key_frames", "1.2,3,3.4,9,10.5,13", "-c:a", "aac"] },
+  { name: "sparse.ts", args: [...H264, "-g", "500", "-force_key_frames", "1,2,8.5,12", "-c:a", "aac"] },
   { name: "wrap.ts", args: [...H264, "-c:a", "aac", "-output_ts_offset", "95435"] },
   { name: "audio.ts", args: ["-map", "1:a", "-c:a", "aac"] },
 ];
@@ -165,6 +166,7 @@ for (const { name, args } of CLIPS) {
       const total = forward.segments.reduce((sum, one) => sum + one.durationSeconds, 0);
       assert.ok(Math.abs(total - forward.durationSeconds) < 1e-6 && Math.abs(total - 16) < 0.3, `${total} s`);
       assert.deepEqual(forward.segments, backward.segments);
+      for (const { durationSeconds } of forward.segments) assert.ok(durationSeconds > 0);
     },
   );
 }
@@ -174,7 +176,7 @@ test(
   WITH,
   async () => {
     const [first, second] = [
-      await makeMedia("wrap.ts", [...lavfi(16), ...CLIPS[7]!.args]),
+      await makeMedia("wrap.ts", [...lavfi(16), ...CLIPS[8]!.args]),
       await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]),
     ];
     const bytes = concatBytes([await readFile(first), await readFile(second)]);
