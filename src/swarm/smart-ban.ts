@@ -14,6 +14,10 @@ export interface BlockSender {
 const MAX_SUSPECT_PIECES = 32;
 /** Versions of one block remembered: each further one comes from a sender that a later pass will judge anyway. */
 const MAX_VERSIONS = 8;
+/** Versions remembered in all, about 5 MB: the oldest suspect piece goes first. */
+const MAX_VERSIONS_IN_ALL = 32_768;
+/** Peers whose record is kept: those connected, and some who left while a block of theirs was still to be judged. */
+const MAX_RECORDS = 1_000;
 /** Right pieces after a wrong one until the swarm is trusted again. */
 const ALARM_PIECES = 64;
 
@@ -23,7 +27,7 @@ interface Version {
 }
 
 interface Record {
-  /** Connections whose parole ended one way or the other; good counts verified pieces, bad failed ones. */
+  /** Verified pieces it had a hand in since the alarm began, and failed ones since its last right piece of its own. */
   good: number;
   bad: number;
 }
@@ -38,6 +42,7 @@ export class SmartBan {
   /** By piece: for each block the versions that came in failed attempts. */
   readonly #suspects = new Map<number, Version[][]>();
   readonly #records = new Map<ConnectionId, Record>();
+  #versions = 0;
   #alarm = 0;
 
   constructor(sha1: Sha1) {
@@ -66,8 +71,12 @@ export class SmartBan {
       const versions = blocks[i];
       const before = versions.find((version) => isSame(version.sender, sender));
       if (before && !equalBytes(before.digest, digest)) liars.set(sender.connection, sender);
-      else if (!before && versions.length < MAX_VERSIONS) versions.push({ sender, digest });
+      else if (!before && versions.length < MAX_VERSIONS) {
+        versions.push({ sender, digest });
+        this.#versions++;
+      }
     }
+    while (this.#versions > MAX_VERSIONS_IN_ALL && this.#suspects.size > 1) this.#forgetOldest();
     for (const id of new Set(senders.map((sender) => sender?.connection))) {
       if (id !== undefined) this.#record(id).bad++;
     }
@@ -87,7 +96,7 @@ export class SmartBan {
     }
     const blocks = this.#suspects.get(piece);
     if (!blocks) return [];
-    this.#suspects.delete(piece);
+    this.#forget(piece);
     const liars = new Map<ConnectionId, BlockSender>();
     for (const [i, versions] of blocks.entries()) {
       if (!versions || versions.length === 0) continue;
@@ -142,6 +151,8 @@ export class SmartBan {
     if (!record) {
       record = { good: 0, bad: 0 };
       this.#records.set(id, record);
+      const [oldest] = this.#records.keys();
+      if (this.#records.size > MAX_RECORDS) this.#records.delete(oldest!);
     }
     return record;
   }
@@ -149,11 +160,18 @@ export class SmartBan {
   #remember(piece: number): Version[][] {
     const blocks: Version[][] = [];
     this.#suspects.set(piece, blocks);
-    if (this.#suspects.size > MAX_SUSPECT_PIECES) {
-      const [oldest] = this.#suspects.keys();
-      this.#suspects.delete(oldest!);
-    }
+    if (this.#suspects.size > MAX_SUSPECT_PIECES) this.#forgetOldest();
     return blocks;
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#suspects.keys();
+    if (oldest !== undefined) this.#forget(oldest);
+  }
+
+  #forget(piece: number): void {
+    for (const versions of this.#suspects.get(piece) ?? []) this.#versions -= versions?.length ?? 0;
+    this.#suspects.delete(piece);
   }
 
   #digest(bytes: Uint8Array, block: number): Uint8Array {

@@ -125,7 +125,9 @@ export class TrackerList {
       if (tier.trackers.some((tracker) => tracker.askedAt !== undefined)) continue;
       const at = this.#dueAt(tier);
       if (at !== undefined && at > now) continue;
-      const tracker = tier.trackers.find((each) => each.retryAt === undefined || each.retryAt <= now);
+      const tracker =
+        tier.trackers.find((each) => each.owesCompleted) ??
+        tier.trackers.find((each) => each.retryAt === undefined || each.retryAt <= now);
       if (!tracker) continue;
       tracker.askedAt = now;
       requests.push(this.#request(tracker, eventFor(tracker, status), status));
@@ -150,7 +152,6 @@ export class TrackerList {
       const first = tier.trackers.find((tracker) => tracker.knowsUs);
       if (!first) continue;
       first.owesCompleted = true;
-      tier.nextAt = undefined;
     }
   }
 
@@ -172,6 +173,7 @@ export class TrackerList {
   }
 
   #dueAt(tier: Tier): Instant | undefined {
+    if (tier.trackers.some((tracker) => tracker.owesCompleted)) return undefined;
     if (this.#peers === 0 && tier.starvingAt !== undefined) return tier.starvingAt;
     if (this.#peers < FEW_PEERS && tier.hungryAt !== undefined) return tier.hungryAt;
     return tier.nextAt;
@@ -192,7 +194,6 @@ export class TrackerList {
     tier.nextAt = after(now, interval);
     tier.hungryAt = after(now, hungry);
     tier.starvingAt = after(now, starving);
-    if (tracker.owesCompleted) tier.nextAt = undefined;
   }
 
   #failed(tracker: Tracker, tier: Tier, now: Instant): void {

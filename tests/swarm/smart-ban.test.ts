@@ -101,3 +101,23 @@ test("SmartBan: random swarms, with half of the peers poisoning, never accuse an
   }
   assert.equal(banned.size, 10);
 });
+
+test("SmartBan.failed: forgets the oldest suspect pieces rather than remembering without end", () => {
+  const ban = make();
+  for (let at = 0; at < 100; at++) ban.failed(at, piece([0]), [alice, bob, bob, bob]);
+  assert.ok(!ban.isSuspect(67));
+  assert.ok(ban.isSuspect(68));
+  assert.deepEqual(ban.passed(0, piece(), [carol, carol, carol, carol]), [], "forgotten is acquitted");
+  assert.deepEqual(ban.passed(99, piece(), [carol, carol, carol, carol]), [alice]);
+});
+
+test("SmartBan.isAlarmed: from a failed piece until 64 right ones", () => {
+  const ban = make();
+  assert.ok(!ban.isAlarmed);
+  ban.failed(0, piece([0]), [alice, bob, bob, bob]);
+  for (let at = 1; at <= 64; at++) {
+    assert.ok(ban.isAlarmed);
+    ban.passed(at, piece(), [carol, dave, dave, dave]);
+  }
+  assert.ok(!ban.isAlarmed);
+});

@@ -90,7 +90,8 @@ test("TrackerList.due: completed once, paused while we want no more, the tracker
   const trackerId = new Uint8Array([7]);
   list.replied(request!.url, { ok: true, peers: [], intervalSeconds: 60, trackerId }, at(0));
   list.completed();
-  const [completed] = list.due(fed, at(1));
+  assert.equal(list.nextWake(at(1)), 1);
+  const [completed] = list.due(starving, at(1));
   assert.equal(completed!.event, "completed");
   assert.deepEqual(completed!.trackerId, trackerId);
   list.replied(request!.url, ok(60), at(1));
