@@ -87,3 +87,16 @@ export function ebmlFloat(bytes: Uint8Array, start: number, end: number): number
 export function isEbml(bytes: Uint8Array): boolean {
   return bytes.length >= 4 && readU32(bytes, 0) === 0x1a45dfa3;
 }
+
+/** The head of a `Void` element of `totalBytes`, head included: with it an element can be blanked. At least 9 bytes. */
+export function voidHead(totalBytes: number): Uint8Array<ArrayBuffer> {
+  const head = new Uint8Array(9);
+  head[0] = 0xec;
+  head[1] = 0x01;
+  let size = totalBytes - 9;
+  for (let at = 8; at > 1; at--) {
+    head[at] = size % 256;
+    size = Math.floor(size / 256);
+  }
+  return head;
+}

@@ -121,7 +121,7 @@ function attributes(pairs: Readonly<Record<string, string | undefined>>): string
 
 /** A quoted string knows no escapes: what cannot be in it is replaced (RFC 8216 4.2). */
 function quoted(text: string): string {
-  return `"${line(text).replaceAll('"', "'")}"`;
+  return `"${line(text).replaceAll('"', "\u201d")}"`;
 }
 
 /** One line, whatever the text: names of tracks come from files. */

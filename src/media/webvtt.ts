@@ -36,11 +36,11 @@ export function escapeCueText(text: string): string {
 
 /** SubRip text as cue text: its `<b>`, `<i>`, `<u>` stay, every other tag goes, the rest is escaped. */
 export function subripToCueText(text: string): string {
-  const parts = text.replace(/\{\\[^}]{0,200}\}/g, "").split(/(<[^<>]{1,200}>)/);
+  const parts = text.replace(/\{\\[^}]{0,200}\}/g, "").split(/(<\/?[a-zA-Z][^<>]{0,200}>)/);
   const open: string[] = [];
   let out = "";
   for (const part of parts) {
-    const tag = /^<(\/?)\s*([a-zA-Z]+)[^<>]*>$/.exec(part);
+    const tag = /^<(\/?)([a-zA-Z]+)[^<>]*>$/.exec(part);
     if (!tag) {
       out += escapeMarkup(part);
       continue;

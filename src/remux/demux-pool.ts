@@ -49,6 +49,9 @@ export class DemuxPool {
   readonly #closing = new AbortController();
   readonly #gate = new Gate(JOBS_LIMIT);
 
+  /** Bytes that demultiplexers shall see instead of the file's own, by where they lie. */
+  readonly patches = new Map<number, Uint8Array>();
+
   constructor(cache: BlockCache, formats: InputFormat[]) {
     this.#cache = cache;
     this.#formats = formats;
@@ -99,6 +102,15 @@ export class DemuxPool {
       (entry as { tracks: readonly InputTrack[] }).tracks = await entry.input.getTracks();
   }
 
+  #read(start: number, end: number, signal: AbortSignalLike): Uint8Array | Promise<Uint8Array> {
+    const bytes = this.#cache.read(start, end, signal);
+    for (const [at, patch] of this.patches) {
+      if (at >= end || at + patch.length <= start) continue;
+      return Promise.resolve(bytes).then((own) => patched(own, start, this.patches));
+    }
+    return bytes;
+  }
+
   #create(): Entry {
     const stop = new AbortController();
     const input = new Input({
@@ -109,7 +121,7 @@ export class DemuxPool {
           if (end - start > READ_LIMIT_BYTES) {
             throw new SluiceError("broken_media", `the file asks for ${end - start} bytes at once`);
           }
-          return this.#cache.read(start, end, stop.signal);
+          return this.#read(start, end, stop.signal);
         },
         maxCacheSize: INPUT_CACHE_BYTES,
         prefetchProfile: "none",
@@ -133,6 +145,17 @@ export class DemuxPool {
     };
     return entry;
   }
+}
+
+function patched(bytes: Uint8Array, start: number, patches: ReadonlyMap<number, Uint8Array>): Uint8Array {
+  const copy = bytes.slice();
+  for (const [at, patch] of patches) {
+    for (const [i, byte] of patch.entries()) {
+      const place = at + i - start;
+      if (place >= 0 && place < copy.length) copy[place] = byte;
+    }
+  }
+  return copy;
 }
 
 function cancelled(): SluiceError {

@@ -21,8 +21,17 @@ export interface MatroskaIndex {
   readonly dataEnd: number;
   /** Where the first cluster begins in the file. */
   readonly firstCluster: number;
+  /** Fonts and pictures before the first cluster: the library would read them all. */
+  readonly attachments: readonly EbmlRange[];
   /** Sorted by time; empty where the file has none. */
   readonly cues: readonly MatroskaCue[];
+}
+
+/** Where an element lies in the file, its head included. */
+export interface EbmlRange {
+  readonly at: number;
+  readonly start: number;
+  readonly end: number;
 }
 
 /** Elements before the first cluster: seek heads, info, tracks, tags, fonts … */
@@ -39,6 +48,7 @@ export async function readMatroskaIndex(cache: BlockCache, signal?: AbortSignalL
   const dataEnd = Math.min(segment.end ?? cache.size, cache.size);
   const found = new Map<number, Uint8Array>();
   let seeks = new Map<number, number>();
+  const attachments: EbmlRange[] = [];
   let firstCluster = dataEnd;
   let at = dataStart;
   for (let i = 0; i < ELEMENTS_LIMIT && at < dataEnd; i++) {
@@ -53,6 +63,7 @@ export async function readMatroskaIndex(cache: BlockCache, signal?: AbortSignalL
       if (element.id === MATROSKA.seekHead) seeks = new Map([...parseSeekHead(bytes), ...seeks]);
       else found.set(element.id, bytes);
     }
+    if (element.id === MATROSKA.attachments) attachments.push({ at, start: element.start, end: element.end });
     at = element.end;
   }
   for (const id of [MATROSKA.info, MATROSKA.tracks, MATROSKA.cues]) {
@@ -70,6 +81,7 @@ export async function readMatroskaIndex(cache: BlockCache, signal?: AbortSignalL
     dataStart,
     dataEnd,
     firstCluster,
+    attachments,
     cues: cues ? parseMatroskaCues(cues) : [],
   };
 }

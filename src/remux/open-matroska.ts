@@ -1,4 +1,5 @@
 import { SluiceError } from "../base/errors.ts";
+import { voidHead } from "../media/ebml.ts";
 import type { BlockCache } from "./block-cache.ts";
 import { ClusterFinder, lastClusterSeconds } from "./cluster-finder.ts";
 import type { DemuxPool } from "./demux-pool.ts";
@@ -22,6 +23,7 @@ export async function openMatroska(
 ): Promise<PacketMedia> {
   const { targetSeconds, signal } = wishes;
   const index = await readMatroskaIndex(cache, signal);
+  for (const { at, end } of index.attachments) if (end - at >= 9) pool.patches.set(at, voidHead(end - at));
   const described = await pool.run((demuxer) => describeTracks(demuxer), signal);
   const tracks = orderTracks(described, wishes.language);
   const leading = tracks[0];

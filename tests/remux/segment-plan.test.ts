@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { evenCuts, mergeTail, planCuts, segmentTimes } from "../../src/remux/segment-plan.ts";
+
+test("planCuts: the first key frame a target after the last cut, roundings forgiven", () => {
+  assert.deepEqual(planCuts([0, 2, 4, 5.9998, 8, 12.5, 30], 6), [0, 5.9998, 12.5, 30]);
+  assert.deepEqual(planCuts([], 6), []);
+});
+
+test("mergeTail: a short rest joins the segment before it, but the only segment stays", () => {
+  assert.deepEqual(mergeTail([0, 6, 12], 13, 6), [0, 6]);
+  assert.deepEqual(mergeTail([0, 6, 12], 14, 6), [0, 6, 12]);
+  assert.deepEqual(mergeTail([0], 0, 6), [0]);
+});
+
+test("evenCuts and segmentTimes: without gaps, counted from the first cut, never empty", () => {
+  assert.deepEqual(evenCuts(0, 20, 6), [0, 6, 12]);
+  assert.deepEqual(segmentTimes([1.5, 7.5], 9), [
+    { startSeconds: 0, durationSeconds: 6 },
+    { startSeconds: 6, durationSeconds: 1.5 },
+  ]);
+  assert.ok(segmentTimes([0], 0)[0]!.durationSeconds > 0);
+});
