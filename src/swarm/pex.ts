@@ -7,7 +7,7 @@ import { MAX_PEX_PEERS, PEX_INTERVAL_MS } from "./limits.ts";
 const SPARE_MESSAGES = 2;
 /** A peer is due one message in this time: a little under a minute, as timers are not exact. */
 const ADMIT_INTERVAL_MS = 0.75 * PEX_INTERVAL_MS;
-/** Ignored messages after which a peer is plainly abusing us. */
+/** Messages ignored in a row after which a peer is plainly abusing us. */
 const MAX_IGNORED = 20;
 
 /** PEX with one peer, both ways. Not to be made for private content (BEP 27). */
@@ -61,6 +61,7 @@ export class Pex {
     this.#lastReceived = now;
     if (this.#allowance >= 1) {
       this.#allowance--;
+      this.#ignored = 0;
       return "take";
     }
     return ++this.#ignored > MAX_IGNORED ? "close" : "ignore";
