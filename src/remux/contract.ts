@@ -9,9 +9,10 @@ export interface Media {
   readonly tracks: readonly MediaTrack[];
   /** Where each segment lies, in order, without gaps; cut at keyframes (by time for audio alone). */
   readonly segments: readonly SegmentTimes[];
-  /** Undefined where MPEG-TS can carry every audio and video track; else why not, naming the codec. */
+  /** Undefined where MPEG-TS can carry the video and an audio track (others it cannot carry are left out); else why
+   * not, naming the codec. */
   readonly tsProblem: SluiceError | undefined;
-  /** Undefined where fMP4 can carry it; else why not. */
+  /** Undefined where fMP4 can carry the video and an audio track (one only, the first, is written); else why not. */
   readonly fmp4Problem: SluiceError | undefined;
   /** Segment `index` as whole 188-byte packets, beginning with PAT and PMT; concatenating all of them in order is a
    * valid transport stream (continuity counters included). Rejects with `SluiceError`. */

@@ -1,3 +1,4 @@
+import { assert } from "../base/assert.ts";
 import { DecodeError, messageOf, SluiceError } from "../base/errors.ts";
 import { fmp4ProblemOf, isFmp4Codec, isTsCodec, tsProblemOf } from "./container-rules.ts";
 import type { Media, MediaTrack, SegmentTimes } from "./contract.ts";
@@ -8,7 +9,7 @@ import type { PacketReader, SegmentBounds } from "./packet-reader.ts";
 import { segmentTimes } from "./segment-plan.ts";
 import type { SubtitleSource } from "./subtitles.ts";
 import type { TsMuxTrack } from "./ts-mux-input.ts";
-import { TsMuxer } from "./ts-muxer.ts";
+import { TsMuxer, tsMuxProblem } from "./ts-muxer.ts";
 
 /** What a {@link PacketMedia} is made of. */
 export interface PacketMediaParts {
@@ -44,9 +45,9 @@ export class PacketMedia implements Media {
     this.durationSeconds = Math.max(0, parts.endSeconds - parts.cuts[0]!);
     this.tracks = [...parts.tracks.map((track) => track.described), ...parts.subtitles.tracks];
     this.segments = segmentTimes(parts.cuts, parts.endSeconds);
-    this.tsProblem = tsProblemOf(parts.tracks);
-    this.fmp4Problem = fmp4ProblemOf(parts.tracks);
     this.#tsTracks = parts.tracks.filter((track) => isTsCodec(track.described.codec));
+    this.tsProblem = tsProblemOf(parts.tracks) ?? tsMuxProblem(this.#tsTracks.map(muxTrack));
+    this.fmp4Problem = fmp4ProblemOf(parts.tracks);
     const fmp4Tracks = parts.tracks.filter((track) => isFmp4Codec(track.described.codec));
     this.#fmp4Writer = new Fmp4Writer(parts.reader, [
       ...fmp4Tracks.filter((track) => track.kind === "video"),
@@ -111,20 +112,24 @@ export class PacketMedia implements Media {
   async #muxTracks(signal: AbortSignal): Promise<TsMuxTrack[]> {
     const tracks: TsMuxTrack[] = [];
     for (const track of this.#tsTracks) {
-      const { described, kind, config, sampleRate } = track;
-      if (!isTsCodec(described.codec)) continue;
-      tracks.push({
-        codec: described.codec,
-        language: described.language,
-        ...(config ? { config } : {}),
-        ...(kind === "video"
-          ? { reorderSeconds: await this.#parts.reader.reorderSeconds(track, signal) }
-          : {}),
-        ...(sampleRate === undefined ? {} : { sampleRate }),
-      });
+      const isVideo = track.kind === "video";
+      const reorder = isVideo
+        ? { reorderSeconds: await this.#parts.reader.reorderSeconds(track, signal) }
+        : {};
+      tracks.push({ ...muxTrack(track), ...reorder });
     }
     return tracks;
   }
+}
+
+function muxTrack({ described, config, sampleRate }: SourceTrack): TsMuxTrack {
+  assert(isTsCodec(described.codec), "only tracks that MPEG-TS can carry");
+  return {
+    codec: described.codec,
+    language: described.language,
+    ...(config ? { config } : {}),
+    ...(sampleRate === undefined ? {} : { sampleRate }),
+  };
 }
 
 /** Whatever goes wrong while reading media is the media's fault, unless it says otherwise itself. */

@@ -178,6 +178,15 @@ test("openMedia segments: lie without gaps, cut at key frames, as long as they s
   }),
 );
 
+test("openMedia of a transport stream: passes it through", { skip }, () =>
+  withMedia({ name: "pass.ts", args: [...lavfi(8), ...H264, ...AAC] }, async (media, path) => {
+    assert.equal(media.container, "mpegts");
+    const out = join(folder, "pass.out.ts");
+    await writeFile(out, await wholeTs(media));
+    assert.deepEqual(counts(await probePackets(out)), counts(await probePackets(path)));
+  }),
+);
+
 test("openMedia preferredAudioLanguage: puts its track first and makes it the default", {
   skip,
 }, async () => {
