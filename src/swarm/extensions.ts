@@ -61,6 +61,7 @@ export class Extensions {
       yourAddress: peer.address.host,
       ...(this.#state.setup.listenPort > 0 && { listenPort: this.#state.setup.listenPort }),
       ...(metadataBytes !== undefined && { metadataBytes }),
+      ...(this.#state.pieces?.isComplete && { uploadOnly: true }),
     });
     peer.writer.extended(0, hello);
   }
