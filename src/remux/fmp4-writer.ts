@@ -107,6 +107,7 @@ async function writeInit(
   for (const feed of feeds) await feed();
   await output.finalize();
   const bytes = concatBytes(parts);
+  clearDates(bytes, 0, bytes.length);
   const numbered: InitTrack[] = [];
   for (const [position, numbers] of trackNumbers(bytes, tracks.length).entries()) {
     const track = tracks[position]!;
@@ -114,6 +115,16 @@ async function writeInit(
     numbered.push({ ...numbers, reorderSeconds: isVideo ? await reader.reorderSeconds(track, signal) : 0 });
   }
   return { bytes, tracks: numbered };
+}
+
+/** The library writes when it wrote; without that the same file gives the same bytes, whenever it is asked for. */
+function clearDates(bytes: Uint8Array, from: number, to: number): void {
+  eachMp4Box(bytes, from, to, ({ type, start, end }) => {
+    if (type === "moov" || type === "trak" || type === "mdia") clearDates(bytes, start, end);
+    else if (type === "mvhd" || type === "tkhd" || type === "mdhd") {
+      bytes.fill(0, start + 4, start + (bytes[start] === 1 ? 20 : 12));
+    }
+  });
 }
 
 /** The id and the ticks a second of each track, in order. */

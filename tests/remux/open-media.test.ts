@@ -251,6 +251,16 @@ test("openMedia MKV with fonts before the film: does not read them", { skip }, a
   await source.close();
 });
 
+test("Media.fmp4Init: the same bytes whenever it is asked for", { skip }, () =>
+  withMedia(FILES["MP4, index at the front"]!, async (media) => {
+    const init = Buffer.from(await media.fmp4Init());
+    // The creation and modification times of mvhd, the one thing that could tell.
+    const at = init.indexOf("mvhd") + 4;
+    const dates = init.subarray(at + 4, at + (init[at] === 1 ? 20 : 12));
+    assert.ok(dates.every((byte) => byte === 0));
+  }),
+);
+
 test("Media.tsSegment of MP4: reads what the segment holds, and nothing else", { skip }, async () => {
   const { name, args } = FILES["MP4, index at the end"]!;
   const source = await fileAccess(await makeMedia(name, args));
