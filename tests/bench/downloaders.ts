@@ -1,7 +1,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type RuntimeName, startEngine, startSession } from "../parts/engine.ts";
+import { nameContent, type RuntimeName, startEngine } from "../parts/engine.ts";
 import { startLibtorrent } from "../parts/libtorrent.ts";
 import { startProcess, usageOf } from "../parts/process.ts";
 
@@ -58,7 +58,7 @@ export async function sluiceDownload(
   const engine = await startEngine({ runtime, env });
   const before = usageOf(engine.pid);
   const began = performance.now();
-  await startSession(engine, "getstream", { magnet: job.magnet });
+  await nameContent(engine, { magnet: job.magnet });
   const drain = startProcess("curl", [
     "-sf",
     "-o",

@@ -1,4 +1,4 @@
-import { startEngine, startSession } from "../parts/engine.ts";
+import { nameContent, startEngine } from "../parts/engine.ts";
 import { type Job, rawUrl } from "./downloaders.ts";
 import { markdownTable, median } from "./table.ts";
 
@@ -29,8 +29,8 @@ async function firstByte(job: Job, by: "transport file" | "magnet", at: number):
   const engine = await startEngine({ env: { SLUICE_CACHE_LIMIT: "0", SLUICE_LOG: "error" } });
   try {
     const began = performance.now();
-    if (by === "magnet") await startSession(engine, "getstream", { magnet: job.magnet });
-    else await startSession(engine, "getstream", {}, job.torrent.bytes);
+    if (by === "magnet") await nameContent(engine, { magnet: job.magnet });
+    else await nameContent(engine, {}, job.torrent.bytes);
     await firstChunk(rawUrl(engine.url, job), at);
     return performance.now() - began;
   } finally {
@@ -42,7 +42,7 @@ async function firstByte(job: Job, by: "transport file" | "magnet", at: number):
 async function farSeek(job: Job, at: number): Promise<number> {
   const engine = await startEngine({ env: { SLUICE_CACHE_LIMIT: "0", SLUICE_LOG: "error" } });
   try {
-    await startSession(engine, "getstream", { magnet: job.magnet });
+    await nameContent(engine, { magnet: job.magnet });
     await firstChunk(rawUrl(engine.url, job), 0);
     const began = performance.now();
     await firstChunk(rawUrl(engine.url, job), at);

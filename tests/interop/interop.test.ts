@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { basename } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { type EngineProcess, startEngine, startSession } from "../parts/engine.ts";
+import { type EngineProcess, nameContent, startEngine } from "../parts/engine.ts";
+import type { RunningProcess } from "../parts/process.ts";
 import { randomFile, sha1OfFile, sha1OfStream, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import {
   aria2,
@@ -16,6 +16,8 @@ import {
 } from "./other-peers.ts";
 
 const SIZE = 24 * 1024 * 1024 + 12_345;
+
+const FIRST_BYTE = { range: "bytes=0-0" };
 
 const WEBTORRENT_FOLDER = fileURLToPath(new URL("./webtorrent/node_modules", import.meta.url));
 
@@ -46,8 +48,10 @@ async function bothWays(peer: ForeignPeer): Promise<void> {
 
     const seeder = await peer.seed(torrent.path, file, scratch.path);
     ends.push(seeder.process.stop);
-    const engine = await startEngine({ env: { SLUICE_CACHE_LIMIT: "1GB" } });
+    if (peer.announcesSeed) await tracker.hasSeed(torrent.infohash);
+    const engine = await startEngine({ env: { SLUICE_CACHE_LIMIT: "1GB", SLUICE_LOG: "debug" } });
     ends.push(engine.stop);
+    if (!peer.announcesSeed) await nameContent(engine, { magnet: magnetOf(torrent, seeder.port) });
     await downloads(engine, torrent, wanted);
     await seeder.process.stop();
 
@@ -57,8 +61,8 @@ async function bothWays(peer: ForeignPeer): Promise<void> {
       scratch.path,
       `127.0.0.1:${engine.p2pPort}`,
     );
-    ends.push(leecher.stop);
-    await uploads(engine, torrent, scratch.file("leech"), wanted, leecher.output);
+    ends.push(leecher.process.stop);
+    await uploads(engine, torrent, scratch.file("leech"), wanted, leecher);
   } finally {
     for (const end of ends.reverse()) await end();
     await scratch.remove();
@@ -66,31 +70,36 @@ async function bothWays(peer: ForeignPeer): Promise<void> {
 }
 
 async function downloads(engine: EngineProcess, torrent: Torrent, wanted: string): Promise<void> {
-  await startSession(engine, "getstream", {}, torrent.bytes);
+  await nameContent(engine, {}, torrent.bytes);
   const response = await fetch(`${engine.url}/files/${torrent.infohash}/0/film.bin`);
   assert.equal(response.status, 200);
   const got = await sha1OfStream(response.body!);
   assert.deepEqual(got, { sha1: wanted, bytes: SIZE });
 }
 
-/** Asks again and again whether the leecher's folder holds the whole file, with the engine's session kept alive. */
+/** Asks again and again whether the leecher's folder holds the whole file, with the content kept open. */
 async function uploads(
   engine: EngineProcess,
   torrent: Torrent,
   folder: string,
   wanted: string,
-  said: () => string,
-) {
-  const session = await startSession(engine, "getstream", {}, torrent.bytes);
-  for (let tries = 0; tries < 450; tries++) {
-    await (await fetch(session.stat_url)).arrayBuffer();
+  leecher: { process: RunningProcess; port?: number },
+): Promise<void> {
+  if (leecher.port !== undefined) await nameContent(engine, { magnet: magnetOf(torrent, leecher.port) });
+  for (let tries = 0; tries < 100; tries++) {
+    await (
+      await fetch(`${engine.url}/files/${torrent.infohash}/0/film.bin`, { headers: FIRST_BYTE })
+    ).arrayBuffer();
     const name = readdirSync(folder).find((entry) => /^film\.bin(\.part)?$/.test(entry));
-    if (name !== undefined && (await sha1OfFile(`${folder}/${basename(name)}`)) === wanted) return;
+    if (name !== undefined && (await sha1OfFile(`${folder}/${name}`)) === wanted) return;
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
-  assert.fail(
-    `the leecher never had the whole file; it said:\n${said()}\nthe engine said:\n${engine.output()}`,
-  );
+  const said = `${leecher.process.output()}\nthe engine said:\n${engine.output()}`;
+  assert.fail(`the leecher never had the whole file; it said:\n${said}`);
+}
+
+function magnetOf(torrent: Torrent, port: number): string {
+  return `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${port}`;
 }
 
 type Torrent = Awaited<ReturnType<typeof torrentOf>>;

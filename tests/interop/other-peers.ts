@@ -10,23 +10,36 @@ const WEBTORRENT = fileURLToPath(new URL("./webtorrent/webtorrent-peer.mjs", imp
 /** One foreign BitTorrent program, as a seeder or as a leecher on loopback. */
 export interface ForeignPeer {
   readonly name: string;
+  /** Whether it tells a tracker; the others have to be told of by the test. */
+  readonly announcesSeed: boolean;
   /** Seeds `file` (an absolute path) of `torrent`; `port` is where it listens. */
   seed(torrent: string, file: string, scratch: string): Promise<{ process: RunningProcess; port: number }>;
-  /** Downloads `torrent` into `folder`, from the tracker in the torrent or from `peer` where it can be told. */
-  leech(torrent: string, folder: string, scratch: string, peer: string): Promise<RunningProcess>;
+  /** Downloads `torrent` into `folder`, from the tracker in the torrent or from `peer` where it can be told. The
+   * port is where it listens, where that is known. */
+  leech(
+    torrent: string,
+    folder: string,
+    scratch: string,
+    peer: string,
+  ): Promise<{ process: RunningProcess; port?: number }>;
 }
 
 export const libtorrent: ForeignPeer = {
   name: "libtorrent",
+  announcesSeed: true,
   seed: async (torrent, file) => {
     const process = await startLibtorrent("seed", torrent, dirname(file));
     return { process, port: process.port };
   },
-  leech: (torrent, folder, _scratch, peer) => startLibtorrent("leech", torrent, folder, { peers: [peer] }),
+  leech: async (torrent, folder, _scratch, peer) => {
+    const process = await startLibtorrent("leech", torrent, folder, { peers: [peer] });
+    return { process, port: process.port };
+  },
 };
 
 export const aria2: ForeignPeer = {
   name: "aria2",
+  announcesSeed: true,
   seed: async (torrent, file) => {
     const port = await freePort();
     const process = startProcess("aria2c", [
@@ -38,8 +51,10 @@ export const aria2: ForeignPeer = {
     await process.line((line) => /SEED|verification|Download complete/i.test(line));
     return { process, port };
   },
-  leech: async (torrent, folder) =>
-    startProcess("aria2c", [...ariaFlags(await freePort(), folder), "--seed-time=0", torrent]),
+  leech: async (torrent, folder) => {
+    const port = await freePort();
+    return { process: startProcess("aria2c", [...ariaFlags(port, folder), "--seed-time=0", torrent]), port };
+  },
 };
 
 function ariaFlags(port: number, folder: string): string[] {
@@ -57,12 +72,17 @@ function ariaFlags(port: number, folder: string): string[] {
 
 export const transmission: ForeignPeer = {
   name: "transmission",
+  announcesSeed: true,
   seed: async (torrent, file, scratch) => {
     const port = await freePort();
     const process = await startTransmission(torrent, dirname(file), scratch, port);
     return { process, port };
   },
-  leech: async (torrent, folder, scratch) => startTransmission(torrent, folder, scratch, await freePort()),
+  // It takes no peers on loopback from a tracker, but lets them in: the other side has to know its port.
+  leech: async (torrent, folder, scratch) => {
+    const port = await freePort();
+    return { process: await startTransmission(torrent, folder, scratch, port), port };
+  },
 };
 
 async function startTransmission(torrent: string, folder: string, scratch: string, port: number) {
@@ -88,20 +108,22 @@ async function startTransmission(torrent: string, folder: string, scratch: strin
     "-p",
     String(port),
     "-M",
-    "-er",
+    "-et",
     torrent,
   ]);
 }
 
 export const webtorrent: ForeignPeer = {
   name: "webtorrent",
+  announcesSeed: false,
   seed: async (torrent, file) => {
     const process = startProcess("bun", [WEBTORRENT, "seed", torrent, dirname(file)]);
     const line = await process.line((text) => text.includes('"listening"'));
     return { process, port: (JSON.parse(line) as { port: number }).port };
   },
-  leech: async (torrent, folder, _scratch, peer) =>
-    startProcess("bun", [WEBTORRENT, "leech", torrent, folder, peer]),
+  leech: async (torrent, folder, _scratch, peer) => ({
+    process: startProcess("bun", [WEBTORRENT, "leech", torrent, folder, peer]),
+  }),
 };
 
 /** A real tracker (opentracker) on loopback, over HTTP and UDP, that knows the given infohashes. */
@@ -117,5 +139,17 @@ export async function startTracker(scratch: string, infohashes: readonly string[
     process: tracker,
     httpUrl: `http://127.0.0.1:${port}/announce`,
     udpUrl: `udp://127.0.0.1:${port}/announce`,
+    /** Resolves when a peer with the whole file has announced itself. */
+    async hasSeed(infohash: string): Promise<void> {
+      const query = infohash.replace(/../g, "%$&");
+      for (let tries = 0; tries < 300; tries++) {
+        const answer = await fetch(`http://127.0.0.1:${port}/scrape?info_hash=${query}`).then((reply) =>
+          reply.text(),
+        );
+        if (/8:completei[1-9]/.test(answer)) return;
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+      throw new Error(`no seed announced itself; the tracker said:\n${tracker.output()}`);
+    },
   };
 }

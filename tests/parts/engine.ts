@@ -113,3 +113,14 @@ export async function startSession(
   if (answer.error) throw new Error(`no session: ${answer.error}`);
   return answer.response;
 }
+
+/** Names content to the engine whose file is no film (the session is refused), so that `/files/…` knows it. */
+export async function nameContent(
+  engine: { url: string },
+  query: Record<string, string>,
+  body?: Uint8Array,
+): Promise<void> {
+  await startSession(engine, "getstream", query, body).catch((error: Error) => {
+    if (!error.message.includes("no media file")) throw error;
+  });
+}

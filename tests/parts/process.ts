@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
@@ -81,16 +81,15 @@ export function startProcess(
   };
 }
 
-/** Runs a program to its end; rejects with what it said where it fails. */
-export async function run(
-  command: string,
-  args: readonly string[],
-  options: { cwd?: string } = {},
-): Promise<string> {
-  const running = startProcess(command, args, options);
-  const code = await new Promise<number | null>((resolve) => running.child.on("close", resolve));
-  if (code !== 0) throw new Error(`${command} ${args.join(" ")} ended with ${code}:\n${running.output()}`);
-  return running.output();
+/** Runs a program to its end and returns all that it printed; rejects with what it said where it fails. */
+export function run(command: string, args: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile(command, [...args], { maxBuffer: 1 << 28 }, (error, stdout, stderr) => {
+      if (error)
+        reject(new Error(`${command} ${args.join(" ")} failed: ${error.message}\n${stdout}\n${stderr}`));
+      else resolve(stdout + stderr);
+    });
+  });
 }
 
 /** CPU seconds (user and system) and memory of a running process, from the kernel's own accounts. */

@@ -14,7 +14,9 @@ torrent = lt.create_torrent(files, piece_size=piece, flags=64)  # 64: v1 only
 for url in trackers: torrent.add_tracker(url)
 lt.set_piece_hashes(torrent, os.path.dirname(path))
 open(out, "wb").write(lt.bencode(torrent.generate()))
-print("infohash", lt.torrent_info(out).info_hashes().v1)
+made = lt.torrent_info(out)
+print("infohash", made.info_hashes().v1)
+for i in range(made.num_files()): print("file", made.files().file_name(i))
 `;
 
 /** A folder of the test's own under the system's temporary one. */
@@ -33,7 +35,7 @@ export async function tempFolder(name: string): Promise<TempFolder> {
   };
 }
 
-/** Makes the transport file of a file or folder; returns its path, bytes and infohash. */
+/** Makes the transport file of a file or folder; returns its path, bytes, infohash and the names of its files. */
 export async function torrentOf(
   path: string,
   pieceLength: number,
@@ -42,7 +44,8 @@ export async function torrentOf(
 ) {
   const said = await run(PYTHON, ["-c", MAKE, path, String(pieceLength), out, ...trackers]);
   const infohash = /infohash ([0-9a-f]{40})/.exec(said)![1]!;
-  return { path: out, bytes: new Uint8Array(await readFile(out)), infohash };
+  const files = [...said.matchAll(/^file (.*)$/gm)].map((match) => match[1]!);
+  return { path: out, bytes: new Uint8Array(await readFile(out)), infohash, files };
 }
 
 /** Writes a file of random bytes, some MiB at a time. */

@@ -15,6 +15,7 @@ const client = new WebTorrent({
   natPmp: false,
   utp: false,
   utPex: false,
+  secure: false,
 });
 client.on("error", (error) => {
   console.error(String(error));

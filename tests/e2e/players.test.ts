@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
+import { connect, type Socket } from "node:net";
+import { test } from "node:test";
+import { nameContent, startEngine } from "../parts/engine.ts";
+import { startLibtorrent } from "../parts/libtorrent.ts";
+import { usageOf } from "../parts/process.ts";
+import { randomFile, sha1OfFile, sha1OfStream, tempFolder, torrentOf } from "../parts/torrent-files.ts";
+
+const SIZE = 192 * 1024 * 1024;
+const STALLED = 50;
+
+test("50 players that stop reading: memory stays flat, and the one that reads gets every byte", {
+  timeout: 300_000,
+}, async () => {
+  const scratch = await tempFolder("players");
+  const stalled: Socket[] = [];
+  try {
+    await mkdir(scratch.file("seed"));
+    const file = scratch.file("seed/film.bin");
+    await randomFile(file, SIZE);
+    const torrent = await torrentOf(file, 1024 * 1024, scratch.file("film.torrent"));
+    const seeder = await startLibtorrent("seed", torrent.path, scratch.file("seed"));
+    const engine = await startEngine();
+    try {
+      const magnet = `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${seeder.port}`;
+      await nameContent(engine, { magnet });
+      const path = `/files/${torrent.infohash}/0/film.bin`;
+      // What one reader alone makes of the memory is the measure for the others.
+      await sha1OfStream((await fetch(`${engine.url}${path}`)).body!);
+      const before = usageOf(engine.pid).residentBytes;
+      for (let i = 0; i < STALLED; i++) stalled.push(await stalledPlayer(new URL(engine.url), path));
+      const reading = await sha1OfStream((await fetch(`${engine.url}${path}`)).body!);
+      assert.deepEqual(reading, { sha1: await sha1OfFile(file), bytes: SIZE });
+      const grown = usageOf(engine.pid).residentBytes - before;
+      assert.ok(grown <= 64 * 1024 * 1024, `memory grew by ${(grown / 1e6).toFixed(0)} MB`);
+    } finally {
+      for (const socket of stalled) socket.destroy();
+      await engine.stop();
+      await seeder.stop();
+    }
+  } finally {
+    await scratch.remove();
+  }
+});
+
+/** Asks for the file, waits for the first bytes, and never reads again. */
+async function stalledPlayer(url: URL, path: string): Promise<Socket> {
+  const socket = connect(Number(url.port), url.hostname);
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${url.host}\r\n\r\n`);
+  await new Promise<void>((resolve, reject) => {
+    socket.once("data", () => resolve());
+    socket.once("error", reject);
+  });
+  socket.pause();
+  return socket;
+}
