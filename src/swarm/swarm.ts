@@ -2,7 +2,7 @@ import { DecodeError } from "../base/errors.ts";
 import type { Machine } from "../base/machine.ts";
 import { after, earliest, type Instant } from "../base/time.ts";
 import { Connections } from "./connections.ts";
-import type { SwarmFigures, SwarmInput, SwarmOutput, SwarmSetup } from "./contract.ts";
+import type { CandidateOrigin, SwarmFigures, SwarmInput, SwarmOutput, SwarmSetup } from "./contract.ts";
 import { Downloads } from "./downloads.ts";
 import { Extensions } from "./extensions.ts";
 import { swarmFigures } from "./figures.ts";
@@ -133,7 +133,7 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
         this.#state.demandVersion++;
         return;
       case "found":
-        candidates.add(input.addresses, input.origin, now);
+        if (!this.#isForbidden(input.origin)) candidates.add(input.addresses, input.origin, now);
         return;
       case "trackers":
         this.#trackers.add(input.tiers);
@@ -157,6 +157,12 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
         this.#stop();
         return;
     }
+  }
+
+  /** BEP 27: the peers of private content come from its trackers (or its link) only. */
+  #isForbidden(origin: CandidateOrigin): boolean {
+    const isPrivate = this.#state.pieces?.layout.isPrivate === true;
+    return isPrivate && (origin === "pex" || origin === "dht" || origin === "lsd");
   }
 
   #want(input: SwarmInput & { kind: "want" }): void {
@@ -248,15 +254,21 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
   }
 
   #round(): void {
-    const { now, peers, wants } = this.#state;
-    let isBusy = false;
-    for (const peer of peers.values()) isBusy ||= peer.requests.pending > 0;
-    this.#roundAt = after(now, isBusy ? BUSY_MS : CALM_MS);
+    const { now, wants } = this.#state;
     if (wants.readers > 0) this.#state.wantedAt = now;
     this.#connections.round();
-    if (isBusy) this.#relief.round();
-    if (wants.readers > 0) this.#picker.refillAll();
+    if (this.#isBusy()) this.#relief.round();
     if (this.#downloads.abandonUnwanted(false)) this.#state.demandVersion++;
+    if (wants.readers > 0) this.#picker.refillAll();
+    this.#roundAt = after(now, this.#isBusy() ? BUSY_MS : CALM_MS);
+  }
+
+  /** Whether blocks are owed, or the download limit holds requests back. */
+  #isBusy(): boolean {
+    const { now, peers, wants, downloadBudget } = this.#state;
+    if (wants.readers > 0 && downloadBudget.waitMs(now) > 0) return true;
+    for (const peer of peers.values()) if (peer.requests.pending > 0) return true;
+    return false;
   }
 
   #announce(): void {

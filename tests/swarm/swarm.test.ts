@@ -296,3 +296,26 @@ test("Swarm closes everything on stop and asks for nothing any more", () => {
   it.pass(5_000);
   assert.equal(it.swarm.nextWake(), undefined);
 });
+
+test("Swarm takes no peers of private content but from trackers and links (BEP 27)", () => {
+  const secret = { ...content, layout: { ...content.layout, isPrivate: true } };
+  const it = new ScriptedSwarm(secret);
+  const addresses = [{ host: "127.0.0.1", port: 5_000 }];
+  for (const origin of ["pex", "dht", "lsd"] as const) it.input({ kind: "found", addresses, origin });
+  assert.equal(it.outputs.filter((output) => output.kind === "connect").length, 0);
+  it.input({ kind: "found", addresses, origin: "tracker" });
+  assert.equal(it.outputs.filter((output) => output.kind === "connect").length, 1);
+});
+
+test("Swarm keeps to the download limit, and stays busy with it", () => {
+  const big = makeContent(16, 16);
+  const it = new ScriptedSwarm(big, { downloadLimit: 1024 * 1024 });
+  const peer = it.peer().seed();
+  it.want(0, big.bytes.length, big.layout.pieceLength);
+  for (let i = 0; i < 200; i++) {
+    peer.answer();
+    it.pass(10);
+  }
+  const { downloaded } = it.swarm.figures(it.now);
+  assert.ok(downloaded > 1.8 * 1024 * 1024 && downloaded < 2.8 * 1024 * 1024, `${downloaded}`);
+});
