@@ -42,7 +42,8 @@ export class Demand {
     const places = Math.max(1, this.#positions.size);
     return Math.max(
       Math.min(MAX_READ_AHEAD_BYTES, this.#budgetBytes / places),
-      this.store.layout.pieceLength,
+      // One piece to read, one to fill meanwhile.
+      2 * this.store.layout.pieceLength,
     );
   }
 

@@ -115,11 +115,18 @@ export class TransferBuffers implements PieceBuffers {
     this.#filling--;
     this.#pool.give(buffer);
     this.#pool.changed();
+    this.#wakeIfGuaranteed();
   }
 
   /** A buffer was filled and now belongs to the store; it still counts towards the budget. */
   filled(): void {
     this.#filling--;
+    this.#wakeIfGuaranteed();
+  }
+
+  /** With fewer pieces being filled a `take` succeeds again, whatever others hold. */
+  #wakeIfGuaranteed(): void {
+    if (this.#filling < GUARANTEED_PIECES && this.#waiting.delete(this)) this.freed();
   }
 
   /** The transfer is over. */

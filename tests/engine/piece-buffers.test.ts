@@ -37,6 +37,18 @@ test("PieceBufferPool: who got nothing hears when there is room, once", () => {
   assert.equal(pool.inUseBytes, 0);
 });
 
+test("PieceBufferPool: a transfer hears when its own guarantee lets it go on, though the budget is spent", () => {
+  const pool = new PieceBufferPool(100);
+  let calls = 0;
+  const a = pool.forTransfer(() => calls++);
+  a.take(100);
+  a.take(100);
+  assert.equal(a.take(100), undefined);
+  a.filled();
+  assert.equal(calls, 1);
+  assert.ok(a.take(100));
+});
+
 test("PieceBufferPool.take gives used buffers again", () => {
   const pool = new PieceBufferPool(200);
   const a = pool.forTransfer(() => {});
