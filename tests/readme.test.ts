@@ -45,5 +45,5 @@ test("deno.json: compile takes in the page, and start and test set up first", ()
   assert.match(denoJson.tasks.compile, /deno compile .*--include src\/web\/page/);
   assert.match(denoJson.tasks.compile, /--include node_modules\/hls\.js\/dist/);
   assert.match(denoJson.tasks.compile, /src\/main\.ts'$/);
-  for (const task of ["start", "test"]) assert.match(denoJson.tasks[task], /^sh scripts\/setup\.sh && /);
+  for (const task of ["start", "test"]) assert.match(denoJson.tasks[task], /^sh .ci\/setup && /);
 });

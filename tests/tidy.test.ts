@@ -45,7 +45,7 @@ const ROOMS: readonly Room[] = [
   { path: "src/swarm", imports: ["src/base", "src/wire"], packages: [] },
   { path: "src/wire", imports: ["src/base"], packages: [] },
   { path: "src/media", imports: ["src/base"], packages: [] },
-  { path: "src/runtime", imports: ["src/base"], packages: ["node:", "@hono/node-server"] },
+  { path: "src/runtime", imports: ["src/base"], packages: ["node:"] },
   { path: "src/base", imports: [], packages: [] },
   { path: "src", imports: ["*"], packages: ["node:", "valibot", "#runtime", "#web-assets"] },
 ];
