@@ -26,8 +26,18 @@ export function languageCode(tag: string | null | undefined): string {
   return BIBLIOGRAPHIC[primary] ?? primary;
 }
 
+/**
+ * The three-letter code that a track is written with: as its source has it, be it the bibliographic or the
+ * terminological one (`ger` or `deu`; players know both), or made from a shorter tag; `und` where it is none.
+ */
+export function trackLanguage(tag: string | null | undefined): string {
+  const primary = (tag ?? "").toLowerCase().split(/[-_]/, 1)[0]!;
+  return /^[a-z]{3}$/.test(primary) ? primary : languageCode(primary);
+}
+
 /** The shortest tag for a three-letter code, as HLS and HTML want it (RFC 5646 2.2.1): `en` for `eng`. */
 export function languageTag(code: string): string {
-  for (const [two, three] of Object.entries(TWO_TO_THREE)) if (three === code) return two;
+  const terminological = languageCode(code);
+  for (const [two, three] of Object.entries(TWO_TO_THREE)) if (three === terminological) return two;
   return code;
 }

@@ -1,7 +1,7 @@
 import type { AbortSignalLike } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
 import { decodeUtf8 } from "../base/utf8.ts";
-import { languageCode } from "../media/language.ts";
+import { trackLanguage } from "../media/language.ts";
 import type { MatroskaTrack } from "../media/matroska-head.ts";
 import { assToCueText, subripToCueText, type TextCue, writeWebvtt } from "../media/webvtt.ts";
 import type { BlockCache } from "./block-cache.ts";
@@ -52,7 +52,7 @@ export class MatroskaSubtitles implements SubtitleSource {
       kind: "subtitle",
       codec: CODECS[codecId]!.name,
       codecString: "wvtt",
-      language: languageCode(language),
+      language: trackLanguage(language),
       title: name,
       isDefault,
     }));

@@ -1,5 +1,5 @@
 import type { InputAudioTrack, InputTrack, InputVideoTrack } from "mediabunny";
-import { languageCode } from "../media/language.ts";
+import { trackLanguage } from "../media/language.ts";
 import type { MediaTrack } from "./contract.ts";
 import type { Demuxer } from "./demux-pool.ts";
 
@@ -78,7 +78,7 @@ async function audioTrack(track: InputAudioTrack, index: number, demuxer: Demuxe
 
 async function common(track: InputTrack) {
   return {
-    language: languageCode(await track.getLanguageCode()),
+    language: trackLanguage(await track.getLanguageCode()),
     title: (await track.getName()) ?? undefined,
     isDefault: (await track.getDisposition()).default,
   };

@@ -2,7 +2,7 @@ import type { AbortSignalLike, RandomAccess } from "../base/byte-source.ts";
 import { readU16 } from "../base/bytes.ts";
 import { SluiceError } from "../base/errors.ts";
 import { decodeUtf8 } from "../base/utf8.ts";
-import { languageCode } from "../media/language.ts";
+import { trackLanguage } from "../media/language.ts";
 import { eachMp4Box } from "../media/mp4-boxes.ts";
 import type { Mp4Samples } from "../media/mp4-samples.ts";
 import { escapeCueText, type TextCue, writeWebvtt } from "../media/webvtt.ts";
@@ -29,7 +29,7 @@ export class Mp4Subtitles implements SubtitleSource {
       kind: "subtitle",
       codec: CODECS[entryType]!,
       codecString: "wvtt",
-      language: languageCode(language),
+      language: trackLanguage(language),
       title: undefined,
       isDefault: false,
     }));

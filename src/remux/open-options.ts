@@ -1,3 +1,4 @@
+import { languageCode } from "../media/language.ts";
 import type { SourceTrack } from "./media-tracks.ts";
 
 /** What the caller of `openMedia` wishes, made whole. */
@@ -17,7 +18,9 @@ export function orderTracks(tracks: readonly SourceTrack[], language: string): S
   const video = videos.find((track) => track.libraryCodec !== undefined) ?? videos[0];
   const audio = tracks.filter((track) => track.kind === "audio");
   const wished =
-    language === "und" ? undefined : audio.find((track) => track.described.language === language);
+    language === "und"
+      ? undefined
+      : audio.find((track) => languageCode(track.described.language) === language);
   if (!wished) return [...(video ? [video] : []), ...audio];
   const ordered = [wished, ...audio.filter((track) => track !== wished)].map((track) => ({
     ...track,

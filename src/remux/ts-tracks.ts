@@ -3,7 +3,7 @@ import { readAdtsHeader } from "../media/aac.ts";
 import { readAc3Header } from "../media/ac3.ts";
 import { parseH264Sps } from "../media/h264.ts";
 import { HEVC_NAL, hevcNalType, parseHevcSps } from "../media/hevc.ts";
-import { languageCode } from "../media/language.ts";
+import { languageCode, trackLanguage } from "../media/language.ts";
 import { readMpegAudioHeader } from "../media/mpeg-audio.ts";
 import { annexBNals } from "../media/nal.ts";
 import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
@@ -44,7 +44,7 @@ export function describeTracks(
       kind: stream.kind as MediaTrack["kind"],
       codec: stream.codec,
       codecString: CODEC_STRINGS[stream.codec],
-      language: languageCode(stream.language),
+      language: trackLanguage(stream.language),
       title: undefined,
       isDefault: stream === first || stream.kind === "video",
       ...detailsOf(stream, packets),

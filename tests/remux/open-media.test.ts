@@ -3,12 +3,13 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
-import type { Media } from "../../src/remux/contract.ts";
+import type { Media, OpenMediaOptions } from "../../src/remux/contract.ts";
 import { openMedia } from "../../src/remux/open-media.ts";
 import { hasFfmpeg, lavfi, makeMedia } from "./make-media.ts";
 import {
   decodedHash,
   decodeErrors,
+  type FileAccess,
   fileAccess,
   type ProbedPacket,
   probePackets,
@@ -73,13 +74,14 @@ const FILES: Record<string, { name: string; args: string[] }> = {
 
 async function withMedia(
   { name, args }: { name: string; args: string[] },
-  work: (media: Media, path: string) => Promise<void>,
+  work: (media: Media, path: string, source: FileAccess) => Promise<void>,
+  options: OpenMediaOptions = {},
 ): Promise<void> {
   const path = await makeMedia(name, args);
   const source = await fileAccess(path);
   try {
-    const media = await openMedia(source);
-    await work(media, path);
+    const media = await openMedia(source, options);
+    await work(media, path, source);
     media.close();
   } finally {
     await source.close();
@@ -147,17 +149,15 @@ for (const [what, file] of Object.entries(FILES)) {
   );
 
   test(`openMedia ${what}: segments in any order are the same, also side by side`, { skip }, () =>
-    withMedia(file, async (media, path) => {
+    withMedia(file, async (media, _, source) => {
       const inOrder: Buffer[] = [];
       for (let i = 0; i < media.segments.length; i++) inOrder.push(Buffer.from(await media.tsSegment(i)));
-      const source = await fileAccess(path);
       const other = await openMedia(source);
       const backwards = await Promise.all(inOrder.map((_, i) => other.tsSegment(inOrder.length - 1 - i)));
       for (const [i, segment] of backwards.reverse().entries()) {
         assert.ok(inOrder[i]!.equals(Buffer.from(segment)), `segment ${i}`);
       }
       other.close();
-      await source.close();
     }),
   );
 }
@@ -187,23 +187,22 @@ test("openMedia of a transport stream: passes it through", { skip }, () =>
   }),
 );
 
-test("openMedia preferredAudioLanguage: puts its track first and makes it the default", {
-  skip,
-}, async () => {
-  const { name, args } = FILES["MKV, HEVC (open GOP) and AAC, two languages"]!;
-  const source = await fileAccess(await makeMedia(name, args));
-  const media = await openMedia(source, { preferredAudioLanguage: "de" });
-  assert.deepEqual(
-    media.tracks.map(({ kind, codec, language, isDefault }) => [kind, codec, language, isDefault]),
-    [
-      ["video", "hevc", "und", false],
-      ["audio", "aac", "deu", true],
-      ["audio", "aac", "eng", false],
-    ],
-  );
-  media.close();
-  await source.close();
-});
+test("openMedia preferredAudioLanguage: puts its track first and makes it the default", { skip }, () =>
+  withMedia(
+    FILES["MKV, HEVC (open GOP) and AAC, two languages"]!,
+    async (media) => {
+      assert.deepEqual(
+        media.tracks.map(({ kind, codec, language, isDefault }) => [kind, codec, language, isDefault]),
+        [
+          ["video", "hevc", "und", false],
+          ["audio", "aac", "ger", true],
+          ["audio", "aac", "eng", false],
+        ],
+      );
+    },
+    { preferredAudioLanguage: "de" },
+  ),
+);
 
 for (const [codecs, problem, name, args] of [
   [
@@ -238,17 +237,15 @@ test("openMedia MKV with fonts before the film: does not read them", { skip }, a
   const font = join(tmpdir(), "sluice-test-font.ttf");
   await writeFile(font, new Uint8Array(3_000_000).fill(7));
   const args = `-c:v libx264 -preset ultrafast -g 50 -c:a aac -attach ${font} -metadata:s:t mimetype=font/ttf`;
-  const path = await makeMedia("fonts.mkv", [...lavfi(8), ...args.split(" ")]);
-  const source = await fileAccess(path);
-  const media = await openMedia(source);
-  assert.deepEqual(
-    media.tracks.map(({ codec }) => codec),
-    ["h264", "aac"],
-  );
-  assert.ok(source.bytesRead < 400_000, `${source.bytesRead} bytes read`);
-  assert.ok((await media.tsSegment(0)).length > 0);
-  media.close();
-  await source.close();
+  const file = { name: "fonts.mkv", args: [...lavfi(8), ...args.split(" ")] };
+  await withMedia(file, async (media, _, source) => {
+    assert.deepEqual(
+      media.tracks.map(({ codec }) => codec),
+      ["h264", "aac"],
+    );
+    assert.ok(source.bytesRead < 400_000, `${source.bytesRead} bytes read`);
+    assert.ok((await media.tsSegment(0)).length > 0);
+  });
 });
 
 test("Media.fmp4Init: the same bytes whenever it is asked for", { skip }, () =>
@@ -261,13 +258,10 @@ test("Media.fmp4Init: the same bytes whenever it is asked for", { skip }, () =>
   }),
 );
 
-test("Media.tsSegment of MP4: reads what the segment holds, and nothing else", { skip }, async () => {
-  const { name, args } = FILES["MP4, index at the end"]!;
-  const source = await fileAccess(await makeMedia(name, args));
-  const media = await openMedia(source);
-  source.bytesRead = 0;
-  const segment = await media.tsSegment(2);
-  assert.ok(source.bytesRead <= segment.length, `${source.bytesRead} of ${segment.length}`);
-  media.close();
-  await source.close();
-});
+test("Media.tsSegment of MP4: reads what the segment holds, and nothing else", { skip }, () =>
+  withMedia(FILES["MP4, index at the end"]!, async (media, _, source) => {
+    source.bytesRead = 0;
+    const segment = await media.tsSegment(2);
+    assert.ok(source.bytesRead <= segment.length, `${source.bytesRead} of ${segment.length}`);
+  }),
+);

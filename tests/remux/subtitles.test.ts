@@ -46,10 +46,10 @@ async function cuesOf(name: string, codec: string, extra: string[] = []): Promis
 const HEAD = "WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:900000,LOCAL:00:00:00.000";
 
 for (const [what, name, codec, first, kind] of [
-  ["MKV SubRip", "srt.mkv", "srt", "Hello <i>there</i> &amp; welcome", "subrip deu"],
-  ["MKV ASS", "ass.mkv", "ass", "Hello there &amp; welcome", "ass deu"],
-  ["MKV WebVTT", "vtt.mkv", "webvtt", undefined, "webvtt deu"],
-  ["MP4 tx3g", "tx3g.mp4", "mov_text", "Hello there &amp; welcome", "tx3g deu"],
+  ["MKV SubRip", "srt.mkv", "srt", "Hello <i>there</i> &amp; welcome", "subrip ger"],
+  ["MKV ASS", "ass.mkv", "ass", "Hello there &amp; welcome", "ass ger"],
+  ["MKV WebVTT", "vtt.mkv", "webvtt", undefined, "webvtt ger"],
+  ["MP4 tx3g", "tx3g.mp4", "mov_text", "Hello there &amp; welcome", "tx3g ger"],
 ] as const) {
   test(`Media.webvttSegment ${what}: each segment has its own cues, at the times of the source`, {
     skip,

@@ -78,7 +78,7 @@ test("openTsFile tells codecs, languages and size, the wished language first", W
     [
       ["video", "h264", "und", true],
       ["audio", "mp3", "eng", true],
-      ["audio", "ac3", "fra", false],
+      ["audio", "ac3", "fre", false],
     ],
   );
   assert.deepEqual([media.tracks[0]!.width, media.tracks[0]!.height], [320, 180]);

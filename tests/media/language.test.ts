@@ -1,0 +1,21 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { languageCode, languageTag, trackLanguage } from "../../src/media/language.ts";
+
+test("trackLanguage: a three-letter code stays as its source has it, a shorter tag becomes one", () => {
+  assert.deepEqual(["ger", "deu", "GER", "de", "de-AT", "", "x1", null].map(trackLanguage), [
+    "ger",
+    "deu",
+    "ger",
+    "deu",
+    "deu",
+    "und",
+    "und",
+    "und",
+  ]);
+});
+
+test("languageCode and languageTag: both three-letter codes mean the same", () => {
+  assert.deepEqual(["ger", "deu", "de"].map(languageCode), ["deu", "deu", "deu"]);
+  assert.deepEqual(["ger", "deu", "fre"].map(languageTag), ["de", "de", "fr"]);
+});
