@@ -20,7 +20,7 @@ export function createPlaybackRoutes({ engine }: House): Hono<RouteEnv> {
   });
 
   const answer = async (c: Context<RouteEnv>, params: PlaybackParams, output: "ts" | "hls") => {
-    const session = await engine.start({
+    const request = {
       selector: await namedContent(c, params),
       playerId: params.pid ?? params.sid,
       output,
@@ -30,7 +30,8 @@ export function createPlaybackRoutes({ engine }: House): Hono<RouteEnv> {
       clientSessionId: params.client_session_id ?? -1,
       wantsEvents: params.use_api_events === "1",
       allowPrivateUrls: mayReachPrivate(c),
-    });
+    };
+    const session = await engine.start(request, c.req.raw.signal);
     if (params.format !== "json") return c.redirect(sessionUrls(baseUrl(c), session).playback, 302);
     await settled(session);
     return success(c, "response", presentSession(baseUrl(c), session));

@@ -35,14 +35,14 @@ export function createSessionRoutes({ engine }: House): Hono<RouteEnv> {
     const session = sessionOf(c);
     if (session.output !== "hls") throw new SluiceError("unknown_session", "the session is no HLS session");
     if (c.req.method === "HEAD") return c.body(null, 200, MANIFEST);
-    return c.body(await session.manifest(baseUrl(c), renditionOf(c)), 200, MANIFEST);
+    return c.body(await session.manifest(baseUrl(c), renditionOf(c), c.req.raw.signal), 200, MANIFEST);
   });
 
   const transportStream = async (c: Context<RouteEnv>) => {
     const session = sessionOf(c);
     // A HEAD must not wait for data, let alone fetch any. The length is not known: a Range is answered with the whole.
     if (c.req.method === "HEAD") return c.body(null, 200, TRANSPORT_STREAM);
-    return c.body(await session.transportStream(), 200, TRANSPORT_STREAM);
+    return c.body(await session.transportStream(c.req.raw.signal), 200, TRANSPORT_STREAM);
   };
   app.get("/ace/r/:infohash/:key", transportStream);
   app.get("/content/:infohash/:key", transportStream);
@@ -61,7 +61,7 @@ export function createSessionRoutes({ engine }: House): Hono<RouteEnv> {
 
   app.get("/ace/event/:infohash/:key", async (c) => {
     const session = sessionOf(c);
-    return success(c, "response", (await session.nextEvent(EVENT_WAIT_MS)) ?? null);
+    return success(c, "response", (await session.nextEvent(EVENT_WAIT_MS, c.req.raw.signal)) ?? null);
   });
   return app;
 }

@@ -52,6 +52,7 @@ export async function readFile(
       clock: access.clock,
       transfer: lease.transfer,
       stallMs: access.settings.startTimeoutMs,
+      signal,
       ended: lease.release,
     });
     isHandedOver = true;

@@ -88,12 +88,12 @@ export interface Session {
   /** How long the session lives without being read. */
   setIdleMs(idleMs: number): void;
   info(): Promise<SessionInfo>;
-  /** The HLS manifest, waited for. `base` is `http://host:port`. */
-  manifest(base: string, rendition: ManifestRendition): Promise<string>;
+  /** The HLS manifest, waited for. `base` is `http://host:port`. The signal ends the wait, here and below. */
+  manifest(base: string, rendition: ManifestRendition, signal?: AbortSignal): Promise<string>;
   /** The whole content as one transport stream, driven by the reader's pull. Waits up to 8 s for the first data. */
-  transportStream(): Promise<ReadableStream<Uint8Array>>;
+  transportStream(signal?: AbortSignal): Promise<ReadableStream<Uint8Array>>;
   /** The next event, or undefined where none came within `withinMs`. A second call ends the first one's wait. */
-  nextEvent(withinMs: number): Promise<SessionEvent | undefined>;
+  nextEvent(withinMs: number, signal?: AbortSignal): Promise<SessionEvent | undefined>;
   stop(): void;
 }
 

@@ -2,6 +2,7 @@ import { after, type Instant } from "../base/time.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type { Transfer } from "./contract.ts";
 import { bytesSoFar, noData } from "./patience.ts";
+import { orAborted } from "./segment-cache.ts";
 
 /** Players that wait for headers give up after about 10 s (CHOICE(held-headers)). */
 export const HELD_HEADERS_MS = 8_000;
@@ -12,13 +13,15 @@ export interface GuardOptions {
   readonly transfer: Transfer;
   /** A read that waits so long while no bytes at all come ends with `start_timeout`. */
   readonly stallMs: number;
+  /** The asker goes away before the first chunk is there. */
+  readonly signal?: AbortSignal | undefined;
   /** Called exactly once, however the stream ends. */
   ended(): void;
 }
 
 /**
  * The same bytes, pulled as the reader pulls, but never silent for ever. Resolves with the first chunk in hand, or
- * after 8 s without it; rejects where reading fails before.
+ * after 8 s without it; rejects where reading fails or the signal fires before.
  */
 export async function guardedStream(
   inner: ReadableStream<Uint8Array>,
@@ -26,7 +29,15 @@ export async function guardedStream(
 ): Promise<ReadableStream<Uint8Array>> {
   const guarded = new GuardedReader(inner.getReader(), options);
   const first = guarded.read();
-  await orLater(first, options.clock, HELD_HEADERS_MS);
+  try {
+    const held = orLater(first, options.clock, HELD_HEADERS_MS);
+    await (options.signal ? orAborted(held, options.signal) : held);
+  } catch (thrown) {
+    // The read in progress has no one to go to.
+    first.catch(() => {});
+    await guarded.cancel(thrown);
+    throw thrown;
+  }
   let next: Promise<Uint8Array | undefined> | undefined = first;
   return new ReadableStream<Uint8Array>(
     {

@@ -22,18 +22,27 @@ export class SessionEvents {
     if (this.#queue.length > QUEUE_LIMIT) this.#queue.shift();
   }
 
-  /** The next event, or undefined after `withinMs`. Only one waits at a time: a second call answers the first. */
-  next(withinMs: number): Promise<SessionEvent | undefined> {
+  /**
+   * The next event, or undefined after `withinMs` and when the signal fires: an event must not go to somebody who has
+   * gone. Only one waits at a time: a second call answers the first.
+   */
+  next(withinMs: number, signal?: AbortSignal): Promise<SessionEvent | undefined> {
     this.#answer?.(undefined);
+    if (signal?.aborted) return Promise.resolve(undefined);
     const queued = this.#queue.shift();
     if (queued || this.#isClosed) return Promise.resolve(queued);
     return new Promise((resolve) => {
-      const cancel = this.#clock.at(after(this.#clock.now(), withinMs), () => this.#answer?.(undefined));
-      this.#answer = (event) => {
+      const nothing = () => answer(undefined);
+      const cancel = this.#clock.at(after(this.#clock.now(), withinMs), nothing);
+      const answer = (event: SessionEvent | undefined) => {
+        if (this.#answer !== answer) return;
         this.#answer = undefined;
         cancel();
+        signal?.removeEventListener("abort", nothing);
         resolve(event);
       };
+      this.#answer = answer;
+      signal?.addEventListener("abort", nothing, { once: true });
     });
   }
 

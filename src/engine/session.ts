@@ -160,17 +160,19 @@ export class PlayerSession implements Session {
     };
   }
 
-  manifest(base: string, rendition: ManifestRendition): Promise<string> {
+  manifest(base: string, rendition: ManifestRendition, asker?: AbortSignal): Promise<string> {
     return this.#use(async () => {
-      const opened = await this.#opened;
+      const opened = await orAborted(this.#opened, this.#waiting(asker));
       const { infohash, key, ordinal = 0 } = this;
       return hlsManifest({ ...opened, base, session: { infohash, key, ordinal } }, rendition);
     });
   }
 
-  async transportStream(): Promise<ReadableStream<Uint8Array>> {
+  async transportStream(asker?: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     const { access } = this.#parts;
-    await this.#use(() => orLater(this.#playing, access.clock, HELD_HEADERS_MS));
+    await this.#use(() =>
+      orAborted(orLater(this.#playing, access.clock, HELD_HEADERS_MS), this.#waiting(asker)),
+    );
     return transportStream({
       clock: access.clock,
       segmentCount: async () => (await this.#opened).media.segments.length,
@@ -182,12 +184,13 @@ export class PlayerSession implements Session {
 
   /** The segment of this name; `index` is its number within the session. */
   namedSegment(name: SegmentName, index: number, asker?: AbortSignal): Promise<SegmentBytes> {
-    const outer = asker ? AbortSignal.any([asker, this.#ended.signal]) : this.#ended.signal;
-    return this.#use(() => this.#requests.run(outer, (signal) => this.#namedSegment(name, index, signal)));
+    return this.#use(() =>
+      this.#requests.run(this.#waiting(asker), (signal) => this.#namedSegment(name, index, signal)),
+    );
   }
 
-  nextEvent(withinMs: number): Promise<SessionEvent | undefined> {
-    return this.#events.next(withinMs);
+  nextEvent(withinMs: number, asker?: AbortSignal): Promise<SessionEvent | undefined> {
+    return this.#events.next(withinMs, asker);
   }
 
   stop(): void {
@@ -297,6 +300,11 @@ export class PlayerSession implements Session {
         reason: String(thrown),
       });
     });
+  }
+
+  /** Fires when whoever asked has gone, and when the session ends. */
+  #waiting(asker: AbortSignal | undefined): AbortSignal {
+    return asker ? AbortSignal.any([asker, this.#ended.signal]) : this.#ended.signal;
   }
 
   async #use<T>(work: () => Promise<T>): Promise<T> {

@@ -131,6 +131,8 @@ export interface RequestOrigin {
   readonly local: PeerAddress;
 }
 
+/** The request's `signal` fires when the asker hangs up before the answer has begun, and never after; a body that is
+ * being sent hears of it by `cancel`. */
 export type HttpHandler = (request: Request, origin: RequestOrigin) => Response | Promise<Response>;
 
 export interface ServeOptions {

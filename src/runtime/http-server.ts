@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { canonicalAddress, type PeerAddress } from "../base/address.ts";
-import { messageOf } from "../base/errors.ts";
+import { messageOf, SluiceError } from "../base/errors.ts";
 import type { HttpHandler, HttpListener, RequestOrigin, ServeOptions } from "./contract.ts";
 import { readableBody } from "./node-streams.ts";
 import { bound } from "./sockets.ts";
@@ -37,15 +37,20 @@ async function answer(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> {
+  const waiting = whileWaiting(outgoing);
   try {
-    const request = requestOf(incoming);
+    const request = requestOf(incoming, waiting.signal);
     if (request === undefined) return refuse(outgoing, 400);
     const origin = originOf(incoming);
     if (origin === undefined) return void outgoing.destroy();
-    await send(await handler(request, origin), outgoing, incoming.method === "HEAD");
+    const response = await handler(request, origin);
+    waiting.end();
+    await send(response, outgoing, incoming.method === "HEAD");
   } catch (error) {
+    waiting.end();
     // The routes answer every expected error: this is a bug of ours, or a body that broke off half way.
-    if (outgoing.headersSent) {
+    const isGone = waiting.signal.aborted && error === waiting.signal.reason;
+    if (outgoing.headersSent || isGone) {
       outgoing.destroy();
     } else {
       console.error(`request failed: ${error instanceof Error ? error.stack : messageOf(error)}`);
@@ -54,13 +59,24 @@ async function answer(
   }
 }
 
+/**
+ * Fires when the asker hangs up while its answer has not begun. From then on `cancel` of the body tells it: a signal
+ * that outlived the head would make every body listen to two messengers.
+ */
+function whileWaiting(outgoing: ServerResponse): { readonly signal: AbortSignal; end(): void } {
+  const abort = new AbortController();
+  const hungUp = () => abort.abort(new SluiceError("cancelled", "the asker went away"));
+  outgoing.once("close", hungUp);
+  return { signal: abort.signal, end: () => void outgoing.off("close", hungUp) };
+}
+
 function refuse(outgoing: ServerResponse, status: number): void {
   outgoing.writeHead(status, { connection: "close", "content-length": "0" });
   outgoing.end();
 }
 
 /** The Fetch form of a request, or undefined where its target or its Host cannot be read (RFC 9112 3.2). */
-function requestOf(incoming: IncomingMessage): Request | undefined {
+function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request | undefined {
   const { host } = incoming.headers;
   const target = incoming.url ?? "";
   if (!target.startsWith("/") || host === undefined || !/^[\w.:[\]%-]+$/.test(host)) return undefined;
@@ -70,7 +86,7 @@ function requestOf(incoming: IncomingMessage): Request | undefined {
     headers.append(incoming.rawHeaders[i]!, incoming.rawHeaders[i + 1]!);
   }
   const method = incoming.method ?? "GET";
-  const init: RequestInit & { duplex?: "half" } = { method, headers };
+  const init: RequestInit & { duplex?: "half" } = { method, headers, signal };
   if (method !== "GET" && method !== "HEAD") {
     init.body = readableBody(incoming, () => incoming.destroy());
     init.duplex = "half";

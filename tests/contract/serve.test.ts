@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { runtime } from "#runtime";
+import type { SluiceError } from "../../src/base/errors.ts";
 import type { HttpHandler, HttpListener } from "../../src/runtime/contract.ts";
+import { deferred } from "../engine/deferred.ts";
 
 const CHUNK = new Uint8Array(64 * 1024);
 
@@ -91,6 +93,53 @@ test("serve: a player that hangs up while the body waits reaches cancel too", as
       );
       socket.once("data", () => socket.destroy());
       await cancel;
+    },
+  );
+});
+
+test("serve: a player that hangs up before its answer has begun fires the request's signal", async () => {
+  const asked = deferred<Request>();
+  const fired = deferred<unknown>();
+  await serving(
+    (request) => {
+      request.signal.addEventListener("abort", () => fired.resolve(request.signal.reason));
+      asked.resolve(request);
+      return new Promise<Response>((_, reject) => fired.promise.then(reject));
+    },
+    async ({ address }) => {
+      const socket = connect(address.port, "127.0.0.1", () =>
+        socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+      );
+      assert.equal((await asked.promise).signal.aborted, false);
+      socket.destroy();
+      assert.equal(((await fired.promise) as SluiceError).code, "cancelled");
+    },
+  );
+});
+
+test("serve: the request's signal stays quiet once the answer has begun, however it ends", async () => {
+  const signals: AbortSignal[] = [];
+  const cancelled = deferred<void>();
+  await serving(
+    (request) => {
+      signals.push(request.signal);
+      if (request.url.endsWith("/short")) return new Response("ok");
+      const cancel = () => cancelled.resolve();
+      return new Response(
+        new ReadableStream({ pull: (c) => c.enqueue(CHUNK), cancel }, { highWaterMark: 0 }),
+      );
+    },
+    async ({ address }) => {
+      await exchange(address.port, "GET /short HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+      const socket = connect(address.port, "127.0.0.1", () =>
+        socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+      );
+      socket.once("data", () => socket.destroy());
+      await cancelled.promise;
+      assert.deepEqual(
+        signals.map(({ aborted }) => aborted),
+        [false, false],
+      );
     },
   );
 });

@@ -514,3 +514,67 @@ test("stop of the engine: ends sessions, timers and transfers", async () => {
   assert.equal(clock.waiting, 0);
   await assert.rejects(engine.start(request()), codeOf("session_stopped"));
 });
+
+/** A signal to fire, with the reason that a runtime gives when the asker hangs up. */
+function hangUp() {
+  const abort = new AbortController();
+  return {
+    signal: abort.signal,
+    now: () => abort.abort(new SluiceError("cancelled", "the asker went away")),
+  };
+}
+
+test("hanging up: a manifest, a stream and a segment that are held end at once, and the session goes idle", async () => {
+  const { engine, clock } = fakeHouse({ peersTimeoutMs: 1e9, startTimeoutMs: 1e9 });
+  const session = await engine.start(request({ output: "hls" }));
+  const asker = hangUp();
+  const waiting = [
+    session.manifest("http://x", "main", asker.signal),
+    engine.segment(session.infohash, { number: 0, kind: "ts", track: 0 }, asker.signal),
+  ];
+  await clock.advance(120_000);
+  assert.equal(engine.figures().sessions, 1, "somebody waits: the session is not idle");
+  const stream = session.transportStream(asker.signal);
+  await clock.advance(1_000);
+  asker.now();
+  for (const held of [...waiting, stream]) await assert.rejects(held, codeOf("cancelled"));
+  await clock.advance(61_000);
+  assert.equal(engine.figures().sessions, 0);
+});
+
+test("hanging up: a file that is held is read no more, and its transfer is given back", async () => {
+  const { engine, clock, transfers } = fakeHouse();
+  await engine.start(request()).then((session) => session.stop());
+  const asker = hangUp();
+  const read = engine.read(film.infohash, 1, ({ size }) => ({ start: 0, end: size }), asker.signal);
+  await clock.advance(1_000);
+  assert.equal(engine.figures().transfers[0]?.holders, 1);
+  asker.now();
+  await assert.rejects(read, codeOf("cancelled"));
+  assert.equal(transfers.opened[0]?.cancelled.length, 1);
+  assert.equal(engine.figures().transfers[0]?.holders, 0);
+});
+
+test("hanging up: an event goes to the next who asks, not to somebody who has gone", async () => {
+  const { engine } = quickHouse();
+  const session = await engine.start(request({ wantsEvents: true }));
+  const asker = hangUp();
+  const gone = session.nextEvent(15_000, asker.signal);
+  asker.now();
+  assert.equal(await gone, undefined);
+  const next = session.nextEvent(15_000);
+  session.stop();
+  assert.equal((await next)?.name, "download_stopped");
+});
+
+test("stop: ends the session that is there when it comes; a start on its way gets a new one", async () => {
+  const { engine } = quickHouse();
+  const first = await engine.start(request({ playerId: "tv" }));
+  const starting = engine.start(request({ playerId: "tv" }));
+  first.stop();
+  const second = await starting;
+  first.stop();
+  assert.notEqual(second, first);
+  assert.deepEqual([second.key, second.id !== first.id], [first.key, true]);
+  assert.equal(engine.session(second.infohash, second.key), second);
+});
