@@ -1,10 +1,18 @@
 import type { Instant } from "./time.ts";
 
-/** A rate in bytes a second, averaged over about the last `windowMs` with exponential forgetting. */
+/** What came in a shorter time than this is too little to tell a rate by: it counts as if spread over so long. */
+const LEAST_MS = 500;
+
+/**
+ * A rate in bytes a second, averaged over about the last `windowMs` with exponential forgetting. The average begins
+ * at nothing, so it is divided by the weight of the time that it has seen: without that a new rate would take two
+ * windows to show.
+ */
 export class RateMeter {
   readonly #windowMs: number;
   #bytesPerMs = 0;
   #pending = 0;
+  #first: Instant | undefined;
   #last: Instant | undefined;
   /** All bytes ever counted. */
   total = 0;
@@ -17,15 +25,17 @@ export class RateMeter {
   add(bytes: number, now: Instant): void {
     this.total += bytes;
     this.#pending += bytes;
-    if (this.#last === undefined) this.#last = now;
+    this.#first ??= now;
+    this.#last ??= now;
     if (now - this.#last >= 100) this.#fold(now);
   }
 
   /** The rate at `now`, in bytes a second. */
   bytesPerSecond(now: Instant): number {
-    if (this.#last === undefined) return 0;
+    if (this.#first === undefined || this.#last === undefined) return 0;
     if (now - this.#last >= 100) this.#fold(now);
-    return this.#bytesPerMs * 1000;
+    const seenMs = Math.max(LEAST_MS, this.#last - this.#first);
+    return (this.#bytesPerMs * 1000) / (1 - Math.exp(-seenMs / this.#windowMs));
   }
 
   #fold(now: Instant): void {
