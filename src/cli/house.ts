@@ -40,7 +40,7 @@ export async function openHouse(parts: HouseParts): Promise<House> {
   const transfers = await createTransfers(runtime, settings, log, openMedia).catch(advise("--p2p-port"));
   const engine = createEngine({ runtime, settings, log, transfers, outbound: createOutbound(runtime, log) });
   const { allowedHosts } = config;
-  const app = createApp({ engine, version: VERSION, allowedHosts });
+  const app = createApp({ engine, version: VERSION, allowedHosts, platform: platformName(process.platform) });
   const digest = (text: string) => toHex(runtime.sha1(encodeUtf8(text)));
   app.route("/", createPage({ engine, assets: parts.webAssets, digest }));
   return {
@@ -56,6 +56,11 @@ export async function openHouse(parts: HouseParts): Promise<House> {
         .catch(advise("--http-port")),
     close: () => engine.stop(),
   };
+}
+
+/** The interface knows three systems; whatever else runs us is closest to Linux. */
+export function platformName(system: string): "linux" | "win32" | "android" {
+  return system === "win32" || system === "android" ? system : "linux";
 }
 
 /** Says what to do about a busy port. */

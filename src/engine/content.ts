@@ -1,4 +1,5 @@
 import { addressScope, canonicalAddress, type PeerAddress } from "../base/address.ts";
+import { latin1Text } from "../base/bytes.ts";
 import { DecodeError, messageOf, SluiceError } from "../base/errors.ts";
 import type { ContentId, Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
@@ -87,14 +88,20 @@ function readTransportFile(parts: Parts, bytes: Uint8Array): TransportFile {
     return parseTransportFile(bytes, parts.runtime.sha1);
   } catch (thrown) {
     if (!(thrown instanceof DecodeError)) throw thrown;
-    const what = looksLikeMarkup(bytes) ? "expected a transport file, a web page came" : thrown.message;
+    const came = whatCame(bytes);
+    const what = came === undefined ? thrown.message : `expected a transport file, ${came} came`;
     throw new SluiceError("bad_transport_file", what, { cause: thrown });
   }
 }
 
-function looksLikeMarkup(bytes: Uint8Array): boolean {
-  const head = String.fromCharCode(...bytes.subarray(0, 64)).trimStart();
-  return head.startsWith("<") || head.startsWith("\u00ef\u00bb\u00bf<");
+/** What people give by mistake, in words. */
+function whatCame(bytes: Uint8Array): string | undefined {
+  const head = latin1Text(bytes.subarray(0, 64)).replace("\u00ef\u00bb\u00bf", "").trimStart();
+  if (head === "") return "nothing";
+  if (head.startsWith("<")) return "a web page";
+  if (head.startsWith("#EXTM3U")) return "a playlist";
+  if (head.startsWith("magnet:")) return "a magnet link";
+  return undefined;
 }
 
 async function fromUrl(parts: Parts, url: string, options: ResolveOptions): Promise<ResolvedContent> {

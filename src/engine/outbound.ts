@@ -100,10 +100,18 @@ function readUrl(text: string, base: URL | undefined): URL {
   if (!URL.canParse(text, base)) throw refused("not a URL");
   const url = new URL(text, base);
   if (url.protocol !== "http:" && url.protocol !== "https:") {
-    throw refused(`expected an http or https URL, not ${url.protocol}`);
+    throw refused(`expected an http or https URL, not ${url.protocol}${helpWith(url.protocol)}`);
   }
   url.hash = "";
   return url;
+}
+
+/** What to do instead, for what people paste most. */
+function helpWith(protocol: string): string {
+  if (protocol === "file:")
+    return " (files are not read by URL: post the transport file as transport_file_data)";
+  if (protocol === "magnet:") return " (it leads to a magnet link: give that as magnet=)";
+  return "";
 }
 
 /** Credentials within the URL become a header, so that no message and no redirect shows them. */

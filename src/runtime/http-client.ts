@@ -25,7 +25,8 @@ function exchange(
   const request = start(asked);
   const abort = () => request.destroy(signal!.reason);
   // For the whole exchange, the body included: a server that drips bytes must not hold us for ever.
-  const timer = setTimeout(() => request.destroy(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs);
+  const late = () => request.destroy(new Error(`no answer in ${Math.round(timeoutMs)} ms`));
+  const timer = setTimeout(late, timeoutMs);
   signal?.addEventListener("abort", abort, { once: true });
   request.once("close", () => {
     clearTimeout(timer);

@@ -98,7 +98,7 @@ test("get gives every status as an answer", async () => {
 });
 
 const REFUSED_URLS: readonly (readonly [string, RegExp])[] = [
-  ["file:///etc/passwd", /http or https/],
+  ["file:///etc/passwd", /http or https.*post the transport file/],
   ["ftp://a.example/", /http or https/],
   ["data:text/plain,x", /http or https/],
   ["javascript:alert(1)", /http or https/],
@@ -158,6 +158,13 @@ test("get follows redirects, and checks each", async () => {
       location,
     );
   }
+});
+
+test("get says what to do where a redirect leads to a magnet link", async () => {
+  const made = web();
+  const headers = { location: "magnet:?xt=urn:btih:0000000000000000000000000000000000000000" };
+  made.answers.set("http://a.example/r", { status: 302, headers });
+  await assert.rejects(made.get("http://a.example/r"), isRefused(/leads to a magnet link: give that/));
 });
 
 test("get lets a home server redirect within the home", async () => {
