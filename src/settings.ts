@@ -53,8 +53,8 @@ export function settingsTable(folders: { readonly dataDir: string }) {
     p2pHost: setting(
       "p2p-host",
       text("ADDRESS", "an IP address of this machine"),
-      "0.0.0.0",
-      "Address on which other peers reach us",
+      "::",
+      "Address on which other peers reach us; :: is IPv6 and IPv4, or IPv4 alone where there is no IPv6",
     ),
     p2pPort: setting(
       "p2p-port",

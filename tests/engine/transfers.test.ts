@@ -10,6 +10,7 @@ import type {
 } from "../../src/engine/contract.ts";
 import { createTransfers } from "../../src/engine/transfers.ts";
 import type { Media, OpenMedia } from "../../src/remux/contract.ts";
+import type { TcpHandlers, TcpSocket } from "../../src/runtime/contract.ts";
 import type { TransportFile } from "../../src/wire/metainfo.ts";
 import { inFolder } from "../contract/folder.ts";
 import { keepingLog, putPieces, someCache, someContent, someSettings, someStore } from "./parts.ts";
@@ -52,17 +53,50 @@ async function withSeeder(
   size: number,
   pieceLength: number,
   work: (seed: { file: TransportFile; content: Uint8Array; port: number }, folder: string) => Promise<void>,
+  changes: Partial<EngineSettings> = {},
 ) {
   await inFolder(async (folder) => {
     const { file, content } = someContent(size, pieceLength);
     await fillCache(`${folder}/seed`, file, content);
-    await withTransfers(`${folder}/seed`, async (seeder) => {
+    const seed = async (seeder: Transfers) => {
       const seeding = seeder.open(link(file));
       await seeding.ready();
       assert.equal(seeding.progress(0), 100);
       await work({ file, content, port: seeder.p2pPort }, folder);
-    });
+    };
+    await withTransfers(`${folder}/seed`, seed, changes);
   });
+}
+
+test("Transfers: listening on :: is reached over IPv6 and IPv4, each under its own address", async (t) => {
+  const v6 = await runtime.net.listen({ host: "::1", port: 0 }, (socket) => closing(socket)).catch(() => {});
+  if (v6 === undefined) return t.skip("this machine has no IPv6 loopback");
+  await v6.close();
+  await withSeeder(
+    MIB,
+    256 * 1024,
+    async ({ file, content, port }, folder) => {
+      for (const host of ["::1", "127.0.0.1"]) {
+        await withTransfers(`${folder}/${host.length}`, async (transfers) => {
+          const transfer = transfers.open(link(file, { peers: [{ host, port }] }));
+          await transfer.ready();
+          const bytes = await readAll(transfer.source(0).open({ start: 0, end: content.length }));
+          assert.deepEqual(bytes, content);
+          assert.deepEqual(
+            transfer.figures.peers.map(({ address }) => address),
+            [{ host, port }],
+          );
+        });
+      }
+    },
+    { p2pHost: "::" },
+  );
+});
+
+/** Handlers that want nothing. */
+function closing(socket: TcpSocket): TcpHandlers {
+  socket.close();
+  return { received() {}, drained() {}, closed() {} };
 }
 
 test("Transfers: content comes from a peer, whole, and again after a restart without one", () =>
