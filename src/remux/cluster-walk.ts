@@ -21,6 +21,8 @@ const BLOCK_HEAD_BYTES = 12;
 
 /** One block as the walk meets it. */
 export interface WalkedBlock {
+  /** Where it lies in the file. */
+  readonly at: number;
   /** In ticks of the segment. */
   readonly time: number;
   readonly head: BlockHead;
@@ -88,7 +90,7 @@ export async function walkBlocks(
         await need(start, end);
         return parseSimpleBlock(window, start - base, end - base);
       };
-      if (own && !(await visit({ time: clusterTime + own.relativeTime, head: own, body }))) return;
+      if (own && !(await visit({ at: start, time: clusterTime + own.relativeTime, head: own, body }))) return;
     }
     at = end;
   }

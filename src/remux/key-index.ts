@@ -1,6 +1,6 @@
 import { SluiceError } from "../base/errors.ts";
 import type { Demuxer } from "./demux-pool.ts";
-import { SEGMENTS_LIMIT } from "./segment-plan.ts";
+import { SEGMENTS_LIMIT, wishedSeconds } from "./segment-plan.ts";
 
 /**
  * The times of the key frames to cut at: of each target's length the first one at or after it. For files whose sample
@@ -19,7 +19,7 @@ export async function cutsFromSampleTable(
     cuts.push(key.timestamp);
     if (cuts.length > SEGMENTS_LIMIT) throw new SluiceError("broken_media", "the file has too many segments");
     // Jumps to the last key frame before the wished cut, and from there on: few steps however dense they are.
-    const wished = key.timestamp + targetSeconds - 0.0005;
+    const wished = key.timestamp + wishedSeconds(cuts.length - 1, targetSeconds) - 0.0005;
     let next = await sink.getKeyPacket(wished, metadataOnly);
     if (!next || next.sequenceNumber <= key.sequenceNumber) next = key;
     do next = await sink.getNextKeyPacket(next, metadataOnly);

@@ -19,7 +19,9 @@ import type { TsMuxPacket } from "./ts-mux-input.ts";
 
 /** Enough frames to see every pattern of reordering an encoder uses. */
 const REORDER_FRAMES = 250;
-/** And so many bytes at most, which have to be read for it. */
+/** Fewer do where they take more bytes than that: they have to be read for it. */
+const REORDER_FRAMES_AT_LEAST = 32;
+const REORDER_CHEAP_BYTES = 256 * 1024;
 const REORDER_BYTES = 1024 * 1024;
 /** How far the first packet of a track may lie behind the first cluster. */
 const FIRST_PACKET_BYTES = 32 * 1024 * 1024;
@@ -105,7 +107,8 @@ export class MatroskaReader implements PacketReader {
     const times: number[] = [];
     const visit = (block: WalkedBlock) => {
       if (block.head.track === number) times.push(block.time);
-      return times.length < REORDER_FRAMES;
+      const isDear = block.at - firstCluster > REORDER_CHEAP_BYTES;
+      return times.length < (isDear ? REORDER_FRAMES_AT_LEAST : REORDER_FRAMES);
     };
     await walkBlocks(this.#cache, walk, visit, signal);
     return reorderTicks(times) * tickSeconds;

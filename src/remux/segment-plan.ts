@@ -6,12 +6,21 @@ export const SEGMENTS_LIMIT = 100_000;
 /** Key times and wished times are rounded by containers: so much earlier still counts. */
 const GRACE_SECONDS = 0.0005;
 
-/** Chooses where to cut: of the sorted key times, the first and then each first one a target's length after the last cut. */
+/** A player waits for the whole of its first segment: the first ones are short, so that a slow swarm can begin. */
+const FIRST_SECONDS = [2, 4];
+
+/** How long segment `index` is wished to be. */
+export function wishedSeconds(index: number, targetSeconds: number): number {
+  return Math.min(targetSeconds, FIRST_SECONDS[index] ?? targetSeconds);
+}
+
+/** Chooses where to cut: of the sorted key times, the first and then each first one a wished length after the last cut. */
 export function planCuts(keySeconds: readonly number[], targetSeconds: number): number[] {
   const cuts: number[] = [];
   for (const at of keySeconds) {
     const last = cuts.at(-1);
-    if (last === undefined || at - last >= targetSeconds - GRACE_SECONDS) cuts.push(at);
+    const wished = wishedSeconds(cuts.length - 1, targetSeconds);
+    if (last === undefined || at - last >= wished - GRACE_SECONDS) cuts.push(at);
   }
   return cuts.slice(0, SEGMENTS_LIMIT);
 }
@@ -22,13 +31,15 @@ export function mergeTail(cuts: number[], endSeconds: number, targetSeconds: num
   return cuts;
 }
 
-/** Cuts at even times, for audio alone and for files without an index of key frames. */
+/** Cuts at even times, for audio alone and for files without an index of key frames. The last is half a target at least. */
 export function evenCuts(startSeconds: number, endSeconds: number, targetSeconds: number): number[] {
-  const count = Math.max(1, Math.round((endSeconds - startSeconds) / targetSeconds));
-  return Array.from(
-    { length: Math.min(count, SEGMENTS_LIMIT) },
-    (_, index) => startSeconds + index * targetSeconds,
-  );
+  const cuts = [startSeconds];
+  while (cuts.length < SEGMENTS_LIMIT) {
+    const next = cuts.at(-1)! + wishedSeconds(cuts.length - 1, targetSeconds);
+    if (!(next <= endSeconds - targetSeconds / 2)) break;
+    cuts.push(next);
+  }
+  return cuts;
 }
 
 /** The times of the segments between cuts, counted from the first cut. */

@@ -7,7 +7,7 @@ import type { Media, MediaTrack, OpenMediaOptions, SegmentTimes } from "./contra
 import { TsBorders } from "./ts-borders.ts";
 import { cutSegment, hasAllStarts, STRADDLE_BYTES } from "./ts-cut.ts";
 import { readTsHead, readTsTimes, type TsHead } from "./ts-head.ts";
-import { FULL_INDEX_BYTES, planByScan, planByTimes, type TsPlan } from "./ts-plan.ts";
+import { FULL_INDEX_BYTES, planByScan, planByTimes, type TsPlan, wishedTicks } from "./ts-plan.ts";
 import { TsReader } from "./ts-reader.ts";
 import { convertSegment, tsToFmp4Problem } from "./ts-to-fmp4.ts";
 import { describeTracks, type TsTrack } from "./ts-tracks.ts";
@@ -37,8 +37,8 @@ async function open(source: RandomAccess, options: OpenMediaOptions, fullIndexBy
   const { signal } = options;
   const head = await readTsHead(source, signal);
   const reader = new TsReader(source, head.layout);
-  const times = await readTsTimes(reader, head.leading, signal);
   const targetTicks = Math.max(1, options.targetSeconds ?? TARGET_SECONDS) * TICKS_PER_SECOND;
+  const times = await readTsTimes(reader, head.leading, wishedTicks(0, targetTicks), signal);
   const plan =
     source.size <= fullIndexBytes
       ? await planByScan(reader, head.leading, times, targetTicks, signal)

@@ -31,7 +31,7 @@ export interface TsTimes {
   readonly durationTicks: number;
   /** Between two units. */
   readonly frameTicks: number;
-  /** Keyframes at the head; all of the file where `borders` is there. */
+  /** Keyframes at the head. */
   readonly keys: readonly TsPlace[];
   /** One keyframe at the tail, where there is one. */
   readonly tailKey: TsPlace | undefined;
@@ -39,13 +39,15 @@ export interface TsTimes {
   readonly isClockSound: boolean;
 }
 
-const HEAD_STEP_BYTES = 1024 * 1024;
+const HEAD_STEP_BYTES = 512 * 1024;
 /** A stream that says nothing of its programmes for so long is none. */
-const MAX_HEAD_BYTES = 4 * HEAD_STEP_BYTES;
-/** How far the head is read for three keyframes: the first segment needs these bytes anyway. */
+const MAX_HEAD_BYTES = 4 * 1024 * 1024;
+const KEY_STEP_BYTES = 256 * 1024;
+/** How far the head is read for the keyframe at which the first segment ends: that segment needs these bytes anyway. */
 const MAX_KEY_BYTES = 12 * 1024 * 1024;
-const KEYS_WANTED = 3;
-const TAIL_BYTES = 512 * 1024;
+const MAX_KEYS = 256;
+/** A frame or two begin in it; where none does, more is read. */
+const TAIL_BYTES = 128 * 1024;
 const MAX_TAIL_BYTES = 4 * 1024 * 1024;
 /** Head and tail contradict each other where the bit rates they imply are so far apart. */
 const MAX_RATE_RATIO = 16;
@@ -80,10 +82,14 @@ function readTables(packets: Uint8Array, isFinal: boolean): TsTables | undefined
   return reader.tables(isFinal);
 }
 
-/** Learns the clock from the head and the tail of a file. Rejects with `SluiceError("broken_media")` where no frame has a time. */
+/**
+ * Learns the clock from the head and the tail of a file. Of the head no more is read than a first segment of `firstTicks` takes.
+ * Rejects with `SluiceError("broken_media")` where no frame has a time.
+ */
 export async function readTsTimes(
   reader: TsReader,
   leading: TsStream,
+  firstTicks: number,
   signal?: AbortSignal,
 ): Promise<TsTimes> {
   const { size } = reader.source;
@@ -91,14 +97,14 @@ export async function readTsTimes(
   let firstDts: number | undefined;
   let last: TsPlace | undefined;
   let frameTicks = Number.POSITIVE_INFINITY;
-  for await (const unit of reader.units(leading, 0, HEAD_STEP_BYTES, signal)) {
+  for await (const unit of reader.units(leading, 0, KEY_STEP_BYTES, signal)) {
     firstDts ??= unit.dts;
     const place = { at: unit.at, ticks: ticksSince(unit.dts, firstDts) };
     if (last && place.ticks > last.ticks) frameTicks = Math.min(frameTicks, place.ticks - last.ticks);
     last = place;
-    if (unit.isKey && keys.length < KEYS_WANTED) keys.push(place);
-    const isEnough = leading.kind === "audio" ? place.ticks > TICKS_PER_SECOND : keys.length >= KEYS_WANTED;
-    if (isEnough || unit.at > MAX_KEY_BYTES) break;
+    if (unit.isKey && keys.length < MAX_KEYS) keys.push(place);
+    const isLong = place.ticks >= (leading.kind === "audio" ? TICKS_PER_SECOND : firstTicks - frameTicks / 2);
+    if ((place.ticks > 0 && isLong && unit.isKey) || unit.at > MAX_KEY_BYTES) break;
   }
   if (firstDts === undefined || !last)
     throw new SluiceError("broken_media", `no ${leading.codec} frame with a time at the head`);
@@ -128,7 +134,7 @@ async function readTail(
   signal?: AbortSignal,
 ): Promise<{ last: TsPlace; key: TsPlace | undefined } | undefined> {
   const { size } = reader.source;
-  for (let length = TAIL_BYTES; ; length *= 2) {
+  for (let length = TAIL_BYTES; ; length *= 4) {
     let last: TsPlace | undefined;
     let key: TsPlace | undefined;
     for await (const unit of reader.units(leading, Math.max(0, size - length), length, signal)) {

@@ -1,5 +1,6 @@
 import { deltaTicks, TICKS_PER_SECOND } from "../media/timestamps.ts";
 import type { TsStream } from "../media/ts-programme.ts";
+import { wishedSeconds } from "./segment-plan.ts";
 import type { TsPlace, TsTimes } from "./ts-head.ts";
 import type { TsReader } from "./ts-reader.ts";
 
@@ -8,12 +9,12 @@ export interface TsPlan {
   /** One for each segment, the first at 0; ticks from the first unit. */
   readonly starts: readonly number[];
   readonly endTicks: number;
-  /** Bytes, where the whole file has been looked at. */
+  /** Bytes: of all starts where the whole file has been looked at, else of the first ones. */
   readonly places: readonly number[] | undefined;
 }
 
 /** Files up to this size are looked at as a whole, so that every duration is exact. */
-export const FULL_INDEX_BYTES = 32 * 1024 * 1024;
+export const FULL_INDEX_BYTES = 4 * 1024 * 1024;
 
 const INDEX_STEP_BYTES = 1024 * 1024;
 /** Without a keyframe for so many target durations a segment is cut at any frame: players and memory cannot wait. */
@@ -43,7 +44,7 @@ export async function planByScan(
     isFirst = false;
     lastDts = unit.dts;
     const length = ticks - starts.at(-1)!;
-    const isDue = length >= targetTicks - times.frameTicks / 2;
+    const isDue = length >= wishedTicks(starts.length - 1, targetTicks) - times.frameTicks / 2;
     if (!(isDue && unit.isKey) && length < MAX_TARGETS_WITHOUT_KEY * targetTicks) continue;
     starts.push(ticks);
     places.push(unit.at);
@@ -52,34 +53,47 @@ export async function planByScan(
 }
 
 /**
- * The plan of a file from its head and tail alone. Where keyframes come at even distances (they do so at the head, and the one at
- * the tail agrees), the durations are exact; else a segment begins at the first keyframe after each multiple of the step.
+ * The plan of a file from its head and tail alone. The first segment ends at a keyframe that the head shows. Where keyframes come
+ * at even distances there (and the one at the tail agrees), the durations are exact; else a segment begins at the first keyframe
+ * from its planned time on.
  */
 export function planByTimes(times: TsTimes, leading: TsStream, targetTicks: number): TsPlan {
-  const interval = leading.kind === "audio" ? undefined : evenInterval(times);
-  const longest = longestGap(times.keys);
-  const step =
-    interval === undefined
-      ? Math.max(targetTicks, longest)
-      : interval * Math.max(1, Math.ceil((targetTicks - times.frameTicks / 2) / interval));
-  // The first keyframe may come late (a recording that begins anywhere): the grid counts from it.
-  const origin = interval === undefined ? 0 : times.keys[0]!.ticks % step;
+  const { keys, frameTicks, durationTicks } = times;
+  const isKeyed = leading.kind !== "audio" && times.isClockSound;
+  const interval = isKeyed ? evenInterval(times) : undefined;
+  const longest = leading.kind === "audio" ? 0 : longestGap(keys);
+  const stepOf = (index: number) => {
+    const wished = wishedTicks(index, targetTicks);
+    if (interval === undefined) return Math.max(wished, longest);
+    return interval * Math.max(1, Math.ceil((wished - frameTicks / 2) / interval));
+  };
+  const firstEnd = isKeyed
+    ? keys.find(({ ticks }) => ticks >= wishedTicks(0, targetTicks) - frameTicks / 2)
+    : undefined;
   const starts = [0];
-  for (let at = origin + step; at < times.durationTicks - step / 4; at += step) starts.push(at);
-  return { starts, endTicks: times.durationTicks, places: undefined };
+  for (let at = firstEnd?.ticks ?? stepOf(0); at < durationTicks - stepOf(starts.length) / 4; ) {
+    starts.push(at);
+    at += stepOf(starts.length - 1);
+  }
+  const places = firstEnd && starts.length > 1 ? [0, firstEnd.at] : undefined;
+  return { starts, endTicks: durationTicks, places };
+}
+
+/** How long segment `index` is wished to be. */
+export function wishedTicks(index: number, targetTicks: number): number {
+  return wishedSeconds(index, targetTicks / TICKS_PER_SECOND) * TICKS_PER_SECOND;
 }
 
 function evenInterval(times: TsTimes): number | undefined {
-  const { keys, tailKey, frameTicks, isClockSound } = times;
-  if (!isClockSound || keys.length < 2) return undefined;
+  const { keys, tailKey, frameTicks } = times;
+  if (keys.length < 2) return undefined;
   const interval = keys[1]!.ticks - keys[0]!.ticks;
   if (interval <= 0) return undefined;
   const isOnGrid = (key: TsPlace) => {
     const rest = (key.ticks - keys[0]!.ticks) % interval;
     return Math.min(rest, interval - rest) <= frameTicks / 2;
   };
-  const isEven = keys.every(isOnGrid) && (tailKey ? isOnGrid(tailKey) : keys.length >= 3);
-  return isEven ? interval : undefined;
+  return keys.every(isOnGrid) && (!tailKey || isOnGrid(tailKey)) ? interval : undefined;
 }
 
 function longestGap(keys: readonly TsPlace[]): number {

@@ -168,7 +168,8 @@ test("openMedia segments: lie without gaps, cut at key frames, as long as they s
     assert.deepEqual(
       media.segments.map(({ startSeconds, durationSeconds }) => [startSeconds, durationSeconds]),
       [
-        [0, 6],
+        [0, 2],
+        [2, 4],
         [6, 6],
         [12, 6],
         [18, 2],

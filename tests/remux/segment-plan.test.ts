@@ -2,8 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { evenCuts, mergeTail, planCuts, segmentTimes } from "../../src/remux/segment-plan.ts";
 
-test("planCuts: the first key frame a target after the last cut, roundings forgiven", () => {
-  assert.deepEqual(planCuts([0, 2, 4, 5.9998, 8, 12.5, 30], 6), [0, 5.9998, 12.5, 30]);
+test("planCuts: the first key frame a target after the last cut, the first two cuts sooner, roundings forgiven", () => {
+  assert.deepEqual(
+    planCuts([0, 1, 2, 4, 5.9998, 8, 12.5, 18.4998, 30], 6),
+    [0, 2, 5.9998, 12.5, 18.4998, 30],
+  );
+  assert.deepEqual(planCuts([0, 5, 10, 15, 20], 6), [0, 5, 10, 20]);
+  assert.deepEqual(planCuts([0, 1, 2, 3, 4], 1), [0, 1, 2, 3, 4]);
   assert.deepEqual(planCuts([], 6), []);
 });
 
@@ -14,7 +19,8 @@ test("mergeTail: a short rest joins the segment before it, but the only segment 
 });
 
 test("evenCuts and segmentTimes: without gaps, counted from the first cut, never empty", () => {
-  assert.deepEqual(evenCuts(0, 20, 6), [0, 6, 12]);
+  assert.deepEqual(evenCuts(0, 20, 6), [0, 2, 6, 12]);
+  assert.deepEqual(evenCuts(0, 1, 6), [0]);
   assert.deepEqual(segmentTimes([1.5, 7.5], 9), [
     { startSeconds: 0, durationSeconds: 6 },
     { startSeconds: 6, durationSeconds: 1.5 },

@@ -58,7 +58,7 @@ for (const [what, name, codec, first, kind] of [
     assert.equal(track, kind);
     if (first) assert.equal(texts[0], `${HEAD}\n\n00:00:01.000 --> 00:00:02.500\n${first}\n`);
     else assert.match(texts[0]!, /\n\n00:00:01\.000 --> 00:00:02\.500\nHello <i>there<\/i> /);
-    assert.equal(texts[1], `${HEAD}\n\n00:00:07.250 --> 00:00:09.000\nZweite Zeile\nist zweizeilig\n`);
-    assert.equal(texts[2], `${HEAD}\n\n00:00:13.000 --> 00:00:14.000\nEnde\n`);
+    assert.equal(texts[2], `${HEAD}\n\n00:00:07.250 --> 00:00:09.000\nZweite Zeile\nist zweizeilig\n`);
+    assert.equal(texts[3], `${HEAD}\n\n00:00:13.000 --> 00:00:14.000\nEnde\n`);
   });
 }
