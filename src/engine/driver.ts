@@ -29,6 +29,8 @@ export interface DriverHooks {
     length: number,
   ): Uint8Array | undefined | Promise<Uint8Array | undefined>;
   metadata(infoBytes: Uint8Array): void;
+  /** The metadata is of no use, and the swarm has stopped. */
+  failed(reason: string): void;
 }
 
 /** Counts the connections of all transfers together. */
@@ -64,7 +66,8 @@ export class Driver {
   readonly #later: SwarmInput[] = [];
   readonly #announces = new Set<Promise<unknown>>();
   readonly #giveUp = new AbortController();
-  #isDraining = false;
+  /** The swarm is in the middle of an input, or its outputs are being carried out. */
+  #isBusy = false;
   #isStopped = false;
   #nextIncoming: ConnectionId = 1;
   #wakeAt: Instant | undefined;
@@ -76,18 +79,18 @@ export class Driver {
 
   /** Carries out what the swarm wants from the start. */
   start(): void {
-    this.#drain();
+    this.#run();
   }
 
   /** Hands one input to the swarm, and carries out what follows from it. */
   input(input: SwarmInput): void {
-    if (this.#isDraining) {
-      // Something that an output set off: it waits its turn. Received bytes never come this way.
+    if (this.#isBusy) {
+      // Something that an output set off, or the swarm itself by taking a buffer (memory for it may cost a piece): a
+      // machine is never called in the middle of its own work. Received bytes never come this way.
       this.#later.push(input);
       return;
     }
-    this.#parts.swarm.handle(input, this.#parts.clock.now());
-    this.#drain();
+    this.#run(input);
   }
 
   /** Takes over an incoming connection whose handshake `first` has been read. */
@@ -123,10 +126,13 @@ export class Driver {
     cancel();
   }
 
-  #drain(): void {
+  /** Lets the swarm work once (for `input`, or for time where there is none), then does all that it puts out. */
+  #run(input?: SwarmInput): void {
     const { swarm, clock } = this.#parts;
-    this.#isDraining = true;
+    this.#isBusy = true;
     try {
+      if (input) swarm.handle(input, clock.now());
+      else this.#wakeIfDue();
       for (;;) {
         for (let output = swarm.poll(); output; output = swarm.poll()) this.#carryOut(output);
         const next = this.#later.shift();
@@ -134,7 +140,7 @@ export class Driver {
         swarm.handle(next, clock.now());
       }
     } finally {
-      this.#isDraining = false;
+      this.#isBusy = false;
     }
     this.#schedule();
   }
@@ -161,6 +167,9 @@ export class Driver {
         break;
       case "metadata":
         this.#parts.hooks.metadata(output.infoBytes);
+        break;
+      case "failed":
+        this.#parts.hooks.failed(output.reason);
         break;
       case "banned":
         this.#parts.log.info("peer banned", {
@@ -273,12 +282,14 @@ export class Driver {
   }
 
   #wake(): void {
-    const { swarm, clock } = this.#parts;
     this.#wakeAt = undefined;
-    if (this.#isStopped) return;
+    if (!this.#isStopped) this.#run();
+  }
+
+  #wakeIfDue(): void {
+    const { swarm, clock } = this.#parts;
     const now = clock.now();
     const due = swarm.nextWake();
     if (due !== undefined && due <= now) swarm.wake(now);
-    this.#drain();
   }
 }

@@ -1,6 +1,6 @@
 import type { PeerAddress } from "../base/address.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
-import type { ContentId, Infohash } from "../base/ids.ts";
+import type { ContentId, Infohash, Sha1 } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import type { Instant } from "../base/time.ts";
@@ -72,6 +72,8 @@ export class SwarmTransfer implements ActiveTransfer {
   readonly #begun: Promise<void>;
   readonly #ready = deferred<void>();
   #known: Known | undefined;
+  /** A transport file that came while the metadata was being fetched. */
+  #given: TransportFile | undefined;
   #driver: Driver | undefined;
   #stopping: Promise<void> | undefined;
 
@@ -174,6 +176,13 @@ export class SwarmTransfer implements ActiveTransfer {
     if (addresses.length > 0) this.#input({ kind: "found", addresses, origin });
   }
 
+  /** The transport file of a magnet that was opened before: nothing where the metadata is there already. */
+  learn(file: TransportFile): void {
+    if (this.#known) return;
+    this.#given = file;
+    this.#input({ kind: "info", infoBytes: file.infoBytes });
+  }
+
   /** Takes over an incoming connection; undefined while there is no swarm to give it to. */
   accept(socket: TcpSocket, first: Uint8Array): TcpHandlers | undefined {
     return this.#stopping ? undefined : this.#driver?.accept(socket, first);
@@ -231,6 +240,7 @@ export class SwarmTransfer implements ActiveTransfer {
         piece: (piece, bytes) => this.#piece(piece, bytes),
         block: (piece, begin, length) => this.#block(piece, begin, length),
         metadata: (infoBytes) => this.#metadata(infoBytes),
+        failed: (reason) => this.#failed(reason),
       },
     });
     this.#driver.start();
@@ -265,10 +275,14 @@ export class SwarmTransfer implements ActiveTransfer {
   #metadata(infoBytes: Uint8Array): void {
     if (this.#known) return;
     const { runtime, cache } = this.#house;
-    const bytes = makeTransportFile(infoBytes, this.#content.trackers);
-    const file = parseTransportFile(bytes, runtime.sha1, bytes.length + MAX_INFO_BYTES);
+    const file = this.#given ?? transportFileOf(infoBytes, this.#content.trackers, runtime.sha1);
     this.#learn(file, cache?.openFresh(file.infohash, file.info));
     this.#ready.resolve();
+  }
+
+  #failed(reason: string): void {
+    this.#log.warn("metadata of no use", { reason });
+    this.#ready.reject(new SluiceError("bad_transport_file", `the metadata of this content is ${reason}`));
   }
 
   #piece(piece: number, bytes: Uint8Array<ArrayBuffer>): void {
@@ -309,6 +323,15 @@ export class SwarmTransfer implements ActiveTransfer {
     await this.#known?.folder?.close();
     this.#known?.store.close();
   }
+}
+
+function transportFileOf(
+  infoBytes: Uint8Array,
+  trackers: readonly (readonly string[])[],
+  sha1: Sha1,
+): TransportFile {
+  const bytes = makeTransportFile(infoBytes, trackers);
+  return parseTransportFile(bytes, sha1, bytes.length + MAX_INFO_BYTES);
 }
 
 function* heldPieces(store: PieceStore): Iterable<number> {

@@ -111,6 +111,7 @@ class OpenTransfers implements Transfers {
     if (known) {
       known.addTrackers([...(content.transportFile?.trackers ?? []), ...content.trackers]);
       known.addPeers(content.peers, "magnet");
+      if (content.transportFile) known.learn(content.transportFile);
       return known;
     }
     const before = this.#leaving.get(content.infohash) ?? Promise.resolve();

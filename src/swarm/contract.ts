@@ -90,8 +90,9 @@ export type SwarmInput =
     }
   /** More announce URLs by tier, from another link to the same content. */
   | { readonly kind: "trackers"; readonly tiers: readonly (readonly string[])[] }
-  /** More trackers for content that is open already (a second magnet, say), by tier. */
-  | { readonly kind: "trackers"; readonly tiers: readonly (readonly string[])[] }
+  /** The metadata came from elsewhere (a transport file, given later) while peers are still asked for it. Of no
+   * consequence where it is known already, or does not fit the infohash. */
+  | { readonly kind: "info"; readonly infoBytes: Uint8Array }
   | { readonly kind: "announced"; readonly url: string; readonly reply: AnnounceReply }
   /** Memory for piece buffers became free again after `take` had none. */
   | { readonly kind: "buffers" }
@@ -104,6 +105,8 @@ export type SwarmOutput =
   /** The driver owns `bytes` from now on. */
   | { readonly kind: "send"; readonly connection: ConnectionId; readonly bytes: Uint8Array }
   | { readonly kind: "close"; readonly connection: ConnectionId; readonly reason: string }
+  /** The metadata fits the infohash and is of no use: nothing more comes of this swarm, which has stopped. */
+  | { readonly kind: "failed"; readonly reason: string }
   /** The metadata has arrived and fits the infohash. */
   | { readonly kind: "metadata"; readonly infoBytes: Uint8Array; readonly layout: SwarmLayout }
   /** A verified piece; the driver owns `bytes` (a buffer of `buffers`) from now on. */

@@ -66,6 +66,12 @@ export class Extensions {
     peer.writer.extended(0, hello);
   }
 
+  /** The metadata came from elsewhere. */
+  learn(infoBytes: Uint8Array): void {
+    this.#metadata.learn(infoBytes);
+    this.#carryOut();
+  }
+
   /** Takes an extended message. Throws `DecodeError`. */
   received(peer: Peer, id: number, payload: Uint8Array): void {
     if (!peer.isExtended) throw new DecodeError("peer message", 0, "an extended message without BEP 10");

@@ -81,6 +81,12 @@ export class MetadataExchange {
     return this.#infoBytes;
   }
 
+  /** The metadata came from elsewhere: where it fits the infohash no peer is asked any more. */
+  learn(infoBytes: Uint8Array): void {
+    if (this.#infoBytes || !equalBytes(this.#sha1(infoBytes), infohashBytes(this.#infohash))) return;
+    this.#complete(infoBytes.slice());
+  }
+
   /** A peer that speaks `ut_metadata` said hello; `size` is its `metadata_size`, where it has one. */
   joined(connection: ConnectionId, size: number | undefined, now: Instant): void {
     const isSane = size !== undefined && Number.isInteger(size) && size > 0 && size <= MAX_METADATA_BYTES;

@@ -1,3 +1,4 @@
+import { assert } from "../base/assert.ts";
 import type { ConnectionId } from "./contract.ts";
 import { BLOCK_BYTES } from "./limits.ts";
 import type { BlockSender } from "./smart-ban.ts";
@@ -60,7 +61,9 @@ export class PartialPiece {
   /** The first free block, or -1. */
   firstFree(): number {
     if (this.free === 0) return -1;
-    while (this.askers[this.#cursor] !== 0 || this.done[this.#cursor] !== 0) this.#cursor++;
+    while (this.askers[this.#cursor] !== 0 || this.done[this.#cursor] !== 0) {
+      assert(++this.#cursor < this.blockCount, "a piece counts free blocks that it does not have");
+    }
     return this.#cursor;
   }
 
@@ -97,7 +100,7 @@ export class PartialPiece {
       this.senders[block] = undefined;
       this.doneCount--;
       bytes += this.blockLength(block);
-      if (this.askers[block] === 0) this.free++;
+      if (this.askers[block] === 0 && this.free++ === 0) this.#open.add(this);
       if (block < this.#cursor) this.#cursor = block;
     }
     return bytes;

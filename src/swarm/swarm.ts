@@ -1,8 +1,16 @@
+import { assert } from "../base/assert.ts";
 import { DecodeError } from "../base/errors.ts";
 import type { Machine } from "../base/machine.ts";
 import { after, earliest, type Instant } from "../base/time.ts";
 import { Connections } from "./connections.ts";
-import type { CandidateOrigin, SwarmFigures, SwarmInput, SwarmOutput, SwarmSetup } from "./contract.ts";
+import type {
+  CandidateOrigin,
+  SwarmFigures,
+  SwarmInput,
+  SwarmLayout,
+  SwarmOutput,
+  SwarmSetup,
+} from "./contract.ts";
 import { Downloads } from "./downloads.ts";
 import { Extensions } from "./extensions.ts";
 import { swarmFigures } from "./figures.ts";
@@ -34,6 +42,7 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
   #roundAt: Instant;
   /** The version of the demand for which all peers have been asked. */
   #askedVersion = -1;
+  #isWorking = false;
 
   constructor(setup: SwarmSetup, now: Instant) {
     const state = new SwarmState(setup, now);
@@ -73,14 +82,23 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
   }
 
   handle(input: SwarmInput, now: Instant): void {
-    this.#state.now = now;
+    this.#begin(now);
     this.#take(input);
     this.#settle();
+    this.#isWorking = false;
   }
 
   wake(now: Instant): void {
-    this.#state.now = now;
+    this.#begin(now);
     this.#settle();
+    this.#isWorking = false;
+  }
+
+  /** Taking a buffer may free another and tempt the store to say so at once: that must wait until we are done. */
+  #begin(now: Instant): void {
+    assert(!this.#isWorking, "a swarm was called in the middle of its own work");
+    this.#isWorking = true;
+    this.#state.now = now;
   }
 
   poll(): SwarmOutput | undefined {
@@ -124,6 +142,9 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
         return;
       case "unwant":
         this.#unwant(input.reader);
+        return;
+      case "info":
+        this.#extensions.learn(input.infoBytes);
         return;
       case "dropped":
         this.#dropped(input.piece);
@@ -210,9 +231,10 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
 
   #gotMetadata(infoBytes: Uint8Array): void {
     const { setup, peers } = this.#state;
-    // A layout that cannot be read is nobody's fault here: the infohash vouches for the bytes, and no peer can help.
     const layout = readLayout(setup, infoBytes);
-    if (!layout) {
+    if (typeof layout === "string") {
+      // Nobody's fault here: the infohash vouches for the bytes, and no peer can help.
+      this.#state.emit({ kind: "failed", reason: layout });
       this.#stop();
       return;
     }
@@ -300,11 +322,12 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
   }
 }
 
-function readLayout(setup: SwarmSetup, infoBytes: Uint8Array) {
+/** The layout, or why there is none. */
+function readLayout(setup: SwarmSetup, infoBytes: Uint8Array): SwarmLayout | string {
   try {
     return setup.readInfo(infoBytes);
   } catch (thrown) {
-    if (thrown instanceof DecodeError) return undefined;
+    if (thrown instanceof DecodeError) return thrown.message;
     throw thrown;
   }
 }

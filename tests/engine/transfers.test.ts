@@ -122,6 +122,17 @@ test("Transfers: content comes from a peer, whole, and again after a restart wit
     });
   }));
 
+test("Transfers.open: a magnet that waits for metadata goes on with a transport file given later", () =>
+  withSeeder(MIB, 64 * 1024, async ({ file, content, port }, folder) => {
+    await withTransfers(`${folder}/late`, async (transfers) => {
+      const waiting = transfers.open({ infohash: file.infohash, trackers: [], peers: [] });
+      assert.equal(transfers.open(link(file, { peers: [{ host: "127.0.0.1", port }] })), waiting);
+      await waiting.ready();
+      assert.equal(waiting.transportFile(), file);
+      assert.deepEqual(await readAll(waiting.source(0).open({ start: 0, end: content.length })), content);
+    });
+  }));
+
 test("Transfers: a magnet gets its metadata from the peer, and keeps it", () =>
   withSeeder(3 * MIB, 64 * 1024, async ({ file, content, port }, folder) => {
     await withTransfers(

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { latin1Bytes } from "../../src/base/bytes.ts";
-import { infohashOf } from "../../src/base/ids.ts";
+import { type Infohash, infohashOf } from "../../src/base/ids.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import { instant } from "../../src/base/time.ts";
 import type { SwarmInput, SwarmLayout, SwarmOutput, SwarmSetup } from "../../src/swarm/contract.ts";
@@ -36,6 +36,8 @@ export function makeContent(pieceCount: number, blocks: number) {
 
 export type Content = ReturnType<typeof makeContent>;
 
+type ScriptedOptions = Omit<Partial<SwarmSetup>, "info"> & { readonly info?: SwarmSetup["info"] | undefined };
+
 /** A swarm under a clock that the test moves, with everything it puts out kept. */
 export class ScriptedSwarm {
   readonly swarm: Swarm;
@@ -46,16 +48,19 @@ export class ScriptedSwarm {
   now = instant(0);
   /** Buffers that may be taken before the budget is spent. */
   budget = 1_000;
-  readonly infohash = infohashOf(new Uint8Array(20).fill(7));
+  readonly infohash: Infohash;
   #nextConnection = 1;
 
-  constructor(content: Content, options: Partial<SwarmSetup> = {}) {
+  /** `info: undefined` makes a swarm that knows the infohash only. */
+  constructor(content: Content, options: ScriptedOptions = {}) {
     this.content = content;
+    this.infohash = options.infohash ?? infohashOf(new Uint8Array(20).fill(7));
+    const { info = { layout: content.layout, infoBytes: Uint8Array.of(100, 101) }, ...others } = options;
     this.swarm = new Swarm(
       {
         infohash: this.infohash,
         peerId: latin1Bytes("-SL0100-abcdefghijkl"),
-        info: { layout: content.layout, infoBytes: Uint8Array.of(100, 101) },
+        ...(!("info" in options && options.info === undefined) && { info }),
         readInfo: () => content.layout,
         trackers: [],
         listenPort: 6881,
@@ -67,7 +72,7 @@ export class ScriptedSwarm {
           take: (length) => this.#takeBuffer(length),
           give: () => void this.budget++,
         },
-        ...options,
+        ...others,
       },
       this.now,
     );

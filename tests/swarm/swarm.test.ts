@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BLOCK, makeContent, ScriptedSwarm } from "./scripted.ts";
+import { DecodeError } from "../../src/base/errors.ts";
+import { infohashOf } from "../../src/base/ids.ts";
+import { BLOCK, makeContent, ScriptedSwarm, sha1 } from "./scripted.ts";
 
 const content = makeContent(8, 4);
 const { pieceLength } = content.layout;
@@ -318,4 +320,39 @@ test("Swarm keeps to the download limit, and stays busy with it", () => {
   }
   const { downloaded } = it.swarm.figures(it.now);
   assert.ok(downloaded > 1.8 * 1024 * 1024 && downloaded < 2.8 * 1024 * 1024, `${downloaded}`);
+});
+
+/** A swarm that knows the infohash only, and what its metadata is. */
+function magnetSwarm(readInfo: (bytes: Uint8Array) => typeof content.layout) {
+  const infoBytes = Uint8Array.of(100, 49, 101);
+  const it = new ScriptedSwarm(content, { info: undefined, readInfo, infohash: infohashOf(sha1(infoBytes)) });
+  return { it, infoBytes };
+}
+
+test("Swarm fails aloud and stops where verified metadata cannot be read", () => {
+  const { it, infoBytes } = magnetSwarm(() => {
+    throw new DecodeError("metainfo", 3, "no piece hashes");
+  });
+  const peer = it.peer();
+  it.want(0, pieceLength);
+  it.input({ kind: "info", infoBytes });
+  const failed = it.outputs.find((output) => output.kind === "failed");
+  assert.match(failed?.reason ?? "", /no piece hashes/);
+  assert.equal(peer.closed, "stopped");
+  it.pass(5_000);
+  assert.equal(it.swarm.nextWake(), undefined);
+});
+
+test("Swarm takes metadata from elsewhere, if it fits the infohash, and goes on with it", () => {
+  const { it, infoBytes } = magnetSwarm(() => content.layout);
+  const peer = it.peer().seed();
+  it.want(0, pieceLength);
+  it.input({ kind: "info", infoBytes: Uint8Array.of(100, 50, 101) });
+  assert.equal(peer.asked.length, 0);
+  it.input({ kind: "info", infoBytes });
+  assert.ok(it.outputs.some((output) => output.kind === "metadata"));
+  peer.answer();
+  assert.deepEqual(it.pieces, [0]);
+  it.input({ kind: "info", infoBytes });
+  assert.equal(it.outputs.filter((output) => output.kind === "metadata").length, 1);
 });

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type DrivenSwarm, Driver, type DriverHooks } from "../../src/engine/driver.ts";
+import type { Net } from "../../src/runtime/contract.ts";
+import type { SwarmFigures, SwarmInput, SwarmOutput } from "../../src/swarm/contract.ts";
+import { FakeClock } from "./fake-clock.ts";
+import { keepingLog } from "./parts.ts";
+
+const noNet: Net = {
+  listen: () => Promise.reject(new Error("no listening here")),
+  connect: () => assert.fail("no connection was expected"),
+} as unknown as Net;
+
+/** A swarm of the test's own: notes what it is given, and fails where it is called in the middle of a call. */
+class ScriptedSwarm implements DrivenSwarm {
+  readonly heard: string[] = [];
+  readonly outputs: SwarmOutput[] = [];
+  during: ((input: SwarmInput) => void) | undefined;
+  #isBusy = false;
+
+  handle(input: SwarmInput): void {
+    assert.equal(this.#isBusy, false, `${input.kind} came in the middle of another input`);
+    this.#isBusy = true;
+    this.heard.push(input.kind);
+    this.during?.(input);
+    this.#isBusy = false;
+  }
+
+  wake(): void {}
+  poll = () => this.outputs.shift();
+  nextWake = () => undefined;
+  figures = () => ({}) as SwarmFigures;
+}
+
+function drive(swarm: DrivenSwarm, hooks: Partial<DriverHooks> = {}): Driver {
+  return new Driver({
+    swarm,
+    clock: new FakeClock(),
+    net: noNet,
+    announcer: { announce: () => Promise.resolve({ ok: false, reason: "none" }) },
+    hooks: { piece() {}, block: () => undefined, metadata() {}, failed() {}, ...hooks },
+    connections: { open: 0, limit: 10 },
+    log: keepingLog(),
+  });
+}
+
+test("Driver.input: what the swarm sets off by taking a buffer waits until it is done", () => {
+  const swarm = new ScriptedSwarm();
+  const driver = drive(swarm);
+  swarm.during = ({ kind }) => {
+    // The store gives up a piece for the buffer that the swarm takes, and says so at once.
+    if (kind === "want") driver.input({ kind: "dropped", piece: 1 });
+  };
+  driver.input({ kind: "want", reader: 1, range: { start: 0, end: 1 }, urgentBytes: 0 });
+  assert.deepEqual(swarm.heard, ["want", "dropped"]);
+});
+
+test("Driver.input: what an output sets off comes after it, and its outputs are carried out too", () => {
+  const swarm = new ScriptedSwarm();
+  const pieces: number[] = [];
+  const driver = drive(swarm, {
+    piece: (piece) => {
+      pieces.push(piece);
+      if (piece === 1) driver.input({ kind: "buffers" });
+    },
+  });
+  swarm.during = ({ kind }) => {
+    const made = kind === "buffers" ? [3] : [1, 2];
+    for (const piece of made) swarm.outputs.push({ kind: "piece", piece, bytes: new Uint8Array(1) });
+  };
+  driver.input({ kind: "dropped", piece: 9 });
+  assert.deepEqual(pieces, [1, 2, 3]);
+  assert.deepEqual(swarm.heard, ["dropped", "buffers"]);
+});
