@@ -56,6 +56,9 @@ export function presentInfo(
       inactive_inuse: cache.inactiveInUse,
       active_inuse: cache.activeInUse,
     },
+    // Ours, for the page: how large trackers say the swarm is; -1 where none says.
+    swarm_seeds: figures.trackers.seeds ?? -1,
+    swarm_leechers: figures.trackers.leechers ?? -1,
   };
 }
 

@@ -1,18 +1,27 @@
 import { type AddressScope, addressScope, canonicalAddress, type PeerAddress } from "../base/address.ts";
 import { DecodeError, messageOf } from "../base/errors.ts";
+import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { Runtime } from "../runtime/contract.ts";
-import type { AnnounceReply, AnnounceRequest } from "../wire/tracker.ts";
-import { decodeHttpAnnounce, httpAnnounceUrl, MAX_TRACKER_REPLY_BYTES } from "../wire/tracker-http.ts";
+import type { AnnounceReply, AnnounceRequest, SwarmCounts } from "../wire/tracker.ts";
+import {
+  decodeHttpAnnounce,
+  decodeHttpScrape,
+  httpAnnounceUrl,
+  httpScrapeUrl,
+  MAX_TRACKER_REPLY_BYTES,
+} from "../wire/tracker-http.ts";
 import { trackerScheme, trackerUrlProblem } from "../wire/tracker-url.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
-import type { Outbound } from "./outbound.ts";
-import { createUdpTrackers, type UdpTrackers } from "./udp-tracker.ts";
+import type { Outbound, OutboundOptions } from "./outbound.ts";
+import { createUdpTrackers } from "./udp-tracker.ts";
 
 /** Carries announces to trackers, of any kind, and brings back what they say. */
 export interface Announcer {
   /** Never rejects: what goes wrong is the reply's `reason`. */
   announce(request: AnnounceRequest, signal?: AbortSignal): Promise<AnnounceReply>;
+  /** Asks how large a swarm is (BEP 15, 48). Never rejects: undefined where the tracker does not tell. */
+  scrape(url: string, infohash: Infohash, signal?: AbortSignal): Promise<SwarmCounts | undefined>;
   /** Closes the UDP sockets; announces on their way over UDP end by their time-out. */
   close(): void;
 }
@@ -27,47 +36,73 @@ const MAX_WAITING = 500;
 const HTTP_TIMEOUT_MS = 20_000;
 /** Names, connection and announce together; UDP tries three times each. */
 const UDP_TIMEOUT_MS = 60_000;
+/** A machine has an address or two; a tracker that invents them shall not fill the log. */
+const MAX_TOLD_ADDRESSES = 8;
 
 /** The announcer of this machine. */
 export function createAnnouncer(runtime: Parts, outbound: Pick<Outbound, "get">, log: Log): Announcer {
   const udp = createUdpTrackers(runtime);
   const turns = new Turns();
+  const told = new Set<string>();
+  /** Once for each address, as every tracker says it again and again (BEP 24). */
+  const tellAddress = (address: string, tracker: string) => {
+    if (told.has(address) || told.size >= MAX_TOLD_ADDRESSES) return;
+    told.add(address);
+    log.info("trackers see us at", { address, tracker });
+  };
   const ask = (request: AnnounceRequest, deadline: Deadline) =>
     trackerScheme(request.url) === "udp"
-      ? announceUdp(runtime, udp, request, deadline)
+      ? askUdp(runtime, request.url, deadline, (address) => udp.announce(address, request, deadline.signal))
       : announceHttp(outbound, request, deadline);
   return {
     async announce(request, signal) {
-      const reply = await inTurn(runtime, turns, request, signal, ask);
+      const turn = { url: request.url, signal };
+      const reply = await inTurn(runtime, turns, turn, (deadline) => ask(request, deadline)).catch(
+        (thrown: unknown) => ({ ok: false as const, reason: messageOf(thrown) }),
+      );
       // The host alone: paths and queries of private trackers are secrets.
       const tracker = hostOf(request.url);
       if (reply.ok) log.debug("tracker answered", { tracker, peers: reply.peers.length });
       else log.debug("tracker failed", { tracker, reason: reply.reason });
       if (reply.ok && reply.warning !== undefined)
         log.warn("tracker warns", { tracker, warning: reply.warning });
+      if (reply.ok && reply.externalAddress !== undefined) tellAddress(reply.externalAddress, tracker);
       return reply;
+    },
+    async scrape(url, infohash, signal) {
+      const tracker = hostOf(url);
+      try {
+        const counts = await inTurn(runtime, turns, { url, signal }, (deadline) =>
+          trackerScheme(url) === "udp"
+            ? askUdp(runtime, url, deadline, (address) => udp.scrape(address, infohash, deadline.signal))
+            : scrapeHttp(outbound, url, infohash, deadline),
+        );
+        log.debug("tracker scraped", { tracker, seeders: counts?.seeders, leechers: counts?.leechers });
+        return counts;
+      } catch (thrown) {
+        log.debug("scrape failed", { tracker, reason: messageOf(thrown) });
+        return undefined;
+      }
     },
     close: () => udp.close(),
   };
 }
 
-async function inTurn(
+/** Asks when there is room, within the time that the tracker's kind has. Rejects with what went wrong. */
+async function inTurn<T>(
   runtime: Parts,
   turns: Turns,
-  request: AnnounceRequest,
-  signal: AbortSignal | undefined,
-  ask: (request: AnnounceRequest, deadline: Deadline) => Promise<AnnounceReply>,
-): Promise<AnnounceReply> {
-  const problem = trackerUrlProblem(request.url);
-  if (problem !== undefined) return { ok: false, reason: problem };
-  if (!(await turns.take())) return { ok: false, reason: "too many announces at once" };
-  const timeoutMs = trackerScheme(request.url) === "udp" ? UDP_TIMEOUT_MS : HTTP_TIMEOUT_MS;
+  { url, signal }: { readonly url: string; readonly signal: AbortSignal | undefined },
+  ask: (deadline: Deadline) => Promise<T>,
+): Promise<T> {
+  const problem = trackerUrlProblem(url);
+  if (problem !== undefined) throw new Error(problem);
+  if (!(await turns.take())) throw new Error("too many announces at once");
+  const timeoutMs = trackerScheme(url) === "udp" ? UDP_TIMEOUT_MS : HTTP_TIMEOUT_MS;
   const deadline = startDeadline(runtime.clock, timeoutMs, signal);
   try {
     deadline.signal.throwIfAborted();
-    return await ask(request, deadline);
-  } catch (thrown) {
-    return { ok: false, reason: messageOf(thrown) };
+    return await ask(deadline);
   } finally {
     deadline.end();
     turns.give();
@@ -79,15 +114,7 @@ async function announceHttp(
   request: AnnounceRequest,
   deadline: Deadline,
 ): Promise<AnnounceReply> {
-  const answer = await outbound.get(httpAnnounceUrl(request), {
-    limitBytes: MAX_TRACKER_REPLY_BYTES,
-    timeoutMs: HTTP_TIMEOUT_MS,
-    // Trackers at home are common; the rule below keeps strangers' URLs away from what else runs there.
-    allowPrivate: true,
-    signal: deadline.signal,
-    purpose: "tracker's answer",
-    check: loopbackProblem,
-  });
+  const answer = await outbound.get(httpAnnounceUrl(request), httpOptions(deadline));
   const status = answer.status;
   try {
     const reply = decodeHttpAnnounce(answer.bytes);
@@ -103,23 +130,47 @@ async function announceHttp(
   }
 }
 
+async function scrapeHttp(
+  outbound: Pick<Outbound, "get">,
+  announceUrl: string,
+  infohash: Infohash,
+  deadline: Deadline,
+): Promise<SwarmCounts | undefined> {
+  const url = httpScrapeUrl(announceUrl, infohash);
+  if (url === undefined) return undefined;
+  const { status, bytes } = await outbound.get(url, httpOptions(deadline));
+  if (status !== 200) throw new Error(`the tracker answered with status ${status}`);
+  return decodeHttpScrape(bytes, infohash);
+}
+
+function httpOptions(deadline: Deadline): OutboundOptions {
+  return {
+    limitBytes: MAX_TRACKER_REPLY_BYTES,
+    timeoutMs: HTTP_TIMEOUT_MS,
+    // Trackers at home are common; the rule below keeps strangers' URLs away from what else runs there.
+    allowPrivate: true,
+    signal: deadline.signal,
+    purpose: "tracker's answer",
+    check: loopbackProblem,
+  };
+}
+
 /** Anybody can put a URL of this machine into a magnet. Only what looks like a tracker is asked (as libtorrent does). */
 function loopbackProblem(url: URL, scope: AddressScope): string | undefined {
-  if (scope !== "loopback" || url.pathname.startsWith("/announce")) return undefined;
+  if (scope !== "loopback" || /^\/(announce|scrape)/.test(url.pathname)) return undefined;
   return "a tracker on this machine must have the path /announce";
 }
 
-async function announceUdp(
+async function askUdp<T>(
   runtime: Parts,
-  udp: UdpTrackers,
-  request: AnnounceRequest,
+  url: string,
   deadline: Deadline,
-): Promise<AnnounceReply> {
-  const addresses = await udpAddresses(runtime, request.url, deadline);
+  ask: (address: PeerAddress) => Promise<T>,
+): Promise<T> {
   let failure: unknown;
-  for (const address of addresses) {
+  for (const address of await udpAddresses(runtime, url, deadline)) {
     try {
-      return await udp.announce(address, request, deadline.signal);
+      return await ask(address);
     } catch (thrown) {
       deadline.signal.throwIfAborted();
       failure = thrown;

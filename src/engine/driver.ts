@@ -1,13 +1,14 @@
 import type { PeerAddress } from "../base/address.ts";
 import { addressText } from "../base/address.ts";
 import { messageOf } from "../base/errors.ts";
+import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { Machine } from "../base/machine.ts";
 import { after, type Instant } from "../base/time.ts";
 import type { Clock, Net, TcpHandlers, TcpSocket } from "../runtime/contract.ts";
 import type { ConnectionId, SwarmFigures, SwarmInput, SwarmOutput } from "../swarm/contract.ts";
 import { CONNECT_TIMEOUT_MS } from "../swarm/limits.ts";
-import type { AnnounceReply, AnnounceRequest } from "../wire/tracker.ts";
+import type { AnnounceReply, AnnounceRequest, SwarmCounts } from "../wire/tracker.ts";
 
 /** A swarm as the driver knows it. */
 export interface DrivenSwarm extends Machine<SwarmInput, SwarmOutput> {
@@ -17,6 +18,8 @@ export interface DrivenSwarm extends Machine<SwarmInput, SwarmOutput> {
 /** Talks to trackers. Never rejects: what goes wrong is a reply with `ok: false`. */
 export interface DriverAnnouncer {
   announce(request: AnnounceRequest, signal?: AbortSignal): Promise<AnnounceReply>;
+  /** What a tracker knows of one swarm; undefined where it does not tell. */
+  scrape(url: string, infohash: Infohash, signal?: AbortSignal): Promise<SwarmCounts | undefined>;
 }
 
 /** Where pieces go to, and where blocks for peers come from. */
@@ -41,6 +44,7 @@ export interface ConnectionCount {
 
 /** What a driver is made of. */
 export interface DriverParts {
+  readonly infohash: Infohash;
   readonly swarm: DrivenSwarm;
   readonly clock: Clock;
   readonly net: Net;
@@ -165,6 +169,9 @@ export class Driver {
       case "announce":
         this.#announce(output.announce);
         break;
+      case "scrape":
+        void this.#scrape(output.url);
+        break;
       case "metadata":
         this.#parts.hooks.metadata(output.infoBytes);
         break;
@@ -268,6 +275,12 @@ export class Driver {
   #announced({ url, event }: AnnounceRequest, reply: AnnounceReply): void {
     if (!reply.ok) this.#parts.log.debug("tracker gave nothing", { event, reason: reply.reason });
     if (!this.#isStopped) this.input({ kind: "announced", url, reply });
+  }
+
+  async #scrape(url: string): Promise<void> {
+    const { announcer, infohash } = this.#parts;
+    const counts = await announcer.scrape(url, infohash, this.#giveUp.signal);
+    if (counts && !this.#isStopped) this.input({ kind: "scraped", url, counts });
   }
 
   #schedule(): void {

@@ -4,6 +4,7 @@ import type { Clock } from "../runtime/contract.ts";
 import type { ActiveTransfer, EngineSettings, Transfer } from "./contract.ts";
 import type { EngineFigures } from "./engine.ts";
 import { orAborted } from "./segment-cache.ts";
+import { trackerNews } from "./tracker-news.ts";
 
 /** How long whoever waits for a transfer waits. */
 export type PatienceSettings = Pick<
@@ -30,13 +31,15 @@ export async function awaitFiles(
   const { settings } = patience;
   await limited(patience, options.signal, async (limits) => {
     limits.after(settings.peersTimeoutMs, () => {
-      if (isAlone(transfer.figures)) limits.fail(noPeers(settings.peersTimeoutMs));
+      if (isAlone(transfer.figures)) limits.fail(noPeers(settings.peersTimeoutMs, transfer));
     });
     const waitMs = settings.peersTimeoutMs + settings.metadataTimeoutMs;
     limits.after(waitMs, () => {
       const reason = `no peer sent the metadata within ${seconds(waitMs)}`;
       limits.fail(
-        transfer.figures.connectedPeers > 0 ? new SluiceError("metadata_timeout", reason) : noPeers(waitMs),
+        transfer.figures.connectedPeers > 0
+          ? new SluiceError("metadata_timeout", reason)
+          : noPeers(waitMs, transfer),
       );
     });
     if (options.onProgress) limits.every(PROGRESS_INTERVAL_MS, () => options.onProgress?.(transfer.figures));
@@ -60,13 +63,14 @@ export function whileBytesCome<T>(
     if (peersTimeoutMs < startTimeoutMs) {
       limits.after(peersTimeoutMs, () => {
         if (isAlone(transfer.figures) && bytesSoFar(transfer) === before)
-          limits.fail(noPeers(peersTimeoutMs));
+          limits.fail(noPeers(peersTimeoutMs, transfer));
       });
     }
     limits.every(startTimeoutMs, () => {
       const now = bytesSoFar(transfer);
       if (now > before) before = now;
-      else limits.fail(isAlone(transfer.figures) ? noPeers(startTimeoutMs) : noData(startTimeoutMs));
+      else
+        limits.fail(isAlone(transfer.figures) ? noPeers(startTimeoutMs, transfer) : noData(startTimeoutMs));
     });
     return orAborted(work(limits.signal), limits.signal);
   });
@@ -83,8 +87,11 @@ export function noData(waitedMs: number): SluiceError {
   return new SluiceError("start_timeout", `no peer sent any data for ${seconds(waitedMs)}`);
 }
 
-function noPeers(waitedMs: number): SluiceError {
-  return new SluiceError("no_peers", `no peer was found within ${seconds(waitedMs)}`);
+function noPeers(waitedMs: number, { figures }: Transfer): SluiceError {
+  return new SluiceError(
+    "no_peers",
+    `no peer was found within ${seconds(waitedMs)} (${trackerNews(figures)})`,
+  );
 }
 
 function isAlone(figures: Figures): boolean {

@@ -230,6 +230,7 @@ export class SwarmTransfer implements ActiveTransfer {
       buffers: this.#buffers,
     };
     this.#driver = new Driver({
+      infohash: this.infohash,
       swarm: this.#house.makeSwarm(setup, runtime.clock.now()),
       clock: runtime.clock,
       net,
@@ -352,5 +353,6 @@ const NOTHING_YET: SwarmFigures = {
   pieceCount: 0,
   hasMetadata: false,
   bannedPeers: 0,
+  trackers: { known: 0, answered: 0, failing: 0, problem: undefined, seeds: undefined, leechers: undefined },
   peers: [],
 };

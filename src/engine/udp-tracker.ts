@@ -47,7 +47,8 @@ export function createUdpTrackers(runtime: Parts): UdpTrackers {
       );
       if (reply.kind === "error") return { ok: false, reason: reply.message || "the tracker refused" };
       if (reply.kind !== "announce") return { ok: false, reason: `the tracker answered with ${reply.kind}` };
-      return { ok: true, peers: reply.peers, intervalSeconds: reply.intervalSeconds };
+      const { peers, intervalSeconds, seeders, leechers } = reply;
+      return { ok: true, peers, intervalSeconds, counts: { seeders, leechers } };
     },
     async scrape(to, infohash, signal) {
       const reply = await conversations.talk(to, signal, (connection, transaction) =>

@@ -2,7 +2,7 @@ import type { PeerAddress } from "../base/address.ts";
 import type { Infohash, Sha1 } from "../base/ids.ts";
 import type { Random } from "../base/random.ts";
 import type { ByteRange } from "../base/range.ts";
-import type { AnnounceReply, AnnounceRequest } from "../wire/tracker.ts";
+import type { AnnounceReply, AnnounceRequest, SwarmCounts } from "../wire/tracker.ts";
 
 /** Names one connection within one swarm; never reused. The swarm numbers outgoing ones, the driver incoming ones
  * (outgoing are even, incoming are odd). */
@@ -94,6 +94,8 @@ export type SwarmInput =
    * consequence where it is known already, or does not fit the infohash. */
   | { readonly kind: "info"; readonly infoBytes: Uint8Array }
   | { readonly kind: "announced"; readonly url: string; readonly reply: AnnounceReply }
+  /** The answer to a `scrape`; there is none where the tracker does not know. */
+  | { readonly kind: "scraped"; readonly url: string; readonly counts: SwarmCounts }
   /** Memory for piece buffers became free again after `take` had none. */
   | { readonly kind: "buffers" }
   /** Nobody uses this content any more: say goodbye to trackers and close all connections. */
@@ -120,6 +122,8 @@ export type SwarmOutput =
       readonly length: number;
     }
   | { readonly kind: "announce"; readonly announce: AnnounceRequest }
+  /** How large is the swarm? For figures only: whoever cannot find out lets it be. */
+  | { readonly kind: "scrape"; readonly url: string }
   /** For the log: this address sent bytes that break the format or failed verification. */
   | { readonly kind: "banned"; readonly address: PeerAddress; readonly reason: string };
 
@@ -139,8 +143,25 @@ export interface SwarmFigures {
   readonly pieceCount: number;
   readonly hasMetadata: boolean;
   readonly bannedPeers: number;
+  /** What trackers claim; they need not be right. */
+  readonly trackers: TrackerFigures;
   /** Peers we are connected to, for the page. */
   readonly peers: readonly PeerFigures[];
+}
+
+/** What the trackers of one content say. */
+export interface TrackerFigures {
+  /** Announce URLs we have. */
+  readonly known: number;
+  /** Trackers that have answered at least once. */
+  readonly answered: number;
+  /** Trackers whose last announce failed. */
+  readonly failing: number;
+  /** Why one of them failed last. */
+  readonly problem: string | undefined;
+  /** The largest claim of any tracker; undefined where none says. */
+  readonly seeds: number | undefined;
+  readonly leechers: number | undefined;
 }
 
 export interface PeerFigures {

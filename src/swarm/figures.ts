@@ -4,7 +4,7 @@ import type { Peer } from "./peer.ts";
 import type { SwarmState } from "./state.ts";
 
 /** What `stat` and the page show of a swarm at `now`. */
-export function swarmFigures(state: SwarmState, now: Instant): SwarmFigures {
+export function swarmFigures(state: SwarmState, knownTrackers: number, now: Instant): SwarmFigures {
   const open = [...state.peers.values()].filter((peer) => peer.stage === "open");
   return {
     connectedPeers: open.length,
@@ -20,6 +20,7 @@ export function swarmFigures(state: SwarmState, now: Instant): SwarmFigures {
     pieceCount: state.pieces?.layout.pieceCount ?? 0,
     hasMetadata: state.pieces !== undefined,
     bannedPeers: state.bannedPeers,
+    trackers: state.claims.figures(knownTrackers),
     peers: open.map((peer) => peerFigures(peer, now)),
   };
 }

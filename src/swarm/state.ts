@@ -5,6 +5,7 @@ import type { ConnectionId, ReaderId, SwarmInput, SwarmOutput, SwarmSetup } from
 import type { Peer } from "./peer.ts";
 import { Pieces } from "./pieces.ts";
 import { SmartBan } from "./smart-ban.ts";
+import { TrackerClaims } from "./tracker-claims.ts";
 import { Wants } from "./wants.ts";
 
 /** What the small machines of one swarm share. Plain data: whoever changes it says what follows from it. */
@@ -17,6 +18,7 @@ export class SwarmState {
   /** What readers wanted before the layout was known. */
   readonly early = new Map<ReaderId, SwarmInput & { kind: "want" }>();
   readonly candidates: Candidates;
+  readonly claims = new TrackerClaims();
   readonly smartBan: SmartBan;
   readonly uploadBudget: TokenBucket;
   readonly downloadBudget: TokenBucket;

@@ -2,6 +2,7 @@ import { assert } from "../base/assert.ts";
 import { DecodeError } from "../base/errors.ts";
 import type { Machine } from "../base/machine.ts";
 import { after, earliest, type Instant } from "../base/time.ts";
+import type { AnnounceReply } from "../wire/tracker.ts";
 import { Connections } from "./connections.ts";
 import type {
   CandidateOrigin,
@@ -114,7 +115,7 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
 
   /** What `stat` and the page show. */
   figures(now: Instant): SwarmFigures {
-    return swarmFigures(this.#state, now);
+    return swarmFigures(this.#state, this.#trackers.size, now);
   }
 
   #take(input: SwarmInput): void {
@@ -160,8 +161,10 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
         this.#trackers.add(input.tiers);
         return;
       case "announced":
-        this.#trackers.replied(input.url, input.reply, now);
-        if (input.reply.ok) candidates.add(input.reply.peers, "tracker", now);
+        this.#announced(input.url, input.reply);
+        return;
+      case "scraped":
+        this.#state.claims.scraped(input.url, input.counts);
         return;
       case "opened":
         this.#connections.opened(input.connection);
@@ -178,6 +181,16 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
         this.#stop();
         return;
     }
+  }
+
+  #announced(url: string, reply: AnnounceReply): void {
+    const { claims, candidates, now, setup } = this.#state;
+    this.#trackers.replied(url, reply, now);
+    if (claims.replied(url, reply, now)) this.#state.emit({ kind: "scrape", url });
+    if (!reply.ok) return;
+    // Trackers tell us of ourselves, too.
+    if (reply.externalAddress) candidates.exclude({ host: reply.externalAddress, port: setup.listenPort });
+    candidates.add(reply.peers, "tracker", now);
   }
 
   /** BEP 27: the peers of private content come from its trackers (or its link) only. */

@@ -1,4 +1,4 @@
-import { canonicalAddress, type PeerAddress } from "../base/address.ts";
+import { addressFromBytes, addressScope, canonicalAddress, type PeerAddress } from "../base/address.ts";
 import { latin1Text } from "../base/bytes.ts";
 import { DecodeError } from "../base/errors.ts";
 import { type Infohash, infohashBytes } from "../base/ids.ts";
@@ -13,7 +13,7 @@ import {
 } from "./bencode.ts";
 import { decodeCompactPeers } from "./compact-peers.ts";
 import { percentEncode } from "./percent.ts";
-import type { AnnounceReply, AnnounceRequest } from "./tracker.ts";
+import type { AnnounceReply, AnnounceRequest, SwarmCounts } from "./tracker.ts";
 import {
   clampInterval,
   MAX_REPLY_PEERS,
@@ -45,7 +45,7 @@ export function httpAnnounceUrl(request: AnnounceRequest): string {
   return withMembers(request.url, members);
 }
 
-/** Reads the body of an announce (BEP 3, 7, 23, 31). A refusal is a reply too: `ok: false`. Throws `DecodeError`. */
+/** Reads the body of an announce (BEP 3, 7, 23, 24, 31). A refusal is a reply too: `ok: false`. Throws `DecodeError`. */
 export function decodeHttpAnnounce(bytes: Uint8Array): AnnounceReply {
   const dict = readReply(bytes);
   const failure = bytesOf(dict.get("failure reason"));
@@ -54,6 +54,8 @@ export function decodeHttpAnnounce(bytes: Uint8Array): AnnounceReply {
   const minInterval = integerOf(dict.get("min interval"));
   const trackerId = bytesOf(dict.get("tracker id"));
   const warning = bytesOf(dict.get("warning message"));
+  const externalAddress = readExternalAddress(dict.get("external ip"));
+  const counts = readCounts(dict);
   return {
     ok: true,
     peers: usablePeers(peers),
@@ -61,6 +63,8 @@ export function decodeHttpAnnounce(bytes: Uint8Array): AnnounceReply {
     ...(minInterval !== undefined && minInterval > 0 && { minIntervalSeconds: clampInterval(minInterval) }),
     ...(trackerId && trackerId.length <= 1024 && { trackerId: trackerId.slice() }),
     ...(warning && { warning: replyText(warning) }),
+    ...(externalAddress !== undefined && { externalAddress }),
+    ...(counts && { counts }),
   };
 }
 
@@ -77,8 +81,34 @@ export function decodeHttpScrape(bytes: Uint8Array, infohash: Infohash): ScrapeC
   const files = dictOf(readReply(bytes).get("files"));
   const counts = dictOf(files?.get(latin1Text(infohashBytes(infohash))));
   if (!counts) return undefined;
-  const count = (key: string) => Math.max(0, integerOf(counts.get(key)) ?? 0);
-  return { seeders: count("complete"), leechers: count("incomplete"), completed: count("downloaded") };
+  return {
+    seeders: countOf(counts, "complete") ?? 0,
+    leechers: countOf(counts, "incomplete") ?? 0,
+    completed: countOf(counts, "downloaded") ?? 0,
+  };
+}
+
+/** An announce need not carry them (BEP 3 does not know them); with one of the two the other is none. */
+function readCounts(dict: BencodeDict): SwarmCounts | undefined {
+  const seeders = countOf(dict, "complete");
+  const leechers = countOf(dict, "incomplete");
+  if (seeders === undefined && leechers === undefined) return undefined;
+  return { seeders: seeders ?? 0, leechers: leechers ?? 0 };
+}
+
+/** Some trackers write -1 where they do not know. */
+function countOf(dict: BencodeDict, key: string): number | undefined {
+  const count = integerOf(dict.get(key));
+  return count !== undefined && count >= 0 ? count : undefined;
+}
+
+/** BEP 24: 4 or 16 bytes. What cannot be anybody's address is left out; so is text, which some trackers send. */
+function readExternalAddress(value: BencodeValue | undefined): string | undefined {
+  const bytes = bytesOf(value);
+  if (!bytes || (bytes.length !== 4 && bytes.length !== 16)) return undefined;
+  const address = addressFromBytes(bytes);
+  const scope = addressScope(address);
+  return scope === "unspecified" || scope === "multicast" ? undefined : address;
 }
 
 function withMembers(url: string, members: readonly string[]): string {

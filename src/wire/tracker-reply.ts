@@ -1,10 +1,9 @@
 import type { PeerAddress } from "../base/address.ts";
 import { decodeUtf8 } from "../base/utf8.ts";
+import type { SwarmCounts } from "./tracker.ts";
 
-/** What a tracker knows of one swarm (BEP 15, 48). */
-export interface ScrapeCounts {
-  readonly seeders: number;
-  readonly leechers: number;
+/** What a scrape says of one swarm (BEP 15, 48). */
+export interface ScrapeCounts extends SwarmCounts {
   /** How often the content was completed. */
   readonly completed: number;
 }

@@ -17,6 +17,12 @@ export interface AnnounceRequest {
   readonly trackerId?: Uint8Array;
 }
 
+/** Peers that a tracker knows of in one swarm: those with everything, and the others (BEP 3, 15, 48). */
+export interface SwarmCounts {
+  readonly seeders: number;
+  readonly leechers: number;
+}
+
 /** How a tracker answered; times in seconds. */
 export type AnnounceReply =
   | {
@@ -27,5 +33,9 @@ export type AnnounceReply =
       readonly trackerId?: Uint8Array;
       /** The tracker's own words, for the log. */
       readonly warning?: string;
+      /** Our own address as the tracker sees it, canonical (BEP 24). */
+      readonly externalAddress?: string;
+      /** How large the swarm is, where the tracker says so (BEP 3, 15). */
+      readonly counts?: SwarmCounts;
     }
   | { readonly ok: false; readonly reason: string };

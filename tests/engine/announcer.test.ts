@@ -40,6 +40,7 @@ class Bench {
   readonly sent: Datagram[] = [];
   readonly fetched: { url: string; options: OutboundOptions }[] = [];
   readonly names = new Map([["t.example", ["2606:2800:220:1::1", TRACKER.host]]]);
+  readonly logged: string[] = [];
   fetch: (url: string) => Promise<{ status: number; body: string }> = async () => ({
     status: 200,
     body: "d5:peers0:e",
@@ -75,7 +76,7 @@ class Bench {
         return { status, headers: new Headers(), bytes: latin1Bytes(body), finalUrl: url };
       },
     },
-    silent,
+    { ...silent, info: (message, fields) => this.logged.push(`${message} ${JSON.stringify(fields)}`) },
   );
 
   /** A datagram from a tracker: action, the transaction of the last question, and what follows. */
@@ -94,7 +95,12 @@ class Bench {
 }
 
 const PEERS = fromHex("00000384000000020000000301020304ffff")!;
-const EXPECTED = { ok: true, peers: [{ host: "1.2.3.4", port: 65_535 }], intervalSeconds: 900 };
+const EXPECTED = {
+  ok: true,
+  peers: [{ host: "1.2.3.4", port: 65_535 }],
+  intervalSeconds: 900,
+  counts: { seeders: 3, leechers: 2 },
+};
 
 test("announce talks to a UDP tracker: connect, announce, and the connection again within a minute", async () => {
   const bench = new Bench();
@@ -155,6 +161,7 @@ test("announce goes on to IPv6 where IPv4 does not answer", async () => {
     ok: true,
     peers: [{ host: "2001:db8::1", port: 443 }],
     intervalSeconds: 900,
+    counts: { seeders: 3, leechers: 2 },
   });
 });
 
@@ -233,7 +240,10 @@ test("announce refuses UDP URLs that cannot be asked", async () => {
 
 test("announce asks an HTTP tracker through the outbound client", async () => {
   const bench = new Bench();
-  bench.fetch = async () => ({ status: 200, body: "d8:intervali900e5:peers6:\x01\x02\x03\x04\xff\xffe" });
+  bench.fetch = async () => ({
+    status: 200,
+    body: "d8:completei3e10:incompletei2e8:intervali900e5:peers6:\x01\x02\x03\x04\xff\xffe",
+  });
   assert.deepEqual(await bench.announcer.announce(request("http://t.example/announce?k=1")), EXPECTED);
   const { url, options } = bench.fetched[0]!;
   assert.match(url, /^http:\/\/t\.example\/announce\?k=1&info_hash=%AB/);
@@ -296,4 +306,40 @@ test("announce runs 50 at once, lets 500 wait, and refuses the rest", async () =
   const settledReplies = await Promise.all(replies);
   assert.equal(settledReplies.filter(({ ok }) => ok).length, 550);
   assert.equal(bench.fetched.length, 550);
+});
+
+test("scrape asks an HTTP tracker beside its announce URL (BEP 48), and is silent where there is no such URL", async () => {
+  const bench = new Bench();
+  const infohash = "ab".repeat(20) as Infohash;
+  const file = `20:${"\u00ab".repeat(20)}d8:completei7e10:incompletei2ee`;
+  bench.fetch = async () => ({ status: 200, body: `d5:filesd${file}ee` });
+  const counts = await bench.announcer.scrape("http://t.example/x/announce?k=1", infohash);
+  assert.deepEqual(counts, { seeders: 7, leechers: 2, completed: 0 });
+  assert.match(bench.fetched[0]!.url, /^http:\/\/t\.example\/x\/scrape\?k=1&info_hash=/);
+  assert.equal(await bench.announcer.scrape("http://t.example/x", infohash), undefined);
+  assert.equal(bench.fetched.length, 1);
+  for (const answer of [
+    { status: 404, body: "" },
+    { status: 200, body: "<html>" },
+  ]) {
+    bench.fetch = async () => answer;
+    assert.equal(await bench.announcer.scrape("http://t.example/announce", infohash), undefined);
+  }
+});
+
+test("scrape asks a UDP tracker (BEP 15)", async () => {
+  const bench = new Bench();
+  const counts = bench.announcer.scrape("udp://t.example:80", "ab".repeat(20) as Infohash);
+  await settled();
+  await bench.answer(0, ID);
+  assert.equal(bench.sent.at(-1)!.action, 2);
+  await bench.answer(2, fromHex("000000050000000900000003")!);
+  assert.deepEqual(await counts, { seeders: 5, completed: 9, leechers: 3 });
+});
+
+test("announce tells each address that trackers see us at once (BEP 24)", async () => {
+  const bench = new Bench();
+  bench.fetch = async () => ({ status: 200, body: "d11:external ip4:\x05\x06\x07\x085:peers0:e" });
+  for (let i = 0; i < 3; i++) await bench.announcer.announce(request("http://t.example/announce"));
+  assert.deepEqual(bench.logged, ['trackers see us at {"address":"5.6.7.8","tracker":"t.example"}']);
 });

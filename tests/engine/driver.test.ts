@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Infohash } from "../../src/base/ids.ts";
 import { type DrivenSwarm, Driver, type DriverHooks } from "../../src/engine/driver.ts";
 import type { Net } from "../../src/runtime/contract.ts";
 import type { SwarmFigures, SwarmInput, SwarmOutput } from "../../src/swarm/contract.ts";
@@ -35,9 +36,13 @@ class ScriptedSwarm implements DrivenSwarm {
 function drive(swarm: DrivenSwarm, hooks: Partial<DriverHooks> = {}): Driver {
   return new Driver({
     swarm,
+    infohash: "ab".repeat(20) as Infohash,
     clock: new FakeClock(),
     net: noNet,
-    announcer: { announce: () => Promise.resolve({ ok: false, reason: "none" }) },
+    announcer: {
+      announce: () => Promise.resolve({ ok: false, reason: "none" }),
+      scrape: () => Promise.resolve(undefined),
+    },
     hooks: { piece() {}, block: () => undefined, metadata() {}, failed() {}, ...hooks },
     connections: { open: 0, limit: 10 },
     log: keepingLog(),

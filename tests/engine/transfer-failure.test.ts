@@ -31,7 +31,10 @@ async function house(folder: string, makeSwarm: () => DrivenSwarm): Promise<Tran
     settings: someSettings(folder),
     log,
     openMedia: () => Promise.reject(new SluiceError("unsupported_container", "none here")),
-    announcer: { announce: () => Promise.resolve({ ok: false, reason: "none" }) },
+    announcer: {
+      announce: () => Promise.resolve({ ok: false, reason: "none" }),
+      scrape: () => Promise.resolve(undefined),
+    },
     pool,
     memory: new PieceMemory(pool),
     cache: undefined,

@@ -41,6 +41,8 @@ test("stat: every member of the interface, with what the transfer tells", async 
     is_encrypted: 0,
     client_session_id: 5,
     disk_cache_stats: { avail: 1e9, disk_cache_limit: 2e9, inactive_inuse: 222, active_inuse: 111 },
+    swarm_seeds: -1,
+    swarm_leechers: -1,
   });
 });
 

@@ -91,6 +91,27 @@ test("decodeHttpAnnounce reads lists of peers; names and broken entries are left
   });
 });
 
+test("decodeHttpAnnounce reads how large the swarm is (BEP 3), and our own address (BEP 24)", () => {
+  const v6 = (tail: string) => `16:${"\x20\x01\x0d\xb8"}${"\0".repeat(11)}${tail}`;
+  const cases: readonly (readonly [string, object])[] = [
+    ["8:completei7e10:incompletei2e", { counts: { seeders: 7, leechers: 2 } }],
+    ["8:completei7e", { counts: { seeders: 7, leechers: 0 } }],
+    ["8:completei-1e10:incompletei-1e", {}],
+    ["8:complete1:7", {}],
+    ["11:external ip4:\x05\x06\x07\x08", { externalAddress: "5.6.7.8" }],
+    [`11:external ip${v6("\x01")}`, { externalAddress: "2001:db8::1" }],
+    [`11:external ip16:${"\0".repeat(10)}\xff\xff\x05\x06\x07\x08`, { externalAddress: "5.6.7.8" }],
+    ["11:external ip4:\0\0\0\0", {}],
+    ["11:external ip7:5.6.7.8", {}],
+    ["11:external ip0:", {}],
+    ["11:external ipi5e", {}],
+  ];
+  for (const [members, expected] of cases) {
+    const reply = announce(`d${members}8:intervali60e5:peers0:e`);
+    assert.deepEqual(reply, { ok: true, peers: [], intervalSeconds: 60, ...expected }, members);
+  }
+});
+
 test("decodeHttpAnnounce keeps intervals within bounds", () => {
   const interval = (text: string) => {
     const reply = announce(`d${text}5:peers0:e`);

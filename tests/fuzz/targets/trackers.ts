@@ -24,6 +24,7 @@ const announce: FuzzTarget = {
       "d8:completei5e10:incompletei2e8:intervali60e12:min intervali30e5:peersld2:ip7:1.2.3.44:porti6881eeee",
       `d8:intervali1800e5:peers0:6:peers618:${"\x20".repeat(18)}10:tracker id3:abce`,
       "d14:failure reason9:not todaye",
+      "d8:completei9e11:external ip4:\x05\x06\x07\x0810:incompletei3e8:intervali60e5:peers0:e",
       "d5:peers0:8:intervali9e15:warning message4:slowe\r\n",
     ].map(latin1Bytes),
   extremes: () => [
