@@ -1,4 +1,4 @@
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../parts/engine.ts";
@@ -81,7 +81,10 @@ export const transmission: ForeignPeer = {
   // It takes no peers on loopback from a tracker, but lets them in: the other side has to know its port.
   leech: async (torrent, folder, scratch) => {
     const port = await freePort();
-    return { process: await startTransmission(torrent, folder, scratch, port), port };
+    const process = await startTransmission(torrent, folder, scratch, port);
+    // A first attempt that is refused is repeated only after a while.
+    await untilListening(port);
+    return { process, port };
   },
 };
 
@@ -125,6 +128,20 @@ export const webtorrent: ForeignPeer = {
     process: startProcess("bun", [WEBTORRENT, "leech", torrent, folder, peer]),
   }),
 };
+
+/** Resolves when a program listens on a port of loopback; rejects where none does within 20 s. */
+async function untilListening(port: number): Promise<void> {
+  // Asking the kernel: transmission counts a connection that says nothing as its only one from this address.
+  const entry = new RegExp(
+    `^ *\\d+: 0100007F:${port.toString(16).toUpperCase().padStart(4, "0")} \\S+ 0A `,
+    "m",
+  );
+  for (let tries = 0; tries < 200; tries++) {
+    if (entry.test(await readFile("/proc/net/tcp", "utf8"))) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`nothing listens on port ${port}`);
+}
 
 /** A real tracker (opentracker) on loopback, over HTTP and UDP, that knows the given infohashes. */
 export async function startTracker(scratch: string, infohashes: readonly string[]) {
