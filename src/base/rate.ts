@@ -2,6 +2,8 @@ import type { Instant } from "./time.ts";
 
 /** What came in a shorter time than this is too little to tell a rate by: it counts as if spread over so long. */
 const LEAST_MS = 500;
+/** Where nothing has come for so many windows there is no rate any more, and what comes then begins a new one. */
+const FORGET_WINDOWS = 2;
 
 /**
  * A rate in bytes a second, averaged over about the last `windowMs` with exponential forgetting. The average begins
@@ -14,6 +16,7 @@ export class RateMeter {
   #pending = 0;
   #first: Instant | undefined;
   #last: Instant | undefined;
+  #lastBytes: Instant | undefined;
   /** All bytes ever counted. */
   total = 0;
 
@@ -23,8 +26,10 @@ export class RateMeter {
 
   /** Counts `bytes` that moved at `now`. */
   add(bytes: number, now: Instant): void {
+    this.#forget(now);
     this.total += bytes;
     this.#pending += bytes;
+    this.#lastBytes = now;
     this.#first ??= now;
     this.#last ??= now;
     if (now - this.#last >= 100) this.#fold(now);
@@ -32,10 +37,18 @@ export class RateMeter {
 
   /** The rate at `now`, in bytes a second. */
   bytesPerSecond(now: Instant): number {
+    this.#forget(now);
     if (this.#first === undefined || this.#last === undefined) return 0;
     if (now - this.#last >= 100) this.#fold(now);
     const seenMs = Math.max(LEAST_MS, this.#last - this.#first);
     return (this.#bytesPerMs * 1000) / (1 - Math.exp(-seenMs / this.#windowMs));
+  }
+
+  #forget(now: Instant): void {
+    if (this.#lastBytes === undefined || now - this.#lastBytes < FORGET_WINDOWS * this.#windowMs) return;
+    this.#bytesPerMs = 0;
+    this.#pending = 0;
+    this.#first = this.#last = this.#lastBytes = undefined;
   }
 
   #fold(now: Instant): void {

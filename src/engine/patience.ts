@@ -17,6 +17,19 @@ export interface Patience {
   readonly settings: PatienceSettings;
 }
 
+/**
+ * CHOICE(stalled-film): a film that has begun waits so long without any data before its reader is told. Swarms of one
+ * seeder come and go, and a player that has been cut off rarely comes back by itself.
+ */
+const STALLED_FILM_MS = 300_000;
+
+/** The patience of a film that has begun: never shorter than that of a start. */
+export function onceBegun({ clock, settings }: Patience): Patience {
+  const longer = (ms: number) => Math.max(ms, STALLED_FILM_MS);
+  const startTimeoutMs = longer(settings.startTimeoutMs);
+  return { clock, settings: { ...settings, startTimeoutMs, peersTimeoutMs: startTimeoutMs } };
+}
+
 type Figures = EngineFigures["transfers"][number]["figures"];
 
 /** How often somebody who asked to be told hears of a transfer that is not ready. */

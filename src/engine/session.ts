@@ -17,7 +17,7 @@ import { HELD_HEADERS_MS, orLater } from "./guarded-stream.ts";
 import { hlsManifest } from "./hls.ts";
 import type { Hold } from "./holds.ts";
 import { LatestFew } from "./latest-few.ts";
-import { awaitFiles, whileBytesCome } from "./patience.ts";
+import { awaitFiles, onceBegun, whileBytesCome } from "./patience.ts";
 import { orAborted, type SegmentBytes, type SegmentCache } from "./segment-cache.ts";
 import { SessionEvents } from "./session-events.ts";
 import { makeSegment, segmentKey } from "./session-segments.ts";
@@ -277,12 +277,13 @@ export class PlayerSession implements Session {
     const { access, hold, request, segments } = this.#parts;
     const { media, file } = await orAborted(this.#opened, signal);
     const key = segmentKey(this.infohash, file.index, request.audioLanguage, kind, index, track);
+    const patience = this.#status === "playing" ? onceBegun(access) : access;
     return (
       segments.held(key) ??
       segments.get(
         key,
         (stop) =>
-          whileBytesCome(access, hold.transfer, (end) => makeSegment(media, kind, index, track, end), stop),
+          whileBytesCome(patience, hold.transfer, (end) => makeSegment(media, kind, index, track, end), stop),
         signal,
       )
     );

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SluiceError, type SluiceErrorCode } from "../../src/base/errors.ts";
 import type { PlaybackRequest } from "../../src/engine/engine.ts";
+import { deferred } from "./deferred.ts";
 import { settled } from "./fake-clock.ts";
 import { fakeHouse, filmTorrent } from "./fake-house.ts";
 import { segmentTimes, tsBytes } from "./fake-media.ts";
@@ -577,4 +578,21 @@ test("stop: ends the session that is there when it comes; a start on its way get
   assert.notEqual(second, first);
   assert.deepEqual([second.key, second.id !== first.id], [first.key, true]);
   assert.equal(engine.session(second.infohash, second.key), second);
+});
+
+test("waiting: a film that has begun waits 5 minutes for data, where a start waits for its own time", async () => {
+  const { engine, clock, transfers } = quickHouse({ startTimeoutMs: 10_000, sessionIdleMs: 1e9 });
+  const session = await engine.start(request({ output: "hls" }));
+  await session.settle(0);
+  const gate = deferred();
+  transfers.opened[0]!.media_.gate = () => gate.promise;
+  const segment = (number: number) => engine.segment(session.infohash, { number, kind: "ts", track: 0 });
+  const given = assert.rejects(segment(3), codeOf("start_timeout"));
+  await clock.advance(299_000);
+  const late = segment(2);
+  await clock.advance(2_000);
+  await given;
+  gate.resolve();
+  assert.deepEqual(await late, tsBytes(2));
+  assert.equal((await session.info()).status, "playing");
 });

@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { copyFile, mkdir } from "node:fs/promises";
+import { test } from "node:test";
+import { startEngine, startSession } from "../parts/engine.ts";
+import { startLibtorrent } from "../parts/libtorrent.ts";
+import { tempFolder, torrentOf } from "../parts/torrent-files.ts";
+import { lavfi, makeMedia, scratchFile } from "../remux/make-media.ts";
+import { decodesSilently, packetCounts } from "./judges.ts";
+
+/** So slow that a good part of the film is missing when the seeder goes. */
+const SLOW = ["--upload-limit", "2000000"];
+
+/** What the stat URL tells, as far as it is looked at. */
+interface Told {
+  readonly status: string;
+  readonly peers: number;
+  readonly speed_down: number;
+  readonly total_progress: number;
+}
+
+test("the only seeder goes while a film plays: stat says so, the player waits, and goes on with the next seeder", {
+  timeout: 180_000,
+}, async () => {
+  const scratch = await tempFolder("plugs");
+  const engine = await startEngine();
+  try {
+    await mkdir(scratch.file("seed"));
+    const noise = ["-vf", "noise=alls=60:allf=t", "-c:v", "libx264", "-preset", "ultrafast", "-g", "50"];
+    const film = await makeMedia("plugs.mkv", [...lavfi(20), ...noise, "-c:a", "aac", "-shortest"]);
+    await copyFile(film, scratch.file("seed/film.mkv"));
+    const torrent = await torrentOf(scratch.file("seed/film.mkv"), 64 * 1024, scratch.file("film.torrent"));
+    const seed = () => startLibtorrent("seed", torrent.path, scratch.file("seed"), { flags: SLOW });
+    const start = (port: number) =>
+      startSession(engine, "getstream", {
+        magnet: `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${port}`,
+        pid: "tv",
+      });
+    const stat = async (url: string) => ((await (await fetch(url)).json()) as { response: Told }).response;
+
+    const first = await seed();
+    const session = await start(first.port);
+    const reader = (await fetch(session.playback_url)).body!.getReader();
+    const parts: Uint8Array[] = [(await reader.read()).value!];
+    await first.stop();
+    assert.ok((await stat(session.stat_url)).total_progress < 90, "the whole film is here already");
+
+    // Everything that is here is read; then the reader waits.
+    const reading = (async () => {
+      for (let part = await reader.read(); !part.done; part = await reader.read()) parts.push(part.value);
+    })();
+    let alone = await stat(session.stat_url);
+    for (let tries = 0; tries < 200 && (alone.peers !== 0 || alone.speed_down !== 0); tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      alone = await stat(session.stat_url);
+    }
+    assert.deepEqual([alone.status, alone.peers, alone.speed_down], ["dl", 0, 0]);
+    assert.ok(alone.total_progress < 100);
+
+    // A player that is told of another peer joins its own session.
+    const second = await seed();
+    const again = await start(second.port);
+    assert.equal(again.playback_url, session.playback_url);
+    await reading;
+    await second.stop();
+    const played = await scratchFile(new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer()), "ts");
+    assert.deepEqual(await packetCounts(played), await packetCounts(film));
+    await decodesSilently(played);
+  } finally {
+    await engine.stop();
+    await scratch.remove();
+  }
+});
