@@ -54,10 +54,10 @@ function isSameSubnet(a: string, b: string): boolean {
 }
 
 /**
- * Whether a request may make the engine fetch from loopback and private addresses: not where a page of another site
- * caused it, or else every page could look around in the viewer's network.
+ * Whether no page of another site caused a request. Only then may it make the engine fetch from loopback and private
+ * addresses, or else every page could look around in the viewer's network.
  */
-export function mayReachPrivate(c: Context<RouteEnv>): boolean {
+export function isOwnPage(c: Context<RouteEnv>): boolean {
   const site = c.req.header("sec-fetch-site");
   if (site !== undefined && site !== "same-origin" && site !== "none") return false;
   const page = c.req.header("origin") ?? c.req.header("referer");

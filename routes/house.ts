@@ -1,5 +1,5 @@
 import type { Engine } from "../src/engine/engine.ts";
-import type { RequestOrigin } from "../src/runtime/contract.ts";
+import type { AcceptWebSocket, RequestOrigin } from "../src/runtime/contract.ts";
 
 /** What the routes stand on. */
 export interface House {
@@ -14,5 +14,9 @@ export interface House {
 
 /** How every route is called: the one door through which it learns who asks. */
 export interface RouteEnv {
-  readonly Bindings: { readonly origin: RequestOrigin };
+  readonly Bindings: {
+    readonly origin: RequestOrigin;
+    /** There where the request asks to become a WebSocket. */
+    readonly acceptWebSocket?: AcceptWebSocket | undefined;
+  };
 }

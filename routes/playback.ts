@@ -2,7 +2,7 @@ import { zValidator } from "@hono/zod-validator";
 import { type Context, Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import type { Session } from "../src/engine/engine.ts";
-import { baseUrl, mayReachPrivate } from "./access.ts";
+import { baseUrl, isOwnPage } from "./access.ts";
 import { success } from "./envelope.ts";
 import type { House, RouteEnv } from "./house.ts";
 import { badParameter, type PlaybackParams, playbackParams, selectorOf } from "./params.ts";
@@ -29,7 +29,7 @@ export function createPlaybackRoutes({ engine }: House): Hono<RouteEnv> {
       audioLanguage: params.preferred_audio_language,
       clientSessionId: params.client_session_id ?? -1,
       wantsEvents: params.use_api_events === "1",
-      allowPrivateUrls: mayReachPrivate(c),
+      allowPrivateUrls: isOwnPage(c),
     };
     const session = await engine.start(request, c.req.raw.signal);
     if (params.format !== "json") return c.redirect(sessionUrls(baseUrl(c), session).playback, 302);

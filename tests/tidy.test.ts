@@ -17,8 +17,8 @@ const PURE = ["src/base", "src/wire", "src/media", "src/swarm"];
 
 /** The house, top floor first: the first room whose path fits is the one. `*` allows everything. */
 const ROOMS: readonly Room[] = [
-  { path: "src/web/page", imports: [], packages: ["hls.js", "idb-keyval"] },
-  { path: "src/web", imports: [], packages: ["node:", "hls.js", "idb-keyval"] },
+  { path: "src/web/page", imports: [], packages: ["hls.js", "idb-keyval", "peerjs"] },
+  { path: "src/web", imports: ["src/runtime/contract.ts"], packages: ["node:"] },
   { path: "src/cli", imports: ["*"], packages: ["node:"] },
   {
     path: "routes",

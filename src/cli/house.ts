@@ -1,6 +1,7 @@
 import { networkInterfaces } from "node:os";
 import { createApp } from "../../routes/app.ts";
 import { createPage } from "../../routes/page.ts";
+import { createScreenRoutes } from "../../routes/screens.ts";
 import { toHex } from "../base/bytes.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -14,6 +15,7 @@ import type { HttpListener, Runtime } from "../runtime/contract.ts";
 import type { Config } from "../settings.ts";
 import { VERSION } from "../version.ts";
 import type { WebAsset } from "../web/assets.ts";
+import { Switchboard } from "../web/switchboard.ts";
 
 /** What the program is made of on this machine. */
 export interface HouseParts {
@@ -43,12 +45,13 @@ export async function openHouse(parts: HouseParts): Promise<House> {
   const app = createApp({ engine, version: VERSION, allowedHosts, platform: platformName(process.platform) });
   const digest = (text: string) => toHex(runtime.sha1(encodeUtf8(text)));
   app.route("/", createPage({ engine, assets: parts.webAssets, digest }));
+  app.route("/", createScreenRoutes(new Switchboard(runtime.randomBytes)));
   return {
     engine,
     p2pPort: transfers.p2pPort,
     listen: ({ host, port }) =>
       runtime
-        .serve((request, origin) => app.fetch(request, { origin }), {
+        .serve((request, origin, acceptWebSocket) => app.fetch(request, { origin, acceptWebSocket }), {
           host,
           port,
           maxConnections: config.maxHttpConnections,

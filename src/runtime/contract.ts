@@ -133,7 +133,30 @@ export interface RequestOrigin {
 
 /** The request's `signal` fires when the asker hangs up before the answer has begun, and never after; a body that is
  * being sent hears of it by `cancel`. */
-export type HttpHandler = (request: Request, origin: RequestOrigin) => Response | Promise<Response>;
+export type HttpHandler = (
+  request: Request,
+  origin: RequestOrigin,
+  acceptWebSocket?: AcceptWebSocket,
+) => Response | Promise<Response>;
+
+/**
+ * Given with requests that ask to become a WebSocket (RFC 6455). The handler that agrees calls it and answers with the
+ * response it returns; any other response refuses.
+ */
+export type AcceptWebSocket = (open: (socket: TextSocket) => TextSocketHandlers) => Response;
+
+/** A WebSocket that carries text, a message at a time; short ones only. */
+export interface TextSocket {
+  /** Sends at most 65535 bytes; a page that does not read what it is sent loses the connection. */
+  send(text: string): void;
+  close(): void;
+}
+
+export interface TextSocketHandlers {
+  received(text: string): void;
+  /** The connection is over; called exactly once. */
+  closed(): void;
+}
 
 export interface ServeOptions {
   readonly host: string;

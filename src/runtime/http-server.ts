@@ -4,6 +4,7 @@ import { messageOf, SluiceError } from "../base/errors.ts";
 import type { HttpHandler, HttpListener, RequestOrigin, ServeOptions } from "./contract.ts";
 import { readableBody } from "./node-streams.ts";
 import { bound } from "./sockets.ts";
+import { serveWebSockets } from "./web-socket.ts";
 
 /** Request line and headers together; browsers send about 1 KiB. */
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -28,8 +29,17 @@ export async function serve(handler: HttpHandler, options: ServeOptions): Promis
     (incoming, outgoing) => void answer(handler, incoming, outgoing),
   );
   server.maxConnections = options.maxConnections;
+  const webSockets = serveWebSockets(server, (incoming, accept) => {
+    const request = requestOf(incoming);
+    const origin = originOf(incoming);
+    return request === undefined || origin === undefined ? undefined : handler(request, origin, accept);
+  });
   await bound(server, { host: options.host, port: options.port });
-  return { address: listening(server), close: () => close(server) };
+  const end = () => {
+    webSockets.close();
+    return close(server);
+  };
+  return { address: listening(server), close: end };
 }
 
 async function answer(
@@ -76,7 +86,7 @@ function refuse(outgoing: ServerResponse, status: number): void {
 }
 
 /** The Fetch form of a request, or undefined where its target or its Host cannot be read (RFC 9112 3.2). */
-function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request | undefined {
+function requestOf(incoming: IncomingMessage, signal?: AbortSignal): Request | undefined {
   const { host } = incoming.headers;
   const target = incoming.url ?? "";
   if (!target.startsWith("/") || host === undefined || !/^[\w.:[\]%-]+$/.test(host)) return undefined;
@@ -86,7 +96,8 @@ function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request | un
     headers.append(incoming.rawHeaders[i]!, incoming.rawHeaders[i + 1]!);
   }
   const method = incoming.method ?? "GET";
-  const init: RequestInit & { duplex?: "half" } = { method, headers, signal };
+  const init: RequestInit & { duplex?: "half" } = { method, headers };
+  if (signal !== undefined) init.signal = signal;
   if (method !== "GET" && method !== "HEAD") {
     init.body = readableBody(incoming, () => incoming.destroy());
     init.duplex = "half";

@@ -8,10 +8,21 @@ export interface WebAsset {
 }
 
 const SCRIPT = "text/javascript; charset=utf-8";
-const OWN = ["main", "playback", "engine", "player", "figures", "link", "recent", "view"];
+const OWN = [
+  "main",
+  "playback",
+  "engine",
+  "player",
+  "figures",
+  "link",
+  "recent",
+  "screen-controls",
+  "screens",
+  "view",
+];
 
 /**
- * Every file of the page by its path: the page's own modules as they are written, and the two libraries it uses, from
+ * Every file of the page by its path: the page's own modules as they are written, and the libraries it uses, from
  * their packages. Bun inlines the result when it builds the single binary; the other runtimes read the files.
  */
 export function readWebAssets(): Record<string, WebAsset> {
@@ -29,6 +40,7 @@ export function readWebAssets(): Record<string, WebAsset> {
     "/app/hls.js": library("hls.js/dist/hls.min.mjs"),
     "/app/hls.worker.js": library("hls.js/dist/hls.worker.js"),
     "/app/idb-keyval.js": library("idb-keyval/dist/index.js"),
+    "/app/peerjs.js": asModule(library("peerjs/dist/peerjs.min.js")),
   };
   for (const name of OWN) {
     assets[`/app/${name}.js`] = { type: SCRIPT, text: withLibraryPaths(own(`${name}.js`)) };
@@ -36,9 +48,15 @@ export function readWebAssets(): Record<string, WebAsset> {
   return assets;
 }
 
-/** Browsers know no package names: the two that the page imports become the paths above. */
+/** PeerJS's module needs packages of its own; its whole script is none and leaves its names on `window`. */
+function asModule({ type, text }: WebAsset): WebAsset {
+  return { type, text: `${text}\nexport const { Peer } = window.peerjs;\n` };
+}
+
+/** Browsers know no package names: those that the page imports become the paths above. */
 function withLibraryPaths(script: string): string {
   return script
     .replaceAll('from "idb-keyval"', 'from "./idb-keyval.js"')
-    .replaceAll('import("hls.js")', 'import("./hls.js")');
+    .replaceAll('import("hls.js")', 'import("./hls.js")')
+    .replaceAll('import("peerjs")', 'import("./peerjs.js")');
 }

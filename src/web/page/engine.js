@@ -10,7 +10,7 @@
  * }} SessionInfo
  * @typedef {{ index: number, name: string, size: number, isPlayable: boolean }} ContentFile
  * @typedef {{ name: string, files: ContentFile[] }} Content
- * @typedef {{ fileIndex?: number | undefined, container?: "fmp4" | undefined }} Choice
+ * @typedef {{ fileIndex?: number | undefined, container?: "fmp4" | undefined, atSeconds?: number | undefined }} Choice
  */
 
 /** The engine said no; its message is for the user. */

@@ -3,7 +3,8 @@ import { playbackQuery } from "./engine.js";
 import { linkTitle, readLink } from "./link.js";
 import { Playback } from "./playback.js";
 import { forgetLinks, recentLinks, rememberLink } from "./recent.js";
-import { findElements, showProblem, showRecent, showToast } from "./view.js";
+import { connectScreens } from "./screen-controls.js";
+import { findElements, showLink, showProblem, showRecent, showToast } from "./view.js";
 
 /** A transport file is never larger. */
 const MAX_TORRENT_BYTES = 10_000_000;
@@ -19,6 +20,8 @@ function main() {
   const playerId = randomId();
   /** @type {Playback | undefined} */
   let playback;
+  /** @type {import("./screen-controls.js").Playing | undefined} */
+  let playing;
 
   /**
    * @param {Link | Uint8Array} source
@@ -27,6 +30,8 @@ function main() {
   function play(source, choice = {}) {
     const after = playback?.stop();
     showProblem(page, "");
+    showLink(page, "");
+    playing = undefined;
     page.stage.hidden = false;
     if (choice.container === undefined) page.title.textContent = "";
     playback = new Playback({
@@ -42,6 +47,7 @@ function main() {
         const raw = `/files/${session.infohash}/${fileIndex}/${encodeURIComponent(named)}`;
         page.raw.onclick = () => window.open(raw, "_blank", "noopener");
         const link = source instanceof Uint8Array ? hashLink(session.infohash) : source;
+        playing = { link, fileIndex };
         offerLinks(link, fileIndex);
         page.files.onchange = () => play(link, { fileIndex: Number(page.files.value) });
         remember({ title: content.name || linkTitle(link), link, infohash: session.infohash });
@@ -74,8 +80,8 @@ function main() {
 
   /** @param {string} text */
   async function copy(text) {
-    const isCopied = await copyText(text);
-    showToast(page, isCopied ? "Link copied" : text);
+    if (await copyText(text)) showToast(page, "Link copied");
+    else showLink(page, text);
   }
 
   /** @param {import("./recent.js").RecentLink} played */
@@ -111,6 +117,7 @@ function main() {
   });
   page.stop.addEventListener("click", () => {
     playback?.stop();
+    playing = undefined;
     page.stage.hidden = true;
   });
   page.chooseFile.addEventListener("click", () => page.torrentFile.click());
@@ -124,6 +131,13 @@ function main() {
     await refreshRecent();
   });
   listenForDrops(page.drop, playFile);
+  connectScreens(page, {
+    playing: () => playing,
+    play({ link, fileIndex, atSeconds }) {
+      page.link.value = link.value;
+      play(link, { fileIndex, atSeconds });
+    },
+  });
   window.addEventListener("pagehide", () => playback?.stop());
   // `/#magnet:…` fills the form; it does not play by itself, for any page may link here.
   if (location.hash.length > 1) page.link.value = location.hash.slice(1);
@@ -153,7 +167,7 @@ function listenForDrops(veil, drop) {
 
 /** @param {string} text */
 async function copyText(text) {
-  // Browsers give the clipboard to secure pages only; over plain HTTP from another device the link is shown instead.
+  // Browsers give the clipboard to secure pages only; over plain HTTP from another device it is copied by hand.
   if (navigator.clipboard === undefined) return false;
   try {
     await navigator.clipboard.writeText(text);

@@ -57,7 +57,7 @@ export class Playback {
       await awaitManifest(session, signal);
       page.video.addEventListener("playing", () => this.#played(), { signal });
       page.video.addEventListener("waiting", () => showWaiting(page, "Waiting for data"), { signal });
-      const player = await attachPlayer(page.video, session.playback_url, {
+      const player = await attachPlayer(page.video, session.playback_url, choice.atSeconds ?? 0, {
         onFailure: (kind, message) => (kind === "unplayable" ? onUnplayable(message) : this.#fail(message)),
       });
       if (signal.aborted) player.destroy();

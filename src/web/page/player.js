@@ -13,27 +13,31 @@ const SEGMENT_TIMEOUT_MS = 60_000;
  */
 
 /**
- * Plays an HLS URL in `video`: with hls.js where the browser has Media Source Extensions, else by itself (Safari on
- * phones).
+ * Plays an HLS URL in `video`: from `atSeconds` on: with hls.js where the browser has Media Source Extensions, else by
+ * itself (Safari on phones).
  *
  * @param {HTMLVideoElement} video
  * @param {string} url
+ * @param {number} atSeconds
  * @param {PlayerHandlers} handlers
  * @returns {Promise<Player>}
  */
-export async function attachPlayer(video, url, handlers) {
+export async function attachPlayer(video, url, atSeconds, handlers) {
   const { default: Hls } = await import("hls.js");
-  return Hls.isSupported() ? attachHls(Hls, video, url, handlers) : attachNative(video, url, handlers);
+  return Hls.isSupported()
+    ? attachHls(Hls, video, url, atSeconds, handlers)
+    : attachNative(video, url, atSeconds, handlers);
 }
 
 /**
  * @param {typeof import("hls.js").default} Hls
  * @param {HTMLVideoElement} video
  * @param {string} url
+ * @param {number} atSeconds
  * @param {PlayerHandlers} handlers
  * @returns {Player}
  */
-function attachHls(Hls, video, url, handlers) {
+function attachHls(Hls, video, url, atSeconds, handlers) {
   /** @param {number} timeoutMs */
   const patient = (timeoutMs) => ({
     default: {
@@ -47,6 +51,8 @@ function attachHls(Hls, video, url, handlers) {
     workerPath: "/app/hls.worker.js",
     maxBufferLength: 30,
     backBufferLength: 60,
+    // Broadcasts start where they are now; hls.js knows them by their manifest.
+    startPosition: atSeconds > 0 ? atSeconds : -1,
     manifestLoadPolicy: patient(MANIFEST_TIMEOUT_MS),
     playlistLoadPolicy: patient(MANIFEST_TIMEOUT_MS),
     fragLoadPolicy: patient(SEGMENT_TIMEOUT_MS),
@@ -75,10 +81,11 @@ function attachHls(Hls, video, url, handlers) {
 /**
  * @param {HTMLVideoElement} video
  * @param {string} url
+ * @param {number} atSeconds
  * @param {PlayerHandlers} handlers
  * @returns {Player}
  */
-function attachNative(video, url, handlers) {
+function attachNative(video, url, atSeconds, handlers) {
   if (video.canPlayType("application/vnd.apple.mpegurl") === "") {
     handlers.onFailure(
       "network",
@@ -91,11 +98,16 @@ function attachNative(video, url, handlers) {
     handlers.onFailure(kind, video.error?.message ?? "unknown");
   };
   video.addEventListener("error", onError);
+  const seek = () => {
+    if (atSeconds > 0) video.currentTime = atSeconds;
+  };
+  video.addEventListener("loadedmetadata", seek, { once: true });
   video.src = ownPath(url);
   startPlaying(video);
   return {
     destroy() {
       video.removeEventListener("error", onError);
+      video.removeEventListener("loadedmetadata", seek);
       video.removeAttribute("src");
       video.load();
     },

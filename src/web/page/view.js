@@ -32,6 +32,15 @@ export function findElements() {
     copyTs: element("copy-ts", HTMLButtonElement),
     copyHls: element("copy-hls", HTMLButtonElement),
     raw: element("raw", HTMLButtonElement),
+    copied: element("copied", HTMLElement),
+    copiedLink: element("copied-link", HTMLInputElement),
+    send: element("send", HTMLButtonElement),
+    sendForm: element("send-form", HTMLFormElement),
+    sendCode: element("send-code", HTMLInputElement),
+    receive: element("receive", HTMLButtonElement),
+    receiver: element("receiver", HTMLElement),
+    receiverCode: element("receiver-code", HTMLElement),
+    receiverStop: element("receiver-stop", HTMLButtonElement),
     recent: element("recent", HTMLElement),
     recentList: element("recent-list", HTMLElement),
     forget: element("forget", HTMLButtonElement),
@@ -119,6 +128,20 @@ export function showProblem(page, text) {
 export function showWaiting(page, text) {
   page.waitingText.textContent = text;
   page.waiting.hidden = text === "";
+}
+
+/**
+ * A link to copy by hand, selected already; none for an empty text.
+ *
+ * @param {Elements} page
+ * @param {string} text
+ */
+export function showLink(page, text) {
+  page.copied.hidden = text === "";
+  page.copiedLink.value = text;
+  if (text === "") return;
+  page.copiedLink.focus();
+  page.copiedLink.select();
 }
 
 /**

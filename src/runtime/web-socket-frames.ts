@@ -1,0 +1,117 @@
+/** A handshake between two browsers takes a few KiB; nothing longer is asked of us. */
+const MAX_MESSAGE_BYTES = 64 * 1024;
+/** RFC 6455 5.5: control frames are short and whole. */
+const MAX_CONTROL_BYTES = 125;
+
+const OPCODE = { continuation: 0, text: 1, close: 8, ping: 9, pong: 10 } as const;
+
+/** What a frame brought: a whole message, a sign of life to answer, or the end with its status code (RFC 6455 7.4). */
+export type FrameEvent =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "ping"; readonly bytes: Uint8Array }
+  | { readonly kind: "close"; readonly code: number };
+
+/** Reads the frames that a browser sends (RFC 6455 5.2): masked, text only, at most 64 KiB a message. */
+export class FrameReader {
+  #pending: Uint8Array = new Uint8Array(0);
+  #parts: Uint8Array[] = [];
+  #partBytes = 0;
+  #isOver = false;
+
+  /** The events of these bytes; after a `close` there are no more. What breaks the protocol is a `close` too. */
+  read(bytes: Uint8Array): FrameEvent[] {
+    this.#pending = joined([this.#pending, bytes]);
+    const events: FrameEvent[] = [];
+    while (!this.#isOver) {
+      const event = this.#next();
+      if (event === "more") break;
+      if (event === undefined) continue;
+      events.push(event);
+      this.#isOver = event.kind === "close";
+    }
+    return events;
+  }
+
+  /** One frame: its event, undefined where it is a part or needs no answer, or `more` where it is not whole yet. */
+  #next(): FrameEvent | "more" | undefined {
+    const at = this.#pending;
+    if (at.length < 2) return "more";
+    const opcode = at[0]! & 0x0f;
+    const isFinal = (at[0]! & 0x80) !== 0;
+    const isControl = opcode >= 8;
+    const short = at[1]! & 0x7f;
+    // Reserved bits belong to extensions, which we never agreed to; browsers mask all that they send.
+    if ((at[0]! & 0x70) !== 0 || (at[1]! & 0x80) === 0) return { kind: "close", code: 1002 };
+    if (isControl && (!isFinal || short > MAX_CONTROL_BYTES)) return { kind: "close", code: 1002 };
+    if (short === 127) return { kind: "close", code: 1009 };
+    const head = short === 126 ? 8 : 6;
+    if (at.length < head) return "more";
+    const length = short === 126 ? (at[2]! << 8) | at[3]! : short;
+    if (!isControl && length + this.#partBytes > MAX_MESSAGE_BYTES) return { kind: "close", code: 1009 };
+    if (at.length < head + length) return "more";
+    const payload = unmasked(at.subarray(head, head + length), at.subarray(head - 4, head));
+    this.#pending = at.subarray(head + length);
+    return isControl ? control(opcode, payload) : this.#part(opcode, payload, isFinal);
+  }
+
+  #part(opcode: number, payload: Uint8Array, isFinal: boolean): FrameEvent | undefined {
+    const isFirst = this.#parts.length === 0;
+    if (opcode !== (isFirst ? OPCODE.text : OPCODE.continuation)) {
+      return { kind: "close", code: opcode === 2 ? 1003 : 1002 };
+    }
+    this.#parts.push(payload);
+    // An empty part counts as well, so that they cannot be piled up.
+    this.#partBytes += payload.length + 1;
+    if (!isFinal) return undefined;
+    const whole = joined(this.#parts);
+    this.#parts = [];
+    this.#partBytes = 0;
+    try {
+      return { kind: "text", text: new TextDecoder("utf-8", { fatal: true }).decode(whole) };
+    } catch {
+      return { kind: "close", code: 1007 };
+    }
+  }
+}
+
+/** The frame of a text message. */
+export function textFrame(text: string): Uint8Array {
+  return frame(OPCODE.text, new TextEncoder().encode(text));
+}
+
+/** The answer to a ping: the same bytes. */
+export function pongFrame(bytes: Uint8Array): Uint8Array {
+  return frame(OPCODE.pong, bytes);
+}
+
+/** The last frame, with its status code. */
+export function closeFrame(code: number): Uint8Array {
+  return frame(OPCODE.close, Uint8Array.of(code >> 8, code & 0xff));
+}
+
+function frame(opcode: number, payload: Uint8Array): Uint8Array {
+  const { length } = payload;
+  if (length > 0xffff) throw new RangeError(`expected at most 65535 bytes, but there are ${length}`);
+  const head = length <= 125 ? [length] : [126, length >> 8, length & 0xff];
+  return joined([Uint8Array.of(0x80 | opcode, ...head), payload]);
+}
+
+function control(opcode: number, payload: Uint8Array): FrameEvent | undefined {
+  if (opcode === OPCODE.ping) return { kind: "ping", bytes: payload };
+  if (opcode === OPCODE.pong) return undefined;
+  return { kind: "close", code: opcode === OPCODE.close ? 1000 : 1002 };
+}
+
+function unmasked(payload: Uint8Array, mask: Uint8Array): Uint8Array {
+  return payload.map((byte, i) => byte ^ mask[i & 3]!);
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
