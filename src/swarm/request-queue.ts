@@ -3,6 +3,15 @@ import { BLOCK_BYTES, MAX_REQUEST_QUEUE, MIN_REQUEST_QUEUE } from "./limits.ts";
 
 /** Answers should take about this long: queues are as long as a peer sends in that time (bandwidth × delay). */
 const AIM_MS = 400;
+/** Answers that come in bursts (programs that work in pulses, queues shorter than a round trip): a queue must outlast
+ * so many pauses between them, or it is what limits the rate. Each burst then makes room for a larger one. */
+const PAUSES_QUEUED = 3;
+/** A longer pause is a stall, which no queue would help. */
+const MAX_PAUSE_MS = 1_000;
+/** No queue is longer than this, in time. */
+const MAX_AIM_MS = 3_000;
+/** A pause is forgotten in about this time. */
+const PAUSE_MEMORY_MS = 8_000;
 /** A slow peer's queue: one block on its way, one that follows. */
 const LEAST_QUEUE = 2;
 /** A rate is measured over at least this long. */
@@ -43,6 +52,8 @@ export class RequestQueue {
   #bytesPerMs = 0;
   #sampleBytes = 0;
   #sampleAt = 0;
+  /** How long the pauses between bursts of answers are; about 0 where answers come evenly. */
+  #pauseMs = 0;
 
   /** All requests that may still be answered. */
   get length(): number {
@@ -124,6 +135,7 @@ export class RequestQueue {
     const delay = now - this.#sentAt[at]!;
     this.#delayMs = this.#delayMs === 0 ? delay : this.#delayMs * 0.875 + delay * 0.125;
     if (delay < this.#leastDelayMs) this.#leastDelayMs = delay;
+    this.#notePause(now - this.lastProgressAt);
     this.lastProgressAt = now;
     this.#sample(bytes, now);
     this.#resize();
@@ -169,19 +181,31 @@ export class RequestQueue {
 
   /** Bandwidth × delay: as much as the peer sends while an answer is under way, never less than keeps it busy. */
   #resize(): void {
-    const aimMs = Math.max(AIM_MS, 2 * this.#leastDelayMs);
+    const pausesMs = Math.min(MAX_AIM_MS, PAUSES_QUEUED * this.#pauseMs);
+    const aimMs = Math.max(AIM_MS, 2 * this.#leastDelayMs, pausesMs);
     const ideal = Math.ceil((this.#bytesPerMs * aimMs) / BLOCK_BYTES) + 1;
     // Up by two for each answer (threefold in a round trip), down by one: rates are measured with some delay.
     if (this.target < ideal) this.target = Math.min(MAX_REQUEST_QUEUE, ideal, this.target + 2);
     else if (this.target > ideal + (ideal >> 2)) this.target = Math.max(LEAST_QUEUE, this.target - 1);
   }
 
+  /** `waitedMs` went by with requests waiting and no answer. What one block takes at this rate is no pause. */
+  #notePause(waitedMs: number): void {
+    if (waitedMs === 0 || waitedMs > MAX_PAUSE_MS) return;
+    const evenMs = this.#bytesPerMs === 0 ? waitedMs : BLOCK_BYTES / this.#bytesPerMs;
+    this.#pauseMs *= 1 - waitedMs / PAUSE_MEMORY_MS;
+    // One pause may be chance (a lost packet): half of it counts, and all of it once it comes again and again.
+    if (waitedMs - evenMs > this.#pauseMs) this.#pauseMs += (waitedMs - evenMs - this.#pauseMs) / 2;
+  }
+
   #sample(bytes: number, now: Instant): void {
     this.#sampleBytes += bytes;
     const elapsed = now - this.#sampleAt;
-    if (elapsed < SAMPLE_MS && this.#bytesPerMs !== 0) return;
+    // A burst and the pause before it belong together.
+    if (elapsed < Math.max(SAMPLE_MS, this.#pauseMs) && this.#bytesPerMs !== 0) return;
     const rate = this.#sampleBytes / Math.max(elapsed, 1);
-    this.#bytesPerMs = this.#bytesPerMs === 0 ? rate : this.#bytesPerMs * 0.6 + rate * 0.4;
+    const weight = rate > this.#bytesPerMs && this.#pauseMs > SAMPLE_MS ? 0.8 : 0.4;
+    this.#bytesPerMs = this.#bytesPerMs === 0 ? rate : this.#bytesPerMs * (1 - weight) + rate * weight;
     this.#sampleAt = now;
     this.#sampleBytes = 0;
   }
