@@ -119,6 +119,33 @@ describe("the start page in Chromium", { timeout: 180_000 }, () => {
     await plays(page, 1);
   });
 
+  test("what plays goes on at another screen, from where it was", SLOW, async () => {
+    const tv = await browser.newPage({ viewport: { width: 1100, height: 900 } });
+    try {
+      await tv.goto(`${engine.url}/`);
+      await tv.click("#receive");
+      await tv.locator("#receiver:not([hidden])").waitFor();
+      if (SHOTS !== undefined) await tv.screenshot({ path: `${SHOTS}/receive.png` });
+      const code = (await tv.textContent("#receiver-code")) ?? "";
+      await page.evaluate(() => {
+        const video = document.querySelector("video");
+        if (video) video.currentTime = 8;
+      });
+      await plays(page, 8.5);
+      await page.click("#send");
+      await page.fill("#send-code", code === "000 000" ? "000 001" : "000 000");
+      await page.press("#send-code", "Enter");
+      await page.waitForFunction(() => /No screen/.test(document.getElementById("toast")?.textContent ?? ""));
+      await page.fill("#send-code", code);
+      await page.press("#send-code", "Enter");
+      await plays(tv, 8.6);
+      assert.equal(await page.evaluate(() => document.querySelector("video")?.paused), true);
+      assert.equal(await tv.isHidden("#receiver"), true);
+    } finally {
+      await tv.close();
+    }
+  });
+
   test("codecs that MPEG-TS cannot carry play, as fragmented MP4", SLOW, async () => {
     await chooseFile(page, "vp9.webm");
     await plays(page, 1);
@@ -135,11 +162,12 @@ describe("the start page in Chromium", { timeout: 180_000 }, () => {
     await page.setInputFiles("#torrent-file", scratch.file("broken.torrent"));
     await page.locator("#problem:not([hidden])").waitFor();
     assert.notEqual(await page.textContent("#problem"), "");
+    await page.emulateMedia({ colorScheme: "light" });
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/error.png` });
   });
 
   test("nothing is wider than a phone", SLOW, async () => {
     await page.setViewportSize({ width: 360, height: 740 });
-    await page.emulateMedia({ colorScheme: "light" });
     await page.click("#recent-list button");
     await plays(page, 1);
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= 360));
