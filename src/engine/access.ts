@@ -48,7 +48,7 @@ export async function readFile(
     const file = fileAt(lease.transfer, fileIndex);
     const range = choose(file);
     if (!range) return { file, stream: undefined };
-    const stream = await guardedStream(lease.transfer.source(fileIndex).open(range), {
+    const stream = await guardedStream(lease.transfer.source(fileIndex).reader(range), {
       clock: access.clock,
       transfer: lease.transfer,
       stallMs: access.settings.startTimeoutMs,

@@ -1,12 +1,11 @@
-import type { ReadOptions } from "../base/byte-source.ts";
+import type { AbortSignalLike, ReadOptions } from "../base/byte-source.ts";
+import { SluiceError } from "../base/errors.ts";
 import type { ByteRange } from "../base/range.ts";
-import type { ByteSource } from "./contract.ts";
+import type { ByteReader, ByteSource } from "./contract.ts";
 import { type Demand, FIRST_READ_AHEAD_BYTES, type Reader } from "./demand.ts";
 import { throwIfEnded, type WaitEnd, waitForPiece } from "./piece-cursor.ts";
 import type { ReadLanes } from "./read-lanes.ts";
-
-/** What a stream hands over at once: large enough that a chunk's overhead vanishes, small beside the socket's buffers. */
-const CHUNK_BYTES = 256 * 1024;
+import { readerStream } from "./reader-stream.ts";
 
 /** What a source of one file is made of. */
 export interface ByteSourceParts {
@@ -23,6 +22,10 @@ export interface ByteSourceParts {
 /** The bytes of one file of a transfer. */
 export function createByteSource(parts: ByteSourceParts): ByteSource {
   const { offset, size, lanes, stopped } = parts;
+  const reader = (range: ByteRange, options: ReadOptions = {}) => {
+    checkRange(range, size);
+    return new RangeReader(parts, { start: offset + range.start, end: offset + range.end }, options);
+  };
   return {
     size,
     async read(range, options = {}) {
@@ -31,10 +34,8 @@ export function createByteSource(parts: ByteSourceParts): ByteSource {
       throwIfEnded(end);
       return lanes.read({ start: offset + range.start, end: offset + range.end }, options, end);
     },
-    open(range, options = {}) {
-      checkRange(range, size);
-      return streamOf(parts, { start: offset + range.start, end: offset + range.end }, options);
-    },
+    reader,
+    open: (range, options) => readerStream(reader(range, options)),
   };
 }
 
@@ -43,88 +44,56 @@ function checkRange({ start, end }: ByteRange, size: number): void {
   throw new RangeError(`expected a range within 0–${size}, got ${start}–${end}`);
 }
 
-/** A stream over `range` of the content: each pull hands over one chunk, copied, so that pieces can be given up. */
-function streamOf(
-  parts: ByteSourceParts,
-  range: ByteRange,
-  options: ReadOptions,
-): ReadableStream<Uint8Array> {
-  const end: WaitEnd = { signal: options.signal, stopped: parts.stopped };
-  const stretch = new Stretch(parts.demand, range, options);
-  return new ReadableStream<Uint8Array>(
-    {
-      pull(controller) {
-        const chunk = stretch.next();
-        if (chunk === undefined) return pullWaiting(controller, stretch, end);
-        hand(controller, stretch, chunk);
-      },
-      cancel: () => stretch.close(),
-    },
-    { highWaterMark: 0 },
-  );
-}
-
-async function pullWaiting(
-  controller: ReadableStreamDefaultController<Uint8Array>,
-  stretch: Stretch,
-  end: WaitEnd,
-): Promise<void> {
-  try {
-    const chunk = await stretch.wait(end);
-    if (!stretch.isClosed) hand(controller, stretch, chunk);
-  } catch (error) {
-    stretch.close();
-    throw error;
-  }
-}
-
-function hand(controller: ReadableStreamDefaultController<Uint8Array>, stretch: Stretch, chunk: Uint8Array) {
-  if (chunk.length > 0) controller.enqueue(chunk);
-  if (!stretch.isAtEnd) return;
-  stretch.close();
-  controller.close();
-}
-
-/** A reader that goes through a range from its start to its end. */
-class Stretch {
-  isClosed = false;
+/** Reads a range of the content from its start to its end, copying out of the pieces, so that they can be given up. */
+class RangeReader implements ByteReader {
   readonly #demand: Demand;
   readonly #reader: Reader;
-  readonly #end: number;
+  readonly #endOfRange: number;
+  readonly #closed = new AbortController();
+  readonly #waitEnd: WaitEnd;
   readonly #maxAheadBytes: number;
+  readonly #signal: AbortSignalLike | undefined;
+  readonly #onAbort = () => this.close(this.#signal?.reason);
   #aheadBytes: number;
   #position: number;
 
-  constructor(demand: Demand, range: ByteRange, options: ReadOptions) {
+  constructor({ demand, stopped }: ByteSourceParts, range: ByteRange, options: ReadOptions) {
     this.#demand = demand;
     this.#reader = demand.reader(range.end);
     this.#position = range.start;
-    this.#end = range.end;
+    this.#endOfRange = range.end;
+    this.#waitEnd = { signal: this.#closed.signal, stopped };
+    this.#signal = options.signal;
+    if (this.#signal?.aborted) this.#onAbort();
+    else this.#signal?.addEventListener("abort", this.#onAbort, { once: true });
     this.#maxAheadBytes = options.readAheadBytes ?? Number.POSITIVE_INFINITY;
     this.#aheadBytes = Math.min(FIRST_READ_AHEAD_BYTES, this.#maxAheadBytes);
   }
 
-  get isAtEnd(): boolean {
-    return this.#position >= this.#end;
-  }
-
-  /** The next chunk where its piece is in memory; an empty one at the end; undefined where one has to wait. */
-  next(): Uint8Array | undefined {
-    if (this.isAtEnd) return new Uint8Array(0);
+  read(into: Uint8Array): number | Promise<number> {
+    if (this.#position >= this.#endOfRange) return 0;
+    if (this.#closed.signal.aborted) return Promise.reject(this.#closed.signal.reason);
     this.#reader.moveTo(this.#position, this.#aheadBytes, 1);
     const piece = this.#demand.store.peek(this.#piece);
-    return piece && this.#copy(piece);
+    return piece ? this.#copy(piece, into) : this.#wait(into);
   }
 
-  /** The next chunk, waited for. A reader that has to wait is faster than its window: the window grows. */
-  async wait(end: WaitEnd): Promise<Uint8Array> {
-    if (!this.#demand.store.held.has(this.#piece)) this.#grow();
-    return this.#copy(await waitForPiece(this.#demand.store, this.#piece, end));
-  }
-
-  close(): void {
-    this.isClosed = true;
+  close(reason: unknown = new SluiceError("cancelled", "the reader was closed")): void {
+    this.#signal?.removeEventListener("abort", this.#onAbort);
     this.#reader.close();
+    this.#closed.abort(reason);
+  }
+
+  /** A reader that has to wait is faster than its window: the window grows. */
+  async #wait(into: Uint8Array): Promise<number> {
+    const { store } = this.#demand;
+    if (!store.held.has(this.#piece)) this.#grow();
+    try {
+      return this.#copy(await waitForPiece(store, this.#piece, this.#waitEnd), into);
+    } catch (error) {
+      this.close(error);
+      throw error;
+    }
   }
 
   get #piece(): number {
@@ -136,10 +105,12 @@ class Stretch {
     this.#aheadBytes = Math.min(2 * this.#aheadBytes, limit, this.#maxAheadBytes);
   }
 
-  #copy(piece: Uint8Array): Uint8Array {
+  #copy(piece: Uint8Array, into: Uint8Array): number {
     const from = this.#position % this.#demand.store.layout.pieceLength;
-    const length = Math.min(CHUNK_BYTES, piece.length - from, this.#end - this.#position);
+    const length = Math.min(into.length, piece.length - from, this.#endOfRange - this.#position);
+    into.set(piece.subarray(from, from + length));
     this.#position += length;
-    return piece.slice(from, from + length);
+    if (this.#position >= this.#endOfRange) this.close();
+    return length;
   }
 }

@@ -10,6 +10,19 @@ import type { TransportFile } from "../wire/metainfo.ts";
 export interface ByteSource extends RandomAccess {
   /** Streams `range` in order. Each pull asks for more; cancelling ends the reader and its wants. */
   open(range: ByteRange, options?: ReadOptions): ReadableStream<Uint8Array>;
+  /** The same without the stream, for who has memory of its own. */
+  reader(range: ByteRange, options?: ReadOptions): ByteReader;
+}
+
+/** Goes through a range from its start to its end, one read at a time. */
+export interface ByteReader {
+  /**
+   * Fills the head of `into` and returns how many bytes that were, 0 at the end. A promise where they have to be waited
+   * for: `into` is then the reader's until it settles. A reader that failed, or came to its end, has closed itself.
+   */
+  read(into: Uint8Array): number | Promise<number>;
+  /** Ends the reader and its wants; a read that waits rejects with `reason`. */
+  close(reason?: unknown): void;
 }
 
 /** One file of a transport file, as a player may choose it. */

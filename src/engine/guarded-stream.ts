@@ -1,7 +1,8 @@
 import { after, type Instant } from "../base/time.ts";
 import type { Clock } from "../runtime/contract.ts";
-import type { Transfer } from "./contract.ts";
+import type { ByteReader, Transfer } from "./contract.ts";
 import { bytesSoFar, noData } from "./patience.ts";
+import { readerStream } from "./reader-stream.ts";
 import { orAborted } from "./segment-cache.ts";
 
 /** Players that wait for headers give up after about 10 s (CHOICE(held-headers)). */
@@ -20,38 +21,59 @@ export interface GuardOptions {
 }
 
 /**
- * The same bytes, pulled as the reader pulls, but never silent for ever. Resolves with the first chunk in hand, or
- * after 8 s without it; rejects where reading fails or the signal fires before.
+ * The bytes of a reader, pulled as the asker pulls, but never silent for ever. Resolves with the first of them in hand,
+ * or after 8 s without; rejects where reading fails or the signal fires before.
  */
 export async function guardedStream(
-  inner: ReadableStream<Uint8Array>,
+  inner: ByteReader,
   options: GuardOptions,
 ): Promise<ReadableStream<Uint8Array>> {
-  const guarded = new GuardedReader(inner.getReader(), options);
-  const first = guarded.read();
+  const guarded = new GuardedReader(inner, options);
+  const first = new FirstBytes(guarded);
   try {
-    const held = orLater(first, options.clock, HELD_HEADERS_MS);
+    const held = orLater(first.filled, options.clock, HELD_HEADERS_MS);
     await (options.signal ? orAborted(held, options.signal) : held);
   } catch (thrown) {
     // The read in progress has no one to go to.
-    first.catch(() => {});
-    await guarded.cancel(thrown);
+    first.filled.catch(() => {});
+    guarded.close(thrown);
     throw thrown;
   }
-  let next: Promise<Uint8Array | undefined> | undefined = first;
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const reading = next ?? guarded.read();
-        next = undefined;
-        const chunk = await reading;
-        if (chunk) controller.enqueue(chunk);
-        else controller.close();
-      },
-      cancel: (reason) => guarded.cancel(reason),
-    },
-    { highWaterMark: 0 },
-  );
+  return readerStream(first);
+}
+
+/** What is read before anybody pulls: little, so that many who ask and go cost little. */
+const FIRST_BYTES = 16 * 1024;
+
+/** Reads the first bytes at once, and hands them out before all that follows. */
+class FirstBytes implements ByteReader {
+  readonly #inner: ByteReader;
+  readonly #bytes = new Uint8Array(FIRST_BYTES);
+  /** Resolves with how many there are. */
+  readonly filled: Promise<number>;
+  /** How many are left; undefined until they are there, and wanted. */
+  #at: number | undefined = 0;
+
+  constructor(inner: ByteReader) {
+    this.#inner = inner;
+    this.filled = Promise.resolve(inner.read(this.#bytes));
+  }
+
+  read(into: Uint8Array): number | Promise<number> {
+    if (this.#at === undefined) return this.#inner.read(into);
+    return this.filled.then((length) => this.#hand(into, length));
+  }
+
+  close(reason?: unknown): void {
+    this.#inner.close(reason);
+  }
+
+  #hand(into: Uint8Array, length: number): number {
+    const part = this.#bytes.subarray(this.#at, Math.min(length, this.#at! + into.length));
+    into.set(part);
+    this.#at = this.#at! + part.length < length ? this.#at! + part.length : undefined;
+    return part.length;
+  }
 }
 
 /** Resolves when `promise` does or after `ms`; rejects where it rejects before. */
@@ -62,52 +84,58 @@ export function orLater(promise: Promise<unknown>, clock: Clock, ms: number): Pr
   });
 }
 
-/** A reader whose waits are watched by one timer, however many chunks pass. */
-class GuardedReader {
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+/** A reader whose waits are watched by one timer, however many reads pass. */
+class GuardedReader implements ByteReader {
+  readonly #inner: ByteReader;
   readonly #options: GuardOptions;
-  #waitingSince: Instant | undefined;
+  /** Since when, and what ends the wait. */
+  #waiting: { readonly since: Instant; readonly fail: (reason: unknown) => void } | undefined;
   #bytesBefore = 0;
   #cancelTimer: () => void = () => {};
-  #failure: unknown;
   #hasEnded = false;
 
-  constructor(reader: ReadableStreamDefaultReader<Uint8Array>, options: GuardOptions) {
-    this.#reader = reader;
+  constructor(inner: ByteReader, options: GuardOptions) {
+    this.#inner = inner;
     this.#options = options;
     this.#watch();
   }
 
-  /** The next chunk, or undefined at the end. */
-  async read(): Promise<Uint8Array | undefined> {
-    this.#waitingSince = this.#options.clock.now();
-    try {
-      const result = await this.#reader.read();
-      if (this.#failure !== undefined) throw this.#failure;
-      if (result.done) this.#end();
-      return result.value;
-    } catch (thrown) {
-      this.#end();
-      throw thrown;
-    } finally {
-      this.#waitingSince = undefined;
-    }
+  read(into: Uint8Array): number | Promise<number> {
+    const got = this.#inner.read(into);
+    if (typeof got !== "number") return this.#wait(got);
+    if (got === 0) this.#end();
+    return got;
   }
 
-  async cancel(reason: unknown): Promise<void> {
+  close(reason?: unknown): void {
     this.#end();
-    await this.#reader.cancel(reason);
+    this.#inner.close(reason);
+  }
+
+  async #wait(reading: Promise<number>): Promise<number> {
+    try {
+      const got = await new Promise<number>((resolve, reject) => {
+        this.#waiting = { since: this.#options.clock.now(), fail: reject };
+        reading.then(resolve, reject);
+      });
+      if (got === 0) this.#end();
+      return got;
+    } catch (thrown) {
+      this.close(thrown);
+      throw thrown;
+    } finally {
+      this.#waiting = undefined;
+    }
   }
 
   #watch(): void {
     const { clock, stallMs, transfer } = this.#options;
     this.#bytesBefore = bytesSoFar(transfer);
     this.#cancelTimer = clock.at(after(clock.now(), stallMs), () => {
-      const waits = this.#waitingSince !== undefined && clock.now() - this.#waitingSince >= stallMs;
-      if (!waits || bytesSoFar(transfer) > this.#bytesBefore) return this.#watch();
-      this.#failure = noData(stallMs);
-      // Ends the read that waits. What the source says to that has no one to go to.
-      this.#reader.cancel(this.#failure).catch(() => {});
+      const waiting = this.#waiting;
+      const isStalled = waiting !== undefined && clock.now() - waiting.since >= stallMs;
+      if (!isStalled || bytesSoFar(transfer) > this.#bytesBefore) return this.#watch();
+      waiting.fail(noData(stallMs));
     });
   }
 

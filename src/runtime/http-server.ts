@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { canonicalAddress, type PeerAddress } from "../base/address.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
+import { pumpBody } from "./body-pump.ts";
 import type { HttpHandler, HttpListener, RequestOrigin, ServeOptions } from "./contract.ts";
 import { readableBody } from "./node-streams.ts";
 import { bound } from "./sockets.ts";
@@ -127,41 +128,11 @@ async function send(response: Response, outgoing: ServerResponse, isHead: boolea
     await body?.cancel("a HEAD request");
     return void outgoing.end();
   }
-  await pump(body.getReader(), outgoing);
+  await pumpBody(body, Number(response.headers.get("content-length") ?? 0), outgoing);
 }
 
 function headerList(headers: Headers): [string, string][] {
   return [...headers].filter(([name]) => name !== "connection" && name !== "keep-alive");
-}
-
-/** Pulls the body at the pace of the socket: one chunk, then wait until the kernel has taken it. */
-async function pump(
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-  outgoing: ServerResponse,
-): Promise<void> {
-  let isGone = false;
-  let wake: (() => void) | undefined;
-  outgoing.once("close", () => {
-    isGone = true;
-    wake?.();
-    // The answer of a source that is cancelled twice, or that failed meanwhile, has no one to go to.
-    if (!outgoing.writableFinished) reader.cancel("the asker went away").catch(() => {});
-  });
-  outgoing.on("drain", () => wake?.());
-  // A broken connection is told by `close`, which comes after it.
-  outgoing.on("error", () => {});
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (isGone) return;
-    if (done) return void outgoing.end();
-    if (value.length > 0 && !outgoing.write(value)) {
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-      wake = undefined;
-      if (isGone) return;
-    }
-  }
 }
 
 function listening(server: Server): PeerAddress {

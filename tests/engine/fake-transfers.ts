@@ -3,12 +3,14 @@ import type { ContentId, Infohash } from "../../src/base/ids.ts";
 import type { ByteRange } from "../../src/base/range.ts";
 import type {
   ActiveTransfer,
+  ByteReader,
   ByteSource,
   CacheFigures,
   ContentFile,
   TransferContent,
   Transfers,
 } from "../../src/engine/contract.ts";
+import { readerStream } from "../../src/engine/reader-stream.ts";
 import type { Media } from "../../src/remux/contract.ts";
 import type { SwarmFigures } from "../../src/swarm/contract.ts";
 import type { TransportFile } from "../../src/wire/metainfo.ts";
@@ -101,23 +103,23 @@ export class FakeTransfer implements ActiveTransfer {
     return {
       size,
       read: async (range) => bytesAt(range),
-      open: (range) => {
-        this.openRanges.push(range);
-        let at = range.start;
-        return new ReadableStream<Uint8Array>(
-          {
-            pull: async (controller) => {
-              await this.data.promise;
-              const end = Math.min(range.end, at + 1000);
-              if (at < end) controller.enqueue(bytesAt({ start: at, end }));
-              at = end;
-              if (at === range.end) controller.close();
-            },
-            cancel: (reason) => void this.cancelled.push(reason),
-          },
-          { highWaterMark: 0 },
-        );
+      open: (range) => readerStream(this.#reader(range, bytesAt)),
+      reader: (range) => this.#reader(range, bytesAt),
+    };
+  }
+
+  #reader(range: ByteRange, bytesAt: (range: ByteRange) => Uint8Array): ByteReader {
+    this.openRanges.push(range);
+    let at = range.start;
+    return {
+      read: async (into) => {
+        await this.data.promise;
+        const part = bytesAt({ start: at, end: Math.min(range.end, at + Math.min(1000, into.length)) });
+        into.set(part);
+        at += part.length;
+        return part.length;
       },
+      close: (reason) => void this.cancelled.push(reason),
     };
   }
 
@@ -190,6 +192,14 @@ function figuresOf(given: Partial<SwarmFigures>): SwarmFigures {
     pieceCount: 10,
     hasMetadata: false,
     bannedPeers: 0,
+    trackers: {
+      known: 0,
+      answered: 0,
+      failing: 0,
+      problem: undefined,
+      seeds: undefined,
+      leechers: undefined,
+    },
     peers: [],
     ...given,
   };
