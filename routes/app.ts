@@ -9,6 +9,7 @@ import type { House, RouteEnv } from "./house.ts";
 import { createPlaybackRoutes } from "./playback.ts";
 import { createSegmentRoutes } from "./segments.ts";
 import { createSessionRoutes } from "./session.ts";
+import { textAnswer } from "./text-answer.ts";
 
 /** What web players elsewhere may use (docs/choices.md: cors): media, redirects, and the sessions they start. */
 const OPEN_PATHS = ["/ace/*", "/hls/*", "/content/*", "/files/*"];
@@ -52,8 +53,5 @@ function errorAnswer(c: Context, thrown: unknown): Response {
     return failure(c, "response", error.text);
   }
   if (c.req.query("format") === "json") return failure(c, "response", error.text);
-  return new Response(`${error.text}\n`, {
-    status: error.status,
-    headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" },
-  });
+  return textAnswer(c, `${error.text}\n`, "text/plain; charset=utf-8", error.status);
 }

@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import { textAnswer } from "./text-answer.ts";
 
 /** How the answers of one family are wrapped: session URLs say `response`, control methods say `result`. */
 export type EnvelopeKind = "response" | "result";
@@ -29,5 +30,5 @@ export function failure(
 }
 
 function json(c: Context, value: unknown): Response {
-  return c.body(spacedJson(value), 200, { "content-type": "application/json", "cache-control": "no-store" });
+  return textAnswer(c, spacedJson(value), "application/json");
 }

@@ -6,13 +6,14 @@ import { baseUrl } from "./access.ts";
 import { success } from "./envelope.ts";
 import type { House, RouteEnv } from "./house.ts";
 import { presentInfo } from "./present.ts";
+import { textAnswer } from "./text-answer.ts";
 
 /** Clients ask again after 15 s in any case. */
 const EVENT_WAIT_MS = 15_000;
 /** What a client may set as the idle time: it shall not keep a session for ever. */
 const IDLE_LIMITS_SECONDS = { least: 1, most: 24 * 3600 };
 
-const MANIFEST = { "content-type": "application/vnd.apple.mpegurl", "cache-control": "no-store" };
+const MANIFEST_TYPE = "application/vnd.apple.mpegurl";
 const TRANSPORT_STREAM = {
   "content-type": "video/mp2t",
   "cache-control": "no-store",
@@ -25,7 +26,8 @@ export function createSessionRoutes({ engine }: House): Hono<RouteEnv> {
 
   const sessionOf = (c: Context<RouteEnv>): Session => {
     const infohash = parseInfohash(c.req.param("infohash") ?? "");
-    const key = c.req.param("key")?.replace(/\.m3u8$/, "") ?? "";
+    // What clients hang on to it (`.m3u8`, `&.mp4`) means nothing.
+    const key = /^[0-9a-f]*/.exec(c.req.param("key") ?? "")![0];
     const session = infohash && engine.session(infohash, key);
     if (!session) throw new SluiceError("unknown_session", "the session never was, or has ended");
     return session;
@@ -34,8 +36,10 @@ export function createSessionRoutes({ engine }: House): Hono<RouteEnv> {
   app.get("/ace/m/:infohash/:key", async (c) => {
     const session = sessionOf(c);
     if (session.output !== "hls") throw new SluiceError("unknown_session", "the session is no HLS session");
-    if (c.req.method === "HEAD") return c.body(null, 200, MANIFEST);
-    return c.body(await session.manifest(baseUrl(c), renditionOf(c), c.req.raw.signal), 200, MANIFEST);
+    if (c.req.method === "HEAD")
+      return c.body(null, 200, { "content-type": MANIFEST_TYPE, "cache-control": "no-store" });
+    const manifest = await session.manifest(baseUrl(c), renditionOf(c), c.req.raw.signal);
+    return textAnswer(c, manifest, MANIFEST_TYPE);
   });
 
   const transportStream = async (c: Context<RouteEnv>) => {
@@ -61,6 +65,8 @@ export function createSessionRoutes({ engine }: House): Hono<RouteEnv> {
 
   app.get("/ace/event/:infohash/:key", async (c) => {
     const session = sessionOf(c);
+    // A HEAD must not wait, nor take an event that its asker never sees.
+    if (c.req.method === "HEAD") return success(c, "response", null);
     return success(c, "response", (await session.nextEvent(EVENT_WAIT_MS, c.req.raw.signal)) ?? null);
   });
   return app;

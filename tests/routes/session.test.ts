@@ -164,3 +164,35 @@ test("session URLs: a key or an infohash that never was is unknown", async () =>
   assert.equal((await call(`/ace/m/${film.infohash}/nothing.m3u8`)).status, 404);
   assert.equal((await call(session.playback_url.replace("/ace/r/", "/ace/m/"))).status, 404);
 });
+
+test("session URLs: what clients hang on to them means nothing", async () => {
+  const { json, call, session } = await appWithSession();
+  for (const end of ["&.mp4", "?", "?x=1", ".m3u8", "&.mp4?x=1"]) {
+    assert.equal((await json(`${session.stat_url}${end}`)).error, null, end);
+    const stream = await call(`${session.playback_url}${end}`);
+    assert.equal(stream.status, 200, end);
+    await stream.body?.cancel();
+  }
+});
+
+test("HEAD of the event URL: answers at once and takes no event", async () => {
+  const { json, call, session } = await appWithSession("&use_api_events=1");
+  assert.equal((await call(session.event_url, { method: "HEAD" })).status, 200);
+  const waiting = json(session.event_url);
+  await json(`${session.command_url}?method=stop`);
+  assert.equal((await waiting).response.name, "download_stopped");
+});
+
+test("JSON and error texts tell their length in bytes", async () => {
+  const { call, session } = await appWithSession();
+  for (const url of [
+    session.stat_url,
+    "/ace/getstream",
+    "/ace/getstream?format=json",
+    "/webui/api/service",
+  ]) {
+    const answer = await call(url);
+    const { byteLength } = await answer.arrayBuffer();
+    assert.equal(answer.headers.get("content-length"), String(byteLength), url);
+  }
+});
