@@ -183,7 +183,7 @@ export class RequestQueue {
   #resize(): void {
     const pausesMs = Math.min(MAX_AIM_MS, PAUSES_QUEUED * this.#pauseMs);
     const aimMs = Math.max(AIM_MS, 2 * this.#leastDelayMs, pausesMs);
-    const ideal = Math.ceil((this.#bytesPerMs * aimMs) / BLOCK_BYTES) + 1;
+    const ideal = Math.ceil((Math.max(this.#bytesPerMs, this.#burstBytesPerMs) * aimMs) / BLOCK_BYTES) + 1;
     // Up by two for each answer (threefold in a round trip), down by one: rates are measured with some delay.
     if (this.target < ideal) this.target = Math.min(MAX_REQUEST_QUEUE, ideal, this.target + 2);
     else if (this.target > ideal + (ideal >> 2)) this.target = Math.max(LEAST_QUEUE, this.target - 1);
@@ -196,6 +196,11 @@ export class RequestQueue {
     this.#pauseMs *= 1 - waitedMs / PAUSE_MEMORY_MS;
     // One pause may be chance (a lost packet): half of it counts, and all of it once it comes again and again.
     if (waitedMs - evenMs > this.#pauseMs) this.#pauseMs += (waitedMs - evenMs - this.#pauseMs) / 2;
+  }
+
+  /** What the burst under way amounts to already, if it is all until after the next pause. */
+  get #burstBytesPerMs(): number {
+    return this.#pauseMs < SAMPLE_MS ? 0 : this.#sampleBytes / this.#pauseMs;
   }
 
   #sample(bytes: number, now: Instant): void {
