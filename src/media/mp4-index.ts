@@ -6,8 +6,10 @@ import { eachMp4Box, readU64 } from "./mp4-boxes.ts";
 export interface FragmentEntry {
   /** In ticks of the index, or of the track. */
   readonly time: number;
-  /** Where it lies in the file. */
+  /** Where its first box lies in the file. */
   readonly at: number;
+  /** Which sample of its track in this fragment it is; 0 for the first. */
+  readonly sample: number;
 }
 
 /** A segment index (ISO 14496-12 8.16.3). */
@@ -41,14 +43,17 @@ export function parseSegmentIndex(bytes: Uint8Array, boxEnd: number): SegmentInd
   for (let i = 0; i < count; i++) {
     const reference = readU32(bytes, head + i * 12);
     isNested ||= reference >= 0x80000000;
-    entries.push({ time, at });
+    entries.push({ time, at, sample: 0 });
     at += reference & 0x7fffffff;
     time += readU32(bytes, head + i * 12 + 4);
   }
   return { trackId, timescale, entries, end: time, isNested };
 }
 
-/** The sync samples of each track, by its id, from the content of an `mfra` box (ISO 14496-12 8.8.9); throws {@link DecodeError}. */
+/**
+ * The sync samples of each track, by its id, from the content of an `mfra` box (ISO 14496-12 8.8.9); those in a second run of a
+ * fragment are left out. Throws {@link DecodeError}.
+ */
 export function parseFragmentAccess(bytes: Uint8Array): Map<number, FragmentEntry[]> {
   const tracks = new Map<number, FragmentEntry[]>();
   eachMp4Box(bytes, 0, bytes.length, (box) => {
@@ -56,8 +61,9 @@ export function parseFragmentAccess(bytes: Uint8Array): Map<number, FragmentEntr
     const isLong = bytes[box.start] === 1;
     const trackId = readU32(bytes, box.start + 4);
     const lengths = readU32(bytes, box.start + 8);
-    const numbers = ((lengths >> 4) & 3) + ((lengths >> 2) & 3) + (lengths & 3) + 3;
-    const entryBytes = (isLong ? 16 : 8) + numbers;
+    const [trafBytes, runBytes, sampleBytes] = [4, 2, 0].map((shift) => ((lengths >> shift) & 3) + 1);
+    const placeBytes = isLong ? 16 : 8;
+    const entryBytes = placeBytes + trafBytes! + runBytes! + sampleBytes!;
     const count = Math.min(
       readU32(bytes, box.start + 12),
       Math.floor((box.end - box.start - 16) / entryBytes),
@@ -66,13 +72,22 @@ export function parseFragmentAccess(bytes: Uint8Array): Map<number, FragmentEntr
     const entries: FragmentEntry[] = [];
     for (let i = 0; i < count; i++) {
       const from = box.start + 16 + i * entryBytes;
+      const numbers = from + placeBytes + trafBytes!;
+      if (readNumber(bytes, numbers, runBytes!) > 1) continue;
+      const sample = Math.max(0, readNumber(bytes, numbers + runBytes!, sampleBytes!) - 1);
       entries.push(
         isLong
-          ? { time: readU64(bytes, from), at: readU64(bytes, from + 8) }
-          : { time: readU32(bytes, from), at: readU32(bytes, from + 4) },
+          ? { time: readU64(bytes, from), at: readU64(bytes, from + 8), sample }
+          : { time: readU32(bytes, from), at: readU32(bytes, from + 4), sample },
       );
     }
     if (!tracks.has(trackId)) tracks.set(trackId, entries);
   });
   return tracks;
+}
+
+function readNumber(bytes: Uint8Array, at: number, length: number): number {
+  let value = 0;
+  for (let i = 0; i < length; i++) value = value * 256 + bytes[at + i]!;
+  return value;
 }

@@ -31,11 +31,22 @@ export function mergeTail(cuts: number[], endSeconds: number, targetSeconds: num
   return cuts;
 }
 
-/** Cuts at even times, for audio alone and for files without an index of key frames. The last is half a target at least. */
-export function evenCuts(startSeconds: number, endSeconds: number, targetSeconds: number): number[] {
+/**
+ * Cuts at even times, for audio alone and for files without an index of key frames. Where key frames seem to come every
+ * `gridSeconds`, at multiples of that. The last is half a target at least.
+ */
+export function evenCuts(
+  startSeconds: number,
+  endSeconds: number,
+  targetSeconds: number,
+  gridSeconds = 0,
+): number[] {
   const cuts = [startSeconds];
   while (cuts.length < SEGMENTS_LIMIT) {
-    const next = cuts.at(-1)! + wishedSeconds(cuts.length - 1, targetSeconds);
+    const wished = wishedSeconds(cuts.length - 1, targetSeconds);
+    const onGrid =
+      gridSeconds > 0 ? Math.max(1, Math.ceil((wished - GRACE_SECONDS) / gridSeconds)) * gridSeconds : wished;
+    const next = cuts.at(-1)! + onGrid;
     if (!(next <= endSeconds - targetSeconds / 2)) break;
     cuts.push(next);
   }

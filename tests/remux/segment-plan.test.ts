@@ -21,6 +21,8 @@ test("mergeTail: a short rest joins the segment before it, but the only segment 
 test("evenCuts and segmentTimes: without gaps, counted from the first cut, never empty", () => {
   assert.deepEqual(evenCuts(0, 20, 6), [0, 2, 6, 12]);
   assert.deepEqual(evenCuts(0, 1, 6), [0]);
+  assert.deepEqual(evenCuts(0, 40, 6, 10), [0, 10, 20, 30]);
+  assert.deepEqual(evenCuts(0, 20, 6, 2.5), [0, 2.5, 7.5, 15]);
   assert.deepEqual(segmentTimes([1.5, 7.5], 9), [
     { startSeconds: 0, durationSeconds: 6 },
     { startSeconds: 6, durationSeconds: 1.5 },
