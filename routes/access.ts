@@ -24,7 +24,7 @@ export function gate(allowedHosts: readonly string[]): MiddlewareHandler<RouteEn
  * register on the Internet are safe: localhost, IP addresses, single words (as container networks use) and `.local`,
  * `.internal`, `.home.arpa`. The port does not matter: behind a port mapping we cannot know it.
  */
-export function isOwnHost(host: string, names: ReadonlySet<string>): boolean {
+function isOwnHost(host: string, names: ReadonlySet<string>): boolean {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9_.-]+))(?::\d{1,5})?$/.exec(host);
   if (!match) return false;
   if (match[1] !== undefined) return canonicalAddress(match[1]) !== undefined;

@@ -4,7 +4,7 @@ import { parseInfohash } from "../src/base/ids.ts";
 import type { Engine } from "../src/engine/engine.ts";
 
 /** One file of the page; `etag` changes with its text. */
-export interface PageAsset {
+interface PageAsset {
   readonly type: string;
   readonly text: string;
 }

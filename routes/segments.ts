@@ -41,7 +41,7 @@ export function createSegmentRoutes({ engine }: House): Hono<RouteEnv> {
 }
 
 /** Reads `12.ts`, `12.m4s`, `12.mp4`, `12.s3.vtt` (subtitle track 3); undefined for anything else. */
-export function parseSegmentName(text: string): SegmentName | undefined {
+function parseSegmentName(text: string): SegmentName | undefined {
   // Clients hang `&.mp4` and the like on URLs of all kinds.
   const match = /^(\d{1,12})\.(?:(ts|m4s|mp4)|s(\d{1,3})\.(vtt))(?:&.*)?$/.exec(text);
   if (!match) return undefined;

@@ -23,7 +23,7 @@ export function parseIpv4(text: string): number | undefined {
 }
 
 /** Reads an IPv6 literal (no zone) as 16 bytes (RFC 4291 2.2); undefined where it is not one. */
-export function parseIpv6(text: string): Uint8Array<ArrayBuffer> | undefined {
+function parseIpv6(text: string): Uint8Array<ArrayBuffer> | undefined {
   let body = text;
   let tail: number | undefined;
   const dotted = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(text);

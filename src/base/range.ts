@@ -8,10 +8,3 @@ export interface ByteRange {
 export function rangeLength(range: ByteRange): number {
   return range.end - range.start;
 }
-
-/** What two ranges share, or undefined where they share nothing. */
-export function intersect(a: ByteRange, b: ByteRange): ByteRange | undefined {
-  const start = Math.max(a.start, b.start);
-  const end = Math.min(a.end, b.end);
-  return start < end ? { start, end } : undefined;
-}

@@ -63,7 +63,7 @@ export async function readFile(
 }
 
 /** The file of this index; throws `no_such_file`. */
-export function fileAt(transfer: Transfer, fileIndex: number): ContentFile {
+function fileAt(transfer: Transfer, fileIndex: number): ContentFile {
   const file = transfer.files.find(({ index }) => index === fileIndex);
   if (file) return file;
   throw new SluiceError(

@@ -74,7 +74,7 @@ export function pesHeaderBytes(pts: number, dts: number): number {
 }
 
 /** A 33-bit time in five bytes with marker bits. */
-export function readTimestamp(bytes: Uint8Array, at: number): number {
+function readTimestamp(bytes: Uint8Array, at: number): number {
   return (
     ((bytes[at]! >> 1) & 7) * 0x40000000 +
     ((bytes[at + 1]! << 22) | ((bytes[at + 2]! >> 1) << 15) | (bytes[at + 3]! << 7) | (bytes[at + 4]! >> 1))
@@ -82,7 +82,7 @@ export function readTimestamp(bytes: Uint8Array, at: number): number {
 }
 
 /** Writes a 33-bit time in five bytes; `prefix` is the four bits before it. */
-export function writeTimestamp(bytes: Uint8Array, at: number, prefix: number, ticks: number): void {
+function writeTimestamp(bytes: Uint8Array, at: number, prefix: number, ticks: number): void {
   const high = Math.floor(ticks / 0x40000000);
   const low = ticks % 0x40000000;
   bytes[at] = (prefix << 4) | (high << 1) | 1;

@@ -36,7 +36,7 @@ export function detectLayout(bytes: Uint8Array): TsLayout | undefined {
 }
 
 /** Where at or after `from` the first of `run` sync bytes lies, each `stride` after the one before, or −1. */
-export function findSync(bytes: Uint8Array, from: number, stride: number, run = SYNC_RUN): number {
+function findSync(bytes: Uint8Array, from: number, stride: number, run = SYNC_RUN): number {
   let at = bytes.indexOf(TS_SYNC, from);
   while (at >= 0 && at + (run - 1) * stride < bytes.length) {
     let count = 1;

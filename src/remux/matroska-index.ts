@@ -94,7 +94,7 @@ export function cueSeconds(index: MatroskaIndex, trackNumber: number): number[] 
 }
 
 /** The element head at a place of the file, its offsets counted in the file. */
-export async function headAt(
+async function headAt(
   cache: BlockCache,
   at: number,
   signal?: AbortSignalLike,

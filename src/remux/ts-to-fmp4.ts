@@ -27,20 +27,10 @@ export function tsToFmp4Problem(
 }
 
 /**
- * Turns whole MPEG-TS segments, each beginning with a keyframe, into fMP4 segments; H.264 and AAC only. Times are those of the
- * source. Each segment goes through a converter of its own, so that they may come in any order.
+ * One whole MPEG-TS segment, beginning with a keyframe, as fMP4; H.264 and AAC only. Times are those of the source, and each
+ * segment has a converter of its own, so that they may come in any order. Throws `SluiceError("broken_media")` where nothing in it
+ * can be converted.
  */
-export class TsToFmp4 extends TransformStream<Uint8Array, Fmp4Segment> {
-  constructor() {
-    super({
-      transform(segment, controller) {
-        controller.enqueue(convertSegment(segment));
-      },
-    });
-  }
-}
-
-/** One segment as fMP4. Throws `SluiceError("broken_media")` where nothing in it can be converted. */
 export function convertSegment(segment: Uint8Array): Fmp4Segment {
   const transmuxer = new muxjs.mp4.Transmuxer({ keepOriginalTimestamps: true, remux: true });
   const inits: Uint8Array[] = [];

@@ -53,7 +53,7 @@ export const MAX_INFO_BYTES = 16 * 1024 * 1024;
 /** libtorrent: the same. */
 export const MAX_PIECES = 2_097_152;
 /** A piece is held in memory until it is verified, so its size is bounded; nobody makes larger ones. */
-export const MAX_PIECE_BYTES = 32 * 1024 * 1024;
+const MAX_PIECE_BYTES = 32 * 1024 * 1024;
 /** Trackers that are read from one transport file or magnet. */
 export const MAX_TRACKERS = 100;
 

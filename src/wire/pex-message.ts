@@ -12,7 +12,7 @@ import {
 /** A peer that another peer tells of (BEP 11). */
 export interface PexPeer {
   readonly address: PeerAddress;
-  /** {@link PEX_ENCRYPTION} and its fellows. */
+  /** {@link PEX_UPLOAD_ONLY} and its fellows. */
   readonly flags: number;
 }
 
@@ -22,11 +22,8 @@ export interface PexMessage {
   readonly dropped: readonly PeerAddress[];
 }
 
-/** Bits of {@link PexPeer.flags} (BEP 11). */
-export const PEX_ENCRYPTION = 0x01;
+/** The bits of {@link PexPeer.flags} (BEP 11) that change what we do. */
 export const PEX_UPLOAD_ONLY = 0x02;
-export const PEX_UTP = 0x04;
-export const PEX_HOLEPUNCH = 0x08;
 export const PEX_REACHABLE = 0x10;
 
 /** Peers of one kind and family in a message: BEP 11 allows 50; the rest is not read. */
