@@ -4,9 +4,9 @@ import { delimiter, isAbsolute, join } from "node:path";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import { usageError } from "./usage.ts";
 
-/** The players we know how to start, best first: the arguments before the URL. */
+/** The players we know how to start, best first: the arguments before the URL. Their own lines about time would mix with ours. */
 const PLAYERS: readonly (readonly [name: string, args: readonly string[]])[] = [
-  ["mpv", ["--"]],
+  ["mpv", ["--msg-level=all=error", "--"]],
   ["vlc", ["--play-and-exit", "--"]],
   ["ffplay", ["-autoexit", "-loglevel", "error", "-i"]],
 ];
