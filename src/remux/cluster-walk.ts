@@ -11,6 +11,7 @@ import {
 } from "../media/matroska-blocks.ts";
 import { MATROSKA } from "../media/matroska-head.ts";
 import type { BlockCache } from "./block-cache.ts";
+import type { OwnedMemory } from "./owned-memory.ts";
 
 /** What is read on beyond the expected end, step by step. */
 const STEP_BYTES = 64 * 1024;
@@ -41,18 +42,21 @@ export interface Walk {
 
 /**
  * Visits the blocks of clusters in the order of the file, until `visit` answers false. Clusters of unknown size are
- * walked like any other: a cluster is only a mark between its blocks.
+ * walked like any other: a cluster is only a mark between its blocks. What is read in one piece becomes part of `memory`.
  */
 export async function walkBlocks(
   cache: BlockCache,
   walk: Walk,
   visit: (block: WalkedBlock) => Promise<boolean> | boolean,
   signal?: AbortSignalLike,
+  memory?: OwnedMemory,
 ): Promise<void> {
   let base = walk.start;
   let window: Uint8Array = new Uint8Array(0);
   if (walk.bulkEnd > walk.start) {
-    window = await cache.source.read({ start: walk.start, end: walk.bulkEnd }, signal ? { signal } : {});
+    const range = { start: walk.start, end: walk.bulkEnd };
+    const bulk = await cache.source.read(range, signal ? { signal } : {});
+    window = memory?.own(bulk) ?? bulk;
   }
   /** Makes sure that bytes `from` to `to` of the file are in the window, as far as the walk goes. */
   const need = async (from: number, to: number) => {

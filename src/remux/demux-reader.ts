@@ -4,6 +4,7 @@ import { SluiceError } from "../base/errors.ts";
 import { reorderTicks } from "../media/timestamps.ts";
 import type { Demuxer, DemuxPool } from "./demux-pool.ts";
 import type { SourceTrack } from "./media-tracks.ts";
+import type { OwnedMemory } from "./owned-memory.ts";
 import {
   type PacketReader,
   SEGMENT_LIMIT_BYTES,
@@ -37,6 +38,7 @@ export class DemuxReader implements PacketReader {
   read(
     tracks: readonly SourceTrack[],
     bounds: SegmentBounds,
+    _memory: OwnedMemory,
     signal?: AbortSignalLike,
   ): Promise<TsMuxPacket[]> {
     return this.#pool.run((demuxer) => readSegment(demuxer, tracks, bounds), signal);

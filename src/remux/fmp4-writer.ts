@@ -15,6 +15,7 @@ import { eachMp4Box, findMp4Box } from "../media/mp4-boxes.ts";
 import { buildFragment, type FragmentSample, type FragmentTrack } from "../media/mp4-fragment.ts";
 import { decodeTicks } from "../media/timestamps.ts";
 import type { SourceTrack } from "./media-tracks.ts";
+import { OwnedMemory } from "./owned-memory.ts";
 import type { PacketReader, SegmentBounds } from "./packet-reader.ts";
 import type { TsMuxPacket } from "./ts-mux-input.ts";
 import { TS_BASE_SECONDS } from "./ts-muxer.ts";
@@ -58,13 +59,16 @@ export class Fmp4Writer {
     signal?: AbortSignalLike,
   ): Promise<Uint8Array<ArrayBuffer>> {
     const init = await this.#prepare(signal);
-    const packets = await this.#reader.read(this.tracks, bounds, signal);
+    const memory = new OwnedMemory();
+    const packets = await this.#reader.read(this.tracks, bounds, memory, signal);
     const fragments: FragmentTrack[] = [];
     for (const [position, track] of this.tracks.entries()) {
       const own = packets.filter((packet) => packet.track === position);
       if (own.length > 0) fragments.push(fragmentOf(own, track, init.tracks[position]!));
     }
-    return buildFragment(index + 1, fragments);
+    const segment = buildFragment(index + 1, fragments);
+    memory.free();
+    return segment;
   }
 
   async #prepare(signal?: AbortSignalLike): Promise<Init> {

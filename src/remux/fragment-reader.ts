@@ -7,6 +7,7 @@ import type { FragmentBorder, FragmentBorders } from "./fragment-finder.ts";
 import type { Fragment, Fragments } from "./fragments.ts";
 import type { SourceTrack } from "./media-tracks.ts";
 import { boxAt } from "./mp4-layout.ts";
+import type { OwnedMemory } from "./owned-memory.ts";
 import {
   type PacketReader,
   SEGMENT_LIMIT_BYTES,
@@ -38,13 +39,18 @@ export class FragmentReader implements PacketReader {
     this.#firstAt = firstAt;
   }
 
-  async read(tracks: readonly SourceTrack[], bounds: SegmentBounds, signal?: AbortSignalLike) {
+  async read(
+    tracks: readonly SourceTrack[],
+    bounds: SegmentBounds,
+    memory: OwnedMemory,
+    signal?: AbortSignalLike,
+  ) {
     const isWhole = bounds.startSeconds === Number.NEGATIVE_INFINITY;
     const first = { at: this.#firstAt, sample: 0, seconds: bounds.startSeconds };
     const start = isWhole ? first : await this.#borders.find(bounds.startSeconds, signal);
     const isLast = bounds.endSeconds === Number.POSITIVE_INFINITY;
     const end = isLast ? undefined : await this.#borders.find(bounds.endSeconds, signal);
-    return start ? this.#between(tracks, start, end, signal) : [];
+    return start ? this.#between(tracks, start, end, memory, signal) : [];
   }
 
   async first(track: SourceTrack, signal?: AbortSignalLike): Promise<TsMuxPacket> {
@@ -86,6 +92,7 @@ export class FragmentReader implements PacketReader {
     tracks: readonly SourceTrack[],
     start: FragmentBorder,
     end: FragmentBorder | undefined,
+    memory: OwnedMemory,
     signal?: AbortSignalLike,
   ): Promise<TsMuxPacket[]> {
     const to = await this.#endOf(end, signal);
@@ -93,7 +100,7 @@ export class FragmentReader implements PacketReader {
       throw new SluiceError("broken_media", `a segment of ${to - start.at} bytes: too few key frames`);
     if (to <= start.at) return [];
     const range = { start: start.at, end: to };
-    const bytes = await this.#fragments.cache.source.read(range, signal ? { signal } : {});
+    const bytes = memory.own(await this.#fragments.cache.source.read(range, signal ? { signal } : {}));
     const byTrack: TsMuxPacket[][] = tracks.map(() => []);
     let count = 0;
     for (const fragment of this.#fragmentsIn(bytes, start.at)) {

@@ -9,6 +9,7 @@ import type { ClusterFinder } from "./cluster-finder.ts";
 import { type Walk, type WalkedBlock, walkBlocks } from "./cluster-walk.ts";
 import type { MatroskaIndex } from "./matroska-index.ts";
 import type { SourceTrack } from "./media-tracks.ts";
+import type { OwnedMemory } from "./owned-memory.ts";
 import {
   type PacketReader,
   SEGMENT_LIMIT_BYTES,
@@ -52,7 +53,12 @@ export class MatroskaReader implements PacketReader {
     this.#leading = leading;
   }
 
-  async read(tracks: readonly SourceTrack[], bounds: SegmentBounds, signal?: AbortSignalLike) {
+  async read(
+    tracks: readonly SourceTrack[],
+    bounds: SegmentBounds,
+    memory: OwnedMemory,
+    signal?: AbortSignalLike,
+  ) {
     const gathered = tracks.map(
       (track) => new TrackPackets(track, this.#trackOf(track), this.#index.tickSeconds),
     );
@@ -72,7 +78,7 @@ export class MatroskaReader implements PacketReader {
       }
       return true;
     };
-    await walkBlocks(this.#cache, await this.#walk(bounds, signal), visit, signal);
+    await walkBlocks(this.#cache, await this.#walk(bounds, signal), visit, signal, memory);
     return gathered.flatMap((one, track) => one.finish(track));
   }
 

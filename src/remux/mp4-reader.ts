@@ -3,6 +3,7 @@ import { SluiceError } from "../base/errors.ts";
 import type { Mp4Samples } from "../media/mp4-samples.ts";
 import { reorderTicks } from "../media/timestamps.ts";
 import type { SourceTrack } from "./media-tracks.ts";
+import { OwnedMemory } from "./owned-memory.ts";
 import {
   type PacketReader,
   SEGMENT_LIMIT_BYTES,
@@ -41,7 +42,12 @@ export class Mp4Reader implements PacketReader {
     this.#tables = new Map(tables.map((table) => [table.trackId, table]));
   }
 
-  async read(tracks: readonly SourceTrack[], bounds: SegmentBounds, signal?: AbortSignalLike) {
+  async read(
+    tracks: readonly SourceTrack[],
+    bounds: SegmentBounds,
+    memory: OwnedMemory,
+    signal?: AbortSignalLike,
+  ) {
     const samples: Sample[] = [];
     let bytes = 0;
     for (const [track, source] of tracks.entries()) {
@@ -55,13 +61,13 @@ export class Mp4Reader implements PacketReader {
     if (bytes > SEGMENT_LIMIT_BYTES || samples.length > SEGMENT_LIMIT_PACKETS) {
       throw new SluiceError("broken_media", `a segment of ${bytes} bytes: the file has too few key frames`);
     }
-    return this.#fetch(samples, signal);
+    return this.#fetch(samples, memory, signal);
   }
 
   async first(track: SourceTrack, signal?: AbortSignalLike): Promise<TsMuxPacket> {
     const table = this.#table(track);
     if (table.count === 0) throw new SluiceError("broken_media", `the ${track.kind} track has no packets`);
-    return (await this.#fetch([{ table, track: 0, index: 0 }], signal))[0]!;
+    return (await this.#fetch([{ table, track: 0, index: 0 }], new OwnedMemory(), signal))[0]!;
   }
 
   async reorderSeconds(track: SourceTrack): Promise<number> {
@@ -78,7 +84,11 @@ export class Mp4Reader implements PacketReader {
   }
 
   /** Reads samples in as few runs as are worth it, all at once; returns them in the order given. */
-  async #fetch(samples: readonly Sample[], signal?: AbortSignalLike): Promise<TsMuxPacket[]> {
+  async #fetch(
+    samples: readonly Sample[],
+    memory: OwnedMemory,
+    signal?: AbortSignalLike,
+  ): Promise<TsMuxPacket[]> {
     const byPlace = samples.map((_, i) => i);
     const startOf = (i: number) => samples[i]!.table.offsets[samples[i]!.index]!;
     const endOf = (i: number) => startOf(i) + samples[i]!.table.sizes[samples[i]!.index]!;
@@ -96,7 +106,7 @@ export class Mp4Reader implements PacketReader {
       if (end > this.#source.size)
         throw new SluiceError("broken_media", "a sample beyond the end of the file");
       const members = byPlace.slice(from, to);
-      runs.push(() => this.#run({ start, end }, members, samples, packets, signal));
+      runs.push(() => this.#run({ start, end }, members, samples, packets, memory, signal));
       from = to;
     }
     await allOf(runs, RUNS_AT_ONCE);
@@ -108,10 +118,13 @@ export class Mp4Reader implements PacketReader {
     members: readonly number[],
     samples: readonly Sample[],
     packets: TsMuxPacket[],
+    memory: OwnedMemory,
     signal?: AbortSignalLike,
   ): Promise<void> {
     const isEmpty = range.end === range.start;
-    const bytes = isEmpty ? new Uint8Array(0) : await this.#source.read(range, signal ? { signal } : {});
+    const bytes = isEmpty
+      ? new Uint8Array(0)
+      : memory.own(await this.#source.read(range, signal ? { signal } : {}));
     for (const i of members) {
       const { table, track, index } = samples[i]!;
       const at = table.offsets[index]! - range.start;

@@ -5,6 +5,7 @@ import type { Media, MediaTrack, SegmentTimes } from "./contract.ts";
 import { Fmp4Writer } from "./fmp4-writer.ts";
 import { Gate } from "./gate.ts";
 import type { SourceTrack } from "./media-tracks.ts";
+import { OwnedMemory } from "./owned-memory.ts";
 import type { PacketReader, SegmentBounds } from "./packet-reader.ts";
 import { segmentTimes } from "./segment-plan.ts";
 import type { SubtitleSource } from "./subtitles.ts";
@@ -60,7 +61,11 @@ export class PacketMedia implements Media {
     if (this.tsProblem) throw this.tsProblem;
     return this.#run(async (ending) => {
       this.#muxer ??= new TsMuxer(await this.#muxTracks(ending));
-      return this.#muxer.segment(await this.#parts.reader.read(this.#tsTracks, bounds, ending));
+      const memory = new OwnedMemory();
+      const packets = await this.#parts.reader.read(this.#tsTracks, bounds, memory, ending);
+      const segment = this.#muxer.segment(packets);
+      memory.free();
+      return segment;
     }, signal);
   }
 

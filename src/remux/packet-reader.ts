@@ -1,5 +1,6 @@
 import type { AbortSignalLike } from "../base/byte-source.ts";
 import type { SourceTrack } from "./media-tracks.ts";
+import type { OwnedMemory } from "./owned-memory.ts";
 import type { TsMuxPacket } from "./ts-mux-input.ts";
 
 /** One segment holds at most so many bytes: what a hostile or keyless file can make us hold at once. */
@@ -17,11 +18,12 @@ export interface PacketReader {
   /**
    * All packets of `tracks` in a segment, in decode order within each track; `track` of a packet is the position in `tracks`.
    * Of video from one key frame to the next, of audio those that begin within the time: none is lost or doubled
-   * between segments. Rejects with `SluiceError`.
+   * between segments. They lie in `memory`, or in memory that is shared. Rejects with `SluiceError`.
    */
   read(
     tracks: readonly SourceTrack[],
     bounds: SegmentBounds,
+    memory: OwnedMemory,
     signal?: AbortSignalLike,
   ): Promise<TsMuxPacket[]>;
   /** The first packet of a track. */

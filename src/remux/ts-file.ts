@@ -4,6 +4,7 @@ import { languageCode } from "../media/language.ts";
 import { reorderPmt } from "../media/psi.ts";
 import { TICKS_PER_SECOND } from "../media/timestamps.ts";
 import type { Media, MediaTrack, OpenMediaOptions, SegmentTimes } from "./contract.ts";
+import { OwnedMemory } from "./owned-memory.ts";
 import { TsBorders } from "./ts-borders.ts";
 import { cutSegment, hasAllStarts, STRADDLE_BYTES } from "./ts-cut.ts";
 import { readTsHead, readTsTimes, type TsHead } from "./ts-head.ts";
@@ -136,11 +137,14 @@ class TsFile implements Media {
     const start = await this.#borders.find(index, signal);
     const end = await this.#borders.find(index + 1, signal);
     const { tables, streams, leading } = this.#head;
-    const body = await this.#reader.packets(start, Math.max(start, end), signal);
+    const memory = new OwnedMemory();
+    const body = await this.#reader.packets(start, Math.max(start, end), signal, memory);
     const after = await this.#after(end, signal);
     const ticks = this.#borders.startTicks(index + 1) - this.#borders.startTicks(index);
     const seconds = Math.max(0, ticks) / TICKS_PER_SECOND;
-    return cutSegment({ tables, streams, leading, body, after, isFirst: index === 0, seconds });
+    const segment = cutSegment({ tables, streams, leading, body, after, isFirst: index === 0, seconds });
+    memory.free();
+    return segment;
   }
 
   async #after(end: number, signal: AbortSignal): Promise<Uint8Array> {

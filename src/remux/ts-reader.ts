@@ -4,6 +4,7 @@ import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
 import type { TsStream } from "../media/ts-programme.ts";
 import { alignPackets, type TsLayout } from "../media/ts-sync.ts";
 import { nextUnit, type TsUnit } from "../media/ts-units.ts";
+import { OwnedMemory } from "./owned-memory.ts";
 
 /** A unit with its place in the file: `at` is the byte where its first packet begins. */
 export type FileUnit = TsUnit;
@@ -21,11 +22,16 @@ export class TsReader {
     this.layout = layout;
   }
 
-  /** Whole packets of 188 bytes that begin in bytes `start` to `end` of the file. */
-  async packets(start: number, end: number, signal?: AbortSignal): Promise<Uint8Array> {
+  /** Whole packets of 188 bytes that begin in bytes `start` to `end` of the file; they may lie in `memory`. */
+  async packets(
+    start: number,
+    end: number,
+    signal?: AbortSignal,
+    memory = new OwnedMemory(),
+  ): Promise<Uint8Array> {
     // The last packet may reach past `end`: what it begins before belongs to it.
     const to = Math.min(this.source.size, end);
-    const bytes = await this.source.read({ start, end: to }, signal ? { signal } : {});
+    const bytes = memory.own(await this.source.read({ start, end: to }, signal ? { signal } : {}));
     return alignPackets(bytes, this.layout.stride, false, true).packets;
   }
 
