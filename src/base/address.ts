@@ -82,6 +82,11 @@ export function addressBytes(host: string): Uint8Array<ArrayBuffer> | undefined 
   return new Uint8Array([v4 >>> 24, v4 >>> 16, v4 >>> 8, v4]);
 }
 
+/** The IP version of a canonical address. */
+export function familyOf(host: string): 4 | 6 {
+  return host.includes(":") ? 6 : 4;
+}
+
 /** What kind of network an address belongs to (RFC 1918, 3927, 4193, 4291, 5735, 6598). */
 export type AddressScope = "loopback" | "private" | "link-local" | "multicast" | "unspecified" | "global";
 

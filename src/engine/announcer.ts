@@ -1,4 +1,4 @@
-import { type AddressScope, addressScope, canonicalAddress, type PeerAddress } from "../base/address.ts";
+import { type AddressScope, familyOf, type PeerAddress } from "../base/address.ts";
 import { DecodeError, messageOf } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
@@ -12,8 +12,10 @@ import {
   MAX_TRACKER_REPLY_BYTES,
 } from "../wire/tracker-http.ts";
 import { trackerScheme, trackerUrlProblem } from "../wire/tracker-url.ts";
+import { type AskFamily, askFamilies, SilentFamilies } from "./announce-families.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import type { Outbound, OutboundOptions } from "./outbound.ts";
+import { findTracker } from "./tracker-addresses.ts";
 import { createUdpTrackers } from "./udp-tracker.ts";
 
 /** Carries announces to trackers, of any kind, and brings back what they say. */
@@ -50,10 +52,19 @@ export function createAnnouncer(runtime: Parts, outbound: Pick<Outbound, "get">,
     told.add(address);
     log.info("trackers see us at", { address, tracker });
   };
-  const ask = (request: AnnounceRequest, deadline: Deadline) =>
-    trackerScheme(request.url) === "udp"
-      ? askUdp(runtime, request.url, deadline, (address) => udp.announce(address, request, deadline.signal))
-      : announceHttp(outbound, request, deadline);
+  const silent = new SilentFamilies(runtime.clock);
+  const ask = async (request: AnnounceRequest, deadline: Deadline) => {
+    const { name, port, addresses } = await findTracker(runtime, request.url, deadline);
+    const overFamily = (host: string): AskFamily =>
+      trackerScheme(request.url) === "udp"
+        ? (signal) => udp.announce({ host, port }, request, signal)
+        : (signal) => announceHttp(outbound, request, { family: familyOf(host), signal });
+    const asks = silent.without(name, addresses).map((host) => [host, overFamily(host)] as const);
+    return askFamilies(runtime.clock, asks, deadline.signal, (host) => {
+      // IPv4 is where most peers are: it is asked each time.
+      if (familyOf(host) === 6) silent.add(name, host);
+    });
+  };
   return {
     async announce(request, signal) {
       const turn = { url: request.url, signal };
@@ -112,9 +123,9 @@ async function inTurn<T>(
 async function announceHttp(
   outbound: Pick<Outbound, "get">,
   request: AnnounceRequest,
-  deadline: Deadline,
+  options: Pick<OutboundOptions, "family" | "signal">,
 ): Promise<AnnounceReply> {
-  const answer = await outbound.get(httpAnnounceUrl(request), httpOptions(deadline));
+  const answer = await outbound.get(httpAnnounceUrl(request), { ...HTTP_OPTIONS, ...options });
   const status = answer.status;
   try {
     const reply = decodeHttpAnnounce(answer.bytes);
@@ -138,22 +149,19 @@ async function scrapeHttp(
 ): Promise<SwarmCounts | undefined> {
   const url = httpScrapeUrl(announceUrl, infohash);
   if (url === undefined) return undefined;
-  const { status, bytes } = await outbound.get(url, httpOptions(deadline));
+  const { status, bytes } = await outbound.get(url, { ...HTTP_OPTIONS, signal: deadline.signal });
   if (status !== 200) throw new Error(`the tracker answered with status ${status}`);
   return decodeHttpScrape(bytes, infohash);
 }
 
-function httpOptions(deadline: Deadline): OutboundOptions {
-  return {
-    limitBytes: MAX_TRACKER_REPLY_BYTES,
-    timeoutMs: HTTP_TIMEOUT_MS,
-    // Trackers at home are common; the rule below keeps strangers' URLs away from what else runs there.
-    allowPrivate: true,
-    signal: deadline.signal,
-    purpose: "tracker's answer",
-    check: loopbackProblem,
-  };
-}
+const HTTP_OPTIONS: OutboundOptions = {
+  limitBytes: MAX_TRACKER_REPLY_BYTES,
+  timeoutMs: HTTP_TIMEOUT_MS,
+  // Trackers at home are common; the rule below keeps strangers' URLs away from what else runs there.
+  allowPrivate: true,
+  purpose: "tracker's answer",
+  check: loopbackProblem,
+};
 
 /** Anybody can put a URL of this machine into a magnet. Only what looks like a tracker is asked (as libtorrent does). */
 function loopbackProblem(url: URL, scope: AddressScope): string | undefined {
@@ -168,34 +176,16 @@ async function askUdp<T>(
   ask: (address: PeerAddress) => Promise<T>,
 ): Promise<T> {
   let failure: unknown;
-  for (const address of await udpAddresses(runtime, url, deadline)) {
+  const { addresses, port } = await findTracker(runtime, url, deadline);
+  for (const host of addresses) {
     try {
-      return await ask(address);
+      return await ask({ host, port });
     } catch (thrown) {
       deadline.signal.throwIfAborted();
       failure = thrown;
     }
   }
   throw failure;
-}
-
-/** One address of each IP version, IPv4 first: most swarms are there. */
-async function udpAddresses(runtime: Parts, url: string, deadline: Deadline): Promise<PeerAddress[]> {
-  const match = /^udp:\/\/(?:\[([0-9a-f:.%]+)\]|([^/?#:[\]]+)):(\d{1,5})(?:[/?#]|$)/i.exec(url);
-  const port = Number(match?.[3] ?? 0);
-  if (!match || port === 0 || port > 65535) throw new Error("expected udp://host:port");
-  const name = match[1] ?? match[2]!;
-  const literal = canonicalAddress(name);
-  const found = literal === undefined ? await deadline.race(runtime.lookup(name)) : [literal];
-  const usable = found.filter((host) => isUsable(addressScope(host)));
-  if (usable.length === 0) throw new Error(`${name} has no address that can be asked`);
-  const v4 = usable.find((host) => !host.includes(":"));
-  const v6 = usable.find((host) => host.includes(":"));
-  return [v4, v6].flatMap((host) => (host === undefined ? [] : [{ host, port }]));
-}
-
-function isUsable(scope: AddressScope): boolean {
-  return scope !== "multicast" && scope !== "unspecified";
 }
 
 function hostOf(url: string): string {

@@ -1,4 +1,4 @@
-import { type AddressScope, addressScope, canonicalAddress } from "../base/address.ts";
+import { type AddressScope, addressScope, canonicalAddress, familyOf } from "../base/address.ts";
 import { latin1Text } from "../base/bytes.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -21,6 +21,8 @@ export interface OutboundOptions {
   readonly timeoutMs: number;
   /** Whether loopback, private and link-local addresses may be asked. Others than those and global ones never are. */
   readonly allowPrivate: boolean;
+  /** Only addresses of this IP version are asked. */
+  readonly family?: 4 | 6;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   /** What the body is wanted for, in words, for messages: `transport file`. */
@@ -165,7 +167,9 @@ async function allowedAddresses(
     const problem = isAllowed ? options.check?.(hop.url, scope) : `${address} is a ${scope} address`;
     if (problem !== undefined) throw refused(`${hop.url.host} may not be asked: ${problem}`);
   }
-  return found.slice(0, MAX_ADDRESSES);
+  const wanted = found.filter((address) => !options.family || options.family === familyOf(address));
+  if (wanted.length === 0) throw new Error(`${name} has no IPv${options.family} address`);
+  return wanted.slice(0, MAX_ADDRESSES);
 }
 
 function isHome(scope: AddressScope): boolean {

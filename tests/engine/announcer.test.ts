@@ -12,6 +12,7 @@ import { FakeClock, settled } from "./fake-clock.ts";
 
 const silent: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => silent };
 const TRACKER: PeerAddress = { host: "93.184.216.34", port: 80 };
+const V6: PeerAddress = { host: "2606:2800:220:1::1", port: 80 };
 const ID = fromHex("a1a2a3a4a5a6a7a8")!;
 
 const request = (url: string): AnnounceRequest => ({
@@ -39,7 +40,10 @@ class Bench {
   readonly clock = new FakeClock();
   readonly sent: Datagram[] = [];
   readonly fetched: { url: string; options: OutboundOptions }[] = [];
-  readonly names = new Map([["t.example", ["2606:2800:220:1::1", TRACKER.host]]]);
+  readonly names = new Map([
+    ["t.example", [TRACKER.host]],
+    ["both.example", [V6.host, TRACKER.host]],
+  ]);
   readonly logged: string[] = [];
   fetch: (url: string) => Promise<{ status: number; body: string }> = async () => ({
     status: 200,
@@ -149,19 +153,72 @@ test("announce sends a UDP question again after 5 and 10 s, under one transactio
   assert.equal(bench.clock.waiting, 0);
 });
 
-test("announce goes on to IPv6 where IPv4 does not answer", async () => {
+/** An announce's answer that names one IPv6 peer. */
+const V6_PEERS = fromHex(`${"00000384000000020000000320010db8000000000000000000000001"}01bb`)!;
+const V6_PEER = { host: "2001:db8::1", port: 443 };
+
+/** The transaction of the last question to this address. */
+const asked = (bench: Bench, to: PeerAddress) =>
+  bench.sent.findLast((datagram) => datagram.to.host === to.host)!.transaction;
+
+test("announce asks both IP versions at once, and gives the peers of both", async () => {
   const bench = new Bench();
-  const reply = bench.announcer.announce(request("udp://t.example:80"));
-  await bench.clock.advance(35_000);
-  const v6 = { host: "2606:2800:220:1::1", port: 80 };
-  assert.deepEqual(bench.sent.at(-1)!.to, v6);
-  await bench.answer(0, ID, v6);
-  await bench.answer(1, fromHex(`${"00000384000000020000000320010db8000000000000000000000001"}01bb`)!, v6);
-  assert.deepEqual(await reply, {
-    ok: true,
-    peers: [{ host: "2001:db8::1", port: 443 }],
-    intervalSeconds: 900,
-    counts: { seeders: 3, leechers: 2 },
+  const reply = bench.announcer.announce(request("udp://both.example:80"));
+  await settled();
+  for (const to of [TRACKER, V6]) await bench.answer(0, ID, to, asked(bench, to));
+  await bench.answer(1, PEERS, TRACKER, asked(bench, TRACKER));
+  await bench.clock.advance(499);
+  await bench.answer(1, V6_PEERS, V6, asked(bench, V6));
+  assert.deepEqual(await reply, { ...EXPECTED, peers: [...EXPECTED.peers, V6_PEER] });
+  assert.equal(bench.clock.waiting, 0);
+});
+
+test("announce waits half a second for IPv6, then leaves it alone for half an hour", async () => {
+  const bench = new Bench();
+  const first = bench.announcer.announce(request("udp://both.example:80"));
+  await settled();
+  await bench.answer(0, ID, TRACKER, asked(bench, TRACKER));
+  await bench.answer(1, PEERS, TRACKER, asked(bench, TRACKER));
+  await bench.clock.advance(500);
+  assert.deepEqual(await first, EXPECTED);
+  const questionsOver6 = () => bench.sent.filter(({ to }) => to.host === V6.host).length;
+  const before = questionsOver6();
+  const second = bench.announcer.announce(request("udp://both.example:80"));
+  await settled();
+  await bench.answer(1, PEERS, TRACKER, asked(bench, TRACKER));
+  assert.deepEqual(await second, EXPECTED);
+  assert.equal(questionsOver6(), before);
+  assert.equal(bench.clock.waiting, 0);
+  await bench.clock.advance(1_800_000);
+  const third = bench.announcer.announce(request("udp://both.example:80"));
+  await settled();
+  assert.equal(questionsOver6(), before + 1);
+  bench.announcer.close();
+  await bench.clock.advance(60_000);
+  await third;
+});
+
+test("announce takes what IPv6 says where IPv4 does not answer", async () => {
+  const bench = new Bench();
+  const reply = bench.announcer.announce(request("udp://both.example:80"));
+  await bench.clock.advance(6_000);
+  await bench.answer(0, ID, V6, asked(bench, V6));
+  await bench.answer(1, V6_PEERS, V6, asked(bench, V6));
+  await bench.clock.advance(500);
+  assert.deepEqual(await reply, { ...EXPECTED, peers: [V6_PEER] });
+});
+
+test("announce asks an HTTP tracker over each IP version that it has", async () => {
+  const bench = new Bench();
+  await bench.announcer.announce(request("http://both.example/announce"));
+  assert.deepEqual(
+    bench.fetched.map(({ options }) => options.family),
+    [4, 6],
+  );
+  bench.fetch = () => Promise.reject(new Error("no route"));
+  assert.deepEqual(await bench.announcer.announce(request("http://both.example/announce")), {
+    ok: false,
+    reason: "no route",
   });
 });
 
