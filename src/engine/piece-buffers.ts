@@ -4,7 +4,7 @@ import type { PieceBuffers } from "../swarm/contract.ts";
 /** Even with the budget spent a transfer may fill so many pieces, so that no transfer can starve another for ever. */
 const GUARANTEED_PIECES = 2;
 /** Unused buffers kept for the next `take`: warm memory costs no page faults. */
-const MAX_SPARE_BYTES = 8 * 1024 * 1024;
+const MAX_SPARE_BYTES = 4 * 1024 * 1024;
 
 /** Frees memory that others hold: gives buffers back until `bytes` of the budget are free, if it can. */
 export type Reclaim = (bytes: number) => void;

@@ -11,8 +11,14 @@ const OWN_BUFFER_BYTES = 64 * 1024;
 /** One buffer for all, where a read is handed over before the next one begins: few system calls a megabyte. */
 const SHARED_BUFFER_BYTES = 256 * 1024;
 
-/** The parts that `node:*` modules give on every runtime, put together. */
-export function machineRuntime(name: Runtime["name"], version: string): Runtime {
+/**
+ * The parts that `node:*` modules give on every runtime, put together. `received` hears of every read from a peer.
+ */
+export function machineRuntime(
+  name: Runtime["name"],
+  version: string,
+  received: (bytes: number) => void = () => {},
+): Runtime {
   const shared = new Uint8Array(SHARED_BUFFER_BYTES);
   // Deno reads into the buffer while other callbacks run, so two connections must not share one.
   const readBuffer = name === "deno" ? () => new Uint8Array(OWN_BUFFER_BYTES) : () => shared;
@@ -20,7 +26,7 @@ export function machineRuntime(name: Runtime["name"], version: string): Runtime 
     name,
     version,
     clock,
-    net: machineNet(readBuffer),
+    net: machineNet(readBuffer, received),
     files,
     http: httpClient,
     sha1,

@@ -12,12 +12,22 @@ type ReadBuffers = () => Uint8Array;
 
 /**
  * TCP and UDP of the machine. Outgoing connections read into a buffer that is used again and again (`onread`), which
- * saves an allocation a read; `readBuffer` says whether it is one for all or one for each connection.
+ * saves an allocation a read; `readBuffer` says whether it is one for all or one for each connection. `received` hears
+ * of every read, after it has been handed over.
  */
-export function machineNet(readBuffer: ReadBuffers): Net {
+export function machineNet(readBuffer: ReadBuffers, received: (bytes: number) => void): Net {
+  const counted = (handlers: TcpHandlers): TcpHandlers => ({
+    opened: () => handlers.opened?.(),
+    received: (bytes) => {
+      handlers.received(bytes);
+      received(bytes.length);
+    },
+    drained: () => handlers.drained(),
+    closed: (reason) => handlers.closed(reason),
+  });
   return {
-    connect: (address, handlers, { timeoutMs }) => open(address, handlers, timeoutMs, readBuffer()),
-    listen,
+    connect: (address, handlers, { timeoutMs }) => open(address, counted(handlers), timeoutMs, readBuffer()),
+    listen: (address, accept) => listen(address, (socket) => counted(accept(socket))),
     bindUdp,
   };
 }
