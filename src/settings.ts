@@ -48,7 +48,7 @@ export function settingsTable(folders: { readonly dataDir: string }) {
       "max-http-connections",
       integer("COUNT", 8, 65535),
       256,
-      "HTTP connections at once; further ones are refused",
+      "HTTP connections at once; of more, idle ones go",
     ),
     p2pHost: setting(
       "p2p-host",

@@ -5,9 +5,10 @@ import type { Log } from "../base/log.ts";
 import { after } from "../base/time.ts";
 import type { Clock, Net, TcpHandlers, TcpListener, TcpSocket } from "../runtime/contract.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../swarm/limits.ts";
-import { decodeHandshake, HANDSHAKE_BYTES } from "../wire/handshake.ts";
+import { decodeHandshake, HANDSHAKE_BYTES, mayBeHandshake } from "../wire/handshake.ts";
 
-/** Connections that have not said yet what they want. Further ones are closed: they cost a descriptor each. */
+/** Connections that have not said yet what they want. With more the oldest is closed: a peer says it at once, and those
+ * who keep silent shall keep nobody out. */
 const MAX_PENDING = 50;
 
 /** Takes over a connection for its transfer, with the bytes read so far; undefined where we have no such content. */
@@ -26,7 +27,7 @@ export interface PeerListenerParts {
  * connection over. The wildcard address stands for IPv4 and IPv6.
  */
 export async function listenForPeers(parts: PeerListenerParts, address: PeerAddress): Promise<TcpListener> {
-  const pending = { count: 0 };
+  const pending = new Set<TcpSocket>();
   const accept = (socket: TcpSocket) => greet(parts, socket, pending);
   const isWildcard = address.host === "" || address.host === "::";
   if (!isWildcard) return parts.net.listen(address, accept);
@@ -39,20 +40,22 @@ export async function listenForPeers(parts: PeerListenerParts, address: PeerAddr
   }
 }
 
-function greet(parts: PeerListenerParts, socket: TcpSocket, pending: { count: number }): TcpHandlers {
+function greet(parts: PeerListenerParts, socket: TcpSocket, pending: Set<TcpSocket>): TcpHandlers {
   const { clock } = parts;
   const greeting = new Uint8Array(HANDSHAKE_BYTES);
   let got = 0;
   let target: TcpHandlers | undefined;
-  let isPending = true;
-  pending.count++;
   const settle = () => {
-    if (isPending) pending.count--;
-    isPending = false;
+    pending.delete(socket);
     cancel();
   };
   const cancel = clock.at(after(clock.now(), HANDSHAKE_TIMEOUT_MS), () => socket.close());
-  if (pending.count > MAX_PENDING) socket.close();
+  const [oldest] = pending;
+  if (oldest && pending.size >= MAX_PENDING) {
+    pending.delete(oldest);
+    oldest.close();
+  }
+  pending.add(socket);
   return {
     received(bytes) {
       if (target) {
@@ -62,7 +65,12 @@ function greet(parts: PeerListenerParts, socket: TcpSocket, pending: { count: nu
       const part = bytes.subarray(0, HANDSHAKE_BYTES - got);
       greeting.set(part, got);
       got += part.length;
-      if (got < HANDSHAKE_BYTES || !isPending) return;
+      if (!pending.has(socket)) return;
+      if (!mayBeHandshake(greeting.subarray(0, got))) {
+        socket.close();
+        return;
+      }
+      if (got < HANDSHAKE_BYTES) return;
       settle();
       target = handOver(parts, socket, greeting);
       if (target === undefined) socket.close();

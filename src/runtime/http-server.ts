@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { canonicalAddress, type PeerAddress } from "../base/address.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import { pumpBody } from "./body-pump.ts";
+import { limitConnections } from "./connection-limit.ts";
 import type { HttpHandler, HttpListener, RequestOrigin, ServeOptions } from "./contract.ts";
 import { readableBody } from "./node-streams.ts";
 import { bound } from "./sockets.ts";
@@ -27,10 +28,16 @@ export async function serve(handler: HttpHandler, options: ServeOptions): Promis
       connectionsCheckingInterval: CHECK_INTERVAL_MS,
       noDelay: true,
     },
-    (incoming, outgoing) => void answer(handler, incoming, outgoing),
+    (incoming, outgoing) => {
+      const work = limit.works(incoming.socket);
+      outgoing.once("close", () => work.done());
+      void answer(handler, incoming, outgoing);
+    },
   );
-  server.maxConnections = options.maxConnections;
+  const limit = limitConnections(server, options.maxConnections);
   const webSockets = serveWebSockets(server, (incoming, accept) => {
+    // At work for as long as it lives.
+    limit.works(incoming.socket);
     const request = requestOf(incoming);
     const origin = originOf(incoming);
     return request === undefined || origin === undefined ? undefined : handler(request, origin, accept);
@@ -88,14 +95,15 @@ function refuse(outgoing: ServerResponse, status: number): void {
 
 /** The Fetch form of a request, or undefined where its target or its Host cannot be read (RFC 9112 3.2). */
 function requestOf(incoming: IncomingMessage, signal?: AbortSignal): Request | undefined {
-  const { host } = incoming.headers;
-  const target = incoming.url ?? "";
-  if (!target.startsWith("/") || host === undefined || !/^[\w.:[\]%-]+$/.test(host)) return undefined;
-  if (!URL.canParse(`http://${host}${target}`)) return undefined;
   const headers = new Headers();
   for (let i = 0; i + 1 < incoming.rawHeaders.length; i += 2) {
     headers.append(incoming.rawHeaders[i]!, incoming.rawHeaders[i + 1]!);
   }
+  // Of all Hosts that came: two of them are none.
+  const host = headers.get("host");
+  const target = incoming.url ?? "";
+  if (!target.startsWith("/") || host === null || !/^[\w.:[\]%-]+$/.test(host)) return undefined;
+  if (!URL.canParse(`http://${host}${target}`)) return undefined;
   const method = incoming.method ?? "GET";
   const init: RequestInit & { duplex?: "half" } = { method, headers };
   if (signal !== undefined) init.signal = signal;

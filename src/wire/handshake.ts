@@ -35,6 +35,12 @@ export function encodeHandshake(handshake: Handshake): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
+/** Whether bytes can be the beginning of a handshake: whoever speaks something else need not be listened to for long. */
+export function mayBeHandshake(start: Uint8Array): boolean {
+  const length = Math.min(start.length, PROTOCOL.length);
+  return equalBytes(start.subarray(0, length), PROTOCOL.subarray(0, length));
+}
+
 /** Reads the 68 bytes of a handshake; `peerId` is a copy. Throws `DecodeError` on another protocol or length. */
 export function decodeHandshake(bytes: Uint8Array): Handshake {
   if (bytes.length !== HANDSHAKE_BYTES) {
