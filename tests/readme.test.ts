@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { settingsTable, variableOf } from "../src/settings.ts";
 
@@ -25,6 +25,18 @@ test("README names only scripts that exist", () => {
   for (const [, name] of readme.matchAll(/(?:npm|bun) run ([\w:]+)/g))
     assert.ok(packageJson.scripts[name!], name!);
   for (const [, name] of readme.matchAll(/deno task ([\w:]+)/g)) assert.ok(denoJson.tasks[name!], name!);
+});
+
+test("docs/ARCHITECTURE.md names only files that exist", () => {
+  const named = [...read("docs/ARCHITECTURE.md").matchAll(/`([\w/-]+\/[\w-]+\.ts)`/g)].map(
+    ([, path]) => path!,
+  );
+  const isThere = (path: string) => existsSync(new URL(`../${path}`, import.meta.url));
+  assert.deepEqual(
+    named.filter((path) => !isThere(path) && !isThere(`src/${path}`)),
+    [],
+  );
+  assert.ok(named.length > 20);
 });
 
 test("package.json: every dependency has its line of reason in docs/ARCHITECTURE.md", () => {
