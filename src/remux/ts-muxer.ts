@@ -209,6 +209,10 @@ function planAudio(track: Track, packets: readonly TsMuxPacket[], hasClock: bool
   const plans: PesPlan[] = [];
   let open: { frames: TsMuxPacket[]; bytes: number } | undefined;
   let expected = 0;
+  // A container tells of a hole as of a frame that lasts long.
+  let shortest = Number.POSITIVE_INFINITY;
+  for (const { durationSeconds } of packets)
+    if (durationSeconds > 0) shortest = Math.min(shortest, durationSeconds);
   for (const packet of packets) {
     const bytes = track.frames.measure(packet.data, packet.isKey);
     if (bytes === 0) continue;
@@ -223,7 +227,8 @@ function planAudio(track: Track, packets: readonly TsMuxPacket[], hasClock: bool
       open = plan;
       expected = pts;
     }
-    expected += packet.durationSeconds * TICKS_PER_SECOND;
+    const isLong = packet.durationSeconds > 1.5 * shortest;
+    expected += (isLong ? shortest : packet.durationSeconds) * TICKS_PER_SECOND;
   }
   return plans;
 }

@@ -3,14 +3,12 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
-import type { Media, OpenMediaOptions } from "../../src/remux/contract.ts";
 import { openMedia } from "../../src/remux/open-media.ts";
-import { hasFfmpeg, lavfi, makeMedia } from "./make-media.ts";
+import { hasFfmpeg, lavfi } from "./make-media.ts";
+import { AAC, FILES, H264, withMedia } from "./media-files.ts";
 import {
   decodedHash,
   decodeErrors,
-  type FileAccess,
-  fileAccess,
   type ProbedPacket,
   probePackets,
   startTimes,
@@ -21,72 +19,6 @@ import {
 const skip = !(await hasFfmpeg());
 const folder = await mkdtemp(join(tmpdir(), "sluice-open-media-"));
 after(() => rm(folder, { recursive: true, force: true }));
-
-const H264 = "-c:v libx264 -preset veryfast -g 50 -bf 3 -threads 1".split(" ");
-const AAC = "-c:a aac -b:a 96k".split(" ");
-const SECOND = "-f lavfi -i sine=frequency=880:sample_rate=48000:duration=20".split(" ");
-
-/** The files that the bars of the project name; `tracks` of them must arrive. */
-const FILES: Record<string, { name: string; args: string[] }> = {
-  "MP4, index at the front": {
-    name: "front.mp4",
-    args: [...lavfi(20), ...H264, ...AAC, "-movflags", "+faststart"],
-  },
-  "MP4, index at the end": { name: "end.mp4", args: [...lavfi(20), ...H264, ...AAC] },
-  "MP4, fragmented, indexed at its end": {
-    name: "fragmented.mp4",
-    args: [...lavfi(20), ...H264, ...AAC, "-movflags", "+frag_keyframe+empty_moov+delay_moov"],
-  },
-  "MP4, fragmented, sidx": {
-    name: "sidx.mp4",
-    args: [
-      ...lavfi(20),
-      ...H264,
-      ...AAC,
-      "-movflags",
-      "+dash+global_sidx+frag_keyframe+delay_moov+skip_trailer",
-    ],
-  },
-  "MP4, fragmented, no index": {
-    name: "bare.mp4",
-    args: [...lavfi(20), ...H264, ...AAC, "-movflags", "+frag_keyframe+empty_moov+delay_moov+skip_trailer"],
-  },
-  "MKV, H.264 and AC-3": { name: "ac3.mkv", args: [...lavfi(20), ...H264, "-c:a", "ac3"] },
-  "MKV, HEVC (open GOP) and AAC, two languages": {
-    name: "hevc.mkv",
-    args: [
-      ...lavfi(20),
-      ...SECOND,
-      ..."-map 0 -map 1 -map 2 -c:v libx265 -preset ultrafast -g 50 -x265-params log-level=error:pools=1:bframes=3".split(
-        " ",
-      ),
-      ...AAC,
-      ..."-metadata:s:a:0 language=eng -metadata:s:a:1 language=ger".split(" "),
-    ],
-  },
-  "MP4, H.264 and MP3": { name: "mp3.mp4", args: [...lavfi(20), ...H264, "-c:a", "libmp3lame"] },
-  "MKV, H.264 and MP2": { name: "mp2.mkv", args: [...lavfi(20), ...H264, "-c:a", "mp2"] },
-  "MKV, H.264 and E-AC-3, no cues": {
-    name: "streamed.mkv",
-    args: [...lavfi(20), ...H264, "-c:a", "eac3", "-live", "1", "-f", "matroska"],
-  },
-};
-
-async function withMedia(
-  { name, args }: { name: string; args: string[] },
-  work: (media: Media, path: string, source: FileAccess) => Promise<void>,
-  options: OpenMediaOptions = {},
-): Promise<void> {
-  const path = await makeMedia(name, args);
-  const source = await fileAccess(path);
-  try {
-    const media = await openMedia(source, options);
-    await work(media, path, source);
-    media.close();
-  } finally {
-    await source.close();
-  }
-}
 
 function counts(packets: readonly ProbedPacket[]): number[] {
   const streams: number[] = [];
