@@ -65,9 +65,13 @@ export function isOwnPage(c: Context<RouteEnv>): boolean {
   return URL.canParse(page) && new URL(page).host === new URL(`http://${hostOf(c)}`).host;
 }
 
-/** `http://host:port` as the asker addressed us: the start of every URL in an answer. */
+/**
+ * `http://host:port` as the asker addressed us: the start of every URL in an answer. A proxy that adds TLS says so; who
+ * says it without one spoils only the answer to itself.
+ */
 export function baseUrl(c: Context): string {
-  return `http://${hostOf(c)}`;
+  const scheme = c.req.header("x-forwarded-proto")?.split(",")[0]?.trim().toLowerCase();
+  return `${scheme === "https" ? "https" : "http"}://${hostOf(c)}`;
 }
 
 /** The raw Host header; the runtimes disagree about what the request's URL says. */

@@ -39,7 +39,7 @@ export const playbackParams = z.object({
   preferred_audio_language: text.transform((value) =>
     value && /^[a-z]{2,3}$/i.test(value) ? value.toLowerCase() : undefined,
   ),
-  use_api_events: tolerant(["1"]),
+  use_api_events: tolerant(["1", "true"]),
   client_session_id: integer,
 });
 

@@ -28,7 +28,7 @@ export function createPlaybackRoutes({ engine }: House): Hono<RouteEnv> {
       fileIndex: params._idx === undefined || params._idx < 0 ? undefined : params._idx,
       audioLanguage: params.preferred_audio_language,
       clientSessionId: params.client_session_id ?? -1,
-      wantsEvents: params.use_api_events === "1",
+      wantsEvents: params.use_api_events !== undefined,
       allowPrivateUrls: isOwnPage(c),
     };
     const session = await engine.start(request, c.req.raw.signal);
@@ -39,8 +39,11 @@ export function createPlaybackRoutes({ engine }: House): Hono<RouteEnv> {
 
   app.on(["GET", "POST"], "/ace/getstream", query, (c) => answer(c, c.req.valid("query"), "ts"));
   app.on(["GET", "POST"], "/ace/manifest.m3u8", query, (c) => answer(c, c.req.valid("query"), "hls"));
-  app.get("/hls/manifest.m3u8", () => {
-    throw new SluiceError("unsupported_content", "HLS streams of other servers cannot be played yet");
+  // Some TV players ask here for content of all kinds.
+  app.on(["GET", "POST"], "/hls/manifest.m3u8", query, (c) => {
+    if (c.req.query("manifest_url") !== undefined)
+      throw new SluiceError("unsupported_content", "HLS streams of other servers cannot be played yet");
+    return answer(c, c.req.valid("query"), "hls");
   });
   return app;
 }

@@ -6,7 +6,7 @@ import type { ContentFile, ContentSelector, EngineSettings, Transfer } from "./c
 import type { AcquireOptions, ChooseRange, FileRead, TransferLease } from "./engine.ts";
 import { guardedStream } from "./guarded-stream.ts";
 import type { Holds } from "./holds.ts";
-import { awaitFiles } from "./patience.ts";
+import { awaitFiles, onceBegun } from "./patience.ts";
 
 /** What it takes to get at content. */
 export interface Access {
@@ -51,7 +51,8 @@ export async function readFile(
     const stream = await guardedStream(lease.transfer.source(fileIndex).reader(range), {
       clock: access.clock,
       transfer: lease.transfer,
-      stallMs: access.settings.startTimeoutMs,
+      startMs: access.settings.startTimeoutMs,
+      stallMs: onceBegun(access).settings.startTimeoutMs,
       signal,
       ended: lease.release,
     });

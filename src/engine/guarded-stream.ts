@@ -12,7 +12,8 @@ export const HELD_HEADERS_MS = 8_000;
 export interface GuardOptions {
   readonly clock: Clock;
   readonly transfer: Transfer;
-  /** A read that waits so long while no bytes at all come ends with `start_timeout`. */
+  /** A read that waits so long while no bytes at all come ends with `start_timeout`: the first one, and later ones. */
+  readonly startMs: number;
   readonly stallMs: number;
   /** The asker goes away before the first chunk is there. */
   readonly signal?: AbortSignal | undefined;
@@ -91,6 +92,7 @@ class GuardedReader implements ByteReader {
   /** Since when, and what ends the wait. */
   #waiting: { readonly since: Instant; readonly fail: (reason: unknown) => void } | undefined;
   #bytesBefore = 0;
+  #hasBegun = false;
   #cancelTimer: () => void = () => {};
   #hasEnded = false;
 
@@ -103,6 +105,7 @@ class GuardedReader implements ByteReader {
   read(into: Uint8Array): number | Promise<number> {
     const got = this.#inner.read(into);
     if (typeof got !== "number") return this.#wait(got);
+    this.#hasBegun = true;
     if (got === 0) this.#end();
     return got;
   }
@@ -118,6 +121,7 @@ class GuardedReader implements ByteReader {
         this.#waiting = { since: this.#options.clock.now(), fail: reject };
         reading.then(resolve, reject);
       });
+      this.#hasBegun = true;
       if (got === 0) this.#end();
       return got;
     } catch (thrown) {
@@ -129,13 +133,15 @@ class GuardedReader implements ByteReader {
   }
 
   #watch(): void {
-    const { clock, stallMs, transfer } = this.#options;
+    const { clock, startMs, stallMs, transfer } = this.#options;
+    // The first data may come while the timer of the start still runs.
+    const limitMs = () => (this.#hasBegun ? stallMs : startMs);
     this.#bytesBefore = bytesSoFar(transfer);
-    this.#cancelTimer = clock.at(after(clock.now(), stallMs), () => {
+    this.#cancelTimer = clock.at(after(clock.now(), limitMs()), () => {
       const waiting = this.#waiting;
-      const isStalled = waiting !== undefined && clock.now() - waiting.since >= stallMs;
+      const isStalled = waiting !== undefined && clock.now() - waiting.since >= limitMs();
       if (!isStalled || bytesSoFar(transfer) > this.#bytesBefore) return this.#watch();
-      waiting.fail(noData(stallMs));
+      waiting.fail(noData(limitMs()));
     });
   }
 

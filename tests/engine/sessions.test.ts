@@ -474,6 +474,26 @@ test("read: a reader that goes away cancels the source; one that waits too long 
   assert.equal(clock.waiting, 0);
 });
 
+test("read: a file that has begun waits 5 minutes for more", async () => {
+  const { engine, transfers, clock } = quickHouse({ startTimeoutMs: 20_000 });
+  await engine.start(request());
+  const { stream } = await engine.read(film.infohash, 1, () => ({ start: 0, end: 10_000 }));
+  const reader = stream!.getReader();
+  await reader.read();
+  transfers.opened[0]!.data = deferred();
+  let told: SluiceError | undefined;
+  const draining = (async () => {
+    for (let part = await reader.read(); !part.done; ) part = await reader.read();
+  })().catch((thrown: SluiceError) => {
+    told = thrown;
+  });
+  await clock.advance(300_000);
+  assert.equal(told, undefined);
+  await clock.advance(600_000);
+  await draining;
+  assert.equal((told as SluiceError | undefined)?.code, "start_timeout");
+});
+
 test("acquire: tells of progress while the files are not known, and gives up on the signal", async () => {
   const { engine, clock } = fakeHouse();
   let told = 0;

@@ -365,3 +365,23 @@ test("many segments: the numbers of one film go up by one", async () => {
     Array.from({ length: 1200 }, (_, i) => i),
   );
 });
+
+test("/hls/manifest.m3u8: is the manifest of content; streams of other servers are refused", async () => {
+  const app = await appWithFilm();
+  const { response } = await app.json(`/hls/manifest.m3u8?id=${film.infohash}&format=json`);
+  assert.match(response.playback_url, /\/ace\/m\/.*\.m3u8$/);
+  const other = await app.json("/hls/manifest.m3u8?manifest_url=http://a/b.m3u8&format=json");
+  assert.match(other.error, /^failed to load content: HLS streams of other servers/);
+});
+
+test("URLs in answers: https where a proxy says that it was asked so", async () => {
+  const app = await appWithFilm();
+  const asked = async (proto: string) => {
+    const headers = { "x-forwarded-proto": proto };
+    const path = `/ace/getstream?infohash=${film.infohash}&format=json`;
+    return (await app.json(path, { headers, host: "tv.local" })).response.stat_url.split("/ace/")[0];
+  };
+  assert.equal(await asked("https"), "https://tv.local");
+  assert.equal(await asked("https, http"), "https://tv.local");
+  for (const other of ["http", "javascript", ""]) assert.equal(await asked(other), "http://tv.local");
+});
