@@ -51,7 +51,7 @@ export async function startEngine(
   const started = startProcess(command, [...args, MAIN, "serve"], {
     cwd: ROOT,
     env: {
-      PATH: `${join(ROOT, "node_modules", ".bin")}:${process.env["PATH"]}`,
+      PATH: `${join(ROOT, "node_modules", ".bin")}:${process.env.PATH}`,
       SLUICE_HTTP_PORT: String(httpPort),
       SLUICE_P2P_PORT: String(p2pPort),
       SLUICE_DATA_DIR: dataDir,
