@@ -3,6 +3,7 @@ import { ebmlUint, readEbmlHead } from "../media/ebml.ts";
 import { CLUSTER } from "../media/matroska-blocks.ts";
 import { MATROSKA } from "../media/matroska-head.ts";
 import type { BlockCache } from "./block-cache.ts";
+import { type WalkedBlock, walkBlocks } from "./cluster-walk.ts";
 import type { MatroskaIndex } from "./matroska-index.ts";
 
 /** Clusters are at most a few seconds long; within so many bytes one begins. */
@@ -86,8 +87,8 @@ export class ClusterFinder {
   }
 }
 
-/** When the last cluster of a file begins, in seconds; for files that do not tell how long they are. */
-export async function lastClusterSeconds(
+/** When the last frame of a file begins, in seconds; for files that do not tell how long they are. */
+export async function lastBlockSeconds(
   cache: BlockCache,
   index: MatroskaIndex,
   signal?: AbortSignalLike,
@@ -102,7 +103,15 @@ export async function lastClusterSeconds(
       const next = findCluster(bytes.subarray(found.at + 1), end - start - found.at - 1);
       found = next && { at: found.at + 1 + next.at, time: next.time };
     }
-    if (last) return last.time * index.tickSeconds;
+    if (!last) continue;
+    let latest = last.time;
+    const walk = { start: start + last.at, bulkEnd: start + last.at, end: index.dataEnd };
+    const visit = ({ time }: WalkedBlock) => {
+      latest = Math.max(latest, time);
+      return true;
+    };
+    await walkBlocks(cache, walk, visit, signal);
+    return latest * index.tickSeconds;
   }
   return 0;
 }

@@ -24,6 +24,8 @@ const REORDER_FRAMES = 250;
 const REORDER_FRAMES_AT_LEAST = 32;
 const REORDER_CHEAP_BYTES = 256 * 1024;
 const REORDER_BYTES = 1024 * 1024;
+/** How far the second key frame is looked for: ten seconds of 10 Mbit/s. */
+const KEY_DISTANCE_BYTES = 12 * 1024 * 1024;
 /** How far the first packet of a track may lie behind the first cluster. */
 const FIRST_PACKET_BYTES = 32 * 1024 * 1024;
 /** Samples of one frame, where the container does not tell how long frames last. */
@@ -143,6 +145,31 @@ export class MatroskaReader implements PacketReader {
     if (!found) throw new SluiceError("broken_media", `there is no track ${track.id}`);
     return found;
   }
+}
+
+/**
+ * How far the second key frame of a track lies behind the first, in seconds; 0 where none is found near the start. It reads the heads
+ * of blocks, of the part of the file that a first segment needs anyway.
+ */
+export async function keyDistanceSeconds(
+  cache: BlockCache,
+  index: MatroskaIndex,
+  trackNumber: number,
+  signal?: AbortSignalLike,
+): Promise<number> {
+  const { firstCluster, dataEnd, tickSeconds } = index;
+  const walk = {
+    start: firstCluster,
+    bulkEnd: firstCluster,
+    end: Math.min(dataEnd, firstCluster + KEY_DISTANCE_BYTES),
+  };
+  const keys: number[] = [];
+  const visit = ({ head, time }: WalkedBlock) => {
+    if (head.track === trackNumber && head.isKey) keys.push(time);
+    return keys.length < 2;
+  };
+  await walkBlocks(cache, walk, visit, signal);
+  return keys.length < 2 ? 0 : Math.max(0, keys[1]! - keys[0]!) * tickSeconds;
 }
 
 /** Gathers the packets of one track, and gives each its duration. */

@@ -181,6 +181,27 @@ test("openMedia MKV with fonts before the film: does not read them", { skip }, a
   });
 });
 
+for (const [name, flags] of [
+  ["rare.mkv", "-live 1 -f matroska"],
+  [
+    "rare-bare.mp4",
+    "-movflags +frag_keyframe+empty_moov+delay_moov+skip_trailer -b:v 4M -minrate 4M -maxrate 4M -bufsize 4M -x264-params nal-hrd=cbr",
+  ],
+] as const) {
+  test(`openMedia ${name}, key frames every eight seconds and no index: no segment is empty`, {
+    skip,
+  }, () => {
+    const codecs = "-c:v libx264 -preset ultrafast -g 200 -keyint_min 200 -sc_threshold 0 -c:a aac";
+    const args = [...lavfi(40), ...codecs.split(" "), ...flags.split(" ")];
+    return withMedia({ name, args }, async (media) => {
+      for (const [i, { durationSeconds }] of media.segments.entries()) {
+        assert.ok(Math.abs(durationSeconds - 8) < 0.1, `segment ${i}: ${durationSeconds} s`);
+        assert.ok((await media.tsSegment(i)).length > 50_000, `segment ${i}`);
+      }
+    });
+  });
+}
+
 test("Media.fmp4Init: the same bytes whenever it is asked for", { skip }, () =>
   withMedia(FILES["MP4, index at the front"]!, async (media) => {
     const init = Buffer.from(await media.fmp4Init());
