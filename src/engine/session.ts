@@ -51,6 +51,12 @@ export interface Opened {
 /** So much of the head of a file is usually there before the first segment can be made. Only for showing progress. */
 const HEAD_BYTES = 2 * 1024 * 1024;
 
+/**
+ * CHOICE(paused-player): a player of MPEG-TS that is paused reads nothing either, but keeps its connection. So long its
+ * session lives; a player that was switched off meanwhile is told by the network much earlier.
+ */
+const PAUSED_STREAM_MS = 3 * 3_600_000;
+
 /** A start that ended with one of these may be tried again. */
 const STUCK: ReadonlySet<SluiceErrorCode> = new Set(["no_peers", "metadata_timeout", "start_timeout"]);
 
@@ -77,6 +83,7 @@ export class PlayerSession implements Session {
   #idleMs: number;
   #lastUse: Instant;
   #busy = 0;
+  #openStreams = 0;
   #cancelIdle: () => void = () => {};
   #lastIndex = -1;
 
@@ -143,7 +150,7 @@ export class PlayerSession implements Session {
     this.#idleMs = idleMs;
     this.touch();
     this.#cancelIdle();
-    this.#watchIdle(idleMs);
+    if (!this.#ended.signal.aborted) this.#watchIdle(idleMs);
   }
 
   async info(): Promise<SessionInfo> {
@@ -173,11 +180,16 @@ export class PlayerSession implements Session {
     await this.#use(() =>
       orAborted(orLater(this.#playing, access.clock, HELD_HEADERS_MS), this.#waiting(asker)),
     );
+    this.#openStreams++;
     return transportStream({
       clock: access.clock,
       segmentCount: async () => (await this.#opened).media.segments.length,
       segment: (index, signal) => this.#use(() => this.#segment("ts", index, 0, signal)),
       touched: () => this.touch(),
+      closed: () => {
+        this.#openStreams--;
+        this.setIdleMs(this.#idleMs);
+      },
       ended: this.#ended.signal,
     });
   }
@@ -333,7 +345,8 @@ export class PlayerSession implements Session {
     const { clock } = this.#parts.access;
     this.#cancelIdle = clock.at(after(clock.now(), afterMs), () => {
       const idleMs = this.isBusy ? 0 : clock.now() - this.#lastUse;
-      if (idleMs < this.#idleMs) return this.#watchIdle(this.#idleMs - idleMs);
+      const limitMs = this.#openStreams > 0 ? Math.max(this.#idleMs, PAUSED_STREAM_MS) : this.#idleMs;
+      if (idleMs < limitMs) return this.#watchIdle(limitMs - idleMs);
       this.end(new SluiceError("unknown_session", "nobody has read the session for its idle time"));
     });
   }

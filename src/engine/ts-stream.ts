@@ -17,6 +17,8 @@ export interface TransportStreamParts {
   segment(index: number, signal: AbortSignal): Promise<SegmentBytes>;
   /** Called at each pull. */
   touched(): void;
+  /** Called once, when nobody will pull any more. */
+  closed(): void;
   /** The session is over: the stream ends. */
   readonly ended: AbortSignal;
 }
@@ -71,6 +73,7 @@ class SegmentReader {
   #index = 0;
   #offset = 0;
   #hasStarted = false;
+  #isClosed = false;
   #segment: SegmentBytes | undefined;
   #loading: Promise<SegmentBytes | undefined> | undefined;
   #cancelForget: (() => void) | undefined;
@@ -106,6 +109,9 @@ class SegmentReader {
   }
 
   close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#parts.closed();
     this.#abort.abort();
     this.#cancelForget?.();
     this.#segment = undefined;

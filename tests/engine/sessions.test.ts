@@ -235,6 +235,30 @@ test("idle: a paused HLS player goes on with its next segment, under the same UR
   assert.equal((await engine.session(infohash, key)!.info()).fileIndex, 1);
 });
 
+test("idle: a paused TS player goes on with its open stream; once that is closed the session is idle", async () => {
+  const { engine, clock } = quickHouse();
+  const session = await engine.start(request());
+  const reader = (await session.transportStream()).getReader();
+  assert.deepEqual((await reader.read()).value, tsBytes(0));
+  await clock.advance(2 * 3_600_000);
+  assert.deepEqual((await reader.read()).value, tsBytes(1));
+  await reader.cancel();
+  await clock.advance(59_000);
+  assert.equal(engine.figures().sessions, 1);
+  await clock.advance(1_001);
+  assert.equal(engine.figures().sessions, 0);
+});
+
+test("idle: a TS stream that nobody pulls for three hours ends with its session", async () => {
+  const { engine, clock } = quickHouse();
+  const reader = (await (await engine.start(request())).transportStream()).getReader();
+  await reader.read();
+  await clock.advance(3 * 3_600_000 + 1);
+  assert.equal(engine.figures().sessions, 0);
+  assert.equal((await reader.read()).done, true);
+  assert.equal(clock.waiting <= 1, true, "the transfer's own timer alone");
+});
+
 test("stop: a stopped session does not come back with a segment", async () => {
   const { engine } = quickHouse();
   const session = await engine.start(request({ output: "hls" }));
@@ -424,14 +448,18 @@ test("transportStream: ends when its session is stopped, also while nobody reads
 
 test("transportStream: fifty players that stop reading do not stall the one that reads on", async () => {
   const { engine, clock } = quickHouse();
+  const stalled: ReadableStreamDefaultReader<Uint8Array>[] = [];
   for (let i = 0; i < 50; i++) {
     const session = await engine.start(request({ playerId: `stalled ${i}` }));
-    await (await session.transportStream()).getReader().read();
+    const reader = (await session.transportStream()).getReader();
+    await reader.read();
+    stalled.push(reader);
   }
   const one = await engine.start(request({ playerId: "reads on" }));
   let bytes = 0;
   for await (const chunk of await one.transportStream()) bytes += chunk.length;
   assert.equal(bytes, 5 * 400 * 188);
+  for (const reader of stalled) await reader.cancel();
   await clock.advance(61_000);
   assert.equal(engine.figures().sessions, 0);
 });
