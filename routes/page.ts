@@ -63,5 +63,21 @@ export function createPage({ engine, assets, digest }: PageParts): Hono {
     lease.release();
     return c.json({ name, files }, 200, { "x-content-type-options": "nosniff", "cache-control": "no-store" });
   });
+  app.get("/app/content/:infohash/:index/languages", async (c) => {
+    const infohash = parseInfohash(c.req.param("infohash"));
+    if (infohash === undefined) throw new SluiceError("bad_selector", "expected 40 hexadecimal digits");
+    const lease = await engine.acquire({ kind: "infohash", infohash });
+    try {
+      const index = Number(c.req.param("index"));
+      if (!lease.transfer.files.some((file) => file.index === index)) {
+        throw new SluiceError("no_such_file", `there is no file ${c.req.param("index").slice(0, 20)}`);
+      }
+      const { tracks } = await lease.transfer.media(index, undefined, c.req.raw.signal);
+      const spoken = tracks.filter(({ kind }) => kind === "audio").map(({ language }) => language);
+      return c.json([...new Set(spoken)], 200, { "cache-control": "no-store" });
+    } finally {
+      lease.release();
+    }
+  });
   return app;
 }

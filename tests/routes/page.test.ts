@@ -8,15 +8,25 @@ import { readWebAssets } from "../../src/web/assets.ts";
 const FILES = [
   { index: 0, name: "<b>a</b>.mkv", size: 10, offset: 0, mime: "video/x-matroska", isPlayable: true },
 ];
+const TRACKS = ["video und", "audio ger", "audio eng", "audio ger", "subtitle fre"].map((track) => {
+  const [kind, language] = track.split(" ");
+  return { kind, language };
+});
 let released = 0;
 const app = createPage({
   assets: readWebAssets(),
   digest: (text) => String(text.length),
   engine: {
     acquire: async () =>
-      ({ transfer: { name: "a", files: FILES }, release: () => released++ }) as unknown as TransferLease,
+      ({
+        transfer: { name: "a", files: FILES, media: async () => ({ tracks: TRACKS }) },
+        release: () => released++,
+      }) as unknown as TransferLease,
   },
 });
+
+// As the house does, but without its words.
+app.onError(() => new Response(null, { status: 500 }));
 
 test("page serves / and every file under a strict content security policy", async () => {
   for (const path of Object.keys(readWebAssets())) {
@@ -58,4 +68,12 @@ test("page lists the files of content and lets it go", async () => {
   const response = await app.request(`/app/content/${parseInfohash("a".repeat(40))}`);
   assert.deepEqual(await response.json(), { name: "a", files: FILES });
   assert.equal(released, 1);
+});
+
+test("page tells the languages of a file's sound, each once, and lets the content go", async () => {
+  const before = released;
+  const response = await app.request(`/app/content/${"a".repeat(40)}/0/languages`);
+  assert.deepEqual(await response.json(), ["ger", "eng"]);
+  assert.equal((await app.request(`/app/content/${"a".repeat(40)}/7/languages`)).status, 500);
+  assert.equal(released, before + 2);
 });

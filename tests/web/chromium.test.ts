@@ -52,6 +52,10 @@ describe("the start page in Chromium", { timeout: 180_000 }, () => {
     await makeFilm(`${films}/blue & <b>.mp4`, "testsrc2");
     await makeFilm(`${films}/green.mkv`, "smptehdbars");
     await makeFilm(`${films}/vp9.webm`, "testsrc", VP9);
+    await makeFilm(`${films}/two languages.mkv`, "testsrc", [
+      ...[...H264, "-map", "0", "-map", "1", "-map", "1"],
+      ...["-metadata:s:a:0", "language=eng", "-metadata:s:a:1", "language=ger"],
+    ]);
     const torrent = await torrentOf(films, 64 * 1024, scratch.file("films.torrent"));
     seeder = await startLibtorrent("seed", torrent.path, scratch.path);
     magnet = `magnet:?xt=urn:btih:${torrent.infohash}&dn=films&x.pe=127.0.0.1:${seeder.port}`;
@@ -87,7 +91,7 @@ describe("the start page in Chromium", { timeout: 180_000 }, () => {
     await page.waitForFunction(() => document.getElementById("status")?.textContent === "Playing");
     assert.match((await page.textContent("#downloaded")) ?? "", /^\d.* [kM]B$/);
     const names = await page.locator("#files option").allTextContents();
-    assert.equal(names.length, 3);
+    assert.equal(names.length, 4);
     assert.ok(
       names.some((name) => /^blue & .b.\.mp4 \([\d.]+ [kM]B\)$/.test(name)),
       names.join(),
@@ -101,10 +105,7 @@ describe("the start page in Chromium", { timeout: 180_000 }, () => {
   });
 
   test("seeking goes to where it was asked", SLOW, async () => {
-    await page.evaluate(() => {
-      const video = document.querySelector("video");
-      if (video) video.currentTime = 15;
-    });
+    await seek(page, 15);
     await plays(page, 16);
   });
 
@@ -127,10 +128,7 @@ describe("the start page in Chromium", { timeout: 180_000 }, () => {
       await tv.locator("#receiver:not([hidden])").waitFor();
       if (SHOTS !== undefined) await tv.screenshot({ path: `${SHOTS}/receive.png` });
       const code = (await tv.textContent("#receiver-code")) ?? "";
-      await page.evaluate(() => {
-        const video = document.querySelector("video");
-        if (video) video.currentTime = 8;
-      });
+      await seek(page, 8);
       await plays(page, 8.5);
       await page.click("#send");
       await page.fill("#send-code", code === "000 000" ? "000 001" : "000 000");
@@ -144,6 +142,29 @@ describe("the start page in Chromium", { timeout: 180_000 }, () => {
     } finally {
       await tv.close();
     }
+  });
+
+  test("another language of the sound goes on where the first one was", SLOW, async () => {
+    await chooseFile(page, "two languages.mkv");
+    await plays(page, 0.5);
+    assert.equal(await page.isHidden("#copied"), true);
+    assert.deepEqual(await page.locator("#audio option").allTextContents(), ["English", "German"]);
+    await seek(page, 10);
+    const asked = page.waitForRequest((request) => request.url().includes("preferred_audio_language=ger"));
+    await page.selectOption("#audio", { label: "German" });
+    await asked;
+    await plays(page, 10.5);
+    assert.equal(await page.locator("#audio option:checked").textContent(), "German");
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/language.png` });
+  });
+
+  test("where the browser gives no clipboard, the link is there to be copied by hand", SLOW, async () => {
+    await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: undefined }));
+    await page.click("#copy-ts");
+    const link = await page.inputValue("#copied-link");
+    assert.ok(link.startsWith(`${engine.url}/ace/getstream?`), link);
+    assert.equal(await page.evaluate(() => getSelection()?.toString()), link);
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/copied.png` });
   });
 
   test("codecs that MPEG-TS cannot carry play, as fragmented MP4", SLOW, async () => {
@@ -162,6 +183,7 @@ describe("the start page in Chromium", { timeout: 180_000 }, () => {
     await page.setInputFiles("#torrent-file", scratch.file("broken.torrent"));
     await page.locator("#problem:not([hidden])").waitFor();
     assert.notEqual(await page.textContent("#problem"), "");
+    assert.equal(await page.isHidden("#stage"), true);
     await page.emulateMedia({ colorScheme: "light" });
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/error.png` });
   });
@@ -184,6 +206,13 @@ async function chooseFile(page: Page, name: string): Promise<void> {
   const option = page.locator("#files option").filter({ hasText: name });
   await page.selectOption("#files", (await option.getAttribute("value")) ?? "");
   await page.waitForFunction(() => (document.querySelector("video")?.currentTime ?? 9) < 0.5);
+}
+
+async function seek(page: Page, seconds: number): Promise<void> {
+  await page.evaluate((to) => {
+    const video = document.querySelector("video");
+    if (video) video.currentTime = to;
+  }, seconds);
 }
 
 /** Waits until the video has come past `seconds` and still goes on. */

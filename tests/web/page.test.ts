@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bytesText, sparklinePath, speedText, statusText } from "../../src/web/page/figures.js";
+import { bytesText, languageName, sparklinePath, speedText, statusText } from "../../src/web/page/figures.js";
 import { linkTitle, readLink } from "../../src/web/page/link.js";
 
 const HASH = "0123456789abcdef0123456789ABCDEF01234567";
@@ -34,6 +34,8 @@ test("figures are written for people", () => {
   assert.equal(statusText("prefuf", 0), "Looking for peers");
   assert.equal(statusText("prebuf", 3), "Filling the buffer");
   assert.equal(statusText("dl", 3), "Playing");
+  assert.equal(languageName("und"), "Unknown");
+  assert.equal(languageName("not a language"), "not a language");
 });
 
 test("sparklinePath spans the box and is empty below two values", () => {

@@ -10,7 +10,8 @@
  * }} SessionInfo
  * @typedef {{ index: number, name: string, size: number, isPlayable: boolean }} ContentFile
  * @typedef {{ name: string, files: ContentFile[] }} Content
- * @typedef {{ fileIndex?: number | undefined, container?: "fmp4" | undefined, atSeconds?: number | undefined }} Choice
+ * @typedef {{ fileIndex?: number | undefined, container?: "fmp4" | undefined, atSeconds?: number | undefined,
+ *   audioLanguage?: string | undefined }} Choice
  */
 
 /** The engine said no; its message is for the user. */
@@ -22,11 +23,12 @@ export class EngineError extends Error {}
  * @param {Link | undefined} link
  * @param {Choice} choice
  */
-export function playbackQuery(link, { fileIndex, container } = {}) {
+export function playbackQuery(link, { fileIndex, container, audioLanguage } = {}) {
   const query = new URLSearchParams();
   if (link !== undefined) query.set(link.parameter, link.value);
   if (fileIndex !== undefined) query.set("_idx", String(fileIndex));
   if (container !== undefined) query.set("container", container);
+  if (audioLanguage !== undefined) query.set("preferred_audio_language", audioLanguage);
   return query;
 }
 
@@ -80,6 +82,20 @@ export async function stopSession(session) {
  */
 export async function contentOf(infohash, signal) {
   const response = await fetch(`/app/content/${infohash}`, { signal });
+  if (!response.ok) throw await problemOf(response);
+  return response.json();
+}
+
+/**
+ * The languages of a file's sound, the usual one first; waits until they are known.
+ *
+ * @param {string} infohash
+ * @param {number} fileIndex
+ * @param {AbortSignal} signal
+ * @returns {Promise<string[]>}
+ */
+export async function audioLanguages(infohash, fileIndex, signal) {
+  const response = await fetch(`/app/content/${infohash}/${fileIndex}/languages`, { signal });
   if (!response.ok) throw await problemOf(response);
   return response.json();
 }

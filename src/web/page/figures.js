@@ -42,6 +42,20 @@ export function statusText(status, peers) {
 }
 
 /**
+ * `German` for `ger`, as the browser's user calls it.
+ *
+ * @param {string} code
+ */
+export function languageName(code) {
+  if (code === "und") return "Unknown";
+  try {
+    return new Intl.DisplayNames(undefined, { type: "language" }).of(code) ?? code;
+  } catch {
+    return code; // No code that there can be: show what the file says.
+  }
+}
+
+/**
  * The path of a sparkline through `values`, oldest first, in a box of `width` × `height`; the highest value touches the
  * top. Empty where there are fewer than two values.
  *

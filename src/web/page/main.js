@@ -49,6 +49,10 @@ function main() {
         const link = source instanceof Uint8Array ? hashLink(session.infohash) : source;
         playing = { link, fileIndex };
         offerLinks(link, fileIndex);
+        page.audio.onchange = () => {
+          const atSeconds = page.video.currentTime;
+          play(link, { ...choice, fileIndex, audioLanguage: page.audio.value, atSeconds });
+        };
         page.files.onchange = () => play(link, { fileIndex: Number(page.files.value) });
         remember({ title: content.name || linkTitle(link), link, infohash: session.infohash });
       },
@@ -103,6 +107,7 @@ function main() {
       showProblem(page, `${file.name} is too large to be a torrent file`);
       return;
     }
+    page.link.value = "";
     play(new Uint8Array(await file.arrayBuffer()));
   }
 

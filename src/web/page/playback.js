@@ -1,8 +1,16 @@
 // @ts-check
-import { awaitManifest, contentOf, EngineError, sessionInfo, startSession, stopSession } from "./engine.js";
+import {
+  audioLanguages,
+  awaitManifest,
+  contentOf,
+  EngineError,
+  sessionInfo,
+  startSession,
+  stopSession,
+} from "./engine.js";
 import { statusText } from "./figures.js";
 import { attachPlayer } from "./player.js";
-import { showFiles, showInfo, showProblem, showWaiting } from "./view.js";
+import { clearInfo, showFiles, showInfo, showLanguages, showProblem, showWaiting } from "./view.js";
 
 /** How often the figures are asked for; the sparkline shows two minutes of them. */
 const INFO_MS = 1000;
@@ -42,6 +50,7 @@ export class Playback {
   async run() {
     const { page, source, playerId, choice, onContent, onUnplayable, after } = this.#parts;
     const { signal } = this.#end;
+    clearInfo(page);
     showWaiting(page, "Starting");
     try {
       await after;
@@ -55,6 +64,8 @@ export class Playback {
       showFiles(page, content.files, fileIndex);
       onContent(content, session, fileIndex);
       await awaitManifest(session, signal);
+      const languages = await audioLanguages(session.infohash, fileIndex, signal);
+      showLanguages(page, languages, choice.audioLanguage);
       page.video.addEventListener("playing", () => this.#played(), { signal });
       page.video.addEventListener("waiting", () => showWaiting(page, "Waiting for data"), { signal });
       const player = await attachPlayer(page.video, session.playback_url, choice.atSeconds ?? 0, {
@@ -92,7 +103,10 @@ export class Playback {
 
   /** @param {string} message */
   #fail(message) {
-    showProblem(this.#parts.page, message);
+    const { page } = this.#parts;
+    showProblem(page, message);
+    // Nothing to look at.
+    if (!this.#isPlaying) page.stage.hidden = true;
     this.stop();
   }
 

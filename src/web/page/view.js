@@ -1,5 +1,5 @@
 // @ts-check
-import { bytesText, sparklinePath, speedText, statusText } from "./figures.js";
+import { bytesText, languageName, sparklinePath, speedText, statusText } from "./figures.js";
 
 /**
  * The elements of the page, found once. Everything is written with `textContent`: names come from strangers.
@@ -19,6 +19,8 @@ export function findElements() {
     title: element("title", HTMLElement),
     filesLabel: element("files-label", HTMLElement),
     files: element("files", HTMLSelectElement),
+    audioLabel: element("audio-label", HTMLElement),
+    audio: element("audio", HTMLSelectElement),
     progress: element("progress", HTMLProgressElement),
     progressText: element("progress-text", HTMLElement),
     status: element("status", HTMLElement),
@@ -70,6 +72,20 @@ export function showInfo(page, info, speeds) {
 }
 
 /**
+ * Nothing is known yet of what starts now.
+ *
+ * @param {Elements} page
+ */
+export function clearInfo(page) {
+  const figures = [page.status, page.peers, page.speedDown, page.speedUp, page.downloaded, page.uploaded];
+  for (const figure of figures) figure.textContent = "–";
+  page.progress.value = 0;
+  page.progressText.textContent = "0 %";
+  page.sparkline.setAttribute("d", "");
+  page.audioLabel.hidden = true;
+}
+
+/**
  * The choice of a file, where there is one to make.
  *
  * @param {Elements} page
@@ -87,6 +103,25 @@ export function showFiles(page, files, chosen) {
   });
   page.files.replaceChildren(...options);
   page.filesLabel.hidden = options.length < 2;
+}
+
+/**
+ * The choice of a language, where there is one to make.
+ *
+ * @param {Elements} page
+ * @param {readonly string[]} languages
+ * @param {string | undefined} chosen
+ */
+export function showLanguages(page, languages, chosen) {
+  const options = languages.map((language) => {
+    const option = document.createElement("option");
+    option.value = language;
+    option.textContent = languageName(language);
+    option.selected = language === chosen;
+    return option;
+  });
+  page.audio.replaceChildren(...options);
+  page.audioLabel.hidden = options.length < 2;
 }
 
 /**
