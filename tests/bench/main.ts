@@ -3,6 +3,7 @@
 import { mkdir } from "node:fs/promises";
 import { arch, cpus, release } from "node:os";
 import { parseArgs } from "node:util";
+import type { RuntimeName } from "../parts/engine.ts";
 import { startLibtorrent } from "../parts/libtorrent.ts";
 import { randomFile, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { benchDownloads } from "./download.ts";
@@ -32,7 +33,10 @@ try {
   const file = scratch.file("seed/film.bin");
   if (wants("downloads") || wants("latency")) await randomFile(file, size);
   for (const piece of values.piece) await benchPieces(file, Number(piece));
-  if (wants("remux")) console.log(`\n### MP4 to MPEG-TS\n\n${await benchRemux(scratch, size)}\n`);
+  if (wants("remux")) {
+    const runtimes = values.runtime as RuntimeName[];
+    console.log(`\n### MP4 to MPEG-TS\n\n${await benchRemux(scratch, size, rounds, runtimes)}\n`);
+  }
 } finally {
   await scratch.remove();
 }
@@ -47,7 +51,7 @@ async function benchPieces(file: string, kib: number): Promise<void> {
     const job: Job = { torrent, size, seeder: address, magnet, scratch: scratch.path };
     console.log(`\n### ${values.size} MiB, pieces of ${kib} KiB\n`);
     if (wants("downloads")) {
-      console.log(`${await benchDownloads(job, rounds, values.runtime as ("bun" | "deno" | "node")[])}\n`);
+      console.log(`${await benchDownloads(job, rounds, values.runtime as RuntimeName[])}\n`);
     }
     if (wants("latency")) console.log(`${await benchLatency(job, Math.max(rounds, 5))}\n`);
   } finally {

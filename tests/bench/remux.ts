@@ -1,54 +1,120 @@
 import { mkdir, stat } from "node:fs/promises";
-import { startEngine, startSession } from "../parts/engine.ts";
+import { type RuntimeName, startEngine, startSession } from "../parts/engine.ts";
 import { startLibtorrent } from "../parts/libtorrent.ts";
 import { run, startProcess, usageOf } from "../parts/process.ts";
 import { type TempFolder, torrentOf } from "../parts/torrent-files.ts";
-import { markdownTable } from "./table.ts";
+import { markdownTable, median } from "./table.ts";
 
-/** CPU of MP4 → TS through the whole engine, and of the remuxing alone, beside `ffmpeg -c copy` of the local file. */
-export async function benchRemux(scratch: TempFolder, size: number): Promise<string> {
+/** What it costs to play a long MP4 as MPEG-TS, beside `ffmpeg -c copy` of the local file; and far segments of it. */
+export async function benchRemux(
+  scratch: TempFolder,
+  size: number,
+  rounds: number,
+  runtimes: readonly RuntimeName[],
+): Promise<string> {
   await mkdir(scratch.file("media"), { recursive: true });
   const file = scratch.file("media/film.mp4");
   await makeFilm(file, scratch, size);
-  const bytes = (await stat(file)).size;
-  const gib = bytes / 1024 ** 3;
-  const copied = await ffmpegCopy(file);
+  const gib = (await stat(file)).size / 1024 ** 3;
   const torrent = await torrentOf(file, 1024 * 1024, scratch.file("film-mp4.torrent"));
   const seeder = await startLibtorrent("seed", torrent.path, scratch.file("media"));
-  const engine = await startEngine({ env: { SLUICE_CACHE_LIMIT: "0", SLUICE_LOG: "error" } });
   try {
     const magnet = `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${seeder.port}`;
-    await startSession(engine, "getstream", { magnet });
-    const raw = await drain(engine.pid, `${engine.url}/files/${torrent.infohash}/0/film.mp4`);
-    const before = usageOf(engine.pid);
-    await drain(engine.pid, `${engine.url}/ace/getstream?infohash=${torrent.infohash}`);
-    const after = usageOf(engine.pid);
-    const row = (name: string, cpu: number) => [
-      name,
-      (cpu / gib).toFixed(2),
-      `${(cpu / copied).toFixed(2)} ×`,
-    ];
-    const remuxed = after.cpuSeconds - before.cpuSeconds;
-    const rows = [
-      row("ffmpeg -c copy, local file", copied),
-      row("Sluice: swarm, verify, remux, HTTP", remuxed),
-      row("Sluice: the same without remuxing (raw file)", raw),
-      row("Sluice: the remuxing alone (the difference)", Math.max(0, remuxed - raw)),
-    ];
-    return `${markdownTable(["MP4 → TS", "CPU s/GiB", "to ffmpeg"], rows)}
-
-peak memory ${(after.peakBytes / 1e6).toFixed(0)} MB`;
+    const film: Film = { magnet, infohash: torrent.infohash };
+    const copied = median(await repeat(rounds, () => ffmpegCopy(file)));
+    const rows = [["ffmpeg -c copy, local file", (copied / gib).toFixed(2), "1.00 ×", "", ""]];
+    for (const runtime of runtimes) {
+      const raw = await repeat(rounds, () => drainOnce(film, runtime, "raw"));
+      const ts = await repeat(rounds, () => drainOnce(film, runtime, "ts"));
+      const cpuOf = (drains: readonly Drain[]) => median(drains.map(({ cpuSeconds }) => cpuSeconds));
+      const costOf = (cpu: number) => [(cpu / gib).toFixed(2), `${(cpu / copied).toFixed(2)} ×`];
+      const row = (name: string, drains: readonly Drain[]) => {
+        const speed = (gib * 1073.74) / median(drains.map(({ seconds }) => seconds));
+        const peak = median(drains.map(({ peakBytes }) => peakBytes)) / 1e6;
+        return [name, ...costOf(cpuOf(drains)), speed.toFixed(0), peak.toFixed(0)];
+      };
+      rows.push(row(`Sluice on ${runtime}: swarm, verify, remux, HTTP`, ts));
+      rows.push(row(`Sluice on ${runtime}: the same file raw`, raw));
+      const remuxing = Math.max(0, cpuOf(ts) - cpuOf(raw));
+      rows.push([`Sluice on ${runtime}: the difference`, ...costOf(remuxing), "", ""]);
+    }
+    const costs = markdownTable(["MP4 → TS", "CPU s/GiB", "to ffmpeg", "MB/s", "peak MB"], rows);
+    return `${costs}\n\n${await benchSegments(film, Math.max(rounds, 5))}`;
   } finally {
-    await engine.stop();
     await seeder.stop();
   }
 }
 
-async function drain(pid: number, url: string): Promise<number> {
-  const before = usageOf(pid).cpuSeconds;
-  const curl = startProcess("curl", ["-sfL", "-o", "/dev/null", "-w", "%{size_download}\\n", url]);
-  await curl.line((line) => /^\d+$/.test(line), 300_000);
-  return usageOf(pid).cpuSeconds - before;
+/** How a film is named. */
+interface Film {
+  readonly magnet: string;
+  readonly infohash: string;
+}
+
+interface Drain {
+  readonly cpuSeconds: number;
+  readonly seconds: number;
+  readonly peakBytes: number;
+}
+
+const QUIET = { SLUICE_CACHE_LIMIT: "0", SLUICE_LOG: "error" };
+
+async function repeat<T>(times: number, work: () => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  for (let i = 0; i < times; i++) results.push(await work());
+  return results;
+}
+
+/** The whole film through an engine of its own, so that its peak is this film's alone. */
+async function drainOnce({ magnet, infohash }: Film, runtime: RuntimeName, as: "raw" | "ts"): Promise<Drain> {
+  const engine = await startEngine({ runtime, env: QUIET });
+  try {
+    const before = usageOf(engine.pid).cpuSeconds;
+    const began = performance.now();
+    await startSession(engine, "getstream", { magnet });
+    const path = as === "raw" ? `files/${infohash}/0/film.mp4` : `ace/getstream?infohash=${infohash}`;
+    const url = `${engine.url}/${path}`;
+    const curl = startProcess("curl", ["-sfL", "-o", "/dev/null", "-w", "%{size_download}\\n", url]);
+    await curl.line((line) => /^\d+$/.test(line), 300_000);
+    const seconds = (performance.now() - began) / 1000;
+    const { cpuSeconds, peakBytes } = usageOf(engine.pid);
+    return { cpuSeconds: cpuSeconds - before, seconds, peakBytes };
+  } finally {
+    await engine.stop();
+  }
+}
+
+/** Times whole segments of HLS far from where the film plays, each in an engine that has seen only the beginning. */
+async function benchSegments(film: Film, rounds: number): Promise<string> {
+  const cases: [name: string, place: number][] = [
+    ["segment three quarters in", 0.75],
+    ["segment at the end", 1],
+  ];
+  const rows: string[][] = [];
+  for (const [name, place] of cases) {
+    const times = await repeat(rounds, () => farSegment(film, place));
+    const [middle, least, most] = [median(times), Math.min(...times), Math.max(...times)];
+    rows.push([name, middle.toFixed(0), least.toFixed(0), most.toFixed(0)]);
+  }
+  return markdownTable(["HLS on Bun, whole segments of 6 s", "median ms", "min", "max"], rows);
+}
+
+async function farSegment({ magnet }: Film, place: number): Promise<number> {
+  const engine = await startEngine({ env: QUIET });
+  try {
+    const session = await startSession(engine, "manifest.m3u8", { magnet });
+    const manifest = await (await fetch(session.playback_url)).text();
+    const names = manifest.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+    const url = (index: number) => new URL(names[index]!, session.playback_url);
+    await (await fetch(url(0))).arrayBuffer();
+    const began = performance.now();
+    const answer = await fetch(url(Math.min(names.length - 1, Math.floor(place * names.length))));
+    await answer.arrayBuffer();
+    if (!answer.ok) throw new Error(`${answer.url} answered ${answer.status}`);
+    return performance.now() - began;
+  } finally {
+    await engine.stop();
+  }
 }
 
 /** A film of about `size` bytes: one encoded minute, repeated without encoding again. */
