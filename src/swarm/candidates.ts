@@ -58,6 +58,8 @@ interface Entry {
   useful: number;
   toldAt: Instant;
   retryAt: Instant;
+  /** It has everything: of no use while we have, too. */
+  isSeed: boolean;
 }
 
 /**
@@ -124,15 +126,17 @@ export class Candidates {
 
   /**
    * The best address to connect to now, which then counts as being opened, or undefined when none is ready. The
-   * caller keeps to `MAX_PEERS` and `MAX_HALF_OPEN`, and says `opened`, or `failed` without it.
+   * caller keeps to `MAX_PEERS` and `MAX_HALF_OPEN`, and says `opened`, or `failed` without it. `isComplete`: we have
+   * everything, and look for nobody who has, too.
    */
-  next(now: Instant): Candidate | undefined {
+  next(now: Instant, isComplete = false): Candidate | undefined {
     if (this.#quietUntil !== undefined && now < this.#quietUntil) return undefined;
     let best: Entry | undefined;
     let bestWorth = Number.NEGATIVE_INFINITY;
     let soonest = Number.POSITIVE_INFINITY;
     for (const entry of this.#entries.values()) {
       if (entry.state !== "idle" || !this.#hasRoom(entry)) continue;
+      if (isComplete && entry.isSeed) continue;
       if (entry.retryAt > now) {
         soonest = Math.min(soonest, entry.retryAt);
         continue;
@@ -189,6 +193,18 @@ export class Candidates {
     this.#incoming.set(key, entry);
     if (entry.state === "idle") entry.state = "connected";
     return true;
+  }
+
+  /** The peer at `address` has everything. */
+  seeds(address: PeerAddress): void {
+    const key = addressText(address);
+    const entry = this.#incoming.get(key) ?? this.#entries.get(key);
+    if (entry) entry.isSeed = true;
+  }
+
+  /** We no longer have everything: seeds are of use again. */
+  missing(): void {
+    this.#quietUntil = undefined;
   }
 
   /** A connection of either direction ended. `useful`: it gave us verified data, or took some. */
@@ -268,6 +284,7 @@ export class Candidates {
       useful: 0,
       toldAt: now,
       retryAt: now,
+      isSeed: false,
     };
   }
 

@@ -27,6 +27,8 @@ const MAX_EARLY_BITFIELD_BYTES = 262_144;
 const IDLE_PEERS = 12;
 /** So long after the last reader left it still counts as wanted. */
 const LINGER_MS = 60_000;
+/** Two peers that both have everything part after so long (BEP 21): time to tell each other of peers. */
+const SATED_MS = 10_000;
 /** A peer that stalls for so long gives its place to another. */
 const SNUBBED_MS = 30_000;
 
@@ -51,7 +53,7 @@ export class Connections {
   dial(): void {
     const { candidates, peers, now, pieces } = this.#state;
     while (this.#hasRoom()) {
-      const candidate = candidates.next(now);
+      const candidate = candidates.next(now, pieces?.isComplete === true);
       if (!candidate) return;
       const connection = this.#nextOutgoing;
       this.#nextOutgoing += 2;
@@ -130,6 +132,7 @@ export class Connections {
     const { candidates, now, peers, smartBan } = this.#state;
     const wasOpening = peer.stage === "opening";
     if (wasOpening) this.#opening--;
+    if (wantsNothing(peer)) candidates.seeds(peer.address);
     if (wasOpening || peer.stage === "handshake") candidates.failed(peer.address, now);
     else candidates.closed(peer.address, now, peer.wasUseful);
     peer.enter("closed", now);
@@ -164,8 +167,14 @@ export class Connections {
         this.#isReplaceable()
       )
         this.close(peer, "owes blocks for too long");
+      else if (staged >= SATED_MS && this.#isSated(peer)) this.close(peer, "both have everything");
       else if (peer.stage === "open" && now - peer.lastSentAt >= KEEP_ALIVE_MS) peer.writer.keepAlive();
     }
+  }
+
+  /** Whether neither side can ever want anything of the other. */
+  #isSated(peer: Peer): boolean {
+    return peer.stage === "open" && this.#state.pieces?.isComplete === true && wantsNothing(peer);
   }
 
   /** Whether another candidate could take the place of a bad peer: with few peers a bad one is better than none. */
@@ -224,6 +233,7 @@ export class Connections {
     else if (peer.isFast && (!pieces || pieces.have.count === 0)) peer.writer.haveNone();
     else if (pieces && pieces.have.count > 0) peer.writer.bitfield(pieces.have.bytes);
     if (peer.isExtended) this.#extensions.greet(peer);
+    if (peer.isFast) this.#targets.serving.allowFast(peer);
   }
 
   /**
@@ -241,4 +251,9 @@ export class Connections {
     }
     return false;
   }
+}
+
+/** It has everything, or says that it only uploads (BEP 21): who has is not told of each piece that others get. */
+function wantsNothing(peer: Peer): boolean {
+  return peer.pieces.isAll || peer.isUploadOnly;
 }

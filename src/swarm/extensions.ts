@@ -33,6 +33,7 @@ export interface ExtensionsSwarm {
   /** The metadata is there, and fits the infohash. */
   metadata(infoBytes: Uint8Array): void;
   ban(peer: Peer, reason: string): void;
+  close(peer: Peer, reason: string): void;
 }
 
 /** The extension protocol (BEP 10): hellos, metadata (BEP 9), peers (BEP 11), partial seeds (BEP 21). */
@@ -61,9 +62,16 @@ export class Extensions {
       yourAddress: peer.address.host,
       ...(this.#state.setup.listenPort > 0 && { listenPort: this.#state.setup.listenPort }),
       ...(metadataBytes !== undefined && { metadataBytes }),
-      ...(this.#state.pieces?.isComplete && { uploadOnly: true }),
+      ...(this.#state.pieces && { uploadOnly: this.#state.pieces.isComplete }),
     });
     peer.writer.extended(0, hello);
+  }
+
+  /** Says hello again to all: whether we only upload has changed (BEP 21). */
+  greetAll(): void {
+    for (const peer of this.#state.peers.values()) {
+      if (peer.stage === "open" && peer.isExtended) this.greet(peer);
+    }
   }
 
   /** The metadata came from elsewhere. */
@@ -115,7 +123,12 @@ export class Extensions {
     peer.pexMessageId = messages.get("ut_pex") ?? peer.pexMessageId;
     if (peer.isIncoming && hello.listenPort !== undefined) {
       peer.listenAddress = { host: peer.address.host, port: hello.listenPort };
-      if (!pieces?.layout.isPrivate) candidates.listens(peer.address, hello.listenPort, now);
+      const isWelcome = pieces?.layout.isPrivate || candidates.listens(peer.address, hello.listenPort, now);
+      if (!isWelcome) {
+        // Who was banned at the address we dialled does not come back by calling us.
+        this.#swarm.close(peer, "banned before");
+        return;
+      }
     }
     if (peer.metadataMessageId !== 0) this.#metadata.joined(peer.connection, hello.metadataBytes, now);
     if (peer.pexMessageId !== 0 && pieces?.layout.isPrivate !== true && !peer.pex) {

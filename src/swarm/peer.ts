@@ -77,6 +77,9 @@ export class Peer implements BlockSender {
   refused = 0;
   refusedAt = 0;
   readonly uploads = new UploadQueue();
+  /** Pieces it may ask for though we choke it (BEP 6), and how many bytes of them it may still have. */
+  readonly fastPieces = new Set<number>();
+  fastBytes = 0;
   readonly down = new RateMeter();
   readonly up = new RateMeter();
   /** It gave verified data, or took some. */

@@ -15,6 +15,8 @@ const MAX_SCAN = 4096;
 const SLACK_MS = 100;
 /** Among pieces that only seeds have, how much being near counts against chance: measured, 1 and 4 both stall more. */
 const NEAR_WEIGHT = 2;
+/** So long after the handshakes a peer that chokes us is asked for urgent pieces only (BEP 6, allowed fast). */
+const CHOKED_WAIT_MS = 5_000;
 /** With more peers than this to a seed, seeds alone cannot feed everybody. */
 const SCARCE_PEERS = 4;
 
@@ -62,8 +64,12 @@ export class Picker {
     const room = Math.min(peer.requests.room(), peer.requestLimit - peer.requests.pending);
     if (room <= 0 || this.#state.wants.readers === 0) return;
     const left = this.#fill(pieces, peer, room);
-    if (left > 0 && this.#state.downloadBudget.waitMs(this.#state.now) === 0)
-      peer.idleVersion = demandVersion;
+    const isFinal = !this.#isSoonUnchoked(peer) && this.#state.downloadBudget.waitMs(this.#state.now) === 0;
+    if (left > 0 && isFinal) peer.idleVersion = demandVersion;
+  }
+
+  #isSoonUnchoked(peer: Peer): boolean {
+    return peer.isChoking && this.#state.now - peer.stageSince < CHOKED_WAIT_MS;
   }
 
   #outlook(): Outlook {
@@ -72,13 +78,14 @@ export class Picker {
     let leastEtaMs = Number.POSITIVE_INFINITY;
     let bytesPerMs = 0;
     for (const peer of peers.values()) {
-      if (!peer.mayGiveAny) continue;
+      if (!peer.mayGiveAny || peer.isChoking) continue;
       leastEtaMs = Math.min(leastEtaMs, peer.etaMs(now));
       bytesPerMs += peer.requests.bytesPerMs;
     }
     const soonMs = Math.max(2 * leastEtaMs, leastEtaMs + SLACK_MS);
     let quickPeers = 0;
-    for (const peer of peers.values()) if (peer.mayGiveAny && peer.etaMs(now) <= soonMs) quickPeers++;
+    for (const peer of peers.values())
+      if (peer.mayGiveAny && !peer.isChoking && peer.etaMs(now) <= soonMs) quickPeers++;
     this.#lastOutlook = { at: now, soonMs, bytesPerMs, quickPeers };
     return this.#lastOutlook;
   }
@@ -105,6 +112,8 @@ export class Picker {
   /** Returns how many more requests there would be room for. */
   #fill(pieces: Pieces, peer: Peer, room: number): number {
     let left = this.#fillUrgent(pieces, peer, room);
+    // It may unchoke us any moment: then its queue should not be full of what nobody waits for.
+    if (this.#isSoonUnchoked(peer)) return left;
     if (left > 0) left = this.#fillStarted(pieces, peer, left, true);
     while (left > 0) {
       const piece = this.#choose(pieces, peer);

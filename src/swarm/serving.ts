@@ -1,13 +1,16 @@
 import { DecodeError } from "../base/errors.ts";
 import { after, earliest, type Instant } from "../base/time.ts";
+import { allowedFastCount, allowedFastSet } from "./allowed-fast.ts";
 import { Choker, type ChokerPeer } from "./choker.ts";
 import { MAX_BLOCK_BYTES, MAX_UPLOAD_QUEUE } from "./limits.ts";
 import type { Peer } from "./peer.ts";
 import type { SwarmState } from "./state.ts";
-import type { BlockRequest } from "./upload-queue.ts";
+import { type BlockRequest, unsentLimit } from "./upload-queue.ts";
 
 /** Requests refused at once before it is a flood: an honest peer may have a full queue under way when we choke it. */
 const MAX_REFUSED = 4 * MAX_UPLOAD_QUEUE;
+/** A choked peer may have its fast pieces so many times: once more, should they fail. */
+const FAST_COPIES = 2;
 /** So many refusals a second are forgiven. */
 const FORGIVEN_PER_SECOND = 50;
 
@@ -35,7 +38,7 @@ export class Serving {
     if (length === 0 || length > MAX_BLOCK_BYTES || begin + length > pieces.lengthOf(request.piece)) {
       throw new DecodeError("peer message", 0, `a request for ${length} bytes at ${begin} of a piece`);
     }
-    const isHad = !peer.isChoked && pieces.have.has(request.piece);
+    const isHad = pieces.have.has(request.piece) && this.#mayHave(peer, request);
     const fate = isHad ? peer.uploads.add(request) : "full";
     if (fate === "taken") {
       this.#pump(peer);
@@ -43,6 +46,20 @@ export class Serving {
     }
     this.#countRefused(peer);
     if (fate === "full") this.#reject(peer, request);
+  }
+
+  /** Tells a peer what it may have while it is choked, if it has little to trade (BEP 6). */
+  allowFast(peer: Peer): void {
+    const { pieces, setup } = this.#state;
+    if (!pieces) return;
+    const { pieceCount, pieceLength } = pieces.layout;
+    const count = allowedFastCount(pieceCount, pieceLength);
+    for (const piece of allowedFastSet(peer.address.host, setup.infohash, pieceCount, count, setup.sha1)) {
+      if (!pieces.have.has(piece)) continue;
+      peer.fastPieces.add(piece);
+      peer.fastBytes += FAST_COPIES * pieces.lengthOf(piece);
+      peer.writer.allowedFast(piece);
+    }
   }
 
   /** A peer takes a request back. BEP 6: that is answered too. */
@@ -124,9 +141,18 @@ export class Serving {
     return list;
   }
 
+  /** Whether the peer is unchoked, or this is one of the pieces it may have nevertheless. */
+  #mayHave(peer: Peer, { piece, length }: BlockRequest): boolean {
+    if (!peer.isChoked) return true;
+    if (!peer.fastPieces.has(piece) || peer.fastBytes < length) return false;
+    peer.fastBytes -= length;
+    return true;
+  }
+
   /** Reads what may be read for this peer now. */
   #pump(peer: Peer): void {
     const { now, uploadBudget } = this.#state;
+    peer.uploads.limitBytes = unsentLimit(peer.up.bytesPerSecond(now));
     while (peer.uploads.isWaiting) {
       const waitMs = uploadBudget.waitMs(now);
       if (waitMs > 0) {

@@ -66,6 +66,7 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
     this.#extensions = new Extensions(state, {
       metadata: (infoBytes) => this.#gotMetadata(infoBytes),
       ban: (peer, reason) => this.#connections.ban(peer, reason),
+      close: (peer, reason) => this.#connections.close(peer, reason),
     });
     this.#connections = new Connections(
       state,
@@ -223,7 +224,12 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
 
   #dropped(piece: number): void {
     const { pieces, wants } = this.#state;
+    const wasComplete = pieces?.isComplete;
     if (!pieces?.drop(piece)) return;
+    if (wasComplete) {
+      this.#extensions.greetAll();
+      this.#state.candidates.missing();
+    }
     wants.dropped(piece);
     this.#interest.held(piece, false);
     this.#state.demandVersion++;
@@ -236,7 +242,10 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
       if (peer.stage === "open" && !peer.pieces.has(piece)) peer.writer.have(piece);
     }
     this.#interest.held(piece, true);
-    if (pieces?.isComplete) this.#trackers.completed();
+    if (pieces?.isComplete) {
+      this.#trackers.completed();
+      this.#extensions.greetAll();
+    }
     if (!this.#state.isLimited) return;
     this.#state.isLimited = false;
     this.#state.demandVersion++;

@@ -51,6 +51,8 @@ interface Tracker {
   /** It has answered at least once since the start: it knows us, and wants to hear `stopped`. */
   knowsUs: boolean;
   owesCompleted: boolean;
+  /** The announce that is under way says so. */
+  saysCompleted: boolean;
   failures: number;
   retryAt: Instant | undefined;
   askedAt: Instant | undefined;
@@ -102,6 +104,7 @@ export class TrackerList {
           url,
           knowsUs: false,
           owesCompleted: false,
+          saysCompleted: false,
           failures: 0,
           retryAt: undefined,
           askedAt: undefined,
@@ -126,8 +129,8 @@ export class TrackerList {
       const at = this.#dueAt(tier);
       if (at !== undefined && at > now) continue;
       const tracker =
-        tier.trackers.find((each) => each.owesCompleted) ??
-        tier.trackers.find((each) => each.retryAt === undefined || each.retryAt <= now);
+        tier.trackers.find((each) => each.owesCompleted && isRested(each, now)) ??
+        tier.trackers.find((each) => isRested(each, now));
       if (!tracker) continue;
       tracker.askedAt = now;
       requests.push(this.#request(tracker, eventFor(tracker, status), status));
@@ -146,7 +149,8 @@ export class TrackerList {
     else this.#failed(tracker, tier, now);
   }
 
-  /** The last missing piece of the whole content has arrived: each tracker that knows us is told once (BEP 3). */
+  /** The last missing piece of the whole content has arrived: a tracker of each tier is told once (BEP 3), and again
+   * only where it did not answer. */
   completed(): void {
     for (const tier of this.#tiers) {
       const first = tier.trackers.find((tracker) => tracker.knowsUs);
@@ -173,7 +177,13 @@ export class TrackerList {
   }
 
   #dueAt(tier: Tier): Instant | undefined {
-    if (tier.trackers.some((tracker) => tracker.owesCompleted)) return undefined;
+    const owing = tier.trackers.find((tracker) => tracker.owesCompleted);
+    const usual = this.#usuallyDueAt(tier);
+    // What failed rests as usual before it is told again.
+    return owing === undefined ? usual : owing.retryAt && earliest(owing.retryAt, usual);
+  }
+
+  #usuallyDueAt(tier: Tier): Instant | undefined {
     if (this.#peers === 0 && tier.starvingAt !== undefined) return tier.starvingAt;
     if (this.#peers < FEW_PEERS && tier.hungryAt !== undefined) return tier.hungryAt;
     return tier.nextAt;
@@ -183,6 +193,7 @@ export class TrackerList {
     tracker.knowsUs = true;
     tracker.failures = 0;
     tracker.retryAt = undefined;
+    tracker.saysCompleted = false;
     if (reply.trackerId) tracker.trackerId = reply.trackerId;
     tier.trackers.splice(tier.trackers.indexOf(tracker), 1);
     tier.trackers.unshift(tracker);
@@ -199,6 +210,8 @@ export class TrackerList {
   #failed(tracker: Tracker, tier: Tier, now: Instant): void {
     tracker.retryAt = after(now, Math.min(RETRY_MS * 2 ** tracker.failures, MAX_RETRY_MS));
     tracker.failures++;
+    tracker.owesCompleted ||= tracker.saysCompleted;
+    tracker.saysCompleted = false;
     tier.hungryAt = undefined;
     tier.starvingAt = undefined;
     // The next tracker of the tier at once; when all rest, the first of them that is rested.
@@ -222,7 +235,10 @@ export class TrackerList {
   }
 
   #request(tracker: Tracker, event: AnnounceRequest["event"], status: AnnounceStatus): AnnounceRequest {
-    if (event === "completed") tracker.owesCompleted = false;
+    if (event === "completed") {
+      tracker.owesCompleted = false;
+      tracker.saysCompleted = true;
+    }
     return {
       url: tracker.url,
       infohash: this.#setup.infohash,
@@ -243,6 +259,10 @@ function eventFor(tracker: Tracker, status: AnnounceStatus): AnnounceRequest["ev
   if (!tracker.knowsUs) return "started";
   if (tracker.owesCompleted) return "completed";
   return status.isPaused ? "paused" : "none";
+}
+
+function isRested(tracker: Tracker, now: Instant): boolean {
+  return tracker.retryAt === undefined || tracker.retryAt <= now;
 }
 
 function clampInterval(ms: number): number {

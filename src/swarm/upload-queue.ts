@@ -7,14 +7,24 @@ export interface BlockRequest {
   readonly length: number;
 }
 
-/** Bytes being read for a peer or waiting in its socket: enough to keep a fast one busy, no more. */
+/** Bytes being read for a peer or waiting in its socket: half a second at its own rate, so that what it cancels, and
+ * a choke, still find most of its requests unanswered. */
+const UNSENT_SECONDS = 0.5;
+const LEAST_UNSENT_BYTES = 64 * 1024;
 const MAX_UNSENT_BYTES = 1024 * 1024;
+
+/** The limit on unsent bytes for a peer that takes `bytesPerSecond`. */
+export function unsentLimit(bytesPerSecond: number): number {
+  return Math.min(MAX_UNSENT_BYTES, Math.max(LEAST_UNSENT_BYTES, UNSENT_SECONDS * bytesPerSecond));
+}
 
 /** The requests of one peer that we serve: those that wait, and those being read from the store. */
 export class UploadQueue {
   #waiting: BlockRequest[] = [];
   #reading: BlockRequest[] = [];
   #readingBytes = 0;
+  /** No more than about this much is read ahead of the socket. */
+  limitBytes = LEAST_UNSENT_BYTES;
   /** Bytes sent since the connection was last seen drained. */
   unsentBytes = 0;
 
@@ -38,7 +48,7 @@ export class UploadQueue {
 
   /** The next request to read, or undefined where none waits or the connection is behind. */
   next(): BlockRequest | undefined {
-    if (this.#readingBytes + this.unsentBytes >= MAX_UNSENT_BYTES) return undefined;
+    if (this.#readingBytes + this.unsentBytes >= this.limitBytes) return undefined;
     const request = this.#waiting.shift();
     if (!request) return undefined;
     this.#reading.push(request);

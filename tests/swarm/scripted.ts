@@ -146,6 +146,7 @@ export class ScriptedPeer implements PeerMessageHandler {
   readonly cancelled: AskedBlock[] = [];
   readonly rejected: AskedBlock[] = [];
   readonly haves: number[] = [];
+  readonly allowed: number[] = [];
   readonly blocks: AskedBlock[] = [];
   heard: string[] = [];
   readonly #swarm: ScriptedSwarm;
@@ -218,7 +219,7 @@ export class ScriptedPeer implements PeerMessageHandler {
   haveNone = () => void this.heard.push("have none");
   reject = (piece: number, begin: number, length: number) =>
     void this.rejected.push({ piece, begin, length });
-  allowedFast = () => {};
+  allowedFast = (piece: number) => void this.allowed.push(piece);
   extended = () => {};
   block = (_piece: number, _begin: number, length: number) => new Uint8Array(length);
   blockDone = (piece: number, begin: number, length: number) =>

@@ -195,13 +195,18 @@ test("Swarm releases the blocks of a peer that chokes, and takes rejects", () =>
   }
 });
 
-test("Swarm asks a choking peer for the pieces it allows (BEP 6)", () => {
+test("Swarm asks a choking peer for the pieces it allows (BEP 6): first only those that a reader waits for", () => {
   const it = new ScriptedSwarm(content);
   const peer = it.peer();
   peer.say((writer) => writer.haveAll());
-  it.want(0, all, pieceLength);
+  it.want(0, all, 2 * pieceLength);
   assert.equal(peer.asked.length, 0);
   peer.say((writer) => writer.allowedFast(3));
+  assert.equal(peer.asked.length, 0, "it may unchoke us any moment");
+  peer.say((writer) => writer.allowedFast(1));
+  assert.ok(peer.asked.length > 0 && peer.asked.every(({ piece }) => piece === 1));
+  peer.answer();
+  it.pass(6_000);
   assert.ok(peer.asked.length > 0 && peer.asked.every(({ piece }) => piece === 3));
 });
 

@@ -137,3 +137,19 @@ test("TrackerList.replied: an answer nobody asked for changes nothing", () => {
   list.replied("http://nobody/", ok(60), at(0));
   assert.equal(list.due(fed, at(0))[0]!.event, "started");
 });
+
+test("TrackerList.completed: told again where it did not arrive, after the usual rest", () => {
+  const list = make(["http://a/1"]);
+  const [started] = list.due(starving, at(0));
+  list.replied(started!.url, ok(1800), at(10));
+  list.completed();
+  const [first] = list.due(fed, at(20));
+  assert.equal(first!.event, "completed");
+  list.replied(first!.url, failure, at(30));
+  assert.equal(list.due(fed, at(40)).length, 0);
+  assert.equal(list.nextWake(at(40)), 30 + 15_000);
+  const [again] = list.due(fed, at(30 + 15_000));
+  assert.equal(again!.event, "completed");
+  list.replied(again!.url, ok(1800), at(20_000));
+  assert.equal(list.due(fed, at(20_000 + 1_800_000))[0]!.event, "none");
+});
