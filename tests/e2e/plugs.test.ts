@@ -18,9 +18,17 @@ interface Told {
   readonly total_progress: number;
 }
 
-test("the only seeder goes while a film plays: stat says so, the player waits, and goes on with the next seeder", {
-  timeout: 180_000,
-}, async () => {
+for (const output of ["getstream", "manifest.m3u8"] as const) {
+  test(
+    `the only seeder goes while /ace/${output} plays: stat says so, the player waits, and goes on with the next`,
+    {
+      timeout: 180_000,
+    },
+    () => pullThePlug(output),
+  );
+}
+
+async function pullThePlug(output: "getstream" | "manifest.m3u8"): Promise<void> {
   const scratch = await tempFolder("plugs");
   const engine = await startEngine();
   try {
@@ -31,7 +39,7 @@ test("the only seeder goes while a film plays: stat says so, the player waits, a
     const torrent = await torrentOf(scratch.file("seed/film.mkv"), 64 * 1024, scratch.file("film.torrent"));
     const seed = () => startLibtorrent("seed", torrent.path, scratch.file("seed"), { flags: SLOW });
     const start = (port: number) =>
-      startSession(engine, "getstream", {
+      startSession(engine, output, {
         magnet: `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${port}`,
         pid: "tv",
       });
@@ -39,14 +47,14 @@ test("the only seeder goes while a film plays: stat says so, the player waits, a
 
     const first = await seed();
     const session = await start(first.port);
-    const reader = (await fetch(session.playback_url)).body!.getReader();
-    const parts: Uint8Array[] = [(await reader.read()).value!];
+    const chunks = output === "getstream" ? streamOf(session.playback_url) : segmentsOf(session.playback_url);
+    const parts = [(await chunks.next()).value!];
     await first.stop();
     assert.ok((await stat(session.stat_url)).total_progress < 90, "the whole film is here already");
 
     // Everything that is here is read; then the reader waits.
     const reading = (async () => {
-      for (let part = await reader.read(); !part.done; part = await reader.read()) parts.push(part.value);
+      for await (const chunk of chunks) parts.push(chunk);
     })();
     let alone = await stat(session.stat_url);
     for (let tries = 0; tries < 200 && (alone.peers !== 0 || alone.speed_down !== 0); tries++) {
@@ -69,4 +77,19 @@ test("the only seeder goes while a film plays: stat says so, the player waits, a
     await engine.stop();
     await scratch.remove();
   }
-});
+}
+
+/** The chunks of a stream as they come. */
+async function* streamOf(url: string): AsyncGenerator<Uint8Array> {
+  for await (const chunk of (await fetch(url)).body!) yield chunk;
+}
+
+/** The segments of a playlist, one after another. */
+async function* segmentsOf(url: string): AsyncGenerator<Uint8Array> {
+  const lines = (await (await fetch(url)).text()).split("\n");
+  for (const line of lines.filter((text) => text.startsWith("http"))) {
+    const answer = await fetch(line);
+    if (!answer.ok) throw new Error(`${line}: ${answer.status} ${await answer.text()}`);
+    yield new Uint8Array(await answer.arrayBuffer());
+  }
+}
