@@ -8,6 +8,8 @@ export type MakeSegment = (signal: AbortSignal) => Promise<SegmentBytes>;
 
 /** Enough that players who follow each other share what was made, and small beside the piece buffers. */
 const DEFAULT_LIMIT_BYTES = 24 * 1024 * 1024;
+/** One segment may be larger than the whole budget, so that what was prepared is not made twice: 6 s at 80 Mbit/s. */
+const LARGEST_BYTES = 64 * 1024 * 1024;
 
 interface Production {
   readonly result: Promise<SegmentBytes>;
@@ -17,7 +19,7 @@ interface Production {
 
 /**
  * Segments by key: each is made once for all who ask at the same time, and kept while the budget lasts, the least
- * recently asked going first. A production ends early only when the last of its askers has gone.
+ * recently asked going first, the newest never. A production ends early only when the last of its askers has gone.
  */
 export class SegmentCache {
   readonly limitBytes: number;
@@ -89,11 +91,11 @@ export class SegmentCache {
   }
 
   #keep(key: string, bytes: SegmentBytes): void {
-    if (bytes.length > this.limitBytes || this.#made.has(key)) return;
+    if (bytes.length > LARGEST_BYTES || this.#made.has(key)) return;
     this.#made.set(key, bytes);
     this.#bytes += bytes.length;
     for (const [oldest, old] of this.#made) {
-      if (this.#bytes <= this.limitBytes) break;
+      if (this.#bytes <= this.limitBytes || oldest === key) break;
       this.#made.delete(oldest);
       this.#bytes -= old.length;
     }

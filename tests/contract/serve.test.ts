@@ -267,3 +267,73 @@ test("HttpClient: connects where it is told, sends the name it was given, and ca
       await assert.rejects(ended, /enough/);
     },
   ));
+
+/** A byte stream of `length` bytes that count up; says in which memory it was asked to put them. */
+function countingBody(length: number, memory: Set<number>): ReadableStream<Uint8Array> {
+  let at = 0;
+  return new ReadableStream({
+    type: "bytes",
+    pull(controller) {
+      const request = controller.byobRequest;
+      const view = request?.view;
+      const part = Math.min(view?.byteLength ?? 1000, length - at, 100_003);
+      const into = view
+        ? new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
+        : new Uint8Array(part);
+      memory.add(view?.byteLength ?? 0);
+      for (let i = 0; i < part; i++) into[i] = (at + i) % 251;
+      at += part;
+      if (request) request.respond(part);
+      else controller.enqueue(into);
+      if (at === length) controller.close();
+    },
+  });
+}
+
+test("serve: a long byte stream is read into one buffer, and comes whole and in order", async () => {
+  const length = 3_000_000;
+  const asked = new Set<number>();
+  await serving(
+    () => new Response(countingBody(length, asked), { headers: { "content-length": String(length) } }),
+    async ({ address }) => {
+      const answer = await fetch(`http://127.0.0.1:${address.port}/`);
+      const bytes = new Uint8Array(await answer.arrayBuffer());
+      assert.equal(bytes.length, length);
+      assert.ok(bytes.every((byte, i) => byte === i % 251));
+      assert.deepEqual([...asked], [256 * 1024]);
+    },
+  );
+});
+
+test("serve: HEAD of a long byte stream cancels it and sends its length alone", async () => {
+  const asked = new Set<number>();
+  await serving(
+    () => new Response(countingBody(100_000, asked), { headers: { "content-length": "100000" } }),
+    async ({ address }) => {
+      const answer = await fetch(`http://127.0.0.1:${address.port}/`, { method: "HEAD" });
+      assert.equal(answer.headers.get("content-length"), "100000");
+      assert.equal((await answer.arrayBuffer()).byteLength, 0);
+    },
+  );
+});
+
+test("serve: a long byte stream that fails half way breaks the connection off", async () => {
+  const body = () => {
+    let pulls = 0;
+    return new ReadableStream({
+      type: "bytes",
+      pull(controller) {
+        if (pulls++ > 3) throw new Error("no more");
+        controller.enqueue(new Uint8Array(1000));
+      },
+    });
+  };
+  await serving(
+    () => new Response(body(), { headers: { "content-length": "1000000" } }),
+    async ({ address }) => {
+      await assert.rejects(async () => {
+        await (await fetch(`http://127.0.0.1:${address.port}/`)).arrayBuffer();
+      });
+    },
+  );
+});

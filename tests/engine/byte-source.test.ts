@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ByteRange } from "../../src/base/range.ts";
+import { createByteSource } from "../../src/engine/byte-source.ts";
+import { Demand } from "../../src/engine/demand.ts";
+import { PieceBufferPool } from "../../src/engine/piece-buffers.ts";
+import { PieceMemory } from "../../src/engine/piece-memory.ts";
+import { PieceStore } from "../../src/engine/piece-store.ts";
+import { ReadLanes } from "../../src/engine/read-lanes.ts";
+import { sha1 } from "../wire/make-torrent.ts";
+import { FakeClock } from "./fake-clock.ts";
+import { putPieces, someContent } from "./parts.ts";
+
+const PIECE = 16 * 1024;
+const PIECES = 20;
+
+/** A source over memory alone; the test is the swarm, and sees what is wanted. */
+function someSource(memoryBytes = 64 * PIECE) {
+  const { file, content } = someContent(PIECES * PIECE - 100, PIECE);
+  const pool = new PieceBufferPool(memoryBytes);
+  const memory = new PieceMemory(pool);
+  const dropped: number[] = [];
+  const store = new PieceStore({
+    layout: file.info,
+    pool,
+    memory,
+    disk: undefined,
+    sha1,
+    dropped: (piece) => void dropped.push(piece),
+  });
+  const wants = new Map<number, ByteRange>();
+  const sink = {
+    want: (reader: number, range: ByteRange) => void wants.set(reader, range),
+    unwant: (reader: number) => void wants.delete(reader),
+  };
+  const demand = new Demand(store, sink, memoryBytes);
+  const stop = new AbortController();
+  const lanes = new ReadLanes(demand, new FakeClock(), content.length);
+  const source = createByteSource({ demand, offset: 0, size: content.length, stopped: stop.signal, lanes });
+  const put = (pieces: Iterable<number>) => putPieces(store, pool, content, pieces);
+  return { source, content, wants, put, stop, pool, store, dropped };
+}
+
+/** A stream pulls only after its start has settled. */
+const started = () => new Promise((resolve) => setImmediate(resolve));
+
+const ALL = Array.from({ length: PIECES }, (_, piece) => piece);
+
+test("open: fills the buffer that the reader brings, across pieces, to the last byte", async () => {
+  const { source, content, wants, put } = someSource();
+  put(ALL);
+  const reader = source.open({ start: 5, end: content.length }).getReader({ mode: "byob" });
+  const got: number[] = [];
+  let buffer = new ArrayBuffer(10_000);
+  for (;;) {
+    const { done, value } = await reader.read(new Uint8Array(buffer));
+    if (done) break;
+    got.push(...value);
+    buffer = value.buffer;
+  }
+  assert.deepEqual(Uint8Array.from(got), content.slice(5));
+  assert.equal(wants.size, 0);
+});
+
+test("open: who brings no buffer gets new chunks that nobody overwrites", async () => {
+  const { source, content, put } = someSource();
+  put(ALL);
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of source.open({ start: 0, end: 3 * PIECE })) chunks.push(chunk);
+  assert.deepEqual(
+    chunks.map((chunk) => chunk.length),
+    [PIECE, PIECE, PIECE],
+  );
+  assert.deepEqual(new Uint8Array(Buffer.concat(chunks)), content.slice(0, 3 * PIECE));
+});
+
+test("open: an empty range ends at once and wants nothing", async () => {
+  const { source, wants } = someSource();
+  const { done } = await source.open({ start: 7, end: 7 }).getReader().read();
+  assert.equal(done, true);
+  assert.equal(wants.size, 0);
+});
+
+test("open: waits for a piece that is not there, and wants it meanwhile", async () => {
+  const { source, content, wants, put } = someSource();
+  const reader = source.open({ start: PIECE, end: 2 * PIECE }).getReader({ mode: "byob" });
+  const reading = reader.read(new Uint8Array(100));
+  await started();
+  assert.deepEqual([...wants.values()], [{ start: PIECE, end: 2 * PIECE }]);
+  put([1]);
+  const { value } = await reading;
+  assert.deepEqual(new Uint8Array(value!), content.slice(PIECE, PIECE + 100));
+});
+
+test("open: cancelling a stream that waits ends its wants", async () => {
+  const { source, wants } = someSource();
+  const reader = source.open({ start: 0, end: PIECE }).getReader({ mode: "byob" });
+  const reading = reader.read(new Uint8Array(100));
+  await started();
+  assert.equal(wants.size, 1);
+  await reader.cancel("gone");
+  assert.equal((await reading).done, true);
+  assert.equal(wants.size, 0);
+});
+
+test("reader: close ends a read that waits with its reason, and every later one", async () => {
+  const { source, wants } = someSource();
+  const reader = source.reader({ start: 0, end: PIECE });
+  const waiting = reader.read(new Uint8Array(10));
+  reader.close(new Error("enough"));
+  await assert.rejects(async () => waiting, /enough/);
+  await assert.rejects(async () => reader.read(new Uint8Array(10)), /enough/);
+  assert.equal(wants.size, 0);
+});
+
+test("reader: the asker's signal and the end of the transfer end a read that waits", async () => {
+  const { source, wants, stop } = someSource();
+  const abort = new AbortController();
+  const one = source.reader({ start: 0, end: PIECE }, { signal: abort.signal }).read(new Uint8Array(10));
+  abort.abort(new Error("went away"));
+  await assert.rejects(async () => one, /went away/);
+  const two = source.reader({ start: 0, end: PIECE }).read(new Uint8Array(10));
+  stop.abort(new Error("stopped"));
+  await assert.rejects(async () => two, /stopped/);
+  assert.equal(wants.size, 0);
+});
+
+test("reader: many that stand still at different places do not starve one that reads on", async () => {
+  const { source, content, put, pool, dropped } = someSource(8 * PIECE);
+  // Twelve players take their first bytes and never read again; each place fills memory that cannot go while wanted.
+  for (let place = 0; place < 12; place++) {
+    const stalled = source.reader({ start: place * PIECE, end: content.length });
+    const reading = stalled.read(new Uint8Array(10));
+    put([place]);
+    await reading;
+  }
+  const healthy = source.reader({ start: 12 * PIECE, end: content.length });
+  const into = new Uint8Array(PIECE);
+  for (let piece = 12; piece < PIECES; piece++) {
+    const reading = healthy.read(into);
+    put([piece]);
+    const length = await reading;
+    assert.deepEqual(into.subarray(0, length), content.subarray(piece * PIECE, piece * PIECE + length));
+  }
+  // What nobody stands at went; the guaranteed pieces are all that memory exceeds its limit by.
+  assert.ok(pool.inUseBytes <= content.length);
+  assert.ok(dropped.every((piece) => piece >= 0));
+});
