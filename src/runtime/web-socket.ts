@@ -7,8 +7,8 @@ import { closeFrame, FrameReader, pongFrame, textFrame } from "./web-socket-fram
 
 /** RFC 6455 1.3. */
 const HANDSHAKE_GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-/** Pages give a sign of life every few seconds; one that says nothing for so long is gone. */
-const SILENCE_MS = 60_000;
+/** Pages give a sign of life every few seconds, in the background once a minute; one that is silent for so long is gone. */
+const SILENCE_MS = 180_000;
 /** What may wait for a page that does not read. */
 const MAX_UNSENT_BYTES = 256 * 1024;
 
