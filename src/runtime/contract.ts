@@ -161,7 +161,7 @@ export interface TextSocketHandlers {
 export interface ServeOptions {
   readonly host: string;
   readonly port: number;
-  /** At most this many connections at once; further ones are refused. */
+  /** At most this many connections at once. For a further one the longest idle one goes; it is refused where none is. */
   readonly maxConnections: number;
 }
 

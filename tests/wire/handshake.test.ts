@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { latin1Bytes, latin1Text, toHex } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
 import type { Infohash } from "../../src/base/ids.ts";
-import { decodeHandshake, encodeHandshake } from "../../src/wire/handshake.ts";
+import { decodeHandshake, encodeHandshake, mayBeHandshake } from "../../src/wire/handshake.ts";
 import { clientName, makePeerId, PEER_ID_PREFIX } from "../../src/wire/peer-id.ts";
 
 const INFOHASH = "0123456789abcdef0123456789abcdef01234567" as Infohash;
@@ -44,6 +44,24 @@ test("decodeHandshake refuses another length or protocol", () => {
   other[5] = 0x20;
   for (const bytes of [good.subarray(1), new Uint8Array(0), new Uint8Array(69), other]) {
     assert.throws(() => decodeHandshake(bytes), DecodeError);
+  }
+});
+
+test("mayBeHandshake is true of every beginning of a handshake, and false from the first wrong byte on", () => {
+  const bytes = encodeHandshake({
+    infohash: INFOHASH,
+    peerId: PEER_ID,
+    extensions: true,
+    fast: true,
+    dht: false,
+  });
+  for (let length = 0; length <= bytes.length; length++)
+    assert.ok(mayBeHandshake(bytes.subarray(0, length)), `${length}`);
+  for (let wrong = 0; wrong < 20; wrong++) {
+    const other = bytes.slice();
+    other[wrong]! ^= 0x20;
+    assert.ok(mayBeHandshake(other.subarray(0, wrong)));
+    assert.equal(mayBeHandshake(other.subarray(0, wrong + 1)), false);
   }
 });
 
