@@ -68,7 +68,8 @@ function logOf({ stderr, environment }: Context, config: Config) {
   return createLog({
     level: config.log,
     colors: config.logColors === "auto" ? isWanted : config.logColors === "always",
-    write: (line) => void stderr.write(line),
+    // Over what a progress line left there; the next one comes below.
+    write: (line) => void stderr.write(stderr.isTTY === true ? `\r\x1b[2K${line}` : line),
     wallClock: () => new Date(),
   });
 }
