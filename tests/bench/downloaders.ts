@@ -17,6 +17,8 @@ export interface Cost {
 /** What is downloaded, and from where. */
 export interface Job {
   readonly torrent: { readonly path: string; readonly bytes: Uint8Array; readonly infohash: string };
+  /** The same with a tracker that knows the seeder. */
+  readonly announced: { readonly bytes: Uint8Array };
   readonly size: number;
   /** `127.0.0.1:port` of the libtorrent seeder. */
   readonly seeder: string;

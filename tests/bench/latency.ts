@@ -30,7 +30,7 @@ async function firstByte(job: Job, by: "transport file" | "magnet", at: number):
   try {
     const began = performance.now();
     if (by === "magnet") await nameContent(engine, { magnet: job.magnet });
-    else await nameContent(engine, {}, job.torrent.bytes);
+    else await nameContent(engine, {}, job.announced.bytes);
     await firstChunk(rawUrl(engine.url, job), at);
     return performance.now() - began;
   } finally {

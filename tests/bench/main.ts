@@ -3,6 +3,7 @@
 import { mkdir } from "node:fs/promises";
 import { arch, cpus, release } from "node:os";
 import { parseArgs } from "node:util";
+import { startLoopbackTracker } from "../engine/loopback-tracker.ts";
 import type { RuntimeName } from "../parts/engine.ts";
 import { startLibtorrent } from "../parts/libtorrent.ts";
 import { randomFile, tempFolder, torrentOf } from "../parts/torrent-files.ts";
@@ -22,6 +23,7 @@ const { values } = parseArgs({
 });
 const size = Number(values.size) * 1024 * 1024;
 const rounds = Number(values.rounds);
+const runtimes = values.runtime as RuntimeName[];
 const wants = (part: string) => values.only === undefined || values.only === part;
 
 console.log(
@@ -34,7 +36,6 @@ try {
   if (wants("downloads") || wants("latency")) await randomFile(file, size);
   for (const piece of values.piece) await benchPieces(file, Number(piece));
   if (wants("remux")) {
-    const runtimes = values.runtime as RuntimeName[];
     console.log(`\n### MP4 to MPEG-TS\n\n${await benchRemux(scratch, size, rounds, runtimes)}\n`);
   }
 } finally {
@@ -44,17 +45,22 @@ try {
 async function benchPieces(file: string, kib: number): Promise<void> {
   if (!wants("downloads") && !wants("latency")) return;
   const torrent = await torrentOf(file, kib * 1024, scratch.file(`film-${kib}.torrent`));
-  const seeder = await startLibtorrent("seed", torrent.path, scratch.file("seed"));
+  const tracker = await startLoopbackTracker();
+  // The same content; who has only the transport file finds the seeder by its tracker.
+  const announced = await torrentOf(file, kib * 1024, scratch.file(`announced-${kib}.torrent`), [
+    tracker.httpUrl,
+  ]);
+  const seeder = await startLibtorrent("seed", announced.path, scratch.file("seed"));
   try {
     const address = `127.0.0.1:${seeder.port}`;
     const magnet = `magnet:?xt=urn:btih:${torrent.infohash}&dn=film.bin&x.pe=${address}`;
-    const job: Job = { torrent, size, seeder: address, magnet, scratch: scratch.path };
+    const job: Job = { torrent, announced, size, seeder: address, magnet, scratch: scratch.path };
     console.log(`\n### ${values.size} MiB, pieces of ${kib} KiB\n`);
-    if (wants("downloads")) {
-      console.log(`${await benchDownloads(job, rounds, values.runtime as RuntimeName[])}\n`);
-    }
+    if (wants("downloads")) console.log(`${await benchDownloads(job, rounds, runtimes)}\n`);
+    while (tracker.announces.length === 0) await new Promise((resolve) => setTimeout(resolve, 100));
     if (wants("latency")) console.log(`${await benchLatency(job, Math.max(rounds, 5))}\n`);
   } finally {
     await seeder.stop();
+    await tracker.close();
   }
 }
