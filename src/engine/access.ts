@@ -52,6 +52,7 @@ export async function readFile(
       clock: access.clock,
       transfer: lease.transfer,
       startMs: access.settings.startTimeoutMs,
+      peersMs: access.settings.peersTimeoutMs,
       stallMs: onceBegun(access).settings.startTimeoutMs,
       signal,
       ended: lease.release,

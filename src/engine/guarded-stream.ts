@@ -1,7 +1,7 @@
 import { after, type Instant } from "../base/time.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type { ByteReader, Transfer } from "./contract.ts";
-import { bytesSoFar, noData } from "./patience.ts";
+import { bytesSoFar, isAlone, noData, noPeers } from "./patience.ts";
 import { readerStream } from "./reader-stream.ts";
 import { orAborted } from "./segment-cache.ts";
 
@@ -15,6 +15,8 @@ export interface GuardOptions {
   /** A read that waits so long while no bytes at all come ends with `start_timeout`: the first one, and later ones. */
   readonly startMs: number;
   readonly stallMs: number;
+  /** A first read that waits so long without any peer ends with `no_peers`. */
+  readonly peersMs: number;
   /** The asker goes away before the first chunk is there. */
   readonly signal?: AbortSignal | undefined;
   /** Called exactly once, however the stream ends. */
@@ -23,7 +25,8 @@ export interface GuardOptions {
 
 /**
  * The bytes of a reader, pulled as the asker pulls, but never silent for ever. Resolves with the first of them in hand,
- * or after 8 s without; rejects where reading fails or the signal fires before.
+ * or after 8 s without (longer while there is no peer at all: that most likely ends as an error, which needs its status);
+ * rejects where reading fails or the signal fires before.
  */
 export async function guardedStream(
   inner: ByteReader,
@@ -32,7 +35,7 @@ export async function guardedStream(
   const guarded = new GuardedReader(inner, options);
   const first = new FirstBytes(guarded);
   try {
-    const held = orLater(first.filled, options.clock, HELD_HEADERS_MS);
+    const held = heldBack(first.filled, options);
     await (options.signal ? orAborted(held, options.signal) : held);
   } catch (thrown) {
     // The read in progress has no one to go to.
@@ -41,6 +44,12 @@ export async function guardedStream(
     throw thrown;
   }
   return readerStream(first);
+}
+
+async function heldBack(filled: Promise<unknown>, { clock, transfer, peersMs }: GuardOptions): Promise<void> {
+  const isThere = await orLater(filled, clock, HELD_HEADERS_MS);
+  if (!isThere && isAlone(transfer.figures) && peersMs > HELD_HEADERS_MS)
+    await orLater(filled, clock, peersMs - HELD_HEADERS_MS);
 }
 
 /** What is read before anybody pulls: little, so that many who ask and go cost little. */
@@ -91,7 +100,6 @@ class GuardedReader implements ByteReader {
   readonly #options: GuardOptions;
   /** Since when, and what ends the wait. */
   #waiting: { readonly since: Instant; readonly fail: (reason: unknown) => void } | undefined;
-  #bytesBefore = 0;
   #hasBegun = false;
   #cancelTimer: () => void = () => {};
   #hasEnded = false;
@@ -132,17 +140,28 @@ class GuardedReader implements ByteReader {
     }
   }
 
-  #watch(): void {
-    const { clock, startMs, stallMs, transfer } = this.#options;
-    // The first data may come while the timer of the start still runs.
-    const limitMs = () => (this.#hasBegun ? stallMs : startMs);
-    this.#bytesBefore = bytesSoFar(transfer);
-    this.#cancelTimer = clock.at(after(clock.now(), limitMs()), () => {
+  #watch(afterMs = this.#limitMs()): void {
+    const { clock, transfer } = this.#options;
+    const bytesBefore = bytesSoFar(transfer);
+    this.#cancelTimer = clock.at(after(clock.now(), afterMs), () => {
       const waiting = this.#waiting;
-      const isStalled = waiting !== undefined && clock.now() - waiting.since >= limitMs();
-      if (!isStalled || bytesSoFar(transfer) > this.#bytesBefore) return this.#watch();
-      waiting.fail(noData(limitMs()));
+      const limitMs = this.#limitMs();
+      const waitedMs = waiting === undefined ? 0 : clock.now() - waiting.since;
+      if (bytesSoFar(transfer) > bytesBefore) return this.#watch();
+      if (waiting === undefined || waitedMs < limitMs) return this.#watch(limitMs - waitedMs);
+      waiting.fail(this.#isLost ? noPeers(limitMs, transfer) : noData(limitMs));
     });
+  }
+
+  /** Whether a first read waits while nobody is there. */
+  get #isLost(): boolean {
+    return !this.#hasBegun && isAlone(this.#options.transfer.figures);
+  }
+
+  #limitMs(): number {
+    const { startMs, stallMs, peersMs } = this.#options;
+    if (this.#isLost) return peersMs;
+    return this.#hasBegun ? stallMs : startMs;
   }
 
   #end(): void {

@@ -100,14 +100,16 @@ export function noData(waitedMs: number): SluiceError {
   return new SluiceError("start_timeout", `no peer sent any data for ${seconds(waitedMs)}`);
 }
 
-function noPeers(waitedMs: number, { figures }: Transfer): SluiceError {
+/** Nobody was there for so long. */
+export function noPeers(waitedMs: number, { figures }: Transfer): SluiceError {
   return new SluiceError(
     "no_peers",
     `no peer was found within ${seconds(waitedMs)} (${trackerNews(figures)})`,
   );
 }
 
-function isAlone(figures: Figures): boolean {
+/** Whether nobody is connected. */
+export function isAlone(figures: Figures): boolean {
   return figures.connectedPeers === 0;
 }
 

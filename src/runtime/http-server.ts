@@ -136,6 +136,8 @@ async function send(response: Response, outgoing: ServerResponse, isHead: boolea
     await body?.cancel("a HEAD request");
     return void outgoing.end();
   }
+  // Where the body has nothing to say yet the asker learns its head alone; else both go out together.
+  setImmediate(() => outgoing.flushHeaders());
   await pumpBody(body, Number(response.headers.get("content-length") ?? 0), outgoing);
 }
 

@@ -515,11 +515,33 @@ test("read: a file that has begun waits 5 minutes for more", async () => {
   })().catch((thrown: SluiceError) => {
     told = thrown;
   });
-  await clock.advance(300_000);
+  await clock.advance(299_000);
   assert.equal(told, undefined);
-  await clock.advance(600_000);
+  await clock.advance(2_000);
   await draining;
   assert.equal((told as SluiceError | undefined)?.code, "start_timeout");
+});
+
+test("read: without any peer the answer is held, and is an error when the peers' time is over", async () => {
+  const { engine, transfers, clock } = quickHouse({ peersTimeoutMs: 20_000 });
+  await engine.start(request());
+  const transfer = transfers.opened[0]!;
+  transfer.data = deferred();
+  transfer.figures = { ...transfer.figures, connectedPeers: 0 };
+  let told: SluiceError | undefined;
+  const reading = engine
+    .read(film.infohash, 1, () => ({ start: 0, end: 10_000 }))
+    .then(
+      () => assert.fail("there was nothing to answer with"),
+      (thrown: SluiceError) => {
+        told = thrown;
+      },
+    );
+  await clock.advance(19_000);
+  assert.equal(told, undefined);
+  await clock.advance(1_001);
+  await reading;
+  assert.equal((told as SluiceError | undefined)?.code, "no_peers");
 });
 
 test("acquire: tells of progress while the files are not known, and gives up on the signal", async () => {
