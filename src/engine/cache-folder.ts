@@ -47,6 +47,8 @@ export class CacheFolder implements PieceDisk {
   #work: Promise<void>;
   #isPumping = false;
   #retryAt: Instant | undefined;
+  /** Where neighbouring pieces are put together to be written. */
+  #run: Uint8Array | undefined;
   #cancelRecord: (() => void) | undefined;
 
   constructor(
@@ -185,7 +187,7 @@ export class CacheFolder implements PieceDisk {
     for (const entry of batch) entry.state = "writing";
     try {
       const at = offsetInSegment(this.#layout, first.piece);
-      await this.#open.use(segment.index, (file) => file.write(at, joined(batch, bytes)));
+      await this.#open.use(segment.index, (file) => file.write(at, this.#joined(batch, bytes)));
       this.#saved(batch, segment, bytes);
     } catch (error) {
       this.#failed(error, batch);
@@ -262,16 +264,16 @@ export class CacheFolder implements PieceDisk {
       log.debug("the record of the disk cache was not written", { reason: messageOf(error) });
     }
   }
-}
 
-/** Pieces that lie side by side, as one run of bytes. A single one is not copied. */
-function joined(batch: readonly MemoryPiece[], length: number): Uint8Array {
-  if (batch.length === 1) return batch[0]!.bytes;
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const entry of batch) {
-    bytes.set(entry.bytes, at);
-    at += entry.bytes.length;
+  /** Pieces that lie side by side, as one run of bytes; one write at a time, so one buffer for all. */
+  #joined(batch: readonly MemoryPiece[], length: number): Uint8Array {
+    if (batch.length === 1) return batch[0]!.bytes;
+    this.#run ??= new Uint8Array(BATCH_BYTES);
+    let at = 0;
+    for (const entry of batch) {
+      this.#run.set(entry.bytes, at);
+      at += entry.bytes.length;
+    }
+    return this.#run.subarray(0, length);
   }
-  return bytes;
 }
