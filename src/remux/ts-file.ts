@@ -10,7 +10,7 @@ import { cutSegment, hasAllStarts, STRADDLE_BYTES } from "./ts-cut.ts";
 import { readTsHead, readTsTimes, type TsHead } from "./ts-head.ts";
 import { FULL_INDEX_BYTES, planByScan, planByTimes, type TsPlan, wishedTicks } from "./ts-plan.ts";
 import { TsReader } from "./ts-reader.ts";
-import { convertSegment, tsToFmp4Problem } from "./ts-to-fmp4.ts";
+import { type Fmp4Segment, TsToFmp4, tsToFmp4Problem } from "./ts-to-fmp4.ts";
 import { describeTracks, type TsTrack } from "./ts-tracks.ts";
 
 const TARGET_SECONDS = 6;
@@ -127,9 +127,19 @@ class TsFile implements Media {
     this.#closing.abort(new SluiceError("cancelled", "the media was closed"));
   }
 
-  async #convert(index: number, signal?: AbortSignal) {
+  async #convert(index: number, signal?: AbortSignal): Promise<Fmp4Segment> {
     if (this.fmp4Problem) throw this.fmp4Problem;
-    return convertSegment(await this.tsSegment(index, signal));
+    const segment = new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          controller.enqueue(await this.tsSegment(index, signal));
+          controller.close();
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const { value } = await segment.pipeThrough(new TsToFmp4()).getReader().read();
+    return value!;
   }
 
   async #cut(index: number, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {

@@ -27,11 +27,21 @@ export function tsToFmp4Problem(
 }
 
 /**
- * One whole MPEG-TS segment, beginning with a keyframe, as fMP4; H.264 and AAC only. Times are those of the source, and each
- * segment has a converter of its own, so that they may come in any order. Throws `SluiceError("broken_media")` where nothing in it
- * can be converted.
+ * Whole MPEG-TS segments in, each beginning with a keyframe; each as fMP4 out. H.264 and AAC only. Times are those of the
+ * source, and each segment has a converter of its own, so that they may come in any order. Fails with
+ * `SluiceError("broken_media")` where nothing in a segment can be converted.
  */
-export function convertSegment(segment: Uint8Array): Fmp4Segment {
+export class TsToFmp4 extends TransformStream<Uint8Array, Fmp4Segment> {
+  constructor() {
+    super({
+      transform(segment, controller) {
+        controller.enqueue(convert(segment));
+      },
+    });
+  }
+}
+
+function convert(segment: Uint8Array): Fmp4Segment {
   const transmuxer = new muxjs.mp4.Transmuxer({ keepOriginalTimestamps: true, remux: true });
   const inits: Uint8Array[] = [];
   const parts: Uint8Array[] = [];
