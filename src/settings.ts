@@ -71,7 +71,7 @@ export function settingsTable(folders: { readonly dataDir: string }) {
       "$XDG_DATA_HOME/sluice",
     ),
     cacheLimit: setting("cache-limit", size(), 20e9, "Disk the cache may take; 0 keeps nothing on disk"),
-    memoryLimit: setting("memory-limit", size(16 * 2 ** 20), 24 * 2 ** 20, "Memory for pieces on their way"),
+    memoryLimit: setting("memory-limit", size(16 * 2 ** 20), 16 * 2 ** 20, "Memory for pieces on their way"),
     uploadLimit: setting("upload-limit", rate(), 0, "Upload to peers, bytes a second; 0 for no limit"),
     downloadLimit: setting(
       "download-limit",

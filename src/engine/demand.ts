@@ -17,7 +17,10 @@ export interface WantSink {
   unwant(reader: ReaderId): void;
 }
 
-/** All readers of one transfer: numbers them and shares the memory for read-ahead among them. */
+/** With a cache on disk, what is ahead need not stay in memory: half a minute of an 8 Mbit/s film, for all readers. */
+const DISK_READ_AHEAD_BYTES = 32 * 1024 * 1024;
+
+/** All readers of one transfer: numbers them and shares the room for read-ahead among them. */
 export class Demand {
   readonly store: PieceStore;
   readonly #sink: WantSink;
@@ -29,7 +32,7 @@ export class Demand {
     this.store = store;
     this.#sink = sink;
     // The other half holds what was read lately and what is being filled.
-    this.#budgetBytes = memoryLimitBytes / 2;
+    this.#budgetBytes = Math.max(memoryLimitBytes / 2, store.isOnDisk ? DISK_READ_AHEAD_BYTES : 0);
   }
 
   /** A new reader of the bytes up to `end` (of the whole content). It wants nothing before its first `moveTo`. */
@@ -37,7 +40,7 @@ export class Demand {
     return new Reader(this, this.#sink, this.#nextId++, end);
   }
 
-  /** How far ahead one reader may look now: readers near each other share one window, others share the memory. */
+  /** How far ahead one reader may look now: readers near each other share one window, others share the room. */
   get readAheadLimitBytes(): number {
     const places = Math.max(1, this.#positions.size);
     return Math.max(

@@ -53,6 +53,11 @@ export class PieceStore implements MemoryOwner {
     if (disk) for (let i = 0; i < layout.pieceCount; i++) if (disk.has(i)) this.held.set(i);
   }
 
+  /** Whether pieces are kept on disk too. */
+  get isOnDisk(): boolean {
+    return this.#parts.disk !== undefined;
+  }
+
   /** The length of `piece` in bytes; the last one may be shorter. */
   pieceBytes(piece: number): number {
     const { pieceLength, length } = this.layout;
@@ -140,8 +145,9 @@ export class PieceStore implements MemoryOwner {
   async #load(piece: number): Promise<Uint8Array | undefined> {
     const { disk, pool, sha1, layout } = this.#parts;
     const length = this.pieceBytes(piece);
-    const pooled = pool.take(length, false);
-    // Without room in memory the piece passes through once and is not kept.
+    // One load at a time gets its room whatever the budget says: a piece that passes through without being kept is
+    // loaded again for each of its chunks.
+    const pooled = pool.take(length, this.#loads.size === 0);
     const bytes = pooled ?? new Uint8Array(length);
     const isGood = await disk!.load(piece, bytes).then(
       () => equalBytes(sha1(bytes), layout.pieceHashes.subarray(20 * piece, 20 * piece + 20)),

@@ -3,10 +3,10 @@ import { machineRuntime } from "./machine.ts";
 
 /**
  * Bun makes a new array for each read from a socket, and lets garbage grow to the size of what lives before it collects
- * unasked. Asked at this pace while peers send, in the background, it keeps some 20 MB less at full speed. Asked from
+ * unasked. Asked at this pace while peers send, in the background, it keeps some 30 MB less at full speed. Asked from
  * within a read it keeps more, not less.
  */
-const COLLECT_EVERY_MS = 20;
+const COLLECT_EVERY_MS = 8;
 /** What so little is read in makes no garbage worth a collection. */
 const WORTH_COLLECTING_BYTES = 2 * 1024 * 1024;
 

@@ -5,7 +5,7 @@ import { createByteSource } from "../../src/engine/byte-source.ts";
 import { Demand } from "../../src/engine/demand.ts";
 import { PieceBufferPool } from "../../src/engine/piece-buffers.ts";
 import { PieceMemory } from "../../src/engine/piece-memory.ts";
-import { PieceStore } from "../../src/engine/piece-store.ts";
+import { type PieceDisk, PieceStore } from "../../src/engine/piece-store.ts";
 import { ReadLanes } from "../../src/engine/read-lanes.ts";
 import { sha1 } from "../wire/make-torrent.ts";
 import { FakeClock } from "./fake-clock.ts";
@@ -14,9 +14,13 @@ import { putPieces, someContent } from "./parts.ts";
 const PIECE = 16 * 1024;
 const PIECES = 20;
 
-/** A source over memory alone; the test is the swarm, and sees what is wanted. */
-function someSource(memoryBytes = 64 * PIECE) {
-  const { file, content } = someContent(PIECES * PIECE - 100, PIECE);
+/** A source over memory, and over a disk if given; the test is the swarm, and sees what is wanted. */
+function someSource(
+  memoryBytes = 64 * PIECE,
+  pieceBytes = PIECE,
+  diskOf?: (content: Uint8Array) => PieceDisk,
+) {
+  const { file, content } = someContent(PIECES * PIECE - 100, pieceBytes);
   const pool = new PieceBufferPool(memoryBytes);
   const memory = new PieceMemory(pool);
   const dropped: number[] = [];
@@ -24,7 +28,7 @@ function someSource(memoryBytes = 64 * PIECE) {
     layout: file.info,
     pool,
     memory,
-    disk: undefined,
+    disk: diskOf?.(content),
     sha1,
     dropped: (piece) => void dropped.push(piece),
   });
@@ -38,7 +42,7 @@ function someSource(memoryBytes = 64 * PIECE) {
   const lanes = new ReadLanes(demand, new FakeClock(), content.length);
   const source = createByteSource({ demand, offset: 0, size: content.length, stopped: stop.signal, lanes });
   const put = (pieces: Iterable<number>) => putPieces(store, pool, content, pieces);
-  return { source, content, wants, put, stop, pool, store, dropped };
+  return { source, content, wants, put, stop, pool, store, demand, dropped };
 }
 
 /** A stream pulls only after its start has settled. */
@@ -145,4 +149,31 @@ test("reader: many that stand still at different places do not starve one that r
   // What nobody stands at went; the guaranteed pieces are all that memory exceeds its limit by.
   assert.ok(pool.inUseBytes <= content.length);
   assert.ok(dropped.every((piece) => piece >= 0));
+});
+
+test("open: a piece from disk that memory has no room for is loaded once, not for each chunk", async () => {
+  const large = 4 * PIECE;
+  let loads = 0;
+  const { source, content, store, demand } = someSource(PIECE, large, (bytes) => ({
+    has: () => true,
+    save: () => assert.fail("nothing was fetched"),
+    load: async (piece, into) => {
+      loads++;
+      into.set(bytes.subarray(piece * large, piece * large + into.length));
+    },
+    forget: () => assert.fail("nothing is damaged"),
+  }));
+  const reader = source.open({ start: 0, end: content.length }).getReader({ mode: "byob" });
+  let length = 0;
+  for (let buffer = new ArrayBuffer(PIECE / 4); ; ) {
+    const { done, value } = await reader.read(new Uint8Array(buffer));
+    if (done) break;
+    assert.deepEqual(value, content.subarray(length, length + value.length));
+    length += value.length;
+    buffer = value.buffer;
+  }
+  assert.equal(length, content.length);
+  assert.equal(loads, store.layout.pieceCount);
+  // What is on disk need not stay in memory: the look ahead does not shrink with it.
+  assert.ok(demand.readAheadLimitBytes > content.length);
 });
