@@ -10,12 +10,14 @@ type NextBytes = () => Promise<Uint8Array | undefined>;
 
 /**
  * Sends a body at the pace of the socket: some bytes, then none before the kernel has taken them. Hanging up cancels
- * the body. Rejects where the body fails. `length` is what the response says of it, 0 where it says nothing.
+ * the body. Rejects where the body fails. `length` is what the response says of it, 0 where it says nothing. `sent`
+ * hears of all bytes that the kernel has taken.
  */
 export async function pumpBody(
   body: ReadableStream<Uint8Array>,
   length: number,
   outgoing: ServerResponse,
+  sent: (bytes: number) => void,
 ): Promise<void> {
   const { next, cancel } = readerOf(body, length);
   let isGone = false;
@@ -39,6 +41,7 @@ export async function pumpBody(
     if (bytes === undefined) return void outgoing.end();
     if (bytes.length > 0) await send(bytes);
     if (isGone) return;
+    sent(bytes.length);
   }
 }
 

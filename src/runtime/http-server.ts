@@ -17,8 +17,15 @@ const REQUEST_TIMEOUT_MS = 15_000;
 const KEEP_ALIVE_TIMEOUT_MS = 15_000;
 const CHECK_INTERVAL_MS = 1_000;
 
-/** Serves Fetch API handlers over `node:http`, which all runtimes have and which has limits. */
-export async function serve(handler: HttpHandler, options: ServeOptions): Promise<HttpListener> {
+/**
+ * Serves Fetch API handlers over `node:http`, which all runtimes have and which has limits. `sent` hears of all that
+ * bodies send.
+ */
+export async function serve(
+  handler: HttpHandler,
+  options: ServeOptions,
+  sent: (bytes: number) => void = () => {},
+): Promise<HttpListener> {
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -31,7 +38,7 @@ export async function serve(handler: HttpHandler, options: ServeOptions): Promis
     (incoming, outgoing) => {
       const work = limit.works(incoming.socket);
       outgoing.once("close", () => work.done());
-      void answer(handler, incoming, outgoing);
+      void answer(handler, incoming, outgoing, sent);
     },
   );
   const limit = limitConnections(server, options.maxConnections);
@@ -54,6 +61,7 @@ async function answer(
   handler: HttpHandler,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
+  sent: (bytes: number) => void,
 ): Promise<void> {
   const waiting = whileWaiting(outgoing);
   try {
@@ -63,7 +71,7 @@ async function answer(
     if (origin === undefined) return void outgoing.destroy();
     const response = await handler(request, origin);
     waiting.end();
-    await send(response, outgoing, incoming.method === "HEAD");
+    await send(response, outgoing, incoming.method === "HEAD", sent);
   } catch (error) {
     waiting.end();
     // The routes answer every expected error: this is a bug of ours, or a body that broke off half way.
@@ -128,7 +136,12 @@ function originOf({ socket }: IncomingMessage): RequestOrigin | undefined {
   };
 }
 
-async function send(response: Response, outgoing: ServerResponse, isHead: boolean): Promise<void> {
+async function send(
+  response: Response,
+  outgoing: ServerResponse,
+  isHead: boolean,
+  sent: (bytes: number) => void,
+): Promise<void> {
   const { body } = response;
   if (outgoing.destroyed) return void (await body?.cancel("the asker went away"));
   outgoing.writeHead(response.status, headerList(response.headers));
@@ -138,7 +151,7 @@ async function send(response: Response, outgoing: ServerResponse, isHead: boolea
   }
   // Where the body has nothing to say yet the asker learns its head alone; else both go out together.
   setImmediate(() => outgoing.flushHeaders());
-  await pumpBody(body, Number(response.headers.get("content-length") ?? 0), outgoing);
+  await pumpBody(body, Number(response.headers.get("content-length") ?? 0), outgoing, sent);
 }
 
 function headerList(headers: Headers): [string, string][] {

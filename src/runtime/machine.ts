@@ -12,12 +12,13 @@ const OWN_BUFFER_BYTES = 64 * 1024;
 const SHARED_BUFFER_BYTES = 256 * 1024;
 
 /**
- * The parts that `node:*` modules give on every runtime, put together. `received` hears of every read from a peer.
+ * The parts that `node:*` modules give on every runtime, put together. `moved` hears of every read from a peer, and of
+ * all that bodies of HTTP answers send.
  */
 export function machineRuntime(
   name: Runtime["name"],
   version: string,
-  received: (bytes: number) => void = () => {},
+  moved: (bytes: number) => void = () => {},
 ): Runtime {
   const shared = new Uint8Array(SHARED_BUFFER_BYTES);
   // Deno reads into the buffer while other callbacks run, so two connections must not share one.
@@ -26,12 +27,12 @@ export function machineRuntime(
     name,
     version,
     clock,
-    net: machineNet(readBuffer, received),
+    net: machineNet(readBuffer, moved),
     files,
     http: httpClient,
     sha1,
     randomBytes,
-    serve,
+    serve: (handler, options) => serve(handler, options, moved),
     lookup,
   };
 }

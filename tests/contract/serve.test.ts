@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { runtime } from "#runtime";
 import type { SluiceError } from "../../src/base/errors.ts";
 import type { HttpHandler, HttpListener } from "../../src/runtime/contract.ts";
+import { machineRuntime } from "../../src/runtime/machine.ts";
 import { deferred } from "../engine/deferred.ts";
 
 const CHUNK = new Uint8Array(64 * 1024);
@@ -336,4 +337,30 @@ test("serve: a long byte stream that fails half way breaks the connection off", 
       });
     },
   );
+});
+
+test("machineRuntime: hears of all that a body sends, by the time it has ended", async () => {
+  let moved = 0;
+  const counting = machineRuntime(runtime.name, runtime.version, (bytes) => {
+    moved += bytes;
+  });
+  // Without a length: its end is told by bytes of its own, which go out after the last of it has been counted.
+  const body = () => {
+    let pulls = 0;
+    return new ReadableStream<Uint8Array>({
+      pull(controller) {
+        controller.enqueue(new Uint8Array(CHUNK));
+        if (++pulls === 3) controller.close();
+      },
+    });
+  };
+  const options = { host: "127.0.0.1", port: 0, maxConnections: 10 };
+  const listener = await counting.serve(() => new Response(body()), options);
+  try {
+    const answer = await fetch(`http://127.0.0.1:${listener.address.port}/`);
+    assert.equal((await answer.arrayBuffer()).byteLength, 3 * CHUNK.length);
+    assert.equal(moved, 3 * CHUNK.length);
+  } finally {
+    await listener.close();
+  }
 });
