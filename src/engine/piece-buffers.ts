@@ -6,8 +6,14 @@ const GUARANTEED_PIECES = 2;
 /** Unused buffers kept for the next `take`: warm memory costs no page faults. */
 const MAX_SPARE_BYTES = 4 * 1024 * 1024;
 
-/** Frees memory that others hold: gives buffers back until `bytes` of the budget are free, if it can. */
-export type Reclaim = (bytes: number) => void;
+/** So far beyond the budget a transfer may go for its two pieces before what waits to be written is given up. */
+const MAX_OVERDRAFT_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Frees memory that others hold: gives buffers back until `bytes` of the budget are free, if it can. Where it `mustFree`
+ * it also gives up what has not been written to disk yet.
+ */
+export type Reclaim = (bytes: number, mustFree: boolean) => void;
 
 /**
  * The memory of all pieces of all transfers, both those being filled and those kept to be read. There is one budget;
@@ -41,9 +47,12 @@ export class PieceBufferPool {
 
   /** A buffer within the budget, or undefined. */
   take(length: number, isGuaranteed: boolean): Uint8Array<ArrayBuffer> | undefined {
-    if (this.#inUseBytes + length > this.limitBytes)
-      this.#reclaim(this.#inUseBytes + length - this.limitBytes);
-    if (this.#inUseBytes + length > this.limitBytes && !isGuaranteed) return undefined;
+    const missing = () => this.#inUseBytes + length - this.limitBytes;
+    if (missing() > 0) this.#reclaim(missing(), false);
+    if (missing() > 0 && !isGuaranteed) return undefined;
+    // The disk is slower than the swarm: what it has not got to is lost to the cache, never to a reader.
+    const overdraft = Math.max(MAX_OVERDRAFT_BYTES, GUARANTEED_PIECES * length);
+    if (missing() > overdraft) this.#reclaim(missing() - overdraft, true);
     this.#inUseBytes += length;
     const spare = this.#spare.get(length)?.pop();
     if (spare === undefined) return new Uint8Array(length);
@@ -72,7 +81,7 @@ export class PieceBufferPool {
   changed(): void {
     for (const view of this.#waiting) {
       const missing = this.#inUseBytes + view.missedBytes - this.limitBytes;
-      if (missing > 0) this.#reclaim(missing);
+      if (missing > 0) this.#reclaim(missing, false);
       if (this.#inUseBytes + view.missedBytes > this.limitBytes) return;
       this.#waiting.delete(view);
       view.freed();

@@ -19,8 +19,9 @@ export interface MemoryOwner {
 
 /**
  * The verified pieces in memory, of all transfers together, the least recently read first. Pieces go when the buffer
- * pool needs room: first those that no reader wants and that are on disk, then others that no reader wants, last those
- * that are wanted but on disk. A wanted piece that is nowhere else never goes: downloading waits for its reader.
+ * pool needs room: first those that no reader wants and that are on disk (or never will be), then those that are wanted but on
+ * disk. What waits to be written goes only where there is no other way and no reader wants it. A wanted piece that is
+ * nowhere else never goes: downloading waits for its reader.
  */
 export class PieceMemory {
   readonly #pool: PieceBufferPool;
@@ -28,7 +29,7 @@ export class PieceMemory {
 
   constructor(pool: PieceBufferPool) {
     this.#pool = pool;
-    pool.setReclaim((bytes) => this.#reclaim(bytes));
+    pool.setReclaim((bytes, mustFree) => this.#reclaim(bytes, mustFree));
   }
 
   add(entry: MemoryPiece): void {
@@ -50,9 +51,9 @@ export class PieceMemory {
     this.#pool.changed();
   }
 
-  #reclaim(bytes: number): void {
+  #reclaim(bytes: number, mustFree: boolean): void {
     for (let freed = 0; freed < bytes; ) {
-      const entry = this.#leastNeeded();
+      const entry = this.#leastNeeded(mustFree);
       if (entry === undefined) return;
       this.remove(entry);
       entry.owner.evicted(entry);
@@ -60,11 +61,11 @@ export class PieceMemory {
     }
   }
 
-  #leastNeeded(): MemoryPiece | undefined {
+  #leastNeeded(mustFree: boolean): MemoryPiece | undefined {
     let best: MemoryPiece | undefined;
     let bestCost = 3;
     for (const entry of this.#entries) {
-      const cost = evictionCost(entry);
+      const cost = evictionCost(entry, mustFree);
       if (cost >= bestCost) continue;
       if (cost === 0) return entry;
       best = entry;
@@ -74,10 +75,10 @@ export class PieceMemory {
   }
 }
 
-function evictionCost(entry: MemoryPiece): number {
+function evictionCost(entry: MemoryPiece, mustFree: boolean): number {
   if (entry.state === "writing") return 3;
   const isWanted = entry.owner.isWanted(entry.piece);
-  if (entry.state === "unsaved") return isWanted ? 3 : 1;
+  if (entry.state === "unsaved") return isWanted || !mustFree ? 3 : 1;
   if (entry.state === "alone") return isWanted ? 3 : 0;
   return isWanted ? 2 : 0;
 }

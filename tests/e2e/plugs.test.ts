@@ -7,8 +7,8 @@ import { tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { lavfi, makeMedia, scratchFile } from "../remux/make-media.ts";
 import { decodesSilently, packetCounts } from "./judges.ts";
 
-/** So slow that a good part of the film is missing when the seeder goes. */
-const SLOW = ["--upload-limit", "2000000"];
+/** So slow that a good part of the film is missing when the seeder goes; seeders do not slow down for loopback. */
+const SLOW = { SLUICE_DOWNLOAD_LIMIT: "2MB" };
 
 /** What the stat URL tells, as far as it is looked at. */
 interface Told {
@@ -30,14 +30,14 @@ for (const output of ["getstream", "manifest.m3u8"] as const) {
 
 async function pullThePlug(output: "getstream" | "manifest.m3u8"): Promise<void> {
   const scratch = await tempFolder("plugs");
-  const engine = await startEngine();
+  const engine = await startEngine({ env: SLOW });
   try {
     await mkdir(scratch.file("seed"));
     const noise = ["-vf", "noise=alls=60:allf=t", "-c:v", "libx264", "-preset", "ultrafast", "-g", "50"];
     const film = await makeMedia("plugs.mkv", [...lavfi(20), ...noise, "-c:a", "aac", "-shortest"]);
     await copyFile(film, scratch.file("seed/film.mkv"));
     const torrent = await torrentOf(scratch.file("seed/film.mkv"), 64 * 1024, scratch.file("film.torrent"));
-    const seed = () => startLibtorrent("seed", torrent.path, scratch.file("seed"), { flags: SLOW });
+    const seed = () => startLibtorrent("seed", torrent.path, scratch.file("seed"));
     const start = (port: number) =>
       startSession(engine, output, {
         magnet: `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${port}`,

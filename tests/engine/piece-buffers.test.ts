@@ -57,19 +57,33 @@ test("PieceBufferPool.take gives used buffers again", () => {
   assert.equal(a.take(100), first);
 });
 
-test("PieceMemory gives up what costs least: unwanted on disk, unwanted, wanted on disk; never the rest", () => {
+test("PieceMemory gives up what costs least: unwanted on disk, wanted on disk; never the rest", () => {
   const pool = new PieceBufferPool(600);
   const memory = new PieceMemory(pool);
   const { it, evicted } = owner(new Set([0, 3, 4]));
   const states: MemoryPiece["state"][] = ["saved", "unsaved", "saved", "alone", "unsaved", "writing"];
   const entries = states.map((state, piece) => ({ owner: it, piece, bytes: pool.take(100, false)!, state }));
   for (const entry of entries) memory.add(entry);
-  const taken = [0, 1, 2, 3].map(() => pool.take(100, false));
-  assert.deepEqual(evicted, [2, 1, 0]);
+  const taken = [0, 1, 2].map(() => pool.take(100, false));
+  assert.deepEqual(evicted, [2, 0]);
   assert.deepEqual(
     taken.map((bytes) => bytes?.length),
-    [100, 100, 100, undefined],
+    [100, 100, undefined],
   );
+});
+
+test("PieceMemory gives up what waits to be written only for pieces that may always be filled, and far over the limit", () => {
+  const length = 4 * 1024 * 1024;
+  const pool = new PieceBufferPool(3 * length);
+  const memory = new PieceMemory(pool);
+  const { it, evicted } = owner(new Set([1]));
+  for (const piece of [0, 1, 2])
+    memory.add({ owner: it, piece, bytes: pool.take(length, false)!, state: "unsaved" });
+  assert.equal(pool.take(length, false), undefined);
+  assert.ok(pool.take(length, true) && pool.take(length, true));
+  assert.deepEqual(evicted, []);
+  assert.ok(pool.take(length, true) && pool.take(length, true));
+  assert.deepEqual(evicted, [0, 2]);
 });
 
 test("PieceMemory gives up the least recently read first", () => {
