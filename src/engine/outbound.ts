@@ -191,7 +191,8 @@ async function ask(
       method: "GET",
       headers: hop.headers,
       connectTo,
-      timeoutMs: Math.max(1, deadline.leftMs()),
+      // The deadline ends the exchange by its signal, in its own words; the client's limit comes after it.
+      timeoutMs: Math.max(1, deadline.leftMs()) + 1_000,
     } as const;
     // Until the head is there the attempt's own time counts, afterwards that of the whole fetch.
     const abort = new AbortController();
