@@ -8,6 +8,14 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
+/** H.264 with three B-frames and a keyframe every two seconds. */
+export const H264 = "-c:v libx264 -preset ultrafast -bf 3 -b_strategy 0 -g 50 -pix_fmt yuv420p".split(" ");
+/** The same in HEVC. */
+export const HEVC =
+  "-c:v libx265 -preset ultrafast -x265-params log-level=none:bframes=3:keyint=50 -pix_fmt yuv420p".split(
+    " ",
+  );
+
 /** The ffmpeg inputs of a small test clip: a moving picture and a tone. */
 export function lavfi(seconds: number, size = "320x180", rate = 25): string[] {
   return [

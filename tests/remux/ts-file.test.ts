@@ -4,16 +4,11 @@ import { test } from "node:test";
 import { concatBytes } from "../../src/base/bytes.ts";
 import { openTsFile } from "../../src/remux/ts-file.ts";
 import { CountedFile } from "./file-access.ts";
-import { hasFfmpeg, lavfi, makeMedia, scratchFile } from "./make-media.ts";
+import { H264, HEVC, hasFfmpeg, lavfi, makeMedia, scratchFile } from "./make-media.ts";
 import { countByStream, ffmpegComplaints, frameHashes, probePackets } from "./probe.ts";
 import { checkTs } from "./ts-checker.ts";
 
 const WITH = { skip: !(await hasFfmpeg()), timeout: 60_000 };
-const H264 = "-c:v libx264 -preset ultrafast -bf 3 -b_strategy 0 -g 50 -pix_fmt yuv420p".split(" ");
-const HEVC =
-  "-c:v libx265 -preset ultrafast -x265-params log-level=none:bframes=3:keyint=50 -pix_fmt yuv420p".split(
-    " ",
-  );
 
 const CLIPS: { name: string; args: string[] }[] = [
   { name: "aac.ts", args: [...H264, "-c:a", "aac"] },

@@ -8,18 +8,13 @@ import { buildPat } from "../../src/media/psi.ts";
 import { pidAt } from "../../src/media/ts-packet.ts";
 import { TsSegmentStream } from "../../src/remux/ts-segment-stream.ts";
 import { type TsSegment, TsSegmenter } from "../../src/remux/ts-segmenter.ts";
-import { hasFfmpeg, lavfi, makeMedia, scratchFile } from "./make-media.ts";
+import { H264, HEVC, hasFfmpeg, lavfi, makeMedia, scratchFile } from "./make-media.ts";
 import { countByStream, ffmpegComplaints, frameHashes, probePackets } from "./probe.ts";
 import { syntheticTs } from "./synthetic-ts.ts";
 import { checkTs } from "./ts-checker.ts";
 
 const skip = !(await hasFfmpeg());
 const WITH = { skip, timeout: 60_000 };
-const H264 = "-c:v libx264 -preset ultrafast -bf 3 -b_strategy 0 -g 50 -pix_fmt yuv420p".split(" ");
-const HEVC =
-  "-c:v libx265 -preset ultrafast -x265-params log-level=none:bframes=3:keyint=50 -pix_fmt yuv420p".split(
-    " ",
-  );
 
 const CLIPS: { name: string; args: string[] }[] = [
   { name: "aac.ts", args: [...H264, "-c:a", "aac"] },
