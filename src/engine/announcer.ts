@@ -2,6 +2,8 @@ import { type AddressScope, familyOf, type PeerAddress } from "../base/address.t
 import { DecodeError, messageOf } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
+import { type Deadline, startDeadline } from "../outbound/deadline.ts";
+import type { Outbound, OutboundOptions } from "../outbound/outbound.ts";
 import type { Runtime } from "../runtime/contract.ts";
 import type { AnnounceReply, AnnounceRequest, SwarmCounts } from "../wire/tracker.ts";
 import {
@@ -13,8 +15,6 @@ import {
 } from "../wire/tracker-http.ts";
 import { trackerScheme, trackerUrlProblem } from "../wire/tracker-url.ts";
 import { type AskFamily, askFamilies, SilentFamilies } from "./announce-families.ts";
-import { type Deadline, startDeadline } from "./deadline.ts";
-import type { Outbound, OutboundOptions } from "./outbound.ts";
 import { findTracker } from "./tracker-addresses.ts";
 import { createUdpTrackers } from "./udp-tracker.ts";
 

@@ -3,11 +3,11 @@ import { latin1Text } from "../base/bytes.ts";
 import { DecodeError, messageOf, SluiceError } from "../base/errors.ts";
 import type { ContentId, Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
+import type { Outbound } from "../outbound/outbound.ts";
 import type { Runtime } from "../runtime/contract.ts";
 import { type Magnet, parseMagnet } from "../wire/magnet.ts";
 import { parseTransportFile, type TransportFile } from "../wire/metainfo.ts";
 import type { ContentSelector, TransferContent, Transfers } from "./contract.ts";
-import type { Outbound } from "./outbound.ts";
 
 /** Content as a selector named it. */
 export interface ResolvedContent {

@@ -1,6 +1,7 @@
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { ByteRange } from "../base/range.ts";
+import type { Outbound } from "../outbound/outbound.ts";
 import type { Runtime } from "../runtime/contract.ts";
 import type { SwarmFigures } from "../swarm/contract.ts";
 import { acquire, readFile } from "./access.ts";
@@ -14,7 +15,6 @@ import type {
   Transfers,
 } from "./contract.ts";
 import { Holds } from "./holds.ts";
-import type { Outbound } from "./outbound.ts";
 import { SegmentCache } from "./segment-cache.ts";
 import { Sessions } from "./sessions.ts";
 

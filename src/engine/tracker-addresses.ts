@@ -1,7 +1,7 @@
 import { addressScope, canonicalAddress, familyOf } from "../base/address.ts";
+import type { Deadline } from "../outbound/deadline.ts";
 import type { Runtime } from "../runtime/contract.ts";
 import { trackerScheme } from "../wire/tracker-url.ts";
-import type { Deadline } from "./deadline.ts";
 
 /** Where a tracker is: its name, its port (0 where the URL has none), and an address of each IP version it has. */
 export interface TrackerPlace {

@@ -1,6 +1,7 @@
 import { messageOf } from "../base/errors.ts";
 import type { ContentId, Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
+import { createOutbound } from "../outbound/outbound.ts";
 import type { OpenMedia } from "../remux/contract.ts";
 import type { Runtime, TcpListener } from "../runtime/contract.ts";
 import { Swarm } from "../swarm/swarm.ts";
@@ -8,7 +9,6 @@ import type { TransportFile } from "../wire/metainfo.ts";
 import { type Announcer, createAnnouncer } from "./announcer.ts";
 import type { ActiveTransfer, CacheFigures, EngineSettings, TransferContent, Transfers } from "./contract.ts";
 import { DiskCache } from "./disk-cache.ts";
-import { createOutbound } from "./outbound.ts";
 import { listenForPeers } from "./peer-listener.ts";
 import { PieceBufferPool } from "./piece-buffers.ts";
 import { PieceMemory } from "./piece-memory.ts";

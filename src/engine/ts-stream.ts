@@ -4,7 +4,7 @@ import { orLater } from "./guarded-stream.ts";
 import type { SegmentBytes } from "./segment-cache.ts";
 
 /** Large enough that a chunk costs little, small enough that a slow player gets its next one soon. */
-const CHUNK_BYTES = 256 * 1024;
+const CHUNK_BYTES = 128 * 1024;
 /** A player that has not pulled for so long no longer keeps its segment in memory; it is made again if it comes back. */
 const KEEP_SEGMENT_MS = 5_000;
 /** How often a player that waits for its first data hears that we are still here. */

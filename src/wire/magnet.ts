@@ -1,9 +1,9 @@
 import { canonicalAddress, parseIpv4 } from "../base/address.ts";
 import { DecodeError } from "../base/errors.ts";
 import { type Infohash, parseInfohash } from "../base/ids.ts";
+import { percentDecode } from "../base/percent.ts";
 import { decodeUtf8, encodeUtf8 } from "../base/utf8.ts";
 import { safeElement } from "./file-names.ts";
-import { percentDecode } from "./percent.ts";
 import { isTrackerUrl } from "./tracker-url.ts";
 
 /** What a magnet link says (BEP 9, 53). */

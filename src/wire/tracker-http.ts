@@ -2,6 +2,7 @@ import { addressFromBytes, addressScope, canonicalAddress, type PeerAddress } fr
 import { latin1Text } from "../base/bytes.ts";
 import { DecodeError } from "../base/errors.ts";
 import { type Infohash, infohashBytes } from "../base/ids.ts";
+import { percentEncode } from "../base/percent.ts";
 import {
   type BencodeDict,
   type BencodeValue,
@@ -12,7 +13,6 @@ import {
   listOf,
 } from "./bencode.ts";
 import { decodeCompactPeers } from "./compact-peers.ts";
-import { percentEncode } from "./percent.ts";
 import type { AnnounceReply, AnnounceRequest, SwarmCounts } from "./tracker.ts";
 import {
   clampInterval,

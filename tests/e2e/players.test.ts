@@ -83,7 +83,10 @@ test("50 players of a transport stream that stop reading: memory stays flat, and
       const before = await play(half >> 1, half);
       const path = `/ace/getstream?infohash=${torrent.infohash}`;
       for (let i = 0; i < STALLED; i++) stalled.push(await stalledPlayer(new URL(engine.url), path));
-      const grown = (await play(half, segments.length)) - before;
+      // What is held is there however long one looks; what a collector has not got round to is not.
+      let grown = Number.POSITIVE_INFINITY;
+      for (let look = 0; look < 8 && grown > 64 * 1024 * 1024; look++)
+        grown = Math.min(grown, (await play(half, segments.length)) - before);
       assert.ok(grown <= 64 * 1024 * 1024, `memory grew by ${(grown / 1e6).toFixed(0)} MB`);
     } finally {
       for (const socket of stalled) socket.destroy();

@@ -4,7 +4,7 @@ import { runtime } from "#runtime";
 import type { Infohash } from "../../src/base/ids.ts";
 import type { Log } from "../../src/base/log.ts";
 import { createAnnouncer } from "../../src/engine/announcer.ts";
-import { createOutbound } from "../../src/engine/outbound.ts";
+import { createOutbound } from "../../src/outbound/outbound.ts";
 import type { AnnounceRequest } from "../../src/wire/tracker.ts";
 import { startLoopbackTracker } from "./loopback-tracker.ts";
 

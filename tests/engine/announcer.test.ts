@@ -5,7 +5,7 @@ import { concatBytes, fromHex, latin1Bytes, readU32, toHex } from "../../src/bas
 import type { Infohash } from "../../src/base/ids.ts";
 import type { Log } from "../../src/base/log.ts";
 import { createAnnouncer } from "../../src/engine/announcer.ts";
-import type { OutboundOptions } from "../../src/engine/outbound.ts";
+import type { OutboundOptions } from "../../src/outbound/outbound.ts";
 import type { Net } from "../../src/runtime/contract.ts";
 import type { AnnounceRequest } from "../../src/wire/tracker.ts";
 import { FakeClock, settled } from "./fake-clock.ts";

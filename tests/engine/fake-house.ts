@@ -3,7 +3,7 @@ import { SluiceError } from "../../src/base/errors.ts";
 import type { Log } from "../../src/base/log.ts";
 import type { EngineSettings } from "../../src/engine/contract.ts";
 import { createEngine } from "../../src/engine/engine.ts";
-import type { Outbound } from "../../src/engine/outbound.ts";
+import type { Outbound } from "../../src/outbound/outbound.ts";
 import { makeTorrent } from "../wire/make-torrent.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { FakeTransfers } from "./fake-transfers.ts";

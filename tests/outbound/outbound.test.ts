@@ -4,9 +4,9 @@ import { deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { latin1Bytes, latin1Text } from "../../src/base/bytes.ts";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { Log } from "../../src/base/log.ts";
-import { createOutbound, type OutboundOptions } from "../../src/engine/outbound.ts";
+import { createOutbound, type OutboundOptions } from "../../src/outbound/outbound.ts";
 import type { OutboundRequest, OutboundResponse } from "../../src/runtime/contract.ts";
-import { FakeClock } from "./fake-clock.ts";
+import { FakeClock } from "../engine/fake-clock.ts";
 
 const silent: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => silent };
 

@@ -2,8 +2,8 @@ import { type AddressScope, addressScope, canonicalAddress, familyOf } from "../
 import { latin1Text } from "../base/bytes.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { percentDecode } from "../base/percent.ts";
 import type { OutboundResponse, Runtime } from "../runtime/contract.ts";
-import { percentDecode } from "../wire/percent.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import { readOutboundBody } from "./outbound-body.ts";
 
