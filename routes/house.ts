@@ -1,9 +1,11 @@
 import type { Engine } from "../src/engine/engine.ts";
+import type { Library } from "../src/library/library.ts";
 import type { AcceptWebSocket, RequestOrigin } from "../src/runtime/contract.ts";
 
 /** What the routes stand on. */
 export interface House {
   readonly engine: Engine;
+  readonly library?: Library;
   /** The version of this program, such as `0.1.0`. */
   readonly version: string;
   /** Names besides localhost and IP addresses by which the interface may be addressed, in lower case. */

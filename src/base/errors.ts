@@ -22,7 +22,22 @@ export type SluiceErrorCode =
   | "disk_full" // the cache disk cannot take more
   | "port_busy" // another program listens there
   | "bad_configuration" // a flag, variable or config file that cannot be read
-  | "cancelled"; // the asker went away
+  | "cancelled" // the asker went away
+  | "missing_method" // a control request that names no method
+  | "unknown_method" // a control method that does not exist
+  | "missing_parameter" // a parameter without which nothing can be done
+  | "token_required" // a private method without a token
+  | "wrong_token" // a private method with a token that is none, or no more
+  | "access_denied" // asked from an address or a page that may not
+  | "auth_error" // whatever is wrong about a sign-in
+  | "unknown_protocol" // something to analyse that is no link of a kind we know
+  | "unknown_item" // an item id that is not in the playlist
+  | "unknown_external_playlist" // an external playlist id that does not exist
+  | "unknown_task" // a task id that does not exist
+  | "unknown_player" // a player id that get_available_players does not list
+  | "not_a_playlist" // expected a playlist, something else came
+  | "bad_image" // not a picture of a kind that is kept, or too large
+  | "too_large"; // an upload above its limit
 
 /** Asked for, and cannot be: carries a `code` from a closed union; the message says what was expected and what came. */
 export class SluiceError extends Error {

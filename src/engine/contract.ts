@@ -140,3 +140,58 @@ export interface EngineSettings {
   /** `document`: the interface to the letter (`prefuf`); `deployed`: what deployed clients know (`prebuf`). */
   readonly compat: "document" | "deployed";
 }
+
+/** What `get_media_files` tells of content. */
+export interface ContentDescription {
+  readonly name: string;
+  readonly infohash: Infohash;
+  readonly contentId: ContentId | undefined;
+  readonly type: "live" | "vod";
+  readonly transportType: "bt" | "hls" | "wrapper";
+  readonly files: readonly ContentFile[];
+  /** The bytes of the transport file, where there is one. */
+  readonly transportFile: Uint8Array | undefined;
+}
+
+/** What `analyze_content` tells of a link. */
+export interface Analysis {
+  readonly contentType:
+    | "transport_file"
+    | "hls"
+    | "hls_vode"
+    | "direct_content"
+    | "direct_stream"
+    | "playlist";
+  readonly transportType: "bt" | "hls";
+  readonly contentId: ContentId | null;
+  readonly infohash: Infohash | null;
+  /** What to play, where it is a URL. */
+  readonly itemUrl: string | null;
+  readonly title: string;
+  /** 0 VOD, 1 live, -1 unknown. */
+  readonly isLive: 0 | 1 | -1;
+  readonly categories: readonly string[];
+}
+
+/** How something is looked at. */
+export interface InspectOptions {
+  readonly allowPrivateUrls: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** Looks at content without playing it. Everything rejects with `SluiceError`. */
+export interface Inspector {
+  /** The files of content; from peers, where nothing nearer knows. */
+  describe(selector: ContentSelector, options: InspectOptions): Promise<ContentDescription>;
+  /** Keeps an uploaded transport file for good, so that its ids can be played; durable when it resolves. */
+  keep(bytes: Uint8Array): Promise<ContentDescription>;
+  /** The content id that belongs to an infohash: rejects with `content_id_unknown` where no transport file is to be had. */
+  contentIdOf(infohash: Infohash, options: InspectOptions): Promise<ContentId>;
+  /** What a link is: looks at its form, and at what its server answers. Rejects with `unknown_protocol` where it is no link. */
+  analyze(query: string, title: string | undefined, options: InspectOptions): Promise<Analysis>;
+  /** What is known here by name: transport files that are kept, whose name has all words of `text`. */
+  search(
+    text: string,
+    limit: number,
+  ): Promise<readonly { readonly name: string; readonly infohash: Infohash }[]>;
+}

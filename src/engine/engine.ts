@@ -11,10 +11,12 @@ import type {
   ContentFile,
   ContentSelector,
   EngineSettings,
+  Inspector,
   Transfer,
   Transfers,
 } from "./contract.ts";
 import { Holds } from "./holds.ts";
+import { createInspector } from "./inspect.ts";
 import { SegmentCache } from "./segment-cache.ts";
 import { Sessions } from "./sessions.ts";
 
@@ -37,6 +39,8 @@ export interface Engine {
   read(infohash: Infohash, fileIndex: number, choose: ChooseRange, signal?: AbortSignal): Promise<FileRead>;
   /** Holds a transfer whose files are known. Rejects with `SluiceError`; never waits longer than the settings say. */
   acquire(selector: ContentSelector, options?: AcquireOptions): Promise<TransferLease>;
+  /** Looks at content without playing it. */
+  readonly inspect: Inspector;
   figures(): EngineFigures;
   cacheFigures(): Promise<CacheFigures>;
   /** Ends all sessions and closes all transfers. Resolves when all records are safe. */
@@ -179,6 +183,7 @@ export function createEngine(parts: EngineParts): Engine {
     segment: (infohash, name, signal) => sessions.segment(infohash, name, signal),
     read: (infohash, fileIndex, choose, signal) => readFile(access, infohash, fileIndex, choose, signal),
     acquire: (selector, options) => acquire(access, selector, options),
+    inspect: createInspector(),
     figures: () => ({ sessions: sessions.count, transfers: holds.figures() }),
     cacheFigures: () => transfers.cacheFigures(),
     async stop() {

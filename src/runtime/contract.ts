@@ -106,12 +106,19 @@ export interface OpenFile {
 
 // ---- durable records ---------------------------------------------------------------------------------------------
 
-/** Small durable records (JSON values up to 1 MiB). One conformance suite for every implementation. */
+/**
+ * Small durable records. A value is JSON of at most `MAX_VALUE_BYTES`, a commit sets and deletes at most
+ * `MAX_COMMIT_KEYS` keys and `MAX_COMMIT_BYTES` (base/store-limits.ts): more is a `RangeError`, what is not JSON a
+ * `TypeError`. Keys are text of 1 to 512 characters. One conformance suite for every implementation.
+ */
 export interface KeyValueStore {
   get(key: string): Promise<unknown>;
-  /** Entries whose key starts with `prefix`, in key order. */
+  /** Entries whose key starts with `prefix`, in the order of their UTF-8 bytes, read in batches that yield to others. */
   list(prefix: string): AsyncIterable<readonly [key: string, value: unknown]>;
-  /** All or nothing, durable when it resolves. False (and nothing done) where a `check` no longer holds. */
+  /**
+   * All or nothing, durable when it resolves. False (and nothing done) where a `check` no longer holds. Rejects with
+   * `SluiceError("disk_full")` where the disk is full; a rejected commit has changed nothing.
+   */
   commit(change: KeyValueChange): Promise<boolean>;
   close(): Promise<void>;
 }

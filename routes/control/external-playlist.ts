@@ -1,0 +1,4 @@
+import type { ControlMethod } from "./method.ts";
+
+/** The methods of this section of the interface. */
+export const externalPlaylistMethods: readonly ControlMethod[] = [];
