@@ -16,17 +16,35 @@ export async function findPlayer(
   environment: Readonly<Record<string, string | undefined>>,
   asked: string | true | undefined,
 ): Promise<string> {
-  const folders = (environment.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
   const names = typeof asked === "string" ? [asked] : PLAYERS.map(([name]) => name);
   for (const name of names) {
-    const places =
-      isAbsolute(name) || name.includes("/") ? [name] : folders.map((folder) => join(folder, name));
-    for (const place of places) if (await isProgram(place)) return place;
+    const program = await findProgram(environment, name);
+    if (program !== undefined) return program;
   }
   if (typeof asked === "string") throw usageError(`--player: there is no program "${asked}"`);
   throw usageError(
     "no player found (mpv, vlc, ffplay): install one, name one with --player, or use --output FILE",
   );
+}
+
+/** A player that is installed: where, and what it is told before the URL. */
+export interface InstalledPlayer {
+  readonly name: string;
+  readonly program: string;
+  readonly args: readonly string[];
+}
+
+/** The players we know that are installed, best first. */
+export async function installedPlayers(
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<InstalledPlayer[]> {
+  const found = await Promise.all(
+    PLAYERS.map(async ([name, args]) => {
+      const program = await findProgram(environment, name);
+      return program === undefined ? [] : [{ name, program, args }];
+    }),
+  );
+  return found.flat();
 }
 
 /** Starts the player on `url` and resolves to its exit code. The signal ends it. No shell is involved. */
@@ -46,6 +64,17 @@ export function playIn(program: string, url: string, signal: AbortSignal): Promi
       resolve(signal.aborted ? 130 : (code ?? 1));
     });
   });
+}
+
+async function findProgram(
+  environment: Readonly<Record<string, string | undefined>>,
+  name: string,
+): Promise<string | undefined> {
+  const folders = (environment.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
+  const places =
+    isAbsolute(name) || name.includes("/") ? [name] : folders.map((folder) => join(folder, name));
+  for (const place of places) if (await isProgram(place)) return place;
+  return undefined;
 }
 
 async function isProgram(path: string): Promise<boolean> {
