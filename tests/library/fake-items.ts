@@ -1,0 +1,146 @@
+import { SluiceError } from "../../src/base/errors.ts";
+import type { UnixSeconds } from "../../src/base/time.ts";
+import {
+  type EditableMember,
+  type Item,
+  type ItemChange,
+  type ItemDraft,
+  type ItemPage,
+  type ItemQuery,
+  type Items,
+  NO_OWNER,
+} from "../../src/library/contract.ts";
+
+/** The user's lists on a map. */
+export class FakeItems implements Items {
+  readonly #items = new Map<number, Item>();
+  readonly #now: () => UnixSeconds;
+  #next = 1;
+
+  constructor(now: () => UnixSeconds) {
+    this.#now = now;
+  }
+
+  async get(id: number): Promise<Item | undefined> {
+    return this.#items.get(id);
+  }
+
+  async query(query: ItemQuery): Promise<ItemPage> {
+    const found = [...this.#items.values()].filter((item) => fits(item, query));
+    if (query.sort !== "added") found.sort((a, b) => a.title.localeCompare(b.title));
+    const { offset = 0, limit = found.length } = query;
+    return { total: found.length, items: found.slice(offset, offset + limit) };
+  }
+
+  async *each(query: ItemQuery): AsyncIterable<Item> {
+    yield* (await this.query(query)).items;
+  }
+
+  async add(draft: ItemDraft): Promise<Item> {
+    const item: Item = {
+      owner: NO_OWNER,
+      displayTitle: null,
+      description: "",
+      poster: "",
+      category: null,
+      subcategory: "",
+      tags: [],
+      isLive: -1,
+      autoSearch: false,
+      fileCount: null,
+      externalPlaylistId: -1,
+      sourceKey: null,
+      tvgId: "",
+      tvgName: "",
+      tvgLogo: "",
+      languages: null,
+      countries: null,
+      logo: null,
+      ...draft,
+      id: this.#next++,
+      isFavorite: false,
+      isEnabled: true,
+      isLocked: false,
+      deletedAt: null,
+      edited: [],
+      createdAt: this.#now(),
+      updatedAt: this.#now(),
+    };
+    this.#items.set(item.id, item);
+    return item;
+  }
+
+  async update(id: number, change: ItemChange): Promise<Item> {
+    const before = this.#known(id);
+    const edited = [...new Set([...before.edited, ...(Object.keys(change) as EditableMember[])])];
+    const item = { ...before, ...change, edited, updatedAt: this.#now() };
+    this.#items.set(id, item);
+    return item;
+  }
+
+  async updateMany(ids: readonly number[], change: ItemChange): Promise<number> {
+    const open = ids
+      .map((id) => this.#known(id))
+      .filter((item) => !item.isLocked || change.isLocked !== undefined);
+    for (const { id } of open) await this.update(id, change);
+    return open.length;
+  }
+
+  async group(id: number): Promise<readonly number[]> {
+    const { owner, title } = this.#known(id);
+    const others = [...this.#items.values()].filter(
+      (item) => item.id !== id && item.owner === owner && item.title === title && item.deletedAt === null,
+    );
+    return [id, ...others.map((item) => item.id)];
+  }
+
+  async delete(ids: readonly number[], owner?: string): Promise<number> {
+    const going = ids
+      .map((id) => this.#known(id))
+      .filter((item) => owner === undefined || item.owner === owner)
+      .filter((item) => ids.length === 1 || !item.isLocked);
+    for (const item of going) this.#items.set(item.id, { ...item, deletedAt: this.#now() });
+    return going.length;
+  }
+
+  async restore(id: number, owner: string): Promise<void> {
+    const item = this.#known(id);
+    if (item.owner !== owner || item.deletedAt === null)
+      throw new SluiceError("unknown_item", `${id} is not in the trash of ${owner}`);
+    this.#items.set(id, { ...item, deletedAt: null });
+  }
+
+  async clearTrash(owner?: string): Promise<void> {
+    for (const item of this.#items.values()) {
+      if (item.deletedAt !== null && (owner === undefined || item.owner === owner))
+        this.#items.delete(item.id);
+    }
+  }
+
+  async clear(owner: string): Promise<void> {
+    for (const item of this.#items.values()) {
+      if (item.owner === owner && item.deletedAt === null && !item.isLocked) this.#items.delete(item.id);
+    }
+  }
+
+  #known(id: number): Item {
+    const item = this.#items.get(id);
+    if (!item) throw new SluiceError("unknown_item", String(id));
+    return item;
+  }
+}
+
+function fits(item: Item, query: ItemQuery): boolean {
+  const { owner, ids, name, category, subcategory, isFavorite, isEnabled, externalPlaylistId } = query;
+  return (
+    (item.deletedAt !== null) === (query.state === "trash") &&
+    (owner === undefined || item.owner === owner) &&
+    (ids === undefined || ids.includes(item.id)) &&
+    (name === undefined || item.title.toLowerCase().includes(name.toLowerCase())) &&
+    (category === undefined || item.category === category) &&
+    (subcategory === undefined || item.subcategory === subcategory || item.tags.includes(subcategory)) &&
+    (isFavorite === undefined || item.isFavorite === isFavorite) &&
+    (isEnabled === undefined || item.isEnabled === isEnabled) &&
+    (externalPlaylistId === undefined || item.externalPlaylistId === externalPlaylistId)
+  );
+}

@@ -1,0 +1,194 @@
+import { SluiceError } from "../../src/base/errors.ts";
+import type { UnixSeconds } from "../../src/base/time.ts";
+import type {
+  AccessControl,
+  Accounts,
+  ExportOptions,
+  ExternalPlaylist,
+  ExternalPlaylists,
+  Image,
+  Images,
+  ImportOptions,
+  Task,
+} from "../../src/library/contract.ts";
+import type { Library } from "../../src/library/library.ts";
+import { FakeItems } from "./fake-items.ts";
+
+const PNG_HEAD = [0x89, 0x50, 0x4e, 0x47];
+
+/** What the fake was asked to do, besides what it keeps. */
+export interface FakeLibrary extends Library {
+  readonly items: FakeItems;
+  /** The lists that were handed in, and how. */
+  readonly imported: { text: string; options: ImportOptions }[];
+  readonly exported: ExportOptions[];
+  /** The external playlists that were to be refreshed, in order. */
+  readonly refreshed: number[];
+  readonly taskList: Task[];
+  /** Pictures of other servers, by URL. */
+  readonly web: Map<string, Image>;
+  /** Programme guides of other servers' lists, by the list's URL. */
+  readonly guides: Map<string, string[]>;
+  /** Whether the last call could lead to this host's network. */
+  allowedPrivate: boolean | undefined;
+}
+
+/** The token of a fake library. */
+export const FAKE_TOKEN = "f".repeat(64);
+
+/** A library in memory, as simple as its contract allows: for tests of what stands on it. */
+export function fakeLibrary(): FakeLibrary {
+  const taskList: Task[] = [];
+  const newTask = (message: string): number => {
+    const id = taskList.length + 1;
+    const actions = ["reload_playlist"];
+    const over = {
+      state: "done",
+      problem: null,
+      done: 1,
+      total: 1,
+      startedAt: now(),
+      endedAt: now(),
+    } as const;
+    taskList.push({ id, category: "content", message, actions, ...over });
+    return id;
+  };
+  const refreshed: number[] = [];
+  const library: FakeLibrary = {
+    items: new FakeItems(now),
+    externalPlaylists: fakeExternalPlaylists(refreshed, newTask, (value) => {
+      library.allowedPrivate = value;
+    }),
+    tasks: {
+      list: (category) => taskList.filter((task) => category === undefined || task.category === category),
+      get: (id) => taskList.find((task) => task.id === id),
+    },
+    access: fakeAccess(),
+    accounts: fakeAccounts(),
+    images: fakeImages((url) => library.web.get(url)),
+    async importPlaylist(body, options) {
+      const text = await new Response(body).text();
+      if (text.trimStart().startsWith("<")) throw new SluiceError("not_a_playlist", "a web page came");
+      library.imported.push({ text, options });
+      return newTask(`Importing ${options.name}`);
+    },
+    exportPlaylist(options) {
+      library.exported.push(options);
+      return new Blob(["#EXTM3U\n"]).stream();
+    },
+    async guidesOf(url, { allowPrivateUrls }) {
+      library.allowedPrivate = allowPrivateUrls;
+      const guides = library.guides.get(url);
+      if (!guides) throw new SluiceError("url_unreachable", `nothing answers at ${url}`);
+      return guides;
+    },
+    close: async () => {},
+    imported: [],
+    exported: [],
+    refreshed,
+    taskList,
+    web: new Map(),
+    guides: new Map(),
+    allowedPrivate: undefined,
+  };
+  return library;
+}
+
+function now(): UnixSeconds {
+  return 1_780_000_000 as UnixSeconds;
+}
+
+function fakeExternalPlaylists(
+  refreshed: number[],
+  newTask: (message: string) => number,
+  noteAllowed: (value: boolean) => void,
+): ExternalPlaylists {
+  const playlists = new Map<number, ExternalPlaylist>();
+  const known = (id: number): ExternalPlaylist => {
+    const playlist = playlists.get(id);
+    if (!playlist) throw new SluiceError("unknown_external_playlist", String(id));
+    return playlist;
+  };
+  let next = 1;
+  return {
+    list: async () => [...playlists.values()],
+    get: async (id) => playlists.get(id),
+    async add(playlist, { updateNow, allowPrivateUrls }) {
+      noteAllowed(allowPrivateUrls);
+      const id = next++;
+      const never = 0 as UnixSeconds;
+      const times = { updatedAt: now(), lastUpdate: never, nextUpdate: never };
+      playlists.set(id, { id, ...playlist, ...times, problem: null, itemCount: 0 });
+      if (updateNow) refreshed.push(id);
+      return id;
+    },
+    async edit(id, settings) {
+      playlists.set(id, { ...known(id), ...settings });
+    },
+    async delete(id) {
+      known(id);
+      playlists.delete(id);
+    },
+    async refresh(id) {
+      refreshed.push(known(id).id);
+      return newTask(`Refreshing ${known(id).name}`);
+    },
+    async refreshAll() {
+      refreshed.push(...playlists.keys());
+      return newTask("Refreshing all");
+    },
+  };
+}
+
+function fakeAccess(): AccessControl {
+  const access = {
+    allowsIntranet: true,
+    allowsRemote: false,
+    async setAllowsIntranet(value: boolean) {
+      access.allowsIntranet = value;
+    },
+    async setAllowsRemote(value: boolean) {
+      access.allowsRemote = value;
+    },
+    token: async () => FAKE_TOKEN,
+    isToken: async (token: string) => token === FAKE_TOKEN,
+    renewToken: async () => FAKE_TOKEN,
+  };
+  return access;
+}
+
+/** One account: `viewer@example.org`, `correct horse`. */
+function fakeAccounts(): Accounts {
+  let login: string | null = null;
+  const nothing = async () => {};
+  return {
+    async signInByPassword(email, password) {
+      const isRight = email === "viewer@example.org" && password === "correct horse";
+      if (isRight) login = email;
+      return isRight;
+    },
+    signInByGoogle: async () => false,
+    async signOut() {
+      login = null;
+    },
+    status: async () => ({ method: login ? "engine" : "none", login, authToken: login && "signed" }),
+    add: nothing,
+    setPassword: nothing,
+    remove: nothing,
+    list: async () => ["viewer@example.org"],
+  };
+}
+
+function fakeImages(onTheWeb: (url: string) => Image | undefined): Images {
+  const kept = new Map<string, Image>();
+  return {
+    async put(bytes) {
+      if (PNG_HEAD.some((byte, i) => bytes[i] !== byte)) throw new SluiceError("bad_image", "no PNG");
+      const id = (kept.size + 1).toString(16).padStart(40, "0");
+      kept.set(id, { mime: "image/png", bytes: bytes.slice() });
+      return id;
+    },
+    get: async (id) => kept.get(id),
+    fetch: async (url) => onTheWeb(url),
+  };
+}
