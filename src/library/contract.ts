@@ -108,6 +108,8 @@ export interface ItemQuery {
   readonly category?: string;
   /** A subcategory, or a tag. */
   readonly subcategory?: string;
+  /** The `hash` of `Items.figures`: the sources of one channel. */
+  readonly hash?: string;
   readonly isFavorite?: boolean;
   readonly isEnabled?: boolean;
   readonly externalPlaylistId?: number;
@@ -125,6 +127,37 @@ export interface ItemPage {
   readonly items: readonly Item[];
 }
 
+/** What was found out about an item's content after it was added; what is not said stays as it is. */
+export interface ItemFacts {
+  readonly isLive?: 0 | 1 | -1;
+  readonly fileCount?: number | null;
+  readonly infohash?: Infohash;
+  readonly contentId?: ContentId;
+}
+
+/** What the interface tells of an item beside what is kept of it (interface: Playlist item). */
+export interface ItemFigures {
+  /** 40 hex digits of the channel's name, without its quality: equal for all sources of one channel. */
+  readonly hash: string;
+  /** 40 hex digits of what it plays. */
+  readonly hashV2: string;
+  /** Whether there is anything for the auto search to find, or it is on. */
+  readonly showAutosearch: boolean;
+  /** A VOD of several playable files. */
+  readonly isMultiVod: boolean;
+  /** A transport file of several playable files. */
+  readonly isMultiTfile: boolean;
+  /** 1 for a URL of another server. */
+  readonly isWrappedUrl: 0 | 1;
+  /** The best one first. */
+  readonly icons: readonly ItemIcon[];
+}
+
+/** A picture of an item: one that was uploaded (`Images`), or one of another server. */
+export type ItemIcon =
+  | { readonly type: "logo"; readonly imageId: string }
+  | { readonly type: "logo" | "poster"; readonly url: string };
+
 /** The user's lists. Every change is durable when it resolves. Rejects with `unknown_item` where an id is not there. */
 export interface Items {
   get(id: number): Promise<Item | undefined>;
@@ -136,8 +169,17 @@ export interface Items {
   update(id: number, change: ItemChange): Promise<Item>;
   /** Changes many; locked ones stay as they are (but for `isLocked`). Resolves to how many were changed. */
   updateMany(ids: readonly number[], change: ItemChange): Promise<number>;
-  /** The items that are sources of one channel with this one, itself first (`use_media_groups`). */
+  /** Remembers what was found out about its content. No edit of the user's: `updatedAt` stays. */
+  learn(id: number, facts: ItemFacts): Promise<Item>;
+  /** The active items of its owner that are sources of one channel with this one, itself first (`use_media_groups`). */
   group(id: number): Promise<readonly number[]>;
+  /**
+   * What to play for an item with auto search: the best other active and enabled source of its channel (favourites first,
+   * then live ones from a swarm, then the one updated last). Undefined where there is no other.
+   */
+  bestMatch(id: number): Promise<Item | undefined>;
+  /** What the interface tells beside. Costs no reading. */
+  figures(item: Item): ItemFigures;
   /** To the trash. One id: a locked item too. Resolves to how many went. */
   delete(ids: readonly number[], owner?: string): Promise<number>;
   restore(id: number, owner: string): Promise<void>;
