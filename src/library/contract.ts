@@ -115,7 +115,7 @@ export interface ItemQuery {
   readonly externalPlaylistId?: number;
   /** `active` unless said. */
   readonly state?: "active" | "trash";
-  /** `title`: as people sort (numbers by value). `added`: the order in which they came. */
+  /** `title`: as people sort (numbers by value), unless said. `added`: the order in which they came. */
   readonly sort?: "title" | "added";
   readonly offset?: number;
   readonly limit?: number;

@@ -5,6 +5,8 @@ import {
   type Item,
   type ItemChange,
   type ItemDraft,
+  type ItemFacts,
+  type ItemFigures,
   type ItemPage,
   type ItemQuery,
   type Items,
@@ -86,6 +88,33 @@ export class FakeItems implements Items {
     return open.length;
   }
 
+  async learn(id: number, facts: ItemFacts): Promise<Item> {
+    const before = this.#known(id);
+    const { infohash = before.content.infohash, contentId = before.content.contentId, ...rest } = facts;
+    const item = { ...before, ...rest, content: { ...before.content, infohash, contentId } };
+    this.#items.set(id, item);
+    return item;
+  }
+
+  async bestMatch(id: number): Promise<Item | undefined> {
+    const others = (await this.group(id)).slice(1).map((other) => this.#known(other));
+    return others.find((item) => item.isEnabled);
+  }
+
+  figures(item: Item): ItemFigures {
+    const isMulti = (item.fileCount ?? 0) > 1;
+    const isSwarm = item.content.transport === "bt";
+    return {
+      hash: hexOf(item.title),
+      hashV2: hexOf(item.content.infohash ?? item.content.url ?? ""),
+      showAutosearch: item.autoSearch,
+      isMultiVod: isMulti && item.isLive === 0,
+      isMultiTfile: isMulti && isSwarm,
+      isWrappedUrl: isSwarm ? 0 : 1,
+      icons: item.tvgLogo === "" ? [] : [{ type: "logo", url: item.tvgLogo }],
+    };
+  }
+
   async group(id: number): Promise<readonly number[]> {
     const { owner, title } = this.#known(id);
     const others = [...this.#items.values()].filter(
@@ -130,8 +159,14 @@ export class FakeItems implements Items {
   }
 }
 
+/** Forty hex digits that depend on the text. */
+function hexOf(text: string): string {
+  const digits = [...text].map((character) => character.charCodeAt(0).toString(16)).join("");
+  return digits.padStart(40, "0").slice(-40);
+}
+
 function fits(item: Item, query: ItemQuery): boolean {
-  const { owner, ids, name, category, subcategory, isFavorite, isEnabled, externalPlaylistId } = query;
+  const { owner, ids, name, category, subcategory, isFavorite, isEnabled, externalPlaylistId, hash } = query;
   return (
     (item.deletedAt !== null) === (query.state === "trash") &&
     (owner === undefined || item.owner === owner) &&
@@ -139,6 +174,7 @@ function fits(item: Item, query: ItemQuery): boolean {
     (name === undefined || item.title.toLowerCase().includes(name.toLowerCase())) &&
     (category === undefined || item.category === category) &&
     (subcategory === undefined || item.subcategory === subcategory || item.tags.includes(subcategory)) &&
+    (hash === undefined || hexOf(item.title) === hash) &&
     (isFavorite === undefined || item.isFavorite === isFavorite) &&
     (isEnabled === undefined || item.isEnabled === isEnabled) &&
     (externalPlaylistId === undefined || item.externalPlaylistId === externalPlaylistId)
