@@ -12,11 +12,17 @@ export interface Deadline {
   end(): void;
 }
 
-/** A deadline `ms` from now that `signal` can bring forward. */
-export function startDeadline(clock: Clock, ms: number, signal?: AbortSignal): Deadline {
+/** A deadline `ms` from now that `signal` can bring forward; `Infinity`: only the signal. `words` say that it came. */
+export function startDeadline(
+  clock: Clock,
+  ms: number,
+  signal?: AbortSignal,
+  words = `no answer in ${Math.round(ms)} ms`,
+): Deadline {
   const controller = new AbortController();
   const due = after(clock.now(), ms);
-  const cancel = clock.at(due, () => controller.abort(new Error(`no answer in ${Math.round(ms)} ms`)));
+  const isTimed = ms !== Number.POSITIVE_INFINITY;
+  const cancel = isTimed ? clock.at(due, () => controller.abort(new Error(words))) : () => {};
   const follow = () => controller.abort(signal!.reason);
   if (signal?.aborted) follow();
   signal?.addEventListener("abort", follow, { once: true });
