@@ -1,4 +1,5 @@
 import type { PeerAddress } from "../base/address.ts";
+import type { Network } from "../base/network.ts";
 import type { Instant, UnixSeconds } from "../base/time.ts";
 
 /** Everything a runtime (Bun, Deno, Node) gives to the engine. Nothing else knows which one runs. */
@@ -13,10 +14,20 @@ export interface Runtime {
   sha1(bytes: Uint8Array): Uint8Array;
   /** Cryptographically strong random bytes. */
   randomBytes(length: number): Uint8Array;
+  /** A key out of a password (RFC 7914), made beside the event loop. */
+  scrypt(password: string, salt: Uint8Array, cost: ScryptCost): Promise<Uint8Array>;
   /** Serves Fetch API handlers; rejects with `SluiceError("port_busy")` where the port is taken. */
   serve(handler: HttpHandler, options: ServeOptions): Promise<HttpListener>;
   /** Resolves a name to canonical IP literals; rejects where it has none. */
   lookup(name: string): Promise<string[]>;
+}
+
+/** What scrypt shall cost: it takes 128 · N · r bytes of memory. */
+export interface ScryptCost {
+  readonly N: number;
+  readonly r: number;
+  readonly p: number;
+  readonly keyBytes: number;
 }
 
 export interface Clock {
@@ -132,10 +143,14 @@ export interface KeyValueChange {
 
 // ---- HTTP --------------------------------------------------------------------------------------------------------
 
-/** Who asks: the socket's own addresses, never a header. */
+/** Who asks: the socket's own addresses, never a header (but for what a trusted proxy says: `routes/access-proxy.ts`). */
 export interface RequestOrigin {
   readonly remote: PeerAddress;
   readonly local: PeerAddress;
+  /** The addresses of this machine and their networks; where it is absent, /24 and /64 are taken. */
+  readonly networks?: readonly Network[];
+  /** Further networks whose addresses count as neighbours, from the settings. */
+  readonly neighbours?: readonly Network[];
 }
 
 /** The request's `signal` fires when the asker hangs up before the answer has begun, and never after; a body that is

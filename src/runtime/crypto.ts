@@ -2,6 +2,7 @@ import * as crypto from "node:crypto";
 import { lookup as lookupCallback } from "node:dns";
 import { promisify } from "node:util";
 import { canonicalAddress } from "../base/address.ts";
+import type { ScryptCost } from "./contract.ts";
 
 /** SHA-1, 20 bytes. `crypto.hash` is one call without a hash object, where the runtime has it. */
 export const sha1: (bytes: Uint8Array) => Uint8Array =
@@ -12,6 +13,18 @@ export const sha1: (bytes: Uint8Array) => Uint8Array =
 /** Cryptographically strong random bytes. */
 export function randomBytes(length: number): Uint8Array {
   return new Uint8Array(crypto.randomBytes(length));
+}
+
+/** A key out of a password (RFC 7914). The runtimes make it in a thread of their own. */
+export function scrypt(password: string, salt: Uint8Array, cost: ScryptCost): Promise<Uint8Array> {
+  const { N, r, p, keyBytes } = cost;
+  // Twice what is needed: the runtimes count a little differently.
+  const options = { N, r, p, maxmem: 256 * N * r };
+  return new Promise((resolve, reject) => {
+    crypto.scrypt(password, salt, keyBytes, options, (error, key) =>
+      error === null || error === undefined ? resolve(new Uint8Array(key)) : reject(error),
+    );
+  });
 }
 
 const resolve = promisify(lookupCallback);

@@ -1,11 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { canonicalAddress, type PeerAddress } from "../base/address.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
+import type { Network } from "../base/network.ts";
 import { pumpBody } from "./body-pump.ts";
 import { limitConnections } from "./connection-limit.ts";
-import type { HttpHandler, HttpListener, RequestOrigin, ServeOptions } from "./contract.ts";
+import type { AcceptWebSocket, HttpHandler, HttpListener, RequestOrigin, ServeOptions } from "./contract.ts";
 import { readableBody } from "./node-streams.ts";
 import { bound } from "./sockets.ts";
+import { machineNetworks } from "./subnets.ts";
 import { serveWebSockets } from "./web-socket.ts";
 
 /** Request line and headers together; browsers send about 1 KiB. */
@@ -26,6 +28,11 @@ export async function serve(
   options: ServeOptions,
   sent: (bytes: number) => void = () => {},
 ): Promise<HttpListener> {
+  const networks = machineNetworks();
+  const ask: AskHandler = (incoming, request, accept) => {
+    const origin = originOf(incoming, networks());
+    return origin && handler(request, origin, accept);
+  };
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -38,7 +45,7 @@ export async function serve(
     (incoming, outgoing) => {
       const work = limit.works(incoming.socket);
       outgoing.once("close", () => work.done());
-      void answer(handler, incoming, outgoing, sent);
+      void answer(ask, incoming, outgoing, sent);
     },
   );
   const limit = limitConnections(server, options.maxConnections);
@@ -46,8 +53,7 @@ export async function serve(
     // At work for as long as it lives.
     limit.works(incoming.socket);
     const request = requestOf(incoming);
-    const origin = originOf(incoming);
-    return request === undefined || origin === undefined ? undefined : handler(request, origin, accept);
+    return request && ask(incoming, request, accept);
   });
   await bound(server, { host: options.host, port: options.port });
   const end = () => {
@@ -57,8 +63,15 @@ export async function serve(
   return { address: listening(server), close: end };
 }
 
+/** Asks the handler; undefined where the socket is gone and nobody knows any more who asked. */
+type AskHandler = (
+  incoming: IncomingMessage,
+  request: Request,
+  accept?: AcceptWebSocket,
+) => ReturnType<HttpHandler> | undefined;
+
 async function answer(
-  handler: HttpHandler,
+  ask: AskHandler,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   sent: (bytes: number) => void,
@@ -67,9 +80,9 @@ async function answer(
   try {
     const request = requestOf(incoming, waiting.signal);
     if (request === undefined) return refuse(outgoing, 400);
-    const origin = originOf(incoming);
-    if (origin === undefined) return void outgoing.destroy();
-    const response = await handler(request, origin);
+    const answering = ask(incoming, request);
+    if (answering === undefined) return void outgoing.destroy();
+    const response = await answering;
     waiting.end();
     await send(response, outgoing, incoming.method === "HEAD", sent);
   } catch (error) {
@@ -109,8 +122,9 @@ function requestOf(incoming: IncomingMessage, signal?: AbortSignal): Request | u
   }
   // Of all Hosts that came: two of them are none.
   const host = headers.get("host");
-  const target = incoming.url ?? "";
-  if (!target.startsWith("/") || host === null || !/^[\w.:[\]%-]+$/.test(host)) return undefined;
+  if (host === null || !/^[\w.:[\]%-]+$/.test(host)) return undefined;
+  const target = originForm(incoming.url ?? "", host);
+  if (target === undefined) return undefined;
   if (!URL.canParse(`http://${host}${target}`)) return undefined;
   const method = incoming.method ?? "GET";
   const init: RequestInit & { duplex?: "half" } = { method, headers };
@@ -126,13 +140,21 @@ function requestOf(incoming: IncomingMessage, signal?: AbortSignal): Request | u
   }
 }
 
-function originOf({ socket }: IncomingMessage): RequestOrigin | undefined {
+/** The path and query of a target; one in absolute form must name the very Host (RFC 9112 3.2.2). */
+function originForm(target: string, host: string): string | undefined {
+  if (target.startsWith("/")) return target;
+  const [, authority, rest] = /^http:\/\/([^/?#]+)(\/.*)?$/i.exec(target) ?? [];
+  return authority?.toLowerCase() === host.toLowerCase() ? (rest ?? "/") : undefined;
+}
+
+function originOf({ socket }: IncomingMessage, networks: readonly Network[]): RequestOrigin | undefined {
   const remote = canonicalAddress(socket.remoteAddress ?? "");
   const local = canonicalAddress(socket.localAddress ?? "");
   if (remote === undefined || local === undefined) return undefined;
   return {
     remote: { host: remote, port: socket.remotePort ?? 0 },
     local: { host: local, port: socket.localPort ?? 0 },
+    networks,
   };
 }
 

@@ -1,6 +1,6 @@
 import { clock } from "./clock.ts";
 import type { Runtime } from "./contract.ts";
-import { lookup, randomBytes, sha1 } from "./crypto.ts";
+import { lookup, randomBytes, scrypt, sha1 } from "./crypto.ts";
 import { files } from "./files.ts";
 import { httpClient } from "./http-client.ts";
 import { serve } from "./http-server.ts";
@@ -32,6 +32,7 @@ export function machineRuntime(
     http: httpClient,
     sha1,
     randomBytes,
+    scrypt,
     serve: (handler, options) => serve(handler, options, moved),
     lookup,
   };

@@ -364,3 +364,31 @@ test("machineRuntime: hears of all that a body sends, by the time it has ended",
     await listener.close();
   }
 });
+
+test("serve: a target in absolute form is taken where it names the very Host, and refused elsewhere", () =>
+  serving(
+    (request) => Response.json(request.url),
+    async ({ address }) => {
+      const host = `127.0.0.1:${address.port}`;
+      const ask = (target: string) =>
+        exchange(address.port, `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+      assert.match(
+        await ask(`http://${host}/a?b`),
+        /^HTTP\/1\.1 200 [\s\S]*"http:\/\/127\.0\.0\.1:\d+\/a\?b"/,
+      );
+      // A runtime that hides the form gives the path alone; then Host still decides.
+      for (const other of ["http://evil.example/a", "http://127.0.0.1:1/a", "https://evil.example/a"])
+        assert.doesNotMatch(await ask(other), /evil\.example|127\.0\.0\.1:1\//, other);
+    },
+  ));
+
+test("serve: hands over the networks of this machine", () =>
+  serving(
+    (_request, { networks }) => Response.json(networks),
+    async ({ address }) => {
+      const networks = (await (await fetch(`http://127.0.0.1:${address.port}/`)).json()) as {
+        host: string;
+      }[];
+      assert.ok(networks.some(({ host }) => host === "127.0.0.1"));
+    },
+  ));
