@@ -10,7 +10,7 @@ const uploadSchema = z.object({ transport_file_data: z.string().min(1) });
  * The transport file of `POST {"transport_file_data": base64}`; undefined where the body is empty. Rejects with
  * `bad_transport_file`.
  */
-export async function transportFileOf(request: Request): Promise<Uint8Array | undefined> {
+export async function transportFileOf(request: Request): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const body = await bodyText(request);
   if (body.trim() === "") return undefined;
   try {
@@ -37,7 +37,7 @@ async function bodyText(request: Request): Promise<string> {
 }
 
 /** Base64 in either alphabet, padded or not. */
-function decodeBase64(text: string): Uint8Array {
+function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
   const standard = text.replaceAll("-", "+").replaceAll("_", "/").replaceAll(/\s/g, "");
   const binary = atob(standard);
   const bytes = new Uint8Array(binary.length);

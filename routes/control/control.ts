@@ -1,4 +1,6 @@
+import { zValidator } from "@hono/zod-validator";
 import { type Context, Hono } from "hono";
+import type { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { Library } from "../../src/library/library.ts";
 import { askerOf, baseUrl, isOwnPage } from "../access.ts";
@@ -7,10 +9,12 @@ import { explain } from "../errors.ts";
 import type { House, RouteEnv } from "../house.ts";
 import { accountMethods } from "./account.ts";
 import { externalPlaylistMethods } from "./external-playlist.ts";
-import { callParameters } from "./form.ts";
+import { FormReader, queryParameters } from "./form.ts";
 import type { ControlCall, ControlMethod } from "./method.ts";
+import { clipped, firstText, parameterError, type RawParameters } from "./params.ts";
 import { playlistMethods } from "./playlist.ts";
 import { serviceMethods } from "./service.ts";
+import { suggestion } from "./suggestion.ts";
 
 /** Every control method, in the order of the interface. */
 export const CONTROL_METHODS: readonly ControlMethod[] = [
@@ -30,12 +34,15 @@ const PATHS = ["/server/api", "/server/api/", "/service/api", "/service/api/"];
 /** `/server/api`: finds the method, asks whether it may be called, reads its parameters, runs it. */
 export function createControlRoutes(house: House & { readonly library: Library }): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
+  const forms = new FormReader();
   app.on(["GET", "POST"], PATHS, async (c) => {
     c.header("cache-control", "no-store");
     const apiVersion = apiVersionOf(c.req.query("api_version"));
     try {
-      const result = await call(house, c, apiVersion);
-      return result instanceof Response ? result : success(c, "result", result);
+      const { parameters, result } = await call(house, forms, c, apiVersion);
+      if (result instanceof Response) return result;
+      const next = c.req.method === "POST" ? ownPath(firstText(parameters.redirect)) : undefined;
+      return next === undefined ? success(c, "result", result) : c.redirect(next, 303);
     } catch (thrown) {
       const error = explain(thrown);
       if (!error) throw thrown;
@@ -46,25 +53,35 @@ export function createControlRoutes(house: House & { readonly library: Library }
 }
 
 /** CHOICE(api-version): absent, 1 and what cannot be read: errors are text. 2 and 3, and what comes later: objects. */
-function apiVersionOf(text: string | undefined): 1 | 2 | 3 {
+export function apiVersionOf(text: string | undefined): 1 | 2 | 3 {
   const number = Number(text);
   if (!(number >= 2)) return 1;
   return number === 2 ? 2 : 3;
 }
 
+/** Where a form wants its browser sent: one of our own paths, else nowhere. */
+function ownPath(redirect: string | undefined): string | undefined {
+  return redirect !== undefined && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,1000}$/.test(redirect)
+    ? redirect
+    : undefined;
+}
+
 async function call(
   house: House & { readonly library: Library },
+  forms: FormReader,
   c: Context<RouteEnv>,
   apiVersion: 1 | 2 | 3,
-): Promise<unknown> {
-  const parameters = await callParameters(c.req.raw);
-  const name = parameters.text("method");
-  if (name === undefined) throw new SluiceError("missing_method", "say method=…; see /docs");
-  const method = BY_NAME.get(name);
-  if (!method) throw new SluiceError("unknown_method", name.slice(0, 60));
+): Promise<{ readonly parameters: RawParameters; readonly result: unknown }> {
+  const request = c.req.raw;
   const { library } = house;
+  // Whoever may not call a method shall not make us read a body for it either.
+  const named = firstText(queryParameters(request).method);
+  if (named !== undefined) allowAsker(methodOf(named), c);
+  const parameters = await forms.read(request);
+  const method = methodOf(firstText(parameters.method));
+  allowAsker(method, c);
+  await allowToken(method, library, firstText(parameters.token));
   const asker = askerOf(c.env.origin);
-  await allow(method, library, c, parameters.text("token"));
   const controlCall: ControlCall = {
     house,
     library,
@@ -73,21 +90,53 @@ async function call(
     asker,
     allowPrivateUrls: asker === "local" && isOwnPage(c),
     base: baseUrl(c),
-    signal: c.req.raw.signal,
+    signal: request.signal,
   };
-  return method.run(parameters.read(method.params), controlCall);
+  const result = await method.run(await validated(c, method.params, parameters), controlCall);
+  return { parameters, result };
 }
 
-/** Who may call this (interface: Authentication 1 to 5). */
-async function allow(
-  method: ControlMethod,
-  library: Library,
+function methodOf(name: string | undefined): ControlMethod {
+  if (name === undefined) throw new SluiceError("missing_method", "say method=…; see /docs");
+  const method = BY_NAME.get(name);
+  if (method) return method;
+  const meant = suggestion(name, [...BY_NAME.keys()]);
+  throw new SluiceError(
+    "unknown_method",
+    `${clipped(name)}; ${meant === undefined ? "" : `did you mean ${meant}? `}see /docs`,
+  );
+}
+
+/** The parameters as the method's schema reads them: those of the query, and those that a form brought. */
+async function validated(
   c: Context<RouteEnv>,
-  token: string | undefined,
-): Promise<void> {
+  schema: z.ZodType,
+  parameters: RawParameters,
+): Promise<unknown> {
+  let params: unknown;
+  const validator = zValidator(
+    "query",
+    schema,
+    (result) => {
+      if (!result.success) throw parameterError(result.error);
+      params = result.data;
+    },
+    { validationFunction: () => schema.safeParse(parameters) },
+  );
+  // It asks nothing of the environment, so any context will do.
+  await validator(c as unknown as Context, async () => {});
+  return params;
+}
+
+/** Who may call this (interface: Authentication 2 to 5). */
+function allowAsker(method: ControlMethod, c: Context<RouteEnv>): void {
   if (!method.isRemote && askerOf(c.env.origin) !== "local")
     throw new SluiceError("access_denied", "only from this host");
   if (!method.isOpenToPages && !isOwnPage(c)) throw new SluiceError("access_denied", "not for other pages");
+}
+
+/** Whether the token fits (interface: Authentication 1). */
+async function allowToken(method: ControlMethod, library: Library, token: string | undefined): Promise<void> {
   if (method.isPublic) return;
   if (token === undefined) throw new SluiceError("token_required", "get one with get_api_access_token");
   if (!(await library.access.isToken(token)))

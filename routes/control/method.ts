@@ -15,6 +15,8 @@ export interface ControlMethod<Params extends z.ZodType = z.ZodType> {
   readonly isRemote: boolean;
   /** Whether pages of other sites may cause it. Private methods never are. */
   readonly isOpenToPages: boolean;
+  /** Not in the interface's tables: what deployed clients call besides. */
+  readonly isExtra?: boolean;
   /** Query and form together: text, lists of text where one is given again, and files. */
   readonly params: Params;
   /** What `result` holds. */
