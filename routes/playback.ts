@@ -2,18 +2,20 @@ import { zValidator } from "@hono/zod-validator";
 import { type Context, Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import type { Session } from "../src/engine/engine.ts";
-import { baseUrl, isOwnPage } from "./access.ts";
+import { baseUrl } from "./access.ts";
 import { success } from "./envelope.ts";
 import type { House, RouteEnv } from "./house.ts";
 import { badParameter, type PlaybackParams, playbackParams, selectorOf } from "./params.ts";
 import { presentSession, sessionUrls } from "./present.ts";
+import { mayReachPrivate } from "./private-urls.ts";
 import { transportFileOf } from "./transport-file-body.ts";
 
 /** A JSON start answers within a second; a swarm that is quick enough is `dl` already at the first look. */
 const SETTLE_MS = 800;
 
 /** `/ace/getstream` and `/ace/manifest.m3u8` (interface: Playback endpoints). */
-export function createPlaybackRoutes({ engine }: House): Hono<RouteEnv> {
+export function createPlaybackRoutes(house: House): Hono<RouteEnv> {
+  const { engine } = house;
   const app = new Hono<RouteEnv>();
   const query = zValidator("query", playbackParams, (result) => {
     if (!result.success) throw badParameter(result.error);
@@ -29,7 +31,7 @@ export function createPlaybackRoutes({ engine }: House): Hono<RouteEnv> {
       audioLanguage: params.preferred_audio_language,
       clientSessionId: params.client_session_id ?? -1,
       wantsEvents: params.use_api_events !== undefined,
-      allowPrivateUrls: isOwnPage(c),
+      allowPrivateUrls: mayReachPrivate(c, house),
     };
     const session = await engine.start(request, c.req.raw.signal);
     if (params.format !== "json") return c.redirect(sessionUrls(baseUrl(c), session).playback, 302);

@@ -44,6 +44,12 @@ export function settingsTable(folders: { readonly dataDir: string }) {
       "Further names by which the interface may be addressed, such as tv.lan",
       "none",
     ),
+    privateUrls: setting(
+      "private-urls",
+      choice("local", "intranet"),
+      "local",
+      "Who may name URLs, trackers and peers at private addresses: this host alone, or its network too",
+    ),
     maxHttpConnections: setting(
       "max-http-connections",
       integer("COUNT", 8, 65535),

@@ -87,23 +87,41 @@ export function familyOf(host: string): 4 | 6 {
   return host.includes(":") ? 6 : 4;
 }
 
-/** What kind of network an address belongs to (RFC 1918, 3927, 4193, 4291, 5735, 6598). */
+/** What kind of network an address belongs to (RFC 1918, 3927, 4193, 4291, 6598, 6890). */
 export type AddressScope = "loopback" | "private" | "link-local" | "multicast" | "unspecified" | "global";
 
-/** The scope of a canonical address, an embedded IPv4 (mapped, 6to4, NAT64) judged by itself. */
+/** The scope of a canonical address, an embedded IPv4 (mapped, compatible, 6to4, NAT64, Teredo, ISATAP) judged by itself. */
 export function addressScope(host: string): AddressScope {
   const bytes = addressBytes(host);
   if (!bytes) return "unspecified";
   if (bytes.length === 4) return scope4(bytes);
-  if (isMapped(bytes)) return scope4(bytes.subarray(12));
-  if (bytes[0] === 0x20 && bytes[1] === 0x02) return scope4(bytes.subarray(2, 6));
-  if (bytes[0] === 0 && bytes[1] === 0x64 && bytes[2] === 0xff && bytes[3] === 0x9b)
-    return scope4(bytes.subarray(12));
   if (bytes.subarray(0, 15).every((byte) => byte === 0)) return bytes[15] === 1 ? "loopback" : "unspecified";
+  const inner = embeddedIpv4(bytes);
+  const scope = inner ? scope4(inner) : "global";
+  if (scope !== "global") return scope;
   if (bytes[0] === 0xff) return "multicast";
+  // fe80::/10 link-local, fec0::/10 site-local (RFC 3879), fc00::/7 unique local, 64:ff9b:1::/48 a network's own NAT64.
   if (bytes[0] === 0xfe && (bytes[1]! & 0xc0) === 0x80) return "link-local";
+  if (bytes[0] === 0xfe && (bytes[1]! & 0xc0) === 0xc0) return "private";
   if ((bytes[0]! & 0xfe) === 0xfc) return "private";
-  return "global";
+  return startsWith(bytes, [0, 0x64, 0xff, 0x9b, 0, 1]) ? "private" : "global";
+}
+
+/** The IPv4 address that an IPv6 one stands for: whoever routes it may deliver it there. */
+function embeddedIpv4(bytes: Uint8Array): Uint8Array | undefined {
+  const last = bytes.subarray(12);
+  // Mapped, and the older "compatible" form (RFC 4291 2.5.5); NAT64 (RFC 6052 2.1).
+  if (isMapped(bytes) || startsWith(bytes, Array(12).fill(0))) return last;
+  if (startsWith(bytes, [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0])) return last;
+  if (startsWith(bytes, [0x20, 0x02])) return bytes.subarray(2, 6);
+  // Teredo writes the client's address inverted (RFC 4380 4); ISATAP marks it with 00:5e:fe (RFC 5214 6.1).
+  if (startsWith(bytes, [0x20, 0x01, 0, 0])) return last.map((byte) => byte ^ 0xff);
+  const isIsatap = (bytes[8]! & 0xfd) === 0 && startsWith(bytes.subarray(9), [0, 0x5e, 0xfe]);
+  return isIsatap ? last : undefined;
+}
+
+function startsWith(bytes: Uint8Array, head: readonly number[]): boolean {
+  return head.every((byte, i) => bytes[i] === byte);
 }
 
 function scope4(bytes: Uint8Array): AddressScope {
@@ -114,6 +132,9 @@ function scope4(bytes: Uint8Array): AddressScope {
   if (a === 169 && b === 254) return "link-local";
   if (a === 10 || (a === 192 && b === 168) || (a === 172 && b >= 16 && b < 32)) return "private";
   if (a === 100 && b >= 64 && b < 128) return "private";
+  // Assigned to protocols and to measuring (RFC 6890, 2544); the metadata server of one large cloud has a public address.
+  if ((a === 192 && b === 0 && bytes[2] === 0) || (a === 198 && (b === 18 || b === 19))) return "private";
+  if (a === 168 && b === 63 && bytes[2] === 129 && bytes[3] === 16) return "link-local";
   return "global";
 }
 

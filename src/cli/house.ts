@@ -41,8 +41,9 @@ export async function openHouse(parts: HouseParts): Promise<House> {
   const settings = engineSettings(config);
   const transfers = await createTransfers(runtime, settings, log, openMedia).catch(advise("--p2p-port"));
   const engine = createEngine({ runtime, settings, log, transfers, outbound: createOutbound(runtime, log) });
-  const { allowedHosts } = config;
-  const app = createApp({ engine, version: VERSION, allowedHosts, platform: platformName(process.platform) });
+  const { allowedHosts, privateUrls } = config;
+  const platform = platformName(process.platform);
+  const app = createApp({ engine, version: VERSION, allowedHosts, privateUrls, platform });
   const digest = (text: string) => toHex(runtime.sha1(encodeUtf8(text)));
   app.route("/", createPage({ engine, assets: parts.webAssets, digest }));
   app.route("/", createScreenRoutes(new Switchboard(runtime.randomBytes)));

@@ -1,4 +1,4 @@
-import { type AddressScope, familyOf, type PeerAddress } from "../base/address.ts";
+import { type AddressScope, addressScope, familyOf, type PeerAddress } from "../base/address.ts";
 import { DecodeError, messageOf } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
@@ -21,11 +21,18 @@ import { createUdpTrackers } from "./udp-tracker.ts";
 /** Carries announces to trackers, of any kind, and brings back what they say. */
 export interface Announcer {
   /** Never rejects: what goes wrong is the reply's `reason`. */
-  announce(request: AnnounceRequest, signal?: AbortSignal): Promise<AnnounceReply>;
+  announce(request: AnnounceRequest, options?: TrackerOptions): Promise<AnnounceReply>;
   /** Asks how large a swarm is (BEP 15, 48). Never rejects: undefined where the tracker does not tell. */
-  scrape(url: string, infohash: Infohash, signal?: AbortSignal): Promise<SwarmCounts | undefined>;
+  scrape(url: string, infohash: Infohash, options?: TrackerOptions): Promise<SwarmCounts | undefined>;
   /** Closes the UDP sockets; announces on their way over UDP end by their time-out. */
   close(): void;
+}
+
+/** How a tracker is asked. */
+export interface TrackerOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Whether it may be at a loopback or private address, and name peers there; not unless said. */
+  readonly allowPrivate?: boolean;
 }
 
 type Parts = Pick<Runtime, "net" | "clock" | "randomBytes" | "lookup">;
@@ -53,12 +60,12 @@ export function createAnnouncer(runtime: Parts, outbound: Pick<Outbound, "get">,
     log.info("trackers see us at", { address, tracker });
   };
   const silent = new SilentFamilies(runtime.clock);
-  const ask = async (request: AnnounceRequest, deadline: Deadline) => {
-    const { name, port, addresses } = await findTracker(runtime, request.url, deadline);
+  const ask = async (request: AnnounceRequest, deadline: Deadline, allowPrivate: boolean) => {
+    const { name, port, addresses } = await findTracker(runtime, request.url, deadline, allowPrivate);
     const overFamily = (host: string): AskFamily =>
       trackerScheme(request.url) === "udp"
         ? (signal) => udp.announce({ host, port }, request, signal)
-        : (signal) => announceHttp(outbound, request, { family: familyOf(host), signal });
+        : (signal) => announceHttp(outbound, request, { family: familyOf(host), signal, allowPrivate });
     const asks = silent.without(name, addresses).map((host) => [host, overFamily(host)] as const);
     return askFamilies(runtime.clock, asks, deadline.signal, (host) => {
       // IPv4 is where most peers are: it is asked each time.
@@ -66,11 +73,12 @@ export function createAnnouncer(runtime: Parts, outbound: Pick<Outbound, "get">,
     });
   };
   return {
-    async announce(request, signal) {
+    async announce(request, { signal, allowPrivate = false } = {}) {
       const turn = { url: request.url, signal };
-      const reply = await inTurn(runtime, turns, turn, (deadline) => ask(request, deadline)).catch(
-        (thrown: unknown) => ({ ok: false as const, reason: messageOf(thrown) }),
-      );
+      const heard = await inTurn(runtime, turns, turn, (deadline) =>
+        ask(request, deadline, allowPrivate),
+      ).catch((thrown: unknown) => ({ ok: false as const, reason: messageOf(thrown) }));
+      const reply = allowPrivate ? heard : withoutHomePeers(heard);
       // The host alone: paths and queries of private trackers are secrets.
       const tracker = hostOf(request.url);
       if (reply.ok) log.debug("tracker answered", { tracker, peers: reply.peers.length });
@@ -80,13 +88,13 @@ export function createAnnouncer(runtime: Parts, outbound: Pick<Outbound, "get">,
       if (reply.ok && reply.externalAddress !== undefined) tellAddress(reply.externalAddress, tracker);
       return reply;
     },
-    async scrape(url, infohash, signal) {
+    async scrape(url, infohash, { signal, allowPrivate = false } = {}) {
       const tracker = hostOf(url);
       try {
         const counts = await inTurn(runtime, turns, { url, signal }, (deadline) =>
           trackerScheme(url) === "udp"
-            ? askUdp(runtime, url, deadline, (address) => udp.scrape(address, infohash, deadline.signal))
-            : scrapeHttp(outbound, url, infohash, deadline),
+            ? askUdp(runtime, url, deadline, allowPrivate, (to) => udp.scrape(to, infohash, deadline.signal))
+            : scrapeHttp(outbound, url, infohash, { allowPrivate, signal: deadline.signal }),
         );
         log.debug("tracker scraped", { tracker, seeders: counts?.seeders, leechers: counts?.leechers });
         return counts;
@@ -123,7 +131,7 @@ async function inTurn<T>(
 async function announceHttp(
   outbound: Pick<Outbound, "get">,
   request: AnnounceRequest,
-  options: Pick<OutboundOptions, "family" | "signal">,
+  options: Pick<OutboundOptions, "family" | "signal" | "allowPrivate">,
 ): Promise<AnnounceReply> {
   const answer = await outbound.get(httpAnnounceUrl(request), { ...HTTP_OPTIONS, ...options });
   const status = answer.status;
@@ -145,25 +153,24 @@ async function scrapeHttp(
   outbound: Pick<Outbound, "get">,
   announceUrl: string,
   infohash: Infohash,
-  deadline: Deadline,
+  options: Pick<OutboundOptions, "signal" | "allowPrivate">,
 ): Promise<SwarmCounts | undefined> {
   const url = httpScrapeUrl(announceUrl, infohash);
   if (url === undefined) return undefined;
-  const { status, bytes } = await outbound.get(url, { ...HTTP_OPTIONS, signal: deadline.signal });
+  const { status, bytes } = await outbound.get(url, { ...HTTP_OPTIONS, ...options });
   if (status !== 200) throw new Error(`the tracker answered with status ${status}`);
   return decodeHttpScrape(bytes, infohash);
 }
 
-const HTTP_OPTIONS: OutboundOptions = {
+const HTTP_OPTIONS = {
   limitBytes: MAX_TRACKER_REPLY_BYTES,
   timeoutMs: HTTP_TIMEOUT_MS,
-  // Trackers at home are common; the rule below keeps strangers' URLs away from what else runs there.
-  allowPrivate: true,
   purpose: "tracker's answer",
   check: loopbackProblem,
-};
+} as const;
 
-/** Anybody can put a URL of this machine into a magnet. Only what looks like a tracker is asked (as libtorrent does). */
+/** Links are pasted from anywhere, so what else runs on this machine is kept from them: only what looks like a tracker is
+ * asked (as libtorrent does). */
 function loopbackProblem(url: URL, scope: AddressScope): string | undefined {
   if (scope !== "loopback" || /^\/(announce|scrape)/.test(url.pathname)) return undefined;
   return "a tracker on this machine must have the path /announce";
@@ -173,10 +180,11 @@ async function askUdp<T>(
   runtime: Parts,
   url: string,
   deadline: Deadline,
+  allowPrivate: boolean,
   ask: (address: PeerAddress) => Promise<T>,
 ): Promise<T> {
   let failure: unknown;
-  const { addresses, port } = await findTracker(runtime, url, deadline);
+  const { addresses, port } = await findTracker(runtime, url, deadline, allowPrivate);
   for (const host of addresses) {
     try {
       return await ask({ host, port });
@@ -186,6 +194,12 @@ async function askUdp<T>(
     }
   }
   throw failure;
+}
+
+/** A tracker out there must not point us at routers and printers in here. */
+function withoutHomePeers(reply: AnnounceReply): AnnounceReply {
+  if (!reply.ok) return reply;
+  return { ...reply, peers: reply.peers.filter(({ host }) => addressScope(host) === "global") };
 }
 
 function hostOf(url: string): string {

@@ -54,7 +54,7 @@ export function createContentResolver(parts: Parts): ContentResolver {
       case "url":
         return fromUrl(parts, selector.url, options);
       case "transport_file":
-        return known(readTransportFile(parts, selector.bytes));
+        return given(readTransportFile(parts, selector.bytes), options);
     }
   };
 }
@@ -64,6 +64,13 @@ function known(file: TransportFile | undefined, infohash?: Infohash): ResolvedCo
     ? { infohash: file.infohash, transportFile: file, trackers: [], peers: [] }
     : { infohash: infohash!, trackers: [], peers: [] };
   return { content, selectedFiles: undefined };
+}
+
+/** What a transport file describes that the asker has brought. */
+function given(file: TransportFile, options: ResolveOptions): ResolvedContent {
+  const { content } = known(file);
+  const homeTrackers = options.allowPrivateUrls ? file.trackers.flat() : [];
+  return { content: { ...content, homeTrackers }, selectedFiles: undefined };
 }
 
 /**
@@ -119,7 +126,7 @@ async function fromUrl(parts: Parts, url: string, options: ResolveOptions): Prom
       "url_unreachable",
       `expected the transport file with status 200, the server answered ${answer.status}`,
     );
-  return known(readTransportFile(parts, answer.bytes));
+  return given(readTransportFile(parts, answer.bytes), options);
 }
 
 async function fromMagnet(parts: Parts, text: string, options: ResolveOptions): Promise<ResolvedContent> {
@@ -138,6 +145,7 @@ async function fromMagnet(parts: Parts, text: string, options: ResolveOptions): 
     infohash: magnet.infohash,
     // Each tracker is a tier of its own: all of them are asked, as every client does with magnets.
     trackers: magnet.trackers.map((url) => [url]),
+    homeTrackers: options.allowPrivateUrls ? magnet.trackers : [],
     peers,
     ...(file && { transportFile: file }),
     ...(magnet.displayName !== undefined && { displayName: magnet.displayName }),

@@ -69,6 +69,8 @@ export interface TransferContent {
   readonly transportFile?: TransportFile;
   /** Announce URLs by tier, besides those of the transport file. */
   readonly trackers: readonly (readonly string[])[];
+  /** Those announce URLs, of the transport file too, that may lead to loopback and private addresses. None unless said. */
+  readonly homeTrackers?: readonly string[];
   /** Peers named by the link itself (`x.pe`), as addresses. */
   readonly peers: readonly PeerAddress[];
   /** The `dn` of a magnet: shown until the metadata is there. */
@@ -80,7 +82,7 @@ export interface ActiveTransfer extends Transfer {
   /** Resolves when the files are known; rejects when the signal fires or the transfer ends. */
   ready(signal?: AbortSignal): Promise<void>;
   /** More ways to find peers for content that is open already. */
-  addTrackers(tiers: readonly (readonly string[])[]): void;
+  addTrackers(tiers: readonly (readonly string[])[], homeTrackers?: readonly string[]): void;
   addPeers(addresses: readonly PeerAddress[], origin: CandidateOrigin): void;
   /** The whole transport file, where the metadata is known (for `content_id` and saving). */
   transportFile(): TransportFile | undefined;

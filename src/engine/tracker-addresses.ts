@@ -11,16 +11,21 @@ export interface TrackerPlace {
   readonly addresses: readonly string[];
 }
 
-/** Looks up a tracker; rejects where its URL names no place, or its name no address that can be asked. */
+/** Looks up a tracker; rejects where its URL names no place, its name no address that can be asked, or one that may not be
+ * asked: a loopback, private or link-local one unless `allowPrivate`. */
 export async function findTracker(
   runtime: Pick<Runtime, "lookup">,
   url: string,
   deadline: Deadline,
+  allowPrivate: boolean,
 ): Promise<TrackerPlace> {
   const { name, port } = hostAndPort(url);
   const literal = canonicalAddress(name);
   const found = literal === undefined ? await deadline.race(runtime.lookup(name)) : [literal];
   const usable = found.filter(isUsable);
+  const atHome = usable.find((address) => addressScope(address) !== "global");
+  if (atHome !== undefined && !allowPrivate)
+    throw new Error(`${name} may not be asked: ${atHome} is a ${addressScope(atHome)} address`);
   if (usable.length === 0) throw new Error(`${name} has no address that can be asked`);
   const first = (family: 4 | 6) => usable.filter((host) => familyOf(host) === family).slice(0, 1);
   return { name, port, addresses: [...first(4), ...first(6)] };

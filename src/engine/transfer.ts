@@ -15,6 +15,7 @@ import {
   type TransportFile,
 } from "../wire/metainfo.ts";
 import { makePeerId } from "../wire/peer-id.ts";
+import type { Announcer } from "./announcer.ts";
 import { createByteSource } from "./byte-source.ts";
 import type { CacheFolder } from "./cache-folder.ts";
 import { contentFiles, headBytes, heldBytes } from "./content-files.ts";
@@ -22,7 +23,8 @@ import type { ActiveTransfer, ByteSource, ContentFile, EngineSettings, TransferC
 import { deferred } from "./deferred.ts";
 import { Demand } from "./demand.ts";
 import type { DiskCache } from "./disk-cache.ts";
-import { type ConnectionCount, type DrivenSwarm, Driver, type DriverAnnouncer } from "./driver.ts";
+import { type ConnectionCount, type DrivenSwarm, Driver } from "./driver.ts";
+import { HomeTrackers } from "./home-trackers.ts";
 import type { PieceBufferPool, TransferBuffers } from "./piece-buffers.ts";
 import type { PieceMemory } from "./piece-memory.ts";
 import { PieceStore } from "./piece-store.ts";
@@ -36,7 +38,7 @@ export interface TransferHouse {
   readonly settings: EngineSettings;
   readonly log: Log;
   readonly openMedia: OpenMedia;
-  readonly announcer: DriverAnnouncer;
+  readonly announcer: Pick<Announcer, "announce" | "scrape">;
   readonly pool: PieceBufferPool;
   readonly memory: PieceMemory;
   /** Undefined: pieces are kept in memory only. */
@@ -63,6 +65,7 @@ export class SwarmTransfer implements ActiveTransfer {
   readonly #house: TransferHouse;
   readonly #content: TransferContent;
   readonly #leave: () => void;
+  readonly #announcer: HomeTrackers;
   readonly #log: Log;
   readonly #stopped = new AbortController();
   readonly #buffers: TransferBuffers;
@@ -83,6 +86,8 @@ export class SwarmTransfer implements ActiveTransfer {
     this.#house = house;
     this.#leave = leave;
     this.#content = content;
+    this.#announcer = new HomeTrackers(house.announcer);
+    this.#announcer.add(content.homeTrackers ?? []);
     this.infohash = content.infohash;
     this.#log = house.log.named(content.infohash.slice(0, 8));
     this.#buffers = house.pool.forTransfer(() => this.#driver?.input({ kind: "buffers" }));
@@ -168,7 +173,8 @@ export class SwarmTransfer implements ActiveTransfer {
     return headBytes(known.store, file);
   }
 
-  addTrackers(tiers: readonly (readonly string[])[]): void {
+  addTrackers(tiers: readonly (readonly string[])[], homeTrackers: readonly string[] = []): void {
+    this.#announcer.add(homeTrackers);
     if (tiers.length > 0) this.#input({ kind: "trackers", tiers });
   }
 
@@ -210,7 +216,7 @@ export class SwarmTransfer implements ActiveTransfer {
 
   /** Makes the swarm and lets it go. */
   #drive(known: Known | undefined): void {
-    const { runtime, settings, connections, announcer, net, random } = {
+    const { runtime, settings, connections, net, random } = {
       ...this.#house,
       ...this.#house.runtime,
     };
@@ -234,7 +240,7 @@ export class SwarmTransfer implements ActiveTransfer {
       swarm: this.#house.makeSwarm(setup, runtime.clock.now()),
       clock: runtime.clock,
       net,
-      announcer,
+      announcer: this.#announcer,
       connections,
       log: this.#log,
       hooks: {

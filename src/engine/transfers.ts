@@ -109,7 +109,8 @@ class OpenTransfers implements Transfers {
   open(content: TransferContent): ActiveTransfer {
     const known = this.#transfers.get(content.infohash);
     if (known) {
-      known.addTrackers([...(content.transportFile?.trackers ?? []), ...content.trackers]);
+      const tiers = [...(content.transportFile?.trackers ?? []), ...content.trackers];
+      known.addTrackers(tiers, content.homeTrackers);
       known.addPeers(content.peers, "magnet");
       if (content.transportFile) known.learn(content.transportFile);
       return known;

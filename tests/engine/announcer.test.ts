@@ -304,7 +304,7 @@ test("announce asks an HTTP tracker through the outbound client", async () => {
   assert.deepEqual(await bench.announcer.announce(request("http://t.example/announce?k=1")), EXPECTED);
   const { url, options } = bench.fetched[0]!;
   assert.match(url, /^http:\/\/t\.example\/announce\?k=1&info_hash=%AB/);
-  assert.deepEqual([options.limitBytes, options.allowPrivate], [1024 * 1024, true]);
+  assert.deepEqual([options.limitBytes, options.allowPrivate], [1024 * 1024, false]);
   const problem = (path: string, scope: "loopback" | "private") =>
     options.check!(new URL(path, "http://h/"), scope);
   assert.equal(problem("/announce", "loopback"), undefined);
@@ -335,14 +335,17 @@ test("announce gives back what an HTTP tracker says against it", async () => {
 test("announce ends when its signal fires, over UDP and before it began", async () => {
   const bench = new Bench();
   const controller = new AbortController();
-  const reply = bench.announcer.announce(request("udp://t.example:80"), controller.signal);
+  const reply = bench.announcer.announce(request("udp://t.example:80"), { signal: controller.signal });
   await settled();
   controller.abort(new Error("stopped"));
   assert.deepEqual(await reply, { ok: false, reason: "stopped" });
-  assert.deepEqual(await bench.announcer.announce(request("udp://t.example:80"), controller.signal), {
-    ok: false,
-    reason: "stopped",
-  });
+  assert.deepEqual(
+    await bench.announcer.announce(request("udp://t.example:80"), { signal: controller.signal }),
+    {
+      ok: false,
+      reason: "stopped",
+    },
+  );
   assert.equal(bench.clock.waiting, 0);
 });
 
