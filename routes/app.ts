@@ -1,6 +1,8 @@
 import { type Context, Hono } from "hono";
 import { cors } from "hono/cors";
 import { gate } from "./access.ts";
+import { policyOf } from "./access-paths.ts";
+import { createControlRoutes } from "./control/control.ts";
 import { createEngineVersionRoutes } from "./engine-version.ts";
 import { failure } from "./envelope.ts";
 import { explain } from "./errors.ts";
@@ -11,32 +13,45 @@ import { createSegmentRoutes } from "./segments.ts";
 import { createSessionRoutes } from "./session.ts";
 import { textAnswer } from "./text-answer.ts";
 
-/** What web players elsewhere may use (docs/choices.md: cors): media, redirects, and the sessions they start. */
-const OPEN_PATHS = ["/ace/*", "/hls/*", "/content/*", "/files/*"];
-
 /** The HTTP interface: `fetch(request, { origin })`. It keeps no state; everything is asked of the engine. */
 export function createApp(house: House): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
   app.use("*", async (c, next) => {
     await next();
-    c.res.headers.set("x-content-type-options", "nosniff");
+    secureHeaders(c);
   });
-  app.use("*", gate(house.allowedHosts ?? []));
+  app.use("*", gate(house));
   const open = cors({
     origin: "*",
     allowMethods: ["GET", "HEAD", "POST"],
     exposeHeaders: ["content-range", "content-length", "accept-ranges", "etag"],
     maxAge: 600,
   });
-  for (const path of OPEN_PATHS) app.use(path, open);
+  app.use("*", (c, next) => (policyOf(c.req.path) === "open" ? open(c, next) : next()));
   app.route("/", createPlaybackRoutes(house));
   app.route("/", createSessionRoutes(house));
   app.route("/", createSegmentRoutes(house));
   app.route("/", createFileRoutes(house));
+  const { library } = house;
+  if (library !== undefined) app.route("/", createControlRoutes({ ...house, library }));
   app.route("/", createEngineVersionRoutes(house));
   app.notFound((c) => c.text("no such address\n", 404));
   app.onError((thrown, c) => errorAnswer(c, thrown));
   return app;
+}
+
+/** What every answer says, and who may embed it where the route has not said so itself. */
+function secureHeaders({ req, res: { headers } }: Context): void {
+  headers.set("x-content-type-options", "nosniff");
+  // A page of the Internet that may read an answer may also come for it into this network (Private Network Access).
+  if (
+    req.header("access-control-request-private-network") === "true" &&
+    headers.has("access-control-allow-origin")
+  )
+    headers.set("access-control-allow-private-network", "true");
+  if (headers.has("cross-origin-resource-policy")) return;
+  const isOpen = policyOf(req.path) === "open" || headers.has("access-control-allow-origin");
+  headers.set("cross-origin-resource-policy", isOpen ? "cross-origin" : "same-origin");
 }
 
 /** The paths whose answers are JSON whether or not the query asks for it. */

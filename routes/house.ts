@@ -1,6 +1,8 @@
+import type { Network } from "../src/base/network.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Library } from "../src/library/library.ts";
 import type { AcceptWebSocket, RequestOrigin } from "../src/runtime/contract.ts";
+import type { Forwarded } from "./access-proxy.ts";
 
 /** What the routes stand on. */
 export interface House {
@@ -14,8 +16,11 @@ export interface House {
   readonly deviceId?: string;
   /** The version of this program, such as `0.1.0`. */
   readonly version: string;
-  /** Names besides localhost and IP addresses by which the interface may be addressed, in lower case. */
+  /** Names and addresses besides our own by which the interface may be addressed: `tv.lan`, or `tv.lan:80` with this port alone. */
   readonly allowedHosts?: readonly string[];
+  /** Who may name URLs that lead to this host and its network; `local` unless said. */
+  readonly privateUrls?: "local" | "intranet";
+  readonly access?: AccessSettings;
   /** What `get_version` calls the system. */
   readonly platform?: "linux" | "win32" | "android";
 }
@@ -38,10 +43,25 @@ export interface Players {
   open(id: string, url: string): Promise<void>;
 }
 
+/** Who may ask, as far as settings say (docs/design/access.md). */
+export interface AccessSettings {
+  /** Names of this machine. */
+  readonly ownNames?: readonly string[];
+  /** Proxies whose X-Forwarded-For, -Proto and -Host are believed. */
+  readonly trustedProxies?: readonly Network[];
+  /** Networks that count as the same subnet. */
+  readonly intranetNetworks?: readonly Network[];
+  /** Origins of other pages that may call with a token, such as `https://tv.example`. */
+  readonly allowedOrigins?: readonly string[];
+}
+
 /** How every route is called: the one door through which it learns who asks. */
 export interface RouteEnv {
   readonly Bindings: {
+    /** The asker behind a trusted proxy, once the gate has looked. */
     readonly origin: RequestOrigin;
+    /** What that proxy says; only the gate puts it here. */
+    readonly forwarded?: Forwarded | undefined;
     /** There where the request asks to become a WebSocket. */
     readonly acceptWebSocket?: AcceptWebSocket | undefined;
   };

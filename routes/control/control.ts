@@ -3,11 +3,13 @@ import { type Context, Hono } from "hono";
 import type { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { Library } from "../../src/library/library.ts";
-import { askerOf, baseUrl, isOwnPage } from "../access.ts";
+import { askerOf, baseUrl } from "../access.ts";
 import { failure, success } from "../envelope.ts";
 import { explain } from "../errors.ts";
 import type { House, RouteEnv } from "../house.ts";
+import { mayReachPrivate } from "../private-urls.ts";
 import { accountMethods } from "./account.ts";
+import { admitAsker, admitToken, preflight } from "./admission.ts";
 import { externalPlaylistMethods } from "./external-playlist.ts";
 import { FormReader, queryParameters } from "./form.ts";
 import type { ControlCall, ControlMethod } from "./method.ts";
@@ -35,6 +37,7 @@ const PATHS = ["/server/api", "/server/api/", "/service/api", "/service/api/"];
 export function createControlRoutes(house: House & { readonly library: Library }): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
   const forms = new FormReader();
+  app.on("OPTIONS", PATHS, (c) => preflight(BY_NAME.get(c.req.query("method") ?? ""), c, house));
   app.on(["GET", "POST"], PATHS, async (c) => {
     c.header("cache-control", "no-store");
     const apiVersion = apiVersionOf(c.req.query("api_version"));
@@ -76,11 +79,11 @@ async function call(
   const { library } = house;
   // Whoever may not call a method shall not make us read a body for it either.
   const named = firstText(queryParameters(request).method);
-  if (named !== undefined) allowAsker(methodOf(named), c);
+  if (named !== undefined) admitAsker(methodOf(named), c, house);
   const parameters = await forms.read(request);
   const method = methodOf(firstText(parameters.method));
-  allowAsker(method, c);
-  await allowToken(method, library, firstText(parameters.token));
+  admitAsker(method, c, house);
+  await admitToken(method, c, house, firstText(parameters.token));
   const asker = askerOf(c.env.origin);
   const controlCall: ControlCall = {
     house,
@@ -88,7 +91,7 @@ async function call(
     context: c,
     apiVersion,
     asker,
-    allowPrivateUrls: asker === "local" && isOwnPage(c),
+    allowPrivateUrls: mayReachPrivate(c, house),
     base: baseUrl(c),
     signal: request.signal,
   };
@@ -126,19 +129,4 @@ async function validated(
   // It asks nothing of the environment, so any context will do.
   await validator(c as unknown as Context, async () => {});
   return params;
-}
-
-/** Who may call this (interface: Authentication 2 to 5). */
-function allowAsker(method: ControlMethod, c: Context<RouteEnv>): void {
-  if (!method.isRemote && askerOf(c.env.origin) !== "local")
-    throw new SluiceError("access_denied", "only from this host");
-  if (!method.isOpenToPages && !isOwnPage(c)) throw new SluiceError("access_denied", "not for other pages");
-}
-
-/** Whether the token fits (interface: Authentication 1). */
-async function allowToken(method: ControlMethod, library: Library, token: string | undefined): Promise<void> {
-  if (method.isPublic) return;
-  if (token === undefined) throw new SluiceError("token_required", "get one with get_api_access_token");
-  if (!(await library.access.isToken(token)))
-    throw new SluiceError("wrong_token", "get a new one with get_api_access_token");
 }

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { z } from "zod";
 import type { Library } from "../../src/library/library.ts";
-import type { Asker } from "../access.ts";
+import type { Asker } from "../access-decision.ts";
 import type { House, RouteEnv } from "../house.ts";
 
 /** One operation of `/server/api`: a row of the interface's tables. */

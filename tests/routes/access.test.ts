@@ -1,45 +1,92 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { askerOf } from "../../routes/access.ts";
+import type { Library } from "../../src/library/library.ts";
+import type { RequestOrigin } from "../../src/runtime/contract.ts";
 import { filmTorrent } from "../engine/fake-house.ts";
 import { fakeApp, LOCAL } from "./client.ts";
 
 const VERSION = "/webui/api/service?method=get_version";
 
-const HOSTS: readonly (readonly [host: string, isOwn: boolean])[] = [
+const SIX = { remote: { host: "fe80::7", port: 1 }, local: { host: "fe80::1", port: 6878 } };
+const AT_80 = { remote: { host: "192.168.1.7", port: 1 }, local: { host: "192.168.1.2", port: 80 } };
+
+const HOSTS: readonly (readonly [host: string, isOwn: boolean, origin?: RequestOrigin])[] = [
   ["127.0.0.1:6878", true],
-  ["127.0.0.1", true],
   ["localhost:6878", true],
-  ["LOCALHOST", true],
-  ["[::1]:6878", true],
-  ["[fe80::1]:6878", true],
-  ["192.168.1.20:6878", true],
-  ["engine:6878", true],
-  ["nas.local", true],
+  ["LOCALHOST:6878", true],
+  ["nas:6878", true],
+  ["NAS.local:6878", true],
   ["tv.example.org:6878", true],
+  ["tv.example.org", true],
+  ["tv.example.org:443", true],
+  ["radio.lan:8080", true],
+  ["10.9.8.7:6878", true],
+  ["10.9.8.7", true],
+  ["[2001:db8::5]:7000", true],
+  ["[fe80::1]:6878", true, SIX],
+  ["[FE80:0:0::0:1]:6878", true, SIX],
+  ["192.168.1.2", true, AT_80],
+  ["192.168.1.2:80", true, AT_80],
+  ["localhost", true, AT_80],
+  ["127.0.0.1", false],
+  ["localhost", false],
+  ["localhost:80", false],
+  ["127.0.0.1:6879", false],
+  ["nas", false],
+  ["nas:80", false],
+  ["nas.lan:6878", false],
+  ["radio.lan:6878", false],
+  ["radio.lan", false],
+  ["127.0.0.2:6878", false],
+  ["192.168.1.2:6878", false],
+  ["[::1]:6878", false],
+  ["[::ffff:127.0.0.1]:6878", true],
+  ["[fe80::2]:6878", false, SIX],
+  ["[fe80::1]", false, SIX],
+  ["[fe80::1%25eth0]:6878", false, SIX],
+  ["fe80::1:6878", false, SIX],
+  ["192.168.1.2:6878", false, AT_80],
+  ["engine:6878", false],
+  ["anything.local:6878", false],
   ["evil.example", false],
   ["evil.example:6878", false],
-  ["localhost.evil.example", false],
-  ["127.0.0.1.evil.example", false],
-  ["127.0.0.1@evil.example", false],
-  ["127.0.0.1, evil.example", false],
-  ["0177.1", false],
-  ["127.1", false],
-  ["2130706433", false],
-  ["0x7f000001", false],
-  ["256.1.1.1", false],
+  ["localhost.evil.example:6878", false],
+  ["localhost.:6878", false],
+  ["127.0.0.1.:6878", false],
+  ["127.0.0.1.evil.example:6878", false],
+  ["127.0.0.1@evil.example:6878", false],
+  ["evil.example@127.0.0.1:6878", false],
+  ["127.0.0.1:6878, evil.example", false],
+  ["127.0.0.1:6878,127.0.0.1:6878", false],
+  ["127.0.0.1:06878", false],
+  ["127.0.0.1:+6878", false],
+  ["127.0.0.1:0x1ade", false],
+  ["127.0.0.1:", false],
+  ["0177.1:6878", false],
+  ["127.1:6878", false],
+  ["2130706433:6878", false],
+  ["0x7f000001:6878", false],
+  ["0x7f.1:6878", false],
+  ["256.1.1.1:6878", false],
+  ["0.0.0.0:6878", false],
+  ["[::]:6878", false],
   ["[::1", false],
-  ["[::1]evil", false],
-  ["engine.", false],
-  ["com.", false],
+  ["[::1]evil:6878", false],
+  ["[localhost]:6878", false],
+  ["-nas:6878", false],
+  ["nas..local:6878", false],
   ["", false],
   ["a b", false],
 ];
 
-for (const [host, isOwn] of HOSTS) {
-  test(`gate: Host "${host}" is ${isOwn ? "answered" : "refused"}`, async () => {
-    const { call } = fakeApp({ house: { allowedHosts: ["TV.example.org"] } });
-    assert.equal((await call(VERSION, { host })).status, isOwn ? 200 : 421);
+for (const [host, isOwn, origin = LOCAL] of HOSTS) {
+  test(`gate: Host "${host}" at ${origin.local.host} is ${isOwn ? "answered" : "refused"}`, async () => {
+    const house = {
+      allowedHosts: ["tv.example.org", "radio.lan:8080", "10.9.8.7", "2001:db8::5"],
+      access: { ownNames: ["nas", "nas.local"] },
+    };
+    assert.equal((await fakeApp({ house }).call(VERSION, { host, origin })).status, isOwn ? 200 : 421);
   });
 }
 
@@ -51,30 +98,104 @@ test("gate: refuses every path and method, and never by the request's URL", asyn
   }
 });
 
+test("gate: says what to do about a Host that is not ours, and repeats none that cannot be read", async () => {
+  const { call } = fakeApp();
+  const named = await (await call(VERSION, { host: "tv.lan:6878" })).text();
+  assert.match(named, /use http:\/\/127\.0\.0\.1:6878\/, or start the engine with --allowed-hosts tv\.lan\n/);
+  const broken = await (await call(VERSION, { host: "<b>" })).text();
+  assert.equal(broken, "this engine does not answer to that address: use http://127.0.0.1:6878/\n");
+});
+
+const NETWORKS: RequestOrigin["networks"] = [
+  { host: "127.0.0.1", bits: 8 },
+  { host: "192.168.1.2", bits: 24 },
+  { host: "10.0.0.2", bits: 30 },
+  { host: "203.0.113.9", bits: 32 },
+  { host: "2001:db8:1:2::9", bits: 64 },
+  { host: "2001:db8:1:2::a", bits: 128 },
+  { host: "172.17.0.2", bits: 16 },
+];
+
 const ASKERS: readonly (readonly [remote: string, local: string, asker: string])[] = [
   ["127.0.0.1", "127.0.0.1", "local"],
+  ["127.9.9.9", "127.0.0.1", "local"],
   ["::1", "::1", "local"],
+  ["192.168.1.2", "192.168.1.2", "local"],
+  ["10.0.0.2", "192.168.1.2", "local"],
+  ["2001:db8:1:2::9", "2001:db8:1:2::9", "local"],
   ["192.168.1.7", "192.168.1.2", "intranet"],
   ["10.0.0.1", "10.0.0.2", "intranet"],
+  ["10.0.0.4", "10.0.0.2", "internet"],
+  ["172.17.200.1", "172.17.0.2", "intranet"],
   ["169.254.3.4", "169.254.3.5", "intranet"],
+  ["169.254.3.4", "192.168.1.2", "intranet"],
   ["fe80::1", "fe80::2", "intranet"],
+  ["febf::1", "fe80::2", "intranet"],
+  ["fec0::1", "fe80::2", "internet"],
   ["fd00::1", "fd00::2", "intranet"],
+  ["fd00:0:0:1::1", "fd00::2", "internet"],
   ["100.64.0.1", "100.64.0.2", "intranet"],
   ["2001:db8:1:2::5", "2001:db8:1:2::9", "intranet"],
-  ["203.0.113.5", "203.0.113.9", "intranet"],
+  ["2001:db8:1:2::5", "2001:db8:1:2::a", "internet"],
   ["2001:db8:1:3::5", "2001:db8:1:2::9", "internet"],
+  ["203.0.113.5", "203.0.113.9", "internet"],
   ["203.0.114.5", "203.0.113.9", "internet"],
+  ["192.168.2.7", "192.168.1.2", "internet"],
+  ["10.1.2.3", "192.168.1.2", "internet"],
+  ["192.168.1.7", "172.17.0.2", "internet"],
   ["8.8.8.8", "192.168.1.2", "internet"],
+  // Addresses that hold another one are judged as what they are: nobody on this host has them.
+  ["2002:7f00:1::1", "192.168.1.2", "internet"],
+  ["64:ff9b::7f00:1", "192.168.1.2", "internet"],
+  ["::7f00:1", "192.168.1.2", "internet"],
+  ["7f00::1", "192.168.1.2", "internet"],
+  ["::", "192.168.1.2", "internet"],
 ];
 
 for (const [remote, local, asker] of ASKERS) {
-  test(`asker: ${remote} at ${local} is ${asker}`, async () => {
-    const origin = { remote: { host: remote, port: 1 }, local: { host: local, port: 6878 } };
+  test(`askerOf: ${remote} at ${local} is ${asker}`, async () => {
+    const origin = {
+      remote: { host: remote, port: 1 },
+      local: { host: local, port: 6878 },
+      networks: NETWORKS,
+    };
     assert.equal(askerOf(origin), asker);
-    const response = await fakeApp().call(VERSION, { origin, headers: { "x-forwarded-for": "127.0.0.1" } });
+    const host = local.includes(":") ? `[${local}]:6878` : `${local}:6878`;
+    const headers = { "x-forwarded-for": "127.0.0.1", forwarded: "for=127.0.0.1", "x-real-ip": "127.0.0.1" };
+    const response = await fakeApp().call(VERSION, { origin, host, headers });
     assert.equal(response.status, asker === "internet" ? 403 : 200);
   });
 }
+
+test("askerOf: where the system tells no prefix, /24 and /64 are the subnet; settings add others", () => {
+  const at = (remote: string, local: string) => ({
+    remote: { host: remote, port: 1 },
+    local: { host: local, port: 6878 },
+  });
+  assert.equal(askerOf(at("203.0.113.5", "203.0.113.9")), "intranet");
+  assert.equal(askerOf(at("203.0.112.5", "203.0.113.9")), "internet");
+  assert.equal(askerOf(at("2001:db8::5", "2001:db8::1:9")), "intranet");
+  const neighbours = [{ host: "10.8.0.0", bits: 16 }];
+  assert.equal(askerOf({ ...at("10.8.3.4", "192.168.1.2"), neighbours }), "intranet");
+  assert.equal(askerOf({ ...at("10.9.3.4", "192.168.1.2"), neighbours }), "internet");
+});
+
+test("gate: the two switches let in whom they name, at once", async () => {
+  const access = { allowsIntranet: true, allowsRemote: false };
+  const house = { library: { access } as unknown as Library };
+  const { call } = fakeApp({ house });
+  const from = async (remote: string) => {
+    const local = { host: "192.168.1.2", port: 6878 };
+    const origin = { remote: { host: remote, port: 1 }, local };
+    return (await call(VERSION, { host: "192.168.1.2:6878", origin })).status;
+  };
+  const all = async () => [await from("192.168.1.2"), await from("192.168.1.7"), await from("8.8.8.8")];
+  assert.deepEqual(await all(), [200, 200, 403]);
+  access.allowsIntranet = false;
+  assert.deepEqual(await all(), [200, 403, 403]);
+  access.allowsRemote = true;
+  assert.deepEqual(await all(), [200, 403, 200]);
+});
 
 const PRIVATE: readonly (readonly [name: string, headers: Record<string, string>, mayReach: boolean])[] = [
   ["a player", {}, true],
