@@ -22,6 +22,17 @@ export function decodeUtf8(bytes: Uint8Array): string {
   return text + String.fromCharCode(...units);
 }
 
+/** Whether bytes are UTF-8 throughout. */
+export function isUtf8(bytes: Uint8Array): boolean {
+  for (let at = 0; at < bytes.length; ) {
+    const { codePoint, length } = readSequence(bytes, at);
+    // U+FFFD itself is proper UTF-8; a run that breaks behind the same lead is shorter.
+    if (codePoint === BROKEN && !(length === 3 && bytes[at] === 0xef)) return false;
+    at += length;
+  }
+  return true;
+}
+
 /** The UTF-8 bytes of a text; a lone surrogate becomes U+FFFD. */
 export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
   if (/^[\0-\x7f]*$/.test(text)) return latin1Bytes(text);
