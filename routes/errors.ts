@@ -50,6 +50,7 @@ export const ERRORS: Readonly<Record<SluiceErrorCode, ErrorRow>> = {
   auth_error: { status: 401, text: "auth_error", code: 0 },
   unknown_protocol: { status: 400, text: "unknown protocol", code: 0 },
   unknown_item: { status: 404, text: "unknown item", code: 200 },
+  item_locked: { status: 409, text: "item is locked", code: 206 },
   unknown_external_playlist: { status: 404, text: "unknown external playlist", code: 201 },
   unknown_task: { status: 404, text: "unknown task", code: 205 },
   unknown_player: { status: 404, text: "unknown player", code: 202 },

@@ -32,6 +32,7 @@ export type SluiceErrorCode =
   | "auth_error" // whatever is wrong about a sign-in
   | "unknown_protocol" // something to analyse that is no link of a kind we know
   | "unknown_item" // an item id that is not in the playlist
+  | "item_locked" // a change of many items that finds only locked ones
   | "unknown_external_playlist" // an external playlist id that does not exist
   | "unknown_task" // a task id that does not exist
   | "unknown_player" // a player id that get_available_players does not list

@@ -1,0 +1,121 @@
+import { z } from "zod";
+import { SluiceError } from "../../src/base/errors.ts";
+import { type ContentId, type Infohash, parseContentId, parseInfohash } from "../../src/base/ids.ts";
+import type { ItemContent } from "../../src/library/contract.ts";
+import { clipped, file, text, type UploadedFile } from "./params.ts";
+import { MAX_URL, webUrl } from "./playlist-params.ts";
+
+/** What a new item plays, in the parameters of `playlist_add_item`. */
+export const addedContentParams = {
+  content_id: text,
+  /** Deployed clients say `id`. */
+  id: text,
+  infohash: text,
+  magnet: text,
+  url: webUrl,
+  file,
+  hls_manifest_url: webUrl,
+  dash_manifest_url: webUrl,
+  video_url: webUrl,
+} as const;
+
+const schema = z.object(addedContentParams);
+type ContentParams = z.output<typeof schema>;
+
+/** Content that was named, with what its link calls it; or an uploaded transport file. */
+export type NamedContent =
+  | { readonly content: ItemContent; readonly title: string }
+  | { readonly upload: UploadedFile };
+
+const NOTHING = { contentId: null, infohash: null, magnet: null, url: null } as const;
+
+/**
+ * CHOICE(add-item): exactly one of content_id (or id), infohash, magnet, url, file, hls_manifest_url, dash_manifest_url and
+ * video_url; content_id and infohash of one thing may come together. All else may be left out: a title that is not given is
+ * what the link or the transport file says. URLs are kept as they are and fetched when they are played.
+ */
+export function namedContent(params: ContentParams): NamedContent {
+  const { content_id, id, infohash, ...others } = params;
+  const named = Object.entries(others).filter(([, value]) => value !== undefined);
+  const ids = content_id ?? id ?? infohash;
+  const names = [...(ids === undefined ? [] : ["content_id or infohash"]), ...named.map(([name]) => name)];
+  if (names.length === 0) throw new SluiceError("missing_parameter", `expected one of ${NAMES}`);
+  if (names.length > 1)
+    throw new SluiceError("bad_parameter", `expected only one of ${NAMES}, got ${names.join(" and ")}`);
+  if (params.file) return { upload: params.file };
+  if (params.magnet !== undefined) return magnetContent(params.magnet);
+  if (ids !== undefined) {
+    const parsed = {
+      contentId: digits("content_id", content_id ?? id, parseContentId),
+      infohash: digits("infohash", infohash, parseInfohash),
+    };
+    return {
+      content: { ...NOTHING, transport: "bt", ...parsed },
+      title: parsed.infohash ?? parsed.contentId!,
+    };
+  }
+  const { url, hls_manifest_url, dash_manifest_url, video_url } = params;
+  const link = (url ?? hls_manifest_url ?? dash_manifest_url ?? video_url)!;
+  const transport = url ? "bt" : hls_manifest_url ? "hls" : dash_manifest_url ? "dash" : "http";
+  return { content: { ...NOTHING, transport, url: link }, title: titleOfUrl(link) };
+}
+
+const NAMES = "content_id, infohash, magnet, url, file, hls_manifest_url, dash_manifest_url and video_url";
+
+function digits<T extends ContentId | Infohash>(
+  name: string,
+  value: string | undefined,
+  parse: (text: string) => T | undefined,
+): T | null {
+  if (value === undefined) return null;
+  const parsed = parse(value);
+  if (parsed !== undefined) return parsed;
+  throw new SluiceError("bad_parameter", `${name}: expected 40 hexadecimal digits, got "${clipped(value)}"`);
+}
+
+/** BEP 9: the infohash, in hexadecimal or base 32, and the name that the link gives. */
+function magnetContent(magnet: string): NamedContent {
+  const expected = "expected a magnet link with xt=urn:btih:";
+  if (magnet.length > MAX_URL)
+    throw new SluiceError(
+      "bad_parameter",
+      `magnet: expected at most ${MAX_URL} characters, got ${magnet.length}`,
+    );
+  if (!/^magnet:\?/i.test(magnet)) throw new SluiceError("bad_parameter", `magnet: ${expected}`);
+  const query = new URLSearchParams(magnet.slice(magnet.indexOf("?")));
+  const infohash = query
+    .getAll("xt")
+    .map((topic) => parseInfohash(/^urn:btih:(.*)$/i.exec(topic)?.[1] ?? ""))
+    .find((found) => found !== undefined);
+  if (infohash === undefined) throw new SluiceError("bad_parameter", `magnet: ${expected}`);
+  const name =
+    query
+      .get("dn")
+      ?.replace(/\p{Cc}+/gu, " ")
+      .trim() || infohash;
+  return { content: { ...NOTHING, transport: "bt", infohash, magnet }, title: name };
+}
+
+/** The last part of its path that says anything, without an extension; else its host. Never what may hold a password. */
+function titleOfUrl(link: string): string {
+  const { pathname, hostname } = new URL(link);
+  const last =
+    pathname
+      .split("/")
+      .filter((part) => part !== "")
+      .at(-1) ?? "";
+  return (
+    decoded(last)
+      .replace(/\.[a-z0-9]{2,8}$/i, "")
+      .replace(/[\p{Cc}_+]+/gu, " ")
+      .trim() || hostname
+  );
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

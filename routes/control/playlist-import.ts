@@ -1,0 +1,62 @@
+import { z } from "zod";
+import { SluiceError } from "../../src/base/errors.ts";
+import { NO_OWNER } from "../../src/library/contract.ts";
+import { byteStream } from "../byte-stream.ts";
+import { type ControlCall, type ControlMethod, controlMethod } from "./method.ts";
+import { file } from "./params.ts";
+import { clippedTitle, credential, name, owner, PRIVATE, webUrl } from "./playlist-params.ts";
+
+const params = z.object({
+  file,
+  name,
+  category: name,
+  owner,
+  url: webUrl,
+  login: credential,
+  password: credential,
+});
+
+/**
+ * `playlist_import` (interface: Playlist methods).
+ *
+ * CHOICE(import-url): deployed import forms also send `url`, `login` and `password` instead of a file: the list is then kept as
+ * an external playlist that is fetched now and never again by itself.
+ */
+export const playlistImport: ControlMethod = controlMethod({
+  name: "playlist_import",
+  summary: "Imports an M3U playlist, in the background; the file comes as a multipart/form-data POST",
+  ...PRIVATE,
+  params,
+  result: z.object({ task_id: z.int() }),
+  async run(params, call) {
+    if (params.file && params.url) throw new SluiceError("bad_parameter", "expected file or url, got both");
+    if (params.url !== undefined) return { task_id: await importUrl({ ...params, url: params.url }, call) };
+    if (!params.file) throw new SluiceError("missing_parameter", "file: expected a playlist (M3U)");
+    const { bytes, filename } = params.file;
+    const task = await call.library.importPlaylist(byteStream(bytes), {
+      name: params.name ?? (clippedTitle(filename) || "playlist"),
+      owner: params.owner ?? NO_OWNER,
+      category: params.category ?? null,
+    });
+    return { task_id: task };
+  },
+});
+
+async function importUrl(
+  { url, name, category, login, password, owner }: z.output<typeof params> & { url: string },
+  { library, allowPrivateUrls }: ControlCall,
+): Promise<number> {
+  const id = await library.externalPlaylists.add(
+    {
+      type: "content",
+      name: name ?? new URL(url).hostname,
+      category: category ?? "",
+      url,
+      updateInterval: 0,
+      login: login ?? "",
+      password: password ?? "",
+    },
+    { updateNow: false, allowPrivateUrls, ...(owner === undefined ? {} : { owner }) },
+  );
+  return library.externalPlaylists.refresh(id);
+}
