@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Link, parseLink } from "../../src/base/link.ts";
+
+const ID = "94c2fd8fb9bc8f2fc71a2cbe9d4b866f227a0209";
+const HASH = "de2fb17b7a45e455815ca4894197bf45e75ee01f";
+const BASE32 = "3YX3C632IXSFLAK4USEUDF57IXTV5YA7";
+const contentId = (fileIndex?: number) =>
+  ({ kind: "content_id", contentId: ID, ...(fileIndex !== undefined && { fileIndex }) }) as unknown as Link;
+const infohash = (fileIndex?: number) =>
+  ({ kind: "infohash", infohash: HASH, ...(fileIndex !== undefined && { fileIndex }) }) as unknown as Link;
+const magnet = (text: string) => ({ kind: "magnet", magnet: text, infohash: HASH }) as unknown as Link;
+const url = (text: string): Link => ({ kind: "url", url: text });
+
+/** Each link is read as expected. */
+function table(cases: Readonly<Record<string, Link | undefined>>): void {
+  for (const [text, link] of Object.entries(cases)) assert.deepEqual(parseLink(text), link, text);
+}
+
+test("parseLink: bare ids are content ids, of either case", () => {
+  table({
+    [ID]: contentId(),
+    [` ${ID.toUpperCase()}\n`]: contentId(),
+    [ID.slice(1)]: undefined,
+    [`${ID}0`]: undefined,
+    [ID.replace("9", "g")]: undefined,
+    [BASE32]: undefined,
+  });
+});
+
+test("parseLink: acestream and sluice URIs, with and without slashes, the question mark maybe encoded", () => {
+  for (const scheme of ["acestream", "sluice", "AceStream"])
+    table({
+      [`${scheme}://${ID}`]: contentId(),
+      [`${scheme}:${ID}`]: contentId(),
+      [`${scheme}://${ID}/?index=3`]: contentId(3),
+      [`${scheme}:?content_id=${ID}&index=2`]: contentId(2),
+      [`${scheme}://?content_id=${ID}`]: contentId(),
+      [`${scheme}:%3Fcontent_id=${ID}`]: contentId(),
+      [`${scheme}://%3fid=${ID}`]: contentId(),
+      [`${scheme}:?infohash=${HASH}&index=0`]: infohash(0),
+      [`${scheme}://?infohash=${HASH.toUpperCase()}`]: infohash(),
+      [`${scheme}:?infohash=${BASE32}`]: infohash(),
+      [`${scheme}:?url=http%3A%2F%2Fh%2Fa.torrent%3Fb%3Dc%26d`]: url("http://h/a.torrent?b=c&d"),
+      [`${scheme}:?data=https://h/a.acelive`]: url("https://h/a.acelive"),
+      [`${scheme}:?magnet=magnet%3A%3Fxt%3Durn%3Abtih%3A${HASH}%26dn%3Da`]: magnet(
+        `magnet:?xt=urn:btih:${HASH}&dn=a`,
+      ),
+      [`${scheme}:?magnet=magnet:?xt=urn:btih:${HASH}&dn=a%20b&tr=http://t/1&tr=http://t/2&index=1`]: magnet(
+        `magnet:?xt=urn:btih:${HASH}&dn=a%20b&tr=http://t/1&tr=http://t/2`,
+      ),
+      [`${scheme}:?data=file:///etc/passwd`]: undefined,
+      [`${scheme}:?content_id=1`]: undefined,
+      [`${scheme}:`]: undefined,
+      [`${scheme}://`]: undefined,
+    });
+});
+
+test("parseLink: magnets in hexadecimal and base 32, hybrids too; those of version 2 alone are none", () => {
+  for (const text of [
+    `magnet:?xt=urn:btih:${HASH}`,
+    `MAGNET:?dn=x&xt.1=URN:BTIH:${BASE32}&tr=udp%3A%2F%2Ft`,
+    `magnet:?xt=urn%3Abtih%3A${HASH}&amp;dn=b`,
+    `magnet:?xt=urn:btmh:1220ab&xt=urn:btih:${HASH}`,
+    `magnet:?xt=urn:btih:${HASH}&xt=urn:btmh:1220ab`,
+  ])
+    assert.deepEqual(parseLink(text), magnet(text), text);
+  table({ "magnet:?xt=urn:btmh:1220ab": undefined, "magnet:?dn=a": undefined, "magnet:": undefined });
+});
+
+test("parseLink: the URLs of engines become what they name, whatever the host", () => {
+  for (const host of ["http://127.0.0.1:6878", "https://engine.example", "http://[2001:db8::1]:62000"])
+    table({
+      [`${host}/ace/getstream?id=${ID}&hlc=1&transcode_audio=0`]: contentId(),
+      [`${host}/ace/getstream?content_id=${ID}&_idx=2`]: contentId(2),
+      [`${host}/ace/manifest.m3u8?infohash=${HASH}&pid=x&.mp4`]: infohash(),
+      [`${host}/hls/manifest.m3u8?manifest_url=http%3A%2F%2Fh%2Flive.m3u8`]: url("http://h/live.m3u8"),
+      [`${host}/ace/getstream/?url=http%3A%2F%2Fh%2Fa.torrent`]: url("http://h/a.torrent"),
+      [`${host}/ace/getstream?magnet=magnet%3A%3Fxt%3Durn%3Abtih%3A${HASH}`]: magnet(
+        `magnet:?xt=urn:btih:${HASH}`,
+      ),
+      [`${host}/ace/getstream?url=${encodeURIComponent(`http://h/ace/getstream?infohash=${HASH}`)}`]:
+        infohash(),
+      [`${host}/ace/getstream?id=acestream://${ID}`]: contentId(),
+      [`${host}/play/infohash/${HASH}/`]: infohash(),
+      [`${host}/pid/${ID}/stream.mp4`]: contentId(),
+      [`${host}/content_id/${ID}`]: contentId(),
+      [`${host}/infohash/${HASH}/0/stream.ts`]: infohash(),
+      [`${host}/ace/r/${HASH}/0123456789abcdef0123456789abcdef`]: infohash(),
+      [`${host}/ace/m/${HASH}/0123456789abcdef0123456789abcdef.m3u8`]: infohash(),
+      // Not those of engines, or naming nothing: URLs like any other.
+      [`${host}/ace/getstream?id=123`]: url(`${host}/ace/getstream?id=123`),
+      [`${host}/pid/${ID}0`]: url(`${host}/pid/${ID}0`),
+      [`${host}/x/ace/getstream?id=${ID}`]: url(`${host}/x/ace/getstream?id=${ID}`),
+    });
+});
+
+test("parseLink: http and https URLs in their canonical form, and no others", () => {
+  table({
+    "HTTP://Example.COM:80/a b?c=d#e": url("http://example.com/a%20b?c=d#e"),
+    "https://user:pw@h.example/x.m3u8": url("https://user:pw@h.example/x.m3u8"),
+    "http://0177.1/": url("http://127.0.0.1/"),
+    "http://": undefined,
+    "http://a b/": undefined,
+    "http:/h": undefined,
+  });
+  for (const text of [
+    "file:///etc/passwd",
+    "data:text/html,x",
+    "javascript:alert(1)",
+    "ftp://h/a",
+    "rtsp://h/a",
+    "rtmp://h/a",
+    "udp://@239.0.0.1:1234",
+    "mailto:a@b",
+    "",
+    "hello",
+    "/ace/getstream?id=1",
+    "C:\\film.mp4",
+  ])
+    assert.equal(parseLink(text), undefined, text);
+});
+
+test("parseLink: what is too long or too deep is none", () => {
+  assert.equal(parseLink(`magnet:?xt=urn:btih:${HASH}&dn=${"x".repeat(70_000)}`), undefined);
+  assert.equal(parseLink(`http://h/${"x".repeat(20_000)}`), undefined);
+  let text = "http://h/a";
+  for (let i = 0; i < 6; i++) text = `sluice:?url=${encodeURIComponent(text)}`;
+  assert.equal(parseLink(text), undefined);
+});
