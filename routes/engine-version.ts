@@ -1,36 +1,56 @@
 import { type Context, Hono } from "hono";
-import { failure, success } from "./envelope.ts";
+import { SluiceError } from "../src/base/errors.ts";
+import { admitAsker } from "./control/admission.ts";
+import { apiVersionOf, controlFailure } from "./control/api-version.ts";
+import { queryParameters } from "./control/form.ts";
+import { clipped, firstText, parameterError } from "./control/params.ts";
+import { statusMethods, versionMethods } from "./control/service-status.ts";
+import { spacedJson, success } from "./envelope.ts";
+import { explain } from "./errors.ts";
 import type { House, RouteEnv } from "./house.ts";
+import { textAnswer } from "./text-answer.ts";
+
+const METHODS = [...versionMethods, ...statusMethods];
 
 /**
- * CHOICE(version): deployed clients switch features by this number, so it says which generation of the interface is
- * spoken, not how old this program is; `code` = major · 1,000,000 + minor · 10,000 + patch · 100.
+ * CHOICE(jsonp): the one answer that scripts of other pages may run with is the version, which anybody may know. A name
+ * of a function, and nothing that could be more than a name.
  */
-const INTERFACE_VERSION = { version: "3.2.11", code: 3_021_100 };
+const CALLBACK = /^[A-Za-z_$][\w$.]{0,60}$/;
 
-/** `/webui/api/service` and the first methods of `/server/api` (interface: Control API). */
+/** `/webui/api/service`: what programs ask an engine before they know anything of it (interface: Control API). */
 export function createEngineVersionRoutes(house: House): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
-  const version = {
-    ...INTERFACE_VERSION,
-    platform: house.platform ?? "linux",
-    engine: "Sluice",
-    engine_version: house.version,
-  };
-  const results: Readonly<Record<string, () => unknown>> = {
-    get_version: () => version,
-    get_status: () => ({ playlist_loaded: true, version }),
-    get_network_connection_status: () => ({ connected: true }),
-  };
-  const call = (c: Context<RouteEnv>, method: string | undefined): Response => {
-    const result = results[Object.hasOwn(results, method ?? "") ? method! : ""];
-    if (result) return success(c, "result", result());
-    const message = method ? `unknown method ${method.slice(0, 60)}` : "missing method";
-    // Errors are objects from version 2 on; a client that names no version knows strings only.
-    const version = c.req.query("api_version");
-    return failure(c, "result", version === "2" || version === "3" ? { message, code: 0 } : message);
-  };
-  for (const path of ["/webui/api/service", "/server/api", "/server/api/"])
-    app.on(["GET", "POST"], path, (c) => call(c, c.req.query("method")));
+  app.on(["GET", "POST"], ["/webui/api/service", "/webui/api/service/"], async (c) => {
+    const parameters = queryParameters(c.req.raw);
+    try {
+      const name = firstText(parameters.method);
+      if (name === undefined) throw new SluiceError("missing_method", "say method=…; see /docs");
+      const method = METHODS.find((each) => each.name === name);
+      if (!method) throw new SluiceError("unknown_method", `${clipped(name)}; see /docs`);
+      admitAsker(method, c, house);
+      const read = method.params.safeParse(parameters);
+      if (!read.success) throw parameterError(read.error);
+      const result = await method.run(read.data, { house, context: c });
+      return name === "get_version" ? versionAnswer(c, result) : success(c, "result", result);
+    } catch (thrown) {
+      const error = explain(thrown);
+      if (!error) throw thrown;
+      return controlFailure(c, apiVersionOf(firstText(parameters.api_version)), error);
+    }
+  });
   return app;
+}
+
+function versionAnswer(c: Context<RouteEnv>, result: unknown): Response {
+  const callback = c.req.query("callback") ?? "";
+  if (c.req.query("format") !== "jsonp" || callback === "") return success(c, "result", result);
+  if (!CALLBACK.test(callback))
+    throw new SluiceError(
+      "bad_parameter",
+      `callback: expected the name of a function, got "${clipped(callback)}"`,
+    );
+  // The comment keeps the answer from beginning with what the asker chose.
+  const script = `/**/${callback}(${spacedJson({ result, error: null })});`;
+  return textAnswer(c, script, "text/javascript; charset=utf-8");
 }

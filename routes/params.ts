@@ -56,8 +56,11 @@ export function badParameter(error: {
   );
 }
 
+/** The parameters that name content. */
+type SelectorParams = Pick<PlaybackParams, "content_id" | "id" | "infohash" | "url" | "magnet">;
+
 /** What the request names: the first of content_id, infohash, url, magnet; undefined where there is none of them. */
-export function selectorOf(params: PlaybackParams, query: URLSearchParams): ContentSelector | undefined {
+export function selectorOf(params: SelectorParams, query: URLSearchParams): ContentSelector | undefined {
   const contentId = params.content_id ?? params.id;
   if (contentId !== undefined) {
     const parsed = parseContentId(contentId);

@@ -4,12 +4,13 @@ import type { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { Library } from "../../src/library/library.ts";
 import { askerOf, baseUrl } from "../access.ts";
-import { failure, success } from "../envelope.ts";
+import { success } from "../envelope.ts";
 import { explain } from "../errors.ts";
 import type { House, RouteEnv } from "../house.ts";
 import { mayReachPrivate } from "../private-urls.ts";
 import { accountMethods } from "./account.ts";
 import { admitAsker, admitToken, preflight } from "./admission.ts";
+import { apiVersionOf, controlFailure } from "./api-version.ts";
 import { externalPlaylistMethods } from "./external-playlist.ts";
 import { FormReader, queryParameters } from "./form.ts";
 import type { ControlCall, ControlMethod } from "./method.ts";
@@ -40,26 +41,23 @@ export function createControlRoutes(house: House & { readonly library: Library }
   app.on("OPTIONS", PATHS, (c) => preflight(BY_NAME.get(c.req.query("method") ?? ""), c, house));
   app.on(["GET", "POST"], PATHS, async (c) => {
     c.header("cache-control", "no-store");
-    const apiVersion = apiVersionOf(c.req.query("api_version"));
+    let parameters = queryParameters(c.req.raw);
     try {
-      const { parameters, result } = await call(house, forms, c, apiVersion);
+      // Whoever may not call a method shall not make us read a body for it either.
+      const named = firstText(parameters.method);
+      if (named !== undefined) admitAsker(methodOf(named), c, house);
+      parameters = await forms.read(c.req.raw);
+      const result = await call(house, c, parameters);
       if (result instanceof Response) return result;
       const next = c.req.method === "POST" ? ownPath(firstText(parameters.redirect)) : undefined;
       return next === undefined ? success(c, "result", result) : c.redirect(next, 303);
     } catch (thrown) {
       const error = explain(thrown);
       if (!error) throw thrown;
-      return failure(c, "result", apiVersion === 1 ? error.text : { message: error.text, code: error.code });
+      return controlFailure(c, apiVersionOf(firstText(parameters.api_version)), error);
     }
   });
   return app;
-}
-
-/** CHOICE(api-version): absent, 1 and what cannot be read: errors are text. 2 and 3, and what comes later: objects. */
-export function apiVersionOf(text: string | undefined): 1 | 2 | 3 {
-  const number = Number(text);
-  if (!(number >= 2)) return 1;
-  return number === 2 ? 2 : 3;
 }
 
 /** Where a form wants its browser sent: one of our own paths, else nowhere. */
@@ -71,32 +69,23 @@ function ownPath(redirect: string | undefined): string | undefined {
 
 async function call(
   house: House & { readonly library: Library },
-  forms: FormReader,
   c: Context<RouteEnv>,
-  apiVersion: 1 | 2 | 3,
-): Promise<{ readonly parameters: RawParameters; readonly result: unknown }> {
-  const request = c.req.raw;
-  const { library } = house;
-  // Whoever may not call a method shall not make us read a body for it either.
-  const named = firstText(queryParameters(request).method);
-  if (named !== undefined) admitAsker(methodOf(named), c, house);
-  const parameters = await forms.read(request);
+  parameters: RawParameters,
+): Promise<unknown> {
   const method = methodOf(firstText(parameters.method));
   admitAsker(method, c, house);
   await admitToken(method, c, house, firstText(parameters.token));
-  const asker = askerOf(c.env.origin);
   const controlCall: ControlCall = {
     house,
-    library,
+    library: house.library,
     context: c,
-    apiVersion,
-    asker,
+    apiVersion: apiVersionOf(firstText(parameters.api_version)),
+    asker: askerOf(c.env.origin),
     allowPrivateUrls: mayReachPrivate(c, house),
     base: baseUrl(c),
-    signal: request.signal,
+    signal: c.req.raw.signal,
   };
-  const result = await method.run(await validated(c, method.params, parameters), controlCall);
-  return { parameters, result };
+  return method.run(await validated(c, method.params, parameters), controlCall);
 }
 
 function methodOf(name: string | undefined): ControlMethod {

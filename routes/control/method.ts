@@ -45,3 +45,16 @@ export interface ControlCall {
 export function controlMethod<Params extends z.ZodType>(method: ControlMethod<Params>): ControlMethod {
   return method as unknown as ControlMethod;
 }
+
+/** What a method knows that needs neither library nor engine's content. */
+export type HouseCall = Pick<ControlCall, "house" | "context">;
+
+/** A method that `/webui/api/service` answers as well. */
+export type HouseMethod<Params extends z.ZodType = z.ZodType> = Omit<ControlMethod<Params>, "run"> & {
+  run(params: z.output<Params>, call: HouseCall): Promise<unknown>;
+};
+
+/** Declares such a method. */
+export function houseMethod<Params extends z.ZodType>(method: HouseMethod<Params>): HouseMethod {
+  return method as unknown as HouseMethod;
+}

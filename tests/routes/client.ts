@@ -3,6 +3,7 @@ import type { House } from "../../routes/house.ts";
 import type { EngineSettings } from "../../src/engine/contract.ts";
 import type { RequestOrigin } from "../../src/runtime/contract.ts";
 import { fakeHouse } from "../engine/fake-house.ts";
+import { fakeLibrary } from "../library/fake-library.ts";
 
 export const LOCAL: RequestOrigin = {
   remote: { host: "127.0.0.1", port: 50000 },
@@ -21,7 +22,8 @@ export function fakeApp(
 ) {
   const house = fakeHouse(options.settings);
   if (options.hasData ?? true) house.transfers.prepare = (transfer) => transfer.bringData();
-  const app = createApp({ engine: house.engine, version: "1.2.3", ...options.house });
+  const library = fakeLibrary();
+  const app = createApp({ engine: house.engine, version: "1.2.3", library, ...options.house });
   const call = (
     path: string,
     { host = "127.0.0.1:6878", origin = LOCAL, ...init }: Call = {},
@@ -38,5 +40,5 @@ export function fakeApp(
     const body = (await response.json()) as { response: any; result: any; error: any };
     return { ...body, status: response.status, type: response.headers.get("content-type") };
   };
-  return { ...house, call, json };
+  return { ...house, library, call, json };
 }

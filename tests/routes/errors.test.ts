@@ -6,11 +6,21 @@ import { SluiceError, type SluiceErrorCode } from "../../src/base/errors.ts";
 
 test("ERRORS: docs/errors.md shows the same table", () => {
   const page = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8");
-  const rows = [...page.matchAll(/^\| `(\w+)` \| (\d+) \| ([^|]+) \|/gm)].map(([, code, status, text]) => [
-    code,
-    { status: Number(status), text: text!.trim() },
-  ]);
+  const rows = [...page.matchAll(/^\| `(\w+)` \| (\d+) \| ([^|]+) \| (\d+) \|/gm)].map(
+    ([, name, status, text, code]) => [
+      name,
+      { status: Number(status), text: text!.trim(), code: Number(code) },
+    ],
+  );
   assert.deepEqual(Object.fromEntries(rows), ERRORS);
+});
+
+test("ERRORS: no number is given twice, but for the 0 of the interface's own texts", () => {
+  const codes = Object.values(ERRORS)
+    .map(({ code }) => code)
+    .filter((code) => code !== 0);
+  assert.equal(new Set(codes).size, codes.length);
+  assert.ok(codes.every((code) => code >= 100 && code <= 499));
 });
 
 test("explain: the particulars follow the text; two texts stand alone; a bug has none", () => {
