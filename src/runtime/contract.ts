@@ -20,6 +20,42 @@ export interface Runtime {
   serve(handler: HttpHandler, options: ServeOptions): Promise<HttpListener>;
   /** Resolves a name to canonical IP literals; rejects where it has none. */
   lookup(name: string): Promise<string[]>;
+  /** Opens the durable records in a folder. Rejects with `bad_configuration` where another engine owns them. */
+  openStore(options: StoreOptions): Promise<KeyValueStore>;
+  /**
+   * All records as one moment had them, as text for {@link restoreStore}; beside a running engine too. `parts` follow
+   * the records. What was read before an error is no backup.
+   */
+  backupStore(options: StoreOptions, parts: AsyncIterable<BackupPart>): AsyncIterable<Uint8Array>;
+  /**
+   * Puts a backup in the place of all records, whole or not at all. `backup` is read twice: first to see that it is
+   * whole (`bad_parameter` where it is not), then to take it. Rejects with `bad_configuration` where an engine runs, and
+   * where there are records already and `overwrite` is false.
+   */
+  restoreStore(
+    options: StoreOptions,
+    backup: () => AsyncIterable<Uint8Array>,
+    overwrite: boolean,
+    restorePart: (part: BackupPart) => Promise<void>,
+  ): Promise<{ readonly records: number }>;
+}
+
+/** Which store, and where. */
+export interface StoreOptions {
+  /** A folder of its own; made where it is not there. */
+  readonly folder: string;
+  readonly kind: "sqlite" | "deno-kv" | "memory";
+  /** False: this process owns the store, checks and repairs it. True: a tool, perhaps beside the engine that owns it. */
+  readonly shared: boolean;
+  /** Hears of damage that was found, and of what was done about it. */
+  readonly warn: (message: string) => void;
+}
+
+/** A part of a file that is kept beside the records; parts of one file follow each other. */
+export interface BackupPart {
+  /** Below the data folder, with `/`. */
+  readonly name: string;
+  readonly base64: string;
 }
 
 /** What scrypt shall cost: it takes 128 · N · r bytes of memory. */

@@ -4,6 +4,7 @@ import { lookup, randomBytes, scrypt, sha1 } from "./crypto.ts";
 import { files } from "./files.ts";
 import { httpClient } from "./http-client.ts";
 import { serve } from "./http-server.ts";
+import { backupStore, openStore, restoreStore } from "./open-store.ts";
 import { machineNet } from "./sockets.ts";
 
 /** What a connection reads at once, where each has a buffer of its own: 200 connections then cost 12.5 MiB. */
@@ -35,5 +36,8 @@ export function machineRuntime(
     scrypt,
     serve: (handler, options) => serve(handler, options, moved),
     lookup,
+    openStore,
+    backupStore,
+    restoreStore,
   };
 }

@@ -1,0 +1,45 @@
+import { Breather } from "./breather.ts";
+import type { KeyValueChange, KeyValueStore } from "./contract.ts";
+import { checkedChange, checkedKey, holds } from "./kv-values.ts";
+
+/** Records that are gone when the program ends; with the limits of all the others. For tests and trials. */
+export function openMemory(): KeyValueStore {
+  const records = new Map<string, string>();
+  let isClosed = false;
+  const refuseClosed = () => {
+    if (isClosed) throw new Error("the store is closed");
+  };
+  return {
+    async get(key) {
+      refuseClosed();
+      const json = records.get(checkedKey(key));
+      return json === undefined ? undefined : JSON.parse(json);
+    },
+    async *list(prefix) {
+      const breather = new Breather();
+      const keys = [...records.keys()].filter((key) => key.startsWith(prefix)).sort(byUtf8);
+      for (const key of keys) {
+        refuseClosed();
+        const json = records.get(key);
+        if (json !== undefined) yield [key, JSON.parse(json)];
+        await breather.breathe();
+      }
+    },
+    async commit(change: KeyValueChange) {
+      refuseClosed();
+      const checked = checkedChange(change);
+      if (!checked.check.every(([key, canonical]) => holds(records.get(key), canonical))) return false;
+      for (const key of checked.delete) records.delete(key);
+      for (const [key, json] of checked.set) records.set(key, json);
+      return true;
+    },
+    async close() {
+      isClosed = true;
+    },
+  };
+}
+
+/** The order of the UTF-8 bytes, which is that of the code points. */
+function byUtf8(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
