@@ -1,0 +1,56 @@
+/** The categories of the interface (Playlist export), by the words that lists use for them. */
+const MEDIA_CATEGORIES: Readonly<Record<string, string>> = {
+  tv: "tv",
+  movies: "movies",
+  movie: "movies",
+  films: "movies",
+  vod: "movies",
+  music_video: "music_video",
+  "music video": "music_video",
+  "music videos": "music_video",
+  music: "music",
+  other: "other",
+};
+
+/** What kinds of channel the network tells apart, by the words that lists use for them. */
+const NETWORK_CATEGORIES: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    (
+      "informational entertaining educational movies documentaries sport fashion music regional ethnic religion " +
+      "teleshop erotic_18_plus other_18_plus cyber_games amateur webcam kids series promotion"
+    )
+      .split(" ")
+      .map((name) => [name, name]),
+  ),
+  news: "informational",
+  info: "informational",
+  entertainment: "entertaining",
+  education: "educational",
+  documentary: "documentaries",
+  sports: "sport",
+  religious: "religion",
+  children: "kids",
+};
+
+/** An entry may be in several groups; more than this is no order any more. */
+const MAX_GROUPS = 20;
+
+/** What the groups of an entry say. */
+export interface Categories {
+  readonly category: string | null;
+  readonly subcategory: string;
+  /** The groups as the list writes them. */
+  readonly tags: readonly string[];
+}
+
+/**
+ * CHOICE(import-groups): each group of an entry (`group-title`, separated by `;`) is a tag, as the list writes it, so that an export
+ * has the groups again. A group that has the name of a media or network category is also its category or subcategory.
+ */
+export function categoriesOf(group: string): Categories {
+  const tags = [...new Set(group.split(";", MAX_GROUPS).map((part) => part.trim()))].filter(Boolean);
+  const words = tags.map((tag) => tag.toLowerCase());
+  const known = (table: Readonly<Record<string, string>>) =>
+    words.map((word) => (Object.hasOwn(table, word) ? table[word] : undefined)).find(Boolean);
+  return { category: known(MEDIA_CATEGORIES) ?? null, subcategory: known(NETWORK_CATEGORIES) ?? "", tags };
+}
