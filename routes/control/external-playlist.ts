@@ -3,7 +3,7 @@ import { SluiceError } from "../../src/base/errors.ts";
 import type { ExternalPlaylist } from "../../src/library/contract.ts";
 import { type ControlMethod, controlMethod } from "./method.ts";
 import { bool, integer, oneOf, required } from "./params.ts";
-import { credential, name, owner, PRIVATE, said, webUrl } from "./playlist-params.ts";
+import { clearableName, credential, name, owner, PRIVATE, said, webUrl } from "./playlist-params.ts";
 
 /** The library keeps to bounds of its own (docs/choices.md: update-interval). */
 const updateInterval = required(
@@ -40,7 +40,7 @@ export const externalPlaylistMethods: readonly ControlMethod[] = [
     ...PRIVATE,
     params: z.object({
       type: required(oneOf(["content", "broadcast"])),
-      category: required(name),
+      category: required(clearableName),
       name: required(name),
       url: required(webUrl),
       update_interval: updateInterval,
@@ -86,7 +86,7 @@ export const externalPlaylistMethods: readonly ControlMethod[] = [
     ...PRIVATE,
     params: z.object({
       id,
-      category: required(name),
+      category: required(clearableName),
       name: required(name),
       update_interval: updateInterval,
       login: credential,

@@ -63,8 +63,18 @@ export const description = z
   .optional()
   .meta({ type: "string", maxLength: MAX_DESCRIPTION, "x-expected": "text" });
 
-/** Names and passwords of HTTP Basic (RFC 7617): whatever they are, but for what ends a header; empty for none. */
-export const credential = clearableLine(MAX_NAME);
+/** A name or password of HTTP Basic (RFC 7617), every character of it; empty for none. It is in no error. */
+export const credential = z
+  .unknown()
+  .transform((value, context) => {
+    const first: unknown = Array.isArray(value) ? value[0] : value;
+    if (typeof first !== "string") return undefined;
+    if (first.length <= MAX_NAME && !/\p{Cc}/u.test(first)) return first;
+    context.addIssue(`expected at most ${MAX_NAME} characters, none of them a control character`);
+    return z.NEVER;
+  })
+  .optional()
+  .meta({ type: "string", maxLength: MAX_NAME, "x-expected": "text" });
 
 const TAGS = `a JSON list of at most ${MAX_TAGS} texts of at most ${MAX_NAME} characters, such as ["a","b"]`;
 

@@ -4,15 +4,14 @@ import { deleteGroup, refuseWhereLocked } from "./media-group.ts";
 import { type ControlMethod, controlMethod } from "./method.ts";
 import { integer, integerList, required } from "./params.ts";
 import { trashAnswer } from "./playlist-answer.ts";
-import { itemChoice, owner, PRIVATE, said, someOf } from "./playlist-params.ts";
+import { itemChoice, owner, PRIVATE, someOf } from "./playlist-params.ts";
 
 const ok = z.literal("ok");
 
 /**
  * The trash, and what is deleted for good (interface: States and transitions, Playlist item).
  *
- * CHOICE(owners): an owner that is not given means everybody's items, but where the interface asks for one (restoring, auto
- * search) or where it would cost everything (clearing): there it must be given.
+ * CHOICE(owners): an owner must be given where the interface does not call it optional; where it does, all owners are meant.
  */
 export const trashMethods: readonly ControlMethod[] = [
   controlMethod({
@@ -30,7 +29,7 @@ export const trashMethods: readonly ControlMethod[] = [
     name: "playlist_delete_items",
     summary: "Puts many items into the trash; locked ones stay",
     ...PRIVATE,
-    params: z.object({ owner, ids: integerList }),
+    params: z.object({ owner: required(owner), ids: integerList }),
     result: ok,
     async run({ owner, ids }, { library }) {
       const named = someOf(ids);
@@ -54,9 +53,9 @@ export const trashMethods: readonly ControlMethod[] = [
     name: "playlist_trash_get",
     summary: "Lists what is in the trash",
     ...PRIVATE,
-    params: z.object({ owner }),
+    params: z.object({ owner: required(owner) }),
     result: z.object({ data: z.array(itemSchema) }),
-    run: ({ owner }, call) => trashAnswer({ state: "trash", sort: "added", ...said({ owner }) }, call),
+    run: ({ owner }, call) => trashAnswer({ state: "trash", sort: "added", owner }, call),
   }),
   controlMethod({
     name: "playlist_trash_clear",
