@@ -1,0 +1,172 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  boundaryOf,
+  MULTIPART_LIMITS,
+  MultipartParser,
+  type MultipartPart,
+  readMultipart,
+} from "../../routes/control/multipart.ts";
+import { concatBytes } from "../../src/base/bytes.ts";
+import { DecodeError, SluiceError } from "../../src/base/errors.ts";
+import { encodeUtf8 } from "../../src/base/utf8.ts";
+
+const BOUNDARY = "x-y";
+
+/** A form of parts that are written out, and what must follow them. */
+function formOf(...parts: readonly string[]): string {
+  return `${parts.map((part) => `--${BOUNDARY}\r\n${part}\r\n`).join("")}--${BOUNDARY}--\r\n`;
+}
+
+function field(name: string, value: string): string {
+  return `Content-Disposition: form-data; name="${name}"\r\n\r\n${value}`;
+}
+
+/** Reads a form that comes in chunks of so many bytes. */
+function parse(body: string | Uint8Array, chunkBytes = 1_000_000): readonly MultipartPart[] {
+  const parser = new MultipartParser(BOUNDARY);
+  const bytes = typeof body === "string" ? encodeUtf8(body) : body;
+  for (let at = 0; at < bytes.length; at += chunkBytes) parser.push(bytes.slice(at, at + chunkBytes));
+  return parser.end();
+}
+
+const FILE = `Content-Disposition: form-data; name="file"; filename="наш.m3u"\r\nContent-Type: audio/x-mpegurl\r\n\r\n`;
+
+for (const chunkBytes of [1, 2, 7, 1_000_000]) {
+  test(`MultipartParser: fields and files, whole, in chunks of ${chunkBytes}`, () => {
+    // Whatever looks like a boundary and is none belongs to the value.
+    const text = "#EXTM3U\r\n--x\r\n--x-\r\n\r\r\n--x-z\r\n";
+    const parts = parse(
+      formOf(field("method", "playlist_import"), `${FILE}${text}`, field("é", "")),
+      chunkBytes,
+    );
+    assert.equal(parts.length, 3);
+    assert.deepEqual(parts[0], { name: "method", value: "playlist_import" });
+    assert.deepEqual(parts[1], {
+      name: "file",
+      value: { filename: "наш.m3u", mime: "audio/x-mpegurl", bytes: encodeUtf8(text) },
+    });
+    assert.deepEqual(parts[2], { name: "é", value: "" });
+  });
+}
+
+test("MultipartParser: what FormData of a browser sends is read as it was meant", async () => {
+  const form = new FormData();
+  form.append("a", "1\r\n2 ü");
+  form.append("tags", '["a","b"]');
+  form.append("file", new File([new Uint8Array([0, 255, 13, 10, 45, 45])], 'q"u.torrent'));
+  const { headers, body } = new Response(form);
+  const boundary = boundaryOf(headers.get("content-type")!);
+  const parts = await readMultipart(body!, { boundary, expectedBytes: 0 });
+  assert.deepEqual(
+    parts.map((part) => part.name),
+    ["a", "tags", "file"],
+  );
+  assert.deepEqual([parts[0]!.value, parts[1]!.value], ["1\r\n2 ü", '["a","b"]']);
+  const file = parts[2]!.value;
+  assert.ok(typeof file === "object");
+  assert.equal(file.filename, 'q"u.torrent');
+  assert.deepEqual([...file.bytes], [0, 255, 13, 10, 45, 45]);
+});
+
+test("MultipartParser: a line break before the first boundary, padding, an epilogue and single dashes are allowed", () => {
+  assert.deepEqual(parse(`\r\n${formOf(field("a", "1"))}and more\r\n--x-y`), [{ name: "a", value: "1" }]);
+  const padded = `--x-y \t\r\n${field("a", "-")}\r\n--x-y--`;
+  assert.deepEqual(parse(padded), [{ name: "a", value: "-" }]);
+  assert.deepEqual(parse("--x-y--"), []);
+});
+
+const REFUSED: readonly (readonly [what: string, body: string])[] = [
+  ["nothing", ""],
+  ["a preamble", `hello\r\n${formOf(field("a", "1"))}`],
+  ["another boundary", "--y-x\r\n"],
+  ["no last boundary", `--x-y\r\n${field("a", "1")}`],
+  ["a head that does not end", '--x-y\r\nContent-Disposition: form-data; name="a"'],
+  ["no head", formOf("\r\nvalue")],
+  ["no name", formOf("Content-Disposition: form-data\r\n\r\n1")],
+  ["another disposition", formOf('Content-Disposition: attachment; name="a"\r\n\r\n1')],
+  ["a name twice", formOf('Content-Disposition: form-data; name="a"; name="b"\r\n\r\n1')],
+  ["a header twice", formOf(`Content-Disposition: form-data; name="a"\r\n${field("a", "1")}`)],
+  ["a folded header", formOf('Content-Disposition: form-data;\r\n name="a"\r\n\r\n1')],
+  ["a bare line feed", formOf('Content-Disposition: form-data; name="a"\nX: y\r\n\r\n1')],
+  ["a zero in the head", formOf('Content-Disposition: form-data; name="a\0"\r\n\r\n1')],
+  ["a line that is no header", formOf(`nonsense\r\n${field("a", "1")}`)],
+  ["base64", formOf(`Content-Transfer-Encoding: base64\r\n${field("a", "MQ==")}`)],
+  ["text after the boundary", `--x-yz\r\n${field("a", "1")}\r\n--x-y--`],
+  ["endless padding", `--x-y${" ".repeat(200)}`],
+];
+
+for (const [what, body] of REFUSED) {
+  test(`MultipartParser: ${what} is refused`, () => {
+    for (const chunkBytes of [1, 1000])
+      assert.throws(
+        () => parse(body, chunkBytes),
+        (thrown) => thrown instanceof DecodeError,
+        what,
+      );
+  });
+}
+
+test("MultipartParser: a text that is not UTF-8 is refused; a file may hold anything", () => {
+  const bytes = new Uint8Array([0xff, 0xfe]);
+  const around = (head: string) => [encodeUtf8(`--x-y\r\n${head}`), bytes, encodeUtf8("\r\n--x-y--")];
+  assert.throws(() => parse(concatBytes(around(field("a", "")))), DecodeError);
+  const [part] = parse(concatBytes(around(FILE)));
+  assert.deepEqual(typeof part?.value === "object" && [...part.value.bytes], [0xff, 0xfe]);
+});
+
+test("MultipartParser: each limit is too_large, and nothing is kept beyond it", () => {
+  const tooLarge = (thrown: unknown) => thrown instanceof SluiceError && thrown.code === "too_large";
+  const many = Array.from({ length: MULTIPART_LIMITS.parts + 1 }, () => field("a", "1"));
+  assert.equal(parse(formOf(...many.slice(1))).length, MULTIPART_LIMITS.parts);
+  assert.throws(() => parse(formOf(...many)), tooLarge);
+  const fits = "v".repeat(MULTIPART_LIMITS.fieldBytes);
+  assert.equal(parse(formOf(field("a", fits))).length, 1);
+  assert.throws(() => parse(formOf(field("a", `${fits}v`))), tooLarge);
+  assert.throws(() => parse(formOf(`X: ${"h".repeat(MULTIPART_LIMITS.headBytes)}`)), tooLarge);
+  assert.throws(() => parse(`--x-y\r\n${"h".repeat(MULTIPART_LIMITS.headBytes + 10)}`, 1000), tooLarge);
+  const parser = new MultipartParser(BOUNDARY);
+  const chunk = new Uint8Array(1_000_000);
+  parser.push(encodeUtf8(`--x-y\r\n${FILE}`));
+  for (let i = 0; i < 50; i++) parser.push(chunk);
+  assert.throws(() => parser.push(chunk), tooLarge);
+  const after = new MultipartParser(BOUNDARY);
+  after.push(encodeUtf8(formOf(field("a", "1"))));
+  for (let i = 0; i < 54; i++) after.push(chunk);
+  assert.throws(() => after.push(chunk), tooLarge);
+});
+
+test("readMultipart: a body that is refused is read no further", async () => {
+  let isCancelled = false;
+  const body = new ReadableStream<Uint8Array>({
+    pull: (controller) => controller.enqueue(encodeUtf8("no boundary at all")),
+    cancel: () => {
+      isCancelled = true;
+    },
+  });
+  await assert.rejects(
+    readMultipart(body, { boundary: BOUNDARY, expectedBytes: 0 }),
+    (thrown) => thrown instanceof SluiceError && thrown.code === "bad_parameter",
+  );
+  assert.ok(isCancelled);
+});
+
+test("boundaryOf: a token or quoted, 1 to 70 characters, no space at its end", () => {
+  const of = (rest: string) => boundaryOf(`multipart/form-data${rest}`);
+  assert.equal(of("; boundary=----WebKitFormBoundary7MA4"), "----WebKitFormBoundary7MA4");
+  assert.equal(of('; charset=utf-8; Boundary="a b:c"'), "a b:c");
+  assert.equal(of(`; boundary=${"b".repeat(70)}`).length, 70);
+  for (const bad of [
+    "",
+    "; boundary=",
+    '; boundary=""',
+    `; boundary=${"b".repeat(71)}`,
+    '; boundary="a "',
+    "; boundary=a{b",
+  ])
+    assert.throws(
+      () => of(bad),
+      (thrown) => thrown instanceof SluiceError && thrown.code === "bad_parameter",
+      bad,
+    );
+});
