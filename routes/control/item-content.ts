@@ -35,32 +35,42 @@ const NOTHING = { contentId: null, infohash: null, magnet: null, url: null } as 
  * what the link or the transport file says. URLs are kept as they are and fetched when they are played.
  */
 export function namedContent(params: ContentParams): NamedContent {
-  const { content_id, id, infohash, ...others } = params;
-  const named = Object.entries(others).filter(([, value]) => value !== undefined);
+  const { content_id, id, infohash, magnet, url, file } = params;
+  const { hls_manifest_url, dash_manifest_url, video_url } = params;
   const ids = content_id ?? id ?? infohash;
-  const names = [...(ids === undefined ? [] : ["content_id or infohash"]), ...named.map(([name]) => name)];
+  const ways = {
+    "content_id or infohash": ids,
+    magnet,
+    url,
+    file,
+    hls_manifest_url,
+    dash_manifest_url,
+    video_url,
+  };
+  const names = Object.entries(ways).flatMap(([name, value]) => (value === undefined ? [] : [name]));
   if (names.length === 0) throw new SluiceError("missing_parameter", `expected one of ${NAMES}`);
   if (names.length > 1)
     throw new SluiceError("bad_parameter", `expected only one of ${NAMES}, got ${names.join(" and ")}`);
-  if (params.file) return { upload: params.file };
-  if (params.magnet !== undefined) return magnetContent(params.magnet);
-  if (ids !== undefined) {
-    const parsed = {
-      contentId: digits("content_id", content_id ?? id, parseContentId),
-      infohash: digits("infohash", infohash, parseInfohash),
-    };
-    return {
-      content: { ...NOTHING, transport: "bt", ...parsed },
-      title: parsed.infohash ?? parsed.contentId!,
-    };
-  }
-  const { url, hls_manifest_url, dash_manifest_url, video_url } = params;
-  const link = (url ?? hls_manifest_url ?? dash_manifest_url ?? video_url)!;
-  const transport = url ? "bt" : hls_manifest_url ? "hls" : dash_manifest_url ? "dash" : "http";
-  return { content: { ...NOTHING, transport, url: link }, title: titleOfUrl(link) };
+  if (file) return { upload: file };
+  if (magnet !== undefined) return magnetContent(magnet);
+  if (ids !== undefined) return identified(content_id ?? id, infohash);
+  if (url !== undefined) return linked("bt", url);
+  if (hls_manifest_url !== undefined) return linked("hls", hls_manifest_url);
+  if (dash_manifest_url !== undefined) return linked("dash", dash_manifest_url);
+  return linked("http", video_url!);
 }
 
 const NAMES = "content_id, infohash, magnet, url, file, hls_manifest_url, dash_manifest_url and video_url";
+
+function linked(transport: ItemContent["transport"], url: string): NamedContent {
+  return { content: { ...NOTHING, transport, url }, title: titleOfUrl(url) };
+}
+
+function identified(id: string | undefined, hash: string | undefined): NamedContent {
+  const contentId = digits("content_id", id, parseContentId);
+  const infohash = digits("infohash", hash, parseInfohash);
+  return { content: { ...NOTHING, transport: "bt", contentId, infohash }, title: infohash ?? contentId! };
+}
 
 function digits<T extends ContentId | Infohash>(
   name: string,

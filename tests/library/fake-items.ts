@@ -111,7 +111,10 @@ export class FakeItems implements Items {
       isMultiVod: isMulti && item.isLive === 0,
       isMultiTfile: isMulti && isSwarm,
       isWrappedUrl: isSwarm ? 0 : 1,
-      icons: item.tvgLogo === "" ? [] : [{ type: "logo", url: item.tvgLogo }],
+      icons: [
+        ...(item.logo === null ? [] : [{ type: "logo", imageId: item.logo } as const]),
+        ...(item.tvgLogo === "" ? [] : [{ type: "logo", url: item.tvgLogo } as const]),
+      ],
     };
   }
 

@@ -1,0 +1,36 @@
+import { FAKE_TOKEN, fakeLibrary } from "../library/fake-library.ts";
+import { type Call, fakeApp } from "./client.ts";
+
+/** The values of one call; a file goes as multipart/form-data. */
+export type CallValues = Readonly<Record<string, string | number | File>>;
+
+/** The control methods on a library in memory, called with its token. */
+export function controlClient(options: Parameters<typeof fakeApp>[0] = {}) {
+  const library = fakeLibrary();
+  const app = fakeApp({ ...options, house: { ...options.house, library } });
+  const query = (method: string, values: CallValues = {}) =>
+    new URLSearchParams({ api_version: "3", token: FAKE_TOKEN, method, ...textsOf(values) });
+  /** The whole answer of a method. */
+  const ask = (method: string, values: CallValues = {}, init: Call = {}) => {
+    const files = Object.entries(values).filter(([, value]) => value instanceof File);
+    if (files.length === 0) return app.json(`/server/api?${query(method, values)}`, init);
+    const body = new FormData();
+    for (const [name, file] of files) body.append(name, file as File);
+    return app.json(`/server/api?${query(method, values)}`, { method: "POST", body, ...init });
+  };
+  /** Its result; an error fails the test. */
+  const result = async (method: string, values: CallValues = {}) => {
+    const answer = await ask(method, values);
+    if (answer.error) throw new Error(`${method}: ${JSON.stringify(answer.error)}`);
+    return answer.result;
+  };
+  /** Its error. */
+  const error = async (method: string, values: CallValues = {}): Promise<{ message: string; code: number }> =>
+    (await ask(method, values)).error;
+  return { ...app, library, query, ask, result, error };
+}
+
+function textsOf(values: CallValues): Record<string, string> {
+  const texts = Object.entries(values).filter(([, value]) => !(value instanceof File));
+  return Object.fromEntries(texts.map(([name, value]) => [name, String(value)]));
+}
