@@ -1,0 +1,69 @@
+import * as v from "valibot";
+import { SluiceError } from "../base/errors.ts";
+import type { UnixSeconds } from "../base/time.ts";
+import { encodeUtf8 } from "../base/utf8.ts";
+import { passwordRecord } from "./password.ts";
+
+export const ACCOUNT_PREFIX = "account/user/";
+export const SESSION_KEY = "account/session";
+export const SIGNING_KEY = "account/key";
+
+const seconds = v.pipe(
+  v.number(),
+  v.safeInteger(),
+  v.transform((value) => value as UnixSeconds),
+);
+
+/** One account of this engine. */
+export const accountRecord = v.object({
+  email: v.pipe(v.string(), v.nonEmpty()),
+  password: passwordRecord,
+  createdAt: seconds,
+});
+export type AccountRecord = v.InferOutput<typeof accountRecord>;
+
+/** Who is signed in. */
+export const sessionRecord = v.object({
+  method: v.picklist(["engine", "google"]),
+  login: v.pipe(v.string(), v.nonEmpty()),
+  since: seconds,
+});
+export type SessionRecord = v.InferOutput<typeof sessionRecord>;
+
+/** The private half of the key that signs `ace_auth_token` (RFC 8037 2). */
+export const signingKeyRecord = v.object({
+  kty: v.literal("OKP"),
+  crv: v.literal("Ed25519"),
+  x: v.pipe(v.string(), v.regex(/^[\w-]{43}$/)),
+  d: v.pipe(v.string(), v.regex(/^[\w-]{43}$/)),
+});
+export type SigningKey = v.InferOutput<typeof signingKeyRecord>;
+
+/** RFC 5321 4.5.3.1.3. */
+const MAX_EMAIL_BYTES = 254;
+/** Of a password that somebody types, or of a sentence; longer ones only cost time. */
+export const PASSWORD_CHARACTERS = { least: 8, most: 1_000 };
+
+/** One text for one account, whatever the case; undefined where the text is no e-mail address. */
+export function normalEmail(text: string): string | undefined {
+  if (text.length > MAX_EMAIL_BYTES) return undefined;
+  const email = text.normalize("NFKC").trim().toLowerCase();
+  const isEmail = /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email);
+  return isEmail && encodeUtf8(email).length <= MAX_EMAIL_BYTES ? email : undefined;
+}
+
+/** Throws `bad_parameter` where a text is no e-mail address, and never repeats it: it may be a password in the wrong place. */
+export function requireEmail(text: string): string {
+  const email = normalEmail(text);
+  if (email === undefined)
+    throw new SluiceError("bad_parameter", "email: expected an address like me@example.org");
+  return email;
+}
+
+/** Throws `bad_parameter` where a password is too short or too long. */
+export function requirePassword(password: string): void {
+  const length = [...password.normalize("NFC")].length;
+  const { least, most } = PASSWORD_CHARACTERS;
+  if (length >= least && length <= most) return;
+  throw new SluiceError("bad_parameter", `password: expected ${least} to ${most} characters, got ${length}`);
+}

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { test } from "node:test";
+import { SluiceError } from "../../src/base/errors.ts";
+import { createAccessControl } from "../../src/library/access-control.ts";
+import { sameSecret } from "../../src/library/same-secret.ts";
+import { MapStore } from "./map-store.ts";
+
+function open(store: MapStore, fixedToken?: string) {
+  return createAccessControl({
+    store,
+    randomBytes: (length) => new Uint8Array(randomBytes(length)),
+    fixedToken,
+  });
+}
+
+test("switches: intranet in and Internet out at first; a change is kept, and counts at once", async () => {
+  const store = new MapStore();
+  const access = await open(store);
+  assert.deepEqual([access.allowsIntranet, access.allowsRemote], [true, false]);
+  await Promise.all([access.setAllowsIntranet(false), access.setAllowsRemote(true)]);
+  assert.deepEqual([access.allowsIntranet, access.allowsRemote], [false, true]);
+  const again = await open(store);
+  assert.deepEqual([again.allowsIntranet, again.allowsRemote], [false, true]);
+});
+
+test("switches: a change that could not be kept is none, and the next one works", async () => {
+  const store = new MapStore();
+  const access = await open(store);
+  store.failure = new SluiceError("disk_full", "no room");
+  await assert.rejects(access.setAllowsRemote(true), /no room/);
+  assert.equal(access.allowsRemote, false);
+  await access.setAllowsIntranet(false);
+  assert.equal((await open(store)).allowsRemote, false);
+});
+
+test("switches: a record that cannot be read lets nobody in", async () => {
+  const store = new MapStore();
+  store.records.set("access/switches", '{"intranet":"yes","remote":true}');
+  const access = await open(store);
+  assert.deepEqual([access.allowsIntranet, access.allowsRemote], [false, false]);
+});
+
+test("token: 64 hex digits, made once however many ask, kept before it is given", async () => {
+  const store = new MapStore();
+  const access = await open(store);
+  assert.equal(await access.isToken(""), false);
+  assert.equal(await access.isToken("undefined"), false);
+  const tokens = await Promise.all([access.token(), access.token(), (await open(store)).token()]);
+  assert.match(tokens[0]!, /^[0-9a-f]{64}$/);
+  assert.equal(new Set(tokens).size, 1);
+  assert.equal(await (await open(store)).token(), tokens[0]);
+  assert.equal(await access.isToken(tokens[0]!), true);
+});
+
+test("token: one that could not be kept is not given", async () => {
+  const store = new MapStore();
+  store.failure = new SluiceError("disk_full", "no room");
+  await assert.rejects((await open(store)).token(), /no room/);
+});
+
+test("isToken: only the very text fits", async () => {
+  const access = await open(new MapStore());
+  const token = await access.token();
+  const wrong = ["", token.slice(1), `${token}0`, token.toUpperCase(), ` ${token}`, "0".repeat(64)];
+  for (const text of wrong) assert.equal(await access.isToken(text), false);
+  assert.equal(await access.isToken("x".repeat(100_000)), false);
+});
+
+test("renewToken: the old one is good for nothing at once, in other processes too", async () => {
+  const store = new MapStore();
+  const [engine, tool] = [await open(store), await open(store)];
+  const old = await engine.token();
+  const renewed = await tool.renewToken();
+  assert.notEqual(renewed, old);
+  assert.equal(await engine.isToken(old), false);
+  assert.equal(await engine.isToken(renewed), true);
+  assert.equal(await engine.token(), renewed);
+});
+
+test("fixedToken: counts instead of the kept one, and cannot be renewed", async () => {
+  const store = new MapStore();
+  const kept = await (await open(store)).token();
+  const fixed = "a secret that the user chose, long enough";
+  const access = await open(store, fixed);
+  assert.equal(await access.token(), fixed);
+  assert.equal(await access.isToken(fixed), true);
+  assert.equal(await access.isToken(kept), false);
+  await assert.rejects(access.renewToken(), (error: SluiceError) => error.code === "bad_configuration");
+});
+
+test("sameSecret: what is equal and what is not", async () => {
+  assert.equal(await sameSecret("ä", "ä"), true);
+  assert.equal(await sameSecret("", ""), true);
+  assert.equal(await sameSecret("a", "b"), false);
+  assert.equal(await sameSecret("a", "aa"), false);
+});

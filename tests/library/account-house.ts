@@ -1,0 +1,37 @@
+import { createHash, randomBytes } from "node:crypto";
+import type { Log } from "../../src/base/log.ts";
+import { createAccounts } from "../../src/library/accounts.ts";
+import type { GoogleSettings } from "../../src/library/google-sign-in.ts";
+import type { Outbound } from "../../src/outbound/outbound.ts";
+import { FakeClock } from "../engine/fake-clock.ts";
+import { MapStore } from "./map-store.ts";
+
+const NO_WEB: Pick<Outbound, "get"> = {
+  get: () => Promise.reject(new Error("nothing may be fetched here")),
+};
+
+/** Accounts on a store in memory, with a hash that is quick and counted, and all that was logged. */
+export function accountHouse(
+  options: { google?: Partial<GoogleSettings>; outbound?: Pick<Outbound, "get">; store?: MapStore } = {},
+) {
+  const clock = new FakeClock();
+  const store = options.store ?? new MapStore();
+  const lines: string[] = [];
+  const say = (message: string, fields: object = {}) =>
+    void lines.push(`${message} ${JSON.stringify(fields)}`);
+  const log: Log = { error: say, warn: say, info: say, debug: say, named: () => log };
+  let hashes = 0;
+  const accounts = createAccounts({
+    store,
+    clock,
+    log,
+    randomBytes: (length) => new Uint8Array(randomBytes(length)),
+    async scrypt(password, salt) {
+      hashes++;
+      return new Uint8Array(createHash("sha256").update(salt).update(password).digest());
+    },
+    outbound: options.outbound ?? NO_WEB,
+    google: { issuer: "https://accounts.example", audience: "", keysUrl: "", ...options.google },
+  });
+  return { accounts, clock, store, lines, hashes: () => hashes };
+}

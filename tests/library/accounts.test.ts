@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { importJWK, jwtVerify } from "jose";
+import { SluiceError } from "../../src/base/errors.ts";
+import { accountHouse } from "./account-house.ts";
+
+const EMAIL = "me@example.org";
+const PASSWORD = "correct horse";
+const ASKER = "192.168.1.7";
+
+async function house() {
+  const made = accountHouse();
+  await made.accounts.add(EMAIL, PASSWORD);
+  return made;
+}
+
+const isBad = (error: unknown) => error instanceof SluiceError && error.code === "bad_parameter";
+
+test("add: one account for an address, whatever its case; the password is kept as a salted hash only", async () => {
+  const { accounts, store } = await house();
+  await assert.rejects(
+    accounts.add(" ME@Example.ORG ", PASSWORD),
+    /there is an account me@example\.org already/,
+  );
+  await accounts.add("you@example.org", PASSWORD);
+  assert.deepEqual(await accounts.list(), [EMAIL, "you@example.org"]);
+  const kept = [...store.records.values()];
+  assert.ok(kept.every((text) => !text.includes(PASSWORD)));
+  const salts = kept.map((text) => JSON.parse(text).password.salt);
+  assert.equal(new Set(salts).size, 2);
+});
+
+test("add: refuses what is no address, and passwords that are too short or too long, without repeating them", async () => {
+  const { accounts } = accountHouse();
+  for (const email of ["", "me", "me@", "@example.org", "a@b@c", "a b@c", `${"a".repeat(300)}@b`, "a\n@b"])
+    await assert.rejects(accounts.add(email, PASSWORD), isBad, email);
+  for (const password of ["", "seven77", "x".repeat(1_001)])
+    await assert.rejects(
+      accounts.add(EMAIL, password),
+      (error: Error) => isBad(error) && !/seven77/.test(error.message),
+    );
+  await accounts.add(EMAIL, "x".repeat(1_000));
+  await accounts.add("eight@example.org", "12345678");
+});
+
+test("signInByPassword: the right one only, the address in any case, letters in any composition", async () => {
+  const { accounts } = await house();
+  await accounts.add("u@example.org", "p\u00e4sswort");
+  const signIn = (email: string, password: string) => accounts.signInByPassword(email, password, ASKER);
+  assert.equal(await signIn("Me@EXAMPLE.org", PASSWORD), true);
+  assert.equal(await signIn("u@example.org", "pa\u0308sswort"), true);
+  assert.equal(await signIn(EMAIL, `${PASSWORD} `), false);
+  assert.equal(await signIn("nobody@example.org", PASSWORD), false);
+  assert.equal(await signIn("", ""), false);
+  assert.deepEqual((await accounts.status()).login, "u@example.org");
+});
+
+test("signInByPassword: an unknown account and a password that is too long cost a hash as well", async () => {
+  const { accounts, hashes } = await house();
+  const before = hashes();
+  await accounts.signInByPassword("nobody@example.org", "x", "10.0.0.1");
+  await accounts.signInByPassword(EMAIL, "x".repeat(10_000), "10.0.0.2");
+  await accounts.signInByPassword("no address", "x", "10.0.0.3");
+  assert.equal(hashes() - before, 3);
+});
+
+test("signInByPassword: after five failures in a minute the account waits a minute, from wherever it is tried", async () => {
+  const { accounts, clock, hashes } = await house();
+  const tryIt = (password: string, asker: string) => accounts.signInByPassword(EMAIL, password, asker);
+  for (let i = 0; i < 5; i++) assert.equal(await tryIt("wrong", `10.0.0.${i}`), false);
+  const before = hashes();
+  assert.equal(await tryIt(PASSWORD, "10.0.0.9"), false);
+  assert.equal(hashes(), before);
+  await clock.advance(59_999);
+  assert.equal(await tryIt(PASSWORD, "10.0.0.9"), false);
+  await clock.advance(1);
+  assert.equal(await tryIt(PASSWORD, "10.0.0.9"), true);
+});
+
+test("signInByPassword: after five failures an asker waits, whatever the account; others do not", async () => {
+  const { accounts } = await house();
+  for (let i = 0; i < 5; i++) await accounts.signInByPassword(`no${i}@example.org`, "x", "2001:db8::1");
+  assert.equal(await accounts.signInByPassword(EMAIL, PASSWORD, "2001:db8::ffff:1"), false);
+  assert.equal(await accounts.signInByPassword(EMAIL, PASSWORD, "2001:db8:0:1::1"), true);
+});
+
+test("signInByPassword: attempts at once are limited like attempts in a row", async () => {
+  const { accounts, hashes } = await house();
+  const before = hashes();
+  const all = Array.from({ length: 50 }, (_, i) => accounts.signInByPassword(EMAIL, `wrong ${i}`, ASKER));
+  assert.deepEqual(new Set(await Promise.all(all)), new Set([false]));
+  assert.equal(hashes() - before, 5);
+});
+
+test("signInByPassword: failures with pauses between them, and successes, block nobody", async () => {
+  const { accounts, clock } = await house();
+  for (let i = 0; i < 20; i++) {
+    assert.equal(await accounts.signInByPassword(EMAIL, "wrong", ASKER), false);
+    assert.equal(await accounts.signInByPassword(EMAIL, PASSWORD, ASKER), true);
+    await clock.advance(20_000);
+  }
+});
+
+test("signInByPassword: why it failed is in the log, and no secret is", async () => {
+  const { accounts, lines } = await house();
+  await accounts.signInByPassword(EMAIL, "Tr0ub4dor&3", ASKER);
+  await accounts.signInByPassword("Tr0ub4dor&3", "x", ASKER);
+  assert.match(lines.join("\n"), /wrong password[\s\S]*no such account/);
+  assert.doesNotMatch(lines.join("\n"), /Tr0ub4dor/);
+});
+
+test("signInByPassword: a store that cannot keep it is no success", async () => {
+  const { accounts, store } = await house();
+  store.failure = new SluiceError("disk_full", "no room");
+  await assert.rejects(accounts.signInByPassword(EMAIL, PASSWORD, ASKER), /no room/);
+  assert.equal((await accounts.status()).method, "none");
+});
+
+test("status: who is signed in is kept, with a token that is signed, and ends with sign_out", async () => {
+  const first = await house();
+  await first.accounts.signInByPassword(EMAIL, PASSWORD, ASKER);
+  const { accounts, store, clock } = accountHouse({ store: first.store });
+  const { method, login, authToken } = await accounts.status();
+  assert.deepEqual([method, login], ["engine", EMAIL]);
+  const { d: _, ...open } = JSON.parse(store.records.get("account/key")!);
+  const { payload, protectedHeader } = await jwtVerify(authToken!, await importJWK(open, "EdDSA"), {
+    issuer: "sluice",
+    currentDate: new Date(clock.unixSeconds() * 1000),
+  });
+  assert.equal(protectedHeader.alg, "EdDSA");
+  assert.deepEqual(payload, {
+    sub: EMAIL,
+    iss: "sluice",
+    iat: clock.unixSeconds(),
+    exp: clock.unixSeconds() + 86_400,
+  });
+  await accounts.signOut();
+  assert.deepEqual(await accounts.status(), { method: "none", login: null, authToken: null });
+  await accounts.signOut();
+});
+
+test("setPassword, remove: whoever is signed in with the account is so no more", async () => {
+  const { accounts } = await house();
+  await accounts.add("you@example.org", PASSWORD);
+  await accounts.signInByPassword(EMAIL, PASSWORD, ASKER);
+  await accounts.setPassword("you@example.org", "another password");
+  assert.equal((await accounts.status()).login, EMAIL);
+  await accounts.setPassword(EMAIL, "another password");
+  assert.equal((await accounts.status()).method, "none");
+  assert.equal(await accounts.signInByPassword(EMAIL, PASSWORD, ASKER), false);
+  assert.equal(await accounts.signInByPassword(EMAIL, "another password", ASKER), true);
+  await accounts.remove(EMAIL);
+  assert.equal((await accounts.status()).method, "none");
+  assert.deepEqual(await accounts.list(), ["you@example.org"]);
+  await assert.rejects(accounts.remove(EMAIL), isBad);
+  await assert.rejects(accounts.setPassword(EMAIL, PASSWORD), isBad);
+});
+
+test("accounts: a record that cannot be read is no account", async () => {
+  const { accounts, store } = await house();
+  store.records.set("account/user/odd@example.org", '{"email":"odd@example.org","password":{"N":1}}');
+  store.records.set("account/session", '{"method":"engine","login":"odd@example.org","since":1}');
+  assert.deepEqual(await accounts.list(), [EMAIL]);
+  assert.equal(await accounts.signInByPassword("odd@example.org", "", ASKER), false);
+  assert.equal((await accounts.status()).method, "none");
+});
