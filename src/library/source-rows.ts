@@ -91,9 +91,9 @@ function recordsOf(rows: readonly SourceRow[]): Map<number, number[]> {
   const records = new Map<number, number[]>();
   for (const { key, link, name, guide, goneSince } of rows) {
     const record = Math.floor(key / ROWS_PER_RECORD);
-    let numbers = records.get(record);
-    if (!numbers) records.set(record, (numbers = []));
+    const numbers = records.get(record) ?? [];
     numbers.push(key, link, name, guide, goneSince);
+    records.set(record, numbers);
   }
   return records;
 }
