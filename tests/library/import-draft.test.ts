@@ -1,0 +1,224 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { SluiceError } from "../../src/base/errors.ts";
+import { encodeUtf8 } from "../../src/base/utf8.ts";
+import type { ItemDraft } from "../../src/library/contract.ts";
+import { createLanguageReader } from "../../src/library/draft-languages.ts";
+import { checkHead, type ListFacts, readEntries } from "../../src/library/import-entries.ts";
+import { MAX_LIST_BYTES, readListBody } from "../../src/library/playlist-body.ts";
+
+const CID = "0123456789abcdef0123456789abcdef01234567";
+const HASH = "89abcdef0123456789abcdef0123456789abcdef";
+const languages = createLanguageReader();
+const never = new AbortController().signal;
+
+async function read(text: string | Uint8Array[], category: string | null = null) {
+  const blocks = typeof text === "string" ? [encodeUtf8(text)] : text;
+  const drafts: ItemDraft[] = [];
+  const defaults = { owner: "me", category, externalPlaylistId: 7 };
+  const reading = { defaults, languages, breathe: async () => {}, signal: never };
+  const facts: ListFacts = await readEntries(blocks, reading, (some) => void drafts.push(...some));
+  return { drafts, facts };
+}
+
+async function contentOf(link: string) {
+  return (await read(`#EXTM3U\n#EXTINF:-1,a\n${link}\n`)).drafts[0]?.content;
+}
+
+const bt = { transport: "bt", contentId: null, infohash: null, magnet: null, url: null };
+
+test("draftOf: each kind of link becomes what it plays", async () => {
+  const magnet = `magnet:?xt=urn:btih:${HASH}&tr=http%3A%2F%2Ft.example%2Fannounce`;
+  const expected: [string, object][] = [
+    [`acestream://${CID}`, { ...bt, contentId: CID }],
+    [`sluice:?infohash=${HASH}`, { ...bt, infohash: HASH }],
+    [`http://127.0.0.1:6878/ace/getstream?id=${CID}`, { ...bt, contentId: CID }],
+    [`http://box.lan:12345/ace/manifest.m3u8?infohash=${HASH}&pid=1`, { ...bt, infohash: HASH }],
+    [magnet, { ...bt, infohash: HASH, magnet }],
+    ["https://a.example/x.torrent", { ...bt, url: "https://a.example/x.torrent" }],
+    ["https://a.example/live.m3u8?t=1", { ...bt, transport: "hls", url: "https://a.example/live.m3u8?t=1" }],
+    [
+      "http://a.example/get?output=m3u8",
+      { ...bt, transport: "hls", url: "http://a.example/get?output=m3u8" },
+    ],
+    ["https://a.example/x.mpd", { ...bt, transport: "dash", url: "https://a.example/x.mpd" }],
+    ["http://a.example/live/1.ts", { ...bt, transport: "http", url: "http://a.example/live/1.ts" }],
+  ];
+  for (const [link, content] of expected) assert.deepEqual(await contentOf(link), content, link);
+});
+
+test("draftOf: links that cannot be played are left out and counted", async () => {
+  const list = [
+    "rtmp://a/b",
+    "udp://@239.0.0.1:1",
+    "file:///etc/passwd",
+    "javascript:alert(1)",
+    "http://a.example/b",
+  ];
+  const { drafts, facts } = await read(`#EXTM3U\n${list.map((link) => `#EXTINF:-1,x\n${link}\n`).join("")}`);
+  assert.equal(drafts.length, 1);
+  assert.deepEqual(facts, { count: 1, leftOut: 4, guides: [] });
+});
+
+test("draftOf: attributes of real lists become the item's members", async () => {
+  const { drafts, facts } = await read(
+    '#EXTM3U url-tvg="http://guide.example/a.xml.gz,http://guide.example/b.xml"\n' +
+      '#EXTINF:-1 tvg-id="one.uk" tvg-name="One" tvg-logo="https://l.example/1.png" group-title="UK;News;Sports" ' +
+      'tvg-language="English;rus" tvg-country="UK;United States" acestream-autosearch="1" radio="true",One, the first\n' +
+      `acestream://${CID}\n`,
+  );
+  assert.deepEqual(facts.guides, ["http://guide.example/a.xml.gz", "http://guide.example/b.xml"]);
+  assert.deepEqual(drafts[0], {
+    owner: "me",
+    title: "One, the first",
+    content: { ...bt, contentId: CID },
+    category: null,
+    subcategory: "informational",
+    tags: ["UK", "News", "Sports", "radio"],
+    isLive: 1,
+    autoSearch: true,
+    externalPlaylistId: 7,
+    tvgId: "one.uk",
+    tvgName: "One",
+    tvgLogo: "https://l.example/1.png",
+    languages: ["eng", "rus"],
+    countries: ["gb", "us"],
+  });
+});
+
+test("draftOf: a given category goes before the list's; groups named as categories are those", async () => {
+  const list = `#EXTM3U\n#EXTINF:-1 group-title="Movies",a\nhttp://a.example/a\n#EXTGRP:constructor\nhttp://a.example/b\n`;
+  assert.deepEqual(
+    (await read(list)).drafts.map(({ category }) => category),
+    ["movies", null],
+  );
+  assert.deepEqual(
+    (await read(list, "tv")).drafts.map(({ category }) => category),
+    ["tv", "tv"],
+  );
+});
+
+test("draftOf: live is what has no length and is no file; of magnets nobody knows", async () => {
+  const live = async (info: string, link: string) =>
+    (await read(`#EXTM3U\n#EXTINF:${info},a\n${link}\n`)).drafts[0]?.isLive;
+  assert.equal(await live("-1", "http://a.example/1"), 1);
+  assert.equal(await live("-1", "http://a.example/live/1.ts"), 1);
+  assert.equal(await live("-1", "http://a.example/film.mkv?x=1"), 0);
+  assert.equal(await live("5400", "http://a.example/1"), 0);
+  assert.equal(await live("-1", `acestream://${CID}`), 1);
+  assert.equal(await live("-1", `magnet:?xt=urn:btih:${HASH}`), -1);
+});
+
+test("draftOf: titles lose what is not to be seen; where there is none, the file's name is the title", async () => {
+  const { drafts } = await read(
+    `#EXTM3U\n#EXTINF:-1,  a\u202eb\tc\u0001\n${"http://a.example/x"}\nhttp://a.example/My%20film.mp4\nhttp://a.example/\nacestream://${CID}\n`,
+  );
+  assert.deepEqual(
+    drafts.map(({ title }) => title),
+    ["a b c", "My film.mp4", "a.example", CID],
+  );
+});
+
+test("draftOf: logos that are no web links are left out", async () => {
+  const { drafts } = await read('#EXTM3U\n#EXTINF:-1 tvg-logo="javascript:alert(1)",a\nhttp://a.example/x\n');
+  assert.equal(drafts[0]?.tvgLogo, "");
+});
+
+const notAPlaylist = (message: RegExp) => (error: unknown) =>
+  error instanceof SluiceError && error.code === "not_a_playlist" && message.test(error.message);
+
+test("readEntries: web pages and manifests are no lists", async () => {
+  await assert.rejects(read("<!doctype html><html><body>404</body></html>"), notAPlaylist(/page/i));
+  const manifest = "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\nseg1.ts\n";
+  await assert.rejects(read(manifest), notAPlaylist(/single stream/));
+  assert.throws(() => checkHead(encodeUtf8(manifest), true), notAPlaylist(/single stream/));
+  assert.throws(() => checkHead(encodeUtf8("<html>"), true), notAPlaylist(/page/i));
+  assert.throws(() => checkHead(new Uint8Array(), true), notAPlaylist(/./));
+});
+
+test("readEntries: a list cut into any blocks is the same list", async () => {
+  const list = Array.from(
+    { length: 50 },
+    (_, i) => `#EXTINF:-1 tvg-id="é${i}",Kanal ${i} ü\nhttp://a.example/${i}\n`,
+  );
+  const bytes = encodeUtf8(`#EXTM3U\n${list.join("")}`);
+  const whole = (await read([bytes])).drafts;
+  assert.equal(whole.length, 50);
+  const blocks = Array.from({ length: Math.ceil(bytes.length / 7) }, (_, i) =>
+    bytes.subarray(i * 7, i * 7 + 7),
+  );
+  assert.deepEqual((await read(blocks)).drafts, whole);
+});
+
+// ---- bodies ------------------------------------------------------------------------------------------------------
+
+function streamOf(...chunks: Uint8Array[]): ReadableStream<Uint8Array> {
+  const rest = [...chunks];
+  return new ReadableStream({
+    pull(controller) {
+      const next = rest.shift();
+      if (next) controller.enqueue(next);
+      else controller.close();
+    },
+  });
+}
+
+async function bodyText(body: ReadableStream<Uint8Array>): Promise<string> {
+  return Buffer.concat(await readListBody(body, never)).toString();
+}
+
+test("readListBody: plain and gzip bodies in chunks of any size", async () => {
+  const text = "#EXTM3U\n".repeat(30_000);
+  const bytes = encodeUtf8(text);
+  assert.equal(await bodyText(streamOf(bytes)), text);
+  const packed = new Uint8Array(gzipSync(bytes));
+  assert.equal(await bodyText(streamOf(packed)), text);
+  assert.equal(await bodyText(streamOf(...Array.from(packed, (byte) => Uint8Array.of(byte)))), text);
+  assert.equal(await bodyText(streamOf()), "");
+});
+
+test("readListBody: blocks are no larger than what is read in a few milliseconds", async () => {
+  const blocks = await readListBody(streamOf(new Uint8Array(1_000_000)), never);
+  assert.ok(blocks.every(({ length }) => length <= 65_536));
+  assert.equal(
+    blocks.reduce((sum, { length }) => sum + length, 0),
+    1_000_000,
+  );
+});
+
+test("readListBody: too much is refused, and the source is told", async () => {
+  let cancelled: unknown;
+  const endless = new ReadableStream<Uint8Array>({
+    pull: (controller) => controller.enqueue(new Uint8Array(1 << 20)),
+    cancel(reason) {
+      cancelled = reason;
+    },
+  });
+  await assert.rejects(
+    readListBody(endless, never),
+    (error) => error instanceof SluiceError && error.code === "too_large" && /64 MiB/.test(error.message),
+  );
+  assert.ok(cancelled instanceof SluiceError);
+});
+
+test("readListBody: a bomb and broken compression are no lists", async () => {
+  const bomb = new Uint8Array(gzipSync(new Uint8Array(MAX_LIST_BYTES * 2)));
+  await assert.rejects(readListBody(streamOf(bomb), never), notAPlaylist(/unpacked/));
+  const broken = new Uint8Array(gzipSync(encodeUtf8("#EXTM3U\n".repeat(1000)))).subarray(0, 40);
+  await assert.rejects(readListBody(streamOf(broken), never), notAPlaylist(/unpacked/));
+});
+
+test("readListBody: what breaks the body keeps its name", async () => {
+  const error = new SluiceError("url_unreachable", "the connection broke");
+  for (const head of [encodeUtf8("#EXTM3U"), Uint8Array.of(0x1f, 0x8b, 8, 0)]) {
+    let pulls = 0;
+    const broken = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        if (pulls++ === 0) controller.enqueue(head);
+        else controller.error(error);
+      },
+    });
+    await assert.rejects(readListBody(broken, never), (thrown) => thrown === error);
+  }
+});
