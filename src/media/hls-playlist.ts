@@ -1,0 +1,49 @@
+import { DecodeError } from "../base/errors.ts";
+import { type HlsMaster, HlsMasterBuilder } from "./hls-master.ts";
+import { type HlsMedia, HlsMediaBuilder } from "./hls-media.ts";
+
+/** Characters. A day of two-second segments with long signed URLs comes close. */
+export const MAX_HLS_PLAYLIST_LENGTH = 32 * 1024 * 1024;
+/** A longer URI is refused: no server takes it. */
+const MAX_URI_LENGTH = 16 * 1024;
+const FORMAT = "HLS manifest";
+
+/**
+ * Reads a manifest of other people's (RFC 8216): strict where a mistake would play wrong bytes, lenient about what is
+ * missing and can be told otherwise; unknown tags are passed over (those of low latency, too: whole segments are in the
+ * manifest besides). URIs are as they stand there, neither resolved nor checked. Throws `DecodeError`.
+ */
+export function parseHlsPlaylist(text: string): HlsMaster | HlsMedia {
+  if (text.length > MAX_HLS_PLAYLIST_LENGTH)
+    throw new DecodeError(
+      FORMAT,
+      MAX_HLS_PLAYLIST_LENGTH,
+      `longer than ${MAX_HLS_PLAYLIST_LENGTH} characters`,
+    );
+  if (!/^\ufeff?\s*#EXTM3U(?:\s|$)/.test(text)) throw new DecodeError(FORMAT, 0, "expected #EXTM3U");
+  const master = new HlsMasterBuilder();
+  const media = new HlsMediaBuilder();
+  for (const match of text.matchAll(/[^\r\n]+/g)) {
+    const line = match[0].trim();
+    if (line === "" || line === "\ufeff") continue;
+    if (line.startsWith("#EXT")) {
+      const colon = line.indexOf(":");
+      const name = line.slice(1, colon < 0 ? undefined : colon).trimEnd();
+      const value = colon < 0 ? "" : line.slice(colon + 1);
+      master.tag(name, value);
+      media.tag(name, value, match.index);
+    } else if (!line.startsWith("#")) {
+      if (line.length > MAX_URI_LENGTH)
+        throw new DecodeError(FORMAT, match.index, `a URI longer than ${MAX_URI_LENGTH} characters`);
+      if (master.awaitsUri) master.uri(line, match.index);
+      else if (media.awaitsUri) media.uri(line, match.index);
+      else throw new DecodeError(FORMAT, match.index, "a URI without #EXTINF or #EXT-X-STREAM-INF before it");
+    }
+  }
+  const [asMaster, asMedia] = [master.finish(), media.finish()];
+  if (asMaster.variants.length > 0 && asMedia.segments.length > 0)
+    throw new DecodeError(FORMAT, 0, "both variants and segments");
+  if (asMaster.variants.length > 0) return asMaster;
+  if (media.isEmpty) throw new DecodeError(FORMAT, 0, "neither variants nor segments");
+  return asMedia;
+}
