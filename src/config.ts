@@ -79,7 +79,8 @@ function settingValue(
 function check(setting: SettingsTable[SettingKey], value: unknown, source: string): unknown {
   const result = v.safeParse(setting.kind.schema as v.GenericSchema, value);
   if (result.success) return result.output;
-  const came = typeof value === "string" ? `"${value}"` : JSON.stringify(value);
+  const written = typeof value === "string" ? `"${value}"` : JSON.stringify(value);
+  const came = setting.kind.isSecret ? "something else (not shown: it is a secret)" : written;
   throw new SluiceError(
     "bad_configuration",
     `${setting.name}: expected ${setting.kind.expected}, but ${source} is ${came}`,

@@ -7,6 +7,8 @@ export interface SettingKind<T> {
   readonly placeholder: string;
   /** Completes "expected …" in an error. */
   readonly expected: string;
+  /** No message repeats its value. */
+  readonly isSecret?: boolean;
 }
 
 const BYTE_UNITS: Readonly<Record<string, number>> = {
@@ -97,23 +99,6 @@ export function choice<const T extends string>(...words: readonly T[]): SettingK
     placeholder: words.join("|"),
     expected: `one of ${words.join(", ")}`,
     schema: v.pipe(v.string(), v.trim(), v.toLowerCase(), v.picklist(words)),
-  };
-}
-
-/** Names separated by commas (or an array in the config file); may be empty. */
-export function list(placeholder: string, expected: string): SettingKind<readonly string[]> {
-  const split = (written: string) =>
-    written
-      .split(",")
-      .map((part) => part.trim().toLowerCase())
-      .filter((part) => part !== "");
-  return {
-    placeholder,
-    expected,
-    schema: v.pipe(
-      v.union([v.string(), v.array(v.string())]),
-      v.transform((written) => split(typeof written === "string" ? written : written.join(","))),
-    ),
   };
 }
 

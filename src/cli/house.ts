@@ -1,4 +1,4 @@
-import { networkInterfaces } from "node:os";
+import { hostname, networkInterfaces } from "node:os";
 import { createApp } from "../../routes/app.ts";
 import { createPage } from "../../routes/page.ts";
 import { createScreenRoutes } from "../../routes/screens.ts";
@@ -16,6 +16,7 @@ import type { Config } from "../settings.ts";
 import { VERSION } from "../version.ts";
 import type { WebAsset } from "../web/assets.ts";
 import { Switchboard } from "../web/switchboard.ts";
+import { accessSettings } from "./access-settings.ts";
 
 /** What the program is made of on this machine. */
 export interface HouseParts {
@@ -43,7 +44,8 @@ export async function openHouse(parts: HouseParts): Promise<House> {
   const engine = createEngine({ runtime, settings, log, transfers, outbound: createOutbound(runtime, log) });
   const { allowedHosts, privateUrls } = config;
   const platform = platformName(process.platform);
-  const app = createApp({ engine, version: VERSION, allowedHosts, privateUrls, platform });
+  const access = accessSettings(config, hostname());
+  const app = createApp({ engine, version: VERSION, allowedHosts, privateUrls, access, platform });
   const digest = (text: string) => toHex(runtime.sha1(encodeUtf8(text)));
   app.route("/", createPage({ engine, assets: parts.webAssets, digest }));
   app.route("/", createScreenRoutes(new Switchboard(runtime.randomBytes)));
