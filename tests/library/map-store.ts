@@ -1,32 +1,45 @@
+import { isDeepStrictEqual } from "node:util";
+import { MAX_COMMIT_BYTES, MAX_COMMIT_KEYS, MAX_VALUE_BYTES } from "../../src/base/store-limits.ts";
 import type { KeyValueChange, KeyValueStore } from "../../src/runtime/contract.ts";
 
-/** A store in memory that can be made to fail: for tests of what is kept in it. */
+/** A store on a map that counts what is asked of it, and fails when it is told to. */
 export class MapStore implements KeyValueStore {
   readonly records = new Map<string, string>();
-  /** What the next commit rejects with. */
+  commits = 0;
+  keysWritten = 0;
+  reads = 0;
+  /** The next commits fail with this, and change nothing. */
   failure: Error | undefined;
 
   async get(key: string): Promise<unknown> {
-    const text = this.records.get(key);
-    return text === undefined ? undefined : JSON.parse(text);
+    this.reads++;
+    return parse(this.records.get(key));
   }
 
-  async *list(prefix: string): AsyncGenerator<readonly [string, unknown]> {
-    for (const key of [...this.records.keys()].sort())
-      if (key.startsWith(prefix) && this.records.has(key)) yield [key, JSON.parse(this.records.get(key)!)];
+  async *list(prefix: string): AsyncIterable<readonly [key: string, value: unknown]> {
+    for (const key of [...this.records.keys()].filter((name) => name.startsWith(prefix)).sort())
+      yield [key, parse(this.records.get(key))];
   }
 
   async commit({ check = [], set = [], delete: gone = [] }: KeyValueChange): Promise<boolean> {
-    await Promise.resolve();
-    const { failure } = this;
-    this.failure = undefined;
-    if (failure) throw failure;
-    const holds = check.every(([key, value]) => this.records.get(key) === JSON.stringify(value));
-    if (!holds) return false;
+    if (this.failure) throw this.failure;
+    const entries = set.map(([key, value]) => [key, JSON.stringify(value)] as const);
+    const bytes = entries.reduce((sum, [, json]) => sum + Buffer.byteLength(json), 0);
+    if (entries.length + gone.length > MAX_COMMIT_KEYS) throw new RangeError("too many keys");
+    if (bytes > MAX_COMMIT_BYTES || entries.some(([, json]) => Buffer.byteLength(json) > MAX_VALUE_BYTES))
+      throw new RangeError("too many bytes");
+    for (const [key, value] of check)
+      if (!isDeepStrictEqual(parse(this.records.get(key)), value)) return false;
     for (const key of gone) this.records.delete(key);
-    for (const [key, value] of set) this.records.set(key, JSON.stringify(value));
+    for (const [key, json] of entries) this.records.set(key, json);
+    this.commits++;
+    this.keysWritten += entries.length + gone.length;
     return true;
   }
 
   async close(): Promise<void> {}
+}
+
+function parse(json: string | undefined): unknown {
+  return json === undefined ? undefined : JSON.parse(json);
 }

@@ -1,0 +1,121 @@
+/** What is known of a slot at a glance. */
+export const FLAGS = {
+  gone: 1,
+  favorite: 2,
+  enabled: 4,
+  locked: 8,
+  trash: 16,
+  live: 32,
+  swarm: 64,
+  /** It has a source key. */
+  sourced: 128,
+  /** Used while the order changes. */
+  moving: 256,
+} as const;
+
+const FIRST_SLOTS = 1024;
+
+type Column = Float64Array | Uint16Array | Uint32Array | Int32Array;
+
+/**
+ * The catalogue as columns: one slot for each item, in the order of their ids. Typed arrays, because a hundred thousand
+ * objects would cost five times the memory and keep the collector busy.
+ */
+export class ItemColumns {
+  /** Slots in use, those of items that have gone since included. */
+  count = 0;
+  ids = new Float64Array(FIRST_SLOTS);
+  flags = new Uint16Array(FIRST_SLOTS);
+  /** Numbers of `Words`. */
+  owners = new Uint32Array(FIRST_SLOTS);
+  categories = new Uint32Array(FIRST_SLOTS);
+  labels = new Uint32Array(FIRST_SLOTS);
+  playlists = new Float64Array(FIRST_SLOTS);
+  updatedAt = new Float64Array(FIRST_SLOTS);
+  /** 64 bits of the group's hash: the first 8 bytes of it. */
+  groupLow = new Uint32Array(FIRST_SLOTS);
+  groupHigh = new Uint32Array(FIRST_SLOTS);
+  /** 64 bits that stand for external playlist and source key. */
+  sourceLow = new Uint32Array(FIRST_SLOTS);
+  sourceHigh = new Uint32Array(FIRST_SLOTS);
+  /** 64 bits that stand for what the source said last. */
+  printLow = new Uint32Array(FIRST_SLOTS);
+  printHigh = new Uint32Array(FIRST_SLOTS);
+  /** The next slot of the same group, or of the same source bucket; -1 at the end. */
+  nextOfGroup = new Int32Array(FIRST_SLOTS);
+  nextOfSource = new Int32Array(FIRST_SLOTS);
+  /** Titles, folded. */
+  titles: string[] = [];
+  /** What titles are sorted by: often the folded title itself. */
+  sortKeys: string[] = [];
+
+  /** The slot of an id, or -1: slots are in the order of ids. */
+  slotOf(id: number): number {
+    let low = 0;
+    let high = this.count;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.ids[middle]! < id) low = middle + 1;
+      else high = middle;
+    }
+    return low < this.count && this.ids[low] === id && !this.has(low, FLAGS.gone) ? low : -1;
+  }
+
+  has(slot: number, flag: number): boolean {
+    return (this.flags[slot]! & flag) !== 0;
+  }
+
+  /** A slot after all others. */
+  append(): number {
+    if (this.count === this.ids.length) this.#resize(Math.ceil(this.count * 1.5));
+    return this.count++;
+  }
+
+  /** Closes the gaps. Returns where each slot went; -1 where it was a gap. */
+  compact(): Int32Array {
+    const moved = new Int32Array(this.count).fill(-1);
+    let to = 0;
+    for (let from = 0; from < this.count; from++) {
+      if (this.has(from, FLAGS.gone)) continue;
+      this.titles[to] = this.titles[from]!;
+      this.sortKeys[to] = this.sortKeys[from]!;
+      moved[from] = to++;
+    }
+    for (const column of this.#typed()) squeeze(column, moved);
+    this.count = to;
+    this.titles.length = to;
+    this.sortKeys.length = to;
+    this.#resize(Math.max(FIRST_SLOTS, Math.ceil(to * 1.1)));
+    return moved;
+  }
+
+  #typed(): Column[] {
+    return Object.values(this).filter((column) => ArrayBuffer.isView(column)) as Column[];
+  }
+
+  #resize(slots: number): void {
+    const resized = <T extends Column>(fresh: T, old: T): T => {
+      fresh.set(old.subarray(0, this.count));
+      return fresh;
+    };
+    this.ids = resized(new Float64Array(slots), this.ids);
+    this.flags = resized(new Uint16Array(slots), this.flags);
+    this.owners = resized(new Uint32Array(slots), this.owners);
+    this.categories = resized(new Uint32Array(slots), this.categories);
+    this.labels = resized(new Uint32Array(slots), this.labels);
+    this.playlists = resized(new Float64Array(slots), this.playlists);
+    this.updatedAt = resized(new Float64Array(slots), this.updatedAt);
+    this.groupLow = resized(new Uint32Array(slots), this.groupLow);
+    this.groupHigh = resized(new Uint32Array(slots), this.groupHigh);
+    this.sourceLow = resized(new Uint32Array(slots), this.sourceLow);
+    this.sourceHigh = resized(new Uint32Array(slots), this.sourceHigh);
+    this.printLow = resized(new Uint32Array(slots), this.printLow);
+    this.printHigh = resized(new Uint32Array(slots), this.printHigh);
+    this.nextOfGroup = resized(new Int32Array(slots), this.nextOfGroup);
+    this.nextOfSource = resized(new Int32Array(slots), this.nextOfSource);
+  }
+}
+
+function squeeze(column: Column, moved: Int32Array): void {
+  for (let from = 0; from < moved.length; from++) if (moved[from]! >= 0) column[moved[from]!] = column[from]!;
+}
