@@ -44,16 +44,19 @@ const HLS_TAGS: ReadonlySet<string> = new Set([
   ..."#EXT-X-TARGETDURATION #EXT-X-STREAM-INF #EXT-X-MEDIA-SEQUENCE #EXT-X-I-FRAME-STREAM-INF".split(" "),
 ]);
 const HASH = 0x23;
+/** Shared by all entries that have none: lists of bare links are long. Never written to. */
+const NO_ATTRIBUTES: ReadonlyMap<string, string> = new Map();
+const NO_OPTIONS: M3uEntry["options"] = [];
 
 /** An entry whose URL has not come yet. */
 interface Draft {
   title: string;
   durationSeconds: number | undefined;
-  readonly attributes: Map<string, string>;
+  attributes: ReadonlyMap<string, string>;
   /** An `#EXTINF` has begun it. */
   isNamed: boolean;
   group: string | undefined;
-  readonly options: (readonly [string, string])[];
+  options: readonly (readonly [string, string])[];
 }
 
 /**
@@ -189,7 +192,9 @@ export class M3uReader {
     this.#draft.isNamed = true;
     this.#draft.durationSeconds = length.seconds;
     this.#draft.title = shortText(line, titleAt);
-    for (const [name, value] of attributes) this.#draft.attributes.set(name, value);
+    // A logo may have come before.
+    const before = this.#draft.attributes;
+    this.#draft.attributes = before.size === 0 ? attributes : new Map([...before, ...attributes]);
   }
 
   #readGroup(group: string): void {
@@ -199,14 +204,15 @@ export class M3uReader {
 
   #addOption(text: string): void {
     const equals = text.indexOf("=");
-    if (equals < 1 || this.#draft.options.length >= MAX_OPTIONS) return;
-    this.#draft.options.push([text.slice(0, equals).trim(), text.slice(equals + 1).trim()]);
+    const { options } = this.#draft;
+    if (equals < 1 || options.length >= MAX_OPTIONS) return;
+    this.#draft.options = [...options, [text.slice(0, equals).trim(), text.slice(equals + 1).trim()]];
   }
 
   #addAttribute(name: string, value: string): void {
-    const { attributes } = this.#draft;
-    if (value !== "" && !attributes.has(name) && attributes.size < MAX_M3U_ATTRIBUTES)
-      attributes.set(name, value);
+    const before = this.#draft.attributes;
+    if (value !== "" && !before.has(name) && before.size < MAX_M3U_ATTRIBUTES)
+      this.#draft.attributes = new Map([...before, [name, value]]);
   }
 
   #readUrl(line: M3uLine, entries: M3uEntry[]): void {
@@ -215,7 +221,8 @@ export class M3uReader {
       this.#draft = newDraft();
       return;
     }
-    const [url, ...pairs] = partHeaders(lineText(line, line.start, line.end));
+    const [url, ...pairs] = partHeaders(lineText(line, line.start, line.end).trim());
+    if (url === "") return; // Nothing but control characters.
     if (!this.#isList && !looksLikeLink(url))
       throw new DecodeError(FORMAT, line.offset, "expected #EXTM3U or a link, other text came");
     this.#isList = true;
@@ -240,10 +247,10 @@ function newDraft(): Draft {
   return {
     title: "",
     durationSeconds: undefined,
-    attributes: new Map(),
+    attributes: NO_ATTRIBUTES,
     isNamed: false,
     group: undefined,
-    options: [],
+    options: NO_OPTIONS,
   };
 }
 
