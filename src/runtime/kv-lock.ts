@@ -1,3 +1,4 @@
+import { closeSync, openSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { SluiceError } from "../base/errors.ts";
@@ -20,6 +21,7 @@ export async function takeLock(path: string): Promise<() => void> {
 }
 
 function lock(path: string): () => void {
+  closeSync(openSync(path, "a", 0o600));
   const database = new DatabaseSync(path);
   try {
     database.exec("BEGIN EXCLUSIVE");

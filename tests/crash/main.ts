@@ -1,0 +1,49 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { runtimeCommand } from "../parts/engine.ts";
+import { corrupt } from "./corruptions.ts";
+import { failEachCall, whyNoFaults } from "./faults.ts";
+import { killOften } from "./kills.ts";
+
+/**
+ * Crashes, faults and damage of the store, as many as one likes:
+ * `npm run crash -- --kills 1000 --corruptions 10000 --faults [--seed N]`.
+ */
+const { values } = parseArgs({
+  options: {
+    kills: { type: "string", default: "0" },
+    corruptions: { type: "string", default: "0" },
+    faults: { type: "boolean", default: false },
+    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+  },
+});
+const seed = Number(values.seed);
+const command = runtimeCommand();
+console.log(`seed ${seed}, ${command[0]}`);
+
+await told("kills", Number(values.kills) > 0, (folder) =>
+  killOften(folder, command, Number(values.kills), seed),
+);
+await told("corruptions", Number(values.corruptions) > 0, (folder) =>
+  corrupt(folder, Number(values.corruptions), seed),
+);
+const why = values.faults ? whyNoFaults() : undefined;
+if (why !== undefined) console.log(`faults: skipped, ${why}`);
+await told("faults", values.faults && why === undefined, (folder) => failEachCall(folder, command, 1, seed));
+
+async function told(
+  name: string,
+  isWanted: boolean,
+  work: (folder: string) => Promise<object>,
+): Promise<void> {
+  if (!isWanted) return;
+  const folder = await mkdtemp(join(tmpdir(), "sluice-crash-"));
+  const beganMs = performance.now();
+  const figures = await work(folder);
+  const seconds = Math.round((performance.now() - beganMs) / 1000);
+  console.log(name, JSON.stringify({ ...figures, seconds }));
+  // Where it fails the folder stays, to be looked at.
+  await rm(folder, { recursive: true });
+}

@@ -1,0 +1,35 @@
+import { writeSync } from "node:fs";
+import { openStore } from "../../src/runtime/open-store.ts";
+import { History } from "./history.ts";
+
+/**
+ * A process that commits, one after another from where the store is, and prints the number of each commit once it is
+ * acknowledged. Arguments: folder, seed, last commit. A commit that is rejected is printed as `failed <number>` and not
+ * tried again; the next one has its number.
+ */
+const [folder = "", seed = "1", last = "0"] = process.argv.slice(2);
+const say = (line: string) => writeSync(1, `${line}\n`);
+const history = new History(Number(seed));
+const store = await openStore({
+  folder,
+  kind: "sqlite",
+  shared: false,
+  warn: (message) => say(`warned ${message}`),
+}).catch((error: unknown) => {
+  say(`refused ${String(error)}`);
+  process.exit(1);
+});
+const begun = Number((await store.get("meta/count").catch(() => 0)) ?? 0);
+say(`begun ${begun}`);
+for (let number = begun + 1, tries = 0; number <= Number(last) && tries < Number(last) * 2; tries++) {
+  try {
+    await store.commit(history.change(number));
+    say(String(number));
+    number++;
+  } catch (error) {
+    say(`failed ${number} ${String(error)}`);
+  }
+}
+await store.close().catch((error: unknown) => say(`not closed ${String(error)}`));
+say("closed");
+process.exit(0);
