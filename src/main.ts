@@ -8,6 +8,7 @@ const code = await run({
   webAssets,
   args: process.argv.slice(2),
   environment: process.env,
+  stdin: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
 });

@@ -123,6 +123,12 @@ export function settingsTable(folders: { readonly dataDir: string }) {
       "Where the cache and the records are kept",
       "$XDG_DATA_HOME/sluice",
     ),
+    store: setting(
+      "store",
+      choice("sqlite", "deno-kv", "memory"),
+      "sqlite",
+      "Where playlists, tokens and accounts are kept; memory forgets them at the end",
+    ),
     cacheLimit: setting("cache-limit", size(), 20e9, "Disk the cache may take; 0 keeps nothing on disk"),
     memoryLimit: setting("memory-limit", size(16 * 2 ** 20), 16 * 2 ** 20, "Memory for pieces on their way"),
     uploadLimit: setting("upload-limit", rate(), 0, "Upload to peers, bytes a second; 0 for no limit"),

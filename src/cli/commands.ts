@@ -19,7 +19,7 @@ export interface Command {
   readonly examples: readonly (readonly [line: string, meaning: string])[];
 }
 
-export type CommandName = "serve" | "play" | "version" | "help";
+export type CommandName = "serve" | "play" | "backup" | "restore" | "token" | "account" | "version" | "help";
 
 /** Flags of every command. */
 export const GLOBAL_FLAGS: readonly CommandFlag[] = [
@@ -76,6 +76,54 @@ export const COMMANDS: readonly Command[] = [
       ["sluice play film.torrent --output film.mkv", "to a file, in playing order"],
       ["sluice play film.torrent --output - | ffprobe -", "to standard output"],
       ["sluice play film.torrent --format ts --player vlc", "remuxed to MPEG-TS, in VLC"],
+    ],
+  },
+  {
+    name: "token",
+    summary: "Show or renew the access token that the control interface asks for",
+    operands: "show | renew",
+    maxOperands: 1,
+    flags: [],
+    takesSettings: true,
+    examples: [
+      ["sluice token show", "for whoever cannot ask get_api_access_token, which answers to this host alone"],
+      ["sluice token renew", "the old one is good for nothing at once, in a running engine too"],
+    ],
+  },
+  {
+    name: "account",
+    summary: "The accounts that can sign in",
+    operands: "add EMAIL | password EMAIL | remove EMAIL | list",
+    maxOperands: 2,
+    flags: [],
+    takesSettings: true,
+    examples: [
+      ["sluice account add me@example.org", "asks for the password"],
+      ["sluice account password me@example.org < file", "takes the first line"],
+    ],
+  },
+  {
+    name: "backup",
+    summary: "Write all records and logos to one file, beside a running engine too",
+    operands: "<file | ->",
+    maxOperands: 1,
+    flags: [],
+    takesSettings: true,
+    examples: [
+      ["sluice backup sluice.backup", "to a file that only you can read: it holds access tokens"],
+      ["sluice backup - | gzip > sluice.backup.gz", "to standard output"],
+    ],
+  },
+  {
+    name: "restore",
+    summary: "Put a backup in the place of all records, while no engine runs",
+    operands: "<file>",
+    maxOperands: 1,
+    flags: [{ name: "force", help: "Replace records that are there; they are kept beside" }],
+    takesSettings: true,
+    examples: [
+      ["sluice restore sluice.backup", "into a new data folder"],
+      ["sluice restore sluice.backup --force", "instead of what is there"],
     ],
   },
   {

@@ -8,6 +8,7 @@ export interface Context {
   /** The arguments after the program's name. */
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly stdin: NodeJS.ReadStream;
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
 }

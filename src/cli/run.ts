@@ -2,7 +2,9 @@ import { SluiceError } from "../base/errors.ts";
 import { unknownVariables } from "../config.ts";
 import { type Config, settingsTable } from "../settings.ts";
 import { VERSION } from "../version.ts";
+import { account } from "./account.ts";
 import { type Arguments, parseArguments } from "./args.ts";
+import { backup } from "./backup.ts";
 import { COMMANDS, type CommandName } from "./commands.ts";
 import type { Context } from "./context.ts";
 import { foldersOf } from "./folders.ts";
@@ -10,7 +12,9 @@ import { commandHelp, generalHelp } from "./help.ts";
 import { loadConfig } from "./load-config.ts";
 import { createLog } from "./log.ts";
 import { play } from "./play.ts";
+import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
+import { token } from "./token.ts";
 import { usageError } from "./usage.ts";
 
 /** The command line could not be read: what shells and `getopt` programs use. */
@@ -45,7 +49,20 @@ async function dispatch(context: Context): Promise<number> {
   const config = await loadConfig(table, args, context.environment, folders.configFile);
   const log = logOf(context, config);
   for (const line of unknownVariables(table, context.environment)) log.warn(line);
-  return args.command === "play" ? play(context, config, log, args) : serve(context, config, log);
+  switch (args.command) {
+    case "play":
+      return play(context, config, log, args);
+    case "token":
+      return token(context, config, log, args);
+    case "account":
+      return account(context, config, log, args);
+    case "backup":
+      return backup(context, config, log, args);
+    case "restore":
+      return restore(context, config, log, args);
+    default:
+      return serve(context, config, log);
+  }
 }
 
 /** `sluice help play`, `sluice play --help`, or nothing for the general help. */
