@@ -56,6 +56,8 @@ export interface BackupPart {
   /** Below the data folder, with `/`. */
   readonly name: string;
   readonly base64: string;
+  /** No other part of this file follows. */
+  readonly isLast: boolean;
 }
 
 /** What scrypt shall cost: it takes 128 · N · r bytes of memory. */
