@@ -3,12 +3,17 @@ import { cors } from "hono/cors";
 import { gate } from "./access.ts";
 import { policyOf } from "./access-paths.ts";
 import { createControlRoutes } from "./control/control.ts";
+import { createDocsRoutes } from "./docs.ts";
 import { createEngineVersionRoutes } from "./engine-version.ts";
 import { failure } from "./envelope.ts";
 import { explain } from "./errors.ts";
 import { createFileRoutes } from "./files.ts";
 import type { House, RouteEnv } from "./house.ts";
+import { createImageRoutes } from "./image.ts";
+import { createPlayLinkRoutes } from "./play-links.ts";
 import { createPlaybackRoutes } from "./playback.ts";
+import { createExportRoutes } from "./playlist-export.ts";
+import { createSearchRoutes } from "./search.ts";
 import { createSegmentRoutes } from "./segments.ts";
 import { createSessionRoutes } from "./session.ts";
 import { textAnswer } from "./text-answer.ts";
@@ -33,8 +38,15 @@ export function createApp(house: House): Hono<RouteEnv> {
   app.route("/", createSegmentRoutes(house));
   app.route("/", createFileRoutes(house));
   const { library } = house;
-  if (library !== undefined) app.route("/", createControlRoutes({ ...house, library }));
+  if (library !== undefined) {
+    app.route("/", createControlRoutes({ ...house, library }));
+    app.route("/", createExportRoutes(library));
+    app.route("/", createSearchRoutes({ ...house, library }));
+    app.route("/", createPlayLinkRoutes({ ...house, library }));
+    app.route("/", createImageRoutes(library));
+  }
   app.route("/", createEngineVersionRoutes(house));
+  app.route("/", createDocsRoutes(house));
   app.notFound((c) => c.text("no such address\n", 404));
   app.onError((thrown, c) => errorAnswer(c, thrown));
   return app;

@@ -4,21 +4,27 @@ import { parseContentId, parseInfohash } from "../src/base/ids.ts";
 import type { ContentSelector } from "../src/engine/contract.ts";
 
 /** Of a parameter given twice the first counts; an empty one is none. */
-const text = z.preprocess((value) => {
-  const first = Array.isArray(value) ? value[0] : value;
-  return typeof first === "string" && first.trim() !== "" ? first.trim() : undefined;
-}, z.string().optional());
+const text = z
+  .preprocess((value) => {
+    const first = Array.isArray(value) ? value[0] : value;
+    return typeof first === "string" && first.trim() !== "" ? first.trim() : undefined;
+  }, z.string().optional())
+  .meta({ type: "string" });
 
-const integer = text.transform((value, context) => {
-  if (value === undefined || /^-?\d{1,9}$/.test(value))
-    return value === undefined ? undefined : Number(value);
-  context.addIssue(`expected a whole number, got "${value.slice(0, 60)}"`);
-  return z.NEVER;
-});
+const integer = text
+  .transform((value, context) => {
+    if (value === undefined || /^-?\d{1,9}$/.test(value))
+      return value === undefined ? undefined : Number(value);
+    context.addIssue(`expected a whole number, got "${value.slice(0, 60)}"`);
+    return z.NEVER;
+  })
+  .meta({ type: "integer" });
 
 /** A parameter that has no wrong values: what is not expected is as if it were not given. */
 function tolerant<const T extends string>(values: readonly [T, ...T[]]) {
-  return text.transform((value) => values.find((known) => known === value?.toLowerCase()));
+  return text
+    .transform((value) => values.find((known) => known === value?.toLowerCase()))
+    .meta({ type: "string", enum: values });
 }
 
 /**
@@ -26,21 +32,27 @@ function tolerant<const T extends string>(values: readonly [T, ...T[]]) {
  * ones, are accepted and change nothing (docs/choices.md: ignored-parameters).
  */
 export const playbackParams = z.object({
-  format: tolerant(["redirect", "json"]),
-  pid: text,
-  sid: text,
-  content_id: text,
-  id: text,
-  infohash: text,
-  url: text,
-  magnet: text,
-  _idx: integer,
-  container: tolerant(["auto", "ts", "fmp4"]),
-  preferred_audio_language: text.transform((value) =>
-    value && /^[a-z]{2,3}$/i.test(value) ? value.toLowerCase() : undefined,
+  content_id: text.describe(
+    "A content id: 40 hexadecimal digits. Of this and the next three, the first that is given counts",
   ),
-  use_api_events: tolerant(["1", "true"]),
-  client_session_id: integer,
+  id: text.describe("Another name of content_id"),
+  infohash: text.describe("40 hexadecimal digits"),
+  url: text.describe("The URL of a transport file, or of a stream"),
+  magnet: text.describe("A magnet link"),
+  format: tolerant(["redirect", "json"]).describe(
+    "json: a session with its URLs; else a redirect to the stream",
+  ),
+  pid: text.describe(
+    "The player: the same one on the same content is the same session, on other content it ends the earlier one",
+  ),
+  sid: text.describe("Another name of pid"),
+  _idx: integer.describe("Which file, as get_media_files counts; the largest that plays where it is absent"),
+  container: tolerant(["auto", "ts", "fmp4"]).describe("What HLS segments are made of"),
+  preferred_audio_language: text
+    .transform((value) => (value && /^[a-z]{2,3}$/i.test(value) ? value.toLowerCase() : undefined))
+    .meta({ type: "string", description: "Two or three letters, such as eng" }),
+  use_api_events: tolerant(["1", "true"]).describe("1: the session has an event_url"),
+  client_session_id: integer.describe("Echoed; -1 where there is none"),
 });
 
 export type PlaybackParams = z.output<typeof playbackParams>;

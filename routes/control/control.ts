@@ -19,13 +19,19 @@ import { playlistMethods } from "./playlist.ts";
 import { serviceMethods } from "./service.ts";
 import { suggestion } from "./suggestion.ts";
 
-/** Every control method, in the order of the interface. */
-export const CONTROL_METHODS: readonly ControlMethod[] = [
-  ...serviceMethods,
-  ...playlistMethods,
-  ...externalPlaylistMethods,
-  ...accountMethods,
+/** Every control method, by the sections of the interface and in its order. */
+export const CONTROL_SECTIONS: readonly {
+  readonly title: string;
+  readonly methods: readonly ControlMethod[];
+}[] = [
+  { title: "Service", methods: serviceMethods },
+  { title: "Playlist", methods: playlistMethods },
+  { title: "External playlists", methods: externalPlaylistMethods },
+  { title: "Accounts", methods: accountMethods },
 ];
+
+/** The same in one list. */
+export const CONTROL_METHODS: readonly ControlMethod[] = CONTROL_SECTIONS.flatMap(({ methods }) => methods);
 
 const BY_NAME: ReadonlyMap<string, ControlMethod> = new Map(
   CONTROL_METHODS.map((method) => [method.name, method]),
