@@ -42,7 +42,7 @@ function answer(
   wish: RangeWish,
   stream: ReadableStream<Uint8Array> | undefined,
 ): Response {
-  const headers = { ...safeHeaders(file), etag, "accept-ranges": "bytes" };
+  const headers = { ...safeHeaders(file), ...disposition(c, file), etag, "accept-ranges": "bytes" };
   if (wish === "unsatisfiable")
     return c.body(null, 416, { ...headers, "content-range": contentRange(undefined, file.size) });
   const { start, end } = wish === "whole" ? { start: 0, end: file.size } : wish;
@@ -57,6 +57,17 @@ function wishedRange(c: Context, etag: string, size: number): RangeWish {
   const condition = c.req.header("if-range");
   if (condition !== undefined && condition !== etag) return "whole";
   return parseRange(c.req.header("range"), size);
+}
+
+/** With `download=1` a browser saves it under its own name (RFC 6266, RFC 8187) instead of playing it. */
+function disposition(c: Context, { name }: ContentFile): Record<string, string> {
+  if (c.req.query("download") !== "1") return {};
+  const last = name.split("/").at(-1)!.toWellFormed();
+  const encoded = encodeURIComponent(last).replace(
+    /['()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16)}`,
+  );
+  return { "content-disposition": `attachment; filename*=UTF-8''${encoded}` };
 }
 
 /** Content comes from strangers: nothing of it may run as a page of ours, whatever its name says. */

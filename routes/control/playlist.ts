@@ -3,6 +3,7 @@ import { editMethods } from "./playlist-edit.ts";
 import { flagMethods } from "./playlist-flags.ts";
 import { playlistGet } from "./playlist-get.ts";
 import { playlistImport } from "./playlist-import.ts";
+import { playlistSearch } from "./playlist-search.ts";
 import { clearMethod, trashMethods } from "./playlist-trash.ts";
 
 /** The methods of this section of the interface. */
@@ -13,4 +14,5 @@ export const playlistMethods: readonly ControlMethod[] = [
   clearMethod,
   ...flagMethods,
   playlistImport,
+  playlistSearch,
 ];

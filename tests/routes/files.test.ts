@@ -138,3 +138,10 @@ test("parseRange: numbers beyond what a number holds are outside, not wrong", ()
   assert.deepEqual(parseRange(`bytes=0-${"9".repeat(400)}`, 10), { start: 0, end: 10 });
   assert.equal(parseRange("bytes=0-0", 0), "unsatisfiable");
 });
+
+test("files: download=1 has browsers save it under its own name", async () => {
+  const { call } = await appWithFilm();
+  const named = await call(`${URL_}?download=1`, { method: "HEAD" });
+  assert.equal(named.headers.get("content-disposition"), "attachment; filename*=UTF-8''long.mkv");
+  assert.equal((await call(URL_, { method: "HEAD" })).headers.get("content-disposition"), null);
+});

@@ -124,7 +124,7 @@ test("playlist_add_item: an uploaded transport file brings its title, ids and fi
       },
     },
   });
-  await app.result("playlist_add_item", { file: new File([film.bytes], "films.torrent"), logo_file: PNG });
+  await app.result("playlist_add_item", { file: new File([film.bytes.slice()], "films.torrent"), logo_file: PNG });
   const { playlist } = await app.result("playlist_get");
   const [item] = playlist;
   assert.deepEqual(kept, [film.bytes.length]);

@@ -1,0 +1,244 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ItemContent, ItemDraft } from "../../src/library/contract.ts";
+import { base64, filmTorrent } from "../engine/fake-house.ts";
+import { controlClient } from "./control-client.ts";
+
+const INFOHASH = "a".repeat(40);
+const NOTHING = { contentId: null, infohash: null, magnet: null, url: null } as const;
+const FOREIGN = { headers: { origin: "https://elsewhere.example" } };
+
+test("/playlist/get: what is asked for is what the library writes", async () => {
+  const app = controlClient();
+  const response = await app.call("/playlist/get");
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get("content-type"), "audio/x-mpegurl; charset=utf-8");
+  assert.equal(response.headers.get("content-disposition"), null);
+  assert.equal(await response.text(), "#EXTM3U\n");
+  const query =
+    "format=acestream&category=tv&subcategory=news&favorites=1&items=3,5&host=tv.lan&protocol=hls" +
+    "&transcode_audio=1&transcode_ac3=0&preferred_audio_language=ENG&skip_autosearch=1&generate_player_id=1";
+  await app.call(`/playlist/get?${query}`);
+  assert.deepEqual(app.library.exported, [
+    {
+      query: { isEnabled: true, sort: "added" },
+      format: "m3u",
+      base: "http://127.0.0.1:6878",
+      protocol: "http",
+      urlParameters: [],
+      skipAutoSearch: false,
+      generatePlayerId: false,
+    },
+    {
+      query: {
+        category: "tv",
+        subcategory: "news",
+        isFavorite: true,
+        ids: [3, 5],
+        isEnabled: true,
+        sort: "added",
+      },
+      format: "acestream",
+      base: "http://tv.lan:6878",
+      protocol: "hls",
+      urlParameters: [
+        ["transcode_audio", "1"],
+        ["transcode_ac3", "0"],
+        ["preferred_audio_language", "eng"],
+      ],
+      skipAutoSearch: true,
+      generatePlayerId: true,
+    },
+  ]);
+});
+
+test("/playlist/get: download and HEAD; HEAD reads nothing", async () => {
+  const app = controlClient();
+  const file = await app.call("/playlist/get?download=1&format=json");
+  assert.equal(file.headers.get("content-type"), "application/json");
+  assert.equal(file.headers.get("content-disposition"), 'attachment; filename="playlist.json"');
+  const head = await app.call("/playlist/get?download=1", { method: "HEAD" });
+  assert.equal(head.status, 200);
+  assert.equal(head.headers.get("content-disposition"), 'attachment; filename="playlist.m3u"');
+  assert.equal(await head.text(), "");
+  assert.equal(app.library.exported.length, 1);
+});
+
+test("/playlist/get: host is a host and nothing else", async () => {
+  const app = controlClient();
+  const bases: [string, string][] = [
+    ["192.168.1.5", "http://192.168.1.5:6878"],
+    ["192.168.1.5:8080", "http://192.168.1.5:8080"],
+    ["TV.lan", "http://tv.lan:6878"],
+    ["[fe80::1]", "http://[fe80::1]:6878"],
+    ["[fe80::1]:80", "http://[fe80::1]:80"],
+  ];
+  for (const [host, base] of bases) {
+    assert.equal((await app.call(`/playlist/get?host=${encodeURIComponent(host)}`)).status, 200, host);
+    assert.equal(app.library.exported.at(-1)!.base, base);
+  }
+  const hosts = [
+    "a/b",
+    "a b",
+    "user@a",
+    "a\n#EXTINF",
+    "a?b",
+    "a#b",
+    'a"b',
+    "a:1:2",
+    "a:port",
+    "fe80::1",
+    "-a",
+    "a\\b",
+  ];
+  for (const host of hosts) {
+    const response = await app.call(`/playlist/get?host=${encodeURIComponent(host)}`);
+    assert.equal(response.status, 400, host);
+    assert.match(await response.text(), /^bad parameter: host: expected a host, or host:port\n$/);
+  }
+});
+
+test("/playlist/get: says which parameter cannot be read", async () => {
+  const app = controlClient();
+  for (const query of [
+    "format=xml",
+    "items=1,x",
+    "favorites=2",
+    "protocol=ftp",
+    "preferred_audio_language=%0A",
+  ]) {
+    const response = await app.call(`/playlist/get?${query}`);
+    assert.equal(response.status, query.endsWith("%0A") ? 200 : 400, query);
+  }
+});
+
+test("/playlist/<id>.m3u: the whole list, or one external playlist", async () => {
+  const app = controlClient();
+  const settings = { category: "", name: "n", updateInterval: 0, login: "", password: "" };
+  const list = { ...settings, type: "content", url: "http://l.example/" } as const;
+  await app.library.externalPlaylists.add(list, { updateNow: false, allowPrivateUrls: false });
+  assert.equal((await app.call("/playlist/0.m3u?is_favorite=1")).status, 200);
+  assert.equal((await app.call("/playlist/1.m3u8?category=tv")).status, 200);
+  assert.deepEqual(
+    app.library.exported.map(({ query }) => query),
+    [
+      { isFavorite: true, isEnabled: true, sort: "added" },
+      { externalPlaylistId: 1, category: "tv", isEnabled: true, sort: "added" },
+    ],
+  );
+  assert.equal((await app.call("/playlist/2.m3u")).status, 404);
+  assert.equal((await app.call("/playlist/x.m3u")).status, 404);
+});
+
+test("/playlist, /search and /play: lists of the user are not for pages of other sites", async () => {
+  const app = controlClient();
+  const { id } = await app.library.items.add({ title: "x", content: bt() });
+  for (const path of ["/playlist/get", "/playlist/0.m3u", "/search?query=x", `/play/0/${id}`]) {
+    const response = await app.call(path, FOREIGN);
+    assert.equal(response.status, 403, path);
+    assert.ok(!(await response.text()).includes(INFOHASH));
+  }
+  assert.equal(app.library.exported.length, 0);
+});
+
+test("/play: an infohash and an item play as getstream does, with its parameters", async () => {
+  const app = controlClient();
+  const { id } = await app.library.items.add({ title: "x", content: bt() });
+  for (const path of [`/play/infohash/${INFOHASH}`, `/play/0/${id}`, `/play/7/${id}.m3u8?hlc=1`]) {
+    const response = await app.call(`${path}${path.includes("?") ? "&" : "?"}url=http://evil.example/`);
+    assert.equal(response.status, 302, path);
+    const target = new RegExp(`^http://127\\.0\\.0\\.1:6878/ace/r/${INFOHASH}/[0-9a-f]{32}$`);
+    assert.match(response.headers.get("location")!, target);
+  }
+  const hls = await app.call(`/play/0/${id}?protocol=hls`);
+  assert.match(hls.headers.get("location")!, /\/ace\/m\/.*\.m3u8$/);
+  const film = filmTorrent();
+  const body = JSON.stringify({ transport_file_data: base64(film.bytes) });
+  await app.json("/ace/getstream?format=json", { method: "POST", body });
+  const { response } = await app.json(`/play/infohash/${film.infohash}?format=json&pid=tv`);
+  assert.equal(response.infohash, film.infohash);
+  assert.equal((await app.call(`/play/0/${id}`, { method: "HEAD" })).status, 302);
+});
+
+test("/play: what cannot be played is said as getstream says it", async () => {
+  const app = controlClient();
+  const { id } = await app.library.items.add({ title: "x", content: bt() });
+  await app.library.items.delete([id]);
+  const faults: [string, number, RegExp][] = [
+    [`/play/0/${id}`, 404, /^unknown item: there is no item 1\n$/],
+    ["/play/0/99", 404, /^unknown item/],
+    ["/play/0/x", 404, /^unknown item/],
+    ["/play/infohash/12", 400, /expected \/play\/infohash/],
+    [`/play/x/${id}`, 404, /^no such address/],
+  ];
+  for (const [path, status, text] of faults) {
+    const response = await app.call(path);
+    assert.equal(response.status, status, path);
+    assert.match(await response.text(), text);
+  }
+  const cid = await app.library.items.add({
+    title: "y",
+    content: { ...NOTHING, transport: "bt", contentId: "c".repeat(40) as never },
+  });
+  assert.equal((await app.call(`/play/0/${cid.id}`)).status, 404);
+});
+
+test("/play: a URL of another server is fetched, and never told to the player", async () => {
+  const app = controlClient();
+  const url = "http://me:secret@t.example/film.torrent?key=hidden";
+  const { id } = await app.library.items.add({ title: "x", content: { ...NOTHING, transport: "bt", url } });
+  app.web.set(url, { status: 200, bytes: new TextEncoder().encode("<html>") });
+  const response = await app.call(`/play/0/${id}`);
+  assert.equal(response.status, 415);
+  assert.deepEqual(
+    app.asked.map((asked) => asked.url),
+    [url],
+  );
+  assert.doesNotMatch(await response.text(), /hidden|secret/);
+});
+
+test("/play?mode=download: leads to the largest file that plays", async () => {
+  const app = controlClient();
+  const file = (index: number, name: string, size: number, isPlayable: boolean) => ({
+    index,
+    name,
+    size,
+    isPlayable,
+  });
+  const files = [
+    file(0, "a/sample.mkv", 10, true),
+    file(1, "a/the film?.mkv", 99, true),
+    file(2, "all.iso", 999, false),
+  ];
+  let transportType = "bt";
+  Object.defineProperty(app.engine, "inspect", {
+    value: { describe: async () => ({ infohash: INFOHASH, files, transportType }) },
+  });
+  const response = await app.call(`/play/infohash/${INFOHASH}?mode=download`);
+  assert.equal(response.status, 302);
+  assert.equal(response.headers.get("location"), `/files/${INFOHASH}/1/the%20film%3F.mkv?download=1`);
+  transportType = "hls";
+  assert.equal((await app.call(`/play/infohash/${INFOHASH}?mode=download`)).status, 415);
+});
+
+test("/image: an uploaded logo, by its type, kept by browsers for good", async () => {
+  const app = controlClient();
+  const bytes = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 7]);
+  const id = await app.library.images.put(bytes);
+  const response = await app.call(`/image/${id}`);
+  assert.equal(response.headers.get("content-type"), "image/png");
+  assert.equal(response.headers.get("x-content-type-options"), "nosniff");
+  assert.match(response.headers.get("cache-control")!, /immutable/);
+  assert.equal(response.headers.get("content-length"), "5");
+  assert.deepEqual(new Uint8Array(await response.arrayBuffer()), bytes);
+  const etag = response.headers.get("etag")!;
+  assert.equal((await app.call(`/image/${id}`, { headers: { "if-none-match": etag } })).status, 304);
+  assert.equal((await app.call(`/image/${"e".repeat(40)}`)).status, 404);
+  for (const path of ["/image/../x", "/image/x", `/image/${id}.png`])
+    assert.equal((await app.call(path)).status, 404, path);
+});
+
+function bt(): ItemDraft["content"] {
+  const content: ItemContent = { ...NOTHING, transport: "bt", infohash: INFOHASH as never };
+  return content;
+}
