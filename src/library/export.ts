@@ -31,7 +31,7 @@ interface Form {
  */
 export function exportItems(parts: ExportParts, options: ExportOptions): ReadableStream<Uint8Array> {
   const form = options.format === "json" ? jsonForm(parts, options) : m3uForm(parts, options);
-  const items = parts.items.each({ isEnabled: true, ...options.query })[Symbol.asyncIterator]();
+  const items = parts.items.each({ ...options.query, isEnabled: true })[Symbol.asyncIterator]();
   let isBegun = false;
   let isFirst = true;
   return new ReadableStream(

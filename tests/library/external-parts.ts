@@ -37,7 +37,7 @@ export async function openExternal(given: Given = {}) {
   const { broadcasts } = given;
   const playlists = await createExternalPlaylists({
     ...{ store, clock, log, items, tasks, rows, languages, outbound: server, random: () => 0 },
-    ...(broadcasts ? { broadcasts } : {}),
+    ...(broadcasts && { broadcasts }),
   });
   const idle = () =>
     until(() => tasks.list().every(({ state }) => state !== "running"), "the end of all tasks");

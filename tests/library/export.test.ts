@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { createHash, randomBytes } from "node:crypto";
+import { test } from "node:test";
+import type { ContentId, Infohash } from "../../src/base/ids.ts";
+import type { ExportOptions, ItemContent, ItemDraft } from "../../src/library/contract.ts";
+import { exportItems } from "../../src/library/export.ts";
+import { withoutLogin } from "../../src/library/export-links.ts";
+import { createItems } from "../../src/library/items.ts";
+import { M3uReader } from "../../src/media/m3u.ts";
+import { openMemory } from "../../src/runtime/kv-memory.ts";
+import { FakeClock } from "../engine/fake-clock.ts";
+import { SILENT } from "../engine/fake-house.ts";
+
+const CID = "0123456789abcdef0123456789abcdef01234567" as ContentId;
+const HASH = "89abcdef0123456789abcdef0123456789abcdef" as Infohash;
+const NONE: ItemContent = { transport: "bt", contentId: null, infohash: null, magnet: null, url: null };
+const byId: ItemContent = { ...NONE, contentId: CID };
+const byHash: ItemContent = { ...NONE, infohash: HASH };
+const web = (url: string): ItemContent => ({ ...NONE, transport: "http", url });
+
+async function open(drafts: readonly ItemDraft[], guides: readonly string[] = []) {
+  const sha1 = (bytes: Uint8Array) => new Uint8Array(createHash("sha1").update(bytes).digest());
+  const items = await createItems({ store: openMemory(), clock: new FakeClock(), log: SILENT, sha1 });
+  const ids: number[] = [];
+  for (const draft of drafts) ids.push((await items.add(draft)).id);
+  const parts = {
+    items,
+    guides: () => guides,
+    randomBytes: (length: number) => new Uint8Array(randomBytes(length)),
+  };
+  const stream = (options: Partial<ExportOptions> = {}) =>
+    exportItems(parts, {
+      query: { sort: "added" },
+      format: "m3u",
+      base: "http://192.168.1.5:6878",
+      protocol: "http",
+      urlParameters: [],
+      skipAutoSearch: false,
+      generatePlayerId: false,
+      ...options,
+    });
+  const text = (options?: Partial<ExportOptions>) => new Response(stream(options)).text();
+  return { items, ids, stream, text };
+}
+
+/** What players read in it. */
+function read(text: string) {
+  const reader = new M3uReader();
+  const entries = [...reader.push(new TextEncoder().encode(text)), ...reader.end()];
+  return { header: reader.header, entries };
+}
+
+test("exportItems: players find title, group, guide, logo and link of each enabled item", async () => {
+  const { text, items, ids } = await open(
+    [
+      {
+        title: 'One, "the" first',
+        content: byId,
+        tags: ["UK", "News", "radio"],
+        tvgId: "one.uk",
+        tvgLogo: "https://l.example/1.png",
+      },
+      { title: "Two", content: byHash, category: "movies" },
+      { title: "off", content: byHash },
+    ],
+    ["http://g.example/a.xml.gz"],
+  );
+  await items.update(ids[2]!, { isEnabled: false });
+  const { header, entries } = read(await text({ urlParameters: [["transcode_audio", "0"]] }));
+  assert.deepEqual(header.guides, ["http://g.example/a.xml.gz"]);
+  assert.equal(entries.length, 2);
+  const [one, two] = entries;
+  assert.equal(one?.url, `http://192.168.1.5:6878/ace/getstream?id=${CID}&hlc=1&transcode_audio=0`);
+  assert.deepEqual(Object.fromEntries(one!.attributes), {
+    "tvg-id": "one.uk",
+    "tvg-name": "One‚ ”the” first",
+    "tvg-logo": "https://l.example/1.png",
+    "group-title": "UK;News",
+    radio: "true",
+  });
+  assert.equal(one?.title, "One, ”the” first");
+  assert.equal(two?.url, `http://192.168.1.5:6878/ace/getstream?infohash=${HASH}&hlc=1&transcode_audio=0`);
+  assert.equal(two?.group, "movies");
+});
+
+test("exportItems: HLS links, and a player id of its own in each", async () => {
+  const { text } = await open([
+    { title: "a", content: byId },
+    { title: "b", content: web("http://a.example/b") },
+  ]);
+  const urls = read(await text({ protocol: "hls", generatePlayerId: true })).entries.map(
+    ({ url }) => new URL(url),
+  );
+  assert.equal(urls[0]?.pathname, "/ace/manifest.m3u8");
+  assert.equal(urls[1]?.searchParams.get("protocol"), "hls");
+  const pids = urls.map((url) => url.searchParams.get("pid"));
+  assert.ok(pids.every((pid) => /^[0-9a-f]{32}$/.test(pid!)));
+  assert.notEqual(pids[0], pids[1]);
+});
+
+test("export-links: no URL of another server and no secret of a magnet is in any form", async () => {
+  const secrets = [
+    web("http://me:canary@a.example/live"),
+    web("http://a.example/live/user/canary/1.ts"),
+    web("http://a.example/x?token=canary"),
+    { ...NONE, transport: "hls", url: "https://a.example/canary.m3u8" } as ItemContent,
+    { ...NONE, url: "https://canary.example/x.torrent" },
+    { ...byHash, magnet: `magnet:?xt=urn:btih:${HASH}&tr=http%3A%2F%2Ft.example%2Fcanary%2Fannounce` },
+  ];
+  const { text, ids } = await open(
+    secrets.map((content, i) => ({ title: `t${i}`, content, tvgLogo: "http://u:canary@l.example/x.png" })),
+    ["http://g.example/xmltv.php?username=a&password=canary", "http://u:canary@g.example/"],
+  );
+  for (const format of ["m3u", "acestream", "json"] as const)
+    assert.doesNotMatch(await text({ format }), /canary/);
+  const { entries } = read(await text());
+  assert.deepEqual(
+    entries.map(({ url }) => url),
+    ids.map((id) => `http://192.168.1.5:6878/play/0/${id}?hlc=1`),
+  );
+});
+
+test("exportItems: the form for other engines names ids and magnets", async () => {
+  const { text, items, ids } = await open([
+    { title: "a", content: byId },
+    { title: "b", content: { ...byHash, magnet: `magnet:?xt=urn:btih:${HASH}` } },
+    { title: "c", content: web("http://a.example/c") },
+  ]);
+  await items.update(ids[0]!, { autoSearch: true });
+  const { entries } = read(await text({ format: "acestream" }));
+  assert.deepEqual(
+    entries.map(({ url }) => url),
+    [`acestream://${CID}`, `magnet:?xt=urn:btih:${HASH}`, `http://192.168.1.5:6878/play/0/${ids[2]}`],
+  );
+  assert.equal(entries[0]?.attributes.get("acestream-autosearch"), "1");
+});
+
+test("exportItems: JSON is whole, for no item, one and many", async () => {
+  for (const count of [0, 1, 250]) {
+    const { text } = await open(
+      Array.from({ length: count }, (_, i) => ({ title: `t "${i}"\n`, content: byId, tags: ["x"] })),
+    );
+    const { playlist } = JSON.parse(await text({ format: "json" })) as {
+      playlist: Record<string, unknown>[];
+    };
+    assert.equal(playlist.length, count);
+    if (count === 0) continue;
+    assert.equal(playlist[0]?.content_id, CID);
+    assert.deepEqual(playlist[0]?.tags, ["x"]);
+    assert.match(String(playlist[0]?.url), /getstream\?id=/);
+  }
+});
+
+test("exportItems: with auto search on, an item plays its best other source, unless that is skipped", async () => {
+  const { text, items, ids } = await open([
+    { title: "One HD", content: byId, isLive: 1 },
+    { title: "One", content: byHash, isLive: 1 },
+  ]);
+  await items.update(ids[0]!, { autoSearch: true });
+  const first = async (skipAutoSearch: boolean) => read(await text({ skipAutoSearch })).entries[0]?.url;
+  assert.match((await first(false))!, new RegExp(`infohash=${HASH}`));
+  assert.match((await first(true))!, new RegExp(`id=${CID}`));
+});
+
+test("exportItems: what nobody reads is not made, and whoever stops reading ends it", async () => {
+  const { stream } = await open(Array.from({ length: 1000 }, (_, i) => ({ title: `t${i}`, content: byId })));
+  const reader = stream().getReader();
+  const { value } = await reader.read();
+  assert.ok(value!.length < 60_000);
+  await reader.cancel();
+  assert.equal((await reader.read()).done, true);
+});
+
+test("withoutLogin: what may be shown, and what may not", () => {
+  for (const url of ["http://a.example/x?id=1", "https://a.example/guide.xml.gz"])
+    assert.equal(withoutLogin(url), url);
+  for (const url of [
+    "http://a:b@c.example/",
+    "http://c.example/?PASSWORD=x",
+    "http://c.example/?a=1&username=x",
+    "file:///x",
+    "nothing",
+    "",
+  ])
+    assert.equal(withoutLogin(url), "", url);
+});
