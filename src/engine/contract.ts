@@ -5,6 +5,8 @@ import type { ByteRange } from "../base/range.ts";
 import type { Media } from "../remux/contract.ts";
 import type { CandidateOrigin, SwarmFigures } from "../swarm/contract.ts";
 import type { TransportFile } from "../wire/metainfo.ts";
+import type { WebContent } from "./http/web-content.ts";
+import type { SegmentSource } from "./segment-source.ts";
 
 /** The bytes of one file of a transfer: {@link RandomAccess}, and as a stream that the reader's pull drives. */
 export interface ByteSource extends RandomAccess {
@@ -60,6 +62,10 @@ export interface Transfer {
   progress(fileIndex: number): number;
   /** Verified bytes at the head of the file. */
   headBytes(fileIndex: number): number;
+  /** How the content comes; through a swarm unless said. */
+  readonly transportType?: "bt" | "hls" | "wrapper";
+  /** For content that comes as segments and not as a file: what is played of it, shared by all; instead of `media`. */
+  readonly segmentSource?: ((signal: AbortSignal) => Promise<SegmentSource>) | undefined;
 }
 
 /** What is known of content when it is first opened. */
@@ -75,6 +81,8 @@ export interface TransferContent {
   readonly peers: readonly PeerAddress[];
   /** The `dn` of a magnet: shown until the metadata is there. */
   readonly displayName?: string;
+  /** Content of a web server: there is no swarm. */
+  readonly web?: WebContent;
 }
 
 /** A transfer as the engine drives it; whoever plays sees only {@link Transfer}. */
@@ -100,6 +108,10 @@ export interface Transfers {
   knownTransportFile(infohash: Infohash): Promise<TransportFile | undefined>;
   /** The infohash of the kept transport file whose SHA-1 this is. */
   knownContentId(contentId: ContentId): Promise<Infohash | undefined>;
+  /** Keeps a transport file for good; durable when it resolves. Rejects with `too_many` or `disk_full`. */
+  keep(file: TransportFile): Promise<void>;
+  /** The content of which a transport file is kept, the latest first. */
+  keptInfohashes(): readonly Infohash[];
   readonly p2pPort: number;
   cacheFigures(): Promise<CacheFigures>;
   /** Stops every transfer and the P2P listener; resolves when all records are safe. */

@@ -9,6 +9,8 @@ import type { TransportFile } from "../wire/metainfo.ts";
 import { type Announcer, createAnnouncer } from "./announcer.ts";
 import type { ActiveTransfer, CacheFigures, EngineSettings, TransferContent, Transfers } from "./contract.ts";
 import { DiskCache } from "./disk-cache.ts";
+import type { WebContent } from "./http/web-content.ts";
+import { type WebHouse, WebTransfer } from "./http/web-transfer.ts";
 import { listenForPeers } from "./peer-listener.ts";
 import { PieceBufferPool } from "./piece-buffers.ts";
 import { PieceMemory } from "./piece-memory.ts";
@@ -38,7 +40,8 @@ export async function createTransfers(
   const memory = new PieceMemory(pool);
   const kept = await TransportFiles.open({ files, sha1, log, folder: `${settings.dataDir}/transport-files` });
   const cache = await openCache(runtime, settings, log, memory);
-  const announcer = createAnnouncer(runtime, createOutbound(runtime, log), p2pLog);
+  const outbound = createOutbound(runtime, log);
+  const announcer = createAnnouncer(runtime, outbound, p2pLog);
   const house: TransferHouse = {
     runtime,
     settings,
@@ -54,7 +57,8 @@ export async function createTransfers(
     p2pPort: listener.address.port,
     makeSwarm: (setup, now) => new Swarm(setup, now),
   };
-  return new OpenTransfers(house, transfers, listener, announcer);
+  const web = { clock, outbound, log: log.named("web"), openMedia, settings };
+  return new OpenTransfers(house, transfers, listener, announcer, web);
 }
 
 async function openCache(
@@ -87,6 +91,8 @@ class OpenTransfers implements Transfers {
   readonly #transfers: Map<Infohash, SwarmTransfer>;
   readonly #listener: TcpListener;
   readonly #announcer: Announcer;
+  readonly #web: WebHouse;
+  readonly #webTransfers = new Map<Infohash, WebTransfer>();
   /** Transfers on their way out: one of the same content waits for them. */
   readonly #leaving = new Map<Infohash, Promise<void>>();
 
@@ -95,11 +101,13 @@ class OpenTransfers implements Transfers {
     transfers: Map<Infohash, SwarmTransfer>,
     listener: TcpListener,
     announcer: Announcer,
+    web: WebHouse,
   ) {
     this.#house = house;
     this.#transfers = transfers;
     this.#listener = listener;
     this.#announcer = announcer;
+    this.#web = web;
   }
 
   get p2pPort(): number {
@@ -107,6 +115,7 @@ class OpenTransfers implements Transfers {
   }
 
   open(content: TransferContent): ActiveTransfer {
+    if (content.web) return this.#openWeb(content.infohash, content.web);
     const known = this.#transfers.get(content.infohash);
     if (known) {
       const tiers = [...(content.transportFile?.trackers ?? []), ...content.trackers];
@@ -122,11 +131,11 @@ class OpenTransfers implements Transfers {
   }
 
   get(infohash: Infohash): ActiveTransfer | undefined {
-    return this.#transfers.get(infohash);
+    return this.#transfers.get(infohash) ?? this.#webTransfers.get(infohash);
   }
 
   all(): readonly ActiveTransfer[] {
-    return [...this.#transfers.values()];
+    return [...this.#transfers.values(), ...this.#webTransfers.values()];
   }
 
   knownTransportFile(infohash: Infohash): Promise<TransportFile | undefined> {
@@ -135,6 +144,14 @@ class OpenTransfers implements Transfers {
 
   async knownContentId(contentId: ContentId): Promise<Infohash | undefined> {
     return this.#house.kept.infohashOf(contentId);
+  }
+
+  keep(file: TransportFile): Promise<void> {
+    return this.#house.kept.keep(file);
+  }
+
+  keptInfohashes(): readonly Infohash[] {
+    return this.#house.kept.infohashes();
   }
 
   async cacheFigures(): Promise<CacheFigures> {
@@ -157,6 +174,15 @@ class OpenTransfers implements Transfers {
     this.#announcer.close();
     await kept.close();
     await cache?.close();
+  }
+
+  #openWeb(infohash: Infohash, content: WebContent): WebTransfer {
+    const known = this.#webTransfers.get(infohash);
+    known?.learn(content);
+    if (known) return known;
+    const transfer = new WebTransfer(this.#web, infohash, content, () => this.#webTransfers.delete(infohash));
+    this.#webTransfers.set(infohash, transfer);
+    return transfer;
   }
 
   #leave(transfer: SwarmTransfer): void {

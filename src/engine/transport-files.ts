@@ -1,4 +1,4 @@
-import { messageOf } from "../base/errors.ts";
+import { messageOf, SluiceError } from "../base/errors.ts";
 import type { ContentId, Infohash, Sha1 } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { Files } from "../runtime/contract.ts";
@@ -9,14 +9,17 @@ import {
   type TransportFile,
 } from "../wire/metainfo.ts";
 
-/** Kept at most; the oldest go first. At 100 KB each they take 100 MB. */
+/** Of content that was opened, kept at most; the oldest go first. At 100 KB each they take 100 MB. */
 const MAX_KEPT = 1_000;
-const NAME = /^([0-9a-f]{40})-([0-9a-f]{40})\.torrent$/;
+/** Of those that somebody uploaded, kept at most: they never go, so one more is refused. */
+const MAX_KEPT_FOR_GOOD = 10_000;
+const NAME = /^([0-9a-f]{40})-([0-9a-f]{40})(\.kept)?\.torrent$/;
 
-/** One kept file: which content, and which form of its transport file. */
+/** One kept file: which content, which form of its transport file, and whether it is kept for good. */
 interface Kept {
   readonly infohash: Infohash;
   readonly contentId: ContentId;
+  readonly isForGood: boolean;
 }
 
 /** What this is made of. */
@@ -51,9 +54,10 @@ export class TransportFiles {
       const facts = match && (await parts.files.stat(`${parts.folder}/${name}`));
       if (!match || !facts) continue;
       const [infohash, contentId] = [match[1] as Infohash, match[2] as ContentId];
-      found.push({ infohash, contentId, modifiedMs: facts.modifiedMs });
+      found.push({ infohash, contentId, isForGood: match[3] !== undefined, modifiedMs: facts.modifiedMs });
     }
-    found.sort((a, b) => a.modifiedMs - b.modifiedMs);
+    // Where both forms of a file are there, the one that is kept for good counts: it comes last.
+    found.sort((a, b) => Number(a.isForGood) - Number(b.isForGood) || a.modifiedMs - b.modifiedMs);
     return new TransportFiles(parts, new Map(found.map((kept) => [kept.contentId, kept])));
   }
 
@@ -76,9 +80,22 @@ export class TransportFiles {
   /** Keeps `file`, in the background: losing it costs a fetch from peers, so a full disk is no reason to fail. */
   save(file: TransportFile): void {
     if (this.#kept.has(file.contentId)) return;
-    const kept = { infohash: file.infohash, contentId: file.contentId };
+    const kept = { infohash: file.infohash, contentId: file.contentId, isForGood: false };
     this.#kept.set(file.contentId, kept);
     this.#saving = this.#saving.then(() => this.#write(kept, file.bytes));
+  }
+
+  /** Keeps `file` for good; durable when it resolves. Rejects with `too_many`, `disk_full`, or as the disk says it. */
+  keep(file: TransportFile): Promise<void> {
+    const keeping = this.#saving.then(() => this.#keepForGood(file));
+    // Whoever asked is told of a failure; those behind them in the queue have nothing to do with it.
+    this.#saving = keeping.catch(() => {});
+    return keeping;
+  }
+
+  /** The content of which there is a transport file, the latest first. */
+  infohashes(): Infohash[] {
+    return [...new Set([...this.#kept.values()].reverse().map(({ infohash }) => infohash))];
   }
 
   /** Resolves when all that was saved is on disk. */
@@ -88,10 +105,12 @@ export class TransportFiles {
 
   async #write(kept: Kept, bytes: Uint8Array): Promise<void> {
     const { files, log } = this.#parts;
+    // So much else was opened in the meantime that it has had to go already.
+    if (this.#kept.get(kept.contentId) !== kept) return;
     try {
       await files.replace(this.#path(kept), bytes);
-      for (const oldest of this.#kept.values()) {
-        if (this.#kept.size <= MAX_KEPT) break;
+      const evictable = [...this.#kept.values()].filter(({ isForGood }) => !isForGood);
+      for (const oldest of evictable.slice(0, Math.max(0, evictable.length - MAX_KEPT))) {
         this.#kept.delete(oldest.contentId);
         await files.remove(this.#path(oldest));
       }
@@ -99,6 +118,27 @@ export class TransportFiles {
       this.#kept.delete(kept.contentId);
       log.warn("transport file not kept", { infohash: kept.infohash, reason: messageOf(error) });
     }
+  }
+
+  async #keepForGood(file: TransportFile): Promise<void> {
+    const { files, log } = this.#parts;
+    const before = this.#kept.get(file.contentId);
+    if (before?.isForGood) return;
+    const count = [...this.#kept.values()].filter(({ isForGood }) => isForGood).length;
+    if (count >= MAX_KEPT_FOR_GOOD)
+      throw new SluiceError("too_many", `${MAX_KEPT_FOR_GOOD} transport files are kept; no more can be`);
+    const kept = { infohash: file.infohash, contentId: file.contentId, isForGood: true };
+    await files.replace(this.#path(kept), file.bytes);
+    this.#kept.delete(file.contentId);
+    this.#kept.set(file.contentId, kept);
+    if (!before) return;
+    // It is kept, whatever becomes of the other copy: that one is found again at the next start, and does no harm.
+    await files.remove(this.#path(before)).catch((error) => {
+      log.warn("second copy of a transport file not removed", {
+        infohash: kept.infohash,
+        reason: messageOf(error),
+      });
+    });
   }
 
   async #read(kept: Kept): Promise<TransportFile | undefined> {
@@ -116,7 +156,7 @@ export class TransportFiles {
     return undefined;
   }
 
-  #path({ infohash, contentId }: Kept): string {
-    return `${this.#parts.folder}/${infohash}-${contentId}.torrent`;
+  #path({ infohash, contentId, isForGood }: Kept): string {
+    return `${this.#parts.folder}/${infohash}-${contentId}${isForGood ? ".kept" : ""}.torrent`;
   }
 }

@@ -168,6 +168,14 @@ export class FakeTransfers implements Transfers {
     return this.kept.find((file) => file.contentId === contentId)?.infohash;
   }
 
+  async keep(file: TransportFile): Promise<void> {
+    this.kept.push(file);
+  }
+
+  keptInfohashes(): readonly Infohash[] {
+    return this.kept.map(({ infohash }) => infohash).reverse();
+  }
+
   async cacheFigures(): Promise<CacheFigures> {
     return { available: 1e9, limit: 2e9, activeInUse: 111, inactiveInUse: 222, memoryInUse: 333 };
   }

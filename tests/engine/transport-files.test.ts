@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SluiceError } from "../../src/base/errors.ts";
+import { TransportFiles } from "../../src/engine/transport-files.ts";
+import type { Files } from "../../src/runtime/contract.ts";
+import { parseTransportFile } from "../../src/wire/metainfo.ts";
+import { makeTorrent, sha1 } from "../wire/make-torrent.ts";
+import { SILENT } from "./fake-house.ts";
+
+const FOLDER = "/kept";
+
+/** A disk in memory, of what is needed here. */
+class MemoryDisk {
+  readonly held = new Map<string, Uint8Array>();
+  failure: Error | undefined;
+  readonly files = {
+    list: async () => [...this.held.keys()].map((path) => path.slice(FOLDER.length + 1)),
+    stat: async (path: string) => ({ size: this.held.get(path)!.length, modifiedMs: 0 }),
+    read: async (path: string) => this.held.get(path),
+    replace: async (path: string, bytes: Uint8Array) => {
+      if (this.failure) throw this.failure;
+      this.held.set(path, bytes.slice());
+    },
+    remove: async (path: string) => void this.held.delete(path),
+  } as unknown as Files;
+
+  open() {
+    return TransportFiles.open({ files: this.files, sha1, log: SILENT, folder: FOLDER });
+  }
+}
+
+function fileNumber(i: number) {
+  const made = makeTorrent({
+    name: `n${i}`,
+    pieceLength: 16384,
+    files: [{ path: `n${i}`, bytes: new Uint8Array(1) }],
+  });
+  return parseTransportFile(made.bytes, sha1);
+}
+
+test("TransportFiles keep: for good, over restarts, and never evicted by what is opened", async () => {
+  const disk = new MemoryDisk();
+  const files = await disk.open();
+  const film = fileNumber(0);
+  files.save(film);
+  await files.keep(film);
+  await files.keep(film);
+  assert.deepEqual([...disk.held.keys()], [`${FOLDER}/${film.infohash}-${film.contentId}.kept.torrent`]);
+  for (let i = 1; i <= 1100; i++) files.save(fileNumber(i));
+  await files.close();
+  assert.equal(disk.held.size, 1001);
+  const again = await disk.open();
+  assert.equal(again.infohashOf(film.contentId), film.infohash);
+  assert.equal((await again.read(film.infohash))?.info.name, "n0");
+  assert.equal(again.infohashes().length, 1001);
+  // What was opened earlier than the last thousand is gone.
+  assert.equal(again.infohashOf(fileNumber(100).contentId), undefined);
+  assert.ok(again.infohashOf(fileNumber(101).contentId));
+});
+
+test("TransportFiles keep: a disk that fails is told to who asked, and to nobody behind them", async () => {
+  const disk = new MemoryDisk();
+  const files = await disk.open();
+  disk.failure = new SluiceError("disk_full", "the disk is full");
+  await assert.rejects(files.keep(fileNumber(1)), { code: "disk_full" });
+  disk.failure = undefined;
+  assert.equal(files.infohashOf(fileNumber(1).contentId), undefined);
+  await files.keep(fileNumber(2));
+  assert.deepEqual(files.infohashes(), [fileNumber(2).infohash]);
+});
+
+test("TransportFiles keep: ten thousand, and not one more", async () => {
+  const disk = new MemoryDisk();
+  const hex = (i: number) => i.toString(16).padStart(40, "0");
+  for (let i = 0; i < 10_000; i++)
+    disk.held.set(`${FOLDER}/${hex(i)}-${hex(i)}.kept.torrent`, new Uint8Array(0));
+  const files = await disk.open();
+  await assert.rejects(files.keep(fileNumber(1)), { code: "too_many" });
+});
