@@ -106,7 +106,7 @@ function parameterTable(
   parameters: readonly OpenApiParameter[],
   files: readonly (readonly [type: string, { readonly schema: JsonSchema }])[],
 ): Markup {
-  return html`<div class="wide"><table>
+  return html`<div class="wide parameters"><table>
 <thead><tr><th>Parameter</th><th>Type</th><th>Meaning</th></tr></thead>
 <tbody>${parameters.map(
     ({ name, required, description, schema }) =>
@@ -150,8 +150,9 @@ function shapeOf(schema: JsonSchema, depth: number): string {
   if (choices) return choices.map((each) => shapeOf(each, depth)).join(" | ");
   if (schema.type === "array") return `[ ${shapeOf((schema.items ?? {}) as JsonSchema, depth)}, … ]`;
   if (schema.properties) {
+    const { required = [] } = schema as { required?: readonly string[] };
     const members = Object.entries(schema.properties as Record<string, JsonSchema>).map(
-      ([name, member]) => `${pad}${name}: ${shapeOf(member, depth + 1)}`,
+      ([name, member]) => `${pad}${name}${required.includes(name) ? "" : "?"}: ${shapeOf(member, depth + 1)}`,
     );
     return members.length === 0 ? "{}" : `{\n${members.join("\n")}\n${"  ".repeat(depth)}}`;
   }

@@ -42,4 +42,12 @@ code, pre { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospac
 pre { margin: 0.5rem 0; padding: 0.6rem 0.75rem; overflow-x: auto; background: var(--code); border-radius: 0.4rem; }
 summary { color: var(--soft); font-size: 0.9rem; cursor: pointer; }
 main { padding-bottom: 4rem; }
+@media (max-width: 36rem) {
+  .parameters thead { display: none; }
+  .parameters table, .parameters tbody, .parameters tr { display: block; }
+  .parameters tr { padding: 0.35rem 0; border-bottom: 1px solid var(--line); }
+  .parameters td { display: inline; padding: 0; border: 0; }
+  .parameters td:nth-child(2) { margin-left: 0.5rem; color: var(--soft); }
+  .parameters td:nth-child(3) { display: block; }
+}
 `;

@@ -57,7 +57,7 @@ export function listPaths(): Record<string, OpenApiPath> {
     },
     "/search": {
       get: operation(
-        "search",
+        "search_channels",
         "Lists",
         "What the playlist and the transport files here hold, by name",
         Object.entries(shapeOf(searchParams)).map(([name, schema]) => queryParameter(name, schema)),

@@ -25,16 +25,25 @@ export function contentSelector(params: ContentParams, call: ControlCall): Conte
   return selectorOf({ content_id, id, infohash, url, magnet }, query);
 }
 
-/** The query of `/ace/getstream` for what is named, or for an item. Rejects with `no_selector`, `unknown_item`. */
-export async function playbackQuery(
+/**
+ * The address that plays what is named, or an item. An item's own link stays here: it may hold what is secret. Rejects with
+ * `no_selector`, `unknown_item`.
+ */
+export async function playbackUrl(
   params: ContentParams & { readonly playlist_item_id?: number | undefined },
   call: ControlCall,
-): Promise<URLSearchParams> {
+): Promise<URL> {
   const selector = contentSelector(params, call);
-  if (selector) return queryOf(selector);
-  if (params.playlist_item_id === undefined)
-    throw new SluiceError("no_selector", "give one of content_id, infohash, url, magnet");
-  return queryOf(itemSelector(await knownItem(params.playlist_item_id, call)));
+  const { playlist_item_id: id } = params;
+  if (!selector && id === undefined)
+    throw new SluiceError("no_selector", "give one of content_id, infohash, url, magnet, playlist_item_id");
+  if (id !== undefined && !selector) await knownItem(id, call);
+  const url = new URL(selector ? "/ace/getstream" : `/play/0/${id}`, call.base);
+  if (selector?.kind === "content_id") url.searchParams.set("content_id", selector.contentId);
+  if (selector?.kind === "infohash") url.searchParams.set("infohash", selector.infohash);
+  if (selector?.kind === "url") url.searchParams.set("url", selector.url);
+  if (selector?.kind === "magnet") url.searchParams.set("magnet", selector.magnet);
+  return url;
 }
 
 /** An item of the playlist. Rejects with `unknown_item`, and for pages of other sites with `access_denied`. */
@@ -53,12 +62,4 @@ export function itemSelector({ content, id }: Item): ContentSelector {
   if (contentId !== null) return { kind: "content_id", contentId };
   if (url !== null) return { kind: "url", url };
   throw new SluiceError("unsupported_content", `item ${id} names no content`);
-}
-
-function queryOf(selector: ContentSelector): URLSearchParams {
-  if (selector.kind === "content_id") return new URLSearchParams({ content_id: selector.contentId });
-  if (selector.kind === "infohash") return new URLSearchParams({ infohash: selector.infohash });
-  if (selector.kind === "url") return new URLSearchParams({ url: selector.url });
-  if (selector.kind === "magnet") return new URLSearchParams({ magnet: selector.magnet });
-  throw new SluiceError("no_selector", "give one of content_id, infohash, url, magnet");
 }

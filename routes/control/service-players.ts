@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { Player, Players } from "../house.ts";
-import { contentParams, playbackQuery } from "./content-params.ts";
+import { contentParams, playbackUrl } from "./content-params.ts";
 import { controlMethod } from "./method.ts";
 import { clipped, integer, required, text } from "./params.ts";
 import { okResult } from "./results.ts";
@@ -43,10 +43,10 @@ export const playerMethods = [
     }),
     result: okResult,
     async run(params, call) {
-      const query = await playbackQuery(params, call);
+      const url = await playbackUrl(params, call);
       const { players, player } = await playerNamed(params.player_id, call.house.players);
-      if (params.file_index !== undefined) query.set("_idx", String(params.file_index));
-      await players.open(player.id, `${call.base}/ace/getstream?${query}`);
+      if (params.file_index !== undefined) url.searchParams.set("_idx", String(params.file_index));
+      await players.open(player.id, url.href);
       return "ok";
     },
   }),
