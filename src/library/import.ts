@@ -108,14 +108,14 @@ async function importBlocks(
   const leftOut = facts.leftOut + tooLong;
   const notes = [
     `Imported "${name.slice(0, MAX_SHOWN_NAME)}": ${counted(added)} items`,
-    repeated > 0 ? `${counted(repeated)} were there already` : "",
-    leftOut > 0 ? `${counted(leftOut)} entries cannot be played` : "",
+    repeated > 0 ? `already there: ${counted(repeated)}` : "",
+    leftOut > 0 ? `cannot be played: ${counted(leftOut)}` : "",
   ];
   return notes.filter((note) => note !== "").join("; ");
 }
 
 function emptyText(leftOut: number): string {
-  const others = leftOut > 0 ? `; ${counted(leftOut)} have links of a kind that cannot be played` : "";
+  const others = leftOut > 0 ? `; ${counted(leftOut)} with links of another kind` : "";
   return `the list has no entry that can be played${others}`;
 }
 

@@ -85,7 +85,7 @@ export async function refreshList(
     hasShrunk: false,
     isPending: false,
   };
-  const left = leftOut > 0 ? `; ${counted(leftOut)} entries cannot be played` : "";
+  const left = leftOut > 0 ? `; cannot be played: ${counted(leftOut)}` : "";
   return outcome(
     changes,
     `${counted(done.count)} items: ${done.added} new, ${done.changed} changed, ${done.removed} gone${left}`,

@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { SluiceError } from "../../src/base/errors.ts";
+import { encodeUtf8 } from "../../src/base/utf8.ts";
+import { NO_OWNER } from "../../src/library/contract.ts";
+import type { Library } from "../../src/library/library.ts";
+import { openMemory } from "../../src/runtime/kv-memory.ts";
+import { openLibrary } from "./library-parts.ts";
+import { listOf, textStream } from "./list-server.ts";
+import { until } from "./until.ts";
+
+const OPTIONS = { name: "channels.m3u", owner: NO_OWNER, category: null };
+
+async function ended(library: Library, id: number) {
+  await until(() => library.tasks.get(id)?.state !== "running", "the end of the import");
+  return library.tasks.get(id)!;
+}
+
+async function titles(library: Library): Promise<string[]> {
+  return (await library.items.query({ sort: "added" })).items.map(({ title }) => title);
+}
+
+const isCode = (code: string) => (error: unknown) => error instanceof SluiceError && error.code === code;
+
+test("importPlaylist: the entries of a list become the user's items, in a task that tells how many", async () => {
+  const { library } = await openLibrary();
+  const names = Array.from({ length: 1500 }, (_, i) => `c${i}`);
+  const list = `${listOf(names)}#EXTINF:-1,x\nudp://@239.0.0.1:1\n`;
+  const id = await library.importPlaylist(textStream(list), { ...OPTIONS, category: "tv", owner: "me" });
+  assert.match(library.tasks.get(id)!.message, /^Importing "channels.m3u"/);
+  assert.equal(library.tasks.get(id)!.category, "content");
+  const task = await ended(library, id);
+  assert.equal(task.state, "done");
+  assert.equal(task.message, 'Imported "channels.m3u": 1,500 items; cannot be played: 1');
+  assert.deepEqual(task.actions, ["reload_playlist"]);
+  assert.deepEqual(await titles(library), names);
+  const [item] = (await library.items.query({ name: "c77", limit: 1 })).items;
+  assert.deepEqual(
+    [item?.owner, item?.category, item?.externalPlaylistId, item?.sourceKey],
+    ["me", "tv", -1, null],
+  );
+});
+
+test("importPlaylist: what is there already is not added again, what is in the trash is", async () => {
+  const { library } = await openLibrary();
+  const list = listOf(["a", "b", "b", "b http://t.example/backup"]);
+  const first = await ended(library, await library.importPlaylist(textStream(list), OPTIONS));
+  assert.match(first.message, /3 items; already there: 1/);
+  const [a] = (await library.items.query({ name: "a" })).items;
+  await library.items.delete([a!.id]);
+  const second = await ended(library, await library.importPlaylist(textStream(list), OPTIONS));
+  assert.match(second.message, /1 items; already there: 3/);
+  assert.deepEqual(await titles(library), ["b", "b", "a"]);
+  // Another owner has a list of his own.
+  const other = await ended(
+    library,
+    await library.importPlaylist(textStream(list), { ...OPTIONS, owner: "other" }),
+  );
+  assert.match(other.message, /3 items/);
+});
+
+test("importPlaylist: titles that are cut where they are kept are recognised again", async () => {
+  const { library } = await openLibrary();
+  const list = `#EXTM3U\n#EXTINF:-1,${"long ".repeat(150)}\nhttp://t.example/x\n`;
+  await ended(library, await library.importPlaylist(textStream(list), OPTIONS));
+  await ended(library, await library.importPlaylist(textStream(list), OPTIONS));
+  assert.equal((await library.items.query({})).total, 1);
+});
+
+test("importPlaylist: a gzip body", async () => {
+  const { library } = await openLibrary();
+  const packed = new Uint8Array(gzipSync(encodeUtf8(listOf(["a", "b"]))));
+  await ended(library, await library.importPlaylist(new Blob([packed]).stream(), OPTIONS));
+  assert.deepEqual(await titles(library), ["a", "b"]);
+});
+
+test("importPlaylist: what is no playlist is refused at once, and so is one that is too large", async () => {
+  const { library } = await openLibrary();
+  const manifest = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\na.ts\n";
+  for (const text of [
+    "<!doctype html><title>404</title>",
+    '{"error": 1}',
+    "",
+    manifest,
+    "\0\0\0\x18ftypmp42",
+  ])
+    await assert.rejects(library.importPlaylist(textStream(text), OPTIONS), isCode("not_a_playlist"), text);
+  const endless = new ReadableStream<Uint8Array>({
+    pull: (controller) => controller.enqueue(new Uint8Array(1 << 20).fill(10)),
+  });
+  await assert.rejects(library.importPlaylist(endless, OPTIONS), isCode("too_large"));
+  assert.deepEqual(library.tasks.list(), []);
+  assert.equal((await library.items.query({})).total, 0);
+});
+
+test("importPlaylist: a list without anything to play fails and says so", async () => {
+  const { library } = await openLibrary();
+  const id = await library.importPlaylist(textStream("#EXTM3U\n#EXTINF:-1,x\nrtmp://a/b\n"), OPTIONS);
+  const task = await ended(library, id);
+  assert.equal(task.state, "failed");
+  assert.match(task.problem!, /no entry that can be played; 1 with links/);
+});
+
+test("importPlaylist: more than 200,000 entries fail with that number; those before stay", {
+  timeout: 60_000,
+}, async () => {
+  const { library } = await openLibrary();
+  const line = (i: number) => `http://t.example/${i}\n`;
+  const list = Array.from({ length: 200_001 }, (_, i) => line(i)).join("");
+  const task = await ended(library, await library.importPlaylist(textStream(list), OPTIONS));
+  assert.equal(task.state, "failed");
+  assert.match(task.problem!, /200000 entries/);
+  assert.ok((await library.items.query({ limit: 1 })).total > 190_000);
+});
+
+test("importPlaylist: a store that fails ends the import with its problem; what came before stays, and once more adds the rest", async () => {
+  const memory = openMemory();
+  let commits = 5;
+  const store = {
+    ...memory,
+    commit: async (change: Parameters<typeof memory.commit>[0]) => {
+      if (commits-- <= 0) throw new SluiceError("disk_full", "the disk is full");
+      return memory.commit(change);
+    },
+  };
+  const { library } = await openLibrary({ store });
+  const names = Array.from({ length: 4000 }, (_, i) => `c${i}`);
+  const task = await ended(library, await library.importPlaylist(textStream(listOf(names)), OPTIONS));
+  assert.equal(task.state, "failed");
+  assert.match(task.problem!, /the disk is full/);
+  // What another start finds is what this one shows.
+  const { library: second } = await openLibrary({ store: memory });
+  const before = await titles(second);
+  assert.deepEqual(before, names.slice(0, before.length));
+  assert.ok(before.length > 0 && before.length < 4000);
+  await ended(second, await second.importPlaylist(textStream(listOf(names)), OPTIONS));
+  assert.deepEqual(await titles(second), names);
+});
+
+test("importPlaylist: three at once, no more, and the fourth's body is let go", async () => {
+  const { library } = await openLibrary();
+  const controllers: ReadableStreamDefaultController<Uint8Array>[] = [];
+  const slow = () =>
+    new ReadableStream<Uint8Array>({ start: (controller) => void controllers.push(controller) });
+  const three = [slow(), slow(), slow()].map((body) => library.importPlaylist(body, OPTIONS));
+  let isLetGo = false;
+  const fourth = new ReadableStream<Uint8Array>({
+    cancel() {
+      isLetGo = true;
+    },
+  });
+  await assert.rejects(library.importPlaylist(fourth, OPTIONS), isCode("too_many"));
+  assert.ok(isLetGo);
+  for (const [i, controller] of controllers.entries()) {
+    controller.enqueue(encodeUtf8(listOf([`c${i}`])));
+    controller.close();
+  }
+  for (const id of await Promise.all(three)) await ended(library, id);
+  assert.equal((await titles(library)).length, 3);
+  await ended(library, await library.importPlaylist(textStream(listOf(["after"])), OPTIONS));
+});
+
+test("importPlaylist: guides of imported lists are in the export's head, also after a restart", async () => {
+  const store = openMemory();
+  const { library } = await openLibrary({ store });
+  const header = '#EXTM3U url-tvg="http://g.example/a.xml"';
+  await ended(library, await library.importPlaylist(textStream(listOf(["a"], header)), OPTIONS));
+  const exported = async (from: Library) =>
+    new Response(
+      from.exportPlaylist({
+        query: {},
+        format: "m3u",
+        base: "http://h",
+        protocol: "http",
+        urlParameters: [],
+        skipAutoSearch: false,
+        generatePlayerId: false,
+      }),
+    ).text();
+  assert.match(await exported(library), /^#EXTM3U url-tvg="http:\/\/g\.example\/a\.xml" x-tvg-url=/);
+  const { library: second } = await openLibrary({ store });
+  assert.match(await exported(second), /url-tvg="http:\/\/g\.example\/a\.xml"/);
+});
+
+test("guidesOf: reads the head of a list elsewhere and lets go of the rest", async () => {
+  const { library, server } = await openLibrary();
+  const url = "http://lists.example/x.m3u";
+  let isLetGo = false;
+  const body = new ReadableStream<Uint8Array>({
+    pull: (controller) =>
+      controller.enqueue(encodeUtf8(listOf(["a", "b"], '#EXTM3U url-tvg="http://g.example/a.xml"'))),
+    cancel() {
+      isLetGo = true;
+    },
+  });
+  server.answers.set(url, { body });
+  assert.deepEqual(await library.guidesOf(url, { allowPrivateUrls: true }), ["http://g.example/a.xml"]);
+  assert.ok(isLetGo);
+  assert.equal(server.asked[0]?.options.allowPrivate, true);
+  server.answers.set(url, { body: listOf(["a"]) });
+  assert.deepEqual(await library.guidesOf(url, { allowPrivateUrls: false }), []);
+  server.answers.set(url, { body: "<html></html>" });
+  await assert.rejects(library.guidesOf(url, { allowPrivateUrls: false }), isCode("not_a_playlist"));
+  server.answers.set(url, { status: 404, body: "no" });
+  await assert.rejects(library.guidesOf(url, { allowPrivateUrls: false }), /answered 404/);
+});
+
+test("Library: close ends what runs and lets nothing begin", async () => {
+  const { library } = await openLibrary();
+  const names = Array.from({ length: 20_000 }, (_, i) => `c${i}`);
+  await library.importPlaylist(textStream(listOf(names)), OPTIONS);
+  await library.close();
+  await assert.rejects(library.importPlaylist(textStream(listOf(["a"])), OPTIONS), /being stopped/);
+  assert.ok(library.tasks.list().every(({ state }) => state === "failed"));
+});
