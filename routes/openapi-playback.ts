@@ -16,9 +16,12 @@ const TAG = "Playback";
 const infohash = pathParameter("infohash", "40 hexadecimal digits");
 const key = pathParameter("key", "Of the session's URLs");
 
-const playbackQuery = Object.entries(shapeOf(playbackParams)).map(([name, schema]) =>
-  queryParameter(name, schema),
-);
+/** The one parameter that `/hls/manifest.m3u8` alone takes. */
+const MANIFEST_URL = "manifest_url";
+
+const playbackQuery = Object.entries(shapeOf(playbackParams))
+  .filter(([name]) => name !== MANIFEST_URL)
+  .map(([name, schema]) => queryParameter(name, schema));
 
 /** Starting, watching, and looking at sessions; files as they are (interface: Playback endpoints, Session URLs). */
 export function playbackPaths(): Record<string, OpenApiPath> {
@@ -28,7 +31,7 @@ export function playbackPaths(): Record<string, OpenApiPath> {
     "/hls/manifest.m3u8": startPath(
       "hls_manifest",
       "Plays an HLS playlist of another server, or content as HLS",
-      [textQuery("manifest_url", "The URL of the playlist")],
+      [textQuery(MANIFEST_URL, "The URL of the playlist")],
     ),
     "/ace/m/{infohash}/{key}.m3u8": {
       get: operation("session_manifest", "The HLS playlist of a session", [infohash, key], {
