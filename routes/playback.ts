@@ -41,11 +41,11 @@ export function createPlaybackRoutes(house: House): Hono<RouteEnv> {
 
   app.on(["GET", "POST"], "/ace/getstream", query, (c) => answer(c, c.req.valid("query"), "ts"));
   app.on(["GET", "POST"], "/ace/manifest.m3u8", query, (c) => answer(c, c.req.valid("query"), "hls"));
-  // Some TV players ask here for content of all kinds.
+  // Some TV players ask here for content of all kinds; a manifest by its URL is what the address is for.
   app.on(["GET", "POST"], "/hls/manifest.m3u8", query, (c) => {
-    if (c.req.query("manifest_url") !== undefined)
-      throw new SluiceError("unsupported_content", "HLS streams of other servers cannot be played yet");
-    return answer(c, c.req.valid("query"), "hls");
+    const params = c.req.valid("query");
+    const manifestUrl = c.req.query("manifest_url")?.trim();
+    return answer(c, manifestUrl ? { ...params, url: manifestUrl } : params, "hls");
   });
   return app;
 }

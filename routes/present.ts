@@ -50,6 +50,7 @@ export function presentInfo(
     stream_status: -1,
     manifest_access_mode: -1,
     ...identity(session),
+    livepos: info.live && livePosition(info.live),
     disk_cache_stats: {
       avail: cache.available,
       disk_cache_limit: cache.limit,
@@ -66,9 +67,24 @@ function identity(session: Session) {
   return {
     infohash: session.infohash,
     playback_session_id: session.id,
-    is_live: 0,
+    is_live: session.isLive ? 1 : 0,
     is_encrypted: 0,
     client_session_id: session.clientSessionId,
+  };
+}
+
+/** Positions are seconds since 1970, as text. Whoever plays live is at the edge: nothing is kept to go back to. */
+function livePosition({ firstAt, lastAt, segments }: NonNullable<SessionInfo["live"]>) {
+  const [first, last] = [String(firstAt), String(lastAt)];
+  return {
+    last,
+    live_first: first,
+    pos: last,
+    first_ts: first,
+    last_ts: last,
+    is_live: "1",
+    live_last: last,
+    buffer_pieces: String(segments),
   };
 }
 

@@ -1,5 +1,5 @@
 import { addressScope, canonicalAddress, type PeerAddress } from "../base/address.ts";
-import { latin1Text } from "../base/bytes.ts";
+import { latin1Text, toHex } from "../base/bytes.ts";
 import { DecodeError, messageOf, SluiceError } from "../base/errors.ts";
 import type { ContentId, Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
@@ -8,6 +8,8 @@ import type { Runtime } from "../runtime/contract.ts";
 import { type Magnet, parseMagnet } from "../wire/magnet.ts";
 import { parseTransportFile, type TransportFile } from "../wire/metainfo.ts";
 import type { ContentSelector, TransferContent, Transfers } from "./contract.ts";
+import { probeUrl } from "./http/probe.ts";
+import { type WebContent, webId } from "./http/web-content.ts";
 
 /** Content as a selector named it. */
 export interface ResolvedContent {
@@ -28,9 +30,9 @@ export interface ResolveOptions {
 }
 
 interface Parts {
-  readonly runtime: Pick<Runtime, "sha1" | "lookup">;
+  readonly runtime: Pick<Runtime, "sha1" | "lookup" | "randomBytes">;
   readonly transfers: Pick<Transfers, "get" | "knownTransportFile" | "knownContentId">;
-  readonly outbound: Pick<Outbound, "get">;
+  readonly outbound: Pick<Outbound, "open">;
   readonly log: Log;
 }
 
@@ -38,21 +40,27 @@ interface Parts {
 const TRANSPORT_FILE_LIMIT_BYTES = 10_000_000;
 /** Players give up after about 10 s; a URL that takes longer is as good as unreachable. */
 const URL_TIMEOUT_MS = 9_000;
+/** As many as there may be sessions: older ones belong to players that are long gone. */
+const KNOWN_WEB_LIMIT = 256;
 /** More peers than this in one link are no help, and each may cost a name lookup. */
 const LINK_PEERS_LIMIT = 30;
 
 /** A resolver that looks at home first, then asks the URL's server; peers are asked later, by the transfer. */
 export function createContentResolver(parts: Parts): ContentResolver {
+  const web = new KnownWeb(parts.runtime);
   return async (selector, options) => {
     switch (selector.kind) {
       case "infohash":
-        return known(await parts.transfers.knownTransportFile(selector.infohash), selector.infohash);
+        return (
+          web.get(selector.infohash) ??
+          known(await parts.transfers.knownTransportFile(selector.infohash), selector.infohash)
+        );
       case "content_id":
         return byContentId(parts, selector.contentId);
       case "magnet":
         return fromMagnet(parts, selector.magnet, options);
       case "url":
-        return fromUrl(parts, selector.url, options);
+        return fromUrl(parts, web, selector.url, options);
       case "transport_file":
         return given(readTransportFile(parts, selector.bytes), options);
     }
@@ -111,22 +119,50 @@ function whatCame(bytes: Uint8Array): string | undefined {
   return undefined;
 }
 
-async function fromUrl(parts: Parts, url: string, options: ResolveOptions): Promise<ResolvedContent> {
+async function fromUrl(
+  parts: Parts,
+  web: KnownWeb,
+  url: string,
+  options: ResolveOptions,
+): Promise<ResolvedContent> {
   // Links of both kinds are pasted into the same field.
   if (/^magnet:/i.test(url)) return fromMagnet(parts, url, options);
-  const answer = await parts.outbound.get(url, {
+  const probed = await probeUrl(parts.outbound, url, {
+    allowPrivate: options.allowPrivateUrls,
     limitBytes: TRANSPORT_FILE_LIMIT_BYTES,
     timeoutMs: URL_TIMEOUT_MS,
-    allowPrivate: options.allowPrivateUrls,
-    purpose: "transport file",
-    ...(options.signal && { signal: options.signal }),
+    signal: options.signal,
   });
-  if (answer.status !== 200)
-    throw new SluiceError(
-      "url_unreachable",
-      `expected the transport file with status 200, the server answered ${answer.status}`,
-    );
-  return given(readTransportFile(parts, answer.bytes), options);
+  if (probed.kind === "web") return web.add(probed.content);
+  return given(readTransportFile(parts, probed.bytes), options);
+}
+
+/** Content of web servers that was opened, by the id it goes by: the URLs of its session lead back to it. */
+class KnownWeb {
+  readonly #runtime: Pick<Runtime, "sha1">;
+  readonly #secret: string;
+  readonly #known = new Map<Infohash, ResolvedContent>();
+
+  constructor(runtime: Pick<Runtime, "sha1" | "randomBytes">) {
+    this.#runtime = runtime;
+    this.#secret = toHex(runtime.randomBytes(16));
+  }
+
+  get(infohash: Infohash): ResolvedContent | undefined {
+    return this.#known.get(infohash);
+  }
+
+  add(web: WebContent): ResolvedContent {
+    const infohash = webId(this.#runtime.sha1, this.#secret, web.url, web.allowPrivate);
+    const content = { infohash, web, displayName: web.name, trackers: [], peers: [] };
+    this.#known.delete(infohash);
+    this.#known.set(infohash, { content, selectedFiles: undefined });
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size <= KNOWN_WEB_LIMIT) break;
+      this.#known.delete(oldest);
+    }
+    return this.get(infohash)!;
+  }
 }
 
 async function fromMagnet(parts: Parts, text: string, options: ResolveOptions): Promise<ResolvedContent> {

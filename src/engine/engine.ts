@@ -18,6 +18,7 @@ import type {
 import { Holds } from "./holds.ts";
 import { createInspector } from "./inspect.ts";
 import { SegmentCache } from "./segment-cache.ts";
+import type { LivePosition } from "./segment-source.ts";
 import { Sessions } from "./sessions.ts";
 
 /** The engine as the routes and the command line see it. Everything a player asks for goes through here. */
@@ -53,7 +54,7 @@ export interface EngineParts {
   readonly settings: EngineSettings;
   readonly log: Log;
   readonly transfers: Transfers;
-  readonly outbound: Pick<Outbound, "get">;
+  readonly outbound: Pick<Outbound, "get" | "open">;
 }
 
 /** One player's wish to play. */
@@ -84,6 +85,8 @@ export interface Session {
   readonly output: "ts" | "hls";
   readonly clientSessionId: number;
   readonly wantsEvents: boolean;
+  /** Whether it is being made while it is watched; false while that is not known. */
+  readonly isLive: boolean;
   /** Waits until a player would get its first bytes, but not longer than `withinMs`; true where it came to that.
    * Rejects with the reason where playing has turned out impossible. */
   settle(withinMs: number): Promise<boolean>;
@@ -122,6 +125,8 @@ export interface SessionInfo {
   /** -1 while the files are not known. */
   readonly fileIndex: number;
   readonly figures: SwarmFigures;
+  /** Where the window of a live stream lies; undefined for anything else. */
+  readonly live: LivePosition | undefined;
   readonly cache: CacheFigures;
 }
 

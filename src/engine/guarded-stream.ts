@@ -48,7 +48,7 @@ export async function guardedStream(
 
 async function heldBack(filled: Promise<unknown>, { clock, transfer, peersMs }: GuardOptions): Promise<void> {
   const isThere = await orLater(filled, clock, HELD_HEADERS_MS);
-  if (!isThere && isAlone(transfer.figures) && peersMs > HELD_HEADERS_MS)
+  if (!isThere && isAlone(transfer) && peersMs > HELD_HEADERS_MS)
     await orLater(filled, clock, peersMs - HELD_HEADERS_MS);
 }
 
@@ -149,13 +149,13 @@ class GuardedReader implements ByteReader {
       const waitedMs = waiting === undefined ? 0 : clock.now() - waiting.since;
       if (bytesSoFar(transfer) > bytesBefore) return this.#watch();
       if (waiting === undefined || waitedMs < limitMs) return this.#watch(limitMs - waitedMs);
-      waiting.fail(this.#isLost ? noPeers(limitMs, transfer) : noData(limitMs));
+      waiting.fail(this.#isLost ? noPeers(limitMs, transfer) : noData(limitMs, transfer));
     });
   }
 
   /** Whether a first read waits while nobody is there. */
   get #isLost(): boolean {
-    return !this.#hasBegun && isAlone(this.#options.transfer.figures);
+    return !this.#hasBegun && isAlone(this.#options.transfer);
   }
 
   #limitMs(): number {

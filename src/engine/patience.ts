@@ -44,7 +44,7 @@ export async function awaitFiles(
   const { settings } = patience;
   await limited(patience, options.signal, async (limits) => {
     limits.after(settings.peersTimeoutMs, () => {
-      if (isAlone(transfer.figures)) limits.fail(noPeers(settings.peersTimeoutMs, transfer));
+      if (isAlone(transfer)) limits.fail(noPeers(settings.peersTimeoutMs, transfer));
     });
     const waitMs = settings.peersTimeoutMs + settings.metadataTimeoutMs;
     limits.after(waitMs, () => {
@@ -75,7 +75,7 @@ export function whileBytesCome<T>(
     let before = bytesSoFar(transfer);
     if (peersTimeoutMs < startTimeoutMs) {
       limits.after(peersTimeoutMs, () => {
-        if (isAlone(transfer.figures) && bytesSoFar(transfer) === before)
+        if (isAlone(transfer) && bytesSoFar(transfer) === before)
           limits.fail(noPeers(peersTimeoutMs, transfer));
       });
     }
@@ -83,7 +83,7 @@ export function whileBytesCome<T>(
       const now = bytesSoFar(transfer);
       if (now > before) before = now;
       else
-        limits.fail(isAlone(transfer.figures) ? noPeers(startTimeoutMs, transfer) : noData(startTimeoutMs));
+        limits.fail(isAlone(transfer) ? noPeers(startTimeoutMs, transfer) : noData(startTimeoutMs, transfer));
     });
     return orAborted(work(limits.signal), limits.signal);
   });
@@ -96,8 +96,9 @@ export function bytesSoFar(transfer: Transfer): number {
 }
 
 /** Nothing came for so long. */
-export function noData(waitedMs: number): SluiceError {
-  return new SluiceError("start_timeout", `no peer sent any data for ${seconds(waitedMs)}`);
+export function noData(waitedMs: number, { transportType = "bt" }: Transfer): SluiceError {
+  const who = transportType === "bt" ? "no peer sent" : "the server did not send";
+  return new SluiceError("start_timeout", `${who} any data for ${seconds(waitedMs)}`);
 }
 
 /** Nobody was there for so long. */
@@ -108,9 +109,9 @@ export function noPeers(waitedMs: number, { figures }: Transfer): SluiceError {
   );
 }
 
-/** Whether nobody is connected. */
-export function isAlone(figures: Figures): boolean {
-  return figures.connectedPeers === 0;
+/** Whether nobody is connected. A web server is asked anew each time: of that nobody is lost. */
+export function isAlone({ figures, transportType = "bt" }: Transfer): boolean {
+  return transportType === "bt" && figures.connectedPeers === 0;
 }
 
 function seconds(ms: number): string {

@@ -1,4 +1,3 @@
-import type { Infohash } from "../base/ids.ts";
 import type { Media } from "../remux/contract.ts";
 import type { SegmentName } from "./engine.ts";
 import type { SegmentBytes } from "./segment-cache.ts";
@@ -10,9 +9,10 @@ import type { SegmentBytes } from "./segment-cache.ts";
  */
 const SEGMENTS_PER_SESSION = 1_000_000;
 
-/** The number in the name of segment `index` of the session with this ordinal. */
+/** The number in the name of segment `index` of the session with this ordinal. Broadcasts number their segments as they
+ * like: of their numbers the last six digits are used. */
 export function segmentNumber(ordinal: number, index: number): number {
-  return ordinal * SEGMENTS_PER_SESSION + index;
+  return ordinal * SEGMENTS_PER_SESSION + (index % SEGMENTS_PER_SESSION);
 }
 
 /** The inverse of {@link segmentNumber}. */
@@ -20,16 +20,9 @@ export function splitSegmentNumber(number: number): { ordinal: number; index: nu
   return { ordinal: Math.floor(number / SEGMENTS_PER_SESSION), index: number % SEGMENTS_PER_SESSION };
 }
 
-/** The name under which a made segment is shared: whoever plays the same file in the same way gets the same bytes. */
-export function segmentKey(
-  infohash: Infohash,
-  fileIndex: number,
-  language: string | undefined,
-  kind: SegmentName["kind"],
-  index: number,
-  track: number,
-): string {
-  return `${infohash}/${fileIndex}/${language ?? ""}/${track}/${index}.${kind}`;
+/** The name under which a made segment is shared: whoever plays the same source gets the same bytes. */
+export function segmentKey(source: string, kind: SegmentName["kind"], index: number, track: number): string {
+  return `${source}/${track}/${index}.${kind}`;
 }
 
 /** Makes one segment. Rejects with `SluiceError`. */

@@ -2,7 +2,6 @@ import { SluiceError, type SluiceErrorCode } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import { after, type Instant } from "../base/time.ts";
-import type { Media } from "../remux/contract.ts";
 import { type Access, chooseFile } from "./access.ts";
 import type { CacheFigures, ContentFile } from "./contract.ts";
 import type {
@@ -13,14 +12,15 @@ import type {
   SessionEvent,
   SessionInfo,
 } from "./engine.ts";
+import { FilmSource } from "./film-source.ts";
 import { HELD_HEADERS_MS, orLater } from "./guarded-stream.ts";
-import { hlsManifest } from "./hls.ts";
 import type { Hold } from "./holds.ts";
 import { LatestFew } from "./latest-few.ts";
 import { awaitFiles, onceBegun, whileBytesCome } from "./patience.ts";
 import { orAborted, type SegmentBytes, type SegmentCache } from "./segment-cache.ts";
+import type { SegmentSource } from "./segment-source.ts";
 import { SessionEvents } from "./session-events.ts";
-import { makeSegment, segmentKey } from "./session-segments.ts";
+import { segmentKey } from "./session-segments.ts";
 import { transportStream } from "./ts-stream.ts";
 
 /** What a session is made of. */
@@ -39,13 +39,6 @@ export interface SessionParts {
   readonly ordinal: number | undefined;
   /** Called once, when the session has ended. */
   ended(session: PlayerSession, reason: SluiceError): void;
-}
-
-/** Media that is open and can be played in `container`. */
-export interface Opened {
-  readonly file: ContentFile;
-  readonly media: Media;
-  readonly container: "ts" | "fmp4";
 }
 
 /** So much of the head of a file is usually there before the first segment can be made. Only for showing progress. */
@@ -75,7 +68,8 @@ export class PlayerSession implements Session {
   readonly #events: SessionEvents;
   readonly #requests = new LatestFew();
   readonly #ended = new AbortController();
-  #opened: Promise<Opened>;
+  #opened: Promise<SegmentSource>;
+  #source: SegmentSource | undefined;
   #playing: Promise<void>;
   #file: ContentFile | undefined;
   #status: SessionInfo["status"] = "starting";
@@ -153,6 +147,10 @@ export class PlayerSession implements Session {
     if (!this.#ended.signal.aborted) this.#watchIdle(idleMs);
   }
 
+  get isLive(): boolean {
+    return this.#source?.isLive ?? false;
+  }
+
   async info(): Promise<SessionInfo> {
     const { transfer } = this.#parts.hold;
     const cache = await this.#parts.cacheFigures();
@@ -163,15 +161,18 @@ export class PlayerSession implements Session {
       totalProgress: this.#file ? transfer.progress(this.#file.index) : 0,
       fileIndex: this.#file?.index ?? -1,
       figures: transfer.figures,
+      live: this.#source?.livePosition?.(),
       cache,
     };
   }
 
   manifest(base: string, rendition: ManifestRendition, asker?: AbortSignal): Promise<string> {
     return this.#use(async () => {
-      const opened = await orAborted(this.#opened, this.#waiting(asker));
+      const signal = this.#waiting(asker);
+      const source = await orAborted(this.#opened, signal);
       const { infohash, key, ordinal = 0 } = this;
-      return hlsManifest({ ...opened, base, session: { infohash, key, ordinal } }, rendition);
+      const place = { base, session: { infohash, key, ordinal } };
+      return this.#patiently((stop) => source.manifest(place, rendition, stop), signal);
     });
   }
 
@@ -183,7 +184,8 @@ export class PlayerSession implements Session {
     this.#openStreams++;
     return transportStream({
       clock: access.clock,
-      segmentCount: async () => (await this.#opened).media.segments.length,
+      first: async (signal) => (await this.#opened).first(signal),
+      reach: (index, signal) => this.#use(() => this.#reach(index, signal)),
       segment: (index, signal) => this.#use(() => this.#segment("ts", index, 0, signal)),
       touched: () => this.touch(),
       closed: () => {
@@ -220,31 +222,28 @@ export class PlayerSession implements Session {
     this.#parts.ended(this, reason);
   }
 
-  async #namedSegment(name: SegmentName, index: number, signal: AbortSignal): Promise<SegmentBytes> {
-    const { container, media } = await orAborted(this.#opened, signal);
-    const fits = name.kind === "vtt" || (name.kind === "ts") === (container === "ts");
-    const count = media.segments.length;
-    if (!fits || index >= count)
-      throw new SluiceError("no_such_segment", `expected a number below ${count}, got ${index}`);
+  async #namedSegment(name: SegmentName, number: number, signal: AbortSignal): Promise<SegmentBytes> {
+    const source = await orAborted(this.#opened, signal);
+    const index = await source.find(name.kind, number, signal);
     const bytes = await this.#segment(name.kind, index, name.track, signal);
-    if (name.kind === "ts" || name.kind === "m4s") this.#prepareNext(name.kind, index, count);
+    if (name.kind === "ts" || name.kind === "m4s") this.#prepareNext(source, name.kind, index);
     return bytes;
   }
 
-  async #open(): Promise<Opened> {
+  async #open(): Promise<SegmentSource> {
     const { access, hold, request } = this.#parts;
     const { transfer } = hold;
-    await awaitFiles(access, transfer, { signal: this.#ended.signal });
+    const { signal } = this.#ended;
+    await awaitFiles(access, transfer, { signal });
     this.#file ??= this.#chooseFile();
     const file = this.#file;
-    const media = await whileBytesCome(
-      access,
-      transfer,
-      (signal) => transfer.media(file.index, request.audioLanguage, signal),
-      this.#ended.signal,
-    );
-    if (media.segments.length === 0) throw new SluiceError("broken_media", "the file holds nothing to play");
-    return { file, media, container: chooseContainer(media, request) };
+    const open = async (stop: AbortSignal) => {
+      if (transfer.segmentSource) return suited(await transfer.segmentSource(stop), request);
+      const media = await transfer.media(file.index, request.audioLanguage, stop);
+      return new FilmSource(transfer.infohash, file, media, request);
+    };
+    this.#source = await whileBytesCome(access, transfer, open, signal);
+    return this.#source;
   }
 
   #chooseFile(): ContentFile {
@@ -254,9 +253,13 @@ export class PlayerSession implements Session {
 
   /** A player that starts reads the first segment: having it is what `dl` tells. */
   #firstSegment(): Promise<void> {
-    const playing = this.#opened.then(async ({ container }) => {
-      if (container === "fmp4") await this.#segment("mp4", 0, 0);
-      await this.#segment(container === "ts" ? "ts" : "m4s", 0, 0);
+    const { signal } = this.#ended;
+    const playing = this.#opened.then(async (source) => {
+      const first = await this.#patiently((stop) => source.first(stop), signal);
+      const index = await this.#reach(first, signal);
+      if (index === undefined) throw new SluiceError("broken_media", "there is nothing to play");
+      if (source.container === "fmp4") await this.#segment("mp4", index, 0);
+      await this.#segment(source.container === "ts" ? "ts" : "m4s", index, 0);
       this.#status = "playing";
     });
     playing.catch((thrown) => this.#failed(thrown));
@@ -286,27 +289,35 @@ export class PlayerSession implements Session {
     track: number,
     signal: AbortSignal = this.#ended.signal,
   ): Promise<SegmentBytes> {
-    const { access, hold, request, segments } = this.#parts;
-    const { media, file } = await orAborted(this.#opened, signal);
-    const key = segmentKey(this.infohash, file.index, request.audioLanguage, kind, index, track);
+    const { segments } = this.#parts;
+    const source = await orAborted(this.#opened, signal);
+    const key = segmentKey(source.name, kind, index, track);
+    const make = (end: AbortSignal) => source.make(kind, index, track, end);
+    return segments.held(key) ?? segments.get(key, (stop) => this.#patiently(make, stop), signal);
+  }
+
+  async #reach(index: number, signal: AbortSignal): Promise<number | undefined> {
+    const source = await orAborted(this.#opened, signal);
+    return this.#patiently((stop) => source.reach(index, stop), signal);
+  }
+
+  /** Waits for what needs bytes, for as long as they come: a start shorter than a film that has begun. */
+  #patiently<T>(work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { access, hold } = this.#parts;
     const patience = this.#status === "playing" ? onceBegun(access) : access;
-    return (
-      segments.held(key) ??
-      segments.get(
-        key,
-        (stop) =>
-          whileBytesCome(patience, hold.transfer, (end) => makeSegment(media, kind, index, track, end), stop),
-        signal,
-      )
-    );
+    return whileBytesCome(patience, hold.transfer, work, signal);
   }
 
   /** A player that takes segments in order finds the next one made. One at a time; a player that jumps gets none. */
-  #prepareNext(kind: "ts" | "m4s", index: number, count: number): void {
+  #prepareNext(source: SegmentSource, kind: "ts" | "m4s", index: number): void {
     const inOrder = index === this.#lastIndex + 1;
     this.#lastIndex = index;
-    if (!inOrder || index + 1 >= count) return;
-    this.#segment(kind, index + 1, 0).catch((thrown) => {
+    if (!inOrder || source.isLive) return;
+    const next = async () => {
+      if ((await source.reach(index + 1, this.#ended.signal)) !== undefined)
+        await this.#segment(kind, index + 1, 0);
+    };
+    next().catch((thrown) => {
       // Whoever asks for it hears the reason then.
       this.#parts.log.debug("a segment could not be made ahead", {
         index: index + 1,
@@ -357,15 +368,10 @@ export function variantOf(request: PlaybackRequest): string {
   return `${request.output} ${request.container} ${request.audioLanguage ?? ""}`;
 }
 
-/** What the player gets; throws where no container it can take carries the codecs. */
-function chooseContainer(media: Media, request: PlaybackRequest): "ts" | "fmp4" {
-  const container =
-    request.output === "ts" || request.container === "ts"
-      ? "ts"
-      : request.container === "fmp4" || (media.tsProblem && !media.fmp4Problem)
-        ? "fmp4"
-        : "ts";
-  const problem = container === "ts" ? media.tsProblem : media.fmp4Problem;
-  if (problem) throw problem;
-  return container;
+/** What comes as segments is passed on as it is; throws where the player asked for something else. */
+function suited(source: SegmentSource, request: PlaybackRequest): SegmentSource {
+  const wanted = request.output === "ts" ? "ts" : request.container;
+  if (wanted === "auto" || wanted === source.container) return source;
+  const what = source.container === "ts" ? "MPEG-TS" : "fragmented MP4";
+  throw new SluiceError("unsupported_container", `this stream comes in ${what} and is passed on as it is`);
 }

@@ -170,6 +170,7 @@ export class Sessions {
   async #resume(place: string, infohash: Infohash, ordinal: number): Promise<PlayerSession | undefined> {
     const before = this.#paused.get(place);
     if (!before || this.#isClosed || this.#plays(before.request.playerId)) return undefined;
+    // What the URL of a web server was found to be is remembered by the id that it was given.
     const { content } = await this.#parts.resolve(
       { kind: "infohash", infohash },
       { allowPrivateUrls: false, signal: undefined },

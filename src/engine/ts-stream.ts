@@ -13,7 +13,10 @@ const KEEP_ALIVE_MS = 500;
 /** Where the stream takes its bytes from. */
 export interface TransportStreamParts {
   readonly clock: Clock;
-  segmentCount(): Promise<number>;
+  /** The index to begin with. */
+  first(signal: AbortSignal): Promise<number>;
+  /** The index to go on with, waited for; undefined at the end. */
+  reach(index: number, signal: AbortSignal): Promise<number | undefined>;
   segment(index: number, signal: AbortSignal): Promise<SegmentBytes>;
   /** Called at each pull. */
   touched(): void;
@@ -66,16 +69,22 @@ export function transportStream(parts: TransportStreamParts): ReadableStream<Uin
   );
 }
 
+interface Loaded {
+  readonly index: number;
+  readonly bytes: SegmentBytes;
+}
+
 /** Reads the segments in order, in chunks. */
 class SegmentReader {
   readonly #parts: TransportStreamParts;
   readonly #abort = new AbortController();
-  #index = 0;
+  /** The segment that is read, or comes next; undefined before the first. */
+  #index: number | undefined;
   #offset = 0;
   #hasStarted = false;
   #isClosed = false;
   #segment: SegmentBytes | undefined;
-  #loading: Promise<SegmentBytes | undefined> | undefined;
+  #loading: Promise<Loaded | undefined> | undefined;
   #cancelForget: (() => void) | undefined;
   #lastPull = 0;
 
@@ -91,14 +100,18 @@ class SegmentReader {
         this.#loading ??= this.#load(this.#index);
         if (!this.#hasStarted && !(await orLater(this.#loading, this.#parts.clock, KEEP_ALIVE_MS)))
           return nullPackets();
-        this.#segment = await this.#loading;
+        const loaded = await this.#loading;
         this.#loading = undefined;
-        if (!this.#segment) return undefined;
+        if (!loaded) return undefined;
+        // What has gone by meanwhile is not there to be read again from its middle.
+        if (this.#index !== undefined && loaded.index !== this.#index) this.#offset = 0;
+        this.#index = loaded.index;
+        this.#segment = loaded.bytes;
         this.#hasStarted = true;
         this.#prepare(this.#index + 1);
       }
       if (this.#offset < this.#segment.length) break;
-      this.#index++;
+      this.#index = this.#index! + 1;
       this.#offset = 0;
       this.#segment = undefined;
     }
@@ -117,9 +130,11 @@ class SegmentReader {
     this.#segment = undefined;
   }
 
-  async #load(index: number): Promise<SegmentBytes | undefined> {
-    if (index >= (await this.#parts.segmentCount())) return undefined;
-    return this.#parts.segment(index, this.#abort.signal);
+  async #load(index: number | undefined): Promise<Loaded | undefined> {
+    const { signal } = this.#abort;
+    const reached = await this.#parts.reach(index ?? (await this.#parts.first(signal)), signal);
+    if (reached === undefined) return undefined;
+    return { index: reached, bytes: await this.#parts.segment(reached, signal) };
   }
 
   /** Asks for the next segment, so that it is made by the time it is read. */

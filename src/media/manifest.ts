@@ -4,6 +4,8 @@ export interface ManifestSegment {
   readonly uri: string;
   /** The clocks jump before this segment. */
   readonly isDiscontinuous?: boolean;
+  /** The initialisation segment of fragmented MP4 that holds from here on, where it is not one for all. */
+  readonly mapUri?: string;
 }
 
 /** What a media manifest says (RFC 8216 4.3.3). */
@@ -56,17 +58,23 @@ export interface ManifestVariant {
 export function writeMediaManifest(manifest: MediaManifest): string {
   let longest = manifest.targetSeconds ?? 0;
   for (const segment of manifest.segments) longest = Math.max(longest, segment.durationSeconds);
+  const hasMap =
+    manifest.mapUri !== undefined || manifest.segments.some(({ mapUri }) => mapUri !== undefined);
   const lines = [
     "#EXTM3U",
-    `#EXT-X-VERSION:${manifest.mapUri === undefined ? 3 : 6}`,
+    `#EXT-X-VERSION:${hasMap ? 6 : 3}`,
     `#EXT-X-TARGETDURATION:${Math.max(1, Math.ceil(longest - 1e-6))}`,
     `#EXT-X-MEDIA-SEQUENCE:${manifest.firstNumber ?? 0}`,
   ];
   if (manifest.firstDiscontinuity) lines.push(`#EXT-X-DISCONTINUITY-SEQUENCE:${manifest.firstDiscontinuity}`);
   if (manifest.kind !== "live") lines.push(`#EXT-X-PLAYLIST-TYPE:${manifest.kind.toUpperCase()}`);
-  if (manifest.mapUri !== undefined) lines.push(`#EXT-X-MAP:${attributes({ URI: quoted(manifest.mapUri) })}`);
-  for (const { durationSeconds, uri, isDiscontinuous } of manifest.segments) {
+  let map = manifest.mapUri;
+  if (map !== undefined) lines.push(`#EXT-X-MAP:${attributes({ URI: quoted(map) })}`);
+  for (const { durationSeconds, uri, isDiscontinuous, mapUri } of manifest.segments) {
     if (isDiscontinuous) lines.push("#EXT-X-DISCONTINUITY");
+    if (mapUri !== undefined && mapUri !== map)
+      lines.push(`#EXT-X-MAP:${attributes({ URI: quoted(mapUri) })}`);
+    map = mapUri ?? map;
     lines.push(`#EXTINF:${durationSeconds.toFixed(6)},`, line(uri));
   }
   if (manifest.kind === "vod" || manifest.isEnded) lines.push("#EXT-X-ENDLIST");

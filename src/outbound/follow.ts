@@ -4,7 +4,7 @@ import type { Log } from "../base/log.ts";
 import type { OutboundResponse, Runtime } from "../runtime/contract.ts";
 import { askInTurn } from "./ask.ts";
 import type { Deadline } from "./deadline.ts";
-import { firstHop, type Hop, nextHop } from "./hop.ts";
+import { firstHop, type Hop, mayLeadHome, nextHop } from "./hop.ts";
 import type { OpenOptions } from "./outbound.ts";
 
 /** Browsers follow twenty; nobody honest needs more than five. */
@@ -24,6 +24,14 @@ export interface FetchTimes {
   readonly whole: Deadline;
 }
 
+/** Where a fetch has come to. */
+interface Followed {
+  readonly response: OutboundResponse;
+  readonly finalUrl: string;
+  /** Whether what the answer names may be asked at home. */
+  readonly allowPrivate: boolean;
+}
+
 /** Asks a URL, and where it is led on, until an answer is no redirect. Each hop's addresses are looked up once, checked,
  * and then asked as they are: a name that answers differently the second time is not asked a second time. */
 export async function follow(
@@ -31,7 +39,7 @@ export async function follow(
   text: string,
   options: OpenOptions,
   times: FetchTimes,
-): Promise<{ readonly response: OutboundResponse; readonly finalUrl: string }> {
+): Promise<Followed> {
   const { runtime, log } = parts;
   let hop: Hop = firstHop(text, options);
   for (let redirects = 0; ; redirects++) {
@@ -40,7 +48,8 @@ export async function follow(
     log.debug(`fetching ${options.purpose}`, { origin: hop.url.origin, address: addresses[0] });
     const response = await askInTurn(runtime, hop, addresses, times);
     const location = REDIRECTS.has(response.status) ? response.headers.get("location") : null;
-    if (location === null) return { response, finalUrl: hop.url.href };
+    if (location === null)
+      return { response, finalUrl: hop.url.href, allowPrivate: mayLeadHome(hop, addresses) };
     await response.body.cancel().catch(() => {}); // Nobody reads it; that it broke changes nothing.
     if (redirects === MAX_REDIRECTS) throw refused(`more than ${MAX_REDIRECTS} redirects`);
     hop = nextHop(hop, location, addresses);

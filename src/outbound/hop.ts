@@ -36,14 +36,19 @@ export function firstHop(text: string, options: OpenOptions): Hop {
   return { url: bare(url), headers, allowPrivate: options.allowPrivate };
 }
 
-/** Where a redirect leads. A public server must not lead us into the home network, whoever asked. */
+/** A public server must not lead us into the home network, whoever asked. */
+export function mayLeadHome(hop: Hop, addresses: readonly string[]): boolean {
+  return hop.allowPrivate && addresses.every((address) => addressScope(address) !== "global");
+}
+
+/** Where a redirect leads. */
 export function nextHop(hop: Hop, location: string, addresses: readonly string[]): Hop {
   const url = bare(readUrl(location, hop.url));
   const kept = Object.entries(hop.headers).filter(([name]) => !CREDENTIALS.has(name));
   return {
     url,
     headers: url.origin === hop.url.origin ? hop.headers : Object.fromEntries(kept),
-    allowPrivate: hop.allowPrivate && addresses.every((address) => addressScope(address) !== "global"),
+    allowPrivate: mayLeadHome(hop, addresses),
   };
 }
 

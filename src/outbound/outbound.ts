@@ -78,6 +78,8 @@ export interface OutboundStream {
   readonly body: ReadableStream<Uint8Array>;
   /** Where the last redirect led, without credentials. */
   readonly finalUrl: string;
+  /** Whether what it names in turn may be asked at home: that was allowed, and it came from home itself. Not unless said. */
+  readonly allowPrivate?: boolean;
 }
 
 /** The outbound client of this machine. */
@@ -89,11 +91,15 @@ export function createOutbound(runtime: Pick<Runtime, "http" | "lookup" | "clock
     const head = isOneTime ? whole : startDeadline(runtime.clock, headTimeoutMs, whole.signal);
     const explain = (thrown: unknown) => explained(thrown, options, head.signal.aborted ? head : whole);
     try {
-      const { response, finalUrl } = await follow({ runtime, log }, url, options, { head, whole });
+      const { response, finalUrl, allowPrivate } = await follow({ runtime, log }, url, options, {
+        head,
+        whole,
+      });
       const body = await decodedBody(response, options, whole.signal);
       const { idleTimeoutMs } = options;
       const guard = { clock: runtime.clock, idleTimeoutMs, whole, explain };
-      return { status: response.status, headers: response.headers, body: guardedBody(body, guard), finalUrl };
+      const { status, headers } = response;
+      return { status, headers, body: guardedBody(body, guard), finalUrl, allowPrivate };
     } catch (thrown) {
       whole.end();
       throw explain(thrown);
@@ -106,7 +112,8 @@ export function createOutbound(runtime: Pick<Runtime, "http" | "lookup" | "clock
     async get(url, options) {
       const { timeoutMs } = options;
       const answer = await open(url, { ...options, headTimeoutMs: timeoutMs, idleTimeoutMs: timeoutMs });
-      return { ...answer, bytes: await wholeBody(answer.body) };
+      const { status, headers, finalUrl } = answer;
+      return { status, headers, bytes: await wholeBody(answer.body), finalUrl };
     },
   };
 }

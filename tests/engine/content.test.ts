@@ -17,6 +17,7 @@ function resolver(options: { kept?: boolean; names?: Record<string, string[]> } 
   return createContentResolver({
     runtime: {
       sha1,
+      randomBytes: (length) => new Uint8Array(length),
       async lookup(name) {
         const found = options.names?.[name];
         if (!found) throw new SluiceError("url_unreachable", `${name} has no address`);
@@ -24,7 +25,7 @@ function resolver(options: { kept?: boolean; names?: Record<string, string[]> } 
       },
     },
     transfers,
-    outbound: { get: () => Promise.reject(new SluiceError("url_unreachable", "nothing there")) },
+    outbound: { open: () => Promise.reject(new SluiceError("url_unreachable", "nothing there")) },
     log: SILENT,
   });
 }

@@ -35,12 +35,17 @@ export function fakeHouse(settings: Partial<EngineSettings> = {}) {
   /** What URLs answer with. */
   const web = new Map<string, { status: number; bytes: Uint8Array<ArrayBuffer> }>();
   const asked: { url: string; allowPrivate: boolean }[] = [];
-  const outbound: Pick<Outbound, "get"> = {
+  const outbound: Outbound = {
     async get(url, { allowPrivate }) {
       asked.push({ url, allowPrivate });
       const answer = web.get(url);
       if (!answer) throw new SluiceError("url_unreachable", `nothing answers at ${url}`);
       return { ...answer, headers: new Headers(), finalUrl: url };
+    },
+    async open(url, options) {
+      const { bytes, ...answer } = await outbound.get(url, { ...options, timeoutMs: 1 });
+      const body = new Blob([bytes]).stream();
+      return { ...answer, body, allowPrivate: options.allowPrivate };
     },
   };
   const engine = createEngine({

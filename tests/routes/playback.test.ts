@@ -241,7 +241,7 @@ const ERRORS: readonly (readonly [name: string, path: string, status: number, te
     404,
     /^failed to start: expected a file index below 3/,
   ],
-  ["HLS of other servers", "/hls/manifest.m3u8?manifest_url=http://x/", 415, /cannot be played yet/],
+  ["an HLS manifest that nobody serves", "/hls/manifest.m3u8?manifest_url=http://x/", 502, /nothing answers/],
 ];
 
 for (const [name, path, status, text] of ERRORS) {
@@ -366,12 +366,12 @@ test("many segments: the numbers of one film go up by one", async () => {
   );
 });
 
-test("/hls/manifest.m3u8: is the manifest of content; streams of other servers are refused", async () => {
+test("/hls/manifest.m3u8: is the manifest of content, and of what manifest_url names", async () => {
   const app = await appWithFilm();
   const { response } = await app.json(`/hls/manifest.m3u8?id=${film.infohash}&format=json`);
   assert.match(response.playback_url, /\/ace\/m\/.*\.m3u8$/);
   const other = await app.json("/hls/manifest.m3u8?manifest_url=http://a/b.m3u8&format=json");
-  assert.match(other.error, /^failed to load content: HLS streams of other servers/);
+  assert.match(other.error, /^failed to load content: nothing answers at http:\/\/a\/b.m3u8/);
 });
 
 test("URLs in answers: https where a proxy says that it was asked so", async () => {

@@ -1,0 +1,45 @@
+import type { Infohash } from "../base/ids.ts";
+import type { UnixSeconds } from "../base/time.ts";
+import type { ManifestRendition, SegmentName } from "./engine.ts";
+import type { SegmentBytes } from "./segment-cache.ts";
+
+/**
+ * What a session plays, as segments: a file that was opened as media, HLS of another server, an endless stream. It keeps
+ * no position, so that all who play the same share it; whoever waits for it drives it.
+ */
+export interface SegmentSource {
+  /** What its segments are. */
+  readonly container: "ts" | "fmp4";
+  /** Whether it is being made while it is watched. */
+  readonly isLive: boolean;
+  /** Says which source this is among all: segments of the same name and number are the same bytes. */
+  readonly name: string;
+  /** The manifest of what there is, waited for. Rejects with `SluiceError`, as all below. */
+  manifest(place: ManifestPlace, rendition: ManifestRendition, signal: AbortSignal): Promise<string>;
+  /** The index at which a continuous stream begins. */
+  first(signal: AbortSignal): Promise<number>;
+  /** The index to go on with where `index` is next: itself, waited for at the live edge; a later one where that has gone
+   * by; undefined after the last. */
+  reach(index: number, signal: AbortSignal): Promise<number | undefined>;
+  /** The index of the segment that a manifest names so; rejects with `no_such_segment`. */
+  find(kind: SegmentName["kind"], number: number, signal: AbortSignal): Promise<number>;
+  /** Makes, or fetches, one segment. `track` counts for subtitles alone. */
+  make(kind: SegmentName["kind"], index: number, track: number, signal: AbortSignal): Promise<SegmentBytes>;
+  /** Where the window of a live source lies now, where it is known. */
+  livePosition?(): LivePosition | undefined;
+}
+
+/** Where a manifest's URLs lead: all of them are absolute. */
+export interface ManifestPlace {
+  /** `http://host:port`. */
+  readonly base: string;
+  readonly session: { readonly infohash: Infohash; readonly key: string; readonly ordinal: number };
+}
+
+/** The window of a live source, by the wall clock. */
+export interface LivePosition {
+  readonly firstAt: UnixSeconds;
+  readonly lastAt: UnixSeconds;
+  /** How many segments that is. */
+  readonly segments: number;
+}
