@@ -6,7 +6,7 @@ import type { Config } from "../settings.ts";
 /** Where the records of this configuration are, for their owner, or (`shared`) for a tool beside it. */
 export function storePlace(config: Config, log: Log, shared: boolean): StoreOptions {
   return {
-    folder: join(config.dataDir, "records"),
+    folder: join(config.dataDir, "library"),
     kind: config.store,
     shared,
     warn: (message) => log.warn(message),

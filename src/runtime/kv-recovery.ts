@@ -65,6 +65,7 @@ const MISSING: Finding = {
   isBlank: true,
   state: undefined,
   badKeys: new Set(),
+  isCurrent: false,
 };
 
 function fresh(places: Places): RecordFile {
@@ -146,8 +147,8 @@ async function rebuild(found: Found): Promise<Sources> {
 }
 
 /**
- * Takes what is whole in the damaged file, and from the snapshot what is not. Undefined where its pages do not fit
- * together and the snapshot is whole: a state that once was is better than one that never was.
+ * Takes what is whole in the damaged file, and from the snapshot what is not. Undefined where nobody knows whether that
+ * is all, and the snapshot is whole: a state that once was is better than one that never was.
  */
 async function fromDatabase(found: Found, building: Rebuild): Promise<Sources | undefined> {
   const { finding, kept } = found;
@@ -160,10 +161,9 @@ async function fromDatabase(found: Found, building: Rebuild): Promise<Sources | 
   if (state !== undefined && count === state.count && digest === state.digest) {
     return { fromDatabase: count, fromSnapshot: 0, isComplete: true };
   }
-  if (!finding.isSound && kept?.isWhole) return undefined;
-  let fromSnapshot = await fill(found, building, (key) => finding.badKeys.has(key));
-  const isShort = !finding.isSound || building.state.count < (state?.count ?? 0);
-  if (isShort) fromSnapshot += await fill(found, building, () => true);
+  const isCurrent = finding.isSound && finding.isCurrent;
+  if (!isCurrent && kept?.isWhole) return undefined;
+  const fromSnapshot = await fill(found, building, (key) => !isCurrent || finding.badKeys.has(key));
   return { fromDatabase: count, fromSnapshot, isComplete: false };
 }
 

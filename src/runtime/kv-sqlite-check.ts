@@ -22,6 +22,8 @@ export interface Finding {
   readonly state: StoreState | undefined;
   /** Keys of records that are not as they were written. */
   readonly badKeys: ReadonlySet<string>;
+  /** All other records are known to be those of the last commit: none is missing, none is of an earlier one. */
+  readonly isCurrent: boolean;
 }
 
 /**
@@ -36,6 +38,7 @@ export async function examine(path: string): Promise<Finding> {
     isBlank: false,
     state: undefined,
     badKeys: new Set(),
+    isCurrent: false,
   };
   try {
     finding.file = new RecordFile(path, { mayCreate: false, busyMs: BUSY_MS });
@@ -45,6 +48,7 @@ export async function examine(path: string): Promise<Finding> {
     const found = await readAll(finding.file);
     finding.isSound = true;
     finding.badKeys = found.badKeys;
+    finding.isCurrent = isCurrent(found, finding.state);
     finding.problem = contentProblem(found, finding.state);
     if (finding.problem === undefined) writeOnce(finding.file, finding.state);
   } catch (error) {
@@ -96,6 +100,7 @@ function structureProblem(file: RecordFile, state: StoreState | undefined): stri
 
 interface Content {
   readonly count: number;
+  /** Of the checksums as they lie there, those of damaged records too. */
   readonly digest: string;
   readonly badKeys: ReadonlySet<string>;
 }
@@ -105,10 +110,9 @@ async function readAll(file: RecordFile): Promise<Content> {
   let count = 0;
   let digest = EMPTY_DIGEST;
   for await (const { key, value, checksum } of inKeyOrder(file)) {
-    if (checksum === checksumOf(key, value)) {
-      count++;
-      digest = toggled(digest, checksum);
-    } else if (badKeys.size < MAX_BAD_KEYS) badKeys.add(key);
+    count++;
+    digest = toggled(digest, checksum);
+    if (checksum !== checksumOf(key, value) && badKeys.size < MAX_BAD_KEYS) badKeys.add(key);
   }
   return { count, digest, badKeys };
 }
@@ -131,6 +135,13 @@ function contentProblem(found: Content, state: StoreState | undefined): string |
   if (state === undefined) return "what it says about itself is damaged";
   if (found.count !== state.count) return `it has ${found.count} records, expected ${state.count}`;
   return found.digest === state.digest ? undefined : "its records are not those that it should have";
+}
+
+/** Where only the state is damaged, it is the damage that was found: there is no reason to doubt the records. */
+function isCurrent(found: Content, state: StoreState | undefined): boolean {
+  if (found.badKeys.size === MAX_BAD_KEYS) return false;
+  if (state === undefined) return found.badKeys.size === 0;
+  return found.count === state.count && found.digest === state.digest;
 }
 
 /** A file that reads well and cannot be written to is damaged too; a full disk is no damage. */

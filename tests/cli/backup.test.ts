@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import type { KeyValueStore } from "../../src/runtime/contract.ts";
+import { openStore } from "../../src/runtime/open-store.ts";
+import { inFolder } from "../contract/folder.ts";
+import { runtimeCommand } from "../parts/engine.ts";
+import { startProcess } from "../parts/process.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const [RUNTIME, ...RUNTIME_ARGS] = runtimeCommand();
+const SLOW = { timeout: 60_000 };
+
+async function sluice(dataDir: string, ...args: string[]) {
+  const env = { SLUICE_DATA_DIR: dataDir, XDG_CONFIG_HOME: join(dataDir, "..") };
+  const running = startProcess(RUNTIME, [...RUNTIME_ARGS, "src/main.ts", ...args], { cwd: ROOT, env });
+  const code = await new Promise<number | null>((resolve) => running.child.on("close", resolve));
+  return { code, output: running.output() };
+}
+
+function open(dataDir: string): Promise<KeyValueStore> {
+  const folder = join(dataDir, "library");
+  return openStore({ folder, kind: "sqlite", shared: false, warn: assert.fail });
+}
+
+async function withRecords<T>(dataDir: string, work: (store: KeyValueStore) => Promise<T>): Promise<T> {
+  const store = await open(dataDir);
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+test("backup beside an owner, restored elsewhere, gives the same records and files", SLOW, () =>
+  inFolder(async (folder) => {
+    const [from, to, file] = [join(folder, "from"), join(folder, "to"), join(folder, "kept.backup")];
+    const logo = Buffer.alloc(500_000, "logo");
+    await mkdir(join(from, "library/images"), { recursive: true });
+    await writeFile(join(from, "library/images/0123abcd"), logo);
+    await writeFile(join(from, "library/images/empty"), "");
+    const value = { title: "Ω \ud800 \u2028", n: 1.5 };
+    await withRecords(from, async (store) => {
+      await store.commit({
+        set: [
+          ["item/1", value],
+          ["é", null],
+        ],
+      });
+      const made = await sluice(from, "backup", file);
+      assert.equal(made.code, 0, made.output);
+      assert.match(made.output, /kept\.backup: \d+ bytes$/);
+    });
+    assert.equal((await stat(file)).mode & 0o777, 0o600);
+
+    const restored = await sluice(to, "restore", file);
+    assert.equal(restored.code, 0, restored.output);
+    assert.match(restored.output, /kept\.backup: 2 records are back$/);
+    await withRecords(to, async (store) => {
+      assert.deepEqual(await store.get("item/1"), JSON.parse(JSON.stringify(value)));
+      assert.equal(await store.get("é"), null);
+    });
+    assert.deepEqual(await readFile(join(to, "library/images/0123abcd")), logo);
+    assert.equal((await stat(join(to, "library/images/empty"))).size, 0);
+
+    const { code, output } = await sluice(to, "backup", "-");
+    assert.equal(code, 0);
+    assert.match(
+      output,
+      /^\{"sluice":"records","version":1,.*\n(.*\n)+\{"lines":\d+,"sha256":"[0-9a-f]{64}"\}$/,
+    );
+  }),
+);
+
+test("restore refuses records that are there, and replaces them with --force", SLOW, () =>
+  inFolder(async (folder) => {
+    const [from, to, file] = [join(folder, "from"), join(folder, "to"), join(folder, "kept.backup")];
+    await withRecords(from, (store) => store.commit({ set: [["a", "new"]] }));
+    await sluice(from, "backup", file);
+    await withRecords(to, (store) =>
+      store.commit({
+        set: [
+          ["a", "old"],
+          ["b", 1],
+        ],
+      }),
+    );
+    const refused = await sluice(to, "restore", file);
+    assert.equal(refused.code, 2);
+    assert.match(refused.output, /^sluice: there are records already; --force replaces them/);
+    await withRecords(to, async (store) => assert.equal(await store.get("a"), "old"));
+    assert.equal((await sluice(to, "restore", file, "--force")).code, 0);
+    await withRecords(to, async (store) => {
+      assert.equal(await store.get("a"), "new");
+      assert.equal(await store.get("b"), undefined);
+    });
+    assert.ok((await readdir(join(to, "library"))).includes("records.1.old"));
+  }),
+);
+
+test("restore refuses while an owner has the store open", SLOW, () =>
+  inFolder(async (folder) => {
+    const file = join(folder, "kept.backup");
+    await withRecords(folder, async () => {
+      assert.equal((await sluice(folder, "backup", file)).code, 0);
+      const refused = await sluice(folder, "restore", file, "--force");
+      assert.equal(refused.code, 2);
+      assert.match(refused.output, /^sluice: another Sluice uses /);
+    });
+  }),
+);
+
+test("restore refuses a backup that is not whole, and one that names other files", SLOW, () =>
+  inFolder(async (folder) => {
+    const [from, to, file] = [join(folder, "from"), join(folder, "to"), join(folder, "kept.backup")];
+    await mkdir(join(from, "library/images"), { recursive: true });
+    await writeFile(join(from, "library/images/..hidden"), "x");
+    await withRecords(from, (store) => store.commit({ set: [["a", 1]] }));
+    await sluice(from, "backup", file);
+    const named = await sluice(to, "restore", file);
+    assert.equal(named.code, 1);
+    assert.match(named.output, /names a file that is none of ours: library\/images\/\.\.hidden/);
+    const whole = await readFile(file);
+    const flipped = Buffer.from(whole);
+    flipped[whole.length - 20]! ^= 1;
+    const wrong = [
+      whole.subarray(0, -1),
+      whole.subarray(0, 60),
+      Buffer.from("no backup\n"),
+      flipped,
+      Buffer.alloc(0),
+    ];
+    for (const bytes of [...wrong, Buffer.concat([whole, whole])]) {
+      await writeFile(file, bytes);
+      const { code, output } = await sluice(to, "restore", file);
+      assert.equal(code, 1, output);
+      assert.match(output, /^sluice: this is no whole backup of a Sluice: .*nothing was changed$/);
+    }
+    await withRecords(to, async (store) => assert.equal(await store.get("a"), undefined));
+  }),
+);
