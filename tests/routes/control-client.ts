@@ -1,15 +1,30 @@
+import type { Library } from "../../src/library/library.ts";
 import { FAKE_TOKEN, fakeLibrary } from "../library/fake-library.ts";
+import { type RealLibrary, withRealLibrary } from "../library/real-library.ts";
 import { type Call, fakeApp } from "./client.ts";
 
 /** The values of one call; a file goes as multipart/form-data. */
 export type CallValues = Readonly<Record<string, string | number | File>>;
 
-/** The control methods on a library in memory, called with its token. */
-export function controlClient(options: Parameters<typeof fakeApp>[0] = {}) {
-  const library = fakeLibrary();
-  const app = fakeApp({ ...options, house: { ...options.house, library } });
+/** The control methods on a fake library, called with its token. */
+export function controlClient() {
+  return clientOf(fakeLibrary(), FAKE_TOKEN);
+}
+
+/** The same on a real library, whose store is memory. */
+export function withRealClient(
+  work: (client: ReturnType<typeof clientOf> & RealLibrary) => Promise<void>,
+): () => Promise<void> {
+  return () =>
+    withRealLibrary(async (real) =>
+      work({ ...clientOf(real.library, await real.library.access.token()), ...real }),
+    );
+}
+
+function clientOf<Kind extends Library>(library: Kind, token: string) {
+  const app = fakeApp({ house: { library } });
   const query = (method: string, values: CallValues = {}) =>
-    new URLSearchParams({ api_version: "3", token: FAKE_TOKEN, method, ...textsOf(values) });
+    new URLSearchParams({ api_version: "3", token, method, ...textsOf(values) });
   /** The whole answer of a method. */
   const ask = (method: string, values: CallValues = {}, init: Call = {}) => {
     const files = Object.entries(values).filter(([, value]) => value instanceof File);

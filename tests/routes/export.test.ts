@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ItemContent, ItemDraft } from "../../src/library/contract.ts";
+import { M3uReader } from "../../src/media/m3u.ts";
 import { base64, filmTorrent } from "../engine/fake-house.ts";
-import { controlClient } from "./control-client.ts";
+import { controlClient, withRealClient } from "./control-client.ts";
 
 const INFOHASH = "a".repeat(40);
 const NOTHING = { contentId: null, infohash: null, magnet: null, url: null } as const;
@@ -242,3 +243,74 @@ function bt(): ItemDraft["content"] {
   const content: ItemContent = { ...NOTHING, transport: "bt", infohash: INFOHASH as never };
   return content;
 }
+
+const LIST = `#EXTM3U url-tvg="http://guide.example/epg.xml"
+#EXTINF:-1 tvg-id="n1" tvg-logo="http://l.example/n.png" group-title="News",News One
+acestream://${"c".repeat(40)}
+#EXTINF:-1 group-title="Sport",Sport, live
+http://other.engine:6878/ace/getstream?infohash=${INFOHASH}&pid=x
+#EXTINF:-1,Secret HLS
+http://me:secret@tv.example/live/index.m3u8?token=hidden
+`;
+
+test(
+  "/playlist/get: an imported list comes out as players read it, without what is secret in it",
+  withRealClient(async (app) => {
+    const { task_id } = await app.result("playlist_import", { file: new File([LIST], "tv.m3u") });
+    await app.idle();
+    const status = await app.result("get_playlist_task_status", { task_id });
+    assert.equal(status.status, "done", status.problem);
+    const text = await (await app.call("/playlist/get?protocol=hls&host=10.0.0.9")).text();
+    const reader = new M3uReader();
+    const entries = [...reader.push(new TextEncoder().encode(text)), ...reader.end()];
+    assert.deepEqual(reader.header.guides, ["http://guide.example/epg.xml"]);
+    assert.deepEqual(
+      entries.map(({ title, url }) => [title, url]),
+      [
+        ["News One", `http://10.0.0.9:6878/ace/manifest.m3u8?id=${"c".repeat(40)}&hlc=1`],
+        ["Sport, live", `http://10.0.0.9:6878/ace/manifest.m3u8?infohash=${INFOHASH}&hlc=1`],
+        ["Secret HLS", "http://10.0.0.9:6878/play/0/3?hlc=1&protocol=hls"],
+      ],
+    );
+    assert.equal(entries[0]!.attributes.get("tvg-id"), "n1");
+    assert.doesNotMatch(text, /secret|hidden/);
+    const json = await (await app.call("/playlist/get?format=json&items=3")).json();
+    assert.deepEqual(
+      json.playlist.map(({ title }: { title: string }) => title),
+      ["Secret HLS"],
+    );
+    assert.doesNotMatch(JSON.stringify(json), /secret|hidden/);
+    await app.result("playlist_item_set_enabled", { id: 1, value: 0 });
+    await app.result("playlist_item_set_favorite", { id: 2, value: 1 });
+    const engines = await (await app.call("/playlist/get?format=acestream")).text();
+    assert.ok(engines.includes(`magnet:?xt=urn:btih:${INFOHASH}`) && !engines.includes("News"));
+    const favourites = await (await app.call("/playlist/0.m3u?is_favorite=1")).text();
+    assert.ok(favourites.includes("Sport") && !favourites.includes("Secret"));
+  }),
+);
+
+test(
+  "/playlist/<id>.m3u: an external playlist alone",
+  withRealClient(async (app) => {
+    app.server.answers.set("http://l.example/a.m3u", { body: LIST });
+    await app.result("playlist_add_item", { infohash: "b".repeat(40), title: "Mine" });
+    const values = {
+      type: "content",
+      category: "tv",
+      name: "l",
+      url: "http://l.example/a.m3u",
+      update_interval: 0,
+    };
+    const id = await app.result("external_playlist_add", values);
+    await app.idle();
+    const text = await (await app.call(`/playlist/${id}.m3u`)).text();
+    assert.ok(text.includes("Sport, live") && !text.includes("Mine"), text);
+    assert.match(text, new RegExp(`/play/${id}/\\d+\\?hlc=1`));
+    const { playlist } = await app.result("playlist_get", { external_playlist_id: id });
+    assert.equal(playlist.length, 3);
+    assert.equal(await app.result("external_playlist_delete", { id }), "ok");
+    await app.idle();
+    assert.equal((await app.result("playlist_get")).total_items, 1);
+    assert.equal((await app.call(`/playlist/${id}.m3u`)).status, 404);
+  }),
+);

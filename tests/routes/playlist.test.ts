@@ -1,12 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { filmTorrent } from "../engine/fake-house.ts";
-import { controlClient } from "./control-client.ts";
+import { controlClient, withRealClient } from "./control-client.ts";
 
 const INFOHASH = "a".repeat(40);
 const CONTENT_ID = "b".repeat(40);
 const OWNER = "_no_owner_";
-const PNG = new File([new Uint8Array([0x89, 0x50, 0x4e, 0x47, 1, 2])], "logo.png", { type: "image/png" });
+/** The head of a PNG of one pixel; nobody looks any further. */
+const PNG = new File(
+  [
+    Uint8Array.from("89504e470d0a1a0a0000000d4948445200000001000000010806000000".match(/../g)!, (pair) =>
+      Number.parseInt(pair, 16),
+    ),
+    new Uint8Array(40),
+  ],
+  "logo.png",
+);
 
 /** The members of an item by the type of their value, as the interface's table has them. */
 const ITEM_MEMBERS: Readonly<Record<string, readonly string[]>> = {
@@ -60,262 +69,295 @@ function assertMembers(item: Record<string, unknown>, members: Readonly<Record<s
     assert.ok(types.includes(typeOf(item[name])), `${name}: ${typeOf(item[name])}`);
 }
 
-test("playlist_get and playlist_trash_get: items have the interface's members and types, the trash without four", async () => {
-  const app = controlClient();
-  const full = {
-    infohash: INFOHASH,
-    content_id: CONTENT_ID,
-    title: "One",
-    tags: '["a","b"]',
-    category: "tv",
-    is_live: 1,
-  };
-  const id = await app.result("playlist_add_item", full);
-  await app.result("playlist_add_item", { content_id: CONTENT_ID });
-  const { playlist, total_items } = await app.result("playlist_get");
-  assert.equal(total_items, 2);
-  for (const item of playlist) assertMembers(item, LISTED_MEMBERS);
-  assert.deepEqual(playlist[0].tags, ["a", "b"]);
-  assert.equal(playlist[0].content_type, "live");
-  assert.equal(playlist[0].external_playlist_id, -1);
-  assert.equal(await app.result("playlist_delete_item", { id }), "ok");
-  const { data } = await app.result("playlist_trash_get", { owner: OWNER });
-  assert.equal(data.length, 1);
-  assertMembers(data[0], ITEM_MEMBERS);
-  assert.equal(data[0].is_deleted, true);
-});
+test(
+  "playlist_get and playlist_trash_get: items have the interface's members and types, the trash without four",
+  withRealClient(async (app) => {
+    const full = {
+      infohash: INFOHASH,
+      content_id: CONTENT_ID,
+      title: "One",
+      tags: '["a","b"]',
+      category: "tv",
+      is_live: 1,
+    };
+    const id = await app.result("playlist_add_item", full);
+    await app.result("playlist_add_item", { content_id: CONTENT_ID });
+    const { playlist, total_items } = await app.result("playlist_get");
+    assert.equal(total_items, 2);
+    for (const item of playlist) assertMembers(item, LISTED_MEMBERS);
+    assert.deepEqual(playlist[0].tags, ["a", "b"]);
+    assert.equal(playlist[0].content_type, "live");
+    assert.equal(playlist[0].external_playlist_id, -1);
+    assert.equal(await app.result("playlist_delete_item", { id }), "ok");
+    const { data } = await app.result("playlist_trash_get", { owner: OWNER });
+    assert.equal(data.length, 1);
+    assertMembers(data[0], ITEM_MEMBERS);
+    assert.equal(data[0].is_deleted, true);
+  }),
+);
 
-test("playlist_add_item: keeps what each way of naming content says", async () => {
-  const app = controlClient();
-  const magnet = `magnet:?xt=urn:btih:${INFOHASH}&dn=Big%20Film&tr=http://t.example/a`;
-  const ways: [Record<string, string>, Record<string, unknown>][] = [
-    [{ id: CONTENT_ID.toUpperCase() }, { content_id: CONTENT_ID, transport_type: "bt", title: CONTENT_ID }],
-    [{ infohash: INFOHASH }, { infohash: INFOHASH, content_id: null, is_live: -1, content_type: "unknown" }],
-    [{ magnet }, { infohash: INFOHASH, title: "Big Film" }],
-    [
-      { url: "http://t.example/My_Film.torrent" },
-      { url: "http://t.example/My_Film.torrent", title: "My Film" },
-    ],
-    [{ hls_manifest_url: "https://h.example/live/one.m3u8" }, { transport_type: "hls", title: "one" }],
-    [
-      { dash_manifest_url: "https://h.example/a.mpd", title: "D" },
-      { transport_type: "dash", title: "D" },
-    ],
-    [{ video_url: "https://user:secret@h.example/" }, { transport_type: "http", title: "h.example" }],
-  ];
-  for (const [params, expected] of ways) {
-    const id = await app.result("playlist_add_item", params);
-    const { playlist } = await app.result("playlist_get", { sort: 0 });
-    const item = playlist.find((each: { id: number }) => each.id === id);
-    assert.deepEqual({ ...item, ...expected }, item, JSON.stringify(params));
-  }
-});
-
-test("playlist_add_item: an uploaded transport file brings its title, ids and files, and is kept", async () => {
-  const app = controlClient();
-  const film = filmTorrent("films");
-  const kept: number[] = [];
-  Object.defineProperty(app.engine, "inspect", {
-    value: {
-      async keep(bytes: Uint8Array) {
-        kept.push(bytes.length);
-        const files = [{ isPlayable: true }, { isPlayable: true }, { isPlayable: false }];
-        return { name: "films", infohash: film.infohash, contentId: CONTENT_ID, type: "vod", files };
-      },
-    },
-  });
-  await app.result("playlist_add_item", { file: new File([film.bytes.slice()], "films.torrent"), logo_file: PNG });
-  const { playlist } = await app.result("playlist_get");
-  const [item] = playlist;
-  assert.deepEqual(kept, [film.bytes.length]);
-  assert.equal(item.title, "films");
-  assert.equal(item.infohash, film.infohash);
-  assert.equal(item.content_id, CONTENT_ID);
-  assert.equal(item.is_live, 0);
-  assert.equal(item.is_multi_vod, true);
-  assert.match(item.icons[0].url, /^http:\/\/127\.0\.0\.1:6878\/image\/[0-9a-f]{40}$/);
-});
-
-test("playlist_add_item: says what is missing, what is too much and what cannot be read", async () => {
-  const app = controlClient();
-  const faults: [Record<string, string | File>, number, RegExp][] = [
-    [{ title: "nothing" }, 102, /^missing parameter: expected one of content_id/],
-    [
-      { infohash: INFOHASH, url: "http://a.example/" },
-      103,
-      /only one of .*got content_id or infohash and url$/,
-    ],
-    [{ infohash: "12" }, 103, /infohash: expected 40 hexadecimal digits, got "12"/],
-    [{ magnet: "magnet:?dn=x" }, 103, /magnet: expected a magnet link/],
-    [{ video_url: "file:///etc/passwd" }, 103, /video_url: .*files of this machine are not read/],
-    [{ hls_manifest_url: "ftp://a:secret@b/" }, 103, /hls_manifest_url: expected an http/],
-    [{ infohash: INFOHASH, tags: "a,b" }, 103, /tags: expected a JSON list/],
-    [{ infohash: INFOHASH, tags: `["${"x".repeat(129)}"]` }, 103, /tags: expected a JSON list/],
-    [{ infohash: INFOHASH, title: "x".repeat(301) }, 103, /title: expected at most 300 characters, got 301/],
-    [{ infohash: INFOHASH, is_live: "2" }, 103, /is_live: expected 0, 1 or -1, got "2"/],
-    [{ infohash: INFOHASH, poster: "javascript:alert(1)" }, 103, /poster: expected an http/],
-    [{ infohash: INFOHASH, logo_file: new File(["<svg/>"], "a.png") }, 321, /^bad image/],
-  ];
-  for (const [params, code, message] of faults) {
-    const error = await app.error("playlist_add_item", params);
-    assert.equal(error.code, code, JSON.stringify(error));
-    assert.match(error.message, message);
-    assert.ok(!error.message.includes("secret"));
-  }
-  assert.equal((await app.result("playlist_get")).total_items, 0);
-});
-
-test("playlist_update_item: changes what is given, clears what is given empty, leaves the rest", async () => {
-  const app = controlClient();
-  const id = await app.result("playlist_add_item", {
-    infohash: INFOHASH,
-    title: "One",
-    poster: "http://p.example/1.png",
-    category: "tv",
-    tags: '["a"]',
-  });
-  const change = { id, title: "Two\nlines", is_favorite: 1, auto_search: 1, tags: "[]", poster: "" };
-  assert.equal(await app.result("playlist_update_item", { ...change, logo_file: PNG }), true);
-  const [item] = (await app.result("playlist_get")).playlist;
-  assert.equal(item.title, "Two lines");
-  assert.equal(item.is_favorite, true);
-  assert.equal(item.auto_search, true);
-  assert.deepEqual(item.tags, []);
-  assert.equal(item.poster, "");
-  assert.equal(item.category, "tv");
-  assert.equal(item.icons.length, 1);
-  assert.equal((await app.error("playlist_update_item", { id: 99, title: "x" })).code, 200);
-});
-
-test("use_media_groups: reaches all sources of the channel but for locked ones", async () => {
-  const app = controlClient();
-  const add = (title: string, digit: string) =>
-    app.result("playlist_add_item", { infohash: digit.repeat(40), title });
-  const [one, two, locked, other] = [
-    await add("News", "1"),
-    await add("News", "2"),
-    await add("News", "3"),
-    await add("Sport", "4"),
-  ];
-  assert.equal(await app.result("playlist_item_set_locked", { id: locked, value: 1 }), true);
-  const values = { id: one, value: 1, use_media_groups: 1 };
-  assert.equal(await app.result("playlist_item_set_favorite", values), true);
-  const favourites = (await app.result("playlist_get", { is_favorite: 1 })).playlist;
-  assert.deepEqual(
-    favourites.map((item: { id: number }) => item.id),
-    [one, two],
-  );
-  assert.equal(await app.result("playlist_delete_item", { id: one, use_media_groups: 1 }), "ok");
-  const left = (await app.result("playlist_get")).playlist.map((item: { id: number }) => item.id);
-  assert.deepEqual(left.sort(), [locked, other]);
-});
-
-test("flags: each sets its member, true and false, for the right owner only", async () => {
-  const app = controlClient();
-  const id = await app.result("playlist_add_item", { infohash: INFOHASH });
-  const flags: [string, string, unknown][] = [
-    ["playlist_item_set_favorite", "is_favorite", true],
-    ["playlist_item_set_enabled", "enabled", true],
-    ["playlist_item_set_locked", "locked", true],
-    ["playlist_item_set_auto_search", "auto_search", "ok"],
-  ];
-  for (const [method, member, answer] of flags) {
-    for (const value of [true, false]) {
-      assert.equal(await app.result(method, { id, value: String(value), owner: OWNER }), answer);
-      assert.equal((await app.result("playlist_get")).playlist[0][member], value, method);
+test(
+  "playlist_add_item: keeps what each way of naming content says",
+  withRealClient(async (app) => {
+    const magnet = `magnet:?xt=urn:btih:${INFOHASH}&dn=Big%20Film&tr=http://t.example/a`;
+    const ways: [Record<string, string>, Record<string, unknown>][] = [
+      [{ id: CONTENT_ID.toUpperCase() }, { content_id: CONTENT_ID, transport_type: "bt", title: CONTENT_ID }],
+      [
+        { infohash: INFOHASH },
+        { infohash: INFOHASH, content_id: null, is_live: -1, content_type: "unknown" },
+      ],
+      [{ magnet }, { infohash: INFOHASH, title: "Big Film" }],
+      [
+        { url: "http://t.example/My_Film.torrent" },
+        { url: "http://t.example/My_Film.torrent", title: "My Film" },
+      ],
+      [{ hls_manifest_url: "https://h.example/live/one.m3u8" }, { transport_type: "hls", title: "one" }],
+      [
+        { dash_manifest_url: "https://h.example/a.mpd", title: "D" },
+        { transport_type: "dash", title: "D" },
+      ],
+      [{ video_url: "https://user:secret@h.example/" }, { transport_type: "http", title: "h.example" }],
+    ];
+    for (const [params, expected] of ways) {
+      const id = await app.result("playlist_add_item", params);
+      const { playlist } = await app.result("playlist_get", { sort: 0 });
+      const item = playlist.find((each: { id: number }) => each.id === id);
+      assert.deepEqual({ ...item, ...expected }, item, JSON.stringify(params));
     }
-    assert.equal((await app.error(method, { id, owner: OWNER })).code, 102, "value is needed");
-    assert.equal((await app.error(method, { id, value: "2", owner: OWNER })).code, 103);
-    assert.equal((await app.error(method, { id, value: 1, owner: "somebody" })).code, 200);
-  }
-});
+  }),
+);
 
-test("calls on many: leave locked items alone, and say so where there are no others", async () => {
-  const app = controlClient();
-  const ids: number[] = [];
-  for (const digit of "123") ids.push(await app.result("playlist_add_item", { infohash: digit.repeat(40) }));
-  await app.result("playlist_item_set_locked", { id: ids[0]!, value: 1 });
-  assert.equal(await app.result("playlist_items_set_enabled", { ids: ids.join(), value: 0 }), true);
-  const disabled = (await app.result("playlist_get")).playlist.map(
-    (item: { enabled: boolean }) => item.enabled,
-  );
-  assert.deepEqual(disabled, [true, false, false]);
-  const refused = await app.error("playlist_items_set_enabled", { ids: ids[0]!, value: 0 });
-  assert.equal(refused.code, 206);
-  assert.match(refused.message, /^item is locked: 1; unlock it/);
-  assert.equal(await app.result("playlist_delete_items", { owner: OWNER, ids: ids.join() }), "ok");
-  assert.equal((await app.result("playlist_get")).total_items, 1);
-  assert.equal((await app.error("playlist_delete_items", { owner: OWNER })).code, 102);
-  assert.equal((await app.error("playlist_delete_items", { owner: OWNER, ids: "1,x" })).code, 103);
-});
+test(
+  "playlist_add_item: an uploaded transport file brings its title, ids and files, and is kept",
+  withRealClient(async (app) => {
+    const film = filmTorrent("films");
+    const kept: number[] = [];
+    Object.defineProperty(app.engine, "inspect", {
+      value: {
+        async keep(bytes: Uint8Array) {
+          kept.push(bytes.length);
+          const files = [{ isPlayable: true }, { isPlayable: true }, { isPlayable: false }];
+          return { name: "films", infohash: film.infohash, contentId: CONTENT_ID, type: "vod", files };
+        },
+      },
+    });
+    await app.result("playlist_add_item", {
+      file: new File([film.bytes.slice()], "films.torrent"),
+      logo_file: PNG,
+    });
+    const { playlist } = await app.result("playlist_get");
+    const [item] = playlist;
+    assert.deepEqual(kept, [film.bytes.length]);
+    assert.equal(item.title, "films");
+    assert.equal(item.infohash, film.infohash);
+    assert.equal(item.content_id, CONTENT_ID);
+    assert.equal(item.is_live, 0);
+    assert.equal(item.is_multi_vod, true);
+    assert.match(item.icons[0].url, /^http:\/\/127\.0\.0\.1:6878\/image\/[0-9a-f]{40}$/);
+  }),
+);
 
-test("trash: restored with owner and id, cleared for good; clear keeps what is locked", async () => {
-  const app = controlClient();
-  const [one, two] = [
-    await app.result("playlist_add_item", { infohash: "1".repeat(40) }),
-    await app.result("playlist_add_item", { infohash: "2".repeat(40) }),
-  ];
-  await app.result("playlist_delete_items", { owner: OWNER, ids: `${one},${two}` });
-  assert.equal((await app.error("playlist_restore_item", { id: one })).code, 102);
-  assert.equal((await app.error("playlist_restore_item", { id: one, owner: "other" })).code, 200);
-  assert.equal(await app.result("playlist_restore_item", { id: one, owner: OWNER }), "ok");
-  assert.equal(await app.result("playlist_trash_clear"), "ok");
-  assert.deepEqual((await app.result("playlist_trash_get", { owner: OWNER })).data, []);
-  await app.result("playlist_item_set_locked", { id: one, value: 1 });
-  assert.equal((await app.error("playlist_clear")).code, 102);
-  assert.equal(await app.result("playlist_clear", { owner: OWNER }), "ok");
-  assert.equal((await app.result("playlist_get")).total_items, 1);
-});
+test(
+  "playlist_add_item: says what is missing, what is too much and what cannot be read",
+  withRealClient(async (app) => {
+    const faults: [Record<string, string | File>, number, RegExp][] = [
+      [{ title: "nothing" }, 102, /^missing parameter: expected one of content_id/],
+      [
+        { infohash: INFOHASH, url: "http://a.example/" },
+        103,
+        /only one of .*got content_id or infohash and url$/,
+      ],
+      [{ infohash: "12" }, 103, /infohash: expected 40 hexadecimal digits, got "12"/],
+      [{ magnet: "magnet:?dn=x" }, 103, /magnet: expected a magnet link/],
+      [{ video_url: "file:///etc/passwd" }, 103, /video_url: .*files of this machine are not read/],
+      [{ hls_manifest_url: "ftp://a:secret@b/" }, 103, /hls_manifest_url: expected an http/],
+      [{ infohash: INFOHASH, tags: "a,b" }, 103, /tags: expected a JSON list/],
+      [{ infohash: INFOHASH, tags: `["${"x".repeat(129)}"]` }, 103, /tags: expected a JSON list/],
+      [
+        { infohash: INFOHASH, title: "x".repeat(301) },
+        103,
+        /title: expected at most 300 characters, got 301/,
+      ],
+      [{ infohash: INFOHASH, is_live: "2" }, 103, /is_live: expected 0, 1 or -1, got "2"/],
+      [{ infohash: INFOHASH, poster: "javascript:alert(1)" }, 103, /poster: expected an http/],
+      [{ infohash: INFOHASH, logo_file: new File(["<svg/>"], "a.png") }, 321, /^bad image/],
+    ];
+    for (const [params, code, message] of faults) {
+      const error = await app.error("playlist_add_item", params);
+      assert.equal(error.code, code, JSON.stringify(error));
+      assert.match(error.message, message);
+      assert.ok(!error.message.includes("secret"));
+    }
+    assert.equal((await app.result("playlist_get")).total_items, 0);
+  }),
+);
 
-test("playlist_get: filters, sorts and pages as deployed clients ask", async () => {
-  const app = controlClient();
-  for (const [title, category, subcategory] of [
-    ["b news", "tv", "news"],
-    ["a film", "movies", ""],
-    ["c news", "tv", "sport"],
-  ] as const)
-    await app.result("playlist_add_item", { infohash: INFOHASH, title, category, subcategory });
-  const titles = async (values: Record<string, string | number>) => {
-    const { playlist } = await app.result("playlist_get", values);
-    return playlist.map((item: { title: string }) => item.title).join();
-  };
-  assert.equal(await titles({}), "b news,a film,c news");
-  assert.equal(await titles({ sort: 1 }), "a film,b news,c news");
-  assert.equal(await titles({ name: "NEWS", sort: 1, offset: 1, limit: 25 }), "c news");
-  assert.equal(await titles({ category: "tv", subcategory: "sport" }), "c news");
-  assert.equal(
-    await titles({ is_favorite: 0, owner: OWNER, external_playlist_id: -1 }),
-    "b news,a film,c news",
-  );
-  assert.equal(await titles({ owner: "other" }), "");
-  assert.equal(await titles({ offset: 9 }), "");
-  assert.equal(await titles({ limit: 0 }), "");
-  assert.equal((await app.result("playlist_get", { limit: 0 })).total_items, 3);
-  assert.match(
-    (await app.error("playlist_get", { limit: -1 })).message,
-    /limit: expected a whole number from 0/,
-  );
-});
+test(
+  "playlist_update_item: changes what is given, clears what is given empty, leaves the rest",
+  withRealClient(async (app) => {
+    const id = await app.result("playlist_add_item", {
+      infohash: INFOHASH,
+      title: "One",
+      poster: "http://p.example/1.png",
+      category: "tv",
+      tags: '["a"]',
+    });
+    const change = { id, title: "Two\nlines", is_favorite: 1, auto_search: 1, tags: "[]", poster: "" };
+    assert.equal(await app.result("playlist_update_item", { ...change, logo_file: PNG }), true);
+    const [item] = (await app.result("playlist_get")).playlist;
+    assert.equal(item.title, "Two lines");
+    assert.equal(item.is_favorite, true);
+    assert.equal(item.auto_search, true);
+    assert.deepEqual(item.tags, []);
+    assert.equal(item.poster, "");
+    assert.equal(item.category, "tv");
+    assert.equal(item.icons.length, 1);
+    assert.equal((await app.error("playlist_update_item", { id: 99, title: "x" })).code, 200);
+  }),
+);
 
-test("playlist_get: a list of any length comes whole, and one page as long as it was asked for", async () => {
-  const app = controlClient();
-  const count = 1203;
-  for (let i = 0; i < count; i++) await app.library.items.add({ title: `item ${i}`, content: content(i) });
-  for (const [values, expected] of [
-    [{}, count],
-    [{ limit: 700, offset: 2 }, 700],
-    [{ limit: 5000, offset: 1000 }, 203],
-  ] as const) {
-    const { result, error } = await app.ask("playlist_get", values);
-    assert.equal(error, null);
-    assert.equal(result.total_items, count);
-    assert.equal(result.playlist.length, expected);
-    assertMembers(result.playlist[0], LISTED_MEMBERS);
-  }
-  const all = Array.from({ length: count }, (_, i) => i + 1);
-  await app.library.items.delete(all);
-  assert.equal((await app.result("playlist_trash_get", { owner: OWNER })).data.length, count);
-});
+test(
+  "use_media_groups: reaches all sources of the channel but for locked ones",
+  withRealClient(async (app) => {
+    const add = (title: string, digit: string) =>
+      app.result("playlist_add_item", { infohash: digit.repeat(40), title });
+    const [one, two, locked, other] = [
+      await add("News", "1"),
+      await add("News", "2"),
+      await add("News", "3"),
+      await add("Sport", "4"),
+    ];
+    assert.equal(await app.result("playlist_item_set_locked", { id: locked, value: 1 }), true);
+    const values = { id: one, value: 1, use_media_groups: 1 };
+    assert.equal(await app.result("playlist_item_set_favorite", values), true);
+    const favourites = (await app.result("playlist_get", { is_favorite: 1 })).playlist;
+    assert.deepEqual(
+      favourites.map((item: { id: number }) => item.id),
+      [one, two],
+    );
+    assert.equal(await app.result("playlist_delete_item", { id: one, use_media_groups: 1 }), "ok");
+    const left = (await app.result("playlist_get")).playlist.map((item: { id: number }) => item.id);
+    assert.deepEqual(left.sort(), [locked, other]);
+  }),
+);
+
+test(
+  "flags: each sets its member, true and false, for the right owner only",
+  withRealClient(async (app) => {
+    const id = await app.result("playlist_add_item", { infohash: INFOHASH });
+    const flags: [string, string, unknown][] = [
+      ["playlist_item_set_favorite", "is_favorite", true],
+      ["playlist_item_set_enabled", "enabled", true],
+      ["playlist_item_set_locked", "locked", true],
+      ["playlist_item_set_auto_search", "auto_search", "ok"],
+    ];
+    for (const [method, member, answer] of flags) {
+      for (const value of [true, false]) {
+        assert.equal(await app.result(method, { id, value: String(value), owner: OWNER }), answer);
+        assert.equal((await app.result("playlist_get")).playlist[0][member], value, method);
+      }
+      assert.equal((await app.error(method, { id, owner: OWNER })).code, 102, "value is needed");
+      assert.equal((await app.error(method, { id, value: "2", owner: OWNER })).code, 103);
+      assert.equal((await app.error(method, { id, value: 1, owner: "somebody" })).code, 200);
+    }
+  }),
+);
+
+test(
+  "calls on many: leave locked items alone, and say so where there are no others",
+  withRealClient(async (app) => {
+    const ids: number[] = [];
+    for (const digit of "123")
+      ids.push(await app.result("playlist_add_item", { infohash: digit.repeat(40) }));
+    await app.result("playlist_item_set_locked", { id: ids[0]!, value: 1 });
+    assert.equal(await app.result("playlist_items_set_enabled", { ids: ids.join(), value: 0 }), true);
+    const disabled = (await app.result("playlist_get")).playlist.map(
+      (item: { enabled: boolean }) => item.enabled,
+    );
+    assert.deepEqual(disabled, [true, false, false]);
+    const refused = await app.error("playlist_items_set_enabled", { ids: ids[0]!, value: 0 });
+    assert.equal(refused.code, 206);
+    assert.match(refused.message, /^item is locked: 1; unlock it/);
+    assert.equal(await app.result("playlist_delete_items", { owner: OWNER, ids: ids.join() }), "ok");
+    assert.equal((await app.result("playlist_get")).total_items, 1);
+    assert.equal((await app.error("playlist_delete_items", { owner: OWNER })).code, 102);
+    assert.equal((await app.error("playlist_delete_items", { owner: OWNER, ids: "1,x" })).code, 103);
+  }),
+);
+
+test(
+  "trash: restored with owner and id, cleared for good; clear keeps what is locked",
+  withRealClient(async (app) => {
+    const [one, two] = [
+      await app.result("playlist_add_item", { infohash: "1".repeat(40) }),
+      await app.result("playlist_add_item", { infohash: "2".repeat(40) }),
+    ];
+    await app.result("playlist_delete_items", { owner: OWNER, ids: `${one},${two}` });
+    assert.equal((await app.error("playlist_restore_item", { id: one })).code, 102);
+    assert.equal((await app.error("playlist_restore_item", { id: one, owner: "other" })).code, 200);
+    assert.equal(await app.result("playlist_restore_item", { id: one, owner: OWNER }), "ok");
+    assert.equal(await app.result("playlist_trash_clear"), "ok");
+    assert.deepEqual((await app.result("playlist_trash_get", { owner: OWNER })).data, []);
+    await app.result("playlist_item_set_locked", { id: one, value: 1 });
+    assert.equal((await app.error("playlist_clear")).code, 102);
+    assert.equal(await app.result("playlist_clear", { owner: OWNER }), "ok");
+    assert.equal((await app.result("playlist_get")).total_items, 1);
+  }),
+);
+
+test(
+  "playlist_get: filters, sorts and pages as deployed clients ask",
+  withRealClient(async (app) => {
+    for (const [title, category, subcategory] of [
+      ["b news", "tv", "news"],
+      ["a film", "movies", ""],
+      ["c news", "tv", "sport"],
+    ] as const)
+      await app.result("playlist_add_item", { infohash: INFOHASH, title, category, subcategory });
+    const titles = async (values: Record<string, string | number>) => {
+      const { playlist } = await app.result("playlist_get", values);
+      return playlist.map((item: { title: string }) => item.title).join();
+    };
+    assert.equal(await titles({}), "b news,a film,c news");
+    assert.equal(await titles({ sort: 1 }), "a film,b news,c news");
+    assert.equal(await titles({ name: "NEWS", sort: 1, offset: 1, limit: 25 }), "c news");
+    assert.equal(await titles({ category: "tv", subcategory: "sport" }), "c news");
+    assert.equal(
+      await titles({ is_favorite: 0, owner: OWNER, external_playlist_id: -1 }),
+      "b news,a film,c news",
+    );
+    assert.equal(await titles({ owner: "other" }), "");
+    assert.equal(await titles({ offset: 9 }), "");
+    assert.equal(await titles({ limit: 0 }), "");
+    assert.equal((await app.result("playlist_get", { limit: 0 })).total_items, 3);
+    assert.match(
+      (await app.error("playlist_get", { limit: -1 })).message,
+      /limit: expected a whole number from 0/,
+    );
+  }),
+);
+
+test(
+  "playlist_get: a list of any length comes whole, and one page as long as it was asked for",
+  withRealClient(async (app) => {
+    const count = 1203;
+    for (let i = 0; i < count; i++) await app.library.items.add({ title: `item ${i}`, content: content(i) });
+    for (const [values, expected] of [
+      [{}, count],
+      [{ limit: 700, offset: 2 }, 700],
+      [{ limit: 5000, offset: 1000 }, 203],
+    ] as const) {
+      const { result, error } = await app.ask("playlist_get", values);
+      assert.equal(error, null);
+      assert.equal(result.total_items, count);
+      assert.equal(result.playlist.length, expected);
+      assertMembers(result.playlist[0], LISTED_MEMBERS);
+    }
+    const all = Array.from({ length: count }, (_, i) => i + 1);
+    await app.library.items.delete(all);
+    assert.equal((await app.result("playlist_trash_get", { owner: OWNER })).data.length, count);
+  }),
+);
 
 test("playlist_import: a file is handed on with its name; a URL becomes an external playlist", async () => {
   const app = controlClient();

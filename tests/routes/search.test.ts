@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ItemDraft } from "../../src/library/contract.ts";
-import { controlClient } from "./control-client.ts";
+import { controlClient, withRealClient } from "./control-client.ts";
 
 const digits = (digit: string) => digit.repeat(40);
 
@@ -135,3 +135,16 @@ test("search: the method answers the same, with a token only", async () => {
   assert.equal(result.results[0].items[0].infohash, digits("3"));
   assert.equal((await app.error("search", { query: "sport", token: "" })).code, 104);
 });
+
+test(
+  "/search: titles are found whatever their case and accents, the sources of a channel together",
+  withRealClient(async (app) => {
+    const titles = ["Canal Électro HD", "CANAL ELECTRO (fhd)", "Canal Autre"];
+    for (const [i, title] of titles.entries())
+      await app.result("playlist_add_item", { title, infohash: digits(String(i + 1)) });
+    const { result } = await app.json("/search?query=electro%20canal");
+    assert.equal(result.total, 1);
+    assert.equal(result.results[0].items.length, 2);
+    assert.equal((await app.json("/search?query=canal")).result.total, 2);
+  }),
+);
