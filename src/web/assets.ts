@@ -14,6 +14,7 @@ const OWN = [
   "engine",
   "player",
   "figures",
+  "kv",
   "link",
   "recent",
   "screen-controls",
