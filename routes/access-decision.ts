@@ -39,10 +39,10 @@ export function refusalOf(
   if (!method.isRemote && asker !== "local") return "access_denied";
   const isOpen = method.isPublic && method.isOpenToPages;
   if (page === "foreign" && !isOpen) return "access_denied";
-  // Pages of the user's own choosing count as ours where they bring the token that the user gave them.
   if (page === "listed" && method.name === TOKEN_METHOD) return "access_denied";
-  if (page === "listed" && method.isPublic && !isOpen && token !== "good") return "access_denied";
-  if (method.isPublic || token === "good") return undefined;
+  // Pages of the user's own choosing count as ours where they bring the token that the user gave them.
+  const isFree = method.isPublic && (isOpen || page === "own");
+  if (isFree || token === "good") return undefined;
   return token === "none" ? "token_required" : "wrong_token";
 }
 

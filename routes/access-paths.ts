@@ -9,7 +9,7 @@ export type PathPolicy = "open" | "methods" | "static" | "own";
  * is for players and our own pages alone, so that an address that is added later is shut until somebody opens it.
  */
 const POLICIES: readonly (readonly [path: RegExp, policy: PathPolicy])[] = [
-  [/^\/(?:ace|hls|content|files|play)\//, "open"],
+  [/^\/(?:ace|hls|content|files|play\/infohash)\//, "open"],
   [/^\/(?:server|service)\/api\/?$/, "methods"],
   [/^\/webui\/api\/service\/?$/, "methods"],
   [/^\/(?:docs\/?)?$/, "static"],

@@ -1,6 +1,6 @@
 import { type Context, Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
-import { admitAsker } from "./control/admission.ts";
+import { admitAnybody } from "./control/admission.ts";
 import { apiVersionOf, controlFailure } from "./control/api-version.ts";
 import { queryParameters } from "./control/form.ts";
 import { clipped, firstText, parameterError } from "./control/params.ts";
@@ -28,7 +28,7 @@ export function createEngineVersionRoutes(house: House): Hono<RouteEnv> {
       if (name === undefined) throw new SluiceError("missing_method", "say method=…; see /docs");
       const method = METHODS.find((each) => each.name === name);
       if (!method) throw new SluiceError("unknown_method", `${clipped(name)}; see /docs`);
-      admitAsker(method, c, house);
+      admitAnybody(method, c, house);
       const read = method.params.safeParse(parameters);
       if (!read.success) throw parameterError(read.error);
       const result = await method.run(read.data, { house, context: c });

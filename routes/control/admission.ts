@@ -22,6 +22,13 @@ export function admitAsker(method: MethodAccess, c: Call, house: House): void {
   allowReading(method, c, house);
 }
 
+/** Refuses calls at addresses where no token is read, so that none can help. */
+export function admitAnybody(method: MethodAccess, c: Call, house: House): void {
+  const facts = { asker: askerOf(c.env.origin), page: pageIn(c, house), token: "none" } as const;
+  if (refusalOf(method, facts) !== undefined) throw new SluiceError("access_denied", WHY.access_denied);
+  allowReading(method, c, house);
+}
+
 /** Refuses calls without the token that they need. */
 export async function admitToken(
   method: MethodAccess,

@@ -1,0 +1,175 @@
+import { canonicalAddress } from "../../../src/base/address.ts";
+import type { RequestOrigin } from "../../../src/runtime/contract.ts";
+import { INTERFACE_METHODS } from "../interface-methods.ts";
+
+/** What is asked for. `kind` is its row in the oracle. */
+export interface Target {
+  readonly name: string;
+  readonly path: string;
+  readonly isMethod: boolean;
+  readonly kind: TargetKind;
+}
+
+/**
+ * `key`: the token itself; `switch`: private and for this host alone; `private`: with a token; `closed` and `open`: public
+ * methods, for our own pages and for all; `media`: open routes; `own`: routes of our own pages; `static`: the same for all.
+ */
+export type TargetKind = "key" | "switch" | "private" | "closed" | "open" | "media" | "own" | "static";
+
+/** Public methods whose answers hold nothing of the user's, so that pages of other sites may have them. */
+const OPEN_METHODS: ReadonlySet<string> = new Set([
+  "get_media_files",
+  "get_content_id",
+  "analyze_content",
+  "analyze_content_multi",
+  "get_status",
+  "get_network_connection_status",
+]);
+
+const CONTENT = "a".repeat(40);
+const SESSION = `${CONTENT}/${"b".repeat(32)}`;
+
+const ROUTES: readonly (readonly [kind: TargetKind, path: string])[] = [
+  ["media", "/ace/getstream"],
+  ["media", "/ace/manifest.m3u8"],
+  ["media", "/hls/manifest.m3u8"],
+  ["media", `/ace/m/${SESSION}.m3u8`],
+  ["media", `/ace/r/${SESSION}`],
+  ["media", `/content/${SESSION}`],
+  ["media", `/ace/c/${CONTENT}/0.ts`],
+  ["media", `/ace/stat/${SESSION}`],
+  ["media", `/ace/cmd/${SESSION}?method=stop`],
+  ["media", `/ace/event/${SESSION}`],
+  ["media", `/files/${CONTENT}/x`],
+  ["media", "/play/infohash/x"],
+  ["open", "/webui/api/service?method=get_version"],
+  ["own", "/webui/api/service?method=get_public_user_key"],
+  ["own", "/play/1/1"],
+  ["own", "/playlist/get"],
+  ["own", "/playlist/1.m3u"],
+  ["own", "/search?query=a"],
+  ["own", `/image/${CONTENT}`],
+  ["own", "/openapi.json"],
+  ["own", "/app/content/x"],
+  ["own", "/nothing"],
+  ["static", "/docs"],
+  ["static", "/"],
+];
+
+/** All 38 methods and every family of routes. */
+export const TARGETS: readonly Target[] = [
+  ...INTERFACE_METHODS.map(({ name, isPublic, isRemote }): Target => {
+    const open = OPEN_METHODS.has(name) ? "open" : "closed";
+    const kind = isPublic ? (isRemote ? open : "key") : isRemote ? "private" : "switch";
+    return { name, path: `/server/api?method=${name}`, isMethod: true, kind };
+  }),
+  ...ROUTES.map(([kind, path]): Target => ({ name: path, path, isMethod: path.startsWith("/webui"), kind })),
+];
+
+export type Where = "local" | "intranet" | "internet";
+
+/** Who asks: the address as the system gives it, at which address of ours, and where that is by the interface. */
+export interface AddressClass {
+  readonly name: string;
+  readonly where: Where;
+  readonly origin: RequestOrigin;
+  /** Our address as it is written in a URL. */
+  readonly written: string;
+}
+
+const NETWORKS = [
+  { host: "127.0.0.1", bits: 8 },
+  { host: "::1", bits: 128 },
+  { host: "192.168.1.2", bits: 24 },
+  { host: "2001:db8:1:2::2", bits: 64 },
+  { host: "fd00:1::2", bits: 64 },
+  { host: "fe80::2", bits: 64 },
+  { host: "10.0.0.2", bits: 30 },
+];
+
+const ADDRESSES: readonly (readonly [name: string, where: Where, remote: string, local: string])[] = [
+  ["loopback v4", "local", "127.0.0.1", "127.0.0.1"],
+  ["loopback v4, another", "local", "127.200.3.4", "127.0.0.1"],
+  ["loopback v6", "local", "::1", "::1"],
+  ["loopback, mapped", "local", "::ffff:127.0.0.1", "::ffff:127.0.0.1"],
+  ["this host by its address", "local", "192.168.1.2", "192.168.1.2"],
+  ["same subnet v4", "intranet", "192.168.1.77", "192.168.1.2"],
+  ["same subnet, mapped", "intranet", "::ffff:192.168.1.77", "::ffff:192.168.1.2"],
+  ["same subnet v6", "intranet", "2001:db8:1:2::77", "2001:db8:1:2::2"],
+  ["same subnet, unique local", "intranet", "fd00:1::77", "fd00:1::2"],
+  ["link-local v4", "intranet", "169.254.7.8", "192.168.1.2"],
+  ["link-local v6", "intranet", "fe80::77%eth0", "fe80::2%eth0"],
+  ["other private v4", "internet", "192.168.2.77", "192.168.1.2"],
+  ["other private v4, beyond a short subnet", "internet", "10.0.0.9", "10.0.0.2"],
+  ["other private v6", "internet", "fd00:2::77", "fd00:1::2"],
+  ["public v4", "internet", "8.8.8.8", "192.168.1.2"],
+  ["public v6", "internet", "2606:4700::1111", "2001:db8:1:2::2"],
+];
+
+const PORT = 6878;
+
+export const ADDRESS_CLASSES: readonly AddressClass[] = ADDRESSES.map(([name, where, remote, local]) => {
+  const [theirs, ours] = [canonicalAddress(remote)!, canonicalAddress(local)!];
+  const origin = {
+    remote: { host: theirs, port: 50_000 },
+    local: { host: ours, port: PORT },
+    networks: NETWORKS,
+  };
+  return { name, where, origin, written: ours.includes(":") ? `[${ours}]` : ours };
+});
+
+/** One way to write Host, and whether it names us. `written` is our address. */
+export interface HostForm {
+  readonly name: string;
+  readonly isOurs: boolean;
+  readonly text: (written: string) => string;
+}
+
+/** What the settings say for the hosts below. */
+export const ALLOWED_HOSTS = ["tv.example", "radio.example:80"];
+export const OWN_NAMES = ["nas", "nas.local"];
+
+export const HOSTS: readonly HostForm[] = [
+  { name: "our address", isOurs: true, text: (written) => `${written}:${PORT}` },
+  { name: "localhost", isOurs: true, text: () => `LocalHost:${PORT}` },
+  { name: "our name", isOurs: true, text: () => `nas.local:${PORT}` },
+  { name: "a configured name", isOurs: true, text: () => "tv.example:8443" },
+  { name: "a configured name with its port", isOurs: true, text: () => "radio.example" },
+  { name: "a name of the Internet", isOurs: false, text: () => `evil.example:${PORT}` },
+  { name: "another address", isOurs: false, text: () => `10.99.0.1:${PORT}` },
+  { name: "our address, another port", isOurs: false, text: (written) => `${written}:80` },
+  { name: "our address without a port", isOurs: false, text: (written) => written },
+  { name: "a configured name, another port", isOurs: false, text: () => `radio.example:${PORT}` },
+  { name: "two hosts", isOurs: false, text: (written) => `${written}:${PORT}, evil.example` },
+  { name: "a user before a host", isOurs: false, text: (written) => `${written}:${PORT}@evil.example` },
+  { name: "nothing", isOurs: false, text: () => "" },
+];
+
+export type TokenForm = "none" | "wrong" | "revoked" | "good";
+export const TOKENS: readonly TokenForm[] = ["none", "wrong", "revoked", "good"];
+
+export const LISTED_ORIGIN = "https://listed.example";
+
+/** What a browser says of the page, by the Host that it asks. */
+export const ORIGINS = {
+  none: () => undefined,
+  own: (host: string) => `http://${host.toLowerCase()}`,
+  foreign: () => "https://evil.example",
+  null: () => "null",
+  listed: () => LISTED_ORIGIN,
+  two: (host: string) => `http://${host}, https://evil.example`,
+} as const satisfies Record<string, (host: string) => string | undefined>;
+export type OriginForm = keyof typeof ORIGINS;
+
+export const SITES = ["absent", "none", "same-origin", "same-site", "cross-site"] as const;
+
+export const SWITCHES = [
+  { allowsIntranet: false, allowsRemote: false },
+  { allowsIntranet: false, allowsRemote: true },
+  { allowsIntranet: true, allowsRemote: false },
+  { allowsIntranet: true, allowsRemote: true },
+] as const;
+
+/** `FORM` is a POST that names method and token in its body. */
+export const VERBS = ["GET", "POST", "FORM", "HEAD"] as const;
+export type Verb = (typeof VERBS)[number];
