@@ -47,8 +47,9 @@ export async function matchEntries(
     if (knownLeft.length === 0 || listedLeft.length === 0) break;
     const before = await byMark(known, knownLeft, pass, breathe);
     const now = await byMark(listed, listedLeft, pass, breathe);
+    let turns = 0;
     for (const [mark, these] of now) {
-      await breathe();
+      if (turns++ % 1000 === 0) await breathe();
       const those = before.get(mark);
       if (!those || (pass.isUnique && (these.length > 1 || those.length > 1))) continue;
       for (let i = 0; i < these.length && i < those.length; i++) {
@@ -56,6 +57,7 @@ export async function matchEntries(
         taken[those[i]!] = 1;
       }
     }
+    await breathe();
     knownLeft = knownLeft.filter((index) => taken[index] === 0);
     listedLeft = listedLeft.filter((index) => found[index] === -1);
   }
@@ -70,8 +72,9 @@ async function byMark(
   breathe: Breathe,
 ): Promise<Map<number, number[]>> {
   const groups = new Map<number, number[]>();
+  let turns = 0;
   for (const index of left) {
-    if (index % 1000 === 0) await breathe();
+    if (turns++ % 1000 === 0) await breathe();
     const value = mark(entries[index]!);
     if (value === 0) continue;
     const group = groups.get(value);

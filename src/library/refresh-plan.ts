@@ -26,7 +26,7 @@ export async function planRefresh(
   today: number,
   breathe: Breathe,
 ): Promise<RefreshPlan> {
-  const { different, indexes } = withoutRepeats(marks);
+  const { different, indexes } = await withoutRepeats(marks, breathe);
   const known = before.filter(({ goneSince }) => goneSince === 0);
   const gone = before.filter(({ goneSince }) => goneSince !== 0);
   const keys = new Array<number>(marks.length).fill(0);
@@ -39,6 +39,7 @@ export async function planRefresh(
   };
 
   const found = await matchEntries(known, different, breathe);
+  await breathe();
   const left: number[] = [];
   for (const [at, match] of found.entries()) {
     if (match >= 0) give(at, known[match]!.key);
@@ -49,22 +50,28 @@ export async function planRefresh(
   let nextKey = Math.max(firstKey, 1 + before.reduce((most, { key }) => Math.max(most, key), 0));
   for (const [i, match] of back.entries()) give(left[i]!, match >= 0 ? gone[match]!.key : nextKey++);
 
+  await breathe();
   const remembered = before
     .filter(({ key }) => !used.has(key))
     .map((row) => (row.goneSince === 0 ? { ...row, goneSince: today } : row))
     .filter(({ goneSince }) => Math.abs(today - goneSince) <= REMEMBERED_DAYS)
     .sort((a, b) => b.goneSince - a.goneSince)
     .slice(0, MAX_REMEMBERED);
+  await breathe();
   const all = [...rows, ...remembered].sort((a, b) => a.key - b.key);
   return { keys, rows: all, nextKey };
 }
 
 /** The first entry of each link and title, and where in the list it is. */
-function withoutRepeats(marks: readonly EntryMarks[]): { different: EntryMarks[]; indexes: number[] } {
+async function withoutRepeats(
+  marks: readonly EntryMarks[],
+  breathe: Breathe,
+): Promise<{ readonly different: EntryMarks[]; readonly indexes: number[] }> {
   const seen = new Set<number>();
   const different: EntryMarks[] = [];
   const indexes: number[] = [];
   for (const [index, entry] of marks.entries()) {
+    if (index % 1000 === 0) await breathe();
     const both = entry.link + entry.name;
     if (seen.has(both)) continue;
     seen.add(both);

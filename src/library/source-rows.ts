@@ -56,7 +56,9 @@ export function createSourceRows(store: KeyValueStore, log: Log, breathe: Breath
     },
     async save(playlistId, before, rows) {
       const old = recordsOf(before);
+      await breathe();
       const now = recordsOf(rows);
+      await breathe();
       const set = [...now].filter(([record, numbers]) => !isSame(numbers, old.get(record)));
       const gone = [...old.keys()].filter((record) => !now.has(record));
       const name = (record: number) => `${prefixOf(playlistId)}${String(record).padStart(8, "0")}`;
