@@ -63,11 +63,13 @@ function wishedRange(c: Context, etag: string, size: number): RangeWish {
 function disposition(c: Context, { name }: ContentFile): Record<string, string> {
   if (c.req.query("download") !== "1") return {};
   const last = name.split("/").at(-1)!.toWellFormed();
+  // Programs that read the plain form alone get what of it is safe in quotes.
+  const plain = last.replace(/[^\x20-\x7e]|["\\%]/g, "_");
   const encoded = encodeURIComponent(last).replace(
     /['()*]/g,
     (sign) => `%${sign.charCodeAt(0).toString(16)}`,
   );
-  return { "content-disposition": `attachment; filename*=UTF-8''${encoded}` };
+  return { "content-disposition": `attachment; filename="${plain}"; filename*=UTF-8''${encoded}` };
 }
 
 /** Content comes from strangers: nothing of it may run as a page of ours, whatever its name says. */

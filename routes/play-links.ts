@@ -75,6 +75,6 @@ async function toFile(c: Context<RouteEnv>, house: House, selector: ContentSelec
     throw new SluiceError("unsupported_content", "only what comes from a swarm can be downloaded");
   const [largest] = [...files].sort((a, b) => Number(b.isPlayable) - Number(a.isPlayable) || b.size - a.size);
   if (!largest) throw new SluiceError("no_such_file", "the content has no files");
-  const name = largest.name.split("/").at(-1)!;
+  const name = largest.name.split("/").at(-1)!.toWellFormed();
   return c.redirect(`/files/${infohash}/${largest.index}/${encodeURIComponent(name)}?download=1`, 302);
 }

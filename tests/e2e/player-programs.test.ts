@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { chmod, mkdir, open, stat } from "node:fs/promises";
-import { after, before, describe, type TestContext, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { type EngineProcess, nameContent, startEngine } from "../parts/engine.ts";
 import { type LibtorrentPeer, startLibtorrent } from "../parts/libtorrent.ts";
 import { run } from "../parts/process.ts";
 import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { lavfi, makeMedia } from "../remux/make-media.ts";
-import { frameHashes, packetCounts } from "./judges.ts";
+import { frameHashes } from "./judges.ts";
+import { isThere, mpv, vlcCounts } from "./player-programs.ts";
 
 const H264 = ["-pix_fmt", "yuv420p", "-c:v", "libx264", "-preset", "veryfast", "-bf", "3", "-g", "50"];
 
@@ -113,30 +114,3 @@ describe("programs that people play with", { timeout: 300_000 }, () => {
     }
   });
 });
-
-/** Whether the program is installed; says why the test is skipped where it is not. */
-async function isThere(t: TestContext, program: string): Promise<boolean> {
-  try {
-    await run("which", [program]);
-    return true;
-  } catch {
-    t.skip(`${program} is not installed`);
-    return false;
-  }
-}
-
-/** Plays as mpv does, decoding every picture, and writes what it shows without loss. */
-async function mpv(url: string, out: string, args: readonly string[]): Promise<void> {
-  const codecs = ["--of=matroska", "--ovc=ffv1", "--oac=pcm_s16le"];
-  await run("timeout", ["60", "mpv", "--no-config", ...args, `--o=${out}`, ...codecs, url]);
-}
-
-/** How many packets of each codec VLC takes out of a stream. */
-async function vlcCounts(url: string, out: string): Promise<Map<string, number>> {
-  const quiet = ["--no-dbus", "--intf", "dummy", "--no-media-library"];
-  const vlc = ["cvlc", ...quiet, "--sout", `#std{access=file,mux=ts,dst=${out}}`, url, "vlc://quit"];
-  const asNobody =
-    process.getuid?.() === 0 ? ["runuser", "-u", "nobody", "--", "env", "HOME=/nonexistent"] : [];
-  await run("timeout", ["60", ...asNobody, ...vlc]);
-  return new Map((await packetCounts(out)).map((line) => [line.split(" ")[0]!, Number(line.split(" ")[1])]));
-}
