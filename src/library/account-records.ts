@@ -4,6 +4,7 @@ import type { UnixSeconds } from "../base/time.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
 import { passwordRecord } from "./password.ts";
 
+/** Where accounts are kept, who is signed in, and the key that signs for them. */
 export const ACCOUNT_PREFIX = "account/user/";
 export const SESSION_KEY = "account/session";
 export const SIGNING_KEY = "account/key";
