@@ -3,7 +3,7 @@ import { baseUrl } from "./access.ts";
 import { docsPage } from "./docs-page.ts";
 import { DOCS_STYLE } from "./docs-style.ts";
 import type { House, RouteEnv } from "./house.ts";
-import { openApiDocument } from "./openapi.ts";
+import { type OpenApiDocument, openApiDocument } from "./openapi.ts";
 
 /** The page may show itself and its style sheet; no script at all, no form, nothing from elsewhere. */
 const PAGE_HEADERS = {
@@ -18,13 +18,20 @@ const PAGE_HEADERS = {
 /** `/openapi.json`, and the same for people at `/docs`. */
 export function createDocsRoutes({ version }: Pick<House, "version">): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
-  const document = openApiDocument(version);
-  const json = JSON.stringify(document);
+  // Made when it is first asked for: that takes longer than all else a start does.
+  let made: OpenApiDocument | undefined;
+  const document = () => {
+    made ??= openApiDocument(version);
+    return made;
+  };
   app.get("/openapi.json", (c) =>
-    c.body(json, 200, { "content-type": "application/json", "cache-control": "no-cache" }),
+    c.body(JSON.stringify(document()), 200, {
+      "content-type": "application/json",
+      "cache-control": "no-cache",
+    }),
   );
   const page = (c: Context<RouteEnv>) =>
-    c.body(docsPage(document, baseUrl(c)), 200, {
+    c.body(docsPage(document(), baseUrl(c)), 200, {
       "content-type": "text/html; charset=utf-8",
       ...PAGE_HEADERS,
     });

@@ -1,6 +1,6 @@
 import { createApp } from "../../routes/app.ts";
 import type { House } from "../../routes/house.ts";
-import type { EngineSettings } from "../../src/engine/contract.ts";
+import type { EngineSettings, Inspector } from "../../src/engine/contract.ts";
 import type { RequestOrigin } from "../../src/runtime/contract.ts";
 import { fakeHouse } from "../engine/fake-house.ts";
 import { fakeLibrary } from "../library/fake-library.ts";
@@ -18,12 +18,18 @@ export interface Call extends RequestInit {
 
 /** The routes on a fake engine, asked as a runtime would ask them. */
 export function fakeApp(
-  options: { settings?: Partial<EngineSettings>; house?: Partial<House>; hasData?: boolean } = {},
+  options: {
+    settings?: Partial<EngineSettings>;
+    house?: Partial<House>;
+    hasData?: boolean;
+    inspect?: Inspector;
+  } = {},
 ) {
   const house = fakeHouse(options.settings);
   if (options.hasData ?? true) house.transfers.prepare = (transfer) => transfer.bringData();
   const library = fakeLibrary();
-  const app = createApp({ engine: house.engine, version: "1.2.3", library, ...options.house });
+  const engine = { ...house.engine, inspect: options.inspect ?? house.engine.inspect };
+  const app = createApp({ engine, version: "1.2.3", library, ...options.house });
   const call = (
     path: string,
     { host = "127.0.0.1:6878", origin = LOCAL, ...init }: Call = {},

@@ -7,8 +7,8 @@ import { type Call, fakeApp } from "./client.ts";
 export type CallValues = Readonly<Record<string, string | number | File>>;
 
 /** The control methods on a fake library, called with its token. */
-export function controlClient() {
-  return clientOf(fakeLibrary(), FAKE_TOKEN);
+export function controlClient(options: AppOptions = {}) {
+  return clientOf(fakeLibrary(), FAKE_TOKEN, options);
 }
 
 /** The same on a real library, whose store is memory. */
@@ -21,8 +21,10 @@ export function withRealClient(
     );
 }
 
-function clientOf<Kind extends Library>(library: Kind, token: string) {
-  const app = fakeApp({ house: { library } });
+type AppOptions = NonNullable<Parameters<typeof fakeApp>[0]>;
+
+function clientOf<Kind extends Library>(library: Kind, token: string, options: AppOptions = {}) {
+  const app = fakeApp({ ...options, house: { ...options.house, library } });
   const query = (method: string, values: CallValues = {}) =>
     new URLSearchParams({ api_version: "3", token, method, ...textsOf(values) });
   /** The whole answer of a method. */

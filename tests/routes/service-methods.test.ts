@@ -1,0 +1,417 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Player } from "../../routes/house.ts";
+import { SluiceError } from "../../src/base/errors.ts";
+import { parseInfohash } from "../../src/base/ids.ts";
+import type { ItemContent, ItemDraft } from "../../src/library/contract.ts";
+import { FAKE_TOKEN } from "../library/fake-library.ts";
+import { LOCAL } from "./client.ts";
+import { controlClient } from "./control-client.ts";
+import { CONTENT_ID, fakeInspector, INFOHASH } from "./fake-inspector.ts";
+
+const FOREIGN = { origin: "https://evil.example", "sec-fetch-site": "cross-site" };
+const REMOTE = { ...LOCAL, remote: { host: "127.0.0.2", port: 1 }, local: { host: "127.0.0.1", port: 6878 } };
+
+function client(house: Parameters<typeof controlClient>[0] = {}) {
+  const inspector = fakeInspector();
+  return { ...controlClient({ inspect: inspector.inspect, ...house }), inspector };
+}
+
+function content(part: Partial<ItemContent>): ItemContent {
+  return { transport: "bt", contentId: null, infohash: null, magnet: null, url: null, ...part };
+}
+
+function draft(part: Partial<ItemDraft> = {}): ItemDraft {
+  return { title: "One", content: content({ infohash: INFOHASH }), ...part };
+}
+
+test("get_api_access_token: the token, to this host and to no page of another site", async () => {
+  const { json, library } = client();
+  const path = "/server/api?api_version=3&method=get_api_access_token";
+  assert.deepEqual((await json(path)).result, { token: await library.access.token() });
+  assert.equal((await json(path, { headers: FOREIGN })).error.message, "access denied");
+});
+
+test("set_allow_remote_access, set_allow_intranet_access: switch, and need a value", async () => {
+  const { result, error, library } = client();
+  assert.equal(await result("set_allow_remote_access", { value: "true" }), "ok");
+  assert.equal(await result("set_allow_intranet_access", { value: 0 }), "ok");
+  assert.deepEqual([library.access.allowsRemote, library.access.allowsIntranet], [true, false]);
+  assert.deepEqual(await error("set_allow_remote_access"), {
+    message: "missing parameter: value: expected 1 or 0",
+    code: 102,
+  });
+});
+
+const PLAYERS: readonly Player[] = [
+  { id: "vlc", type: "proxy", protocol: null, name: "VLC", icon: null },
+  { id: "tv", type: "aircast", protocol: "chromecast", name: "TV", icon: "http://x/i.png" },
+];
+
+/** Players that note what they were to open. */
+function fakePlayers() {
+  const opened: [id: string, url: string][] = [];
+  const open = async (id: string, url: string) => void opened.push([id, url]);
+  return { opened, players: { list: async () => PLAYERS, open } };
+}
+
+test("get_available_players: those of the house, or none", async () => {
+  const { players } = fakePlayers();
+  const content_id = "any text";
+  assert.deepEqual(await client({ house: { players } }).result("get_available_players", { content_id }), {
+    players: PLAYERS,
+  });
+  assert.deepEqual(await client().result("get_available_players"), { players: [] });
+});
+
+test("open_in_player: hands our own URL to a listed player", async () => {
+  const { opened, players } = fakePlayers();
+  const { result, error, json, library } = client({ house: { players } });
+  const { id } = await library.items.add(draft({ content: content({ url: "http://u:secret@x/a.torrent" }) }));
+  const url = "http://x/a b.torrent?c=d&e";
+  const magnet = `magnet:?xt=urn:btih:${INFOHASH}&dn=a%26b`;
+  await result("open_in_player", { player_id: "vlc", content_id: CONTENT_ID, infohash: INFOHASH });
+  await result("open_in_player", { player_id: "tv", url, file_index: 2 });
+  await result("open_in_player", { player_id: "-1", magnet });
+  await result("open_in_player", { player_id: "vlc", playlist_item_id: id });
+  assert.deepEqual(
+    opened.map(([player]) => player),
+    ["vlc", "tv", "vlc", "vlc"],
+  );
+  const urls = opened.map(([, address]) => new URL(address));
+  assert.ok(urls.every(({ origin }) => origin === "http://127.0.0.1:6878"));
+  assert.deepEqual([...urls[0]!.searchParams], [["content_id", CONTENT_ID]]);
+  assert.deepEqual(
+    [...urls[1]!.searchParams],
+    [
+      ["url", url],
+      ["_idx", "2"],
+    ],
+  );
+  assert.equal(urls[2]!.searchParams.get("magnet"), magnet);
+  assert.equal(urls[3]!.pathname, `/play/0/${id}`);
+  assert.equal((await error("open_in_player", { player_id: "vlc" })).code, 300);
+  assert.equal((await error("open_in_player", { player_id: "vlc", playlist_item_id: 99 })).code, 200);
+  assert.deepEqual(await error("open_in_player", { player_id: "radio", infohash: INFOHASH }), {
+    message: "unknown player: radio; there are: vlc, tv",
+    code: 202,
+  });
+  assert.equal((await error("open_in_player", { infohash: INFOHASH })).code, 102);
+  const path = `/server/api?method=open_in_player&player_id=vlc&infohash=${INFOHASH}`;
+  assert.equal((await json(path, { headers: FOREIGN })).error, "access denied");
+  assert.equal(opened.length, 4);
+});
+
+test("get_media_files: every selector names the content, the first that is given counts", async () => {
+  const { result, inspector } = client();
+  const selectors = [
+    { content_id: CONTENT_ID, infohash: INFOHASH },
+    { id: CONTENT_ID },
+    { infohash: INFOHASH.toUpperCase(), url: "x" },
+    { url: "http://x/film.torrent", magnet: "x" },
+    { magnet: `magnet:?xt=urn:btih:${INFOHASH}` },
+  ];
+  for (const selector of selectors)
+    assert.equal((await result("get_media_files", selector)).infohash, INFOHASH);
+  assert.deepEqual(
+    inspector.asked.map(({ what }) => (what as { kind: string }).kind),
+    ["content_id", "content_id", "infohash", "url", "magnet"],
+  );
+});
+
+test("get_media_files: full tells mime and size of each file that plays and of the main one, brief only names", async () => {
+  const { result } = client();
+  const common = { infohash: INFOHASH, type: "vod", transport_type: "bt" };
+  const head = { name: "Film", ...common, transport_file_cache_key: null };
+  const main = { mime: "video/mp4", size: 1000 };
+  const sample = { index: 1, filename: "Film/sample.mkv" };
+  const film = { index: 2, filename: "Film/film.mp4" };
+  assert.deepEqual(await result("get_media_files", { infohash: INFOHASH, mode: "brief" }), {
+    ...head,
+    files: [sample, film],
+    ...main,
+  });
+  const files = [
+    { ...sample, ...common, mime: "video/x-matroska", size: 10 },
+    { ...film, ...common, ...main },
+  ];
+  assert.deepEqual(await result("get_media_files", { infohash: INFOHASH }), { ...head, files, ...main });
+});
+
+test("get_media_files: version 1 answers an object by index", async () => {
+  const { json } = client();
+  const path = `/server/api?method=get_media_files&infohash=${INFOHASH}`;
+  assert.deepEqual((await json(`${path}&mode=brief`)).result, { 1: "Film/sample.mkv", 2: "Film/film.mp4" });
+  const full = (await json(`${path}&mode=full&api_version=1`)).result;
+  assert.deepEqual(full[2], {
+    infohash: INFOHASH,
+    type: "vod",
+    filename: "Film/film.mp4",
+    mime: "video/mp4",
+    transport_type: "bt",
+    index: 2,
+    size: 1000,
+  });
+});
+
+test("get_media_files: dump_transport_file adds the file and its key; a posted one is looked at", async () => {
+  const { result, json, inspector } = client();
+  const dumped = await result("get_media_files", { infohash: INFOHASH, dump_transport_file: 1 });
+  assert.deepEqual([dumped.transport_file_data, dumped.transport_file_cache_key], ["AAH+/w==", CONTENT_ID]);
+  const body = JSON.stringify({ transport_file_data: "AAH-_w" });
+  const posted = await json("/server/api?method=get_media_files&api_version=2", { method: "POST", body });
+  assert.equal(posted.result.name, "Film");
+  assert.deepEqual(inspector.asked.at(-1)?.what, {
+    kind: "transport_file",
+    bytes: new Uint8Array([0, 1, 254, 255]),
+  });
+});
+
+test("get_media_files: nothing named, something malformed, something unknown are errors of their own", async () => {
+  const { error } = client();
+  assert.equal((await error("get_media_files")).code, 300);
+  assert.match((await error("get_media_files", { infohash: "xyz" })).message, /infohash: expected 40 hex/);
+  assert.equal((await error("get_media_files", { infohash: "3".repeat(40) })).code, 307);
+  assert.equal((await error("get_media_files", { infohash: INFOHASH, mode: "all" })).code, 103);
+});
+
+test("get_media_files: only who sits at this host may lead it into private networks, and no page of another site", async () => {
+  const { json, inspector } = client();
+  const path = "/server/api?method=get_media_files&url=http://x/film.torrent";
+  const networks = [{ host: "192.168.1.2", bits: 24 }];
+  const neighbour = {
+    remote: { host: "192.168.1.7", port: 1 },
+    local: { host: "192.168.1.2", port: 6878 },
+    networks,
+  };
+  await json(path);
+  await json(path, { headers: FOREIGN });
+  await json(path, { origin: neighbour, host: "192.168.1.2:6878" });
+  await json(path, { origin: REMOTE });
+  assert.deepEqual(
+    inspector.asked.map(({ options }) => options.allowPrivateUrls),
+    [true, false, false, true],
+  );
+});
+
+test("get_content_id: of an item, an infohash, a URL; items are not told to pages of other sites", async () => {
+  const { result, error, json, library } = client();
+  const known = await library.items.add(draft({ content: content({ contentId: CONTENT_ID }) }));
+  const byHash = await library.items.add(draft());
+  const expected = { content_id: CONTENT_ID };
+  assert.deepEqual(await result("get_content_id", { playlist_item_id: known.id }), expected);
+  assert.deepEqual(await result("get_content_id", { playlist_item_id: byHash.id }), expected);
+  assert.deepEqual(await result("get_content_id", { infohash: INFOHASH }), expected);
+  assert.deepEqual(await result("get_content_id", { url: "http://x/film.torrent" }), expected);
+  assert.equal((await error("get_content_id")).code, 102);
+  assert.equal((await error("get_content_id", { playlist_item_id: 99 })).code, 200);
+  assert.equal((await error("get_content_id", { infohash: "3".repeat(40) })).code, 306);
+  const path = `/server/api?method=get_content_id&playlist_item_id=${known.id}`;
+  assert.equal((await json(path, { headers: FOREIGN })).error, "access denied");
+  const open = await json(`/server/api?method=get_content_id&infohash=${INFOHASH}`, { headers: FOREIGN });
+  assert.deepEqual(open.result, expected);
+});
+
+const PNG = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+
+test("get_channel_icon: the uploaded logo before the fetched one, found by id, name or hash", async () => {
+  const { call, library } = client();
+  const logo = await library.images.put(PNG);
+  const url = "http://x/logo.jpg";
+  library.web.set(url, { mime: "image/jpeg", bytes: new Uint8Array([1, 2, 3]) });
+  const uploaded = await library.items.add(draft({ logo, tvgLogo: url }));
+  const fetched = await library.items.add(draft({ title: "Two", tvgLogo: url, content: content({ url }) }));
+  const bare = await library.items.add(draft({ title: "Three" }));
+  const gone = await library.items.add(draft({ title: "Four", tvgLogo: "http://x/none.png" }));
+  const ask = (query: string) => call(`/server/api?api_version=3&method=get_channel_icon&${query}`);
+  const png = await ask(`id=${uploaded.id}`);
+  assert.equal(png.headers.get("content-type"), "image/png");
+  assert.equal(png.headers.get("x-content-type-options"), "nosniff");
+  assert.match(png.headers.get("content-security-policy") ?? "", /default-src 'none'; sandbox/);
+  assert.deepEqual(new Uint8Array(await png.arrayBuffer()), PNG);
+  for (const query of [
+    `id=${fetched.id}`,
+    "common_name=tWO",
+    `item_hash=${library.items.figures(fetched).hashV2}`,
+  ]) {
+    const jpeg = await ask(query);
+    assert.equal(jpeg.headers.get("content-type"), "image/jpeg", query);
+    assert.equal(jpeg.headers.get("content-length"), "3");
+  }
+  for (const query of [
+    `id=${bare.id}`,
+    `id=${gone.id}`,
+    "id=99",
+    "common_name=nobody",
+    "item_hash=nothing",
+  ]) {
+    const none = await ask(query);
+    assert.equal(none.status, 404, query);
+    assert.match(none.headers.get("content-type") ?? "", /^text\/plain/);
+  }
+  assert.equal(((await (await ask("")).json()) as { error: { code: number } }).error.code, 102);
+  assert.match(await (await ask("id=x")).text(), /bad parameter: id: expected a whole number/);
+});
+
+test("get_image: a picture of another server, with the token", async () => {
+  const { call, library } = client();
+  library.web.set("http://x/a.jpg", { mime: "image/jpeg", bytes: new Uint8Array([1]) });
+  const path = `/server/api?method=get_image&token=${FAKE_TOKEN}&url=`;
+  assert.equal((await call(`${path}http://x/a.jpg`)).headers.get("content-type"), "image/jpeg");
+  assert.equal((await call(`${path}http://x/b.jpg`)).status, 404);
+  assert.match(
+    await (await call("/server/api?method=get_image&url=http://x/a.jpg")).text(),
+    /token required/,
+  );
+});
+
+test("analyze_content: the result of the interface, and its own errors", async () => {
+  const { result, error } = client();
+  assert.deepEqual(await result("analyze_content", { query: `sluice://?infohash=${INFOHASH}`, title: "T" }), {
+    content_type: "transport_file",
+    transport_type: "bt",
+    content_id: CONTENT_ID,
+    infohash: INFOHASH,
+    item_url: null,
+    title: "T",
+    is_live: 0,
+    categories: ["movies"],
+  });
+  assert.deepEqual(await error("analyze_content", { query: "qq" }), { message: "unknown protocol", code: 0 });
+});
+
+test("analyze_content_multi: errors in their place, in order, at most 50, a few at a time", async () => {
+  const { json, error, inspector } = client();
+  const ask = async (queries: readonly string[]) => {
+    const params = new URLSearchParams([
+      ["method", "analyze_content_multi"],
+      ["api_version", "3"],
+    ]);
+    for (const query of queries) params.append("query", query);
+    return json(`/server/api?${params}`);
+  };
+  const { result } = await ask(["sluice:a", "qq", "http://x/"]);
+  assert.equal(result[0].result.title, "Film");
+  assert.deepEqual(result[1], { error: { message: "unknown protocol", code: 0 } });
+  assert.equal(result[2].result.item_url, "http://x/");
+  const many = Array.from({ length: 50 }, (_, i) => `http://x/${i}`);
+  const all = (await ask(many)).result as { result: { item_url: string } }[];
+  assert.deepEqual(
+    all.map((each) => each.result.item_url),
+    many,
+  );
+  assert.equal(inspector.counts.most, 4);
+  assert.equal((await ask([...many, "qq"])).error.code, 103);
+  assert.equal((await error("analyze_content_multi")).code, 102);
+});
+
+test("analyze_deferred_playlist_items: what nobody has looked at is looked at and remembered, edits untouched", async () => {
+  const { result, library } = client();
+  const { items } = library;
+  const film = await items.add(draft({ category: "movies" }));
+  const stream = await items.add(
+    draft({ content: content({ transport: "hls", url: "http://x/live.m3u8" }) }),
+  );
+  const done = await items.add(draft({ isLive: 0, fileCount: 1 }));
+  const dead = await items.add(draft({ content: content({ infohash: parseInfohash("3".repeat(40))! }) }));
+  const answer = await result("analyze_deferred_playlist_items");
+  assert.deepEqual(
+    answer.map((each: { playlist_item_id: number }) => each.playlist_item_id),
+    [film.id, stream.id, dead.id],
+  );
+  assert.deepEqual(answer[0].result, {
+    content_type: "transport_file",
+    transport_type: "bt",
+    content_id: CONTENT_ID,
+    infohash: INFOHASH,
+    item_url: null,
+    title: "One",
+    is_live: 0,
+    categories: ["movies"],
+  });
+  assert.equal(answer[1].result.content_type, "hls");
+  assert.deepEqual(answer[2].error, { message: "download not found: nobody came", code: 307 });
+  const after = (await items.get(film.id))!;
+  assert.deepEqual(
+    [after.isLive, after.fileCount, after.content.contentId, after.edited, after.updatedAt],
+    [0, 2, CONTENT_ID, [], film.updatedAt],
+  );
+  assert.equal((await items.get(stream.id))!.isLive, 1);
+  assert.deepEqual(await items.get(dead.id), dead);
+  const named = await result("analyze_deferred_playlist_items", { playlist_item_id: `${done.id},99` });
+  assert.equal(named[0].result.infohash, INFOHASH);
+  assert.equal(named[1].error.code, 200);
+});
+
+test("analyze_deferred_playlist_items: use_media_groups takes the other sources of the channel along", async () => {
+  const { result, library } = client();
+  const first = await library.items.add(draft({ isLive: 0, fileCount: 1 }));
+  const second = await library.items.add(draft({ isLive: 0, fileCount: 1 }));
+  await library.items.add(draft({ title: "Two", isLive: 0, fileCount: 1 }));
+  const ids = async (use_media_groups: number) =>
+    (await result("analyze_deferred_playlist_items", { playlist_item_id: first.id, use_media_groups })).map(
+      (each: { playlist_item_id: number }) => each.playlist_item_id,
+    );
+  assert.deepEqual(await ids(0), [first.id]);
+  assert.deepEqual(await ids(1), [first.id, second.id]);
+});
+
+test("parse_m3u_playlist: the guides that the list names, or why not", async () => {
+  const { result, error, library } = client();
+  library.guides.set("http://x/tv.m3u", ["http://x/guide.xml.gz"]);
+  assert.deepEqual(await result("parse_m3u_playlist", { url: "http://x/tv.m3u" }), {
+    epg_sources: ["http://x/guide.xml.gz"],
+  });
+  assert.equal((await error("parse_m3u_playlist", { url: "http://x/none" })).code, 304);
+  assert.equal((await error("parse_m3u_playlist")).code, 102);
+});
+
+test("get_background_tasks, get_playlist_task_status: what runs and what failed; done ones by their id", async () => {
+  const { result, error, library } = client();
+  const task = {
+    category: "content",
+    message: "Importing a.m3u: 12 items",
+    problem: null,
+    done: 12,
+    total: null,
+    actions: ["reload_playlist"],
+    startedAt: library.taskList[0]?.startedAt ?? 0,
+    endedAt: null,
+  } as unknown as (typeof library.taskList)[number];
+  library.taskList.push({ ...task, id: 1, state: "running" }, { ...task, id: 2, state: "done" });
+  library.taskList.push({
+    ...task,
+    id: 3,
+    state: "failed",
+    problem: "not a playlist",
+    category: "broadcast",
+  });
+  const listed = await result("get_background_tasks");
+  assert.deepEqual(listed[0], {
+    id: 1,
+    msg: "Importing a.m3u: 12 items",
+    timeout: 60,
+    actions: ["reload_playlist"],
+    done: 12,
+    total: null,
+  });
+  assert.deepEqual(
+    listed.map((each: { id: number; msg: string }) => [each.id, each.msg]),
+    [
+      [1, "Importing a.m3u: 12 items"],
+      [3, "Importing a.m3u: 12 items: not a playlist"],
+    ],
+  );
+  assert.equal((await result("get_background_tasks", { category: "broadcast" })).length, 1);
+  const status = await result("get_playlist_task_status", { task_id: 2 });
+  assert.deepEqual([status.task_id, status.status, status.problem], [2, "done", null]);
+  assert.equal((await error("get_playlist_task_status", { task_id: 9 })).code, 205);
+});
+
+test("a bug in a method is no answer to its caller", async () => {
+  const { call, library } = client();
+  library.guidesOf = () => Promise.reject(new TypeError("a bug"));
+  await assert.rejects(call("/server/api?method=parse_m3u_playlist&url=http://x/"), TypeError);
+  library.guidesOf = () => Promise.reject(new SluiceError("url_refused", "private"));
+  assert.equal((await call("/server/api?method=parse_m3u_playlist&url=http://x/")).status, 200);
+});
