@@ -188,7 +188,7 @@ export function createEngine(parts: EngineParts): Engine {
     segment: (infohash, name, signal) => sessions.segment(infohash, name, signal),
     read: (infohash, fileIndex, choose, signal) => readFile(access, infohash, fileIndex, choose, signal),
     acquire: (selector, options) => acquire(access, selector, options),
-    inspect: createInspector(),
+    inspect: createInspector({ clock, outbound: parts.outbound, transfers, access }),
     figures: () => ({ sessions: sessions.count, transfers: holds.figures() }),
     cacheFigures: () => transfers.cacheFigures(),
     async stop() {

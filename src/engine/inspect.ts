@@ -1,8 +1,123 @@
-import { SluiceError } from "../base/errors.ts";
-import type { Inspector } from "./contract.ts";
+import { SluiceError, type SluiceErrorCode } from "../base/errors.ts";
+import type { TransportFile } from "../wire/metainfo.ts";
+import type { Access } from "./access.ts";
+import { type AnalysisParts, analyze } from "./analyze.ts";
+import { WebLook } from "./analyze-answer.ts";
+import { hlsNature } from "./analyze-hls.ts";
+import { contentFiles } from "./content-files.ts";
+import type {
+  ContentDescription,
+  ContentSelector,
+  InspectOptions,
+  Inspector,
+  TransferContent,
+  Transfers,
+} from "./contract.ts";
+import type { WebContent } from "./http/web-content.ts";
+import { KeptNames } from "./kept-names.ts";
+import { awaitFiles } from "./patience.ts";
+
+/** What the inspector is made of. */
+export interface InspectorParts extends Omit<AnalysisParts, "readTransportFile" | "transfers"> {
+  readonly access: Access;
+  readonly transfers: Transfers;
+}
+
+/** Because of these nobody could be asked; the question stays open. */
+const NOBODY_KNOWS: ReadonlySet<SluiceErrorCode> = new Set(["no_peers", "metadata_timeout", "start_timeout"]);
 
 /** The inspector of this engine. */
-export function createInspector(): Inspector {
-  const refuse = () => Promise.reject(new SluiceError("unsupported_content", "cannot be looked at"));
-  return { describe: refuse, keep: refuse, contentIdOf: refuse, analyze: refuse, search: async () => [] };
+export function createInspector(parts: InspectorParts): Inspector {
+  const { transfers, access } = parts;
+  const readTransportFile = async (bytes: Uint8Array) => {
+    const resolved = await access.resolve({ kind: "transport_file", bytes }, { allowPrivateUrls: false });
+    return resolved.content.transportFile!;
+  };
+  const names = new KeptNames(parts.clock, transfers);
+  const analysis: AnalysisParts = { ...parts, readTransportFile };
+  const describe = (selector: ContentSelector, options: InspectOptions) =>
+    describeContent(parts, selector, options);
+  return {
+    describe,
+    async keep(bytes) {
+      const file = await readTransportFile(bytes);
+      await transfers.keep(file);
+      return describeFile(file);
+    },
+    async contentIdOf(infohash, options) {
+      const { contentId } = await describe({ kind: "infohash", infohash }, options).catch((thrown) => {
+        if (!(thrown instanceof SluiceError) || !NOBODY_KNOWS.has(thrown.code)) throw thrown;
+        throw new SluiceError(
+          "content_id_unknown",
+          `no transport file of ${infohash} is to be had: ${thrown.message}`,
+          {
+            cause: thrown,
+          },
+        );
+      });
+      if (contentId) return contentId;
+      throw new SluiceError("content_id_unknown", `${infohash} has no transport file`);
+    },
+    analyze: (query, title, options) => analyze(analysis, query, title, options),
+    search: (text, limit) => names.search(text, limit),
+  };
+}
+
+async function describeContent(
+  parts: InspectorParts,
+  selector: ContentSelector,
+  options: InspectOptions,
+): Promise<ContentDescription> {
+  const { content } = await parts.access.resolve(selector, options);
+  if (content.web) return describeWeb(parts, content, content.web, options);
+  if (content.transportFile) return describeFile(content.transportFile);
+  const { transfer, release } = parts.access.holds.open(content);
+  try {
+    await awaitFiles(parts.access, transfer, options);
+    const file = transfer.transportFile();
+    const { name, infohash, contentId, files } = transfer;
+    return { ...VOD, name, infohash, contentId, files, transportType: "bt", transportFile: file?.bytes };
+  } finally {
+    release();
+  }
+}
+
+/** Whatever is in a transport file that we can read is there as a whole. */
+const VOD = { type: "vod" } as const;
+
+function describeFile(file: TransportFile): ContentDescription {
+  const { infohash, contentId, info, bytes } = file;
+  return {
+    ...VOD,
+    name: info.name,
+    infohash,
+    contentId,
+    files: contentFiles(info),
+    transportType: "bt",
+    transportFile: bytes,
+  };
+}
+
+async function describeWeb(
+  parts: InspectorParts,
+  { infohash }: TransferContent,
+  { url, kind, name, mime, size, allowPrivate }: WebContent,
+  options: InspectOptions,
+): Promise<ContentDescription> {
+  const reach = { ...options, allowPrivateUrls: options.allowPrivateUrls && allowPrivate };
+  const isLive = kind === "hls" ? await isLiveHls(parts, url, reach) : kind === "stream";
+  return {
+    name,
+    infohash,
+    contentId: undefined,
+    type: isLive ? "live" : "vod",
+    transportType: kind === "hls" ? "hls" : "wrapper",
+    files: [{ index: 0, name, size, offset: 0, mime, isPlayable: true }],
+    transportFile: undefined,
+  };
+}
+
+async function isLiveHls(parts: InspectorParts, url: string, options: InspectOptions): Promise<boolean> {
+  const look = new WebLook(parts, options);
+  return (await look.at(url, "HLS manifest", (answer) => hlsNature(look, answer))).isLive === 1;
 }

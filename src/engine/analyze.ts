@@ -1,0 +1,88 @@
+import { DecodeError, SluiceError } from "../base/errors.ts";
+import type { ContentId, Infohash } from "../base/ids.ts";
+import { type Link, parseLink } from "../base/link.ts";
+import { parseMagnet } from "../wire/magnet.ts";
+import type { TransportFile } from "../wire/metainfo.ts";
+import { plainTitle } from "./analyze-title.ts";
+import { analyzeUrl, type UrlAnalysisParts } from "./analyze-url.ts";
+import type { Analysis, InspectOptions, Transfers } from "./contract.ts";
+
+/** What finding out about links takes. */
+export interface AnalysisParts extends UrlAnalysisParts {
+  readonly transfers: Pick<Transfers, "get" | "knownTransportFile" | "knownContentId">;
+}
+
+/**
+ * What a link is: see `Inspector.analyze`.
+ *
+ * CHOICE(analyze-swarm): a link into a swarm is told by what it says itself and what is known here; no peer is asked.
+ * A page that lists fifty links would otherwise join fifty swarms and wait a minute for each dead one.
+ */
+export async function analyze(
+  parts: AnalysisParts,
+  query: string,
+  title: string | undefined,
+  options: InspectOptions,
+): Promise<Analysis> {
+  const link = parseLink(query);
+  if (!link)
+    throw new SluiceError("unknown_protocol", `expected a link that can be played, got ${shown(query)}`);
+  const found = await analyzeLink(parts, link, options);
+  const given = plainTitle(title ?? "");
+  return { ...found, title: given || plainTitle(found.title) };
+}
+
+async function analyzeLink(parts: AnalysisParts, link: Link, options: InspectOptions): Promise<Analysis> {
+  switch (link.kind) {
+    case "content_id":
+      return byContentId(parts, link.contentId);
+    case "infohash":
+      return ofSwarm(parts, link.infohash, link.infohash);
+    case "magnet":
+      return ofSwarm(parts, link.infohash, magnetTitle(link.magnet) ?? link.infohash);
+    case "url":
+      return { ...(await analyzeUrl(parts, link.url, options)), itemUrl: link.url };
+  }
+}
+
+/** CHOICE(content-id): an id that is no content id known here may be an infohash that is. */
+async function byContentId({ transfers }: AnalysisParts, contentId: ContentId): Promise<Analysis> {
+  const infohash = (await transfers.knownContentId(contentId)) ?? (contentId as string as Infohash);
+  const file = await transfers.knownTransportFile(infohash);
+  const name = file?.info.name ?? transfers.get(infohash)?.name;
+  if (name !== undefined) return swarmAnalysis(file, infohash, name || contentId);
+  return { ...swarmAnalysis(undefined, null, contentId), contentId };
+}
+
+async function ofSwarm({ transfers }: AnalysisParts, infohash: Infohash, title: string): Promise<Analysis> {
+  const file = await transfers.knownTransportFile(infohash);
+  return swarmAnalysis(file, infohash, file?.info.name ?? (transfers.get(infohash)?.name || title));
+}
+
+function swarmAnalysis(file: TransportFile | undefined, infohash: Infohash | null, title: string): Analysis {
+  return {
+    contentType: "transport_file",
+    transportType: "bt",
+    contentId: file?.contentId ?? null,
+    infohash,
+    itemUrl: null,
+    title,
+    isLive: file ? 0 : -1,
+    categories: [],
+  };
+}
+
+function magnetTitle(magnet: string): string | undefined {
+  try {
+    return parseMagnet(magnet).displayName;
+  } catch (thrown) {
+    if (!(thrown instanceof DecodeError)) throw thrown;
+    throw new SluiceError("bad_selector", thrown.message, { cause: thrown });
+  }
+}
+
+/** A query for a message: its scheme where it has one, since what follows may hold a password. */
+function shown(query: string): string {
+  const scheme = /^\s*([a-z][a-z0-9+.-]{0,20}:)/i.exec(query)?.[1];
+  return scheme ?? `"${plainTitle(query).slice(0, 40)}"`;
+}
