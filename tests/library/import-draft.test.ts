@@ -151,6 +151,23 @@ test("readEntries: a list cut into any blocks is the same list", async () => {
   assert.deepEqual((await read(blocks)).drafts, whole);
 });
 
+test("readEntries: more than 200,000 entries fail with that number; those before have been handed on", async () => {
+  const lines = Array.from({ length: 50_000 }, (_, i) => `http://t.example/${i}\n`).join("");
+  const blocks = [...Array.from({ length: 4 }, () => encodeUtf8(lines)), encodeUtf8("http://t.example/x\n")];
+  let count = 0;
+  const reading = {
+    defaults: { owner: "me", category: null, externalPlaylistId: -1 },
+    languages,
+    breathe: async () => {},
+    signal: never,
+  };
+  const failed = readEntries(blocks, reading, (some) => {
+    count += some.length;
+  });
+  await assert.rejects(failed, notAPlaylist(/200000 entries/));
+  assert.equal(count, 200_000);
+});
+
 // ---- bodies ------------------------------------------------------------------------------------------------------
 
 function streamOf(...chunks: Uint8Array[]): ReadableStream<Uint8Array> {
