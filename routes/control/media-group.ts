@@ -37,7 +37,7 @@ export async function changeMany(
   change: ItemChange,
   { wholeGroup, owner }: GroupChoice,
 ): Promise<void> {
-  for (const id of owner === undefined ? [] : ids) await checkOwner(items, id, owner);
+  await checkOwnerOfAll(items, ids, owner);
   const all = wholeGroup ? await groupsOf(items, ids) : ids;
   const changed = await items.updateMany(all, change);
   if (changed === 0) await refuseWhereLocked(items, all);
@@ -59,14 +59,15 @@ export async function deleteGroup(items: Items, id: number, wholeGroup: boolean)
   await items.delete([id]);
   // A call with one id would take a locked item, too: these were not named.
   const open: number[] = [];
-  for (const other of others) if ((await items.get(other))?.isLocked === false) open.push(other);
+  if (others.length > 0)
+    for await (const item of items.each({ ids: others })) if (!item.isLocked) open.push(item.id);
   if (open.length > 0) await items.delete(open);
 }
 
 /** Says so where a call on many items found locked ones only. */
 export async function refuseWhereLocked(items: Items, ids: readonly number[]): Promise<void> {
-  for (const id of ids) {
-    if ((await items.get(id))?.isLocked)
+  for await (const { id, isLocked } of items.each({ ids })) {
+    if (isLocked)
       throw new SluiceError("item_locked", `${id}; unlock it with playlist_item_set_locked first`);
   }
 }
@@ -74,4 +75,17 @@ export async function refuseWhereLocked(items: Items, ids: readonly number[]): P
 async function checkOwner(items: Items, id: number, owner: string | undefined): Promise<void> {
   if (owner === undefined || (await items.get(id))?.owner === owner) return;
   throw new SluiceError("unknown_item", `${clipped(owner)} has no item ${id}`);
+}
+
+/** Counted, not read: there may be ten thousand. */
+async function checkOwnerOfAll(
+  items: Items,
+  ids: readonly number[],
+  owner: string | undefined,
+): Promise<void> {
+  if (owner === undefined) return;
+  const active = await items.query({ ids, owner, limit: 0 });
+  const inTrash = await items.query({ ids, owner, state: "trash", limit: 0 });
+  if (active.total + inTrash.total < new Set(ids).size)
+    throw new SluiceError("unknown_item", `not all of these items belong to ${clipped(owner)}`);
 }
