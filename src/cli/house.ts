@@ -17,6 +17,8 @@ import { VERSION } from "../version.ts";
 import type { WebAsset } from "../web/assets.ts";
 import { Switchboard } from "../web/switchboard.ts";
 import { accessSettings } from "./access-settings.ts";
+import { createLocalPlayers } from "./local-players.ts";
+import { openLibrary } from "./open-library.ts";
 
 /** What the program is made of on this machine. */
 export interface HouseParts {
@@ -36,16 +38,34 @@ export interface House {
   close(): Promise<void>;
 }
 
-/** Puts the floors together, lowest first. Rejects with `port_busy` where the P2P port is taken. */
+/**
+ * Puts the floors together, lowest first. Rejects with `port_busy` where the P2P port is taken, with `bad_configuration`
+ * where another engine has the records.
+ */
 export async function openHouse(parts: HouseParts): Promise<House> {
   const { runtime, config, log } = parts;
   const settings = engineSettings(config);
-  const transfers = await createTransfers(runtime, settings, log, openMedia).catch(advise("--p2p-port"));
-  const engine = createEngine({ runtime, settings, log, transfers, outbound: createOutbound(runtime, log) });
+  const outbound = createOutbound(runtime, log);
+  const { library, deviceId } = await openLibrary(runtime, config, outbound, log);
+  const transfers = await createTransfers(runtime, settings, log, openMedia).catch(async (error) => {
+    await library.close();
+    return advise("--p2p-port")(error);
+  });
+  const engine = createEngine({ runtime, settings, log, transfers, outbound });
+  const players = createLocalPlayers(process.env, process.platform, log);
   const { allowedHosts, privateUrls } = config;
-  const platform = platformName(process.platform);
-  const access = accessSettings(config, hostname());
-  const app = createApp({ engine, version: VERSION, allowedHosts, privateUrls, access, platform });
+  const app = createApp({
+    engine,
+    library,
+    players,
+    deviceId,
+    hasNetwork: () => lanAddresses().length > 0,
+    version: VERSION,
+    allowedHosts,
+    privateUrls,
+    access: accessSettings(config, hostname()),
+    platform: platformName(process.platform),
+  });
   const digest = (text: string) => toHex(runtime.sha1(encodeUtf8(text)));
   app.route("/", createPage({ engine, assets: parts.webAssets, digest }));
   app.route("/", createScreenRoutes(new Switchboard(runtime.randomBytes)));
@@ -60,7 +80,10 @@ export async function openHouse(parts: HouseParts): Promise<House> {
           maxConnections: config.maxHttpConnections,
         })
         .catch(advise("--http-port")),
-    close: () => engine.stop(),
+    async close() {
+      players.close();
+      await Promise.all([engine.stop(), library.close()]);
+    },
   };
 }
 

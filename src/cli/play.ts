@@ -50,7 +50,7 @@ export async function play(context: Context, config: Config, log: Log, args: Arg
     columns: context.stderr.columns || 80,
     write: (text) => void context.stderr.write(text),
   });
-  const house = await openHouse({ ...context, config: withFreePort(config), log });
+  const house = await openHouse({ ...context, config: besideAnEngine(config), log });
   let lease: TransferLease | undefined;
   try {
     lease = await house.engine.acquire(selector, {
@@ -90,10 +90,14 @@ export async function play(context: Context, config: Config, log: Log, args: Arg
   }
 }
 
-/** Two programs may run at once: `play` leaves the usual P2P port to `serve`. */
-function withFreePort(config: Config): Config {
+/** Two programs may run at once: `play` leaves the usual P2P port and the records, which it does not need, to `serve`. */
+function besideAnEngine(config: Config): Config {
   const { p2pPort } = settingsTable({ dataDir: "" });
-  return config.p2pPort === p2pPort.default ? { ...config, p2pPort: 0 } : config;
+  return {
+    ...config,
+    store: "memory",
+    p2pPort: config.p2pPort === p2pPort.default ? 0 : config.p2pPort,
+  };
 }
 
 async function writeFile(playing: Playing, output: string): Promise<void> {
