@@ -19,8 +19,8 @@ const MAX_QUERY_LENGTH = 500;
 export class KeptNames {
   readonly #clock: Clock;
   readonly #transfers: Pick<Transfers, "keptInfohashes" | "knownTransportFile">;
-  /** Only of content that is still kept, so there are as many as files. Empty: it cannot be read. */
-  readonly #names = new Map<Infohash, string>();
+  /** Only of content that is still kept, so there are as many as files; `plain` is what is searched. */
+  readonly #names = new Map<Infohash, { readonly name: string; readonly plain: string }>();
   #reading: Promise<void> | undefined;
 
   constructor(clock: Clock, transfers: Pick<Transfers, "keptInfohashes" | "knownTransportFile">) {
@@ -35,8 +35,9 @@ export class KeptNames {
     const found: Found[] = [];
     for (const infohash of this.#transfers.keptInfohashes()) {
       if (found.length >= limit) break;
-      const name = this.#names.get(infohash);
-      if (name && words.every((word) => plain(name).includes(word))) found.push({ name, infohash });
+      const known = this.#names.get(infohash);
+      if (known && words.every((word) => known.plain.includes(word)))
+        found.push({ name: known.name, infohash });
     }
     return found;
   }
@@ -59,7 +60,7 @@ export class KeptNames {
     for (const infohash of kept) {
       if (this.#names.has(infohash)) continue;
       const file = await this.#transfers.knownTransportFile(infohash);
-      this.#names.set(infohash, file?.info.name ?? "");
+      if (file) this.#names.set(infohash, { name: file.info.name, plain: plain(file.info.name) });
     }
   }
 }

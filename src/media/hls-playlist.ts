@@ -3,7 +3,7 @@ import { type HlsMaster, HlsMasterBuilder } from "./hls-master.ts";
 import { type HlsMedia, HlsMediaBuilder } from "./hls-media.ts";
 
 /** Characters. A day of two-second segments with long signed URLs comes close. */
-export const MAX_HLS_PLAYLIST_LENGTH = 32 * 1024 * 1024;
+const MAX_LENGTH = 32 * 1024 * 1024;
 /** A longer URI is refused: no server takes it. */
 const MAX_URI_LENGTH = 16 * 1024;
 const FORMAT = "HLS manifest";
@@ -14,12 +14,8 @@ const FORMAT = "HLS manifest";
  * manifest besides). URIs are as they stand there, neither resolved nor checked. Throws `DecodeError`.
  */
 export function parseHlsPlaylist(text: string): HlsMaster | HlsMedia {
-  if (text.length > MAX_HLS_PLAYLIST_LENGTH)
-    throw new DecodeError(
-      FORMAT,
-      MAX_HLS_PLAYLIST_LENGTH,
-      `longer than ${MAX_HLS_PLAYLIST_LENGTH} characters`,
-    );
+  if (text.length > MAX_LENGTH)
+    throw new DecodeError(FORMAT, MAX_LENGTH, `longer than ${MAX_LENGTH} characters`);
   if (!/^\ufeff?\s*#EXTM3U(?:\s|$)/.test(text)) throw new DecodeError(FORMAT, 0, "expected #EXTM3U");
   const master = new HlsMasterBuilder();
   const media = new HlsMediaBuilder();

@@ -139,6 +139,6 @@ export function lineText(line: M3uLine, from: number, to: number): string {
 }
 
 /** The refusal of bytes that are no text. */
-export function binaryAt(offset: number): DecodeError {
+function binaryAt(offset: number): DecodeError {
   return new DecodeError("playlist", offset, "expected text, binary data came");
 }

@@ -31,7 +31,7 @@ export interface M3uHeader {
 }
 
 /** More entries are refused: nobody can look through more, and each costs a record. */
-export const MAX_M3U_ENTRIES = 200_000;
+const MAX_ENTRIES = 200_000;
 /** Characters; longer titles are cut. */
 const MAX_TITLE_LENGTH = 1000;
 /** Bytes; an entry with a longer one is left out. Magnets with many trackers come close. */
@@ -80,7 +80,7 @@ export class M3uReader {
   #standingGroup: string | undefined;
 
   constructor(options: { readonly maxEntries?: number } = {}) {
-    this.#maxEntries = options.maxEntries ?? MAX_M3U_ENTRIES;
+    this.#maxEntries = options.maxEntries ?? MAX_ENTRIES;
   }
 
   /** `hls`: the manifest of one stream, which has no entries. Certain when the first entry is there, or the end. */
