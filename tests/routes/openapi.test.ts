@@ -72,7 +72,7 @@ test("openApiDocument: holds together as OpenAPI 3.1 wants it", () => {
   }
   const text = JSON.stringify(document);
   for (const [, name] of text.matchAll(/"#\/components\/schemas\/(\w+)"/g))
-    assert.ok(document.components.schemas[name!], name);
+    assert.ok(document.components.schemas[name!], name!);
   assert.doesNotMatch(text, /\$defs|"\$schema"/);
 });
 
