@@ -30,10 +30,10 @@ export const searchParams = z.object({
   query: text
     .refine((value) => (value?.length ?? 0) <= MAX_QUERY, `expected at most ${MAX_QUERY} characters`)
     .meta({ type: "string", maxLength: MAX_QUERY }),
-  category: text,
-  page: pageNumber(0, 1_000_000),
-  page_size: pageNumber(1, MAX_PAGE_SIZE),
-  group_by_channels: bool,
+  category: text.describe("A category, subcategory or tag of items"),
+  page: pageNumber(0, 1_000_000).describe("From 0 on"),
+  page_size: pageNumber(1, MAX_PAGE_SIZE).describe("10 unless given"),
+  group_by_channels: bool.describe("0: items directly in results"),
 });
 
 const foundSchema = z.object({

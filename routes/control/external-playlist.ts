@@ -12,7 +12,7 @@ const updateInterval = required(
     .meta({ type: "integer", minimum: 0, "x-expected": "seconds, from 0 (never by itself) on" }),
 );
 
-const id = required(integer);
+const id = required(integer).describe("The id of an external playlist");
 const ok = z.literal("ok");
 
 /** An external playlist as it is told (interface: External playlist). Login and password are in it by contract. */
@@ -44,7 +44,7 @@ export const externalPlaylistMethods: readonly ControlMethod[] = [
       name: required(name),
       url: required(webUrl),
       update_interval: updateInterval,
-      update_now: bool,
+      update_now: bool.describe("0: not now; 1 unless given"),
       login: credential,
       password: credential,
       owner,
@@ -103,7 +103,7 @@ export const externalPlaylistMethods: readonly ControlMethod[] = [
     name: "external_playlist_get",
     summary: "Lists the external playlists, or one of them",
     ...PRIVATE,
-    params: z.object({ id: integer }),
+    params: z.object({ id: integer.describe("One of them; all where it is absent") }),
     result: z.object({ playlist: z.array(externalPlaylistSchema) }),
     async run({ id }, { library, apiVersion }) {
       if (id === undefined) return { playlist: (await library.externalPlaylists.list()).map(present) };

@@ -7,16 +7,15 @@ import { MAX_URL, webUrl } from "./playlist-params.ts";
 
 /** What a new item plays, in the parameters of `playlist_add_item`. */
 export const addedContentParams = {
-  content_id: text,
-  /** Deployed clients say `id`. */
-  id: text,
-  infohash: text,
-  magnet: text,
-  url: webUrl,
-  file,
-  hls_manifest_url: webUrl,
-  dash_manifest_url: webUrl,
-  video_url: webUrl,
+  content_id: text.describe("A content id: 40 hexadecimal digits"),
+  id: text.describe("Another name of content_id"),
+  infohash: text.describe("40 hexadecimal digits"),
+  magnet: text.describe("A magnet link"),
+  url: webUrl.describe("The URL of a transport file"),
+  file: file.describe("A transport file, of 50 MB at most"),
+  hls_manifest_url: webUrl.describe("The URL of an HLS manifest"),
+  dash_manifest_url: webUrl.describe("The URL of a DASH manifest"),
+  video_url: webUrl.describe("The URL of a media file or stream"),
 } as const;
 
 const schema = z.object(addedContentParams);

@@ -11,14 +11,16 @@ const count = integer
 
 const params = z.object({
   owner,
-  name,
+  name: name.describe("A part of the title, whatever its case and accents"),
   category: name,
-  subcategory: name,
-  is_favorite: bool,
-  external_playlist_id: integer,
-  sort: bool,
-  offset: count,
-  limit: count,
+  subcategory: name.describe("A subcategory, or a tag"),
+  is_favorite: bool.describe("1: favourites only"),
+  external_playlist_id: integer.describe(
+    "What came from this external playlist; -1: what did not come from any",
+  ),
+  sort: bool.describe("1: by title; else in the order in which they were added"),
+  offset: count.describe("So many are left out at first"),
+  limit: count.describe("At most so many; all where it is absent"),
 });
 
 /**

@@ -7,11 +7,11 @@ import { file } from "./params.ts";
 import { clippedTitle, credential, name, owner, PRIVATE, webUrl } from "./playlist-params.ts";
 
 const params = z.object({
-  file,
-  name,
-  category: name,
+  file: file.describe("A playlist (M3U), also as gzip, of 50 MB at most"),
+  name: name.describe("What the import is called while it runs"),
+  category: name.describe("The category of its items"),
   owner,
-  url: webUrl,
+  url: webUrl.describe("Instead of a file: a playlist elsewhere, kept as an external playlist"),
   login: credential,
   password: credential,
 });

@@ -46,9 +46,9 @@ function withinLimit<T extends string | undefined>(value: T, most: number, conte
 }
 
 /** What can be said about an item. */
-export const title = line(MAX_TITLE);
+export const title = line(MAX_TITLE).describe("The title");
 export const name = line(MAX_NAME);
-export const owner = line(MAX_NAME);
+export const owner = line(MAX_NAME).describe("Whose items; _no_owner_ for those that belong to nobody");
 export const clearableName = clearableLine(MAX_NAME);
 
 /** A description may have lines of its own. */
@@ -86,7 +86,8 @@ export const tags = text
     if (list === undefined) context.addIssue(`expected ${TAGS}, got "${clipped(value)}"`);
     return list;
   })
-  .meta({ type: "string", contentMediaType: "application/json", "x-expected": TAGS });
+  .meta({ type: "string", contentMediaType: "application/json", "x-expected": TAGS })
+  .describe("A JSON list of texts");
 
 function tagsOf(value: string): readonly string[] | undefined {
   let list: unknown;
@@ -142,10 +143,14 @@ export const isLive = text
     context.addIssue(`expected 0, 1 or -1, got "${clipped(value)}"`);
     return z.NEVER;
   })
-  .meta({ type: "integer", enum: [0, 1, -1], "x-expected": "0, 1 or -1" });
+  .meta({ type: "integer", enum: [0, 1, -1], "x-expected": "0, 1 or -1" })
+  .describe("0 VOD, 1 live, -1 unknown");
 
 /** Which item is meant, and whether all sources of its channel are. */
-export const itemChoice = { id: required(integer), use_media_groups: bool } as const;
+export const itemChoice = {
+  id: required(integer).describe("The id of an item"),
+  use_media_groups: bool.describe("1: all sources of its channel, but for locked ones"),
+} as const;
 
 /** The same object without the members that were not said. */
 export function said<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
