@@ -1,4 +1,5 @@
 import { files } from "./files.ts";
+import { EMPTY_DIGEST, toggled } from "./kv-checksum.ts";
 import { finishSwap, type Places } from "./kv-places.ts";
 import { Rebuild } from "./kv-rebuild.ts";
 import { wholeRecords } from "./kv-salvage.ts";
@@ -153,18 +154,28 @@ async function rebuild(found: Found): Promise<Sources> {
 async function fromDatabase(found: Found, building: Rebuild): Promise<Sources | undefined> {
   const { finding, kept } = found;
   holdOff(finding.file);
+  const isComplete = await hasAll(finding);
+  const isCurrent = finding.isSound && finding.isCurrent;
+  if (!isComplete && !isCurrent && kept?.isWhole) return undefined;
   if (finding.file !== undefined) {
     for await (const record of wholeRecords(finding.file)) await building.add(record);
   }
-  const { count, digest } = building.state;
-  const { state } = finding;
-  if (state !== undefined && count === state.count && digest === state.digest) {
-    return { fromDatabase: count, fromSnapshot: 0, isComplete: true };
-  }
-  const isCurrent = finding.isSound && finding.isCurrent;
-  if (!isCurrent && kept?.isWhole) return undefined;
+  const { count } = building.state;
+  if (isComplete) return { fromDatabase: count, fromSnapshot: 0, isComplete };
   const fromSnapshot = await fill(found, building, (key) => !isCurrent || finding.badKeys.has(key));
-  return { fromDatabase: count, fromSnapshot, isComplete: false };
+  return { fromDatabase: count, fromSnapshot, isComplete };
+}
+
+/** Whether all that should be there can be read: then only the pages around it are damaged. */
+async function hasAll({ file, state }: Finding): Promise<boolean> {
+  if (file === undefined || state === undefined) return false;
+  let count = 0;
+  let digest = EMPTY_DIGEST;
+  for await (const { checksum } of wholeRecords(file)) {
+    count++;
+    digest = toggled(digest, checksum);
+  }
+  return count === state.count && digest === state.digest;
 }
 
 /** Adds what the snapshot has of the records that are wanted and not there. */

@@ -120,7 +120,7 @@ async function readAll(file: RecordFile): Promise<Content> {
 /** All records as they lie there, in the order of their keys; lets others have the event loop. */
 export async function* inKeyOrder(file: RecordFile): AsyncGenerator<StoredRecord> {
   const breather = new Breather();
-  for (let last = ""; ; ) {
+  for (let last: string | undefined; ; ) {
     const batch = file.batch("", last);
     for (const record of batch) yield record;
     const next = batch.at(-1)?.key;

@@ -46,6 +46,7 @@ export class RecordFile {
   readonly #database: DatabaseSync;
   readonly #get: StatementSync;
   readonly #from: StatementSync;
+  readonly #after: StatementSync;
   readonly #checksum: StatementSync;
   readonly #put: StatementSync;
   readonly #delete: StatementSync;
@@ -60,9 +61,12 @@ export class RecordFile {
       this.#prepareFile(mayCreate, busyMs);
       const prepare = (sql: string) => this.#database.prepare(sql);
       this.#get = prepare("SELECT value, checksum FROM record WHERE key = ?");
-      this.#from = prepare(
-        `SELECT key, value, checksum FROM record WHERE key >= ? AND key > ? ORDER BY key LIMIT ${BATCH_ROWS}`,
-      );
+      const batch = (bound: string) =>
+        prepare(
+          `SELECT key, value, checksum FROM record WHERE key ${bound} ? ORDER BY key LIMIT ${BATCH_ROWS}`,
+        );
+      this.#from = batch(">=");
+      this.#after = batch(">");
       this.#checksum = prepare("SELECT checksum FROM record WHERE key = ?");
       this.#put = prepare(
         "INSERT INTO record VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value, checksum = excluded.checksum",
@@ -84,9 +88,10 @@ export class RecordFile {
     return row.value;
   }
 
-  /** The next few records from `first` on and after `last`, in the order of their keys' bytes, as they lie there. */
-  batch(first: string, last: string): StoredRecord[] {
-    return this.#from.all(first, last) as unknown as StoredRecord[];
+  /** The next few records, in the order of their keys' bytes, as they lie there: after `last`, or from `first` on. */
+  batch(first: string, last: string | undefined): StoredRecord[] {
+    const rows = last === undefined ? this.#from.all(first) : this.#after.all(last);
+    return rows as unknown as StoredRecord[];
   }
 
   /** What the file says about itself. Throws {@link DamagedRecord} where that cannot be believed. */

@@ -55,6 +55,7 @@ class SqliteStore implements KeyValueStore {
   readonly #file: RecordFile;
   readonly #tip: Tip;
   readonly #inode: number;
+  readonly #breather = new Breather();
   /** Commits happen one after another. */
   #last: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
@@ -80,7 +81,7 @@ class SqliteStore implements KeyValueStore {
 
   async *list(prefix: string): AsyncIterable<readonly [key: string, value: unknown]> {
     const breather = new Breather();
-    for (let last = ""; ; ) {
+    for (let last: string | undefined; ; ) {
       this.#refuseClosed();
       const batch = this.#file.batch(prefix, last);
       for (const { key, value, checksum } of batch) {
@@ -111,6 +112,8 @@ class SqliteStore implements KeyValueStore {
   }
 
   async #commit(change: CheckedChange): Promise<boolean> {
+    // Commits are synchronous: many in a row would let nobody else have a turn.
+    await this.#breather.breathe();
     const isDone = await this.#whenFree(() => {
       this.#refuseReplaced();
       return this.#file.commit(change);
