@@ -5,8 +5,8 @@ import type { HlsMedia } from "../media/hls-media.ts";
 import { parseHlsPlaylist } from "../media/hls-playlist.ts";
 import type { WebAnswer, WebLook } from "./analyze-answer.ts";
 
-/** The manifest of a film of a day has about 4 MB. */
-const MANIFEST_LIMIT_BYTES = 8 * 1024 * 1024;
+/** The manifest of a day has about 2 MB. Reading one takes time from all others, and anybody may ask for it. */
+const MANIFEST_LIMIT_BYTES = 4 * 1024 * 1024;
 
 /** What a manifest is about: 0 what is whole, 1 what is being made. */
 export interface HlsNature {

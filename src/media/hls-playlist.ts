@@ -3,7 +3,7 @@ import { type HlsMaster, HlsMasterBuilder } from "./hls-master.ts";
 import { type HlsMedia, HlsMediaBuilder } from "./hls-media.ts";
 
 /** Characters. A day of two-second segments with long signed URLs comes close. */
-const MAX_LENGTH = 32 * 1024 * 1024;
+const MAX_LENGTH = 16 * 1024 * 1024;
 /** A longer URI is refused: no server takes it. */
 const MAX_URI_LENGTH = 16 * 1024;
 const FORMAT = "HLS manifest";
@@ -19,21 +19,24 @@ export function parseHlsPlaylist(text: string): HlsMaster | HlsMedia {
   if (!/^\ufeff?\s*#EXTM3U(?:\s|$)/.test(text)) throw new DecodeError(FORMAT, 0, "expected #EXTM3U");
   const master = new HlsMasterBuilder();
   const media = new HlsMediaBuilder();
-  for (const match of text.matchAll(/[^\r\n]+/g)) {
-    const line = match[0].trim();
-    if (line === "" || line === "\ufeff") continue;
+  const lineEnd = text.includes("\n") ? "\n" : "\r";
+  for (let at = 0, next = 0; at < text.length; at = next) {
+    const end = text.indexOf(lineEnd, at);
+    next = end < 0 ? text.length : end + 1;
+    const line = text.slice(at, next).trim();
+    if (line === "") continue;
     if (line.startsWith("#EXT")) {
       const colon = line.indexOf(":");
       const name = line.slice(1, colon < 0 ? undefined : colon).trimEnd();
       const value = colon < 0 ? "" : line.slice(colon + 1);
       master.tag(name, value);
-      media.tag(name, value, match.index);
+      media.tag(name, value, at);
     } else if (!line.startsWith("#")) {
       if (line.length > MAX_URI_LENGTH)
-        throw new DecodeError(FORMAT, match.index, `a URI longer than ${MAX_URI_LENGTH} characters`);
-      if (master.awaitsUri) master.uri(line, match.index);
-      else if (media.awaitsUri) media.uri(line, match.index);
-      else throw new DecodeError(FORMAT, match.index, "a URI without #EXTINF or #EXT-X-STREAM-INF before it");
+        throw new DecodeError(FORMAT, at, `a URI longer than ${MAX_URI_LENGTH} characters`);
+      if (master.awaitsUri) master.uri(line, at);
+      else if (media.awaitsUri) media.uri(line, at);
+      else throw new DecodeError(FORMAT, at, "a URI without #EXTINF or #EXT-X-STREAM-INF before it");
     }
   }
   const [asMaster, asMedia] = [master.finish(), media.finish()];

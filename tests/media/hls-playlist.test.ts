@@ -39,7 +39,7 @@ c.ts
 `;
 
 test("parseHlsPlaylist live: numbers, lengths, titles, discontinuities, times, gaps", () => {
-  for (const text of [LIVE, LIVE.replaceAll("\n", "\r\n"), `\ufeff${LIVE}`]) {
+  for (const text of [LIVE, LIVE.replaceAll("\n", "\r\n"), LIVE.replaceAll("\n", "\r"), `\ufeff${LIVE}`]) {
     const parsed = media(text);
     assert.deepEqual(
       [parsed.version, parsed.targetSeconds, parsed.firstNumber, parsed.isEnded, parsed.type],
