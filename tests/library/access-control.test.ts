@@ -29,6 +29,7 @@ test("switches: a change that could not be kept is none, and the next one works"
   const access = await open(store);
   store.failure = new SluiceError("disk_full", "no room");
   await assert.rejects(access.setAllowsRemote(true), /no room/);
+  store.failure = undefined;
   assert.equal(access.allowsRemote, false);
   await access.setAllowsIntranet(false);
   assert.equal((await open(store)).allowsRemote, false);

@@ -154,6 +154,7 @@ export const LISTED_ORIGIN = "https://listed.example";
 export const ORIGINS = {
   none: () => undefined,
   own: (host: string) => `http://${host.toLowerCase()}`,
+  "own, another port": (host: string) => `http://${host.toLowerCase().replace(/:\d+$/, "")}:81`,
   foreign: () => "https://evil.example",
   null: () => "null",
   listed: () => LISTED_ORIGIN,

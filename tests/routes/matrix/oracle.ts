@@ -20,6 +20,7 @@ export interface Facts {
 const PAGES: Readonly<Record<OriginForm, string>> = {
   none: "OOOFF",
   own: "OOOFF",
+  "own, another port": "FFFFF",
   foreign: "FFFFF",
   null: "FFFFF",
   listed: "LLLLL",
