@@ -81,7 +81,9 @@ export class ItemColumns {
       this.sortKeys[to] = this.sortKeys[from]!;
       moved[from] = to++;
     }
-    for (const column of this.#typed()) squeeze(column, moved);
+    const runs = runsOf(moved);
+    for (const column of this.#typed())
+      for (const { from, end, to } of runs) column.copyWithin(to, from, end);
     this.count = to;
     this.titles.length = to;
     this.sortKeys.length = to;
@@ -116,6 +118,20 @@ export class ItemColumns {
   }
 }
 
-function squeeze(column: Column, moved: Int32Array): void {
-  for (let from = 0; from < moved.length; from++) if (moved[from]! >= 0) column[moved[from]!] = column[from]!;
+/** Runs of slots that move together: copied at once, they cost little even where there are hundreds of thousands. */
+function runsOf(moved: Int32Array): Run[] {
+  const runs: Run[] = [];
+  for (let from = 0; from < moved.length; from++) {
+    if (moved[from] === -1) continue;
+    const start = from;
+    while (from + 1 < moved.length && moved[from + 1] !== -1) from++;
+    if (moved[start] !== start) runs.push({ from: start, end: from + 1, to: moved[start]! });
+  }
+  return runs;
+}
+
+interface Run {
+  readonly from: number;
+  readonly end: number;
+  readonly to: number;
 }

@@ -62,8 +62,9 @@ function testsOf(index: ItemIndex, query: ItemQuery): Test[] | undefined {
     const set = new Set(ids);
     tests.push((slot) => set.has(columns.ids[slot]!));
   }
-  if (name !== undefined && name.trim() !== "") {
-    const found = index.search.find(foldText(name.trim()));
+  const part = foldText((name ?? "").trim());
+  if (part !== "") {
+    const found = index.search.find(part);
     tests.push((slot) => found[slot] === 1);
   }
   return tests;

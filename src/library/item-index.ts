@@ -19,7 +19,7 @@ const MIN_GAPS = 1024;
 
 /**
  * What is held in memory of all items: enough to choose, sort and compare them; the rest is read when it is shown.
- * Slots are good until the next `drop`.
+ * Slots are good until the next `tidy`.
  */
 export class ItemIndex {
   readonly columns = new ItemColumns();
@@ -90,7 +90,15 @@ export class ItemIndex {
       this.search.changed(slot);
       this.#gaps++;
     }
-    if (this.#gaps > MIN_GAPS && this.#gaps > this.columns.count / 4) this.#closeGaps();
+  }
+
+  /** Closes the gaps where there are many: milliseconds, that a caller should not spend together with others. */
+  tidy(): void {
+    if (this.#gaps <= MIN_GAPS || this.#gaps <= this.columns.count / 4) return;
+    this.#order.renumber(this.columns.compact());
+    this.search.allChanged();
+    this.#gaps = 0;
+    this.#rebuildChains(this.columns.count);
   }
 
   /** The slot of what a source names so, or -1. */
@@ -185,13 +193,6 @@ export class ItemIndex {
 
   #print(members: SourceMembers): void {
     this.#hash.of(JSON.stringify(SOURCE_MEMBERS.map((name) => members[name])));
-  }
-
-  #closeGaps(): void {
-    this.#order.renumber(this.columns.compact());
-    this.search.allChanged();
-    this.#gaps = 0;
-    this.#rebuildChains(this.columns.count);
   }
 
   #rebuildChains(count: number): void {

@@ -8,7 +8,7 @@ import { pause } from "./item-pause.ts";
 import { decodeItem, encodeItem, itemKey, type KeptItem, recordBytes } from "./item-record.ts";
 import type { Tombstones } from "./item-tombstones.ts";
 import { Turns } from "./item-turns.ts";
-import { MAX_ITEMS } from "./limits.ts";
+import { BATCH_ITEMS, MAX_ITEMS } from "./limits.ts";
 
 /** Where the next id is kept. */
 export const META_KEY = "meta/items";
@@ -117,6 +117,8 @@ export class ItemWriter {
     await store.commit({ delete: ids.map(itemKey), set: buried.map((key) => [key, 1]) });
     for (const key of buried) tombstones.add(key);
     index.drop(ids);
+    await pause();
+    index.tidy();
   }
 
   /** Forgets tombstones. */
@@ -146,7 +148,7 @@ function groupsOf(steps: readonly Step[]): Step[][] {
   let group: Step[] = [];
   let bytes = 0;
   for (const step of steps) {
-    if (group.length === MAX_COMMIT_KEYS - 1 || bytes + step.bytes > MAX_COMMIT_BYTES - SPARE_BYTES) {
+    if (group.length === BATCH_ITEMS || bytes + step.bytes > MAX_COMMIT_BYTES - SPARE_BYTES) {
       groups.push(group);
       group = [];
       bytes = 0;

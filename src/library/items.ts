@@ -36,6 +36,7 @@ export async function createItems(parts: ItemsParts): Promise<ItemStore> {
   return new KeptItems(parts, index, writer, refresh);
 }
 
+/** CHOICE(locked-items): what is on many leaves locked items alone; what names one does not. */
 class KeptItems implements ItemStore {
   readonly #parts: ItemsParts;
   readonly #index: ItemIndex;
@@ -225,10 +226,11 @@ class KeptItems implements ItemStore {
   }
 
   #checkKnown(ids: readonly number[], owner?: string): void {
-    const number = owner === undefined ? undefined : (this.#index.owners.find(owner) ?? -1);
+    const { columns, owners } = this.#index;
     for (const id of ids) {
-      if (number === undefined || this.#index.columns.owners[this.#slotOf(id)] === number) continue;
-      throw new SluiceError("unknown_item", `there is no item ${id} of ${owner}`);
+      const slot = this.#slotOf(id);
+      if (owner !== undefined && columns.owners[slot] !== owners.find(owner))
+        throw new SluiceError("unknown_item", `there is no item ${id} of ${owner}`);
     }
   }
 
@@ -243,7 +245,7 @@ class KeptItems implements ItemStore {
     return sources.filter((other) => other !== slot && columns.has(other, FLAGS.enabled));
   }
 
-  /** Above 0 where `a` is the better one. */
+  /** CHOICE(auto-search): the best source of a channel. Above 0 where `a` is the better one. */
   #rank(a: number, b: number): number {
     const { columns } = this.#index;
     const isLiveSwarm = (slot: number) => columns.has(slot, FLAGS.live) && columns.has(slot, FLAGS.swarm);
