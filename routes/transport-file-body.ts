@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { SluiceError } from "../src/base/errors.ts";
+import { bodyChunks } from "./body-chunks.ts";
 
 /** A transport file of 10 MB as base64, and the JSON around it. */
 const BODY_LIMIT_BYTES = 14_000_000;
@@ -27,7 +28,7 @@ async function bodyText(request: Request): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
   let length = 0;
-  for await (const chunk of request.body) {
+  for await (const chunk of bodyChunks(request.body)) {
     length += chunk.length;
     if (length > BODY_LIMIT_BYTES)
       throw new SluiceError("bad_transport_file", `a body of more than ${BODY_LIMIT_BYTES} bytes`);

@@ -1,4 +1,5 @@
 import { SluiceError } from "../../src/base/errors.ts";
+import { bodyChunks } from "../body-chunks.ts";
 import { transportFileOf } from "../transport-file-body.ts";
 import { boundaryOf, readMultipart } from "./multipart.ts";
 import { clipped, type RawParameters, type UploadedFile } from "./params.ts";
@@ -84,7 +85,7 @@ async function limitedText(body: ReadableStream<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
   let length = 0;
-  for await (const chunk of body) {
+  for await (const chunk of bodyChunks(body)) {
     length += chunk.length;
     if (length > MAX_URLENCODED_BYTES)
       throw new SluiceError("too_large", `a form of more than ${MAX_URLENCODED_BYTES} bytes`);

@@ -1,4 +1,5 @@
 import { DecodeError, SluiceError } from "../../src/base/errors.ts";
+import { bodyChunks } from "../body-chunks.ts";
 import { ByteSink } from "./byte-sink.ts";
 import { readPartHead } from "./multipart-head.ts";
 import { clipped, type UploadedFile } from "./params.ts";
@@ -31,7 +32,7 @@ export function boundaryOf(contentType: string): string {
 
 /**
  * Reads a form while it comes. `expectedBytes` is what the sender announces, 0 where it does not: memory for a file is
- * then taken once. Rejects with `bad_parameter` or `too_large`, and cancels the body.
+ * then taken once. Rejects with `bad_parameter`, `too_large` or `cancelled`.
  */
 export async function readMultipart(
   body: ReadableStream<Uint8Array>,
@@ -39,7 +40,7 @@ export async function readMultipart(
 ): Promise<readonly MultipartPart[]> {
   const parser = new MultipartParser(options.boundary, options.expectedBytes);
   try {
-    for await (const chunk of body) parser.push(chunk);
+    for await (const chunk of bodyChunks(body)) parser.push(chunk);
     return parser.end();
   } catch (thrown) {
     if (!(thrown instanceof DecodeError)) throw thrown;

@@ -21,7 +21,7 @@ export const contentMethods = [
         'The transport file itself: POST {"transport_file_data": "<base64>"}',
       ),
       mode: oneOf(["brief", "full"]).describe("How much is told of each file; full where it is absent"),
-      expand_wrapper: bool.describe("Follow a transport file that only names a URL"),
+      expand_wrapper: bool.describe("Accepted; nothing depends on it"),
       dump_transport_file: bool.describe("Add the transport file, as base64"),
       analyze_content: bool.describe("Accepted; nothing depends on it"),
       create_wrappers: bool.describe("Accepted; nothing depends on it"),
