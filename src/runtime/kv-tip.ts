@@ -25,7 +25,9 @@ export class Tip {
     const digits = String(sequence).padStart(DIGITS, "0");
     try {
       this.#file ??= openSync(this.#path, openingFlags(this.#path), 0o600);
-      writeSync(this.#file, `${digits} ${checksumOf(NAME, digits)}\n`, 0);
+      // As bytes: of text, Deno does not heed the position.
+      const bytes = Buffer.from(`${digits} ${checksumOf(NAME, digits)}\n`);
+      writeSync(this.#file, bytes, 0, bytes.length, 0);
     } catch (error) {
       this.#warn(`${this.#path} could not be written: ${messageOf(error)}`);
     }
