@@ -108,7 +108,7 @@ export interface ItemQuery {
   readonly category?: string;
   /** A subcategory, or a tag. */
   readonly subcategory?: string;
-  /** The `hash` of `Items.figures`: the sources of one channel. */
+  /** The `hash` of `Items.figures`: the sources of one channel. Or the `hashV2`: the items that play the same. */
   readonly hash?: string;
   readonly isFavorite?: boolean;
   readonly isEnabled?: boolean;

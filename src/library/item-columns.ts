@@ -35,6 +35,9 @@ export class ItemColumns {
   /** 64 bits of the group's hash: the first 8 bytes of it. */
   groupLow = new Uint32Array(FIRST_SLOTS);
   groupHigh = new Uint32Array(FIRST_SLOTS);
+  /** The same of what it plays. */
+  contentLow = new Uint32Array(FIRST_SLOTS);
+  contentHigh = new Uint32Array(FIRST_SLOTS);
   /** 64 bits that stand for external playlist and source key. */
   sourceLow = new Uint32Array(FIRST_SLOTS);
   sourceHigh = new Uint32Array(FIRST_SLOTS);
@@ -109,6 +112,8 @@ export class ItemColumns {
     this.updatedAt = resized(new Float64Array(slots), this.updatedAt);
     this.groupLow = resized(new Uint32Array(slots), this.groupLow);
     this.groupHigh = resized(new Uint32Array(slots), this.groupHigh);
+    this.contentLow = resized(new Uint32Array(slots), this.contentLow);
+    this.contentHigh = resized(new Uint32Array(slots), this.contentHigh);
     this.sourceLow = resized(new Uint32Array(slots), this.sourceLow);
     this.sourceHigh = resized(new Uint32Array(slots), this.sourceHigh);
     this.printLow = resized(new Uint32Array(slots), this.printLow);

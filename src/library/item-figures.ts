@@ -13,13 +13,18 @@ export function groupHash(item: Pick<Item, "title" | "content">, sha1: Sha1): Ui
   return sha1(encodeUtf8(name === "" ? `content ${contentName(item.content)}` : `channel ${name}`));
 }
 
+/** The hash of what an item plays. */
+export function contentHash(item: Pick<Item, "content">, sha1: Sha1): Uint8Array {
+  return sha1(encodeUtf8(contentName(item.content)));
+}
+
 /** CHOICE(item-figures): what is computed of an item. `hasOthers`: whether its channel has other sources that can be played. */
 export function itemFigures(item: Item, hasOthers: boolean, sha1: Sha1): ItemFigures {
   const isMulti = item.fileCount !== null && item.fileCount > 1;
   const isSwarm = item.content.transport === "bt";
   return {
     hash: toHex(groupHash(item, sha1)),
-    hashV2: toHex(sha1(encodeUtf8(contentName(item.content)))),
+    hashV2: toHex(contentHash(item, sha1)),
     showAutosearch: item.autoSearch || hasOthers,
     isMultiVod: item.isLive === 0 && isMulti,
     isMultiTfile: isSwarm && isMulti,

@@ -34,7 +34,7 @@ function testsOf(index: ItemIndex, query: ItemQuery): Test[] | undefined {
     (query.state === "trash" ? FLAGS.trash : 0) |
     (isFavorite === true ? FLAGS.favorite : 0) |
     (isEnabled === true ? FLAGS.enabled : 0);
-  const { flags, owners, categories, labels, playlists, groupLow, groupHigh } = columns;
+  const { flags, owners, categories, labels, playlists } = columns;
   const tests: Test[] = [(slot) => (flags[slot]! & mask) === wanted];
   if (owner !== undefined) {
     const number = index.owners.find(owner);
@@ -51,7 +51,12 @@ function testsOf(index: ItemIndex, query: ItemQuery): Test[] | undefined {
     const bytes = fromHex(hash);
     if (bytes?.length !== 20) return undefined;
     const [high, low] = [readU32(bytes, 0), readU32(bytes, 4)];
-    tests.push((slot) => groupLow[slot] === low && groupHigh[slot] === high);
+    const { groupLow, groupHigh, contentLow, contentHigh } = columns;
+    tests.push(
+      (slot) =>
+        (groupLow[slot] === low && groupHigh[slot] === high) ||
+        (contentLow[slot] === low && contentHigh[slot] === high),
+    );
   }
   if (subcategory !== undefined) {
     const numbers = index.labels.containing(`\n${subcategory}\n`);

@@ -5,7 +5,7 @@ import type { Item } from "./contract.ts";
 import { Chains } from "./item-chains.ts";
 import { sourceOf } from "./item-changes.ts";
 import { FLAGS, ItemColumns } from "./item-columns.ts";
-import { groupHash } from "./item-figures.ts";
+import { contentHash, groupHash } from "./item-figures.ts";
 import type { TextHash } from "./item-hash.ts";
 import { SOURCE_MEMBERS, type SourceMembers } from "./item-members.ts";
 import { foldText, sortKey } from "./item-names.ts";
@@ -162,6 +162,9 @@ export class ItemIndex {
     const group = groupHash(item, this.#sha1);
     columns.groupHigh[slot] = readU32(group, 0);
     columns.groupLow[slot] = readU32(group, 4);
+    const content = contentHash(item, this.#sha1);
+    columns.contentHigh[slot] = readU32(content, 0);
+    columns.contentLow[slot] = readU32(content, 4);
     this.#groups.add(slot, columns.groupLow[slot]!, columns.nextOfGroup);
     columns.nextOfSource[slot] = -1;
     if (item.sourceKey === null) return;

@@ -13,16 +13,20 @@ export const SOURCE_MEMBERS = [
   ...(["countries", "logo"] as const),
 ] as const satisfies readonly (keyof SourceMembers)[]; // biome-ignore format: a table
 
-/** What becomes of a text that is too long: the user is told, a source's is cut. */
-export type TooLong = "refuse" | "cut";
+/** What becomes of what is wrong: the user is told, a source's is cut. */
+type TooLong = "refuse" | "cut";
 
-/**
- * The members of a draft, cleaned and with the defaults of those it does not say. Refusing: throws
- * `SluiceError("bad_parameter")`; cutting: undefined where what it plays cannot be kept.
- */
-export function readDraft(draft: ItemDraft, tooLong: "refuse"): SourceMembers;
-export function readDraft(draft: ItemDraft, tooLong: TooLong): SourceMembers | undefined;
-export function readDraft(draft: ItemDraft, tooLong: TooLong): SourceMembers | undefined {
+/** What the user adds, cleaned and with the defaults of what is not said. Throws `SluiceError("bad_parameter")`. */
+export function readDraft(draft: ItemDraft): SourceMembers {
+  return membersOf(draft, "refuse")!;
+}
+
+/** What a source lists, cleaned and cut to what is kept; undefined where what it plays cannot be kept. */
+export function fitDraft(draft: ItemDraft): SourceMembers | undefined {
+  return membersOf(draft, "cut");
+}
+
+function membersOf(draft: ItemDraft, tooLong: TooLong): SourceMembers | undefined {
   const content = readContent(draft.content, tooLong);
   if (content === undefined) return undefined;
   const line = (name: string, text: string | null | undefined, most: number) =>

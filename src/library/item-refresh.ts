@@ -4,7 +4,7 @@ import { newItem, withSource } from "./item-changes.ts";
 import { FLAGS } from "./item-columns.ts";
 import { findItems } from "./item-filter.ts";
 import type { ItemIndex } from "./item-index.ts";
-import { readDraft, type SourceMembers } from "./item-members.ts";
+import { fitDraft, type SourceMembers } from "./item-members.ts";
 import { pause } from "./item-pause.ts";
 import type { KeptItem } from "./item-record.ts";
 import { type ItemSync, MAX_UPSERT_DRAFTS, type UpsertOutcome } from "./item-sync.ts";
@@ -114,7 +114,7 @@ export class ItemRefresh implements ItemSync {
   #planOne(draft: ItemDraft): Plan | undefined {
     const { index, tombstones, writer } = this.#parts;
     const { externalPlaylistId, sourceKey } = originOf(draft);
-    const members = readDraft(draft, "cut");
+    const members = fitDraft(draft);
     if (members === undefined) return undefined;
     if (sourceKey === null) return { id: writer.takeId(), doing: "add", draft, members };
     if (sourceKey.length > MAX_SOURCE_KEY) return undefined;

@@ -69,7 +69,7 @@ class KeptItems implements ItemStore {
   }
 
   async add(draft: ItemDraft): Promise<Item> {
-    const members = readDraft(draft, "refuse");
+    const members = readDraft(draft);
     const { externalPlaylistId = -1, sourceKey = null } = draft;
     assert((sourceKey?.length ?? 0) <= MAX_SOURCE_KEY, "a source key is short");
     return this.#writer.turns.run(async () => {

@@ -32,7 +32,7 @@ function made(id: number, roll: (sides: number) => number): KeptItem {
     tags: roll(3) === 0 ? ["news", `t${roll(9)}`] : [],
   });
   const origin = { externalPlaylistId: roll(3), sourceKey: roll(4) === 0 ? null : `key ${id}` };
-  const { item, source } = newItem(id, readDraft(draft, "refuse"), origin, 5 as UnixSeconds);
+  const { item, source } = newItem(id, readDraft(draft), origin, 5 as UnixSeconds);
   const deletedAt = roll(4) === 0 ? (9 as UnixSeconds) : null;
   return { item: { ...item, deletedAt, isFavorite: roll(2) === 0, isEnabled: roll(3) > 0 }, source };
 }

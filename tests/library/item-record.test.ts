@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { MAX_VALUE_BYTES } from "../../src/base/store-limits.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
 import { newItem, withChange, withSource } from "../../src/library/item-changes.ts";
-import { readChange, readDraft, type SourceMembers } from "../../src/library/item-members.ts";
+import { fitDraft, readChange, readDraft, type SourceMembers } from "../../src/library/item-members.ts";
 import { decodeItem, encodeItem, idOfKey, itemKey, recordBytes } from "../../src/library/item-record.ts";
 import { MAX_TEXTS } from "../../src/library/limits.ts";
 import { listed, swarmContent } from "./item-parts.ts";
@@ -14,7 +14,7 @@ const origin = { externalPlaylistId: 1, sourceKey: "key" };
 test("decodeItem: gives back what encodeItem took, members as usual left out", () => {
   const plain = newItem(
     7,
-    readDraft({ title: "One", content: swarmContent(1) }, "refuse"),
+    readDraft({ title: "One", content: swarmContent(1) }),
     { externalPlaylistId: -1, sourceKey: null },
     now,
   );
@@ -24,7 +24,7 @@ test("decodeItem: gives back what encodeItem took, members as usual left out", (
   const full = withChange(
     newItem(
       8,
-      readDraft(listed(1, { tags: ["a"], languages: ["eng"], isLive: 0, fileCount: 3 }), "cut")!,
+      fitDraft(listed(1, { tags: ["a"], languages: ["eng"], isLive: 0, fileCount: 3 }))!,
       origin,
       now,
     ),
@@ -36,7 +36,7 @@ test("decodeItem: gives back what encodeItem took, members as usual left out", (
 });
 
 test("decodeItem: what is damaged is undefined", () => {
-  const good = encodeItem(newItem(1, readDraft(listed(1), "refuse"), origin, now));
+  const good = encodeItem(newItem(1, readDraft(listed(1)), origin, now));
   assert.notEqual(decodeItem(1, good), undefined);
   const broken: unknown[] = [
     undefined,
@@ -72,7 +72,6 @@ test("recordBytes: the longest texts that are let in fit a record, twice", () =>
         poster: `https://x/${long(3800)}`,
         subcategory: tag,
       }),
-      "refuse",
     );
   const first = newItem(1, members("a"), { externalPlaylistId: 1, sourceKey: long(1024) }, now);
   const edited = withChange(
@@ -91,7 +90,6 @@ test("recordBytes: the longest texts that are let in fit a record, twice", () =>
           poster: `https://x/${long(4000)}`,
           tvgLogo: `https://x/${long(4000)}`,
         }),
-        "refuse",
       ),
     /at most 9000/,
   );
@@ -99,7 +97,7 @@ test("recordBytes: the longest texts that are let in fit a record, twice", () =>
 });
 
 test("readDraft: what is wrong is named, or cut where a source says it", () => {
-  const refused = (draft: Parameters<typeof readDraft>[0]) => () => readDraft(draft, "refuse");
+  const refused = (draft: Parameters<typeof readDraft>[0]) => () => readDraft(draft);
   assert.throws(refused({ title: " ", content: swarmContent(1) }), /title: expected a text/);
   assert.throws(
     refused({ title: "x".repeat(301), content: swarmContent(1) }),
@@ -109,15 +107,14 @@ test("readDraft: what is wrong is named, or cut where a source says it", () => {
   assert.throws(refused({ title: "x", content: file }), /http or https/);
   assert.throws(refused({ title: "x", content: { ...swarmContent(1), infohash: null } }), /content/);
   assert.throws(refused({ title: "x", content: swarmContent(1), logo: "../x" }), /logo/);
-  assert.equal(readDraft({ title: "x", content: file }, "cut"), undefined);
-  const cut = readDraft(
+  assert.equal(fitDraft({ title: "x", content: file }), undefined);
+  const cut = fitDraft(
     listed(1, {
       title: `a\u0000b\ud800${"x".repeat(400)}`,
       poster: `http://x/${"y".repeat(5000)}`,
       tags: ["a", " a ", "", "b\nc"],
       languages: ["eng", "<b>"],
     }),
-    "cut",
   )!;
   assert.equal(cut.title.length, 300);
   assert.ok(cut.title.startsWith("a b\ufffdxxx"));

@@ -92,8 +92,9 @@ test("query: filters by all it is asked for", async () => {
   assert.deepEqual(await ids({ ids: [2, 3, 77] }), [2]);
   assert.deepEqual(await ids({ offset: 1, limit: 1 }), [2]);
   assert.deepEqual(await house.items.query({ limit: 0 }), { total: 3, items: [] });
-  const { hash } = house.items.figures((await house.items.get(1))!);
+  const { hash, hashV2 } = house.items.figures((await house.items.get(1))!);
   assert.deepEqual(await ids({ hash }), [1]);
+  assert.deepEqual(await ids({ hash: hashV2 }), [2, 1]);
   assert.deepEqual(await ids({ hash: "nonsense" }), []);
 });
 
