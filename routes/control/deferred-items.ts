@@ -12,9 +12,13 @@ interface DeferredItem {
   analyze(): Promise<Analysis>;
 }
 
+/** So many are looked at where none is named: one that nobody has costs half a minute, and clients wait for minutes only. */
+export const UNNAMED_ITEMS = 20;
+
 /**
- * CHOICE(deferred-items): the items that are named, or the first `limit` that nobody has looked at. What is found out is
- * kept with the item (live or not, infohash, content id, number of files); no edit of the user's is touched.
+ * CHOICE(deferred-items): the items that are named, or some of those that nobody has looked at: by chance, so that dead ones
+ * do not stand in the way of others for ever. What is found out is kept with the item (live or not, infohash, content id,
+ * number of files); no edit of the user's is touched.
  */
 export async function analyzeItems(
   ids: readonly number[],
@@ -23,7 +27,7 @@ export async function analyzeItems(
   call: ControlCall,
 ): Promise<readonly DeferredItem[]> {
   const { items } = call.library;
-  const wanted = new Set<number>(ids.length > 0 ? ids : await deferredIds(limit, call));
+  const wanted = new Set<number>(ids.length > 0 ? ids : await deferredIds(call));
   if (withGroups) {
     for (const id of [...wanted]) {
       if (wanted.size >= limit) break;
@@ -35,14 +39,18 @@ export async function analyzeItems(
   return [...wanted].map((id) => ({ id, analyze: () => analyzeItem(id, call) }));
 }
 
-async function deferredIds(limit: number, { library, signal }: ControlCall): Promise<number[]> {
-  const ids: number[] = [];
+/** A fair choice among all of them, in the order in which they came (Knuth, Algorithm R). */
+async function deferredIds({ library, signal }: ControlCall): Promise<number[]> {
+  const chosen: number[] = [];
+  let seen = 0;
   for await (const item of library.items.each({ sort: "added" })) {
     if (signal.aborted) break;
-    if (isDeferred(item)) ids.push(item.id);
-    if (ids.length >= limit) break;
+    if (!isDeferred(item)) continue;
+    const place = seen < UNNAMED_ITEMS ? seen : Math.floor(Math.random() * (seen + 1));
+    seen++;
+    if (place < UNNAMED_ITEMS) chosen[place] = item.id;
   }
-  return ids;
+  return chosen.sort((a, b) => a - b);
 }
 
 function isDeferred({ isLive, fileCount, content }: Item): boolean {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { Analysis } from "../../src/engine/contract.ts";
 import { explain } from "../errors.ts";
-import { analyzeItems } from "./deferred-items.ts";
+import { analyzeItems, UNNAMED_ITEMS } from "./deferred-items.ts";
 import { inOrder } from "./in-order.ts";
 import { type ControlCall, controlMethod } from "./method.ts";
 import { bool, integerList, required, text, texts } from "./params.ts";
@@ -62,7 +62,7 @@ export const analysisMethods = [
     isOpenToPages: false,
     params: z.object({
       playlist_item_id: integerList.describe(
-        `Given again for each item; where it is absent, the first ${MAX_ELEMENTS} that need it`,
+        `Given again for each item; where it is absent, ${UNNAMED_ITEMS} that need it`,
       ),
       use_media_groups: bool.describe("The other sources of the same channels as well"),
     }),

@@ -343,6 +343,21 @@ test("analyze_deferred_playlist_items: what nobody has looked at is looked at an
   assert.equal(named[1].error.code, 200);
 });
 
+test("analyze_deferred_playlist_items: where none is named, 20 are looked at, and every one has its turn", async () => {
+  const { result, library } = client();
+  for (let i = 0; i < 25; i++)
+    await library.items.add(draft({ content: content({ infohash: parseInfohash("3".repeat(40))! }) }));
+  const seen = new Set<number>();
+  for (let round = 0; seen.size < 25; round++) {
+    assert.ok(round < 200, `only ${[...seen]} had their turn`);
+    const ids = (await result("analyze_deferred_playlist_items")).map(
+      (each: { playlist_item_id: number }) => each.playlist_item_id,
+    );
+    assert.equal(new Set(ids).size, 20);
+    for (const id of ids) seen.add(id);
+  }
+});
+
 test("analyze_deferred_playlist_items: use_media_groups takes the other sources of the channel along", async () => {
   const { result, library } = client();
   const first = await library.items.add(draft({ isLive: 0, fileCount: 1 }));
