@@ -24,21 +24,21 @@ const language = text
 
 /** The parameters of `/playlist/get`; `is_favorite` is an older name of `favorites`. */
 export const exportParams = z.object({
-  format: oneOf(["m3u", "acestream", "json"]),
-  category: text,
-  subcategory: text,
-  favorites: bool,
-  is_favorite: bool,
-  items: integerList,
-  host,
-  protocol: oneOf(["http", "hls"]),
-  transcode_audio: bool,
-  transcode_mp3: bool,
-  transcode_ac3: bool,
-  preferred_audio_language: language,
-  download: bool,
-  skip_autosearch: bool,
-  generate_player_id: bool,
+  format: oneOf(["m3u", "acestream", "json"]).describe("m3u unless given"),
+  category: text.describe("Items of this category"),
+  subcategory: text.describe("Items of this subcategory, or with this tag"),
+  favorites: bool.describe("1: favourites only"),
+  is_favorite: bool.describe("Another name of favorites"),
+  items: integerList.describe("The ids of items"),
+  host: host.describe("The host of all URLs; that of the request unless given"),
+  protocol: oneOf(["http", "hls"]).describe("http (MPEG-TS) unless given"),
+  transcode_audio: bool.describe("Written into all URLs"),
+  transcode_mp3: bool.describe("Written into all URLs"),
+  transcode_ac3: bool.describe("Written into all URLs"),
+  preferred_audio_language: language.describe("Written into all URLs"),
+  download: bool.describe("1: as a file to save"),
+  skip_autosearch: bool.describe("1: each item plays its own content, auto search or not"),
+  generate_player_id: bool.describe("1: a pid of its own in every URL"),
 });
 
 type ExportParams = z.output<typeof exportParams>;

@@ -66,10 +66,14 @@ export async function deleteGroup(items: Items, id: number, wholeGroup: boolean)
 
 /** Says so where a call on many items found locked ones only. */
 export async function refuseWhereLocked(items: Items, ids: readonly number[]): Promise<void> {
+  let locked: number | undefined;
   for await (const { id, isLocked } of items.each({ ids })) {
-    if (isLocked)
-      throw new SluiceError("item_locked", `${id}; unlock it with playlist_item_set_locked first`);
+    // It was as it should be already.
+    if (!isLocked) return;
+    locked ??= id;
   }
+  if (locked === undefined) return;
+  throw new SluiceError("item_locked", `${locked}; unlock it with playlist_item_set_locked first`);
 }
 
 async function checkOwner(items: Items, id: number, owner: string | undefined): Promise<void> {

@@ -277,6 +277,14 @@ test(
     assert.deepEqual(disabled, [true, false, false]);
     const refused = await app.error("playlist_items_set_enabled", { ids: ids[0]!, value: 0 });
     assert.equal(refused.code, 206);
+    const foreign = await app.error("playlist_items_set_enabled", {
+      ids: ids.join(),
+      value: 1,
+      owner: "other",
+    });
+    assert.equal(foreign.code, 200);
+    const own = { ids: ids.join(), value: 0, owner: OWNER, use_media_groups: 1 };
+    assert.equal(await app.result("playlist_items_set_enabled", own), true, "nothing is left to change");
     assert.match(refused.message, /^item is locked: 1; unlock it/);
     assert.equal(await app.result("playlist_delete_items", { owner: OWNER, ids: ids.join() }), "ok");
     assert.equal((await app.result("playlist_get")).total_items, 1);
