@@ -1,3 +1,4 @@
+import { equalBytes } from "../../base/bytes.ts";
 import { SluiceError } from "../../base/errors.ts";
 import type { Infohash } from "../../base/ids.ts";
 import type { UnixSeconds } from "../../base/time.ts";
@@ -27,6 +28,9 @@ const LEAST_LISTED = 3;
 const LINGER_MS = 15_000;
 /** Waits between attempts to reach an origin that has dropped us; the last one again and again. */
 const RETRY_MS = [0, 1_000, 2_000, 5_000, 10_000];
+/** So much of the beginning tells two streams apart: it holds clocks and pictures. */
+const HEAD_BYTES = 16 * 1024;
+const LEAST_HEAD_BYTES = 1024;
 /** An origin that has not sent a byte in so many attempts is given up. */
 const MAX_FAILURES = 8;
 
@@ -54,6 +58,8 @@ export class TsSource implements SegmentSource {
   #hasBroken = false;
   /** The latest that anybody has asked for. */
   #asked = 0;
+  /** How the first connection began. */
+  #head: Uint8Array | undefined;
   #failure: unknown;
   #isOver = false;
 
@@ -162,15 +168,16 @@ export class TsSource implements SegmentSource {
       reader = answer.body.getReader();
       if (answer.status !== 200) throw wrongStatus(answer.status, "the stream");
       const hasEnd = answer.headers.has("content-length");
-      for (;;) {
+      for (let isFirst = true; ; isFirst = false) {
         await this.#hunger.until(() => this.#isWanted, signal);
         const { done, value } = await reader.read();
         if (done) {
           for (const segment of segmenter.flush()) this.#keep(segment);
-          this.#isOver = hasEnd;
-          this.#hunger.serve();
+          if (hasEnd) this.#end();
           return undefined;
         }
+        // Who sends the same again has a file, and no stream: it is over.
+        if (isFirst && this.#isKnownHead(value)) return this.#end();
         for (const segment of segmenter.push(value)) this.#keep(segment);
       }
     } catch (thrown) {
@@ -179,6 +186,19 @@ export class TsSource implements SegmentSource {
       reader?.cancel().catch(() => {}); // The connection is given up either way.
       this.#hasBroken = true;
     }
+  }
+
+  #isKnownHead(bytes: Uint8Array): boolean {
+    const head = bytes.slice(0, HEAD_BYTES);
+    const before = this.#head;
+    this.#head ??= head;
+    const length = Math.min(head.length, before?.length ?? 0);
+    return length >= LEAST_HEAD_BYTES && equalBytes(head.subarray(0, length), before!.subarray(0, length));
+  }
+
+  #end(): undefined {
+    this.#isOver = true;
+    this.#hunger.serve();
   }
 
   #keep(segment: TsSegment): void {
