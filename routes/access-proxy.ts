@@ -31,10 +31,10 @@ export function arrivalOf(
 ): Arrival | undefined {
   const isTrusted = (host: string) => trusted.some((network) => isInNetwork(host, network));
   if (!isTrusted(origin.remote.host)) return { origin, forwarded: undefined };
-  const scheme = lastOf(header("x-forwarded-proto"))?.toLowerCase();
+  const scheme = firstOf(header("x-forwarded-proto"))?.toLowerCase();
   const forwarded: Forwarded = {
     scheme: scheme === "http" || scheme === "https" ? scheme : undefined,
-    host: lastOf(header("x-forwarded-host")),
+    host: firstOf(header("x-forwarded-host")),
   };
   const hops = header("x-forwarded-for")?.split(",") ?? [];
   if (hops.length > MAX_HOPS) return undefined;
@@ -48,9 +48,9 @@ export function arrivalOf(
   return { origin: asked(origin, remote), forwarded };
 }
 
-/** What the nearest proxy says, after what others before it may have said. */
-function lastOf(text: string | undefined): string | undefined {
-  return text?.split(",").pop()?.trim();
+/** What the proxy that the asker spoke to has said. Who made it up before that spoils the URLs in an answer to itself. */
+function firstOf(text: string | undefined): string | undefined {
+  return text?.split(",")[0]!.trim();
 }
 
 /** An address, with or without a port as some proxies write it: `1.2.3.4:5`, `[::1]:5`. */

@@ -23,7 +23,7 @@ async function appWithFilm(options: Parameters<typeof fakeApp>[0] = {}) {
 }
 
 test("getstream: redirects to /ace/r, whose body is the whole transport stream", async () => {
-  const { call } = await appWithFilm();
+  const { call } = await appWithFilm({ house: { allowedHosts: ["tv.local"] } });
   const start = await call(`/ace/getstream?infohash=${film.infohash}`, { host: "tv.local:8080" });
   assert.equal(start.status, 302);
   const location = start.headers.get("location")!;
@@ -96,7 +96,7 @@ test("manifest: text subtitles bring a master playlist with WebVTT renditions", 
 });
 
 test("format=json: the session of the interface, member by member", async () => {
-  const { json } = await appWithFilm();
+  const { json } = await appWithFilm({ house: { allowedHosts: ["::1"] } });
   const { response, error, status, type } = await json(
     `/ace/getstream?infohash=${film.infohash}&format=json&pid=tv&client_session_id=7&use_api_events=1`,
     { host: "[::1]:6878" },
@@ -375,7 +375,8 @@ test("/hls/manifest.m3u8: is the manifest of content, and of what manifest_url n
 });
 
 test("URLs in answers: https where a proxy says that it was asked so", async () => {
-  const app = await appWithFilm();
+  const trustedProxies = [{ host: "127.0.0.1", bits: 32 }];
+  const app = await appWithFilm({ house: { allowedHosts: ["tv.local"], access: { trustedProxies } } });
   const asked = async (proto: string) => {
     const headers = { "x-forwarded-proto": proto };
     const path = `/ace/getstream?infohash=${film.infohash}&format=json`;
