@@ -50,7 +50,7 @@ export function arrivalOf(
 
 /** What the proxy that the asker spoke to has said. Who made it up before that spoils the URLs in an answer to itself. */
 function firstOf(text: string | undefined): string | undefined {
-  return text?.split(",")[0]!.trim();
+  return text === undefined ? undefined : text.split(",")[0]!.trim();
 }
 
 /** An address, with or without a port as some proxies write it: `1.2.3.4:5`, `[::1]:5`. */
