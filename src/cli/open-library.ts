@@ -1,4 +1,3 @@
-import * as v from "valibot";
 import { toHex } from "../base/bytes.ts";
 import type { Log } from "../base/log.ts";
 import { createLibrary, type Library } from "../library/library.ts";
@@ -47,12 +46,11 @@ export async function openLibrary(
 }
 
 const DEVICE_KEY = "meta/device";
-const deviceRecord = v.pipe(v.string(), v.regex(/^[0-9a-f]{40}$/));
 
 /** Made by chance at the first start, so that it says nothing about the machine. */
 async function deviceIdOf(store: KeyValueStore, runtime: Runtime): Promise<string> {
-  const kept = v.safeParse(deviceRecord, await store.get(DEVICE_KEY));
-  if (kept.success) return kept.output;
+  const kept = await store.get(DEVICE_KEY);
+  if (typeof kept === "string" && /^[0-9a-f]{40}$/.test(kept)) return kept;
   const made = toHex(runtime.randomBytes(20));
   await store.commit({ set: [[DEVICE_KEY, made]] });
   return made;
