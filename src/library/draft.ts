@@ -15,6 +15,8 @@ export interface DraftDefaults {
 /** What plays to its end: files by their names. Everything else of a list without lengths is a channel. */
 const FILE_NAME =
   /\.(3gp|avi|divx|flac|flv|m2ts|m4a|m4v|mka|mkv|mov|mp3|mp4|mpeg|mpg|ogg|ogm|ogv|opus|vob|wav|webm|wmv)$/i;
+/** Words of ASCII with single spaces: nothing to clean. */
+const PLAIN = /^(?:[!-~]+(?: [!-~]+)*)?$/;
 const NO_CONTENT: ItemContent = {
   transport: "http",
   contentId: null,
@@ -80,17 +82,22 @@ function contentOf(text: string): ItemContent | undefined {
 }
 
 function transportOf(url: string): ItemContent["transport"] {
-  const { pathname, search } = new URL(url);
-  if (/\.(torrent|acelive|acestream)$/i.test(pathname)) return "bt";
-  if (/\.m3u8?$/i.test(pathname) || /[?&](type|format|output|ext)=(m3u8|hls)\b/i.test(search)) return "hls";
-  return /\.mpd$/i.test(pathname) ? "dash" : "http";
+  const path = pathOf(url);
+  if (/\.(torrent|acelive|acestream)$/i.test(path)) return "bt";
+  if (/\.m3u8?$/i.test(path) || /[?&](type|format|output|ext)=(m3u8|hls)\b/i.test(url)) return "hls";
+  return /\.mpd$/i.test(path) ? "dash" : "http";
 }
 
 /** Lists seldom say. Transport files hold films as a rule; ids without a length are channels. */
 function liveness({ durationSeconds }: M3uEntry, { transport, magnet, url }: ItemContent): 0 | 1 | -1 {
   if (durationSeconds !== undefined) return 0;
   if (transport === "bt") return magnet === null && url === null ? 1 : -1;
-  return FILE_NAME.test(new URL(url!).pathname) ? 0 : 1;
+  return FILE_NAME.test(pathOf(url!)) ? 0 : 1;
+}
+
+/** The path of a URL in its canonical form. */
+function pathOf(url: string): string {
+  return url.slice(url.indexOf("/", 8)).split(/[?#]/, 1)[0]!;
 }
 
 /** The name of the file, where an entry has no title. */
@@ -111,5 +118,6 @@ function decoded(text: string): string {
 
 /** In one line, without what is not to be seen: controls, and marks that turn the direction of what follows. */
 function plain(text: string): string {
+  if (PLAIN.test(text)) return text;
   return text.replace(/[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\s]+/gu, " ").trim();
 }

@@ -105,14 +105,16 @@ export class ExternalRefresher {
       title: `Refreshing "${record.name.slice(0, MAX_SHOWN_NAME)}"`,
       actions: ACTIONS,
       run: async (progress) => {
-        const signal = AbortSignal.any([progress.signal, abort.signal]);
+        const stop = () => abort.abort(progress.signal.reason);
+        progress.signal.addEventListener("abort", stop, { once: true });
+        let isWell = false;
         try {
-          const message = await this.#refresh(id, isForced, { ...progress, signal });
-          this.#finish(id, () => ended(true));
+          const message = await this.#refresh(id, isForced, { ...progress, signal: abort.signal });
+          isWell = true;
           return message;
-        } catch (thrown) {
-          this.#finish(id, () => ended(false));
-          throw thrown;
+        } finally {
+          progress.signal.removeEventListener("abort", stop);
+          this.#finish(id, () => ended(isWell));
         }
       },
     });
