@@ -68,8 +68,9 @@ function m3uForm(parts: ExportParts, options: ExportOptions): Form {
     .guides(options.query.externalPlaylistId)
     .filter((guide) => withoutLogin(guide) !== "")
     .slice(0, MAX_NAMED_GUIDES)
+    .map((guide) => guide.replaceAll(",", "%2C"))
     .join(",");
-  // Players know one name or the other.
+  // Players know one name or the other; Kodi takes the first guide, others take all.
   const head = m3uHeader([
     ["url-tvg", guides],
     ["x-tvg-url", guides],

@@ -63,11 +63,11 @@ test("exportItems: players find title, group, guide, logo and link of each enabl
       { title: "Two", content: byHash, category: "movies" },
       { title: "off", content: byHash },
     ],
-    ["http://g.example/a.xml.gz"],
+    ["http://g.example/a.xml.gz", "http://g.example/b?c=1,2"],
   );
   await items.update(ids[2]!, { isEnabled: false });
   const { header, entries } = read(await text({ urlParameters: [["transcode_audio", "0"]] }));
-  assert.deepEqual(header.guides, ["http://g.example/a.xml.gz"]);
+  assert.deepEqual(header.guides, ["http://g.example/a.xml.gz", "http://g.example/b?c=1%2C2"]);
   assert.equal(entries.length, 2);
   const [one, two] = entries;
   assert.equal(one?.url, `http://192.168.1.5:6878/ace/getstream?id=${CID}&hlc=1&transcode_audio=0`);
