@@ -16,6 +16,8 @@ export interface Places {
   /** How many commits were acknowledged. */
   readonly tip: string;
   readonly lock: string;
+  /** Held by a tool, besides the other where no engine runs: an engine that starts waits for it. */
+  readonly toolLock: string;
   /** A database that is being made. */
   readonly building: string;
   /** A database that is ready to take the place of the one that is there. */
@@ -32,6 +34,7 @@ export function placesIn(folder: string): Places {
     snapshot: join(folder, "records.snapshot"),
     tip: join(folder, "records.tip"),
     lock: join(folder, "records.lock"),
+    toolLock: join(folder, "records.tool-lock"),
     building: join(folder, "records.building"),
     ready: join(folder, "records.ready"),
   };
@@ -40,11 +43,11 @@ export function placesIn(folder: string): Places {
 /**
  * Lets the database that is ready take its place; what was there is kept beside. Every step can be the last one before
  * a crash: as long as the ready one is there, this begins again, and the log of the old one is gone before the new one
- * stands where a log could be taken for its own.
+ * stands where a log could be taken for its own. False where there was none.
  */
-export async function finishSwap(places: Places): Promise<void> {
+export async function finishSwap(places: Places): Promise<boolean> {
   await removeDatabase(places.building);
-  if ((await files.stat(places.ready)) === undefined) return;
+  if ((await files.stat(places.ready)) === undefined) return false;
   const copy = await nextCopy(places.folder);
   await moveAside(places.database, copy);
   await moveAside(places.log, `${copy}-wal`);
@@ -54,6 +57,7 @@ export async function finishSwap(places: Places): Promise<void> {
   await rename(places.ready, places.database);
   await syncFolder(places.folder);
   await dropOldCopies(places.folder);
+  return true;
 }
 
 /** Makes what was built the ready one: durable before it has the name that counts. */

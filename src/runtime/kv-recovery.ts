@@ -42,7 +42,11 @@ export interface Recovered {
  * files: nothing is removed before what takes its place is durable. Rejects where the disk fails or is full.
  */
 export async function openRecovered(places: Places, warn: (message: string) => void): Promise<Recovered> {
-  await finishSwap(places);
+  if (await finishSwap(places)) {
+    warn(
+      `${places.database} was being replaced when the last run ended: that is done now, and the former file is kept beside`,
+    );
+  }
   const isThere = (await files.stat(places.database)) !== undefined;
   const kept = await readSnapshot(places, () => {});
   const tip = tipOf(places, warn);

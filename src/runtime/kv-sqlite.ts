@@ -30,11 +30,15 @@ export async function openOwned(
   return new SqliteStore({ places, file, warn, release, owned: { snapshotSequence } });
 }
 
-/** Opens the store beside the engine that owns it. Rejects with `bad_configuration` where there is nothing to open. */
-export async function openBeside(places: Places, warn: (message: string) => void): Promise<KeyValueStore> {
+/** Opens the store beside the engine that owns it. `release` is called when it is closed. */
+export async function openBeside(
+  places: Places,
+  warn: (message: string) => void,
+  release: () => void,
+): Promise<KeyValueStore> {
   try {
     const file = new RecordFile(places.database, { mayCreate: true, busyMs: BUSY_LONGEST_MS });
-    return new SqliteStore({ places, file, warn, release: () => {}, owned: undefined });
+    return new SqliteStore({ places, file, warn, release, owned: undefined });
   } catch (error) {
     throw asStoreError(error);
   }

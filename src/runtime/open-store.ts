@@ -10,20 +10,24 @@ import type { TextLine } from "./kv-text.ts";
 export async function openStore(options: StoreOptions): Promise<KeyValueStore> {
   const { kind, folder, warn, shared } = options;
   if (kind === "memory") return openMemory();
-  const { takeLock } = await locks();
+  const { takeOwnerLock, takeToolLock, tryLock } = await locks();
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const places = placesIn(folder);
-  const release = await takeLock(places.lock).catch((error: unknown) => {
-    // A tool may work beside the engine; where there is none, it owns the store meanwhile.
-    if (shared && error instanceof SluiceError && error.code === "bad_configuration") return undefined;
-    throw error;
-  });
+  const releaseTool = shared ? await takeToolLock(places.toolLock) : undefined;
+  let releaseOwner: (() => void) | undefined;
+  const release = () => {
+    releaseOwner?.();
+    releaseTool?.();
+  };
   try {
-    if (kind === "deno-kv") return await openDenoKv(folder, release ?? (() => {}));
+    // A tool works beside the engine; where there is none, it owns the store meanwhile.
+    releaseOwner = await (shared ? tryLock(places.lock) : takeOwnerLock(places.lock, places.toolLock));
+    if (kind === "deno-kv") return await openDenoKv(folder, release);
     const { openBeside, openOwned } = await sqlite();
-    return release === undefined ? await openBeside(places, warn) : await openOwned(places, warn, release);
+    if (releaseOwner === undefined) return await openBeside(places, warn, release);
+    return await openOwned(places, warn, release);
   } catch (error) {
-    release?.();
+    release();
     throw error;
   }
 }
@@ -61,8 +65,8 @@ export async function restoreStore(
   await verifyBackup(backup());
   await mkdir(options.folder, { recursive: true, mode: 0o700 });
   const places: Places = placesIn(options.folder);
-  const { takeLock } = await locks();
-  const release = await takeLock(places.lock);
+  const { takeOwnerLock } = await locks();
+  const release = await takeOwnerLock(places.lock, places.toolLock);
   try {
     return await restoreInto(places, backup(), overwrite, async (line: TextLine) => {
       if ("name" in line) await restorePart(line);

@@ -66,6 +66,16 @@ test("sqlite: a tool without an owner checks and repairs as one", () =>
     assert.match(warnings.join(), /is missing\. Restored 0 records from it and 1 from the snapshot/);
   }));
 
+test("sqlite: an owner waits for a tool that is at work, and does not fail", () =>
+  inFolder(async (folder) => {
+    const tool = await opened(folder, true);
+    const owner = opened(folder, false);
+    await tool.commit({ set: [["a", 1]] });
+    await tool.close();
+    assert.equal(await (await owner).get("a"), 1);
+    await (await owner).close();
+  }));
+
 test("sqlite: only the user can read what is kept", () =>
   inFolder(async (folder) => {
     await during(folder, async (store) => {
