@@ -3,7 +3,7 @@ import { SluiceError } from "../src/base/errors.ts";
 import { admitAnybody } from "./control/admission.ts";
 import { apiVersionOf, controlFailure } from "./control/api-version.ts";
 import { queryParameters } from "./control/form.ts";
-import { clipped, firstText, parameterError } from "./control/params.ts";
+import { clipped, firstText, parameterError, type RawParameters } from "./control/params.ts";
 import { statusMethods, versionMethods } from "./control/service-status.ts";
 import { spacedJson, success } from "./envelope.ts";
 import { explain } from "./errors.ts";
@@ -22,8 +22,9 @@ const CALLBACK = /^[A-Za-z_$][\w$.]{0,60}$/;
 export function createEngineVersionRoutes(house: House): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
   app.on(["GET", "POST"], ["/webui/api/service", "/webui/api/service/"], async (c) => {
-    const parameters = queryParameters(c.req.raw);
+    let parameters: RawParameters = {};
     try {
+      parameters = queryParameters(c.req.raw);
       const name = firstText(parameters.method);
       if (name === undefined) throw new SluiceError("missing_method", "say method=…; see /docs");
       const method = METHODS.find((each) => each.name === name);

@@ -47,8 +47,9 @@ export function createControlRoutes(house: House & { readonly library: Library }
   app.on("OPTIONS", PATHS, (c) => preflight(BY_NAME.get(c.req.query("method") ?? ""), c, house));
   app.on(["GET", "POST"], PATHS, async (c) => {
     c.header("cache-control", "no-store");
-    let parameters = queryParameters(c.req.raw);
+    let parameters: RawParameters = {};
     try {
+      parameters = queryParameters(c.req.raw);
       // Whoever may not call a method shall not make us read a body for it either.
       const named = firstText(parameters.method);
       if (named !== undefined) admitAsker(methodOf(named), c, house);

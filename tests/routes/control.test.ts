@@ -208,3 +208,11 @@ test("unknown and stray parameters change nothing", async () => {
   );
   assert.equal(error, null);
 });
+
+test("a query of very many parameters is refused, as JSON", async () => {
+  const { json } = fakeApp();
+  for (const path of ["/server/api", "/webui/api/service"]) {
+    const { status, error } = await json(`${path}?${"a&".repeat(3000)}`);
+    assert.deepEqual([status, error], [200, "too large: more than 2000 parameters"]);
+  }
+});
