@@ -196,12 +196,14 @@ export class ExternalRefresher {
       throw new SluiceError("url_unreachable", result.problem);
     }
     const now = clock.unixSeconds();
-    // The interval may have been changed meanwhile.
-    const interval = records.get(id)?.updateInterval ?? 0;
+    // The settings may have been changed meanwhile.
+    const settings = records.get(id) ?? record;
+    const interval = settings.updateInterval;
     this.#jitter.set(id, jitterSeconds(interval, random));
     await records.change(id, {
       isPending: false,
       ...result.changes,
+      ...(isSameList(record, settings) ? {} : { etag: "", lastModified: "" }),
       lastUpdate: now,
       nextUpdate: nextAfterSuccess(now, interval),
       problem: null,
@@ -257,4 +259,9 @@ export class ExternalRefresher {
       this.#parts.log.error(`the due time of an external playlist is not kept: ${messageOf(thrown)}`, { id });
     });
   }
+}
+
+/** Whether what was fetched with these settings is what the others would bring. */
+function isSameList(a: ExternalRecord, b: ExternalRecord): boolean {
+  return a.category === b.category && a.login === b.login && a.password === b.password;
 }

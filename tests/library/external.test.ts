@@ -304,6 +304,32 @@ test("ExternalPlaylists: edits are kept; a new category reaches the items with t
   assert.equal((await playlists.get(id))?.login, "");
 });
 
+test("ExternalPlaylists: an edit while a refresh runs is not undone by it, and the next one sees it", async () => {
+  const { server, add, playlists, items, idle, clock } = await openExternal();
+  const id = await add(URL_A, { category: "tv", updateNow: false });
+  let send: () => void = () => {};
+  server.answers.set(
+    URL_A,
+    () =>
+      new Promise((end) => {
+        send = () => end({ headers: { etag: '"1"' }, body: listOf(["one"]) });
+      }),
+  );
+  await playlists.refresh(id);
+  await until(() => server.asked.length === 1);
+  await playlists.edit(id, { name: "new", category: "movies", updateInterval: 60 });
+  send();
+  await idle();
+  assert.deepEqual([(await playlists.get(id))?.name, (await playlists.get(id))?.updateInterval], ["new", 60]);
+  server.answers.set(URL_A, ({ headers }) =>
+    headers?.["if-none-match"] ? { status: 304 } : { body: listOf(["one"]) },
+  );
+  await clock.advance(70_000);
+  await idle();
+  assert.equal(server.asked.length, 2);
+  assert.equal((await items.query({})).items[0]?.category, "movies");
+});
+
 test("ExternalPlaylists: broadcasts are refreshed by who broadcasts; without one the task says so", async () => {
   const usual = { category: "", name: "b", updateInterval: 0, login: "", password: "" };
   const options = { updateNow: true, allowPrivateUrls: false };
