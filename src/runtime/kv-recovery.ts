@@ -1,3 +1,4 @@
+import { messageOf } from "../base/errors.ts";
 import { files } from "./files.ts";
 import { EMPTY_DIGEST, toggled } from "./kv-checksum.ts";
 import { finishSwap, type Places } from "./kv-places.ts";
@@ -48,7 +49,11 @@ export async function openRecovered(places: Places, warn: (message: string) => v
     );
   }
   const isThere = (await files.stat(places.database)) !== undefined;
-  const kept = await readSnapshot(places, () => {});
+  const kept = await readSnapshot(places, () => {}).catch((error: unknown) => {
+    // Where the database is whole it is not needed.
+    warn(`${places.snapshot} cannot be read: ${messageOf(error)}`);
+    return UNREADABLE;
+  });
   const tip = tipOf(places, warn);
   if (!isThere && kept === undefined && tip === undefined)
     return { file: fresh(places), snapshotSequence: undefined };
@@ -73,6 +78,8 @@ const MISSING: Finding = {
   isCurrent: false,
 };
 
+const UNREADABLE: TextReport = { isWhole: false, sequence: undefined, lines: 0, badLines: 0 };
+
 function fresh(places: Places): RecordFile {
   return new RecordFile(places.database, { mayCreate: true, busyMs: BUSY_MS });
 }
@@ -81,7 +88,7 @@ function tipOf({ tip }: Places, warn: (message: string) => void): number | undef
   try {
     return readTip(tip);
   } catch (error) {
-    warn(`${tip} cannot be read: ${String(error)}`);
+    warn(`${tip} cannot be read: ${messageOf(error)}`);
     return undefined;
   }
 }

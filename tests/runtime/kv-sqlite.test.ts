@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import type { KeyValueStore } from "../../src/runtime/contract.ts";
@@ -159,6 +159,19 @@ test("sqlite: a log that lost its end is noticed", () =>
     await writeFile(`${folder}/records.db-wal`, log);
     const warnings = await during(folder, async (again) => assert.equal(await again.get("a"), 1));
     assert.match(warnings.join(), /has lost the last 1 changes/);
+  }));
+
+test("sqlite: a snapshot that cannot be read is told, and made anew", () =>
+  inFolder(async (folder) => {
+    await during(folder, (store) => store.commit({ set: [["a", 1]] }));
+    await rm(`${folder}/records.snapshot`);
+    await mkdir(`${folder}/records.snapshot`);
+    const warnings = await during(folder, async (store) => {
+      assert.equal(await store.get("a"), 1);
+      await rm(`${folder}/records.snapshot`, { recursive: true });
+    });
+    assert.match(warnings.join(), /records\.snapshot cannot be read/);
+    assert.deepEqual(await during(folder, async () => {}), []);
   }));
 
 test("sqlite: damaged files are kept beside, three of them", () =>
