@@ -51,7 +51,7 @@ interface IconParams {
 }
 
 /** CHOICE(channel-icon): `id` is an item's; a name is a channel's, as its item says it; a hash is an item's too. */
-async function itemMeant(params: IconParams, { library, signal }: ControlCall): Promise<Item | undefined> {
+async function itemMeant(params: IconParams, { library }: ControlCall): Promise<Item | undefined> {
   const { id, common_name, item_hash } = params;
   const { items } = library;
   const hasIcon = (item: Item) => items.figures(item).icons.length > 0;
@@ -64,15 +64,11 @@ async function itemMeant(params: IconParams, { library, signal }: ControlCall): 
   }
   if (item_hash === undefined)
     throw new SluiceError("missing_parameter", "give one of id, common_name, item_hash");
-  for await (const item of items.each({})) {
-    if (signal.aborted) return undefined;
-    const { hash, hashV2, icons } = items.figures(item);
-    if ((hash === item_hash || hashV2 === item_hash) && icons.length > 0) return item;
-  }
-  return undefined;
+  const { items: alike } = await items.query({ hash: item_hash, limit: MAX_NAMED });
+  return alike.find(hasIcon);
 }
 
-/** Items of one name that are looked at for a picture. */
+/** Items of one name or hash that are looked at for a picture. */
 const MAX_NAMED = 50;
 
 /** The first of its pictures that can be had. */

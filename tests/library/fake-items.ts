@@ -105,8 +105,8 @@ export class FakeItems implements Items {
     const isMulti = (item.fileCount ?? 0) > 1;
     const isSwarm = item.content.transport === "bt";
     return {
-      hash: hexOf(item.title),
-      hashV2: hexOf(item.content.infohash ?? item.content.url ?? ""),
+      hash: hashesOf(item)[0],
+      hashV2: hashesOf(item)[1],
       showAutosearch: item.autoSearch,
       isMultiVod: isMulti && item.isLive === 0,
       isMultiTfile: isMulti && isSwarm,
@@ -163,6 +163,11 @@ export class FakeItems implements Items {
 }
 
 /** Forty hex digits that depend on the text. */
+/** Of the channel, and of what it plays. */
+function hashesOf({ title, content }: Item): readonly [hash: string, hashV2: string] {
+  return [hexOf(title), hexOf(content.infohash ?? content.url ?? "")];
+}
+
 function hexOf(text: string): string {
   const digits = [...text].map((character) => character.charCodeAt(0).toString(16)).join("");
   return digits.padStart(40, "0").slice(-40);
@@ -177,7 +182,7 @@ function fits(item: Item, query: ItemQuery): boolean {
     (name === undefined || item.title.toLowerCase().includes(name.toLowerCase())) &&
     (category === undefined || item.category === category) &&
     (subcategory === undefined || item.subcategory === subcategory || item.tags.includes(subcategory)) &&
-    (hash === undefined || hexOf(item.title) === hash) &&
+    (hash === undefined || hashesOf(item).includes(hash)) &&
     (isFavorite === undefined || item.isFavorite === isFavorite) &&
     (isEnabled === undefined || item.isEnabled === isEnabled) &&
     (externalPlaylistId === undefined || item.externalPlaylistId === externalPlaylistId)
