@@ -64,8 +64,12 @@ function testsOf(index: ItemIndex, query: ItemQuery): Test[] | undefined {
     tests.push((slot) => numbers.has(labels[slot]!));
   }
   if (ids !== undefined) {
-    const set = new Set(ids);
-    tests.push((slot) => set.has(columns.ids[slot]!));
+    const named = new Uint8Array(columns.count);
+    for (const id of ids) {
+      const slot = columns.slotOf(id);
+      if (slot !== -1) named[slot] = 1;
+    }
+    tests.push((slot) => named[slot] === 1);
   }
   const part = foldText((name ?? "").trim());
   if (part !== "") {
