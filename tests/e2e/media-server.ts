@@ -24,6 +24,8 @@ export async function startMediaServer(
   const asked: string[] = [];
   const open = new Set<ServerResponse>();
   const server = createServer((request, response) => {
+    // A slow reader is waited for many times.
+    response.setMaxListeners(0);
     open.add(response);
     response.once("close", () => open.delete(response));
     const path = request.url!.split("?")[0]!;

@@ -100,6 +100,19 @@ describe("playing what other servers have", { timeout: 600_000 }, () => {
     });
   }
 
+  test("a file by its URL as it is, whole and in part, under /files", async () => {
+    const { infohash } = await startSession(engine, "getstream", { url: `${server.url}/front.mp4` });
+    const bytes = await readFile(films.get("front.mp4")!);
+    const whole = await fetch(`${engine.url}/files/${infohash}/0/front.mp4`);
+    assert.equal(whole.headers.get("content-type"), "video/mp4");
+    assert.deepEqual(Buffer.from(await whole.arrayBuffer()), bytes);
+    const part = await fetch(`${engine.url}/files/${infohash}/0`, {
+      headers: { range: "bytes=300000-300099" },
+    });
+    assert.equal(part.status, 206);
+    assert.deepEqual(Buffer.from(await part.arrayBuffer()), bytes.subarray(300000, 300100));
+  });
+
   test("a file whose connections break is read on where they broke", async () => {
     assert.deepEqual(
       await packetCounts(played("getstream", "breaks.mp4")),

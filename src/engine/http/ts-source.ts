@@ -25,7 +25,7 @@ const BEHIND_EDGE = 2;
 /** A manifest says nothing before it can name so many segments: players want three (RFC 8216 6.3.3). */
 const LEAST_LISTED = 3;
 /** A stream that nobody waits for is left alone after so long; whoever comes then finds a new beginning. */
-const LINGER_MS = 15_000;
+const LINGER_MS = 60_000;
 /** Waits between attempts to reach an origin that has dropped us; the last one again and again. */
 const RETRY_MS = [0, 1_000, 2_000, 5_000, 10_000];
 /** So much of the beginning tells two streams apart: it holds clocks and pictures. */

@@ -1,0 +1,178 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { latin1Bytes } from "../../../src/base/bytes.ts";
+import { SluiceError } from "../../../src/base/errors.ts";
+import type { Infohash } from "../../../src/base/ids.ts";
+import { openHls } from "../../../src/engine/http/hls-source.ts";
+import { settled } from "../fake-clock.ts";
+import { FakeWebServer, someContent } from "./web-server.ts";
+
+const INFOHASH = "ab".repeat(20) as Infohash;
+const place = { base: "http://h:1", session: { infohash: INFOHASH, key: "k", ordinal: 2 } };
+const never = new AbortController().signal;
+
+/** Forty packets that say which segment they are. */
+function tsBytes(mark: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(40 * 188).fill(mark);
+  for (let at = 0; at < bytes.length; at += 188) bytes.set([0x47, 0x1f, 0xff, 0x10], at);
+  return bytes;
+}
+
+function live(first: number, count: number, extra = ""): string {
+  const segments = Array.from({ length: count }, (_, i) => `#EXTINF:4,\ns${first + i}.ts`);
+  return [
+    `#EXTM3U`,
+    `#EXT-X-TARGETDURATION:4`,
+    `#EXT-X-MEDIA-SEQUENCE:${first}`,
+    extra,
+    ...segments,
+    "",
+  ].join("\n");
+}
+
+/** A server of texts by path; segments are made of their numbers. */
+function hls(files: Record<string, string>) {
+  const content = {
+    kind: "hls",
+    url: "http://a.example/dir/index.m3u8",
+    size: 0,
+    validator: undefined,
+  } as const;
+  const server = new FakeWebServer(content);
+  server.answer = ({ url }) => {
+    const text = files[url.pathname];
+    if (text !== undefined) return { body: [latin1Bytes(text)] };
+    const segment = /s(\d+)\.ts$/.exec(url.pathname);
+    return segment ? { body: [tsBytes(Number(segment[1]) % 200)] } : { status: 404 };
+  };
+  const paths = () => server.asked.map(({ url }) => url.pathname);
+  return { server, paths, files, open: () => openHls(server.client, someContent(content), INFOHASH) };
+}
+
+const fails = (code: string, message: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof SluiceError, String(error));
+  assert.equal(error.code, code, error.message);
+  assert.match(error.message, message);
+  return true;
+};
+
+test("openHls: a live manifest is passed on with its numbers, and read again only when somebody asks", async () => {
+  const { server, files, paths, open } = hls({ "/dir/index.m3u8": live(7_000_005, 6) });
+  const source = await open();
+  assert.equal(source.isLive, true);
+  const manifest = await source.manifest(place, "main", never);
+  assert.match(manifest, /#EXT-X-MEDIA-SEQUENCE:7000005\n/);
+  assert.match(manifest, new RegExp(`http://h:1/ace/c/${INFOHASH}/2000005\\.ts`));
+  assert.doesNotMatch(manifest, /ENDLIST/);
+  await server.clock.advance(60_000);
+  assert.equal(paths().length, 1);
+  files["/dir/index.m3u8"] = live(7_000_008, 6);
+  const [one, two] = await Promise.all([
+    source.manifest(place, "main", never),
+    source.manifest(place, "main", never),
+  ]);
+  assert.match(one, /#EXT-X-MEDIA-SEQUENCE:7000008\n/);
+  assert.equal(one, two);
+  assert.equal(paths().length, 2);
+  assert.equal(await source.find("ts", 9, never), 7_000_009);
+  assert.deepEqual(await source.make("ts", 7_000_009, 0, never), tsBytes(7_000_009 % 200));
+  await assert.rejects(source.find("ts", 5, never), fails("no_such_segment", /gone by/));
+  assert.equal(source.livePosition!()!.segments, 6);
+});
+
+test("openHls: a stream begins three targets before the end, waits at the edge, and skips what has gone by", async () => {
+  const { server, files, open } = hls({ "/dir/index.m3u8": live(100, 6) });
+  const source = await open();
+  assert.equal(await source.first(never), 103);
+  let reached: number | undefined;
+  const waiting = source.reach(106, never).then((index) => {
+    reached = index;
+  });
+  await server.clock.advance(5_000);
+  assert.equal(reached, undefined);
+  files["/dir/index.m3u8"] = live(110, 6);
+  await server.clock.advance(5_000);
+  await waiting;
+  assert.equal(reached, 110);
+  files["/dir/index.m3u8"] = live(112, 4, "#EXT-X-ENDLIST");
+  const last = source.reach(116, never);
+  await server.clock.advance(10_000);
+  assert.equal(await last, undefined);
+  assert.equal(server.clock.waiting, 0);
+});
+
+test("openHls: one late answer is survived, six in a row are not", async () => {
+  const { server, files, open } = hls({ "/dir/index.m3u8": live(0, 3) });
+  const source = await open();
+  delete files["/dir/index.m3u8"];
+  await server.clock.advance(10_000);
+  assert.match(await source.manifest(place, "main", never), /0\.ts|2000000\.ts/);
+  const outcome = assert.rejects(source.reach(3, never), fails("url_unreachable", /status 404/));
+  await server.clock.advance(60_000);
+  await outcome;
+});
+
+test("openHls: numbers that begin anew are other segments", async () => {
+  const { server, files, open } = hls({ "/dir/index.m3u8": live(500, 3) });
+  const source = await open();
+  const before = source.name;
+  files["/dir/index.m3u8"] = live(0, 3);
+  const reaching = source.reach(503, never);
+  await server.clock.advance(5_000);
+  assert.equal(await reaching, 0);
+  assert.notEqual(source.name, before);
+});
+
+test("openHls: the best variant with its own sound; without one an error that says so", async () => {
+  const variants = (audio: string) =>
+    `#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="x"${audio}\n` +
+    '#EXT-X-STREAM-INF:BANDWIDTH=9000000,CODECS="hvc1.1,mp4a.40.2",RESOLUTION=3840x2160\nuhd.m3u8\n' +
+    '#EXT-X-STREAM-INF:BANDWIDTH=3000000,CODECS="avc1.64,mp4a.40.2",RESOLUTION=1280x720,AUDIO="a"\nhd.m3u8\n' +
+    '#EXT-X-STREAM-INF:BANDWIDTH=1000000,CODECS="avc1.64,mp4a.40.2",RESOLUTION=640x360\nsd.m3u8\n' +
+    '#EXT-X-STREAM-INF:BANDWIDTH=99000000,CODECS="mp4a.40.2"\nsound.m3u8\n';
+  for (const [audio, chosen] of [
+    ["", "/dir/hd.m3u8"],
+    [',URI="sound.m3u8"', "/dir/sd.m3u8"],
+  ] as const) {
+    const { paths, open } = hls({ "/dir/index.m3u8": variants(audio), [chosen]: live(0, 3) });
+    await open();
+    assert.equal(paths()[1], chosen);
+  }
+  const apart =
+    '#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="x",URI="s"\n#EXT-X-STREAM-INF:BANDWIDTH=1,AUDIO="a"\nv\n';
+  await assert.rejects(
+    hls({ "/dir/index.m3u8": apart }).open(),
+    fails("unsupported_content", /of their own/),
+  );
+});
+
+test("openHls: what is no stream that can be passed on is told as what it is", async () => {
+  const key = (attributes: string) => live(0, 2, `#EXT-X-KEY:${attributes}`);
+  const cases: readonly (readonly [string, string, RegExp])[] = [
+    [key('METHOD=SAMPLE-AES,URI="k"'), "unsupported_content", /SAMPLE-AES; only AES-128/],
+    [key('METHOD=AES-128,URI="k",KEYFORMAT="com.apple"'), "unsupported_content", /com\.apple/],
+    ["#EXTM3U\nx.ts\n", "broken_media", /HLS manifest/],
+  ];
+  for (const [text, code, message] of cases)
+    await assert.rejects(hls({ "/dir/index.m3u8": text }).open(), fails(code, message), text);
+});
+
+test("openHls: segments are what the manifest promised, or an error", async () => {
+  const { server, open } = hls({ "/dir/index.m3u8": live(0, 3, "#EXT-X-ENDLIST") });
+  const source = await open();
+  const answer = server.answer;
+  const bodies: readonly (readonly [Uint8Array, RegExp])[] = [
+    [latin1Bytes("<html>"), /expected segments of MPEG-TS, something else came/],
+    [latin1Bytes("\0\0\0\x18ftypiso5\0\0\0\0iso5iso6"), /mp4 came/],
+    [latin1Bytes("ID3\x04\0\0\0\0\0\0"), /audio without a container/],
+  ];
+  for (const [body, message] of bodies) {
+    server.answer = (request) =>
+      request.url.pathname.endsWith("s1.ts") ? { body: [body] } : answer(request);
+    await assert.rejects(source.make("ts", 1, 0, never), fails("unsupported_container", message));
+  }
+  server.answer = () => ({ status: 404 });
+  await assert.rejects(source.make("ts", 1, 0, never), fails("url_unreachable", /status 404/));
+  await settled();
+  assert.equal(server.open, 0);
+});
