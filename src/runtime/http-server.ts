@@ -12,9 +12,12 @@ import { serveWebSockets } from "./web-socket.ts";
 
 /** Request line and headers together; browsers send about 1 KiB. */
 const MAX_HEADER_BYTES = 16 * 1024;
-/** A request head must be complete by then, a whole request (its body included) by the second limit. */
+/**
+ * A request head must be complete by then, a whole request by the second limit: a playlist of 50 MB over a weak wireless
+ * link takes a minute. Few bodies are read at once (routes/control/form.ts), so that dripping ones cost little.
+ */
 const HEADERS_TIMEOUT_MS = 5_000;
-const REQUEST_TIMEOUT_MS = 15_000;
+const REQUEST_TIMEOUT_MS = 120_000;
 /** An idle kept-alive connection is closed; players ask for a segment every few seconds. */
 const KEEP_ALIVE_TIMEOUT_MS = 15_000;
 const CHECK_INTERVAL_MS = 1_000;
