@@ -161,7 +161,7 @@ function originOf({
   return { externalPlaylistId, sourceKey };
 }
 
-/** A locked item whose playlist is gone: the user's own from now on. */
+/** CHOICE(locked-items): a locked item whose playlist is gone is the user's own from now on. */
 function detached({ item }: KeptItem): KeptItem {
   return { item: { ...item, externalPlaylistId: -1, sourceKey: null }, source: {} };
 }

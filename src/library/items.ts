@@ -36,7 +36,6 @@ export async function createItems(parts: ItemsParts): Promise<ItemStore> {
   return new KeptItems(parts, index, writer, refresh);
 }
 
-/** CHOICE(locked-items): what is on many leaves locked items alone; what names one does not. */
 class KeptItems implements ItemStore {
   readonly #parts: ItemsParts;
   readonly #index: ItemIndex;

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Log } from "../../src/base/log.ts";
 import type { ItemDraft } from "../../src/library/contract.ts";
-import { itemHouse, listed, swarmContent, urlContent } from "./item-parts.ts";
+import { Tombstones } from "../../src/library/item-tombstones.ts";
+import { ItemWriter, type ItemWriterParts } from "../../src/library/item-writer.ts";
+import { MAX_ITEMS, MAX_TOMBSTONES } from "../../src/library/limits.ts";
+import { itemHouse, listed, sha1, swarmContent, urlContent } from "./item-parts.ts";
 
 const list = (count: number, more: (i: number) => Partial<ItemDraft> = () => ({})) =>
   Array.from({ length: count }, (_, i) => listed(i, more(i)));
@@ -114,6 +118,28 @@ test("upsert: what the user deleted for good comes back only after its source ha
   await house.items.clear("_no_owner_");
   assert.deepEqual(await refresh(list(3)), [undefined, undefined, undefined]);
   assert.deepEqual(await refresh(list(3)), [undefined, undefined, undefined]);
+});
+
+test("upsert, add: a full playlist takes no more, and says how many it holds", () => {
+  const parts = { index: { size: MAX_ITEMS - 1 }, nextId: 1, savedMeta: undefined };
+  const writer = new ItemWriter(parts as unknown as ItemWriterParts);
+  writer.makeRoom(1);
+  assert.throws(() => writer.makeRoom(2), { code: "too_many", message: /300000 items/ });
+});
+
+test("Tombstones: beyond the bound none is kept, which is told once", () => {
+  const warnings: string[] = [];
+  const warn = (message: string) => void warnings.push(message);
+  const log: Log = { error: warn, warn, info() {}, debug() {}, named: () => log };
+  const tombstones = new Tombstones(sha1, log);
+  const hash = (i: number) => i.toString(16).padStart(40, "0");
+  for (let i = 0; i < MAX_TOMBSTONES; i++) tombstones.load(`gone/0000000001/${hash(i)}`);
+  assert.equal(tombstones.keyFor(1, "a"), undefined);
+  assert.equal(tombstones.keyFor(1, "b"), undefined);
+  assert.equal(warnings.length, 1);
+  tombstones.remove([`gone/0000000001/${hash(0)}`]);
+  assert.match(tombstones.keyFor(1, "a")!, /^gone\/0000000001\/[0-9a-f]{40}$/);
+  assert.equal(tombstones.unlisted(1, true).length, MAX_TOMBSTONES - 1);
 });
 
 test("removeAll: everything goes with its playlist; locked items become the user's own", async () => {
