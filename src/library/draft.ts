@@ -12,6 +12,13 @@ export interface DraftDefaults {
   readonly externalPlaylistId: number;
 }
 
+/** What tells an entry from others. */
+export interface Essence {
+  readonly content: string;
+  readonly title: string;
+  readonly tvgId: string;
+}
+
 /** What plays to its end: files by their names. Everything else of a list without lengths is a channel. */
 const FILE_NAME =
   /\.(3gp|avi|divx|flac|flv|m2ts|m4a|m4v|mka|mkv|mov|mp3|mp4|mpeg|mpg|ogg|ogm|ogv|opus|vob|wav|webm|wmv)$/i;
@@ -44,7 +51,7 @@ export function draftOf(
   const logo = text("tvg-logo");
   return {
     owner: defaults.owner,
-    title: plain(entry.title) || fileTitle(content) || "?",
+    title: titleOf(entry, content),
     content,
     category: defaults.category || category,
     subcategory,
@@ -58,6 +65,14 @@ export function draftOf(
     languages: reader.languages(attributes.get("tvg-language")),
     countries: reader.countries(attributes.get("tvg-country")),
   };
+}
+
+/** What an entry is recognised by, of whose {@link draftOf} it says nothing else; undefined where that is. */
+export function essenceOf(entry: M3uEntry): Essence | undefined {
+  const content = contentOf(entry.url);
+  if (!content) return undefined;
+  const tvgId = plain(entry.attributes.get("tvg-id") ?? "");
+  return { content: contentText(content), title: titleOf(entry, content), tvgId };
 }
 
 /** What plays the same is the same text: for recognising entries. */
@@ -98,6 +113,10 @@ function liveness({ durationSeconds }: M3uEntry, { transport, magnet, url }: Ite
 /** The path of a URL in its canonical form. */
 function pathOf(url: string): string {
   return url.slice(url.indexOf("/", 8)).split(/[?#]/, 1)[0]!;
+}
+
+function titleOf(entry: M3uEntry, content: ItemContent): string {
+  return plain(entry.title) || fileTitle(content) || "?";
 }
 
 /** The name of the file, where an entry has no title. */

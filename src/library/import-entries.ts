@@ -1,9 +1,6 @@
 import { DecodeError, SluiceError } from "../base/errors.ts";
-import { M3uReader } from "../media/m3u.ts";
+import { type M3uEntry, M3uReader } from "../media/m3u.ts";
 import type { Breathe } from "./breathe.ts";
-import type { ItemDraft } from "./contract.ts";
-import { type DraftDefaults, draftOf } from "./draft.ts";
-import type { LanguageReader } from "./draft-languages.ts";
 
 /** What there was in a list beside its entries. */
 export interface ListFacts {
@@ -15,22 +12,22 @@ export interface ListFacts {
 }
 
 /** How a list is read. */
-export interface ListReading {
-  readonly defaults: DraftDefaults;
-  readonly languages: LanguageReader;
+export interface ListReading<Made> {
+  /** What an entry becomes; undefined where it cannot be played. */
+  make(entry: M3uEntry): Made | undefined;
   readonly breathe: Breathe;
   readonly signal: AbortSignal;
 }
 
 /**
- * Reads the blocks of a list and hands on what its entries become, a block's at a time, in order: the same blocks give the
- * same drafts each time. Rejects with `not_a_playlist` where they are none, or where there are too many entries: those
+ * Reads the blocks of a list and hands on what its entries become, a block's at a time, in order: the same blocks have the
+ * same entries each time. Rejects with `not_a_playlist` where they are none, or where there are too many entries: those
  * before have been handed on then.
  */
-export async function readEntries(
+export async function readEntries<Made>(
   blocks: Iterable<Uint8Array>,
-  reading: ListReading,
-  take: (drafts: readonly ItemDraft[]) => void | Promise<void>,
+  reading: ListReading<Made>,
+  take: (made: readonly Made[]) => void | Promise<void>,
 ): Promise<ListFacts> {
   const reader = new M3uReader();
   let count = 0;
@@ -40,10 +37,14 @@ export async function readEntries(
     await reading.breathe();
     const entries = explained(read);
     if (reader.kind === "hls") throw notAList("the manifest of a single stream came: add it as an item");
-    const drafts = entries.flatMap((entry) => draftOf(entry, reading.defaults, reading.languages) ?? []);
-    count += drafts.length;
-    leftOut += entries.length - drafts.length;
-    await take(drafts);
+    const all: Made[] = [];
+    for (const entry of entries) {
+      const made = reading.make(entry);
+      if (made !== undefined) all.push(made);
+    }
+    count += all.length;
+    leftOut += entries.length - all.length;
+    await take(all);
   };
   for (const block of blocks) await pass(() => reader.push(block));
   await pass(() => reader.end());

@@ -2,7 +2,7 @@ import { SluiceError } from "../base/errors.ts";
 import type { Clock } from "../runtime/contract.ts";
 import { createBreathe } from "./breathe.ts";
 import type { ImportOptions, ItemDraft, Items } from "./contract.ts";
-import { contentText } from "./draft.ts";
+import { contentText, draftOf } from "./draft.ts";
 import type { LanguageReader } from "./draft-languages.ts";
 import { checkHead, type ListReading, readEntries } from "./import-entries.ts";
 import type { ImportGuides } from "./import-guides.ts";
@@ -78,9 +78,9 @@ async function importBlocks(
     there.add(mark({ title, content }));
     await breathe();
   }
-  const reading: ListReading = {
-    defaults: { owner, category, externalPlaylistId: -1 },
-    languages: parts.languages,
+  const defaults = { owner, category, externalPlaylistId: -1 };
+  const reading: ListReading<ItemDraft> = {
+    make: (entry) => draftOf(entry, defaults, parts.languages),
     breathe,
     signal,
   };

@@ -1,7 +1,9 @@
+import type { M3uEntry } from "../media/m3u.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { Clock } from "../runtime/contract.ts";
 import { createBreathe } from "./breathe.ts";
-import { contentText, type DraftDefaults } from "./draft.ts";
+import type { ItemDraft } from "./contract.ts";
+import { type DraftDefaults, draftOf, essenceOf } from "./draft.ts";
 import type { LanguageReader } from "./draft-languages.ts";
 import type { ExternalRecord } from "./external-record.ts";
 import { boundedGuides } from "./guides.ts";
@@ -64,8 +66,7 @@ export async function refreshList(
     category: record.category,
     externalPlaylistId: record.id,
   };
-  const reading: ListReading = { defaults, languages: parts.languages, breathe, signal };
-  const { marks, guides, leftOut } = await readMarks(answer.blocks, reading);
+  const { marks, guides, leftOut } = await readMarks(answer.blocks, { make: marksOf, breathe, signal });
   const doubt = suspicion(record, marks.length, leftOut);
   if (doubt) return { ...outcome({ hasShrunk: marks.length > 0 }, ""), problem: doubt.message };
 
@@ -75,7 +76,15 @@ export async function refreshList(
   // From here on items change: a version that we do not have whole must not be taken for the one we have.
   await way.begin({ isPending: true, etag: "", lastModified: "", nextKey: plan.nextKey });
   await parts.rows.save(record.id, before, plan.rows);
-  const done = await takeOver(parts, record.id, answer.blocks, plan.keys, reading, progress);
+  const make = (entry: M3uEntry) => draftOf(entry, defaults, parts.languages);
+  const done = await takeOver(
+    parts,
+    record.id,
+    answer.blocks,
+    plan.keys,
+    { make, breathe, signal },
+    progress,
+  );
   const { etag, lastModified } = answer;
   const changes = {
     etag,
@@ -97,18 +106,23 @@ function outcome(changes: Partial<ExternalRecord>, message: string): RefreshOutc
 }
 
 /** First time through the list: what its entries are recognised by. */
-async function readMarks(blocks: readonly Uint8Array[], reading: ListReading) {
+async function readMarks(blocks: readonly Uint8Array[], reading: ListReading<EntryMarks>) {
   const marks: EntryMarks[] = [];
-  const facts = await readEntries(blocks, reading, (drafts) => {
-    for (const { content, title, tvgId } of drafts) {
-      marks.push({
-        link: textMark(contentText(content)),
-        name: textMark(title.toLowerCase()),
-        guide: tvgId ? textMark(tvgId.toLowerCase()) : 0,
-      });
-    }
+  const facts = await readEntries(blocks, reading, (some) => {
+    for (const entry of some) marks.push(entry);
   });
   return { marks, ...facts };
+}
+
+function marksOf(entry: M3uEntry): EntryMarks | undefined {
+  const essence = essenceOf(entry);
+  if (!essence) return undefined;
+  const { content, title, tvgId } = essence;
+  return {
+    link: textMark(content),
+    name: textMark(title.toLowerCase()),
+    guide: tvgId ? textMark(tvgId.toLowerCase()) : 0,
+  };
 }
 
 /** Second time: the items become what their entries say; those without an entry go. */
@@ -117,7 +131,7 @@ async function takeOver(
   playlistId: number,
   blocks: readonly Uint8Array[],
   keys: readonly number[],
-  reading: ListReading,
+  reading: ListReading<ItemDraft>,
   progress: Progress,
 ): Promise<{ count: number; added: number; changed: number; removed: number }> {
   const keep = new Set<number>();

@@ -4,9 +4,11 @@ import { gzipSync } from "node:zlib";
 import { SluiceError } from "../../src/base/errors.ts";
 import { encodeUtf8 } from "../../src/base/utf8.ts";
 import type { ItemDraft } from "../../src/library/contract.ts";
+import { contentText, draftOf, essenceOf } from "../../src/library/draft.ts";
 import { createLanguageReader } from "../../src/library/draft-languages.ts";
 import { checkHead, type ListFacts, readEntries } from "../../src/library/import-entries.ts";
 import { MAX_LIST_BYTES, readListBody } from "../../src/library/playlist-body.ts";
+import type { M3uEntry } from "../../src/media/m3u.ts";
 
 const CID = "0123456789abcdef0123456789abcdef01234567";
 const HASH = "89abcdef0123456789abcdef0123456789abcdef";
@@ -17,7 +19,15 @@ async function read(text: string | Uint8Array[], category: string | null = null)
   const blocks = typeof text === "string" ? [encodeUtf8(text)] : text;
   const drafts: ItemDraft[] = [];
   const defaults = { owner: "me", category, externalPlaylistId: 7 };
-  const reading = { defaults, languages, breathe: async () => {}, signal: never };
+  const make = (entry: M3uEntry) => {
+    const draft = draftOf(entry, defaults, languages);
+    // What is recognised is what is kept.
+    const { title = "", tvgId = "", content } = draft ?? {};
+    const essence = content && { content: contentText(content), title, tvgId };
+    assert.deepEqual(essenceOf(entry), essence);
+    return draft;
+  };
+  const reading = { make, breathe: async () => {}, signal: never };
   const facts: ListFacts = await readEntries(blocks, reading, (some) => void drafts.push(...some));
   return { drafts, facts };
 }
@@ -155,12 +165,7 @@ test("readEntries: more than 200,000 entries fail with that number; those before
   const lines = Array.from({ length: 50_000 }, (_, i) => `http://t.example/${i}\n`).join("");
   const blocks = [...Array.from({ length: 4 }, () => encodeUtf8(lines)), encodeUtf8("http://t.example/x\n")];
   let count = 0;
-  const reading = {
-    defaults: { owner: "me", category: null, externalPlaylistId: -1 },
-    languages,
-    breathe: async () => {},
-    signal: never,
-  };
+  const reading = { make: (entry: M3uEntry) => entry, breathe: async () => {}, signal: never };
   const failed = readEntries(blocks, reading, (some) => {
     count += some.length;
   });
