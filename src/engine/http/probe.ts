@@ -37,6 +37,8 @@ export async function probeUrl(
     timeoutMs,
     headTimeoutMs: timeoutMs,
     idleTimeoutMs: timeoutMs,
+    // Who answers this with a range has ranges. A transport file that comes compressed all the same is welcome.
+    headers: { range: "bytes=0-", "accept-encoding": "identity" },
     // A film is longer than any transport file: what is read of it is counted below.
     limitBytes: Number.POSITIVE_INFINITY,
     purpose: "content",
@@ -49,7 +51,7 @@ export async function probeUrl(
     const head = await readAtLeast(reader, HEAD_BYTES);
     const facts = { url, allowPrivate, ...(await whatItIs(head, answer)) };
     if ("kind" in facts) return { kind: "web", content: facts };
-    const bytes = concatBytes([head, await readRest(reader, limitBytes - head.length)]);
+    const bytes = concatBytes([head, await readRest(reader, head.length, limitBytes)]);
     return { kind: "bytes", bytes };
   } finally {
     await reader.cancel().catch(() => {}); // What is left is not wanted.
@@ -59,32 +61,47 @@ export async function probeUrl(
 /** What is told of content by the first bytes of the answer; without a kind where it is none that is played from there. */
 function whatItIs(
   head: Uint8Array,
-  { headers, finalUrl }: OutboundStream,
+  { status, headers, finalUrl }: OutboundStream,
 ): Omit<WebContent, "url" | "allowPrivate"> | Record<string, never> {
   const text = decodeUtf8(head)
     .replace(/^\ufeff/, "")
     .trimStart();
   const name = nameOf(finalUrl, headers);
   const said = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
-  if (/^#EXTM3U/.test(text) && (/^#EXT-X-/m.test(text) || /mpegurl/.test(said)))
+  if (/^#EXTM3U/.test(text) && /^#EXT-X-/m.test(text))
     return { kind: "hls", name, mime: "application/vnd.apple.mpegurl", size: 0, validator: undefined };
   const isXml = text.startsWith("<") && /<(?:\w+:)?MPD[\s>]/.test(text);
   if (isXml || said === "application/dash+xml")
     throw new SluiceError("unsupported_content", "DASH manifests are not played; give an HLS manifest");
   const container = sniffContainer(head);
   if (container.includes(" ")) return {};
-  const length = Number(headers.get("content-length") ?? Number.NaN);
-  const isWhole = Number.isSafeInteger(length) && length > 0 && !headers.has("content-encoding");
-  const hasRanges = headers.get("accept-ranges")?.trim().toLowerCase() !== "none";
-  if (isWhole && (hasRanges || container !== "mpegts")) {
-    const mime = mimeOfContainer(container, name);
-    return { kind: "file", name, mime, size: length, validator: validatorOf(headers) };
-  }
+  const size = sizeOf(status, headers);
+  const hasRanges = status === 206 || headers.get("accept-ranges")?.trim().toLowerCase() === "bytes";
+  if (size !== undefined && hasRanges)
+    return {
+      kind: "file",
+      name,
+      mime: mimeOfContainer(container, name),
+      size,
+      validator: validatorOf(headers),
+    };
   if (container === "mpegts")
     return { kind: "stream", name, mime: "video/mp2t", size: 0, validator: undefined };
-  const what =
-    "the server does not say how long this file is, and only MPEG-TS can be played without knowing";
-  throw new SluiceError("unsupported_container", what);
+  const lack = hasRanges
+    ? "does not say how long this file is"
+    : "sends this file from its beginning only (without ranges)";
+  throw new SluiceError("unsupported_content", `the server ${lack}: only MPEG-TS can be played so`);
+}
+
+/** The length of the whole file in bytes, where the server says so. */
+function sizeOf(status: number, headers: Headers): number | undefined {
+  if (headers.has("content-encoding")) return undefined;
+  const told =
+    status === 206
+      ? /^bytes 0-\d+\/(\d+)$/.exec(headers.get("content-range")?.trim() ?? "")?.[1]
+      : headers.get("content-length");
+  const size = Number(told ?? 0);
+  return Number.isSafeInteger(size) && size > 0 ? size : undefined;
 }
 
 /** The last part of the path, where it says anything; else the host. */
@@ -128,17 +145,18 @@ async function readAtLeast(
 
 async function readRest(
   reader: ReadableStreamDefaultReader<Uint8Array>,
+  before: number,
   limitBytes: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Uint8Array[] = [];
-  for (let length = 0; ; ) {
+  for (let length = before; ; ) {
     const { done, value } = await reader.read();
     if (done) return concatBytes(parts);
     length += value.length;
     if (length > limitBytes)
       throw new SluiceError(
         "url_refused",
-        "expected a transport file or media, something long came that is neither",
+        `expected media, or a transport file of less than ${limitBytes} bytes; something larger came`,
       );
     parts.push(value);
   }
