@@ -47,17 +47,21 @@ export class WebClient {
 
   /** Opens a URL of this content. Rejects with `SluiceError`. */
   async open(url: string, options: WebOptions): Promise<OutboundStream> {
-    const { allowPrivate = this.#content.allowPrivate, signal } = options;
-    const stop = AbortSignal.any([signal, this.stopped.signal]);
-    const ask = {
-      headTimeoutMs: HEAD_TIMEOUT_MS,
-      idleTimeoutMs: IDLE_TIMEOUT_MS,
-      ...options,
-      allowPrivate,
-      signal: stop,
-    };
-    const answer = await this.#outbound.open(this.#withCredentials(url), ask);
-    return { ...answer, body: this.#counted(answer.body) };
+    const { allowPrivate = this.#content.allowPrivate } = options;
+    const either = firstOf(options.signal, this.stopped.signal);
+    try {
+      const answer = await this.#outbound.open(this.#withCredentials(url), {
+        headTimeoutMs: HEAD_TIMEOUT_MS,
+        idleTimeoutMs: IDLE_TIMEOUT_MS,
+        ...options,
+        allowPrivate,
+        signal: either.signal,
+      });
+      return { ...answer, body: this.#counted(answer.body, either.release) };
+    } catch (thrown) {
+      either.release();
+      throw thrown;
+    }
   }
 
   /** Resolves after `ms`; rejects with the signal's reason. */
@@ -76,8 +80,10 @@ export class WebClient {
     });
   }
 
-  #counted(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  /** The same body, counted; `ended` is called once it is over, whichever way. */
+  #counted(body: ReadableStream<Uint8Array>, ended: () => void): ReadableStream<Uint8Array> {
     const reader = body.getReader();
+    reader.closed.then(ended, ended);
     return new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
@@ -100,6 +106,25 @@ export class WebClient {
     target.password = own.password;
     return target.href;
   }
+}
+
+/** A signal that fires with the first of two, until it is released. Not `AbortSignal.any`: what hangs on a signal that lives
+ * as long as a stream must go when its request does, and not all runtimes let it go. */
+function firstOf(a: AbortSignal, b: AbortSignal): { readonly signal: AbortSignal; release(): void } {
+  const abort = new AbortController();
+  const fromA = () => abort.abort(a.reason);
+  const fromB = () => abort.abort(b.reason);
+  if (a.aborted) fromA();
+  else if (b.aborted) fromB();
+  a.addEventListener("abort", fromA, { once: true });
+  b.addEventListener("abort", fromB, { once: true });
+  return {
+    signal: abort.signal,
+    release() {
+      a.removeEventListener("abort", fromA);
+      b.removeEventListener("abort", fromB);
+    },
+  };
 }
 
 /** Whether asking again may help: networks and busy servers recover, what is refused or gone does not. */

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { latin1Bytes } from "../../../src/base/bytes.ts";
 import type { SluiceError } from "../../../src/base/errors.ts";
+import { encodeUtf8 } from "../../../src/base/utf8.ts";
 import { probeUrl } from "../../../src/engine/http/probe.ts";
 import { createOutbound } from "../../../src/outbound/outbound.ts";
 import { FakeClock } from "../fake-clock.ts";
