@@ -35,20 +35,24 @@ export async function planRefresh(
   const give = (at: number, key: number) => {
     keys[indexes[at]!] = key;
     used.add(key);
-    rows.push({ key, ...different[at]!, goneSince: 0 });
+    const { link, name, guide } = different[at]!;
+    rows.push({ key, link, name, guide, goneSince: 0 });
   };
 
   const found = await matchEntries(known, different, breathe);
-  await breathe();
   const left: number[] = [];
   for (const [at, match] of found.entries()) {
+    if (at % 1000 === 0) await breathe();
     if (match >= 0) give(at, known[match]!.key);
     else left.push(at);
   }
   const leftMarks = left.map((at) => different[at]!);
   const back = await matchEntries(gone, leftMarks, breathe);
   let nextKey = Math.max(firstKey, 1 + before.reduce((most, { key }) => Math.max(most, key), 0));
-  for (const [i, match] of back.entries()) give(left[i]!, match >= 0 ? gone[match]!.key : nextKey++);
+  for (const [i, match] of back.entries()) {
+    if (i % 1000 === 0) await breathe();
+    give(left[i]!, match >= 0 ? gone[match]!.key : nextKey++);
+  }
 
   await breathe();
   const remembered = before
