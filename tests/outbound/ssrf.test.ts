@@ -85,6 +85,8 @@ class Witness {
 /** An engine on that network. */
 async function withEngine(work: (engine: Engine, witness: Witness) => Promise<void>): Promise<void> {
   const witness = new Witness();
+  // The engine's own timers keep no process alive, and goodbyes to trackers wait for one.
+  const alive = setInterval(() => {}, 1000);
   const folder = await mkdtemp(join(tmpdir(), "sluice-ssrf-"));
   const log = keepingLog();
   const settings = someSettings(folder, { cacheLimitBytes: 0 });
@@ -95,6 +97,7 @@ async function withEngine(work: (engine: Engine, witness: Witness) => Promise<vo
     await work(engine, witness);
   } finally {
     await engine.stop();
+    clearInterval(alive);
     await rm(folder, { recursive: true, force: true });
   }
 }

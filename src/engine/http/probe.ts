@@ -149,15 +149,12 @@ async function readRest(
   limitBytes: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Uint8Array[] = [];
-  for (let length = before; ; ) {
+  for (let length = before; length <= limitBytes; ) {
     const { done, value } = await reader.read();
     if (done) return concatBytes(parts);
     length += value.length;
-    if (length > limitBytes)
-      throw new SluiceError(
-        "url_refused",
-        `expected media, or a transport file of less than ${limitBytes} bytes; something larger came`,
-      );
     parts.push(value);
   }
+  const what = `expected media, or a transport file of at most ${limitBytes} bytes`;
+  throw new SluiceError("url_refused", `${what}; something larger came`);
 }
