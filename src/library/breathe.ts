@@ -1,5 +1,5 @@
-import { after } from "../base/time.ts";
 import type { Clock } from "../runtime/contract.ts";
+import { pause } from "./item-pause.ts";
 
 /** Half of what a player that waits for its next segment would notice at worst. */
 const TURN_MS = 10;
@@ -8,11 +8,11 @@ const TURN_MS = 10;
 export type Breathe = () => Promise<void>;
 
 /** A {@link Breathe} for one piece of work. */
-export function createBreathe(clock: Pick<Clock, "now" | "at">): Breathe {
+export function createBreathe(clock: Pick<Clock, "now">): Breathe {
   let since = clock.now();
   return async () => {
     if (clock.now() - since < TURN_MS) return;
-    await new Promise<void>((resolve) => void clock.at(after(clock.now(), 0), resolve));
+    await pause();
     since = clock.now();
   };
 }
