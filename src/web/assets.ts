@@ -9,6 +9,7 @@ export interface WebAsset {
 
 const SCRIPT = "text/javascript; charset=utf-8";
 const OWN = [
+  "api",
   "main",
   "playback",
   "engine",
@@ -16,7 +17,22 @@ const OWN = [
   "figures",
   "kv",
   "link",
+  "playlist",
+  "playlist-add",
+  "playlist-dialog",
+  "playlist-dom",
+  "playlist-list",
+  "playlist-menu",
+  "playlist-row",
+  "playlist-share",
+  "playlist-source",
+  "playlist-subscriptions",
+  "playlist-tabs",
+  "playlist-tasks",
+  "playlist-times",
+  "playlist-trash",
   "recent",
+  "remote-control",
   "screen-controls",
   "screens",
   "view",
@@ -37,6 +53,7 @@ export function readWebAssets(): Record<string, WebAsset> {
   const assets: Record<string, WebAsset> = {
     "/": { type: "text/html; charset=utf-8", text: own("index.html") },
     "/app/style.css": { type: "text/css; charset=utf-8", text: own("style.css") },
+    "/app/playlist.css": { type: "text/css; charset=utf-8", text: own("playlist.css") },
     "/app/icon.svg": { type: "image/svg+xml", text: own("icon.svg") },
     "/app/hls.js": library("hls.js/dist/hls.min.mjs"),
     "/app/hls.worker.js": library("hls.js/dist/hls.worker.js"),

@@ -14,6 +14,20 @@
  *   audioLanguage?: string | undefined }} Choice
  */
 
+/**
+ * The address of a link for players; for an item of the playlist, of the item, since the engine alone knows its whole link.
+ *
+ * @param {Link | undefined} link
+ * @param {"getstream" | "manifest.m3u8"} output
+ * @param {Choice} choice
+ */
+export function playbackPath(link, output, choice) {
+  const query = playbackQuery(link?.parameter === "item" ? undefined : link, choice);
+  if (link?.parameter !== "item") return `/ace/${output}?${query}`;
+  if (output === "manifest.m3u8") query.set("protocol", "hls");
+  return `/play/0/${link.value}?${query}`;
+}
+
 /** The engine said no; its message is for the user. */
 export class EngineError extends Error {}
 
@@ -23,7 +37,7 @@ export class EngineError extends Error {}
  * @param {Link | undefined} link
  * @param {Choice} choice
  */
-export function playbackQuery(link, { fileIndex, container, audioLanguage } = {}) {
+function playbackQuery(link, { fileIndex, container, audioLanguage } = {}) {
   const query = new URLSearchParams();
   if (link !== undefined) query.set(link.parameter, link.value);
   if (fileIndex !== undefined) query.set("_idx", String(fileIndex));
@@ -42,9 +56,8 @@ export function playbackQuery(link, { fileIndex, container, audioLanguage } = {}
  */
 export async function startSession(source, playerId, choice) {
   const isFile = source instanceof Uint8Array;
-  const query = playbackQuery(isFile ? undefined : source, choice);
-  query.set("format", "json");
-  query.set("pid", playerId);
+  const path = playbackPath(isFile ? undefined : source, "manifest.m3u8", choice);
+  const start = new URLSearchParams({ format: "json", pid: playerId });
   const init = isFile
     ? {
         method: "POST",
@@ -52,7 +65,7 @@ export async function startSession(source, playerId, choice) {
         body: JSON.stringify({ transport_file_data: base64(source) }),
       }
     : {};
-  return envelope(await fetch(`/ace/manifest.m3u8?${query}`, init));
+  return envelope(await fetch(`${path}&${start}`, init));
 }
 
 /**

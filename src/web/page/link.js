@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * What a pasted text names, as the parameter of the playback endpoints.
+ * What a pasted text names, as the parameter of the playback endpoints; or an item of the playlist, by its number.
  *
- * @typedef {{ parameter: "magnet" | "infohash" | "content_id" | "url", value: string }} Link
+ * @typedef {{ parameter: "magnet" | "infohash" | "content_id" | "url" | "item", value: string }} Link
  */
 
 /** The Base32 form of an infohash has 32 characters, the hexadecimal one 40. */

@@ -1,8 +1,13 @@
 // @ts-check
-import { playbackQuery } from "./engine.js";
+import { problemText } from "./api.js";
+import { playbackPath } from "./engine.js";
 import { linkTitle, readLink } from "./link.js";
 import { Playback } from "./playback.js";
+import { connectPlaylist } from "./playlist.js";
+import { isList } from "./playlist-add.js";
+import { openLink } from "./playlist-dialog.js";
 import { forgetLinks, recentLinks, rememberLink } from "./recent.js";
+import { listenForRemoteControl } from "./remote-control.js";
 import { connectScreens } from "./screen-controls.js";
 import { findElements, showLink, showProblem, showRecent, showToast } from "./view.js";
 
@@ -26,14 +31,15 @@ function main() {
   /**
    * @param {Link | Uint8Array} source
    * @param {Choice} [choice]
+   * @param {string} [title] where it is known better than its content says
    */
-  function play(source, choice = {}) {
+  function play(source, choice = {}, title = "") {
     const after = playback?.stop();
     showProblem(page, "");
     showLink(page, "");
     playing = undefined;
     page.stage.hidden = false;
-    if (choice.container === undefined) page.title.textContent = "";
+    if (choice.container === undefined) page.title.textContent = title;
     playback = new Playback({
       page,
       source,
@@ -42,24 +48,25 @@ function main() {
       after,
       onContent(content, session, fileIndex) {
         const file = content.files.find((one) => one.index === fileIndex);
-        page.title.textContent = content.name;
+        page.title.textContent = title || content.name;
         const named = file?.name.split("/").pop() ?? "file";
         const raw = `/files/${session.infohash}/${fileIndex}/${encodeURIComponent(named)}`;
         page.raw.onclick = () => window.open(raw, "_blank", "noopener");
         const link = source instanceof Uint8Array ? hashLink(session.infohash) : source;
-        playing = { link, fileIndex };
+        // Another screen knows content, not this list.
+        playing = { link: link.parameter === "item" ? hashLink(session.infohash) : link, fileIndex };
         offerLinks(link, fileIndex);
         page.audio.onchange = () => {
           const atSeconds = page.video.currentTime;
-          play(link, { ...choice, fileIndex, audioLanguage: page.audio.value, atSeconds });
+          play(link, { ...choice, fileIndex, audioLanguage: page.audio.value, atSeconds }, title);
         };
-        page.files.onchange = () => play(link, { fileIndex: Number(page.files.value) });
-        remember({ title: content.name || linkTitle(link), link, infohash: session.infohash });
+        page.files.onchange = () => play(link, { fileIndex: Number(page.files.value) }, title);
+        remember({ title: title || content.name || linkTitle(link), link, infohash: session.infohash });
       },
       onUnplayable(message) {
         // What the browser refuses in TS it may take as fMP4; after that only another player helps.
         if (choice.container === undefined) {
-          play(source, { ...choice, container: "fmp4" });
+          play(source, { ...choice, container: "fmp4" }, title);
           return;
         }
         showProblem(
@@ -77,9 +84,10 @@ function main() {
    * @param {number} fileIndex
    */
   function offerLinks(link, fileIndex) {
-    const query = playbackQuery(link, { fileIndex });
-    page.copyTs.onclick = () => copy(`${location.origin}/ace/getstream?${query}`);
-    page.copyHls.onclick = () => copy(`${location.origin}/ace/manifest.m3u8?${query}`);
+    const address = (/** @type {"getstream" | "manifest.m3u8"} */ output) =>
+      location.origin + playbackPath(link, output, { fileIndex });
+    page.copyTs.onclick = () => copy(address("getstream"));
+    page.copyHls.onclick = () => copy(address("manifest.m3u8"));
   }
 
   /** @param {string} text */
@@ -95,9 +103,10 @@ function main() {
   }
 
   async function refreshRecent() {
-    showRecent(page, await recentLinks(), (link) => {
-      page.link.value = link.value;
-      play(link);
+    showRecent(page, await recentLinks(), ({ link, title }) => {
+      const isItem = link.parameter === "item";
+      page.link.value = isItem ? "" : link.value;
+      play(link, {}, isItem ? title : "");
     });
   }
 
@@ -111,6 +120,31 @@ function main() {
     play(new Uint8Array(await file.arrayBuffer()));
   }
 
+  const playlist = connectPlaylist({
+    play(item) {
+      page.link.value = "";
+      play({ parameter: "item", value: String(item.id) }, {}, item.title);
+      page.stage.scrollIntoView({ block: "start", behavior: "smooth" });
+    },
+    copy: async (text) => ((await copyText(text)) ? showToast(page, "Link copied") : openLink(text)),
+    say: (text) => showToast(page, text),
+    onRights: (rights) => {
+      page.add.hidden = rights !== "full";
+    },
+  });
+
+  page.add.addEventListener("click", async () => {
+    page.add.disabled = true;
+    showProblem(page, "");
+    try {
+      await playlist.addLink(page.link.value);
+      page.link.value = "";
+    } catch (error) {
+      showProblem(page, problemText(error));
+    } finally {
+      page.add.disabled = false;
+    }
+  });
   page.form.addEventListener("submit", (event) => {
     event.preventDefault();
     const link = readLink(page.link.value);
@@ -135,7 +169,11 @@ function main() {
     await forgetLinks();
     await refreshRecent();
   });
-  listenForDrops(page.drop, playFile);
+  listenForDrops(page.drop, async (file) => {
+    if (await isList(file)) await playlist.addFile(file);
+    else await playFile(file);
+  });
+  listenForRemoteControl(document.body);
   connectScreens(page, {
     playing: () => playing,
     play({ link, fileIndex, atSeconds }) {

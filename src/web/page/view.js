@@ -9,6 +9,7 @@ export function findElements() {
     form: element("link-form", HTMLFormElement),
     link: element("link", HTMLInputElement),
     play: element("play", HTMLButtonElement),
+    add: element("add", HTMLButtonElement),
     chooseFile: element("choose-file", HTMLButtonElement),
     torrentFile: element("torrent-file", HTMLInputElement),
     problem: element("problem", HTMLElement),
@@ -127,15 +128,15 @@ export function showLanguages(page, languages, chosen) {
 /**
  * @param {Elements} page
  * @param {readonly import("./recent.js").RecentLink[]} links
- * @param {(link: import("./link.js").Link) => void} play
+ * @param {(played: import("./recent.js").RecentLink) => void} play
  */
 export function showRecent(page, links, play) {
-  const items = links.map(({ title, link }) => {
+  const items = links.map((played) => {
     const item = document.createElement("li");
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = title;
-    button.addEventListener("click", () => play(link));
+    button.textContent = played.title;
+    button.addEventListener("click", () => play(played));
     item.append(button);
     return item;
   });

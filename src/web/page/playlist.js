@@ -1,0 +1,307 @@
+// @ts-check
+import { EngineApi, problemText } from "./api.js";
+import { addFiles, addLink } from "./playlist-add.js";
+import { byId, make } from "./playlist-dom.js";
+import { listenForArrows, PlaylistList } from "./playlist-list.js";
+import { openItemMenu } from "./playlist-menu.js";
+import { Share, showReadOnly } from "./playlist-share.js";
+import { controlSource, exportSource } from "./playlist-source.js";
+import { Subscriptions } from "./playlist-subscriptions.js";
+import { connectTabs } from "./playlist-tabs.js";
+import { PlaylistTasks } from "./playlist-tasks.js";
+import { Trash } from "./playlist-trash.js";
+
+/** Who types is waited for so long. */
+const TYPING_MS = 250;
+/** Values that a filter offers; the rest can be typed or clicked in the list. */
+const MAX_CHOICES = 300;
+const CATEGORIES = "playlist-categories";
+
+/**
+ * @typedef {import("./playlist-source.js").ListItem} ListItem
+ * @typedef {{
+ *   play: (item: ListItem) => void,
+ *   copy: (text: string) => void,
+ *   say: (text: string) => void,
+ *   onRights: (rights: import("./api.js").Rights) => void,
+ * }} PlaylistParts
+ * @typedef {{ addLink: (text: string) => Promise<void>, addFile: (file: File) => Promise<void> }} Playlist
+ */
+
+/**
+ * Connects the playlist of the page with the engine.
+ *
+ * @param {PlaylistParts} parts
+ * @returns {Playlist}
+ */
+export function connectPlaylist({ play, copy, say, onRights }) {
+  const api = new EngineApi();
+  const page = findPlaylist();
+  const looking = exportSource();
+  /** @type {import("./api.js").Rights} */
+  let rights = "read-only";
+  const seen = { categories: new Set(["tv", "movies", "music"]), tags: new Set() };
+
+  const filter = () => ({
+    name: page.search.value.trim(),
+    category: page.category.value,
+    tag: page.tag.value.trim(),
+    isFavorite: page.favorites.checked,
+    externalPlaylistId: page.from.value === "" ? undefined : Number(page.from.value),
+    isByTitle: page.sort.value === "title",
+  });
+  const isFiltered = () => {
+    const { name, category, tag, isFavorite, externalPlaylistId } = filter();
+    return name !== "" || category !== "" || tag !== "" || isFavorite || externalPlaylistId !== undefined;
+  };
+  const showTag = (/** @type {string} */ tag) => {
+    page.tag.value = tag;
+    list.reload();
+  };
+  /** @param {ListItem} item */
+  const toggleFavorite = async (item) => {
+    const isFavorite = !item.isFavorite;
+    list.replace({ ...item, isFavorite });
+    try {
+      await api.call("playlist_item_set_favorite", { id: item.id, value: isFavorite });
+    } catch (error) {
+      list.replace(item);
+      say(problemText(error));
+    }
+  };
+  const canEdit = () => rights === "full";
+  const menu = {
+    ...{ api, canEdit, play, copy, say, categories: CATEGORIES },
+    players: () => playersOf(api),
+    changed: (/** @type {ListItem} */ item) => list.replace(item),
+    removed: (/** @type {number} */ id) => list.remove(id),
+    reload: () => void list.reload(),
+  };
+
+  const list = new PlaylistList({
+    ...{ list: page.items, status: page.count, end: page.end, problem: page.problem, filter },
+    source: () => (canEdit() ? controlSource(api) : looking),
+    actions: () => ({
+      ...{ play, showTag },
+      toggleFavorite: canEdit() ? toggleFavorite : undefined,
+      openMenu: (item) => void openItemMenu(item, menu),
+    }),
+    onPage({ items, total, isCut }) {
+      page.nothing.hidden = total > 0 || isFiltered();
+      page.notFound.hidden = total > 0 || !isFiltered();
+      page.cut.hidden = !isCut;
+      page.filters.hidden = total === 0 && !isFiltered();
+      for (const { category, tags } of items) {
+        if (category !== "") seen.categories.add(category);
+        for (const tag of tags) seen.tags.add(tag);
+      }
+      offer(page, seen);
+    },
+  });
+  const share = new Share({ api, copy, say, entered: enter });
+  const subscriptions = new Subscriptions({
+    ...{ api, list: page.subscriptions, empty: page.noSubscriptions, say, categories: CATEGORIES },
+    show({ id }) {
+      page.from.value = String(id);
+      tabs.open("items");
+      list.reload();
+    },
+    loaded(all) {
+      showSources(page.from, all);
+      share.showLists(all);
+    },
+    started: (taskId) => void tasks.watch(taskId),
+    changed: () => void list.reload(),
+  });
+  const trash = new Trash({
+    ...{
+      api,
+      list: page.trashed,
+      status: page.trashCount,
+      empty: page.emptyTrash,
+      problem: page.trashProblem,
+      say,
+    },
+    changed: () => void list.reload(),
+  });
+  const tasks = new PlaylistTasks(api, page.tasks, () => {
+    list.reload();
+    reloadSubscriptions();
+  });
+  const tabs = connectTabs(page.tabs, (name) => {
+    if (!canEdit()) return;
+    if (name === "trash") trash.reload();
+    if (name === "subscriptions") reloadSubscriptions();
+  });
+  const adding = {
+    ...{ api, say },
+    added: () => void list.reload(),
+    importing: (/** @type {number} */ taskId) => void tasks.watch(taskId),
+    subscribe: (/** @type {string} */ url) => subscriptions.openNew(url),
+  };
+
+  async function reloadSubscriptions() {
+    try {
+      await subscriptions.reload();
+    } catch (error) {
+      say(problemText(error));
+    }
+  }
+
+  /** Finds out what may be done from here, and shows that. */
+  async function enter() {
+    try {
+      rights = await api.enter();
+    } catch (error) {
+      page.problem.textContent = problemText(error);
+      page.problem.hidden = false;
+      page.retry.hidden = false;
+      return;
+    }
+    page.retry.hidden = true;
+    page.card.dataset.rights = rights;
+    onRights(rights);
+    tabs.allow(canEdit() ? ["items", "subscriptions", "trash", "share"] : ["items", "share"]);
+    share.showRights(rights);
+    page.readOnly.hidden = true;
+    if (!canEdit()) showReadOnly(page.readOnly, api, enter);
+    looking.reload();
+    await list.reload();
+    if (!canEdit()) return;
+    await reloadSubscriptions();
+    await tasks.watch();
+  }
+
+  listenForFilters(page, () => void list.reload());
+  listenForArrows(page.items);
+  listenForArrows(page.trashed);
+  page.retry.addEventListener("click", () => void enter());
+  for (const button of page.subscribe) button.addEventListener("click", () => subscriptions.openNew());
+  for (const button of page.addFiles) button.addEventListener("click", () => page.files.click());
+  /** @param {readonly File[]} files */
+  const add = async (files) => {
+    try {
+      await addFiles(files, adding);
+    } catch (error) {
+      page.problem.textContent = problemText(error);
+      page.problem.hidden = false;
+    }
+  };
+  page.files.addEventListener("change", async () => {
+    const files = [...(page.files.files ?? [])];
+    page.files.value = "";
+    await add(files);
+  });
+  enter();
+  return {
+    addLink: (text) => addLink(text, adding),
+    addFile: (file) => add([file]),
+  };
+}
+
+/** The elements of the playlist. */
+function findPlaylist() {
+  return {
+    card: byId("playlist", HTMLElement),
+    tabs: byId("playlist-tabs", HTMLElement),
+    tasks: byId("playlist-tasks", HTMLElement),
+    readOnly: byId("playlist-read-only", HTMLElement),
+    filters: byId("playlist-filters", HTMLElement),
+    search: byId("playlist-search", HTMLInputElement),
+    category: byId("playlist-category", HTMLSelectElement),
+    tag: byId("playlist-tag", HTMLInputElement),
+    favorites: byId("playlist-favorites", HTMLInputElement),
+    from: byId("playlist-from", HTMLSelectElement),
+    sort: byId("playlist-sort", HTMLSelectElement),
+    clear: byId("playlist-clear", HTMLButtonElement),
+    count: byId("playlist-count", HTMLElement),
+    problem: byId("playlist-problem", HTMLElement),
+    retry: byId("playlist-retry", HTMLButtonElement),
+    items: byId("playlist-items", HTMLElement),
+    end: byId("playlist-end", HTMLElement),
+    cut: byId("playlist-cut", HTMLElement),
+    nothing: byId("playlist-nothing", HTMLElement),
+    notFound: byId("playlist-not-found", HTMLElement),
+    files: byId("playlist-files", HTMLInputElement),
+    addFiles: document.querySelectorAll("[data-add-files]"),
+    subscribe: document.querySelectorAll("[data-subscribe]"),
+    subscriptions: byId("subscription-list", HTMLElement),
+    noSubscriptions: byId("no-subscriptions", HTMLElement),
+    trashed: byId("trash-list", HTMLElement),
+    trashCount: byId("trash-count", HTMLElement),
+    emptyTrash: byId("trash-empty", HTMLButtonElement),
+    trashProblem: byId("trash-problem", HTMLElement),
+  };
+}
+
+/**
+ * @param {ReturnType<typeof findPlaylist>} page
+ * @param {() => void} changed
+ */
+function listenForFilters(page, changed) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const soon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(changed, TYPING_MS);
+  };
+  page.search.addEventListener("input", soon);
+  page.tag.addEventListener("input", soon);
+  for (const choice of [page.category, page.from, page.sort, page.favorites])
+    choice.addEventListener("change", changed);
+  page.clear.addEventListener("click", () => {
+    for (const input of [page.search, page.tag, page.category, page.from]) input.value = "";
+    page.favorites.checked = false;
+    changed();
+    page.search.focus();
+  });
+}
+
+/**
+ * Offers the categories and groups that were seen so far.
+ *
+ * @param {ReturnType<typeof findPlaylist>} page
+ * @param {{ categories: Set<string>, tags: Set<string> }} seen
+ */
+function offer(page, seen) {
+  const { category } = page;
+  const chosen = category.value;
+  const sorted = (/** @type {Set<string>} */ values) => [...values].sort().slice(0, MAX_CHOICES);
+  const names = sorted(seen.categories);
+  const options = names.map((value) => make("option", { value }, value));
+  category.replaceChildren(make("option", { value: "" }, "All categories"), ...options);
+  category.value = names.includes(chosen) ? chosen : "";
+  byId(CATEGORIES, HTMLElement).replaceChildren(...names.map((value) => make("option", { value })));
+  byId("playlist-tags", HTMLElement).replaceChildren(
+    ...sorted(seen.tags).map((value) => make("option", { value })),
+  );
+}
+
+/**
+ * @param {HTMLSelectElement} from
+ * @param {readonly import("./playlist-subscriptions.js").Subscription[]} subscriptions
+ */
+function showSources(from, subscriptions) {
+  const chosen = from.value;
+  from.replaceChildren(
+    make("option", { value: "" }, "All sources"),
+    make("option", { value: "-1" }, "Added by hand"),
+    ...subscriptions.map(({ id, name }) => make("option", { value: id }, name.slice(0, 100))),
+  );
+  from.value = chosen;
+  if (from.selectedIndex < 0) from.value = "";
+}
+
+/**
+ * The programs on the engine's computer; none where it cannot be asked.
+ *
+ * @param {EngineApi} api
+ * @returns {Promise<readonly { id: string, name: string }[]>}
+ */
+async function playersOf(api) {
+  try {
+    return (await api.call("get_available_players")).players;
+  } catch {
+    return []; // The menu is whole without them.
+  }
+}
