@@ -61,9 +61,11 @@ describe("playing what other servers have", { timeout: 600_000 }, () => {
       file("master.m3u8"),
       "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1000\ngone.m3u8\n#EXT-X-STREAM-INF:BANDWIDTH=900000\nvod.m3u8\n",
     );
-    const window = slidingManifest(await readFile(file("vod.m3u8"), "utf8"), 5);
+    const vod = await readFile(file("vod.m3u8"), "utf8");
+    const [window, otherWindow] = [slidingManifest(vod, 5), slidingManifest(vod, 4)];
     server = await startMediaServer(scratch.path, {
       "/live.m3u8": (_, to) => void to.end(window()),
+      "/live-ts.m3u8": (_, to) => void to.end(otherWindow()),
       "/breaks.mp4": (from, to) => sendFile(file("end.mp4"), from, to, 300_000),
       "/endless.ts": (_, to) => sendEndless(file("short.ts"), to, 1),
       "/for-ever.ts": (_, to) => sendEndless(file("short.ts"), to, 100_000),
@@ -158,6 +160,13 @@ describe("playing what other servers have", { timeout: 600_000 }, () => {
     const hashes = await frameHashes(response.playback_url!);
     const source = await frameHashes(films.get("short.ts")!);
     assert.ok(hashes.length >= 125);
+    assert.deepEqual(hashes, source.slice(-hashes.length));
+  });
+
+  test("live HLS as one transport stream, to its end: every picture from near the edge on", async () => {
+    const hashes = await frameHashes(played("getstream", "live-ts.m3u8"));
+    const source = await frameHashes(films.get("short.ts")!);
+    assert.ok(hashes.length >= 150, String(hashes.length));
     assert.deepEqual(hashes, source.slice(-hashes.length));
   });
 
