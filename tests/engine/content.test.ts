@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { toHex } from "../../src/base/bytes.ts";
 import { SluiceError } from "../../src/base/errors.ts";
+import { encodeUtf8 } from "../../src/base/utf8.ts";
 import { createContentResolver } from "../../src/engine/content.ts";
 import { parseTransportFile } from "../../src/wire/metainfo.ts";
 import { sha1 } from "../wire/make-torrent.ts";
@@ -73,4 +75,29 @@ test("transport_file: hostile bytes are a bad transport file, never another erro
     new Uint8Array(10_000_001),
   ])
     await assert.rejects(resolver()({ kind: "transport_file", bytes }, OPEN), { code: "bad_transport_file" });
+});
+
+test("url: media of a web server goes by the SHA-1 of its URL, at home by one that nobody can compute", async () => {
+  const body = () => new Blob(["#EXTM3U\n#EXT-X-TARGETDURATION:2\n"]).stream();
+  const resolve = createContentResolver({
+    runtime: {
+      sha1,
+      randomBytes: (length) => new Uint8Array(length).fill(7),
+      lookup: async () => ["93.184.216.34"],
+    },
+    transfers: new FakeTransfers(),
+    outbound: {
+      open: async (url) => ({ status: 200, headers: new Headers(), body: body(), finalUrl: url }),
+    },
+    log: SILENT,
+  });
+  const selector = { kind: "url", url: "http://a.example/x.m3u8" } as const;
+  const { content } = await resolve(selector, { allowPrivateUrls: false });
+  assert.equal(content.infohash, toHex(sha1(encodeUtf8(selector.url))));
+  assert.equal(content.web?.kind, "hls");
+  const atHome = await resolve(selector, OPEN);
+  assert.notEqual(atHome.content.infohash, content.infohash);
+  // Its session's URLs lead back to it.
+  const again = await resolve({ kind: "infohash", infohash: content.infohash }, { allowPrivateUrls: false });
+  assert.equal(again.content, content);
 });
