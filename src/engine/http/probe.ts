@@ -77,20 +77,15 @@ function whatItIs(
   if (container.includes(" ")) return {};
   const size = sizeOf(status, headers);
   const hasRanges = status === 206 || headers.get("accept-ranges")?.trim().toLowerCase() === "bytes";
-  if (size !== undefined && hasRanges)
-    return {
-      kind: "file",
-      name,
-      mime: mimeOfContainer(container, name),
-      size,
-      validator: validatorOf(headers),
-    };
+  // Without ranges a film whose index comes first may still play in order; who wants more of it is told.
+  if (size !== undefined && (hasRanges || container !== "mpegts")) {
+    const mime = mimeOfContainer(container, name);
+    return { kind: "file", name, mime, size, validator: validatorOf(headers) };
+  }
   if (container === "mpegts")
     return { kind: "stream", name, mime: "video/mp2t", size: 0, validator: undefined };
-  const lack = hasRanges
-    ? "does not say how long this file is"
-    : "sends this file from its beginning only (without ranges)";
-  throw new SluiceError("unsupported_content", `the server ${lack}: only MPEG-TS can be played so`);
+  const lack = "the server does not say how long this file is";
+  throw new SluiceError("unsupported_content", `${lack}: only MPEG-TS can be played so`);
 }
 
 /** The length of the whole file in bytes, where the server says so. */
