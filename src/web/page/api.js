@@ -128,7 +128,15 @@ export function problemText(error) {
     return "The engine allows this only on its own computer.";
   if (error.code === TOKEN_REQUIRED || error.code === WRONG_TOKEN)
     return "The engine's access token has changed. Load this page again, and give the new token.";
-  const text = error.message.slice(0, 500);
+  return sentence(error.message.slice(0, 500));
+}
+
+/**
+ * The engine's messages begin with a small letter.
+ *
+ * @param {string} text
+ */
+export function sentence(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

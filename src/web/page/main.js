@@ -111,6 +111,12 @@ function main() {
   }
 
   /** @param {File} file */
+  async function takeFile(file) {
+    if (await isList(file)) await playlist.addFile(file);
+    else await playFile(file);
+  }
+
+  /** @param {File} file */
   async function playFile(file) {
     if (file.size > MAX_TORRENT_BYTES) {
       showProblem(page, `${file.name} is too large to be a torrent file`);
@@ -162,17 +168,14 @@ function main() {
   page.chooseFile.addEventListener("click", () => page.torrentFile.click());
   page.torrentFile.addEventListener("change", () => {
     const file = page.torrentFile.files?.[0];
-    if (file !== undefined) playFile(file);
+    if (file !== undefined) takeFile(file);
     page.torrentFile.value = "";
   });
   page.forget.addEventListener("click", async () => {
     await forgetLinks();
     await refreshRecent();
   });
-  listenForDrops(page.drop, async (file) => {
-    if (await isList(file)) await playlist.addFile(file);
-    else await playFile(file);
-  });
+  listenForDrops(page.drop, takeFile);
   listenForRemoteControl(document.body);
   connectScreens(page, {
     playing: () => playing,

@@ -82,5 +82,6 @@ export async function addFiles(files, { api, say, added, importing }) {
  */
 export async function isList(file) {
   if (LIST_NAME.test(file.name)) return true;
+  if (/\.torrent$/i.test(file.name)) return false;
   return !/^d\d+:/.test(await file.slice(0, 16).text());
 }

@@ -156,7 +156,7 @@ export function listenForArrows(list) {
     if (!row || !list.contains(row)) return;
     const column = columnOf(document.activeElement);
     const buttons = /** @type {NodeListOf<HTMLElement>} */ (row.querySelectorAll("[data-column]"));
-    const at = [...buttons].findIndex((button) => button === document.activeElement);
+    const at = [...buttons].indexOf(/** @type {HTMLElement} */ (document.activeElement));
     /** @type {Record<string, () => Element | null | undefined>} */
     const ways = {
       ArrowDown: () => row.nextElementSibling,

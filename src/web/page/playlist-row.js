@@ -15,7 +15,7 @@ import { make, sign } from "./playlist-dom.js";
 
 /** Longer titles are cut where they are shown; the whole one is in the menu. */
 const MAX_SHOWN_TITLE = 300;
-const MAX_SHOWN_TAGS = 3;
+const MAX_SHOWN_GROUPS = 3;
 
 /**
  * One line of the list: picture, title, star, menu.
@@ -37,7 +37,7 @@ export function itemRow(item, actions) {
     ),
   );
   const row = make("li", { class: item.isEnabled ? "item" : "item off", "data-id": item.id }, play);
-  const tags = item.tags.slice(0, MAX_SHOWN_TAGS).map((tag) =>
+  const tags = item.groups.slice(0, MAX_SHOWN_GROUPS).map((tag) =>
     make(
       "button",
       {

@@ -28,7 +28,9 @@ export class Share {
     this.showLists([]);
     this.#form.addEventListener("change", () => this.#showLink());
     byId("share-copy", HTMLButtonElement).addEventListener("click", () => parts.copy(this.#link.value));
-    byId("share-loopback", HTMLElement).hidden = !/^(?:localhost|127\.|\[::1\])/.test(location.hostname);
+    const isLoopback = /^(?:localhost|127\.|\[::1\])/.test(location.hostname);
+    byId("share-loopback", HTMLElement).hidden = !isLoopback;
+    byId("share-browser", HTMLElement).hidden = isLoopback;
     byId("share-play-link", HTMLElement).textContent = `${location.origin}/`;
     this.#connectSwitches();
     this.#connectToken();
@@ -138,7 +140,12 @@ export class Share {
  * @param {() => void} entered
  */
 export function showReadOnly(shown, api, entered) {
-  const token = make("input", { type: "password", autocomplete: "off", "aria-label": "Access token" });
+  const token = make("input", {
+    type: "password",
+    autocomplete: "off",
+    "aria-label": "Access token",
+    required: true,
+  });
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
   const form = make("form", { class: "row" }, token, make("button", { type: "submit" }, "Edit from here"));
   form.addEventListener("submit", async (event) => {
@@ -153,12 +160,21 @@ export function showReadOnly(shown, api, entered) {
   });
   shown.replaceChildren(
     make(
-      "p",
+      "details",
       {},
-      "You can watch from here. Editing is for the engine's own computer, so that not every guest of the network can change your lists; or paste its access token once (there: Playlist, Other devices):",
+      make(
+        "summary",
+        {},
+        "You can watch from here. Editing is for the engine's own computer, or for who has its token.",
+      ),
+      make(
+        "p",
+        {},
+        "So not every guest of your network can change your lists. On the engine's own computer, copy the access token (Playlist, Other devices); paste it here once:",
+      ),
+      form,
+      problem,
     ),
-    form,
-    problem,
   );
   shown.hidden = false;
 }

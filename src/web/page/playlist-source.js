@@ -3,7 +3,7 @@
  * Where the list comes from: the control API, by pages; or, for who may not call it, the list as players get it.
  *
  * @typedef {{
- *   id: number, title: string, category: string, tags: readonly string[], isLive: boolean, isFavorite: boolean,
+ *   id: number, title: string, category: string, tags: readonly string[], groups: readonly string[], isLive: boolean, isFavorite: boolean,
  *   isEnabled: boolean, isLocked: boolean, autoSearch: boolean, iconPath: string, infohash: string,
  *   externalPlaylistId: number,
  * }} ListItem
@@ -69,7 +69,7 @@ export function exportSource() {
         (item) =>
           (part === "" || folded(item.title).includes(part)) &&
           (filter.category === "" || item.category === filter.category) &&
-          (filter.tag === "" || item.tags.includes(filter.tag)) &&
+          (filter.tag === "" || item.groups.includes(filter.tag)) &&
           (!filter.isFavorite || item.isFavorite),
       );
       if (filter.isByTitle) fits.sort((a, b) => BY_TITLE.compare(a.title, b.title));
@@ -130,7 +130,8 @@ export function readItem(item) {
     id: item.id,
     title: item.display_title || item.title || `Item ${item.id}`,
     category: item.category ?? "",
-    tags: [...new Set([item.subcategory, ...(item.tags ?? [])].filter(Boolean))],
+    tags: item.tags ?? [],
+    groups: differentWords([...(item.tags ?? []), item.subcategory]),
     isLive: item.is_live === 1,
     isFavorite: item.is_favorite,
     isEnabled: item.enabled ?? true,
@@ -140,6 +141,17 @@ export function readItem(item) {
     infohash: item.infohash ?? "",
     externalPlaylistId: item.external_playlist_id ?? -1,
   };
+}
+
+/**
+ * A subcategory is often one of the tags in other letters.
+ *
+ * @param {readonly (string | undefined)[]} words
+ */
+function differentWords(words) {
+  const byFold = new Map();
+  for (const word of words) if (word && !byFold.has(folded(word))) byFold.set(folded(word), word);
+  return [...byFold.values()];
 }
 
 /**

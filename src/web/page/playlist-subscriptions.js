@@ -1,5 +1,5 @@
 // @ts-check
-import { problemText } from "./api.js";
+import { problemText, sentence } from "./api.js";
 import { confirmFirst, openForm } from "./playlist-dialog.js";
 import { action, field, make, select } from "./playlist-dom.js";
 import { agoText, untilText } from "./playlist-times.js";
@@ -15,7 +15,7 @@ import { agoText, untilText } from "./playlist-times.js";
  *   categories: string,
  *   show: (subscription: Subscription) => void,
  *   loaded: (subscriptions: readonly Subscription[]) => void,
- *   started: (taskId?: number) => void,
+ *   started: () => void,
  *   changed: () => void,
  *   say: (text: string) => void,
  * }} SubscriptionParts
@@ -82,7 +82,11 @@ export class Subscriptions {
   #row(subscription) {
     const { api, started, show, changed, say } = this.#parts;
     const { id, name, url, problem } = subscription;
-    const message = make("p", { class: "problem", hidden: !problem }, make("bdi", {}, problem ?? ""));
+    const message = make(
+      "p",
+      { class: "problem", hidden: !problem },
+      make("bdi", {}, sentence(problem ?? "")),
+    );
     /** @type {(label: string, work: () => unknown, looks?: string) => HTMLButtonElement} */
     const button = (label, work, looks) =>
       action(

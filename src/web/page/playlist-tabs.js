@@ -24,7 +24,7 @@ export function connectTabs(bar, opened) {
   for (const tab of tabs) tab.addEventListener("click", () => show(tab));
   bar.addEventListener("keydown", (event) => {
     const shown = tabs.filter((tab) => !tab.hidden);
-    const at = shown.findIndex((tab) => tab === document.activeElement);
+    const at = shown.indexOf(/** @type {HTMLElement} */ (document.activeElement));
     const steps = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
     const next = shown[at + steps];
     if (at < 0 || steps === 0 || next === undefined) return;
@@ -39,6 +39,16 @@ export function connectTabs(bar, opened) {
     open(name) {
       const tab = tabs.find((one) => nameOf(one) === name);
       if (tab) show(tab);
+    },
+    /**
+     * @param {string} name
+     * @param {boolean} isTroubled whether there is something to look after
+     */
+    mark(name, isTroubled) {
+      const tab = tabs.find((one) => nameOf(one) === name);
+      tab?.classList.toggle("troubled", isTroubled);
+      if (isTroubled) tab?.setAttribute("aria-description", "needs a look");
+      else tab?.removeAttribute("aria-description");
     },
     /** @param {readonly string[]} names those that there are for this device */
     allow(names) {

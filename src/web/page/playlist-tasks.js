@@ -21,6 +21,8 @@ export class PlaylistTasks {
   #onOver;
   /** @type {Map<number, "running" | "over">} */
   #known = new Map();
+  /** Those that were started here: whose failure is told nowhere else. @type {Set<number>} */
+  #own = new Set();
   #isPolling = false;
 
   /**
@@ -40,7 +42,10 @@ export class PlaylistTasks {
    * @param {number} [taskId] that was just started
    */
   async watch(taskId) {
-    if (taskId !== undefined) this.#known.set(taskId, "running");
+    if (taskId !== undefined) {
+      this.#known.set(taskId, "running");
+      this.#own.add(taskId);
+    }
     if (this.#isPolling) return;
     this.#isPolling = true;
     try {
@@ -65,7 +70,8 @@ export class PlaylistTasks {
       this.#known.set(task.task_id, task.status === "running" ? "running" : "over");
       if (task.status === "running") bars.push(bar(task));
       else isOver = true;
-      if (task.status === "failed") this.#shown.append(failureLine(`${task.msg || task.problem}`));
+      if (task.status === "failed" && this.#own.has(task.task_id))
+        this.#shown.append(failureLine(`${task.msg || task.problem}`));
     }
     const failures = [...this.#shown.querySelectorAll(".task-failure")].slice(-MAX_FAILURES);
     this.#shown.replaceChildren(...bars, ...failures);

@@ -91,9 +91,10 @@ export function connectPlaylist({ play, copy, say, onRights }) {
       page.notFound.hidden = total > 0 || !isFiltered();
       page.cut.hidden = !isCut;
       page.filters.hidden = total === 0 && !isFiltered();
-      for (const { category, tags } of items) {
+      page.head.hidden = page.filters.hidden;
+      for (const { category, groups } of items) {
         if (category !== "") seen.categories.add(category);
-        for (const tag of tags) seen.tags.add(tag);
+        for (const group of groups) seen.tags.add(group);
       }
       offer(page, seen);
     },
@@ -109,8 +110,15 @@ export function connectPlaylist({ play, copy, say, onRights }) {
     loaded(all) {
       showSources(page.from, all);
       share.showLists(all);
+      tabs.mark(
+        "subscriptions",
+        all.some(({ problem }) => problem),
+      );
     },
-    started: (taskId) => void tasks.watch(taskId),
+    started() {
+      tabs.open("subscriptions");
+      tasks.watch();
+    },
     changed: () => void list.reload(),
   });
   const trash = new Trash({
@@ -214,6 +222,7 @@ function findPlaylist() {
     from: byId("playlist-from", HTMLSelectElement),
     sort: byId("playlist-sort", HTMLSelectElement),
     clear: byId("playlist-clear", HTMLButtonElement),
+    head: byId("playlist-list-head", HTMLElement),
     count: byId("playlist-count", HTMLElement),
     problem: byId("playlist-problem", HTMLElement),
     retry: byId("playlist-retry", HTMLButtonElement),
