@@ -45,6 +45,11 @@ export function readU32(bytes: Uint8Array, at: number): number {
   return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
 }
 
+/** Big-endian unsigned 48 bits at `at`: exact, since 2^48 < 2^53. The caller has checked the length. */
+export function readU48(bytes: Uint8Array, at: number): number {
+  return readU16(bytes, at) * 0x1_0000_0000 + readU32(bytes, at + 2);
+}
+
 /** Writes big-endian unsigned 16 bits at `at`. */
 export function writeU16(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value >>> 8;
@@ -57,6 +62,12 @@ export function writeU32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at + 1] = value >>> 16;
   bytes[at + 2] = value >>> 8;
   bytes[at + 3] = value;
+}
+
+/** Writes big-endian unsigned 48 bits at `at`. */
+export function writeU48(bytes: Uint8Array, at: number, value: number): void {
+  writeU16(bytes, at, Math.floor(value / 0x1_0000_0000));
+  writeU32(bytes, at + 2, value % 0x1_0000_0000);
 }
 
 /** The bytes of an ASCII (or Latin-1) text; a character above 255 is a bug. */

@@ -2,6 +2,8 @@ import * as crypto from "node:crypto";
 import { lookup as lookupCallback } from "node:dns";
 import { promisify } from "node:util";
 import { canonicalAddress } from "../base/address.ts";
+import { concatBytes, fromHex } from "../base/bytes.ts";
+import type { Ed25519Sign, Ed25519VerifierOf, Sha256 } from "../base/signature.ts";
 import type { ScryptCost } from "./contract.ts";
 
 /** SHA-1, 20 bytes. `crypto.hash` is one call without a hash object, where the runtime has it. */
@@ -9,6 +11,12 @@ export const sha1: (bytes: Uint8Array) => Uint8Array =
   typeof crypto.hash === "function"
     ? (bytes) => crypto.hash("sha1", bytes, "buffer")
     : (bytes) => crypto.createHash("sha1").update(bytes).digest();
+
+/** SHA-256, 32 bytes. */
+export const sha256: Sha256 =
+  typeof crypto.hash === "function"
+    ? (bytes) => crypto.hash("sha256", bytes, "buffer")
+    : (bytes) => crypto.createHash("sha256").update(bytes).digest();
 
 /** Cryptographically strong random bytes. */
 export function randomBytes(length: number): Uint8Array {
@@ -25,6 +33,28 @@ export function scrypt(password: string, salt: Uint8Array, cost: ScryptCost): Pr
       error === null || error === undefined ? resolve(new Uint8Array(key)) : reject(error),
     );
   });
+}
+
+/** What precedes the 32 bytes of an Ed25519 key in DER (RFC 8410): a public one in SPKI, a private one in PKCS #8. */
+const SPKI_HEAD = fromHex("302a300506032b6570032100")!;
+const PKCS8_HEAD = fromHex("302e020100300506032b657004220420")!;
+
+/** The verifier of an Ed25519 public key of 32 bytes (RFC 8032). Throws where the bytes are no key at all. */
+export const ed25519Verifier: Ed25519VerifierOf = (publicKey) => {
+  const der = Buffer.from(concatBytes([SPKI_HEAD, publicKey]));
+  const key = crypto.createPublicKey({ key: der, format: "der", type: "spki" });
+  return (message, signature) => signature.length === 64 && crypto.verify(null, message, key, signature);
+};
+
+/** The Ed25519 key that follows from a seed of 32 secret bytes (RFC 8032): its public half, and how it signs. */
+export function ed25519Key(seed: Uint8Array): { readonly publicKey: Uint8Array; readonly sign: Ed25519Sign } {
+  const der = Buffer.from(concatBytes([PKCS8_HEAD, seed]));
+  const key = crypto.createPrivateKey({ key: der, format: "der", type: "pkcs8" });
+  const spki = crypto.createPublicKey(key).export({ format: "der", type: "spki" });
+  return {
+    publicKey: new Uint8Array(spki.subarray(SPKI_HEAD.length)),
+    sign: (message) => new Uint8Array(crypto.sign(null, message, key)),
+  };
 }
 
 const resolve = promisify(lookupCallback);

@@ -3,6 +3,7 @@ import { DecodeError } from "../base/errors.ts";
 import { decodeUtf8, encodeUtf8 } from "../base/utf8.ts";
 import { type BencodeDict, bytesOf, decodeBencode, dictOf, integerOf } from "./bencode.ts";
 import { type BencodeInput, bencodeDict, encodeBencode } from "./bencode-encode.ts";
+import { type LivePeerInfo, livePeerDict, readLivePeer } from "./live-hello.ts";
 
 /** What a peer says in the handshake of the extension protocol (BEP 10, 9, 21). */
 export interface ExtensionHandshake {
@@ -20,6 +21,8 @@ export interface ExtensionHandshake {
   readonly yourAddress?: string;
   /** Downloads nothing (BEP 21). */
   readonly uploadOnly?: boolean;
+  /** What the sender is to a live stream; only in the swarm of one, and once it has the info dictionary. */
+  readonly live?: LivePeerInfo;
 }
 
 /** Extensions one peer may name; the field has about a dozen. */
@@ -38,6 +41,7 @@ export function encodeExtensionHandshake(handshake: ExtensionHandshake): Uint8Ar
     metadata_size: handshake.metadataBytes,
     yourip: yourAddress === undefined ? undefined : addressBytes(yourAddress),
     upload_only: uploadOnly === undefined ? undefined : Number(uploadOnly),
+    sl: handshake.live && livePeerDict(handshake.live),
   };
   return encodeBencode(bencodeDict(members));
 }
@@ -50,6 +54,7 @@ export function decodeExtensionHandshake(bytes: Uint8Array): ExtensionHandshake 
   const version = bytesOf(dict.get("v"));
   const yourAddress = bytesOf(dict.get("yourip"));
   const uploadOnly = integerOf(dict.get("upload_only"));
+  const live = readLivePeer(dictOf(dict.get("sl")));
   return {
     messages: readMessages(dictOf(dict.get("m"))),
     ...(version && { version: displayText(version) }),
@@ -58,6 +63,7 @@ export function decodeExtensionHandshake(bytes: Uint8Array): ExtensionHandshake 
     ...present("metadataBytes", numberIn(dict, "metadata_size", 1, Number.MAX_SAFE_INTEGER)),
     ...(yourAddress && isAddress(yourAddress) && { yourAddress: addressFromBytes(yourAddress) }),
     ...(uploadOnly !== undefined && { uploadOnly: uploadOnly !== 0 }),
+    ...(live && { live }),
   };
 }
 

@@ -114,6 +114,7 @@ function readInfo(dict: BencodeView, offset: number): Info {
   const pieceHashes = dict.get("pieces")?.bytes();
   if (!pieceHashes) {
     const isVersion2 = (dict.get("meta version") ?? dict.get("file tree")) !== undefined;
+    if (dict.get("live")?.isDict) throw fail("a live stream, which has no files");
     throw fail(isVersion2 ? "BitTorrent v2 only, which is not supported" : "no piece hashes");
   }
   const pieceLength = dict.get("piece length")?.integer();
@@ -138,7 +139,7 @@ function readInfo(dict: BencodeView, offset: number): Info {
 
 /** `announce-list` where it names any tracker we can speak to, otherwise `announce` (BEP 12). What is not a tracker URL
  * is left out: a broken entry must not cost the working ones. */
-function readTrackers(dict: BencodeView): string[][] {
+export function readTrackers(dict: BencodeView): string[][] {
   const known = new Set<string>();
   const tiers: string[][] = [];
   for (const tier of dict.get("announce-list")?.items() ?? []) {

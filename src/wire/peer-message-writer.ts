@@ -95,10 +95,12 @@ export class PeerMessageWriter {
     this.#buffer!.set(bits, at);
   }
 
-  extended(id: number, payload: Uint8Array): void {
-    const at = this.#head(MESSAGE.extended, 1 + payload.length);
+  /** `rest` follows the payload: what is large need not be joined with what precedes it first. */
+  extended(id: number, payload: Uint8Array, rest?: Uint8Array): void {
+    const at = this.#head(MESSAGE.extended, 1 + payload.length + (rest?.length ?? 0));
     this.#buffer![at] = id;
     this.#buffer!.set(payload, at + 1);
+    if (rest) this.#buffer!.set(rest, at + 1 + payload.length);
   }
 
   block(piece: number, begin: number, payload: Uint8Array): void {

@@ -1,0 +1,127 @@
+import { parseHttpUrl } from "../base/http-url.ts";
+import type { UnixSeconds } from "../base/time.ts";
+import { decodeUtf8, encodeUtf8 } from "../base/utf8.ts";
+import { type BencodeInput, bencodeDict } from "./bencode-encode.ts";
+import type { BencodeView } from "./bencode-view.ts";
+import { MAX_MANIFESTS } from "./live-limits.ts";
+
+/** What a transport file says about a stream for people; none of it changes how it is played. */
+export interface LiveMeta {
+  readonly title?: string;
+  readonly description?: string;
+  readonly categories?: readonly string[];
+  readonly tags?: readonly string[];
+  readonly languages?: readonly string[];
+  readonly countries?: readonly string[];
+  /** An http or https URL. */
+  readonly logo?: string;
+  readonly quality?: string;
+  readonly provider?: string;
+  /** Always on air. */
+  readonly isPermanent?: boolean;
+  readonly startsAt?: UnixSeconds;
+  readonly endsAt?: UnixSeconds;
+  /** How far back players should offer to go. */
+  readonly timeShiftSeconds?: number;
+}
+
+/** Longer texts are cut, further entries of a list left out: nothing of this is worth refusing a stream for. */
+const MAX_TEXT_LENGTH = 256;
+const MAX_DESCRIPTION_LENGTH = 4096;
+const MAX_ENTRIES = 32;
+
+/** The `meta` dictionary. */
+export function liveMetaDict(meta: LiveMeta): ReadonlyMap<string, BencodeInput> {
+  return bencodeDict({
+    categories: texts(meta.categories),
+    country: texts(meta.countries),
+    "date-end": meta.endsAt,
+    "date-start": meta.startsAt,
+    description: text(meta.description),
+    lang: texts(meta.languages),
+    logo: text(meta.logo),
+    permanent: meta.isPermanent ? 1 : undefined,
+    provider: text(meta.provider),
+    quality: text(meta.quality),
+    tags: texts(meta.tags),
+    timeshift: meta.timeShiftSeconds,
+    title: text(meta.title),
+  });
+}
+
+/** Reads a `meta` dictionary. A member of the wrong type or range is as good as absent. */
+export function readLiveMeta(dict: BencodeView | undefined): LiveMeta {
+  if (!dict) return {};
+  const logo = linkIn(dict.get("logo"));
+  return {
+    ...present("title", textOf(dict.get("title"))),
+    ...present("description", textOf(dict.get("description"), MAX_DESCRIPTION_LENGTH)),
+    ...present("categories", textsOf(dict.get("categories"))),
+    ...present("tags", textsOf(dict.get("tags"))),
+    ...present("languages", textsOf(dict.get("lang"))),
+    ...present("countries", textsOf(dict.get("country"))),
+    ...present("logo", logo),
+    ...present("quality", textOf(dict.get("quality"))),
+    ...present("provider", textOf(dict.get("provider"))),
+    ...(dict.get("permanent")?.integer() === 1 && { isPermanent: true }),
+    ...present("startsAt", numberOf(dict.get("date-start")) as UnixSeconds | undefined),
+    ...present("endsAt", numberOf(dict.get("date-end")) as UnixSeconds | undefined),
+    ...present("timeShiftSeconds", numberOf(dict.get("timeshift"))),
+  };
+}
+
+/** The http and https URLs of a list, at most eight; what is none is left out. */
+export function readManifests(list: BencodeView | undefined): string[] {
+  const urls: string[] = [];
+  for (const item of list?.items() ?? []) {
+    const url = linkIn(item);
+    if (url !== undefined && urls.length < MAX_MANIFESTS && !urls.includes(url)) urls.push(url);
+  }
+  return urls;
+}
+
+function linkIn(value: BencodeView | undefined): string | undefined {
+  const bytes = value?.bytes();
+  return bytes && bytes.length <= 2048 ? parseHttpUrl(decodeUtf8(bytes))?.href : undefined;
+}
+
+/** Whole, in one line, without characters that would move a cursor or turn the text around; undefined where nothing is
+ * left. Half a surrogate pair at the cut goes, too. */
+function textOf(value: BencodeView | undefined, mostLength = MAX_TEXT_LENGTH): string | undefined {
+  const bytes = value?.bytes();
+  if (!bytes) return undefined;
+  const shown = decodeUtf8(bytes.subarray(0, 4 * mostLength))
+    .replace(/\s+/g, " ")
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}]/gu, "")
+    .trim()
+    .slice(0, mostLength)
+    .replace(/[\ud800-\udbff]$/, "");
+  return shown === "" ? undefined : shown;
+}
+
+function textsOf(value: BencodeView | undefined): readonly string[] | undefined {
+  const found: string[] = [];
+  for (const item of value?.items() ?? []) {
+    const shown = textOf(item);
+    if (shown !== undefined) found.push(shown);
+    if (found.length === MAX_ENTRIES) break;
+  }
+  return found.length === 0 ? undefined : found;
+}
+
+function numberOf(value: BencodeView | undefined): number | undefined {
+  const number = value?.integer();
+  return number !== undefined && number >= 0 ? number : undefined;
+}
+
+function text(value: string | undefined): Uint8Array | undefined {
+  return value === undefined ? undefined : encodeUtf8(value);
+}
+
+function texts(values: readonly string[] | undefined): Uint8Array[] | undefined {
+  return values === undefined || values.length === 0 ? undefined : values.map(encodeUtf8);
+}
+
+function present<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
+  return (value === undefined ? {} : { [key]: value }) as { [P in K]?: V };
+}
