@@ -70,6 +70,7 @@ export class PlaylistList {
     const fresh = itemRow(item, this.#parts.actions());
     row.replaceWith(fresh);
     if (column !== undefined) focusRow(fresh, column);
+    this.#askAgain();
   }
 
   /**
@@ -88,6 +89,12 @@ export class PlaylistList {
     this.#asked = Math.max(0, this.#asked - 1);
     this.#showStatus();
     if (next instanceof HTMLElement) focusRow(next, 0);
+    this.#askAgain();
+  }
+
+  /** A page that is on its way may be older than what has just changed. */
+  #askAgain() {
+    if (this.#isLoading) this.reload();
   }
 
   async #loadMore() {

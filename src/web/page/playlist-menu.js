@@ -27,34 +27,39 @@ import { action, field, make } from "./playlist-dom.js";
  */
 export async function openItemMenu(item, parts) {
   const { api } = parts;
+  // What is to be done with the list is done when the dialog has closed, and given the focus back.
   /** @type {(label: string, work: () => unknown, looks?: string) => HTMLButtonElement} */
   const choice = (label, work, looks) =>
     action(
       label,
       async () => {
         try {
-          await work();
+          const afterwards = await work();
           dialog.close();
+          if (typeof afterwards === "function") afterwards();
         } catch (error) {
           dialog.problem(error);
         }
       },
       looks,
     );
-  /** @type {(method: string, value: boolean, change: Partial<ListItem>) => Promise<void>} */
+  /** @type {(method: string, value: boolean, change: Partial<ListItem>) => Promise<() => void>} */
   const set = async (method, value, change) => {
     await api.call(method, { id: item.id, value });
-    parts.changed({ ...item, ...change });
+    return () => parts.changed({ ...item, ...change });
   };
   const sheet = make("div", { class: "sheet" });
   sheet.append(
-    choice("Play here", () => parts.play(item), "primary"),
-    choice("Copy link for a player", async () => parts.copy(await playerLink(item))),
+    choice("Play here", () => () => parts.play(item), "primary"),
+    choice("Copy link for a player", async () => {
+      const link = await playerLink(item);
+      return () => parts.copy(link);
+    }),
   );
   if (parts.canEdit()) {
     const { isEnabled, isLocked, id } = item;
     sheet.append(
-      choice("Edit title, groups and logo…", () => queueMicrotask(() => openItemForm(item, parts))),
+      choice("Edit title, groups and logo…", () => () => openItemForm(item, parts)),
       choice(isLocked ? "Unlock" : "Lock: updates leave it alone", () =>
         set("playlist_item_set_locked", !isLocked, { isLocked: !isLocked }),
       ),
@@ -65,8 +70,10 @@ export async function openItemMenu(item, parts) {
         "Move to trash",
         async () => {
           await api.call("playlist_delete_item", { id });
-          parts.removed(id);
-          parts.say("Moved to the trash");
+          return () => {
+            parts.removed(id);
+            parts.say("Moved to the trash");
+          };
         },
         "danger",
       ),

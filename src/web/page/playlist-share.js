@@ -170,7 +170,7 @@ export function showReadOnly(shown, api, entered) {
       make(
         "p",
         {},
-        "So not every guest of your network can change your lists. On the engine's own computer, copy the access token (Playlist, Other devices); paste it here once:",
+        "So not every guest of your network can change your lists. On the engine's own computer, copy the access token (Playlist, Devices); paste it here once:",
       ),
       form,
       problem,

@@ -18,6 +18,7 @@ export function connectTabs(bar, opened) {
       const panel = document.getElementById(tab.getAttribute("aria-controls") ?? "");
       if (panel) panel.hidden = !isChosen;
     }
+    chosen.scrollIntoView({ block: "nearest", inline: "nearest" });
     opened(nameOf(chosen));
   }
 

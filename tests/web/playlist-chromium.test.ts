@@ -1,0 +1,399 @@
+import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { after, before, describe, test } from "node:test";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type EngineProcess, startEngine } from "../parts/engine.ts";
+import { type LibtorrentPeer, startLibtorrent } from "../parts/libtorrent.ts";
+import { run } from "../parts/process.ts";
+import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
+
+const LAUNCH = {
+  executablePath: "/usr/bin/chromium",
+  headless: true,
+  args: [
+    ...["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"],
+    ...["--disable-background-networking", "--disable-component-update"],
+    "--autoplay-policy=no-user-gesture-required",
+  ],
+};
+
+/** A machine that does other things too is late. */
+const SLOW = { timeout: 60_000 };
+
+/** A folder for screenshots that somebody wants to look at. */
+const SHOTS = process.env.PAGE_SCREENSHOTS;
+
+/** A device of the same network, by way of a proxy that the engine trusts. */
+const NEIGHBOUR = { extraHTTPHeaders: { "x-forwarded-for": "203.0.113.9" } };
+
+/** Titles that break pages which read them as markup, or let them out of their place. */
+const HOSTILE = [
+  `<img src=x onerror="window.broken='markup'">`,
+  `\u202Egnp.exe \u2066 reversed`,
+  `</button></li><script>window.broken='script'</script>`,
+  "W".repeat(10_000),
+  "\u0301".repeat(200),
+];
+
+function hash(number: number): string {
+  return number.toString(16).padStart(40, "0");
+}
+
+function listOf(titles: readonly string[], firstHash: number): string {
+  const entries = titles.map(
+    (title, i) => `#EXTINF:-1 group-title="Group ${i % 7}",${title}\nacestream://${hash(firstHash + i)}\n`,
+  );
+  return `#EXTM3U\n${entries.join("")}`;
+}
+
+describe("the playlist in Chromium", { timeout: 180_000 }, () => {
+  let scratch: TempFolder;
+  let seeder: LibtorrentPeer;
+  let engine: EngineProcess;
+  let browser: Browser;
+  let page: Page;
+  let lists: Server;
+  let listUrl: string;
+  let listed: string | undefined;
+  const troubles: string[] = [];
+
+  before(async () => {
+    scratch = await tempFolder("playlist");
+    const films = scratch.file("films");
+    await mkdir(films);
+    await run("ffmpeg", [
+      ...["-v", "error", "-f", "lavfi", "-i", "testsrc=size=320x180:rate=25:duration=12"],
+      ..."-c:v libx264 -preset veryfast -g 50 -pix_fmt yuv420p".split(" "),
+      `${films}/test.mp4`,
+    ]);
+    const torrent = await torrentOf(films, 64 * 1024, scratch.file("films.torrent"));
+    seeder = await startLibtorrent("seed", torrent.path, scratch.path);
+    const magnet = `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${seeder.port}`;
+    const titles = Array.from({ length: 1000 }, (_, i) => `Channel ${i + 1}`);
+    await writeFile(
+      scratch.file("big.m3u"),
+      `${listOf([...HOSTILE, ...titles], 1)}#EXTINF:-1,A film of ours\n${magnet}\n`,
+    );
+    lists = createServer((_request, response) => {
+      if (listed === undefined) response.writeHead(503).end();
+      else response.writeHead(200, { "content-type": "audio/x-mpegurl" }).end(listed);
+    });
+    await new Promise<void>((resolve) => lists.listen(0, "127.0.0.1", resolve));
+    listUrl = `http://127.0.0.1:${(lists.address() as AddressInfo).port}/list.m3u`;
+    engine = await startEngine({
+      env: { SLUICE_TRUSTED_PROXIES: "127.0.0.1", SLUICE_INTRANET_NETWORKS: "203.0.113.0/24" },
+    });
+    browser = await chromium.launch(LAUNCH);
+    page = await openPage();
+  }, SLOW);
+  after(async () => {
+    await browser?.close();
+    await engine?.stop();
+    await seeder?.stop();
+    lists?.close();
+    await scratch?.remove();
+  });
+
+  async function openPage(options: BrowserContextOptions = {}): Promise<Page> {
+    const context = await browser.newContext({
+      viewport: { width: 1100, height: 1000 },
+      colorScheme: "dark",
+      ...options,
+    });
+    const opened = await context.newPage();
+    opened.on("pageerror", (error) => troubles.push(String(error)));
+    opened.on("console", (message) => {
+      if (message.type() === "error" && /Content.Security|Uncaught/i.test(message.text())) {
+        troubles.push(message.text());
+      }
+    });
+    await opened.goto(`${engine.url}/`);
+    return opened;
+  }
+
+  async function shot(name: string, of = page): Promise<void> {
+    if (SHOTS !== undefined) await of.screenshot({ path: `${SHOTS}/playlist-${name}.png` });
+  }
+
+  test("an empty list says how to fill it", SLOW, async () => {
+    await page.locator("#playlist-nothing:not([hidden])").waitFor();
+    assert.equal(await page.isHidden("#playlist-filters"), true);
+    assert.equal(await page.isVisible("#add"), true);
+    await shot("empty");
+  });
+
+  test("a file that is chosen is imported, and more of it is shown as one scrolls", SLOW, async () => {
+    await page.setInputFiles("#playlist-files", scratch.file("big.m3u"));
+    await counts(page, 1006);
+    assert.equal(await page.locator(".item").count(), 50);
+    await shot("imported");
+    await page.locator(".item").nth(49).scrollIntoViewIfNeeded();
+    await page.locator(".item").nth(99).waitFor();
+  });
+
+  test("hostile titles are text, and stay in their place", SLOW, async () => {
+    const shown = await page.locator(".item-title").allTextContents();
+    assert.ok(shown.some((title) => title.startsWith("<img src=x")));
+    assert.ok(shown.every((title) => title.length <= 300));
+    assert.equal(await page.evaluate(() => "broken" in window), false);
+    assert.equal(await page.locator("#playlist-items script, #playlist-items img[onerror]").count(), 0);
+    const heights = await page
+      .locator(".item")
+      .evaluateAll((rows) => rows.slice(0, 6).map((row) => row.getBoundingClientRect().height));
+    assert.ok(
+      heights.every((height) => height < 120),
+      heights.join(),
+    );
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+    await page.evaluate(() => scrollTo(0, 0));
+    await shot("hostile");
+  });
+
+  test("search finds while one types; nothing found can be undone", SLOW, async () => {
+    await page.fill("#playlist-search", "channel 77");
+    await counts(page, 11);
+    await page.fill("#playlist-search", "no such thing");
+    await page.locator("#playlist-not-found:not([hidden])").waitFor();
+    await page.click("#playlist-clear");
+    await counts(page, 1006);
+    await page.locator(".item", { hasText: "Channel 4" }).first().locator(".tag").click();
+    await page.waitForFunction(() =>
+      /^14\d items/.test(document.querySelector("#playlist-count")?.textContent ?? ""),
+    );
+    await page.fill("#playlist-tag", "");
+    await counts(page, 1006);
+  });
+
+  test("the star is kept, and the filter of favourites shows it", SLOW, async () => {
+    await page.fill("#playlist-search", "channel 500");
+    await counts(page, 1);
+    await page.click(".item-star");
+    await page.locator('.item-star[aria-pressed="true"]').waitFor();
+    await page.fill("#playlist-search", "");
+    await page.check("#playlist-favorites");
+    await counts(page, 1);
+    assert.equal(await page.textContent(".item-title"), "Channel 500");
+    await page.uncheck("#playlist-favorites");
+    await counts(page, 1006);
+  });
+
+  test(
+    "the menu changes title, lock and whether players see it; Escape gives the focus back",
+    SLOW,
+    async () => {
+      await page.fill("#playlist-search", "channel 500");
+      await counts(page, 1);
+      await page.click(".item-more");
+      await shot("menu");
+      await page.keyboard.press("Escape");
+      assert.equal(await page.evaluate(() => document.activeElement?.className), "item-more");
+      await choose(page, /^Lock/);
+      await page.locator(".badge", { hasText: "Locked" }).waitFor();
+      await choose(page, /^Hide/);
+      await page.locator(".item.off").waitFor();
+      assert.equal(await page.evaluate(() => document.activeElement?.className), "item-more");
+      await choose(page, /^Edit/);
+      await page.fill("dialog input >> nth=0", "Channel 500 renamed");
+      await page.click("dialog button[type=submit]");
+      await page.locator(".item-title", { hasText: "renamed" }).waitFor();
+    },
+  );
+
+  test("arrow keys move through the list, and from control to control", SLOW, async () => {
+    await page.fill("#playlist-search", "channel 77");
+    await counts(page, 11);
+    await page.locator(".item-play").first().focus();
+    for (const key of ["ArrowDown", "ArrowDown", "ArrowRight"]) await page.keyboard.press(key);
+    const focused = await page.evaluate(() => document.activeElement?.getAttribute("aria-label"));
+    assert.equal(focused, `Favourite: ${await page.locator(".item-title").nth(2).textContent()}`);
+    await page.locator("#playlist-favorites").focus();
+    await page.keyboard.press("ArrowUp");
+    assert.notEqual(await page.evaluate(() => document.activeElement?.id), "playlist-favorites");
+  });
+
+  test("a click plays the item here, with its title", SLOW, async () => {
+    await page.fill("#playlist-search", "film of ours");
+    await page.locator(".item:only-child", { hasText: "A film" }).waitFor();
+    await page.click(".item-play");
+    await page.waitForFunction(() => (document.querySelector("video")?.currentTime ?? 0) > 1, undefined, {
+      timeout: 30_000,
+    });
+    assert.equal(await page.textContent("#title"), "A film of ours");
+    await shot("playing");
+    await page.click("#stop");
+  });
+
+  test("the link for a player plays", SLOW, async () => {
+    await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: undefined }));
+    await choose(page, /^Copy link/);
+    const link = await page.locator("dialog input").inputValue();
+    assert.ok(link.startsWith(`${engine.url}/`), link);
+    await page.keyboard.press("Escape");
+    const session = await fetch(`${link}&format=json`);
+    assert.equal(((await session.json()) as { error: unknown }).error, null);
+  });
+
+  test("what is thrown away is in the trash, and comes back", SLOW, async () => {
+    await page.fill("#playlist-search", "channel 777");
+    await page.locator(".item:only-child", { hasText: "Channel 777" }).waitFor();
+    await choose(page, /trash$/);
+    await counts(page, 0);
+    await page.click("[data-tab=trash]");
+    await page.locator(".trashed", { hasText: "Channel 777" }).waitFor();
+    await shot("trash");
+    await page.locator(".trashed button").click();
+    await page.waitForFunction(
+      () => document.querySelector("#trash-count")?.textContent === "The trash is empty.",
+    );
+    await page.click("[data-tab=items]");
+    await counts(page, 1);
+    await choose(page, /trash$/);
+    await page.click("[data-tab=trash]");
+    await page.click("#trash-empty");
+    await page.locator("dialog .danger").click();
+    await page.waitForFunction(
+      () => document.querySelector("#trash-count")?.textContent === "The trash is empty.",
+    );
+  });
+
+  test(
+    "a subscription says what is wrong, brings its items after that, and takes them with it",
+    SLOW,
+    async () => {
+      await page.click("[data-tab=subscriptions]");
+      await page.click("#panel-subscriptions [data-subscribe]");
+      await page.fill("dialog input[type=url]", listUrl);
+      await page.fill("dialog input[type=text] >> nth=0", "My list");
+      await page.click("dialog button[type=submit]");
+      await page.locator(".subscription .problem:not([hidden])").waitFor();
+      assert.match((await page.textContent(".subscription .problem")) ?? "", /503/);
+      await shot("problem");
+      listed = listOf(["First of the list", "Second of the list"], 5_000_000);
+      await page.click("text=Update now");
+      await page.locator(".subscription", { hasText: "2 items" }).waitFor();
+      await page.click("text=Show items");
+      await page.click("#playlist-search");
+      await page.fill("#playlist-search", "");
+      await counts(page, 2);
+      await page.click("[data-tab=subscriptions]");
+      await page.locator(".subscription .danger").click();
+      await page.locator("dialog .danger").click();
+      await page.locator("#no-subscriptions:not([hidden])").waitFor();
+      await page.click("[data-tab=items]");
+      await counts(page, 1005);
+    },
+  );
+
+  test("a pasted link is added; the address of a list is offered as a subscription", SLOW, async () => {
+    await page.fill("#link", `magnet:?xt=urn:btih:${hash(9_000_000)}&dn=Pasted+one`);
+    await page.click("#add");
+    await counts(page, 1006);
+    await page.fill("#link", listUrl);
+    await page.click("#add");
+    await page.locator("dialog", { hasText: "Subscribe" }).waitFor();
+    assert.equal(await page.inputValue("dialog input[type=url]"), listUrl);
+    await page.keyboard.press("Escape");
+    await page.fill("#link", "nonsense");
+    await page.click("#add");
+    assert.match((await page.textContent("#problem")) ?? "", /neither/);
+  });
+
+  test("a transport file that is added becomes an item; one that is no playlist says so", SLOW, async () => {
+    await page.setInputFiles("#playlist-files", scratch.file("films.torrent"));
+    await counts(page, 1007);
+    await writeFile(scratch.file("page.m3u"), "<!doctype html><html><body>Not here</body></html>");
+    await page.setInputFiles("#playlist-files", scratch.file("page.m3u"));
+    await page.locator(".task-failure, #playlist-problem:not([hidden])").first().waitFor();
+    await shot("not-a-playlist");
+  });
+
+  test("the links for other players can be read by them", SLOW, async () => {
+    await page.click("[data-tab=share]");
+    await shot("share");
+    const link = await page.inputValue("#share-link");
+    assert.match(await (await fetch(link)).text(), /^#EXTM3U/);
+    await page.click("[data-tab=items]");
+  });
+
+  test(
+    "another device of the house may look; with the token it may edit, and goes on doing so",
+    SLOW,
+    async () => {
+      const guest = await openPage(NEIGHBOUR);
+      await guest.locator("#playlist-read-only:not([hidden])").waitFor();
+      await counts(guest, 1006);
+      assert.equal(await guest.locator(".item-star").count(), 0);
+      assert.equal(await guest.isHidden("#add"), true);
+      assert.equal(await guest.isHidden("[data-tab=trash]"), true);
+      await guest.fill("#playlist-search", "channel 77");
+      await counts(guest, 11);
+      await shot("read-only", guest);
+      await guest.click("#playlist-read-only summary");
+      await guest.fill("#playlist-read-only input", "0".repeat(64));
+      await guest.keyboard.press("Enter");
+      await guest.locator("#playlist-read-only .problem:not([hidden])").waitFor();
+      const answer = await fetch(`${engine.url}/server/api?api_version=3&method=get_api_access_token`);
+      const { token } = ((await answer.json()) as { result: { token: string } }).result;
+      await guest.fill("#playlist-read-only input", token);
+      await guest.keyboard.press("Enter");
+      await guest.locator(".item-star").first().waitFor();
+      await guest.reload();
+      await guest.locator(".item-star").first().waitFor();
+      assert.equal(await guest.isHidden("#share-doors"), true);
+      await guest.context().close();
+    },
+  );
+
+  test("the switch keeps other devices out", SLOW, async () => {
+    await page.click("[data-tab=share]");
+    await page.locator("#door-house button", { hasText: "Keep" }).click();
+    await page.waitForFunction(() =>
+      /Only this computer/.test(document.getElementById("toast")?.textContent ?? ""),
+    );
+    const refused = await fetch(`${engine.url}/`, { headers: NEIGHBOUR.extraHTTPHeaders });
+    assert.equal(refused.status, 403);
+    await page.locator("#door-house button", { hasText: "Let" }).click();
+    await page.waitForFunction(() => /are let in/.test(document.getElementById("toast")?.textContent ?? ""));
+    await page.click("[data-tab=items]");
+  });
+
+  test("nothing is wider than a phone", SLOW, async () => {
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.setViewportSize({ width: 360, height: 740 });
+    for (const tab of ["items", "subscriptions", "trash", "share"]) {
+      await page.click(`[data-tab=${tab}]`);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= 360), tab);
+    }
+    await page.click("[data-tab=items]");
+    await page.locator("#playlist").scrollIntoViewIfNeeded();
+    await shot("phone");
+  });
+
+  test("an engine that is gone is told in words", SLOW, async () => {
+    await engine.stop();
+    await page.fill("#playlist-search", "channel");
+    await page.locator("#playlist-problem:not([hidden])", { hasText: "does not answer" }).waitFor();
+  });
+
+  test("nothing broke: no error of a script, no breach of the content security policy", () => {
+    assert.deepEqual(troubles, []);
+  });
+});
+
+/** Waits until the list says that it has so many items. */
+async function counts(page: Page, items: number): Promise<void> {
+  const text = `${items.toLocaleString("en-US")} ${items === 1 ? "item" : "items"}`;
+  await page.waitForFunction(
+    (wanted) => document.querySelector("#playlist-count")?.textContent === wanted,
+    text,
+    { timeout: 30_000 },
+  );
+}
+
+/** Opens the menu of the first item, and takes the choice that is named so. */
+async function choose(page: Page, name: RegExp): Promise<void> {
+  await page.click(".item-more");
+  await page.locator(".sheet button").filter({ hasText: name }).click();
+}
