@@ -1,0 +1,145 @@
+import { assert } from "../../../src/base/assert.ts";
+import { equalBytes, latin1Bytes, latin1Text, toHex } from "../../../src/base/bytes.ts";
+import { type Random, randomBelow } from "../../../src/base/random.ts";
+import { encodeBencode } from "../../../src/wire/bencode-encode.ts";
+import { decodeHeader, encodeHeader } from "../../../src/wire/live-header.ts";
+import { liveInfoDict, parseLiveInfo } from "../../../src/wire/live-info.ts";
+import { LIVE_KIND } from "../../../src/wire/live-kinds.ts";
+import { decodeLiveMessage, encodeLiveMessage, type LiveMessage } from "../../../src/wire/live-message.ts";
+import {
+  isLiveTransportFile,
+  makeLiveTransportFile,
+  parseLiveTransportFile,
+} from "../../../src/wire/live-transport.ts";
+import { emptyWindow } from "../../../src/wire/live-window.ts";
+import { INFO, KEY, MESSAGES, PIECES, RECIPE } from "../../wire/live-vectors.ts";
+import type { FuzzTarget } from "../contract.ts";
+import { repeated } from "../extremes.ts";
+import { mutateBencode } from "../mutate-bencode.ts";
+
+/** The hash and the signature are no part of the decoder: cheap ones will do. */
+const noHash = () => new Uint8Array(20);
+const anySignature = () => () => true;
+
+const FILE = makeLiveTransportFile(RECIPE, KEY.sign);
+const FILE_TEXT = latin1Text(makeLiveTransportFile({ ...RECIPE, meta: {} })).slice(0, -1);
+
+const transportFile: FuzzTarget = {
+  name: "live-transport-file",
+  corpus: () => [
+    FILE,
+    makeLiveTransportFile({ ...RECIPE, manifests: [], relays: [], trackers: [], meta: {} }),
+  ],
+  extremes: () => [
+    repeated(`${FILE_TEXT.replace(/4:metade.*$/s, "")}4:metad4:tagsl`, "1:a", "eee"),
+    repeated(`${FILE_TEXT.replace(/4:metade.*$/s, "")}4:metad5:title60000:`, "\xc3\xa9", "ee", 60_000),
+  ],
+  words: ["4:metade", "3:rly0:", "3:sig0:", "1:Ki16e", "2:mxi0e", "4:tagslee", "3:hlsle"].map(latin1Bytes),
+  mutate: mutateBencode,
+  run(bytes) {
+    const isLive = isLiveTransportFile(bytes);
+    const file = parseLiveTransportFile(bytes, noHash, anySignature);
+    assert(isLive, "what is read as live is told to be live");
+    assert(file.relays.length <= 32 && file.manifests.length <= 8, "few relays and manifests");
+    for (const text of [file.meta.title ?? "", file.meta.description ?? ""]) {
+      assert(!/[\p{Cc}\p{Cf}]/u.test(text) && text.length <= 4096, "text that may be shown");
+    }
+    // The name may have been made safe to show, so the info dictionary is not the same; but it can be made again.
+    makeLiveTransportFile(file);
+    return file;
+  },
+};
+
+const info: FuzzTarget = {
+  name: "live-info",
+  corpus: () => [encodeBencode(liveInfoDict(INFO))],
+  mutate: mutateBencode,
+  run(bytes) {
+    const parsed = parseLiveInfo(bytes);
+    parseLiveInfo(encodeBencode(liveInfoDict(parsed)));
+    return parsed;
+  },
+};
+
+const header: FuzzTarget = {
+  name: "live-header",
+  corpus: () => PIECES.map(({ headerBytes }) => headerBytes),
+  maxBytes: 512,
+  mutate: changedBytes,
+  run(bytes) {
+    const decoded = decodeHeader(bytes, INFO);
+    const again = decodeHeader(encodeHeader(decoded), INFO);
+    assert(equalBytes(encodeHeader(decoded), encodeHeader(again)), "what is read can be written");
+    assert(
+      decoded.pieceBytes <= INFO.maxPieceBytes && (decoded.randomAccessOffset ?? -1) < decoded.pieceBytes,
+      "no place outside the piece",
+    );
+    return decoded;
+  },
+};
+
+/** Some bytes behind the first changed, so that the kind and the length stay. */
+function changedBytes(random: Random, seed: Uint8Array): Uint8Array {
+  const bytes = seed.slice();
+  const count = 1 + randomBelow(random, 4);
+  for (let i = 0; i < count && bytes.length > 1; i++) {
+    const at = 1 + randomBelow(random, bytes.length - 1);
+    bytes[at] = random() < 0.5 ? randomBelow(random, 8) : randomBelow(random, 256);
+  }
+  return bytes;
+}
+
+const SHARED_WINDOW = emptyWindow(4);
+
+function runMessage(bytes: Uint8Array): unknown {
+  const message = decodeLiveMessage(bytes, 4, SHARED_WINDOW);
+  decodeLiveMessageOf16(bytes);
+  if (!message) return undefined;
+  checkBounds(message);
+  if (message.kind === "stat") return message;
+  const written = encodeLiveMessage(message);
+  const again = decodeLiveMessage(written, 4)!;
+  assert(again.kind === message.kind && again.kind !== "stat", "the kind stays");
+  const rewritten = encodeLiveMessage(again);
+  assert(equalBytes(written, rewritten), `what is read can be written: ${toHex(written.subarray(0, 40))}`);
+  return message.kind === "window" ? undefined : message;
+}
+
+/** The same bytes where there are more stripes: most are refused then, none may do harm. */
+function decodeLiveMessageOf16(bytes: Uint8Array): void {
+  try {
+    decodeLiveMessage(bytes, 16);
+  } catch (thrown) {
+    if (!(thrown instanceof Error) || thrown.name !== "DecodeError") throw thrown;
+  }
+}
+
+function checkBounds(message: LiveMessage): void {
+  if ("stripes" in message) assert(message.stripes > 0 && message.stripes < 16, "stripes that are there");
+  if ("candidates" in message) assert(message.candidates.length <= 8, "few candidates");
+  if ("chunks" in message) {
+    assert(message.chunks.length >= 1 && message.chunks.length <= 128, "few chunks");
+    for (const { stripe, seq } of message.chunks) {
+      assert(stripe < 4 || (stripe === 255 && message.kind === "lacking"), "a stripe that is there");
+      assert(Number.isSafeInteger(seq) && seq < 2 ** 48, "a number that is exact");
+    }
+  }
+  if (message.kind === "chunk")
+    assert(message.bytes.length <= 16_384 && message.stripe < 4, "a chunk that fits");
+  if (message.kind === "stat")
+    assert(message.relays.length <= 32 && message.trackers.length <= 8, "little said");
+}
+
+/** One target for each kind, so that a rare one gets as many inputs as a common one. */
+const messages = Object.entries(LIVE_KIND).map(
+  ([name, kind]): FuzzTarget => ({
+    name: `live-message-${name}`,
+    corpus: () => MESSAGES.filter(({ bytes }) => bytes[0] === kind).map(({ bytes }) => bytes),
+    maxBytes: 32_768,
+    ...(name === "stat" && { words: ["3:bpsi1e", "3:endi1e", "3:rly0:"].map(latin1Bytes) }),
+    mutate: changedBytes,
+    run: runMessage,
+  }),
+);
+
+export const targets = [transportFile, info, header, ...messages];

@@ -1,0 +1,241 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { concatBytes, latin1Bytes, latin1Text, toHex } from "../../src/base/bytes.ts";
+import { DecodeError } from "../../src/base/errors.ts";
+import { parseLink } from "../../src/base/link.ts";
+import { isSoundPublicKey } from "../../src/base/signature.ts";
+import { ed25519Key, ed25519Verifier } from "../../src/runtime/crypto.ts";
+import { type BencodeInput, bencodeDict, encodeBencode } from "../../src/wire/bencode-encode.ts";
+import { type LiveInfo, parseLiveInfo } from "../../src/wire/live-info.ts";
+import { liveLink, liveMagnet } from "../../src/wire/live-link.ts";
+import {
+  isLiveTransportFile,
+  makeLiveTransportFile,
+  parseLiveTransportFile,
+} from "../../src/wire/live-transport.ts";
+import { parseMagnet } from "../../src/wire/magnet.ts";
+import { parseInfo, parseTransportFile } from "../../src/wire/metainfo.ts";
+import { PYTHON } from "../parts/libtorrent.ts";
+import { INFO, INFOHASH, KEY, RECIPE, TRANSPORT_FILE } from "./live-vectors.ts";
+import { makeTorrent, sha1 } from "./make-torrent.ts";
+
+type Members = Readonly<Record<string, BencodeInput | undefined>>;
+
+const parse = (bytes: Uint8Array) => parseLiveTransportFile(bytes, sha1, ed25519Verifier);
+
+/** An info dictionary with some members, and some of its `live`, changed. */
+function info(live: Members = {}, outer: Members = {}): Uint8Array {
+  const members = {
+    K: 16,
+    alg: "ed25519",
+    bps: 1_000_000,
+    ct: "mpegts",
+    k: KEY.publicKey,
+    mx: 262_144,
+    pd: 125,
+    seg: 2000,
+    v: 1,
+    win: 1800,
+    ...live,
+  };
+  return encodeBencode(
+    bencodeDict({ live: bencodeDict(members), name: "x", "piece length": 262_144, ...outer }),
+  );
+}
+
+const withInfo = (infoBytes: Uint8Array, tail = "e") =>
+  concatBytes([latin1Bytes("d4:info"), infoBytes, latin1Bytes(tail)]);
+
+test("makeLiveTransportFile makes an info dictionary and a file of the size that was planned", () => {
+  const file = parse(TRANSPORT_FILE);
+  assert.ok(file.infoBytes.length < 200, `info of ${file.infoBytes.length} bytes`);
+  // BEP 44: what is larger cannot be found by its content id in the DHT.
+  assert.ok(TRANSPORT_FILE.length < 1000, `a file of ${TRANSPORT_FILE.length} bytes`);
+});
+
+test("the infohash stays while all else of a transport file changes; the content id does not", () => {
+  const file = parse(TRANSPORT_FILE);
+  const other = parse(makeLiveTransportFile({ ...RECIPE, meta: { title: "b" }, trackers: [] }, KEY.sign));
+  assert.equal(other.infohash, file.infohash);
+  assert.notEqual(other.contentId, file.contentId);
+  const otherKey = { ...INFO, publicKey: ed25519Key(new Uint8Array(32)).publicKey };
+  assert.notEqual(parse(makeLiveTransportFile({ ...RECIPE, info: otherKey })).infohash, file.infohash);
+});
+
+test("parseLiveTransportFile takes a file that nobody has signed, and says so", () => {
+  const file = parse(makeLiveTransportFile(RECIPE));
+  assert.equal(file.isSigned, false);
+  assert.equal(file.infohash, INFOHASH);
+});
+
+test("parseLiveTransportFile refuses a signature as soon as one bit of file or signature is another", () => {
+  const signatureAt = TRANSPORT_FILE.length - 65;
+  for (const at of [30, 300, 500, signatureAt, signatureAt + 63]) {
+    const changed = TRANSPORT_FILE.slice();
+    changed[at]! ^= 1;
+    assert.throws(() => parse(changed), DecodeError, `byte ${at}`);
+  }
+  const stranger = ed25519Key(new Uint8Array(32).fill(1));
+  assert.throws(() => parse(makeLiveTransportFile(RECIPE, stranger.sign)), /not that of the stream's key/);
+  const noPurpose = (message: Uint8Array) => KEY.sign(message.subarray("sluice-transport:".length));
+  assert.throws(() => parse(makeLiveTransportFile(RECIPE, noPurpose)), /not that of the stream's key/);
+});
+
+test("parseLiveTransportFile checks a signature that stands before other members", () => {
+  const made = latin1Text(makeLiveTransportFile(RECIPE));
+  const unsigned = `${made.slice(0, -1)}8:url-list0:e`;
+  const signature = KEY.sign(latin1Bytes(`sluice-transport:${unsigned}`));
+  const signed = `${made.slice(0, -1)}3:sig64:${latin1Text(signature)}8:url-list0:e`;
+  assert.equal(parse(latin1Bytes(signed)).isSigned, true);
+  assert.throws(() => parse(latin1Bytes(signed.replace("8:url-list0:", "8:url-list1:a"))), /stream's key/);
+});
+
+const BAD: readonly (readonly [string, Uint8Array, RegExp])[] = [
+  ["no live", info({}, { live: undefined }), /dictionary with live/],
+  ["live is text", info({}, { live: "x" }), /dictionary with live/],
+  ["pieces as well", info({}, { pieces: new Uint8Array(20) }), /dictionary with live/],
+  ["another version", info({ v: 2 }), /version 2/],
+  ["another algorithm", info({ alg: "rsa" }), /alg to be ed25519, not rsa/],
+  ["no key", info({ k: undefined }), /sound key/],
+  ["a short key", info({ k: new Uint8Array(31).fill(9) }), /sound key/],
+  ["a key with which anybody signs", info({ k: new Uint8Array(32) }), /sound key/],
+  ["5 stripes", info({ K: 5 }), /4, 8 or 16 stripes/],
+  ["32 stripes", info({ K: 32 }), /K of 4 to 16/],
+  ["pieces of 0 ms", info({ pd: 0 }), /pd of 50 to 1000/],
+  ["pieces of 2 s", info({ pd: 2000 }), /pd of 50/],
+  ["pieces of no bytes", info({ mx: 0 }), /mx of 3008/],
+  ["pieces of 4 MiB", info({ mx: 4_194_304 }, { "piece length": 4_194_304 }), /mx of 3008/],
+  ["a piece length below mx", info({}, { "piece length": 131_072 }), /piece length of 262144/],
+  ["an odd piece length", info({}, { "piece length": 300_000 }), /power of two/],
+  ["no rate", info({ bps: 0 }), /bps of 1/],
+  ["a window of a year", info({ win: 31_536_000 }), /win of 0/],
+  ["a negative window", info({ win: -1 }), /win of 0/],
+  ["segments of 1 ms", info({ seg: 1 }), /seg of 1000/],
+  ["a container nobody knows", info({ ct: "ogg" }), /container nobody knows: ogg/],
+  ["no name", info({}, { name: undefined }), /no name/],
+];
+
+test("parseLiveInfo refuses what is outside its limits, and says what", () => {
+  assert.equal(parseLiveInfo(info()).stripeCount, 16);
+  for (const [what, bytes, message] of BAD) {
+    const refused = (error: unknown) => error instanceof DecodeError && message.test(error.message);
+    assert.throws(() => parseLiveInfo(bytes), refused, what);
+    assert.throws(() => parse(withInfo(bytes)), refused, what);
+  }
+  assert.throws(() => parseLiveInfo(new Uint8Array(65_537)), /larger than 65536/);
+});
+
+test("parseLiveTransportFile refuses what is no transport file, or too large a one", () => {
+  for (const text of ["", "de", "le", "d4:infoi1ee", "<html>"]) {
+    assert.throws(() => parse(latin1Bytes(text)), DecodeError, text);
+    assert.equal(isLiveTransportFile(latin1Bytes(text)), false);
+  }
+  assert.throws(() => parse(withInfo(info(), "3:rly17:aaaaaaaaaaaaaaaaae")), /endpoints/);
+  assert.throws(() => parse(withInfo(info(), `3:rly594:${"a".repeat(33 * 18)}e`)), /at most 32 entries/);
+  assert.throws(() => parse(withInfo(info(), "3:rlyi1ee")), /relays as bytes/);
+  assert.throws(() => parse(withInfo(info(), "3:sig63:x")), DecodeError);
+  assert.throws(() => parse(withInfo(info(), "3:sig1:xe")), /signature of 64 bytes/);
+  assert.throws(() => parse(new Uint8Array(65_537)), /larger than 65536/);
+});
+
+test("makeLiveTransportFile refuses to make what others would refuse", () => {
+  const broken: readonly Partial<LiveInfo>[] = [
+    { pieceMs: 10 },
+    { publicKey: new Uint8Array(32) },
+    { maxPieceBytes: 2 ** 22 },
+  ];
+  for (const change of broken) {
+    assert.throws(() => makeLiveTransportFile({ ...RECIPE, info: { ...INFO, ...change } }), DecodeError);
+  }
+  const manifests = ["https://a.example/".padEnd(70_000, "a")];
+  assert.throws(() => makeLiveTransportFile({ ...RECIPE, manifests }), /larger than 65536/);
+});
+
+test("parseLiveTransportFile bears nonsense in what is only shown, and leaves it out", () => {
+  const meta = encodeBencode(
+    bencodeDict({
+      title: latin1Bytes("a\0\x1b[31m\n b\xff"),
+      description: new Uint8Array(9000).fill(0x78),
+      tags: ["a", 5, "", "b"],
+      lang: "eng",
+      logo: "javascript:alert(1)",
+      permanent: "yes",
+      "date-start": -5,
+      timeshift: 60,
+    }),
+  );
+  const text = `4:meta${latin1Text(meta)}3:hlsl5:x://y15:http://a.exampleee`;
+  const file = parse(
+    latin1Bytes(
+      `d3:hlsl4:x://16:http://a.example${"16:http://b.example".repeat(9)}e4:info${latin1Text(info())}${text.slice(0, 6 + meta.length)}e`,
+    ),
+  );
+  assert.deepEqual(file.meta, {
+    title: "a[31m b\ufffd",
+    description: "x".repeat(4096),
+    tags: ["a", "b"],
+    timeShiftSeconds: 60,
+  });
+  assert.deepEqual(file.manifests, ["http://a.example/", "http://b.example/"]);
+});
+
+test("isLiveTransportFile and parseTransportFile tell streams from files", () => {
+  const film = makeTorrent({
+    name: "a",
+    files: [{ path: "a", bytes: new Uint8Array(9) }],
+    pieceLength: 16_384,
+  });
+  assert.equal(isLiveTransportFile(TRANSPORT_FILE), true);
+  assert.equal(isLiveTransportFile(film.bytes), false);
+  assert.throws(() => parseTransportFile(TRANSPORT_FILE, sha1), /a live stream, which has no files/);
+  assert.throws(() => parseInfo(parse(TRANSPORT_FILE).infoBytes), /a live stream, which has no files/);
+  assert.throws(() => parse(film.bytes), /dictionary with live/);
+});
+
+test("other BitTorrent programs refuse the transport file of a stream", () => {
+  const path = fileURLToPath(new URL("../fixtures/live/example.sluice", import.meta.url));
+  const script = "import libtorrent, sys\nlibtorrent.torrent_info(sys.argv[1])";
+  const libtorrent = spawnSync(PYTHON, ["-c", script, path], { encoding: "utf8" });
+  assert.match(libtorrent.stderr, /RuntimeError: (invalid length of torrent|missing or invalid)/);
+  assert.equal(libtorrent.status, 1);
+  const transmission = spawnSync("transmission-show", [path], { encoding: "utf8" });
+  assert.match(transmission.stderr, /Error parsing .torrent file/);
+  assert.equal(transmission.status, 1);
+});
+
+test("isSoundPublicKey refuses every point of small order, with either sign", () => {
+  assert.ok(isSoundPublicKey(KEY.publicKey));
+  const one = Uint8Array.from({ length: 32 }, (_, i) => Number(i === 0));
+  const negative = one.slice();
+  negative[31] = 0x80;
+  for (const key of [one, negative, new Uint8Array(32), new Uint8Array(31), new Uint8Array(33)]) {
+    assert.equal(isSoundPublicKey(key), false, toHex(key));
+  }
+});
+
+test("liveMagnet and liveLink are read by what reads links and magnets", () => {
+  const parts = {
+    infohash: INFOHASH,
+    displayName: "Канал & co",
+    trackers: ["udp://tracker.example:6969/announce", "http://tracker.example/announce?a=1&b=2"],
+    peers: [
+      { host: "192.0.2.7", port: 8621 },
+      { host: "2001:db8::7", port: 8621 },
+    ],
+    transportFileUrl: "https://example.org/a.sluice?x=1&y=2",
+  };
+  const magnet = parseMagnet(liveMagnet(parts));
+  assert.equal(magnet.infohash, INFOHASH);
+  assert.equal(magnet.displayName, parts.displayName);
+  assert.deepEqual(magnet.trackers, parts.trackers);
+  assert.deepEqual(magnet.peers, parts.peers);
+  assert.deepEqual(magnet.exactSources, [parts.transportFileUrl]);
+  const link = parseLink(liveLink(parts));
+  assert.deepEqual(link, { kind: "magnet", magnet: liveMagnet(parts), infohash: INFOHASH });
+  assert.deepEqual(
+    liveMagnet({ infohash: INFOHASH, trackers: [], peers: [] }),
+    `magnet:?xt=urn:btih:${INFOHASH}`,
+  );
+});
