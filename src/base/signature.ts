@@ -13,7 +13,7 @@ export type Ed25519VerifierOf = (publicKey: Uint8Array) => Ed25519Verify;
 export type Ed25519Sign = (message: Uint8Array) => Uint8Array;
 
 /** The size of an Ed25519 public key. */
-export const PUBLIC_KEY_BYTES = 32;
+const PUBLIC_KEY_BYTES = 32;
 /** The size of an Ed25519 signature. */
 export const SIGNATURE_BYTES = 64;
 

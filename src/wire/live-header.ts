@@ -20,7 +20,8 @@ export interface PieceHeader {
   readonly randomAccessOffset: number | undefined;
   /** A segment of HLS begins at the random access point. */
   readonly isSegmentStart: boolean;
-  /** The number of the segment that begins in this piece, or else goes on in it (32 bits). */
+  /** The number of the segment that begins in this piece, or else goes on in it (32 bits); before the first of all, of
+   * the one to come. */
   readonly segment: number;
   /** Clocks or counters of the media jump at the start of this piece. */
   readonly isDiscontinuity: boolean;

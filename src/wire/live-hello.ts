@@ -6,7 +6,7 @@ export interface LivePeerInfo {
   readonly role: LiveRole;
   /** What it offers to upload, in bytes a second. */
   readonly uploadBytesPerSecond: number;
-  /** The stripe that it would rather hand on than others. */
+  /** The stripe that it would rather hand on than others; see {@link homeStripeOf}. */
   readonly homeStripe: number;
   /** Its wall clock, in UNIX ms; 0 where it has none. */
   readonly clockMs: number;
@@ -20,6 +20,11 @@ export type LiveRole = (typeof ROLES)[number];
 export const LIVE_EXTENSION = "sl_live";
 const VERSION = 1;
 const MAX_U48 = 2 ** 48 - 1;
+
+/** The home stripe of a peer by the hash of its peer id: decided by chance, so that all stripes have as many hands. */
+export function homeStripeOf(peerIdHash: Uint8Array, stripeCount: number): number {
+  return peerIdHash[2]! % stripeCount;
+}
 
 /** The `sl` member. */
 export function livePeerDict(info: LivePeerInfo): ReadonlyMap<string, BencodeInput> {

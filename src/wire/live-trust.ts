@@ -61,7 +61,8 @@ export function chainProblem(
   if (!equalBytes(next.previousHash, liveHash(previousBytes, sha256))) return "another piece came before it";
   if (next.timestampMs < previous.timestampMs) return "time goes backwards";
   const step = next.segment - previous.segment;
-  return step === (next.isSegmentStart ? 1 : 0) ? undefined : "segments are not counted one by one";
+  if (step < 0) return "segments are counted backwards";
+  return step > 1 && !next.isDiscontinuity ? "segments are left out" : undefined;
 }
 
 /** The order of pieces: by epoch, then by number. Negative where `a` comes first. */

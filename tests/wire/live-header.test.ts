@@ -158,8 +158,9 @@ test("chainProblem finds a gap, another past, time that goes back, and segments 
   assert.match(check({ epoch: 0 })!, /not the next/);
   assert.match(check({ previousHash: new Uint8Array(20) })!, /another piece/);
   assert.match(check({ timestampMs: FIRST.header.timestampMs - 1 })!, /backwards/);
-  assert.match(check({ segment: FIRST.header.segment + 1 })!, /one by one/);
-  assert.match(check({ isSegmentStart: true })!, /one by one/);
+  assert.match(check({ segment: FIRST.header.segment - 1 })!, /counted backwards/);
+  assert.match(check({ segment: FIRST.header.segment + 2 })!, /left out/);
+  assert.equal(check({ segment: FIRST.header.segment + 2, isDiscontinuity: true }), undefined);
   assert.equal(check({ isSegmentStart: true, segment: FIRST.header.segment + 1 }), undefined);
 });
 

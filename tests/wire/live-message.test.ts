@@ -4,7 +4,7 @@ import { concatBytes, readU48, writeU48 } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
 import { infohashOf } from "../../src/base/ids.ts";
 import { decodeChunk, writeChunkHead } from "../../src/wire/live-chunk-message.ts";
-import { livePeerDict, readLivePeer } from "../../src/wire/live-hello.ts";
+import { homeStripeOf, livePeerDict, readLivePeer } from "../../src/wire/live-hello.ts";
 import { LIVE_KIND } from "../../src/wire/live-kinds.ts";
 import { decodeLiveMessage, encodeLiveMessage, type LiveMessage } from "../../src/wire/live-message.ts";
 import { encodePaths, pathDigest } from "../../src/wire/live-paths.ts";
@@ -276,7 +276,11 @@ test("readLivePeer takes what is out of range as nothing, and no other version",
   assert.equal(readLivePeer(undefined), undefined);
 });
 
-test("encodePaths and pathDigest name ancestors by two bytes", () => {
+test("pathDigest and homeStripeOf follow from the hash of the peer id; encodePaths names ancestors by two bytes", () => {
+  assert.deepEqual(
+    [4, 8, 16].map((count) => homeStripeOf(Uint8Array.of(0, 0, 0x2d), count)),
+    [1, 5, 13],
+  );
   assert.equal(pathDigest(Uint8Array.of(0x12, 0x34, 0x56)), 0x1234);
   assert.deepEqual(
     [...encodePaths([{ stripe: 1, depth: 0, ancestors: [] }])],

@@ -6,6 +6,7 @@ import { ed25519Verifier, sha256 } from "../../src/runtime/crypto.ts";
 import { decodeExtensionHandshake, encodeExtensionHandshake } from "../../src/wire/extension-handshake.ts";
 import { cutPiece } from "../../src/wire/live-chunks.ts";
 import { decodeHeader, encodeHeader } from "../../src/wire/live-header.ts";
+import { LIVE_EXTENSION } from "../../src/wire/live-hello.ts";
 import { decodeLiveMessage, encodeLiveMessage } from "../../src/wire/live-message.ts";
 import { isSignedStat } from "../../src/wire/live-stat.ts";
 import { makeLiveTransportFile, parseLiveTransportFile } from "../../src/wire/live-transport.ts";
@@ -93,7 +94,7 @@ test("decodeExtensionHandshake reads what a live peer says of itself, as in the 
     clockMs: 1_790_000_000_000,
   } as const;
   const { live: read, messages } = decodeExtensionHandshake(latin1Bytes(VECTORS.handshake));
-  assert.deepEqual([read, [...messages]], [live, [["sl_live", 3]]]);
+  assert.deepEqual([read, [...messages]], [live, [[LIVE_EXTENSION, 3]]]);
   const written = encodeExtensionHandshake({ messages, live });
   assert.deepEqual(written, latin1Bytes(VECTORS.handshake));
 });

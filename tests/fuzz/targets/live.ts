@@ -6,6 +6,7 @@ import { decodeHeader, encodeHeader } from "../../../src/wire/live-header.ts";
 import { liveInfoDict, parseLiveInfo } from "../../../src/wire/live-info.ts";
 import { LIVE_KIND } from "../../../src/wire/live-kinds.ts";
 import { decodeLiveMessage, encodeLiveMessage, type LiveMessage } from "../../../src/wire/live-message.ts";
+import { HEADER_STRIPE } from "../../../src/wire/live-request.ts";
 import {
   isLiveTransportFile,
   makeLiveTransportFile,
@@ -120,7 +121,10 @@ function checkBounds(message: LiveMessage): void {
   if ("chunks" in message) {
     assert(message.chunks.length >= 1 && message.chunks.length <= 128, "few chunks");
     for (const { stripe, seq } of message.chunks) {
-      assert(stripe < 4 || (stripe === 255 && message.kind === "lacking"), "a stripe that is there");
+      assert(
+        stripe < 4 || (stripe === HEADER_STRIPE && message.kind === "lacking"),
+        "a stripe that is there",
+      );
       assert(Number.isSafeInteger(seq) && seq < 2 ** 48, "a number that is exact");
     }
   }
