@@ -14,7 +14,7 @@ const LEVEL = 30;
  */
 export class FlatEncoder {
   readonly #format: FlatFormat;
-  readonly #parameterSets: Uint8Array;
+  readonly #parameterSets: Uint8Array<ArrayBuffer>;
   /** What decoders show, and what was asked for, before the next picture. */
   readonly #shown: FlatPicture;
   readonly #asked: FlatPicture;
@@ -120,7 +120,7 @@ function writeU32Bits(out: BitWriter, value: number): void {
 }
 
 /** One NAL unit with its start code: trailing bits and emulation prevention bytes are added (7.3.1). */
-function nalUnit(header: number, write: (out: BitWriter) => void): Uint8Array {
+function nalUnit(header: number, write: (out: BitWriter) => void): Uint8Array<ArrayBuffer> {
   const out = new BitWriter();
   write(out);
   out.bits(1, 1);
