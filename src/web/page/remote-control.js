@@ -1,31 +1,51 @@
 // @ts-check
 /** What can be reached with the arrow keys of a remote control. */
 const REACHABLE = "a[href], button, input, select, textarea, summary, video[controls]";
-/** Controls that have a use for arrow keys themselves. */
-const OWN_ARROWS =
-  "select, textarea, video, audio, [role=tab], [list], [type=range], [type=number], [type=radio]";
+/** Controls that have a use for all arrow keys themselves. */
+const OWN_ARROWS = "textarea, video, audio, [type=range], [type=number], [type=radio]";
 
 /**
- * Arrow keys up and down move from one control to the next on the screen, where the control does not use them itself: so a
- * television's remote control reaches all of the page. Left and right do so between controls that hold no text.
+ * Arrow keys move from one control to the next on the screen, where the control does not use them itself: so a television's
+ * remote control reaches all of the page, and gets stuck nowhere. A list of choices takes them while it is open, a field while
+ * there is text in it.
  *
  * @param {HTMLElement} body
  */
 export function listenForRemoteControl(body) {
+  /** @type {EventTarget | null} */
+  let open = null;
+  body.addEventListener("pointerdown", ({ target }) => {
+    open = target instanceof HTMLSelectElement ? target : null;
+  });
+  for (const type of ["change", "focusout"])
+    body.addEventListener(type, () => {
+      open = null;
+    });
   body.addEventListener("keydown", (event) => {
     const from = document.activeElement;
     if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     if (!(from instanceof HTMLElement) || from === body) return;
-    const isVertical = event.key === "ArrowDown" || event.key === "ArrowUp";
-    if (!isVertical && event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-    if (from.matches(OWN_ARROWS) && !(isVertical && from.matches("[role=tab]"))) return;
-    if (!isVertical && from instanceof HTMLInputElement && from.type !== "checkbox") return;
+    if (from instanceof HTMLSelectElement && ["Enter", " ", "Escape"].includes(event.key))
+      open = open === from || event.key === "Escape" ? null : from;
+    if (!/^Arrow(?:Up|Down|Left|Right)$/.test(event.key) || open === from || usesArrow(from, event.key))
+      return;
     const to = nearest(from, event.key);
-    if (to === undefined) return;
+    if (to === undefined && !(from instanceof HTMLSelectElement)) return;
     event.preventDefault();
-    to.focus();
-    to.scrollIntoView({ block: "nearest" });
+    to?.focus();
+    to?.scrollIntoView({ block: "nearest" });
   });
+}
+
+/**
+ * @param {HTMLElement} control
+ * @param {string} key
+ */
+function usesArrow(control, key) {
+  if (control.matches(OWN_ARROWS)) return true;
+  if (!(control instanceof HTMLInputElement) || control.type === "checkbox" || control.value === "")
+    return false;
+  return key === "ArrowLeft" || key === "ArrowRight" || control.hasAttribute("list");
 }
 
 /**
