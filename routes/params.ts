@@ -51,6 +51,12 @@ export const playbackParams = z.object({
   preferred_audio_language: text
     .transform((value) => (value && /^[a-z]{2,3}$/i.test(value) ? value.toLowerCase() : undefined))
     .meta({ type: "string", description: "Two or three letters, such as eng" }),
+  quality: text
+    .transform((value) => (value && /^\d{2,5}$/.test(value) ? Number(value) : undefined))
+    .meta({ type: "integer", description: "Of HLS in several forms: at most so many lines, such as 720" }),
+  stream_id: integer.describe(
+    "Of HLS in several forms: which, as hls_streams of stat counts; -1 for the engine's choice",
+  ),
   use_api_events: tolerant(["1", "true"]).describe("1: the session has an event_url"),
   client_session_id: integer.describe("Echoed; -1 where there is none"),
 });

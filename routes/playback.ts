@@ -29,6 +29,8 @@ export function createPlaybackRoutes(house: House): Hono<RouteEnv> {
       container: params.container ?? "auto",
       fileIndex: params._idx === undefined || params._idx < 0 ? undefined : params._idx,
       audioLanguage: params.preferred_audio_language,
+      maxHeight: params.quality,
+      variantIndex: params.stream_id,
       clientSessionId: params.client_session_id ?? -1,
       wantsEvents: params.use_api_events !== undefined,
       allowPrivateUrls: mayReachPrivate(c, house),

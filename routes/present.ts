@@ -44,7 +44,8 @@ export function presentInfo(
     network_monitor_status: 0,
     network_monitor_started: false,
     debug_level: 0,
-    selected_stream_index: -1,
+    hls_streams: info.variants.length > 0 ? info.variants.map(hlsStream) : undefined,
+    selected_stream_index: info.variantIndex,
     selected_file_index: info.fileIndex,
     total_progress: Math.floor(info.totalProgress),
     stream_status: -1,
@@ -85,6 +86,21 @@ function livePosition({ firstAt, lastAt, segments }: NonNullable<SessionInfo["li
     is_live: "1",
     live_last: last,
     buffer_pieces: String(segments),
+  };
+}
+
+/** `bitrate` is bytes a second, `bandwidth` bits a second, as deployed clients read them. */
+function hlsStream({ width, height, codecs, isAudio, ...rates }: SessionInfo["variants"][number]) {
+  const { bitsPerSecond, averageBitsPerSecond = bitsPerSecond } = rates;
+  const kilobits = Math.round(bitsPerSecond / 1000);
+  return {
+    name: isAudio || height === undefined ? `${kilobits} kbps` : `${height}p`,
+    quality: height ?? 0,
+    bitrate: Math.round(averageBitsPerSecond / 8),
+    bandwidth: bitsPerSecond,
+    codecs: codecs.join(","),
+    resolution: width !== undefined && height !== undefined ? `${width}x${height}` : "",
+    type: isAudio ? "audio" : "video",
   };
 }
 

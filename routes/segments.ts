@@ -40,14 +40,15 @@ export function createSegmentRoutes({ engine }: House): Hono<RouteEnv> {
   return app;
 }
 
-/** Reads `12.ts`, `12.m4s`, `12.mp4`, `12.s3.vtt` (subtitle track 3); undefined for anything else. */
+/** Reads `12.ts`, `12.m4s`, `12.mp4`, these with the track of sound of its own (`12.a1.ts`), and `12.s3.vtt` (subtitle
+ * track 3); undefined for anything else. */
 function parseSegmentName(text: string): SegmentName | undefined {
   // Clients hang `&.mp4` and the like on URLs of all kinds.
-  const match = /^(\d{1,12})\.(?:(ts|m4s|mp4)|s(\d{1,3})\.(vtt))(?:&.*)?$/.exec(text);
+  const match = /^(\d{1,12})\.(?:(?:a([1-9]\d{0,2})\.)?(ts|m4s|mp4)|s(\d{1,3})\.(vtt))(?:&.*)?$/.exec(text);
   if (!match) return undefined;
   return {
     number: Number(match[1]),
-    kind: (match[2] ?? match[4]) as SegmentName["kind"],
-    track: Number(match[3] ?? 0),
+    kind: (match[3] ?? match[5]) as SegmentName["kind"],
+    track: Number(match[2] ?? match[4] ?? 0),
   };
 }

@@ -73,8 +73,10 @@ export function createSessionRoutes({ engine }: House): Hono<RouteEnv> {
 }
 
 function renditionOf(c: Context): ManifestRendition {
-  const track = c.req.query("subtitles");
-  if (track !== undefined && /^\d{1,3}$/.test(track)) return { subtitles: Number(track) };
+  const subtitles = c.req.query("subtitles");
+  if (subtitles !== undefined && /^\d{1,3}$/.test(subtitles)) return { subtitles: Number(subtitles) };
+  const audio = c.req.query("audio");
+  if (audio !== undefined && /^[1-9]\d{0,2}$/.test(audio)) return { audio: Number(audio) };
   return c.req.query("rendition") === "media" ? "media" : "main";
 }
 

@@ -1,6 +1,7 @@
 import { addressText, type PeerAddress } from "../base/address.ts";
 import { messageOf } from "../base/errors.ts";
 import { after, type Instant } from "../base/time.ts";
+import { eitherSignal } from "../remux/either-signal.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type { AnnounceReply } from "../wire/tracker.ts";
 
@@ -28,7 +29,7 @@ export async function askFamilies(
 ): Promise<AnnounceReply> {
   const late = new AbortController();
   const replies = new Map<string, AnnounceReply>();
-  const both = AbortSignal.any([signal, late.signal]);
+  const both = eitherSignal(signal, late.signal);
   await new Promise<void>((resolve) => {
     let cancel: (() => void) | undefined;
     for (const [address, ask] of asks) {
@@ -39,12 +40,13 @@ export async function askFamilies(
         cancel?.();
         resolve();
       };
-      ask(both).then(heard, (thrown: unknown) => heard({ ok: false, reason: messageOf(thrown) }));
+      ask(both.signal).then(heard, (thrown: unknown) => heard({ ok: false, reason: messageOf(thrown) }));
     }
   });
   const first = asks.flatMap(([address]) => replies.get(address) ?? []);
   const good = first.filter((reply) => reply.ok);
   late.abort(new Error("the other IP version was quicker"));
+  both.release();
   if (good.length === 0) return first[0]!;
   for (const [address] of asks) if (!replies.get(address)?.ok) silent(address);
   return merged(good);

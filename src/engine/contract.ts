@@ -6,7 +6,7 @@ import type { Media } from "../remux/contract.ts";
 import type { CandidateOrigin, SwarmFigures } from "../swarm/contract.ts";
 import type { TransportFile } from "../wire/metainfo.ts";
 import type { WebContent } from "./http/web-content.ts";
-import type { SegmentSource } from "./segment-source.ts";
+import type { SegmentSource, SourceWish } from "./segment-source.ts";
 
 /** The bytes of one file of a transfer: {@link RandomAccess}, and as a stream that the reader's pull drives. */
 export interface ByteSource extends RandomAccess {
@@ -64,8 +64,8 @@ export interface Transfer {
   headBytes(fileIndex: number): number;
   /** How the content comes; through a swarm unless said. */
   readonly transportType?: "bt" | "hls" | "wrapper";
-  /** For content that comes as segments and not as a file: what is played of it, shared by all; instead of `media`. */
-  readonly segmentSource?: ((signal: AbortSignal) => Promise<SegmentSource>) | undefined;
+  /** For content that comes as segments and not as a file: what is played of it, shared by all with the same wish; instead of `media`. */
+  readonly segmentSource?: ((signal: AbortSignal, wish: SourceWish) => Promise<SegmentSource>) | undefined;
 }
 
 /** What is known of content when it is first opened. */

@@ -18,7 +18,7 @@ import type {
 import { Holds } from "./holds.ts";
 import { createInspector } from "./inspect.ts";
 import { SegmentCache } from "./segment-cache.ts";
-import type { LivePosition } from "./segment-source.ts";
+import type { LivePosition, VariantFacts } from "./segment-source.ts";
 import { Sessions } from "./sessions.ts";
 
 /** The engine as the routes and the command line see it. Everything a player asks for goes through here. */
@@ -68,6 +68,9 @@ export interface PlaybackRequest {
   /** Undefined: the largest playable file. */
   readonly fileIndex: number | undefined;
   readonly audioLanguage: string | undefined;
+  /** Of a stream in several forms: at most this height in pixels (`quality`), or this one (`stream_id`; below 0 for ours). */
+  readonly maxHeight?: number | undefined;
+  readonly variantIndex?: number | undefined;
   /** Echoed; -1 where the player sent none. */
   readonly clientSessionId: number;
   readonly wantsEvents: boolean;
@@ -104,8 +107,13 @@ export interface Session {
   stop(): void;
 }
 
-/** Which playlist of the session: what a player opens, the media playlist behind a master, or a subtitle track's. */
-export type ManifestRendition = "main" | "media" | { readonly subtitles: number };
+/** Which playlist of the session: what a player opens, the media playlist behind a master, a subtitle track's (from 0), or
+ * that of sound of its own (from 1). */
+export type ManifestRendition =
+  | "main"
+  | "media"
+  | { readonly subtitles: number }
+  | { readonly audio: number };
 
 /** An event as the interface's event URL tells it. */
 export interface SessionEvent {
@@ -127,10 +135,14 @@ export interface SessionInfo {
   readonly figures: SwarmFigures;
   /** Where the window of a live stream lies; undefined for anything else. */
   readonly live: LivePosition | undefined;
+  /** The forms of an HLS stream, and which is played; none, and -1, where there is one only. */
+  readonly variants: readonly VariantFacts[];
+  readonly variantIndex: number;
   readonly cache: CacheFigures;
 }
 
-/** The parts of a segment's name: `<number>.ts`, `.m4s`, `.mp4` (initialisation), `.vtt` (with its track). */
+/** The parts of a segment's name: `<number>.ts`, `.m4s`, `.mp4` (initialisation), `.vtt` (with its track); sound of its own
+ * has its track too, from 1. */
 export interface SegmentName {
   readonly number: number;
   readonly kind: "ts" | "m4s" | "mp4" | "vtt";

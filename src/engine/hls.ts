@@ -23,7 +23,10 @@ export interface HlsParts {
  */
 export function hlsManifest(parts: HlsParts, rendition: ManifestRendition): string {
   if (rendition === "media") return mediaManifest(parts);
-  if (rendition !== "main") return subtitleManifest(parts, rendition.subtitles);
+  if (rendition !== "main") {
+    if ("subtitles" in rendition) return subtitleManifest(parts, rendition.subtitles);
+    throw new SluiceError("no_such_segment", "this film has its sound in its segments");
+  }
   return subtitleTracks(parts.media).length > 0 ? masterManifest(parts) : mediaManifest(parts);
 }
 

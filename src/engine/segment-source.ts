@@ -22,11 +22,37 @@ export interface SegmentSource {
    * by; undefined after the last. */
   reach(index: number, signal: AbortSignal): Promise<number | undefined>;
   /** The index of the segment that a manifest names so; rejects with `no_such_segment`. */
-  find(kind: SegmentName["kind"], number: number, signal: AbortSignal): Promise<number>;
-  /** Makes, or fetches, one segment. `track` counts for subtitles alone. */
+  find(kind: SegmentName["kind"], number: number, signal: AbortSignal, track?: number): Promise<number>;
+  /** Makes, or fetches, one segment. `track` counts for subtitles, from 0, and for sound of its own, from 1; else it is 0. */
   make(kind: SegmentName["kind"], index: number, track: number, signal: AbortSignal): Promise<SegmentBytes>;
   /** Where the window of a live source lies now, where it is known. */
   livePosition?(): LivePosition | undefined;
+  /** The forms that its server offers, and which of them this is; absent, or none, where there is only one. */
+  readonly variants?: readonly VariantFacts[];
+  readonly variantIndex?: number;
+}
+
+/** What a player wishes of what comes as segments. */
+export interface SourceWish {
+  readonly output: "ts" | "hls";
+  readonly audioLanguage: string | undefined;
+  /** At most this height, in pixels. */
+  readonly maxHeight?: number | undefined;
+  /** Which of the forms, from 0; below 0, or absent, for ours. */
+  readonly variantIndex?: number | undefined;
+}
+
+/** One form of a stream, as its manifest tells of it. */
+export interface VariantFacts {
+  /** The peak; 0 where it is not said. */
+  readonly bitsPerSecond: number;
+  readonly averageBitsPerSecond: number | undefined;
+  /** Pixels; undefined where they are not said. */
+  readonly width: number | undefined;
+  readonly height: number | undefined;
+  /** RFC 6381; empty where they are not said. */
+  readonly codecs: readonly string[];
+  readonly isAudio: boolean;
 }
 
 /** Where a manifest's URLs lead: all of them are absolute. */

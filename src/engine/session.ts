@@ -2,6 +2,7 @@ import { SluiceError, type SluiceErrorCode } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import { after, type Instant } from "../base/time.ts";
+import { underEither } from "../remux/either-signal.ts";
 import { type Access, chooseFile } from "./access.ts";
 import type { CacheFigures, ContentFile } from "./contract.ts";
 import type {
@@ -162,13 +163,14 @@ export class PlayerSession implements Session {
       fileIndex: this.#file?.index ?? -1,
       figures: transfer.figures,
       live: this.#source?.livePosition?.(),
+      variants: this.#source?.variants ?? [],
+      variantIndex: this.#source?.variantIndex ?? -1,
       cache,
     };
   }
 
   manifest(base: string, rendition: ManifestRendition, asker?: AbortSignal): Promise<string> {
-    return this.#use(async () => {
-      const signal = this.#waiting(asker);
+    return this.#for(asker, async (signal) => {
       const source = await orAborted(this.#opened, signal);
       const { infohash, key, ordinal = 0 } = this;
       const place = { base, session: { infohash, key, ordinal } };
@@ -178,8 +180,8 @@ export class PlayerSession implements Session {
 
   async transportStream(asker?: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     const { access } = this.#parts;
-    await this.#use(() =>
-      orAborted(orLater(this.#playing, access.clock, HELD_HEADERS_MS), this.#waiting(asker)),
+    await this.#for(asker, (signal) =>
+      orAborted(orLater(this.#playing, access.clock, HELD_HEADERS_MS), signal),
     );
     this.#openStreams++;
     return transportStream({
@@ -198,8 +200,8 @@ export class PlayerSession implements Session {
 
   /** The segment of this name; `index` is its number within the session. */
   namedSegment(name: SegmentName, index: number, asker?: AbortSignal): Promise<SegmentBytes> {
-    return this.#use(() =>
-      this.#requests.run(this.#waiting(asker), (signal) => this.#namedSegment(name, index, signal)),
+    return this.#for(asker, (either) =>
+      this.#requests.run(either, (signal) => this.#namedSegment(name, index, signal)),
     );
   }
 
@@ -224,9 +226,10 @@ export class PlayerSession implements Session {
 
   async #namedSegment(name: SegmentName, number: number, signal: AbortSignal): Promise<SegmentBytes> {
     const source = await orAborted(this.#opened, signal);
-    const index = await source.find(name.kind, number, signal);
+    const index = await source.find(name.kind, number, signal, name.track);
     const bytes = await this.#segment(name.kind, index, name.track, signal);
-    if (name.kind === "ts" || name.kind === "m4s") this.#prepareNext(source, name.kind, index);
+    if (name.track === 0 && (name.kind === "ts" || name.kind === "m4s"))
+      this.#prepareNext(source, name.kind, index);
     return bytes;
   }
 
@@ -238,7 +241,7 @@ export class PlayerSession implements Session {
     this.#file ??= this.#chooseFile();
     const file = this.#file;
     const open = async (stop: AbortSignal) => {
-      if (transfer.segmentSource) return suited(await transfer.segmentSource(stop), request);
+      if (transfer.segmentSource) return suited(await transfer.segmentSource(stop, request), request);
       const media = await transfer.media(file.index, request.audioLanguage, stop);
       return new FilmSource(transfer.infohash, file, media, request);
     };
@@ -326,9 +329,9 @@ export class PlayerSession implements Session {
     });
   }
 
-  /** Fires when whoever asked has gone, and when the session ends. */
-  #waiting(asker: AbortSignal | undefined): AbortSignal {
-    return asker ? AbortSignal.any([asker, this.#ended.signal]) : this.#ended.signal;
+  /** Does what is asked; its signal fires when whoever asked has gone, and when the session ends. */
+  #for<T>(asker: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return this.#use(() => underEither(asker, this.#ended.signal, work));
   }
 
   async #use<T>(work: () => Promise<T>): Promise<T> {
@@ -365,7 +368,8 @@ export class PlayerSession implements Session {
 
 /** What makes two starts of one player on one file the same session. */
 export function variantOf(request: PlaybackRequest): string {
-  return `${request.output} ${request.container} ${request.audioLanguage ?? ""}`;
+  const { output, container, audioLanguage = "", maxHeight = "", variantIndex = -1 } = request;
+  return `${output} ${container} ${audioLanguage} ${maxHeight} ${variantIndex}`;
 }
 
 /** What comes as segments is passed on as it is; throws where the player asked for something else. */

@@ -2,6 +2,7 @@ import { assert } from "../base/assert.ts";
 import { DecodeError, messageOf, SluiceError } from "../base/errors.ts";
 import { fmp4ProblemOf, isFmp4Codec, isTsCodec, tsProblemOf } from "./container-rules.ts";
 import type { Media, MediaTrack, SegmentTimes } from "./contract.ts";
+import { underEither } from "./either-signal.ts";
 import { Fmp4Writer } from "./fmp4-writer.ts";
 import { Gate } from "./gate.ts";
 import type { SourceTrack } from "./media-tracks.ts";
@@ -99,8 +100,9 @@ export class PacketMedia implements Media {
 
   /** Does `job` when there is room for it; ends it when `signal` fires or the file is closed. */
   #run<T>(job: (ending: AbortSignal) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-    const ending = signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
-    return this.#gate.run(() => asSluiceError(job(ending)), ending);
+    return underEither(signal, this.#closing.signal, (ending) =>
+      this.#gate.run(() => asSluiceError(job(ending)), ending),
+    );
   }
 
   #bounds(index: number): SegmentBounds {

@@ -4,6 +4,7 @@ import { languageCode } from "../media/language.ts";
 import { reorderPmt } from "../media/psi.ts";
 import { TICKS_PER_SECOND } from "../media/timestamps.ts";
 import type { Media, MediaTrack, OpenMediaOptions, SegmentTimes } from "./contract.ts";
+import { underEither } from "./either-signal.ts";
 import { OwnedMemory } from "./owned-memory.ts";
 import { TsBorders } from "./ts-borders.ts";
 import { cutSegment, hasAllStarts, STRADDLE_BYTES } from "./ts-cut.ts";
@@ -95,14 +96,15 @@ class TsFile implements Media {
     if (!Number.isInteger(index) || index < 0 || index >= this.#plan.starts.length) {
       throw new SluiceError("no_such_segment", `segment ${index} of ${this.#plan.starts.length}`);
     }
-    const either = signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
-    try {
-      return await this.#cut(index, either);
-    } catch (error) {
-      if (either.aborted)
-        throw new SluiceError("cancelled", "the reading of a segment was cancelled", { cause: error });
-      throw error;
-    }
+    return underEither(signal, this.#closing.signal, async (either) => {
+      try {
+        return await this.#cut(index, either);
+      } catch (error) {
+        if (either.aborted)
+          throw new SluiceError("cancelled", "the reading of a segment was cancelled", { cause: error });
+        throw error;
+      }
+    });
   }
 
   async fmp4Init(signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {

@@ -1,5 +1,7 @@
+import { latin1Text } from "../../base/bytes.ts";
 import { SluiceError } from "../../base/errors.ts";
 import type { HlsKey, HlsSegment } from "../../media/hls-media.ts";
+import { packedAudioToTs } from "../../remux/packed-audio.ts";
 import { sniffContainer } from "../../remux/sniff.ts";
 import type { SegmentBytes } from "../segment-cache.ts";
 import { fetchPart, type HlsPlace, placeOf } from "./hls-fetch.ts";
@@ -21,25 +23,44 @@ export class HlsParts {
     this.#client = client;
   }
 
-  /** A segment; rejects where it is not of the kind that the manifest promised. */
+  /**
+   * A segment; rejects where it is not of the kind that the manifest promised. Audio without a container comes as MPEG-TS;
+   * where it does not say when it is heard, that is at `startSeconds`.
+   */
   async segment(
     segment: HlsSegment,
     container: "ts" | "fmp4",
     manifest: HlsPlace,
     signal: AbortSignal,
+    startSeconds: number,
   ): Promise<SegmentBytes> {
+    const bytes = await this.#bytes(segment, manifest, signal);
+    const found = sniffContainer(bytes.subarray(0, 4096));
+    if (found === (container === "ts" ? "mpegts" : "mp4")) return bytes;
+    const packed = container === "ts" ? packedAudioToTs(bytes, startSeconds, "und") : undefined;
+    if (packed) return packed;
+    const expected = container === "ts" ? "MPEG-TS" : "fragmented MP4";
+    const came = found.includes(" ") ? "something else" : found;
+    throw new SluiceError("unsupported_container", `expected segments of ${expected}, ${came} came`);
+  }
+
+  /** A segment of subtitles; rejects where it is no WebVTT. */
+  async text(segment: HlsSegment, manifest: HlsPlace, signal: AbortSignal): Promise<SegmentBytes> {
+    const bytes = await this.#bytes(segment, manifest, signal);
+    if (/^(?:\xef\xbb\xbf)?WEBVTT(?:\s|$)/.test(latin1Text(bytes.subarray(0, 10)))) return bytes;
+    throw new SluiceError("unsupported_container", "expected subtitles in WebVTT, something else came");
+  }
+
+  async #bytes(
+    segment: HlsSegment,
+    manifest: HlsPlace,
+    signal: AbortSignal,
+  ): Promise<Uint8Array<ArrayBuffer>> {
     if (segment.isGap)
       throw new SluiceError("no_such_segment", "the server has a gap in place of this segment");
     const { uri, range } = segment;
     const raw = await fetchPart(this.#client, placeOf(uri, manifest), range, SEGMENT_LIMIT_BYTES, signal);
-    const bytes = await this.#decrypted(raw, segment, manifest, signal);
-    const found = sniffContainer(bytes.subarray(0, 4096));
-    if (found === (container === "ts" ? "mpegts" : "mp4")) return bytes;
-    const expected = container === "ts" ? "MPEG-TS" : "fragmented MP4";
-    const came = found.includes(" ")
-      ? "something else came, such as audio without a container"
-      : `${found} came`;
-    throw new SluiceError("unsupported_container", `expected segments of ${expected}, ${came}`);
+    return this.#decrypted(raw, segment, manifest, signal);
   }
 
   /** The initialisation of a segment of fragmented MP4. */

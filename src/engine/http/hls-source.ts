@@ -1,212 +1,200 @@
 import { SluiceError } from "../../base/errors.ts";
-import type { Infohash } from "../../base/ids.ts";
-import { after, type Instant, type UnixSeconds } from "../../base/time.ts";
-import type { HlsMedia, HlsSegment } from "../../media/hls-media.ts";
-import { writeMediaManifest } from "../../media/manifest.ts";
-import type { SegmentName } from "../engine.ts";
-import { orAborted, type SegmentBytes } from "../segment-cache.ts";
-import type { LivePosition, ManifestPlace, SegmentSource } from "../segment-source.ts";
+import { languageCode, languageTag } from "../../media/language.ts";
+import { type ManifestRendition as WrittenRendition, writeMasterManifest } from "../../media/manifest.ts";
+import type { ManifestRendition, SegmentName } from "../engine.ts";
+import type { SegmentBytes } from "../segment-cache.ts";
+import type {
+  LivePosition,
+  ManifestPlace,
+  SegmentSource,
+  SourceWish,
+  VariantFacts,
+} from "../segment-source.ts";
 import { segmentNumber } from "../session-segments.ts";
-import { fetchManifest, type HlsPlace, placeOf } from "./hls-fetch.ts";
-import { checkKey, HlsParts } from "./hls-parts.ts";
-import { chooseVariant } from "./hls-variant.ts";
-import type { WebClient } from "./web-client.ts";
-import type { WebContent } from "./web-content.ts";
+import type { HlsFeed } from "./hls-feed.ts";
+import type { HlsProgramme, HlsStream, HlsTrack } from "./hls-programme.ts";
+import { defaultRendition } from "./hls-variant.ts";
+import { HlsWhole } from "./hls-whole.ts";
 
-/** Players begin a live stream so many target durations before its end (RFC 8216 6.3.3). */
-const BEHIND_TARGETS = 3;
-/** A manifest that cannot be had so often in a row ends the stream. */
-const MAX_FAILURES = 6;
-const MAX_RELOAD_MS = 15_000;
-
-/** Opens HLS of another server. Rejects with `SluiceError` where it is none that can be passed on. */
-export async function openHls(
-  client: WebClient,
-  content: WebContent,
-  infohash: Infohash,
-): Promise<SegmentSource> {
-  const { signal } = client.stopped;
-  let fetched = await fetchManifest(client, content, signal);
-  if (fetched.playlist.kind === "master") {
-    const { uri } = chooseVariant(fetched.playlist);
-    fetched = await fetchManifest(client, placeOf(uri, fetched.place), signal);
-  }
-  const { playlist, place } = fetched;
-  if (playlist.kind === "master")
-    throw new SluiceError("broken_media", "this HLS manifest leads to another list of variants");
-  for (const { key } of playlist.segments) checkKey(key);
-  return new HlsSource(client, playlist, place, infohash);
+/** HLS of another server as this player wants it. Rejects with `SluiceError` where it is none that can be passed on. */
+export async function openHls(stream: HlsStream, wish: SourceWish): Promise<SegmentSource> {
+  const programme = await stream.programme(wish);
+  if (wish.output === "hls") return new HlsSource(programme, wish.audioLanguage);
+  const renditions = programme.audio.map(({ rendition }) => rendition);
+  const heard = defaultRendition(renditions, wish.audioLanguage);
+  const track = programme.audio.find(({ rendition }) => rendition === heard);
+  if (!track?.open) return new HlsSource(programme, wish.audioLanguage);
+  return new HlsWhole(
+    programme,
+    await track.open(),
+    programme.audio.indexOf(track),
+    track.rendition.language,
+  );
 }
 
 /**
  * HLS of another server under our own addresses: the same segments with the same numbers, fetched once for all who play
- * it. A live manifest is read again when somebody wants to know, at most once in a target duration.
+ * it. Sound and subtitles that come in playlists of their own stay so, under a master manifest of ours.
  */
 class HlsSource implements SegmentSource {
-  readonly container: "ts" | "fmp4";
-  readonly #client: WebClient;
-  readonly #infohash: Infohash;
-  readonly #parts: HlsParts;
-  #playlist: HlsMedia;
-  #place: HlsPlace;
-  #loadedAt: UnixSeconds;
-  #dueAt: Instant;
-  #reloading: Promise<void> | undefined;
-  #failures = 0;
-  /** Grows where the numbers begin anew: then the same number is another segment. */
-  #generation = 0;
+  readonly #programme: HlsProgramme;
+  readonly #language: string | undefined;
 
-  constructor(client: WebClient, playlist: HlsMedia, place: HlsPlace, infohash: Infohash) {
-    this.container = playlist.segments.some(({ map }) => map !== undefined) ? "fmp4" : "ts";
-    this.#client = client;
-    this.#infohash = infohash;
-    this.#parts = new HlsParts(client);
-    this.#playlist = playlist;
-    this.#place = place;
-    this.#loadedAt = client.clock.unixSeconds();
-    this.#dueAt = after(client.clock.now(), 1000 * playlist.targetSeconds);
+  constructor(programme: HlsProgramme, language: string | undefined) {
+    this.#programme = programme;
+    this.#language = language;
+  }
+
+  get container(): "ts" | "fmp4" {
+    return this.#programme.main.container;
   }
 
   get name(): string {
-    return `${this.#infohash}/hls ${this.#generation}`;
+    return this.#programme.name();
   }
 
   get isLive(): boolean {
-    return !this.#playlist.isEnded && this.#playlist.type !== "vod";
+    return this.#programme.main.isLive;
   }
 
-  async manifest(
-    { base, session }: ManifestPlace,
-    _rendition: unknown,
-    signal: AbortSignal,
-  ): Promise<string> {
-    await this.#refresh(signal);
-    const { segments, targetSeconds, isEnded, type } = this.#playlist;
-    const uriOf = ({ number }: HlsSegment, ending: string) =>
-      `${base}/ace/c/${session.infohash}/${segmentNumber(session.ordinal, number)}.${ending}`;
-    const [first] = segments;
-    let map: HlsSegment | undefined;
-    return writeMediaManifest({
-      kind: isEnded ? "vod" : type === "event" ? "event" : "live",
-      firstNumber: this.#playlist.firstNumber,
-      firstDiscontinuity: first ? first.discontinuity - (first.isDiscontinuous ? 1 : 0) : 0,
-      targetSeconds,
-      segments: segments.map((segment) => {
-        const { durationSeconds, isDiscontinuous } = segment;
-        if (this.container === "ts") return { durationSeconds, isDiscontinuous, uri: uriOf(segment, "ts") };
-        if (!map || !isSameMap(map, segment)) map = segment;
-        const uri = uriOf(segment, "m4s");
-        return { durationSeconds, isDiscontinuous, uri, mapUri: uriOf(map, "mp4") };
-      }),
-    });
+  get variants(): readonly VariantFacts[] {
+    return this.#programme.variants;
+  }
+
+  get variantIndex(): number {
+    return this.#programme.variantIndex;
+  }
+
+  async manifest(place: ManifestPlace, rendition: ManifestRendition, signal: AbortSignal): Promise<string> {
+    const { audio, subtitles, main } = this.#programme;
+    const isSplit = subtitles.length > 0 || audio.some(({ open }) => open !== undefined);
+    if (rendition === "main" && isSplit) return this.#master(place);
+    if (rendition === "main" || rendition === "media")
+      return manifestOf(main, place, main.container === "ts" ? "ts" : "m4s", signal);
+    if ("subtitles" in rendition) {
+      const feed = await feedOf(subtitles, rendition.subtitles);
+      return manifestOf(feed, place, `s${rendition.subtitles}.vtt`, signal);
+    }
+    const feed = await feedOf(audio, rendition.audio - 1);
+    const ending = feed.container === "ts" ? "ts" : "m4s";
+    return manifestOf(feed, place, `a${rendition.audio}.${ending}`, signal);
   }
 
   async first(): Promise<number> {
-    const { segments, firstNumber, targetSeconds } = this.#playlist;
-    if (!this.isLive) return firstNumber;
-    let seconds = 0;
-    for (const { number, durationSeconds } of [...segments].reverse()) {
-      seconds += durationSeconds;
-      if (seconds >= BEHIND_TARGETS * targetSeconds) return number;
-    }
-    return firstNumber;
+    return this.#programme.main.first();
   }
 
-  async reach(index: number, signal: AbortSignal): Promise<number | undefined> {
-    for (;;) {
-      const { segments, isEnded, type } = this.#playlist;
-      const next = segments.find(({ number, isGap }) => number >= index && !isGap);
-      if (next) return next.number;
-      if (isEnded || type === "vod") return undefined;
-      // Far beyond the end: the numbers have begun anew.
-      if (index > this.#playlist.firstNumber + segments.length + 1) return this.first();
-      await this.#client.pause(Math.max(0, this.#dueAt - this.#client.clock.now()), signal);
-      await this.#refresh(signal);
-    }
+  reach(index: number, signal: AbortSignal): Promise<number | undefined> {
+    return this.#programme.main.reach(index, signal);
   }
 
-  async find(kind: SegmentName["kind"], number: number, signal: AbortSignal): Promise<number> {
-    const fits = kind === "ts" ? this.container === "ts" : kind !== "vtt" && this.container === "fmp4";
-    const sought = () =>
-      this.#playlist.segments.find((segment) => segmentNumber(0, segment.number) === number);
-    let found = sought();
-    if (!found) {
-      // A player that has paused asks for what has gone by; one that read the manifest elsewhere may be ahead of us.
-      await this.#refresh(signal);
-      found = sought();
-    }
-    if (fits && found) return found.number;
-    throw new SluiceError("no_such_segment", "the segment has gone by, or never was");
+  async find(kind: SegmentName["kind"], number: number, signal: AbortSignal, track = 0): Promise<number> {
+    const feed = await this.#feed(kind, track);
+    const index = await feed.find(number, signal);
+    if (kind === "vtt" || (kind === "ts") === (feed.container === "ts")) return index;
+    throw new SluiceError("no_such_segment", `the segments of this stream are no .${kind}`);
   }
 
   async make(
     kind: SegmentName["kind"],
     index: number,
-    _track: number,
+    track: number,
     signal: AbortSignal,
   ): Promise<SegmentBytes> {
-    const segment = this.#playlist.segments.find(({ number }) => number === index);
-    if (!segment) throw new SluiceError("no_such_segment", "the segment has gone by, or never was");
-    if (kind === "mp4") return this.#parts.map(segment, this.#place, signal);
-    return this.#parts.segment(segment, this.container, this.#place, signal);
+    const { parts } = this.#programme;
+    const feed = await this.#feed(kind, track);
+    const segment = feed.segment(index);
+    if (kind === "mp4") return parts.map(segment, feed.place, signal);
+    if (kind === "vtt") return parts.text(segment, feed.place, signal);
+    return parts.segment(segment, feed.container, feed.place, signal, feed.startSeconds(index));
   }
 
   livePosition(): LivePosition | undefined {
-    if (!this.isLive) return undefined;
-    const { segments } = this.#playlist;
-    const seconds = segments.reduce((sum, { durationSeconds }) => sum + durationSeconds, 0);
-    const last = segments.at(-1);
-    const toldAt = last?.programTimeMs && last.programTimeMs / 1000 + last.durationSeconds;
-    const lastAt = Math.floor(toldAt ?? this.#loadedAt);
-    return {
-      firstAt: Math.floor(lastAt - seconds) as UnixSeconds,
-      lastAt: lastAt as UnixSeconds,
-      segments: segments.length,
+    return this.#programme.main.livePosition();
+  }
+
+  async #feed(kind: SegmentName["kind"], track: number): Promise<HlsFeed> {
+    const { audio, subtitles, main } = this.#programme;
+    if (kind === "vtt") return feedOf(subtitles, track);
+    return track === 0 ? main : feedOf(audio, track - 1);
+  }
+
+  #master({ base, session }: ManifestPlace): string {
+    const { variant, audio, subtitles } = this.#programme;
+    const url = `${base}/ace/m/${session.infohash}/${session.key}.m3u8`;
+    const heard = defaultRendition(
+      audio.map(({ rendition }) => rendition),
+      this.#language,
+    );
+    const names = new Set<string>();
+    const written = (kind: "audio" | "subtitles") => (track: HlsTrack, index: number) => {
+      const { name, language, isDefault, isForced } = track.rendition;
+      const query = kind === "audio" ? `audio=${index + 1}` : `subtitles=${index}`;
+      const told: WrittenRendition = {
+        kind,
+        group: kind,
+        name: distinct(names, `${kind} `, name || language || String(index + 1)),
+        uri: track.open && `${url}?${query}`,
+        isDefault: kind === "audio" ? track.rendition === heard : isDefault,
+        isForced,
+        ...(language && { language: plainLanguage(language) }),
+      };
+      return told;
     };
-  }
-
-  /** Reads the manifest again where it is live and due; all who ask meanwhile wait for the same answer. */
-  async #refresh(signal: AbortSignal): Promise<void> {
-    if (!this.isLive || this.#client.clock.now() < this.#dueAt) return;
-    this.#reloading ??= this.#reload().finally(() => {
-      this.#reloading = undefined;
-    });
-    await orAborted(this.#reloading, signal);
-  }
-
-  async #reload(): Promise<void> {
-    const before = this.#playlist;
-    const { clock, log, stopped } = this.#client;
-    try {
-      const { playlist, place } = await fetchManifest(this.#client, this.#place, stopped.signal);
-      if (playlist.kind === "master")
-        throw new SluiceError("broken_media", "the HLS manifest has turned into a list of variants");
-      for (const { key } of playlist.segments) checkKey(key);
-      this.#failures = 0;
-      this.#playlist = playlist;
-      this.#place = { ...this.#place, allowPrivate: place.allowPrivate };
-      this.#loadedAt = clock.unixSeconds();
-      if (endOf(playlist) < before.firstNumber) this.#generation++;
-    } catch (thrown) {
-      // What was told before still holds for a while; a live stream shall survive one answer that is late.
-      if (stopped.signal.aborted || ++this.#failures >= MAX_FAILURES) throw thrown;
-      log.debug("an HLS manifest could not be read again", { reason: String(thrown) });
-    }
-    // RFC 8216 6.3.4: a target duration, half of it where nothing was new.
-    const hasGrown = endOf(this.#playlist) !== endOf(before);
-    const waitMs = 1000 * this.#playlist.targetSeconds * (hasGrown ? 1 : 0.5);
-    this.#dueAt = after(clock.now(), Math.min(MAX_RELOAD_MS, Math.max(500, waitMs)));
+    const sounds = audio.map(written("audio"));
+    return writeMasterManifest(
+      [
+        {
+          uri: `${url}?rendition=media`,
+          bitsPerSecond: variant!.bitsPerSecond,
+          codecs: variant!.codecs,
+          ...(variant!.width && variant!.height && { width: variant!.width, height: variant!.height }),
+          ...(sounds.length > 0 && { audioGroup: "audio" }),
+          ...(subtitles.length > 0 && { subtitleGroup: "subtitles" }),
+        },
+      ],
+      // Players that look at nothing else take the first.
+      [
+        ...sounds.sort((a, b) => Number(b.isDefault) - Number(a.isDefault)),
+        ...subtitles.map(written("subtitles")),
+      ],
+    );
   }
 }
 
-function endOf({ firstNumber, segments }: HlsMedia): number {
-  return firstNumber + segments.length;
+/** A manifest of ours for a feed, read again where it is due. */
+async function manifestOf(
+  feed: HlsFeed,
+  { base, session }: ManifestPlace,
+  ending: string,
+  signal: AbortSignal,
+): Promise<string> {
+  await feed.refresh(signal);
+  // The initialisation has the track of its segments.
+  const track = /^a\d+\./.exec(ending)?.[0] ?? "";
+  const uriOf = (number: number, last: string) => {
+    const own = last === "mp4" ? `${track}mp4` : last;
+    return `${base}/ace/c/${session.infohash}/${segmentNumber(session.ordinal, number)}.${own}`;
+  };
+  return feed.manifest(uriOf, ending);
 }
 
-function isSameMap(a: HlsSegment, b: HlsSegment): boolean {
-  return (
-    a.map?.uri === b.map?.uri &&
-    a.map?.range?.start === b.map?.range?.start &&
-    a.map?.range?.end === b.map?.range?.end
-  );
+async function feedOf(tracks: readonly HlsTrack[], index: number): Promise<HlsFeed> {
+  const open = tracks[index]?.open;
+  if (open) return open();
+  throw new SluiceError("no_such_segment", "this stream has no such track");
+}
+
+/** Names within a group must differ (RFC 8216 4.3.4.1.1). */
+function distinct(names: Set<string>, group: string, name: string): string {
+  let own = name;
+  for (let again = 2; names.has(group + own); again++) own = `${name} ${again}`;
+  names.add(group + own);
+  return own;
+}
+
+/** Whatever the manifest says, a tag of letters; regions and scripts stay. */
+function plainLanguage(language: string): string {
+  const code = languageCode(language);
+  return /^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8})*$/.test(language) ? language : languageTag(code);
 }

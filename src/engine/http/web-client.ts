@@ -3,6 +3,7 @@ import type { Log } from "../../base/log.ts";
 import { RateMeter } from "../../base/rate.ts";
 import { after } from "../../base/time.ts";
 import type { OpenOptions, Outbound, OutboundStream } from "../../outbound/outbound.ts";
+import { eitherSignal } from "../../remux/either-signal.ts";
 import type { Clock } from "../../runtime/contract.ts";
 import type { WebContent } from "./web-content.ts";
 
@@ -48,7 +49,7 @@ export class WebClient {
   /** Opens a URL of this content. Rejects with `SluiceError`. */
   async open(url: string, options: WebOptions): Promise<OutboundStream> {
     const { allowPrivate = this.#content.allowPrivate } = options;
-    const either = firstOf(options.signal, this.stopped.signal);
+    const either = eitherSignal(options.signal, this.stopped.signal);
     try {
       const answer = await this.#outbound.open(this.#withCredentials(url), {
         headTimeoutMs: HEAD_TIMEOUT_MS,
@@ -106,25 +107,6 @@ export class WebClient {
     target.password = own.password;
     return target.href;
   }
-}
-
-/** A signal that fires with the first of two, until it is released. Not `AbortSignal.any`: what hangs on a signal that lives
- * as long as a stream must go when its request does, and not all runtimes let it go. */
-function firstOf(a: AbortSignal, b: AbortSignal): { readonly signal: AbortSignal; release(): void } {
-  const abort = new AbortController();
-  const fromA = () => abort.abort(a.reason);
-  const fromB = () => abort.abort(b.reason);
-  if (a.aborted) fromA();
-  else if (b.aborted) fromB();
-  a.addEventListener("abort", fromA, { once: true });
-  b.addEventListener("abort", fromB, { once: true });
-  return {
-    signal: abort.signal,
-    release() {
-      a.removeEventListener("abort", fromA);
-      b.removeEventListener("abort", fromB);
-    },
-  };
 }
 
 /** Whether asking again may help: networks and busy servers recover, what is refused or gone does not. */

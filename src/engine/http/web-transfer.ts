@@ -4,8 +4,9 @@ import type { Media, OpenMedia } from "../../remux/contract.ts";
 import type { SwarmFigures } from "../../swarm/contract.ts";
 import type { ActiveTransfer, ByteSource, ContentFile, EngineSettings } from "../contract.ts";
 import { orAborted } from "../segment-cache.ts";
-import type { SegmentSource } from "../segment-source.ts";
+import type { SegmentSource, SourceWish } from "../segment-source.ts";
 import { SharedMedia } from "../shared-media.ts";
+import { HlsStream } from "./hls-programme.ts";
 import { openHls } from "./hls-source.ts";
 import { RangeFile } from "./range-file.ts";
 import { TsSource } from "./ts-source.ts";
@@ -67,9 +68,9 @@ export class WebTransfer implements ActiveTransfer {
     this.#state = new WebState(this.#house, this.infohash, content);
   }
 
-  get segmentSource(): ((signal: AbortSignal) => Promise<SegmentSource>) | undefined {
+  get segmentSource(): ((signal: AbortSignal, wish: SourceWish) => Promise<SegmentSource>) | undefined {
     const state = this.#state;
-    return state.content.kind === "file" ? undefined : (signal) => state.segments(signal);
+    return state.content.kind === "file" ? undefined : (signal, wish) => state.segments(signal, wish);
   }
 
   async ready(): Promise<void> {
@@ -114,19 +115,21 @@ class WebState {
   readonly client: WebClient;
   readonly files: readonly ContentFile[];
   readonly #house: WebHouse;
-  readonly #infohash: Infohash;
   readonly #file: RangeFile | undefined;
   readonly #media = new Map<string, SharedMedia>();
-  #segments: Promise<SegmentSource> | undefined;
+  /** One of the two, for what comes as segments. */
+  readonly #hls: HlsStream | undefined;
+  readonly #stream: TsSource | undefined;
 
   constructor(house: WebHouse, infohash: Infohash, content: WebContent) {
     this.content = content;
     this.#house = house;
-    this.#infohash = infohash;
     this.client = new WebClient(house, content);
     const { name, size, mime, kind } = content;
     this.files = [{ index: 0, name, size, offset: 0, mime, isPlayable: true }];
     if (kind === "file") this.#file = new RangeFile(this.client, content);
+    if (kind === "hls") this.#hls = new HlsStream(this.client, content, infohash);
+    if (kind === "stream") this.#stream = new TsSource(this.client, content, infohash);
   }
 
   get progress(): number {
@@ -153,18 +156,10 @@ class WebState {
     return shared.get(signal);
   }
 
-  /** Opened once for all; one that failed is opened again for the next who asks. */
-  segments(signal: AbortSignal): Promise<SegmentSource> {
-    const { client, content } = this;
-    this.#segments ??= (
-      content.kind === "hls"
-        ? openHls(client, content, this.#infohash)
-        : Promise.resolve(new TsSource(client, content, this.#infohash))
-    ).catch((thrown) => {
-      this.#segments = undefined;
-      throw thrown;
-    });
-    return orAborted(this.#segments, signal);
+  /** What suits the wish; shared by all with the same one. */
+  segments(signal: AbortSignal, wish: SourceWish): Promise<SegmentSource> {
+    if (this.#hls) return orAborted(openHls(this.#hls, wish), signal);
+    return Promise.resolve(this.#stream!);
   }
 
   close(reason: SluiceError): void {

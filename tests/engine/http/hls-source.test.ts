@@ -3,7 +3,9 @@ import { test } from "node:test";
 import { latin1Bytes } from "../../../src/base/bytes.ts";
 import { SluiceError } from "../../../src/base/errors.ts";
 import type { Infohash } from "../../../src/base/ids.ts";
+import { HlsStream } from "../../../src/engine/http/hls-programme.ts";
 import { openHls } from "../../../src/engine/http/hls-source.ts";
+import type { SourceWish } from "../../../src/engine/segment-source.ts";
 import { settled } from "../fake-clock.ts";
 import { FakeWebServer, someContent } from "./web-server.ts";
 
@@ -46,7 +48,10 @@ function hls(files: Record<string, string>) {
     return segment ? { body: [tsBytes(Number(segment[1]) % 200)] } : { status: 404 };
   };
   const paths = () => server.asked.map(({ url }) => url.pathname);
-  return { server, paths, files, open: () => openHls(server.client, someContent(content), INFOHASH) };
+  const stream = new HlsStream(server.client, someContent(content), INFOHASH);
+  const open = (wish: Partial<SourceWish> = {}) =>
+    openHls(stream, { output: "hls", audioLanguage: undefined, ...wish });
+  return { server, paths, files, open };
 }
 
 const fails = (code: string, message: RegExp) => (error: unknown) => {
@@ -123,27 +128,76 @@ test("openHls: numbers that begin anew are other segments", async () => {
   assert.notEqual(source.name, before);
 });
 
-test("openHls: the best variant with its own sound; without one an error that says so", async () => {
+test("openHls: the best variant that plays everywhere; under a height, or by its number, where that is wished", async () => {
   const variants = (audio: string) =>
     `#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="x"${audio}\n` +
     '#EXT-X-STREAM-INF:BANDWIDTH=9000000,CODECS="hvc1.1,mp4a.40.2",RESOLUTION=3840x2160\nuhd.m3u8\n' +
     '#EXT-X-STREAM-INF:BANDWIDTH=3000000,CODECS="avc1.64,mp4a.40.2",RESOLUTION=1280x720,AUDIO="a"\nhd.m3u8\n' +
     '#EXT-X-STREAM-INF:BANDWIDTH=1000000,CODECS="avc1.64,mp4a.40.2",RESOLUTION=640x360\nsd.m3u8\n' +
     '#EXT-X-STREAM-INF:BANDWIDTH=99000000,CODECS="mp4a.40.2"\nsound.m3u8\n';
-  for (const [audio, chosen] of [
-    ["", "/dir/hd.m3u8"],
-    [',URI="sound.m3u8"', "/dir/sd.m3u8"],
+  for (const [audio, wish, chosen] of [
+    ["", {}, "hd"],
+    [',URI="sound.m3u8"', {}, "hd"],
+    ["", { maxHeight: 2160 }, "hd"],
+    ["", { maxHeight: 719 }, "sd"],
+    ["", { maxHeight: 100 }, "sd"],
+    ["", { variantIndex: 0, maxHeight: 100 }, "uhd"],
+    ["", { variantIndex: -1 }, "hd"],
+    ["", { variantIndex: 3 }, "sound"],
   ] as const) {
-    const { paths, open } = hls({ "/dir/index.m3u8": variants(audio), [chosen]: live(0, 3) });
-    await open();
-    assert.equal(paths()[1], chosen);
+    const path = `/dir/${chosen}.m3u8`;
+    const { paths, open } = hls({ "/dir/index.m3u8": variants(audio), [path]: live(0, 3) });
+    const source = await open(wish);
+    assert.deepEqual(paths(), ["/dir/index.m3u8", path]);
+    assert.equal(source.variants!.length, 4);
+    assert.equal(source.variantIndex, ["uhd", "hd", "sd", "sound"].indexOf(chosen));
   }
-  const apart =
-    '#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="x",URI="s"\n#EXT-X-STREAM-INF:BANDWIDTH=1,AUDIO="a"\nv\n';
   await assert.rejects(
-    hls({ "/dir/index.m3u8": apart }).open(),
-    fails("unsupported_content", /of their own/),
+    hls({ "/dir/index.m3u8": variants("") }).open({ variantIndex: 4 }),
+    fails("bad_parameter", /at most 3, got 4/),
   );
+});
+
+const SPLIT = [
+  "#EXTM3U",
+  '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="English",LANGUAGE="en",DEFAULT=YES,URI="en.m3u8"',
+  '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="Deutsch",LANGUAGE="de",URI="de.m3u8"',
+  '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="other",NAME="x",URI="x.m3u8"',
+  '#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="s",NAME="en",LANGUAGE="en",URI="subs.m3u8"',
+  '#EXT-X-STREAM-INF:BANDWIDTH=3000000,CODECS="avc1.64,mp4a.40.2",RESOLUTION=1280x720,AUDIO="a",SUBTITLES="s"',
+  "picture.m3u8",
+  "",
+].join("\n");
+
+test("openHls: sound and subtitles of their own stay so, under a master of ours; the wished language first", async () => {
+  const { paths, open } = hls({
+    "/dir/index.m3u8": SPLIT,
+    "/dir/picture.m3u8": live(0, 3),
+    "/dir/de.m3u8": live(70, 2),
+    "/dir/subs.m3u8": "#EXTM3U\n#EXTINF:4,\nt.vtt\n#EXT-X-ENDLIST\n",
+    "/dir/t.vtt": "WEBVTT\n\n",
+  });
+  const source = await open({ audioLanguage: "deu" });
+  const master = await source.manifest(place, "main", never);
+  const media = [...master.matchAll(/^#EXT-X-MEDIA:(.*)$/gm)].map(([, attributes]) => attributes!);
+  assert.equal(media.length, 3);
+  const url = `http://h:1/ace/m/${INFOHASH}/k.m3u8`;
+  assert.match(media[0]!, /NAME="Deutsch",LANGUAGE="de",DEFAULT=YES/);
+  assert.ok(media[0]!.endsWith(`URI="${url}?audio=2"`), media[0]);
+  assert.match(media[1]!, /NAME="English",LANGUAGE="en",DEFAULT=NO/);
+  assert.match(media[2]!, /TYPE=SUBTITLES.*\?subtitles=0"/);
+  assert.match(master, /BANDWIDTH=3000000,CODECS="avc1.64,mp4a.40.2",RESOLUTION=1280x720,AUDIO="audio"/);
+  assert.ok(master.endsWith(`${url}?rendition=media\n`));
+  assert.deepEqual(paths(), ["/dir/index.m3u8", "/dir/picture.m3u8"]);
+  const sound = await source.manifest(place, { audio: 2 }, never);
+  assert.match(sound, /#EXT-X-MEDIA-SEQUENCE:70\n/);
+  assert.match(sound, /2000070\.a2\.ts\n/);
+  assert.equal(await source.find("ts", 71, never, 2), 71);
+  assert.deepEqual(await source.make("ts", 71, 2, never), tsBytes(71));
+  assert.match(await source.manifest(place, { subtitles: 0 }, never), /2000000\.s0\.vtt\n/);
+  assert.deepEqual(await source.make("vtt", 0, 0, never), latin1Bytes("WEBVTT\n\n"));
+  for (const rendition of [{ audio: 3 }, { subtitles: 1 }] as const)
+    await assert.rejects(source.manifest(place, rendition, never), fails("no_such_segment", /no such track/));
 });
 
 test("openHls: what is no stream that can be passed on is told as what it is", async () => {
@@ -164,7 +218,7 @@ test("openHls: segments are what the manifest promised, or an error", async () =
   const bodies: readonly (readonly [Uint8Array, RegExp])[] = [
     [latin1Bytes("<html>"), /expected segments of MPEG-TS, something else came/],
     [latin1Bytes("\0\0\0\x18ftypiso5\0\0\0\0iso5iso6"), /mp4 came/],
-    [latin1Bytes("ID3\x04\0\0\0\0\0\0"), /audio without a container/],
+    [latin1Bytes("ID3\x04\0\0\0\0\0\0"), /something else came/],
   ];
   for (const [body, message] of bodies) {
     server.answer = (request) =>
