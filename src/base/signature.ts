@@ -17,22 +17,23 @@ const PUBLIC_KEY_BYTES = 32;
 /** The size of an Ed25519 signature. */
 export const SIGNATURE_BYTES = 64;
 
-/** The encodings of points of small order, without the sign bit: whoever uses one as a key vouches for anything. */
+/** The points of small order, without the sign bit: whoever uses one as a key vouches for anything. */
 const SMALL_ORDER = new Set([
   "0000000000000000000000000000000000000000000000000000000000000000",
   "0100000000000000000000000000000000000000000000000000000000000000",
   "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
   "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
   "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-  "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-  "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
 ]);
 
-/** Whether a public key has the right length and is no point of small order, with which anybody can sign. Runtimes
- * differ in what they do with those, so they are refused before any of them sees one. */
+/** Whether a public key has the right length, is written in its one form (RFC 8032 5.1.3: y < 2^255 - 19), and is no
+ * point of small order, with which anybody can sign. Runtimes differ in what they do with others, so they are refused
+ * before any of them sees one. */
 export function isSoundPublicKey(key: Uint8Array): boolean {
   if (key.length !== PUBLIC_KEY_BYTES) return false;
   const unsigned = key.slice();
   unsigned[31]! &= 0x7f;
-  return !SMALL_ORDER.has(toHex(unsigned));
+  const hex = toHex(unsigned);
+  const isCanonical = unsigned[0]! < 0xed || !/^..(?:ff){30}7f$/.test(hex);
+  return isCanonical && !SMALL_ORDER.has(hex);
 }

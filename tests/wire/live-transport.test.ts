@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { concatBytes, latin1Bytes, latin1Text, toHex } from "../../src/base/bytes.ts";
+import { concatBytes, fromHex, latin1Bytes, latin1Text, toHex } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
 import { parseLink } from "../../src/base/link.ts";
 import { isSoundPublicKey } from "../../src/base/signature.ts";
@@ -205,14 +205,39 @@ test("other BitTorrent programs refuse the transport file of a stream", () => {
   assert.equal(transmission.status, 1);
 });
 
-test("isSoundPublicKey refuses every point of small order, with either sign", () => {
+test("isSoundPublicKey refuses points of small order, with either sign, and keys not in their one form", () => {
   assert.ok(isSoundPublicKey(KEY.publicKey));
-  const one = Uint8Array.from({ length: 32 }, (_, i) => Number(i === 0));
-  const negative = one.slice();
-  negative[31] = 0x80;
-  for (const key of [one, negative, new Uint8Array(32), new Uint8Array(31), new Uint8Array(33)]) {
-    assert.equal(isSoundPublicKey(key), false, toHex(key));
+  const bad = [
+    "0100000000000000000000000000000000000000000000000000000000000000",
+    "0100000000000000000000000000000000000000000000000000000000000080",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+    "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "00",
+    "",
+  ];
+  for (const hex of [...bad, `${bad[0]}00`]) assert.equal(isSoundPublicKey(fromHex(hex)!), false, hex);
+  const near = "ebffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f";
+  assert.ok(isSoundPublicKey(fromHex(near)!));
+});
+
+test("ed25519Verifier refuses the other form of a signature, on every runtime (RFC 8032 5.1.7)", () => {
+  const message = latin1Bytes("sluice");
+  const signature = KEY.sign(message);
+  const verify = ed25519Verifier(KEY.publicKey);
+  assert.ok(verify(message, signature));
+  // S and S + L sign alike for who does not check that S is below L, the order of the group.
+  const order = fromHex("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010")!;
+  const other = signature.slice();
+  for (let i = 0, carry = 0; i < 32; i++, carry >>= 8) {
+    carry += signature[32 + i]! + order[i]!;
+    other[32 + i] = carry & 0xff;
   }
+  assert.notDeepEqual(other, signature);
+  assert.equal(verify(message, other), false);
+  for (const length of [0, 63, 65]) assert.equal(verify(message, new Uint8Array(length)), false);
 });
 
 test("liveMagnet and liveLink are read by what reads links and magnets", () => {
