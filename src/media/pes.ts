@@ -1,4 +1,5 @@
 import { DecodeError } from "../base/errors.ts";
+import { wrapTicks } from "./timestamps.ts";
 
 /** What the head of a PES packet says (ISO 13818-1 2.4.3.6). Times are ticks of 90 kHz, 33 bits. */
 export interface PesHeader {
@@ -66,6 +67,15 @@ export function writePesHeader(
   writeTimestamp(bytes, at + 9, pts === dts ? 2 : 3, pts);
   if (pts !== dts) writeTimestamp(bytes, at + 14, 1, dts);
   return headerBytes;
+}
+
+/** Adds `ticks` to the PTS and DTS of the header at `at`, which can be read ({@link readPesHeader}) and has a PTS. */
+export function shiftPesTimes(bytes: Uint8Array, at: number, ticks: number): void {
+  const flags = bytes[at + 7]! >> 6;
+  for (let i = 0; i < (flags === 3 && bytes[at + 8]! >= 10 ? 2 : 1); i++) {
+    const to = at + 9 + 5 * i;
+    writeTimestamp(bytes, to, bytes[to]! >> 4, wrapTicks(readTimestamp(bytes, to) + ticks));
+  }
 }
 
 /** How long the header for these times is. */

@@ -82,7 +82,23 @@ export interface Net {
   connect(address: PeerAddress, handlers: TcpHandlers, options: { timeoutMs: number }): TcpSocket;
   /** Listens on TCP; each connection gets handlers of its own. */
   listen(address: PeerAddress, accept: (socket: TcpSocket) => TcpHandlers): Promise<TcpListener>;
-  bindUdp(address: PeerAddress, received: (bytes: Uint8Array, from: PeerAddress) => void): Promise<UdpSocket>;
+  bindUdp(
+    address: PeerAddress,
+    received: (bytes: Uint8Array, from: PeerAddress) => void,
+    options?: UdpOptions,
+  ): Promise<UdpSocket>;
+}
+
+/** What a UDP socket is for, where it is not one of the peer network. */
+export interface UdpOptions {
+  /** Hears what is sent to this group too; other programs of this machine may listen to the same. */
+  readonly multicast?: {
+    readonly group: string;
+    /** The address of ours (for IPv6: `::%name`) whose network is listened to; the system chooses where it is not given. */
+    readonly networkAddress?: string;
+  };
+  /** How much the system shall keep while we are busy, in bytes; it may give less. */
+  readonly receiveBufferBytes?: number;
 }
 
 export interface TcpHandlers {

@@ -1,15 +1,16 @@
-import { createSocket } from "node:dgram";
+import { createSocket, type Socket } from "node:dgram";
 import { canonicalAddress, type PeerAddress } from "../base/address.ts";
 import { SluiceError } from "../base/errors.ts";
-import type { UdpSocket } from "./contract.ts";
+import type { UdpOptions, UdpSocket } from "./contract.ts";
 
-/** Binds a UDP socket; rejects with `port_busy` where the port is taken. */
+/** Binds a UDP socket; rejects with `port_busy` where the port is taken, `bad_parameter` where a group cannot be joined. */
 export function bindUdp(
   address: PeerAddress,
   received: (bytes: Uint8Array, from: PeerAddress) => void,
+  { multicast, receiveBufferBytes }: UdpOptions = {},
 ): Promise<UdpSocket> {
   const type = address.host.includes(":") ? "udp6" : "udp4";
-  const socket = createSocket({ type, ipv6Only: false });
+  const socket = createSocket({ type, ipv6Only: false, reuseAddr: multicast !== undefined });
   let isOpen = true;
   const close = () => {
     if (isOpen) socket.close();
@@ -24,6 +25,15 @@ export function bindUdp(
     });
     socket.bind({ address: address.host, port: address.port }, () => {
       socket.removeAllListeners("error");
+      try {
+        if (multicast) socket.addMembership(multicast.group, multicast.networkAddress);
+      } catch (error) {
+        close();
+        const text = `the multicast group ${multicast?.group} cannot be joined here`;
+        reject(new SluiceError("bad_parameter", text, { cause: error }));
+        return;
+      }
+      if (receiveBufferBytes !== undefined) growBuffer(socket, receiveBufferBytes);
       // ICMP errors of earlier sends arrive here. A datagram may be lost at any time: callers have time-outs.
       socket.on("error", () => {});
       socket.on("message", (bytes, from) => {
@@ -41,6 +51,13 @@ export function bindUdp(
       });
     });
   });
+}
+
+/** Systems have limits of their own, and not all runtimes can ask: then it stays as it was. */
+function growBuffer(socket: Socket, bytes: number): void {
+  try {
+    socket.setRecvBufferSize(bytes);
+  } catch {}
 }
 
 /** A dual-stack socket reaches IPv4 addresses in their mapped form (RFC 4291 2.5.5.2). */

@@ -1,0 +1,28 @@
+import { readU16 } from "../base/bytes.ts";
+import { TS_PACKET_BYTES, TS_SYNC } from "./ts-packet.ts";
+
+/** Transport packets out of one RTP packet. */
+export interface RtpPayload {
+  /** Whole packets: a view. */
+  readonly packets: Uint8Array;
+  /** Counts RTP packets, 16 bits. */
+  readonly sequence: number;
+}
+
+/**
+ * MPEG-TS in RTP (RFC 2250 2, RFC 3550 5.1), whatever number the payload type has. Undefined where the datagram is no RTP packet with
+ * whole transport packets in it.
+ */
+export function readRtpTs(datagram: Uint8Array): RtpPayload | undefined {
+  if (datagram.length < 12 + TS_PACKET_BYTES || datagram[0]! >> 6 !== 2) return undefined;
+  let start = 12 + 4 * (datagram[0]! & 15);
+  if (datagram[0]! & 0x10) {
+    if (start + 4 > datagram.length) return undefined;
+    start += 4 + 4 * readU16(datagram, start + 2);
+  }
+  const padding = datagram[0]! & 0x20 ? datagram[datagram.length - 1]! : 0;
+  const packets = datagram.subarray(start, Math.max(start, datagram.length - padding));
+  if (packets.length === 0 || packets.length % TS_PACKET_BYTES !== 0) return undefined;
+  for (let at = 0; at < packets.length; at += TS_PACKET_BYTES) if (packets[at] !== TS_SYNC) return undefined;
+  return { packets, sequence: readU16(datagram, 2) };
+}

@@ -1,0 +1,51 @@
+import { NULL_PID, pidAt, readTsPacket, TS_PACKET_BYTES } from "./ts-packet.ts";
+
+/** Packets that follow each other, the first of which carries the programme clock. */
+export interface ClockRun {
+  readonly packets: Uint8Array;
+  /** Ticks of 90 kHz, 33 bits; undefined for what comes before the first clock. */
+  readonly clock: number | undefined;
+}
+
+/** A clock that is silent for so many bytes is no clock any more: another programme's is taken. */
+const MAX_SILENT_BYTES = 4 * 1024 * 1024;
+
+/** Parts a stream of whole packets at each value of its clock. Of several clocks it follows the one that came first. */
+export class ClockSplitter {
+  #pid: number | undefined;
+  #silentBytes = 0;
+
+  /** How many bytes went by without the clock. */
+  get silentBytes(): number {
+    return this.#silentBytes;
+  }
+
+  /** The runs of `packets`; the first goes on from what came before where it has no clock. */
+  push(packets: Uint8Array): ClockRun[] {
+    const runs: ClockRun[] = [];
+    let from = 0;
+    let clock: number | undefined;
+    for (let at = 0; at + TS_PACKET_BYTES <= packets.length; at += TS_PACKET_BYTES) {
+      const ticks = this.#clockAt(packets, at);
+      if (ticks === undefined) {
+        this.#silentBytes += TS_PACKET_BYTES;
+        continue;
+      }
+      this.#silentBytes = 0;
+      if (at > from) runs.push({ packets: packets.subarray(from, at), clock });
+      from = at;
+      clock = ticks;
+    }
+    if (from < packets.length) runs.push({ packets: packets.subarray(from), clock });
+    return runs;
+  }
+
+  #clockAt(packets: Uint8Array, at: number): number | undefined {
+    const fieldBytes = (packets[at + 3]! & 0x20) !== 0 ? packets[at + 4]! : 0;
+    if (fieldBytes < 7 || fieldBytes > 183 || (packets[at + 5]! & 0x10) === 0) return undefined;
+    const pid = pidAt(packets, at);
+    if (pid === NULL_PID) return undefined;
+    if (this.#pid === undefined || this.#silentBytes > MAX_SILENT_BYTES) this.#pid = pid;
+    return this.#pid === pid ? readTsPacket(packets, at).pcr : undefined;
+  }
+}
