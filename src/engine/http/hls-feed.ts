@@ -31,6 +31,7 @@ export class HlsFeed {
   /** Seconds of segments that have gone by before the first one. */
   #gone = 0;
   #generation = 0;
+  #jumps = 0;
 
   /** Throws `unsupported_content` where segments are encrypted in a way that cannot be undone here. */
   constructor(client: WebClient, playlist: HlsMedia, place: HlsPlace) {
@@ -55,6 +56,11 @@ export class HlsFeed {
   /** Grows where the numbers begin anew: then the same number is another segment. */
   get generation(): number {
     return this.#generation;
+  }
+
+  /** Grows where `startSeconds` begins to count anew, or has missed something: nobody has read the manifest for long. */
+  get epoch(): number {
+    return this.#generation + this.#jumps;
   }
 
   get isLive(): boolean {
@@ -181,6 +187,7 @@ export class HlsFeed {
       this.#place = { ...this.#place, allowPrivate: place.allowPrivate };
       this.#loadedAt = clock.unixSeconds();
       if (endOf(playlist) < before.firstNumber) this.#generation++;
+      if (playlist.firstNumber > endOf(before)) this.#jumps++;
     } catch (thrown) {
       // What was told before still holds for a while; a live stream shall survive one answer that is late.
       if (stopped.signal.aborted || ++this.#failures >= MAX_FAILURES) throw thrown;

@@ -24,7 +24,7 @@ export class HlsWhole implements SegmentSource {
   readonly #sound: HlsFeed;
   readonly #track: number;
   readonly #language: string;
-  /** By discontinuity: what to add to the time of sound, in seconds, for that of the picture. */
+  /** By run of segments: what to add to the time of sound, in seconds, for that of the picture. */
   readonly #shifts = new Map<string, number>();
 
   /** Throws `unsupported_container` where they do not come as MPEG-TS, or as audio without a container. */
@@ -74,19 +74,20 @@ export class HlsWhole implements SegmentSource {
   async make(_kind: unknown, index: number, _track: unknown, signal: AbortSignal): Promise<SegmentBytes> {
     const { main } = this.#programme;
     const picture = await this.#fetch(main, index, signal);
+    await this.#sound.refresh(signal);
     const shift = await this.#shiftOf(picture, index, signal);
     if (shift === undefined) return picture;
     const start = main.startSeconds(index) - shift;
-    const segment = main.segment(index);
     const isFirst = index === main.playlist.firstNumber && !this.isLive;
     const isLast = !this.isLive && index === main.playlist.segments.at(-1)?.number;
     const bounds = {
       start: isFirst ? Number.NEGATIVE_INFINITY : start,
-      end: isLast ? Number.POSITIVE_INFINITY : start + segment.durationSeconds,
+      end: isLast ? Number.POSITIVE_INFINITY : main.startSeconds(index + 1) - shift,
     };
     const numbers = await this.#numbers(bounds, signal);
     const sound: Uint8Array[] = [];
     for (const number of numbers) sound.push(await this.#fetch(this.#sound, number, signal));
+    if (numbers.length > 0 && !isFirst) this.#check(picture, index, sound[0]!, numbers[0]!);
     return interleaveTs(picture, sound, this.#language);
   }
 
@@ -99,20 +100,38 @@ export class HlsWhole implements SegmentSource {
     return parts.segment(feed.segment(number), "ts", feed.place, signal, feed.startSeconds(number));
   }
 
-  /** How the two manifests lie to each other around this segment, by the times in a segment of each. */
-  async #shiftOf(picture: Uint8Array, index: number, signal: AbortSignal): Promise<number | undefined> {
-    const { main } = this.#programme;
-    const { discontinuity } = main.segment(index);
-    const key = `${this.#programme.name()} ${discontinuity}`;
-    const known = this.#shifts.get(key);
-    if (known !== undefined) return known;
-    const number = likely(main, this.#sound, index);
-    if (number === undefined) return undefined;
-    const sound = await this.#fetch(this.#sound, number, signal);
+  /** Durations in manifests are rounded: what they add up to over days is measured anew before it is half a segment. */
+  #check(picture: Uint8Array, index: number, sound: Uint8Array, number: number): void {
+    const key = this.#shiftKey(index);
+    const shift = this.#shifts.get(key);
+    const measured = this.#measured(picture, index, sound, number);
+    if (shift === undefined || measured === undefined) return;
+    if (Math.abs(measured - shift) > this.#sound.segment(number).durationSeconds / 2)
+      this.#shifts.delete(key);
+  }
+
+  #measured(picture: Uint8Array, index: number, sound: Uint8Array, number: number): number | undefined {
     const [seen, heard] = [firstTicks(picture), firstTicks(sound)];
     if (seen === undefined || heard === undefined) return undefined;
     const apart = deltaTicks(heard, seen) / TICKS_PER_SECOND;
-    const shift = main.startSeconds(index) + apart - this.#sound.startSeconds(number);
+    return this.#programme.main.startSeconds(index) + apart - this.#sound.startSeconds(number);
+  }
+
+  #shiftKey(index: number): string {
+    const { main } = this.#programme;
+    return `${main.epoch} ${this.#sound.epoch} ${main.segment(index).discontinuity}`;
+  }
+
+  /** How the two manifests lie to each other around this segment, by the times in a segment of each. */
+  async #shiftOf(picture: Uint8Array, index: number, signal: AbortSignal): Promise<number | undefined> {
+    const key = this.#shiftKey(index);
+    const known = this.#shifts.get(key);
+    if (known !== undefined) return known;
+    const number = likely(this.#programme.main, this.#sound, index);
+    if (number === undefined) return undefined;
+    const sound = await this.#fetch(this.#sound, number, signal);
+    const shift = this.#measured(picture, index, sound, number);
+    if (shift === undefined) return undefined;
     this.#shifts.set(key, shift);
     for (const oldest of this.#shifts.keys()) {
       if (this.#shifts.size <= MAX_SHIFTS) break;
