@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { concatBytes, fromHex, latin1Bytes, latin1Text, toHex } from "../../src/base/bytes.ts";
+import { concatBytes, fromHex, latin1Bytes, latin1Text } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
 import { parseLink } from "../../src/base/link.ts";
 import { isSoundPublicKey } from "../../src/base/signature.ts";
