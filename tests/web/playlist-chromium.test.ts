@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdir, writeFile } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
@@ -68,6 +69,11 @@ describe("the playlist in Chromium", { timeout: 180_000 }, () => {
       ..."-c:v libx264 -preset veryfast -g 50 -pix_fmt yuv420p".split(" "),
       `${films}/test.mp4`,
     ]);
+    await mkdir(scratch.file("hls"));
+    await run("ffmpeg", [
+      ...["-v", "error", "-i", `${films}/test.mp4`, "-c", "copy", "-f", "hls"],
+      ...["-hls_time", "4", "-hls_list_size", "0", scratch.file("hls/v.m3u8")],
+    ]);
     const torrent = await torrentOf(films, 64 * 1024, scratch.file("films.torrent"));
     seeder = await startLibtorrent("seed", torrent.path, scratch.path);
     const magnet = `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${seeder.port}`;
@@ -76,14 +82,25 @@ describe("the playlist in Chromium", { timeout: 180_000 }, () => {
       scratch.file("big.m3u"),
       `${listOf([...HOSTILE, ...titles], 1)}#EXTINF:-1,A film of ours\n${magnet}\n`,
     );
-    lists = createServer((_request, response) => {
-      if (listed === undefined) response.writeHead(503).end();
+    lists = createServer((request, response) => {
+      const hls = /^\/hls\/[\w.]+$/.exec(request.url ?? "")?.[0];
+      if (hls !== undefined) createReadStream(scratch.file(hls)).pipe(response);
+      else if (listed === undefined) response.writeHead(503).end();
       else response.writeHead(200, { "content-type": "audio/x-mpegurl" }).end(listed);
     });
     await new Promise<void>((resolve) => lists.listen(0, "127.0.0.1", resolve));
     listUrl = `http://127.0.0.1:${(lists.address() as AddressInfo).port}/list.m3u`;
+    // A player on the engine's computer, which says what it was given.
+    await mkdir(scratch.file("bin"));
+    const script = `#!/bin/sh\nfor last; do :; done; echo "$last" > '${scratch.file("opened")}'\n`;
+    await writeFile(scratch.file("bin/mpv"), script, { mode: 0o755 });
     engine = await startEngine({
-      env: { SLUICE_TRUSTED_PROXIES: "127.0.0.1", SLUICE_INTRANET_NETWORKS: "203.0.113.0/24" },
+      env: {
+        PATH: `${scratch.file("bin")}:${process.env.PATH}`,
+        DISPLAY: ":0",
+        SLUICE_TRUSTED_PROXIES: "127.0.0.1",
+        SLUICE_INTRANET_NETWORKS: "203.0.113.0/24",
+      },
     });
     browser = await chromium.launch(LAUNCH);
     page = await openPage();
@@ -246,6 +263,15 @@ describe("the playlist in Chromium", { timeout: 180_000 }, () => {
     assert.equal(((await session.json()) as { error: unknown }).error, null);
   });
 
+  test("the menu opens it in a player of the engine's computer", SLOW, async () => {
+    await choose(page, /^Open in mpv/);
+    await page.waitForFunction(() =>
+      /Opened in mpv/.test(document.getElementById("toast")?.textContent ?? ""),
+    );
+    const opened = await until(() => readFile(scratch.file("opened"), "utf8"));
+    assert.match(opened, new RegExp(`^${engine.url}/play/0/\\d+\n$`));
+  });
+
   test("what is thrown away is in the trash, and comes back", SLOW, async () => {
     await page.fill("#playlist-search", "channel 777");
     await page.locator(".item:only-child", { hasText: "Channel 777" }).waitFor();
@@ -311,9 +337,25 @@ describe("the playlist in Chromium", { timeout: 180_000 }, () => {
     assert.match((await page.textContent("#problem")) ?? "", /neither/);
   });
 
+  test("an HLS address that is pasted becomes an item that plays", SLOW, async () => {
+    await page.fill("#link", listUrl.replace("list.m3u", "hls/v.m3u8"));
+    await page.click("#add");
+    await counts(page, 1007);
+    await page.fill("#playlist-search", "v");
+    await page
+      .locator(".item", { hasText: /^V\s*v/ })
+      .locator(".item-play")
+      .click();
+    await page.waitForFunction(() => (document.querySelector("video")?.currentTime ?? 0) > 1, undefined, {
+      timeout: 30_000,
+    });
+    await page.click("#stop");
+    await page.fill("#playlist-search", "");
+  });
+
   test("a transport file that is added becomes an item; one that is no playlist says so", SLOW, async () => {
     await page.setInputFiles("#playlist-files", scratch.file("films.torrent"));
-    await counts(page, 1007);
+    await counts(page, 1008);
     await writeFile(scratch.file("page.m3u"), "<!doctype html><html><body>Not here</body></html>");
     await page.setInputFiles("#playlist-files", scratch.file("page.m3u"));
     await page.locator(".task-failure, #playlist-problem:not([hidden])").first().waitFor();
@@ -334,7 +376,7 @@ describe("the playlist in Chromium", { timeout: 180_000 }, () => {
     async () => {
       const guest = await openPage(NEIGHBOUR);
       await guest.locator("#playlist-read-only:not([hidden])").waitFor();
-      await counts(guest, 1006);
+      await counts(guest, 1007);
       assert.equal(await guest.locator(".item-star").count(), 0);
       assert.equal(await guest.isHidden("#add"), true);
       assert.equal(await guest.isHidden("[data-tab=trash]"), true);
@@ -401,6 +443,16 @@ async function counts(page: Page, items: number): Promise<void> {
     text,
     { timeout: 30_000 },
   );
+}
+
+/** What a file holds, once it is there. */
+async function until(read: () => Promise<string>): Promise<string> {
+  for (let tries = 0; tries < 400; tries++) {
+    const text = await read().catch(() => "");
+    if (text !== "") return text;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error("nothing was written");
 }
 
 /** Opens the menu of the first item, and takes the choice that is named so. */

@@ -52,7 +52,7 @@ export class EngineApi {
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== ACCESS_DENIED) throw error;
     }
-    const kept = await keptToken();
+    const kept = await keptToken().catch(() => undefined);
     return kept !== undefined && (await this.#isGood(kept)) ? "full" : "read-only";
   }
 
@@ -68,7 +68,8 @@ export class EngineApi {
         "This token is not the engine's. Copy it again on the engine's own computer.",
         WRONG_TOKEN,
       );
-    await keepToken(given);
+    // A browser that keeps nothing is asked for it at the next visit again.
+    await keepToken(given).catch(() => {});
   }
 
   /** Forgets the token of this browser. */

@@ -100,7 +100,7 @@ export async function contentOf(infohash, signal) {
 }
 
 /**
- * The languages of a file's sound, the usual one first; waits until they are known.
+ * The languages of a file's sound, the usual one first, none for a stream; waits until they are known.
  *
  * @param {string} infohash
  * @param {number} fileIndex
@@ -109,6 +109,8 @@ export async function contentOf(infohash, signal) {
  */
 export async function audioLanguages(infohash, fileIndex, signal) {
   const response = await fetch(`/app/content/${infohash}/${fileIndex}/languages`, { signal });
+  // A stream has no file whose tracks are known before it plays; its manifest says what is wrong, if anything is.
+  if (response.status === 404) return [];
   if (!response.ok) throw await problemOf(response);
   return response.json();
 }

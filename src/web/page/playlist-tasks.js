@@ -6,7 +6,7 @@ import { make } from "./playlist-dom.js";
 const POLL_MS = 1000;
 /** Tasks that are looked at beside our own; more do not fit the page either. */
 const MAX_TASKS = 5;
-/** How long a failure is shown that nobody closes. */
+/** Failures that are shown until somebody closes them. */
 const MAX_FAILURES = 3;
 
 /**
@@ -64,13 +64,17 @@ export class PlaylistTasks {
     const running = [...this.#known].filter(([, state]) => state === "running").map(([id]) => id);
     const unknown = listed.map(({ id }) => id).filter((id) => !this.#known.has(id));
     const tasks = await Promise.all([...running, ...unknown.slice(0, MAX_TASKS)].map((id) => this.#task(id)));
+    // What is over and no longer listed never comes again.
+    for (const [id, state] of this.#known)
+      if (state === "over" && !listed.some((one) => one.id === id)) this.#known.delete(id);
     const bars = [];
     let isOver = false;
     for (const task of tasks) {
       this.#known.set(task.task_id, task.status === "running" ? "running" : "over");
       if (task.status === "running") bars.push(bar(task));
       else isOver = true;
-      if (task.status === "failed" && this.#own.has(task.task_id))
+      if (task.status === "running") continue;
+      if (this.#own.delete(task.task_id) && task.status === "failed")
         this.#shown.append(failureLine(`${task.msg || task.problem}`));
     }
     const failures = [...this.#shown.querySelectorAll(".task-failure")].slice(-MAX_FAILURES);

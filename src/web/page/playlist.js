@@ -93,8 +93,8 @@ export function connectPlaylist({ play, copy, say, onRights }) {
       page.filters.hidden = total === 0 && !isFiltered();
       page.head.hidden = page.filters.hidden;
       for (const { category, groups } of items) {
-        if (category !== "") seen.categories.add(category);
-        for (const group of groups) seen.tags.add(group);
+        if (category !== "" && seen.categories.size < MAX_CHOICES) seen.categories.add(category);
+        for (const group of groups) if (seen.tags.size < MAX_CHOICES) seen.tags.add(group);
       }
       offer(page, seen);
     },
@@ -275,7 +275,7 @@ function listenForFilters(page, changed) {
 function offer(page, seen) {
   const { category } = page;
   const chosen = category.value;
-  const sorted = (/** @type {Set<string>} */ values) => [...values].sort().slice(0, MAX_CHOICES);
+  const sorted = (/** @type {Set<string>} */ values) => [...values].sort((a, b) => a.localeCompare(b));
   const names = sorted(seen.categories);
   const options = names.map((value) => make("option", { value }, value));
   category.replaceChildren(make("option", { value: "" }, "All categories"), ...options);
