@@ -2,6 +2,7 @@ import * as crypto from "node:crypto";
 import { lookup as lookupCallback } from "node:dns";
 import { promisify } from "node:util";
 import { canonicalAddress } from "../base/address.ts";
+import { assert } from "../base/assert.ts";
 import { concatBytes, fromHex } from "../base/bytes.ts";
 import type { Ed25519Sign, Ed25519VerifierOf, Sha256 } from "../base/signature.ts";
 import type { ScryptCost } from "./contract.ts";
@@ -41,6 +42,8 @@ const PKCS8_HEAD = fromHex("302e020100300506032b657004220420")!;
 
 /** The verifier of an Ed25519 public key of 32 bytes (RFC 8032). Throws where the bytes are no key at all. */
 export const ed25519Verifier: Ed25519VerifierOf = (publicKey) => {
+  // Some runtimes overlook what follows the key.
+  assert(publicKey.length === 32, `a key of ${publicKey.length} bytes`);
   const der = Buffer.from(concatBytes([SPKI_HEAD, publicKey]));
   const key = crypto.createPublicKey({ key: der, format: "der", type: "spki" });
   return (message, signature) => signature.length === 64 && crypto.verify(null, message, key, signature);
@@ -48,6 +51,7 @@ export const ed25519Verifier: Ed25519VerifierOf = (publicKey) => {
 
 /** The Ed25519 key that follows from a seed of 32 secret bytes (RFC 8032): its public half, and how it signs. */
 export function ed25519Key(seed: Uint8Array): { readonly publicKey: Uint8Array; readonly sign: Ed25519Sign } {
+  assert(seed.length === 32, `a seed of ${seed.length} bytes`);
   const der = Buffer.from(concatBytes([PKCS8_HEAD, seed]));
   const key = crypto.createPrivateKey({ key: der, format: "der", type: "pkcs8" });
   const spki = crypto.createPublicKey(key).export({ format: "der", type: "spki" });

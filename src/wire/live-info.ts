@@ -4,7 +4,6 @@ import { isSoundPublicKey } from "../base/signature.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
 import { type BencodeInput, bencodeDict, encodeBencode } from "./bencode-encode.ts";
 import { type BencodeView, viewBencode } from "./bencode-view.ts";
-import { safeElement } from "./file-names.ts";
 import {
   MAX_BYTES_PER_SECOND,
   MAX_LIVE_FILE_BYTES,
@@ -15,6 +14,7 @@ import {
   MIN_PIECE_MS,
   MIN_SEGMENT_MS,
 } from "./live-limits.ts";
+import { displayText } from "./live-text.ts";
 
 /** What the bytes of a live stream are: transport packets as they come, or segments of HLS one after another. */
 export type LiveContainer = "mpegts" | "hls-ts" | "hls-fmp4";
@@ -45,10 +45,13 @@ export interface LiveInfo {
 
 const FORMAT = "live info";
 const VERSION = 1;
+/** Names are shown in lists. */
+const MAX_NAME_LENGTH = 256;
 const TS_PACKET_BYTES = 188;
 const CONTAINERS: readonly string[] = ["mpegts", "hls-ts", "hls-fmp4"];
 
-/** The info dictionary as it is written. Throws `DecodeError` where a value is outside its limits. */
+/** The info dictionary as it is written. Throws `DecodeError` where a value is outside its limits, or the name is not
+ * as {@link displayText} makes it. */
 export function liveInfoDict(info: LiveInfo): ReadonlyMap<string, BencodeInput> {
   const live = bencodeDict({
     K: info.stripeCount,
@@ -69,7 +72,9 @@ export function liveInfoDict(info: LiveInfo): ReadonlyMap<string, BencodeInput> 
     "piece length": 2 ** Math.ceil(Math.log2(info.maxPieceBytes)),
     private: info.isPrivate ? 1 : undefined,
   });
-  parseLiveInfo(encodeBencode(dict));
+  // Read back and made anew it must be the same, or the stream would have another infohash after a restart.
+  const { name } = parseLiveInfo(encodeBencode(dict));
+  if (name !== info.name) throw new DecodeError(FORMAT, 0, `a name that would be shown otherwise: ${name}`);
   return dict;
 }
 
@@ -115,7 +120,7 @@ export function readLiveInfo(info: BencodeView): LiveInfo {
   const name = info.get("name")?.bytes();
   if (!name) throw new DecodeError(FORMAT, at, "no name");
   return {
-    name: safeElement(name) || "unnamed",
+    name: displayText(name, MAX_NAME_LENGTH) || "unnamed",
     publicKey,
     stripeCount,
     pieceMs: number("pd", MIN_PIECE_MS, MAX_PIECE_MS),

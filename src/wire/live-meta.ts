@@ -4,6 +4,7 @@ import { decodeUtf8, encodeUtf8 } from "../base/utf8.ts";
 import { type BencodeInput, bencodeDict } from "./bencode-encode.ts";
 import type { BencodeView } from "./bencode-view.ts";
 import { MAX_MANIFESTS } from "./live-limits.ts";
+import { displayText } from "./live-text.ts";
 
 /** What a transport file says about a stream for people; none of it changes how it is played. */
 export interface LiveMeta {
@@ -85,18 +86,9 @@ function linkIn(value: BencodeView | undefined): string | undefined {
   return bytes && bytes.length <= 2048 ? parseHttpUrl(decodeUtf8(bytes))?.href : undefined;
 }
 
-/** Whole, in one line, without characters that would move a cursor or turn the text around; undefined where nothing is
- * left. Half a surrogate pair at the cut goes, too. */
 function textOf(value: BencodeView | undefined, mostLength = MAX_TEXT_LENGTH): string | undefined {
   const bytes = value?.bytes();
-  if (!bytes) return undefined;
-  const shown = decodeUtf8(bytes.subarray(0, 4 * mostLength))
-    .replace(/\s+/g, " ")
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}]/gu, "")
-    .trim()
-    .slice(0, mostLength)
-    .replace(/[\ud800-\udbff]$/, "");
-  return shown === "" ? undefined : shown;
+  return (bytes && displayText(bytes, mostLength)) || undefined;
 }
 
 function textsOf(value: BencodeView | undefined): readonly string[] | undefined {

@@ -2,12 +2,12 @@ import type { PeerAddress } from "../base/address.ts";
 import { readU16, readU32, readU48, writeU16, writeU32, writeU48 } from "../base/bytes.ts";
 import type { Infohash } from "../base/ids.ts";
 import { type Ed25519Sign, type Ed25519Verify, SIGNATURE_BYTES } from "../base/signature.ts";
-import { encodeUtf8 } from "../base/utf8.ts";
 import { bencodeDict, encodeBencode } from "./bencode-encode.ts";
 import { type BencodeView, viewBencode } from "./bencode-view.ts";
 import { decodeEndpoints, encodeEndpoints } from "./live-address.ts";
 import { expectAtLeast, expectBytes, LIVE_KIND, liveFault } from "./live-kinds.ts";
 import { MAX_BYTES_PER_SECOND, MAX_RELAYS, MAX_STAT_BYTES } from "./live-limits.ts";
+import { isWritableTracker } from "./live-text.ts";
 import { signedBytes } from "./live-trust.ts";
 import { readTrackers } from "./metainfo.ts";
 
@@ -38,10 +38,11 @@ export function encodeStat(
   infohash: Infohash,
   sign: Ed25519Sign,
 ): Uint8Array<ArrayBuffer> {
+  if (!message.trackers.every(isWritableTracker))
+    throw liveFault(LIVE_KIND.stat, 20, "no tracker's ASCII URL");
   const body = encodeBencode(
     bencodeDict({
-      "announce-list":
-        message.trackers.length > 0 ? message.trackers.map((url) => [encodeUtf8(url)]) : undefined,
+      "announce-list": message.trackers.length > 0 ? message.trackers.map((url) => [url]) : undefined,
       bps: message.bytesPerSecond,
       end: message.isEnd ? 1 : undefined,
       rly: message.relays.length > 0 ? encodeEndpoints(message.relays) : undefined,

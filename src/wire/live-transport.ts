@@ -10,6 +10,7 @@ import { decodeEndpoints, encodeEndpoints } from "./live-address.ts";
 import { isLiveInfo, type LiveInfo, liveInfoDict, readLiveInfo } from "./live-info.ts";
 import { MAX_LIVE_FILE_BYTES, MAX_RELAYS } from "./live-limits.ts";
 import { type LiveMeta, liveMetaDict, readLiveMeta, readManifests } from "./live-meta.ts";
+import { isWritableTracker } from "./live-text.ts";
 import { readTrackers } from "./metainfo.ts";
 
 /** What a source puts in its transport file. */
@@ -48,7 +49,10 @@ export function makeLiveTransportFile(
   recipe: LiveTransportRecipe,
   sign?: Ed25519Sign,
 ): Uint8Array<ArrayBuffer> {
-  const tiers = recipe.trackers.filter((tier) => tier.length > 0).map((tier) => tier.map(encodeUtf8));
+  const tiers = recipe.trackers.filter((tier) => tier.length > 0);
+  if (!tiers.flat().every(isWritableTracker)) {
+    throw new DecodeError(FORMAT, 0, "a tracker that is not the ASCII URL of one");
+  }
   const members: Record<string, BencodeInput | undefined> = {
     announce: tiers[0]?.[0],
     "announce-list": tiers.length > 0 ? tiers : undefined,

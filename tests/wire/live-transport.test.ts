@@ -6,10 +6,12 @@ import { concatBytes, fromHex, latin1Bytes, latin1Text } from "../../src/base/by
 import { DecodeError } from "../../src/base/errors.ts";
 import { parseLink } from "../../src/base/link.ts";
 import { isSoundPublicKey } from "../../src/base/signature.ts";
+import { encodeUtf8 } from "../../src/base/utf8.ts";
 import { ed25519Key, ed25519Verifier } from "../../src/runtime/crypto.ts";
 import { type BencodeInput, bencodeDict, encodeBencode } from "../../src/wire/bencode-encode.ts";
 import { type LiveInfo, parseLiveInfo } from "../../src/wire/live-info.ts";
 import { liveLink, liveMagnet } from "../../src/wire/live-link.ts";
+import { displayText } from "../../src/wire/live-text.ts";
 import {
   isLiveTransportFile,
   makeLiveTransportFile,
@@ -149,8 +151,27 @@ test("makeLiveTransportFile refuses to make what others would refuse", () => {
   for (const change of broken) {
     assert.throws(() => makeLiveTransportFile({ ...RECIPE, info: { ...INFO, ...change } }), DecodeError);
   }
+  for (const url of ["ws://a.example/", "udp://каналы.example:1", "x"]) {
+    assert.throws(() => makeLiveTransportFile({ ...RECIPE, trackers: [[url]] }), /ASCII URL/);
+  }
   const manifests = ["https://a.example/".padEnd(70_000, "a")];
   assert.throws(() => makeLiveTransportFile({ ...RECIPE, manifests }), /larger than 65536/);
+});
+
+test("liveInfoDict refuses a name that would be read otherwise, so that a restart does not change the infohash", () => {
+  const names = ["", "a\nb", " a", "a\u202eb", "a  b", "x".repeat(257)];
+  for (const name of names) {
+    assert.throws(
+      () => makeLiveTransportFile({ ...RECIPE, info: { ...INFO, name } }),
+      /shown otherwise/,
+      name,
+    );
+    const shown = displayText(encodeUtf8(name), 256) || "unnamed";
+    const once = parse(makeLiveTransportFile({ ...RECIPE, info: { ...INFO, name: shown } }));
+    assert.equal(parse(makeLiveTransportFile(once)).infohash, once.infohash);
+  }
+  assert.equal(displayText(encodeUtf8("BBC: One / \u202ea\0 \x01 b"), 256), "BBC: One / a b");
+  assert.equal(displayText(encodeUtf8("ab \u{1f600}"), 4), "ab");
 });
 
 test("parseLiveTransportFile bears nonsense in what is only shown, and leaves it out", () => {
