@@ -47,7 +47,7 @@ export class WebLook {
     url: string,
     purpose: string,
     look: (answer: WebAnswer) => Promise<T>,
-    within?: WebAnswer,
+    within?: Pick<WebAnswer, "allowPrivate">,
   ): Promise<T> {
     const { allowPrivateUrls, signal } = this.#options;
     const timeoutMs = Math.max(1, this.#dueMs - this.#parts.clock.now());

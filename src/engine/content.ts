@@ -8,7 +8,7 @@ import type { Runtime } from "../runtime/contract.ts";
 import { type Magnet, parseMagnet } from "../wire/magnet.ts";
 import { parseTransportFile, type TransportFile } from "../wire/metainfo.ts";
 import type { ContentSelector, TransferContent, Transfers } from "./contract.ts";
-import { probeUrl } from "./http/probe.ts";
+import { type FoundManifest, probeUrl } from "./http/probe.ts";
 import { type WebContent, webId } from "./http/web-content.ts";
 
 /** Content as a selector named it. */
@@ -16,6 +16,8 @@ export interface ResolvedContent {
   readonly content: TransferContent;
   /** The files a magnet selects (`so`, BEP 53), where it does. */
   readonly selectedFiles: readonly number[] | undefined;
+  /** The manifest of HLS, where it was asked for and its server was asked just now. */
+  readonly manifest?: FoundManifest | undefined;
 }
 
 /** Finds out what a selector names. Rejects with `SluiceError`. */
@@ -27,6 +29,8 @@ export type ContentResolver = (
 export interface ResolveOptions {
   readonly allowPrivateUrls: boolean;
   readonly signal?: AbortSignal | undefined;
+  /** Where the manifest of HLS is wanted too: how long it may be, in bytes. */
+  readonly manifestLimitBytes?: number | undefined;
 }
 
 interface Parts {
@@ -130,10 +134,11 @@ async function fromUrl(
   const probed = await probeUrl(parts.outbound, url, {
     allowPrivate: options.allowPrivateUrls,
     limitBytes: TRANSPORT_FILE_LIMIT_BYTES,
+    manifestLimitBytes: options.manifestLimitBytes,
     timeoutMs: URL_TIMEOUT_MS,
     signal: options.signal,
   });
-  if (probed.kind === "web") return web.add(probed.content);
+  if (probed.kind === "web") return { ...web.add(probed.content), manifest: probed.manifest };
   return given(readTransportFile(parts, probed.bytes), options);
 }
 

@@ -3,7 +3,7 @@ import type { TransportFile } from "../wire/metainfo.ts";
 import type { Access } from "./access.ts";
 import { type AnalysisParts, analyze } from "./analyze.ts";
 import { WebLook } from "./analyze-answer.ts";
-import { hlsNature } from "./analyze-hls.ts";
+import { hlsNature, MANIFEST_LIMIT_BYTES, natureOf } from "./analyze-hls.ts";
 import { contentFiles } from "./content-files.ts";
 import type {
   ContentDescription,
@@ -13,6 +13,7 @@ import type {
   TransferContent,
   Transfers,
 } from "./contract.ts";
+import type { FoundManifest } from "./http/probe.ts";
 import type { WebContent } from "./http/web-content.ts";
 import { KeptNames } from "./kept-names.ts";
 import { awaitFiles } from "./patience.ts";
@@ -68,8 +69,11 @@ async function describeContent(
   selector: ContentSelector,
   options: InspectOptions,
 ): Promise<ContentDescription> {
-  const { content } = await parts.access.resolve(selector, options);
-  if (content.web) return describeWeb(parts, content, content.web, options);
+  // What is asked of a server has to be there in the time of one look.
+  const look = new WebLook(parts, options);
+  const asked = { ...options, manifestLimitBytes: MANIFEST_LIMIT_BYTES };
+  const { content, manifest } = await parts.access.resolve(selector, asked);
+  if (content.web) return describeWeb(look, content, content.web, manifest);
   if (content.transportFile) return describeFile(content.transportFile);
   const { transfer, release } = parts.access.holds.open(content);
   try {
@@ -99,13 +103,16 @@ function describeFile(file: TransportFile): ContentDescription {
 }
 
 async function describeWeb(
-  parts: InspectorParts,
+  look: WebLook,
   { infohash }: TransferContent,
   { url, kind, name, mime, size, allowPrivate }: WebContent,
-  options: InspectOptions,
+  manifest: FoundManifest | undefined,
 ): Promise<ContentDescription> {
-  const reach = { ...options, allowPrivateUrls: options.allowPrivateUrls && allowPrivate };
-  const isLive = kind === "hls" ? await isLiveHls(parts, url, reach) : kind === "stream";
+  const nature = () =>
+    manifest
+      ? natureOf(look, manifest)
+      : look.at(url, "HLS manifest", (answer) => hlsNature(look, answer), { allowPrivate });
+  const isLive = kind === "hls" ? (await nature()).isLive === 1 : kind === "stream";
   return {
     name,
     infohash,
@@ -115,9 +122,4 @@ async function describeWeb(
     files: [{ index: 0, name, size, offset: 0, mime, isPlayable: true }],
     transportFile: undefined,
   };
-}
-
-async function isLiveHls(parts: InspectorParts, url: string, options: InspectOptions): Promise<boolean> {
-  const look = new WebLook(parts, options);
-  return (await look.at(url, "HLS manifest", (answer) => hlsNature(look, answer))).isLive === 1;
 }

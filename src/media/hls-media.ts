@@ -19,6 +19,11 @@ export interface HlsMedia {
   readonly startSeconds: number | undefined;
 }
 
+/** Whether more will come: it is being made while it is watched. */
+export function isLiveHls({ isEnded, type }: HlsMedia): boolean {
+  return !isEnded && type !== "vod";
+}
+
 /** One segment. */
 export interface HlsSegment {
   /** As it stands there; relative to the manifest's own URL. */

@@ -289,6 +289,10 @@ test("describe url: manifests and media of other servers are hls and wrapper, li
     assert.deepEqual([found.transportType, found.type], expected, path);
     assert.deepEqual([found.files.length, found.contentId, found.transportFile], [1, undefined, undefined]);
   }
+  const once = () => web.asked.filter((path) => path === "/live.m3u8").length;
+  const before = once();
+  await house().inspector.describe({ kind: "url", url: `${web.base}/live.m3u8` }, OPEN);
+  assert.equal(once() - before, 1);
 });
 
 test("keep: checks the bytes, keeps them, and tells what they are; hostile bytes are refused", async () => {

@@ -1,6 +1,6 @@
 import { SluiceError } from "../../base/errors.ts";
 import { after, type Instant, type UnixSeconds } from "../../base/time.ts";
-import type { HlsMedia, HlsSegment } from "../../media/hls-media.ts";
+import { type HlsMedia, type HlsSegment, isLiveHls } from "../../media/hls-media.ts";
 import { type ManifestSegment, writeMediaManifest } from "../../media/manifest.ts";
 import { orAborted } from "../segment-cache.ts";
 import type { LivePosition } from "../segment-source.ts";
@@ -64,7 +64,7 @@ export class HlsFeed {
   }
 
   get isLive(): boolean {
-    return !this.#playlist.isEnded && this.#playlist.type !== "vod";
+    return isLiveHls(this.#playlist);
   }
 
   /** The manifest with other URIs: `uriOf` makes that of a segment, or of the initialisation it comes with (`mp4`). */
@@ -102,10 +102,10 @@ export class HlsFeed {
   /** The number to go on with where `number` is next, waited for; undefined after the last. */
   async reach(number: number, signal: AbortSignal): Promise<number | undefined> {
     for (;;) {
-      const { segments, isEnded, type, firstNumber } = this.#playlist;
+      const { segments, firstNumber } = this.#playlist;
       const next = segments.find((segment) => segment.number >= number && !segment.isGap);
       if (next) return next.number;
-      if (isEnded || type === "vod") return undefined;
+      if (!this.isLive) return undefined;
       // Far beyond the end: the numbers have begun anew.
       if (number > firstNumber + segments.length + 1) return this.first();
       await this.next(signal);

@@ -38,12 +38,20 @@ export async function fetchManifest(
   });
   const bytes = await wholeOf(answer.body);
   if (answer.status !== 200) throw wrongStatus(answer.status, "the HLS manifest");
+  const playlist = readManifest(bytes, "broken_media");
+  return { playlist, place: { url: answer.finalUrl, allowPrivate: answer.allowPrivate ?? false } };
+}
+
+/** Reads a manifest; throws `SluiceError` with this code where it is none. */
+export function readManifest(
+  bytes: Uint8Array,
+  code: "broken_media" | "unsupported_content",
+): HlsMaster | HlsMedia {
   try {
-    const playlist = parseHlsPlaylist(decodeUtf8(bytes));
-    return { playlist, place: { url: answer.finalUrl, allowPrivate: answer.allowPrivate ?? false } };
+    return parseHlsPlaylist(decodeUtf8(bytes));
   } catch (thrown) {
     if (!(thrown instanceof DecodeError)) throw thrown;
-    throw new SluiceError("broken_media", thrown.message, { cause: thrown });
+    throw new SluiceError(code, thrown.message, { cause: thrown });
   }
 }
 

@@ -9,14 +9,25 @@ import type { WebContent } from "./web-content.ts";
 
 /** What a URL leads to: media that is played from there, or bytes that should be a transport file. */
 export type Probed =
-  | { readonly kind: "web"; readonly content: WebContent }
+  | { readonly kind: "web"; readonly content: WebContent; readonly manifest?: FoundManifest | undefined }
   | { readonly kind: "bytes"; readonly bytes: Uint8Array<ArrayBuffer> };
+
+/** The manifest that an HLS URL was answered with. */
+export interface FoundManifest {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** What it names is relative to this. */
+  readonly finalUrl: string;
+  /** Whether what it names may lead home. */
+  readonly allowPrivate: boolean;
+}
 
 /** How a URL is looked at. */
 export interface ProbeOptions {
   readonly allowPrivate: boolean;
   /** The longest transport file, in bytes. */
   readonly limitBytes: number;
+  /** Where the manifest itself is wanted too: how long it may be, in bytes. */
+  readonly manifestLimitBytes?: number | undefined;
   /** For all of it. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
@@ -50,7 +61,14 @@ export async function probeUrl(
       throw new SluiceError("url_unreachable", `the server answered ${answer.status}`);
     const head = await readAtLeast(reader, HEAD_BYTES);
     const facts = { url, allowPrivate, ...(await whatItIs(head, answer)) };
-    if ("kind" in facts) return { kind: "web", content: facts };
+    if ("kind" in facts) {
+      const { manifestLimitBytes } = options;
+      if (facts.kind !== "hls" || manifestLimitBytes === undefined) return { kind: "web", content: facts };
+      const whole = concatBytes([head, await readRest(reader, head.length, manifestLimitBytes)]);
+      const { finalUrl } = answer;
+      const manifest = { bytes: whole, finalUrl, allowPrivate: answer.allowPrivate ?? false };
+      return { kind: "web", content: facts, manifest };
+    }
     const bytes = concatBytes([head, await readRest(reader, head.length, limitBytes)]);
     return { kind: "bytes", bytes };
   } finally {
@@ -150,6 +168,6 @@ async function readRest(
     length += value.length;
     parts.push(value);
   }
-  const what = `expected media, or a transport file of at most ${limitBytes} bytes`;
+  const what = `expected media, or a transport file or manifest of at most ${limitBytes} bytes`;
   throw new SluiceError("url_refused", `${what}; something larger came`);
 }
