@@ -386,7 +386,7 @@ describe("the playlist in Chromium", { timeout: 180_000 }, () => {
       await guest.click("#playlist-read-only summary");
       await guest.fill("#playlist-read-only input", "0".repeat(64));
       await guest.keyboard.press("Enter");
-      await guest.locator("#playlist-read-only .problem:not([hidden])").waitFor();
+      await guest.locator("#playlist-read-only .problem", { hasText: "not the engine's" }).waitFor();
       const answer = await fetch(`${engine.url}/server/api?api_version=3&method=get_api_access_token`);
       const { token } = ((await answer.json()) as { result: { token: string } }).result;
       await guest.fill("#playlist-read-only input", token);

@@ -64,10 +64,7 @@ export class EngineApi {
   async useToken(token) {
     const given = token.trim();
     if (!TOKEN.test(given) || !(await this.#isGood(given)))
-      throw new ApiError(
-        "This token is not the engine's. Copy it again on the engine's own computer.",
-        WRONG_TOKEN,
-      );
+      throw new Error("This token is not the engine's. Copy it again on the engine's own computer.");
     // A browser that keeps nothing is asked for it at the next visit again.
     await keepToken(given).catch(() => {});
   }
@@ -127,7 +124,9 @@ export function problemText(error) {
   if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error);
   if (error.code === ACCESS_DENIED && /^access denied/i.test(error.message))
     return "The engine allows this only on its own computer.";
-  if (error.code === TOKEN_REQUIRED || error.code === WRONG_TOKEN)
+  if (error.code === TOKEN_REQUIRED)
+    return "This is for the engine's own computer, or for who has its access token.";
+  if (error.code === WRONG_TOKEN)
     return "The engine's access token has changed. Load this page again, and give the new token.";
   return sentence(error.message.slice(0, 500));
 }

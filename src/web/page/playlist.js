@@ -188,11 +188,17 @@ export function connectPlaylist({ play, copy, say, onRights }) {
   for (const button of page.addFiles) button.addEventListener("click", () => page.files.click());
   /** @param {readonly File[]} files */
   const add = async (files) => {
+    tabs.open("items");
+    page.problem.hidden = true;
+    page.upload.hidden = false;
+    page.uploadName.textContent = `Sending ${files.map(({ name }) => name).join(", ")}`.slice(0, 200);
     try {
       await addFiles(files, adding);
     } catch (error) {
       page.problem.textContent = problemText(error);
       page.problem.hidden = false;
+    } finally {
+      page.upload.hidden = true;
     }
   };
   page.files.addEventListener("change", async () => {
@@ -212,6 +218,8 @@ function findPlaylist() {
   return {
     card: byId("playlist", HTMLElement),
     tabs: byId("playlist-tabs", HTMLElement),
+    upload: byId("playlist-upload", HTMLElement),
+    uploadName: /** @type {HTMLElement} */ (document.querySelector("#playlist-upload bdi")),
     tasks: byId("playlist-tasks", HTMLElement),
     readOnly: byId("playlist-read-only", HTMLElement),
     filters: byId("playlist-filters", HTMLElement),
