@@ -375,7 +375,7 @@ function isPort(port: number): boolean {
 }
 
 /** The /24 of an IPv4 address, the /64 of an IPv6 one: what one party usually holds at least. */
-function networkOf(host: string): string {
+export function networkOf(host: string): string {
   const bytes = addressBytes(host)!;
   return toHex(bytes.subarray(0, bytes.length === 4 ? 3 : 8));
 }

@@ -1,0 +1,94 @@
+import { CROWD_SHARE_PER_SECOND, OPEN_SHARE, YOUNG_MS } from "./limits.ts";
+import type { LiveAbout } from "./messages.ts";
+import type { LivePeer } from "./peer.ts";
+
+/** A child of one stripe. */
+export interface Child {
+  readonly peer: LivePeer;
+  readonly since: number;
+  /** Older pieces are not for it. */
+  readonly startSeq: number;
+  /** Another has its place: it is served until then, or until it has found somebody. */
+  leavesAt: number | undefined;
+}
+
+/** What decides about a newcomer. */
+export interface Room {
+  readonly about: LiveAbout;
+  readonly slots: number;
+  readonly used: number;
+  /** The source gives each stripe to so many; others are bound by their slots alone. */
+  readonly perStripe: number | undefined;
+  readonly stripeRate: number;
+  readonly isDesperate: boolean;
+  /** More backlog and repairs are owed than the spare upload carries. */
+  readonly isOverdrawn: boolean;
+  readonly isCrowd: boolean;
+  readonly now: number;
+}
+
+/** A free slot, none, or the child whose place the newcomer takes (and whom it is to adopt). */
+export function admit(
+  children: readonly Child[],
+  peer: LivePeer,
+  stripe: number,
+  room: Room,
+): "free" | "full" | Child {
+  if (room.slots === 0) return "full";
+  if (room.used < room.slots && isOpen(children, peer, stripe, room)) return "free";
+  // A newcomer that cannot take a child with it would only move the trouble.
+  const rank = rankOf(peer.about, stripe, room.stripeRate);
+  if (rank < 2) return "full";
+  // Each displaced child is served besides its heir for a while: a few at once are what the reserve carries.
+  const leaving = children.filter((child) => child.leavesAt !== undefined).length;
+  if (leaving > 1 + room.slots / 16) return "full";
+  return displaced(children, stripe, rank, room) ?? "full";
+}
+
+/** The worth of a child: relays, then those who hand this stripe on to many, then others, last those who cannot. */
+export function rankOf(about: LiveAbout, stripe: number, stripeRate: number): number {
+  if (about.role === "relay") return 100;
+  const slots = about.uploadBytesPerSecond / stripeRate;
+  if (slots < 2) return 0;
+  return about.homeStripe === stripe ? 2 + Math.log2(slots) : 1;
+}
+
+function isOpen(children: readonly Child[], peer: LivePeer, stripe: number, room: Room): boolean {
+  if (room.perStripe !== undefined) return children.length < room.perStripe || peer.about.role === "relay";
+  if (room.about.role === "relay" || room.about.homeStripe === stripe)
+    return !room.isOverdrawn || room.isDesperate;
+  return room.isDesperate && room.used < 0.9 * room.slots;
+}
+
+function displaced(children: readonly Child[], stripe: number, rank: number, room: Room): Child | undefined {
+  const poor = children.filter(({ peer }) => rankOf(peer.about, stripe, room.stripeRate) === 0).length;
+  let worst: Child | undefined;
+  let worstRank = rank - 1;
+  for (const child of children) {
+    if (child.leavesAt !== undefined) continue;
+    if (room.isCrowd && room.now - child.since < YOUNG_MS) continue;
+    const other = rankOf(child.peer.about, stripe, room.stripeRate);
+    // Some places are left to those who cannot upload; not at the source, whose places feed everybody.
+    if (room.perStripe === undefined && other === 0 && poor <= OPEN_SHARE * children.length) continue;
+    if (other > worstRank) continue;
+    worstRank = other;
+    worst = child;
+  }
+  return worst;
+}
+
+/** Counts newcomers among the neighbours: many at once are a crowd. */
+export class Crowd {
+  #times: number[] = [];
+
+  joined(now: number): void {
+    this.#times.push(now);
+    if (this.#times.length > 64) this.#times.shift();
+  }
+
+  /** Whether more than 2 % of `neighbours` a second have come in the last 5 s, and more than chance alone makes. */
+  isCrowd(neighbours: number, now: number): boolean {
+    const recent = this.#times.filter((at) => now - at < 5_000).length;
+    return recent > 3 && recent / 5 > CROWD_SHARE_PER_SECOND * neighbours;
+  }
+}

@@ -1,0 +1,234 @@
+import type { LiveCandidate } from "../../wire/live-address.ts";
+import type { RefusalReason, SubscribeMessage } from "../../wire/live-subscription.ts";
+import { admit, type Child, Crowd } from "./admission.ts";
+import type { NewChunk } from "./chunks.ts";
+import { PRIORITY } from "./contract.ts";
+import type { Headers } from "./headers.ts";
+import { DISPLACED_MS, MAX_CHILD_BACKLOG_MS, SOURCE_CHILDREN } from "./limits.ts";
+import { NO_DEPTH } from "./messages.ts";
+import type { Parents } from "./parents.ts";
+import type { LivePeer } from "./peer.ts";
+import type { Spare } from "./spare.ts";
+import type { LiveState } from "./state.ts";
+import type { LivePiece } from "./window.ts";
+
+const RETRY_MS = 2_000;
+
+/** Those whom we give stripes: who may come, and what each gets. */
+export class Children {
+  readonly #state: LiveState;
+  readonly #headers: Headers;
+  readonly #parents: Parents;
+  readonly #spare: Spare;
+  readonly #byStripe: Child[][];
+  readonly #crowd = new Crowd();
+  /** Of the source: children a stripe may have. */
+  perStripe = SOURCE_CHILDREN;
+
+  constructor(state: LiveState, headers: Headers, parents: Parents, spare: Spare) {
+    this.#state = state;
+    this.#headers = headers;
+    this.#parents = parents;
+    this.#spare = spare;
+    this.#byStripe = Array.from({ length: state.setup.layout.stripes }, () => []);
+  }
+
+  /** Stripes that may be given away at once, out of the upload (rule: headroom). */
+  get slots(): number {
+    const { rules, about } = this.#state.setup;
+    const byUpload = Math.floor((rules.headroom * about.uploadBytesPerSecond) / this.#state.stripeRate);
+    return this.#state.isSource ? Math.min(byUpload, this.perStripe * this.#byStripe.length) : byUpload;
+  }
+
+  /** Stripes given now. */
+  get used(): number {
+    return this.#byStripe.reduce((sum, children) => sum + children.length, 0);
+  }
+
+  /** Children of a stripe, to be named to others. */
+  of(stripe: number): readonly Child[] {
+    return this.#byStripe[stripe]!;
+  }
+
+  /** A neighbour came: many at once are a crowd. */
+  joined(): void {
+    this.#crowd.joined(this.#state.now);
+  }
+
+  /** SUB: yes or no for each stripe, and the backlog that goes with a yes. */
+  subscribe(peer: LivePeer, message: SubscribeMessage): void {
+    const { epoch } = this.#state;
+    let yes = 0;
+    const no = new Map<RefusalReason, number>();
+    for (const [stripe] of this.#byStripe.entries()) {
+      if (((message.stripes >>> stripe) & 1) === 0) continue;
+      const reason = this.#decide(peer, stripe, message);
+      if (reason === undefined) yes |= 1 << stripe;
+      else no.set(reason, (no.get(reason) ?? 0) | (1 << stripe));
+    }
+    if (yes !== 0) {
+      const startSeq = this.#firstSeq(message);
+      this.#state.send(peer, { kind: "subscribed", stripes: yes, epoch, startSeq });
+      this.#backfill(peer, yes, message, startSeq);
+    }
+    for (const [reason, stripes] of no) this.#refuse(peer, stripes, reason);
+  }
+
+  /** The child goes. */
+  unsubscribe(peer: LivePeer, stripes: number): void {
+    for (const [stripe, children] of this.#byStripe.entries()) {
+      if (((stripes >>> stripe) & 1) === 0) continue;
+      const at = children.findIndex((child) => child.peer === peer);
+      if (at >= 0) children.splice(at, 1);
+      peer.childOf &= ~(1 << stripe);
+    }
+  }
+
+  /** Forwards a new chunk, at once; late ones yield to those that are on time (rule: late chunks). */
+  forward({ piece, stripe, from, isLate }: NewChunk): void {
+    const { rules, lagMs } = this.#state.setup;
+    const { seq } = piece;
+    const yields = isLate && rules.yieldsLate;
+    for (const child of this.#byStripe[stripe]!) {
+      const { peer } = child;
+      if (peer === from || seq < child.startSeq || peer.has(seq, stripe)) continue;
+      if (!peer.give(seq, stripe)) continue;
+      if (this.#headers.travelsWith(seq, stripe)) this.#headers.pass(piece.header, peer, false);
+      this.#state.send(
+        peer,
+        { kind: "chunk", epoch: this.#state.epoch, seq, stripe, isLate, bytes: piece.chunks[stripe]! },
+        yields ? PRIORITY.repair : PRIORITY.live,
+        lagMs - this.#state.timeline.latenessMs(piece.header.value.timestampMs, this.#state.now),
+      );
+    }
+  }
+
+  /** A header that came after chunks which it travels with. */
+  passHeader(piece: LivePiece, from: LivePeer | undefined): void {
+    for (const [stripe, children] of this.#byStripe.entries()) {
+      if (!this.#headers.travelsWith(piece.seq, stripe)) continue;
+      for (const { peer, startSeq } of children) {
+        if (peer !== from && piece.seq >= startSeq) this.#headers.pass(piece.header, peer, false);
+      }
+    }
+  }
+
+  /** Live bytes for this child wait too long: it loses a stripe, and the others do not wait. */
+  backlog(peer: LivePeer, waitMs: number): void {
+    if (waitMs <= MAX_CHILD_BACKLOG_MS || peer.childOf === 0) return;
+    const stripe = 31 - Math.clz32(peer.childOf);
+    this.unsubscribe(peer, 1 << stripe);
+    this.#state.send(peer, { kind: "unsubscribe", stripes: 1 << stripe, reason: "slow" });
+  }
+
+  left(peer: LivePeer): void {
+    this.unsubscribe(peer, peer.childOf);
+  }
+
+  /** Displaced children that have not gone by themselves lose their place. */
+  round(): void {
+    for (const [stripe, children] of this.#byStripe.entries()) {
+      for (const child of [...children]) {
+        if (child.leavesAt === undefined || child.leavesAt > this.#state.now) continue;
+        this.unsubscribe(child.peer, 1 << stripe);
+        this.#state.send(child.peer, { kind: "unsubscribe", stripes: 1 << stripe, reason: "moved" });
+      }
+    }
+  }
+
+  #decide(peer: LivePeer, stripe: number, message: SubscribeMessage): RefusalReason | undefined {
+    const { setup, now, epoch } = this.#state;
+    const path = this.#parents.pathOf(stripe);
+    if (message.epoch !== epoch && message.epoch !== 0) return "no-content";
+    if (path.ancestors.includes(peer.about.digest)) return "loop";
+    if (path.depth === NO_DEPTH) return "behind";
+    const children = this.#byStripe[stripe]!;
+    const held = children.find((child) => child.peer === peer);
+    if (held) {
+      held.leavesAt = undefined;
+      return undefined;
+    }
+    const isCrowd = setup.rules.sparesYoung && this.#crowd.isCrowd(this.#state.peers.size, now);
+    const verdict = admit(children, peer, stripe, {
+      about: setup.about,
+      slots: this.slots,
+      used: this.used,
+      perStripe: this.#state.isSource ? this.perStripe : undefined,
+      stripeRate: this.#state.stripeRate,
+      isDesperate: message.isDesperate,
+      isOverdrawn: this.#spare.isOverdrawn(now),
+      isCrowd,
+      now,
+    });
+    if (verdict === "full") return "full";
+    if (verdict !== "free") {
+      verdict.leavesAt = now + DISPLACED_MS;
+      const heir = { address: peer.address, freeSlots: 1, lagMs: 0 };
+      const candidates = peer.isReachable
+        ? [heir, ...this.#candidates(stripe, verdict.peer)]
+        : this.#candidates(stripe, verdict.peer);
+      this.#state.send(verdict.peer, {
+        kind: "refused",
+        stripes: 1 << stripe,
+        reason: "full",
+        retryMs: RETRY_MS,
+        candidates: candidates.slice(0, 8),
+      });
+    }
+    children.push({ peer, since: now, startSeq: this.#firstSeq(message), leavesAt: undefined });
+    peer.childOf |= 1 << stripe;
+    return undefined;
+  }
+
+  /** A child gets no more backlog than the rule allows, whatever it asks for. */
+  #firstSeq({ startSeq, backfillPieces }: SubscribeMessage): number {
+    const { window, setup } = this.#state;
+    const most = Math.min(backfillPieces, this.#state.piecesIn(setup.rules.backfillMs));
+    return Math.max(startSeq, window.head + 1 - most, 0);
+  }
+
+  #backfill(peer: LivePeer, stripes: number, message: SubscribeMessage, firstSeq: number): void {
+    const { window, epoch, setup, timeline, now } = this.#state;
+    for (let seq = firstSeq; seq <= window.head; seq++) {
+      const piece = window.piece(seq);
+      if (!piece) continue;
+      let at = 0;
+      const usefulMs = setup.lagMs - timeline.latenessMs(piece.header.value.timestampMs, now);
+      for (const [stripe] of this.#byStripe.entries()) {
+        if (((message.stripes >>> stripe) & 1) === 0) continue;
+        const have = message.have[at++] ?? 0;
+        const offset = seq - message.startSeq;
+        if (((stripes >>> stripe) & 1) === 0 || (offset < 32 && ((have >>> offset) & 1) === 1)) continue;
+        if (this.#headers.travelsWith(seq, stripe)) this.#headers.pass(piece.header, peer, false);
+        const bytes = piece.chunks[stripe]!;
+        if (!window.has(seq, stripe) || bytes.length === 0 || !peer.give(seq, stripe)) continue;
+        this.#spare.spend(bytes.length, now);
+        this.#state.send(
+          peer,
+          { kind: "chunk", epoch, seq, stripe, isLate: true, bytes },
+          PRIORITY.backfill,
+          usefulMs,
+        );
+      }
+    }
+  }
+
+  #refuse(peer: LivePeer, stripes: number, reason: RefusalReason): void {
+    const stripe = 31 - Math.clz32(stripes);
+    const candidates = this.#candidates(stripe, peer);
+    this.#state.send(peer, { kind: "refused", stripes, reason, retryMs: RETRY_MS, candidates });
+  }
+
+  /** Others that may have room: first those below us whose home the stripe is. */
+  #candidates(stripe: number, not: LivePeer): LiveCandidate[] {
+    return [...this.#state.peers.values()]
+      .filter((peer) => peer !== not && peer.isReachable && (peer.window?.freeSlots ?? 0) > 0)
+      .sort((a, b) => worth(b, stripe) - worth(a, stripe))
+      .slice(0, 8)
+      .map(({ address, window }) => ({ address, freeSlots: window!.freeSlots, lagMs: window!.lagMs }));
+  }
+}
+
+function worth(peer: LivePeer, stripe: number): number {
+  return (peer.about.homeStripe === stripe ? 1_000 : 0) + (peer.window?.freeSlots ?? 0);
+}

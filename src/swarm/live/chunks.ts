@@ -1,0 +1,143 @@
+import type { Conduct } from "./conduct.ts";
+import { HEADER_WAIT_MS, LATE_MS, MAX_AHEAD_PIECES, MAX_QUARANTINE_BYTES } from "./limits.ts";
+import type { SignedHeader, WholeChunk } from "./messages.ts";
+import type { LivePeer } from "./peer.ts";
+import type { LiveState } from "./state.ts";
+import type { LivePiece } from "./window.ts";
+
+/** A verified chunk that is new to us. */
+export interface NewChunk {
+  readonly piece: LivePiece;
+  readonly stripe: number;
+  readonly from: LivePeer | undefined;
+  /** Asked for, out of the backlog, or much later than its stripe usually is. */
+  readonly isLate: boolean;
+}
+
+interface Waiting {
+  readonly chunk: WholeChunk;
+  readonly from: LivePeer;
+  readonly at: number;
+}
+
+/** Chunks as they come: verified against their header, which some have to wait for. */
+export class Chunks {
+  readonly #state: LiveState;
+  readonly #conduct: Conduct;
+  readonly #added: (chunk: NewChunk) => void;
+  readonly #wasAsked: (seq: number, stripe: number, from: LivePeer) => boolean;
+  /** How late each stripe usually is, in ms (a moving average). */
+  readonly usualMs: Float64Array;
+  readonly #waiting = new Map<number, Waiting[]>();
+  #waitingBytes = 0;
+
+  /** `wasAsked` says whether we pulled a chunk, and settles that pull. */
+  constructor(
+    state: LiveState,
+    conduct: Conduct,
+    added: (chunk: NewChunk) => void,
+    wasAsked: (seq: number, stripe: number, from: LivePeer) => boolean,
+  ) {
+    this.#state = state;
+    this.#conduct = conduct;
+    this.#added = added;
+    this.#wasAsked = wasAsked;
+    this.usualMs = new Float64Array(state.setup.layout.stripes);
+  }
+
+  /** Takes a chunk from a peer. */
+  take(chunk: WholeChunk, from: LivePeer): void {
+    const { window, epoch } = this.#state;
+    this.#state.receivedBytes += chunk.bytes.length;
+    if (chunk.epoch !== epoch || (window.head >= 0 && chunk.seq < window.oldest)) {
+      this.#conduct.strike(from, "chunks of long ago");
+      return;
+    }
+    const piece = window.piece(chunk.seq);
+    if (piece) this.#verify(piece, chunk, from);
+    else this.#wait(chunk, from);
+  }
+
+  /** A header came: what waited for it can be verified. */
+  headerAdded(header: SignedHeader): void {
+    const { seq } = header.value;
+    const waiting = this.#waiting.get(seq);
+    const piece = this.#state.window.piece(seq);
+    if (!waiting || !piece) return;
+    this.#drop(seq);
+    for (const { chunk, from } of waiting) {
+      if (this.#state.peers.get(from.connection) === from) this.#verify(piece, chunk, from);
+    }
+  }
+
+  /** Headers that chunks have waited for long enough, with one who must have each. */
+  headersMissing(): { readonly seq: number; readonly from: LivePeer }[] {
+    const missing = [];
+    for (const [seq, waiting] of this.#waiting) {
+      if (seq < this.#state.window.oldest) {
+        this.#drop(seq);
+        continue;
+      }
+      const due = waiting.find(({ at }) => this.#state.now - at >= HEADER_WAIT_MS);
+      if (due) missing.push({ seq, from: waiting[waiting.length - 1]!.from });
+    }
+    return missing;
+  }
+
+  /** How much later than its stripe usually is a chunk of this piece would be now. */
+  overdueMs(piece: LivePiece, stripe: number): number {
+    const { timeline, now } = this.#state;
+    return timeline.latenessMs(piece.header.value.timestampMs, now) - this.usualMs[stripe]!;
+  }
+
+  /** A new epoch: nothing that waits fits it. */
+  reset(): void {
+    this.#waiting.clear();
+    this.#waitingBytes = 0;
+    this.usualMs.fill(0);
+  }
+
+  #verify(piece: LivePiece, chunk: WholeChunk, from: LivePeer): void {
+    const { setup, window, now } = this.#state;
+    const { stripe, bytes, seq } = chunk;
+    from.give(seq, stripe);
+    const wasAsked = this.#wasAsked(seq, stripe, from);
+    if (window.has(seq, stripe)) {
+      this.#state.duplicateBytes += bytes.length;
+      if ((from.parentOf & (1 << stripe)) === 0 && !wasAsked)
+        this.#conduct.strike(from, "chunks not asked for");
+      return;
+    }
+    if (!setup.fits(piece.header, stripe, bytes)) {
+      this.#conduct.ban(from, "a chunk that does not fit its hash");
+      return;
+    }
+    const overdueMs = this.overdueMs(piece, stripe);
+    const isLate = chunk.isLate || wasAsked || overdueMs > LATE_MS;
+    if (!isLate) {
+      this.usualMs[stripe]! += overdueMs / 16;
+      from.usefulChunks++;
+    } else if (!wasAsked && !chunk.isLate) this.usualMs[stripe]! += Math.min(overdueMs, 2 * LATE_MS) / 32;
+    window.addChunk(piece, stripe, bytes, now);
+    this.#added({ piece, stripe, from, isLate });
+  }
+
+  #wait(chunk: WholeChunk, from: LivePeer): void {
+    const { window } = this.#state;
+    const isFar = window.head >= 0 && chunk.seq > window.head + MAX_AHEAD_PIECES;
+    if (window.head < 0 || isFar || this.#waitingBytes + chunk.bytes.length > MAX_QUARANTINE_BYTES) {
+      this.#conduct.strike(from, "chunks of pieces that nobody signed");
+      return;
+    }
+    const waiting = this.#waiting.get(chunk.seq) ?? [];
+    if (waiting.some((other) => other.chunk.stripe === chunk.stripe && other.from === from)) return;
+    waiting.push({ chunk, from, at: this.#state.now });
+    this.#waitingBytes += chunk.bytes.length;
+    this.#waiting.set(chunk.seq, waiting);
+  }
+
+  #drop(seq: number): void {
+    for (const { chunk } of this.#waiting.get(seq) ?? []) this.#waitingBytes -= chunk.bytes.length;
+    this.#waiting.delete(seq);
+  }
+}

@@ -1,0 +1,111 @@
+import { equalBytes } from "../../base/bytes.ts";
+import type { Conduct } from "./conduct.ts";
+import { HEADER_COPIES, STALE_HEAD_MS } from "./limits.ts";
+import type { SignedHeader } from "./messages.ts";
+import type { LivePeer } from "./peer.ts";
+import type { LiveState } from "./state.ts";
+
+/** Headers: verified once, kept once, passed on. */
+export class Headers {
+  readonly #state: LiveState;
+  readonly #conduct: Conduct;
+  readonly #added: (header: SignedHeader, from: LivePeer | undefined) => void;
+  readonly #restarted: () => void;
+
+  /** `added` hears of each new header, `restarted` of a new epoch (before its first header is added). */
+  constructor(
+    state: LiveState,
+    conduct: Conduct,
+    added: (header: SignedHeader, from: LivePeer | undefined) => void,
+    restarted: () => void,
+  ) {
+    this.#state = state;
+    this.#conduct = conduct;
+    this.#added = added;
+    this.#restarted = restarted;
+  }
+
+  /** Takes a header from a peer. False where the peer is gone for it. */
+  take(header: SignedHeader, peer: LivePeer): boolean {
+    const { window, epoch } = this.#state;
+    const { value, bytes } = header;
+    if (value.epoch < epoch || (value.epoch === epoch && value.seq < window.oldest && window.head >= 0)) {
+      this.#conduct.strike(peer, "headers of long ago");
+      return true;
+    }
+    const known = value.epoch === epoch ? window.piece(value.seq) : undefined;
+    if (known) {
+      peer.giveHeader(value.seq);
+      if (!equalBytes(known.header.bytes, bytes)) this.#differs(header, peer);
+      return this.#isHere(peer);
+    }
+    if (!this.#isGenuine(header, peer)) return this.#isHere(peer);
+    if (!this.#isTimely(header)) {
+      this.#conduct.strike(peer, "a header of another time");
+      return this.#isHere(peer);
+    }
+    if (value.epoch > epoch) {
+      this.#state.epoch = value.epoch;
+      window.reset();
+      this.#state.timeline.reset();
+      this.#restarted();
+    }
+    peer.giveHeader(value.seq);
+    this.add(header, peer);
+    return true;
+  }
+
+  /** Verifies a header that is not taken yet, such as that of a hello. */
+  isGenuine(header: SignedHeader, peer: LivePeer): boolean {
+    return this.#isGenuine(header, peer);
+  }
+
+  /** Adds a verified header; `from` is who told it. */
+  add(header: SignedHeader, from: LivePeer | undefined): void {
+    const { window, timeline, now } = this.#state;
+    if (!window.addHeader(header, now)) return;
+    timeline.arrived(header.value.timestampMs, now);
+    this.#added(header, from);
+  }
+
+  /** Passes a header on to a child, once. */
+  pass(header: SignedHeader, child: LivePeer, isAnswer: boolean): void {
+    if (!child.giveHeader(header.value.seq) && !isAnswer) return;
+    this.#state.send(child, { kind: "header", isAnswer, header }, 1, this.#state.setup.lagMs);
+  }
+
+  /** Whether the headers of `seq` travel with this stripe. */
+  travelsWith(seq: number, stripe: number): boolean {
+    const { stripes } = this.#state.setup.layout;
+    return (stripe - (seq % stripes) + stripes) % stripes < HEADER_COPIES;
+  }
+
+  /** A signed header whose time does not go with its number is a replay by the key's holder, or a broken source. */
+  #isTimely({ value }: SignedHeader): boolean {
+    const { window, epoch, setup } = this.#state;
+    const head = window.piece(window.head);
+    if (!head) return true;
+    const aheadMs = value.timestampMs - head.header.value.timestampMs;
+    if (value.epoch > epoch) return aheadMs > -STALE_HEAD_MS;
+    return value.seq < window.head ? aheadMs <= setup.layout.pieceMs : aheadMs >= -setup.layout.pieceMs;
+  }
+
+  #isGenuine(header: SignedHeader, peer: LivePeer): boolean {
+    if (!peer.takeVerification(this.#state.now)) {
+      this.#conduct.strike(peer, "too many headers");
+      return false;
+    }
+    if (this.#state.setup.isSigned(header)) return true;
+    this.#conduct.ban(peer, "a header that the source did not sign");
+    return false;
+  }
+
+  /** Another header of a piece that we know: a forgery, or the source signed two. The first one stays. */
+  #differs(header: SignedHeader, peer: LivePeer): void {
+    if (this.#isGenuine(header, peer)) this.#state.emit({ kind: "forked", seq: header.value.seq });
+  }
+
+  #isHere(peer: LivePeer): boolean {
+    return this.#state.peers.get(peer.connection) === peer;
+  }
+}

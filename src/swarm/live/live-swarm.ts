@@ -1,0 +1,375 @@
+import type { Machine } from "../../base/machine.ts";
+import { after, type Instant, instant } from "../../base/time.ts";
+import { Answers } from "./answers.ts";
+import { Children } from "./children.ts";
+import { Chunks } from "./chunks.ts";
+import { Conduct } from "./conduct.ts";
+import type { LiveFigures, LiveInput, LiveOutput, LiveSetup } from "./contract.ts";
+import { liveFigures } from "./figures.ts";
+import { Headers } from "./headers.ts";
+import { Joining } from "./joining.ts";
+import { CLIMB_MS, GONE_MS, PING_MS, SILENT_MS, TICK_MS } from "./limits.ts";
+import { type LiveWord, NO_DEPTH, type SignedHeader } from "./messages.ts";
+import { Neighbours } from "./neighbours.ts";
+import { News } from "./news.ts";
+import { Parents } from "./parents.ts";
+import { LivePeer } from "./peer.ts";
+import { Playout } from "./playout.ts";
+import { Pulls } from "./pulls.ts";
+import { Source } from "./source.ts";
+import { Spare } from "./spare.ts";
+import { LiveState } from "./state.ts";
+
+/** All peers of one live stream: hands each input to the small machines, and what they want to the driver. */
+export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
+  readonly #state: LiveState;
+  readonly #neighbours: Neighbours;
+  readonly #conduct: Conduct;
+  readonly #headers: Headers;
+  readonly #chunks: Chunks;
+  readonly #parents: Parents;
+  readonly #children: Children;
+  readonly #pulls: Pulls;
+  readonly #answers: Answers;
+  readonly #joining: Joining;
+  readonly #playout: Playout;
+  readonly #news: News;
+  readonly #source: Source;
+  #tickAt: Instant;
+  #climbAt: number;
+
+  constructor(setup: LiveSetup, now: Instant) {
+    const state = new LiveState(setup, now);
+    this.#state = state;
+    this.#neighbours = new Neighbours(state);
+    this.#conduct = new Conduct(
+      state,
+      (peer) => this.#left(peer),
+      (peer) => this.#neighbours.forbid(peer),
+    );
+    this.#headers = new Headers(
+      state,
+      this.#conduct,
+      (header, from) => this.#headerAdded(header, from),
+      () => this.#restarted(),
+    );
+    this.#parents = new Parents(state, (told) => {
+      this.#neighbours.found(
+        told.map(({ address }) => address),
+        true,
+      );
+    });
+    const spare = new Spare(() => {
+      const { uploadBytesPerSecond } = setup.about;
+      return Math.max(0, uploadBytesPerSecond - this.#children.used * state.stripeRate);
+    });
+    this.#children = new Children(state, this.#headers, this.#parents, spare);
+    this.#chunks = new Chunks(
+      state,
+      this.#conduct,
+      (chunk) => this.#children.forward(chunk),
+      (seq, stripe, from) => this.#pulls.came(seq, stripe, from),
+    );
+    this.#pulls = new Pulls(state, this.#chunks, this.#parents);
+    this.#answers = new Answers(state, this.#headers, this.#children, spare, this.#conduct);
+    this.#joining = new Joining(state, this.#headers);
+    this.#playout = new Playout(state);
+    this.#news = new News(state, this.#children, this.#parents);
+    this.#source = new Source(state, this.#children, this.#answers);
+    if (state.isSource) state.startSeq = 0;
+    this.#tickAt = after(now, setup.random() * TICK_MS);
+    this.#climbAt = now + (1 + setup.random()) * CLIMB_MS;
+  }
+
+  handle(input: LiveInput, now: Instant): void {
+    this.#state.now = now;
+    this.#take(input);
+  }
+
+  wake(now: Instant): void {
+    this.#state.now = now;
+    this.#join();
+    if (now < this.#tickAt) return;
+    this.#tickAt = after(now, TICK_MS);
+    this.#tick();
+  }
+
+  poll(): LiveOutput | undefined {
+    return this.#state.poll();
+  }
+
+  nextWake(): Instant | undefined {
+    if (this.#state.isStopped) return undefined;
+    const due = this.#joining.dueAt;
+    return due !== undefined && due < this.#tickAt ? instant(due) : this.#tickAt;
+  }
+
+  /** What `stat` and `livepos` show. */
+  figures(now: Instant): LiveFigures {
+    return liveFigures(this.#state, now);
+  }
+
+  /** Hops to the source by stripe, for figures and tests. */
+  depths(): number[] {
+    return Array.from({ length: this.#state.setup.layout.stripes }, (_, i) => this.#parents.pathOf(i).depth);
+  }
+
+  #take(input: LiveInput): void {
+    const { peers } = this.#state;
+    switch (input.kind) {
+      case "message": {
+        const peer = peers.get(input.connection);
+        if (peer) this.#hear(peer, input.message);
+        return;
+      }
+      case "found":
+        this.#neighbours.found(input.addresses);
+        this.#neighbours.round();
+        return;
+      case "opened": {
+        const address = this.#neighbours.dialed(input.connection);
+        if (address) this.#open(input.connection, { ...input, address, isReachable: true });
+        return;
+      }
+      case "accepted":
+        if (this.#neighbours.admits(input.address)) this.#open(input.connection, input);
+        else this.#state.emit({ kind: "close", connection: input.connection, reason: "no room" });
+        return;
+      case "closed": {
+        const failed = this.#neighbours.dialed(input.connection);
+        if (failed) this.#neighbours.rest(failed);
+        const peer = peers.get(input.connection);
+        if (peer) this.#left(peer);
+        return;
+      }
+      case "backlog": {
+        const peer = peers.get(input.connection);
+        if (peer) this.#children.backlog(peer, input.waitMs);
+        return;
+      }
+      case "produced":
+        this.#produced(input.header, input.chunks);
+        return;
+      case "stop":
+        this.#stop();
+        return;
+    }
+  }
+
+  #hear(peer: LivePeer, message: LiveWord): void {
+    peer.heardAt = this.#state.now;
+    if (!peer.isGreeted && message.kind !== "hello") {
+      this.#conduct.strike(peer, "spoke before it said hello");
+      return;
+    }
+    switch (message.kind) {
+      case "hello":
+        if (peer.isGreeted) this.#conduct.strike(peer, "said hello twice");
+        else if (this.#joining.greeted(peer, message.header)) this.#join();
+        return;
+      case "header":
+        this.#headers.take(message.header, peer);
+        return;
+      case "chunk":
+        this.#chunks.take(message, peer);
+        this.#playout.round();
+        return;
+      case "subscribe":
+        this.#children.subscribe(peer, message);
+        return;
+      case "subscribed":
+        this.#parents.accepted(peer, message);
+        return;
+      case "refused":
+        this.#parents.refused(peer, message);
+        return;
+      case "unsubscribe":
+        // The same word from a child that goes, and from a parent that drops us.
+        this.#children.unsubscribe(peer, message.stripes & peer.childOf);
+        this.#parents.dropped(peer, message.stripes & peer.parentOf);
+        return;
+      case "window":
+        peer.window = message.window;
+        return;
+      case "paths":
+        for (const path of message.paths) if (path.stripe < peer.paths.length) peer.paths[path.stripe] = path;
+        this.#parents.pathsChanged(peer);
+        return;
+      case "request":
+        this.#answers.request(peer, message);
+        return;
+      case "lacking":
+        this.#pulls.lacking(peer, message);
+        this.#neighbours.found(message.holders);
+        return;
+      case "headerRequest":
+        this.#answers.headers(peer, message);
+        return;
+      case "ping":
+        this.#state.send(peer, { ...message, kind: "pong" });
+        return;
+      case "pong":
+        if (message.token === peer.pingedAt)
+          peer.rttMs = 0.75 * peer.rttMs + 0.25 * (this.#state.now - peer.pingedAt);
+        return;
+      case "bye":
+        this.#neighbours.found(
+          message.candidates.map(({ address }) => address),
+          true,
+        );
+        this.#conduct.close(peer, "said goodbye");
+        return;
+      case "cancel":
+        // What is on its way already cannot be called back here: the driver drops what is too late.
+        return;
+    }
+  }
+
+  #open(connection: number, peer: Pick<LivePeer, "address" | "isReachable" | "about" | "rttMs">): void {
+    const { window, peers, now, setup } = this.#state;
+    const opened = new LivePeer(connection, peer, setup.layout.stripes, now);
+    peers.set(connection, opened);
+    this.#children.joined();
+    this.#state.send(opened, { kind: "hello", header: window.piece(window.head)?.header });
+    this.#news.tell(opened);
+  }
+
+  #headerAdded(header: SignedHeader, from: LivePeer | undefined): void {
+    const piece = this.#state.window.piece(header.value.seq);
+    if (piece) this.#children.passHeader(piece, from);
+    this.#chunks.headerAdded(header);
+  }
+
+  #produced(header: SignedHeader, chunks: readonly Uint8Array[]): void {
+    const { window, now } = this.#state;
+    if (header.value.epoch > this.#state.epoch) {
+      this.#state.epoch = header.value.epoch;
+      window.reset();
+      this.#restarted();
+    }
+    this.#headers.add(header, undefined);
+    const piece = window.piece(header.value.seq);
+    if (!piece) return;
+    for (const [stripe, bytes] of chunks.entries()) {
+      if (!window.addChunk(piece, stripe, bytes, now)) continue;
+      this.#children.forward({ piece, stripe, from: undefined, isLate: false });
+    }
+  }
+
+  /** A new epoch: what was known of the old one is of no use. */
+  #restarted(): void {
+    this.#state.nextSeq = -1;
+    this.#chunks.reset();
+    this.#pulls.reset();
+    this.#parents.reset();
+    this.#playout.began();
+    for (const peer of this.#state.peers.values()) peer.window = undefined;
+    if (!this.#state.isSource) this.#state.startSeq = 0;
+  }
+
+  #join(): void {
+    if (!this.#joining.round()) return;
+    this.#playout.began();
+    this.#parents.began();
+    this.#askRecentHeaders();
+    this.#parents.round();
+  }
+
+  #tick(): void {
+    this.#neighbours.round();
+    if (!this.#state.isSource) {
+      if (this.#playout.isStuck) {
+        this.#joining.again();
+        this.#playout.began();
+      }
+      if (this.#state.startSeq >= 0) this.#parents.round();
+      this.#askHeaders();
+      this.#playout.round();
+      this.#pulls.round();
+      this.#climb();
+    }
+    this.#children.round();
+    this.#source.round();
+    this.#news.round();
+    this.#ping();
+  }
+
+  /** Where players can begin is in the headers: they are asked of one who knows them, besides what SUB brings. */
+  #askRecentHeaders(): void {
+    const { epoch, startSeq: firstSeq, window, peers } = this.#state;
+    const count = window.head - firstSeq;
+    for (const peer of peers.values()) {
+      if (peer.head?.value.seq !== window.head) continue;
+      this.#state.send(peer, {
+        kind: "headerRequest",
+        epoch,
+        firstSeq,
+        count,
+        step: 1,
+        onlyRandomAccess: false,
+      });
+      return;
+    }
+  }
+
+  #askHeaders(): void {
+    for (const { seq, from } of this.#chunks.headersMissing()) {
+      if (this.#state.peers.get(from.connection) !== from) continue;
+      const { epoch } = this.#state;
+      this.#state.send(from, {
+        kind: "headerRequest",
+        epoch,
+        firstSeq: seq,
+        count: 1,
+        step: 1,
+        onlyRandomAccess: false,
+      });
+    }
+  }
+
+  /** Seeks a place nearer to the source in the stripe that we hand on, so that trees stay flat. */
+  #climb(): void {
+    const { now, setup } = this.#state;
+    if (now < this.#climbAt) return;
+    this.#climbAt = now + (0.5 + setup.random()) * CLIMB_MS;
+    const { homeStripe } = setup.about;
+    const { depth } = this.#parents.pathOf(homeStripe);
+    if (this.#children.slots < 2 || depth === NO_DEPTH || depth <= 1) return;
+    this.#parents.seek(homeStripe, undefined, depth - 1);
+  }
+
+  #ping(): void {
+    const { now, peers } = this.#state;
+    for (const peer of [...peers.values()]) {
+      const quietMs = now - peer.heardAt;
+      if (quietMs > (peer.window ? GONE_MS : SILENT_MS)) this.#conduct.close(peer, "silent");
+      if (now - Math.max(peer.pingedAt, peer.openedAt) < PING_MS) continue;
+      peer.pingedAt = now;
+      this.#state.send(peer, { kind: "ping", token: now, clockMs: 0 });
+    }
+  }
+
+  #left(peer: LivePeer): void {
+    if (!this.#state.peers.delete(peer.connection)) return;
+    this.#parents.left(peer);
+    this.#children.left(peer);
+    this.#pulls.left(peer);
+    this.#neighbours.rest(peer.address);
+  }
+
+  #stop(): void {
+    this.#state.isStopped = true;
+    const heirs = [...this.#state.peers.values()]
+      .filter((peer) => peer.parentOf !== 0 && peer.isReachable)
+      .slice(0, 8);
+    const candidates = heirs.map(({ address, window }) => ({
+      address,
+      freeSlots: window?.freeSlots ?? 0,
+      lagMs: window?.lagMs ?? 0,
+    }));
+    for (const peer of [...this.#state.peers.values()]) {
+      this.#state.send(peer, { kind: "bye", reason: "leaving", candidates });
+      this.#conduct.close(peer, "stopped");
+    }
+  }
+}

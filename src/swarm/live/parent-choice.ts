@@ -1,0 +1,79 @@
+import { MAX_DEPTH, MAX_PEERS_PER_NETWORK, PROOF_CHUNKS, QUIET_MS } from "./limits.ts";
+import { NO_DEPTH } from "./messages.ts";
+import type { LivePeer } from "./peer.ts";
+import type { LiveState } from "./state.ts";
+
+/** What one hop costs, from the simulation: half a round trip apart from that. */
+const HOP_MS = 80;
+/** What asking costs that will likely be refused. */
+const FULL_MS = 600;
+const OTHER_HOME_MS = 150;
+/** Equal parents are told apart by chance, so that not all of a crowd ask the same one. */
+const CHANCE_MS = 60;
+
+/** Whom not to choose, and how choosy to be. */
+export interface ParentWish {
+  readonly except?: LivePeer | undefined;
+  /** Only parents nearer to the source than this. */
+  readonly belowDepth?: number | undefined;
+  /** One parent may give more than a quarter of all stripes: better than none at all. */
+  readonly isRelaxed: boolean;
+}
+
+/** The parent that would bring a stripe soonest, or undefined where nobody may be asked. */
+export function chooseParent(state: LiveState, stripe: number, wish: ParentWish): LivePeer | undefined {
+  const { setup, now } = state;
+  const { digest } = setup.about;
+  let best: LivePeer | undefined;
+  let bestMs = Number.POSITIVE_INFINITY;
+  for (const peer of state.peers.values()) {
+    if (!peer.isGreeted || peer === wish.except || peer.avoidUntil > now || peer.retryAt > now) continue;
+    if (now - peer.heardAt > QUIET_MS) continue;
+    const depth = peer.depthOf(stripe);
+    if (depth === NO_DEPTH || depth >= MAX_DEPTH || depth >= (wish.belowDepth ?? NO_DEPTH)) continue;
+    if (peer.paths[stripe]?.ancestors.includes(digest)) continue;
+    if (!wish.isRelaxed && isLoaded(state, peer)) continue;
+    const ms = depth * HOP_MS + peer.rttMs / 2 + lagOf(state, peer, stripe) + slotMs(peer, stripe);
+    const chosenMs = ms + setup.random() * CHANCE_MS;
+    if (chosenMs >= bestMs) continue;
+    bestMs = chosenMs;
+    best = peer;
+  }
+  return best;
+}
+
+/** A quarter of the stripes at most of one that has not proved itself, half of anybody, a quarter of one network. */
+function isLoaded(state: LiveState, peer: LivePeer): boolean {
+  const { stripes } = state.setup.layout;
+  const given = bitCount(peer.parentOf);
+  const isProven = peer.usefulChunks >= PROOF_CHUNKS;
+  if (given >= (isProven ? stripes / 2 : stripes / 4)) return true;
+  if (isProven) return false;
+  let mask = 0;
+  let peers = 0;
+  for (const other of state.peers.values()) {
+    if (other.network !== peer.network) continue;
+    mask |= other.parentOf;
+    peers++;
+  }
+  return peers > 1 && peers <= MAX_PEERS_PER_NETWORK * 2 && bitCount(mask) >= stripes / 4;
+}
+
+/** How far the peer's stripe is behind the newest piece we know. */
+function lagOf(state: LiveState, peer: LivePeer, stripe: number): number {
+  const head = state.window.head;
+  const behind = head < 0 ? 0 : Math.max(0, head - peer.headOf(stripe) - 2);
+  return Math.min(behind, 32) * state.setup.layout.pieceMs;
+}
+
+function slotMs(peer: LivePeer, stripe: number): number {
+  if (!peer.window?.isOpen || peer.window.freeSlots === 0) return FULL_MS;
+  if (peer.about.role === "relay" || peer.about.role === "source") return 0;
+  return peer.about.homeStripe === stripe ? 0 : OTHER_HOME_MS;
+}
+
+function bitCount(mask: number): number {
+  let count = 0;
+  for (let rest = mask; rest !== 0; rest &= rest - 1) count++;
+  return count;
+}

@@ -1,0 +1,301 @@
+import type { Instant } from "../../base/time.ts";
+import type { StripePath } from "../../wire/live-paths.ts";
+import type { RefusedMessage, SubscribedMessage } from "../../wire/live-subscription.ts";
+import { AVOID_MS, FIRST_CHUNK_MS, MAX_DEPTH, PROOF_CHUNKS, SILENCE_MS, SUB_ANSWER_MS } from "./limits.ts";
+import { NO_DEPTH } from "./messages.ts";
+import { chooseParent } from "./parent-choice.ts";
+import type { LivePeer } from "./peer.ts";
+import type { LiveState } from "./state.ts";
+
+/** Who gives us one stripe, and who is to take over. */
+interface Feed {
+  parent: LivePeer | undefined;
+  since: number;
+  lastChunkAt: number;
+  lastSeq: number;
+  /** Chunks of this parent since it was chosen. */
+  chunks: number;
+  /** Asked, or said yes, and not given a chunk yet. */
+  next: LivePeer | undefined;
+  nextSince: number;
+  isNextAccepted: boolean;
+  refusals: number;
+  orphanedAt: number;
+}
+
+/** The parents of all stripes: finds them, watches them, leaves them. */
+export class Parents {
+  readonly #state: LiveState;
+  readonly #feeds: Feed[];
+  readonly #found: (addresses: RefusedMessage["candidates"]) => void;
+  /** Counts changes of our paths, so that neighbours are told of them. */
+  pathsVersion = 0;
+
+  constructor(state: LiveState, found: (addresses: RefusedMessage["candidates"]) => void) {
+    this.#state = state;
+    this.#found = found;
+    this.#feeds = Array.from({ length: state.setup.layout.stripes }, () => ({
+      parent: undefined,
+      since: 0,
+      lastChunkAt: 0,
+      lastSeq: -1,
+      chunks: 0,
+      next: undefined,
+      nextSince: 0,
+      isNextAccepted: false,
+      refusals: 0,
+      orphanedAt: state.now,
+    }));
+  }
+
+  /** The way a stripe takes to us: our place in its tree. */
+  pathOf(stripe: number): StripePath {
+    const parent = this.#feeds[stripe]!.parent;
+    if (this.#state.isSource) return { stripe, depth: 0, ancestors: [] };
+    const depth = parent ? parent.depthOf(stripe) : NO_DEPTH;
+    if (!parent || depth === NO_DEPTH) return { stripe, depth: NO_DEPTH, ancestors: [] };
+    const ancestors = [parent.about.digest, ...(parent.paths[stripe]?.ancestors ?? [])].slice(0, 15);
+    return { stripe, depth: Math.min(depth + 1, NO_DEPTH), ancestors };
+  }
+
+  parentOf(stripe: number): LivePeer | undefined {
+    return this.#feeds[stripe]!.parent;
+  }
+
+  /** Whether anybody gives us the stripe, or was asked to. */
+  isFed(stripe: number): boolean {
+    const { parent, next } = this.#feeds[stripe]!;
+    return parent !== undefined || next !== undefined;
+  }
+
+  /** How long the stripe is as it is now: with this parent, asking this one, or without any. */
+  settledMs(stripe: number): number {
+    const { parent, next, since, nextSince, orphanedAt } = this.#feeds[stripe]!;
+    return this.#state.now - (parent ? since : next ? nextSince : orphanedAt);
+  }
+
+  /** The way in is known from now on. */
+  began(): void {
+    for (const feed of this.#feeds) feed.orphanedAt = this.#state.now;
+  }
+
+  /** A chunk came that `from` sent by itself. */
+  gave(from: LivePeer, stripe: number, seq: number): void {
+    const feed = this.#feeds[stripe]!;
+    if (feed.next === from) this.#switch(feed, stripe);
+    if (feed.parent !== from) return;
+    feed.lastChunkAt = this.#state.now;
+    feed.lastSeq = Math.max(feed.lastSeq, seq);
+    feed.chunks++;
+  }
+
+  accepted(from: LivePeer, { stripes }: SubscribedMessage): void {
+    for (const [stripe, feed] of this.#feeds.entries()) {
+      if (((stripes >>> stripe) & 1) === 0 || feed.next !== from) continue;
+      feed.isNextAccepted = true;
+      feed.nextSince = this.#state.now;
+      feed.refusals = 0;
+      // Nobody gives it now: this one counts as the parent at once, so that our own place is known.
+      if (!feed.parent) this.#switch(feed, stripe);
+    }
+  }
+
+  refused(from: LivePeer, message: RefusedMessage): void {
+    const { now } = this.#state;
+    this.#found(message.candidates);
+    for (const [stripe, feed] of this.#feeds.entries()) {
+      if (((message.stripes >>> stripe) & 1) === 0) continue;
+      if (feed.next === from) {
+        feed.refusals++;
+        this.#dropNext(feed, stripe);
+        from.retryAt = now + message.retryMs;
+      } else if (feed.parent === from && !feed.next) {
+        // Another takes our place there: we are served until somebody else gives the stripe.
+        from.retryAt = now + message.retryMs;
+        const heir = message.candidates[0]?.address.host;
+        const known = [...this.#state.peers.values()].find((peer) => peer.address.host === heir);
+        this.seek(stripe, known);
+      }
+    }
+  }
+
+  /** The parent does not want us any more. */
+  dropped(from: LivePeer, stripes: number): void {
+    for (const [stripe, feed] of this.#feeds.entries()) {
+      if (((stripes >>> stripe) & 1) === 0) continue;
+      from.retryAt = this.#state.now + 2_000;
+      if (feed.next === from) this.#dropNext(feed, stripe);
+      if (feed.parent === from) this.#orphan(feed, stripe);
+    }
+  }
+
+  left(peer: LivePeer): void {
+    for (const [stripe, feed] of this.#feeds.entries()) {
+      if (feed.next === peer) feed.next = undefined;
+      if (feed.parent === peer) this.#orphan(feed, stripe);
+    }
+  }
+
+  /** Its path has changed: are we in it now? Then each waits for the other. */
+  pathsChanged(peer: LivePeer): void {
+    for (const [stripe, feed] of this.#feeds.entries()) {
+      if (feed.parent !== peer) continue;
+      this.pathsVersion++;
+      const path = peer.paths[stripe];
+      const isLoop = path?.ancestors.includes(this.#state.setup.about.digest);
+      if (isLoop || (path && path.depth !== NO_DEPTH && path.depth >= MAX_DEPTH))
+        this.#leave(feed, stripe, "bad");
+    }
+  }
+
+  /** Looks after all stripes: who is late is left, who is missing is sought. */
+  round(): void {
+    const asks = new Map<LivePeer, { mask: number; isUrgent: boolean }>();
+    const { layout } = this.#state.setup;
+    // Not always the same stripe first: everybody would ask the same parents.
+    const first = Math.floor(this.#state.setup.random() * layout.stripes);
+    for (let i = 0; i < layout.stripes; i++) {
+      const stripe = (first + i) % layout.stripes;
+      const feed = this.#feeds[stripe]!;
+      this.#watch(feed, stripe);
+      if (!feed.parent && !feed.next) this.#choose(feed, stripe, asks);
+    }
+    for (const [peer, { mask, isUrgent }] of asks) this.#subscribe(peer, mask, isUrgent);
+  }
+
+  /** Asks for another parent of a stripe while the one it has goes on. */
+  seek(stripe: number, wanted?: LivePeer, belowDepth?: number): void {
+    const feed = this.#feeds[stripe]!;
+    if (feed.next) return;
+    const peer =
+      wanted && this.#mayAsk(wanted, stripe)
+        ? wanted
+        : chooseParent(this.#state, stripe, { except: feed.parent, belowDepth, isRelaxed: false });
+    if (!peer) return;
+    this.#setNext(feed, stripe, peer);
+    this.#subscribe(peer, 1 << stripe, belowDepth === undefined && feed.refusals >= 2);
+  }
+
+  /** A new epoch: all starts again. */
+  reset(): void {
+    for (const feed of this.#feeds) feed.lastSeq = -1;
+  }
+
+  #watch(feed: Feed, stripe: number): void {
+    const { now, setup, window } = this.#state;
+    const { pieceMs } = setup.layout;
+    const { next, parent } = feed;
+    if (next) {
+      const patience = next.rttMs + pieceMs + (feed.isNextAccepted ? FIRST_CHUNK_MS : SUB_ANSWER_MS);
+      const isLate = setup.rules.watchesFirstChunk && now - feed.nextSince > patience;
+      if (isLate || now - feed.nextSince > 10 * patience) this.#fail(next, stripe, feed, true);
+    }
+    if (!parent || now <= feed.since) return;
+    if (feed.chunks === 0) {
+      const isLate =
+        setup.rules.watchesFirstChunk && now - feed.since > parent.rttMs + pieceMs + FIRST_CHUNK_MS;
+      if (isLate || now - feed.since > 5_000) this.#fail(parent, stripe, feed, false);
+      return;
+    }
+    // A stream that stands still is nobody's fault: others must have had more.
+    if (window.head <= feed.lastSeq + 1) return;
+    const isStarving = parent.headOf(stripe) <= feed.lastSeq && parent.usefulChunks >= PROOF_CHUNKS;
+    const patience = (SILENCE_MS + pieceMs) * (isStarving ? 2 : 1);
+    if (now - feed.lastChunkAt <= patience) return;
+    if (isStarving) this.#leave(feed, stripe, "moved");
+    else this.#fail(parent, stripe, feed, false);
+  }
+
+  #choose(feed: Feed, stripe: number, asks: Map<LivePeer, { mask: number; isUrgent: boolean }>): void {
+    const isRelaxed = this.#state.now - feed.orphanedAt > 400;
+    const peer = chooseParent(this.#state, stripe, { isRelaxed });
+    if (!peer) return;
+    this.#setNext(feed, stripe, peer);
+    const isUrgent = feed.refusals >= 2 || isRelaxed || peer.about.homeStripe !== stripe;
+    const ask = asks.get(peer) ?? { mask: 0, isUrgent: false };
+    asks.set(peer, { mask: ask.mask | (1 << stripe), isUrgent: ask.isUrgent || isUrgent });
+  }
+
+  #mayAsk(peer: LivePeer, stripe: number): boolean {
+    const { digest } = this.#state.setup.about;
+    return (
+      peer.isGreeted && peer.avoidUntil <= this.#state.now && !peer.paths[stripe]?.ancestors.includes(digest)
+    );
+  }
+
+  #setNext(feed: Feed, stripe: number, peer: LivePeer): void {
+    feed.next = peer;
+    feed.nextSince = this.#state.now;
+    feed.isNextAccepted = false;
+    peer.parentOf |= 1 << stripe;
+  }
+
+  #subscribe(peer: LivePeer, mask: number, isDesperate: boolean): void {
+    const { window, epoch, setup } = this.#state;
+    const startSeq = Math.max(this.#state.nextSeq, this.#state.startSeq, window.head - 31, 0);
+    const have: number[] = [];
+    for (const [stripe] of this.#feeds.entries()) {
+      if (((mask >>> stripe) & 1) === 0) continue;
+      let bits = 0;
+      for (let i = 0; i < 32; i++) if (window.has(startSeq + i, stripe)) bits |= 1 << i;
+      have.push(bits >>> 0);
+    }
+    const backfillPieces = Math.min(32, this.#state.piecesIn(setup.rules.backfillMs));
+    this.#state.send(peer, {
+      kind: "subscribe",
+      stripes: mask,
+      epoch,
+      startSeq,
+      backfillPieces,
+      have,
+      isDesperate,
+    });
+  }
+
+  /** The next one takes over. */
+  #switch(feed: Feed, stripe: number): void {
+    const { now } = this.#state;
+    const old = feed.parent;
+    const next = feed.next!;
+    if (old && old !== next) this.#unsubscribe(old, stripe, "moved");
+    feed.parent = next;
+    feed.next = undefined;
+    feed.since = now;
+    feed.lastChunkAt = now;
+    feed.chunks = 0;
+    feed.refusals = 0;
+    this.pathsVersion++;
+  }
+
+  #fail(peer: LivePeer, stripe: number, feed: Feed, isNext: boolean): void {
+    if (this.#state.setup.rules.watchesFirstChunk) peer.avoidUntil = this.#state.now + AVOID_MS;
+    peer.usefulChunks = Math.min(peer.usefulChunks, PROOF_CHUNKS - 1);
+    this.#unsubscribe(peer, stripe, "bad");
+    if (isNext) feed.next = undefined;
+    else this.#orphan(feed, stripe);
+    feed.refusals++;
+  }
+
+  #leave(feed: Feed, stripe: number, reason: "moved" | "bad"): void {
+    this.#unsubscribe(feed.parent!, stripe, reason);
+    feed.parent!.retryAt = this.#state.now + 1_000;
+    this.#orphan(feed, stripe);
+  }
+
+  #unsubscribe(peer: LivePeer, stripe: number, reason: "moved" | "bad"): void {
+    peer.parentOf &= ~(1 << stripe);
+    this.#state.send(peer, { kind: "unsubscribe", stripes: 1 << stripe, reason });
+  }
+
+  #dropNext(feed: Feed, stripe: number): void {
+    if (feed.next && feed.next !== feed.parent) feed.next.parentOf &= ~(1 << stripe);
+    feed.next = undefined;
+  }
+
+  #orphan(feed: Feed, stripe: number): void {
+    if (feed.parent) feed.parent.parentOf &= ~(1 << stripe);
+    feed.parent = undefined;
+    feed.orphanedAt = this.#state.now as Instant;
+    this.pathsVersion++;
+  }
+}

@@ -1,0 +1,127 @@
+import type { PeerAddress } from "../../base/address.ts";
+import type { Instant } from "../../base/time.ts";
+import type { StripePath } from "../../wire/live-paths.ts";
+import { type LiveWindow, windowHas } from "../../wire/live-window.ts";
+import { networkOf } from "../candidates.ts";
+import type { LiveConnectionId } from "./contract.ts";
+import { VERIFY_BURST, VERIFY_PER_SECOND } from "./limits.ts";
+import { type LiveAbout, NO_DEPTH, type SignedHeader } from "./messages.ts";
+
+/** Pieces of which we remember what a peer was given: more than a WIN tells. */
+const GIVEN_PIECES = 64;
+/** The bit that stands for a piece's header; the lower ones are its stripes. */
+const HEADER_BIT = 1 << 16;
+
+/** What we know of one connected peer. */
+export class LivePeer {
+  readonly connection: LiveConnectionId;
+  readonly address: PeerAddress;
+  /** Whether others can call the address. */
+  readonly isReachable: boolean;
+  readonly about: LiveAbout;
+  readonly openedAt: Instant;
+  /** The /24 or /64 it is in. */
+  readonly network: string;
+  rttMs: number;
+  isGreeted = false;
+  /** The newest header it told in its hello. */
+  head: SignedHeader | undefined;
+  window: Readonly<LiveWindow> | undefined;
+  readonly paths: (StripePath | undefined)[];
+  /** The stripes that it gives us, or was asked for; those that we give it. */
+  parentOf = 0;
+  childOf = 0;
+  /** Not to be asked as a parent, or for a chunk, before. */
+  avoidUntil = 0;
+  pullAvoidUntil = 0;
+  /** Refused us, and for how long. */
+  retryAt = 0;
+  /** Chunks it gave us that were new and on time. */
+  usefulChunks = 0;
+  pulls = 0;
+  strikes = 0;
+  strikesAt: number;
+  /** When it was last told what we have. */
+  toldPathsVersion = -1;
+  pingedAt = 0;
+  heardAt: number;
+  verifications = VERIFY_BURST;
+  readonly #givenSeq = new Float64Array(GIVEN_PIECES).fill(-1);
+  readonly #given = new Int32Array(GIVEN_PIECES);
+
+  constructor(
+    connection: LiveConnectionId,
+    peer: Pick<LivePeer, "address" | "isReachable" | "about" | "rttMs">,
+    stripes: number,
+    now: Instant,
+  ) {
+    this.connection = connection;
+    this.address = peer.address;
+    this.isReachable = peer.isReachable;
+    this.about = peer.about;
+    this.rttMs = peer.rttMs;
+    this.openedAt = now;
+    this.heardAt = now;
+    this.strikesAt = now;
+    this.network = networkOf(peer.address.host);
+    this.paths = new Array<StripePath | undefined>(stripes).fill(undefined);
+  }
+
+  /** Whether its last WIN shows the chunk. */
+  has(seq: number, stripe: number): boolean {
+    return this.window !== undefined && windowHas(this.window, seq, stripe);
+  }
+
+  /** The newest piece of which it has this stripe, by its last WIN. */
+  headOf(stripe: number): number {
+    if (!this.window) return -1;
+    const { baseSeq, runs, beyond } = this.window;
+    const bits = beyond[stripe]!;
+    return baseSeq + runs[stripe]! - 1 + (bits === 0 ? 0 : 33 - Math.clz32(bits));
+  }
+
+  depthOf(stripe: number): number {
+    return this.about.role === "source" ? 0 : (this.paths[stripe]?.depth ?? NO_DEPTH);
+  }
+
+  /** Notes that it is given the chunk; false where it was already. */
+  give(seq: number, stripe: number): boolean {
+    return this.#mark(seq, 1 << stripe);
+  }
+
+  /** Notes that it is given the header; false where it was already. */
+  giveHeader(seq: number): boolean {
+    return this.#mark(seq, HEADER_BIT);
+  }
+
+  /** Takes one of the verifications that it may cost us; they come back with time. */
+  takeVerification(now: Instant): boolean {
+    const { strikesAt } = this;
+    this.forgive(now);
+    this.verifications = Math.min(
+      VERIFY_BURST,
+      this.verifications + ((now - strikesAt) * VERIFY_PER_SECOND) / 1_000,
+    );
+    if (this.verifications < 1) return false;
+    this.verifications--;
+    return true;
+  }
+
+  /** One strike a second is forgiven. */
+  forgive(now: Instant): void {
+    this.strikes = Math.max(0, this.strikes - (now - this.strikesAt) / 1_000);
+    this.strikesAt = now;
+  }
+
+  #mark(seq: number, bit: number): boolean {
+    const at = seq % GIVEN_PIECES;
+    if (this.#givenSeq[at] !== seq) {
+      if (seq < this.#givenSeq[at]!) return true;
+      this.#givenSeq[at] = seq;
+      this.#given[at] = 0;
+    }
+    if ((this.#given[at]! & bit) !== 0) return false;
+    this.#given[at]! |= bit;
+    return true;
+  }
+}

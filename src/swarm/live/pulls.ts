@@ -1,0 +1,186 @@
+import type { ChunkName, LackingMessage } from "../../wire/live-request.ts";
+import type { Chunks } from "./chunks.ts";
+import { PRIORITY } from "./contract.ts";
+import {
+  LATE_MS,
+  MAX_NAMED_CHUNKS,
+  MAX_PULLS,
+  MAX_PULLS_PER_PEER,
+  ORPHAN_LATE_MS,
+  PULL_AVOID_MS,
+  PULL_TIMEOUT_MS,
+  QUIET_MS,
+} from "./limits.ts";
+import type { Parents } from "./parents.ts";
+import type { LivePeer } from "./peer.ts";
+import type { LiveState } from "./state.ts";
+
+/** A chunk that was asked for. A second copy may be on its way when time is short. */
+interface Pull extends ChunkName {
+  readonly askedOf: { readonly peer: LivePeer; readonly until: number }[];
+  /** Who failed to send it. */
+  readonly tried: Set<LivePeer>;
+}
+
+/** Asks others for what is late. */
+export class Pulls {
+  readonly #state: LiveState;
+  readonly #chunks: Chunks;
+  readonly #parents: Parents;
+  readonly #pulls = new Map<number, Pull>();
+
+  constructor(state: LiveState, chunks: Chunks, parents: Parents) {
+    this.#state = state;
+    this.#chunks = chunks;
+    this.#parents = parents;
+  }
+
+  /** How many are on their way. */
+  get size(): number {
+    return this.#pulls.size;
+  }
+
+  /** A chunk came: whether it was asked for. Others who were asked as well are told to let it be. */
+  came(seq: number, stripe: number, from: LivePeer): boolean {
+    const pull = this.#pulls.get(keyOf(seq, stripe));
+    if (!pull) return false;
+    const wasAsked = pull.askedOf.some(({ peer }) => peer === from) || pull.tried.has(from);
+    for (const { peer } of pull.askedOf) {
+      peer.pulls--;
+      if (peer !== from) {
+        this.#state.send(peer, { kind: "cancel", epoch: this.#state.epoch, chunks: [{ seq, stripe }] });
+      }
+    }
+    this.#pulls.delete(keyOf(seq, stripe));
+    return wasAsked;
+  }
+
+  /** NAK: somebody else is to be asked. */
+  lacking(from: LivePeer, { chunks }: LackingMessage): void {
+    for (const { seq, stripe, reason } of chunks) {
+      const pull = this.#pulls.get(keyOf(seq, stripe));
+      if (!pull?.askedOf.some(({ peer }) => peer === from)) continue;
+      this.#release(pull, from);
+      if (reason === "busy") from.pullAvoidUntil = this.#state.now + 1_000;
+    }
+  }
+
+  left(peer: LivePeer): void {
+    for (const pull of this.#pulls.values()) this.#release(pull, peer);
+  }
+
+  /** A new epoch. */
+  reset(): void {
+    for (const pull of this.#pulls.values()) for (const { peer } of pull.askedOf) peer.pulls--;
+    this.#pulls.clear();
+  }
+
+  /** Looks for what is late, earliest deadline first, and asks for it. */
+  round(): void {
+    if (!this.#state.setup.rules.pulls || this.#state.isSource) return;
+    this.#expire();
+    const { window, setup, timeline, now, nextSeq } = this.#state;
+    if (nextSeq < 0) return;
+    const asks = new Map<LivePeer, { seq: number; stripe: number; withinMs: number }[]>();
+    for (let seq = Math.max(nextSeq, window.oldest); seq <= window.head; seq++) {
+      const piece = window.piece(seq);
+      if (!piece || piece.mask === window.fullMask) continue;
+      const remainingMs = setup.lagMs - timeline.latenessMs(piece.header.value.timestampMs, now);
+      if (remainingMs <= 0) continue;
+      for (let stripe = 0; stripe < window.stripes; stripe++) {
+        if (((piece.mask >>> stripe) & 1) === 1) continue;
+        const borneMs = this.#parents.isFed(stripe) ? LATE_MS : ORPHAN_LATE_MS;
+        // Backlog that a new parent is about to send is not late yet.
+        const overdueMs = Math.min(this.#chunks.overdueMs(piece, stripe), this.#parents.settledMs(stripe));
+        if (overdueMs > borneMs) this.#ask(seq, stripe, remainingMs, asks);
+      }
+    }
+    for (const [peer, chunks] of asks) {
+      const { epoch } = this.#state;
+      this.#state.send(
+        peer,
+        { kind: "request", epoch, chunks: chunks.slice(0, MAX_NAMED_CHUNKS) },
+        PRIORITY.control,
+      );
+    }
+  }
+
+  #ask(
+    seq: number,
+    stripe: number,
+    remainingMs: number,
+    asks: Map<LivePeer, { seq: number; stripe: number; withinMs: number }[]>,
+  ): void {
+    const key = keyOf(seq, stripe);
+    let pull = this.#pulls.get(key);
+    if (!pull) {
+      if (this.#pulls.size >= MAX_PULLS) return;
+      pull = { seq, stripe, askedOf: [], tried: new Set() };
+    }
+    const [first] = pull.askedOf;
+    const isShort = first !== undefined && remainingMs < 2 * first.peer.rttMs + 100;
+    if (pull.askedOf.length >= (isShort ? 2 : 1)) return;
+    const holder = this.#holder(pull);
+    if (!holder) return;
+    const waitMs = Math.max(holder.rttMs + 100, Math.min(PULL_TIMEOUT_MS, remainingMs / 2));
+    pull.askedOf.push({ peer: holder, until: this.#state.now + waitMs });
+    holder.pulls++;
+    this.#pulls.set(key, pull);
+    const list = asks.get(holder) ?? [];
+    list.push({ seq, stripe, withinMs: Math.round(remainingMs) });
+    asks.set(holder, list);
+  }
+
+  /** The one with the shortest queue who says that it has the chunk. */
+  #holder(pull: Pull): LivePeer | undefined {
+    const { now, peers } = this.#state;
+    let best: LivePeer | undefined;
+    let bestMs = Number.POSITIVE_INFINITY;
+    for (const peer of peers.values()) {
+      if (!peer.isGreeted || peer.pullAvoidUntil > now || peer.pulls >= MAX_PULLS_PER_PEER) continue;
+      if (now - peer.heardAt > QUIET_MS) continue;
+      if (peer.about.uploadBytesPerSecond === 0 || !peer.has(pull.seq, pull.stripe)) continue;
+      if (pull.tried.has(peer) || pull.askedOf.some((ask) => ask.peer === peer)) continue;
+      const chunkMs = (1_000 * this.#chunkBytes) / peer.about.uploadBytesPerSecond;
+      // The source is the last to be asked: it feeds everybody.
+      const sourceMs = peer.about.role === "source" ? 300 : 0;
+      const ms = peer.rttMs + peer.pulls * chunkMs * 4 + (peer.window?.queueMs ?? 0) + sourceMs;
+      if (ms >= bestMs) continue;
+      bestMs = ms;
+      best = peer;
+    }
+    return best;
+  }
+
+  get #chunkBytes(): number {
+    return (this.#state.stripeRate * this.#state.setup.layout.pieceMs) / 1_000;
+  }
+
+  #expire(): void {
+    const { now, window, nextSeq } = this.#state;
+    for (const [key, pull] of this.#pulls) {
+      for (const { peer, until } of [...pull.askedOf]) {
+        if (until > now) continue;
+        peer.pullAvoidUntil = now + (peer.usefulChunks > 0 ? PULL_AVOID_MS / 4 : PULL_AVOID_MS);
+        this.#release(pull, peer);
+      }
+      if (pull.seq >= nextSeq && pull.seq >= window.oldest) continue;
+      for (const { peer } of pull.askedOf) peer.pulls--;
+      this.#pulls.delete(key);
+    }
+  }
+
+  #release(pull: Pull, peer: LivePeer): void {
+    const at = pull.askedOf.findIndex((ask) => ask.peer === peer);
+    if (at < 0) return;
+    pull.askedOf.splice(at, 1);
+    pull.tried.add(peer);
+    peer.pulls--;
+    // All have failed: who said no at first may have it by now.
+    if (pull.tried.size > 6) pull.tried.clear();
+  }
+}
+
+function keyOf(seq: number, stripe: number): number {
+  return seq * 16 + stripe;
+}

@@ -1,0 +1,69 @@
+import type { Instant } from "../../base/time.ts";
+import { after, instant } from "../../base/time.ts";
+import type { LiveOutput, LivePriority, LiveSetup } from "./contract.ts";
+import type { LiveWord } from "./messages.ts";
+import type { LivePeer } from "./peer.ts";
+import { Timeline } from "./timeline.ts";
+import { PieceWindow } from "./window.ts";
+
+/** What the small machines of a live swarm share. */
+export class LiveState {
+  readonly setup: LiveSetup;
+  readonly peers = new Map<number, LivePeer>();
+  readonly window: PieceWindow;
+  readonly timeline = new Timeline();
+  now: Instant;
+  epoch = 0;
+  /** Where output goes on; −1 until a start is chosen. */
+  nextSeq = -1;
+  /** The first piece that we subscribed from; −1 until then. */
+  startSeq = -1;
+  isStopped = false;
+  hasEnded = false;
+  receivedBytes = 0;
+  duplicateBytes = 0;
+  skippedPieces = 0;
+  #outputs: LiveOutput[] = [];
+  #taken = 0;
+
+  constructor(setup: LiveSetup, now: Instant) {
+    this.setup = setup;
+    this.now = now;
+    const { stripes, pieceMs } = setup.layout;
+    this.window = new PieceWindow(stripes, Math.ceil(setup.keepMs / pieceMs));
+  }
+
+  get isSource(): boolean {
+    return this.setup.about.role === "source";
+  }
+
+  /** Pieces in `ms`, rounded up. */
+  piecesIn(ms: number): number {
+    return Math.ceil(ms / this.setup.layout.pieceMs);
+  }
+
+  /** Bytes a second of one stripe. */
+  get stripeRate(): number {
+    return this.setup.layout.bytesPerSecond / this.setup.layout.stripes;
+  }
+
+  emit(output: LiveOutput): void {
+    this.#outputs.push(output);
+  }
+
+  /** Says something to a peer; `usefulMs` from now on it is of use. */
+  send(peer: LivePeer, message: LiveWord, priority: LivePriority = 0, usefulMs?: number): void {
+    const expiresAt =
+      usefulMs === undefined ? instant(Number.POSITIVE_INFINITY) : after(this.now, Math.max(0, usefulMs));
+    this.#outputs.push({ kind: "send", connection: peer.connection, message, priority, expiresAt });
+  }
+
+  poll(): LiveOutput | undefined {
+    const output = this.#outputs[this.#taken++];
+    if (output === undefined) {
+      this.#taken = 0;
+      if (this.#outputs.length > 0) this.#outputs = [];
+    }
+    return output;
+  }
+}

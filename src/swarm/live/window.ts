@@ -1,0 +1,99 @@
+import type { Instant } from "../../base/time.ts";
+import { chunkRange } from "../../wire/live-chunks.ts";
+import type { SignedHeader } from "./messages.ts";
+
+/** One piece as far as it is here. Every chunk in it is verified. */
+export interface LivePiece {
+  readonly seq: number;
+  readonly header: SignedHeader;
+  /** A bit for each chunk that is here. */
+  mask: number;
+  readonly chunks: Uint8Array[];
+  completedAt: Instant;
+}
+
+const EMPTY = new Uint8Array(0);
+
+/** The pieces that are kept: a ring of fixed size, so that nothing a peer says can make it grow. */
+export class PieceWindow {
+  readonly stripes: number;
+  /** All bits of a whole piece. */
+  readonly fullMask: number;
+  readonly #ring: (LivePiece | undefined)[];
+  #head = -1;
+  #oldest = -1;
+
+  constructor(stripes: number, capacity: number) {
+    this.stripes = stripes;
+    this.fullMask = 2 ** stripes - 1;
+    this.#ring = new Array<LivePiece | undefined>(capacity).fill(undefined);
+  }
+
+  /** The newest piece with a verified header; −1 before the first. */
+  get head(): number {
+    return this.#head;
+  }
+
+  /** The oldest piece that may be here. */
+  get oldest(): number {
+    return this.#oldest;
+  }
+
+  /** The piece, where anything of it is known. */
+  piece(seq: number): LivePiece | undefined {
+    const piece = this.#ring[seq % this.#ring.length];
+    return piece?.seq === seq ? piece : undefined;
+  }
+
+  has(seq: number, stripe: number): boolean {
+    const piece = this.piece(seq);
+    return piece !== undefined && ((piece.mask >>> stripe) & 1) === 1;
+  }
+
+  isWhole(seq: number): boolean {
+    const piece = this.piece(seq);
+    return piece?.mask === this.fullMask;
+  }
+
+  /** Makes room for a verified header; the oldest pieces leave. False where it is too old, or here already. */
+  addHeader(header: SignedHeader, now: Instant): boolean {
+    const { seq, pieceBytes } = header.value;
+    if (this.#head >= 0 && seq <= this.#head - this.#ring.length) return false;
+    if (this.piece(seq)) return false;
+    const mask = emptyChunks(pieceBytes, this.stripes);
+    const chunks = new Array<Uint8Array>(this.stripes).fill(EMPTY);
+    this.#ring[seq % this.#ring.length] = { seq, header, mask, chunks, completedAt: now };
+    if (seq > this.#head) this.#head = seq;
+    if (this.#oldest < 0 || seq < this.#oldest) this.#oldest = seq;
+    this.#oldest = Math.max(this.#oldest, this.#head - this.#ring.length + 1);
+    return true;
+  }
+
+  /** Adds a verified chunk of a piece whose header is here. False where it is here already. */
+  addChunk(piece: LivePiece, stripe: number, bytes: Uint8Array, now: Instant): boolean {
+    const bit = 1 << stripe;
+    if ((piece.mask & bit) !== 0) return false;
+    piece.mask |= bit;
+    piece.chunks[stripe] = bytes;
+    if (piece.mask === this.fullMask) piece.completedAt = now;
+    return true;
+  }
+
+  /** Forgets all: a new epoch. */
+  reset(): void {
+    this.#ring.fill(undefined);
+    this.#head = -1;
+    this.#oldest = -1;
+  }
+}
+
+/** The chunks of a short piece that hold nothing, and that nobody sends. */
+function emptyChunks(length: number, stripes: number): number {
+  let mask = 0;
+  for (let i = stripes - 1; i >= 0; i--) {
+    const { start, end } = chunkRange(length, stripes, i);
+    if (start < end) break;
+    mask |= 1 << i;
+  }
+  return mask;
+}

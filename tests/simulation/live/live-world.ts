@@ -1,0 +1,388 @@
+import { type Random, randomBelow, seededRandom } from "../../../src/base/random.ts";
+import type { LiveOutput, LiveRules } from "../../../src/swarm/live/contract.ts";
+import { LIVE_RULES } from "../../../src/swarm/live/limits.ts";
+import type { SignedHeader } from "../../../src/swarm/live/messages.ts";
+import { chunkRange } from "../../../src/wire/live-chunks.ts";
+import { EventHeap } from "./event-heap.ts";
+import { Histogram } from "./histogram.ts";
+import { LiveNet, LiveNode, type NodeOptions } from "./live-net.ts";
+
+/** One run, all of it. Times in seconds unless they say so. */
+export interface LiveScenario {
+  readonly peers: number;
+  readonly seed: number;
+  /** Measured, after everybody has joined and settled. */
+  readonly seconds: number;
+  readonly stripes: number;
+  readonly pieceMs: number;
+  readonly bytesPerSecond: number;
+  readonly lagMs: number;
+  /** Per cent of the viewers that vanish each minute, each replaced by another. */
+  readonly churnPercent: number;
+  /** The last nine in ten (for 10) come within ten seconds, at the beginning of what is measured. */
+  readonly crowd: number;
+  readonly blackHolePercent: number;
+  /** Per cent of the viewers that nobody can call. */
+  readonly natPercent: number;
+  readonly sourceUpload: number;
+  /** Upload of viewers in multiples of the bitrate, with the share of each; `undefined` for the mix of a city. */
+  readonly uploads?: readonly (readonly [share: number, upload: number])[];
+  readonly rules: LiveRules;
+}
+
+/** A run of a small swarm, unless more is said. */
+export const SMALL: LiveScenario = {
+  peers: 50,
+  seed: 1,
+  seconds: 10,
+  stripes: 16,
+  pieceMs: 125,
+  bytesPerSecond: 1_000_000,
+  lagMs: 3_000,
+  churnPercent: 0,
+  crowd: 1,
+  blackHolePercent: 0,
+  natPercent: 30,
+  sourceUpload: 10,
+  rules: LIVE_RULES,
+};
+
+const CITY: readonly (readonly [number, number])[] = [
+  [0.2, 0],
+  [0.35, 0.75],
+  [0.3, 1.75],
+  [0.12, 4],
+  [0.03, 10],
+];
+const SETTLE_MS = 8_000;
+const TRACKER_PEERS = 40;
+const RANDOM_ACCESS_EVERY = 8;
+/** Media that must have come out for a start to count: half a second. */
+const START_MEDIA_MS = 500;
+const GENUINE = 0xaa;
+
+interface ViewerRecord {
+  readonly joinedMs: number;
+  readonly isCrowd: boolean;
+  firstMs: number;
+  pieces: number;
+  hasStarted: boolean;
+  missed: number;
+  expected: number;
+}
+
+/** What a run showed. */
+export interface LiveReport {
+  readonly startMs: Histogram;
+  readonly firstMs: Histogram;
+  readonly delayMs: Histogram;
+  readonly expectedChunks: number;
+  readonly missedChunks: number;
+  /** Viewers that missed anything, of all that played. */
+  readonly hitShare: number;
+  /** Chunks that viewers who were there before the crowd missed. */
+  readonly oldMissedChunks: number;
+  readonly neverStarted: number;
+  readonly joined: number;
+  /** Chunk bytes that the source sent, in multiples of the stream. */
+  readonly sourceCopies: number;
+  readonly duplicateShare: number;
+  readonly controlShare: number;
+  readonly banned: number;
+  readonly innocentBans: number;
+  readonly meanDepth: number;
+  readonly maxDepth: number;
+  readonly wrongPieces: number;
+  readonly traceHash: number;
+  readonly events: number;
+}
+
+/** One simulated broadcast: a source, viewers that come and go, all from one seed. */
+export class LiveWorld {
+  readonly scenario: LiveScenario;
+  readonly events = new EventHeap();
+  readonly net: LiveNet;
+  readonly source: LiveNode;
+  readonly viewers = new Set<LiveNode>();
+  readonly liars = new Set<string>();
+  readonly #random: Random;
+  readonly #records = new Map<LiveNode, ViewerRecord>();
+  readonly #payload: Uint8Array;
+  readonly #start = new Histogram();
+  readonly #first = new Histogram();
+  readonly #delay = new Histogram();
+  readonly #measureFromMs: number;
+  #made = 0;
+  #expected = 0;
+  #missed = 0;
+  #oldMissed = 0;
+  #joined = 0;
+  #neverStarted = 0;
+  #hit = 0;
+  #played = 0;
+  #banned = 0;
+  #innocentBans = 0;
+  #wrongPieces = 0;
+  #sourceBefore = 0;
+  #seq = 1_000;
+  #receivedGone = 0;
+  #duplicateGone = 0;
+
+  constructor(scenario: LiveScenario) {
+    this.scenario = scenario;
+    this.#random = seededRandom(scenario.seed);
+    this.#payload = new Uint8Array(1024 + (scenario.bytesPerSecond * scenario.pieceMs) / 1_000);
+    this.net = new LiveNet(this.events, { output: (node, output) => this.#watch(node, output) });
+    this.source = this.#node("source", scenario.sourceUpload, { isReachable: true });
+    const { peers, crowd } = scenario;
+    const settled = Math.round(peers / crowd);
+    // Doubling again and again, as real audiences grow: everybody would be a crowd otherwise.
+    const growMs = Math.max(5_000, settled * 20);
+    this.#measureFromMs = growMs + SETTLE_MS;
+    for (let i = 0; i < settled; i++) {
+      this.#at((growMs * Math.log(i + 1)) / Math.log(settled + 1), () => this.join(false));
+    }
+    for (let i = settled; i < peers; i++) {
+      this.#at(this.#measureFromMs + (10_000 * (i - settled)) / (peers - settled), () => this.join(true));
+    }
+    if (scenario.churnPercent > 0) this.#churn();
+    this.#produce();
+  }
+
+  /** Runs it all. */
+  run(): LiveReport {
+    this.events.runTo(this.#measureFromMs * 1_000);
+    this.#sourceBefore = this.source.uplink.sentBytes;
+    const untilMs = this.#measureFromMs + this.scenario.seconds * 1_000;
+    this.events.runTo(untilMs * 1_000);
+    return this.#report();
+  }
+
+  /** A viewer comes. */
+  join(isCrowd: boolean, options: Partial<NodeOptions> = {}, upload = this.#upload()): LiveNode {
+    const isBlackHole = options.isBlackHole ?? this.#random() * 100 < this.scenario.blackHolePercent;
+    const isReachable = this.#random() * 100 >= this.scenario.natPercent;
+    const node = this.#node("viewer", isBlackHole ? 10 : upload, { isReachable, ...options, isBlackHole });
+    this.viewers.add(node);
+    const at = this.events.nowMs;
+    if (isBlackHole || options.tamper) this.liars.add(node.address.host);
+    else
+      this.#records.set(node, {
+        joinedMs: at,
+        isCrowd,
+        firstMs: -1,
+        pieces: 0,
+        hasStarted: false,
+        missed: 0,
+        expected: 0,
+      });
+    if (at >= this.#measureFromMs && this.#records.has(node)) this.#joined++;
+    this.#ask(node);
+    return node;
+  }
+
+  /** A viewer vanishes. */
+  leave(node: LiveNode): void {
+    this.viewers.delete(node);
+    this.#settle(node);
+    node.vanish();
+  }
+
+  #at(ms: number, run: () => void): void {
+    this.events.at(ms * 1_000, run);
+  }
+
+  #upload(): number {
+    let roll = this.#random();
+    for (const [share, upload] of this.scenario.uploads ?? CITY) {
+      if (roll < share) return upload;
+      roll -= share;
+    }
+    return 0;
+  }
+
+  #node(role: "source" | "viewer", upload: number, options: NodeOptions): LiveNode {
+    const { stripes, pieceMs, bytesPerSecond, lagMs, rules, seed } = this.scenario;
+    const made = this.#made++;
+    const random = seededRandom(seed * 1_000_003 + made);
+    const address = { host: `${11 + (made >> 16)}.${(made >> 8) & 255}.${made & 255}.7`, port: 6881 };
+    const node = new LiveNode(
+      this.net,
+      address,
+      {
+        about: {
+          role,
+          uploadBytesPerSecond: upload * bytesPerSecond,
+          homeStripe: randomBelow(random, stripes),
+          clockMs: 0,
+          digest: (made * 40_503 + 7) & 0xffff,
+        },
+        layout: { stripes, pieceMs, bytesPerSecond, maxPieceBytes: 2 * 1024 * 1024 },
+        lagMs,
+        keepMs: 8_000,
+        rules,
+        random,
+        isSigned: ({ bytes }) => bytes[0] === GENUINE,
+        fits: (header, stripe, bytes) => bytes.byteOffset === tagOf(header.value.seq, stripe),
+      },
+      options,
+      random,
+    );
+    this.net.nodes.set(address.host, node);
+    return node;
+  }
+
+  /** A tracker answers after 150 to 300 ms, with some of those who are there; the link names the source's relay. */
+  #ask(node: LiveNode): void {
+    this.#at(this.events.nowMs + 150 + 150 * this.#random(), () => {
+      const all = [...this.viewers];
+      const addresses = [this.source.address];
+      if (this.#random() > 0.05 && all.length > TRACKER_PEERS) addresses.pop();
+      for (let i = 0; i < Math.min(TRACKER_PEERS, all.length); i++) {
+        const other = all[randomBelow(this.#random, all.length)]!;
+        if (other !== node) addresses.push(other.address);
+      }
+      node.handle({ kind: "found", addresses });
+    });
+  }
+
+  #churn(): void {
+    const perMs = (this.scenario.churnPercent / 100 / 60_000) * this.scenario.peers;
+    const next = () => {
+      const waitMs = -Math.log(1 - this.#random()) / perMs;
+      this.#at(this.events.nowMs + waitMs, () => {
+        if (this.events.nowMs > this.#measureFromMs - SETTLE_MS) {
+          const all = [...this.viewers];
+          const leaver = all[randomBelow(this.#random, all.length)];
+          if (leaver) this.leave(leaver);
+          this.join(false);
+        }
+        next();
+      });
+    };
+    next();
+  }
+
+  #produce(): void {
+    const { stripes, pieceMs, bytesPerSecond } = this.scenario;
+    const seq = this.#seq++;
+    const pieceBytes = Math.round((bytesPerSecond * pieceMs) / 1_000);
+    const bytes = new Uint8Array(122 + 20 * stripes);
+    bytes[0] = GENUINE;
+    new DataView(bytes.buffer).setUint32(4, seq);
+    const header: SignedHeader = {
+      bytes,
+      value: {
+        epoch: 1,
+        seq,
+        timestampMs: 1_000_000 + this.events.nowMs,
+        spanMs: pieceMs,
+        clockReference: undefined,
+        randomAccessOffset: seq % RANDOM_ACCESS_EVERY === 0 ? 0 : undefined,
+        isSegmentStart: false,
+        segment: 0,
+        isDiscontinuity: false,
+        isEnd: false,
+        pieceBytes,
+        previousHash: bytes,
+        chunkHashes: bytes,
+      },
+    };
+    const chunks = Array.from({ length: stripes }, (_, stripe) => {
+      const { start, end } = chunkRange(pieceBytes, stripes, stripe);
+      const tag = tagOf(seq, stripe);
+      return this.#payload.subarray(tag, tag + end - start);
+    });
+    this.source.handle({ kind: "produced", header, chunks });
+    this.#at(this.events.nowMs + pieceMs, () => this.#produce());
+  }
+
+  #watch(node: LiveNode, output: LiveOutput): void {
+    const record = this.#records.get(node);
+    if (output.kind === "find") this.#ask(node);
+    else if (output.kind === "banned") {
+      this.#banned++;
+      if (!this.liars.has(output.address.host)) this.#innocentBans++;
+    } else if (output.kind === "piece" && record) this.#piece(record, output);
+    else if (output.kind === "skip" && record) this.#skip(record, output.missingChunks);
+  }
+
+  #piece(record: ViewerRecord, { header, chunks, completedAt }: LiveOutput & { kind: "piece" }): void {
+    const { seq, timestampMs } = header.value;
+    for (const [stripe, bytes] of chunks.entries()) {
+      if (bytes.length > 0 && bytes.byteOffset !== tagOf(seq, stripe)) this.#wrongPieces++;
+    }
+    const now = this.events.nowMs;
+    if (record.firstMs < 0) record.firstMs = now - record.joinedMs;
+    record.pieces++;
+    if (!record.hasStarted && record.pieces * this.scenario.pieceMs >= START_MEDIA_MS) {
+      record.hasStarted = true;
+      if (record.joinedMs >= this.#measureFromMs) {
+        this.#first.add(record.firstMs);
+        this.#start.add(now - record.joinedMs);
+      }
+    }
+    if (now < this.#measureFromMs) return;
+    const delayMs = completedAt - (timestampMs - 1_000_000);
+    this.#delay.add(delayMs);
+    const late = delayMs > this.scenario.lagMs ? 1 : 0;
+    this.#count(record, late);
+  }
+
+  #skip(record: ViewerRecord, missing: number): void {
+    if (this.events.nowMs >= this.#measureFromMs) this.#count(record, missing);
+  }
+
+  #count(record: ViewerRecord, missed: number): void {
+    record.expected += this.scenario.stripes;
+    record.missed += missed;
+    this.#expected += this.scenario.stripes;
+    this.#missed += missed;
+    if (!record.isCrowd && record.joinedMs < this.#measureFromMs) this.#oldMissed += missed;
+  }
+
+  #settle(node: LiveNode): void {
+    const record = this.#records.get(node);
+    const figures = node.swarm.figures(0 as never);
+    this.#receivedGone += figures.receivedBytes;
+    this.#duplicateGone += figures.duplicateBytes;
+    if (!record) return;
+    this.#records.delete(node);
+    if (record.expected > 0) this.#played++;
+    if (record.missed > 0) this.#hit++;
+    const isLong = this.events.nowMs - record.joinedMs > 5_000;
+    if (!record.hasStarted && isLong) this.#neverStarted++;
+  }
+
+  #report(): LiveReport {
+    const depths = [...this.viewers].flatMap((node) => node.swarm.depths().filter((depth) => depth < 255));
+    for (const node of this.viewers) this.#settle(node);
+    const stream = this.scenario.bytesPerSecond * this.scenario.seconds;
+    return {
+      startMs: this.#start,
+      firstMs: this.#first,
+      delayMs: this.#delay,
+      expectedChunks: this.#expected,
+      missedChunks: this.#missed,
+      hitShare: this.#hit / Math.max(1, this.#played),
+      oldMissedChunks: this.#oldMissed,
+      neverStarted: this.#neverStarted,
+      joined: this.#joined,
+      sourceCopies: (this.source.uplink.sentBytes - this.#sourceBefore) / stream,
+      duplicateShare: this.#duplicateGone / Math.max(1, this.#receivedGone),
+      controlShare: this.net.controlBytes / Math.max(1, this.#receivedGone),
+      banned: this.#banned,
+      innocentBans: this.#innocentBans,
+      meanDepth: depths.reduce((sum, depth) => sum + depth, 0) / Math.max(1, depths.length),
+      maxDepth: Math.max(0, ...depths.slice(0, 50_000)),
+      wrongPieces: this.#wrongPieces,
+      traceHash: this.net.traceHash,
+      events: this.events.ran,
+    };
+  }
+}
+
+/** Stands for a chunk's hash: where its bytes begin. */
+function tagOf(seq: number, stripe: number): number {
+  return (seq * 16 + stripe) & 1023;
+}

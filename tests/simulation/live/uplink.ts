@@ -1,0 +1,60 @@
+import type { EventHeap } from "./event-heap.ts";
+
+interface Parcel {
+  readonly bytes: number;
+  readonly expiresMs: number;
+  readonly madeUs: number;
+  readonly go: () => void;
+}
+
+/** One uplink: sends one parcel after another, live before repair before backlog; drops what has become useless. */
+export class Uplink {
+  readonly #events: EventHeap;
+  readonly #bytesPerSecond: number;
+  readonly #queues: { parcels: Parcel[]; taken: number }[] = Array.from({ length: 4 }, () => ({
+    parcels: [],
+    taken: 0,
+  }));
+  #isBusy = false;
+  sentBytes = 0;
+
+  constructor(events: EventHeap, bytesPerSecond: number) {
+    this.#events = events;
+    this.#bytesPerSecond = bytesPerSecond;
+  }
+
+  /** How long the oldest live parcel waits, in ms. */
+  get liveWaitMs(): number {
+    const { parcels, taken } = this.#queues[1]!;
+    const oldest = parcels[taken];
+    return oldest ? (this.#events.nowUs - oldest.madeUs) / 1_000 : 0;
+  }
+
+  /** Sends when it is its turn; `go` runs when the last bit has left. */
+  send(priority: number, bytes: number, expiresMs: number, go: () => void): void {
+    if (this.#bytesPerSecond <= 0) return;
+    this.#queues[priority]!.parcels.push({ bytes, expiresMs, madeUs: this.#events.nowUs, go });
+    if (!this.#isBusy) this.#next();
+  }
+
+  #next(): void {
+    for (const queue of this.#queues) {
+      while (queue.taken < queue.parcels.length) {
+        const parcel = queue.parcels[queue.taken++]!;
+        if (queue.taken > 64 && 2 * queue.taken > queue.parcels.length) {
+          queue.parcels.splice(0, queue.taken);
+          queue.taken = 0;
+        }
+        if (parcel.expiresMs < this.#events.nowMs) continue;
+        this.#isBusy = true;
+        this.sentBytes += parcel.bytes;
+        this.#events.at(this.#events.nowUs + (parcel.bytes / this.#bytesPerSecond) * 1e6, () => {
+          parcel.go();
+          this.#next();
+        });
+        return;
+      }
+    }
+    this.#isBusy = false;
+  }
+}
