@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { existsSync, rmSync } from "node:fs";
-import { mkdir, rename, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -35,22 +35,36 @@ export async function makeMedia(name: string, ffmpegArgs: readonly string[]): Pr
     .update(JSON.stringify([name, ffmpegArgs]))
     .digest("hex")
     .slice(0, 16);
-  const folder = join(tmpdir(), "sluice-test-media");
-  const path = join(folder, `${key}-${name}`);
+  const path = await mediaPath(`${key}-${name}`);
   if (existsSync(path)) return path;
-  await mkdir(folder, { recursive: true });
-  const draft = join(folder, `${key}-${process.pid}-${Math.random().toString(36).slice(2)}-${name}`);
-  await run("ffmpeg", ["-v", "error", "-y", ...ffmpegArgs, draft], { maxBuffer: 1 << 24 });
-  await rename(draft, path);
+  const draft = await mediaPath(`${key}-${randomUUID()}-${name}`);
+  try {
+    await run("ffmpeg", ["-v", "error", "-y", ...ffmpegArgs, draft], { maxBuffer: 1 << 24 });
+    await rename(draft, path);
+  } finally {
+    await rm(draft, { force: true });
+  }
   return path;
+}
+
+/** The path of a file in the folder of made media, which is kept between runs. */
+export async function mediaPath(name: string): Promise<string> {
+  const folder = join(tmpdir(), "sluice-test-media");
+  await mkdir(folder, { recursive: true });
+  return join(folder, name);
 }
 
 const scratchFiles = new Set<string>();
 
-/** Writes bytes where ffprobe can read them; the file goes when the process ends. `extension` has no dot. */
+/** Writes bytes where ffprobe can read them; the file goes with the process that runs the test, or under Deno with the
+ * test file. `extension` has no dot. */
 export async function scratchFile(bytes: Uint8Array, extension: string): Promise<string> {
-  const path = join(tmpdir(), `sluice-test-${process.pid}-${scratchFiles.size}.${extension}`);
-  if (scratchFiles.size === 0) process.once("exit", removeScratchFiles);
+  const path = join(tmpdir(), `sluice-test-${randomUUID()}.${extension}`);
+  if (scratchFiles.size === 0) {
+    process.once("exit", removeScratchFiles);
+    // Deno ends each test file with this event, and the process without the other one.
+    globalThis.addEventListener?.("unload", removeScratchFiles);
+  }
   scratchFiles.add(path);
   await writeFile(path, bytes);
   return path;

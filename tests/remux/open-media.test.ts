@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { openMedia } from "../../src/remux/open-media.ts";
-import { hasFfmpeg, lavfi } from "./make-media.ts";
+import { hasFfmpeg, lavfi, mediaPath } from "./make-media.ts";
 import { AAC, FILES, H264, withMedia } from "./media-files.ts";
 import {
   decodedHash,
@@ -167,7 +167,7 @@ for (const [codecs, problem, name, args] of [
 
 test("openMedia MKV with fonts before the film: does not read them", { skip }, async () => {
   // A name that stays: it is part of the file's key.
-  const font = join(tmpdir(), "sluice-test-font.ttf");
+  const font = await mediaPath("font.ttf");
   await writeFile(font, new Uint8Array(3_000_000).fill(7));
   const args = `-c:v libx264 -preset ultrafast -g 50 -c:a aac -attach ${font} -metadata:s:t mimetype=font/ttf`;
   const file = { name: "fonts.mkv", args: [...lavfi(8), ...args.split(" ")] };

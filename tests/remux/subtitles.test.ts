@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
 import { openMedia } from "../../src/remux/open-media.ts";
-import { hasFfmpeg, lavfi, makeMedia } from "./make-media.ts";
+import { hasFfmpeg, lavfi, makeMedia, mediaPath } from "./make-media.ts";
 import { fileAccess } from "./media-judges.ts";
 
 const skip = !(await hasFfmpeg());
@@ -24,7 +22,7 @@ Ende
 `;
 
 async function cuesOf(name: string, codec: string, extra: string[] = []): Promise<[string[], string]> {
-  const subtitles = join(tmpdir(), "sluice-test-subtitles.srt");
+  const subtitles = await mediaPath("subtitles.srt");
   await writeFile(subtitles, SRT);
   const args = `-i ${subtitles} -map 0 -map 1 -map 2 -c:v libx264 -preset ultrafast -g 50 -c:a flac -strict -2 -metadata:s:s:0 language=ger`;
   const path = await makeMedia(name, [...lavfi(15), ...args.split(" "), "-c:s", codec, ...extra]);
