@@ -50,7 +50,8 @@ test("page answers 304 to the entity tag it gave", async () => {
 test("page has nothing inline, and asks for nothing from elsewhere", async () => {
   const html = await (await app.request("/")).text();
   assert.doesNotMatch(html, / on\w+=|style=|<style|javascript:/);
-  for (const [, target] of html.matchAll(/(?:src|href)="([^"]*)"/g)) assert.match(target!, /^\/app\//);
+  for (const [, target] of html.matchAll(/(?:src|href)="([^"]*)"/g))
+    assert.match(target!, /^\/(app|playlist)\//);
 });
 
 test("page scripts import only files that are served, and write no HTML", async () => {
