@@ -72,3 +72,9 @@ export function explained<T>(read: () => T): T {
 function notAList(what: string): SluiceError {
   return new SluiceError("not_a_playlist", what);
 }
+
+/** The blocks in order, each let go once it has been read. */
+export function* taken(blocks: Uint8Array[]): Generator<Uint8Array> {
+  blocks.reverse();
+  for (let block = blocks.pop(); block; block = blocks.pop()) yield block;
+}

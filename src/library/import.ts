@@ -4,9 +4,10 @@ import { createBreathe } from "./breathe.ts";
 import type { ImportOptions, ItemDraft, Items } from "./contract.ts";
 import { contentText, draftOf } from "./draft.ts";
 import type { LanguageReader } from "./draft-languages.ts";
-import { checkHead, type ListReading, readEntries } from "./import-entries.ts";
+import { checkHead, type ListReading, readEntries, taken } from "./import-entries.ts";
 import type { ImportGuides } from "./import-guides.ts";
 import { type ItemSync, MAX_UPSERT_DRAFTS } from "./item-sync.ts";
+import { MarkSet } from "./mark-set.ts";
 import { readListBody } from "./playlist-body.ts";
 import { textMark } from "./refresh-match.ts";
 import { counted, type Progress, type TaskRunner } from "./tasks.ts";
@@ -73,7 +74,7 @@ async function importBlocks(
   { report, signal }: Progress,
 ): Promise<string> {
   const breathe = createBreathe(parts.clock);
-  const there = new Set<number>();
+  const there = new MarkSet();
   for await (const { title, content } of parts.items.each({ owner, externalPlaylistId: -1, sort: "added" })) {
     there.add(mark({ title, content }));
     await breathe();
@@ -88,12 +89,7 @@ async function importBlocks(
   let repeated = 0;
   let tooLong = 0;
   const facts = await readEntries(taken(blocks), reading, async (drafts) => {
-    const fresh = drafts.filter((draft) => {
-      const key = mark(draft);
-      if (there.has(key)) return false;
-      there.add(key);
-      return true;
-    });
+    const fresh = drafts.filter((draft) => there.add(mark(draft)));
     repeated += drafts.length - fresh.length;
     for (let at = 0; at < fresh.length; at += MAX_UPSERT_DRAFTS) {
       signal.throwIfAborted();
@@ -122,10 +118,4 @@ function emptyText(leftOut: number): string {
 /** The same link under the same title. */
 function mark({ title, content }: Pick<ItemDraft, "title" | "content">): number {
   return textMark(contentText(content)) + textMark(title.slice(0, COMPARED_LENGTH).toLowerCase());
-}
-
-/** The blocks in order, each let go once it has been read. */
-function* taken(blocks: Uint8Array[]): Generator<Uint8Array> {
-  blocks.reverse();
-  for (let block = blocks.pop(); block; block = blocks.pop()) yield block;
 }

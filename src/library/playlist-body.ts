@@ -1,5 +1,6 @@
 import { SluiceError } from "../base/errors.ts";
 import { inflated } from "../outbound/inflated.ts";
+import { pause } from "./item-pause.ts";
 
 /** Lists of 200,000 entries have some 40 MiB; what is larger is no list that anybody scrolls through. */
 export const MAX_LIST_BYTES = 64 * 1024 * 1024;
@@ -60,7 +61,10 @@ async function peek(
   return { head: new Uint8Array(head), rest };
 }
 
-/** Copied into blocks of one size: a body may come a packet at a time, or all at once. */
+/**
+ * Copied into blocks of one size, where it does not come in such: a body may come a packet at a time, or all at once. One
+ * that is here already lets others have their turn at each MiB.
+ */
 async function gathered(stream: ReadableStream<Uint8Array>): Promise<Uint8Array[]> {
   const blocks: Uint8Array[] = [];
   let block = new Uint8Array(BLOCK_BYTES);
@@ -79,6 +83,11 @@ async function gathered(stream: ReadableStream<Uint8Array>): Promise<Uint8Array[
       await reader.cancel(error).catch(() => {}); // The error at hand says more than that of cancelling.
       throw error;
     }
+    if ((length - value.length) >> 20 < length >> 20) await pause();
+    if (filled === 0 && isBlock(value)) {
+      blocks.push(value);
+      continue;
+    }
     for (let at = 0; at < value.length; ) {
       const some = value.subarray(at, at + BLOCK_BYTES - filled);
       block.set(some, filled);
@@ -92,4 +101,11 @@ async function gathered(stream: ReadableStream<Uint8Array>): Promise<Uint8Array[
   }
   if (filled > 0) blocks.push(block.slice(0, filled));
   return blocks;
+}
+
+/** Whether a chunk can stay as it is: not much smaller than a block, and no part of some larger memory. */
+function isBlock(chunk: Uint8Array): boolean {
+  return (
+    chunk.length <= BLOCK_BYTES && chunk.length >= BLOCK_BYTES / 2 && chunk.length === chunk.buffer.byteLength
+  );
 }

@@ -17,7 +17,7 @@ export type ListAnswer =
   | { readonly kind: "failed"; readonly problem: string; readonly retryAfterSeconds: number }
   | {
       readonly kind: "list";
-      readonly blocks: readonly Uint8Array[];
+      readonly blocks: Uint8Array[];
       readonly etag: string;
       readonly lastModified: string;
     };

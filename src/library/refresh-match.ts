@@ -1,4 +1,5 @@
 import type { Breathe } from "./breathe.ts";
+import { MarkTable } from "./mark-table.ts";
 
 /**
  * What an entry of a list can be recognised by: numbers below 2^53 made of texts (`textMark`). They are kept with the
@@ -45,17 +46,18 @@ export async function matchEntries(
   const taken = new Uint8Array(known.length);
   for (const pass of PASSES) {
     if (knownLeft.length === 0 || listedLeft.length === 0) break;
-    const before = await byMark(known, knownLeft, pass, breathe);
-    const now = await byMark(listed, listedLeft, pass, breathe);
+    const before = await tableOf(known, knownLeft, pass, breathe);
+    const now = pass.isUnique ? await tableOf(listed, listedLeft, pass, breathe) : undefined;
     let turns = 0;
-    for (const [mark, these] of now) {
+    for (const index of listedLeft) {
       if (turns++ % 1000 === 0) await breathe();
-      const those = before.get(mark);
-      if (!those || (pass.isUnique && (these.length > 1 || those.length > 1))) continue;
-      for (let i = 0; i < these.length && i < those.length; i++) {
-        found[these[i]!] = those[i]!;
-        taken[those[i]!] = 1;
-      }
+      const mark = pass.mark(listed[index]!);
+      if (mark === 0) continue;
+      const was =
+        now === undefined ? before.takeFirst(mark) : now.only(mark) === index ? before.only(mark) : -1;
+      if (was === -1) continue;
+      found[index] = was;
+      taken[was] = 1;
     }
     await breathe();
     knownLeft = knownLeft.filter((index) => taken[index] === 0);
@@ -64,24 +66,21 @@ export async function matchEntries(
   return found;
 }
 
-/** The entries with each mark, in their order. */
-async function byMark(
+/** The entries by their marks. */
+async function tableOf(
   entries: readonly EntryMarks[],
   left: readonly number[],
   { mark }: Pass,
   breathe: Breathe,
-): Promise<Map<number, number[]>> {
-  const groups = new Map<number, number[]>();
+): Promise<MarkTable> {
+  const table = new MarkTable(left.length, entries.length);
   let turns = 0;
   for (const index of left) {
     if (turns++ % 1000 === 0) await breathe();
     const value = mark(entries[index]!);
-    if (value === 0) continue;
-    const group = groups.get(value);
-    if (group) group.push(index);
-    else groups.set(value, [index]);
+    if (value !== 0) table.add(value, index);
   }
-  return groups;
+  return table;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Breathe } from "./breathe.ts";
+import { MarkSet } from "./mark-set.ts";
 import { type EntryMarks, matchEntries } from "./refresh-match.ts";
 import type { SourceRow } from "./source-rows.ts";
 
@@ -14,6 +15,8 @@ export interface RefreshPlan {
 /** So long an entry that has gone is remembered: what comes back is then the same (a locked item of it is still there). */
 const REMEMBERED_DAYS = 30;
 const MAX_REMEMBERED = 20_000;
+/** A list has 200,000 entries at most, and there are the remembered ones. Keys go far beyond what a million of such lists need. */
+const MAX_ROWS = 2 ** 18;
 
 /**
  * Gives each entry of a list its key: that of the entry it was before, else that of one that went lately, else a new one.
@@ -62,8 +65,18 @@ export async function planRefresh(
     .sort((a, b) => b.goneSince - a.goneSince)
     .slice(0, MAX_REMEMBERED);
   await breathe();
-  const all = [...rows, ...remembered].sort((a, b) => a.key - b.key);
-  return { keys, rows: all, nextKey };
+  for (const row of remembered) rows.push(row);
+  return { keys, rows: await inOrder(rows, breathe), nextKey };
+}
+
+/** The rows in the order of their keys, none of which is there twice. A comparing sort of so many would hold up the loop. */
+async function inOrder(rows: readonly SourceRow[], breathe: Breathe): Promise<SourceRow[]> {
+  await breathe();
+  const order = new Float64Array(rows.length);
+  for (const [at, { key }] of rows.entries()) order[at] = key * MAX_ROWS + at;
+  order.sort();
+  await breathe();
+  return Array.from(order, (place) => rows[place % MAX_ROWS]!);
 }
 
 /** The first entry of each link and title, and where in the list it is. */
@@ -71,14 +84,12 @@ async function withoutRepeats(
   marks: readonly EntryMarks[],
   breathe: Breathe,
 ): Promise<{ readonly different: EntryMarks[]; readonly indexes: number[] }> {
-  const seen = new Set<number>();
+  const seen = new MarkSet();
   const different: EntryMarks[] = [];
   const indexes: number[] = [];
   for (const [index, entry] of marks.entries()) {
     if (index % 1000 === 0) await breathe();
-    const both = entry.link + entry.name;
-    if (seen.has(both)) continue;
-    seen.add(both);
+    if (!seen.add(entry.link + entry.name)) continue;
     different.push(entry);
     indexes.push(index);
   }

@@ -7,7 +7,7 @@ import { type DraftDefaults, draftOf, essenceOf } from "./draft.ts";
 import type { LanguageReader } from "./draft-languages.ts";
 import type { ExternalRecord } from "./external-record.ts";
 import { boundedGuides } from "./guides.ts";
-import { type ListReading, readEntries } from "./import-entries.ts";
+import { type ListReading, readEntries, taken } from "./import-entries.ts";
 import { type ItemSync, MAX_UPSERT_DRAFTS } from "./item-sync.ts";
 import { fetchList, suspicion } from "./refresh-fetch.ts";
 import { type EntryMarks, textMark } from "./refresh-match.ts";
@@ -73,6 +73,7 @@ export async function refreshList(
   const before = await parts.rows.load(record.id);
   const today = Math.floor(parts.clock.unixSeconds() / 86_400);
   const plan = await planRefresh(before, marks, record.nextKey, today, breathe);
+  const entryCount = marks.length;
   // From here on items change: a version that we do not have whole must not be taken for the one we have.
   await way.begin({ isPending: true, etag: "", lastModified: "", nextKey: plan.nextKey });
   await parts.rows.save(record.id, before, plan.rows);
@@ -90,7 +91,7 @@ export async function refreshList(
     etag,
     lastModified,
     guides: boundedGuides(guides),
-    entryCount: marks.length,
+    entryCount,
     hasShrunk: false,
     isPending: false,
   };
@@ -129,7 +130,7 @@ function marksOf(entry: M3uEntry): EntryMarks | undefined {
 async function takeOver(
   { items }: RefreshParts,
   playlistId: number,
-  blocks: readonly Uint8Array[],
+  blocks: Uint8Array[],
   keys: readonly number[],
   reading: ListReading<ItemDraft>,
   progress: Progress,
@@ -138,7 +139,7 @@ async function takeOver(
   let entry = 0;
   let added = 0;
   let changed = 0;
-  await readEntries(blocks, reading, async (drafts) => {
+  await readEntries(taken(blocks), reading, async (drafts) => {
     const keyed = drafts
       .map((draft) => ({ ...draft, sourceKey: String(keys[entry++]!) }))
       .filter(({ sourceKey }) => sourceKey !== "0");

@@ -12,26 +12,29 @@ import { encodeUtf8 } from "../../src/base/utf8.ts";
 import { NO_OWNER } from "../../src/library/contract.ts";
 import { createLibrary, type Library } from "../../src/library/library.ts";
 import type { Outbound } from "../../src/outbound/outbound.ts";
+import { watchHolds } from "./holds.ts";
 
 const count = Number(process.argv[2] ?? 100_000);
 const SILENT = { error: console.error, warn: console.error, info() {}, debug() {}, named: () => SILENT };
 const folder = mkdtempSync(join(tmpdir(), "sluice-bench-"));
-let served = "";
+let served: Uint8Array = new Uint8Array(0);
 const outbound: Outbound = {
   get: () => Promise.reject(new Error("not here")),
   open: async (finalUrl) => ({
     status: 200,
     headers: new Headers(),
-    body: blocksOf(encodeUtf8(served)),
+    body: blocksOf(served),
     finalUrl,
   }),
 };
 
+/** As from a network: each block comes in a turn of its own. */
 function blocksOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream(
     {
-      pull(controller) {
+      async pull(controller) {
+        await new Promise((resolve) => setImmediate(resolve));
         if (at >= bytes.length) return controller.close();
         controller.enqueue(bytes.slice(at, at + 65_536));
         at += 65_536;
@@ -42,7 +45,7 @@ function blocksOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
 }
 
 /** As a list server writes them, some 200 bytes each. */
-function list(token: (i: number) => number, from = 0): string {
+function list(token: (i: number) => number, from = 0): Uint8Array {
   const lines = ['#EXTM3U url-tvg="http://guide.example/epg.xml.gz"'];
   for (let i = from; i < count + from; i++) {
     const group = `Group ${i % 97}`;
@@ -51,7 +54,7 @@ function list(token: (i: number) => number, from = 0): string {
       `http://tv.example:8080/live/user/pass/${i}.ts?token=${token(i)}`,
     );
   }
-  return lines.join("\n");
+  return encodeUtf8(lines.join("\n"));
 }
 
 async function open(): Promise<Library> {
@@ -75,28 +78,20 @@ async function open(): Promise<Library> {
 
 async function measured(name: string, work: () => Promise<unknown>): Promise<void> {
   collect();
-  const before = process.memoryUsage().rss;
-  let most = before;
-  let worstMs = 0;
-  let last = performance.now();
-  const timer = setInterval(() => {
-    const now = performance.now();
-    worstMs = Math.max(worstMs, now - last - 5);
-    last = now;
-    most = Math.max(most, process.memoryUsage().rss);
-  }, 5);
   const start = performance.now();
   const cpu = process.cpuUsage();
-  last = start;
+  const stop = watchHolds();
   const note = await work();
+  const held = stop();
   const ms = performance.now() - start;
-  clearInterval(timer);
   const { user, system } = process.cpuUsage(cpu);
-  const cpuMs = (user + system) / 1000;
-  const added = (most - before) / 1024 / 1024;
-  console.log(
-    `${name.padEnd(34)} ${ms.toFixed(0).padStart(6)} ms  CPU ${cpuMs.toFixed(0).padStart(6)} ms  blocked ${worstMs.toFixed(0).padStart(4)} ms  +${added.toFixed(0)} MB  ${note ?? ""}`,
-  );
+  const figures = [
+    `${ms.toFixed(0).padStart(6)} ms`,
+    `CPU ${((user + system) / 1000).toFixed(0).padStart(6)} ms`,
+    `held ${held.longestMs.toFixed(0).padStart(4)} ms, by us ${held.longestOwnMs.toFixed(0).padStart(3)} ms, over 20: ${held.over20}`,
+    `+${(held.addedBytes / 2 ** 20).toFixed(0)} MB`,
+  ];
+  console.log(`${name.padEnd(34)} ${figures.join("  ")}  ${note ?? ""}`);
 }
 
 function collect(): void {
@@ -112,7 +107,7 @@ async function ended(library: Library, task: number): Promise<string> {
   }
 }
 
-const text = encodeUtf8(list(() => 1));
+const text = list(() => 1);
 const packed = new Uint8Array(gzipSync(text));
 console.log(
   `${count} entries, ${(text.length / 1024 / 1024).toFixed(1)} MiB, ${runtime.name} ${runtime.version}`,
@@ -124,7 +119,7 @@ await measured("import once more, gzip", async () =>
   ended(library, await library.importPlaylist(blocksOf(packed), options)),
 );
 await measured("clear", () => library.items.clear(NO_OWNER));
-served = list(() => 1);
+served = text;
 const settings = { category: "", name: "bench", updateInterval: 0, login: "", password: "" };
 let id = 0;
 await measured("external: first refresh", async () => {
