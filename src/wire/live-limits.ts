@@ -23,6 +23,8 @@ export const MAX_RELAYS = 32;
 export const MAX_MANIFESTS = 8;
 /** The payload of a CHUNK message. A chunk that is larger travels in several, each with the same prefix. */
 export const FRAGMENT_BYTES = 16 * 1024;
+/** Chunks of several fragments that one connection may have begun: one of each urgency. */
+export const MAX_OPEN_CHUNKS = 4;
 /** Addresses that a refusal or a farewell brings. */
 export const MAX_CANDIDATES_TOLD = 8;
 /** Chunks in one REQ, CANCEL or NAK: a second of sixteen stripes. */

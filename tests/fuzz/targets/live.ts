@@ -2,6 +2,7 @@ import { assert } from "../../../src/base/assert.ts";
 import { equalBytes, latin1Bytes, latin1Text, toHex } from "../../../src/base/bytes.ts";
 import { type Random, randomBelow } from "../../../src/base/random.ts";
 import { encodeBencode } from "../../../src/wire/bencode-encode.ts";
+import { ChunkAssembler } from "../../../src/wire/live-fragments.ts";
 import { decodeHeader, encodeHeader } from "../../../src/wire/live-header.ts";
 import { liveInfoDict, parseLiveInfo } from "../../../src/wire/live-info.ts";
 import { LIVE_KIND } from "../../../src/wire/live-kinds.ts";
@@ -148,4 +149,34 @@ const messages = Object.entries(LIVE_KIND).map(
   }),
 );
 
-export const targets = [transportFile, info, header, ...messages];
+/** Each three bytes are a fragment: flags and piece, stripe and number, length. */
+const fragments: FuzzTarget = {
+  name: "live-fragments",
+  corpus: () => [
+    Uint8Array.of(0x00, 0x00, 64, 0x00, 0x01, 64, 0x80, 0x02, 9),
+    Uint8Array.of(0x00, 0x10, 64, 0x01, 0x20, 64, 0x82, 0x00, 3, 0x80, 0x11, 5, 0x81, 0x21, 64),
+  ],
+  maxBytes: 96,
+  run(bytes) {
+    const assembler = new ChunkAssembler(INFO);
+    const whole: unknown[] = [];
+    for (let at = 0; at + 3 <= bytes.length; at += 3) {
+      const [piece, place, length] = [bytes[at]!, bytes[at + 1]!, bytes[at + 2]!];
+      const chunk = assembler.take({
+        kind: "chunk",
+        epoch: 1,
+        seq: piece & 0x0f,
+        stripe: (place >> 4) & 3,
+        fragment: place & 0x0f,
+        isLast: piece >= 0x80,
+        isLate: false,
+        bytes: new Uint8Array(piece >= 0x80 ? 1 + length : 16_384),
+      });
+      if (chunk) whole.push(chunk.bytes.length);
+      assert((chunk?.bytes.length ?? 0) <= 16_544, "no chunk beyond the stream's largest");
+    }
+    return whole;
+  },
+};
+
+export const targets = [transportFile, info, header, fragments, ...messages];
