@@ -7,6 +7,7 @@ import type { Arguments } from "./args.ts";
 import type { Context } from "./context.ts";
 import { type House, openHouse } from "./house.ts";
 import { printable } from "./log.ts";
+import { refuseRaw, streamBytes, streamUrl } from "./play-stream.ts";
 import { findPlayer, playIn } from "./players.ts";
 import { ProgressLine } from "./progress.ts";
 import { selectorOf } from "./selector.ts";
@@ -70,10 +71,12 @@ export async function play(context: Context, config: Config, log: Log, args: Arg
     });
     const { transfer, selectedFiles } = lease;
     const file = chooseFile(transfer, index ?? selectedFiles?.[0]);
+    const isStream = transfer.segmentSource !== undefined;
+    if (isStream && args.flags.has("format")) refuseRaw(format);
     const playing: Playing = { context, house, progress, transfer, file, format, signal: stop.signal };
     const showing = setInterval(() => showProgress(playing), PROGRESS_MS);
     try {
-      if (typeof output === "string") await writeFile(playing, output);
+      if (typeof output === "string") await (isStream ? writeStream : writeFile)(playing, output);
       else if (player !== undefined) return await playInPlayer(playing, player);
       return 0;
     } finally {
@@ -111,6 +114,15 @@ async function writeFile(playing: Playing, output: string): Promise<void> {
   if (output !== "-") context.stderr.write(`${printable(output)}: ${written} bytes\n`);
 }
 
+/** Ctrl-C is how a recording ends: what has come until then is kept. */
+async function writeStream(playing: Playing, output: string): Promise<void> {
+  const { house, transfer, context, signal } = playing;
+  const bytes = await streamBytes(house, transfer, signal);
+  const written = await writeTo(bytes, output, context.stdout, new AbortController().signal);
+  playing.progress.end();
+  if (output !== "-") context.stderr.write(`${printable(output)}: ${written} bytes\n`);
+}
+
 /** All segments of the file, one after another, made as they are pulled. */
 async function transportStream(
   transfer: Transfer,
@@ -137,8 +149,9 @@ async function playInPlayer(playing: Playing, player: string): Promise<number> {
   try {
     const base = `http://127.0.0.1:${listener.address.port}`;
     const name = encodeURIComponent(file.name.split("/").pop() ?? "file");
-    const url =
-      format === "raw"
+    const url = transfer.segmentSource
+      ? streamUrl(base, transfer)
+      : format === "raw"
         ? `${base}/files/${transfer.infohash}/${file.index}/${name}`
         : `${base}/ace/getstream?infohash=${transfer.infohash}&_idx=${file.index}`;
     progress.end();
@@ -156,7 +169,7 @@ function showProgress({ transfer, file, progress }: Playing): void {
       doing: file.name.split("/").pop() ?? file.name,
       peers: connectedPeers,
       bytesPerSecond: bytesPerSecondDown,
-      done: (transfer.progress(file.index) / 100) * file.size,
+      done: file.size > 0 ? (transfer.progress(file.index) / 100) * file.size : undefined,
       size: file.size,
     },
     performance.now(),
