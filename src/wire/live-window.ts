@@ -18,7 +18,7 @@ export interface LiveWindow {
   freeSlots: number;
   /** How long a chunk waits before it is on its way to a child. */
   queueMs: number;
-  /** How much later than the newest piece heard of the newest complete one is, by the source's clock. */
+  /** How far the newest complete piece is behind the stream, beside the quickest that was seen; needs no common clock. */
   lagMs: number;
 }
 
