@@ -4,7 +4,8 @@ import { LiveSegments } from "./live-segments.ts";
 import { LiveTables } from "./live-tables.ts";
 import { PAT_PID } from "./psi.ts";
 import { deltaTicks, TICKS_PER_SECOND } from "./timestamps.ts";
-import { isUnitStartAt, NULL_PID, pidAt, readTsPacket, TS_PACKET_BYTES } from "./ts-packet.ts";
+import { clockReferenceAt } from "./ts-clock.ts";
+import { isUnitStartAt, NULL_PID, pidAt, TS_PACKET_BYTES } from "./ts-packet.ts";
 import { nextUnit } from "./ts-units.ts";
 
 /** How a stream is cut. */
@@ -200,7 +201,8 @@ export class PieceCutter {
     const isTable = pid === PAT_PID || pid === this.#tables.programme?.pmtPid;
     if (!isTable) {
       this.#open!.add(packets, at, nowMs);
-      if (pid === this.#tables.programme?.clockPid) this.#open!.clockReference ??= clockAt(packets, at);
+      if (pid === this.#tables.programme?.clockPid)
+        this.#open!.clockReference ??= clockReferenceAt(packets, at);
       return;
     }
     const start = this.#write(packets, at, nowMs, true);
@@ -243,7 +245,7 @@ export class PieceCutter {
   }
 
   #readClock(packets: Uint8Array, at: number, nowMs: number): void {
-    const reference = clockAt(packets, at);
+    const reference = clockReferenceAt(packets, at);
     if (reference === undefined) return;
     const ticks = Math.floor(reference / 300);
     const last = this.#clock;
@@ -256,12 +258,4 @@ export class PieceCutter {
     this.#bytesSinceClock = 0;
     this.#clock = { ticks, atMs: nowMs };
   }
-}
-
-/** The programme clock in the packet at `at`, in ticks of 27 MHz (ISO 13818-1 2.4.3.5); undefined where it has none. */
-function clockAt(packets: Uint8Array, at: number): number | undefined {
-  const fieldBytes = (packets[at + 3]! & 0x20) !== 0 ? packets[at + 4]! : 0;
-  if (fieldBytes < 7 || fieldBytes > 183 || (packets[at + 5]! & 0x10) === 0) return undefined;
-  const extension = ((packets[at + 10]! & 1) << 8) | packets[at + 11]!;
-  return readTsPacket(packets, at).pcr! * 300 + Math.min(extension, 299);
 }

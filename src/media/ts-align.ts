@@ -12,11 +12,6 @@ export class PacketAligner {
   /** Bytes that were no packets. */
   skippedBytes = 0;
 
-  /** Whether it was ever found how the packets lie. */
-  get isFound(): boolean {
-    return this.#stride !== undefined;
-  }
-
   /** The whole packets that there are now, one after another; none where more bytes are needed. */
   push(bytes: Uint8Array): Uint8Array {
     this.#raw = this.#raw.length === 0 ? bytes : joined(this.#raw, bytes);

@@ -1,4 +1,5 @@
-import { NULL_PID, pidAt, readTsPacket, TS_PACKET_BYTES } from "./ts-packet.ts";
+import { readU32 } from "../base/bytes.ts";
+import { NULL_PID, pidAt, TS_PACKET_BYTES } from "./ts-packet.ts";
 
 /** Packets that follow each other, the first of which carries the programme clock. */
 export interface ClockRun {
@@ -41,11 +42,20 @@ export class ClockSplitter {
   }
 
   #clockAt(packets: Uint8Array, at: number): number | undefined {
-    const fieldBytes = (packets[at + 3]! & 0x20) !== 0 ? packets[at + 4]! : 0;
-    if (fieldBytes < 7 || fieldBytes > 183 || (packets[at + 5]! & 0x10) === 0) return undefined;
+    const reference = clockReferenceAt(packets, at);
+    if (reference === undefined) return undefined;
     const pid = pidAt(packets, at);
     if (pid === NULL_PID) return undefined;
     if (this.#pid === undefined || this.#silentBytes > MAX_SILENT_BYTES) this.#pid = pid;
-    return this.#pid === pid ? readTsPacket(packets, at).pcr : undefined;
+    return this.#pid === pid ? Math.floor(reference / 300) : undefined;
   }
+}
+
+/** The programme clock in the packet at `at`, in ticks of 27 MHz (ISO 13818-1 2.4.3.5); undefined where it has none. */
+export function clockReferenceAt(packets: Uint8Array, at: number): number | undefined {
+  const fieldBytes = (packets[at + 3]! & 0x20) !== 0 ? packets[at + 4]! : 0;
+  if (fieldBytes < 7 || fieldBytes > 183 || (packets[at + 5]! & 0x10) === 0) return undefined;
+  const base = readU32(packets, at + 6) * 2 + (packets[at + 10]! >> 7);
+  const extension = ((packets[at + 10]! & 1) << 8) | packets[at + 11]!;
+  return base * 300 + Math.min(extension, 299);
 }

@@ -1,15 +1,8 @@
 import { DecodeError } from "../base/errors.ts";
 import { readPesHeader, shiftPesTimes } from "./pes.ts";
 import { deltaTicks, wrapTicks } from "./timestamps.ts";
-import {
-  isUnitStartAt,
-  NULL_PID,
-  payloadStartAt,
-  pidAt,
-  readTsPacket,
-  TS_PACKET_BYTES,
-  writePcr,
-} from "./ts-packet.ts";
+import { clockReferenceAt } from "./ts-clock.ts";
+import { isUnitStartAt, NULL_PID, payloadStartAt, pidAt, TS_PACKET_BYTES, writePcr } from "./ts-packet.ts";
 
 /** A stream of one round of a file, as its units went by. */
 interface Span {
@@ -68,10 +61,10 @@ export class TsRestamper {
   }
 
   #shift(packets: Uint8Array, at: number, pid: number): void {
-    const fieldBytes = (packets[at + 3]! & 0x20) !== 0 ? packets[at + 4]! : 0;
-    if (this.#offset > 0 && fieldBytes >= 7 && fieldBytes <= 183 && (packets[at + 5]! & 0x10) !== 0) {
+    const reference = this.#offset > 0 ? clockReferenceAt(packets, at) : undefined;
+    if (reference !== undefined) {
       const extension = [packets[at + 10]! & 0x7f, packets[at + 11]!] as const;
-      writePcr(packets, at + 6, wrapTicks(readTsPacket(packets, at).pcr! + this.#offset));
+      writePcr(packets, at + 6, wrapTicks(Math.floor(reference / 300) + this.#offset));
       packets[at + 10] = (packets[at + 10]! & 0x80) | extension[0];
       packets[at + 11] = extension[1];
     }

@@ -1,4 +1,6 @@
+import type { Log } from "../../base/log.ts";
 import { after, type Instant } from "../../base/time.ts";
+import type { Outbound } from "../../outbound/outbound.ts";
 import type { Clock } from "../../runtime/contract.ts";
 
 /** Where packets come from: asked for more, it gives some. */
@@ -27,6 +29,13 @@ export interface LiveInputFacts {
   lastAt: Instant | undefined;
   /** What went wrong last, for people. */
   problem: string | undefined;
+}
+
+/** What reading from the web needs. */
+export interface WebFeedParts {
+  readonly clock: Clock;
+  readonly outbound: Pick<Outbound, "open">;
+  readonly log: Log;
 }
 
 /** Counters of a source that has not begun. */

@@ -41,11 +41,9 @@ export class FileFeed implements LiveFeed {
       this.#at = end;
       if (packets.length > 0) {
         this.#found += packets.length;
+        this.#restamper?.restamp(packets);
         if (isEnd) this.#begin();
-        // What the aligner gives may be memory that it still looks at.
-        const own = packets.slice();
-        this.#restamper?.restamp(own);
-        return own;
+        return packets;
       }
       if (this.#found === 0 && (isEnd || this.#at >= MAX_SEARCH_BYTES))
         throw new SluiceError(

@@ -11,7 +11,8 @@ export class StreamFeed implements LiveFeed {
   readonly #facts: LiveInputFacts;
   readonly #aligner = new PacketAligner();
   #skippedBefore = 0;
-  #searched = 0;
+  #searchedBytes = 0;
+  #hasFound = false;
   #isOver = false;
 
   constructor(stream: ReadableStream<Uint8Array>, facts: LiveInputFacts) {
@@ -24,8 +25,18 @@ export class StreamFeed implements LiveFeed {
       const { done, value } = await this.#reader.read();
       this.#isOver = done;
       const packets = done ? this.#aligner.finish() : this.#aligner.push(value);
-      this.#count(done ? 0 : value.length);
-      if (packets.length > 0) return packets;
+      this.#count();
+      if (packets.length > 0) {
+        this.#hasFound = true;
+        return packets;
+      }
+      this.#searchedBytes += value?.length ?? 0;
+      const isHopeless = this.#searchedBytes >= MAX_SEARCH_BYTES || (done && this.#searchedBytes > 0);
+      if (isHopeless && !this.#hasFound)
+        throw new SluiceError(
+          "unsupported_container",
+          "expected MPEG-TS; no packets were found in what came",
+        );
     }
     return undefined;
   }
@@ -35,12 +46,9 @@ export class StreamFeed implements LiveFeed {
     this.#reader.cancel().catch(() => {}); // It is given up either way.
   }
 
-  #count(bytes: number): void {
-    this.#searched += bytes;
-    const { isFound, skippedBytes } = this.#aligner;
+  #count(): void {
+    const { skippedBytes } = this.#aligner;
     this.#facts.skippedBytes += skippedBytes - this.#skippedBefore;
     this.#skippedBefore = skippedBytes;
-    if (isFound || (this.#searched < MAX_SEARCH_BYTES && !this.#isOver) || this.#searched === 0) return;
-    throw new SluiceError("unsupported_container", "expected MPEG-TS; no packets were found in what came");
   }
 }

@@ -1,0 +1,238 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { createSocket } from "node:dgram";
+import { readFile } from "node:fs/promises";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { runtime } from "#runtime";
+import { openLiveInput } from "../../../src/engine/live/source.ts";
+import type { UdpPlace } from "../../../src/engine/live/source-place.ts";
+import { PieceCutter } from "../../../src/media/live-cut.ts";
+import type { UdpSocket } from "../../../src/runtime/contract.ts";
+import { H264, hasFfmpeg, lavfi, makeMedia } from "../../remux/make-media.ts";
+import { ffmpegComplaints } from "../../remux/probe.ts";
+import { checkTs } from "../../remux/ts-checker.ts";
+import { settled } from "../fake-clock.ts";
+import { FakeWorld, readBytes, realParts } from "./source-parts.ts";
+
+const hasIt = await hasFfmpeg();
+const WITH = { skip: hasIt ? false : "ffmpeg is not installed", timeout: 60_000 };
+const GROUP = "239.255.42.42";
+
+async function clipPath(): Promise<string> {
+  return makeMedia("source.ts", [...lavfi(6), ...H264, "-c:a", "aac"]);
+}
+
+/** A port that is free now. */
+async function freePort(): Promise<number> {
+  const socket = createSocket("udp4");
+  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  const { port } = socket.address();
+  await new Promise<void>((resolve) => socket.close(() => resolve()));
+  return port;
+}
+
+/** Sends a clip for as long as the test reads. */
+function sending(path: string, ...output: readonly string[]) {
+  const args = ["-v", "error", "-re", "-stream_loop", "-1", "-i", path, "-c", "copy", ...output];
+  return spawn("ffmpeg", args, { stdio: "ignore" });
+}
+
+/** Whether datagrams to a group come back to this machine. */
+async function hasMulticast(): Promise<boolean> {
+  const port = await freePort();
+  let heard: (is: boolean) => void = () => {};
+  const outcome = new Promise<boolean>((resolve) => {
+    heard = resolve;
+  });
+  const multicast = { group: GROUP, networkAddress: "127.0.0.1" };
+  const socket = await runtime.net
+    .bindUdp({ host: "0.0.0.0", port }, () => heard(true), { multicast })
+    .catch(() => undefined);
+  if (!socket) return false;
+  const sender = createSocket("udp4");
+  await new Promise<void>((resolve) => sender.bind(0, "127.0.0.1", resolve));
+  sender.setMulticastInterface("127.0.0.1");
+  sender.send(new Uint8Array(1), port, GROUP, (error) => error && heard(false));
+  const timer = setTimeout(() => heard(false), 1000);
+  const result = await outcome;
+  clearTimeout(timer);
+  sender.close();
+  socket.close();
+  return result;
+}
+
+const SENT: readonly (readonly [string, (port: number) => readonly string[]])[] = [
+  ["plain", (port) => ["-f", "mpegts", `udp://127.0.0.1:${port}?pkt_size=1316`]],
+  ["RTP", (port) => ["-f", "rtp_mpegts", `rtp://127.0.0.1:${port}`]],
+];
+
+for (const [name, output] of SENT) {
+  test(`UdpFeed: what ffmpeg sends, ${name}, comes whole`, WITH, async () => {
+    const port = await freePort();
+    const input = openLiveInput({ kind: "udp", bind: { host: "127.0.0.1", port } }, realParts());
+    const reading = readBytes(input.packets(), 150_000);
+    const ffmpeg = sending(await clipPath(), ...output(port));
+    try {
+      const got = await reading;
+      const faults = checkTs(got, { isPassThrough: true }).faults;
+      assert.deepEqual(
+        faults.filter((fault) => !fault.includes("not with the PAT")),
+        [],
+      );
+      assert.equal(input.facts.skippedBytes, 0);
+      assert.equal(input.facts.lostDatagrams, 0);
+      const cutter = new PieceCutter({ pieceMs: 125, maxPieceBytes: 1 << 20, segmentMs: 2000 });
+      const pieces = [...cutter.push(got, 1), ...cutter.finish(2)];
+      const start = pieces[0]!.randomAccessOffset!;
+      const errors = await ffmpegComplaints(
+        pieces[0]!.bytes.subarray(start, start + 100_000 - (100_000 % 188)),
+      );
+      assert.doesNotMatch(errors, /non-existing|continuity|corrupt input/i);
+    } finally {
+      ffmpeg.kill("SIGKILL");
+    }
+  });
+}
+
+test("UdpFeed: a multicast group is joined, and left", WITH, async (context) => {
+  if (!(await hasMulticast())) return context.skip("this machine does not hand multicast back to itself");
+  const port = await freePort();
+  const place: UdpPlace = {
+    kind: "udp",
+    bind: { host: "0.0.0.0", port },
+    group: GROUP,
+    networkAddress: "127.0.0.1",
+  };
+  const inputs = [openLiveInput(place, realParts()), openLiveInput(place, realParts())];
+  const reading = inputs.map((input) => readBytes(input.packets(), 100_000));
+  const url = `udp://${GROUP}:${port}?pkt_size=1316&localaddr=127.0.0.1`;
+  const ffmpeg = sending(await clipPath(), "-f", "mpegts", url);
+  try {
+    for (const got of await Promise.all(reading))
+      assert.ok(checkTs(got, { isPassThrough: true }).faults.length <= 1);
+  } finally {
+    ffmpeg.kill("SIGKILL");
+  }
+});
+
+test("Net.bindUdp: what is no group cannot be joined, and is said so", async () => {
+  await assert.rejects(
+    runtime.net.bindUdp({ host: "0.0.0.0", port: 0 }, () => {}, { multicast: { group: "10.0.0.1" } }),
+    /10\.0\.0\.1 cannot be joined/,
+  );
+});
+
+/** A feed whose socket is the test's. */
+function byHand() {
+  const world = new FakeWorld();
+  let send: (bytes: Uint8Array, port?: number) => void = () => {};
+  let isOpen = true;
+  const net = {
+    bindUdp: async (
+      address: { host: string; port: number },
+      received: (bytes: Uint8Array, from: { host: string; port: number }) => void,
+    ): Promise<UdpSocket> => {
+      send = (bytes, port = 9) => received(bytes, { host: "10.0.0.1", port });
+      return {
+        address,
+        send() {},
+        close() {
+          isOpen = false;
+        },
+      };
+    },
+  };
+  const place: UdpPlace = { kind: "udp", bind: { host: "127.0.0.1", port: 1 } };
+  const input = openLiveInput(place, world.parts({ net }));
+  const reader = input.packets().getReader();
+  return {
+    world,
+    input,
+    reader,
+    send: (bytes: Uint8Array, port?: number) => send(bytes, port),
+    isOpen: () => isOpen,
+  };
+}
+
+function datagram(tag: number): Uint8Array {
+  const bytes = new Uint8Array(7 * 188).fill(tag);
+  for (let at = 0; at < bytes.length; at += 188) bytes[at] = 0x47;
+  return bytes;
+}
+
+function rtp(sequence: number): Uint8Array {
+  return new Uint8Array([0x80, 33, sequence >> 8, sequence, ...Array(8).fill(0), ...datagram(sequence & 63)]);
+}
+
+test("UdpFeed: what nobody takes is dropped from the oldest on, and counted", async () => {
+  const { input, reader, send, world } = byHand();
+  const first = reader.read();
+  await settled();
+  send(datagram(1));
+  await first;
+  for (let i = 0; i < 10_000; i++) send(datagram(i & 63));
+  assert.ok(input.facts.droppedBytes > 8_000_000 && input.facts.droppedBytes < 10_000 * 1316);
+  let got = 0;
+  while (got < 10_000 * 1316 - input.facts.droppedBytes) got += (await reader.read()).value!.length;
+  assert.equal(got + input.facts.droppedBytes, 10_000 * 1316);
+  const waiting = reader.read();
+  await reader.cancel();
+  assert.equal((await waiting).done, true);
+  assert.equal(world.clock.waiting, 0);
+});
+
+test("UdpFeed: one sender at a time, until it is silent", async () => {
+  const { input, reader, send, world, isOpen } = byHand();
+  const first = reader.read();
+  await settled();
+  send(datagram(1));
+  send(datagram(2), 10);
+  assert.equal((await first).value![5], 1);
+  assert.equal(input.facts.foreignDatagrams, 1);
+  await world.clock.advance(3100);
+  const second = reader.read();
+  send(datagram(3), 10);
+  assert.equal((await second).value![5], 3);
+  assert.equal(input.facts.beginnings, 2);
+  await reader.cancel();
+  assert.equal(isOpen(), false);
+});
+
+test("UdpFeed: of RTP nothing comes twice or late, and what is missing is counted", async () => {
+  const { input, reader, send } = byHand();
+  const first = reader.read();
+  await settled();
+  for (const sequence of [65534, 65535, 0, 0, 65535, 1, 4, 5]) send(rtp(sequence));
+  const { value } = await first;
+  const tags: number[] = [];
+  for (let at = 5; at < value!.length; at += 1316) tags.push(value![at]!);
+  assert.deepEqual(tags, [62, 63, 0, 1, 4, 5]);
+  assert.equal(input.facts.lostDatagrams, 2);
+  await reader.cancel();
+});
+
+test("HttpFeed: what a real server sends in pieces of connections comes through", WITH, async () => {
+  const bytes = new Uint8Array(await readFile(await clipPath()));
+  const half = 188 * Math.floor(bytes.length / 376);
+  let asked = 0;
+  const server = createServer((_request, response: ServerResponse) => {
+    asked++;
+    response.writeHead(200, { "content-type": "video/mp2t" });
+    if (asked === 1) response.end(bytes.subarray(0, half));
+    else response.write(bytes.subarray(half));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const input = openLiveInput({ kind: "http", url }, realParts());
+    const got = await readBytes(input.packets(), bytes.length);
+    assert.equal(asked, 2);
+    assert.ok(Buffer.compare(got, bytes) === 0, "other bytes than were sent");
+    assert.equal(input.facts.skippedBytes, 0);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});
