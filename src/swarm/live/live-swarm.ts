@@ -20,6 +20,9 @@ import { Source } from "./source.ts";
 import { Spare } from "./spare.ts";
 import { LiveState } from "./state.ts";
 
+/** Without a new header for so long, others are asked. */
+const NEWS_MS = 500;
+
 /** All peers of one live stream: hands each input to the small machines, and what they want to the driver. */
 export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
   readonly #state: LiveState;
@@ -37,11 +40,12 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
   readonly #source: Source;
   #tickAt: Instant;
   #climbAt: number;
+  #newsAt = 0;
 
   constructor(setup: LiveSetup, now: Instant) {
     const state = new LiveState(setup, now);
     this.#state = state;
-    this.#neighbours = new Neighbours(state);
+    this.#neighbours = new Neighbours(state, (peer) => this.#conduct.close(peer, "of no use to each other"));
     this.#conduct = new Conduct(
       state,
       (peer) => this.#left(peer),
@@ -124,7 +128,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
       }
       case "found":
         this.#neighbours.found(input.addresses);
-        this.#neighbours.round();
+        this.#neighbours.round(this.#orphans);
         return;
       case "opened": {
         const address = this.#neighbours.dialed(input.connection);
@@ -171,6 +175,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         this.#headers.take(message.header, peer);
         return;
       case "chunk":
+        this.#parents.gave(peer, message.stripe, message.seq);
         this.#chunks.take(message, peer);
         this.#playout.round();
         return;
@@ -238,6 +243,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     const piece = this.#state.window.piece(header.value.seq);
     if (piece) this.#children.passHeader(piece, from);
     this.#chunks.headerAdded(header);
+    this.#newsAt = this.#state.now;
   }
 
   #produced(header: SignedHeader, chunks: readonly Uint8Array[]): void {
@@ -267,6 +273,11 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     if (!this.#state.isSource) this.#state.startSeq = 0;
   }
 
+  /** Stripes that nobody gives; none before the head is known. */
+  get #orphans(): number {
+    return this.#state.isSource || this.#state.startSeq < 0 ? 0 : this.#parents.orphans;
+  }
+
   #join(): void {
     if (!this.#joining.round()) return;
     this.#playout.began();
@@ -276,7 +287,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
   }
 
   #tick(): void {
-    this.#neighbours.round();
+    this.#neighbours.round(this.#orphans);
     if (!this.#state.isSource) {
       if (this.#playout.isStuck) {
         this.#joining.again();
@@ -284,6 +295,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
       }
       if (this.#state.startSeq >= 0) this.#parents.round();
       this.#askHeaders();
+      this.#askNews();
       this.#playout.round();
       this.#pulls.round();
       this.#climb();
@@ -310,6 +322,29 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
       });
       return;
     }
+  }
+
+  /** No header has come for a while and others have newer pieces: the way in is asked for, so that pulls can begin. */
+  #askNews(): void {
+    const { now, window, peers, epoch } = this.#state;
+    if (window.head < 0 || now - this.#newsAt < NEWS_MS) return;
+    this.#newsAt = now;
+    let newest: LivePeer | undefined;
+    let head = window.head + this.#state.piecesIn(NEWS_MS);
+    for (const peer of peers.values()) {
+      if (!peer.window || peer.window.epoch !== epoch || peer.headOf(0) <= head) continue;
+      newest = peer;
+      head = peer.headOf(0);
+    }
+    if (!newest) return;
+    this.#state.send(newest, {
+      kind: "headerRequest",
+      epoch,
+      firstSeq: Math.max(window.head + 1, head - 7),
+      count: 8,
+      step: 1,
+      onlyRandomAccess: false,
+    });
   }
 
   #askHeaders(): void {

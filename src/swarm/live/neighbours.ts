@@ -15,6 +15,12 @@ import type { LiveState } from "./state.ts";
 
 /** Addresses banned for good: bounded like all else. */
 const MAX_BANNED = 1_000;
+/** So many more are sought while stripes have no parent; below so few, more are asked for often. */
+const MORE_PEERS = 8;
+const FEW_PEERS = 8;
+/** How often one of no use makes room, and for how long each may show its use. */
+const PART_MS = 300;
+const YOUNG_PEER_MS = 2_000;
 /** A few connections beyond the limit let newcomers of the crowd be told where to go. */
 const KEPT_FOR_INCOMING = 8;
 
@@ -24,18 +30,23 @@ export class Neighbours {
   readonly #candidates = new Map<string, { readonly address: PeerAddress; restUntil: number }>();
   readonly #dialing = new Map<number, PeerAddress>();
   readonly #banned = new Set<string>();
+  readonly #part: (peer: LivePeer) => void;
+  #partAt = 0;
   #nextConnection = 0;
   #findAt = 0;
 
-  constructor(state: LiveState) {
+  /** `part` ends a connection. */
+  constructor(state: LiveState, part: (peer: LivePeer) => void) {
     this.#state = state;
+    this.#part = part;
   }
 
-  /** Connections at most. */
+  /** Connections at most: who can feed many must be found by many. */
   get #most(): number {
-    return this.#state.isSource || this.#state.setup.about.role === "relay"
-      ? MAX_SOURCE_PEERS
-      : MAX_LIVE_PEERS;
+    const { about } = this.#state.setup;
+    if (about.role !== "viewer") return MAX_SOURCE_PEERS;
+    const slots = about.uploadBytesPerSecond / this.#state.stripeRate;
+    return Math.min(MAX_SOURCE_PEERS, MAX_LIVE_PEERS + Math.floor(slots / 2));
   }
 
   /** Addresses to try; those named by a refusal go first. */
@@ -85,26 +96,39 @@ export class Neighbours {
     if (this.#banned.size > MAX_BANNED) this.#banned.delete(this.#banned.keys().next().value!);
   }
 
-  /** Connects to more where there are too few. */
-  round(): void {
+  /** Connects to more where there are too few, or where those who are there have no room for our `orphans`. */
+  round(orphans: number): void {
     const { now, peers, isStopped } = this.#state;
     if (isStopped) return;
-    const wanted = this.#state.isSource ? 2 * WANTED_PEERS : WANTED_PEERS;
+    const wanted = this.#state.isSource ? 2 * WANTED_PEERS : WANTED_PEERS + Math.min(orphans, MORE_PEERS);
+    if (orphans > 0 && peers.size >= wanted) this.#makeRoom();
+    let room = Math.min(MAX_LIVE_HALF_OPEN, wanted - peers.size) - this.#dialing.size;
+    if (room <= 0) return;
     const connected = new Set([...peers.values()].map(({ address }) => addressText(address)));
     for (const address of this.#dialing.values()) connected.add(addressText(address));
-    let room = Math.min(MAX_LIVE_HALF_OPEN - this.#dialing.size, wanted - peers.size - this.#dialing.size);
     // The newest first: they were there a moment ago.
-    const candidates = room > 0 ? [...this.#candidates.entries()].reverse() : [];
-    for (const [key, candidate] of candidates) {
-      if (room <= 0) break;
+    for (const [key, candidate] of [...this.#candidates.entries()].reverse()) {
+      if (room <= 0) return;
       if (candidate.restUntil > now || connected.has(key)) continue;
       if (this.#inNetwork(candidate.address) >= MAX_PEERS_PER_NETWORK) continue;
       room--;
       this.#dial(candidate.address);
     }
-    if (room > 0 && peers.size < wanted - KEPT_FOR_INCOMING && now >= this.#findAt) {
-      this.#findAt = now + (peers.size === 0 ? FIND_INTERVAL_MS / 5 : FIND_INTERVAL_MS);
-      this.#state.emit({ kind: "find" });
+    if (now < this.#findAt || (orphans === 0 && peers.size >= WANTED_PEERS - KEPT_FOR_INCOMING)) return;
+    this.#findAt = now + (peers.size < FEW_PEERS || orphans > 0 ? FIND_INTERVAL_MS / 5 : FIND_INTERVAL_MS);
+    this.#state.emit({ kind: "find" });
+  }
+
+  /** Parts with one who neither gives nor takes, and has no room for us. */
+  #makeRoom(): void {
+    const { now, peers } = this.#state;
+    if (now < this.#partAt) return;
+    this.#partAt = now + PART_MS;
+    for (const peer of peers.values()) {
+      if (peer.parentOf !== 0 || peer.childOf !== 0 || now - peer.openedAt < YOUNG_PEER_MS) continue;
+      if (peer.about.role !== "viewer" || (peer.window?.freeSlots ?? 0) > 0) continue;
+      this.#part(peer);
+      return;
     }
   }
 

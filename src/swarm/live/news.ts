@@ -42,9 +42,8 @@ export class News {
   #tellPaths(peer: LivePeer): void {
     const version = this.#parents.pathsVersion;
     if (peer.toldPathsVersion === version) return;
+    const paths = this.#parents.pathsSince(peer.toldPathsVersion);
     peer.toldPathsVersion = version;
-    const { stripes } = this.#state.setup.layout;
-    const paths = Array.from({ length: stripes }, (_, stripe) => this.#parents.pathOf(stripe));
     this.#state.send(peer, { kind: "paths", paths });
   }
 

@@ -17,7 +17,9 @@ export interface ParentWish {
   /** Only parents nearer to the source than this. */
   readonly belowDepth?: number | undefined;
   /** One parent may give more than a quarter of all stripes: better than none at all. */
-  readonly isRelaxed: boolean;
+  readonly isRelaxed?: boolean;
+  /** Who failed us may be asked again, where it has ever been of use. */
+  readonly isDire?: boolean;
 }
 
 /** The parent that would bring a stripe soonest, or undefined where nobody may be asked. */
@@ -27,7 +29,8 @@ export function chooseParent(state: LiveState, stripe: number, wish: ParentWish)
   let best: LivePeer | undefined;
   let bestMs = Number.POSITIVE_INFINITY;
   for (const peer of state.peers.values()) {
-    if (!peer.isGreeted || peer === wish.except || peer.avoidUntil > now || peer.retryAt > now) continue;
+    if (!peer.isGreeted || peer === wish.except || peer.retryAt > now) continue;
+    if (peer.avoidUntil > now && !(wish.isDire && peer.usefulChunks > 0)) continue;
     if (now - peer.heardAt > QUIET_MS) continue;
     const depth = peer.depthOf(stripe);
     if (depth === NO_DEPTH || depth >= MAX_DEPTH || depth >= (wish.belowDepth ?? NO_DEPTH)) continue;

@@ -1,4 +1,4 @@
-import type { Instant } from "../../base/time.ts";
+import { MAX_ANCESTORS } from "../../wire/live-limits.ts";
 import type { StripePath } from "../../wire/live-paths.ts";
 import type { RefusedMessage, SubscribedMessage } from "../../wire/live-subscription.ts";
 import { AVOID_MS, FIRST_CHUNK_MS, MAX_DEPTH, PROOF_CHUNKS, SILENCE_MS, SUB_ANSWER_MS } from "./limits.ts";
@@ -23,6 +23,10 @@ interface Feed {
   orphanedAt: number;
 }
 
+/** A stripe without a parent for so long makes us less choosy; for so long, it lets us ask again who once was good. */
+const RELAX_MS = 400;
+const DIRE_MS = 2_000;
+
 /** The parents of all stripes: finds them, watches them, leaves them. */
 export class Parents {
   readonly #state: LiveState;
@@ -30,6 +34,8 @@ export class Parents {
   readonly #found: (addresses: RefusedMessage["candidates"]) => void;
   /** Counts changes of our paths, so that neighbours are told of them. */
   pathsVersion = 0;
+  readonly #paths: StripePath[];
+  readonly #changedIn: number[];
 
   constructor(state: LiveState, found: (addresses: RefusedMessage["candidates"]) => void) {
     this.#state = state;
@@ -46,20 +52,24 @@ export class Parents {
       refusals: 0,
       orphanedAt: state.now,
     }));
+    const depth = state.isSource ? 0 : NO_DEPTH;
+    this.#paths = this.#feeds.map((_, stripe) => ({ stripe, depth, ancestors: [] }));
+    this.#changedIn = this.#feeds.map(() => 0);
   }
 
   /** The way a stripe takes to us: our place in its tree. */
   pathOf(stripe: number): StripePath {
-    const parent = this.#feeds[stripe]!.parent;
-    if (this.#state.isSource) return { stripe, depth: 0, ancestors: [] };
-    const depth = parent ? parent.depthOf(stripe) : NO_DEPTH;
-    if (!parent || depth === NO_DEPTH) return { stripe, depth: NO_DEPTH, ancestors: [] };
-    const ancestors = [parent.about.digest, ...(parent.paths[stripe]?.ancestors ?? [])].slice(0, 15);
-    return { stripe, depth: Math.min(depth + 1, NO_DEPTH), ancestors };
+    return this.#paths[stripe]!;
   }
 
-  parentOf(stripe: number): LivePeer | undefined {
-    return this.#feeds[stripe]!.parent;
+  /** The paths that have changed since the version that a neighbour was told of. */
+  pathsSince(version: number): StripePath[] {
+    return this.#paths.filter((_, stripe) => this.#changedIn[stripe]! > version);
+  }
+
+  /** Stripes that nobody gives. */
+  get orphans(): number {
+    return this.#feeds.filter(({ parent }) => parent === undefined).length;
   }
 
   /** Whether anybody gives us the stripe, or was asked to. */
@@ -140,7 +150,7 @@ export class Parents {
   pathsChanged(peer: LivePeer): void {
     for (const [stripe, feed] of this.#feeds.entries()) {
       if (feed.parent !== peer) continue;
-      this.pathsVersion++;
+      this.#review(stripe);
       const path = peer.paths[stripe];
       const isLoop = path?.ancestors.includes(this.#state.setup.about.digest);
       if (isLoop || (path && path.depth !== NO_DEPTH && path.depth >= MAX_DEPTH))
@@ -170,7 +180,7 @@ export class Parents {
     const peer =
       wanted && this.#mayAsk(wanted, stripe)
         ? wanted
-        : chooseParent(this.#state, stripe, { except: feed.parent, belowDepth, isRelaxed: false });
+        : chooseParent(this.#state, stripe, { except: feed.parent, belowDepth });
     if (!peer) return;
     this.#setNext(feed, stripe, peer);
     this.#subscribe(peer, 1 << stripe, belowDepth === undefined && feed.refusals >= 2);
@@ -207,8 +217,9 @@ export class Parents {
   }
 
   #choose(feed: Feed, stripe: number, asks: Map<LivePeer, { mask: number; isUrgent: boolean }>): void {
-    const isRelaxed = this.#state.now - feed.orphanedAt > 400;
-    const peer = chooseParent(this.#state, stripe, { isRelaxed });
+    const orphanMs = this.#state.now - feed.orphanedAt;
+    const isRelaxed = orphanMs > RELAX_MS;
+    const peer = chooseParent(this.#state, stripe, { isRelaxed, isDire: orphanMs > DIRE_MS });
     if (!peer) return;
     this.#setNext(feed, stripe, peer);
     const isUrgent = feed.refusals >= 2 || isRelaxed || peer.about.homeStripe !== stripe;
@@ -264,7 +275,7 @@ export class Parents {
     feed.lastChunkAt = now;
     feed.chunks = 0;
     feed.refusals = 0;
-    this.pathsVersion++;
+    this.#review(stripe);
   }
 
   #fail(peer: LivePeer, stripe: number, feed: Feed, isNext: boolean): void {
@@ -295,7 +306,22 @@ export class Parents {
   #orphan(feed: Feed, stripe: number): void {
     if (feed.parent) feed.parent.parentOf &= ~(1 << stripe);
     feed.parent = undefined;
-    feed.orphanedAt = this.#state.now as Instant;
-    this.pathsVersion++;
+    feed.orphanedAt = this.#state.now;
+    this.#review(stripe);
+  }
+
+  /** Our path follows from the parent's. */
+  #review(stripe: number): void {
+    const parent = this.#feeds[stripe]!.parent;
+    const above = parent?.depthOf(stripe) ?? NO_DEPTH;
+    const isFed = parent !== undefined && above !== NO_DEPTH;
+    const depth = isFed ? above + 1 : NO_DEPTH;
+    const ancestors = isFed
+      ? [parent.about.digest, ...(parent.paths[stripe]?.ancestors ?? [])].slice(0, MAX_ANCESTORS)
+      : [];
+    const old = this.#paths[stripe]!;
+    if (old.depth === depth && old.ancestors.join() === ancestors.join()) return;
+    this.#paths[stripe] = { stripe, depth, ancestors };
+    this.#changedIn[stripe] = ++this.pathsVersion;
   }
 }
