@@ -1,5 +1,6 @@
 import type { PeerAddress } from "../base/address.ts";
 import type { Network } from "../base/network.ts";
+import type { Ed25519Sign, Ed25519VerifierOf, Sha256 } from "../base/signature.ts";
 import type { Instant, UnixSeconds } from "../base/time.ts";
 
 /** Everything a runtime (Bun, Deno, Node) gives to the engine. Nothing else knows which one runs. */
@@ -12,6 +13,11 @@ export interface Runtime {
   readonly http: HttpClient;
   /** 20 bytes. Synchronous: one call a finished piece costs less than handing it to a worker. */
   sha1(bytes: Uint8Array): Uint8Array;
+  readonly sha256: Sha256;
+  /** Throws where the 32 bytes are no key at all. Synchronous: a check costs some 50 µs, eight a second of a stream. */
+  readonly ed25519Verifier: Ed25519VerifierOf;
+  /** The Ed25519 key that follows from 32 secret bytes. */
+  ed25519Key(seed: Uint8Array): { readonly publicKey: Uint8Array; readonly sign: Ed25519Sign };
   /** Cryptographically strong random bytes. */
   randomBytes(length: number): Uint8Array;
   /** A key out of a password (RFC 7914), made beside the event loop. */

@@ -1,6 +1,6 @@
 import { clock } from "./clock.ts";
 import type { Runtime } from "./contract.ts";
-import { lookup, randomBytes, scrypt, sha1 } from "./crypto.ts";
+import { ed25519Key, ed25519Verifier, lookup, randomBytes, scrypt, sha1, sha256 } from "./crypto.ts";
 import { files } from "./files.ts";
 import { httpClient } from "./http-client.ts";
 import { serve } from "./http-server.ts";
@@ -32,6 +32,9 @@ export function machineRuntime(
     files,
     http: httpClient,
     sha1,
+    sha256,
+    ed25519Key,
+    ed25519Verifier,
     randomBytes,
     scrypt,
     serve: (handler, options) => serve(handler, options, moved),
