@@ -71,6 +71,8 @@ export function withSource(kept: KeptItem, members: SourceMembers, now: UnixSeco
 
 /** What the source of an item said last. */
 export function sourceOf({ item, source }: KeptItem): SourceMembers {
+  // As a rule it is what the item has: no copy of a hundred thousand.
+  if (Object.keys(source).length === 0) return item as SourceMembers;
   return { ...(item as SourceMembers), ...source };
 }
 

@@ -136,7 +136,8 @@ export function decodeItem(id: number, value: unknown): KeptItem | undefined {
 export function encodeItem({ item, source }: KeptItem): Readonly<Record<string, unknown>> {
   const record: Record<string, unknown> = {};
   const { id: _, content, ...members } = item;
-  for (const [name, value] of Object.entries(members)) if (!isDefault(name, value)) record[name] = value;
+  for (const name of Object.keys(members) as (keyof typeof members)[])
+    if (!isDefault(name, members[name])) record[name] = members[name];
   if (item.updatedAt === item.createdAt) delete record.updatedAt;
   record.content = compactContent(content);
   const said = Object.entries(source);
@@ -149,7 +150,9 @@ export function encodeItem({ item, source }: KeptItem): Readonly<Record<string, 
 
 /** The size of a record as the store counts it. */
 export function recordBytes(record: unknown): number {
-  return encodeUtf8(JSON.stringify(record)).length;
+  const json = JSON.stringify(record);
+  // Most are ASCII, and need no copy to be counted.
+  return /^[\0-\x7f]*$/.test(json) ? json.length : encodeUtf8(json).length;
 }
 
 function isDefault(name: string, value: unknown): boolean {
@@ -158,9 +161,12 @@ function isDefault(name: string, value: unknown): boolean {
 }
 
 function compactContent(content: ItemContent): Partial<ItemContent> {
-  return Object.fromEntries(
-    Object.entries(content).filter(
-      ([name, value]) => value !== null && !(name === "transport" && value === "bt"),
-    ),
-  );
+  const { transport, contentId, infohash, magnet, url } = content;
+  return {
+    ...(transport !== "bt" && { transport }),
+    ...(contentId !== null && { contentId }),
+    ...(infohash !== null && { infohash }),
+    ...(magnet !== null && { magnet }),
+    ...(url !== null && { url }),
+  };
 }

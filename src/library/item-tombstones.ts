@@ -1,6 +1,7 @@
 import { toHex } from "../base/bytes.ts";
 import type { Sha1 } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
+import { MAX_COMMIT_KEYS } from "../base/store-limits.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
 import { MAX_TOMBSTONES } from "./limits.ts";
 
@@ -60,13 +61,21 @@ export class Tombstones {
     return true;
   }
 
-  /** The keys of what this pass over the source did not come by; all of them where the playlist goes. */
-  unlisted(externalPlaylistId: number, isGoing: boolean): string[] {
+  /**
+   * The keys of what this pass over the source did not come by, as many at a time as a commit takes; all of them where the
+   * playlist goes. Each batch may be removed before the next is asked for.
+   */
+  *unlisted(externalPlaylistId: number, isGoing: boolean): Generator<readonly string[]> {
     const playlist = this.#playlists.get(externalPlaylistId) ?? new Map<string, boolean>();
-    const keys: string[] = [];
-    for (const [hash, isListed] of playlist)
-      if (isGoing || !isListed) keys.push(keyOf(externalPlaylistId, hash));
-    return keys;
+    let keys: string[] = [];
+    for (const [hash, isListed] of playlist) {
+      if (isListed && !isGoing) continue;
+      keys.push(keyOf(externalPlaylistId, hash));
+      if (keys.length < MAX_COMMIT_KEYS) continue;
+      yield keys;
+      keys = [];
+    }
+    if (keys.length > 0) yield keys;
   }
 
   /** The keys have been deleted. */

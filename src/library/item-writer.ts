@@ -1,7 +1,7 @@
 import { assert } from "../base/assert.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import { MAX_COMMIT_BYTES, MAX_COMMIT_KEYS } from "../base/store-limits.ts";
+import { MAX_COMMIT_BYTES } from "../base/store-limits.ts";
 import type { KeyValueStore } from "../runtime/contract.ts";
 import type { ItemIndex } from "./item-index.ts";
 import { pause } from "./item-pause.ts";
@@ -113,6 +113,7 @@ export class ItemWriter {
         const key = tombstones.keyFor(item.externalPlaylistId, item.sourceKey);
         if (key !== undefined) buried.push(key);
       }
+      await pause();
     }
     await store.commit({ delete: ids.map(itemKey), set: buried.map((key) => [key, 1]) });
     for (const key of buried) tombstones.add(key);
@@ -121,12 +122,11 @@ export class ItemWriter {
     index.tidy();
   }
 
-  /** Forgets tombstones. */
-  async unbury(keys: readonly string[]): Promise<void> {
-    for (let at = 0; at < keys.length; at += MAX_COMMIT_KEYS) {
-      const some = keys.slice(at, at + MAX_COMMIT_KEYS);
-      await this.#parts.store.commit({ delete: some });
-      this.#parts.tombstones.remove(some);
+  /** Forgets tombstones; each batch is no more than a commit takes. */
+  async unbury(batches: Iterable<readonly string[]>): Promise<void> {
+    for (const keys of batches) {
+      await this.#parts.store.commit({ delete: keys });
+      this.#parts.tombstones.remove(keys);
       await pause();
     }
   }

@@ -191,6 +191,8 @@ class KeptItems implements ItemStore {
     for (let at = 0; at < all.length; at += BATCH_ITEMS) {
       await this.#writer.turns.run(async () => {
         const items = (await this.#writer.readMany(all.slice(at, at + BATCH_ITEMS))).map(change);
+        // Also where nothing is to be written.
+        await pause();
         const different = items.filter((kept) => kept !== undefined);
         for (const { item } of different) checkTexts(item);
         await this.#writer.put(different);
