@@ -1,6 +1,7 @@
 import { SluiceError } from "../base/errors.ts";
-import { buildPmt, PAT_PID, type PmtStream } from "../media/psi.ts";
-import { deltaTicks } from "../media/timestamps.ts";
+import { mergePmt } from "../media/pmt-merge.ts";
+import { PAT_PID } from "../media/psi.ts";
+import { deltaTicks, TICKS_PER_SECOND } from "../media/timestamps.ts";
 import { NULL_PID, pidAt, TS_PACKET_BYTES, TS_SYNC } from "../media/ts-packet.ts";
 import { streamsOf, type TsStream } from "../media/ts-programme.ts";
 import { TableReader, type TsTables } from "../media/ts-tables.ts";
@@ -9,6 +10,9 @@ import { TablesWriter, tableCount } from "./ts-tables-writer.ts";
 
 /** Where sound goes that would stand on a PID of the picture. */
 const FIRST_OWN_PID = 0x1a0;
+
+/** Times that are broken must not become tables without end. */
+const MAX_TABLE_SECONDS = 60;
 
 /** A run of packets of one stream, and when it is decoded. */
 interface Run {
@@ -41,18 +45,17 @@ export function interleaveTs(
 ): Uint8Array<ArrayBuffer> {
   const main = readPiece(picture);
   const pieces = sound.map(readPiece);
-  const taken = new Set([main.tables.pmtPid, ...main.tables.pmt.streams.map(({ pid }) => pid)]);
   const [heard] = pieces;
   const own = heard?.streams.find(({ kind }) => kind === "audio");
-  const told = heard?.tables.pmt.streams.find(({ pid }) => pid === own?.pid);
   // A picture that has sound of its own all the same keeps the other one: nobody shall hear two.
   const muted = new Set(main.streams.filter(({ kind }) => own && kind === "audio").map(({ pid }) => pid));
-  const pid = freePid(taken);
-  const streams: PmtStream[] = main.tables.pmt.streams.filter((stream) => !muted.has(stream.pid));
-  if (told) streams.push({ ...told, pid, ...(language !== "und" && { language }) });
-  const { pmt, pmtPid } = main.tables;
-  const writer = new TablesWriter(pmtPid, pmt.programme, buildPmt({ ...pmt, streams }));
-  const kept = new Set([pmt.pcrPid, ...streams.map((stream) => stream.pid)]);
+  const pid = freePid(main.tables);
+  const { pmt, pmtPid, pmtSection } = main.tables;
+  const taken = own && { section: heard!.tables.pmtSection, pid: own.pid, newPid: pid, language };
+  const writer = new TablesWriter(pmtPid, pmt.programme, mergePmt(pmtSection, muted, taken));
+  const kept = new Set([pmt.pcrPid, ...pmt.streams.map((stream) => stream.pid)]);
+  // The clock stays, whoever carries it.
+  for (const gone of muted) if (gone !== pmt.pcrPid) kept.delete(gone);
   kept.delete(NULL_PID);
   const leading = main.streams.find(({ kind }) => kind === "video") ?? main.streams[0];
   const runs = merged(
@@ -66,18 +69,33 @@ function soundRuns(piece: Piece, pid: number): Run[] {
   const stream = piece.streams.find(({ kind }) => kind === "audio");
   if (!stream) return [];
   const runs = runsOf(piece.packets, stream, (packet) => packet === stream.pid);
-  for (const { packets } of runs) {
-    for (let at = 0; at < packets.length; at += TS_PACKET_BYTES) {
-      packets[at + 1] = (packets[at + 1]! & 0xe0) | (pid >> 8);
-      packets[at + 2] = pid;
-    }
-  }
-  return runs;
+  return runs.map(({ packets, dts }) => ({ packets: renamed(packets, pid), dts }));
 }
 
-/** The packets that are kept, cut before each unit of `leading`; what stands before the first goes with it. */
-function runsOf(packets: Uint8Array, leading: TsStream, keeps: (pid: number) => boolean): Run[] {
+/** On another PID, and without its clock: there is one already. What carried the clock alone goes. */
+function renamed(packets: Uint8Array, pid: number): Uint8Array {
+  let length = 0;
+  for (let at = 0; at < packets.length; at += TS_PACKET_BYTES) {
+    const control = packets[at + 3]!;
+    if (!(control & 0x10)) continue;
+    packets.copyWithin(length, at, at + TS_PACKET_BYTES);
+    packets[length + 1] = (packets[length + 1]! & 0xe0) | (pid >> 8);
+    packets[length + 2] = pid;
+    const adaptation = control & 0x20 ? Math.min(183, packets[length + 4]!) : 0;
+    if (adaptation > 0 && packets[length + 5]! & 0x10) {
+      packets[length + 5] = packets[length + 5]! & 0xe0;
+      packets.fill(0xff, length + 6, length + 5 + adaptation);
+    }
+    length += TS_PACKET_BYTES;
+  }
+  return packets.subarray(0, length);
+}
+
+/** The packets that are kept, cut before each unit of `stream`; what stands before the first goes with it. */
+function runsOf(packets: Uint8Array, stream: TsStream, keeps: (pid: number) => boolean): Run[] {
   const runs: Run[] = [];
+  // Which of them are keyframes does not matter here, and would cost a look into each.
+  const leading = { ...stream, kind: "data" } as const;
   let unit = nextUnit(packets, 0, leading);
   if (!unit) return runs;
   for (let from = 0; unit; ) {
@@ -115,7 +133,8 @@ function merged(a: readonly Run[], b: readonly Run[]): Run[] {
 /** Tables stand at the start, and evenly among the rest. */
 function written(runs: readonly Run[], writer: TablesWriter): Uint8Array<ArrayBuffer> {
   const [first, last] = [runs[0], runs.at(-1)];
-  const seconds = first && last ? Math.max(0, deltaTicks(last.dts, first.dts)) / 90_000 : 0;
+  const ticks = first && last ? Math.max(0, deltaTicks(last.dts, first.dts)) : 0;
+  const seconds = Math.min(MAX_TABLE_SECONDS, ticks / TICKS_PER_SECOND);
   const count = tableCount(seconds);
   const body = runs.reduce((sum, { packets }) => sum + packets.length, 0);
   const out = new Uint8Array(body + count * writer.length);
@@ -132,7 +151,8 @@ function written(runs: readonly Run[], writer: TablesWriter): Uint8Array<ArrayBu
   return out;
 }
 
-function freePid(taken: ReadonlySet<number>): number {
+function freePid({ pmtPid, pmt }: TsTables): number {
+  const taken = new Set([pmtPid, pmt.pcrPid, ...pmt.streams.map((stream) => stream.pid)]);
   let pid = FIRST_OWN_PID;
   while (taken.has(pid)) pid++;
   return pid;
