@@ -38,6 +38,7 @@ export async function readMultipart(
   body: ReadableStream<Uint8Array>,
   options: { readonly boundary: string; readonly expectedBytes: number },
 ): Promise<readonly MultipartPart[]> {
+  if (options.expectedBytes > MULTIPART_LIMITS.bodyBytes) throw tooLong();
   const parser = new MultipartParser(options.boundary, options.expectedBytes);
   try {
     for await (const chunk of bodyChunks(body)) parser.push(chunk);
@@ -46,6 +47,10 @@ export async function readMultipart(
     if (!(thrown instanceof DecodeError)) throw thrown;
     throw new SluiceError("bad_parameter", thrown.message, { cause: thrown });
   }
+}
+
+function tooLong(): SluiceError {
+  return new SluiceError("too_large", `a form of more than ${MULTIPART_LIMITS.bodyBytes} bytes`);
 }
 
 const CR = 0x0d;
@@ -77,8 +82,7 @@ export class MultipartParser {
 
   /** Takes the next bytes of the body. */
   push(bytes: Uint8Array): void {
-    if (this.#offset + this.#rest.length + bytes.length > MULTIPART_LIMITS.bodyBytes)
-      throw new SluiceError("too_large", `a form of more than ${MULTIPART_LIMITS.bodyBytes} bytes`);
+    if (this.#offset + this.#rest.length + bytes.length > MULTIPART_LIMITS.bodyBytes) throw tooLong();
     if (this.#state === "epilogue") {
       this.#offset += bytes.length;
       return;

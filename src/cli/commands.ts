@@ -16,6 +16,8 @@ export interface Command {
   readonly maxOperands: number;
   readonly flags: readonly CommandFlag[];
   readonly takesSettings: boolean;
+  /** The settings that its help shows, where it takes all but few change what it does. */
+  readonly shownSettings?: readonly string[];
   readonly examples: readonly (readonly [line: string, meaning: string])[];
 }
 
@@ -27,6 +29,9 @@ export const GLOBAL_FLAGS: readonly CommandFlag[] = [
   { name: "version", short: "V", help: "Show the version" },
   { name: "config", value: "FILE", help: "Read this config file" },
 ];
+
+/** Where the records are, and what is told about them. */
+const RECORD_SETTINGS = ["data-dir", "store", "log"];
 
 /** All subcommands; the first is taken where none is named. */
 export const COMMANDS: readonly Command[] = [
@@ -85,6 +90,7 @@ export const COMMANDS: readonly Command[] = [
     maxOperands: 1,
     flags: [],
     takesSettings: true,
+    shownSettings: ["access-token", ...RECORD_SETTINGS],
     examples: [
       ["sluice token show", "for whoever cannot ask get_api_access_token, which answers to this host alone"],
       ["sluice token renew", "the old one is good for nothing at once, in a running engine too"],
@@ -97,6 +103,7 @@ export const COMMANDS: readonly Command[] = [
     maxOperands: 2,
     flags: [],
     takesSettings: true,
+    shownSettings: [...RECORD_SETTINGS],
     examples: [
       ["sluice account add me@example.org", "asks for the password"],
       ["sluice account password me@example.org < file", "takes the first line"],
@@ -109,6 +116,7 @@ export const COMMANDS: readonly Command[] = [
     maxOperands: 1,
     flags: [],
     takesSettings: true,
+    shownSettings: [...RECORD_SETTINGS],
     examples: [
       ["sluice backup sluice.backup", "to a file that only you can read: it holds access tokens"],
       ["sluice backup - | gzip > sluice.backup.gz", "to standard output"],
@@ -121,6 +129,7 @@ export const COMMANDS: readonly Command[] = [
     maxOperands: 1,
     flags: [{ name: "force", help: "Replace records that are there; they are kept beside" }],
     takesSettings: true,
+    shownSettings: [...RECORD_SETTINGS],
     examples: [
       ["sluice restore sluice.backup", "into a new data folder"],
       ["sluice restore sluice.backup --force", "instead of what is there"],

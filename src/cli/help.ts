@@ -22,7 +22,7 @@ export function generalHelp(): string {
   ].join("\n");
 }
 
-/** The help of one command, with every setting it takes. */
+/** The help of one command, with the settings that matter to it. */
 export function commandHelp(name: CommandName, table: SettingsTable): string {
   const command = COMMANDS.find((one) => one.name === name)!;
   const lines = [
@@ -35,11 +35,14 @@ export function commandHelp(name: CommandName, table: SettingsTable): string {
   ];
   if (command.takesSettings) {
     lines.push("", "Settings (flag over variable over config file over default)");
+    const { shownSettings } = command;
     for (const setting of Object.values(table)) {
+      if (shownSettings && !shownSettings.includes(setting.name)) continue;
       lines.push(`  --${setting.name} ${setting.kind.placeholder}`);
       lines.push(`      ${setting.help}`);
       lines.push(`      default ${setting.shownDefault}; variable ${variableOf(setting)}`);
     }
+    if (shownSettings) lines.push("  sluice serve --help lists all others, which are taken too.");
     lines.push(
       "",
       'The config file is JSON, such as {"http-port": 7000}: $XDG_CONFIG_HOME/sluice/config.json,',

@@ -88,7 +88,9 @@ export async function createLibrary(parts: LibraryParts): Promise<Library> {
   const rows = createSourceRows(store, log, createBreathe(clock));
   const externalPlaylists = await createExternalPlaylists({ ...parts, log, items, tasks, rows, languages });
   const guides = (id: number | undefined) =>
-    id === undefined ? [...importGuides.all(), ...externalPlaylists.guides()] : externalPlaylists.guides(id);
+    id === undefined
+      ? [...new Set([...importGuides.all(), ...externalPlaylists.guides()])]
+      : externalPlaylists.guides(id);
   return {
     items,
     externalPlaylists,

@@ -22,6 +22,18 @@ test("commandHelp of serve and play names every setting with its variable, and e
   }
 });
 
+test("commandHelp of commands on the records shows where those are, and nothing of playing", () => {
+  for (const name of ["token", "account", "backup", "restore"] as const) {
+    const help = commandHelp(name, table);
+    assert.match(help, /--data-dir FOLDER\n/);
+    assert.doesNotMatch(help, /--segment-seconds/);
+    assert.match(help, /sluice serve --help lists all others/);
+    const { shownSettings = [] } = COMMANDS.find((command) => command.name === name)!;
+    const known = Object.values(table).map((setting): string => setting.name);
+    assert.ok(shownSettings.length > 0 && shownSettings.every((setting) => known.includes(setting)));
+  }
+});
+
 test("help fits a terminal of 120 columns", () => {
   for (const text of [generalHelp(), ...COMMANDS.map((command) => commandHelp(command.name, table))]) {
     for (const line of text.split("\n")) assert.ok(line.length <= 120, line);

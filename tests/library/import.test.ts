@@ -12,6 +12,16 @@ import { until } from "./until.ts";
 
 const OPTIONS = { name: "channels.m3u", owner: NO_OWNER, category: null };
 
+const EXPORT = {
+  query: {},
+  format: "m3u",
+  base: "http://h",
+  protocol: "http",
+  urlParameters: [],
+  skipAutoSearch: false,
+  generatePlayerId: false,
+} as const;
+
 async function ended(library: Library, id: number) {
   await until(() => library.tasks.get(id)?.state !== "running", "the end of the import");
   return library.tasks.get(id)!;
@@ -154,21 +164,25 @@ test("importPlaylist: guides of imported lists are in the export's head, also af
   const { library } = await openLibrary({ store });
   const header = '#EXTM3U url-tvg="http://g.example/a.xml"';
   await ended(library, await library.importPlaylist(textStream(listOf(["a"], header)), OPTIONS));
-  const exported = async (from: Library) =>
-    new Response(
-      from.exportPlaylist({
-        query: {},
-        format: "m3u",
-        base: "http://h",
-        protocol: "http",
-        urlParameters: [],
-        skipAutoSearch: false,
-        generatePlayerId: false,
-      }),
-    ).text();
+  const exported = async (from: Library) => new Response(from.exportPlaylist(EXPORT)).text();
   assert.match(await exported(library), /^#EXTM3U url-tvg="http:\/\/g\.example\/a\.xml" x-tvg-url=/);
   const { library: second } = await openLibrary({ store });
   assert.match(await exported(second), /url-tvg="http:\/\/g\.example\/a\.xml"/);
+});
+
+test("exportPlaylist: a guide that an imported and an external list name is named once", async () => {
+  const { library, server } = await openLibrary();
+  const header = '#EXTM3U url-tvg="http://g.example/a.xml"';
+  await ended(library, await library.importPlaylist(textStream(listOf(["a"], header)), OPTIONS));
+  const url = "http://lists.example/b.m3u";
+  server.answers.set(url, { body: listOf(["b"], header) });
+  const id = await library.externalPlaylists.add(
+    { type: "content", name: "b", category: "", url, updateInterval: 0, login: "", password: "" },
+    { updateNow: false, allowPrivateUrls: false },
+  );
+  await ended(library, await library.externalPlaylists.refresh(id));
+  const text = await new Response(library.exportPlaylist(EXPORT)).text();
+  assert.match(text, /^#EXTM3U url-tvg="http:\/\/g\.example\/a\.xml" x-tvg-url=/);
 });
 
 test("guidesOf: reads the head of a list elsewhere and lets go of the rest", async () => {

@@ -115,6 +115,14 @@ test("MultipartParser: a text that is not UTF-8 is refused; a file may hold anyt
   assert.deepEqual(typeof part?.value === "object" && [...part.value.bytes], [0xff, 0xfe]);
 });
 
+test("readMultipart: a form that is announced too long is not read", async () => {
+  let pulls = 0;
+  const body = new ReadableStream<Uint8Array>({ pull: () => void pulls++ }, { highWaterMark: 0 });
+  const expectedBytes = MULTIPART_LIMITS.bodyBytes + 1;
+  await assert.rejects(readMultipart(body, { boundary: "x", expectedBytes }), /a form of more than 55000000/);
+  assert.equal(pulls, 0);
+});
+
 test("MultipartParser: each limit is too_large, and nothing is kept beyond it", () => {
   const tooLarge = (thrown: unknown) => thrown instanceof SluiceError && thrown.code === "too_large";
   const many = Array.from({ length: MULTIPART_LIMITS.parts + 1 }, () => field("a", "1"));
