@@ -12,6 +12,8 @@ export interface House {
   readonly players?: Players;
   /** Whether this machine has an address besides loopback. */
   readonly hasNetwork?: () => boolean;
+  /** Where other devices find this engine, such as `http://192.168.1.5:6878/`; none while it listens for this host alone. */
+  readonly networkUrls?: () => readonly string[];
   /** 40 hex digits that stay the same for this installation and say nothing about it; only own pages are told. */
   readonly deviceId?: string;
   /** The version of this program, such as `0.1.0`. */

@@ -1,5 +1,6 @@
-import { addressText, type PeerAddress } from "../base/address.ts";
+import { addressScope, addressText, type PeerAddress } from "../base/address.ts";
 import { formatSize } from "../setting-kinds.ts";
+import { networkUrls } from "./network-urls.ts";
 
 /** What the banner tells. */
 export interface BannerFacts {
@@ -25,13 +26,12 @@ export function banner(facts: BannerFacts): string {
     ["Peers", `port ${facts.p2pPort} (TCP)`],
     ["Data", `${facts.dataDir} (${cache})`],
   ];
-  if (isEverywhere) {
-    for (const address of facts.lanAddresses)
-      rows.push(["Network", `http://${addressText({ ...http, host: address })}/`]);
-  } else if (http.host === "127.0.0.1" || http.host === "::1" || http.host === "localhost") {
+  const elsewhere = networkUrls(http, facts.lanAddresses);
+  for (const url of elsewhere) rows.push(["Network", url]);
+  if (addressScope(http.host) === "loopback")
     rows.push(["Network", "only this machine; --host 0.0.0.0 lets other devices in"]);
-  }
   rows.push(["Player", `mpv '${here}ace/getstream?magnet=…'`]);
+  rows.push(["API", `${here}docs`]);
   rows.push(["Try", `curl '${here}ace/getstream?format=json&infohash=…'`]);
   rows.push(["Stop", "Ctrl-C"]);
   const lines = rows.map(([name, value]) => `  ${name.padEnd(9)}${value}`);

@@ -2,6 +2,7 @@ import { hostname, networkInterfaces } from "node:os";
 import { createApp } from "../../routes/app.ts";
 import { createPage } from "../../routes/page.ts";
 import { createScreenRoutes } from "../../routes/screens.ts";
+import type { PeerAddress } from "../base/address.ts";
 import { toHex } from "../base/bytes.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -18,6 +19,7 @@ import type { WebAsset } from "../web/assets.ts";
 import { Switchboard } from "../web/switchboard.ts";
 import { accessSettings } from "./access-settings.ts";
 import { createLocalPlayers } from "./local-players.ts";
+import { networkUrls } from "./network-urls.ts";
 import { openLibrary } from "./open-library.ts";
 
 /** What the program is made of on this machine. */
@@ -54,12 +56,14 @@ export async function openHouse(parts: HouseParts): Promise<House> {
   const engine = createEngine({ runtime, settings, log, transfers, outbound });
   const players = createLocalPlayers(process.env, process.platform, log);
   const { allowedHosts, privateUrls } = config;
+  let listening: PeerAddress | undefined;
   const app = createApp({
     engine,
     library,
     players,
     deviceId,
     hasNetwork: () => lanAddresses().length > 0,
+    networkUrls: () => (listening === undefined ? [] : networkUrls(listening, lanAddresses())),
     version: VERSION,
     allowedHosts,
     privateUrls,
@@ -72,14 +76,17 @@ export async function openHouse(parts: HouseParts): Promise<House> {
   return {
     engine,
     p2pPort: transfers.p2pPort,
-    listen: ({ host, port }) =>
-      runtime
+    async listen({ host, port }) {
+      const listener = await runtime
         .serve((request, origin, acceptWebSocket) => app.fetch(request, { origin, acceptWebSocket }), {
           host,
           port,
           maxConnections: config.maxHttpConnections,
         })
-        .catch(advise("--http-port")),
+        .catch(advise("--http-port"));
+      listening = listener.address;
+      return listener;
+    },
     async close() {
       players.close();
       await Promise.all([engine.stop(), library.close()]);

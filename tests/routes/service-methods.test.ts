@@ -32,6 +32,18 @@ test("get_api_access_token: the token, to this host and to no page of another si
   assert.equal((await json(path, { headers: FOREIGN })).error.message, "access denied");
 });
 
+test("get_server_settings: who is let in, and where they find us, to who has the token", async () => {
+  const networkUrls = () => ["http://192.168.1.5:6878/"];
+  const { json, result, library } = client({ house: { networkUrls } });
+  await library.access.setAllowsRemote(true);
+  assert.deepEqual(await result("get_server_settings", {}), {
+    allow_intranet_access: true,
+    allow_remote_access: true,
+    addresses: networkUrls(),
+  });
+  assert.match((await json("/server/api?method=get_server_settings")).error, /access token required/);
+});
+
 test("set_allow_remote_access, set_allow_intranet_access: switch, and need a value", async () => {
   const { result, error, library } = client();
   assert.equal(await result("set_allow_remote_access", { value: "true" }), "ok");

@@ -67,6 +67,35 @@ export class Share {
     byId("share-doors", HTMLElement).hidden = !isAtHome;
     byId("share-token", HTMLElement).hidden = !isAtHome;
     byId("share-forget", HTMLElement).hidden = isAtHome || rights !== "full";
+    if (isAtHome) void this.#showDoors();
+  }
+
+  /** Who is let in now, and where they find us. What cannot be asked is left as the page says it. */
+  async #showDoors() {
+    const { api } = this.#parts;
+    /** @type {{ allow_intranet_access: boolean, allow_remote_access: boolean, addresses: string[] }} */
+    let settings;
+    try {
+      settings = await api.call("get_server_settings");
+    } catch {
+      return;
+    }
+    byId("door-house-state", HTMLElement).textContent = settings.allow_intranet_access
+      ? "Devices of the same network are let in."
+      : "Devices of the same network are kept out.";
+    byId("door-internet-state", HTMLElement).textContent = settings.allow_remote_access
+      ? "The Internet is let in: whoever finds this address."
+      : "The rest of the Internet is kept out.";
+    if (settings.addresses.length === 0) return;
+    const links = settings.addresses.flatMap((url, i) => [
+      ...(i > 0 ? [", "] : []),
+      make("a", { href: url }, url),
+    ]);
+    byId("share-addresses", HTMLElement).replaceChildren(
+      "For other devices, open this page by ",
+      ...links,
+      ".",
+    );
   }
 
   #showLink() {
@@ -91,6 +120,7 @@ export class Share {
       try {
         await api.call(method, { value });
         say(done);
+        await this.#showDoors();
       } catch (error) {
         problem.textContent = problemText(error);
         problem.hidden = false;
@@ -112,6 +142,7 @@ export class Share {
         async () => {
           await api.call("set_allow_remote_access", { value: true });
           say("The Internet is let in");
+          await this.#showDoors();
         },
       );
     byId("door-internet", HTMLElement).append(
