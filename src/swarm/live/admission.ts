@@ -2,6 +2,10 @@ import { CROWD_SHARE_PER_SECOND, OPEN_SHARE, YOUNG_MS } from "./limits.ts";
 import type { LiveAbout } from "./messages.ts";
 import type { LivePeer } from "./peer.ts";
 
+/** A stripe that is not its home is handed on, too, by one with so much room: it may take the place of one who cannot. */
+const HELPFUL_SLOTS = 4;
+const ADOPTING_RANK = 1.5;
+
 /** A child of one stripe. */
 export interface Child {
   readonly peer: LivePeer;
@@ -37,37 +41,42 @@ export function admit(
   if (room.slots === 0) return "full";
   if (room.used < room.slots && isOpen(children, peer, stripe, room)) return "free";
   // A newcomer that cannot take a child with it would only move the trouble.
-  const rank = rankOf(peer.about, stripe, room.stripeRate);
-  if (rank < 2) return "full";
+  const rank = rankOf(peer, stripe, room.stripeRate);
+  if (rank < ADOPTING_RANK) return "full";
   // Each displaced child is served besides its heir for a while: a few at once are what the reserve carries.
   const leaving = children.filter((child) => child.leavesAt !== undefined).length;
   if (leaving > 1 + room.slots / 16) return "full";
   return displaced(children, stripe, rank, room) ?? "full";
 }
 
-/** The worth of a child: relays, then those who hand this stripe on to many, then others, last those who cannot. */
-export function rankOf(about: LiveAbout, stripe: number, stripeRate: number): number {
+/** The worth of a child: relays, then those who hand this stripe on to many, those who could, others, who cannot. */
+export function rankOf({ about, window }: LivePeer, stripe: number, stripeRate: number): number {
   if (about.role === "relay") return 100;
   const slots = about.uploadBytesPerSecond / stripeRate;
   if (slots < 2) return 0;
-  return about.homeStripe === stripe ? 2 + Math.log2(slots) : 1;
+  if (about.homeStripe === stripe) return 2 + Math.log2(slots);
+  return (window?.freeSlots ?? 0) >= HELPFUL_SLOTS ? ADOPTING_RANK : 1;
 }
 
 function isOpen(children: readonly Child[], peer: LivePeer, stripe: number, room: Room): boolean {
-  if (room.perStripe !== undefined) return children.length < room.perStripe || peer.about.role === "relay";
+  if (room.perStripe !== undefined) {
+    // The source's last place of a stripe is for one who hands it on: a tree of leaves alone ends there.
+    const most = room.perStripe - (rankOf(peer, stripe, room.stripeRate) === 0 ? 1 : 0);
+    return children.length < most || peer.about.role === "relay";
+  }
   if (room.about.role === "relay" || room.about.homeStripe === stripe)
     return !room.isOverdrawn || room.isDesperate;
-  return room.isDesperate && room.used < 0.9 * room.slots;
+  return room.isDesperate;
 }
 
 function displaced(children: readonly Child[], stripe: number, rank: number, room: Room): Child | undefined {
-  const poor = children.filter(({ peer }) => rankOf(peer.about, stripe, room.stripeRate) === 0).length;
+  const poor = children.filter(({ peer }) => rankOf(peer, stripe, room.stripeRate) === 0).length;
   let worst: Child | undefined;
   let worstRank = rank - 1;
   for (const child of children) {
     if (child.leavesAt !== undefined) continue;
     if (room.isCrowd && room.now - child.since < YOUNG_MS) continue;
-    const other = rankOf(child.peer.about, stripe, room.stripeRate);
+    const other = rankOf(child.peer, stripe, room.stripeRate);
     // Some places are left to those who cannot upload; not at the source, whose places feed everybody.
     if (room.perStripe === undefined && other === 0 && poor <= OPEN_SHARE * children.length) continue;
     if (other > worstRank) continue;

@@ -114,7 +114,8 @@ export class Neighbours {
       room--;
       this.#dial(candidate.address);
     }
-    if (now < this.#findAt || (orphans === 0 && peers.size >= WANTED_PEERS - KEPT_FOR_INCOMING)) return;
+    const enough = (this.#state.isSource ? 2 : 1) * WANTED_PEERS - KEPT_FOR_INCOMING;
+    if (now < this.#findAt || (orphans === 0 && peers.size >= enough)) return;
     this.#findAt = now + (peers.size < FEW_PEERS || orphans > 0 ? FIND_INTERVAL_MS / 5 : FIND_INTERVAL_MS);
     this.#state.emit({ kind: "find" });
   }
