@@ -16,7 +16,8 @@ const QUALITY = new Set(
  */
 export function foldText(text: string): string {
   const lower = text.toLowerCase();
-  if (/^[\0-\x7f]*$/.test(lower)) return ownCopy(lower);
+  // What was changed is a text of its own already.
+  if (/^[\0-\x7f]*$/.test(lower)) return lower === text ? ownCopy(lower) : lower;
   return lower
     .normalize("NFKD")
     .replace(/(?<!\u0438)[\u0300-\u036f]|(?<=\u0438)[\u0300-\u0305\u0307-\u036f]/g, "")
