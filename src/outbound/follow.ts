@@ -70,12 +70,18 @@ async function allowedAddresses(
   for (const address of found) {
     const scope = addressScope(address);
     const isAllowed = scope === "global" || (hop.allowPrivate && isHome(scope));
-    const problem = isAllowed ? options.check?.(hop.url, scope) : `${address} is a ${scope} address`;
+    const problem = isAllowed ? options.check?.(hop.url, scope) : scopeProblem(address, scope);
     if (problem !== undefined) throw refused(`${hop.url.host} may not be asked: ${problem}`);
   }
   const wanted = found.filter((address) => !options.family || options.family === familyOf(address));
   if (wanted.length === 0) throw new Error(`${name} has no IPv${options.family} address`);
   return wanted.slice(0, MAX_ADDRESSES);
+}
+
+/** Why an address may not be asked; where the user may allow it, how. */
+function scopeProblem(address: string, scope: AddressScope): string {
+  const what = `${address} is ${/^[aeiou]/.test(scope) ? "an" : "a"} ${scope} address`;
+  return isHome(scope) ? `${what} (see the setting private-urls)` : what;
 }
 
 function isHome(scope: AddressScope): boolean {

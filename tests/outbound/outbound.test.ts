@@ -142,7 +142,10 @@ test("get asks at home where that is allowed, but never multicast or nowhere", a
 test("get refuses a name of which one address is at home", async () => {
   const made = web();
   made.names.set("both.example", ["93.184.216.34", "10.0.0.1"]);
-  await assert.rejects(made.get("http://both.example/"), isRefused(/10\.0\.0\.1 is a private address/));
+  const told = /10\.0\.0\.1 is a private address \(see the setting private-urls\)/;
+  await assert.rejects(made.get("http://both.example/"), isRefused(told));
+  // What no setting allows is not said to depend on one.
+  await assert.rejects(made.get("http://0.0.0.0/"), isRefused(/0\.0\.0\.0 is an unspecified address$/));
 });
 
 test("get follows redirects, and checks each", async () => {
