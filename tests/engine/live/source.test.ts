@@ -242,10 +242,15 @@ test("openLiveInput: HLS of a web server comes segment after segment", WITH, asy
     const head = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:0\n";
     const names = reads === 1 ? [0, 1] : [0, 1, 2];
     const list = names.map((i) => `#EXTINF:2,\n${i}.ts\n`).join("");
-    return { body: [new TextEncoder().encode(`${head}${list}${reads === 1 ? "" : "#EXT-X-ENDLIST\n"}`)] };
+    return {
+      headers: { "content-type": "application/vnd.apple.mpegurl" },
+      body: [new TextEncoder().encode(`${head}${list}${reads === 1 ? "" : "#EXT-X-ENDLIST\n"}`)],
+    };
   };
-  for (const place of [readLivePlace("http://a/live.m3u8")]) {
-    const input = openLiveInput(place, world.parts());
+  // By its name, and by what the server says it is.
+  for (const url of ["http://a/live.m3u8", "http://a/live"]) {
+    reads = 0;
+    const input = openLiveInput(readLivePlace(url), world.parts());
     assert.deepEqual(joined(await whole(world, input.packets())), bytes);
   }
   assert.equal(world.clock.waiting, 0);
