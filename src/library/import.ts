@@ -6,6 +6,7 @@ import { contentText, draftOf } from "./draft.ts";
 import type { LanguageReader } from "./draft-languages.ts";
 import { checkHead, type ListReading, readEntries, taken } from "./import-entries.ts";
 import type { ImportGuides } from "./import-guides.ts";
+import type { ImportMarks } from "./import-marks.ts";
 import { type ItemSync, MAX_UPSERT_DRAFTS } from "./item-sync.ts";
 import { MarkSet } from "./mark-set.ts";
 import { readListBody } from "./playlist-body.ts";
@@ -19,6 +20,7 @@ export interface ImportParts {
   readonly clock: Clock;
   readonly languages: LanguageReader;
   readonly guides: ImportGuides;
+  readonly marks: ImportMarks;
 }
 
 /** Each may hold a list of 64 MiB until its task has gone through it. */
@@ -53,11 +55,20 @@ export function createImporter(parts: ImportParts): Importer {
     try {
       const blocks = await readListBody(body, new AbortController().signal);
       checkHead(blocks[0] ?? new Uint8Array(), blocks.length <= 1);
-      const run = (progress: Progress) =>
-        importBlocks(parts, blocks, options, progress).finally(() => {
-          running--;
-        });
       const title = `Importing "${options.name.slice(0, MAX_SHOWN_NAME)}"`;
+      const run = async (progress: Progress) => {
+        try {
+          const mark = await parts.marks.begin(title);
+          try {
+            return await importBlocks(parts, blocks, options, progress);
+          } finally {
+            // One that the end of the engine cuts off is told of at the next start.
+            if (!progress.signal.aborted) await mark.end();
+          }
+        } finally {
+          running--;
+        }
+      };
       const id = parts.tasks.start({ category: "content", title, actions: ["reload_playlist"], run });
       isStarted = true;
       return id;

@@ -24,6 +24,7 @@ import { guidesOf } from "./guides.ts";
 import { createImages } from "./images.ts";
 import { createImporter } from "./import.ts";
 import { openImportGuides } from "./import-guides.ts";
+import { openImportMarks } from "./import-marks.ts";
 import { createItems } from "./items.ts";
 import { createSourceRows } from "./source-rows.ts";
 import { createTasks } from "./tasks.ts";
@@ -83,7 +84,8 @@ export async function createLibrary(parts: LibraryParts): Promise<Library> {
   const images = await createImages({ ...parts, log });
   const importGuides = await openImportGuides(store);
   const languages = createLanguageReader();
-  const importPlaylist = createImporter({ items, tasks, clock, languages, guides: importGuides });
+  const marks = await openImportMarks(store, tasks, log);
+  const importPlaylist = createImporter({ items, tasks, clock, languages, guides: importGuides, marks });
   // Last: from here on it works by itself.
   const rows = createSourceRows(store, log, createBreathe(clock));
   const externalPlaylists = await createExternalPlaylists({ ...parts, log, items, tasks, rows, languages });

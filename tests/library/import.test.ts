@@ -185,6 +185,20 @@ test("exportPlaylist: a guide that an imported and an external list name is name
   assert.match(text, /^#EXTM3U url-tvg="http:\/\/g\.example\/a\.xml" x-tvg-url=/);
 });
 
+test("importPlaylist: one that the end of the engine cut off is told of at the next start, once", async () => {
+  const store = openMemory();
+  await store.commit({ set: [["meta/import/1", 'Importing "a.m3u"']] });
+  const { library } = await openLibrary({ store });
+  await until(() => library.tasks.list()[0]?.state === "failed", "the told end");
+  const [task] = library.tasks.list();
+  assert.equal(task?.message, 'Importing "a.m3u"');
+  assert.match(task?.problem ?? "", /cut off .* import it once more/);
+  // An import that ends by itself leaves nothing to tell.
+  await ended(library, await library.importPlaylist(textStream(listOf(["a"])), OPTIONS));
+  const { library: second } = await openLibrary({ store });
+  assert.deepEqual(second.tasks.list(), []);
+});
+
 test("guidesOf: reads the head of a list elsewhere and lets go of the rest", async () => {
   const { library, server } = await openLibrary();
   const url = "http://lists.example/x.m3u";
