@@ -1,6 +1,6 @@
 import type { LiveCandidate } from "../../wire/live-address.ts";
 import type { RefusalReason, SubscribeMessage } from "../../wire/live-subscription.ts";
-import { admit, type Child, Crowd } from "./admission.ts";
+import { admit, type Child, Crowd, rankOf } from "./admission.ts";
 import type { NewChunk } from "./chunks.ts";
 import { PRIORITY } from "./contract.ts";
 import type { Headers } from "./headers.ts";
@@ -133,6 +133,27 @@ export class Children {
         this.unsubscribe(child.peer, 1 << stripe);
         this.#state.send(child.peer, { kind: "unsubscribe", stripes: 1 << stripe, reason: "moved" });
       }
+    }
+  }
+
+  /** The source gives a stripe to fewer than before: the least useful child goes, one at a time. */
+  trim(): void {
+    for (const [stripe, children] of this.#byStripe.entries()) {
+      if (children.length <= this.perStripe || children.some(({ leavesAt }) => leavesAt !== undefined))
+        continue;
+      const rank = ({ peer }: Child) => rankOf(peer, stripe, this.#state.stripeRate);
+      const least = children.reduce((a, b) => (rank(b) < rank(a) ? b : a));
+      const best = children.reduce((a, b) => (rank(b) > rank(a) ? b : a)).peer;
+      least.leavesAt = this.#state.now + DISPLACED_MS;
+      const heir = best.isReachable ? [{ address: best.address, freeSlots: 1, lagMs: 0 }] : [];
+      const candidates = [...heir, ...this.#candidates(stripe, least.peer)].slice(0, 8);
+      this.#state.send(least.peer, {
+        kind: "refused",
+        stripes: 1 << stripe,
+        reason: "full",
+        retryMs: 10 * RETRY_MS,
+        candidates,
+      });
     }
   }
 

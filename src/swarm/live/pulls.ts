@@ -121,7 +121,11 @@ export class Pulls {
     const isShort = first !== undefined && remainingMs < 2 * first.peer.rttMs + 100;
     if (pull.askedOf.length >= (isShort ? 2 : 1)) return;
     const holder = this.#holder(pull);
-    if (!holder) return;
+    if (!holder) {
+      // All have failed: who had nothing at first may have it by now.
+      pull.tried.clear();
+      return;
+    }
     const waitMs = Math.max(holder.rttMs + 100, Math.min(PULL_TIMEOUT_MS, remainingMs / 2));
     pull.askedOf.push({ peer: holder, until: this.#state.now + waitMs });
     holder.pulls++;
@@ -176,8 +180,6 @@ export class Pulls {
     pull.askedOf.splice(at, 1);
     pull.tried.add(peer);
     peer.pulls--;
-    // All have failed: who said no at first may have it by now.
-    if (pull.tried.size > 6) pull.tried.clear();
   }
 }
 

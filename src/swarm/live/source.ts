@@ -3,12 +3,12 @@ import type { Children } from "./children.ts";
 import { MAX_SOURCE_CHILDREN, SOURCE_CHILDREN, SOURCE_REVIEW_MS } from "./limits.ts";
 import type { LiveState } from "./state.ts";
 
-/** Peers that are so far behind starve. */
-const STARVING_MS = 1_200;
+/** Peers that have used up so much of the lag starve; half of it is what a deep tree takes. */
+const STARVING_LAG = 0.66;
 /** The part of the neighbours that must starve for the source to give more. */
 const STARVING_SHARE = 0.2;
 /** Calm reviews before it gives less again. */
-const CALM_REVIEWS = 15;
+const CALM_REVIEWS = 2;
 
 /** The source's only judgement: how many children a stripe has. */
 export class Source {
@@ -31,7 +31,7 @@ export class Source {
     if (!this.#state.isSource || now < this.#reviewAt) return;
     this.#reviewAt = now + SOURCE_REVIEW_MS;
     const told = [...peers.values()].filter(({ window }) => window !== undefined);
-    const starving = told.filter(({ window }) => window!.lagMs > STARVING_MS).length;
+    const starving = told.filter(({ window }) => window!.lagMs > STARVING_LAG * setup.lagMs).length;
     const pulled = this.#answers.answered - this.#answered;
     this.#answered = this.#answers.answered;
     const perReview = (setup.layout.stripes * SOURCE_REVIEW_MS) / setup.layout.pieceMs;
@@ -43,5 +43,6 @@ export class Source {
       this.#calm = 0;
       this.#children.perStripe = Math.max(SOURCE_CHILDREN, this.#children.perStripe - 1);
     }
+    this.#children.trim();
   }
 }

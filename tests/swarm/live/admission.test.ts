@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { instant } from "../../../src/base/time.ts";
+import { admit, type Child, Crowd, type Room } from "../../../src/swarm/live/admission.ts";
+import { LivePeer } from "../../../src/swarm/live/peer.ts";
+import { ABOUT, STRIPES } from "./scripted.ts";
+
+const ROOM: Room = {
+  about: { ...ABOUT, homeStripe: 0 },
+  slots: 4,
+  used: 4,
+  perStripe: undefined,
+  stripeRate: 1_000,
+  isDesperate: false,
+  isOverdrawn: false,
+  isCrowd: false,
+  now: 20_000,
+};
+
+function peer(uploadBytesPerSecond: number, homeStripe = 0): LivePeer {
+  const about = { ...ABOUT, uploadBytesPerSecond, homeStripe };
+  const address = { host: "11.0.0.1", port: 1 };
+  return new LivePeer(1, { address, isReachable: true, about, rttMs: 10 }, STRIPES, instant(0));
+}
+
+function child(of: LivePeer, since = 0): Child {
+  return { peer: of, since, startSeq: 0, leavesAt: undefined };
+}
+
+test("admit gives the home stripe to anybody while there is room, others to the desperate alone", () => {
+  const room = { ...ROOM, used: 3 };
+  assert.equal(admit([], peer(0), 0, room), "free");
+  assert.equal(admit([], peer(0), 1, room), "full");
+  assert.equal(admit([], peer(0), 1, { ...room, isDesperate: true }), "free");
+  assert.equal(admit([], peer(0), 0, { ...room, isOverdrawn: true }), "full");
+  assert.equal(admit([], peer(0), 0, { ...room, used: 4 }), "full");
+});
+
+test("admit displaces the least useful child for one that can adopt it, and never for one that cannot", () => {
+  const children = [child(peer(0)), child(peer(8_000))];
+  assert.equal(admit(children, peer(16_000), 0, ROOM), children[0]);
+  assert.equal(admit(children, peer(0), 0, ROOM), "full");
+  assert.equal(admit([child(peer(16_000))], peer(16_000), 0, ROOM), "full");
+});
+
+test("admit spares young children in a crowd", () => {
+  const children = [child(peer(0), 10_000)];
+  assert.equal(admit(children, peer(16_000), 0, ROOM), children[0]);
+  assert.equal(admit(children, peer(16_000), 0, { ...ROOM, isCrowd: true }), "full");
+});
+
+test("admit keeps the source's last place of a stripe for one who hands it on", () => {
+  const room: Room = { ...ROOM, about: { ...ABOUT, role: "source" }, perStripe: 2, slots: 32, used: 1 };
+  assert.equal(admit([child(peer(0))], peer(0), 3, room), "full");
+  assert.equal(admit([child(peer(0))], peer(8_000), 3, room), "free");
+});
+
+test("Crowd sees many newcomers among few neighbours, not a handful among many", () => {
+  const crowd = new Crowd();
+  for (let i = 0; i < 10; i++) crowd.joined(10_000 + i);
+  assert.equal(crowd.isCrowd(24, 11_000), true);
+  assert.equal(crowd.isCrowd(200, 11_000), false);
+  assert.equal(crowd.isCrowd(24, 16_000), false);
+});

@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { chunk, header, Scripted, STRIPES } from "./scripted.ts";
+
+test("Parents asks several for a quarter of the stripes each, while nobody has proved itself", () => {
+  const swarm = new Scripted();
+  for (let i = 0; i < STRIPES; i++) swarm.holder(100);
+  swarm.pass(150);
+  const masks = swarm.told("subscribe").map(({ stripes }) => stripes);
+  assert.equal(
+    masks.reduce((all, mask) => all | mask, 0),
+    15,
+  );
+  assert.ok(
+    masks.every((mask) => (mask & (mask - 1)) === 0),
+    `masks ${masks}`,
+  );
+});
+
+test("Parents leaves one that said yes and never begins, and asks another", () => {
+  const swarm = new Scripted();
+  const hole = swarm.holder(100);
+  const others = Array.from({ length: 3 }, () => swarm.holder(100));
+  swarm.pass(150);
+  const asked = swarm.told("subscribe", hole)[0]!.stripes;
+  swarm.say(hole, { kind: "subscribed", stripes: asked, epoch: 1, startSeq: 93 });
+  for (let seq = 101; seq < 110; seq++) {
+    for (const other of others) {
+      swarm.say(other, { kind: "header", isAnswer: false, header: header(seq) });
+      for (let stripe = 0; stripe < STRIPES; stripe++) {
+        const isAsked = swarm
+          .told("subscribe", other)
+          .some(({ stripes }) => ((stripes >>> stripe) & 1) === 1);
+        if (isAsked) swarm.say(other, chunk(seq, stripe));
+      }
+      swarm.tellWindow(other, seq);
+    }
+    swarm.pass(125);
+  }
+  assert.ok(swarm.told("unsubscribe", hole).some(({ reason }) => reason === "bad"));
+  assert.equal(swarm.told("subscribe", hole).length, 1);
+  const taken = others
+    .flatMap((other) => swarm.told("subscribe", other))
+    .reduce((mask, { stripes }) => mask | stripes, 0);
+  assert.equal(taken & asked, asked);
+});
+
+test("Parents never asks one whose path goes through ourselves", () => {
+  const swarm = new Scripted();
+  const below = swarm.peer(header(100));
+  swarm.tellWindow(below, 100);
+  const paths = Array.from({ length: STRIPES }, (_, stripe) => ({ stripe, depth: 2, ancestors: [1, 9] }));
+  swarm.say(below, { kind: "paths", paths });
+  swarm.pass(2_000);
+  assert.equal(swarm.told("subscribe").length, 0);
+});
+
+test("Children refuses whom its own stripe comes from", () => {
+  const swarm = new Scripted();
+  const parent = swarm.holder(100);
+  swarm.pass(600);
+  swarm.say(parent, { kind: "subscribed", stripes: 15, epoch: 1, startSeq: 93 });
+  swarm.say(parent, { kind: "header", isAnswer: false, header: header(101) });
+  swarm.say(parent, chunk(101, 0));
+  swarm.say(parent, {
+    kind: "subscribe",
+    stripes: 1,
+    epoch: 1,
+    startSeq: 101,
+    backfillPieces: 0,
+    have: [0],
+    isDesperate: true,
+  });
+  assert.deepEqual(
+    swarm.told("refused", parent).map(({ reason }) => reason),
+    ["loop"],
+  );
+});
+
+test("Children forwards a verified chunk at once, and a child that is slow loses a stripe", () => {
+  const swarm = new Scripted();
+  const parent = swarm.holder(100);
+  swarm.pass(600);
+  swarm.say(parent, { kind: "subscribed", stripes: 15, epoch: 1, startSeq: 93 });
+  const child = swarm.peer(undefined);
+  swarm.say(child, {
+    kind: "subscribe",
+    stripes: 1,
+    epoch: 1,
+    startSeq: 101,
+    backfillPieces: 0,
+    have: [0],
+    isDesperate: true,
+  });
+  swarm.say(parent, { kind: "header", isAnswer: false, header: header(101) });
+  swarm.say(parent, chunk(101, 0));
+  assert.deepEqual(
+    swarm.told("chunk", child).map(({ seq, stripe }) => [seq, stripe]),
+    [[101, 0]],
+  );
+  swarm.input({ kind: "backlog", connection: child, waitMs: 201 });
+  assert.deepEqual(
+    swarm.told("unsubscribe", child).map(({ reason }) => reason),
+    ["slow"],
+  );
+});
+
+test("Pulls asks a holder for what is late, and another where that one says no", () => {
+  const swarm = new Scripted();
+  const first = swarm.holder(100);
+  const second = swarm.holder(100);
+  swarm.pass(200);
+  for (const from of [first, second])
+    swarm.say(from, { kind: "subscribed", stripes: 15, epoch: 1, startSeq: 93 });
+  swarm.say(first, { kind: "header", isAnswer: false, header: header(101) });
+  for (let i = 0; i < 40 && swarm.told("request").length === 0; i++) {
+    for (const from of [first, second]) swarm.tellWindow(from, 101);
+    swarm.pass(25);
+  }
+  const asked = [first, second].filter((from) => swarm.told("request", from).length > 0);
+  assert.ok(asked.length > 0);
+  const { chunks } = swarm.told("request", asked[0])[0]!;
+  const lacking = chunks.map(({ seq, stripe }) => ({ seq, stripe, reason: "not-here" as const }));
+  swarm.say(asked[0]!, { kind: "lacking", epoch: 1, chunks: lacking, holders: [] });
+  swarm.pass(100);
+  const other = asked[0] === first ? second : first;
+  const again = swarm.told("request", other).flatMap((request) => request.chunks);
+  assert.ok(again.some(({ seq, stripe }) => seq === chunks[0]!.seq && stripe === chunks[0]!.stripe));
+});
