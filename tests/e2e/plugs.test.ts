@@ -18,17 +18,22 @@ interface Told {
   readonly total_progress: number;
 }
 
-for (const output of ["getstream", "manifest.m3u8"] as const) {
-  test(
-    `the only seeder goes while /ace/${output} plays: stat says so, the player waits, and goes on with the next`,
-    {
-      timeout: 180_000,
-    },
-    () => pullThePlug(output),
-  );
+const OUTPUTS = ["getstream", "manifest.m3u8"] as const;
+const running = new Map<string, Promise<void>>();
+
+for (const output of OUTPUTS) {
+  test(`the only seeder goes while /ace/${output} plays: stat says so, the player waits, and goes on with the next`, {
+    timeout: 180_000,
+  }, () => {
+    // Both wait for slow seeders, so they play at once.
+    if (running.size === 0) for (const each of OUTPUTS) running.set(each, pullThePlug(each));
+    // What goes wrong with the other one is told by its own test.
+    for (const each of running.values()) each.catch(() => {});
+    return running.get(output);
+  });
 }
 
-async function pullThePlug(output: "getstream" | "manifest.m3u8"): Promise<void> {
+async function pullThePlug(output: (typeof OUTPUTS)[number]): Promise<void> {
   const scratch = await tempFolder("plugs");
   const engine = await startEngine({ env: SLOW });
   try {
