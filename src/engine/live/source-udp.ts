@@ -77,7 +77,8 @@ export class UdpFeed implements LiveFeed {
 
   #received(datagram: Uint8Array, from: PeerAddress): void {
     if (this.#isClosed || !this.#isSender(from)) return;
-    const packets = this.#unwrapped(datagram);
+    // A copy: one runtime gives a view of 64 KiB with each datagram.
+    const packets = this.#unwrapped(datagram)?.slice();
     if (!packets) return;
     this.#ring.push(packets);
     this.#ringBytes += packets.length;
