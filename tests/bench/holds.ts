@@ -15,7 +15,10 @@ export interface Holds {
 const EVERY_MS = 1;
 const TOO_LONG_MS = 20;
 
-/** Watches the event loop until it is told to stop. What others took of the processor is no hold of ours: both are told. */
+/**
+ * Watches the event loop until it is told to stop. What others took of the processor is no hold of ours: both are told. With HOLDS=20 in the
+ * environment each one of more than 20 ms is printed as it ends.
+ */
 export function watchHolds(): () => Holds {
   const before = process.memoryUsage().rss;
   let most = before;
