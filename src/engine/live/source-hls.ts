@@ -80,8 +80,8 @@ export class HlsSourceFeed implements LiveFeed {
     this.#facts.problem = messageOf(thrown);
     const waitMs = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(10, this.#failures++));
     this.#parts.log.warn("the source broke off", { reason: this.#facts.problem, againInMs: waitMs });
-    // One segment that is lost is passed over; if more are, the manifest is asked for as if for the first time.
-    if (this.#failures > 1) this.#feed = this.#next = undefined;
+    // One segment that is lost is passed over; if more are, the manifest is asked for anew, from its first URL on.
+    if (this.#failures > 1) this.#feed = undefined;
     await pauseFor(this.#parts.clock, waitMs, this.#client.stopped.signal);
   }
 

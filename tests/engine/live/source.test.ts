@@ -256,6 +256,29 @@ test("openLiveInput: HLS of a web server comes segment after segment", WITH, asy
   assert.equal(world.clock.waiting, 0);
 });
 
+test("openLiveInput: HLS whose server fails for a while goes on with the next segment", WITH, async () => {
+  const world = new FakeWorld();
+  const bytes = await clip();
+  const third = 188 * Math.ceil(bytes.length / 188 / 3);
+  let failures = 0;
+  world.answer = (url) => {
+    const index = /(\d)\.ts/.exec(url)?.[1];
+    if (index === "1") {
+      failures++;
+      return { failure: new SluiceError("url_unreachable", "connection refused") };
+    }
+    if (index) return { body: [bytes.slice(Number(index) * third, (Number(index) + 1) * third)] };
+    const head = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:0\n";
+    const list = [0, 1, 2].map((i) => `#EXTINF:2,\n${i}.ts\n`).join("");
+    return { body: [new TextEncoder().encode(`${head}${list}#EXT-X-ENDLIST\n`)] };
+  };
+  const input = openLiveInput({ kind: "hls", url: "http://a/live.m3u8" }, world.parts());
+  const got = joined(await whole(world, input.packets()));
+  assert.deepEqual(got, concatBytes([bytes.slice(0, third), bytes.slice(2 * third)]));
+  assert.equal(failures, 2, "a part that breaks is asked for once more");
+  assert.match(input.facts.problem!, /refused/);
+});
+
 test(
   "openLiveInput: the test pattern comes when its time has come, and goes on after a sleep",
   WITH,
