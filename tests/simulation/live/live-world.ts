@@ -54,7 +54,9 @@ const CITY: readonly (readonly [number, number])[] = [
   [0.12, 4],
   [0.03, 10],
 ];
-const SETTLE_MS = 8_000;
+const SETTLE_MS = 12_000;
+/** What a black hole claims: enough to be given children, no more than many others. */
+const BLACK_HOLE_UPLOAD = 1.75;
 const TRACKER_PEERS = 40;
 const RANDOM_ACCESS_EVERY = 8;
 /** Media that must have come out for a start to count: half a second. */
@@ -162,7 +164,11 @@ export class LiveWorld {
   join(isCrowd: boolean, options: Partial<NodeOptions> = {}, upload = this.#upload()): LiveNode {
     const isBlackHole = options.isBlackHole ?? this.#random() * 100 < this.scenario.blackHolePercent;
     const isReachable = this.#random() * 100 >= this.scenario.natPercent;
-    const node = this.#node("viewer", isBlackHole ? 10 : upload, { isReachable, ...options, isBlackHole });
+    const node = this.#node("viewer", isBlackHole ? BLACK_HOLE_UPLOAD : upload, {
+      isReachable,
+      ...options,
+      isBlackHole,
+    });
     this.viewers.add(node);
     const at = this.events.nowMs;
     if (isBlackHole || options.tamper) this.liars.add(node.address.host);

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chunk, header, Scripted, STRIPES } from "./scripted.ts";
+import { type LiveRules, PRIORITY } from "../../../src/swarm/live/contract.ts";
+import { LIVE_RULES } from "../../../src/swarm/live/limits.ts";
+import { ABOUT, chunk, header, Scripted, STRIPES } from "./scripted.ts";
 
 test("Parents asks several for a quarter of the stripes each, while nobody has proved itself", () => {
   const swarm = new Scripted();
@@ -103,6 +105,64 @@ test("Children forwards a verified chunk at once, and a child that is slow loses
     swarm.told("unsubscribe", child).map(({ reason }) => reason),
     ["slow"],
   );
+});
+
+/** What a viewer sends to a child when a chunk comes late. */
+function sentLate(rules: Partial<LiveRules>): { readonly priority: number; readonly isLate: boolean }[] {
+  const swarm = new Scripted({ rules: { ...LIVE_RULES, ...rules } });
+  const parent = swarm.holder(100);
+  swarm.pass(600);
+  swarm.say(parent, { kind: "subscribed", stripes: 15, epoch: 1, startSeq: 93 });
+  const child = swarm.peer(undefined);
+  swarm.say(child, {
+    kind: "subscribe",
+    stripes: 1,
+    epoch: 1,
+    startSeq: 101,
+    backfillPieces: 0,
+    have: [0],
+    isDesperate: true,
+  });
+  swarm.say(parent, { kind: "header", isAnswer: false, header: header(101) });
+  swarm.say(parent, { ...chunk(101, 0), isLate: true });
+  return swarm
+    .of("send")
+    .flatMap(({ message, priority }) =>
+      message.kind === "chunk" ? [{ priority, isLate: message.isLate }] : [],
+    );
+}
+
+test("Children forwards late chunks at repair priority, and only with that rule", () => {
+  assert.deepEqual(sentLate({}), [{ priority: PRIORITY.repair, isLate: true }]);
+  assert.deepEqual(sentLate({ yieldsLate: false }), [{ priority: PRIORITY.live, isLate: true }]);
+});
+
+/** How many pieces of backlog a greedy child gets from one that has twenty. */
+function backlogGiven(rules: Partial<LiveRules>): number {
+  const swarm = new Scripted({
+    rules: { ...LIVE_RULES, ...rules },
+    about: { ...ABOUT, role: "source", digest: 9 },
+  });
+  for (let seq = 100; seq < 120; seq++) {
+    const chunks = Array.from({ length: STRIPES }, (_, stripe) => chunk(seq, stripe).bytes);
+    swarm.input({ kind: "produced", header: header(seq), chunks });
+  }
+  const child = swarm.peer(undefined);
+  swarm.say(child, {
+    kind: "subscribe",
+    stripes: 1,
+    epoch: 1,
+    startSeq: 100,
+    backfillPieces: 32,
+    have: [0],
+    isDesperate: true,
+  });
+  return swarm.told("chunk", child).length;
+}
+
+test("Children gives a newcomer no more than a second of backlog, however much it asks for", () => {
+  assert.equal(backlogGiven({}), 8);
+  assert.equal(backlogGiven({ backfillMs: 3_000 }), 20);
 });
 
 test("Pulls asks a holder for what is late, and another where that one says no", () => {
