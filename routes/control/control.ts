@@ -11,6 +11,7 @@ import { mayReachPrivate } from "../private-urls.ts";
 import { accountMethods } from "./account.ts";
 import { admitAsker, admitToken, preflight } from "./admission.ts";
 import { apiVersionOf, controlFailure } from "./api-version.ts";
+import { senderOf } from "./body-slots.ts";
 import { externalPlaylistMethods } from "./external-playlist.ts";
 import { FormReader, queryParameters } from "./form.ts";
 import type { ControlCall, ControlMethod } from "./method.ts";
@@ -53,7 +54,7 @@ export function createControlRoutes(house: House & { readonly library: Library }
       // Whoever may not call a method shall not make us read a body for it either.
       const named = firstText(parameters.method);
       if (named !== undefined) admitAsker(methodOf(named), c, house);
-      parameters = await forms.read(c.req.raw);
+      parameters = await forms.read(c.req.raw, senderOf(c.env.origin));
       const result = await call(house, c, parameters);
       if (result instanceof Response) return result;
       const next = c.req.method === "POST" ? ownPath(firstText(parameters.redirect)) : undefined;

@@ -1,6 +1,7 @@
 import { SluiceError } from "../../src/base/errors.ts";
 import { bodyChunks } from "../body-chunks.ts";
 import { transportFileOf } from "../transport-file-body.ts";
+import { type BodyLimits, BodySlots, type Sender } from "./body-slots.ts";
 import { boundaryOf, readMultipart } from "./multipart.ts";
 import { clipped, type RawParameters, type UploadedFile } from "./params.ts";
 
@@ -8,26 +9,31 @@ import { clipped, type RawParameters, type UploadedFile } from "./params.ts";
 const MAX_URLENCODED_BYTES = 1024 * 1024;
 /** Names given, each counted as often as it is given. */
 const MAX_PARAMETERS = 2_000;
-/** Bodies read at the same time: each may hold an upload in memory. */
-const MAX_BODIES = 4;
+/** Uploads may take 55 MB of memory each, and a weak link a minute or two. */
+const UPLOADS: BodyLimits = { total: 4, perSender: 2 };
+/** Of plain forms a page may send several at once. */
+const FORMS: BodyLimits = { total: 64, perSender: 16 };
+
+const PLAIN_FORM = "application/x-www-form-urlencoded";
 
 /** The name under which the transport file of a JSON body is found. */
 export const TRANSPORT_FILE_DATA = "transport_file_data";
 
 /** Reads what came with a call; `bad_parameter`, `too_large`, `too_many` where it cannot. */
 export class FormReader {
-  #bodies = 0;
+  readonly #uploads = new BodySlots(UPLOADS);
+  readonly #forms = new BodySlots(FORMS);
 
   /** The values of the query, then those of the body, by name. */
-  async read(request: Request): Promise<RawParameters> {
+  async read(request: Request, sender: Sender): Promise<RawParameters> {
     const parameters = queryOf(request);
     if (request.method !== "POST" || !request.body) return parameters.all;
-    if (this.#bodies >= MAX_BODIES) throw new SluiceError("too_many", `${MAX_BODIES} uploads are being read`);
-    this.#bodies++;
+    const slots = typeOf(request) === PLAIN_FORM ? this.#forms : this.#uploads;
+    const release = slots.take(sender);
     try {
       await readBody(request, parameters);
     } finally {
-      this.#bodies--;
+      release();
     }
     return parameters.all;
   }
@@ -44,16 +50,20 @@ function queryOf(request: Request): Parameters {
   return parameters;
 }
 
+function typeOf(request: Request): string {
+  return (request.headers.get("content-type") ?? "").split(";", 1)[0]!.trim().toLowerCase();
+}
+
 async function readBody(request: Request, parameters: Parameters): Promise<void> {
   const contentType = request.headers.get("content-type") ?? "";
-  const type = contentType.split(";", 1)[0]!.trim().toLowerCase();
+  const type = typeOf(request);
   if (type === "multipart/form-data") {
     const expectedBytes = Number(request.headers.get("content-length") ?? 0);
     const parts = await readMultipart(request.body!, { boundary: boundaryOf(contentType), expectedBytes });
     for (const part of parts) parameters.add(part.name, part.value);
     return;
   }
-  if (type === "application/x-www-form-urlencoded") {
+  if (type === PLAIN_FORM) {
     for (const [name, value] of new URLSearchParams(await limitedText(request.body!)))
       parameters.add(name, value);
     return;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { encodeUtf8 } from "../../src/base/utf8.ts";
 import { FAKE_TOKEN } from "../library/fake-library.ts";
 import { fakeApp } from "./client.ts";
 import { controlClient } from "./control-client.ts";
@@ -128,24 +129,28 @@ test("forms: a body of another kind, a broken one and one above its limit are to
   assert.match((await post("application/json", "{}")).message, /transport_file_data/);
 });
 
-test("forms: no more than four bodies are read at once, and each makes room again", async () => {
+test("forms: no more than four uploads are read at once, and each makes room again", async () => {
   const { call } = controlClient();
   const senders: ReadableStreamDefaultController<Uint8Array>[] = [];
   const upload = () =>
     call("/server/api?api_version=3&method=get_status", {
       method: "POST",
-      headers: FORM,
+      headers: { "content-type": "multipart/form-data; boundary=end" },
       body: new ReadableStream<Uint8Array>({ start: (controller) => void senders.push(controller) }),
       duplex: "half",
     } as RequestInit);
+  const finish = (sender: ReadableStreamDefaultController<Uint8Array>) => {
+    sender.enqueue(encodeUtf8("--end--\r\n"));
+    sender.close();
+  };
   const waiting = Array.from({ length: 4 }, upload);
   const { error } = (await (await upload()).json()) as { error: { code: number } };
   assert.equal(error.code, 400);
-  for (const sender of senders) sender.close();
+  for (const sender of senders) finish(sender);
   for (const answer of await Promise.all(waiting))
     assert.equal(((await answer.json()) as { error: null }).error, null);
   const again = upload();
-  senders.at(-1)!.close();
+  finish(senders.at(-1)!);
   assert.equal(((await (await again).json()) as { error: null }).error, null);
 });
 
