@@ -12,6 +12,9 @@ import type { LiveState } from "./state.ts";
 /** So many children must have shown that they hold a chunk before the source leaves repairs to them. */
 const CONFIRMED = 2;
 
+/** The part of the lag that is left when the source answers in any case. */
+const LAST_RESORT = 0.5;
+
 /** Answers what others pull from us, out of the spare upload, and says so at once where that does not do. */
 export class Answers {
   readonly #state: LiveState;
@@ -70,7 +73,9 @@ export class Answers {
     const { window, epoch, now } = this.#state;
     const piece = window.piece(seq);
     if (!piece || !window.has(seq, stripe)) return "not-here";
-    if (this.#state.isSource && this.#isConfirmed(seq, stripe)) return "ask-others";
+    // Children that have it may keep it to themselves: the source is the last resort of those who run out of time.
+    const hasTime = withinMs > LAST_RESORT * this.#state.setup.lagMs;
+    if (this.#state.isSource && hasTime && this.#isConfirmed(seq, stripe)) return "ask-others";
     const bytes = piece.chunks[stripe]!;
     const waitMs = this.#spare.waitMs(bytes.length, now);
     if (waitMs + peer.rttMs / 2 > withinMs) return "too-late";
