@@ -72,7 +72,7 @@ export const COMMANDS: readonly Command[] = [
         name: "format",
         short: "f",
         value: "raw|ts",
-        help: "The file as it is, or remuxed to MPEG-TS (default: raw)",
+        help: "The file as it is, or remuxed to MPEG-TS (default: raw; streams are always ts)",
       },
     ],
     takesSettings: true,
