@@ -1,6 +1,7 @@
 import type { Machine } from "../../base/machine.ts";
 import { after, type Instant, instant } from "../../base/time.ts";
 import { Answers } from "./answers.ts";
+import { Asking } from "./asking.ts";
 import { Children } from "./children.ts";
 import { Chunks } from "./chunks.ts";
 import { Conduct } from "./conduct.ts";
@@ -20,9 +21,6 @@ import { Source } from "./source.ts";
 import { Spare } from "./spare.ts";
 import { LiveState } from "./state.ts";
 
-/** Without a new header for so long, others are asked. */
-const NEWS_MS = 500;
-
 /** All peers of one live stream: hands each input to the small machines, and what they want to the driver. */
 export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
   readonly #state: LiveState;
@@ -35,12 +33,12 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
   readonly #pulls: Pulls;
   readonly #answers: Answers;
   readonly #joining: Joining;
+  readonly #asking: Asking;
   readonly #playout: Playout;
   readonly #news: News;
   readonly #source: Source;
   #tickAt: Instant;
   #climbAt: number;
-  #newsAt = 0;
 
   constructor(setup: LiveSetup, now: Instant) {
     const state = new LiveState(setup, now);
@@ -77,6 +75,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     this.#pulls = new Pulls(state, this.#chunks, this.#parents);
     this.#answers = new Answers(state, this.#headers, this.#children, spare, this.#conduct);
     this.#joining = new Joining(state, this.#headers);
+    this.#asking = new Asking(state, this.#chunks);
     this.#playout = new Playout(state);
     this.#news = new News(state, this.#children, this.#parents);
     this.#source = new Source(state, this.#children, this.#answers);
@@ -243,7 +242,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     const piece = this.#state.window.piece(header.value.seq);
     if (piece) this.#children.passHeader(piece, from);
     this.#chunks.headerAdded(header);
-    this.#newsAt = this.#state.now;
+    this.#asking.heard();
   }
 
   #produced(header: SignedHeader, chunks: readonly Uint8Array[]): void {
@@ -282,7 +281,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     if (!this.#joining.round()) return;
     this.#playout.began();
     this.#parents.began();
-    this.#askRecentHeaders();
+    this.#asking.recent();
     this.#parents.round();
   }
 
@@ -294,8 +293,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         this.#playout.began();
       }
       if (this.#state.startSeq >= 0) this.#parents.round();
-      this.#askHeaders();
-      this.#askNews();
+      this.#asking.round();
       this.#playout.round();
       this.#pulls.round();
       this.#climb();
@@ -304,62 +302,6 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     this.#source.round();
     this.#news.round();
     this.#ping();
-  }
-
-  /** Where players can begin is in the headers: they are asked of one who knows them, besides what SUB brings. */
-  #askRecentHeaders(): void {
-    const { epoch, startSeq: firstSeq, window, peers } = this.#state;
-    const count = window.head - firstSeq;
-    for (const peer of peers.values()) {
-      if (peer.head?.value.seq !== window.head) continue;
-      this.#state.send(peer, {
-        kind: "headerRequest",
-        epoch,
-        firstSeq,
-        count,
-        step: 1,
-        onlyRandomAccess: false,
-      });
-      return;
-    }
-  }
-
-  /** No header has come for a while and others have newer pieces: the way in is asked for, so that pulls can begin. */
-  #askNews(): void {
-    const { now, window, peers, epoch } = this.#state;
-    if (window.head < 0 || now - this.#newsAt < NEWS_MS) return;
-    this.#newsAt = now;
-    let newest: LivePeer | undefined;
-    let head = window.head + this.#state.piecesIn(NEWS_MS);
-    for (const peer of peers.values()) {
-      if (!peer.window || peer.window.epoch !== epoch || peer.headOf(0) <= head) continue;
-      newest = peer;
-      head = peer.headOf(0);
-    }
-    if (!newest) return;
-    this.#state.send(newest, {
-      kind: "headerRequest",
-      epoch,
-      firstSeq: Math.max(window.head + 1, head - 7),
-      count: 8,
-      step: 1,
-      onlyRandomAccess: false,
-    });
-  }
-
-  #askHeaders(): void {
-    for (const { seq, from } of this.#chunks.headersMissing()) {
-      if (this.#state.peers.get(from.connection) !== from) continue;
-      const { epoch } = this.#state;
-      this.#state.send(from, {
-        kind: "headerRequest",
-        epoch,
-        firstSeq: seq,
-        count: 1,
-        step: 1,
-        onlyRandomAccess: false,
-      });
-    }
   }
 
   /** Seeks a place nearer to the source in the stripe that we hand on, so that trees stay flat. */
