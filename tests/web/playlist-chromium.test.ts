@@ -358,7 +358,14 @@ describe("the playlist in Chromium", { timeout: 180_000 }, () => {
     await counts(page, 1008);
     await writeFile(scratch.file("page.m3u"), "<!doctype html><html><body>Not here</body></html>");
     await page.setInputFiles("#playlist-files", scratch.file("page.m3u"));
-    await page.locator(".task-failure, #playlist-problem:not([hidden])").first().waitFor();
+    const refusal = page.locator("#playlist-problem:not([hidden])", { hasText: "a web page came" });
+    await refusal.waitFor();
+    // What is loaded of the list afterwards does not take it away.
+    await page.fill("#playlist-search", "channel 77");
+    await counts(page, 10);
+    assert.equal(await refusal.isVisible(), true);
+    await page.fill("#playlist-search", "");
+    await counts(page, 1008);
     await shot("not-a-playlist");
   });
 

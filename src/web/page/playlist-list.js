@@ -31,6 +31,8 @@ export class PlaylistList {
   #asked = 0;
   #isLoading = false;
   #isWhole = false;
+  /** Whether the problem that is shown is the list's own: others, such as a refused upload, stay. */
+  #hasFailed = false;
   #watcher;
 
   /** @param {ListParts} parts */
@@ -107,7 +109,8 @@ export class PlaylistList {
     try {
       const page = await source().page(filter(), offset, PAGE_ITEMS, signal);
       if (signal.aborted) return;
-      problem.hidden = true;
+      if (this.#hasFailed) problem.hidden = true;
+      this.#hasFailed = false;
       if (offset === 0) {
         this.#items.clear();
         list.replaceChildren();
@@ -125,6 +128,7 @@ export class PlaylistList {
       if (signal.aborted) return;
       problem.textContent = problemText(error);
       problem.hidden = false;
+      this.#hasFailed = true;
       this.#isWhole = true;
     } finally {
       if (!signal.aborted) {

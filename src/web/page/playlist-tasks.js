@@ -80,7 +80,8 @@ export class PlaylistTasks {
     const failures = [...this.#shown.querySelectorAll(".task-failure")].slice(-MAX_FAILURES);
     this.#shown.replaceChildren(...bars, ...failures);
     if (isOver) this.#onOver();
-    return bars.length > 0;
+    // Not only what was asked for: one may have begun meanwhile.
+    return [...this.#known.values()].includes("running");
   }
 
   /**

@@ -167,6 +167,7 @@ export function connectPlaylist({ play, copy, say, onRights }) {
       return;
     }
     page.retry.hidden = true;
+    page.problem.hidden = true;
     page.card.dataset.rights = rights;
     onRights(rights);
     tabs.allow(canEdit() ? ["items", "subscriptions", "trash", "share"] : ["items", "share"]);
