@@ -2,7 +2,7 @@ import type { LiveRules } from "./contract.ts";
 
 /** Every limit of the live swarm, with its reason. Sizes in bytes, times in milliseconds. */
 
-/** The rules as they are; each is justified by a run without it (design/live.md). */
+/** The rules as they are; which of them runs have justified so far is in design/live.md. */
 export const LIVE_RULES: LiveRules = {
   backfillMs: 1_000,
   yieldsLate: true,
