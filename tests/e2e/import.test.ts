@@ -146,8 +146,11 @@ test("external playlist: a refresh that is killed is done by the next start, and
 
     for (let token = 2; token <= 3; token++) {
       source.say(token);
-      await call("external_playlist_update", { id });
-      await until(async () => (await urlOf("Channel 10")).endsWith(`k=${token}`));
+      // Asked for again each time: a refresh that is still about its last entries answers for the one that is asked for.
+      await until(async () => {
+        await call("external_playlist_update", { id });
+        return (await urlOf("Channel 10")).endsWith(`k=${token}`);
+      });
       await killed(engine);
       engine = await startEngine({ dataDir });
       call = await control(engine);
