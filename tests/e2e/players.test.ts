@@ -16,6 +16,11 @@ import {
 
 const SIZE = 192 * 1024 * 1024;
 const STALLED = 50;
+/**
+ * What the stalled players may cost. Pushing to them would cost hundreds of megabytes. V8 gives memory back late and in
+ * large pieces, so on Deno and Node the figure says less.
+ */
+const GROWTH_LIMIT_BYTES = (process.versions.bun ? 64 : 112) * 1024 * 1024;
 
 test("50 players that stop reading: memory stays flat, and the one that reads gets every byte", {
   timeout: 300_000,
@@ -40,7 +45,7 @@ test("50 players that stop reading: memory stays flat, and the one that reads ge
       const reading = await sha1OfStream((await fetch(`${engine.url}${path}`)).body!);
       assert.deepEqual(reading, { sha1: await sha1OfFile(file), bytes: SIZE });
       const grown = usageOf(engine.pid).residentBytes - before;
-      assert.ok(grown <= 64 * 1024 * 1024, `memory grew by ${(grown / 1e6).toFixed(0)} MB`);
+      assert.ok(grown <= GROWTH_LIMIT_BYTES, `memory grew by ${(grown / 1e6).toFixed(0)} MB`);
     } finally {
       for (const socket of stalled) socket.destroy();
       await engine.stop();
@@ -85,9 +90,9 @@ test("50 players of a transport stream that stop reading: memory stays flat, and
       for (let i = 0; i < STALLED; i++) stalled.push(await stalledPlayer(new URL(engine.url), path));
       // What is held is there however long one looks; what a collector has not got round to is not.
       let grown = Number.POSITIVE_INFINITY;
-      for (let look = 0; look < 8 && grown > 64 * 1024 * 1024; look++)
+      for (let look = 0; look < 8 && grown > GROWTH_LIMIT_BYTES; look++)
         grown = Math.min(grown, (await play(half, segments.length)) - before);
-      assert.ok(grown <= 64 * 1024 * 1024, `memory grew by ${(grown / 1e6).toFixed(0)} MB`);
+      assert.ok(grown <= GROWTH_LIMIT_BYTES, `memory grew by ${(grown / 1e6).toFixed(0)} MB`);
     } finally {
       for (const socket of stalled) socket.destroy();
       await engine.stop();
