@@ -60,7 +60,9 @@ async function bothWays(peer: ForeignPeer): Promise<void> {
     const seeder = await peer.seed(torrent.path, file, scratch.path);
     ends.push(seeder.process.stop);
     if (peer.announcesSeed) await tracker.hasSeed(torrent.infohash);
-    const engine = await startEngine({ env: { SLUICE_CACHE_LIMIT: "1GB", SLUICE_LOG: "debug" } });
+    // The whole file fits into memory: where all play at once, the disk may be too slow to keep every piece of it.
+    const env = { SLUICE_CACHE_LIMIT: "1GB", SLUICE_MEMORY_LIMIT: "64MiB", SLUICE_LOG: "debug" };
+    const engine = await startEngine({ env });
     ends.push(engine.stop);
     if (!peer.announcesSeed) await nameContent(engine, { magnet: magnetOf(torrent, seeder.port) });
     await downloads(engine, torrent, wanted);
