@@ -7,6 +7,7 @@ import type { Instant } from "../base/time.ts";
 import type { Media, OpenMedia } from "../remux/contract.ts";
 import type { Runtime, TcpHandlers, TcpSocket } from "../runtime/contract.ts";
 import type { CandidateOrigin, SwarmFigures, SwarmInput, SwarmSetup } from "../swarm/contract.ts";
+import { NO_FIGURES } from "../swarm/figures.ts";
 import {
   MAX_INFO_BYTES,
   makeTransportFile,
@@ -110,7 +111,7 @@ export class SwarmTransfer implements ActiveTransfer {
   }
 
   get figures(): SwarmFigures {
-    return this.#driver?.figures() ?? NOTHING_YET;
+    return this.#driver?.figures() ?? NO_FIGURES;
   }
 
   /** Bytes on disk. */
@@ -344,21 +345,3 @@ function transportFileOf(
 function* heldPieces(store: PieceStore): Iterable<number> {
   for (let piece = 0; piece < store.layout.pieceCount; piece++) if (store.held.has(piece)) yield piece;
 }
-
-const NOTHING_YET: SwarmFigures = {
-  connectedPeers: 0,
-  knownCandidates: 0,
-  unchokedByPeers: 0,
-  seeds: 0,
-  bytesPerSecondDown: 0,
-  bytesPerSecondUp: 0,
-  downloaded: 0,
-  uploaded: 0,
-  wasted: 0,
-  piecesHeld: 0,
-  pieceCount: 0,
-  hasMetadata: false,
-  bannedPeers: 0,
-  trackers: { known: 0, answered: 0, failing: 0, problem: undefined, seeds: undefined, leechers: undefined },
-  peers: [],
-};

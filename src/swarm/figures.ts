@@ -43,3 +43,22 @@ function flagsOf(peer: Peer): string {
   const up = peer.isInterested ? (peer.isChoked ? "U" : "u") : "";
   return `${down}${up}${peer.isIncoming ? "i" : ""}${peer.isSnubbing ? "s" : ""}`;
 }
+
+/** The figures of a swarm of which nothing is known. */
+export const NO_FIGURES: SwarmFigures = {
+  connectedPeers: 0,
+  knownCandidates: 0,
+  unchokedByPeers: 0,
+  seeds: 0,
+  bytesPerSecondDown: 0,
+  bytesPerSecondUp: 0,
+  downloaded: 0,
+  uploaded: 0,
+  wasted: 0,
+  piecesHeld: 0,
+  pieceCount: 0,
+  hasMetadata: false,
+  bannedPeers: 0,
+  trackers: { known: 0, answered: 0, failing: 0, problem: undefined, seeds: undefined, leechers: undefined },
+  peers: [],
+};

@@ -13,6 +13,7 @@ import type {
 import { readerStream } from "../../src/engine/reader-stream.ts";
 import type { Media } from "../../src/remux/contract.ts";
 import type { SwarmFigures } from "../../src/swarm/contract.ts";
+import { NO_FIGURES } from "../../src/swarm/figures.ts";
 import type { TransportFile } from "../../src/wire/metainfo.ts";
 import { deferred } from "./deferred.ts";
 import { FakeMedia } from "./fake-media.ts";
@@ -186,29 +187,5 @@ export class FakeTransfers implements Transfers {
 }
 
 function figuresOf(given: Partial<SwarmFigures>): SwarmFigures {
-  return {
-    connectedPeers: 0,
-    knownCandidates: 0,
-    unchokedByPeers: 0,
-    seeds: 0,
-    bytesPerSecondDown: 0,
-    bytesPerSecondUp: 0,
-    downloaded: 0,
-    uploaded: 0,
-    wasted: 0,
-    piecesHeld: 0,
-    pieceCount: 10,
-    hasMetadata: false,
-    bannedPeers: 0,
-    trackers: {
-      known: 0,
-      answered: 0,
-      failing: 0,
-      problem: undefined,
-      seeds: undefined,
-      leechers: undefined,
-    },
-    peers: [],
-    ...given,
-  };
+  return { ...NO_FIGURES, pieceCount: 10, ...given };
 }

@@ -2,6 +2,7 @@ import { SluiceError } from "../../base/errors.ts";
 import type { Infohash } from "../../base/ids.ts";
 import type { Media, OpenMedia } from "../../remux/contract.ts";
 import type { SwarmFigures } from "../../swarm/contract.ts";
+import { NO_FIGURES } from "../../swarm/figures.ts";
 import type { ActiveTransfer, ByteSource, ContentFile, EngineSettings } from "../contract.ts";
 import { orAborted } from "../segment-cache.ts";
 import type { SegmentSource, SourceWish } from "../segment-source.ts";
@@ -55,7 +56,7 @@ export class WebTransfer implements ActiveTransfer {
   get figures(): SwarmFigures {
     const { received, clock } = this.#state.client;
     const bytesPerSecondDown = received.bytesPerSecond(clock.now());
-    return { ...NO_SWARM, bytesPerSecondDown, downloaded: received.total };
+    return { ...NO_FIGURES, hasMetadata: true, bytesPerSecondDown, downloaded: received.total };
   }
 
   /** What the server says now, where it is asked again: what has changed is read anew. */
@@ -172,21 +173,3 @@ class WebState {
 function stopped(): SluiceError {
   return new SluiceError("session_stopped", "the transfer was stopped");
 }
-
-const NO_SWARM: SwarmFigures = {
-  connectedPeers: 0,
-  knownCandidates: 0,
-  unchokedByPeers: 0,
-  seeds: 0,
-  bytesPerSecondDown: 0,
-  bytesPerSecondUp: 0,
-  downloaded: 0,
-  uploaded: 0,
-  wasted: 0,
-  piecesHeld: 0,
-  pieceCount: 0,
-  hasMetadata: true,
-  bannedPeers: 0,
-  trackers: { known: 0, answered: 0, failing: 0, problem: undefined, seeds: undefined, leechers: undefined },
-  peers: [],
-};

@@ -81,20 +81,7 @@ test("Children refuses whom its own stripe comes from", () => {
 
 test("Children forwards a verified chunk at once, and a child that is slow loses a stripe", () => {
   const swarm = new Scripted();
-  const parent = swarm.holder(100);
-  swarm.pass(600);
-  swarm.say(parent, { kind: "subscribed", stripes: 15, epoch: 1, startSeq: 93 });
-  const child = swarm.peer(undefined);
-  swarm.say(child, {
-    kind: "subscribe",
-    stripes: 1,
-    epoch: 1,
-    startSeq: 101,
-    backfillPieces: 0,
-    have: [0],
-    isDesperate: true,
-  });
-  swarm.say(parent, { kind: "header", isAnswer: false, header: header(101) });
+  const { parent, child } = betweenTwo(swarm);
   swarm.say(parent, chunk(101, 0));
   assert.deepEqual(
     swarm.told("chunk", child).map(({ seq, stripe }) => [seq, stripe]),
@@ -107,9 +94,8 @@ test("Children forwards a verified chunk at once, and a child that is slow loses
   );
 });
 
-/** What a viewer sends to a child when a chunk comes late. */
-function sentLate(rules: Partial<LiveRules>): { readonly priority: number; readonly isLate: boolean }[] {
-  const swarm = new Scripted({ rules: { ...LIVE_RULES, ...rules } });
+/** A parent of the viewer, and a child of it that wants stripe 0 from piece 101 on, whose header has come. */
+function betweenTwo(swarm: Scripted): { readonly parent: number; readonly child: number } {
   const parent = swarm.holder(100);
   swarm.pass(600);
   swarm.say(parent, { kind: "subscribed", stripes: 15, epoch: 1, startSeq: 93 });
@@ -124,6 +110,13 @@ function sentLate(rules: Partial<LiveRules>): { readonly priority: number; reado
     isDesperate: true,
   });
   swarm.say(parent, { kind: "header", isAnswer: false, header: header(101) });
+  return { parent, child };
+}
+
+/** What a viewer sends to a child when a chunk comes late. */
+function sentLate(rules: Partial<LiveRules>): { readonly priority: number; readonly isLate: boolean }[] {
+  const swarm = new Scripted({ rules: { ...LIVE_RULES, ...rules } });
+  const { parent, child } = betweenTwo(swarm);
   swarm.say(parent, { ...chunk(101, 0), isLate: true });
   return swarm
     .of("send")
