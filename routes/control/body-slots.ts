@@ -1,6 +1,5 @@
-import { addressBytes } from "../../src/base/address.ts";
-import { toHex } from "../../src/base/bytes.ts";
 import { SluiceError } from "../../src/base/errors.ts";
+import { householdOf } from "../../src/base/network.ts";
 import type { RequestOrigin } from "../../src/runtime/contract.ts";
 import { askerOf } from "../access.ts";
 import type { Asker } from "../access-decision.ts";
@@ -11,10 +10,9 @@ export interface Sender {
   readonly asker: Asker;
 }
 
-/** One household has 64 bits of IPv6 for itself (RFC 6177), so all of them are one sender. */
+/** The sender of a request. */
 export function senderOf(origin: RequestOrigin): Sender {
-  const network = toHex(addressBytes(origin.remote.host)?.subarray(0, 8) ?? new Uint8Array());
-  return { network, asker: askerOf(origin) };
+  return { network: householdOf(origin.remote.host), asker: askerOf(origin) };
 }
 
 /** How many bodies may be read at once. */

@@ -1,4 +1,5 @@
 import { addressBytes, canonicalAddress } from "./address.ts";
+import { toHex } from "./bytes.ts";
 
 /** All addresses that share their first `bits` bits with `host`, a canonical address. */
 export interface Network {
@@ -27,4 +28,13 @@ export function isInNetwork(host: string, { host: start, bits }: Network): boole
   for (let i = 0; i < whole; i++) if (left[i] !== right[i]) return false;
   const rest = bits & 7;
   return rest === 0 || (left[whole]! ^ right[whole]!) >> (8 - rest) === 0;
+}
+
+/**
+ * One text for all addresses that one asker may use: a household has 64 bits of IPv6 for itself (RFC 6177), and one IPv4
+ * address. For limits by asker.
+ */
+export function householdOf(host: string): string {
+  const bytes = addressBytes(host);
+  return bytes === undefined ? host : toHex(bytes.subarray(0, 8));
 }

@@ -1,8 +1,7 @@
 import * as v from "valibot";
-import { addressBytes } from "../base/address.ts";
-import { toHex } from "../base/bytes.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { householdOf } from "../base/network.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { Clock, KeyValueStore } from "../runtime/contract.ts";
 import { AttemptLimit } from "./account-attempts.ts";
@@ -203,8 +202,6 @@ function accountKey(login: string): string {
   return ACCOUNT_PREFIX + login;
 }
 
-/** An IPv6 network of 64 bits belongs to one asker, who may use any address of it. */
 function askerKey(host: string): string {
-  const bytes = addressBytes(host);
-  return `asker ${bytes === undefined ? host : toHex(bytes.subarray(0, 8))}`;
+  return `asker ${householdOf(host)}`;
 }
