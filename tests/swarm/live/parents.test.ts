@@ -116,7 +116,7 @@ function betweenTwo(swarm: Scripted): { readonly parent: number; readonly child:
 /** What a viewer sends to a child when a chunk comes late. */
 function sentLate(rules: Partial<LiveRules>): { readonly priority: number; readonly isLate: boolean }[] {
   const swarm = new Scripted({ rules: { ...LIVE_RULES, ...rules } });
-  const { parent, child } = betweenTwo(swarm);
+  const { parent } = betweenTwo(swarm);
   swarm.say(parent, { ...chunk(101, 0), isLate: true });
   return swarm
     .of("send")
