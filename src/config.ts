@@ -35,6 +35,9 @@ export function unknownVariables(table: SettingsTable, environment: ConfigSource
     .map((name) => `the variable ${name} is no setting and is ignored${hint(name, names)}`);
 }
 
+/** How far behind live its swarm may fall before media is skipped; for networks that are good, usual and bad. */
+const LAG_MS = { low: 2_000, normal: 3_000, safe: 8_000 } as const;
+
 /** The part of the settings that the engine takes. */
 export function engineSettings(config: Config): EngineSettings {
   return {
@@ -52,6 +55,9 @@ export function engineSettings(config: Config): EngineSettings {
     startTimeoutMs: config.startTimeout,
     maxConnections: config.maxConnections,
     segmentSeconds: config.segmentSeconds,
+    liveWindowMs: config.liveWindow,
+    liveLimitBytes: config.liveLimit,
+    liveLagMs: LAG_MS[config.liveLag],
     compat: config.compat,
   };
 }

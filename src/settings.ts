@@ -164,6 +164,24 @@ export function settingsTable(folders: { readonly dataDir: string }) {
       6,
       "Wished length of an HLS segment; cuts are made at keyframes",
     ),
+    liveWindow: setting(
+      "live-window",
+      duration(10_000),
+      1_800_000,
+      "How much of a live stream is kept to go back to",
+    ),
+    liveLimit: setting(
+      "live-limit",
+      size(),
+      4e9,
+      "Disk that the kept parts of live streams may take; 0 keeps them in memory, and less of them",
+    ),
+    liveLag: setting(
+      "live-lag",
+      choice("low", "normal", "safe"),
+      "normal",
+      "What is missing of a live stream is waited for 2, 3 or 8 s before it is skipped",
+    ),
     compat: setting(
       "compat",
       choice("document", "deployed"),

@@ -6,6 +6,7 @@ import type { Media } from "../remux/contract.ts";
 import type { CandidateOrigin, SwarmFigures } from "../swarm/contract.ts";
 import type { TransportFile } from "../wire/metainfo.ts";
 import type { WebContent } from "./http/web-content.ts";
+import type { LiveContent, LiveControl } from "./live/contract.ts";
 import type { SegmentSource, SourceWish } from "./segment-source.ts";
 
 /** The bytes of one file of a transfer: {@link RandomAccess}, and as a stream that the reader's pull drives. */
@@ -64,6 +65,8 @@ export interface Transfer {
   headBytes(fileIndex: number): number;
   /** How the content comes; through a swarm unless said. */
   readonly transportType?: "bt" | "hls" | "wrapper";
+  /** For a live stream: its swarm, as its owner sees it. */
+  readonly live?: LiveControl | undefined;
   /** For content that comes as segments and not as a file: what is played of it, shared by all with the same wish; instead of `media`. */
   readonly segmentSource?: ((signal: AbortSignal, wish: SourceWish) => Promise<SegmentSource>) | undefined;
 }
@@ -83,6 +86,8 @@ export interface TransferContent {
   readonly displayName?: string;
   /** Content of a web server: there is no swarm. */
   readonly web?: WebContent;
+  /** A live stream, where it is known to be one; a magnet's may turn out to be one. */
+  readonly live?: LiveContent;
 }
 
 /** A transfer as the engine drives it; whoever plays sees only {@link Transfer}. */
@@ -151,6 +156,11 @@ export interface EngineSettings {
   readonly startTimeoutMs: number;
   readonly maxConnections: number;
   readonly segmentSeconds: number;
+  /** How much of a live stream is kept to go back to, and how many bytes of disk all of them may take. */
+  readonly liveWindowMs: number;
+  readonly liveLimitBytes: number;
+  /** Live media is skipped rather than later than this behind its fastest arrival. */
+  readonly liveLagMs: number;
   /** `document`: the interface to the letter (`prefuf`); `deployed`: what deployed clients know (`prebuf`). */
   readonly compat: "document" | "deployed";
 }

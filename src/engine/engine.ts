@@ -147,6 +147,8 @@ export interface SegmentName {
   readonly number: number;
   readonly kind: "ts" | "m4s" | "mp4" | "vtt";
   readonly track: number;
+  /** A part of a live segment (`<number>.p<part>.ts`), from 0; absent for the whole. */
+  readonly part?: number;
 }
 
 /** Names the bytes of a file that shall be streamed. */

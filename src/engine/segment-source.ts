@@ -27,6 +27,8 @@ export interface SegmentSource {
   make(kind: SegmentName["kind"], index: number, track: number, signal: AbortSignal): Promise<SegmentBytes>;
   /** Where the window of a live source lies now, where it is known. */
   livePosition?(): LivePosition | undefined;
+  /** A live stream that can be played finer than by whole segments, and gone back in; absent for what has segments only. */
+  readonly live?: LiveStream;
   /** The forms that its server offers, and which of them this is; absent, or none, where there is only one. */
   readonly variants?: readonly VariantFacts[];
   readonly variantIndex?: number;
@@ -60,6 +62,31 @@ export interface ManifestPlace {
   /** `http://host:port`. */
   readonly base: string;
   readonly session: { readonly infohash: Infohash; readonly key: string; readonly ordinal: number };
+  /** Live only: how far behind the edge this player watches (0 where absent). */
+  readonly shiftMs?: number;
+  /** Live only: the manifest is wanted as soon as it has this segment, or this part of it (RFC 8216bis 6.2.5.2). */
+  readonly reload?: { readonly segment: number; readonly part: number | undefined };
+}
+
+/** A live stream as its players need it besides whole segments. */
+export interface LiveStream {
+  /** One player's way through it as one transport stream: from the newest cut, or from so far behind the edge. */
+  cursor(shiftMs: number): LiveCursor;
+  /** One part of a segment that is listed, or the next to come, which is waited for (RFC 8216bis 4.4.4.9); rejects with
+   * `no_such_segment`. */
+  part(index: number, part: number, signal: AbortSignal): Promise<SegmentBytes>;
+}
+
+/** A player's place in a live stream. It holds no media: who stalls costs nothing, and goes on where it was, or at the
+ * oldest cut that is kept. */
+export interface LiveCursor {
+  /** What comes next, waited for at the edge: whole packets, the first of them PAT and PMT before a keyframe. Undefined
+   * where the stream has ended. Not to be asked again before it has answered. */
+  next(signal: AbortSignal): Promise<Uint8Array | undefined>;
+  /** Goes to the cut at or before this time; to the edge where it is undefined. */
+  seek(at: UnixSeconds | undefined): void;
+  /** The time of what comes next; undefined before anything is there. */
+  readonly position: UnixSeconds | undefined;
 }
 
 /** The window of a live source, by the wall clock. */

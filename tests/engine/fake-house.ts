@@ -22,6 +22,9 @@ export const SETTINGS: EngineSettings = {
   metadataTimeoutMs: 30_000,
   startTimeoutMs: 60_000,
   maxConnections: 100,
+  liveWindowMs: 60_000,
+  liveLimitBytes: 0,
+  liveLagMs: 3_000,
   segmentSeconds: 6,
   compat: "document",
 };

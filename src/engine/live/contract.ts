@@ -1,0 +1,41 @@
+import type { PeerAddress } from "../../base/address.ts";
+import type { LiveFigures } from "../../swarm/live/contract.ts";
+import type { SignedHeader } from "../../swarm/live/messages.ts";
+import type { PieceHeader } from "../../wire/live-header.ts";
+import type { LiveRole } from "../../wire/live-hello.ts";
+import type { LiveTransportFile } from "../../wire/live-transport.ts";
+
+/** What is known of a live stream when it is opened. */
+export interface LiveContent {
+  /** Its transport file; made of the info dictionary and the link's trackers, unsigned, where no other is known. */
+  readonly file: LiveTransportFile;
+  readonly role: LiveRole;
+  /** Offered to others, bytes a second; undefined: what the settings and the rate of the stream allow. */
+  readonly uploadBytesPerSecond?: number;
+  /** Whom alone to talk to: a private source's relays. Everybody where it is absent. */
+  readonly only?: readonly PeerAddress[];
+  /** Peers to call first: those of before a restart. */
+  readonly knownPeers?: readonly PeerAddress[];
+}
+
+/** What becomes of pieces that are verified and in order. */
+export interface PieceSink {
+  /** The next piece. `chunks` together are its bytes; they are shared and nobody writes to them. */
+  piece(header: PieceHeader, chunks: readonly Uint8Array[]): void;
+  /** Piece `seq` is missing for good. */
+  skip(seq: number): void;
+  /** A new life of the source begins: nothing that follows goes on from what was before. */
+  restarted(): void;
+}
+
+/** The live side of a transfer, as its owner (a broadcast, a relay, the page) sees it. */
+export interface LiveControl {
+  readonly content: LiveContent;
+  /** The source's own: passes a piece that it has made and signed to the swarm, and to its own players. */
+  produce(header: SignedHeader, chunks: readonly Uint8Array[]): void;
+  figures(): LiveFigures;
+  /** Addresses of peers that can be called, for the next start. */
+  reachablePeers(): readonly PeerAddress[];
+  /** Two pieces of one number were signed: the key is in other hands, or its program is broken. */
+  readonly isForked: boolean;
+}
