@@ -66,6 +66,8 @@ export interface ManifestPlace {
   readonly shiftMs?: number;
   /** Live only: the manifest is wanted as soon as it has this segment, or this part of it (RFC 8216bis 6.2.5.2). */
   readonly reload?: { readonly segment: number; readonly part: number | undefined };
+  /** Live only: its player has read an earlier one, and does without the old segments (`MediaManifest.isDelta`). */
+  readonly isDelta?: boolean;
 }
 
 /** A live stream as its players need it besides whole segments. */
@@ -95,4 +97,6 @@ export interface LivePosition {
   readonly lastAt: UnixSeconds;
   /** How many segments that is. */
   readonly segments: number;
+  /** How long a piece lasts, where it comes in pieces. */
+  readonly pieceMs?: number;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import HLS from "hls-parser";
-import { writeMasterManifest, writeMediaManifest } from "../../src/media/manifest.ts";
+import { type MediaManifest, writeMasterManifest, writeMediaManifest } from "../../src/media/manifest.ts";
 
 const SEGMENTS = [6.006, 7.5, 1.25].map((durationSeconds, i) => ({
   durationSeconds,
@@ -51,6 +51,102 @@ test("writeMediaManifest live: slides, keeps its target, marks jumps, has no end
     parsed.segments.map(({ discontinuity }) => discontinuity === true),
     [false, true],
   );
+});
+
+/** A live manifest of `count` segments of 2 s, each of four parts, with two parts of the next. */
+function lowLatency(count: number, more: Partial<MediaManifest> = {}): string {
+  const part = (segment: number, index: number) => ({
+    uri: `${segment}.p${index}.ts`,
+    durationSeconds: 0.5,
+    isIndependent: index === 0,
+  });
+  return writeMediaManifest({
+    kind: "live",
+    firstNumber: 900,
+    targetSeconds: 3,
+    lowLatency: { partTargetSeconds: 0.5, holdBackSeconds: 1.5 },
+    segments: Array.from({ length: count }, (_, i) => ({
+      uri: `${900 + i}.ts`,
+      durationSeconds: 2,
+      programDateTimeMs: Date.UTC(2026, 0, 2, 3, 4, 5, 6) + 2000 * i,
+      parts: i < count - 2 ? [] : [0, 1, 2, 3].map((index) => part(900 + i, index)),
+    })),
+    openParts: [part(900 + count, 0), part(900 + count, 1)],
+    openStart: { programDateTimeMs: Date.UTC(2026, 0, 2, 3, 4, 5, 6) + 2000 * count },
+    preloadHintUri: `${900 + count}.p2.ts`,
+    ...more,
+  });
+}
+
+test("writeMediaManifest lowLatency: a parser reads back parts, times and the hint", () => {
+  const text = lowLatency(4);
+  const parsed = HLS.parse(text) as HLS.types.MediaPlaylist;
+  assert.equal(parsed.version, 6);
+  assert.deepEqual(
+    { ...parsed.lowLatencyCompatibility },
+    { canBlockReload: true, canSkipUntil: 18, holdBack: undefined, partHoldBack: 1.5 },
+  );
+  assert.equal(parsed.partTargetDuration, 0.5);
+  assert.deepEqual(
+    parsed.segments.map(({ mediaSequenceNumber, parts }) => [mediaSequenceNumber, parts.length]),
+    [
+      [900, 0],
+      [901, 0],
+      [902, 4],
+      [903, 4],
+      [904, 3],
+    ],
+  );
+  const [first, second] = parsed.segments[3]!.parts;
+  assert.deepEqual([first!.uri, first!.duration, first!.independent], ["903.p0.ts", 0.5, true]);
+  assert.deepEqual([second!.uri, second!.independent], ["903.p1.ts", undefined]);
+  assert.deepEqual(
+    parsed.segments[4]!.parts.map(({ uri, hint }) => [uri, hint]),
+    [
+      ["904.p0.ts", false],
+      ["904.p1.ts", false],
+      ["904.p2.ts", true],
+    ],
+  );
+  assert.equal(parsed.segments[1]!.programDateTime?.toISOString(), "2026-01-02T03:04:07.006Z");
+  assert.match(
+    text,
+    /#EXT-X-PROGRAM-DATE-TIME:2026-01-02T03:04:13\.006Z\n#EXT-X-PART:DURATION=0\.500000,URI="904\.p0/,
+  );
+});
+
+test("writeMediaManifest isDelta: what a reader knows is skipped, six target durations are told", () => {
+  assert.doesNotMatch(lowLatency(8, { isDelta: true }), /SKIP:/);
+  const text = lowLatency(100, { isDelta: true });
+  const parsed = HLS.parse(text) as HLS.types.MediaPlaylist;
+  assert.equal(parsed.version, 9);
+  assert.equal(parsed.mediaSequenceBase, 900);
+  // 18 s: the open segment has 1, so nine of 2 s each.
+  assert.equal(parsed.skip, 91);
+  assert.equal(parsed.segments[0]!.uri, "991.ts");
+});
+
+test("writeMediaManifest openStart: a jump stands before the parts behind it", () => {
+  const text = lowLatency(3, { openStart: { isDiscontinuous: true } });
+  assert.match(text, /\n902\.ts\n#EXT-X-DISCONTINUITY\n#EXT-X-PART:/);
+  assert.equal((HLS.parse(text) as HLS.types.MediaPlaylist).segments.at(-1)!.discontinuity, true);
+});
+
+test("writeMediaManifest isGap: a missing segment is marked, and has no parts", () => {
+  const parts = [{ uri: "p", durationSeconds: 0.5, isIndependent: true }];
+  const segments = [SEGMENTS[0]!, { ...SEGMENTS[1]!, isGap: true, parts }, SEGMENTS[2]!];
+  const parsed = HLS.parse(writeMediaManifest({ kind: "live", segments })) as HLS.types.MediaPlaylist;
+  assert.deepEqual(
+    parsed.segments.map(({ gap }) => gap === true),
+    [false, true, false],
+  );
+  assert.equal(parsed.segments[1]!.parts.length, 0);
+});
+
+test("writeMediaManifest isEnded: a stream that is over promises no part", () => {
+  const text = lowLatency(3, { isEnded: true });
+  assert.doesNotMatch(text, /PRELOAD-HINT/);
+  assert.match(text, /#EXT-X-ENDLIST\n$/);
 });
 
 test("writeMediaManifest targetSeconds: a whole number is not rounded up", () => {
