@@ -1,8 +1,9 @@
 import { SluiceError } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Clock } from "../runtime/contract.ts";
+import type { LiveRole } from "../wire/live-hello.ts";
 import type { ContentResolver } from "./content.ts";
-import type { ContentFile, ContentSelector, EngineSettings, Transfer } from "./contract.ts";
+import type { ContentFile, ContentSelector, EngineSettings, Transfer, TransferContent } from "./contract.ts";
 import type { AcquireOptions, ChooseRange, FileRead, TransferLease } from "./engine.ts";
 import { guardedStream } from "./guarded-stream.ts";
 import type { Holds } from "./holds.ts";
@@ -24,7 +25,7 @@ export async function acquire(
 ): Promise<TransferLease> {
   const { signal, allowPrivateUrls = false } = options;
   const { content, selectedFiles } = await access.resolve(selector, { allowPrivateUrls, signal });
-  const hold = access.holds.open(content);
+  const hold = access.holds.open(options.liveRole ? inRole(content, options.liveRole) : content);
   try {
     await awaitFiles(access, hold.transfer, options);
   } catch (thrown) {
@@ -32,6 +33,10 @@ export async function acquire(
     throw thrown;
   }
   return { transfer: hold.transfer, selectedFiles, release: hold.release };
+}
+
+function inRole(content: TransferContent, role: LiveRole): TransferContent {
+  return { ...content, liveRole: role, ...(content.live && { live: { ...content.live, role } }) };
 }
 
 /** One file as it is: see `Engine.read`. */

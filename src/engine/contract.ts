@@ -4,6 +4,7 @@ import type { ContentId, Infohash } from "../base/ids.ts";
 import type { ByteRange } from "../base/range.ts";
 import type { Media } from "../remux/contract.ts";
 import type { CandidateOrigin, SwarmFigures } from "../swarm/contract.ts";
+import type { LiveRole } from "../wire/live-hello.ts";
 import type { TransportFile } from "../wire/metainfo.ts";
 import type { WebContent } from "./http/web-content.ts";
 import type { LiveContent, LiveControl } from "./live/contract.ts";
@@ -88,6 +89,8 @@ export interface TransferContent {
   readonly web?: WebContent;
   /** A live stream, where it is known to be one; a magnet's may turn out to be one. */
   readonly live?: LiveContent;
+  /** What we are to it, should it turn out to be one; a viewer unless said. */
+  readonly liveRole?: LiveRole;
 }
 
 /** A transfer as the engine drives it; whoever plays sees only {@link Transfer}. */

@@ -4,6 +4,7 @@ import type { ByteRange } from "../base/range.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { Runtime } from "../runtime/contract.ts";
 import type { SwarmFigures } from "../swarm/contract.ts";
+import type { LiveRole } from "../wire/live-hello.ts";
 import { acquire, readFile } from "./access.ts";
 import { createContentResolver } from "./content.ts";
 import type {
@@ -163,6 +164,8 @@ export interface FileRead {
 export interface AcquireOptions {
   readonly signal?: AbortSignal;
   readonly allowPrivateUrls?: boolean;
+  /** What we are to it, should it be a live stream; a viewer unless said. */
+  readonly liveRole?: LiveRole;
   /** Told about every half second while the files are not known yet. */
   readonly onProgress?: (figures: SwarmFigures) => void;
 }
