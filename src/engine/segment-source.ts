@@ -21,7 +21,8 @@ export interface SegmentSource {
   /** The index to go on with where `index` is next: itself, waited for at the live edge; a later one where that has gone
    * by; undefined after the last. */
   reach(index: number, signal: AbortSignal): Promise<number | undefined>;
-  /** The index of the segment that a manifest names so; rejects with `no_such_segment`. */
+  /** The index of the segment that a manifest names so, also of one of which only parts are told, or hinted at; rejects
+   * with `no_such_segment`. */
   find(kind: SegmentName["kind"], number: number, signal: AbortSignal, track?: number): Promise<number>;
   /** Makes, or fetches, one segment. `track` counts for subtitles, from 0, and for sound of its own, from 1; else it is 0. */
   make(kind: SegmentName["kind"], index: number, track: number, signal: AbortSignal): Promise<SegmentBytes>;
@@ -64,7 +65,8 @@ export interface ManifestPlace {
   readonly session: { readonly infohash: Infohash; readonly key: string; readonly ordinal: number };
   /** Live only: how far behind the edge this player watches (0 where absent). */
   readonly shiftMs?: number;
-  /** Live only: the manifest is wanted as soon as it has this segment, or this part of it (RFC 8216bis 6.2.5.2). */
+  /** Live only: the manifest is wanted as soon as it has this segment, or this part of it (RFC 8216bis 6.2.5.2). Where that
+   * is more than two segments ahead, it rejects with `bad_parameter` at once. How long is waited is the asker's. */
   readonly reload?: { readonly segment: number; readonly part: number | undefined };
   /** Live only: its player has read an earlier one, and does without the old segments (`MediaManifest.isDelta`). */
   readonly isDelta?: boolean;
