@@ -164,6 +164,8 @@ export interface FileFacts {
   readonly size: number;
   /** Wall-clock milliseconds. */
   readonly modifiedMs: number;
+  /** Who may do what, as POSIX has it (the lowest nine bits); absent where the system has no such rights. */
+  readonly rights?: number;
 }
 
 export interface OpenFile {

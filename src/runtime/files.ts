@@ -51,7 +51,9 @@ export const files: Files = {
 
   async stat(path) {
     const facts = await unlessMissing(stat(path));
-    return facts && { size: facts.size, modifiedMs: facts.mtimeMs };
+    if (facts === undefined) return undefined;
+    const rights = process.platform === "win32" ? {} : { rights: facts.mode & 0o777 };
+    return { size: facts.size, modifiedMs: facts.mtimeMs, ...rights };
   },
 
   async freeBytes(path) {
