@@ -4,16 +4,17 @@ import { isPlayableName } from "../base/mime.ts";
 import { decodeUtf8 } from "../base/utf8.ts";
 import { M3uReader } from "../media/m3u.ts";
 import { sniffContainer } from "../remux/sniff.ts";
-import { MAX_TRANSPORT_FILE_BYTES, type TransportFile } from "../wire/metainfo.ts";
+import { MAX_TRANSPORT_FILE_BYTES } from "../wire/metainfo.ts";
 import { type WebAnswer, WebLook, type WebLookParts } from "./analyze-answer.ts";
 import { hlsNature } from "./analyze-hls.ts";
 import { plainTitle, urlTitle } from "./analyze-title.ts";
 import type { Analysis, InspectOptions } from "./contract.ts";
+import { type KnownFile, titleOf } from "./known-file.ts";
 
 /** What looking at URLs takes. */
 export interface UrlAnalysisParts extends WebLookParts {
   /** Reads a transport file; rejects with `bad_transport_file`. */
-  readonly readTransportFile: (bytes: Uint8Array) => Promise<TransportFile>;
+  readonly readTransportFile: (bytes: Uint8Array) => Promise<KnownFile>;
 }
 
 /** What a URL leads to, without its title being settled. */
@@ -44,18 +45,24 @@ export function analyzeUrl(
 }
 
 async function transportFile(parts: UrlAnalysisParts, answer: WebAnswer): Promise<UrlAnalysis> {
-  const { infohash, contentId, info } = await parts.readTransportFile(
-    await answer.whole(MAX_TRANSPORT_FILE_BYTES),
-  );
+  const known = await parts.readTransportFile(await answer.whole(MAX_TRANSPORT_FILE_BYTES));
+  const { infohash, contentId } = known.file;
   return {
     contentType: "transport_file",
     transportType: "bt",
     infohash,
     contentId,
-    title: info.name,
-    isLive: 0,
-    categories: [],
+    title: titleOf(known),
+    ...natureOfFile(known),
   };
+}
+
+/** What a transport file says of itself for lists: live or not, and what its maker counts it among. */
+export function natureOfFile(known: KnownFile | undefined): Pick<Analysis, "isLive" | "categories"> {
+  if (!known) return { isLive: -1, categories: [] };
+  return known.kind === "live"
+    ? { isLive: 1, categories: known.file.meta.categories ?? [] }
+    : { isLive: 0, categories: [] };
 }
 
 async function list(look: WebLook, answer: WebAnswer, url: string): Promise<UrlAnalysis> {

@@ -2,10 +2,10 @@ import { DecodeError, SluiceError } from "../base/errors.ts";
 import type { ContentId, Infohash } from "../base/ids.ts";
 import { type Link, parseLink } from "../base/link.ts";
 import { parseMagnet } from "../wire/magnet.ts";
-import type { TransportFile } from "../wire/metainfo.ts";
 import { plainTitle } from "./analyze-title.ts";
-import { analyzeUrl, type UrlAnalysisParts } from "./analyze-url.ts";
+import { analyzeUrl, natureOfFile, type UrlAnalysisParts } from "./analyze-url.ts";
 import type { Analysis, InspectOptions, Transfers } from "./contract.ts";
+import { type KnownFile, titleOf } from "./known-file.ts";
 
 /** What finding out about links takes. */
 export interface AnalysisParts extends UrlAnalysisParts {
@@ -48,27 +48,35 @@ async function analyzeLink(parts: AnalysisParts, link: Link, options: InspectOpt
 /** CHOICE(content-id): an id that is no content id known here may be an infohash that is. */
 async function byContentId({ transfers }: AnalysisParts, contentId: ContentId): Promise<Analysis> {
   const infohash = (await transfers.knownContentId(contentId)) ?? (contentId as string as Infohash);
-  const file = await transfers.knownTransportFile(infohash);
-  const name = file?.info.name ?? transfers.get(infohash)?.name;
-  if (name !== undefined) return swarmAnalysis(file, infohash, name || contentId);
+  const known = await knownHere(transfers, infohash);
+  const name = known ? titleOf(known) : transfers.get(infohash)?.name;
+  if (name !== undefined) return swarmAnalysis(known, infohash, name || contentId);
   return { ...swarmAnalysis(undefined, null, contentId), contentId };
 }
 
 async function ofSwarm({ transfers }: AnalysisParts, infohash: Infohash, title: string): Promise<Analysis> {
-  const file = await transfers.knownTransportFile(infohash);
-  return swarmAnalysis(file, infohash, file?.info.name ?? (transfers.get(infohash)?.name || title));
+  const known = await knownHere(transfers, infohash);
+  return swarmAnalysis(known, infohash, known ? titleOf(known) : transfers.get(infohash)?.name || title);
 }
 
-function swarmAnalysis(file: TransportFile | undefined, infohash: Infohash | null, title: string): Analysis {
+/** The transport file of content that is open, or was. */
+async function knownHere(
+  transfers: AnalysisParts["transfers"],
+  infohash: Infohash,
+): Promise<KnownFile | undefined> {
+  const live = transfers.get(infohash)?.live;
+  return live ? { kind: "live", file: live.content.file } : transfers.knownTransportFile(infohash);
+}
+
+function swarmAnalysis(known: KnownFile | undefined, infohash: Infohash | null, title: string): Analysis {
   return {
     contentType: "transport_file",
     transportType: "bt",
-    contentId: file?.contentId ?? null,
+    contentId: known?.file.contentId ?? null,
     infohash,
     itemUrl: null,
     title,
-    isLive: file ? 0 : -1,
-    categories: [],
+    ...natureOfFile(known),
   };
 }
 

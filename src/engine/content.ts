@@ -6,10 +6,13 @@ import type { Log } from "../base/log.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { Runtime } from "../runtime/contract.ts";
 import { type Magnet, parseMagnet } from "../wire/magnet.ts";
-import { parseTransportFile, type TransportFile } from "../wire/metainfo.ts";
+import { MAX_TRANSPORT_FILE_BYTES } from "../wire/metainfo.ts";
 import type { ContentSelector, TransferContent, Transfers } from "./contract.ts";
+import { exactSource } from "./exact-source.ts";
 import { type FoundManifest, probeUrl } from "./http/probe.ts";
 import { type WebContent, webId } from "./http/web-content.ts";
+import { type KnownFile, readKnownFile } from "./known-file.ts";
+import { watchedContent } from "./live/live-content.ts";
 
 /** Content as a selector named it. */
 export interface ResolvedContent {
@@ -34,14 +37,12 @@ export interface ResolveOptions {
 }
 
 interface Parts {
-  readonly runtime: Pick<Runtime, "sha1" | "lookup" | "randomBytes">;
+  readonly runtime: Pick<Runtime, "sha1" | "ed25519Verifier" | "lookup" | "randomBytes">;
   readonly transfers: Pick<Transfers, "get" | "knownTransportFile" | "knownContentId">;
   readonly outbound: Pick<Outbound, "open">;
   readonly log: Log;
 }
 
-/** Larger transport files are refused, as libtorrent does. */
-const TRANSPORT_FILE_LIMIT_BYTES = 10_000_000;
 /** Players give up after about 10 s; a URL that takes longer is as good as unreachable. */
 const URL_TIMEOUT_MS = 9_000;
 /** As many as there may be sessions: older ones belong to players that are long gone. */
@@ -57,10 +58,10 @@ export function createContentResolver(parts: Parts): ContentResolver {
       case "infohash":
         return (
           web.get(selector.infohash) ??
-          known(await parts.transfers.knownTransportFile(selector.infohash), selector.infohash)
+          here(await parts.transfers.knownTransportFile(selector.infohash), selector.infohash, options)
         );
       case "content_id":
-        return byContentId(parts, selector.contentId);
+        return byContentId(parts, selector.contentId, options);
       case "magnet":
         return fromMagnet(parts, selector.magnet, options);
       case "url":
@@ -71,18 +72,22 @@ export function createContentResolver(parts: Parts): ContentResolver {
   };
 }
 
-function known(file: TransportFile | undefined, infohash?: Infohash): ResolvedContent {
-  const content: TransferContent = file
-    ? { infohash: file.infohash, transportFile: file, trackers: [], peers: [] }
-    : { infohash: infohash!, trackers: [], peers: [] };
+/** What is known here of content. */
+function here(known: KnownFile | undefined, infohash: Infohash, options: ResolveOptions): ResolvedContent {
+  const content = known ? contentOf(known, options) : { infohash, trackers: [], peers: [] };
   return { content, selectedFiles: undefined };
 }
 
+function contentOf(known: KnownFile, options: ResolveOptions): TransferContent {
+  if (known.kind === "live") return watchedContent(known.file, options);
+  const { file } = known;
+  return { infohash: file.infohash, transportFile: file, trackers: [], peers: [] };
+}
+
 /** What a transport file describes that the asker has brought. */
-function given(file: TransportFile, options: ResolveOptions): ResolvedContent {
-  const { content } = known(file);
-  const homeTrackers = options.allowPrivateUrls ? file.trackers.flat() : [];
-  return { content: { ...content, homeTrackers }, selectedFiles: undefined };
+function given(known: KnownFile, options: ResolveOptions): ResolvedContent {
+  const homeTrackers = options.allowPrivateUrls ? known.file.trackers.flat() : [];
+  return { content: { ...contentOf(known, options), homeTrackers }, selectedFiles: undefined };
 }
 
 /**
@@ -90,21 +95,25 @@ function given(file: TransportFile, options: ResolveOptions): ResolvedContent {
  * `id`, so where no transport file has that id, content with that infohash is taken if it is known here. Nothing else
  * can answer, and searching a swarm that cannot exist would only delay the error.
  */
-async function byContentId(parts: Parts, contentId: ContentId): Promise<ResolvedContent> {
+async function byContentId(
+  parts: Parts,
+  contentId: ContentId,
+  options: ResolveOptions,
+): Promise<ResolvedContent> {
   const infohash = (await parts.transfers.knownContentId(contentId)) ?? (contentId as string as Infohash);
-  const file = await parts.transfers.knownTransportFile(infohash);
-  if (file || parts.transfers.get(infohash)) return known(file, infohash);
+  const known = await parts.transfers.knownTransportFile(infohash);
+  if (known || parts.transfers.get(infohash)) return here(known, infohash, options);
   throw new SluiceError("content_id_unknown", `no transport file with content id ${contentId} is known here`);
 }
 
-function readTransportFile(parts: Parts, bytes: Uint8Array): TransportFile {
-  if (bytes.length > TRANSPORT_FILE_LIMIT_BYTES)
+function readTransportFile(parts: Parts, bytes: Uint8Array): KnownFile {
+  if (bytes.length > MAX_TRANSPORT_FILE_BYTES)
     throw new SluiceError(
       "bad_transport_file",
-      `a transport file of more than ${TRANSPORT_FILE_LIMIT_BYTES} bytes`,
+      `a transport file of more than ${MAX_TRANSPORT_FILE_BYTES} bytes`,
     );
   try {
-    return parseTransportFile(bytes, parts.runtime.sha1);
+    return readKnownFile(bytes, parts.runtime);
   } catch (thrown) {
     if (!(thrown instanceof DecodeError)) throw thrown;
     const came = whatCame(bytes);
@@ -133,7 +142,7 @@ async function fromUrl(
   if (/^magnet:/i.test(url)) return fromMagnet(parts, url, options);
   const probed = await probeUrl(parts.outbound, url, {
     allowPrivate: options.allowPrivateUrls,
-    limitBytes: TRANSPORT_FILE_LIMIT_BYTES,
+    limitBytes: MAX_TRANSPORT_FILE_BYTES,
     manifestLimitBytes: options.manifestLimitBytes,
     timeoutMs: URL_TIMEOUT_MS,
     signal: options.signal,
@@ -178,20 +187,31 @@ async function fromMagnet(parts: Parts, text: string, options: ResolveOptions): 
     if (!(thrown instanceof DecodeError)) throw thrown;
     throw new SluiceError("bad_selector", thrown.message, { cause: thrown });
   }
-  const [file, peers] = await Promise.all([
-    parts.transfers.knownTransportFile(magnet.infohash),
+  const [known, peers] = await Promise.all([
+    magnetFile(parts, magnet, options),
     linkPeers(parts, magnet, options),
   ]);
-  const content: TransferContent = {
-    infohash: magnet.infohash,
+  const { content } = here(known, magnet.infohash, options);
+  const named: TransferContent = {
+    ...content,
     // Each tracker is a tier of its own: all of them are asked, as every client does with magnets.
     trackers: magnet.trackers.map((url) => [url]),
     homeTrackers: options.allowPrivateUrls ? magnet.trackers : [],
-    peers,
-    ...(file && { transportFile: file }),
+    peers: [...peers, ...content.peers],
     ...(magnet.displayName !== undefined && { displayName: magnet.displayName }),
   };
-  return { content, selectedFiles: magnet.selectOnly };
+  return { content: named, selectedFiles: magnet.selectOnly };
+}
+
+/** The transport file of a magnet: kept here, or where the link says that it is. */
+async function magnetFile(
+  parts: Parts,
+  magnet: Magnet,
+  options: ResolveOptions,
+): Promise<KnownFile | undefined> {
+  const known = await parts.transfers.knownTransportFile(magnet.infohash);
+  if (known || parts.transfers.get(magnet.infohash)) return known;
+  return exactSource(parts, magnet, options);
 }
 
 /** The addresses of a magnet's `x.pe`, names looked up; those we may not connect to are left out. */

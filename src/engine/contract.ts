@@ -7,6 +7,7 @@ import type { CandidateOrigin, SwarmFigures } from "../swarm/contract.ts";
 import type { LiveRole } from "../wire/live-hello.ts";
 import type { TransportFile } from "../wire/metainfo.ts";
 import type { WebContent } from "./http/web-content.ts";
+import type { KnownFile } from "./known-file.ts";
 import type { LiveContent, LiveControl } from "./live/contract.ts";
 import type { SegmentSource, SourceWish } from "./segment-source.ts";
 
@@ -100,7 +101,7 @@ export interface ActiveTransfer extends Transfer {
   /** More ways to find peers for content that is open already. */
   addTrackers(tiers: readonly (readonly string[])[], homeTrackers?: readonly string[]): void;
   addPeers(addresses: readonly PeerAddress[], origin: CandidateOrigin): void;
-  /** The whole transport file, where the metadata is known (for `content_id` and saving). */
+  /** The whole transport file of files, where the metadata is known; that of a live stream is in `live`. */
   transportFile(): TransportFile | undefined;
   /** Says goodbye to trackers, closes connections, keeps the cache. Readers end with `session_stopped`. */
   stop(): Promise<void>;
@@ -113,11 +114,11 @@ export interface Transfers {
   get(infohash: Infohash): ActiveTransfer | undefined;
   all(): readonly ActiveTransfer[];
   /** The transport file of content that was opened before, where it is still kept. */
-  knownTransportFile(infohash: Infohash): Promise<TransportFile | undefined>;
+  knownTransportFile(infohash: Infohash): Promise<KnownFile | undefined>;
   /** The infohash of the kept transport file whose SHA-1 this is. */
   knownContentId(contentId: ContentId): Promise<Infohash | undefined>;
   /** Keeps a transport file for good; durable when it resolves. Rejects with `too_many` or `disk_full`. */
-  keep(file: TransportFile): Promise<void>;
+  keep(known: KnownFile): Promise<void>;
   /** The content of which a transport file is kept, the latest first. */
   keptInfohashes(): readonly Infohash[];
   readonly p2pPort: number;

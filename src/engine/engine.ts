@@ -51,7 +51,7 @@ export interface Engine {
 
 /** What the engine is made of. The engine closes `transfers` when it stops. */
 export interface EngineParts {
-  readonly runtime: Pick<Runtime, "clock" | "sha1" | "randomBytes" | "lookup">;
+  readonly runtime: Pick<Runtime, "clock" | "sha1" | "ed25519Verifier" | "randomBytes" | "lookup">;
   readonly settings: EngineSettings;
   readonly log: Log;
   readonly transfers: Transfers;

@@ -1,5 +1,4 @@
 import { SluiceError, type SluiceErrorCode } from "../base/errors.ts";
-import type { TransportFile } from "../wire/metainfo.ts";
 import type { Access } from "./access.ts";
 import { type AnalysisParts, analyze } from "./analyze.ts";
 import { WebLook } from "./analyze-answer.ts";
@@ -16,6 +15,8 @@ import type {
 import type { FoundManifest } from "./http/probe.ts";
 import type { WebContent } from "./http/web-content.ts";
 import { KeptNames } from "./kept-names.ts";
+import { type KnownFile, titleOf } from "./known-file.ts";
+import { liveFiles } from "./live/live-content.ts";
 import { awaitFiles } from "./patience.ts";
 
 /** What the inspector is made of. */
@@ -31,8 +32,8 @@ const NOBODY_KNOWS: ReadonlySet<SluiceErrorCode> = new Set(["no_peers", "metadat
 export function createInspector(parts: InspectorParts): Inspector {
   const { transfers, access } = parts;
   const readTransportFile = async (bytes: Uint8Array) => {
-    const resolved = await access.resolve({ kind: "transport_file", bytes }, { allowPrivateUrls: false });
-    return resolved.content.transportFile!;
+    const selector = { kind: "transport_file", bytes } as const;
+    return fileOf((await access.resolve(selector, { allowPrivateUrls: false })).content)!;
   };
   const names = new KeptNames(parts.clock, transfers);
   const analysis: AnalysisParts = { ...parts, readTransportFile };
@@ -74,29 +75,33 @@ async function describeContent(
   const asked = { ...options, manifestLimitBytes: MANIFEST_LIMIT_BYTES };
   const { content, manifest } = await parts.access.resolve(selector, asked);
   if (content.web) return describeWeb(look, content, content.web, manifest);
-  if (content.transportFile) return describeFile(content.transportFile);
+  const known = fileOf(content);
+  if (known) return describeFile(known);
   const { transfer, release } = parts.access.holds.open(content);
   try {
     await awaitFiles(parts.access, transfer, options);
+    const { name, infohash, contentId, files, live } = transfer;
+    if (live) return { ...describeFile({ kind: "live", file: live.content.file }), contentId };
     const file = transfer.transportFile();
-    const { name, infohash, contentId, files } = transfer;
-    return { ...VOD, name, infohash, contentId, files, transportType: "bt", transportFile: file?.bytes };
+    return { type: "vod", name, infohash, contentId, files, transportType: "bt", transportFile: file?.bytes };
   } finally {
     release();
   }
 }
 
-/** Whatever is in a transport file that we can read is there as a whole. */
-const VOD = { type: "vod" } as const;
+function fileOf({ live, transportFile }: TransferContent): KnownFile | undefined {
+  if (live) return { kind: "live", file: live.file };
+  return transportFile && { kind: "vod", file: transportFile };
+}
 
-function describeFile(file: TransportFile): ContentDescription {
-  const { infohash, contentId, info, bytes } = file;
+function describeFile(known: KnownFile): ContentDescription {
+  const { infohash, contentId, bytes } = known.file;
   return {
-    ...VOD,
-    name: info.name,
+    type: known.kind,
+    name: titleOf(known),
     infohash,
     contentId,
-    files: contentFiles(info),
+    files: known.kind === "live" ? liveFiles(known.file) : contentFiles(known.file.info),
     transportType: "bt",
     transportFile: bytes,
   };

@@ -2,6 +2,7 @@ import type { Infohash } from "../base/ids.ts";
 import { after } from "../base/time.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type { Transfers } from "./contract.ts";
+import { titleOf } from "./known-file.ts";
 
 /** What was found by its name. */
 interface Found {
@@ -59,8 +60,10 @@ export class KeptNames {
     for (const infohash of this.#names.keys()) if (!kept.has(infohash)) this.#names.delete(infohash);
     for (const infohash of kept) {
       if (this.#names.has(infohash)) continue;
-      const file = await this.#transfers.knownTransportFile(infohash);
-      if (file) this.#names.set(infohash, { name: file.info.name, plain: plain(file.info.name) });
+      const known = await this.#transfers.knownTransportFile(infohash);
+      if (!known) continue;
+      const name = titleOf(known);
+      this.#names.set(infohash, { name, plain: plain(name) });
     }
   }
 }

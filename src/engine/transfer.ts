@@ -26,6 +26,7 @@ import { Demand } from "./demand.ts";
 import type { DiskCache } from "./disk-cache.ts";
 import { type ConnectionCount, type DrivenSwarm, Driver } from "./driver.ts";
 import { HomeTrackers } from "./home-trackers.ts";
+import type { KnownFile } from "./known-file.ts";
 import type { PieceBufferPool, TransferBuffers } from "./piece-buffers.ts";
 import type { PieceMemory } from "./piece-memory.ts";
 import { PieceStore } from "./piece-store.ts";
@@ -205,7 +206,7 @@ export class SwarmTransfer implements ActiveTransfer {
 
   async #begin(): Promise<void> {
     const { cache, kept } = this.#house;
-    const file = this.#content.transportFile ?? (await kept.read(this.infohash));
+    const file = this.#content.transportFile ?? vodOf(await kept.read(this.infohash));
     const folder = file && (await cache?.open(file.infohash, file.info));
     if (this.#stopping) {
       await folder?.close();
@@ -276,7 +277,7 @@ export class SwarmTransfer implements ActiveTransfer {
       settings.memoryLimitBytes,
     );
     this.#known = { file, files: contentFiles(file.info), store, folder, demand };
-    kept.save(file);
+    kept.save({ kind: "vod", file });
     return this.#known;
   }
 
@@ -331,6 +332,10 @@ export class SwarmTransfer implements ActiveTransfer {
     await this.#known?.folder?.close();
     this.#known?.store.close();
   }
+}
+
+function vodOf(known: KnownFile | undefined): TransportFile | undefined {
+  return known?.kind === "vod" ? known.file : undefined;
 }
 
 function transportFileOf(

@@ -5,12 +5,12 @@ import { createOutbound } from "../outbound/outbound.ts";
 import type { OpenMedia } from "../remux/contract.ts";
 import type { Runtime, TcpListener } from "../runtime/contract.ts";
 import { Swarm } from "../swarm/swarm.ts";
-import type { TransportFile } from "../wire/metainfo.ts";
 import { type Announcer, createAnnouncer } from "./announcer.ts";
 import type { ActiveTransfer, CacheFigures, EngineSettings, TransferContent, Transfers } from "./contract.ts";
 import { DiskCache } from "./disk-cache.ts";
 import type { WebContent } from "./http/web-content.ts";
 import { type WebHouse, WebTransfer } from "./http/web-transfer.ts";
+import type { KnownFile } from "./known-file.ts";
 import { listenForPeers } from "./peer-listener.ts";
 import { PieceBufferPool } from "./piece-buffers.ts";
 import { PieceMemory } from "./piece-memory.ts";
@@ -24,7 +24,7 @@ export async function createTransfers(
   log: Log,
   openMedia: OpenMedia,
 ): Promise<Transfers> {
-  const { files, clock, sha1, net } = runtime;
+  const { files, clock, sha1, ed25519Verifier, net } = runtime;
   const p2pLog = log.named("p2p");
   const transfers = new Map<Infohash, SwarmTransfer>();
   const listener = await listenForPeers(
@@ -38,7 +38,8 @@ export async function createTransfers(
   );
   const pool = new PieceBufferPool(settings.memoryLimitBytes);
   const memory = new PieceMemory(pool);
-  const kept = await TransportFiles.open({ files, sha1, log, folder: `${settings.dataDir}/transport-files` });
+  const folder = `${settings.dataDir}/transport-files`;
+  const kept = await TransportFiles.open({ files, sha1, ed25519Verifier, log, folder });
   const cache = await openCache(runtime, settings, log, memory);
   const outbound = createOutbound(runtime, log);
   const announcer = createAnnouncer(runtime, outbound, p2pLog);
@@ -138,7 +139,7 @@ class OpenTransfers implements Transfers {
     return [...this.#transfers.values(), ...this.#webTransfers.values()];
   }
 
-  knownTransportFile(infohash: Infohash): Promise<TransportFile | undefined> {
+  knownTransportFile(infohash: Infohash): Promise<KnownFile | undefined> {
     return this.#house.kept.read(infohash);
   }
 
@@ -146,8 +147,8 @@ class OpenTransfers implements Transfers {
     return this.#house.kept.infohashOf(contentId);
   }
 
-  keep(file: TransportFile): Promise<void> {
-    return this.#house.kept.keep(file);
+  keep(known: KnownFile): Promise<void> {
+    return this.#house.kept.keep(known);
   }
 
   keptInfohashes(): readonly Infohash[] {

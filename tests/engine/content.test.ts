@@ -4,6 +4,7 @@ import { toHex } from "../../src/base/bytes.ts";
 import { SluiceError } from "../../src/base/errors.ts";
 import { encodeUtf8 } from "../../src/base/utf8.ts";
 import { createContentResolver } from "../../src/engine/content.ts";
+import { ed25519Verifier } from "../../src/runtime/crypto.ts";
 import { parseTransportFile } from "../../src/wire/metainfo.ts";
 import { sha1 } from "../wire/make-torrent.ts";
 import { filmTorrent, SILENT } from "./fake-house.ts";
@@ -19,6 +20,7 @@ function resolver(options: { kept?: boolean; names?: Record<string, string[]> } 
   return createContentResolver({
     runtime: {
       sha1,
+      ed25519Verifier,
       randomBytes: (length) => new Uint8Array(length),
       async lookup(name) {
         const found = options.names?.[name];
@@ -82,6 +84,7 @@ test("url: media of a web server goes by the SHA-1 of its URL, at home by one th
   const resolve = createContentResolver({
     runtime: {
       sha1,
+      ed25519Verifier,
       randomBytes: (length) => new Uint8Array(length).fill(7),
       lookup: async () => ["93.184.216.34"],
     },

@@ -4,6 +4,7 @@ import type { Log } from "../../src/base/log.ts";
 import type { EngineSettings } from "../../src/engine/contract.ts";
 import { createEngine } from "../../src/engine/engine.ts";
 import type { Outbound } from "../../src/outbound/outbound.ts";
+import { ed25519Verifier } from "../../src/runtime/crypto.ts";
 import { makeTorrent } from "../wire/make-torrent.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { FakeTransfers } from "./fake-transfers.ts";
@@ -54,6 +55,7 @@ export function fakeHouse(settings: Partial<EngineSettings> = {}) {
   const engine = createEngine({
     runtime: {
       clock,
+      ed25519Verifier,
       sha1: (bytes) => new Uint8Array(createHash("sha1").update(bytes).digest()),
       randomBytes: (length) => new Uint8Array(randomBytes(length)),
       async lookup(name) {

@@ -10,10 +10,12 @@ import type {
   TransferContent,
   Transfers,
 } from "../../src/engine/contract.ts";
+import type { KnownFile } from "../../src/engine/known-file.ts";
 import { readerStream } from "../../src/engine/reader-stream.ts";
 import type { Media } from "../../src/remux/contract.ts";
 import type { SwarmFigures } from "../../src/swarm/contract.ts";
 import { NO_FIGURES } from "../../src/swarm/figures.ts";
+import type { LiveTransportFile } from "../../src/wire/live-transport.ts";
 import type { TransportFile } from "../../src/wire/metainfo.ts";
 import { deferred } from "./deferred.ts";
 import { FakeMedia } from "./fake-media.ts";
@@ -135,7 +137,7 @@ export class FakeTransfer implements ActiveTransfer {
 export class FakeTransfers implements Transfers {
   readonly p2pPort = 0;
   readonly opened: FakeTransfer[] = [];
-  readonly kept: TransportFile[] = [];
+  readonly kept: (TransportFile | LiveTransportFile)[] = [];
   /** Called for each new transfer, to set it up. */
   prepare: (transfer: FakeTransfer) => void = () => {};
   isClosed = false;
@@ -148,7 +150,8 @@ export class FakeTransfers implements Transfers {
     }
     const transfer = new FakeTransfer(content);
     this.opened.push(transfer);
-    if (content.transportFile) this.kept.push(content.transportFile);
+    const file = content.transportFile ?? content.live?.file;
+    if (file) this.kept.push(file);
     this.prepare(transfer);
     return transfer;
   }
@@ -161,15 +164,17 @@ export class FakeTransfers implements Transfers {
     return this.opened.filter(({ stopped }) => !stopped);
   }
 
-  async knownTransportFile(infohash: Infohash): Promise<TransportFile | undefined> {
-    return this.kept.find((file) => file.infohash === infohash);
+  async knownTransportFile(infohash: Infohash): Promise<KnownFile | undefined> {
+    const file = this.kept.find((kept) => kept.infohash === infohash);
+    if (!file) return undefined;
+    return "isSigned" in file ? { kind: "live", file } : { kind: "vod", file };
   }
 
   async knownContentId(contentId: ContentId): Promise<Infohash | undefined> {
     return this.kept.find((file) => file.contentId === contentId)?.infohash;
   }
 
-  async keep(file: TransportFile): Promise<void> {
+  async keep({ file }: KnownFile): Promise<void> {
     this.kept.push(file);
   }
 

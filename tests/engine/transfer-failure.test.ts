@@ -25,7 +25,7 @@ function sayingSwarm(...outputs: SwarmOutput[]): DrivenSwarm {
 async function house(folder: string, makeSwarm: () => DrivenSwarm): Promise<TransferHouse> {
   const pool = new PieceBufferPool(1 << 20);
   const log = keepingLog();
-  const { files, sha1 } = runtime;
+  const { files, sha1, ed25519Verifier } = runtime;
   return {
     runtime,
     settings: someSettings(folder),
@@ -38,7 +38,13 @@ async function house(folder: string, makeSwarm: () => DrivenSwarm): Promise<Tran
     pool,
     memory: new PieceMemory(pool),
     cache: undefined,
-    kept: await TransportFiles.open({ files, sha1, log, folder: `${folder}/transport-files` }),
+    kept: await TransportFiles.open({
+      files,
+      sha1,
+      ed25519Verifier,
+      log,
+      folder: `${folder}/transport-files`,
+    }),
     connections: { open: 0, limit: 10 },
     random: Math.random,
     p2pPort: 0,

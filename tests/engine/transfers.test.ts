@@ -112,7 +112,7 @@ test("Transfers: content comes from a peer, whole, and again after a restart wit
     });
     await withTransfers(`${folder}/play`, async (transfers) => {
       const known = await transfers.knownTransportFile(file.infohash);
-      assert.equal(known?.contentId, file.contentId);
+      assert.equal(known?.file.contentId, file.contentId);
       const transfer = transfers.open({ infohash: file.infohash, trackers: [], peers: [] });
       await transfer.ready();
       assert.equal(transfer.contentId, file.contentId);
@@ -156,7 +156,7 @@ test("Transfers: a magnet gets its metadata from the peer, and keeps it", () =>
       { cacheLimitBytes: 0 },
     );
     await withTransfers(`${folder}/play`, async (transfers) => {
-      assert.equal((await transfers.knownTransportFile(file.infohash))?.infohash, file.infohash);
+      assert.equal((await transfers.knownTransportFile(file.infohash))?.file.infohash, file.infohash);
     });
   }));
 

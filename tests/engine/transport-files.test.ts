@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SluiceError } from "../../src/base/errors.ts";
+import type { KnownFile } from "../../src/engine/known-file.ts";
 import { TransportFiles } from "../../src/engine/transport-files.ts";
 import type { Files } from "../../src/runtime/contract.ts";
+import { ed25519Verifier } from "../../src/runtime/crypto.ts";
 import { parseTransportFile } from "../../src/wire/metainfo.ts";
 import { makeTorrent, sha1 } from "../wire/make-torrent.ts";
 import { SILENT } from "./fake-house.ts";
@@ -25,7 +27,7 @@ class MemoryDisk {
   } as unknown as Files;
 
   open() {
-    return TransportFiles.open({ files: this.files, sha1, log: SILENT, folder: FOLDER });
+    return TransportFiles.open({ files: this.files, sha1, ed25519Verifier, log: SILENT, folder: FOLDER });
   }
 }
 
@@ -38,20 +40,22 @@ function fileNumber(i: number) {
   return parseTransportFile(made.bytes, sha1);
 }
 
+const vod = (i: number): KnownFile => ({ kind: "vod", file: fileNumber(i) });
+
 test("TransportFiles keep: for good, over restarts, and never evicted by what is opened", async () => {
   const disk = new MemoryDisk();
   const files = await disk.open();
   const film = fileNumber(0);
-  files.save(film);
-  await files.keep(film);
-  await files.keep(film);
+  files.save({ kind: "vod", file: film });
+  await files.keep({ kind: "vod", file: film });
+  await files.keep({ kind: "vod", file: film });
   assert.deepEqual([...disk.held.keys()], [`${FOLDER}/${film.infohash}-${film.contentId}.kept.torrent`]);
-  for (let i = 1; i <= 1100; i++) files.save(fileNumber(i));
+  for (let i = 1; i <= 1100; i++) files.save(vod(i));
   await files.close();
   assert.equal(disk.held.size, 1001);
   const again = await disk.open();
   assert.equal(again.infohashOf(film.contentId), film.infohash);
-  assert.equal((await again.read(film.infohash))?.info.name, "n0");
+  assert.equal((await again.read(film.infohash))?.file.info.name, "n0");
   assert.equal(again.infohashes().length, 1001);
   // What was opened earlier than the last thousand is gone.
   assert.equal(again.infohashOf(fileNumber(100).contentId), undefined);
@@ -62,10 +66,10 @@ test("TransportFiles keep: a disk that fails is told to who asked, and to nobody
   const disk = new MemoryDisk();
   const files = await disk.open();
   disk.failure = new SluiceError("disk_full", "the disk is full");
-  await assert.rejects(files.keep(fileNumber(1)), { code: "disk_full" });
+  await assert.rejects(files.keep(vod(1)), { code: "disk_full" });
   disk.failure = undefined;
   assert.equal(files.infohashOf(fileNumber(1).contentId), undefined);
-  await files.keep(fileNumber(2));
+  await files.keep(vod(2));
   assert.deepEqual(files.infohashes(), [fileNumber(2).infohash]);
 });
 
@@ -75,5 +79,5 @@ test("TransportFiles keep: ten thousand, and not one more", async () => {
   for (let i = 0; i < 10_000; i++)
     disk.held.set(`${FOLDER}/${hex(i)}-${hex(i)}.kept.torrent`, new Uint8Array(0));
   const files = await disk.open();
-  await assert.rejects(files.keep(fileNumber(1)), { code: "too_many" });
+  await assert.rejects(files.keep(vod(1)), { code: "too_many" });
 });

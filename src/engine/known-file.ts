@@ -1,0 +1,38 @@
+import type { Sha1 } from "../base/ids.ts";
+import type { Ed25519VerifierOf } from "../base/signature.ts";
+import { viewBencode } from "../wire/bencode-view.ts";
+import { isLiveInfo } from "../wire/live-info.ts";
+import { type LiveTransportFile, parseLiveTransportFile } from "../wire/live-transport.ts";
+import { MAX_TRANSPORT_FILE_BYTES, parseTransportFile, type TransportFile } from "../wire/metainfo.ts";
+
+/** A transport file that we hold: of files, or of a live stream. */
+export type KnownFile =
+  | { readonly kind: "vod"; readonly file: TransportFile }
+  | { readonly kind: "live"; readonly file: LiveTransportFile };
+
+/** What reading transport files takes. */
+export interface FileChecks {
+  readonly sha1: Sha1;
+  readonly ed25519Verifier: Ed25519VerifierOf;
+}
+
+/** Reads a transport file of either kind; its info dictionary tells which. One of files may be larger where we made it
+ * ourselves: `limitBytes`. Throws `DecodeError`. */
+export function readKnownFile(
+  bytes: Uint8Array,
+  checks: FileChecks,
+  limitBytes = MAX_TRANSPORT_FILE_BYTES,
+): KnownFile {
+  if (bytes.length <= limitBytes) {
+    const info = viewBencode(bytes).get("info");
+    if (info && isLiveInfo(info)) {
+      return { kind: "live", file: parseLiveTransportFile(bytes, checks.sha1, checks.ed25519Verifier) };
+    }
+  }
+  return { kind: "vod", file: parseTransportFile(bytes, checks.sha1, limitBytes) };
+}
+
+/** What the content calls itself. */
+export function titleOf(known: KnownFile): string {
+  return known.kind === "vod" ? known.file.info.name : (known.file.meta.title ?? known.file.info.name);
+}
