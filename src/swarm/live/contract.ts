@@ -1,7 +1,8 @@
 import type { PeerAddress } from "../../base/address.ts";
 import type { Random } from "../../base/random.ts";
 import type { Instant } from "../../base/time.ts";
-import type { LiveAbout, LiveWord, SignedHeader } from "./messages.ts";
+import type { StatMessage } from "../../wire/live-stat.ts";
+import type { LiveAbout, LiveWord, SignedHeader, SignedStat } from "./messages.ts";
 
 /** Names one connection; never reused. The machine numbers outgoing ones (even), the driver incoming ones (odd). */
 export type LiveConnectionId = number;
@@ -45,6 +46,13 @@ export interface LiveSetup {
   readonly isSigned: (header: SignedHeader) => boolean;
   /** Checks a chunk against the hash in its header. */
   readonly fits: (header: SignedHeader, stripe: number, bytes: Uint8Array) => boolean;
+  /** The 20 bytes by which a header names the one before it. */
+  readonly hash: (header: Uint8Array) => Uint8Array;
+  /** Checks the signature of a STAT; false convicts the sender. */
+  readonly isSignedStat: (stat: SignedStat) => boolean;
+  /** Whether the source lists a relay at this address; others that call themselves relays count as viewers. Where it is
+   * absent, all are believed. */
+  readonly isRelay?: (address: PeerAddress) => boolean;
   /** Whom a private source talks to; everybody where absent. */
   readonly isAllowed?: (address: PeerAddress) => boolean;
 }
@@ -75,6 +83,8 @@ export type LiveInput =
   | { readonly kind: "backlog"; readonly connection: LiveConnectionId; readonly waitMs: number }
   /** A source has made a piece. */
   | { readonly kind: "produced"; readonly header: SignedHeader; readonly chunks: readonly Uint8Array[] }
+  /** A source has something to tell besides its pieces. */
+  | { readonly kind: "stat"; readonly stat: SignedStat }
   | { readonly kind: "stop" };
 
 /** In which order the driver sends: all of a lower class before any of a higher one. */
@@ -95,7 +105,8 @@ export type LiveOutput =
   | { readonly kind: "close"; readonly connection: LiveConnectionId; readonly reason: string }
   /** More addresses are wanted. */
   | { readonly kind: "find" }
-  /** The next piece, verified and in order. `chunks` stay the window's and are never changed. */
+  /** The next piece, verified and in order. `chunks` stay the window's and are never changed. Numbers that are left out
+   * without a `skip` were never made. */
   | {
       readonly kind: "piece";
       readonly header: SignedHeader;
@@ -104,8 +115,11 @@ export type LiveOutput =
     }
   /** Piece `seq` is not waited for any longer. */
   | { readonly kind: "skip"; readonly seq: number; readonly missingChunks: number }
+  /** The source tells something besides its pieces: newer than all before, and verified. */
+  | { readonly kind: "stat"; readonly stat: StatMessage }
   | { readonly kind: "banned"; readonly address: PeerAddress; readonly reason: string }
-  /** The source signed two headers of one number: its key is in other hands, or it is broken. */
+  /** The source signed two headers of one number, or two that cannot follow each other: its key is in other hands, or it
+   * is broken. */
   | { readonly kind: "forked"; readonly seq: number };
 
 /** What `stat` and `livepos` show of a live stream. */

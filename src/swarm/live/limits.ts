@@ -30,6 +30,8 @@ export const MAX_LIVE_CANDIDATES = 200;
 export const MAX_PEERS_PER_NETWORK = 4;
 /** An address that failed rests so long. */
 export const CANDIDATE_REST_MS = 30_000;
+/** Between two STATs that are passed on (live protocol: STAT). */
+export const STAT_INTERVAL_MS = 1_000;
 /** Between two calls for more addresses. */
 export const FIND_INTERVAL_MS = 10_000;
 /** Helloes are collected so long before the head is chosen. */

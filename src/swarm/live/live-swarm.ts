@@ -20,6 +20,7 @@ import { Pulls } from "./pulls.ts";
 import { Source } from "./source.ts";
 import { Spare } from "./spare.ts";
 import { LiveState } from "./state.ts";
+import { Stats } from "./stats.ts";
 
 /** All peers of one live stream: hands each input to the small machines, and what they want to the driver. */
 export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
@@ -37,6 +38,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
   readonly #playout: Playout;
   readonly #news: News;
   readonly #source: Source;
+  readonly #stats: Stats;
   #tickAt: Instant;
   #climbAt: number;
 
@@ -79,6 +81,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     this.#playout = new Playout(state);
     this.#news = new News(state, this.#children, this.#parents);
     this.#source = new Source(state, this.#children, this.#answers);
+    this.#stats = new Stats(state, this.#conduct);
     if (state.isSource) state.startSeq = 0;
     this.#tickAt = after(now, setup.random() * TICK_MS);
     this.#climbAt = now + (1 + setup.random()) * CLIMB_MS;
@@ -153,6 +156,9 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
       case "produced":
         this.#produced(input.header, input.chunks);
         return;
+      case "stat":
+        this.#stats.made(input.stat);
+        return;
       case "stop":
         this.#stop();
         return;
@@ -209,6 +215,9 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
       case "headerRequest":
         this.#answers.headers(peer, message);
         return;
+      case "stat":
+        this.#stats.take(message.stat, peer);
+        return;
       case "ping":
         this.#state.send(peer, { ...message, kind: "pong" });
         return;
@@ -236,6 +245,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     this.#children.joined();
     this.#state.send(opened, { kind: "hello", header: window.piece(window.head)?.header });
     this.#news.tell(opened);
+    this.#stats.tell(opened);
   }
 
   #headerAdded(header: SignedHeader, from: LivePeer | undefined): void {
@@ -301,6 +311,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     this.#children.round();
     this.#source.round();
     this.#news.round();
+    this.#stats.round();
     this.#ping();
   }
 

@@ -7,6 +7,7 @@ import type {
   LackingMessage,
   RequestMessage,
 } from "../../wire/live-request.ts";
+import type { StatMessage } from "../../wire/live-stat.ts";
 import type {
   ByeMessage,
   RefusedMessage,
@@ -19,6 +20,12 @@ import type { LiveWindow } from "../../wire/live-window.ts";
 /** A piece's header, decoded, with the bytes that the source signed. */
 export interface SignedHeader {
   readonly value: PieceHeader;
+  readonly bytes: Uint8Array;
+}
+
+/** What the source tells besides its pieces, decoded, with the bytes that it signed. */
+export interface SignedStat {
+  readonly value: StatMessage;
   readonly bytes: Uint8Array;
 }
 
@@ -60,6 +67,7 @@ export type LiveWord =
   | LackingMessage
   | HeaderRequestMessage
   | { readonly kind: "ping" | "pong"; readonly token: number; readonly clockMs: number }
+  | { readonly kind: "stat"; readonly stat: SignedStat }
   | ByeMessage;
 
 /** No parent gives this stripe. */

@@ -70,7 +70,6 @@ export class Playout {
       this.#state.emit({ kind: "piece", header, chunks, completedAt });
       this.#hasPlayed = true;
       this.#state.nextSeq++;
-      if (header.value.isEnd) this.#state.hasEnded = true;
       return true;
     }
     // A piece without a header is as late as the next one that has one says.

@@ -19,7 +19,8 @@ export class LiveState {
   /** The first piece that we subscribed from; −1 until then. */
   startSeq = -1;
   isStopped = false;
-  hasEnded = false;
+  /** The time of the STAT in which the source says that it is over for good. */
+  overAtMs: number | undefined;
   receivedBytes = 0;
   duplicateBytes = 0;
   skippedPieces = 0;
@@ -35,6 +36,18 @@ export class LiveState {
 
   get isSource(): boolean {
     return this.setup.about.role === "source";
+  }
+
+  /** The source has ended with the newest piece, or says that it has: there is nothing more to seek. */
+  get isEnding(): boolean {
+    const head = this.window.piece(this.window.head)?.header.value;
+    if (head === undefined) return this.overAtMs !== undefined;
+    return head.isEnd || head.timestampMs <= (this.overAtMs ?? -1);
+  }
+
+  /** It has ended, and all that could be played has been. */
+  get hasEnded(): boolean {
+    return this.isEnding && (this.isSource || this.window.head < 0 || this.nextSeq > this.window.head);
   }
 
   /** Pieces in `ms`, rounded up. */

@@ -4,6 +4,7 @@ import { LIVE_RULES } from "../../../src/swarm/live/limits.ts";
 import type { SignedHeader } from "../../../src/swarm/live/messages.ts";
 import { chunkRange } from "../../../src/wire/live-chunks.ts";
 import { EventHeap } from "./event-heap.ts";
+import { hashOf, tagOf } from "./fake-hashes.ts";
 import { Histogram } from "./histogram.ts";
 import { LiveNet, LiveNode, type NodeOptions } from "./live-net.ts";
 
@@ -127,6 +128,7 @@ export class LiveWorld {
   #wrongPieces = 0;
   #sourceBefore = 0;
   #seq = 1_000;
+  #previousHash = new Uint8Array(20);
   #receivedGone = 0;
   #duplicateGone = 0;
 
@@ -230,6 +232,8 @@ export class LiveWorld {
         random,
         isSigned: ({ bytes }) => bytes[0] === GENUINE,
         fits: (header, stripe, bytes) => bytes.byteOffset === tagOf(header.value.seq, stripe),
+        hash: hashOf,
+        isSignedStat: () => true,
       },
       options,
       random,
@@ -290,10 +294,11 @@ export class LiveWorld {
         isDiscontinuity: false,
         isEnd: false,
         pieceBytes,
-        previousHash: bytes,
+        previousHash: this.#previousHash,
         chunkHashes: bytes,
       },
     };
+    this.#previousHash = hashOf(bytes);
     const chunks = Array.from({ length: stripes }, (_, stripe) => {
       const { start, end } = chunkRange(pieceBytes, stripes, stripe);
       const tag = tagOf(seq, stripe);
@@ -386,9 +391,4 @@ export class LiveWorld {
       events: this.events.ran,
     };
   }
-}
-
-/** Stands for a chunk's hash: where its bytes begin. */
-function tagOf(seq: number, stripe: number): number {
-  return (seq * 16 + stripe) & 1023;
 }

@@ -38,11 +38,18 @@ export function header(
       isDiscontinuity: false,
       isEnd: false,
       pieceBytes: STRIPES * CHUNK_BYTES,
-      previousHash: new Uint8Array(20),
+      previousHash: hashOf(new Uint8Array([1, (seq - 1) & 255, 0])),
       chunkHashes: new Uint8Array(20 * STRIPES),
       ...more,
     },
   };
+}
+
+/** Stands for a header's hash. */
+export function hashOf(bytes: Uint8Array): Uint8Array {
+  const hash = new Uint8Array(20);
+  hash.set(bytes.subarray(0, 20));
+  return hash;
 }
 
 /** The chunk that fits, or one that does not. */
@@ -68,6 +75,8 @@ export class Scripted {
       random: seededRandom(1),
       isSigned: ({ bytes }) => bytes[0] === 1,
       fits: (of, stripe, bytes) => bytes[0] === 16 * (of.value.seq & 15) + stripe,
+      hash: hashOf,
+      isSignedStat: ({ bytes }) => bytes[0] === 1,
       ...setup,
     };
     this.swarm = new LiveSwarm(complete, this.now);
