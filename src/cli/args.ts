@@ -9,6 +9,8 @@ export interface Arguments {
   readonly settings: ReadonlyMap<string, string>;
   /** The command's own flags and the global ones by name; `true` for a flag without a value. */
   readonly flags: ReadonlyMap<string, string | true>;
+  /** All values, in order, of the command's flags that may be given again. */
+  readonly lists: ReadonlyMap<string, readonly string[]>;
   readonly operands: readonly string[];
 }
 
@@ -23,6 +25,7 @@ export function parseArguments(args: readonly string[], settingNames: readonly s
   const command = named ?? COMMANDS[0]!;
   const settings = new Map<string, string>();
   const flags = new Map<string, string | true>();
+  const lists = new Map<string, string[]>();
   const operands: string[] = [];
   const rest = args.slice(named === undefined ? 0 : 1);
 
@@ -48,12 +51,13 @@ export function parseArguments(args: readonly string[], settingNames: readonly s
       throw usageError(`--${flag.name} needs a value: --${flag.name} ${flag.value}`);
     }
     if (flag.isSetting) settings.set(flag.name, value);
+    else if (flag.isRepeated) lists.set(flag.name, [...(lists.get(flag.name) ?? []), value]);
     else flags.set(flag.name, value);
   }
   if (operands.length > command.maxOperands && !flags.has("help")) {
     throw usageError(`${command.name}: unexpected "${operands[command.maxOperands]}"`);
   }
-  return { command: command.name, settings, flags, operands };
+  return { command: command.name, settings, flags, lists, operands };
 }
 
 function findFlag(
@@ -79,7 +83,7 @@ function unknownCommand(word: string): Error {
     COMMANDS.map((command) => command.name),
   );
   // Somebody who gives a link without a command means to play it.
-  const link = /^magnet:|^https?:|\.torrent$|^[0-9a-f]{40}$/i.test(word);
+  const link = /^magnet:|^sluice:|^https?:|\.torrent$|^[0-9a-f]{40}$/i.test(word);
   if (link) return usageError(`unknown command; did you mean: sluice play '${word}'?`);
   return usageError(
     `unknown command "${word}"${near === undefined ? "; see sluice --help" : `; did you mean ${near}?`}`,

@@ -1,3 +1,5 @@
+import { BROADCAST_COMMAND, RELAY_COMMAND } from "./live-commands.ts";
+
 /** A flag of one command, besides the settings that every command takes. */
 export interface CommandFlag {
   readonly name: string;
@@ -5,6 +7,8 @@ export interface CommandFlag {
   /** The placeholder of its value; absent for a flag without one. */
   readonly value?: string;
   readonly help: string;
+  /** It may be given again, for one more value. */
+  readonly isRepeated?: boolean;
 }
 
 /** One subcommand, as the parser and `--help` see it. */
@@ -21,7 +25,17 @@ export interface Command {
   readonly examples: readonly (readonly [line: string, meaning: string])[];
 }
 
-export type CommandName = "serve" | "play" | "backup" | "restore" | "token" | "account" | "version" | "help";
+export type CommandName =
+  | "serve"
+  | "play"
+  | "broadcast"
+  | "relay"
+  | "backup"
+  | "restore"
+  | "token"
+  | "account"
+  | "version"
+  | "help";
 
 /** Flags of every command. */
 export const GLOBAL_FLAGS: readonly CommandFlag[] = [
@@ -52,7 +66,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: "play",
     summary: "Play one thing: in a player, to a file or to standard output",
-    operands: "<magnet | infohash | file.torrent | url>",
+    operands: "<link | magnet | infohash | transport file | url>",
     maxOperands: 1,
     flags: [
       { name: "output", short: "o", value: "FILE", help: "Write to this file, or to standard output with -" },
@@ -81,8 +95,11 @@ export const COMMANDS: readonly Command[] = [
       ["sluice play film.torrent --output film.mkv", "to a file, in playing order"],
       ["sluice play film.torrent --output - | ffprobe -", "to standard output"],
       ["sluice play film.torrent --format ts --player vlc", "remuxed to MPEG-TS, in VLC"],
+      ["sluice play 'sluice:?magnet=…'", "a live stream: as it is broadcast, until Ctrl-C"],
     ],
   },
+  BROADCAST_COMMAND,
+  RELAY_COMMAND,
   {
     name: "token",
     summary: "Show or renew the access token that the control interface asks for",

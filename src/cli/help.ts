@@ -5,7 +5,7 @@ import { COMMANDS, type CommandFlag, type CommandName, GLOBAL_FLAGS } from "./co
 export function generalHelp(): string {
   const commands = COMMANDS.map((command) => [command.name, command.summary] as const);
   return [
-    "Sluice: play from the BitTorrent network in any player, over HTTP.",
+    "Sluice: play from the BitTorrent network in any player, over HTTP; broadcast live, and watch live.",
     "",
     "Usage: sluice [command] [flags]",
     "",
@@ -16,7 +16,7 @@ export function generalHelp(): string {
     ...columns(GLOBAL_FLAGS.map(flagRow)),
     "",
     "Examples",
-    ...columns(COMMANDS.slice(0, 2).flatMap((command) => command.examples.slice(0, 2))),
+    ...columns(COMMANDS.slice(0, 3).flatMap((command) => command.examples.slice(0, 2))),
     "",
     "sluice serve --help lists every setting.",
   ].join("\n");
@@ -55,7 +55,8 @@ export function commandHelp(name: CommandName, table: SettingsTable): string {
 
 function flagRow(flag: CommandFlag): readonly [string, string] {
   const short = flag.short === undefined ? "    " : `-${flag.short}, `;
-  return [`${short}--${flag.name}${flag.value === undefined ? "" : ` ${flag.value}`}`, flag.help];
+  const value = flag.value === undefined ? "" : ` ${flag.value}${flag.isRepeated ? " …" : ""}`;
+  return [`${short}--${flag.name}${value}`, flag.help];
 }
 
 function columns(rows: readonly (readonly [string, string])[]): string[] {

@@ -2,8 +2,9 @@ import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { ContentFile, Transfer } from "../engine/contract.ts";
 import type { TransferLease } from "../engine/engine.ts";
-import { type Config, settingsTable } from "../settings.ts";
+import type { Config } from "../settings.ts";
 import type { Arguments } from "./args.ts";
+import { besideAnEngine } from "./beside.ts";
 import type { Context } from "./context.ts";
 import { type House, openHouse } from "./house.ts";
 import { printable } from "./log.ts";
@@ -91,16 +92,6 @@ export async function play(context: Context, config: Config, log: Log, args: Arg
     await house.close();
     stop.release();
   }
-}
-
-/** Two programs may run at once: `play` leaves the usual P2P port and the records, which it does not need, to `serve`. */
-function besideAnEngine(config: Config): Config {
-  const { p2pPort } = settingsTable({ dataDir: "" });
-  return {
-    ...config,
-    store: "memory",
-    p2pPort: config.p2pPort === p2pPort.default ? 0 : config.p2pPort,
-  };
 }
 
 async function writeFile(playing: Playing, output: string): Promise<void> {

@@ -1,4 +1,5 @@
 import { printable } from "./log.ts";
+import { StatusLine, type StatusOutput } from "./status-line.ts";
 import { bytesText, secondsText } from "./units.ts";
 
 /** What a progress line says. */
@@ -10,53 +11,37 @@ export interface ProgressFigures {
   /** Bytes that are there, of all; undefined until the size is known. */
   readonly done: number | undefined;
   readonly size: number | undefined;
+  /** How far behind live, in ms, where it is a live stream whose edge is known. */
+  readonly behindMs?: number | undefined;
 }
 
-/** Where the line goes. */
-export interface ProgressOutput {
-  readonly isTerminal: boolean;
-  readonly columns: number;
-  readonly write: (text: string) => void;
-}
-
-/** Plain lines (no terminal) come at most so often: a log file should stay readable. */
+/** Plain lines (no terminal) come at most so often. */
 const PLAIN_LINE_MS = 5000;
 
-/** One line that is rewritten on a terminal, plain lines now and then elsewhere. */
+/** A {@link StatusLine} of a download. */
 export class ProgressLine {
-  readonly #output: ProgressOutput;
-  #shown = "";
-  #lastPlainMs = Number.NEGATIVE_INFINITY;
+  readonly #line: StatusLine;
 
-  constructor(output: ProgressOutput) {
-    this.#output = output;
+  constructor(output: Omit<StatusOutput, "plainLineMs">) {
+    this.#line = new StatusLine({ ...output, plainLineMs: PLAIN_LINE_MS });
   }
 
   /** Shows the figures at `nowMs` (any clock that goes forward). */
   show(figures: ProgressFigures, nowMs: number): void {
-    const line = progressText(figures);
-    if (this.#output.isTerminal) {
-      const fitting = [...line].slice(0, Math.max(20, this.#output.columns - 1)).join("");
-      if (fitting !== this.#shown) this.#output.write(`\r\x1b[2K${fitting}`);
-      this.#shown = fitting;
-      return;
-    }
-    if (nowMs - this.#lastPlainMs < PLAIN_LINE_MS || line === this.#shown) return;
-    this.#lastPlainMs = nowMs;
-    this.#shown = line;
-    this.#output.write(`${line}\n`);
+    this.#line.show(progressText(figures), nowMs);
   }
 
   /** Leaves the terminal line, so that other text can follow. */
   end(): void {
-    if (this.#output.isTerminal && this.#shown !== "") this.#output.write("\r\x1b[2K");
-    this.#shown = "";
+    this.#line.end();
   }
 }
 
-/** `playing film.mkv · 12 peers · 3.4 MB/s · 41 % of 1.4 GB · 4:02 left`. */
+/** `playing film.mkv · 12 peers · 3.4 MB/s · 41 % of 1.4 GB · 4:02 left`, `News · 2.1 s behind live · 12 peers · 1.0 MB/s`. */
 export function progressText(figures: ProgressFigures): string {
-  const parts = [printable(figures.doing), `${figures.peers} ${figures.peers === 1 ? "peer" : "peers"}`];
+  const parts = [printable(figures.doing)];
+  if (figures.behindMs !== undefined) parts.push(`${(figures.behindMs / 1000).toFixed(1)} s behind live`);
+  parts.push(`${figures.peers} ${figures.peers === 1 ? "peer" : "peers"}`);
   parts.push(`${bytesText(figures.bytesPerSecond)}/s`);
   const { done, size } = figures;
   if (done !== undefined && size !== undefined && size > 0) {

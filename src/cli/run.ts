@@ -5,6 +5,7 @@ import { VERSION } from "../version.ts";
 import { account } from "./account.ts";
 import { type Arguments, parseArguments } from "./args.ts";
 import { backup } from "./backup.ts";
+import { broadcast } from "./broadcast.ts";
 import { COMMANDS, type CommandName } from "./commands.ts";
 import type { Context } from "./context.ts";
 import { foldersOf } from "./folders.ts";
@@ -12,6 +13,7 @@ import { commandHelp, generalHelp } from "./help.ts";
 import { loadConfig } from "./load-config.ts";
 import { createLog } from "./log.ts";
 import { play } from "./play.ts";
+import { relay } from "./relay.ts";
 import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
 import { token } from "./token.ts";
@@ -52,6 +54,10 @@ async function dispatch(context: Context): Promise<number> {
   switch (args.command) {
     case "play":
       return play(context, config, log, args);
+    case "broadcast":
+      return broadcast(context, config, log, args);
+    case "relay":
+      return relay(context, config, log, args);
     case "token":
       return token(context, config, log, args);
     case "account":

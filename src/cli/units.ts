@@ -10,6 +10,22 @@ export function bytesText(bytes: number): string {
   return `${unit === 0 || value >= 99.95 ? value.toFixed(0) : value.toFixed(1)} ${units[unit]}`;
 }
 
+/** Bytes a second as people write the rates of streams: `8.0 Mbit/s`. */
+export function bitsText(bytesPerSecond: number): string {
+  const bits = 8 * bytesPerSecond;
+  if (bits < 999_500) return `${Math.round(bits / 1e3)} kbit/s`;
+  return `${(bits / 1e6).toFixed(bits < 99.95e6 ? 1 : 0)} Mbit/s`;
+}
+
+/** Reads `8Mbit`, `2500kbit/s`, `1.5M`, `8000000` (bits a second) or `1MB` (bytes), as bits a second; undefined where it is none. */
+export function parseBitRate(text: string): number | undefined {
+  const match = /^(\d{1,12}(?:\.\d{1,6})?) ?([kMG]?)(?:(bit|bps|b|B)?(?:\/s|ps)?)$/i.exec(text.trim());
+  if (match === null) return undefined;
+  const per = { "": 1, k: 1e3, m: 1e6, g: 1e9 }[match[2]!.toLowerCase()]!;
+  const bits = Math.round(Number(match[1]) * per * (match[3] === "B" ? 8 : 1));
+  return Number.isSafeInteger(bits) && bits > 0 ? bits : undefined;
+}
+
 /** Seconds for people: `1:02:03`, `2:03`; `–` where nobody can tell. */
 export function secondsText(seconds: number): string {
   if (!Number.isFinite(seconds) || seconds > 99 * 3600) return "–";

@@ -331,3 +331,37 @@ export interface ImportOptions {
   readonly owner: string;
   readonly category: string | null;
 }
+
+/** What shall be broadcast, in the user's words: read from the command line or a control method, and kept for the next start. */
+export interface BroadcastWish {
+  /** Whose key is used. */
+  readonly name: string;
+  /** A URL, `udp://…`, a file or `-`; null for the test pattern. */
+  readonly source: string | null;
+  readonly isLooped: boolean;
+  readonly title: string | null;
+  readonly description: string | null;
+  readonly categories: readonly string[];
+  readonly languages: readonly string[];
+  readonly countries: readonly string[];
+  readonly logo: string | null;
+  readonly trackers: readonly string[];
+  /** `host:port`, as all addresses here. */
+  readonly relays: readonly string[];
+  readonly isPrivate: boolean;
+  /** Bytes a second to all peers together; null for no limit of its own. */
+  readonly uploadLimit: number | null;
+  /** Bits a second; null where nobody knows. */
+  readonly bitsPerSecond: number | null;
+  readonly manifests: readonly string[];
+  readonly addresses: readonly string[];
+}
+
+/** The broadcasts that shall be there whenever the engine runs, by name. */
+export interface BroadcastRecords {
+  /** What cannot be read is left out, and said. */
+  list(): Promise<BroadcastWish[]>;
+  /** Durable when it resolves. */
+  keep(wish: BroadcastWish): Promise<void>;
+  forget(name: string): Promise<void>;
+}

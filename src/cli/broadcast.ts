@@ -1,0 +1,119 @@
+import { addressText } from "../base/address.ts";
+import { SluiceError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Broadcast, Broadcasts } from "../engine/live/broadcast-contract.ts";
+import type { HttpListener } from "../runtime/contract.ts";
+import type { Config } from "../settings.ts";
+import type { Arguments } from "./args.ts";
+import { broadcastWish } from "./broadcast-flags.ts";
+import { broadcastList } from "./broadcast-list.ts";
+import { broadcastRequest } from "./broadcast-request.ts";
+import { broadcastJson, broadcastStatus, broadcastText } from "./broadcast-text.ts";
+import type { Context } from "./context.ts";
+import { type House, lanAddresses, openHouse } from "./house.ts";
+import { ownAddresses } from "./own-addresses.ts";
+import { statusLineOf } from "./status-line.ts";
+import { withSteadyPort } from "./steady-port.ts";
+import { aborted, stopSignals } from "./stop-signals.ts";
+import { usageError } from "./usage.ts";
+
+/** How often the status line changes on a terminal, and comes where there is none. */
+const STATUS_MS = 500;
+const PLAIN_STATUS_MS = 60_000;
+/** What shells report for a program that Ctrl-C ended, here before its stream was on air. */
+const INTERRUPTED = 130;
+
+/** `sluice broadcast`: until the source ends, SIGINT or SIGTERM. Resolves to the exit code. */
+export async function broadcast(
+  context: Context,
+  config: Config,
+  log: Log,
+  args: Arguments,
+): Promise<number> {
+  if (args.flags.has("list")) return broadcastList(context, config, args.flags.has("json"));
+  const wish = broadcastWish(args, config.uploadLimit);
+  if (wish.source === "-" && context.stdin.isTTY)
+    throw usageError("broadcast: nothing is piped in; such as: ffmpeg … -f mpegts - | sluice broadcast -");
+  const stop = stopSignals(log);
+  try {
+    const steady = await withSteadyPort(config, `broadcast ${wish.name}`, context.runtime, log);
+    const house = await openHouse({ ...context, config: steady, log });
+    try {
+      const { lookup } = context.runtime;
+      const own = ownAddresses(steady.p2pHost, house.p2pPort, lanAddresses());
+      const request = await broadcastRequest(wish, { lookup, ownAddresses: own });
+      const live = await broadcastsOf(house).start(request, stop.signal);
+      return await onAir(context, args, { house, live, stop: stop.signal, config, log });
+    } finally {
+      await house.close();
+    }
+  } catch (error) {
+    if (stop.signal.aborted && isInterruption(error)) return INTERRUPTED;
+    throw withAdvice(error, wish.source);
+  } finally {
+    stop.release();
+  }
+}
+
+interface OnAir {
+  readonly house: House;
+  readonly live: Broadcast;
+  readonly stop: AbortSignal;
+  readonly config: Config;
+  readonly log: Log;
+}
+
+/** Tells what the stream is called, then how it goes, until it is over. */
+async function onAir(
+  { stdout, stderr }: Context,
+  args: Arguments,
+  { house, live, stop, config, log }: OnAir,
+): Promise<number> {
+  const listener = await listen(house, config, args);
+  const status = statusLineOf(stderr, PLAIN_STATUS_MS);
+  const showing = setInterval(
+    () => status.show(broadcastStatus(live.figures()), performance.now()),
+    STATUS_MS,
+  );
+  try {
+    const places = { p2pPort: house.p2pPort, httpUrl: `http://${addressText(listener.address)}` };
+    stdout.write((args.flags.has("json") ? broadcastJson : broadcastText)(live, places));
+    await Promise.race([live.ended, aborted(stop)]);
+    status.end();
+    log.info(stop.aborted ? "stopping" : "the source has ended");
+    return 0;
+  } finally {
+    clearInterval(showing);
+    status.end();
+    await live.stop();
+    await listener.close();
+  }
+}
+
+/**
+ * Its own HTTP interface, so that whoever broadcasts can look at it with any player and without a second engine. What the
+ * config file says is for `serve`, which may run beside: only flags count.
+ */
+function listen(house: House, config: Config, { settings }: Arguments): Promise<HttpListener> {
+  const host = settings.has("host") ? config.host : "127.0.0.1";
+  return house.listen({ host, port: settings.has("http-port") ? config.httpPort : 0 });
+}
+
+/** Says how to make a stream of what is none. */
+function withAdvice(error: unknown, source: string | null): unknown {
+  if (!(error instanceof SluiceError) || error.code !== "unsupported_container" || source === null)
+    return error;
+  const input = source === "-" ? "…" : `-re -i '${source}'`;
+  const message = `${error.message}; ffmpeg makes it so: ffmpeg ${input} -c copy -f mpegts - | sluice broadcast -`;
+  return new SluiceError(error.code, message, { cause: error });
+}
+
+function isInterruption(error: unknown): boolean {
+  return error instanceof SluiceError ? error.code === "cancelled" : (error as Error).name === "AbortError";
+}
+
+function broadcastsOf({ engine }: House): Broadcasts {
+  const { broadcasts } = engine as { readonly broadcasts?: Broadcasts };
+  if (broadcasts) return broadcasts;
+  throw new SluiceError("bad_configuration", "this engine cannot broadcast");
+}

@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { resolve } from "node:path";
+import { test } from "node:test";
+import { broadcastRequest, defaultName } from "../../src/cli/broadcast-request.ts";
+import { checkedBroadcastName } from "../../src/engine/live/broadcast-name.ts";
+import type { BroadcastWish } from "../../src/library/contract.ts";
+
+const WISH: BroadcastWish = {
+  name: "news",
+  source: "-",
+  isLooped: false,
+  title: null,
+  description: null,
+  categories: [],
+  languages: [],
+  countries: [],
+  logo: null,
+  trackers: [],
+  relays: [],
+  isPrivate: false,
+  uploadLimit: null,
+  bitsPerSecond: null,
+  manifests: [],
+  addresses: [],
+};
+
+const OWN = { host: "192.168.1.5", port: 20_001 };
+const PARTS = {
+  ownAddresses: [OWN],
+  lookup: async (name: string) => (name === "relay.example" ? ["203.0.113.7"] : []),
+};
+const request = (wish: Partial<BroadcastWish>) => broadcastRequest({ ...WISH, ...wish }, PARTS);
+
+test("broadcastRequest: what is not said has its default", async () => {
+  assert.deepEqual(await request({}), {
+    name: "news",
+    place: { kind: "pipe" },
+    isLooped: false,
+    meta: { title: "news" },
+    trackers: [],
+    relays: [],
+    isPrivate: false,
+    uploadLimit: undefined,
+    bytesPerSecond: undefined,
+    manifests: [],
+    addresses: [OWN],
+  });
+});
+
+test("broadcastRequest: reads places, words for people, addresses by name and number, and rates", async () => {
+  const made = await request({
+    source: "film.ts",
+    isLooped: true,
+    title: "News",
+    categories: ["sport"],
+    languages: ["eng"],
+    countries: ["us"],
+    logo: "https://x.example/logo.png",
+    trackers: ["udp://tracker.example:6969/announce", "http://tracker.example/announce"],
+    relays: ["relay.example:8621", "[2001:DB8::7]:1"],
+    isPrivate: true,
+    uploadLimit: 1000,
+    bitsPerSecond: 8_000_001,
+    manifests: ["https://x.example/a.m3u8"],
+    addresses: ["203.0.113.9:20001"],
+  });
+  assert.deepEqual(made.place, { kind: "file", path: resolve("film.ts") });
+  assert.deepEqual(made.meta, {
+    title: "News",
+    categories: ["sport"],
+    languages: ["eng"],
+    countries: ["us"],
+    logo: "https://x.example/logo.png",
+  });
+  assert.deepEqual(made.relays, [
+    { host: "203.0.113.7", port: 8621 },
+    { host: "2001:db8::7", port: 1 },
+  ]);
+  assert.deepEqual(made.addresses, [{ host: "203.0.113.9", port: 20_001 }, OWN]);
+  assert.deepEqual([made.uploadLimit, made.bytesPerSecond], [1000, 1_000_001]);
+  assert.equal((await request({ source: null })).place.kind, "test-pattern");
+});
+
+const REFUSED: readonly [Partial<BroadcastWish>, RegExp][] = [
+  [{ isLooped: true }, /^loop: only a file/],
+  [{ isPrivate: true }, /^private: .*relay/],
+  [{ source: "gopher://x/" }, /^gopher: cannot be broadcast/],
+  [{ title: "x".repeat(257) }, /^title: expected at most 256 characters, got 257/],
+  [{ languages: ["english"] }, /^language: "english" is none/],
+  [{ countries: ["usa"] }, /^country: "usa" is none/],
+  [{ logo: "file:///etc/passwd" }, /^logo: expected an http/],
+  [{ trackers: ["tracker.example"] }, /^tracker: expected an announce URL/],
+  [{ trackers: Array(17).fill("http://t.example/") }, /^tracker: expected at most 16, got 17/],
+  [{ relays: ["relay.example"] }, /^relay: expected HOST:PORT/],
+  [{ relays: ["relay.example:65536"] }, /^relay: expected HOST:PORT/],
+  [{ relays: ["nowhere.example:1"] }, /^relay: nowhere\.example has no address/],
+  [{ addresses: ["1.2.3.4:0"] }, /^address: expected HOST:PORT/],
+  [{ manifests: ["ftp://x"] }, /^hls: expected an http/],
+  [{ bitsPerSecond: 1e12 }, /^bitrate: expected at most/],
+];
+
+for (const [wish, message] of REFUSED) {
+  test(`broadcastRequest refuses ${JSON.stringify(wish).slice(0, 60)}`, async () => {
+    await assert.rejects(request(wish), { code: "bad_parameter", message });
+  });
+}
+
+test("defaultName: told by the source, and always one that a broadcast may have", () => {
+  const names: readonly [string | null, string][] = [
+    [null, "test-pattern"],
+    ["-", "piped-in"],
+    ["/videos/Über uns.ts", "Über uns"],
+    ["http://tv.example:8080/live/news.m3u8", "tv.example 8080 live news"],
+    ["udp://@239.1.1.1:1234", "239.1.1.1 1234"],
+    ["/", "stream"],
+    [`/${"x".repeat(300)}.ts`, "x".repeat(64)],
+  ];
+  for (const [source, name] of names) {
+    assert.equal(defaultName(source), name);
+    assert.equal(checkedBroadcastName(name), name);
+  }
+});

@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { StatusLine } from "../../src/cli/status-line.ts";
+
+test("StatusLine rewrites one line on a terminal, cut to its width, and leaves it", () => {
+  let text = "";
+  const write = (part: string) => (text += part);
+  const line = new StatusLine({ isTerminal: true, columns: 24, write, plainLineMs: 1000 });
+  line.show("good · 12 peers, 3 fed from here", 0);
+  line.show("good · 12 peers, 3 fed from here", 1);
+  line.end();
+  assert.equal(text, "\r\x1b[2Kgood · 12 peers, 3 fed \r\x1b[2K");
+});
+
+test("StatusLine writes plain lines elsewhere, no more often than asked, and none twice in a row", () => {
+  const lines: string[] = [];
+  const line = new StatusLine({
+    isTerminal: false,
+    columns: 80,
+    write: (part) => lines.push(part),
+    plainLineMs: 60_000,
+  });
+  for (let ms = 0; ms <= 180_000; ms += 500) line.show(ms < 120_000 ? "a" : `b ${ms}`, ms);
+  assert.deepEqual(lines, ["a\n", "b 120000\n", "b 180000\n"]);
+});
