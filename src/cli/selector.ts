@@ -1,22 +1,42 @@
 import { readFile, stat } from "node:fs/promises";
 import { messageOf, SluiceError } from "../base/errors.ts";
-import { parseContentId, parseInfohash } from "../base/ids.ts";
+import { parseInfohash } from "../base/ids.ts";
+import { parseLink } from "../base/link.ts";
 import type { ContentSelector } from "../engine/contract.ts";
 import { usageError } from "./usage.ts";
 
 /** A transport file is never larger (the same limit holds for those that are fetched or posted). */
 const MAX_TRANSPORT_FILE_BYTES = 10_000_000;
 
-/** What the user named: a magnet, an infohash, a content id as `acestream://…`, a URL, or the path of a transport file. */
+/**
+ * What the user named: a magnet, an infohash, a link of this program (`sluice:?magnet=…`), a content id as `sluice://…` or
+ * `acestream://…`, a URL, or the path of a transport file. Rejects with a usage error.
+ */
 export async function selectorOf(named: string): Promise<ContentSelector> {
   if (/^magnet:/i.test(named)) return { kind: "magnet", magnet: named };
   if (/^https?:\/\//i.test(named)) return { kind: "url", url: named };
-  const scheme = /^acestream:\/\/([0-9a-f]{40})$/i.exec(named);
-  const contentId = scheme === null ? undefined : parseContentId(scheme[1]!);
-  if (contentId !== undefined) return { kind: "content_id", contentId };
+  if (/^(?:acestream|sluice):/i.test(named)) return linkSelector(named);
   const infohash = parseInfohash(named);
   if (infohash !== undefined) return { kind: "infohash", infohash };
   return { kind: "transport_file", bytes: await readTransportFile(named) };
+}
+
+function linkSelector(named: string): ContentSelector {
+  const link = parseLink(named);
+  switch (link?.kind) {
+    case "magnet":
+      return { kind: "magnet", magnet: link.magnet };
+    case "content_id":
+      return { kind: "content_id", contentId: link.contentId };
+    case "infohash":
+      return { kind: "infohash", infohash: link.infohash };
+    case "url":
+      return { kind: "url", url: link.url };
+    case undefined:
+      throw usageError(
+        `the link "${named.slice(0, 200)}" names nothing; expected sluice:?magnet=… or sluice://<content id>`,
+      );
+  }
 }
 
 async function readTransportFile(path: string): Promise<Uint8Array> {
