@@ -6,7 +6,7 @@ import type { Log } from "../base/log.ts";
 import type { Machine } from "../base/machine.ts";
 import { after, type Instant } from "../base/time.ts";
 import type { Clock, Net, TcpHandlers, TcpSocket } from "../runtime/contract.ts";
-import type { ConnectionId, SwarmFigures, SwarmInput, SwarmOutput } from "../swarm/contract.ts";
+import type { Candidate, ConnectionId, SwarmFigures, SwarmInput, SwarmOutput } from "../swarm/contract.ts";
 import { CONNECT_TIMEOUT_MS } from "../swarm/limits.ts";
 import type { AnnounceReply, AnnounceRequest, SwarmCounts } from "../wire/tracker.ts";
 
@@ -32,8 +32,8 @@ export interface DriverHooks {
     length: number,
   ): Uint8Array | undefined | Promise<Uint8Array | undefined>;
   metadata(infoBytes: Uint8Array): void;
-  /** The metadata is of no use, and the swarm has stopped. */
-  failed(reason: string): void;
+  /** The metadata is of no use, and the swarm has stopped; `peers` are those it knew. */
+  failed(reason: string, peers: readonly Candidate[]): void;
 }
 
 /** Counts the connections of all transfers together. */
@@ -57,7 +57,7 @@ export interface DriverParts {
 /** Where no connection is to be had, the swarm hears so after a while: it would try the next candidate at once. */
 const NO_CONNECTION_MS = 1_000;
 /** Goodbyes to trackers may take so long; then the process need not wait for them. */
-const GOODBYE_MS = 2_000;
+export const GOODBYE_MS = 2_000;
 
 /**
  * Drives one swarm with real sockets and a real clock. Everything that happens becomes an input; after each input all
@@ -176,7 +176,7 @@ export class Driver {
         this.#parts.hooks.metadata(output.infoBytes);
         break;
       case "failed":
-        this.#parts.hooks.failed(output.reason);
+        this.#parts.hooks.failed(output.reason, output.peers);
         break;
       case "banned":
         this.#parts.log.info("peer banned", {

@@ -1,13 +1,14 @@
 import type { PeerAddress } from "../base/address.ts";
-import { messageOf, SluiceError } from "../base/errors.ts";
+import { DecodeError, messageOf, SluiceError } from "../base/errors.ts";
 import type { ContentId, Infohash, Sha1 } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import type { Instant } from "../base/time.ts";
 import type { Media, OpenMedia } from "../remux/contract.ts";
 import type { Runtime, TcpHandlers, TcpSocket } from "../runtime/contract.ts";
-import type { CandidateOrigin, SwarmFigures, SwarmInput, SwarmSetup } from "../swarm/contract.ts";
+import type { Candidate, CandidateOrigin, SwarmFigures, SwarmInput, SwarmSetup } from "../swarm/contract.ts";
 import { NO_FIGURES } from "../swarm/figures.ts";
+import type { LiveTransportFile } from "../wire/live-transport.ts";
 import {
   MAX_INFO_BYTES,
   makeTransportFile,
@@ -26,7 +27,7 @@ import { Demand } from "./demand.ts";
 import type { DiskCache } from "./disk-cache.ts";
 import { type ConnectionCount, type DrivenSwarm, Driver } from "./driver.ts";
 import { HomeTrackers } from "./home-trackers.ts";
-import type { KnownFile } from "./known-file.ts";
+import { isLiveMetadata, unsignedLiveFile } from "./live/live-content.ts";
 import type { PieceBufferPool, TransferBuffers } from "./piece-buffers.ts";
 import type { PieceMemory } from "./piece-memory.ts";
 import { PieceStore } from "./piece-store.ts";
@@ -61,12 +62,17 @@ interface Known {
   readonly demand: Demand;
 }
 
+/** Hears that this content is a live stream and not files, and which peers are known. Nothing more comes of the transfer
+ * that says so: whoever made it stops it. */
+export type LiveFound = (file: LiveTransportFile, peers: readonly Candidate[]) => void;
+
 /** One content: its swarm, its pieces, and what reads them. */
 export class SwarmTransfer implements ActiveTransfer {
   readonly infohash: Infohash;
   readonly #house: TransferHouse;
   readonly #content: TransferContent;
   readonly #leave: () => void;
+  readonly #liveFound: LiveFound | undefined;
   readonly #announcer: HomeTrackers;
   readonly #log: Log;
   readonly #stopped = new AbortController();
@@ -79,14 +85,23 @@ export class SwarmTransfer implements ActiveTransfer {
   #known: Known | undefined;
   /** A transport file that came while the metadata was being fetched. */
   #given: TransportFile | undefined;
+  /** Metadata that turned out to be that of a live stream. */
+  #liveMetadata: Uint8Array | undefined;
   #driver: Driver | undefined;
   #stopping: Promise<void> | undefined;
 
   /** Begins as soon as `before` has resolved: an earlier transfer of the same content must have closed its folder.
-   * `leave` is called when it begins to stop. */
-  constructor(house: TransferHouse, content: TransferContent, before: Promise<void>, leave: () => void) {
+   * `leave` is called when it begins to stop. Without `liveFound` the metadata of a live stream is of no use. */
+  constructor(
+    house: TransferHouse,
+    content: TransferContent,
+    before: Promise<void>,
+    leave: () => void,
+    liveFound?: LiveFound,
+  ) {
     this.#house = house;
     this.#leave = leave;
+    this.#liveFound = liveFound;
     this.#content = content;
     this.#announcer = new HomeTrackers(house.announcer);
     this.#announcer.add(content.homeTrackers ?? []);
@@ -205,8 +220,9 @@ export class SwarmTransfer implements ActiveTransfer {
   }
 
   async #begin(): Promise<void> {
-    const { cache, kept } = this.#house;
-    const file = this.#content.transportFile ?? vodOf(await kept.read(this.infohash));
+    const { cache } = this.#house;
+    const file = this.#content.transportFile ?? (await this.#keptFile());
+    if (file === "live") return;
     const folder = file && (await cache?.open(file.infohash, file.info));
     if (this.#stopping) {
       await folder?.close();
@@ -214,6 +230,13 @@ export class SwarmTransfer implements ActiveTransfer {
     }
     const known = file && this.#learn(file, folder);
     this.#drive(known);
+  }
+
+  async #keptFile(): Promise<TransportFile | "live" | undefined> {
+    const known = await this.#house.kept.read(this.infohash);
+    if (known?.kind !== "live") return known?.file;
+    if (this.#liveFound && !this.#stopping) this.#liveFound(known.file, []);
+    return "live";
   }
 
   /** Makes the swarm and lets it go. */
@@ -227,7 +250,10 @@ export class SwarmTransfer implements ActiveTransfer {
       infohash: this.infohash,
       peerId: makePeerId(runtime.randomBytes(20)),
       ...(known && { info: { layout: known.file.info, infoBytes: known.file.infoBytes } }),
-      readInfo: parseInfo,
+      readInfo: (infoBytes) => {
+        if (isLiveMetadata(infoBytes)) this.#liveMetadata = infoBytes;
+        return parseInfo(infoBytes);
+      },
       ...(known && { held: heldPieces(known.store) }),
       trackers,
       listenPort: this.#house.p2pPort,
@@ -249,7 +275,7 @@ export class SwarmTransfer implements ActiveTransfer {
         piece: (piece, bytes) => this.#piece(piece, bytes),
         block: (piece, begin, length) => this.#block(piece, begin, length),
         metadata: (infoBytes) => this.#metadata(infoBytes),
-        failed: (reason) => this.#failed(reason),
+        failed: (reason, peers) => this.#failed(reason, peers),
       },
     });
     this.#driver.start();
@@ -289,9 +315,26 @@ export class SwarmTransfer implements ActiveTransfer {
     this.#ready.resolve();
   }
 
-  #failed(reason: string): void {
+  #failed(reason: string, peers: readonly Candidate[]): void {
+    if (this.#liveMetadata && this.#liveFound) {
+      this.#foundLive(this.#liveMetadata, this.#liveFound, peers);
+      return;
+    }
     this.#log.warn("metadata of no use", { reason });
     this.#ready.reject(new SluiceError("bad_transport_file", `the metadata of this content is ${reason}`));
+  }
+
+  #foundLive(infoBytes: Uint8Array, liveFound: LiveFound, peers: readonly Candidate[]): void {
+    let file: LiveTransportFile;
+    try {
+      file = unsignedLiveFile(infoBytes, this.#content.trackers, this.#house.runtime);
+    } catch (thrown) {
+      if (!(thrown instanceof DecodeError)) throw thrown;
+      this.#liveMetadata = undefined;
+      this.#failed(thrown.message, []);
+      return;
+    }
+    liveFound(file, peers);
   }
 
   #piece(piece: number, bytes: Uint8Array<ArrayBuffer>): void {
@@ -332,10 +375,6 @@ export class SwarmTransfer implements ActiveTransfer {
     await this.#known?.folder?.close();
     this.#known?.store.close();
   }
-}
-
-function vodOf(known: KnownFile | undefined): TransportFile | undefined {
-  return known?.kind === "vod" ? known.file : undefined;
 }
 
 function transportFileOf(

@@ -8,14 +8,8 @@ import {
 import { toHex } from "../base/bytes.ts";
 import type { Random } from "../base/random.ts";
 import { after, type Instant } from "../base/time.ts";
-import type { CandidateOrigin } from "./contract.ts";
+import type { Candidate, CandidateOrigin } from "./contract.ts";
 import { MAX_CANDIDATES, MAX_PEERS_PER_ADDRESS } from "./limits.ts";
-
-/** An address we could connect to, and who told us of it first (or most credibly). */
-export interface Candidate {
-  readonly address: PeerAddress;
-  readonly origin: CandidateOrigin;
-}
 
 /** After the n-th failure in a row an address rests 30 s · 2^n, at most an hour. */
 const RETRY_MS = 30_000;
@@ -248,6 +242,21 @@ export class Candidates {
   isBanned(address: PeerAddress): boolean {
     if (this.#bannedPorts.has(addressText(address))) return true;
     return (this.#bansOfHost.get(address.host) ?? 0) >= BANS_PER_HOST;
+  }
+
+  /** Addresses that can be called, those of connected peers first, then those that have not failed; at most `limit`. */
+  best(limit: number): Candidate[] {
+    const isConnected = (entry: Entry) => Number(entry.state === "connected");
+    return [...this.#entries.values()]
+      .filter((entry) => !this.isBanned(entry.address))
+      .sort(
+        (a, b) =>
+          isConnected(b) - isConnected(a) ||
+          a.failures - b.failures ||
+          ORIGIN_WORTH[b.origin] - ORIGIN_WORTH[a.origin],
+      )
+      .slice(0, limit)
+      .map(({ address, origin }) => ({ address, origin }));
   }
 
   /** This address turned out to be ourselves: never a candidate again. */

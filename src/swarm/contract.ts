@@ -14,6 +14,12 @@ export type ReaderId = number;
 /** Who told us of a candidate. `dht` and `lsd` are seams: they arrive like any other. */
 export type CandidateOrigin = "tracker" | "pex" | "magnet" | "incoming" | "dht" | "lsd";
 
+/** An address we could connect to, and who told us of it first (or most credibly). */
+export interface Candidate {
+  readonly address: PeerAddress;
+  readonly origin: CandidateOrigin;
+}
+
 /** The shape of content, all of it from a verified transport file. */
 export interface SwarmLayout {
   readonly pieceLength: number;
@@ -107,8 +113,9 @@ export type SwarmOutput =
   /** The driver owns `bytes` from now on. */
   | { readonly kind: "send"; readonly connection: ConnectionId; readonly bytes: Uint8Array }
   | { readonly kind: "close"; readonly connection: ConnectionId; readonly reason: string }
-  /** The metadata fits the infohash and is of no use: nothing more comes of this swarm, which has stopped. */
-  | { readonly kind: "failed"; readonly reason: string }
+  /** The metadata fits the infohash and is of no use: nothing more comes of this swarm, which has stopped. `peers` are
+   * those it knew, the best first, for who can make more of it. */
+  | { readonly kind: "failed"; readonly reason: string; readonly peers: readonly Candidate[] }
   /** The metadata has arrived and fits the infohash. */
   | { readonly kind: "metadata"; readonly infoBytes: Uint8Array; readonly layout: SwarmLayout }
   /** A verified piece; the driver owns `bytes` (a buffer of `buffers`) from now on. */

@@ -29,6 +29,9 @@ const BUSY_MS = 100;
 /** How often time-outs are looked for otherwise. */
 const CALM_MS = 1_000;
 
+/** As many addresses are handed on where a swarm ends itself: connections that a swarm has at first. */
+const MAX_PEERS_LEFT = 100;
+
 /** All peers of one infohash: hands each input to the small machines, and what they want to the driver. */
 export class Swarm implements Machine<SwarmInput, SwarmOutput> {
   readonly #state: SwarmState;
@@ -252,11 +255,11 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
   }
 
   #gotMetadata(infoBytes: Uint8Array): void {
-    const { setup, peers } = this.#state;
+    const { setup, peers, candidates } = this.#state;
     const layout = readLayout(setup, infoBytes);
     if (typeof layout === "string") {
       // Nobody's fault here: the infohash vouches for the bytes, and no peer can help.
-      this.#state.emit({ kind: "failed", reason: layout });
+      this.#state.emit({ kind: "failed", reason: layout, peers: candidates.best(MAX_PEERS_LEFT) });
       this.#stop();
       return;
     }

@@ -56,7 +56,7 @@ test("SwarmTransfer.ready: rejects with bad_transport_file where the metadata is
   inFolder(async (folder) => {
     const { infohash } = someContent(1, 16_384).file;
     const parts = await house(folder, () =>
-      sayingSwarm({ kind: "failed", reason: "metainfo: no name (at 3)" }),
+      sayingSwarm({ kind: "failed", reason: "metainfo: no name (at 3)", peers: [] }),
     );
     const content = { infohash, trackers: [], peers: [] };
     const transfer = new SwarmTransfer(parts, content, Promise.resolve(), () => {});
