@@ -19,6 +19,22 @@ const key = pathParameter("key", "Of the session's URLs");
 /** The one parameter that `/hls/manifest.m3u8` alone takes. */
 const MANIFEST_URL = "manifest_url";
 
+/** What players of live streams send when they read the playlist again (RFC 8216bis 6.2.5). */
+const reloadQuery: readonly OpenApiParameter[] = [
+  {
+    ...textQuery("_HLS_msn", "Live: held until this segment is there"),
+    schema: { type: "integer", minimum: 0 },
+  },
+  {
+    ...textQuery("_HLS_part", "Live: held until this part of that segment is there"),
+    schema: { type: "integer", minimum: 0 },
+  },
+  {
+    ...textQuery("_HLS_skip", "Live: leaves the old segments out"),
+    schema: { type: "string", enum: ["YES", "v2"] },
+  },
+];
+
 const playbackQuery = Object.entries(shapeOf(playbackParams))
   .filter(([name]) => name !== MANIFEST_URL)
   .map(([name, schema]) => queryParameter(name, schema));
@@ -34,7 +50,7 @@ export function playbackPaths(): Record<string, OpenApiPath> {
       [textQuery(MANIFEST_URL, "The URL of the playlist")],
     ),
     "/ace/m/{infohash}/{key}.m3u8": {
-      get: operation("session_manifest", "The HLS playlist of a session", [infohash, key], {
+      get: operation("session_manifest", "The HLS playlist of a session", [infohash, key, ...reloadQuery], {
         200: binary("The playlist", "application/vnd.apple.mpegurl"),
         ...refusals,
       }),
@@ -49,7 +65,13 @@ export function playbackPaths(): Record<string, OpenApiPath> {
       get: operation(
         "segment",
         "One HLS segment; Range is answered",
-        [infohash, pathParameter("segment", "Such as 1000000.ts; the names are those of the playlist")],
+        [
+          infohash,
+          pathParameter(
+            "segment",
+            "Such as 1000000.ts, or 512.p3.ts for a part; the names are those of the playlist",
+          ),
+        ],
         {
           200: binary("The segment", "video/mp2t"),
           206: binary("A part of it", "video/mp2t"),
@@ -68,14 +90,18 @@ export function playbackPaths(): Record<string, OpenApiPath> {
     "/ace/cmd/{infohash}/{key}": {
       get: operation(
         "session_command",
-        "Stops a session, or sets how long it lives without being read",
+        "Stops a session, moves it within a live stream, or sets how long it lives without being read",
         [
           infohash,
           key,
           {
             ...textQuery("method", "What to do"),
             required: true,
-            schema: { type: "string", enum: ["stop", "set_player_activity_timeout"] },
+            schema: { type: "string", enum: ["stop", "liveseek", "set_player_activity_timeout"] },
+          },
+          {
+            ...textQuery("pos", "UNIX seconds, for liveseek; -1 is live"),
+            schema: { type: "integer" },
           },
           {
             ...textQuery("timeout", "Seconds, for set_player_activity_timeout"),

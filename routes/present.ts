@@ -74,18 +74,18 @@ function identity(session: Session) {
   };
 }
 
-/** Positions are seconds since 1970, as text. Whoever plays live is at the edge: nothing is kept to go back to. */
-function livePosition({ firstAt, lastAt, segments }: NonNullable<SessionInfo["live"]>) {
-  const [first, last] = [String(firstAt), String(lastAt)];
+/** CHOICE(live-positions): positions are whole seconds since 1970, as text. */
+function livePosition({ firstAt, lastAt, position, ...standing }: NonNullable<SessionInfo["live"]>) {
+  const [first, last, pos] = [firstAt, lastAt, position].map((at) => String(Math.floor(at)));
   return {
     last,
     live_first: first,
-    pos: last,
+    pos,
     first_ts: first,
     last_ts: last,
-    is_live: "1",
+    is_live: standing.isAtEdge ? "1" : "0",
     live_last: last,
-    buffer_pieces: String(segments),
+    buffer_pieces: String(standing.piecesAhead),
   };
 }
 

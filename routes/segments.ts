@@ -26,6 +26,8 @@ export function createSegmentRoutes({ engine }: House): Hono<RouteEnv> {
       "cache-control": "no-store",
       "accept-ranges": "bytes",
     };
+    // The part that a manifest hints at is not there yet: a HEAD must not wait for it.
+    if (c.req.method === "HEAD" && name.part !== undefined) return c.body(null, 200, headers);
     const bytes = await engine.segment(infohash, name, c.req.raw.signal);
     const range = parseRange(c.req.header("range"), bytes.length);
     if (range === "unsatisfiable")
@@ -40,15 +42,20 @@ export function createSegmentRoutes({ engine }: House): Hono<RouteEnv> {
   return app;
 }
 
-/** Reads `12.ts`, `12.m4s`, `12.mp4`, these with the track of sound of its own (`12.a1.ts`), and `12.s3.vtt` (subtitle
- * track 3); undefined for anything else. */
+/** Reads `12.ts`, `12.m4s`, `12.mp4`, these with the track of sound of its own (`12.a1.ts`), `12.p3.ts` (part 3 of a live
+ * segment), and `12.s3.vtt` (subtitle track 3); undefined for anything else. */
 function parseSegmentName(text: string): SegmentName | undefined {
   // Clients hang `&.mp4` and the like on URLs of all kinds.
-  const match = /^(\d{1,12})\.(?:(?:a([1-9]\d{0,2})\.)?(ts|m4s|mp4)|s(\d{1,3})\.(vtt))(?:&.*)?$/.exec(text);
+  const match =
+    /^(\d{1,12})\.(?:p(\d{1,4})\.(ts)|(?:a([1-9]\d{0,2})\.)?(ts|m4s|mp4)|s(\d{1,3})\.(vtt))(?:&.*)?$/.exec(
+      text,
+    );
   if (!match) return undefined;
+  const [, number, part, partKind, audioTrack, kind, subtitleTrack, subtitles] = match;
   return {
-    number: Number(match[1]),
-    kind: (match[3] ?? match[5]) as SegmentName["kind"],
-    track: Number(match[2] ?? match[4] ?? 0),
+    number: Number(number),
+    kind: (partKind ?? kind ?? subtitles) as SegmentName["kind"],
+    track: Number(audioTrack ?? subtitleTrack ?? 0),
+    ...(part !== undefined && { part: Number(part) }),
   };
 }

@@ -1,7 +1,8 @@
 import { type Context, Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import { parseInfohash } from "../src/base/ids.ts";
-import type { ManifestRendition, Session } from "../src/engine/engine.ts";
+import type { UnixSeconds } from "../src/base/time.ts";
+import type { ManifestReload, ManifestRendition, Session } from "../src/engine/engine.ts";
 import { baseUrl } from "./access.ts";
 import { success } from "./envelope.ts";
 import type { House, RouteEnv } from "./house.ts";
@@ -38,7 +39,8 @@ export function createSessionRoutes({ engine }: House): Hono<RouteEnv> {
     if (session.output !== "hls") throw new SluiceError("unknown_session", "the session is no HLS session");
     if (c.req.method === "HEAD")
       return c.body(null, 200, { "content-type": MANIFEST_TYPE, "cache-control": "no-store" });
-    const manifest = await session.manifest(baseUrl(c), renditionOf(c), c.req.raw.signal);
+    const reload = reloadOf((name) => c.req.query(name));
+    const manifest = await session.manifest(baseUrl(c), renditionOf(c), c.req.raw.signal, reload);
     return textAnswer(c, manifest, MANIFEST_TYPE);
   });
 
@@ -80,6 +82,23 @@ function renditionOf(c: Context): ManifestRendition {
   return c.req.query("rendition") === "media" ? "media" : "main";
 }
 
+/** What a player of a live stream wants the manifest to have before it is answered (RFC 8216bis 6.2.5). */
+function reloadOf(query: (name: string) => string | undefined): ManifestReload {
+  const segment = directive(query, "_HLS_msn");
+  const part = directive(query, "_HLS_part");
+  if (part !== undefined && segment === undefined)
+    throw new SluiceError("bad_parameter", "_HLS_part: expected _HLS_msn with it");
+  const skip = query("_HLS_skip");
+  const isDelta = skip === "YES" || skip === "v2";
+  return segment === undefined ? { isDelta } : { isDelta, reload: { segment, part } };
+}
+
+function directive(query: (name: string) => string | undefined, name: string): number | undefined {
+  const text = query(name);
+  if (text === undefined || /^\d{1,15}$/.test(text)) return text === undefined ? undefined : Number(text);
+  throw new SluiceError("bad_parameter", `${name}: expected a whole number, got ${text.slice(0, 40)}`);
+}
+
 function command(session: Session, query: (name: string) => string | undefined): void {
   const method = query("method");
   switch (method) {
@@ -90,7 +109,8 @@ function command(session: Session, query: (name: string) => string | undefined):
       session.setIdleMs(1000 * idleSeconds(query("timeout")));
       break;
     case "liveseek":
-      throw new SluiceError("bad_parameter", "liveseek: this is not a live stream");
+      session.liveSeek(livePosition(query("pos")));
+      break;
     case "set_stream":
       throw new SluiceError("bad_parameter", "set_stream: this content has one stream only");
     default:
@@ -99,6 +119,16 @@ function command(session: Session, query: (name: string) => string | undefined):
         method ? `unknown method ${method.slice(0, 60)}` : "method is missing",
       );
   }
+}
+
+/** A position of `livepos`: UNIX seconds; -1 is where the stream is now. */
+function livePosition(text: string | undefined): UnixSeconds | -1 {
+  if (text === "-1") return -1;
+  if (text !== undefined && /^\d{1,12}$/.test(text)) return Number(text) as UnixSeconds;
+  throw new SluiceError(
+    "bad_parameter",
+    `liveseek: pos: expected UNIX seconds, or -1 for live, got ${text?.slice(0, 40) ?? "nothing"}`,
+  );
 }
 
 function idleSeconds(text: string | undefined): number {

@@ -1,6 +1,7 @@
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { ByteRange } from "../base/range.ts";
+import type { UnixSeconds } from "../base/time.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { Runtime } from "../runtime/contract.ts";
 import type { SwarmFigures } from "../swarm/contract.ts";
@@ -19,7 +20,8 @@ import type {
 import { Holds } from "./holds.ts";
 import { createInspector } from "./inspect.ts";
 import { SegmentCache } from "./segment-cache.ts";
-import type { LivePosition, VariantFacts } from "./segment-source.ts";
+import type { ManifestPlace, VariantFacts } from "./segment-source.ts";
+import type { LiveStanding } from "./session-live.ts";
 import { Sessions } from "./sessions.ts";
 
 /** The engine as the routes and the command line see it. Everything a player asks for goes through here. */
@@ -96,11 +98,18 @@ export interface Session {
   settle(withinMs: number): Promise<boolean>;
   /** Renews the lease. */
   touch(): void;
+  /** Goes to a time of a live stream, or to where it is now (-1). Throws `bad_parameter` where that cannot be. */
+  liveSeek(to: UnixSeconds | -1): void;
   /** How long the session lives without being read. */
   setIdleMs(idleMs: number): void;
   info(): Promise<SessionInfo>;
   /** The HLS manifest, waited for. `base` is `http://host:port`. The signal ends the wait, here and below. */
-  manifest(base: string, rendition: ManifestRendition, signal?: AbortSignal): Promise<string>;
+  manifest(
+    base: string,
+    rendition: ManifestRendition,
+    signal?: AbortSignal,
+    reload?: ManifestReload,
+  ): Promise<string>;
   /** The whole content as one transport stream, driven by the reader's pull. Waits up to 8 s for the first data. */
   transportStream(signal?: AbortSignal): Promise<ReadableStream<Uint8Array>>;
   /** The next event, or undefined where none came within `withinMs`. A second call ends the first one's wait. */
@@ -115,6 +124,9 @@ export type ManifestRendition =
   | "media"
   | { readonly subtitles: number }
   | { readonly audio: number };
+
+/** What a player that reads a live manifest again wishes; see {@link ManifestPlace}. */
+export type ManifestReload = Pick<ManifestPlace, "reload" | "isDelta">;
 
 /** An event as the interface's event URL tells it. */
 export interface SessionEvent {
@@ -134,8 +146,8 @@ export interface SessionInfo {
   /** -1 while the files are not known. */
   readonly fileIndex: number;
   readonly figures: SwarmFigures;
-  /** Where the window of a live stream lies; undefined for anything else. */
-  readonly live: LivePosition | undefined;
+  /** Where the window of a live stream lies, and the player in it; undefined for anything else. */
+  readonly live: LiveStanding | undefined;
   /** The forms of an HLS stream, and which is played; none, and -1, where there is one only. */
   readonly variants: readonly VariantFacts[];
   readonly variantIndex: number;

@@ -96,8 +96,13 @@ export function bytesSoFar(transfer: Transfer): number {
 }
 
 /** Nothing came for so long. */
-export function noData(waitedMs: number, { transportType = "bt" }: Transfer): SluiceError {
-  const who = transportType === "bt" ? "no peer sent" : "the server did not send";
+export function noData(waitedMs: number, transfer: Transfer): SluiceError {
+  const { transportType = "bt" } = transfer;
+  const who = isOurs(transfer)
+    ? "its source did not send"
+    : transportType === "bt"
+      ? "no peer sent"
+      : "the server did not send";
   return new SluiceError("start_timeout", `${who} any data for ${seconds(waitedMs)}`);
 }
 
@@ -109,9 +114,15 @@ export function noPeers(waitedMs: number, { figures }: Transfer): SluiceError {
   );
 }
 
-/** Whether nobody is connected. A web server is asked anew each time: of that nobody is lost. */
-export function isAlone({ figures, transportType = "bt" }: Transfer): boolean {
-  return transportType === "bt" && figures.connectedPeers === 0;
+/** Whether nobody is connected of those from whom it comes. A web server is asked anew each time: of that nobody is lost. */
+export function isAlone(transfer: Transfer): boolean {
+  const { figures, transportType = "bt" } = transfer;
+  return transportType === "bt" && figures.connectedPeers === 0 && !isOurs(transfer);
+}
+
+/** Whether it is a stream that we broadcast ourselves: it comes from no peer. */
+function isOurs({ live }: Transfer): boolean {
+  return live?.content.role === "source";
 }
 
 function seconds(ms: number): string {

@@ -20,8 +20,13 @@ export function splitSegmentNumber(number: number): { ordinal: number; index: nu
   return { ordinal: Math.floor(number / SEGMENTS_PER_SESSION), index: number % SEGMENTS_PER_SESSION };
 }
 
-/** The name under which a made segment is shared: whoever plays the same source gets the same bytes. */
-export function segmentKey(source: string, kind: SegmentName["kind"], index: number, track: number): string {
+/** The name under which a made segment, or a part of one, is shared: whoever plays the same source gets the same bytes. */
+export function segmentKey(
+  source: string,
+  kind: SegmentName["kind"] | `p${number}`,
+  index: number,
+  track: number,
+): string {
   return `${source}/${track}/${index}.${kind}`;
 }
 

@@ -1,11 +1,12 @@
 import { SluiceError, type SluiceErrorCode } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
-import { after, type Instant } from "../base/time.ts";
+import type { Instant, UnixSeconds } from "../base/time.ts";
 import { underEither } from "../remux/either-signal.ts";
 import { type Access, chooseFile } from "./access.ts";
 import type { CacheFigures, ContentFile } from "./contract.ts";
 import type {
+  ManifestReload,
   ManifestRendition,
   PlaybackRequest,
   SegmentName,
@@ -15,19 +16,26 @@ import type {
 } from "./engine.ts";
 import { FilmSource } from "./film-source.ts";
 import { HELD_HEADERS_MS, orLater } from "./guarded-stream.ts";
+import { heldManifest } from "./held-manifest.ts";
 import type { Hold } from "./holds.ts";
 import { LatestFew } from "./latest-few.ts";
+import { OpeningReader } from "./opening-reader.ts";
 import { awaitFiles, onceBegun, whileBytesCome } from "./patience.ts";
 import { orAborted, type SegmentBytes, type SegmentCache } from "./segment-cache.ts";
-import type { SegmentSource } from "./segment-source.ts";
+import { SegmentReader } from "./segment-reader.ts";
+import type { ManifestPlace, SegmentSource } from "./segment-source.ts";
 import { SessionEvents } from "./session-events.ts";
-import { segmentKey } from "./session-segments.ts";
-import { transportStream } from "./ts-stream.ts";
+import { SessionLease } from "./session-lease.ts";
+import { cannotSeek, SessionLive } from "./session-live.ts";
+import { SessionMedia } from "./session-media.ts";
+import { type ChunkReader, transportStream } from "./ts-stream.ts";
 
 /** What a session is made of. */
 export interface SessionParts {
   readonly access: Access;
   readonly segments: SegmentCache;
+  /** For what has a window of its own. */
+  readonly liveSegments: SegmentCache;
   readonly cacheFigures: () => Promise<CacheFigures>;
   readonly log: Log;
   readonly hold: Hold;
@@ -44,12 +52,6 @@ export interface SessionParts {
 
 /** So much of the head of a file is usually there before the first segment can be made. Only for showing progress. */
 const HEAD_BYTES = 2 * 1024 * 1024;
-
-/**
- * CHOICE(paused-player): a player of MPEG-TS that is paused reads nothing either, but keeps its connection. So long its
- * session lives; a player that was switched off meanwhile is told by the network much earlier.
- */
-const PAUSED_STREAM_MS = 3 * 3_600_000;
 
 /** A start that ended with one of these may be tried again. */
 const STUCK: ReadonlySet<SluiceErrorCode> = new Set(["no_peers", "metadata_timeout", "start_timeout"]);
@@ -68,19 +70,15 @@ export class PlayerSession implements Session {
   readonly #parts: SessionParts;
   readonly #events: SessionEvents;
   readonly #requests = new LatestFew();
+  readonly #live = new SessionLive();
+  readonly #lease: SessionLease;
   readonly #ended = new AbortController();
-  #opened: Promise<SegmentSource>;
+  #opened: Promise<SessionMedia>;
   #source: SegmentSource | undefined;
   #playing: Promise<void>;
   #file: ContentFile | undefined;
   #status: SessionInfo["status"] = "starting";
   #problem: Error | undefined;
-  #idleMs: number;
-  #lastUse: Instant;
-  #busy = 0;
-  #openStreams = 0;
-  #cancelIdle: () => void = () => {};
-  #lastIndex = -1;
 
   constructor(parts: SessionParts) {
     const { hold, request, access } = parts;
@@ -95,11 +93,11 @@ export class PlayerSession implements Session {
     // Where the files are known already, the file is too: the next start of this player must find the same.
     if (hold.transfer.files.length > 0) this.#file = this.#chooseFile();
     this.#events = new SessionEvents(access.clock);
-    this.#idleMs = access.settings.sessionIdleMs;
-    this.#lastUse = access.clock.now();
-    this.#watchIdle(this.#idleMs);
+    this.#lease = new SessionLease(access.clock, access.settings.sessionIdleMs, () =>
+      this.end(new SluiceError("unknown_session", "nobody has read the session for its idle time")),
+    );
     this.#opened = this.#open();
-    this.#playing = this.#firstSegment();
+    this.#playing = this.#begun();
   }
 
   /** What makes two starts of one player the same session, besides the infohash. */
@@ -126,11 +124,11 @@ export class PlayerSession implements Session {
   }
 
   get isBusy(): boolean {
-    return this.#busy > 0;
+    return this.#lease.isBusy;
   }
 
   get lastUse(): Instant {
-    return this.#lastUse;
+    return this.#lease.lastUse;
   }
 
   async settle(withinMs: number): Promise<boolean> {
@@ -138,18 +136,20 @@ export class PlayerSession implements Session {
   }
 
   touch(): void {
-    this.#lastUse = this.#parts.access.clock.now();
+    this.#lease.touch();
   }
 
   setIdleMs(idleMs: number): void {
-    this.#idleMs = idleMs;
-    this.touch();
-    this.#cancelIdle();
-    if (!this.#ended.signal.aborted) this.#watchIdle(idleMs);
+    this.#lease.setIdleMs(idleMs);
   }
 
   get isLive(): boolean {
-    return this.#source?.isLive ?? false;
+    return this.#source?.isLive ?? this.#parts.hold.transfer.live !== undefined;
+  }
+
+  liveSeek(to: UnixSeconds | -1): void {
+    if (!this.#source) throw cannotSeek("the stream has not begun yet");
+    this.#live.seek(to, this.#source);
   }
 
   async info(): Promise<SessionInfo> {
@@ -162,19 +162,24 @@ export class PlayerSession implements Session {
       totalProgress: this.#file ? transfer.progress(this.#file.index) : 0,
       fileIndex: this.#file?.index ?? -1,
       figures: transfer.figures,
-      live: this.#source?.livePosition?.(),
+      live: this.#source && this.#live.standing(this.#source),
       variants: this.#source?.variants ?? [],
       variantIndex: this.#source?.variantIndex ?? -1,
       cache,
     };
   }
 
-  manifest(base: string, rendition: ManifestRendition, asker?: AbortSignal): Promise<string> {
+  manifest(
+    base: string,
+    rendition: ManifestRendition,
+    asker?: AbortSignal,
+    reload: ManifestReload = {},
+  ): Promise<string> {
+    const { clock } = this.#parts.access;
     return this.#for(asker, async (signal) => {
-      const source = await orAborted(this.#opened, signal);
-      const { infohash, key, ordinal = 0 } = this;
-      const place = { base, session: { infohash, key, ordinal } };
-      return this.#patiently((stop) => source.manifest(place, rendition, stop), signal);
+      const { source } = await orAborted(this.#opened, signal);
+      const place = { ...this.#place(base), shiftMs: this.#live.shiftMs, ...reload };
+      return this.#patiently((stop) => heldManifest(clock, source, place, rendition, stop), signal);
     });
   }
 
@@ -183,25 +188,17 @@ export class PlayerSession implements Session {
     await this.#for(asker, (signal) =>
       orAborted(orLater(this.#playing, access.clock, HELD_HEADERS_MS), signal),
     );
-    this.#openStreams++;
-    return transportStream({
-      clock: access.clock,
-      first: async (signal) => (await this.#opened).first(signal),
-      reach: (index, signal) => this.#use(() => this.#reach(index, signal)),
-      segment: (index, signal) => this.#use(() => this.#segment("ts", index, 0, signal)),
-      touched: () => this.touch(),
-      closed: () => {
-        this.#openStreams--;
-        this.setIdleMs(this.#idleMs);
-      },
-      ended: this.#ended.signal,
-    });
+    const make = async () => this.#reader(await this.#opened);
+    const reader = new OpeningReader(access.clock, this.#opened, make, this.#lease.openStream());
+    return transportStream(reader, this.#ended.signal, () => this.touch());
   }
 
   /** The segment of this name; `index` is its number within the session. */
   namedSegment(name: SegmentName, index: number, asker?: AbortSignal): Promise<SegmentBytes> {
     return this.#for(asker, (either) =>
-      this.#requests.run(either, (signal) => this.#namedSegment(name, index, signal)),
+      this.#requests.run(either, async (signal) =>
+        (await orAborted(this.#opened, signal)).named(name, index, signal),
+      ),
     );
   }
 
@@ -216,7 +213,7 @@ export class PlayerSession implements Session {
   /** Ends the session: whoever waits or reads hears `reason`. */
   end(reason: SluiceError): void {
     if (this.#ended.signal.aborted) return;
-    this.#cancelIdle();
+    this.#lease.end();
     if (this.wantsEvents) this.#events.push({ name: "download_stopped", params: { reason: reason.message } });
     this.#events.close();
     this.#ended.abort(reason);
@@ -224,16 +221,28 @@ export class PlayerSession implements Session {
     this.#parts.ended(this, reason);
   }
 
-  async #namedSegment(name: SegmentName, number: number, signal: AbortSignal): Promise<SegmentBytes> {
-    const source = await orAborted(this.#opened, signal);
-    const index = await source.find(name.kind, number, signal, name.track);
-    const bytes = await this.#segment(name.kind, index, name.track, signal);
-    if (name.track === 0 && (name.kind === "ts" || name.kind === "m4s"))
-      this.#prepareNext(source, name.kind, index);
-    return bytes;
+  /** One connection's way through what is played. */
+  #reader(media: SessionMedia): ChunkReader {
+    const { clock } = this.#parts.access;
+    const { source } = media;
+    if (source.live)
+      return this.#live.open(source.live, clock, (next, signal) =>
+        this.#use(() => this.#patiently(next, signal)),
+      );
+    return new SegmentReader({
+      clock,
+      first: (signal) => source.first(signal),
+      reach: (index, signal) => this.#use(() => media.reach(index, signal)),
+      segment: (index, signal) => this.#use(() => media.segment("ts", index, 0, signal)),
+    });
   }
 
-  async #open(): Promise<SegmentSource> {
+  #place(base: string): ManifestPlace {
+    const { infohash, key, ordinal = 0 } = this;
+    return { base, session: { infohash, key, ordinal } };
+  }
+
+  async #open(): Promise<SessionMedia> {
     const { access, hold, request } = this.#parts;
     const { transfer } = hold;
     const { signal } = this.#ended;
@@ -245,8 +254,16 @@ export class PlayerSession implements Session {
       const media = await transfer.media(file.index, request.audioLanguage, stop);
       return new FilmSource(transfer.infohash, file, media, request);
     };
+    const wasLive = this.isLive;
     this.#source = await whileBytesCome(access, transfer, open, signal);
-    return this.#source;
+    // Whoever was told something else when it started hears what it is.
+    if (this.isLive !== wasLive && this.wantsEvents)
+      this.#events.push({ name: "live_changed", params: { is_live: this.isLive ? 1 : 0 } });
+    return new SessionMedia(this.#source, {
+      ...this.#parts,
+      ended: signal,
+      patiently: (work, stop) => this.#patiently(work, stop),
+    });
   }
 
   #chooseFile(): ContentFile {
@@ -254,15 +271,10 @@ export class PlayerSession implements Session {
     return chooseFile(hold.transfer, request.fileIndex, selectedFiles);
   }
 
-  /** A player that starts reads the first segment: having it is what `dl` tells. */
-  #firstSegment(): Promise<void> {
-    const { signal } = this.#ended;
-    const playing = this.#opened.then(async (source) => {
-      const first = await this.#patiently((stop) => source.first(stop), signal);
-      const index = await this.#reach(first, signal);
-      if (index === undefined) throw new SluiceError("broken_media", "there is nothing to play");
-      if (source.container === "fmp4") await this.#segment("mp4", index, 0);
-      await this.#segment(source.container === "ts" ? "ts" : "m4s", index, 0);
+  /** That a player which begins finds something is what `dl` tells. */
+  #begun(): Promise<void> {
+    const playing = this.#opened.then(async (media) => {
+      await media.first(this.output === "hls" ? this.#place("") : undefined);
       this.#status = "playing";
     });
     playing.catch((thrown) => this.#failed(thrown));
@@ -275,7 +287,7 @@ export class PlayerSession implements Session {
     this.#status = "starting";
     this.#problem = undefined;
     this.#opened = this.#open();
-    this.#playing = this.#firstSegment();
+    this.#playing = this.#begun();
   }
 
   #failed(thrown: unknown): void {
@@ -285,48 +297,11 @@ export class PlayerSession implements Session {
     this.#parts.log.warn("a session cannot play", { infohash: this.infohash, reason: this.#problem.message });
   }
 
-  /** `signal` fires at the latest when the session ends. */
-  async #segment(
-    kind: SegmentName["kind"],
-    index: number,
-    track: number,
-    signal: AbortSignal = this.#ended.signal,
-  ): Promise<SegmentBytes> {
-    const { segments } = this.#parts;
-    const source = await orAborted(this.#opened, signal);
-    const key = segmentKey(source.name, kind, index, track);
-    const make = (end: AbortSignal) => source.make(kind, index, track, end);
-    return segments.held(key) ?? segments.get(key, (stop) => this.#patiently(make, stop), signal);
-  }
-
-  async #reach(index: number, signal: AbortSignal): Promise<number | undefined> {
-    const source = await orAborted(this.#opened, signal);
-    return this.#patiently((stop) => source.reach(index, stop), signal);
-  }
-
   /** Waits for what needs bytes, for as long as they come: a start shorter than a film that has begun. */
   #patiently<T>(work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
     const { access, hold } = this.#parts;
     const patience = this.#status === "playing" ? onceBegun(access) : access;
     return whileBytesCome(patience, hold.transfer, work, signal);
-  }
-
-  /** A player that takes segments in order finds the next one made. One at a time; a player that jumps gets none. */
-  #prepareNext(source: SegmentSource, kind: "ts" | "m4s", index: number): void {
-    const inOrder = index === this.#lastIndex + 1;
-    this.#lastIndex = index;
-    if (!inOrder || source.isLive) return;
-    const next = async () => {
-      if ((await source.reach(index + 1, this.#ended.signal)) !== undefined)
-        await this.#segment(kind, index + 1, 0);
-    };
-    next().catch((thrown) => {
-      // Whoever asks for it hears the reason then.
-      this.#parts.log.debug("a segment could not be made ahead", {
-        index: index + 1,
-        reason: String(thrown),
-      });
-    });
   }
 
   /** Does what is asked; its signal fires when whoever asked has gone, and when the session ends. */
@@ -337,14 +312,7 @@ export class PlayerSession implements Session {
   async #use<T>(work: () => Promise<T>): Promise<T> {
     this.#ended.signal.throwIfAborted();
     this.#tryAgain();
-    this.#busy++;
-    this.touch();
-    try {
-      return await work();
-    } finally {
-      this.#busy--;
-      this.touch();
-    }
+    return this.#lease.during(work);
   }
 
   #progress(): number {
@@ -352,17 +320,6 @@ export class PlayerSession implements Session {
     if (!this.#file) return 0;
     const needed = Math.max(1, Math.min(HEAD_BYTES, this.#file.size));
     return Math.min(99, Math.floor((100 * this.#parts.hold.transfer.headBytes(this.#file.index)) / needed));
-  }
-
-  /** One timer, set again for the rest of the time whenever it fires early. */
-  #watchIdle(afterMs: number): void {
-    const { clock } = this.#parts.access;
-    this.#cancelIdle = clock.at(after(clock.now(), afterMs), () => {
-      const idleMs = this.isBusy ? 0 : clock.now() - this.#lastUse;
-      const limitMs = this.#openStreams > 0 ? Math.max(this.#idleMs, PAUSED_STREAM_MS) : this.#idleMs;
-      if (idleMs < limitMs) return this.#watchIdle(limitMs - idleMs);
-      this.end(new SluiceError("unknown_session", "nobody has read the session for its idle time"));
-    });
   }
 }
 

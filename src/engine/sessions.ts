@@ -10,12 +10,18 @@ import type { PlaybackRequest, SegmentName } from "./engine.ts";
 import { orLater } from "./guarded-stream.ts";
 import type { Hold } from "./holds.ts";
 import { type PausedPlayer, PausedPlayers } from "./paused-players.ts";
-import type { SegmentBytes, SegmentCache } from "./segment-cache.ts";
+import { type SegmentBytes, SegmentCache } from "./segment-cache.ts";
 import { PlayerSession, variantOf } from "./session.ts";
 import { splitSegmentNumber } from "./session-segments.ts";
 
 /** Far more than one machine can feed; a program that starts sessions in a loop shall not eat the memory. */
 const SESSIONS_LIMIT = 256;
+
+/**
+ * Segments of live streams stand in their windows already, and come without end: they are shared by those who ask at the
+ * same time, and never push out what was made of a film.
+ */
+const LIVE_SEGMENTS_BYTES = 8 * 1024 * 1024;
 
 /** Longer than opening the cache of content takes; shorter than a start may. */
 const FILES_WAIT_MS = 150;
@@ -35,6 +41,7 @@ export class Sessions {
   readonly #byKey = new Map<string, PlayerSession>();
   readonly #byOrdinal = new Map<string, PlayerSession>();
   readonly #paused = new PausedPlayers();
+  readonly #liveSegments = new SegmentCache(LIVE_SEGMENTS_BYTES);
   #starts = 0;
   #isClosed = false;
 
@@ -135,6 +142,7 @@ export class Sessions {
     const session = new PlayerSession({
       access: this.#parts,
       segments: this.#parts.segments,
+      liveSegments: this.#liveSegments,
       cacheFigures: () => transfers.cacheFigures(),
       log,
       hold,
