@@ -140,4 +140,6 @@ export interface LiveFigures {
   readonly duplicateBytes: number;
   readonly skippedPieces: number;
   readonly hasEnded: boolean;
+  /** Peers that say to be so late that they may soon have nothing to play. */
+  readonly starvingPeers?: number;
 }

@@ -2,6 +2,9 @@ import type { Instant } from "../../base/time.ts";
 import type { LiveFigures } from "./contract.ts";
 import type { LiveState } from "./state.ts";
 
+/** The part of the lag that peers have used up who are counted as starving; half of it is what a deep tree takes. */
+const STARVING_LAG = 0.66;
+
 /** What `stat` and `livepos` show. */
 export function liveFigures(state: LiveState, now: Instant): LiveFigures {
   const { window, timeline, nextSeq, startSeq } = state;
@@ -29,5 +32,8 @@ export function liveFigures(state: LiveState, now: Instant): LiveFigures {
     duplicateBytes: state.duplicateBytes,
     skippedPieces: state.skippedPieces,
     hasEnded: state.hasEnded,
+    starvingPeers: peers.filter(
+      ({ window: told }) => told !== undefined && told.lagMs > STARVING_LAG * state.setup.lagMs,
+    ).length,
   };
 }

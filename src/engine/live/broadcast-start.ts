@@ -1,0 +1,55 @@
+import { LIVE_HASH_BYTES } from "../../wire/live-header.ts";
+import { MIN_SEGMENT_MS } from "../../wire/live-limits.ts";
+import type { SourceState } from "./identity-state.ts";
+
+/** Where the numbers of a source go on. */
+export interface SourceStart {
+  readonly epoch: number;
+  /** The hash of the header before; zeros where there is none in the epoch. */
+  readonly previousHash: Uint8Array;
+  /** No piece is numbered lower. */
+  readonly leastSeq: number;
+  /** No segment is numbered lower. */
+  readonly leastSegment: number;
+  /** No piece is older, in UNIX ms. */
+  readonly leastTimestampMs: number;
+  /** It goes on from a piece that was made before. */
+  readonly isContinued: boolean;
+}
+
+/** The state is on disk for good so often; a power cut takes back no more than twice that. */
+export const STATE_SYNC_MS = 5000;
+/** Pieces from further ahead are taken by nobody (live protocol: Trust). */
+const MAX_AHEAD_MS = 600_000;
+
+/**
+ * Where a source goes on that is started at `nowMs`. The state may be that of some seconds ago, after a power cut: since pieces are
+ * numbered by the clock, and never faster than it runs, no number is used twice all the same. Only where the clock was
+ * set back it cannot vouch for that, and more numbers are left out than can have been used since.
+ */
+export function sourceStart(state: SourceState | undefined, nowMs: number, pieceMs: number): SourceStart {
+  const nowSeconds = Math.floor(nowMs / 1000);
+  // Made while the clock was wrong by far: nobody took those pieces, and nobody would for as long as it was ahead.
+  const isFuture = state !== undefined && state.timestampMs > nowMs + MAX_AHEAD_MS;
+  if (state === undefined || isFuture) {
+    const isEpochUsable = state !== undefined && state.epoch <= nowSeconds + MAX_AHEAD_MS / 1000;
+    const epoch = isEpochUsable ? Math.max(nowSeconds, state.epoch + 1) : nowSeconds;
+    return {
+      epoch,
+      previousHash: new Uint8Array(LIVE_HASH_BYTES),
+      leastSeq: 0,
+      leastSegment: state === undefined ? 0 : state.segment + 1,
+      leastTimestampMs: epoch * 1000,
+      isContinued: false,
+    };
+  }
+  const lostMs = nowMs < state.timestampMs ? 2 * STATE_SYNC_MS : 0;
+  return {
+    epoch: state.epoch,
+    previousHash: state.headerHash,
+    leastSeq: state.seq + 1 + Math.ceil(lostMs / pieceMs),
+    leastSegment: state.segment + 1 + Math.ceil(lostMs / MIN_SEGMENT_MS),
+    leastTimestampMs: state.timestampMs,
+    isContinued: true,
+  };
+}

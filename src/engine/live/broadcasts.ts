@@ -1,0 +1,177 @@
+import { SluiceError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import type { Outbound } from "../../outbound/outbound.ts";
+import type { Runtime } from "../../runtime/contract.ts";
+import { encodeBencode } from "../../wire/bencode-encode.ts";
+import { type LiveInfo, liveInfoDict } from "../../wire/live-info.ts";
+import { MAX_BYTES_PER_SECOND, MAX_RELAYS } from "../../wire/live-limits.ts";
+import type { EngineSettings, TransferContent } from "../contract.ts";
+import type { Hold } from "../holds.ts";
+import { startBroadcast } from "./broadcast.ts";
+import type { Broadcast, BroadcastRequest, Broadcasts } from "./broadcast-contract.ts";
+import { broadcastFile } from "./broadcast-file.ts";
+import { InputHead } from "./broadcast-head.ts";
+import { liveInfoFor, PATTERN_SHAPE, type StreamShape, shapeOf } from "./broadcast-info.ts";
+import { checkedBroadcastName } from "./broadcast-name.ts";
+import { type BroadcastIdentity, type IdentityParts, openIdentity } from "./identity.ts";
+import { type LiveInputParts, openLiveInput } from "./source.ts";
+
+/** What broadcasting needs. */
+export interface BroadcastsParts extends Pick<LiveInputParts, "unixMs" | "openFile" | "pipe"> {
+  readonly runtime: IdentityParts["runtime"] & Pick<Runtime, "clock" | "net">;
+  readonly settings: Pick<EngineSettings, "dataDir" | "liveWindowMs">;
+  readonly log: Log;
+  readonly outbound: Pick<Outbound, "open">;
+  /** Takes a lock that ends with the process; undefined where another process holds it. */
+  readonly lock: IdentityParts["lock"];
+  /** Holds the transfer of a stream. Its release ends it at once, with a word to the peers. */
+  open(content: TransferContent): Hold;
+}
+
+/** More at once would have no upload left for any. */
+export const MAX_BROADCASTS = 16;
+/** How long a source is listened to before its rate is taken for known. */
+const MEASURE_MS = 3000;
+/** A source that is new must say something within so long. */
+const FIRST_WAIT_MS = 30_000;
+/** One that was broadcast before may come later; what is plainly wrong shows by then. */
+const LATER_WAIT_MS = 2000;
+
+/** All broadcasts of this engine. Nothing happens before one is started. */
+export function createBroadcasts(parts: BroadcastsParts): Broadcasts {
+  const log = parts.log.named("broadcast");
+  /** By name in lower case, as some file systems have it; undefined while it starts. */
+  const known = new Map<string, { readonly abort: AbortController; broadcast: Broadcast | undefined }>();
+  let isClosed = false;
+
+  const begin = async (request: BroadcastRequest, signal: AbortSignal): Promise<Broadcast> => {
+    const { name } = request;
+    const folder = `${parts.settings.dataDir}/broadcasts/${name}`;
+    const identity = await openIdentity(folder, name, { ...parts, log });
+    try {
+      return await startWith(request, identity, { ...parts, log }, signal);
+    } catch (thrown) {
+      await identity.close();
+      throw thrown;
+    }
+  };
+
+  return {
+    async start(asked, signal) {
+      const request = checked(asked);
+      const key = request.name.toLowerCase();
+      if (isClosed) throw new SluiceError("session_stopped", "the engine is stopping");
+      if (known.has(key))
+        throw new SluiceError("bad_parameter", `${request.name} is being broadcast already`);
+      if (known.size >= MAX_BROADCASTS)
+        throw new SluiceError("too_many", `${MAX_BROADCASTS} streams are being broadcast; stop one first`);
+      const isPiped = [...known.values()].some(({ broadcast }) => broadcast?.request.place.kind === "pipe");
+      if (request.place.kind === "pipe" && isPiped)
+        throw new SluiceError("bad_parameter", "what is piped in is being broadcast already");
+      const entry: { abort: AbortController; broadcast: Broadcast | undefined } = {
+        abort: new AbortController(),
+        broadcast: undefined,
+      };
+      known.set(key, entry);
+      try {
+        const signals = signal ? [signal, entry.abort.signal] : [entry.abort.signal];
+        const broadcast = await begin(request, AbortSignal.any(signals));
+        entry.broadcast = broadcast;
+        const forget = () => known.delete(key);
+        broadcast.ended.then(forget, forget);
+        return broadcast;
+      } catch (thrown) {
+        known.delete(key);
+        if (!signal?.aborted && !entry.abort.signal.aborted) throw thrown;
+        throw new SluiceError("cancelled", "the broadcast was given up before it began", { cause: thrown });
+      }
+    },
+    get: (name) => known.get(name.normalize("NFC").toLowerCase())?.broadcast,
+    all: () => [...known.values()].flatMap(({ broadcast }) => broadcast ?? []),
+    async close() {
+      isClosed = true;
+      for (const { abort } of known.values()) abort.abort();
+      await Promise.all([...known.values()].map(({ broadcast }) => broadcast?.stop()));
+    },
+  };
+}
+
+async function startWith(
+  request: BroadcastRequest,
+  identity: BroadcastIdentity,
+  parts: BroadcastsParts,
+  signal: AbortSignal,
+): Promise<Broadcast> {
+  const { clock, net } = parts.runtime;
+  const input = openLiveInput(request.place, { ...parts, clock, net }, { isLooped: request.isLooped });
+  const head = new InputHead(input, clock);
+  let hold: Hold | undefined;
+  try {
+    const info = identity.info ?? (await newInfo(request, identity, parts, head, signal));
+    if (identity.info) await head.read(LATER_WAIT_MS, 0, signal);
+    if (info.isPrivate !== request.isPrivate)
+      throw new SluiceError(
+        "bad_parameter",
+        `${request.name} was begun as a ${info.isPrivate ? "private" : "public"} stream and stays one; take another name`,
+      );
+    const file = broadcastFile(request, info, identity.sign, parts.runtime);
+    await identity.keepInfo(encodeBencode(liveInfoDict(info)));
+    await identity.keepTransportFile(file.bytes);
+    signal.throwIfAborted();
+    const { uploadLimit, relays, isPrivate } = request;
+    hold = parts.open({
+      infohash: file.infohash,
+      // A private source is known to nobody but its relays.
+      trackers: isPrivate ? [] : file.trackers,
+      peers: relays,
+      displayName: file.meta.title ?? info.name,
+      live: {
+        file,
+        role: "source",
+        ...(uploadLimit !== undefined && { uploadBytesPerSecond: uploadLimit }),
+        ...(isPrivate && { only: relays }),
+        knownPeers: isPrivate ? [] : identity.knownPeers,
+      },
+    });
+    return startBroadcast({ ...parts, request, identity, file, input: head.rest(), hold });
+  } catch (thrown) {
+    hold?.release();
+    head.close();
+    throw thrown;
+  }
+}
+
+/** How a new stream is cut: by what its owner says, else by what comes. */
+async function newInfo(
+  request: BroadcastRequest,
+  { publicKey }: BroadcastIdentity,
+  { settings }: BroadcastsParts,
+  head: InputHead,
+  signal: AbortSignal,
+): Promise<LiveInfo> {
+  const { name, isPrivate, bytesPerSecond } = request;
+  const options = { windowSeconds: settings.liveWindowMs / 1000, isPrivate };
+  if (request.place.kind === "test-pattern") return liveInfoFor(name, publicKey, PATTERN_SHAPE, options);
+  await head.read(FIRST_WAIT_MS, MEASURE_MS, signal);
+  if (head.came.length === 0 && bytesPerSecond === undefined)
+    throw new SluiceError(
+      "start_timeout",
+      `nothing came from the source for ${FIRST_WAIT_MS / 1000} s; a new stream begins when its source does, or when its rate is said`,
+    );
+  const measured: StreamShape = shapeOf(head.came);
+  return liveInfoFor(name, publicKey, { ...measured, ...(bytesPerSecond && { bytesPerSecond }) }, options);
+}
+
+/** The request with its name as it is used. Throws `bad_parameter`. */
+function checked(request: BroadcastRequest): BroadcastRequest {
+  const { uploadLimit = 0, bytesPerSecond = 1, relays, isPrivate } = request;
+  const fault = (message: string) => new SluiceError("bad_parameter", message);
+  if (!(uploadLimit >= 0)) throw fault(`upload limit: expected bytes a second, not ${uploadLimit}`);
+  if (!(bytesPerSecond >= 1 && bytesPerSecond <= MAX_BYTES_PER_SECOND))
+    throw fault(`rate: expected 1 to ${MAX_BYTES_PER_SECOND} bytes a second, not ${bytesPerSecond}`);
+  if (relays.length > MAX_RELAYS) throw fault(`expected at most ${MAX_RELAYS} relays, not ${relays.length}`);
+  if (isPrivate && relays.length === 0)
+    throw fault("a private stream is given to its relays alone: name at least one");
+  if (request.isLooped && request.place.kind !== "file") throw fault("only a file can be looped");
+  return { ...request, name: checkedBroadcastName(request.name) };
+}
