@@ -54,6 +54,7 @@ export const ERRORS: Readonly<Record<SluiceErrorCode, ErrorRow>> = {
   unknown_external_playlist: { status: 404, text: "unknown external playlist", code: 201 },
   unknown_task: { status: 404, text: "unknown task", code: 205 },
   unknown_player: { status: 404, text: "unknown player", code: 202 },
+  unknown_broadcast: { status: 404, text: "unknown broadcast", code: 207 },
   not_a_playlist: { status: 415, text: "not a playlist", code: 320 },
   bad_image: { status: 415, text: "bad image", code: 321 },
   too_large: { status: 413, text: "too large", code: 322 },

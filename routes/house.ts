@@ -1,5 +1,7 @@
 import type { Network } from "../src/base/network.ts";
 import type { Engine } from "../src/engine/engine.ts";
+import type { Broadcast } from "../src/engine/live/broadcast-contract.ts";
+import type { BroadcastWish } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
 import type { AcceptWebSocket, RequestOrigin } from "../src/runtime/contract.ts";
 import type { Forwarded } from "./access-proxy.ts";
@@ -10,6 +12,8 @@ export interface House {
   readonly library?: Library;
   /** Players to open content in; none where it is absent. */
   readonly players?: Players;
+  /** What is broadcast from here; nothing can be where it is absent. */
+  readonly broadcasts?: BroadcastDesk;
   /** Whether this machine has an address besides loopback. */
   readonly hasNetwork?: () => boolean;
   /** Where other devices find this engine, such as `http://192.168.1.5:6878/`; none while it listens for this host alone. */
@@ -43,6 +47,26 @@ export interface Players {
   list(): Promise<readonly Player[]>;
   /** Plays a URL of ours in a player that `list` names. Rejects with `SluiceError`. */
   open(id: string, url: string): Promise<void>;
+}
+
+/** What is broadcast from here, and goes on after a restart. */
+export interface BroadcastDesk {
+  /** Resolves when it is on air and will be so again. Rejects with `SluiceError`; nothing is kept then. */
+  start(wish: BroadcastWish): Promise<OnAir>;
+  /** Ends it for good. Rejects with `unknown_broadcast`. */
+  stop(name: string): Promise<void>;
+  list(): readonly OnAir[];
+}
+
+/** One of them. */
+export interface OnAir {
+  readonly name: string;
+  /** Absent for what a subscribed list says. */
+  readonly wish: BroadcastWish | undefined;
+  /** Absent while it cannot be started. */
+  readonly broadcast: Broadcast | undefined;
+  /** Why it is not on air; it is tried again. */
+  readonly problem: string | undefined;
 }
 
 /** Who may ask, as far as settings say (docs/design/access.md). */

@@ -23,6 +23,7 @@ const TAGS = [
   ["Playlist", "The user's items"],
   ["External playlists", "Lists that are fetched from elsewhere again and again"],
   ["Accounts", "Who is signed in"],
+  ["Broadcasts", "Live streams of this engine's own"],
   ["Lists", "The playlist for players, and links to it"],
   ["Engine", "What programs ask before they know the engine"],
 ] as const;

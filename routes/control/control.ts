@@ -12,6 +12,7 @@ import { accountMethods } from "./account.ts";
 import { admitAsker, admitToken, preflight } from "./admission.ts";
 import { apiVersionOf, controlFailure } from "./api-version.ts";
 import { senderOf } from "./body-slots.ts";
+import { broadcastMethods } from "./broadcast.ts";
 import { externalPlaylistMethods } from "./external-playlist.ts";
 import { FormReader, queryParameters } from "./form.ts";
 import type { ControlCall, ControlMethod } from "./method.ts";
@@ -29,6 +30,7 @@ export const CONTROL_SECTIONS: readonly {
   { title: "Playlist", methods: playlistMethods },
   { title: "External playlists", methods: externalPlaylistMethods },
   { title: "Accounts", methods: accountMethods },
+  { title: "Broadcasts", methods: broadcastMethods },
 ];
 
 /** The same in one list. */

@@ -36,6 +36,7 @@ export type SluiceErrorCode =
   | "unknown_external_playlist" // an external playlist id that does not exist
   | "unknown_task" // a task id that does not exist
   | "unknown_player" // a player id that get_available_players does not list
+  | "unknown_broadcast" // a name under which nothing is broadcast here
   | "not_a_playlist" // expected a playlist, something else came
   | "bad_image" // not a picture of a kind that is kept, or too large
   | "too_large"; // an upload above its limit

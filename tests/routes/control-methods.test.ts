@@ -4,6 +4,7 @@ import { CONTROL_METHODS } from "../../routes/control/control.ts";
 import { jsonSchemaOf, shapeOf } from "../../routes/openapi-parts.ts";
 import { NO_OWNER } from "../../src/library/contract.ts";
 import { type CallValues, controlClient } from "./control-client.ts";
+import { fakeDesk, fakeWish } from "./fake-desk.ts";
 import { fakeInspector, INFOHASH } from "./fake-inspector.ts";
 import { INTERFACE_METHODS } from "./interface-methods.ts";
 
@@ -23,6 +24,9 @@ const VALUES: Readonly<Record<string, CallValues>> = {
   get_playlist_task_status: { task_id: 1 },
   get_image: { url: "http://x/logo.png" },
   search: { query: "one" },
+  broadcast_start: { test_pattern: 1 },
+  broadcast_stop: { name: "news" },
+  broadcast_get_status: { name: "news" },
 };
 
 /** A library with an item, one in the trash, an external playlist and a task, on an engine that knows one film. */
@@ -32,7 +36,9 @@ async function prepared() {
     list: async () => [{ id: "vlc", type: "proxy", protocol: null, name: "VLC", icon: null }] as const,
     open: async () => {},
   };
-  const client = controlClient({ inspect, house: { players, deviceId: "d".repeat(40) } });
+  const broadcasts = fakeDesk();
+  await broadcasts.start(fakeWish("news"));
+  const client = controlClient({ inspect, house: { players, deviceId: "d".repeat(40), broadcasts } });
   const { library } = client;
   const content = { transport: "bt", contentId: null, infohash: INFOHASH, magnet: null, url: null } as const;
   const tvgLogo = "http://x/logo.png";

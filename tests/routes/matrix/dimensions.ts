@@ -56,13 +56,25 @@ const ROUTES: readonly (readonly [kind: TargetKind, path: string])[] = [
   ["static", "/"],
 ];
 
-/** All 38 methods and every family of routes. */
+/** Methods of ours beside the interface's. */
+const OWN_METHODS: readonly (readonly [name: string, kind: TargetKind])[] = [
+  ["get_server_settings", "private"],
+  ["broadcast_start", "switch"],
+  ["broadcast_stop", "switch"],
+  ["broadcast_list", "private"],
+  ["broadcast_get_status", "private"],
+];
+
+/** All 38 methods, ours, and every family of routes. */
 export const TARGETS: readonly Target[] = [
   ...INTERFACE_METHODS.map(({ name, isPublic, isRemote }): Target => {
     const open = OPEN_METHODS.has(name) ? "open" : "closed";
     const kind = isPublic ? (isRemote ? open : "key") : isRemote ? "private" : "switch";
     return { name, path: `/server/api?method=${name}`, isMethod: true, kind };
   }),
+  ...OWN_METHODS.map(
+    ([name, kind]): Target => ({ name, path: `/server/api?method=${name}`, isMethod: true, kind }),
+  ),
   ...ROUTES.map(([kind, path]): Target => ({ name: path, path, isMethod: path.startsWith("/webui"), kind })),
 ];
 
