@@ -100,7 +100,7 @@ async function addressesOf(
 }
 
 function trackerUrl(text: string): string {
-  const isTracker = /^(?:https?|udp):\/\/[^\s/]/i.test(text) && text.length <= 512 && URL.canParse(text);
+  const isTracker = /^(?:https?|udp):\/\/[\x21-\x7e]{1,500}$/i.test(text) && URL.canParse(text);
   if (isTracker) return text;
   throw bad("tracker", `expected an announce URL (http, https or udp), got "${text.slice(0, 200)}"`);
 }

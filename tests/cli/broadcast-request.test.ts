@@ -90,6 +90,7 @@ const REFUSED: readonly [Partial<BroadcastWish>, RegExp][] = [
   [{ countries: ["usa"] }, /^country: "usa" is none/],
   [{ logo: "file:///etc/passwd" }, /^logo: expected an http/],
   [{ trackers: ["tracker.example"] }, /^tracker: expected an announce URL/],
+  [{ trackers: ["http://tracker.example/ä"] }, /^tracker: expected an announce URL/],
   [{ trackers: Array(17).fill("http://t.example/") }, /^tracker: expected at most 16, got 17/],
   [{ relays: ["relay.example"] }, /^relay: expected HOST:PORT/],
   [{ relays: ["relay.example:65536"] }, /^relay: expected HOST:PORT/],
