@@ -246,6 +246,7 @@ export class PlayerSession implements Session {
     const { access, hold, request } = this.#parts;
     const { transfer } = hold;
     const { signal } = this.#ended;
+    const wasLive = this.isLive;
     await awaitFiles(access, transfer, { signal });
     this.#file ??= this.#chooseFile();
     const file = this.#file;
@@ -254,7 +255,6 @@ export class PlayerSession implements Session {
       const media = await transfer.media(file.index, request.audioLanguage, stop);
       return new FilmSource(transfer.infohash, file, media, request);
     };
-    const wasLive = this.isLive;
     this.#source = await whileBytesCome(access, transfer, open, signal);
     // Whoever was told something else when it started hears what it is.
     if (this.isLive !== wasLive && this.wantsEvents)

@@ -1,6 +1,7 @@
 import { SluiceError } from "../../src/base/errors.ts";
 import type { ContentId, Infohash } from "../../src/base/ids.ts";
 import type { ByteRange } from "../../src/base/range.ts";
+import type { FoundContent } from "../../src/engine/content-search.ts";
 import type {
   ActiveTransfer,
   ByteReader,
@@ -32,6 +33,9 @@ export class FakeTransfer implements ActiveTransfer {
   /** Media calls wait for this: "there is no data yet". */
   data = deferred();
   stopped = false;
+  /** Set by tests of what comes as segments, and of live streams. */
+  segmentSource: ActiveTransfer["segmentSource"];
+  live: ActiveTransfer["live"];
   addedTrackers: string[] = [];
   readonly openRanges: ByteRange[] = [];
   readonly cancelled: unknown[] = [];
@@ -138,6 +142,9 @@ export class FakeTransfers implements Transfers {
   readonly p2pPort = 0;
   readonly opened: FakeTransfer[] = [];
   readonly kept: (TransportFile | LiveTransportFile)[] = [];
+  /** What peers have, by content id; and for which of them they were asked. */
+  readonly findable = new Map<ContentId, FoundContent>();
+  readonly searched: ContentId[] = [];
   /** Called for each new transfer, to set it up. */
   prepare: (transfer: FakeTransfer) => void = () => {};
   isClosed = false;
@@ -172,6 +179,11 @@ export class FakeTransfers implements Transfers {
 
   async knownContentId(contentId: ContentId): Promise<Infohash | undefined> {
     return this.kept.find((file) => file.contentId === contentId)?.infohash;
+  }
+
+  async findContent(contentId: ContentId): Promise<FoundContent | undefined> {
+    this.searched.push(contentId);
+    return this.findable.get(contentId);
   }
 
   async keep({ file }: KnownFile): Promise<void> {

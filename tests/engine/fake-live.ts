@@ -1,0 +1,131 @@
+import { SluiceError } from "../../src/base/errors.ts";
+import type { UnixSeconds } from "../../src/base/time.ts";
+import type { SegmentName } from "../../src/engine/engine.ts";
+import type { LiveControl } from "../../src/engine/live/contract.ts";
+import type { SegmentBytes } from "../../src/engine/segment-cache.ts";
+import type {
+  LiveCursor,
+  LivePosition,
+  LiveStream,
+  ManifestPlace,
+  SegmentSource,
+} from "../../src/engine/segment-source.ts";
+import { tsBytes } from "./fake-media.ts";
+
+/** When the first piece of a fake stream was made. */
+export const FIRST_AT = 1_700_000_000;
+
+/** A live stream whose pieces the test brings: one a second, each of ten packets that carry its number, a cut every two. */
+export class FakeLive implements SegmentSource, LiveStream {
+  readonly container = "ts";
+  readonly isLive = true;
+  readonly name = "live";
+  readonly live: LiveStream = this;
+  /** What was asked of it. */
+  readonly made: string[] = [];
+  readonly places: ManifestPlace[] = [];
+  /** Waits that were given up. */
+  readonly aborted: unknown[] = [];
+  packetsPerPiece = 10;
+  segmentBytes = 188;
+  /** Pieces below this have left the window. */
+  oldest = 0;
+  #count = 0;
+  #isOver = false;
+  #waiting: (() => void)[] = [];
+
+  /** So many more pieces arrive. */
+  bring(count: number): void {
+    this.#count += count;
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  /** The stream is over. */
+  finish(): void {
+    this.#isOver = true;
+    this.bring(0);
+  }
+
+  cursor(shiftMs: number): LiveCursor {
+    let at: number | undefined;
+    let isLost = true;
+    const cut = (piece: number) => Math.max(this.oldest, piece - (piece % 2));
+    const settle = () => {
+      if (isLost && this.#count > 0) at = cut(this.#count - 1 - Math.floor(shiftMs / 1000));
+      isLost &&= this.#count === 0;
+      if (at !== undefined && at < this.oldest) at = cut(this.oldest);
+    };
+    return {
+      next: async (signal) => {
+        for (;;) {
+          settle();
+          if (at !== undefined && at < this.#count) return tsBytes(at++ & 0xff, this.packetsPerPiece);
+          if (this.#isOver) return undefined;
+          await this.#more(signal);
+        }
+      },
+      seek: (to) => {
+        at = to === undefined ? cut(this.#count - 1) : cut(to - FIRST_AT);
+        this.bring(0);
+      },
+      get position() {
+        return at === undefined ? undefined : ((FIRST_AT + at) as UnixSeconds);
+      },
+    };
+  }
+
+  async part(index: number, part: number): Promise<SegmentBytes> {
+    this.made.push(`${index}.p${part}`);
+    return tsBytes(part, 1);
+  }
+
+  async manifest(place: ManifestPlace, _rendition: unknown, signal: AbortSignal): Promise<string> {
+    this.places.push(place);
+    while (this.#count < 2 || (place.reload && place.reload.segment >= this.#count)) await this.#more(signal);
+    return `#EXTM3U\n#EXTINF:1,\nsegments below ${this.#count}\n`;
+  }
+
+  async first(): Promise<number> {
+    throw new Error("a live stream does not begin with a whole segment");
+  }
+
+  async reach(): Promise<number> {
+    throw new Error("a live stream does not go by whole segments");
+  }
+
+  async find(_kind: SegmentName["kind"], number: number): Promise<number> {
+    if (number < this.#count) return number;
+    throw new SluiceError("no_such_segment", "not there");
+  }
+
+  async make(kind: SegmentName["kind"], index: number): Promise<SegmentBytes> {
+    this.made.push(`${kind} ${index}`);
+    return new Uint8Array(this.segmentBytes);
+  }
+
+  livePosition(): LivePosition | undefined {
+    if (this.#count <= this.oldest) return undefined;
+    return {
+      firstAt: (FIRST_AT + this.oldest) as UnixSeconds,
+      lastAt: (FIRST_AT + this.#count - 0.5) as UnixSeconds,
+      segments: this.#count - this.oldest,
+      pieceMs: 500,
+    };
+  }
+
+  #more(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    return new Promise((resolve, reject) => {
+      this.#waiting.push(resolve);
+      signal.addEventListener("abort", () => {
+        this.aborted.push(signal.reason);
+        reject(signal.reason);
+      });
+    });
+  }
+}
+
+/** A transfer's live side, for what asks in which part we take part in the stream. */
+export function fakeControl(role: "viewer" | "source" = "viewer"): LiveControl {
+  return { content: { role } } as LiveControl;
+}
