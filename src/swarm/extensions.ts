@@ -17,7 +17,7 @@ import { Pex } from "./pex.ts";
 import type { SwarmState } from "./state.ts";
 
 /** The name we give ourselves (BEP 10 `v`). */
-const CLIENT = "Sluice 0.1.0";
+export const CLIENT = "Sluice 0.1.0";
 /** The numbers that others are to use towards us. */
 const METADATA_ID = 1;
 const PEX_ID = 2;

@@ -1,0 +1,46 @@
+import { addressText } from "../../base/address.ts";
+import type { LiveSetup } from "../../swarm/live/contract.ts";
+import { LIVE_RULES } from "../../swarm/live/limits.ts";
+import { chunkRange } from "../../wire/live-chunks.ts";
+import { homeStripeOf } from "../../wire/live-hello.ts";
+import { pathDigest } from "../../wire/live-paths.ts";
+import { isSignedStat } from "../../wire/live-stat.ts";
+import { isChunkOf, isSignedHeader, liveHash } from "../../wire/live-trust.ts";
+import type { LiveDriverParts } from "./live-driver.ts";
+
+/** What a live swarm is made of, with the cryptography of this machine. Throws where the stream's key is none. */
+export function liveSetup(parts: LiveDriverParts): LiveSetup {
+  const { infohash, info, role, peerId, runtime, only } = parts;
+  const { sha256, clock } = runtime;
+  const verify = runtime.ed25519Verifier(info.publicKey);
+  const hash = sha256(peerId);
+  const allowed = only && new Set(only.map(addressText));
+  return {
+    about: {
+      role,
+      uploadBytesPerSecond: parts.uploadBytesPerSecond,
+      homeStripe: homeStripeOf(hash, info.stripeCount),
+      clockMs: clock.unixSeconds() * 1000,
+      digest: pathDigest(hash),
+    },
+    layout: {
+      stripes: info.stripeCount,
+      pieceMs: info.pieceMs,
+      bytesPerSecond: info.bytesPerSecond,
+      maxPieceBytes: info.maxPieceBytes,
+    },
+    lagMs: parts.lagMs,
+    keepMs: parts.keepMs,
+    rules: LIVE_RULES,
+    random: parts.random,
+    unixMs: () => clock.unixSeconds() * 1000,
+    hash: (header) => liveHash(header, sha256),
+    isSignedStat: ({ bytes }) => isSignedStat(bytes, infohash, verify),
+    isSigned: ({ bytes }) => isSignedHeader(bytes, infohash, verify),
+    fits: ({ value }, stripe, bytes) => {
+      const { start, end } = chunkRange(value.pieceBytes, info.stripeCount, stripe);
+      return bytes.length === end - start && isChunkOf(value, stripe, bytes, sha256);
+    },
+    ...(allowed && { isAllowed: (address) => allowed.has(addressText(address)) }),
+  };
+}

@@ -1,0 +1,388 @@
+import { addressScope, type PeerAddress } from "../../base/address.ts";
+import { equalBytes, latin1Text } from "../../base/bytes.ts";
+import { DecodeError } from "../../base/errors.ts";
+import type { Infohash } from "../../base/ids.ts";
+import type { Sha256 } from "../../base/signature.ts";
+import { type Instant, instant } from "../../base/time.ts";
+import { CLIENT } from "../../swarm/extensions.ts";
+import { type LivePriority, PRIORITY } from "../../swarm/live/contract.ts";
+import type { LiveAbout, LiveWord, SignedHeader } from "../../swarm/live/messages.ts";
+import { Pex } from "../../swarm/pex.ts";
+import {
+  decodeExtensionHandshake,
+  type ExtensionHandshake,
+  encodeExtensionHandshake,
+} from "../../wire/extension-handshake.ts";
+import { decodeHandshake, encodeHandshake, HANDSHAKE_BYTES } from "../../wire/handshake.ts";
+import { ChunkAssembler } from "../../wire/live-fragments.ts";
+import { decodeHeader } from "../../wire/live-header.ts";
+import { homeStripeOf, LIVE_EXTENSION, type LivePeerInfo } from "../../wire/live-hello.ts";
+import type { LiveInfo } from "../../wire/live-info.ts";
+import { decodeLiveMessage, encodeLiveMessage } from "../../wire/live-message.ts";
+import { pathDigest } from "../../wire/live-paths.ts";
+import { decodeMetadataMessage } from "../../wire/metadata-message.ts";
+import { clientName } from "../../wire/peer-id.ts";
+import { PeerMessageDecoder } from "../../wire/peer-message.ts";
+import { decodePexMessage, encodePexMessage, type PexPeer } from "../../wire/pex-message.ts";
+import { extendedOnly } from "./extended-only.ts";
+import { LiveMetadata } from "./live-metadata.ts";
+import { framed, type SendQueue } from "./send-queue.ts";
+
+/** What all links of one stream have in common. */
+export interface PeerLinkSetup {
+  readonly infohash: Infohash;
+  readonly info: LiveInfo;
+  readonly infoBytes: Uint8Array;
+  readonly peerId: Uint8Array;
+  /** What we say of ourselves. */
+  readonly about: LivePeerInfo;
+  /** 0: nobody can call us. */
+  readonly listenPort: number;
+  /** Peers are told of each other (BEP 11): not in private streams. */
+  readonly sharesPeers: boolean;
+  readonly sha256: Sha256;
+}
+
+/** What happens on a link. */
+export interface PeerLinkEvents {
+  /** Its handshake has come; why not to go on with it, or undefined. */
+  greeted(link: PeerLink): string | undefined;
+  /** Both have said what they are to the stream. */
+  ready(link: PeerLink, about: LiveAbout, rttMs: number): void;
+  heard(link: PeerLink, word: LiveWord): void;
+  /** It tells of other peers. */
+  told(link: PeerLink, addresses: readonly PeerAddress[]): void;
+  /** It is of no use, without being at fault. */
+  unfit(link: PeerLink, reason: string): void;
+}
+
+/** A handshake is complete by then, and `sl` has come: who has the info dictionary sends both at once. */
+const GREETING_MS = 10_000;
+const ABOUT_MS = 5_000;
+/** Who fetches the metadata first is borne so long. */
+const FETCHING_MS = 60_000;
+/** The largest message of the protocol has 16,398 bytes; metadata and peers are no larger. */
+const MAX_MESSAGE_BYTES = 20 * 1024;
+/** The numbers that others are to use towards us. */
+const METADATA_ID = 1;
+const PEX_ID = 2;
+const LIVE_ID = 3;
+const NEVER = instant(Number.POSITIVE_INFINITY);
+
+/**
+ * The protocol on one connection, without its socket: handshakes (BEP 3, 10), metadata (BEP 9), peers (BEP 11), and live
+ * messages as bytes on one side and as words on the other. What is to be sent goes to the queue.
+ */
+export class PeerLink {
+  readonly isIncoming: boolean;
+  readonly remote: PeerAddress;
+  readonly queue: SendQueue;
+  readonly #setup: PeerLinkSetup;
+  readonly #events: PeerLinkEvents;
+  readonly #openedAt: Instant;
+  readonly #decoder: PeerMessageDecoder;
+  readonly #assembler: ChunkAssembler;
+  readonly #metadata: LiveMetadata;
+  readonly #greeting = new Uint8Array(HANDSHAKE_BYTES);
+  #greetingFilled = 0;
+  #askedAt: Instant;
+  #now: Instant;
+  #peerId: Uint8Array | undefined;
+  #liveId = 0;
+  #metadataId = 0;
+  #pexId = 0;
+  #pex: Pex | undefined;
+  /** The token of the last PING as the machine chose it: on the wire it has 32 bits. */
+  #pingToken = 0;
+  /** Of an outgoing connection, by its handshake. */
+  #rttMs: number | undefined;
+  #isReady = false;
+  #isClosed = false;
+  client = "unknown";
+  /** Where the peer listens: where we called it, or where it says. */
+  listenAddress: PeerAddress | undefined;
+
+  /** `now` is when the connection stands, or was asked for. */
+  constructor(
+    setup: PeerLinkSetup,
+    events: PeerLinkEvents,
+    queue: SendQueue,
+    connection: { readonly isIncoming: boolean; readonly remote: PeerAddress },
+    now: Instant,
+  ) {
+    this.#setup = setup;
+    this.#events = events;
+    this.queue = queue;
+    this.isIncoming = connection.isIncoming;
+    this.remote = connection.remote;
+    if (!connection.isIncoming) this.listenAddress = connection.remote;
+    this.#openedAt = this.#askedAt = this.#now = now;
+    this.#metadata = new LiveMetadata(setup.infoBytes);
+    this.#assembler = new ChunkAssembler(setup.info);
+    this.#decoder = new PeerMessageDecoder(
+      extendedOnly((id, payload) => this.#extended(id, payload)),
+      { maxBitfieldBytes: 256 * 1024, maxExtendedBytes: MAX_MESSAGE_BYTES, maxBlockBytes: 128 * 1024 },
+    );
+  }
+
+  /** Live messages may be sent. */
+  get isReady(): boolean {
+    return this.#isReady && !this.#isClosed;
+  }
+
+  /** Its handshake has come. */
+  get isGreeted(): boolean {
+    return this.#peerId !== undefined;
+  }
+
+  /** Whether both are connections to one program: its peer id, at one host. Anybody can claim anybody's peer id. */
+  isSamePeer(other: PeerLink): boolean {
+    if (!this.#peerId || !other.#peerId || this.remote.host !== other.remote.host) return false;
+    return equalBytes(this.#peerId, other.#peerId);
+  }
+
+  /** Whether we are at both ends. */
+  get isOurselves(): boolean {
+    return this.#peerId !== undefined && equalBytes(this.#peerId, this.#setup.peerId);
+  }
+
+  /** Of two connections that crossed, the one dialled by the smaller peer id is kept, so that both ends decide alike. */
+  get isKeptWhenCrossed(): boolean {
+    const theirsIsSmaller = latin1Text(this.#peerId!) < latin1Text(this.#setup.peerId);
+    return this.isIncoming === theirsIsSmaller;
+  }
+
+  /** The connection that we asked for stands. */
+  opened(now: Instant): void {
+    this.#askedAt = now;
+    this.#sendHandshake(now);
+  }
+
+  /** Takes bytes of the peer. Throws `DecodeError` where it is at fault; nothing may follow then. */
+  received(bytes: Uint8Array, now: Instant): void {
+    this.#now = now;
+    let rest = bytes;
+    if (this.#greetingFilled < HANDSHAKE_BYTES) {
+      const part = bytes.subarray(0, HANDSHAKE_BYTES - this.#greetingFilled);
+      this.#greeting.set(part, this.#greetingFilled);
+      this.#greetingFilled += part.length;
+      if (this.#greetingFilled < HANDSHAKE_BYTES) return;
+      this.#greeted();
+      rest = bytes.subarray(part.length);
+    }
+    if (!this.#isClosed) this.#decoder.feed(rest);
+  }
+
+  /** Queues a word; false where the peer takes nothing any more. Only when the link is ready. */
+  send(word: LiveWord, priority: LivePriority, expiresAt: Instant, now: Instant): boolean {
+    if (word.kind === "chunk") return this.queue.chunk(word, this.#liveId, priority, expiresAt, now);
+    if (saysNothing(word)) return true;
+    return this.queue.message(framed(this.#liveId, this.#encode(word)), priority, expiresAt, now);
+  }
+
+  /** Tells of those who can be called and were not told yet, at most once a minute. */
+  tellPeers(known: readonly PexPeer[], now: Instant): void {
+    if (!this.isReady || !this.#pex || this.#pexId === 0) return;
+    const next = this.#pex.nextWake();
+    if (next !== undefined && now < next) return;
+    const isNear = addressScope(this.remote.host) !== "global";
+    const tellable = isNear ? known : known.filter(({ address }) => addressScope(address.host) === "global");
+    const message = this.#pex.delta(tellable, this.listenAddress, now);
+    if (message) this.#control(this.#pexId, encodePexMessage(message));
+  }
+
+  /** Why the link has lasted long enough at `now`, or undefined. */
+  overdue(now: Instant): string | undefined {
+    if (this.#isReady) return undefined;
+    const ageMs = now - this.#openedAt;
+    if (!this.#peerId) return ageMs > GREETING_MS ? "no handshake" : undefined;
+    if (this.#metadata.wasAsked) return ageMs > FETCHING_MS ? "fetched metadata and stayed" : undefined;
+    return now - this.#askedAt > ABOUT_MS ? "not of the live network" : undefined;
+  }
+
+  /** Nothing more is read or sent. */
+  close(): void {
+    this.#isClosed = true;
+    this.#decoder.stop();
+  }
+
+  #greeted(): void {
+    const handshake = decodeHandshake(this.#greeting);
+    if (handshake.infohash !== this.#setup.infohash) {
+      throw new DecodeError("handshake", 28, "another infohash");
+    }
+    this.#peerId = handshake.peerId;
+    this.client = clientName(handshake.peerId);
+    const problem = handshake.extensions ? this.#events.greeted(this) : "speaks no extensions";
+    if (problem !== undefined) {
+      this.#events.unfit(this, problem);
+      return;
+    }
+    if (this.isIncoming) {
+      this.#askedAt = this.#now;
+      this.#sendHandshake(this.#now);
+    } else this.#rttMs = this.#now - this.#askedAt;
+    this.#introduce();
+  }
+
+  #sendHandshake(now: Instant): void {
+    const { infohash, peerId } = this.#setup;
+    const bytes = encodeHandshake({ infohash, peerId, extensions: true, fast: false, dht: false });
+    this.queue.message(bytes, PRIORITY.control, NEVER, now);
+  }
+
+  #introduce(): void {
+    const { about, infoBytes, listenPort, sharesPeers } = this.#setup;
+    const messages = new Map([
+      [LIVE_EXTENSION, LIVE_ID],
+      ["ut_metadata", METADATA_ID],
+    ]);
+    if (sharesPeers) messages.set("ut_pex", PEX_ID);
+    const hello = encodeExtensionHandshake({
+      messages,
+      version: CLIENT,
+      yourAddress: this.remote.host,
+      metadataBytes: infoBytes.length,
+      live: about,
+      ...(listenPort > 0 && { listenPort }),
+    });
+    this.#control(0, hello);
+  }
+
+  #extended(id: number, payload: Uint8Array): void {
+    if (this.#isClosed) return;
+    if (id === 0) this.#introduced(decodeExtensionHandshake(payload));
+    else if (id === LIVE_ID) this.#live(payload);
+    else if (id === METADATA_ID) this.#metadataAsked(payload);
+    else if (id === PEX_ID) this.#peersTold(payload);
+  }
+
+  #introduced(hello: ExtensionHandshake): void {
+    const { messages, listenPort, version } = hello;
+    if (version !== undefined && version !== "") this.client = version;
+    this.#metadataId = messages.get("ut_metadata") ?? this.#metadataId;
+    this.#pexId = messages.get("ut_pex") ?? this.#pexId;
+    if (this.#setup.sharesPeers && this.#pexId !== 0) this.#pex ??= new Pex();
+    const liveId = messages.get(LIVE_EXTENSION);
+    if (liveId !== undefined && !(this.#isReady && liveId === 0)) this.#liveId = liveId;
+    if (this.isIncoming && listenPort !== undefined && !this.#isReady) {
+      this.listenAddress = { host: this.remote.host, port: listenPort };
+    }
+    if (this.#isReady && liveId === 0) this.#events.unfit(this, "left the live network");
+    if (this.#isReady || this.#liveId === 0 || !hello.live) return;
+    this.#isReady = true;
+    this.#events.ready(this, this.#aboutOf(hello.live), this.#rttMs ?? this.#now - this.#askedAt);
+  }
+
+  /** What it says of itself, but for what its peer id decides. */
+  #aboutOf(told: LivePeerInfo): LiveAbout {
+    const { sha256, info } = this.#setup;
+    const hash = sha256(this.#peerId!);
+    return { ...told, homeStripe: homeStripeOf(hash, info.stripeCount), digest: pathDigest(hash) };
+  }
+
+  #metadataAsked(payload: Uint8Array): void {
+    const message = decodeMetadataMessage(payload);
+    const answer = message && this.#metadata.answer(message);
+    if (answer && this.#metadataId !== 0) this.#control(this.#metadataId, answer);
+  }
+
+  #peersTold(payload: Uint8Array): void {
+    if (!this.#pex) return;
+    const verdict = this.#pex.judge(this.#now);
+    if (verdict === "close") throw new DecodeError("PEX", 0, "far more than one message a minute");
+    if (verdict === "ignore") return;
+    const { added } = decodePexMessage(payload);
+    this.#events.told(this, this.#believable(added.map(({ address }) => address)));
+  }
+
+  #live(payload: Uint8Array): void {
+    if (!this.#isReady) throw new DecodeError("live message", 0, "before both have said what they are");
+    const word = this.#decode(payload);
+    if (word) this.#events.heard(this, word);
+  }
+
+  #decode(payload: Uint8Array): LiveWord | undefined {
+    const message = decodeLiveMessage(payload, this.#setup.info.stripeCount);
+    switch (message?.kind) {
+      case undefined:
+        return undefined;
+      case "stat":
+        return { kind: "stat", stat: { value: message, bytes: payload.slice() } };
+      case "chunk": {
+        const whole = this.#assembler.take(message);
+        return whole && { kind: "chunk", ...whole };
+      }
+      case "hello":
+        return { kind: "hello", header: message.header && this.#header(message.header) };
+      case "header":
+        return { ...message, header: this.#header(message.header) };
+      case "refused":
+      case "bye": {
+        const hosts = new Set(this.#believable(message.candidates.map(({ address }) => address)));
+        return { ...message, candidates: message.candidates.filter(({ address }) => hosts.has(address)) };
+      }
+      case "lacking":
+        return { ...message, holders: this.#believable(message.holders) };
+      case "pong":
+        return message.token === this.#pingToken >>> 0 ? { ...message, token: this.#pingToken } : message;
+      default:
+        return message;
+    }
+  }
+
+  /** A copy, since what was received is valid for a moment only and headers are kept. */
+  #header(bytes: Uint8Array): SignedHeader {
+    const copy = bytes.slice();
+    return { value: decodeHeader(copy, this.#setup.info), bytes: copy };
+  }
+
+  /** Strangers must not point us at routers and printers in here: only who is near itself names who is near. */
+  #believable(addresses: readonly PeerAddress[]): PeerAddress[] {
+    const from = addressScope(this.remote.host);
+    return addresses.filter(({ host }) => {
+      const scope = addressScope(host);
+      if (scope === "global" || scope === from) return true;
+      return scope === "private" && from !== "global";
+    });
+  }
+
+  #encode(word: Exclude<LiveWord, { kind: "chunk" }>): Uint8Array {
+    switch (word.kind) {
+      case "hello":
+        return encodeLiveMessage({ kind: "hello", header: word.header?.bytes });
+      case "header":
+        return encodeLiveMessage({ ...word, header: word.header.bytes });
+      case "stat":
+        return word.stat.bytes;
+      case "ping":
+        this.#pingToken = word.token;
+        return encodeLiveMessage(word);
+      default:
+        return encodeLiveMessage(word);
+    }
+  }
+
+  #control(id: number, payload: Uint8Array): void {
+    this.queue.message(framed(id, payload), PRIORITY.control, NEVER, this.#now);
+  }
+}
+
+/** Lists and sets on the wire are never empty. */
+function saysNothing(word: LiveWord): boolean {
+  switch (word.kind) {
+    case "paths":
+      return word.paths.length === 0;
+    case "request":
+    case "cancel":
+    case "lacking":
+      return word.chunks.length === 0;
+    case "subscribe":
+    case "subscribed":
+    case "refused":
+    case "unsubscribe":
+      return word.stripes === 0;
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,178 @@
+import { runtime } from "#runtime";
+import type { PeerAddress } from "../../../src/base/address.ts";
+import { seededRandom } from "../../../src/base/random.ts";
+import type { PieceSink } from "../../../src/engine/live/contract.ts";
+import { LiveDriver, type LiveDriverParts } from "../../../src/engine/live/live-driver.ts";
+import { listenForPeers } from "../../../src/engine/peer-listener.ts";
+import type { SignedHeader } from "../../../src/swarm/live/messages.ts";
+import { cutPiece } from "../../../src/wire/live-chunks.ts";
+import { decodeHeader, encodeHeader } from "../../../src/wire/live-header.ts";
+import type { LiveRole } from "../../../src/wire/live-hello.ts";
+import type { LiveInfo } from "../../../src/wire/live-info.ts";
+import { makeLiveTransportFile, parseLiveTransportFile } from "../../../src/wire/live-transport.ts";
+import { chunkHashesOf, liveHash, signHeader } from "../../../src/wire/live-trust.ts";
+import { makePeerId } from "../../../src/wire/peer-id.ts";
+import { keepingLog, someBytes } from "../parts.ts";
+
+const EMPTY_META = { categories: [], tags: [], languages: [], countries: [] };
+
+/** A stream with a key of its own; `changes` of what its transport file says. */
+export function someStream(changes: Partial<LiveInfo> = {}, seed = 1) {
+  const key = runtime.ed25519Key(someBytes(32, seed));
+  const info: LiveInfo = {
+    name: "test",
+    publicKey: key.publicKey,
+    stripeCount: 4,
+    pieceMs: 50,
+    maxPieceBytes: 256 * 1024,
+    bytesPerSecond: 100_000,
+    windowSeconds: 60,
+    segmentMs: 1_000,
+    container: "mpegts",
+    isPrivate: false,
+    ...changes,
+  };
+  const recipe = { info, trackers: [], meta: EMPTY_META, relays: [], manifests: [] };
+  const bytes = makeLiveTransportFile(recipe as never, key.sign);
+  const file = parseLiveTransportFile(bytes, runtime.sha1, runtime.ed25519Verifier);
+  return { key, file };
+}
+
+export type SomeStream = ReturnType<typeof someStream>;
+
+/** Makes signed pieces, one after another. */
+export class PieceMaker {
+  readonly #stream: SomeStream;
+  readonly #epoch: number;
+  #seq: number;
+  #previous: Uint8Array = new Uint8Array(20);
+
+  constructor(stream: SomeStream, firstSeq = 100, epoch = 1_000) {
+    this.#stream = stream;
+    this.#epoch = epoch;
+    this.#seq = firstSeq;
+  }
+
+  /** The next piece of these bytes, random access at its start. */
+  make(bytes: Uint8Array, atMs = Date.now()): { header: SignedHeader; chunks: Uint8Array[] } {
+    const { key, file } = this.#stream;
+    const { stripeCount } = file.info;
+    const encoded = encodeHeader({
+      epoch: this.#epoch,
+      seq: this.#seq++,
+      timestampMs: Math.round(atMs),
+      spanMs: file.info.pieceMs,
+      clockReference: undefined,
+      randomAccessOffset: bytes.length > 0 ? 0 : undefined,
+      isSegmentStart: false,
+      segment: 1,
+      isDiscontinuity: false,
+      isEnd: false,
+      pieceBytes: bytes.length,
+      previousHash: this.#previous,
+      chunkHashes: chunkHashesOf(bytes, stripeCount, runtime.sha256),
+    });
+    signHeader(encoded, file.infohash, key.sign);
+    this.#previous = liveHash(encoded, runtime.sha256);
+    return {
+      header: { value: decodeHeader(encoded, file.info), bytes: encoded },
+      chunks: cutPiece(bytes, stripeCount),
+    };
+  }
+}
+
+/** Notes what comes out, whole. */
+export class NotingSink implements PieceSink {
+  readonly pieces: { readonly epoch: number; readonly seq: number; readonly bytes: Uint8Array }[] = [];
+  readonly skipped: number[] = [];
+  restarts = 0;
+  #heard: () => void = () => {};
+
+  piece(header: SignedHeader["value"], chunks: readonly Uint8Array[]): void {
+    const { epoch, seq } = header;
+    this.pieces.push({ epoch, seq, bytes: Buffer.concat(chunks) });
+    this.#heard();
+  }
+
+  skip(seq: number): void {
+    this.skipped.push(seq);
+    this.#heard();
+  }
+
+  restarted(): void {
+    this.restarts++;
+    this.#heard();
+  }
+
+  /** Waits until what has come is enough. */
+  async until(isEnough: (sink: NotingSink) => boolean): Promise<void> {
+    while (!isEnough(this)) {
+      await new Promise<void>((resolve) => {
+        this.#heard = resolve;
+      });
+    }
+  }
+}
+
+/** A driver on a real socket of its own, on this host's loopback network. */
+export interface LoopbackPeer {
+  readonly driver: LiveDriver;
+  readonly sink: NotingSink;
+  readonly address: PeerAddress;
+  readonly forks: number[];
+  readonly connections: { open: number; limit: number };
+  close(): Promise<void>;
+}
+
+/** Starts one. `host` is an address of 127.0.0.0/8: few of one /24 are let in. */
+export async function loopbackPeer(
+  stream: SomeStream,
+  role: LiveRole,
+  changes: Partial<LiveDriverParts> & { host?: string } = {},
+): Promise<LoopbackPeer> {
+  const { host = "127.0.0.1", ...parts } = changes;
+  const { file } = stream;
+  const sink = new NotingSink();
+  const forks: number[] = [];
+  const connections = { open: 0, limit: 100 };
+  const log = keepingLog();
+  let driver: LiveDriver | undefined;
+  const adopt = (_: unknown, ...given: Parameters<LiveDriver["accept"]>) => driver?.accept(...given);
+  const listener = await listenForPeers({ ...runtime, log, adopt }, { host, port: 0 });
+  driver = new LiveDriver({
+    infohash: file.infohash,
+    info: file.info,
+    infoBytes: file.infoBytes,
+    role,
+    peerId: makePeerId(runtime.randomBytes(20)),
+    runtime,
+    random: seededRandom(listener.address.port),
+    announcer: {
+      announce: () => Promise.resolve({ ok: false, reason: "none here" }),
+      scrape: () => Promise.resolve(undefined),
+    },
+    trackers: [],
+    listenPort: listener.address.port,
+    uploadBytesPerSecond: 10_000_000,
+    uploadLimit: 0,
+    lagMs: 3_000,
+    keepMs: 10_000,
+    connections,
+    log,
+    sink,
+    forked: (seq) => void forks.push(seq),
+    ...parts,
+  });
+  driver.start();
+  return {
+    driver,
+    sink,
+    forks,
+    connections,
+    address: listener.address,
+    close: async () => {
+      await driver.stop();
+      await listener.close();
+    },
+  };
+}
