@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { runtime } from "#runtime";
+import type { PeerAddress } from "../../../src/base/address.ts";
+import type { ActiveTransfer, TransferContent } from "../../../src/engine/contract.ts";
+import type { BroadcastRequest } from "../../../src/engine/live/broadcast-contract.ts";
+import { type BroadcastsParts, createBroadcasts } from "../../../src/engine/live/broadcasts.ts";
+import type { LiveControl } from "../../../src/engine/live/contract.ts";
+import type { LiveFigures } from "../../../src/swarm/live/contract.ts";
+import type { SignedHeader } from "../../../src/swarm/live/messages.ts";
+import { decodeHeader } from "../../../src/wire/live-header.ts";
+import { chainProblem, isChunkOf, isSignedHeader } from "../../../src/wire/live-trust.ts";
+import { settled } from "../fake-clock.ts";
+import { FakeTransfer } from "../fake-transfers.ts";
+import { keepingLog } from "../parts.ts";
+import { MemoryFiles } from "./memory-files.ts";
+import { FakeWorld } from "./source-parts.ts";
+
+/** A piece as it left the house. */
+export interface Sent {
+  readonly header: SignedHeader;
+  readonly chunks: readonly Uint8Array[];
+  readonly atMs: number;
+}
+
+const NO_PEERS: LiveFigures = {
+  peers: 0,
+  parents: 0,
+  children: 0,
+  firstSeq: undefined,
+  lastSeq: undefined,
+  firstTsMs: undefined,
+  lastTsMs: undefined,
+  positionSeq: undefined,
+  bufferedPieces: 0,
+  lagMs: 0,
+  receivedBytes: 0,
+  duplicateBytes: 0,
+  skippedPieces: 0,
+  hasEnded: false,
+};
+
+/** A house that broadcasts to nobody: the clock, the disk and the web are the test's. */
+export class FakeStudio {
+  readonly world = new FakeWorld();
+  files = new MemoryFiles();
+  readonly log = keepingLog();
+  readonly locked = new Set<string>();
+  readonly opened: TransferContent[] = [];
+  readonly sent: Sent[] = [];
+  released = 0;
+  live: Partial<LiveFigures> = {};
+  reachable: readonly PeerAddress[] = [];
+  isForked = false;
+  /** Whom the transfer takes the broadcast for. */
+  role: "source" | "viewer" = "source";
+  /** Called before each piece is taken. */
+  taking = (_piece: Sent) => {};
+
+  parts(changes: Partial<BroadcastsParts> = {}): BroadcastsParts {
+    const { clock, net, outbound, unixMs, openFile, pipe } = this.world.parts();
+    return {
+      runtime: { ...runtime, clock, net, files: this.files },
+      settings: { dataDir: "/data", liveWindowMs: 1_800_000 },
+      log: this.log,
+      outbound,
+      unixMs,
+      openFile,
+      pipe,
+      lock: async (path) => {
+        if (this.locked.has(path)) return undefined;
+        this.locked.add(path);
+        return () => void this.locked.delete(path);
+      },
+      open: (content) => this.#hold(content),
+      ...changes,
+    };
+  }
+
+  broadcasts(changes: Partial<BroadcastsParts> = {}) {
+    return createBroadcasts(this.parts(changes));
+  }
+
+  /** Moves the clock until `work` is done. */
+  async within<T>(work: Promise<T>, ms = 60_000): Promise<T> {
+    let isOver = false;
+    const over = () => {
+      isOver = true;
+    };
+    work.then(over, over);
+    await settled();
+    for (let passed = 0; passed < ms && !isOver; passed += 10) await this.world.clock.advance(10);
+    assert.ok(isOver, `not done within ${ms} ms`);
+    return work;
+  }
+
+  #hold(content: TransferContent) {
+    this.opened.push(content);
+    const live: LiveControl = {
+      content: { ...content.live!, role: this.role },
+      produce: (header, chunks) => {
+        const piece = { header, chunks, atMs: this.world.epochMs + this.world.clock.now() };
+        this.taking(piece);
+        this.sent.push(piece);
+      },
+      figures: () => ({ ...NO_PEERS, ...this.live }),
+      reachablePeers: () => this.reachable,
+      isForked: this.isForked,
+    };
+    const transfer: ActiveTransfer = Object.assign(new FakeTransfer(content), { live });
+    return { transfer, release: () => void this.released++ };
+  }
+}
+
+/** A broadcast of the test pattern. */
+export function someRequest(changes: Partial<BroadcastRequest> = {}): BroadcastRequest {
+  return {
+    name: "One",
+    place: { kind: "test-pattern" },
+    isLooped: false,
+    meta: { title: "The first" },
+    trackers: ["udp://tracker.example:1337/announce"],
+    relays: [],
+    isPrivate: false,
+    uploadLimit: undefined,
+    bytesPerSecond: undefined,
+    manifests: [],
+    addresses: [],
+    ...changes,
+  };
+}
+
+/** Checks pieces as a viewer does: each by itself, and that each follows the one before. */
+export function checkSent(sent: readonly Sent[], content: TransferContent): void {
+  const { info, infohash } = content.live!.file;
+  const verify = runtime.ed25519Verifier(info.publicKey);
+  for (const [i, { header, chunks }] of sent.entries()) {
+    const value = decodeHeader(header.bytes, info);
+    assert.deepEqual(value, header.value);
+    assert.ok(isSignedHeader(header.bytes, infohash, verify));
+    assert.equal(chunks.length, info.stripeCount);
+    assert.equal(
+      chunks.reduce((sum, { length }) => sum + length, 0),
+      value.pieceBytes,
+    );
+    for (const [stripe, chunk] of chunks.entries())
+      assert.ok(isChunkOf(value, stripe, chunk, runtime.sha256));
+    const before = sent[i - 1];
+    if (before && before.header.value.epoch === value.epoch)
+      assert.equal(
+        chainProblem(before.header.bytes, before.header.value, value, runtime.sha256),
+        undefined,
+        `piece ${i}`,
+      );
+  }
+}
