@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SluiceError } from "../../src/base/errors.ts";
+import { KeptBroadcasts } from "../../src/cli/broadcast-desk.ts";
+import { broadcastRequest } from "../../src/cli/broadcast-request.ts";
+import type { Broadcast, Broadcasts } from "../../src/engine/live/broadcast-contract.ts";
+import { createBroadcastRecords } from "../../src/library/broadcast-records.ts";
+import { FakeClock, settled } from "../engine/fake-clock.ts";
+import { SILENT } from "../engine/fake-house.ts";
+import { MapStore } from "../library/map-store.ts";
+import { fakeBroadcast, fakeWish } from "../routes/fake-desk.ts";
+
+/** Broadcasts that begin, end and fail as the test says. */
+function fakeBroadcasts() {
+  const live = new Map<string, { broadcast: Broadcast; end: () => void; fail: (why: string) => void }>();
+  let failure: string | undefined;
+  let started = 0;
+  const broadcasts: Broadcasts = {
+    async start(request) {
+      started++;
+      if (failure !== undefined) throw new SluiceError("url_unreachable", failure);
+      const { name } = request;
+      const ended = Promise.withResolvers<void>();
+      ended.promise.catch(() => {});
+      const over = (settle: () => void) => {
+        live.delete(name);
+        settle();
+      };
+      const end = () => over(ended.resolve);
+      const fail = (why: string) => over(() => ended.reject(new SluiceError("url_unreachable", why)));
+      const broadcast = { ...fakeBroadcast(name), request, ended: ended.promise, stop: async () => end() };
+      live.set(name, { broadcast, end, fail });
+      return broadcast;
+    },
+    get: (name) => live.get(name)?.broadcast,
+    all: () => [...live.values()].map(({ broadcast }) => broadcast),
+    async close() {
+      for (const { end } of [...live.values()]) end();
+    },
+  };
+  return {
+    broadcasts,
+    live,
+    started: () => started,
+    failWith(why: string | undefined) {
+      failure = why;
+    },
+  };
+}
+
+/** A desk as the program opens it, on records that outlive it. */
+async function opened(store = new MapStore(), fake = fakeBroadcasts()) {
+  const clock = new FakeClock();
+  const desk = new KeptBroadcasts({
+    broadcasts: fake.broadcasts,
+    records: createBroadcastRecords(store, SILENT),
+    clock,
+    log: SILENT,
+    requestOf: (wish) => broadcastRequest(wish, { lookup: async () => [], ownAddresses: [] }),
+  });
+  await desk.restore();
+  await settled();
+  return { desk, clock, store, ...fake };
+}
+
+test("KeptBroadcasts: what was started is on air again after a restart, until it is stopped", async () => {
+  const first = await opened();
+  const { name } = await first.desk.start({ ...fakeWish(""), title: "A clock" });
+  assert.equal(name, "test-pattern");
+  first.desk.close();
+  await first.broadcasts.close();
+  await settled();
+
+  const second = await opened(first.store);
+  assert.equal(second.desk.list()[0]?.broadcast?.request.meta.title, "A clock");
+  await second.desk.stop(name);
+  assert.deepEqual([second.desk.list().length, second.live.size], [0, 0]);
+  assert.equal((await opened(first.store)).desk.list().length, 0);
+});
+
+test("KeptBroadcasts: a start that fails keeps nothing", async () => {
+  const { desk, store, failWith, clock, started } = await opened();
+  failWith("nothing answers");
+  await assert.rejects(desk.start(fakeWish("news")), { code: "url_unreachable" });
+  store.failure = new SluiceError("disk_full", "full");
+  failWith(undefined);
+  await assert.rejects(desk.start(fakeWish("news")), { code: "disk_full" });
+  store.failure = undefined;
+  await clock.advance(3_600_000);
+  assert.deepEqual([desk.list().length, store.records.size, started()], [0, 0, 2]);
+});
+
+test("KeptBroadcasts: what fails later is told, and tried again ever more seldom", async () => {
+  const { desk, live, failWith, clock, started } = await opened();
+  await desk.start(fakeWish("news"));
+  failWith("still away");
+  live.get("news")!.fail("went away");
+  await settled();
+  assert.deepEqual([desk.list()[0]?.problem, desk.list()[0]?.broadcast], ["went away", undefined]);
+  const tries: number[] = [];
+  for (let second = 1; second <= 900; second++) {
+    const before = started();
+    await clock.advance(1000);
+    if (started() > before) tries.push(second);
+  }
+  assert.deepEqual(tries, [10, 30, 70, 150, 310, 610]);
+  failWith(undefined);
+  await clock.advance(300_000);
+  assert.deepEqual([desk.list()[0]?.problem, live.size], [undefined, 1]);
+});
+
+test("KeptBroadcasts: one that is tried again can be started by hand, and stopped", async () => {
+  const { desk, live, failWith, clock, started } = await opened();
+  await desk.start(fakeWish("news"));
+  failWith("away");
+  live.get("news")!.fail("away");
+  await settled();
+  await assert.rejects(desk.start(fakeWish("news")));
+  assert.equal(desk.list().length, 1);
+  failWith(undefined);
+  await desk.start({ ...fakeWish("news"), title: "Anew" });
+  assert.deepEqual([desk.list().length, desk.list()[0]?.broadcast?.request.meta.title], [1, "Anew"]);
+  const before = started();
+  await clock.advance(3_600_000);
+  assert.equal(started(), before, "no retry is left over");
+  await desk.stop("news");
+  assert.equal(desk.list().length, 0);
+});
+
+test("KeptBroadcasts: a file that has come to its end is not shown again at the next start", async () => {
+  const { desk, live, store } = await opened();
+  await desk.start({ ...fakeWish("film"), source: "/film.ts" });
+  live.get("film")!.end();
+  await settled();
+  assert.deepEqual([desk.list().length, store.records.size], [0, 0]);
+});
+
+test("KeptBroadcasts: lists and stops what lists of others put on air, too", async () => {
+  const { desk, broadcasts, live } = await opened();
+  const parts = { lookup: async () => [], ownAddresses: [] };
+  await broadcasts.start(await broadcastRequest(fakeWish("theirs"), parts));
+  assert.deepEqual(
+    desk.list().map(({ name, wish }) => [name, wish]),
+    [["theirs", undefined]],
+  );
+  await desk.stop("theirs");
+  assert.equal(live.size, 0);
+  await assert.rejects(desk.stop("theirs"), { code: "unknown_broadcast" });
+});
+
+test("KeptBroadcasts: refuses what is on air, pipes, relative files, and the seventeenth", async () => {
+  const { desk } = await opened();
+  await desk.start(fakeWish("news"));
+  const refused = (wish: object, code: string) =>
+    assert.rejects(desk.start({ ...fakeWish("other"), ...wish }), { code });
+  await refused({ name: "news" }, "bad_parameter");
+  await refused({ source: "-" }, "bad_parameter");
+  await refused({ source: "film.ts" }, "bad_parameter");
+  await refused({ name: "../etc" }, "bad_parameter");
+  const [one, two] = [desk.start(fakeWish("twice")), desk.start(fakeWish("twice"))];
+  await one;
+  await assert.rejects(two, { code: "bad_parameter" });
+  for (let i = 3; i <= 16; i++) await desk.start(fakeWish(`number ${i}`));
+  await refused({}, "too_many");
+});
