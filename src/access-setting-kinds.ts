@@ -2,6 +2,7 @@ import * as v from "valibot";
 import { configuredHost } from "../routes/access-host.ts";
 import { type Network, parseNetwork } from "./base/network.ts";
 import type { SettingKind } from "./setting-kinds.ts";
+import { trackerUrlProblem } from "./wire/tracker-url.ts";
 
 /** Names and addresses of this machine, separated by commas (or an array in the config file); may be empty. */
 export function hostNames(): SettingKind<readonly string[]> {
@@ -39,6 +40,18 @@ export function originList(): SettingKind<readonly string[]> {
       parts,
       v.transform((texts) => texts.map((text) => text.toLowerCase().replace(/\/$/, ""))),
       v.check((origins) => origins.every(isOrigin)),
+    ),
+  };
+}
+
+/** Announce URLs of trackers, separated by commas (or an array in the config file); may be empty. */
+export function trackerList(): SettingKind<readonly string[]> {
+  return {
+    placeholder: "URLS",
+    expected: "announce URLs separated by commas, such as udp://tracker.example:6969/announce",
+    schema: v.pipe(
+      parts,
+      v.check((urls) => urls.every((url) => trackerUrlProblem(url) === undefined)),
     ),
   };
 }

@@ -55,6 +55,7 @@ export function engineSettings(config: Config): EngineSettings {
     startTimeoutMs: config.startTimeout,
     maxConnections: config.maxConnections,
     segmentSeconds: config.segmentSeconds,
+    trackers: config.trackers,
     liveWindowMs: config.liveWindow,
     liveLimitBytes: config.liveLimit,
     liveLagMs: LAG_MS[config.liveLag],

@@ -1,4 +1,11 @@
-import { anyText, hostNames, networkList, originList, secretText } from "./access-setting-kinds.ts";
+import {
+  anyText,
+  hostNames,
+  networkList,
+  originList,
+  secretText,
+  trackerList,
+} from "./access-setting-kinds.ts";
 import {
   choice,
   duration,
@@ -163,6 +170,13 @@ export function settingsTable(folders: { readonly dataDir: string }) {
       integer("SECONDS", 1, 30),
       6,
       "Wished length of an HLS segment; cuts are made at keyframes",
+    ),
+    trackers: setting(
+      "trackers",
+      trackerList(),
+      [],
+      "Trackers to ask for content whose link names none",
+      "none",
     ),
     liveWindow: setting(
       "live-window",

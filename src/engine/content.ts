@@ -7,7 +7,7 @@ import type { Outbound } from "../outbound/outbound.ts";
 import type { Runtime } from "../runtime/contract.ts";
 import { type Magnet, parseMagnet } from "../wire/magnet.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../wire/metainfo.ts";
-import type { ContentSelector, TransferContent, Transfers } from "./contract.ts";
+import type { ContentSelector, EngineSettings, TransferContent, Transfers } from "./contract.ts";
 import { exactSource } from "./exact-source.ts";
 import { type FoundManifest, probeUrl } from "./http/probe.ts";
 import { type WebContent, webId } from "./http/web-content.ts";
@@ -38,8 +38,9 @@ export interface ResolveOptions {
 
 interface Parts {
   readonly runtime: Pick<Runtime, "sha1" | "ed25519Verifier" | "lookup" | "randomBytes">;
-  readonly transfers: Pick<Transfers, "get" | "knownTransportFile" | "knownContentId">;
+  readonly transfers: Pick<Transfers, "get" | "knownTransportFile" | "knownContentId" | "findContent">;
   readonly outbound: Pick<Outbound, "open">;
+  readonly settings: Pick<EngineSettings, "trackers">;
   readonly log: Log;
 }
 
@@ -58,7 +59,7 @@ export function createContentResolver(parts: Parts): ContentResolver {
       case "infohash":
         return (
           web.get(selector.infohash) ??
-          here(await parts.transfers.knownTransportFile(selector.infohash), selector.infohash, options)
+          here(parts, await parts.transfers.knownTransportFile(selector.infohash), selector.infohash, options)
         );
       case "content_id":
         return byContentId(parts, selector.contentId, options);
@@ -73,9 +74,26 @@ export function createContentResolver(parts: Parts): ContentResolver {
 }
 
 /** What is known here of content. */
-function here(known: KnownFile | undefined, infohash: Infohash, options: ResolveOptions): ResolvedContent {
+function here(
+  parts: Parts,
+  known: KnownFile | undefined,
+  infohash: Infohash,
+  options: ResolveOptions,
+): ResolvedContent {
   const content = known ? contentOf(known, options) : { infohash, trackers: [], peers: [] };
-  return { content, selectedFiles: undefined };
+  return { content: withTrackers(parts, content), selectedFiles: undefined };
+}
+
+/** Content for which nobody names a tracker, with those that the owner of this engine has set. */
+function withTrackers({ settings }: Parts, content: TransferContent): TransferContent {
+  const { transportFile, live, trackers, homeTrackers = [] } = content;
+  const isNamed = trackers.length > 0 || (live?.file ?? transportFile) !== undefined;
+  if (isNamed || settings.trackers.length === 0) return content;
+  return {
+    ...content,
+    trackers: settings.trackers.map((url) => [url]),
+    homeTrackers: [...homeTrackers, ...settings.trackers],
+  };
 }
 
 function contentOf(known: KnownFile, options: ResolveOptions): TransferContent {
@@ -92,18 +110,26 @@ function given(known: KnownFile, options: ResolveOptions): ResolvedContent {
 
 /**
  * CHOICE(content-id): a content id is the SHA-1 of a transport file we hold. Many deployed links carry an infohash as
- * `id`, so where no transport file has that id, content with that infohash is taken if it is known here. Nothing else
- * can answer, and searching a swarm that cannot exist would only delay the error.
+ * `id`, so where no transport file has that id, content with that infohash is taken if it is known here. Then peers are asked,
+ * but only where the settings name trackers for that: searching a swarm without any would only delay the error.
  */
 async function byContentId(
   parts: Parts,
   contentId: ContentId,
   options: ResolveOptions,
 ): Promise<ResolvedContent> {
-  const infohash = (await parts.transfers.knownContentId(contentId)) ?? (contentId as string as Infohash);
-  const known = await parts.transfers.knownTransportFile(infohash);
-  if (known || parts.transfers.get(infohash)) return here(known, infohash, options);
-  throw new SluiceError("content_id_unknown", `no transport file with content id ${contentId} is known here`);
+  const { transfers } = parts;
+  const infohash = (await transfers.knownContentId(contentId)) ?? (contentId as string as Infohash);
+  const known = await transfers.knownTransportFile(infohash);
+  if (known || transfers.get(infohash)) return here(parts, known, infohash, options);
+  const found = await transfers.findContent(contentId, options.signal);
+  if (!found)
+    throw new SluiceError(
+      "content_id_unknown",
+      `no transport file with content id ${contentId} is known here`,
+    );
+  const content = contentOf(found.known, options);
+  return { content: { ...content, peers: [...content.peers, ...found.peers] }, selectedFiles: undefined };
 }
 
 function readTransportFile(parts: Parts, bytes: Uint8Array): KnownFile {
@@ -191,7 +217,9 @@ async function fromMagnet(parts: Parts, text: string, options: ResolveOptions): 
     magnetFile(parts, magnet, options),
     linkPeers(parts, magnet, options),
   ]);
-  const { content } = here(known, magnet.infohash, options);
+  const content: TransferContent = known
+    ? contentOf(known, options)
+    : { infohash: magnet.infohash, trackers: [], peers: [] };
   const named: TransferContent = {
     ...content,
     // Each tracker is a tier of its own: all of them are asked, as every client does with magnets.
@@ -200,7 +228,7 @@ async function fromMagnet(parts: Parts, text: string, options: ResolveOptions): 
     peers: [...peers, ...content.peers],
     ...(magnet.displayName !== undefined && { displayName: magnet.displayName }),
   };
-  return { content: named, selectedFiles: magnet.selectOnly };
+  return { content: withTrackers(parts, named), selectedFiles: magnet.selectOnly };
 }
 
 /** The transport file of a magnet: kept here, or where the link says that it is. */

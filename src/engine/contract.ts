@@ -6,6 +6,7 @@ import type { Media } from "../remux/contract.ts";
 import type { CandidateOrigin, SwarmFigures } from "../swarm/contract.ts";
 import type { LiveRole } from "../wire/live-hello.ts";
 import type { TransportFile } from "../wire/metainfo.ts";
+import type { FoundContent } from "./content-search.ts";
 import type { WebContent } from "./http/web-content.ts";
 import type { KnownFile } from "./known-file.ts";
 import type { LiveContent, LiveControl } from "./live/contract.ts";
@@ -117,6 +118,9 @@ export interface Transfers {
   knownTransportFile(infohash: Infohash): Promise<KnownFile | undefined>;
   /** The infohash of the kept transport file whose SHA-1 this is. */
   knownContentId(contentId: ContentId): Promise<Infohash | undefined>;
+  /** Asks peers for the transport file of a content id; undefined where none is found in some seconds, or nobody can be
+   * asked. Rejects with `too_many`, or as the signal says. */
+  findContent(contentId: ContentId, signal?: AbortSignal): Promise<FoundContent | undefined>;
   /** Keeps a transport file for good; durable when it resolves. Rejects with `too_many` or `disk_full`. */
   keep(known: KnownFile): Promise<void>;
   /** The content of which a transport file is kept, the latest first. */
@@ -160,6 +164,8 @@ export interface EngineSettings {
   readonly startTimeoutMs: number;
   readonly maxConnections: number;
   readonly segmentSeconds: number;
+  /** Announce URLs, asked for content of which nobody names any. */
+  readonly trackers: readonly string[];
   /** How much of a live stream is kept to go back to, and how many bytes of disk all of them may take. */
   readonly liveWindowMs: number;
   readonly liveLimitBytes: number;

@@ -6,6 +6,7 @@ import type { OpenMedia } from "../remux/contract.ts";
 import type { Runtime, TcpListener } from "../runtime/contract.ts";
 import { Swarm } from "../swarm/swarm.ts";
 import { type Announcer, createAnnouncer } from "./announcer.ts";
+import { ContentSearch, type FoundContent } from "./content-search.ts";
 import type { ActiveTransfer, CacheFigures, EngineSettings, TransferContent, Transfers } from "./contract.ts";
 import { DiskCache } from "./disk-cache.ts";
 import type { WebContent } from "./http/web-content.ts";
@@ -93,6 +94,7 @@ class OpenTransfers implements Transfers {
   readonly #listener: TcpListener;
   readonly #announcer: Announcer;
   readonly #web: WebHouse;
+  readonly #search: ContentSearch;
   readonly #webTransfers = new Map<Infohash, WebTransfer>();
   /** Transfers on their way out: one of the same content waits for them. */
   readonly #leaving = new Map<Infohash, Promise<void>>();
@@ -109,6 +111,7 @@ class OpenTransfers implements Transfers {
     this.#listener = listener;
     this.#announcer = announcer;
     this.#web = web;
+    this.#search = new ContentSearch({ ...house, trackers: house.settings.trackers });
   }
 
   get p2pPort(): number {
@@ -147,6 +150,10 @@ class OpenTransfers implements Transfers {
     return this.#house.kept.infohashOf(contentId);
   }
 
+  findContent(contentId: ContentId, signal?: AbortSignal): Promise<FoundContent | undefined> {
+    return this.#search.find(contentId, signal);
+  }
+
   keep(known: KnownFile): Promise<void> {
     return this.#house.kept.keep(known);
   }
@@ -170,7 +177,11 @@ class OpenTransfers implements Transfers {
 
   async close(): Promise<void> {
     const { kept, cache } = this.#house;
-    await Promise.all([this.#listener.close(), ...this.all().map((transfer) => transfer.stop())]);
+    await Promise.all([
+      this.#listener.close(),
+      this.#search.close(),
+      ...this.all().map((transfer) => transfer.stop()),
+    ]);
     await Promise.all(this.#leaving.values());
     this.#announcer.close();
     await kept.close();

@@ -7,7 +7,7 @@ import { createContentResolver } from "../../src/engine/content.ts";
 import { ed25519Verifier } from "../../src/runtime/crypto.ts";
 import { parseTransportFile } from "../../src/wire/metainfo.ts";
 import { sha1 } from "../wire/make-torrent.ts";
-import { filmTorrent, SILENT } from "./fake-house.ts";
+import { filmTorrent, SETTINGS, SILENT } from "./fake-house.ts";
 import { FakeTransfers } from "./fake-transfers.ts";
 
 const film = filmTorrent();
@@ -29,6 +29,7 @@ function resolver(options: { kept?: boolean; names?: Record<string, string[]> } 
       },
     },
     transfers,
+    settings: SETTINGS,
     outbound: { open: () => Promise.reject(new SluiceError("url_unreachable", "nothing there")) },
     log: SILENT,
   });
@@ -89,6 +90,7 @@ test("url: media of a web server goes by the SHA-1 of its URL, at home by one th
       lookup: async () => ["93.184.216.34"],
     },
     transfers: new FakeTransfers(),
+    settings: SETTINGS,
     outbound: {
       open: async (url) => ({ status: 200, headers: new Headers(), body: body(), finalUrl: url }),
     },

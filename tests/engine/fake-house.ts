@@ -23,6 +23,7 @@ export const SETTINGS: EngineSettings = {
   metadataTimeoutMs: 30_000,
   startTimeoutMs: 60_000,
   maxConnections: 100,
+  trackers: [],
   liveWindowMs: 60_000,
   liveLimitBytes: 0,
   liveLagMs: 3_000,

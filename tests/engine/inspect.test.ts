@@ -35,7 +35,7 @@ function house() {
   const clock = new FakeClock();
   const transfers = new FakeTransfers();
   const outbound = createOutbound(runtime, SILENT);
-  const parts = { runtime, transfers, outbound, log: SILENT };
+  const parts = { runtime, settings: SETTINGS, transfers, outbound, log: SILENT };
   const holds = new Holds({ clock, transfers, idleMs: 1000, log: SILENT });
   const access = { clock, settings: SETTINGS, resolve: createContentResolver(parts), holds };
   return { clock, transfers, inspector: createInspector({ clock, outbound, transfers, access }) };

@@ -104,6 +104,7 @@ export function someSettings(dataDir: string, changes: Partial<EngineSettings> =
     metadataTimeoutMs: 5_000,
     startTimeoutMs: 5_000,
     maxConnections: 50,
+    trackers: [],
     liveWindowMs: 60_000,
     liveLimitBytes: 0,
     liveLagMs: 3_000,

@@ -1,0 +1,152 @@
+import type { PeerAddress } from "../base/address.ts";
+import { DecodeError, SluiceError } from "../base/errors.ts";
+import type { ContentId, Infohash } from "../base/ids.ts";
+import { after } from "../base/time.ts";
+import type { Candidate } from "../swarm/contract.ts";
+import { viewBencode } from "../wire/bencode-view.ts";
+import { MAX_INFO_BYTES, MAX_TRANSPORT_FILE_BYTES, makeTransportFile } from "../wire/metainfo.ts";
+import { makePeerId } from "../wire/peer-id.ts";
+import { deferred } from "./deferred.ts";
+import { Driver } from "./driver.ts";
+import { HomeTrackers } from "./home-trackers.ts";
+import { type FileChecks, type KnownFile, readKnownFile } from "./known-file.ts";
+import { orAborted } from "./segment-cache.ts";
+import type { TransferHouse } from "./transfer.ts";
+
+/** A transport file that peers had, and who they are: they have the content, too. */
+export interface FoundContent {
+  readonly known: KnownFile;
+  readonly peers: readonly PeerAddress[];
+}
+
+/** What searching takes. */
+export interface ContentSearchParts
+  extends Pick<
+    TransferHouse,
+    "runtime" | "announcer" | "connections" | "random" | "p2pPort" | "makeSwarm" | "log"
+  > {
+  /** Announce URLs of those trackers that are asked; the owner of this engine named them. */
+  readonly trackers: readonly string[];
+}
+
+/** A player gives up after about 10 s, and wants an answer before. */
+const SEARCH_MS = 8_000;
+/** Anybody who may play can make us search. */
+const MAX_SEARCHES = 4;
+
+/**
+ * Asks peers for the transport file of a content id (live protocol: Identities): who holds it is in the swarm whose infohash
+ * is the content id, and whose metadata (BEP 9) is the whole file. Its SHA-1 is the content id, so it cannot be forged.
+ */
+export class ContentSearch {
+  readonly #parts: ContentSearchParts;
+  readonly #running = new Map<ContentId, Promise<FoundContent | undefined>>();
+  readonly #closed = new AbortController();
+
+  constructor(parts: ContentSearchParts) {
+    this.#parts = parts;
+  }
+
+  /** The transport file; undefined where nobody can be asked, or nobody had it in 8 s. An id that is an infohash leads to
+   * that content: the metadata is then its info dictionary. Rejects with `too_many`, or as the signal says. */
+  async find(contentId: ContentId, signal?: AbortSignal): Promise<FoundContent | undefined> {
+    signal?.throwIfAborted();
+    if (this.#parts.trackers.length === 0 || this.#closed.signal.aborted) return undefined;
+    let search = this.#running.get(contentId);
+    if (!search) {
+      if (this.#running.size >= MAX_SEARCHES)
+        throw new SluiceError("too_many", `${MAX_SEARCHES} content ids are being searched; try again soon`);
+      search = this.#search(contentId).finally(() => this.#running.delete(contentId));
+      this.#running.set(contentId, search);
+    }
+    return signal ? orAborted(search, signal) : search;
+  }
+
+  /** Ends all searches. */
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await Promise.all(this.#running.values());
+  }
+
+  async #search(contentId: ContentId): Promise<FoundContent | undefined> {
+    const { trackers, runtime, log } = this.#parts;
+    const { clock } = runtime;
+    const ended = deferred<readonly Candidate[]>();
+    let file: Uint8Array | undefined;
+    const driver = this.#drive(contentId as string as Infohash, {
+      metadata: (bytes) => {
+        file = bytes;
+      },
+      ended: (peers) => ended.resolve(peers),
+    });
+    const end = () => ended.resolve([]);
+    const cancel = clock.at(after(clock.now(), SEARCH_MS), end);
+    this.#closed.signal.addEventListener("abort", end, { once: true });
+    driver.start();
+    const peers = await ended.promise;
+    cancel();
+    this.#closed.signal.removeEventListener("abort", end);
+    const stopped = driver.stop();
+    // Its trackers need not be waited for, but when all of us ends.
+    if (this.#closed.signal.aborted) await stopped;
+    if (!file) return undefined;
+    try {
+      const known = readFound(file, trackers, runtime);
+      return { known, peers: peers.map(({ address }) => address) };
+    } catch (thrown) {
+      if (!(thrown instanceof DecodeError)) throw thrown;
+      log.info("what this content id leads to is of no use", { contentId, reason: thrown.message });
+      return undefined;
+    }
+  }
+
+  /** A swarm that wants the metadata and nothing else: it ends itself as soon as it is there. */
+  #drive(
+    infohash: Infohash,
+    hooks: { metadata(bytes: Uint8Array): void; ended(peers: readonly Candidate[]): void },
+  ): Driver {
+    const { trackers, runtime, announcer, connections, random, p2pPort, makeSwarm, log } = this.#parts;
+    const home = new HomeTrackers(announcer);
+    home.add(trackers);
+    const swarm = makeSwarm(
+      {
+        infohash,
+        peerId: makePeerId(runtime.randomBytes(20)),
+        readInfo(bytes) {
+          hooks.metadata(bytes);
+          throw new DecodeError("content id", 0, "all that was wanted");
+        },
+        trackers: trackers.map((url) => [url]),
+        listenPort: p2pPort,
+        sha1: runtime.sha1,
+        random,
+        uploadLimit: 0,
+        downloadLimit: 0,
+        buffers: { take: () => undefined, give() {} },
+      },
+      runtime.clock.now(),
+    );
+    return new Driver({
+      infohash,
+      swarm,
+      clock: runtime.clock,
+      net: runtime.net,
+      announcer: home,
+      connections,
+      log: log.named(infohash.slice(0, 8)),
+      hooks: {
+        piece() {},
+        block: () => undefined,
+        metadata() {},
+        failed: (_reason, peers) => hooks.ended(peers),
+      },
+    });
+  }
+}
+
+/** A transport file as it is, or one around an info dictionary. Throws `DecodeError`. */
+function readFound(bytes: Uint8Array, trackers: readonly string[], checks: FileChecks): KnownFile {
+  if (viewBencode(bytes).get("info")) return readKnownFile(bytes, checks);
+  const tiers = trackers.map((url) => [url]);
+  return readKnownFile(makeTransportFile(bytes, tiers), checks, MAX_TRANSPORT_FILE_BYTES + MAX_INFO_BYTES);
+}
