@@ -17,6 +17,7 @@ const OWN = [
   "figures",
   "kv",
   "link",
+  "live",
   "playlist",
   "playlist-add",
   "playlist-dialog",

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bytesText, languageName, sparklinePath, speedText, statusText } from "../../src/web/page/figures.js";
+import {
+  behindText,
+  bytesText,
+  languageName,
+  sparklinePath,
+  speedText,
+  statusText,
+} from "../../src/web/page/figures.js";
 import { linkTitle, readLink } from "../../src/web/page/link.js";
 
 const HASH = "0123456789abcdef0123456789ABCDEF01234567";
@@ -11,6 +18,26 @@ test("readLink knows magnets, infohashes, content ids and URLs", () => {
   assert.deepEqual(readLink("abcdefghijklmnopqrstuvwxyz234567")?.parameter, "infohash");
   assert.deepEqual(readLink(`acestream://${HASH}`), { parameter: "content_id", value: HASH.toLowerCase() });
   assert.deepEqual(readLink("https://example.org/a.torrent")?.parameter, "url");
+});
+
+test("readLink knows the links that this program prints", () => {
+  const hash = HASH.toLowerCase();
+  const magnet = `magnet:?xt=urn:btih:${hash}&dn=A stream`.replace(" ", "+");
+  assert.deepEqual(readLink(`sluice:?magnet=${encodeURIComponent(magnet)}`), {
+    parameter: "magnet",
+    value: magnet,
+  });
+  assert.deepEqual(readLink(`sluice:?infohash=${HASH}`), { parameter: "infohash", value: hash });
+  assert.deepEqual(readLink(`sluice:?content_id=${HASH}`), { parameter: "content_id", value: hash });
+  assert.deepEqual(readLink(`sluice://${HASH}`), { parameter: "content_id", value: hash });
+  for (const text of [
+    "sluice:",
+    "sluice:?",
+    "sluice:?infohash=12",
+    "sluice:?url=file:///etc",
+    "sluice:?magnet=sluice:?",
+  ])
+    assert.equal(readLink(text), undefined, text);
 });
 
 test("readLink refuses everything else", () => {
@@ -36,6 +63,12 @@ test("figures are written for people", () => {
   assert.equal(statusText("dl", 3), "Playing");
   assert.equal(languageName("und"), "Unknown");
   assert.equal(languageName("not a language"), "not a language");
+});
+
+test("behindText tells hours only where there are any", () => {
+  assert.equal(behindText(65.9), "1:05 behind");
+  assert.equal(behindText(3723), "1:02:03 behind");
+  assert.equal(behindText(-3), "0:00 behind");
 });
 
 test("sparklinePath spans the box and is empty below two values", () => {

@@ -6,7 +6,7 @@
  * @typedef {{ playback_url: string, stat_url: string, command_url: string, infohash: string }} Session
  * @typedef {{
  *   status: string, peers: number, speed_down: number, speed_up: number, downloaded: number, uploaded: number,
- *   total_progress: number, progress?: number, error_message?: string, selected_file_index: number
+ *   total_progress: number, is_live: number, progress?: number, error_message?: string, selected_file_index: number
  * }} SessionInfo
  * @typedef {{ index: number, name: string, size: number, isPlayable: boolean }} ContentFile
  * @typedef {{ name: string, files: ContentFile[] }} Content

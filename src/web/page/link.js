@@ -8,8 +8,22 @@
 /** The Base32 form of an infohash has 32 characters, the hexadecimal one 40. */
 const HASH = /^(?:[0-9a-f]{40}|[a-z2-7]{32})$/i;
 
+const URL_OF_SOMETHING = /^https?:\/\/\S+$/i;
+
 /**
- * Reads a magnet, an infohash, `acestream://…` or the URL of a transport file; undefined where it is none of them.
+ * What a `sluice:?…` link may name, the most telling first.
+ *
+ * @type {readonly [Link["parameter"], RegExp][]}
+ */
+const NAMED = [
+  ["magnet", /^magnet:\?\S+$/i],
+  ["infohash", HASH],
+  ["content_id", /^[0-9a-f]{40}$/i],
+  ["url", URL_OF_SOMETHING],
+];
+
+/**
+ * Reads a magnet, an infohash, `sluice:?…`, `acestream://…` or the URL of a transport file; undefined where it is none of them.
  *
  * @param {string} text
  * @returns {Link | undefined}
@@ -17,10 +31,26 @@ const HASH = /^(?:[0-9a-f]{40}|[a-z2-7]{32})$/i;
 export function readLink(text) {
   const value = text.trim();
   if (/^magnet:\?/i.test(value)) return { parameter: "magnet", value };
-  const scheme = /^acestream:\/\/([0-9a-f]{40})$/i.exec(value);
+  const named = /^(?:sluice|acestream):\?(.+)$/is.exec(value);
+  if (named) return namedLink(new URLSearchParams(named[1]));
+  const scheme = /^(?:sluice|acestream):\/\/([0-9a-f]{40})$/i.exec(value);
   if (scheme) return { parameter: "content_id", value: String(scheme[1]).toLowerCase() };
   if (HASH.test(value)) return { parameter: "infohash", value: value.toLowerCase() };
-  if (/^https?:\/\/\S+$/i.test(value)) return { parameter: "url", value };
+  if (URL_OF_SOMETHING.test(value)) return { parameter: "url", value };
+  return undefined;
+}
+
+/**
+ * @param {URLSearchParams} query
+ * @returns {Link | undefined}
+ */
+function namedLink(query) {
+  for (const [parameter, form] of NAMED) {
+    const value = query.get(parameter)?.trim() ?? "";
+    if (!form.test(value)) continue;
+    const isHash = parameter === "infohash" || parameter === "content_id";
+    return { parameter, value: isHash ? value.toLowerCase() : value };
+  }
   return undefined;
 }
 

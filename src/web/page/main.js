@@ -25,7 +25,7 @@ function main() {
   const playerId = randomId();
   /** @type {Playback | undefined} */
   let playback;
-  /** @type {import("./screen-controls.js").Playing | undefined} */
+  /** @type {Omit<import("./screen-controls.js").Playing, "atSeconds"> | undefined} */
   let playing;
 
   /**
@@ -57,7 +57,7 @@ function main() {
         playing = { link: link.parameter === "item" ? hashLink(session.infohash) : link, fileIndex };
         offerLinks(link, fileIndex);
         page.audio.onchange = () => {
-          const atSeconds = page.video.currentTime;
+          const atSeconds = playback?.atSeconds ?? 0;
           play(link, { ...choice, fileIndex, audioLanguage: page.audio.value, atSeconds }, title);
         };
         page.files.onchange = () => play(link, { fileIndex: Number(page.files.value) }, title);
@@ -178,7 +178,7 @@ function main() {
   listenForDrops(page.drop, takeFile);
   listenForRemoteControl(document.body);
   connectScreens(page, {
-    playing: () => playing,
+    playing: () => playing && playback && { ...playing, atSeconds: playback.atSeconds },
     play({ link, fileIndex, atSeconds }) {
       page.link.value = link.value;
       play(link, { fileIndex, atSeconds });

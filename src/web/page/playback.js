@@ -9,6 +9,7 @@ import {
   stopSession,
 } from "./engine.js";
 import { statusText } from "./figures.js";
+import { showLive } from "./live.js";
 import { attachPlayer } from "./player.js";
 import { clearInfo, showFiles, showInfo, showLanguages, showProblem, showWaiting } from "./view.js";
 
@@ -40,6 +41,7 @@ export class Playback {
   /** @type {number[]} */
   #speeds = [];
   #isPlaying = false;
+  #isLive = false;
 
   /** @param {PlaybackParts} parts */
   constructor(parts) {
@@ -51,6 +53,7 @@ export class Playback {
     const { page, source, playerId, choice, onContent, onUnplayable, after } = this.#parts;
     const { signal } = this.#end;
     clearInfo(page);
+    this.#showLive();
     showWaiting(page, "Starting");
     try {
       await after;
@@ -71,8 +74,13 @@ export class Playback {
       const player = await attachPlayer(page.video, session.playback_url, choice.atSeconds ?? 0, {
         onFailure: (kind, message) => (kind === "unplayable" ? onUnplayable(message) : this.#fail(message)),
       });
-      if (signal.aborted) player.destroy();
-      else this.#player = player;
+      if (signal.aborted) {
+        player.destroy();
+        return;
+      }
+      this.#player = player;
+      page.goLive.onclick = () => player.goLive();
+      page.video.addEventListener("seeked", () => this.#showLive(), { signal });
     } catch (error) {
       if (!signal.aborted) this.#fail(messageOf(error));
     }
@@ -94,6 +102,15 @@ export class Playback {
     } catch {
       // It never started, or the engine does not answer: then it ends by itself when nobody reads it.
     }
+  }
+
+  /** Where in the stream it is, for another screen to go on from: a live one goes on where it is live. */
+  get atSeconds() {
+    return this.#isLive ? 0 : this.#parts.page.video.currentTime;
+  }
+
+  #showLive() {
+    showLive(this.#parts.page, this.#isLive, this.#player?.behindLive());
   }
 
   #played() {
@@ -123,6 +140,8 @@ export class Playback {
         const info = await sessionInfo(session, signal);
         this.#speeds = [...this.#speeds, info.speed_down].slice(-SPARKLINE_VALUES);
         showInfo(page, info, this.#speeds);
+        this.#isLive = info.is_live === 1;
+        this.#showLive();
         if (info.error_message) this.#fail(info.error_message);
         else if (!this.#isPlaying)
           showWaiting(page, statusText(info.status === "dl" ? "prebuf" : info.status, info.peers));

@@ -4,12 +4,15 @@ import { ownPath } from "./engine.js";
 /** A manifest may take as long as the swarm needs to answer; a segment as long as a slow swarm needs to bring it. */
 const MANIFEST_TIMEOUT_MS = 180_000;
 const SEGMENT_TIMEOUT_MS = 60_000;
+/** A live stream that broke off is tried again so long after; its session says when it is over. */
+const AGAIN_MS = 2_000;
 
 /**
- * What became of playing: `unplayable` where this browser cannot decode it (another container may help).
+ * What became of playing: `unplayable` where this browser cannot decode it (another container may help). `behindLive` is how
+ * many seconds behind the live edge the player is, where it plays something live.
  *
  * @typedef {{ onFailure: (kind: "unplayable" | "network", message: string) => void }} PlayerHandlers
- * @typedef {{ destroy: () => void }} Player
+ * @typedef {{ destroy: () => void, behindLive: () => number | undefined, goLive: () => void }} Player
  */
 
 /**
@@ -53,13 +56,25 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
     backBufferLength: 60,
     // Broadcasts start where they are now; hls.js knows them by their manifest.
     startPosition: atSeconds > 0 ? atSeconds : -1,
+    // Who has fallen a little behind catches up by playing faster than one can hear.
+    lowLatencyMode: true,
+    maxLiveSyncPlaybackRate: 1.04,
     manifestLoadPolicy: patient(MANIFEST_TIMEOUT_MS),
     playlistLoadPolicy: patient(MANIFEST_TIMEOUT_MS),
     fragLoadPolicy: patient(SEGMENT_TIMEOUT_MS),
   });
   let recoveries = 0;
+  let isLive = false;
+  let again = 0;
+  hls.on(Hls.Events.LEVEL_LOADED, (_event, { details }) => {
+    isLive = details.live;
+  });
   hls.on(Hls.Events.ERROR, (_event, data) => {
     if (!data.fatal) return;
+    if (data.type === Hls.ErrorTypes.NETWORK_ERROR && isLive) {
+      again = window.setTimeout(() => hls.loadSource(ownPath(url)), AGAIN_MS);
+      return;
+    }
     if (data.type === Hls.ErrorTypes.NETWORK_ERROR) {
       handlers.onFailure("network", `The stream broke off (${data.response?.code ?? "no answer"})`);
       return;
@@ -75,7 +90,20 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
   hls.loadSource(ownPath(url));
   hls.attachMedia(video);
   hls.once(Hls.Events.MANIFEST_PARSED, () => startPlaying(video));
-  return { destroy: () => hls.destroy() };
+  return {
+    destroy() {
+      clearTimeout(again);
+      hls.destroy();
+    },
+    behindLive() {
+      const { liveSyncPosition } = hls;
+      return isLive && liveSyncPosition !== null ? liveSyncPosition - video.currentTime : undefined;
+    },
+    goLive() {
+      if (hls.liveSyncPosition !== null) video.currentTime = hls.liveSyncPosition;
+      startPlaying(video);
+    },
+  };
 }
 
 /**
@@ -91,7 +119,7 @@ function attachNative(video, url, atSeconds, handlers) {
       "network",
       "This browser can neither play HLS nor be helped to (no Media Source Extensions)",
     );
-    return { destroy() {} };
+    return { destroy() {}, behindLive: () => undefined, goLive() {} };
   }
   const onError = () => {
     const kind = video.error?.code === MediaError.MEDIA_ERR_NETWORK ? "network" : "unplayable";
@@ -104,7 +132,22 @@ function attachNative(video, url, atSeconds, handlers) {
   video.addEventListener("loadedmetadata", seek, { once: true });
   video.src = ownPath(url);
   startPlaying(video);
+  const edge = () => {
+    const { seekable, duration } = video;
+    return duration === Number.POSITIVE_INFINITY && seekable.length > 0
+      ? seekable.end(seekable.length - 1)
+      : undefined;
+  };
   return {
+    behindLive() {
+      const at = edge();
+      return at === undefined ? undefined : at - video.currentTime;
+    },
+    goLive() {
+      const at = edge();
+      if (at !== undefined) video.currentTime = at;
+      startPlaying(video);
+    },
     destroy() {
       video.removeEventListener("error", onError);
       video.removeEventListener("loadedmetadata", seek);

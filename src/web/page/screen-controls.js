@@ -3,7 +3,7 @@ import { receive, send } from "./screens.js";
 import { showProblem, showToast } from "./view.js";
 
 /**
- * @typedef {{ link: import("./link.js").Link, fileIndex: number }} Playing
+ * @typedef {{ link: import("./link.js").Link, fileIndex: number, atSeconds: number }} Playing
  * @typedef {{
  *   playing: () => Playing | undefined,
  *   play: (handover: import("./screens.js").Handover) => void,
@@ -57,7 +57,7 @@ export function connectScreens(page, { playing, play }) {
     }
     showToast(page, "Sending");
     try {
-      await send(code, { ...now, atSeconds: page.video.currentTime });
+      await send(code, now);
       page.video.pause();
       page.sendForm.hidden = true;
       page.send.setAttribute("aria-expanded", "false");
