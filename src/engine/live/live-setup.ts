@@ -2,11 +2,12 @@ import { addressText } from "../../base/address.ts";
 import type { LiveSetup } from "../../swarm/live/contract.ts";
 import { LIVE_RULES } from "../../swarm/live/limits.ts";
 import { chunkRange } from "../../wire/live-chunks.ts";
-import { homeStripeOf } from "../../wire/live-hello.ts";
+import { homeStripeOf, type LivePeerInfo } from "../../wire/live-hello.ts";
 import { pathDigest } from "../../wire/live-paths.ts";
 import { isSignedStat } from "../../wire/live-stat.ts";
 import { isChunkOf, isSignedHeader, liveHash } from "../../wire/live-trust.ts";
 import type { LiveDriverParts } from "./live-driver.ts";
+import type { PeerLinkSetup } from "./peer-link.ts";
 
 /** What a live swarm is made of, with the cryptography of this machine. Throws where the stream's key is none. */
 export function liveSetup(parts: LiveDriverParts): LiveSetup {
@@ -43,4 +44,12 @@ export function liveSetup(parts: LiveDriverParts): LiveSetup {
     },
     ...(allowed && { isAllowed: (address) => allowed.has(addressText(address)) }),
   };
+}
+
+/** What the links of a live stream have in common; `about` is what we say of ourselves. */
+export function linkSetup(parts: LiveDriverParts, about: LivePeerInfo): PeerLinkSetup {
+  const { infohash, info, infoBytes, peerId, listenPort, runtime, only } = parts;
+  // Private streams and private sources tell nobody of anybody.
+  const sharesPeers = !info.isPrivate && !only;
+  return { infohash, info, infoBytes, peerId, listenPort, about, sharesPeers, sha256: runtime.sha256 };
 }
