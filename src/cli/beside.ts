@@ -2,9 +2,15 @@ import { type Config, settingsTable } from "../settings.ts";
 
 /**
  * Two programs may run at once: a command that joins a swarm beside `serve` leaves the usual P2P port and the records,
- * which it does not need, to that. It takes `p2pPort` instead, 0 for any free one, unless the user has named another.
+ * which it does not need, to that. It takes `p2pPort` instead, 0 for any free one, unless the user has named another. What
+ * it keeps of live streams is in memory, since their folders belong to one program.
  */
 export function besideAnEngine(config: Config, p2pPort = 0): Config {
   const usual = settingsTable({ dataDir: "" }).p2pPort.default;
-  return { ...config, store: "memory", p2pPort: config.p2pPort === usual ? p2pPort : config.p2pPort };
+  return {
+    ...config,
+    store: "memory",
+    liveLimit: 0,
+    p2pPort: config.p2pPort === usual ? p2pPort : config.p2pPort,
+  };
 }

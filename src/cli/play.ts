@@ -155,13 +155,15 @@ async function playInPlayer(playing: Playing, player: string): Promise<number> {
 
 function showProgress({ transfer, file, progress }: Playing): void {
   const { connectedPeers, bytesPerSecondDown } = transfer.figures;
+  const live = transfer.live?.figures();
   progress.show(
     {
-      doing: file.name.split("/").pop() ?? file.name,
+      doing: live ? transfer.name : (file.name.split("/").pop() ?? file.name),
       peers: connectedPeers,
       bytesPerSecond: bytesPerSecondDown,
       done: file.size > 0 ? (transfer.progress(file.index) / 100) * file.size : undefined,
       size: file.size,
+      ...(live?.lastSeq !== undefined && { behindMs: live.lagMs }),
     },
     performance.now(),
   );

@@ -10,6 +10,8 @@ test("progressText says what, peers, speed, percent and time left", () => {
   const opening = { doing: "opening", peers: 1, bytesPerSecond: 0, done: undefined, size: undefined };
   assert.equal(progressText(opening), "opening · 1 peer · 0 B/s");
   assert.match(progressText({ ...FIGURES, bytesPerSecond: 0 }), /– left$/);
+  const live = { ...opening, doing: "News", bytesPerSecond: 1e6, size: 0, behindMs: 2140 };
+  assert.equal(progressText(live), "News · 2.1 s behind live · 1 peer · 1.0 MB/s");
 });
 
 test("ProgressLine rewrites one line on a terminal, cut to its width", () => {
