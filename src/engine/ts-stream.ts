@@ -19,35 +19,36 @@ export function transportStream(
   touched: () => void,
 ): ReadableStream<Uint8Array> {
   let isOver = false;
+  /** Whether it was not over yet. A session outlives many connections: nothing of them hangs on its signal afterwards. */
+  const finish = (): boolean => {
+    if (isOver) return false;
+    isOver = true;
+    ended.removeEventListener("abort", stop);
+    reader.close();
+    return true;
+  };
+  let stop = () => {};
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        ended.addEventListener("abort", () => {
-          if (isOver) return;
-          isOver = true;
-          reader.close();
-          controller.close();
-        });
+        stop = () => {
+          if (finish()) controller.close();
+        };
+        ended.addEventListener("abort", stop);
       },
       async pull(controller) {
         touched();
         try {
           const chunk = await reader.next();
           if (isOver) return;
-          if (chunk) return controller.enqueue(chunk);
-          isOver = true;
-          reader.close();
-          controller.close();
+          if (chunk) controller.enqueue(chunk);
+          else if (finish()) controller.close();
         } catch (thrown) {
-          if (isOver) return;
-          isOver = true;
-          reader.close();
-          controller.error(thrown);
+          if (finish()) controller.error(thrown);
         }
       },
       cancel() {
-        isOver = true;
-        reader.close();
+        finish();
       },
     },
     { highWaterMark: 0 },

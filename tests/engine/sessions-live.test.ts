@@ -361,3 +361,22 @@ test("segment live: a stream that goes on and on does not push out what was made
   const filmMedia = transfers.opened.find((transfer) => transfer.infohash === film.infohash)!.media_;
   assert.equal(filmMedia.made.filter((name) => name === "ts 0").length, 1);
 });
+
+test("transportStream live: connections that come and go leave nothing behind", async () => {
+  const { engine, live, clock } = liveHouse(1);
+  const session = await engine.start(request());
+  await session.settle(0);
+  const before = clock.waiting;
+  for (let i = 0; i < 100; i++) {
+    const reader = (await session.transportStream()).getReader();
+    await pieceOf(reader);
+    const waiting = reader.read();
+    await settled();
+    await reader.cancel();
+    await waiting;
+  }
+  assert.equal(live.aborted.length, 100);
+  assert.equal(clock.waiting, before);
+  const { position } = (await session.info()).live!;
+  assert.equal(position, at(0.5), "no connection stands anywhere");
+});

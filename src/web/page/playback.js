@@ -110,7 +110,8 @@ export class Playback {
   }
 
   #showLive() {
-    showLive(this.#parts.page, this.#isLive, this.#player?.behindLive());
+    const { page } = this.#parts;
+    showLive(page, this.#isLive && !page.video.ended, this.#player?.behindLive());
   }
 
   #played() {
