@@ -1,0 +1,112 @@
+import { type ManifestPart, type ManifestSegment, writeMediaManifest } from "../../media/manifest.ts";
+import type { ManifestPlace } from "../segment-source.ts";
+import { segmentNumber } from "../session-segments.ts";
+import type { LiveWindow } from "./live-window.ts";
+import { partTargetMs } from "./live-window-parts.ts";
+import type { KeptSegment } from "./live-window-segment.ts";
+
+/** A manifest lists so much: enough for players that begin further behind, and short enough to be read again each second. */
+const LISTED_MS = 60_000;
+/** RFC 8216 6.2.2: a manifest shall not be shorter than three target durations. */
+const LEAST_SEGMENTS = 3;
+const MAX_SEGMENTS = 128;
+/** Segments that are missing between two are told as gaps; where more are, the list begins behind them. */
+const MAX_GAPS = 16;
+/** Parts are told of so many segments at the end, besides the one that is open (RFC 8216bis 6.2.2: of three target durations). */
+const SEGMENTS_WITH_PARTS = 3;
+/** RFC 8216bis 4.4.3.8: players shall stay at least twice, and better three times, the length of a part behind the end. */
+const HOLD_BACK_PARTS = 3;
+
+/** The segments that a manifest lists whose last one ends at `untilMs` or before; it slides, and never goes back. */
+export function listedSegments(segments: readonly KeptSegment[], untilMs: number): readonly KeptSegment[] {
+  const listed: KeptSegment[] = [];
+  let listedMs = 0;
+  for (let index = segments.length - 1; index >= 0 && listed.length < MAX_SEGMENTS; index--) {
+    const segment = segments[index]!;
+    if (!segment.isListable || segment.endMs > untilMs) continue;
+    const later = listed.at(-1);
+    if (later && later.facts.number - segment.facts.number - 1 > MAX_GAPS) break;
+    if (listedMs >= LISTED_MS && listed.length >= LEAST_SEGMENTS) break;
+    listed.push(segment);
+    listedMs += segment.durationMs;
+  }
+  return listed.reverse();
+}
+
+/** The manifest that lists these. `isAtEdge`: the open segment's parts follow, and players may wait for the next. `isEnded`: nothing will
+ * follow. */
+export function writeLiveManifest(
+  window: LiveWindow,
+  listed: readonly KeptSegment[],
+  place: ManifestPlace,
+  { isAtEdge, isEnded }: { readonly isAtEdge: boolean; readonly isEnded: boolean },
+): string {
+  const { base, session, isDelta = false } = place;
+  const urlOf = (number: number, part = "") =>
+    `${base}/ace/c/${session.infohash}/${segmentNumber(session.ordinal, number)}${part}.ts`;
+  const partsOf = ({ facts, parts }: KeptSegment): ManifestPart[] =>
+    parts.map(({ durationMs, isIndependent }, part) => ({
+      uri: urlOf(facts.number, `.p${part}`),
+      durationSeconds: durationMs / 1000,
+      isIndependent,
+    }));
+  const { longestMs, pieceMs } = window;
+  const told = listed.flatMap((segment, index): ManifestSegment[] => {
+    const { facts, durationMs, isDiscontinuous } = segment;
+    const hasParts = isAtEdge && index >= listed.length - SEGMENTS_WITH_PARTS && segment.parts.length > 0;
+    return [
+      ...gapsBetween(listed[index - 1], segment, longestMs).map((gap) => ({
+        ...gap,
+        uri: urlOf(gap.number),
+      })),
+      {
+        uri: urlOf(facts.number),
+        durationSeconds: durationMs / 1000,
+        isDiscontinuous,
+        programDateTimeMs: facts.startMs,
+        ...(hasParts && { parts: partsOf(segment) }),
+      },
+    ];
+  });
+  const open = isAtEdge && !isEnded ? openSegment(window) : undefined;
+  const [first] = listed;
+  const partTargetSeconds = partTargetMs(pieceMs) / 1000;
+  const isOpenTold = open?.isListed === true && open.parts.length > 0;
+  return writeMediaManifest({
+    kind: "live",
+    firstNumber: first?.facts.number ?? 0,
+    firstDiscontinuity: first ? first.discontinuity - (first.isDiscontinuous ? 1 : 0) : 0,
+    targetSeconds: longestMs / 1000,
+    segments: told,
+    isEnded,
+    isDelta,
+    ...(isAtEdge &&
+      !isEnded && {
+        lowLatency: { partTargetSeconds, holdBackSeconds: HOLD_BACK_PARTS * partTargetSeconds },
+      }),
+    ...(isOpenTold && {
+      openParts: partsOf(open),
+      openStart: { isDiscontinuous: open.isDiscontinuous, programDateTimeMs: open.facts.startMs },
+    }),
+    ...(open?.isCutting && { preloadHintUri: urlOf(open.facts.number, `.p${open.parts.length}`) }),
+  });
+}
+
+/** The segment under way, where there is one. */
+export function openSegment({ segments }: LiveWindow): KeptSegment | undefined {
+  const last = segments.at(-1);
+  return last && !last.isClosed && !last.isGone ? last : undefined;
+}
+
+/** What is missing between two segments of the list, told as so long as it was. */
+function gapsBetween(before: KeptSegment | undefined, segment: KeptSegment, longestMs: number) {
+  if (!before) return [];
+  const count = segment.facts.number - before.facts.number - 1;
+  const eachMs = (segment.facts.startMs - before.endMs) / count;
+  const durationSeconds = Math.min(longestMs, Math.max(1, eachMs)) / 1000;
+  return Array.from({ length: count }, (_, index) => ({
+    number: before.facts.number + 1 + index,
+    durationSeconds,
+    isGap: true,
+  }));
+}
