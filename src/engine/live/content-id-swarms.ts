@@ -75,7 +75,10 @@ export class ContentIdSwarms {
     const served = this.#served.get(infohash as string as ContentId);
     if (!served) return undefined;
     const [oldest] = this.#sockets;
-    if (oldest && this.#sockets.size >= MAX_CONNECTIONS) oldest.close();
+    if (oldest && this.#sockets.size >= MAX_CONNECTIONS) {
+      this.#sockets.delete(oldest);
+      oldest.close();
+    }
     this.#sockets.add(socket);
     const { clock } = this.#parts;
     const cancel = clock.at(after(clock.now(), CONNECTION_MS), () => socket.close());

@@ -1,0 +1,269 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { runtime } from "#runtime";
+import type { PeerAddress } from "../../src/base/address.ts";
+import { latin1Text } from "../../src/base/bytes.ts";
+import type { SluiceError } from "../../src/base/errors.ts";
+import { type Infohash, infohashOf } from "../../src/base/ids.ts";
+import { createAnnouncer } from "../../src/engine/announcer.ts";
+import type { TransferContent } from "../../src/engine/contract.ts";
+import type { DrivenSwarm } from "../../src/engine/driver.ts";
+import { EitherTransfer } from "../../src/engine/either-transfer.ts";
+import { type LiveTransferContent, watchedContent } from "../../src/engine/live/live-content.ts";
+import type { TransferHouse } from "../../src/engine/transfer.ts";
+import { createOutbound } from "../../src/outbound/outbound.ts";
+import type { CandidateOrigin, SwarmFigures, SwarmOutput, SwarmSetup } from "../../src/swarm/contract.ts";
+import { encodeBencode } from "../../src/wire/bencode-encode.ts";
+import { liveInfoDict } from "../../src/wire/live-info.ts";
+import { parseLiveTransportFile } from "../../src/wire/live-transport.ts";
+import { inFolder } from "../contract/folder.ts";
+import { INFO, TRANSPORT_FILE } from "../wire/live-vectors.ts";
+import { sha1 } from "../wire/make-torrent.ts";
+import { filmTorrent } from "./fake-house.ts";
+import { FakeLiveTransfer } from "./fake-live-transfer.ts";
+import { startLoopbackTracker } from "./loopback-tracker.ts";
+import { keepingLog } from "./parts.ts";
+import { serveMetadata, someHouse } from "./transfer-house.ts";
+
+const LIVE = parseLiveTransportFile(TRANSPORT_FILE, sha1, runtime.ed25519Verifier);
+const SETTLED = Promise.resolve();
+
+/** A transfer, and the live ones that it opened. */
+function either(
+  house: TransferHouse,
+  content: Partial<TransferContent> & { infohash: Infohash },
+  live = FakeLiveTransfer,
+) {
+  const opened: FakeLiveTransfer[] = [];
+  const openLive = (found: LiveTransferContent) => {
+    const transfer = new live(found);
+    opened.push(transfer);
+    return transfer;
+  };
+  const whole = { trackers: [], peers: [], ...content };
+  return { opened, transfer: new EitherTransfer(house, whole, SETTLED, openLive, () => {}) };
+}
+
+/** A swarm to which metadata came from a peer, and which knows `peers`. */
+function swarmWith(
+  infoBytes: Uint8Array,
+  peers: readonly { address: PeerAddress; origin: CandidateOrigin }[],
+) {
+  return (setup: SwarmSetup): DrivenSwarm => {
+    const outputs: SwarmOutput[] = [];
+    try {
+      setup.readInfo(infoBytes);
+    } catch (thrown) {
+      outputs.push({ kind: "failed", reason: (thrown as Error).message, peers });
+    }
+    return {
+      handle() {},
+      wake() {},
+      poll: () => outputs.shift(),
+      nextWake: () => undefined,
+      figures: () => ({}) as SwarmFigures,
+    };
+  };
+}
+
+test("EitherTransfer: a magnet whose metadata is that of a live stream goes on as one, with its peers and trackers", () =>
+  inFolder(async (folder) => {
+    const peer = await serveMetadata(LIVE.infoBytes);
+    const house = await someHouse(folder);
+    const trackers = [["http://tracker.example/announce"]];
+    const { transfer, opened } = either(house, {
+      infohash: LIVE.infohash,
+      trackers,
+      peers: [peer.address],
+      displayName: "shown before",
+      liveRole: "relay",
+    });
+    assert.deepEqual([transfer.name, transfer.live], ["shown before", undefined]);
+    await transfer.ready();
+    assert.equal(opened.length, 1);
+    const { live, ...content } = opened[0]!.content;
+    assert.deepEqual(live.file.info, LIVE.info);
+    assert.deepEqual(live.file.infoBytes, LIVE.infoBytes);
+    assert.equal(live.file.isSigned, false);
+    assert.deepEqual(live.file.trackers, trackers);
+    assert.equal(live.role, "relay");
+    assert.deepEqual(live.knownPeers, [peer.address]);
+    assert.deepEqual(content.trackers, trackers);
+    assert.equal(transfer.live?.content, live);
+    assert.equal(transfer.segmentSource, opened[0]!.segmentSource);
+    assert.equal(transfer.files.length, 1);
+    transfer.addTrackers([["udp://b:1"]]);
+    transfer.addPeers([{ host: "192.0.2.1", port: 7 }], "tracker");
+    await transfer.stop();
+    assert.deepEqual(opened[0]!.told, ["udp://b:1", "7", "stop"]);
+    const kept = await house.kept.read(LIVE.infohash);
+    assert.equal(kept?.kind, "live");
+    await house.kept.close();
+    await peer.close();
+  }));
+
+test("EitherTransfer: the goodbye of the metadata swarm comes when the live one has ended, not in between", () =>
+  inFolder(async (folder) => {
+    const tracker = await startLoopbackTracker();
+    const peer = await serveMetadata(LIVE.infoBytes);
+    const log = keepingLog();
+    const announcer = createAnnouncer(runtime, createOutbound(runtime, log), log);
+    const p2pPort = 4321;
+    const house = await someHouse(folder, { announcer, p2pPort });
+    const announce = (event: "started" | "stopped", peerId = new Uint8Array(20).fill(0x42)) =>
+      announcer.announce(
+        {
+          url: tracker.httpUrl,
+          infohash: LIVE.infohash,
+          peerId,
+          port: p2pPort,
+          uploaded: 0,
+          downloaded: 0,
+          left: 1,
+          event,
+          numWant: 10,
+          key: 1,
+        },
+        { allowPrivate: true },
+      );
+    class Announced extends FakeLiveTransfer {
+      constructor(content: LiveTransferContent) {
+        super(content, async () => void (await announce("stopped")));
+      }
+    }
+    const { transfer } = either(
+      house,
+      { infohash: LIVE.infohash, trackers: [[tracker.httpUrl]], homeTrackers: [tracker.httpUrl] },
+      Announced,
+    );
+    // The tracker has answered before the metadata comes, so it is owed a goodbye: known once it is asked to scrape.
+    while (tracker.announces.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    transfer.addPeers([peer.address], "magnet");
+    await transfer.ready();
+    await announce("started");
+    // Scrapes come to the same server, without a port.
+    const events = () => tracker.announces.filter(({ port }) => port === p2pPort).map(({ event }) => event);
+    assert.deepEqual(events(), ["started", "started"]);
+    await transfer.stop();
+    assert.deepEqual(events(), ["started", "started", "stopped", "stopped"]);
+    announcer.close();
+    await house.kept.close();
+    await peer.close();
+    await tracker.close();
+  }));
+
+test("EitherTransfer.learn: the transport file of a live stream ends the search for metadata", () =>
+  inFolder(async (folder) => {
+    const house = await someHouse(folder);
+    const { transfer, opened } = either(house, { infohash: LIVE.infohash });
+    const ready = transfer.ready();
+    const known = { host: "192.0.2.9", port: 9 };
+    transfer.addPeers([known], "pex");
+    transfer.learn({ ...watchedContent(LIVE, { allowPrivateUrls: true }), homeTrackers: ["http://h/"] });
+    await ready;
+    assert.equal(opened[0]!.content.live.file, LIVE);
+    assert.deepEqual(opened[0]!.content.live.knownPeers, [known]);
+    // What comes with it is told to the live transfer: trackers of the file, and its relays.
+    assert.deepEqual(opened[0]!.told, [...LIVE.trackers.flat(), "8621", "8621"]);
+    transfer.learn(watchedContent(LIVE, { allowPrivateUrls: true }));
+    assert.equal(opened.length, 1);
+    await transfer.stop();
+    await house.kept.close();
+  }));
+
+test("EitherTransfer: a kept transport file of a live stream is used where only the infohash is named", () =>
+  inFolder(async (folder) => {
+    const house = await someHouse(folder);
+    await house.kept.keep({ kind: "live", file: LIVE });
+    const { transfer, opened } = either(house, { infohash: LIVE.infohash });
+    transfer.addPeers([{ host: "192.0.2.9", port: 9 }], "magnet");
+    await transfer.ready();
+    assert.equal(opened[0]!.content.live.file.contentId, LIVE.contentId);
+    assert.equal(opened[0]!.content.live.file.isSigned, true);
+    assert.equal(opened[0]!.content.live.knownPeers?.length, 1);
+    await transfer.stop();
+    await house.kept.close();
+  }));
+
+test("EitherTransfer: of private streams, peers that others told of are not called (BEP 27)", () =>
+  inFolder(async (folder) => {
+    const infoBytes = encodeBencode(liveInfoDict({ ...INFO, isPrivate: true }));
+    const origins = ["tracker", "pex", "magnet", "incoming", "dht", "lsd"] as const;
+    const peers = origins.map((origin, i) => ({ address: { host: "192.0.2.1", port: i + 1 }, origin }));
+    const house = await someHouse(folder, { makeSwarm: swarmWith(infoBytes, peers) });
+    const { transfer, opened } = either(house, { infohash: infohashOf(sha1(infoBytes)) });
+    await transfer.ready();
+    assert.deepEqual(
+      opened[0]!.content.live.knownPeers?.map(({ port }) => port),
+      [1, 3],
+    );
+    await transfer.stop();
+    await house.kept.close();
+  }));
+
+test("EitherTransfer: hostile metadata of a live stream is a bad transport file, in words", () =>
+  inFolder(async (folder) => {
+    const text = latin1Text(LIVE.infoBytes);
+    const hostile: Record<string, RegExp> = {
+      [text.replace("1:vi1e", "1:vi2e")]: /version 2/,
+      [text.replace("1:Ki4e", "1:Ki5e")]: /stripes, not 5/,
+      [text.replace("7:ed25519", "7:ed25518")]: /alg to be ed25519/,
+    };
+    for (const [changed, reason] of Object.entries(hostile)) {
+      assert.notEqual(changed, text);
+      const infoBytes = Uint8Array.from(changed, (c) => c.charCodeAt(0));
+      const house = await someHouse(folder, { makeSwarm: swarmWith(infoBytes, []) });
+      const { transfer, opened } = either(house, { infohash: infohashOf(sha1(infoBytes)) });
+      await assert.rejects(transfer.ready(), (error: SluiceError) => {
+        assert.equal(error.code, "bad_transport_file");
+        assert.match(error.message, reason);
+        return true;
+      });
+      assert.equal(opened.length, 0);
+      await transfer.stop();
+      await house.kept.close();
+    }
+  }));
+
+test("EitherTransfer: metadata of files goes on as files, also where it names a live stream besides", () =>
+  inFolder(async (folder) => {
+    const film = filmTorrent();
+    const { infoBytes } = film;
+    for (const bytes of [infoBytes, withLive(infoBytes)]) {
+      const peer = await serveMetadata(bytes);
+      const house = await someHouse(folder);
+      const { transfer, opened } = either(house, { infohash: peer.infohash, peers: [peer.address] });
+      await transfer.ready();
+      assert.equal(opened.length, 0);
+      assert.equal(transfer.files.length, 3);
+      assert.equal(transfer.live, undefined);
+      await transfer.stop();
+      await house.kept.close();
+      await peer.close();
+    }
+  }));
+
+test("EitherTransfer.ready: ends with the asker's signal, and with stop, on either side", () =>
+  inFolder(async (folder) => {
+    const house = await someHouse(folder);
+    const { transfer, opened } = either(house, { infohash: LIVE.infohash });
+    const abort = new AbortController();
+    const ready = transfer.ready(abort.signal);
+    abort.abort(new Error("enough"));
+    await assert.rejects(ready, /enough/);
+    const stopped = assert.rejects(transfer.ready(), { code: "session_stopped" });
+    await transfer.stop();
+    await stopped;
+    transfer.learn(watchedContent(LIVE, { allowPrivateUrls: true }));
+    assert.equal(opened.length, 0);
+    await house.kept.close();
+  }));
+
+/** The info dictionary with a `live` of a live stream in it: keys stay sorted, since `files` comes before and `name` behind. */
+function withLive(infoBytes: Uint8Array): Uint8Array {
+  const text = latin1Text(infoBytes);
+  const live = /^d4:live(d.*e)4:name/s.exec(latin1Text(LIVE.infoBytes))![1]!;
+  const changed = text.replace("4:name5:films", `4:live${live}4:name5:films`);
+  assert.notEqual(changed, text);
+  return Uint8Array.from(changed, (c) => c.charCodeAt(0));
+}
