@@ -6,21 +6,22 @@ import type { BackupPart, Runtime } from "../runtime/contract.ts";
 import type { Config } from "../settings.ts";
 import type { Arguments } from "./args.ts";
 import type { Context } from "./context.ts";
+import { keptFiles } from "./kept-files.ts";
 import { printable } from "./log.ts";
-import { KEPT_FOLDERS, MAX_KEPT_BYTES, storePlace } from "./store-place.ts";
+import { MAX_KEPT_BYTES, storePlace } from "./store-place.ts";
 import { usageError } from "./usage.ts";
 
 /** A part of a file, before it is written as base64. */
 const PART_BYTES = 192 * 1024;
 
-/** `sluice backup`: all records and logos as one text, to a file or to standard output. Resolves to the exit code. */
+/** `sluice backup`: all records, logos and keys of broadcasts as one text, to a file or to standard output. Resolves to the exit code. */
 export async function backup(context: Context, config: Config, log: Log, args: Arguments): Promise<number> {
   const target = args.operands[0];
   if (target === undefined) throw usageError("backup: name the file to write, or - for standard output");
   if (config.store === "memory")
     throw usageError("backup: the store memory keeps nothing that could be backed up");
   const { runtime, stdout, stderr } = context;
-  const text = runtime.backupStore(storePlace(config, log, true), keptFiles(runtime, config.dataDir));
+  const text = runtime.backupStore(storePlace(config, log, true), partsOf(runtime, config.dataDir));
   if (target === "-") {
     // A reader that goes away has no backup; the error of the write ends it.
     for await (const chunk of text) await written(stdout, chunk);
@@ -64,16 +65,14 @@ async function writeFile({ files }: Runtime, path: string, text: AsyncIterable<U
 }
 
 /** The files that belong to the records, a part at a time. */
-async function* keptFiles({ files }: Runtime, dataDir: string): AsyncGenerator<BackupPart> {
-  for (const folder of KEPT_FOLDERS) {
-    for (const name of await files.list(join(dataDir, folder))) {
-      const bytes = await files.read(join(dataDir, folder, name), MAX_KEPT_BYTES);
-      // One that was removed meanwhile is one less; one that is being written has another name.
-      if (bytes === undefined || name.endsWith(".new")) continue;
-      for (let at = 0; at === 0 || at < bytes.length; at += PART_BYTES) {
-        const base64 = Buffer.from(bytes.subarray(at, at + PART_BYTES)).toString("base64");
-        yield { name: `${folder}/${name}`, base64, isLast: at + PART_BYTES >= bytes.length };
-      }
+async function* partsOf({ files }: Runtime, dataDir: string): AsyncGenerator<BackupPart> {
+  for await (const name of keptFiles(files, dataDir)) {
+    const bytes = await files.read(join(dataDir, name), MAX_KEPT_BYTES);
+    // One that was removed meanwhile is one less.
+    if (bytes === undefined) continue;
+    for (let at = 0; at === 0 || at < bytes.length; at += PART_BYTES) {
+      const base64 = Buffer.from(bytes.subarray(at, at + PART_BYTES)).toString("base64");
+      yield { name, base64, isLast: at + PART_BYTES >= bytes.length };
     }
   }
 }

@@ -128,14 +128,14 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: "backup",
-    summary: "Write all records and logos to one file, beside a running engine too",
+    summary: "Write all records, logos and keys of broadcasts to one file, beside a running engine too",
     operands: "<file | ->",
     maxOperands: 1,
     flags: [],
     takesSettings: true,
     shownSettings: [...RECORD_SETTINGS],
     examples: [
-      ["sluice backup sluice.backup", "to a file that only you can read: it holds access tokens"],
+      ["sluice backup sluice.backup", "to a file that only you can read: it holds access tokens and keys"],
       ["sluice backup - | gzip > sluice.backup.gz", "to standard output"],
     ],
   },

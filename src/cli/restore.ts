@@ -1,13 +1,13 @@
 import { createReadStream } from "node:fs";
-import { join } from "node:path";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { BackupPart, Runtime } from "../runtime/contract.ts";
 import type { Config } from "../settings.ts";
 import type { Arguments } from "./args.ts";
 import type { Context } from "./context.ts";
+import { requireKeptFile, restoreFile } from "./kept-files.ts";
 import { printable } from "./log.ts";
-import { KEPT_FOLDERS, MAX_KEPT_BYTES, storePlace } from "./store-place.ts";
+import { MAX_KEPT_BYTES, storePlace } from "./store-place.ts";
 import { usageError } from "./usage.ts";
 
 const READ_BYTES = 256 * 1024;
@@ -41,22 +41,14 @@ function keeper({ files }: Runtime, dataDir: string): (part: BackupPart) => Prom
   let parts: Buffer[] = [];
   let bytes = 0;
   return async ({ name, base64, isLast }) => {
-    const at = name.lastIndexOf("/");
-    const isOurs = KEPT_FOLDERS.some((folder) => folder === name.slice(0, at));
-    // A backup may come from anywhere: it shall not write wherever it likes.
-    if (!isOurs || !/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(name.slice(at + 1))) {
-      throw new SluiceError(
-        "bad_parameter",
-        `the backup names a file that is none of ours: ${printable(name)}`,
-      );
-    }
+    requireKeptFile(name);
     const part = Buffer.from(base64, "base64");
     bytes += part.length;
     if (bytes > MAX_KEPT_BYTES)
       throw new SluiceError("too_large", `${printable(name)} has more than ${MAX_KEPT_BYTES} bytes`);
     parts.push(part);
     if (!isLast) return;
-    await files.replace(join(dataDir, name), new Uint8Array(Buffer.concat(parts)));
+    await restoreFile(files, dataDir, name, new Uint8Array(Buffer.concat(parts)));
     parts = [];
     bytes = 0;
   };

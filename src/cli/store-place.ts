@@ -13,7 +13,5 @@ export function storePlace(config: Config, log: Log, shared: boolean): StoreOpti
   };
 }
 
-/** The folders below the data folder whose files belong to the records: what users uploaded, and content ids of theirs. */
-export const KEPT_FOLDERS = ["library/images", "transport-files"] as const;
-/** No file of theirs is larger: transport files are the largest. */
+/** No file that a backup takes along is larger: transport files are the largest. */
 export const MAX_KEPT_BYTES = 64 * 1024 * 1024;

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { test } from "node:test";
+import { runtime } from "#runtime";
+import { keptFiles, requireKeptFile, restoreFile } from "../../src/cli/kept-files.ts";
+import { inFolder } from "../contract/folder.ts";
+
+const { files } = runtime;
+
+test("keptFiles: uploads and transport files, and of broadcasts what cannot be made anew", () =>
+  inFolder(async (folder) => {
+    for (const path of ["library/images", "transport-files", "broadcasts/A film", "cache"])
+      await mkdir(`${folder}/${path}`, { recursive: true });
+    for (const path of [
+      "library/images/0a",
+      "library/images/0b.new",
+      "transport-files/0c.torrent",
+      "broadcasts/A film/key",
+      "broadcasts/A film/state",
+      "cache/x",
+    ])
+      await writeFile(`${folder}/${path}`, path);
+    const names: string[] = [];
+    for await (const name of keptFiles(files, folder)) {
+      requireKeptFile(name);
+      names.push(name);
+    }
+    assert.deepEqual(names, [
+      "library/images/0a",
+      "transport-files/0c.torrent",
+      "broadcasts/A film/key",
+      "broadcasts/A film/info",
+      "broadcasts/A film/A film.sluice",
+    ]);
+  }));
+
+const FOREIGN = [
+  "key",
+  "../library/images/a",
+  "library/images/../../a",
+  "library/images/.hidden",
+  "library/records.db",
+  "broadcasts/key",
+  "broadcasts/../key",
+  "broadcasts/news/state",
+  "broadcasts/news/other.sluice",
+  "broadcasts/news/x/key",
+  "broadcasts/news/../key",
+  "broadcasts//key",
+  "/broadcasts/news/key",
+];
+
+for (const name of FOREIGN) {
+  test(`requireKeptFile refuses ${name}`, () => {
+    assert.throws(() => requireKeptFile(name), { code: "bad_parameter", message: /none of ours/ });
+  });
+}
+
+test("restoreFile: puts a key back for its owner alone, and never in the place of another", () =>
+  inFolder(async (folder) => {
+    const [mine, theirs] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
+    const path = `${folder}/broadcasts/news/key`;
+    await restoreFile(files, folder, "broadcasts/news/key", mine);
+    await restoreFile(files, folder, "broadcasts/news/key", mine);
+    await assert.rejects(restoreFile(files, folder, "broadcasts/news/key", theirs), {
+      code: "bad_configuration",
+      message: /is another key than that of the backup/,
+    });
+    assert.deepEqual(new Uint8Array(await readFile(path)), mine);
+    if (process.platform !== "win32") assert.equal((await stat(path)).mode & 0o777, 0o600);
+    await restoreFile(files, folder, "library/images/a", mine);
+    await restoreFile(files, folder, "library/images/a", theirs);
+    assert.deepEqual(new Uint8Array(await readFile(`${folder}/library/images/a`)), theirs);
+  }));
