@@ -1,0 +1,417 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { runtime } from "#runtime";
+import type { PeerAddress } from "../../../src/base/address.ts";
+import { DecodeError } from "../../../src/base/errors.ts";
+import type { Infohash } from "../../../src/base/ids.ts";
+import { randomBelow, seededRandom } from "../../../src/base/random.ts";
+import { type Instant, instant } from "../../../src/base/time.ts";
+import { extendedOnly } from "../../../src/engine/live/extended-only.ts";
+import { PeerLink, type PeerLinkSetup } from "../../../src/engine/live/peer-link.ts";
+import { framed, MAX_CONTROL_BYTES, SendQueue } from "../../../src/engine/live/send-queue.ts";
+import type { LiveAbout, LiveWord } from "../../../src/swarm/live/messages.ts";
+import { decodeBencode, dictOf } from "../../../src/wire/bencode.ts";
+import { encodeExtensionHandshake } from "../../../src/wire/extension-handshake.ts";
+import { encodeHandshake } from "../../../src/wire/handshake.ts";
+import { homeStripeOf } from "../../../src/wire/live-hello.ts";
+import { encodeLiveMessage } from "../../../src/wire/live-message.ts";
+import { pathDigest } from "../../../src/wire/live-paths.ts";
+import { emptyWindow } from "../../../src/wire/live-window.ts";
+import { decodeMetadataMessage, encodeMetadataMessage } from "../../../src/wire/metadata-message.ts";
+import { PeerMessageDecoder } from "../../../src/wire/peer-message.ts";
+import { encodePexMessage } from "../../../src/wire/pex-message.ts";
+import { someBytes } from "../parts.ts";
+import { PieceMaker, someStream } from "./driver-parts.ts";
+
+const STREAM = someStream({ stripeCount: 4 });
+const NEVER = instant(Number.POSITIVE_INFINITY);
+const LIVE_ID = 3;
+const ABOUT = { role: "viewer", uploadBytesPerSecond: 1_000, homeStripe: 9, clockMs: 5 } as const;
+
+/** A link that notes what happens on it. */
+function noted(
+  peerIdSeed: number,
+  isIncoming: boolean,
+  options: { remote?: string; setup?: Partial<PeerLinkSetup>; unfit?: string } = {},
+) {
+  const { file } = STREAM;
+  const heard: LiveWord[] = [];
+  const told: PeerAddress[] = [];
+  const unfit: string[] = [];
+  const ready: { about: LiveAbout; rttMs: number }[] = [];
+  const setup: PeerLinkSetup = {
+    infohash: file.infohash,
+    info: file.info,
+    infoBytes: file.infoBytes,
+    peerId: someBytes(20, peerIdSeed),
+    about: ABOUT,
+    listenPort: 4_000,
+    sharesPeers: true,
+    sha256: runtime.sha256,
+    ...options.setup,
+  };
+  const queue = new SendQueue({ controlBytes: MAX_CONTROL_BYTES, dataBytes: 1_000_000 });
+  const link: PeerLink = new PeerLink(
+    setup,
+    {
+      greeted: () => options.unfit,
+      ready: (_, about, rttMs) => void ready.push({ about, rttMs }),
+      heard: (_, word) => void heard.push(word),
+      told: (_, addresses) => void told.push(...addresses),
+      unfit: (closed, reason) => {
+        unfit.push(reason);
+        closed.close();
+      },
+    },
+    queue,
+    { isIncoming, remote: { host: options.remote ?? "127.0.0.1", port: 3_000 } },
+    instant(0),
+  );
+  return { link, heard, told, unfit, ready, setup };
+}
+
+type Noted = ReturnType<typeof noted>;
+
+/** Carries bytes between two links until both have nothing to say, `size` bytes at a time. */
+function exchange(a: Noted, b: Noted, now: Instant, size = 1_000_000): void {
+  for (let moved = true; moved; ) {
+    moved = false;
+    for (const [from, to] of [
+      [a, b],
+      [b, a],
+    ] as const) {
+      for (let bytes = from.link.queue.take(1_000_000, now); bytes; bytes = from.link.queue.take(1, now)) {
+        moved = true;
+        for (let at = 0; at < bytes.length; at += size) to.link.received(bytes.slice(at, at + size), now);
+      }
+    }
+  }
+}
+
+/** Two links that have met. */
+function pair(options: Parameters<typeof noted>[2] = {}, size?: number): { caller: Noted; called: Noted } {
+  const caller = noted(1, false, options);
+  const called = noted(2, true, options);
+  caller.link.opened(instant(10));
+  exchange(caller, called, instant(30), size);
+  return { caller, called };
+}
+
+/** The handshake of a stranger, and what it says next. */
+function strangerSays(...payloads: (readonly [id: number, payload: Uint8Array])[]): Uint8Array {
+  const greeting = encodeHandshake({
+    infohash: STREAM.file.infohash,
+    peerId: someBytes(20, 77),
+    extensions: true,
+    fast: true,
+    dht: true,
+  });
+  return Buffer.concat([greeting, ...payloads.map(([id, payload]) => framed(id, payload))]);
+}
+
+function strangerHello(members: Partial<Parameters<typeof encodeExtensionHandshake>[0]> = {}): Uint8Array {
+  return encodeExtensionHandshake({
+    messages: new Map([
+      ["sl_live", 8],
+      ["ut_metadata", 6],
+      ["ut_pex", 5],
+    ]),
+    live: ABOUT,
+    ...members,
+  });
+}
+
+/** The extended messages that a link wants to send, behind its handshake. */
+function saidBy({ link }: Noted): { id: number; payload: Uint8Array }[] {
+  const said: { id: number; payload: Uint8Array }[] = [];
+  const decoder = new PeerMessageDecoder(
+    extendedOnly((id, payload) => void said.push({ id, payload: payload.slice() })),
+    { maxBitfieldBytes: 0, maxExtendedBytes: 70_000, maxBlockBytes: 0 },
+  );
+  const bytes = link.queue.take(1_000_000, instant(100));
+  if (bytes) decoder.feed(bytes.subarray(bytes[0] === 19 ? 68 : 0));
+  return said;
+}
+
+test("PeerLink: two links meet, whatever the size of what is read at once", () => {
+  for (const size of [1, 7, 1_000_000]) {
+    const { caller, called } = pair({}, size);
+    for (const { ready, unfit } of [caller, called]) {
+      assert.equal(ready.length, 1);
+      assert.deepEqual(unfit, []);
+    }
+    assert.equal(caller.ready[0]!.rttMs, 20);
+    assert.equal(called.link.listenAddress?.port, 4_000);
+    assert.match(called.link.client, /Sluice/);
+  }
+});
+
+test("PeerLink.received: home stripe and digest follow from the peer id, whatever a peer says", () => {
+  const { caller, called } = pair();
+  const hash = runtime.sha256(called.setup.peerId);
+  const { about } = caller.ready[0]!;
+  assert.equal(about.homeStripe, homeStripeOf(hash, 4));
+  assert.equal(about.digest, pathDigest(hash));
+  assert.equal(about.uploadBytesPerSecond, 1_000);
+});
+
+test("PeerLink.send: what one says the other hears, headers decoded and chunks whole", () => {
+  const { caller, called } = pair();
+  const { header, chunks } = new PieceMaker(STREAM).make(someBytes(150_000));
+  const { epoch, seq } = header.value;
+  const window = { ...emptyWindow(4), epoch, baseSeq: 3 };
+  const words: LiveWord[] = [
+    { kind: "hello", header },
+    { kind: "hello", header: undefined },
+    { kind: "header", isAnswer: true, header },
+    { kind: "chunk", epoch, seq, stripe: 2, isLate: true, bytes: chunks[2]! },
+    { kind: "window", window },
+    { kind: "subscribe", stripes: 3, epoch, startSeq: 5, backfillPieces: 1, have: [0, 1], isDesperate: true },
+    { kind: "subscribed", stripes: 3, epoch, startSeq: 5 },
+    { kind: "unsubscribe", stripes: 4, reason: "slow" },
+    { kind: "paths", paths: [{ stripe: 1, depth: 2, ancestors: [7, 8] }] },
+    { kind: "request", epoch, chunks: [{ seq: 9, stripe: 1, withinMs: 300 }] },
+    { kind: "cancel", epoch, chunks: [{ seq: 9, stripe: 1 }] },
+    { kind: "headerRequest", epoch, firstSeq: 4, count: 3, step: 1, onlyRandomAccess: true },
+    { kind: "bye", reason: "leaving", candidates: [] },
+  ];
+  for (const word of words) assert.equal(caller.link.send(word, 0, NEVER, instant(40)), true);
+  exchange(caller, called, instant(50));
+  const chunkLast = (a: LiveWord, b: LiveWord) => Number(a.kind === "chunk") - Number(b.kind === "chunk");
+  assert.deepEqual(
+    called.heard.toSorted(chunkLast).map((word) => JSON.stringify(word)),
+    words.toSorted(chunkLast).map((word) => JSON.stringify(word)),
+  );
+});
+
+test("PeerLink.send: sets and lists that are empty are not said, since nobody may say them", () => {
+  const { caller, called } = pair();
+  const words: LiveWord[] = [
+    { kind: "paths", paths: [] },
+    { kind: "request", epoch: 1, chunks: [] },
+    { kind: "unsubscribe", stripes: 0, reason: "moved" },
+  ];
+  for (const word of words) caller.link.send(word, 0, NEVER, instant(40));
+  exchange(caller, called, instant(50));
+  assert.deepEqual(called.heard, []);
+});
+
+test("PeerLink: an answer to PING has the token of the question, which has more bits than there are on the wire", () => {
+  const { caller, called } = pair();
+  const token = 5 * 2 ** 32 + 123.75;
+  caller.link.send({ kind: "ping", token, clockMs: 0 }, 0, NEVER, instant(40));
+  exchange(caller, called, instant(50));
+  const [ping] = called.heard;
+  assert.equal(ping?.kind, "ping");
+  called.link.send({ ...(ping as LiveWord & { kind: "ping" }), kind: "pong" }, 0, NEVER, instant(50));
+  exchange(caller, called, instant(60));
+  assert.deepEqual(caller.heard, [{ kind: "pong", token, clockMs: 0 }]);
+});
+
+test("PeerLink.received: a header that is kept is not changed by what comes next", () => {
+  const { caller, called } = pair();
+  const maker = new PieceMaker(STREAM);
+  const { header } = maker.make(someBytes(1_000));
+  caller.link.send({ kind: "header", isAnswer: false, header }, 0, NEVER, instant(40));
+  const bytes = caller.link.queue.take(10_000, instant(40))!.slice();
+  called.link.received(bytes, instant(50));
+  bytes.fill(0);
+  const [word] = called.heard;
+  assert.ok(word?.kind === "header");
+  assert.deepEqual(word.header.bytes, header.bytes);
+  assert.deepEqual(word.header.value, header.value);
+});
+
+test("PeerLink.received: another infohash, and what is no handshake, are faults", () => {
+  const other = "12".repeat(20) as Infohash;
+  const caller = noted(1, false, { setup: { infohash: other } });
+  const called = noted(2, true);
+  caller.link.opened(instant(10));
+  assert.throws(() => exchange(caller, called, instant(20)), DecodeError);
+  assert.throws(() => noted(2, true).link.received(someBytes(68), instant(1)), DecodeError);
+});
+
+test("PeerLink.received: what a live peer says before it has said what it is, is a fault", () => {
+  const word = encodeLiveMessage({ kind: "hello", header: undefined });
+  const early = strangerSays([LIVE_ID, word]);
+  assert.throws(() => noted(2, true).link.received(early, instant(1)), DecodeError);
+  const inTime = strangerSays([0, strangerHello()], [LIVE_ID, word]);
+  const called = noted(2, true);
+  called.link.received(inTime, instant(1));
+  assert.deepEqual(called.heard, [{ kind: "hello", header: undefined }]);
+});
+
+test("PeerLink.received: live messages of a wrong length, and empty ones, are faults; unknown kinds are ignored", () => {
+  const { header } = new PieceMaker(STREAM).make(someBytes(1_000));
+  const right = encodeLiveMessage({ kind: "header", isAnswer: false, header: header.bytes });
+  const bad = [right.subarray(0, -1), Buffer.concat([right, new Uint8Array(1)]), new Uint8Array(0)];
+  for (const payload of bad) {
+    const bytes = strangerSays([0, strangerHello()], [LIVE_ID, payload]);
+    assert.throws(() => noted(2, true).link.received(bytes, instant(1)), DecodeError);
+  }
+  const unknown = noted(2, true);
+  unknown.link.received(strangerSays([0, strangerHello()], [LIVE_ID, new Uint8Array([99, 1])]), instant(1));
+  assert.deepEqual(unknown.heard, []);
+  assert.equal(unknown.link.isReady, true);
+});
+
+test("PeerLink.received: a message that claims to be larger than any is a fault before it is read", () => {
+  const called = noted(2, true);
+  const claim = new Uint8Array([0, 1, 0, 0, 20, LIVE_ID]);
+  called.link.received(strangerSays([0, strangerHello()]), instant(1));
+  assert.throws(() => called.link.received(claim, instant(1)), DecodeError);
+});
+
+test("PeerLink.received: messages of the files' network are ignored", () => {
+  const called = noted(2, true);
+  const have = [0, 0, 0, 5, 4, 0, 0, 0, 1];
+  const request = [0, 0, 0, 13, 6, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 64, 0];
+  const piece = [0, 0, 0, 12, 7, 0, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3];
+  const bitfield = [0, 0, 0, 2, 5, 255];
+  const keepAlive = [0, 0, 0, 0];
+  const bytes = new Uint8Array([have, request, piece, bitfield, keepAlive].flat());
+  called.link.received(Buffer.concat([strangerSays(), bytes, framed(0, strangerHello())]), instant(1));
+  assert.equal(called.link.isReady, true);
+  assert.deepEqual(called.unfit, []);
+});
+
+test("PeerLink.received: any bytes are either read or a DecodeError", () => {
+  for (let seed = 1; seed <= 300; seed++) {
+    const random = seededRandom(seed);
+    const called = noted(2, true);
+    const junk = someBytes(randomBelow(random, 2_000), seed);
+    // Half of them look like live messages, of every kind.
+    const payload = junk.subarray(0, randomBelow(random, 600));
+    if (payload.length > 0) payload[0] = randomBelow(random, 18);
+    const rest = seed % 2 === 0 ? junk : framed(LIVE_ID, payload);
+    try {
+      called.link.received(Buffer.concat([strangerSays([0, strangerHello()]), rest]), instant(1));
+    } catch (error) {
+      assert.ok(error instanceof DecodeError, `seed ${seed}: ${error}`);
+    }
+  }
+});
+
+test("PeerLink: who fetches the metadata gets it, is borne for a while, and may say later what it is", () => {
+  const called = noted(2, true);
+  const { infoBytes } = STREAM.file;
+  const stranger = { messages: new Map([["ut_metadata", 6]]) };
+  called.link.received(strangerSays([0, encodeExtensionHandshake(stranger)]), instant(1_000));
+  const hello = dictOf(decodeBencode(saidBy(called)[0]!.payload));
+  assert.equal(hello?.get("metadata_size"), infoBytes.length);
+  called.link.received(framed(1, encodeMetadataMessage({ kind: "request", piece: 0 })), instant(2_000));
+  const [answer] = saidBy(called);
+  const message = decodeMetadataMessage(answer!.payload);
+  assert.equal(answer!.id, 6);
+  assert.ok(message?.kind === "data");
+  assert.deepEqual(Buffer.compare(message.bytes, infoBytes), 0);
+  assert.equal(called.link.overdue(instant(20_000)), undefined);
+  called.link.received(framed(0, strangerHello()), instant(21_000));
+  assert.equal(called.ready.length, 1);
+  assert.equal(called.link.overdue(instant(1_000_000)), undefined);
+});
+
+test("PeerLink: metadata is not given without end", () => {
+  const called = noted(2, true);
+  called.link.received(strangerSays([0, strangerHello({ live: undefined } as never)]), instant(1));
+  saidBy(called);
+  let answers = 0;
+  for (let i = 0; i < 100; i++) {
+    called.link.received(framed(1, encodeMetadataMessage({ kind: "request", piece: 0 })), instant(2));
+    answers += saidBy(called).length;
+  }
+  assert.equal(answers, 10);
+});
+
+test("PeerLink.overdue: who says nothing, or not what it is, is not borne for long", () => {
+  const silent = noted(2, true);
+  assert.equal(silent.link.overdue(instant(9_000)), undefined);
+  assert.match(silent.link.overdue(instant(10_001)) ?? "", /handshake/);
+  const stranger = noted(2, true);
+  stranger.link.received(strangerSays([0, encodeExtensionHandshake({ messages: new Map() })]), instant(100));
+  assert.equal(stranger.link.overdue(instant(5_000)), undefined);
+  assert.match(stranger.link.overdue(instant(5_200)) ?? "", /not of the live network/);
+});
+
+test("PeerLink: who speaks no extensions, or is not wanted, is told of as unfit, and not as a fault", () => {
+  const greeting = encodeHandshake({
+    infohash: STREAM.file.infohash,
+    peerId: someBytes(20, 5),
+    extensions: false,
+    fast: true,
+    dht: false,
+  });
+  const called = noted(2, true);
+  called.link.received(greeting, instant(1));
+  assert.equal(called.unfit.length, 1);
+  const unwanted = noted(2, true, { unfit: "connected twice" });
+  unwanted.link.received(strangerSays([0, strangerHello()]), instant(1));
+  assert.deepEqual(unwanted.unfit, ["connected twice"]);
+  assert.deepEqual(unwanted.ready, []);
+});
+
+test("PeerLink: addresses that are near are taken only of who is near", () => {
+  const hosts = ["10.0.0.1", "127.0.0.1", "8.8.8.8", "169.254.1.1"];
+  const added = hosts.map((host) => ({ address: { host, port: 1_000 }, flags: 0 }));
+  const candidates = hosts.map((host) => ({ address: { host, port: 1_000 }, freeSlots: 1, lagMs: 0 }));
+  const says = strangerSays(
+    [0, strangerHello()],
+    [2, encodePexMessage({ added, dropped: [] })],
+    [LIVE_ID, encodeLiveMessage({ kind: "bye", reason: "leaving", candidates })],
+  );
+  const expected = [
+    ["9.9.9.9", ["8.8.8.8"]],
+    ["192.168.0.9", ["10.0.0.1", "8.8.8.8"]],
+    ["127.0.0.1", ["10.0.0.1", "127.0.0.1", "8.8.8.8"]],
+  ] as const;
+  for (const [remote, believed] of expected) {
+    const called = noted(2, true, { remote });
+    called.link.received(says, instant(1));
+    assert.deepEqual(
+      called.told.map(({ host }) => host),
+      believed,
+    );
+    const [bye] = called.heard;
+    assert.ok(bye?.kind === "bye");
+    assert.deepEqual(
+      bye.candidates.map(({ address }) => address.host),
+      believed,
+    );
+  }
+});
+
+test("PeerLink.tellPeers: once a minute, and not where peers are not told of each other", () => {
+  const { caller, called } = pair();
+  const known = [{ address: { host: "127.0.0.2", port: 9 }, flags: 0 }];
+  caller.link.tellPeers(known, instant(1_000));
+  exchange(caller, called, instant(1_000));
+  assert.deepEqual(called.told, [known[0]!.address]);
+  const more = [...known, { address: { host: "127.0.0.3", port: 9 }, flags: 0 }];
+  caller.link.tellPeers(more, instant(30_000));
+  assert.equal(caller.link.queue.bytes, 0);
+  caller.link.tellPeers(more, instant(62_000));
+  exchange(caller, called, instant(62_000));
+  assert.equal(called.told.length, 2);
+  const silent = pair({ setup: { sharesPeers: false } });
+  silent.caller.link.tellPeers(known, instant(1_000));
+  assert.equal(silent.caller.link.queue.bytes, 0);
+});
+
+test("PeerLink.isKeptWhenCrossed: of two connections that crossed, both ends keep the same one", () => {
+  const { caller, called } = pair();
+  assert.equal(caller.link.isKeptWhenCrossed, called.link.isKeptWhenCrossed);
+  const back = { caller: noted(2, false), called: noted(1, true) };
+  back.caller.link.opened(instant(10));
+  exchange(back.caller, back.called, instant(30));
+  assert.notEqual(caller.link.isKeptWhenCrossed, back.caller.link.isKeptWhenCrossed);
+  assert.equal(caller.link.isSamePeer(back.called.link), true);
+});
+
+test("PeerLink.isOurselves: a connection from ourselves to ourselves", () => {
+  const caller = noted(1, false);
+  const called = noted(1, true);
+  caller.link.opened(instant(10));
+  exchange(caller, called, instant(30));
+  assert.equal(caller.link.isOurselves && called.link.isOurselves, true);
+  assert.equal(pair().caller.link.isOurselves, false);
+});

@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Instant, instant } from "../../../src/base/time.ts";
+import { extendedOnly } from "../../../src/engine/live/extended-only.ts";
+import { framed, SendQueue } from "../../../src/engine/live/send-queue.ts";
+import { PRIORITY } from "../../../src/swarm/live/contract.ts";
+import type { WholeChunk } from "../../../src/swarm/live/messages.ts";
+import { decodeChunk } from "../../../src/wire/live-chunk-message.ts";
+import { ChunkAssembler } from "../../../src/wire/live-fragments.ts";
+import { PeerMessageDecoder } from "../../../src/wire/peer-message.ts";
+import { someBytes } from "../parts.ts";
+
+const LIMITS = { controlBytes: 4_000, dataBytes: 200_000 };
+const NEVER = instant(Number.POSITIVE_INFINITY);
+const T0 = instant(0);
+const ID = 7;
+
+function someChunk(seq: number, length: number, stripe = 0): WholeChunk {
+  return { kind: "chunk", epoch: 1, seq, stripe, isLate: false, bytes: someBytes(length, seq + 1) };
+}
+
+/** What a receiver makes of the bytes: `seq` of chunks as they are whole, the text of other messages. */
+function received(batches: readonly (Uint8Array | undefined)[]) {
+  const heard: (number | string)[] = [];
+  const chunks = new Map<number, Uint8Array>();
+  const assembler = new ChunkAssembler({ stripeCount: 4, maxPieceBytes: 2 * 1024 * 1024 });
+  const decoder = new PeerMessageDecoder(
+    extendedOnly((id, payload) => {
+      if (id !== ID) {
+        heard.push(new TextDecoder().decode(payload));
+        return;
+      }
+      const whole = assembler.take(decodeChunk(payload, 4));
+      if (!whole) return;
+      heard.push(whole.seq);
+      chunks.set(whole.seq, whole.bytes);
+    }),
+    { maxBitfieldBytes: 0, maxExtendedBytes: 20_000, maxBlockBytes: 0 },
+  );
+  for (const batch of batches) if (batch) decoder.feed(batch);
+  return { heard, chunks };
+}
+
+/** Takes all, `most` bytes at a time. */
+function takeAll(queue: SendQueue, now: Instant, most = 1_000_000) {
+  const batches: Uint8Array[] = [];
+  for (let batch = queue.take(most, now); batch; batch = queue.take(most, now)) batches.push(batch);
+  return batches;
+}
+
+function say(queue: SendQueue, text: string, priority: 0 | 1 | 2 | 3 = 0, expiresAt = NEVER): boolean {
+  return queue.message(framed(1, new TextEncoder().encode(text)), priority, expiresAt, T0);
+}
+
+test("SendQueue.take: all of a lower class goes before any of a higher one, in each in order", () => {
+  const queue = new SendQueue(LIMITS);
+  queue.chunk(someChunk(31, 500), ID, PRIORITY.backfill, NEVER, T0);
+  queue.chunk(someChunk(21, 500), ID, PRIORITY.repair, NEVER, T0);
+  queue.chunk(someChunk(11, 500), ID, PRIORITY.live, NEVER, T0);
+  queue.chunk(someChunk(12, 500), ID, PRIORITY.live, NEVER, T0);
+  say(queue, "control");
+  assert.deepEqual(received(takeAll(queue, T0)).heard, ["control", 11, 12, 21, 31]);
+  assert.equal(queue.bytes, 0);
+});
+
+test("SendQueue.take: a batch holds many messages, and what is in it is what was queued", () => {
+  const queue = new SendQueue(LIMITS);
+  const chunks = [someChunk(1, 40_000), someChunk(2, 1), someChunk(3, 16_384), someChunk(4, 16_385)];
+  for (const chunk of chunks) queue.chunk(chunk, ID, PRIORITY.live, NEVER, T0);
+  const batches = takeAll(queue, T0);
+  assert.equal(batches.length, 1);
+  const { chunks: got } = received(batches);
+  for (const { seq, bytes } of chunks) assert.deepEqual(got.get(seq), bytes);
+});
+
+test("SendQueue.take: what is of no use any more is thrown away, but a chunk that was begun is ended", () => {
+  const queue = new SendQueue(LIMITS);
+  queue.chunk(someChunk(1, 50_000), ID, PRIORITY.live, instant(100), T0);
+  queue.chunk(someChunk(2, 500), ID, PRIORITY.live, instant(100), T0);
+  queue.chunk(someChunk(3, 500), ID, PRIORITY.live, instant(300), T0);
+  const begun = queue.take(1, T0);
+  const rest = takeAll(queue, instant(200));
+  assert.deepEqual(received([begun, ...rest]).heard, [1, 3]);
+  assert.equal(queue.dropped, 1);
+  assert.equal(queue.bytes, 0);
+});
+
+test("SendQueue.take: what is more urgent goes between the fragments of a chunk", () => {
+  const queue = new SendQueue(LIMITS);
+  queue.chunk(someChunk(1, 50_000), ID, PRIORITY.backfill, NEVER, T0);
+  const begun = queue.take(1, T0);
+  queue.chunk(someChunk(2, 50_000), ID, PRIORITY.repair, NEVER, T0);
+  const second = queue.take(1, T0);
+  queue.chunk(someChunk(3, 500), ID, PRIORITY.live, NEVER, T0);
+  say(queue, "control");
+  assert.deepEqual(received([begun, second, ...takeAll(queue, T0, 1)]).heard, ["control", 3, 2, 1]);
+});
+
+test("SendQueue.take: only classes up to the one that is named", () => {
+  const queue = new SendQueue(LIMITS);
+  queue.chunk(someChunk(1, 500), ID, PRIORITY.repair, NEVER, T0);
+  assert.equal(queue.top(T0), PRIORITY.repair);
+  assert.equal(queue.take(1_000, T0, PRIORITY.live), undefined);
+  assert.ok(queue.take(1_000, T0, PRIORITY.repair));
+  assert.equal(queue.top(T0), undefined);
+});
+
+test("SendQueue.chunk: too much data drops the oldest of the least urgent class, and never a begun chunk", () => {
+  const queue = new SendQueue(LIMITS);
+  queue.chunk(someChunk(1, 60_000), ID, PRIORITY.backfill, NEVER, T0);
+  const begun = queue.take(1, T0);
+  queue.chunk(someChunk(2, 60_000), ID, PRIORITY.backfill, NEVER, T0);
+  queue.chunk(someChunk(3, 60_000), ID, PRIORITY.repair, NEVER, T0);
+  // Takes the place of 2, though 1 is older.
+  queue.chunk(someChunk(4, 60_000), ID, PRIORITY.live, NEVER, T0);
+  // Nothing less urgent is left but what was begun and the repair.
+  queue.chunk(someChunk(5, 60_000), ID, PRIORITY.live, NEVER, T0);
+  // Is less urgent than all that waits.
+  queue.chunk(someChunk(6, 60_000), ID, PRIORITY.backfill, NEVER, T0);
+  assert.ok(queue.bytes <= LIMITS.dataBytes);
+  assert.deepEqual(received([begun, ...takeAll(queue, T0)]).heard, [4, 5, 1]);
+  assert.equal(queue.dropped, 3);
+});
+
+test("SendQueue.message: more control than is allowed is refused", () => {
+  const queue = new SendQueue(LIMITS);
+  let count = 0;
+  while (say(queue, "x".repeat(100))) count++;
+  assert.ok(count > 10 && count * 170 <= LIMITS.controlBytes, `${count} messages`);
+  takeAll(queue, T0);
+  assert.equal(say(queue, "again"), true);
+});
+
+test("SendQueue.cancel: takes out what was asked for and not begun, and nothing that was subscribed to", () => {
+  const queue = new SendQueue(LIMITS);
+  queue.chunk(someChunk(1, 500), ID, PRIORITY.live, NEVER, T0);
+  queue.chunk(someChunk(2, 50_000), ID, PRIORITY.repair, NEVER, T0);
+  queue.chunk(someChunk(3, 500), ID, PRIORITY.repair, NEVER, T0);
+  const first = queue.take(1, T0);
+  const second = queue.take(1, T0);
+  queue.chunk(someChunk(4, 500), ID, PRIORITY.live, NEVER, T0);
+  for (const seq of [2, 3, 4, 5]) queue.cancel(1, seq, 0);
+  assert.deepEqual(received([first, second, ...takeAll(queue, T0)]).heard, [1, 4, 2]);
+});
+
+test("SendQueue.oldestLiveAt: since when live messages wait, and since when those that were taken did", () => {
+  const queue = new SendQueue(LIMITS);
+  queue.chunk(someChunk(1, 500), ID, PRIORITY.repair, NEVER, instant(10));
+  assert.equal(queue.oldestLiveAt, undefined);
+  queue.chunk(someChunk(2, 500), ID, PRIORITY.live, NEVER, instant(20));
+  queue.chunk(someChunk(3, 500), ID, PRIORITY.live, NEVER, instant(30));
+  assert.equal(queue.oldestLiveAt, 20);
+  queue.take(1, instant(40));
+  assert.equal(queue.oldestLiveAt, 30);
+  assert.equal(queue.takenLiveAt(), 20);
+  assert.equal(queue.takenLiveAt(), undefined);
+});

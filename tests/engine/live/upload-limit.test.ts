@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Instant, instant } from "../../../src/base/time.ts";
+import { type LiveSender, UploadLimit } from "../../../src/engine/live/upload-limit.ts";
+import type { LivePriority } from "../../../src/swarm/live/contract.ts";
+
+/** Has so many messages of 1,000 bytes of one class. */
+class ScriptedSender implements LiveSender {
+  readonly priority: LivePriority;
+  waiting: number;
+  sent = 0;
+
+  constructor(priority: LivePriority, waiting: number) {
+    this.priority = priority;
+    this.waiting = waiting;
+  }
+
+  top(): LivePriority | undefined {
+    return this.waiting > 0 ? this.priority : undefined;
+  }
+
+  send(most: number, last: LivePriority): number {
+    assert.ok(last >= this.priority);
+    const count = Math.min(this.waiting, Math.max(1, Math.floor(most / 1_000)));
+    this.waiting -= count;
+    this.sent += 1_000 * count;
+    return 1_000 * count;
+  }
+}
+
+/** Shares for a time as the driver does: again at each instant that is named. */
+function run(limit: UploadLimit, from: number, forMs: number): void {
+  let at: Instant | undefined = instant(from);
+  while (at !== undefined && at <= from + forMs) {
+    const next: Instant | undefined = limit.share(at);
+    assert.ok(next === undefined || next > at, "it asks to come again later");
+    at = next;
+  }
+}
+
+test("UploadLimit.share: no second has more than the limit, a burst and a message", () => {
+  const limit = new UploadLimit(50_000);
+  const sender = new ScriptedSender(1, 1_000_000);
+  limit.add(sender);
+  run(limit, 0, 10_000);
+  assert.ok(sender.sent <= 10 * 50_000 + 2 * 16_384, `${sender.sent} bytes`);
+  assert.ok(sender.sent >= 10 * 50_000 - 16_384, `${sender.sent} bytes`);
+});
+
+test("UploadLimit.share: live comes before repair, whoever was there first", () => {
+  const limit = new UploadLimit(50_000);
+  const repair = new ScriptedSender(2, 1_000_000);
+  const live = new ScriptedSender(1, 100);
+  limit.add(repair);
+  limit.add(live);
+  run(limit, 0, 1_500);
+  assert.equal(repair.sent, 0);
+  run(limit, 1_500, 8_500);
+  assert.equal(live.waiting, 0);
+  assert.ok(repair.sent > 300_000, `${repair.sent} bytes of repair`);
+});
+
+test("UploadLimit.share: connections with the same urgency get the same", () => {
+  const limit = new UploadLimit(100_000);
+  const senders = [1, 2, 3].map(() => new ScriptedSender(1, 1_000_000));
+  for (const sender of senders) limit.add(sender);
+  run(limit, 0, 20_000);
+  const sent = senders.map((sender) => sender.sent);
+  assert.ok(Math.max(...sent) - Math.min(...sent) <= 16_384, sent.join(" "));
+});
+
+test("UploadLimit.share: without a limit all goes at once", () => {
+  const limit = new UploadLimit(0);
+  const sender = new ScriptedSender(3, 5_000);
+  limit.add(sender);
+  assert.equal(limit.share(instant(0)), undefined);
+  assert.equal(sender.waiting, 0);
+});
+
+test("UploadLimit.remove: who is gone is not asked again", () => {
+  const limit = new UploadLimit(1_000);
+  const sender = new ScriptedSender(1, 1_000);
+  limit.add(sender);
+  assert.notEqual(limit.share(instant(0)), undefined);
+  const { sent } = sender;
+  limit.remove(sender);
+  assert.equal(limit.share(instant(60_000)), undefined);
+  assert.equal(sender.sent, sent);
+});
