@@ -49,15 +49,16 @@ export function isChunkOf(header: PieceHeader, stripe: number, chunk: Uint8Array
   return equalBytes(liveHash(chunk, sha256), expected);
 }
 
-/** Why a header cannot follow another one of its epoch, or undefined where it does. Two signed headers that both follow
- * one, or a signed one that does not, show that the key is in two hands. */
+/** Why a header cannot be the one that follows another of its epoch, or undefined where it can. It may have a number more
+ * than one higher: what lies between was never made. Two signed headers that both follow one, or a signed one of the next
+ * number that does not, show that the key is in two hands. */
 export function chainProblem(
   previousBytes: Uint8Array,
   previous: PieceHeader,
   next: PieceHeader,
   sha256: Sha256,
 ): string | undefined {
-  if (next.epoch !== previous.epoch || next.seq !== previous.seq + 1) return "not the next piece";
+  if (next.epoch !== previous.epoch || next.seq <= previous.seq) return "not a later piece";
   if (!equalBytes(next.previousHash, liveHash(previousBytes, sha256))) return "another piece came before it";
   if (next.timestampMs < previous.timestampMs) return "time goes backwards";
   const step = next.segment - previous.segment;

@@ -150,12 +150,13 @@ test("isChunkOf refuses a changed chunk, and a chunk in another stripe's place",
   }
 });
 
-test("chainProblem finds a gap, another past, time that goes back, and segments that are miscounted", () => {
+test("chainProblem bears numbers that were left out, and finds another order, another past, time that goes back, and segments that are miscounted", () => {
   const check = (change: Partial<PieceHeader>) =>
     chainProblem(FIRST.headerBytes, FIRST.header, { ...SECOND.header, ...change }, sha256);
   assert.equal(check({}), undefined);
-  assert.match(check({ seq: SECOND.header.seq + 1 })!, /not the next/);
-  assert.match(check({ epoch: 0 })!, /not the next/);
+  assert.equal(check({ seq: SECOND.header.seq + 24 }), undefined);
+  assert.match(check({ seq: FIRST.header.seq })!, /not a later/);
+  assert.match(check({ epoch: 0 })!, /not a later/);
   assert.match(check({ previousHash: new Uint8Array(20) })!, /another piece/);
   assert.match(check({ timestampMs: FIRST.header.timestampMs - 1 })!, /backwards/);
   assert.match(check({ segment: FIRST.header.segment - 1 })!, /counted backwards/);

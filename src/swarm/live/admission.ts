@@ -11,7 +11,7 @@ export interface Child {
   readonly peer: LivePeer;
   readonly since: number;
   /** Older pieces are not for it. */
-  readonly startSeq: number;
+  startSeq: number;
   /** Another has its place: it is served until then, or until it has found somebody. */
   leavesAt: number | undefined;
 }

@@ -125,6 +125,11 @@ export class Children {
     this.unsubscribe(peer, peer.childOf);
   }
 
+  /** A new epoch: its numbers may begin anywhere. */
+  restarted(): void {
+    for (const children of this.#byStripe) for (const child of children) child.startSeq = 0;
+  }
+
   /** Displaced children that have not gone by themselves lose their place. */
   round(): void {
     for (const [stripe, children] of this.#byStripe.entries()) {

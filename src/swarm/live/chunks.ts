@@ -1,5 +1,5 @@
 import type { Conduct } from "./conduct.ts";
-import { HEADER_WAIT_MS, LATE_MS, MAX_AHEAD_PIECES, MAX_QUARANTINE_BYTES } from "./limits.ts";
+import { FORKED_MS, HEADER_WAIT_MS, LATE_MS, MAX_AHEAD_PIECES, MAX_QUARANTINE_BYTES } from "./limits.ts";
 import type { SignedHeader, WholeChunk } from "./messages.ts";
 import type { LivePeer } from "./peer.ts";
 import type { LiveState } from "./state.ts";
@@ -109,7 +109,9 @@ export class Chunks {
       return;
     }
     if (!setup.fits(piece.header, stripe, bytes)) {
-      this.#conduct.ban(from, "a chunk that does not fit its hash");
+      // While two programs sign, it may well fit the other one's header.
+      if (now - this.#state.forkedAt < FORKED_MS) this.#conduct.strike(from, "chunks of another version");
+      else this.#conduct.ban(from, "a chunk that does not fit its hash");
       return;
     }
     const overdueMs = this.overdueMs(piece, stripe);
@@ -123,17 +125,31 @@ export class Chunks {
   }
 
   #wait(chunk: WholeChunk, from: LivePeer): void {
-    const { window } = this.#state;
-    const isFar = window.head >= 0 && chunk.seq > window.head + MAX_AHEAD_PIECES;
-    if (window.head < 0 || isFar || this.#waitingBytes + chunk.bytes.length > MAX_QUARANTINE_BYTES) {
+    const { window, now, headAt } = this.#state;
+    // After a pause of the source its numbers are as far ahead as the pause was long.
+    const ahead = MAX_AHEAD_PIECES + this.#state.piecesIn(now - headAt);
+    if (window.head < 0 || chunk.seq > window.head + ahead || window.isGap(chunk.seq)) {
       this.#conduct.strike(from, "chunks of pieces that nobody signed");
       return;
     }
     const waiting = this.#waiting.get(chunk.seq) ?? [];
     if (waiting.some((other) => other.chunk.stripe === chunk.stripe && other.from === from)) return;
-    waiting.push({ chunk, from, at: this.#state.now });
+    // One peer cannot take the room of all others.
+    if (this.#waitingOf(from) + chunk.bytes.length > MAX_QUARANTINE_BYTES / 4) {
+      this.#conduct.strike(from, "too many chunks without their header");
+      return;
+    }
+    waiting.push({ chunk, from, at: now });
     this.#waitingBytes += chunk.bytes.length;
     this.#waiting.set(chunk.seq, waiting);
+    while (this.#waitingBytes > MAX_QUARANTINE_BYTES) this.#drop(this.#waiting.keys().next().value!);
+  }
+
+  #waitingOf(peer: LivePeer): number {
+    let bytes = 0;
+    for (const waiting of this.#waiting.values())
+      for (const { chunk, from } of waiting) if (from === peer) bytes += chunk.bytes.length;
+    return bytes;
   }
 
   #drop(seq: number): void {

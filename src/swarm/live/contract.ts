@@ -42,6 +42,8 @@ export interface LiveSetup {
   readonly keepMs: number;
   readonly rules: LiveRules;
   readonly random: Random;
+  /** Our own clock's UNIX time at `now`: it only tells what comes from the far future. */
+  readonly unixMs: (now: Instant) => number;
   /** Checks the signature; false convicts the sender. */
   readonly isSigned: (header: SignedHeader) => boolean;
   /** Checks a chunk against the hash in its header. */

@@ -1,4 +1,6 @@
 import { equalBytes } from "../../base/bytes.ts";
+import { isTimely } from "../../wire/live-trust.ts";
+import { Chain } from "./chain.ts";
 import type { Conduct } from "./conduct.ts";
 import { HEADER_COPIES, STALE_HEAD_MS } from "./limits.ts";
 import type { SignedHeader } from "./messages.ts";
@@ -11,6 +13,7 @@ export class Headers {
   readonly #conduct: Conduct;
   readonly #added: (header: SignedHeader, from: LivePeer | undefined) => void;
   readonly #restarted: () => void;
+  readonly #chain: Chain;
 
   /** `added` hears of each new header, `restarted` of a new epoch (before its first header is added). */
   constructor(
@@ -23,12 +26,15 @@ export class Headers {
     this.#conduct = conduct;
     this.#added = added;
     this.#restarted = restarted;
+    this.#chain = new Chain(state);
   }
 
   /** Takes a header from a peer. False where the peer is gone for it. */
   take(header: SignedHeader, peer: LivePeer): boolean {
     const { window, epoch } = this.#state;
     const { value, bytes } = header;
+    if (this.#chain.isOther(header)) return true;
+    if (this.#state.isSource) return this.#ofAnother(header, peer);
     if (value.epoch < epoch || (value.epoch === epoch && value.seq < window.oldest && window.head >= 0)) {
       this.#conduct.strike(peer, "headers of long ago");
       return true;
@@ -49,6 +55,9 @@ export class Headers {
       window.reset();
       this.#state.timeline.reset();
       this.#restarted();
+    } else if (this.#chain.isBroken(header)) {
+      this.#chain.forked(header);
+      return true;
     }
     peer.giveHeader(value.seq);
     this.add(header, peer);
@@ -63,7 +72,9 @@ export class Headers {
   /** Adds a verified header; `from` is who told it. */
   add(header: SignedHeader, from: LivePeer | undefined): void {
     const { window, timeline, now } = this.#state;
+    const below = window.below(header.value.seq)?.header;
     if (!window.addHeader(header, now)) return;
+    this.#chain.added(header, below);
     timeline.arrived(header.value.timestampMs, now);
     this.#added(header, from);
   }
@@ -81,13 +92,20 @@ export class Headers {
   }
 
   /** A signed header whose time does not go with its number is a replay by the key's holder, or a broken source. */
-  #isTimely({ value }: SignedHeader): boolean {
+  #isTimely(header: SignedHeader): boolean {
     const { window, epoch, setup } = this.#state;
+    const { value } = header;
+    if (this.isOfFuture(header)) return false;
     const head = window.piece(window.head);
     if (!head) return true;
     const aheadMs = value.timestampMs - head.header.value.timestampMs;
     if (value.epoch > epoch) return aheadMs > -STALE_HEAD_MS;
     return value.seq < window.head ? aheadMs <= setup.layout.pieceMs : aheadMs >= -setup.layout.pieceMs;
+  }
+
+  /** Whether it is further ahead of our own clock than any clock should be. */
+  isOfFuture({ value }: SignedHeader): boolean {
+    return !isTimely(value, this.#state.setup.unixMs(this.#state.now), undefined);
   }
 
   #isGenuine(header: SignedHeader, peer: LivePeer): boolean {
@@ -102,7 +120,22 @@ export class Headers {
 
   /** Another header of a piece that we know: a forgery, or the source signed two. The first one stays. */
   #differs(header: SignedHeader, peer: LivePeer): void {
-    if (this.#isGenuine(header, peer)) this.#state.emit({ kind: "forked", seq: header.value.seq });
+    if (this.#isGenuine(header, peer)) this.#chain.forked(header);
+  }
+
+  /** The source needs nobody to tell it its own pieces: one that it has not made comes from another with its key. */
+  #ofAnother(header: SignedHeader, peer: LivePeer): boolean {
+    const { window, epoch } = this.#state;
+    const { value, bytes } = header;
+    const own = value.epoch === epoch ? window.piece(value.seq)?.header.bytes : undefined;
+    const isOwn = own !== undefined && equalBytes(own, bytes);
+    // What it made before is not all kept, and viewers may still tell of it after a restart.
+    const isOld =
+      window.head < 0 ||
+      value.epoch < epoch ||
+      (value.epoch === epoch && own === undefined && value.seq < window.head);
+    if (!isOwn && !isOld && this.#isGenuine(header, peer)) this.#chain.forked(header);
+    return this.#isHere(peer);
   }
 
   #isHere(peer: LivePeer): boolean {

@@ -1,5 +1,6 @@
+import { comparePieces, isTimely } from "../../wire/live-trust.ts";
 import type { Headers } from "./headers.ts";
-import { HELLO_GATHER_MS, HELLO_GATHER_PEERS, STALE_HEAD_MS } from "./limits.ts";
+import { HELLO_GATHER_MS, HELLO_GATHER_PEERS } from "./limits.ts";
 import type { SignedHeader } from "./messages.ts";
 import type { LivePeer } from "./peer.ts";
 import type { LiveState } from "./state.ts";
@@ -26,6 +27,7 @@ export class Joining {
       return header.value.epoch < epoch || this.#headers.take(header, peer);
     }
     if (!this.#headers.isGenuine(header, peer)) return this.#state.peers.has(peer.connection);
+    if (this.#headers.isOfFuture(header)) return true;
     peer.head = header;
     this.#firstAt ??= this.#state.now;
     return true;
@@ -47,9 +49,16 @@ export class Joining {
       this.#firstAt = undefined;
       return false;
     }
-    if (told.length < HELLO_GATHER_PEERS && this.#state.now < dueAt) return false;
+    if (this.#state.now < dueAt && !this.#isEnough(told)) return false;
     this.#start(told);
     return true;
+  }
+
+  /** Nobody is left to wait for, or one has spoken who is always near the head. */
+  #isEnough(told: readonly LivePeer[]): boolean {
+    const { opening, peers } = this.#state;
+    if (told.length >= HELLO_GATHER_PEERS || told.some(({ isPillar }) => isPillar)) return true;
+    return opening === 0 && [...peers.values()].every(({ isGreeted }) => isGreeted);
   }
 
   /** Starts again at what the peers tell now. */
@@ -60,9 +69,10 @@ export class Joining {
   }
 
   #start(told: readonly LivePeer[]): void {
-    const newest = Math.max(...told.map(({ head }) => head!.value.timestampMs));
-    const fresh = told.filter(({ head }) => head!.value.timestampMs >= newest - STALE_HEAD_MS);
-    const best = fresh.reduce((a, b) => (isAfter(b.head!, a.head!) ? b : a)).head!;
+    const newestMs = Math.max(...told.map(({ head }) => head!.value.timestampMs));
+    const unixMs = this.#state.setup.unixMs(this.#state.now);
+    const timely = told.filter(({ head }) => isTimely(head!.value, unixMs, newestMs));
+    const best = timely.reduce((a, b) => (isAfter(b.head!, a.head!) ? b : a)).head!;
     this.#state.epoch = best.value.epoch;
     this.#headers.add(best, undefined);
     this.#state.startSeq = Math.max(
@@ -73,5 +83,5 @@ export class Joining {
 }
 
 function isAfter(a: SignedHeader, b: SignedHeader): boolean {
-  return a.value.epoch > b.value.epoch || (a.value.epoch === b.value.epoch && a.value.seq > b.value.seq);
+  return comparePieces(a.value, b.value) > 0;
 }

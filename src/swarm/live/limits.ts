@@ -28,6 +28,8 @@ export const MAX_LIVE_HALF_OPEN = 40;
 export const MAX_LIVE_CANDIDATES = 200;
 /** Connections of one /24 (IPv4) or /64: nobody who holds one network holds all our parents. */
 export const MAX_PEERS_PER_NETWORK = 4;
+/** The same of loopback and of a private network, which is a household or a lab. */
+export const MAX_PEERS_NEARBY = 64;
 /** An address that failed rests so long. */
 export const CANDIDATE_REST_MS = 30_000;
 /** Between two STATs that are passed on (live protocol: STAT). */
@@ -39,6 +41,8 @@ export const HELLO_GATHER_MS = 100;
 export const HELLO_GATHER_PEERS = 6;
 /** A head so much older than the best one is a replay or a laggard. */
 export const STALE_HEAD_MS = 30_000;
+/** So long after a fork was seen, chunks of the other version cost a strike and not the connection. */
+export const FORKED_MS = 60_000;
 /** A newcomer starts at the newest random access piece at least so far behind the head. */
 export const START_BEHIND_MS = 600;
 /** Nothing played by then: start again at the new head. */
@@ -48,6 +52,8 @@ export const SUB_ANSWER_MS = 300;
 /** The first chunk comes within a round trip, a piece and this; later silence is borne a little longer. */
 export const FIRST_CHUNK_MS = 200;
 export const SILENCE_MS = 350;
+/** No header for so long is a pause of the source, for which no parent can be blamed: even a silent one tells each second. */
+export const PAUSE_MS = 1_500;
 /** Who failed as a parent is not asked again so long. */
 export const AVOID_MS = 20_000;
 /** Who failed to answer a pull. */

@@ -1,3 +1,4 @@
+import { addressText, type PeerAddress } from "../../base/address.ts";
 import type { Machine } from "../../base/machine.ts";
 import { after, type Instant, instant } from "../../base/time.ts";
 import { Answers } from "./answers.ts";
@@ -9,14 +10,15 @@ import type { LiveFigures, LiveInput, LiveOutput, LiveSetup } from "./contract.t
 import { liveFigures } from "./figures.ts";
 import { Headers } from "./headers.ts";
 import { Joining } from "./joining.ts";
-import { CLIMB_MS, GONE_MS, PING_MS, SILENT_MS, TICK_MS } from "./limits.ts";
-import { type LiveWord, NO_DEPTH, type SignedHeader } from "./messages.ts";
+import { CLIMB_MS, PAUSE_MS, QUIET_MS, TICK_MS } from "./limits.ts";
+import { type LiveAbout, type LiveWord, NO_DEPTH, type SignedHeader } from "./messages.ts";
 import { Neighbours } from "./neighbours.ts";
 import { News } from "./news.ts";
 import { Parents } from "./parents.ts";
 import { LivePeer } from "./peer.ts";
 import { Playout } from "./playout.ts";
 import { Pulls } from "./pulls.ts";
+import { Pulse } from "./pulse.ts";
 import { Source } from "./source.ts";
 import { Spare } from "./spare.ts";
 import { LiveState } from "./state.ts";
@@ -39,6 +41,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
   readonly #news: News;
   readonly #source: Source;
   readonly #stats: Stats;
+  readonly #pulse: Pulse;
   #tickAt: Instant;
   #climbAt: number;
 
@@ -78,10 +81,11 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     this.#answers = new Answers(state, this.#headers, this.#children, spare, this.#conduct);
     this.#joining = new Joining(state, this.#headers);
     this.#asking = new Asking(state, this.#chunks);
-    this.#playout = new Playout(state);
+    this.#playout = new Playout(state, this.#asking);
     this.#news = new News(state, this.#children, this.#parents);
     this.#source = new Source(state, this.#children, this.#answers);
     this.#stats = new Stats(state, this.#conduct);
+    this.#pulse = new Pulse(state, this.#conduct);
     if (state.isSource) state.startSeq = 0;
     this.#tickAt = after(now, setup.random() * TICK_MS);
     this.#climbAt = now + (1 + setup.random()) * CLIMB_MS;
@@ -138,6 +142,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         return;
       }
       case "accepted":
+        this.#replace(input.address, input.about);
         if (this.#neighbours.admits(input.address)) this.#open(input.connection, input);
         else this.#state.emit({ kind: "close", connection: input.connection, reason: "no room" });
         return;
@@ -182,7 +187,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
       case "chunk":
         this.#parents.gave(peer, message.stripe, message.seq);
         this.#chunks.take(message, peer);
-        this.#playout.round();
+        this.#play();
         return;
       case "subscribe":
         this.#children.subscribe(peer, message);
@@ -201,10 +206,14 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
       case "window":
         peer.window = message.window;
         return;
-      case "paths":
+      case "paths": {
+        const isFirst = peer.paths.every((path) => path === undefined);
         for (const path of message.paths) if (path.stripe < peer.paths.length) peer.paths[path.stripe] = path;
         this.#parents.pathsChanged(peer);
+        // Who waits for parents does not wait for the next look around.
+        if (isFirst && this.#orphans > 0) this.#parents.round();
         return;
+      }
       case "request":
         this.#answers.request(peer, message);
         return;
@@ -219,11 +228,8 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         this.#stats.take(message.stat, peer);
         return;
       case "ping":
-        this.#state.send(peer, { ...message, kind: "pong" });
-        return;
       case "pong":
-        if (message.token === peer.pingedAt)
-          peer.rttMs = 0.75 * peer.rttMs + 0.25 * (this.#state.now - peer.pingedAt);
+        this.#pulse.hear(peer, message);
         return;
       case "bye":
         this.#neighbours.found(
@@ -240,8 +246,13 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
 
   #open(connection: number, peer: Pick<LivePeer, "address" | "isReachable" | "about" | "rttMs">): void {
     const { window, peers, now, setup } = this.#state;
-    const opened = new LivePeer(connection, peer, setup.layout.stripes, now);
+    const { isRelay, layout } = setup;
+    // Who calls itself a relay comes first in every choice: only those that the source lists may.
+    const isPretending = peer.about.role === "relay" && isRelay?.(peer.address) === false;
+    const about = isPretending ? { ...peer.about, role: "viewer" as const } : peer.about;
+    const opened = new LivePeer(connection, { ...peer, about }, layout.stripes, now);
     peers.set(connection, opened);
+    this.#neighbours.opened(opened);
     this.#children.joined();
     this.#state.send(opened, { kind: "hello", header: window.piece(window.head)?.header });
     this.#news.tell(opened);
@@ -249,10 +260,33 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
   }
 
   #headerAdded(header: SignedHeader, from: LivePeer | undefined): void {
-    const piece = this.#state.window.piece(header.value.seq);
+    const { window, now, headAt } = this.#state;
+    if (header.value.seq === window.head) {
+      if (now - headAt > PAUSE_MS) this.#parents.resumed();
+      this.#state.headAt = now;
+    }
+    const piece = window.piece(header.value.seq);
     if (piece) this.#children.passHeader(piece, from);
     this.#chunks.headerAdded(header);
     this.#asking.heard();
+    if (this.#state.nextSeq < 0) this.#play();
+  }
+
+  /** Gives out what can be; a start that was just chosen may lie before what was subscribed to. */
+  #play(): void {
+    const hadStart = this.#state.nextSeq >= 0;
+    this.#playout.round();
+    if (!hadStart && this.#state.nextSeq >= 0) this.#pulls.round();
+  }
+
+  /** A program that was started again has the address of its former life, which may not be known to be gone yet. */
+  #replace(address: PeerAddress, { digest }: LiveAbout): void {
+    const { peers, now } = this.#state;
+    const key = addressText(address);
+    for (const peer of [...peers.values()]) {
+      if (addressText(peer.address) !== key || peer.about.digest === digest) continue;
+      if (now - peer.heardAt > QUIET_MS) this.#conduct.close(peer, "came back as another");
+    }
   }
 
   #produced(header: SignedHeader, chunks: readonly Uint8Array[]): void {
@@ -278,7 +312,8 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     this.#pulls.reset();
     this.#parents.reset();
     this.#playout.began();
-    for (const peer of this.#state.peers.values()) peer.window = undefined;
+    this.#children.restarted();
+    for (const peer of this.#state.peers.values()) peer.restarted();
     if (!this.#state.isSource) this.#state.startSeq = 0;
   }
 
@@ -291,8 +326,9 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     if (!this.#joining.round()) return;
     this.#playout.began();
     this.#parents.began();
-    this.#asking.recent();
+    this.#asking.recent(this.#playout.earliestSeq);
     this.#parents.round();
+    this.#play();
   }
 
   #tick(): void {
@@ -302,7 +338,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         this.#joining.again();
         this.#playout.began();
       }
-      if (this.#state.startSeq >= 0) this.#parents.round();
+      if (this.#state.startSeq >= 0 && !this.#state.isEnding) this.#parents.round();
       this.#asking.round();
       this.#playout.round();
       this.#pulls.round();
@@ -312,7 +348,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     this.#source.round();
     this.#news.round();
     this.#stats.round();
-    this.#ping();
+    this.#pulse.round();
   }
 
   /** Seeks a place nearer to the source in the stripe that we hand on, so that trees stay flat. */
@@ -326,23 +362,12 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     this.#parents.seek(homeStripe, undefined, depth - 1);
   }
 
-  #ping(): void {
-    const { now, peers } = this.#state;
-    for (const peer of [...peers.values()]) {
-      const quietMs = now - peer.heardAt;
-      if (quietMs > (peer.window ? GONE_MS : SILENT_MS)) this.#conduct.close(peer, "silent");
-      if (now - Math.max(peer.pingedAt, peer.openedAt) < PING_MS) continue;
-      peer.pingedAt = now;
-      this.#state.send(peer, { kind: "ping", token: now, clockMs: 0 });
-    }
-  }
-
   #left(peer: LivePeer): void {
     if (!this.#state.peers.delete(peer.connection)) return;
     this.#parents.left(peer);
     this.#children.left(peer);
     this.#pulls.left(peer);
-    this.#neighbours.rest(peer.address);
+    this.#neighbours.left(peer);
   }
 
   #stop(): void {

@@ -1,4 +1,4 @@
-import { addressText, type PeerAddress } from "../../base/address.ts";
+import { addressScope, addressText, type PeerAddress } from "../../base/address.ts";
 import { networkOf } from "../candidates.ts";
 import {
   CANDIDATE_REST_MS,
@@ -6,6 +6,7 @@ import {
   MAX_LIVE_CANDIDATES,
   MAX_LIVE_HALF_OPEN,
   MAX_LIVE_PEERS,
+  MAX_PEERS_NEARBY,
   MAX_PEERS_PER_NETWORK,
   MAX_SOURCE_PEERS,
   WANTED_PEERS,
@@ -21,13 +22,33 @@ const FEW_PEERS = 8;
 /** How often one of no use makes room, and for how long each may show its use. */
 const PART_MS = 300;
 const YOUNG_PEER_MS = 2_000;
+/** Who is behind one address is banned with it after so many liars: one household has one, a liar has many ports. */
+const BANS_PER_HOST = 2;
+/** The source and relays are called again so soon, and then at intervals that double after a while. */
+const PILLAR_REST_MS = 500;
+const MAX_PILLAR_REST_MS = 2_000;
+const PATIENT_CALLS = 30;
+/** Sources and relays that are remembered as such: the role is a claim. */
+const MAX_PILLARS = 32;
+/** More addresses are asked for so soon when the last source or relay has gone. */
+const FIND_SOON_MS = 500;
 /** A few connections beyond the limit let newcomers of the crowd be told where to go. */
 const KEPT_FOR_INCOMING = 8;
+
+/** An address to call. */
+interface Candidate {
+  readonly address: PeerAddress;
+  restUntil: number;
+  /** Calls in vain since it was last there. */
+  failures: number;
+  /** It was the source or a relay. */
+  isPillar: boolean;
+}
 
 /** Whom to connect to, and whom to let in. */
 export class Neighbours {
   readonly #state: LiveState;
-  readonly #candidates = new Map<string, { readonly address: PeerAddress; restUntil: number }>();
+  readonly #candidates = new Map<string, Candidate>();
   readonly #dialing = new Map<number, PeerAddress>();
   readonly #banned = new Set<string>();
   readonly #part: (peer: LivePeer) => void;
@@ -54,7 +75,7 @@ export class Neighbours {
     const { isAllowed } = this.#state.setup;
     for (const address of addresses) {
       const key = addressText(address);
-      if (this.#banned.has(key) || isAllowed?.(address) === false) continue;
+      if (this.#isBanned(address) || isAllowed?.(address) === false) continue;
       const known = this.#candidates.get(key);
       if (known) {
         if (isUrgent && known.restUntil === 0) {
@@ -63,43 +84,84 @@ export class Neighbours {
         }
         continue;
       }
-      if (this.#candidates.size >= MAX_LIVE_CANDIDATES)
-        this.#candidates.delete(this.#candidates.keys().next().value!);
-      this.#candidates.set(key, { address, restUntil: 0 });
+      this.#add(address);
     }
+  }
+
+  /** A connection stands. The source and relays are remembered, so that we find them again. */
+  opened(peer: LivePeer): void {
+    if (!peer.isReachable) return;
+    const known = this.#candidates.get(addressText(peer.address));
+    if (known) known.failures = 0;
+    if (!peer.isPillar) return;
+    const pillars = [...this.#candidates.values()].filter(({ isPillar }) => isPillar).length;
+    const candidate = known ?? this.#add(peer.address);
+    if (pillars < MAX_PILLARS) candidate.isPillar = true;
+  }
+
+  /** A peer has left. Without the source or a relay, others are sought at once. */
+  left(peer: LivePeer): void {
+    this.rest(peer.address);
+    const { now, setup, peers } = this.#state;
+    if (!peer.isPillar || [...peers.values()].some(({ isPillar }) => isPillar)) return;
+    this.#findAt = Math.min(this.#findAt, now + (1 + setup.random()) * FIND_SOON_MS);
+  }
+
+  #add(address: PeerAddress): Candidate {
+    if (this.#candidates.size >= MAX_LIVE_CANDIDATES) {
+      const [least] = [...this.#candidates].find(([, { isPillar }]) => !isPillar)!;
+      this.#candidates.delete(least);
+    }
+    const candidate = { address, restUntil: 0, failures: 0, isPillar: false };
+    this.#candidates.set(addressText(address), candidate);
+    return candidate;
   }
 
   /** Whether a call from this address is taken. */
   admits(address: PeerAddress): boolean {
-    if (this.#state.isStopped || this.#banned.has(addressText(address))) return false;
+    if (this.#state.isStopped || this.#isBanned(address)) return false;
     if (this.#state.setup.isAllowed?.(address) === false) return false;
-    return this.#state.peers.size < this.#most && this.#inNetwork(address) < MAX_PEERS_PER_NETWORK;
+    return this.#state.peers.size < this.#most && this.#hasNetworkRoom(address);
   }
 
   /** The address of a connection that we asked for, once. */
   dialed(connection: number): PeerAddress | undefined {
     const address = this.#dialing.get(connection);
     this.#dialing.delete(connection);
+    this.#state.opening = this.#dialing.size;
     return address;
   }
 
   /** It is of no use for a while. */
   rest(address: PeerAddress): void {
     const candidate = this.#candidates.get(addressText(address));
-    if (candidate) candidate.restUntil = this.#state.now + CANDIDATE_REST_MS;
+    if (!candidate) return;
+    candidate.restUntil = this.#state.now + this.#restMs(candidate);
+    candidate.failures++;
+  }
+
+  #restMs({ isPillar, failures }: Candidate): number {
+    if (!isPillar) return CANDIDATE_REST_MS;
+    const { random } = this.#state.setup;
+    const soonMs = Math.min(PILLAR_REST_MS * 2 ** Math.min(failures, 10), MAX_PILLAR_REST_MS);
+    const lateMs = soonMs * 2 ** Math.max(0, Math.min(failures - PATIENT_CALLS, 10));
+    return Math.min(CANDIDATE_REST_MS, lateMs) * (0.75 + 0.5 * random());
   }
 
   forbid(peer: LivePeer): void {
     const key = addressText(peer.address);
     this.#candidates.delete(key);
+    const ports = [...this.#banned].filter((other) => other.startsWith(`${hostKey(peer.address)}:`));
     this.#banned.add(key);
-    if (this.#banned.size > MAX_BANNED) this.#banned.delete(this.#banned.keys().next().value!);
+    // In a home or on one machine a single liar must not cost the others.
+    if (!peer.isNear && ports.length + 1 >= BANS_PER_HOST) this.#banned.add(hostKey(peer.address));
+    while (this.#banned.size > MAX_BANNED) this.#banned.delete(this.#banned.keys().next().value!);
   }
 
   /** Connects to more where there are too few, or where those who are there have no room for our `orphans`. */
   round(orphans: number): void {
-    const { now, peers, isStopped } = this.#state;
-    if (isStopped) return;
+    const { now, peers, isStopped, isEnding } = this.#state;
+    if (isStopped || isEnding) return;
     const wanted = this.#state.isSource ? 2 * WANTED_PEERS : WANTED_PEERS + Math.min(orphans, MORE_PEERS);
     if (orphans > 0 && peers.size >= wanted) this.#makeRoom();
     let room = Math.min(MAX_LIVE_HALF_OPEN, wanted - peers.size) - this.#dialing.size;
@@ -110,7 +172,7 @@ export class Neighbours {
     for (const [key, candidate] of [...this.#candidates.entries()].reverse()) {
       if (room <= 0) return;
       if (candidate.restUntil > now || connected.has(key)) continue;
-      if (this.#inNetwork(candidate.address) >= MAX_PEERS_PER_NETWORK) continue;
+      if (!this.#hasNetworkRoom(candidate.address)) continue;
       room--;
       this.#dial(candidate.address);
     }
@@ -137,13 +199,25 @@ export class Neighbours {
     const connection = this.#nextConnection;
     this.#nextConnection += 2;
     this.#dialing.set(connection, address);
+    this.#state.opening = this.#dialing.size;
     this.#state.emit({ kind: "connect", connection, address });
   }
 
-  #inNetwork(address: PeerAddress): number {
-    const network = networkOf(address.host);
+  #isBanned(address: PeerAddress): boolean {
+    return this.#banned.has(addressText(address)) || this.#banned.has(hostKey(address));
+  }
+
+  /** So that nobody who holds one network holds all our connections; a home or a lab is one network, too. */
+  #hasNetworkRoom({ host }: PeerAddress): boolean {
+    const network = networkOf(host);
+    const most = addressScope(host) === "global" ? MAX_PEERS_PER_NETWORK : MAX_PEERS_NEARBY;
     let count = 0;
     for (const peer of this.#state.peers.values()) if (peer.network === network) count++;
-    return count;
+    return count < most;
   }
+}
+
+/** Stands for all ports of an address. */
+function hostKey({ host }: PeerAddress): string {
+  return host.includes(":") ? `[${host}]` : host;
 }

@@ -52,7 +52,8 @@ export class News {
     const { stripes } = pieces;
     const window = emptyWindow(stripes);
     const { head, oldest } = pieces;
-    let base = Math.max(oldest, head - WIN_PIECES + 1);
+    // What is before our own position is played or given up: it would only hide what we have of newer pieces.
+    let base = Math.max(oldest, head - WIN_PIECES + 1, Math.min(this.#state.nextSeq, head));
     while (base <= head && pieces.isWhole(base)) base++;
     const newest = pieces.piece(base - 1) ?? pieces.piece(head);
     const freeSlots = Math.max(0, this.#children.slots - this.#children.used);

@@ -28,6 +28,8 @@ export function chooseParent(state: LiveState, stripe: number, wish: ParentWish)
   const { digest } = setup.about;
   let best: LivePeer | undefined;
   let bestMs = Number.POSITIVE_INFINITY;
+  let loaded: LivePeer | undefined;
+  let eligible = 0;
   for (const peer of state.peers.values()) {
     if (!peer.isGreeted || peer === wish.except || peer.retryAt > now) continue;
     if (peer.avoidUntil > now && !(wish.isDire && peer.usefulChunks > 0)) continue;
@@ -35,14 +37,19 @@ export function chooseParent(state: LiveState, stripe: number, wish: ParentWish)
     const depth = peer.depthOf(stripe);
     if (depth === NO_DEPTH || depth >= MAX_DEPTH || depth >= (wish.belowDepth ?? NO_DEPTH)) continue;
     if (peer.paths[stripe]?.ancestors.includes(digest)) continue;
-    if (!wish.isRelaxed && isLoaded(state, peer)) continue;
+    eligible++;
+    if (!wish.isRelaxed && isLoaded(state, peer)) {
+      loaded = peer;
+      continue;
+    }
     const ms = depth * HOP_MS + peer.rttMs / 2 + lagOf(state, peer, stripe) + slotMs(peer, stripe);
     const chosenMs = ms + setup.random() * CHANCE_MS;
     if (chosenMs >= bestMs) continue;
     bestMs = chosenMs;
     best = peer;
   }
-  return best;
+  // Where there is no choice and none to come, spreading would only be waiting.
+  return best ?? (eligible === 1 && state.opening === 0 ? loaded : undefined);
 }
 
 /** A quarter of the stripes at most of one that has not proved itself, half of anybody, a quarter of one network. */
@@ -51,7 +58,8 @@ function isLoaded(state: LiveState, peer: LivePeer): boolean {
   const given = bitCount(peer.parentOf);
   const isProven = peer.usefulChunks >= PROOF_CHUNKS;
   if (given >= (isProven ? stripes / 2 : stripes / 4)) return true;
-  if (isProven) return false;
+  // A home is one network, and there is no other to choose.
+  if (isProven || peer.isNear) return false;
   let mask = 0;
   let peers = 0;
   for (const other of state.peers.values()) {

@@ -89,6 +89,14 @@ export class Parents {
     for (const feed of this.#feeds) feed.orphanedAt = this.#state.now;
   }
 
+  /** The stream goes on after a pause: nobody was silent by its own fault. */
+  resumed(): void {
+    for (const feed of this.#feeds) {
+      feed.lastChunkAt = this.#state.now;
+      if (feed.chunks === 0) feed.since = this.#state.now;
+    }
+  }
+
   /** A chunk came that `from` sent by itself. */
   gave(from: LivePeer, stripe: number, seq: number): void {
     const feed = this.#feeds[stripe]!;

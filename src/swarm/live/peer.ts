@@ -1,4 +1,4 @@
-import type { PeerAddress } from "../../base/address.ts";
+import { addressScope, type PeerAddress } from "../../base/address.ts";
 import type { Instant } from "../../base/time.ts";
 import type { StripePath } from "../../wire/live-paths.ts";
 import { type LiveWindow, windowHas } from "../../wire/live-window.ts";
@@ -22,6 +22,8 @@ export class LivePeer {
   readonly openedAt: Instant;
   /** The /24 or /64 it is in. */
   readonly network: string;
+  /** On this machine, or in a home: networks of many who know each other. */
+  readonly isNear: boolean;
   rttMs: number;
   isGreeted = false;
   /** The newest header it told in its hello. */
@@ -64,7 +66,13 @@ export class LivePeer {
     this.heardAt = now;
     this.strikesAt = now;
     this.network = networkOf(peer.address.host);
+    this.isNear = addressScope(peer.address.host) !== "global";
     this.paths = new Array<StripePath | undefined>(stripes).fill(undefined);
+  }
+
+  /** The source, or a relay: always near the head, and worth being called again soon. */
+  get isPillar(): boolean {
+    return this.about.role !== "viewer";
   }
 
   /** Whether its last WIN shows the chunk. */
@@ -105,6 +113,13 @@ export class LivePeer {
     if (this.verifications < 1) return false;
     this.verifications--;
     return true;
+  }
+
+  /** A new epoch: what we know of it is about another life of the source. */
+  restarted(): void {
+    this.window = undefined;
+    this.#givenSeq.fill(-1);
+    this.#given.fill(0);
   }
 
   /** One strike a second is forgiven. */

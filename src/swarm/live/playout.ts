@@ -1,24 +1,28 @@
-import { REHOOK_MS, START_BEHIND_MS } from "./limits.ts";
+import type { Asking } from "./asking.ts";
+import { MAX_HEADERS_ANSWERED, REHOOK_MS, START_BEHIND_MS } from "./limits.ts";
 import type { LiveState } from "./state.ts";
 
 /** The headers that tell where to begin are waited for so long. */
 const HEADERS_MS = 250;
+/** What is begun with has at least so long until it is late. */
+const START_MARGIN_MS = 1_000;
 
 /** The way out: whole pieces in order, and what is too late is skipped. */
 export class Playout {
   readonly #state: LiveState;
+  readonly #asking: Asking;
   #startedAt: number;
-  #hasPlayed = false;
 
-  constructor(state: LiveState) {
+  constructor(state: LiveState, asking: Asking) {
     this.#state = state;
+    this.#asking = asking;
     this.#startedAt = state.now;
   }
 
   /** A start was chosen, or is to be chosen again. */
   began(): void {
     this.#startedAt = this.#state.now;
-    this.#hasPlayed = false;
+    this.#state.hasPlayed = false;
   }
 
   /** Nothing has come out for so long that another start is better. */
@@ -27,7 +31,7 @@ export class Playout {
     if (startSeq < 0) return false;
     if (nextSeq >= 0 && nextSeq < window.oldest) return true;
     return (
-      !this.#hasPlayed &&
+      !this.#state.hasPlayed &&
       now - this.#startedAt > REHOOK_MS &&
       nextSeq >= 0 &&
       window.head - nextSeq > this.#state.piecesIn(this.#state.setup.lagMs)
@@ -40,57 +44,71 @@ export class Playout {
     while (this.#state.nextSeq >= 0 && this.#step());
   }
 
+  /** The first piece that may be begun with: what is older would be late before it is here. */
+  get earliestSeq(): number {
+    const { setup, window } = this.#state;
+    const mostMs = Math.max(setup.rules.backfillMs, setup.lagMs - START_MARGIN_MS);
+    return Math.max(0, window.head + 1 - Math.min(this.#state.piecesIn(mostMs), MAX_HEADERS_ANSWERED));
+  }
+
   /** The newest piece that players can begin with, at least 0.6 s behind the head; or else the newest such piece. */
   #choose(): void {
-    const { window, startSeq } = this.#state;
+    const { window, startSeq, now } = this.#state;
     if (startSeq < 0 || window.head < 0) return;
-    // A better place may be in a header that is on its way.
-    if (this.#state.now - this.#startedAt < HEADERS_MS && !this.#areHeadersHere()) return;
-    const behind = this.#state.piecesIn(START_BEHIND_MS);
+    const newest = window.head - this.#state.piecesIn(START_BEHIND_MS);
+    const oldest = Math.max(this.earliestSeq, window.oldest);
+    let isKnown = true;
     let chosen = -1;
-    for (let seq = Math.max(startSeq, window.oldest); seq <= window.head; seq++) {
-      const offset = window.piece(seq)?.header.value.randomAccessOffset;
-      if (offset === undefined) continue;
-      if (chosen < 0 || seq <= window.head - behind) chosen = seq;
+    for (let seq = newest; seq >= oldest && chosen < 0; seq--) {
+      const piece = window.piece(seq);
+      if (piece?.header.value.randomAccessOffset !== undefined) chosen = seq;
+      else if (!piece && !window.isGap(seq)) isKnown = false;
+    }
+    if (chosen < 0 && this.earliestSeq < oldest) isKnown = !this.#isMoreTold(oldest);
+    // A better place may be in a header that is on its way.
+    if (!isKnown && now - this.#startedAt < HEADERS_MS) return;
+    for (let seq = Math.max(newest + 1, oldest); seq <= window.head && chosen < 0; seq++) {
+      if (window.piece(seq)?.header.value.randomAccessOffset !== undefined) chosen = seq;
     }
     this.#state.nextSeq = chosen;
   }
 
-  #areHeadersHere(): boolean {
-    const { window, startSeq } = this.#state;
-    for (let seq = Math.max(startSeq, 0); seq <= window.head; seq++) if (!window.piece(seq)) return false;
-    return true;
+  /** Whether anybody has pieces from before `seq`, or is about to say what it has. */
+  #isMoreTold(seq: number): boolean {
+    const { peers, epoch } = this.#state;
+    return [...peers.values()].some(({ head, window }) =>
+      window ? window.epoch === epoch && window.oldestSeq < seq : head !== undefined,
+    );
   }
 
   #step(): boolean {
     const { window, nextSeq, setup, timeline, now } = this.#state;
+    // Older than all that is kept: another start is chosen, rather than thousands of pieces skipped one by one.
+    if (nextSeq < window.oldest) return false;
+    const made = window.nextMade(nextSeq);
+    if (made > nextSeq) {
+      this.#state.nextSeq = made;
+      return true;
+    }
     const piece = window.piece(nextSeq);
     if (piece?.mask === window.fullMask) {
       const { header, chunks, completedAt } = piece;
       this.#state.emit({ kind: "piece", header, chunks, completedAt });
-      this.#hasPlayed = true;
+      this.#state.hasPlayed = true;
       this.#state.nextSeq++;
       return true;
     }
     // A piece without a header is as late as the next one that has one says.
-    const known = piece ?? this.#nextKnown(nextSeq);
+    const known = piece ?? window.above(nextSeq);
     if (!known) return false;
     const tsMs = known.header.value.timestampMs - (known.seq - nextSeq) * setup.layout.pieceMs;
-    if (timeline.latenessMs(tsMs, now) <= setup.lagMs) return false;
+    const isLost = piece === undefined && this.#asking.isLost(nextSeq);
+    if (!isLost && timeline.latenessMs(tsMs, now) <= setup.lagMs) return false;
     let missingChunks = 0;
     for (let i = 0; i < window.stripes; i++) if (((piece?.mask ?? 0) >>> i) % 2 === 0) missingChunks++;
     this.#state.emit({ kind: "skip", seq: nextSeq, missingChunks });
     this.#state.skippedPieces++;
     this.#state.nextSeq++;
     return true;
-  }
-
-  #nextKnown(seq: number) {
-    const { window } = this.#state;
-    for (let next = Math.max(seq + 1, window.oldest); next <= window.head; next++) {
-      const piece = window.piece(next);
-      if (piece) return piece;
-    }
-    return undefined;
   }
 }

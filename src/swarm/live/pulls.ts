@@ -90,8 +90,11 @@ export class Pulls {
       for (let stripe = 0; stripe < window.stripes; stripe++) {
         if (((piece.mask >>> stripe) & 1) === 1) continue;
         const borneMs = this.#parents.isFed(stripe) ? LATE_MS : ORPHAN_LATE_MS;
-        // Backlog that a new parent is about to send is not late yet.
-        const overdueMs = Math.min(this.#chunks.overdueMs(piece, stripe), this.#parents.settledMs(stripe));
+        // Backlog that a new parent is about to send is not late yet; what is from before it nobody will send.
+        const isBefore = seq < this.#state.startSeq;
+        const overdueMs = isBefore
+          ? Number.POSITIVE_INFINITY
+          : Math.min(this.#chunks.overdueMs(piece, stripe), this.#parents.settledMs(stripe));
         if (overdueMs > borneMs) this.#ask(seq, stripe, remainingMs, asks);
       }
     }
@@ -140,8 +143,10 @@ export class Pulls {
     const { now, peers } = this.#state;
     let best: LivePeer | undefined;
     let bestMs = Number.POSITIVE_INFINITY;
+    // A start is asked for in one go.
+    const most = this.#state.hasPlayed ? MAX_PULLS_PER_PEER : MAX_NAMED_CHUNKS;
     for (const peer of peers.values()) {
-      if (!peer.isGreeted || peer.pullAvoidUntil > now || peer.pulls >= MAX_PULLS_PER_PEER) continue;
+      if (!peer.isGreeted || peer.pullAvoidUntil > now || peer.pulls >= most) continue;
       if (now - peer.heardAt > QUIET_MS) continue;
       if (peer.about.uploadBytesPerSecond === 0 || !peer.has(pull.seq, pull.stripe)) continue;
       if (pull.tried.has(peer) || pull.askedOf.some((ask) => ask.peer === peer)) continue;

@@ -18,9 +18,17 @@ export class LiveState {
   nextSeq = -1;
   /** The first piece that we subscribed from; −1 until then. */
   startSeq = -1;
+  /** Something has been given out since the start was chosen. */
+  hasPlayed = false;
+  /** When the newest header came. */
+  headAt: Instant;
+  /** Connections that are being opened. */
+  opening = 0;
   isStopped = false;
   /** The time of the STAT in which the source says that it is over for good. */
   overAtMs: number | undefined;
+  /** When two versions of the stream were last seen: until then, who sends the other one is not at fault. */
+  forkedAt = Number.NEGATIVE_INFINITY;
   receivedBytes = 0;
   duplicateBytes = 0;
   skippedPieces = 0;
@@ -30,6 +38,7 @@ export class LiveState {
   constructor(setup: LiveSetup, now: Instant) {
     this.setup = setup;
     this.now = now;
+    this.headAt = now;
     const { stripes, pieceMs } = setup.layout;
     this.window = new PieceWindow(stripes, Math.ceil(setup.keepMs / pieceMs));
   }
@@ -41,13 +50,13 @@ export class LiveState {
   /** The source has ended with the newest piece, or says that it has: there is nothing more to seek. */
   get isEnding(): boolean {
     const head = this.window.piece(this.window.head)?.header.value;
-    if (head === undefined) return this.overAtMs !== undefined;
-    return head.isEnd || head.timestampMs <= (this.overAtMs ?? -1);
+    // Without a piece we cannot tell an old word of the source from its last one.
+    return head !== undefined && (head.isEnd || head.timestampMs <= (this.overAtMs ?? -1));
   }
 
   /** It has ended, and all that could be played has been. */
   get hasEnded(): boolean {
-    return this.isEnding && (this.isSource || this.window.head < 0 || this.nextSeq > this.window.head);
+    return this.isEnding && (this.isSource || this.nextSeq > this.window.head);
   }
 
   /** Pieces in `ms`, rounded up. */

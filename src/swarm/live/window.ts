@@ -12,7 +12,15 @@ export interface LivePiece {
   completedAt: Instant;
 }
 
+/** Numbers from `start` to before `end` that the source never used. */
+interface Gap {
+  readonly start: number;
+  readonly end: number;
+}
+
 const EMPTY = new Uint8Array(0);
+/** A source that begins again leaves one gap; who restarts more often than that within one window has other troubles. */
+const MAX_GAPS = 16;
 
 /** The pieces that are kept: a ring of fixed size, so that nothing a peer says can make it grow. */
 export class PieceWindow {
@@ -20,6 +28,7 @@ export class PieceWindow {
   /** All bits of a whole piece. */
   readonly fullMask: number;
   readonly #ring: (LivePiece | undefined)[];
+  #gaps: Gap[] = [];
   #head = -1;
   #oldest = -1;
 
@@ -45,14 +54,52 @@ export class PieceWindow {
     return piece?.seq === seq ? piece : undefined;
   }
 
+  /** Whether the chunk is here; of numbers that were never made, there is nothing to be had. */
   has(seq: number, stripe: number): boolean {
     const piece = this.piece(seq);
-    return piece !== undefined && ((piece.mask >>> stripe) & 1) === 1;
+    return piece ? ((piece.mask >>> stripe) & 1) === 1 : this.isGap(seq);
   }
 
+  /** Whether all of the piece is here; numbers that were never made count as whole, so that runs go on. */
   isWhole(seq: number): boolean {
     const piece = this.piece(seq);
-    return piece?.mask === this.fullMask;
+    return piece ? piece.mask === this.fullMask : this.isGap(seq);
+  }
+
+  /** Whether the number was never made. */
+  isGap(seq: number): boolean {
+    return this.#gaps.length > 0 && this.nextMade(seq) > seq;
+  }
+
+  /** The first number from `seq` on that is not known to have been left out. */
+  nextMade(seq: number): number {
+    return this.#gaps.find(({ start, end }) => start <= seq && seq < end)?.end ?? seq;
+  }
+
+  /** Notes that nothing was made from `start` to before `end`. */
+  addGap(start: number, end: number): void {
+    if (start >= end || this.isGap(start)) return;
+    this.#gaps = this.#gaps.filter((gap) => gap.end > this.#oldest).slice(1 - MAX_GAPS);
+    this.#gaps.push({ start, end });
+  }
+
+  /** The known piece next below `seq`. */
+  below(seq: number): LivePiece | undefined {
+    if (seq > this.#head) return this.piece(this.#head);
+    for (let at = seq - 1; at >= this.#oldest; at--) {
+      const piece = this.piece(at);
+      if (piece) return piece;
+    }
+    return undefined;
+  }
+
+  /** The known piece next above `seq`. */
+  above(seq: number): LivePiece | undefined {
+    for (let at = Math.max(seq + 1, this.#oldest); at <= this.#head; at++) {
+      const piece = this.piece(at);
+      if (piece) return piece;
+    }
+    return undefined;
   }
 
   /** Makes room for a verified header; the oldest pieces leave. False where it is too old, or here already. */
@@ -82,6 +129,7 @@ export class PieceWindow {
   /** Forgets all: a new epoch. */
   reset(): void {
     this.#ring.fill(undefined);
+    this.#gaps = [];
     this.#head = -1;
     this.#oldest = -1;
   }

@@ -234,6 +234,7 @@ export class LiveWorld {
         fits: (header, stripe, bytes) => bytes.byteOffset === tagOf(header.value.seq, stripe),
         hash: hashOf,
         isSignedStat: () => true,
+        unixMs: (now) => now + 1_000_000,
       },
       options,
       random,

@@ -6,6 +6,7 @@ import { ABOUT, chunk, header, Scripted, STRIPES } from "./scripted.ts";
 
 test("Parents asks several for a quarter of the stripes each, while nobody has proved itself", () => {
   const swarm = new Scripted();
+  swarm.input({ kind: "found", addresses: [{ host: "11.9.9.9", port: 1 }] });
   for (let i = 0; i < STRIPES; i++) swarm.holder(100);
   swarm.pass(150);
   const masks = swarm.told("subscribe").map(({ stripes }) => stripes);
@@ -16,6 +17,15 @@ test("Parents asks several for a quarter of the stripes each, while nobody has p
   assert.ok(
     masks.every((mask) => (mask & (mask - 1)) === 0),
     `masks ${masks}`,
+  );
+});
+
+test("Parents asks one for everything where there is no other and none is being called", () => {
+  const swarm = new Scripted();
+  const only = swarm.holder(100);
+  assert.deepEqual(
+    swarm.told("subscribe", only).map(({ stripes }) => stripes),
+    [15],
   );
 });
 
@@ -60,7 +70,7 @@ test("Parents never asks one whose path goes through ourselves", () => {
 test("Children refuses whom its own stripe comes from", () => {
   const swarm = new Scripted();
   const parent = swarm.holder(100);
-  swarm.pass(600);
+  swarm.pass(100);
   swarm.say(parent, { kind: "subscribed", stripes: 15, epoch: 1, startSeq: 93 });
   swarm.say(parent, { kind: "header", isAnswer: false, header: header(101) });
   swarm.say(parent, chunk(101, 0));
@@ -97,7 +107,7 @@ test("Children forwards a verified chunk at once, and a child that is slow loses
 /** A parent of the viewer, and a child of it that wants stripe 0 from piece 101 on, whose header has come. */
 function betweenTwo(swarm: Scripted): { readonly parent: number; readonly child: number } {
   const parent = swarm.holder(100);
-  swarm.pass(600);
+  swarm.pass(100);
   swarm.say(parent, { kind: "subscribed", stripes: 15, epoch: 1, startSeq: 93 });
   const child = swarm.peer(undefined);
   swarm.say(child, {
@@ -162,7 +172,7 @@ test("Pulls asks a holder for what is late, and another where that one says no",
   const swarm = new Scripted();
   const first = swarm.holder(100);
   const second = swarm.holder(100);
-  swarm.pass(200);
+  swarm.pass(100);
   for (const from of [first, second])
     swarm.say(from, { kind: "subscribed", stripes: 15, epoch: 1, startSeq: 93 });
   swarm.say(first, { kind: "header", isAnswer: false, header: header(101) });
@@ -175,7 +185,7 @@ test("Pulls asks a holder for what is late, and another where that one says no",
   const { chunks } = swarm.told("request", asked[0])[0]!;
   const lacking = chunks.map(({ seq, stripe }) => ({ seq, stripe, reason: "not-here" as const }));
   swarm.say(asked[0]!, { kind: "lacking", epoch: 1, chunks: lacking, holders: [] });
-  swarm.pass(100);
+  swarm.pass(450);
   const other = asked[0] === first ? second : first;
   const again = swarm.told("request", other).flatMap((request) => request.chunks);
   assert.ok(again.some(({ seq, stripe }) => seq === chunks[0]!.seq && stripe === chunks[0]!.stripe));

@@ -77,6 +77,7 @@ export class Scripted {
       fits: (of, stripe, bytes) => bytes[0] === 16 * (of.value.seq & 15) + stripe,
       hash: hashOf,
       isSignedStat: ({ bytes }) => bytes[0] === 1,
+      unixMs: (now) => now + 1_000_000,
       ...setup,
     };
     this.swarm = new LiveSwarm(complete, this.now);
