@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { test } from "node:test";
+import { runtime } from "#runtime";
+import { infohashOf } from "../../src/base/ids.ts";
+import { makeLiveTransportFile, parseLiveTransportFile } from "../../src/wire/live-transport.ts";
+import { inFolder } from "../contract/folder.ts";
+import { serveMetadata } from "../engine/transfer-house.ts";
+import { PYTHON } from "../parts/libtorrent.ts";
+import { KEY, RECIPE } from "../wire/live-vectors.ts";
+import { sha1 } from "../wire/make-torrent.ts";
+
+/** What a program that ran said, on both outputs; undefined where it is not installed. */
+async function said(command: string, args: readonly string[]): Promise<string | undefined> {
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], timeout: 20_000 });
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (part: Buffer) => (text += part));
+  const missing = new Promise<true>((resolve) => child.on("error", () => resolve(true)));
+  const isMissing = await Promise.race([missing, once(child, "close").then(() => false)]);
+  return isMissing ? undefined : text;
+}
+
+/** Downloads for 3 s at most and tells the end of it, without DHT and the rest of the world. */
+const LIBTORRENT = `
+import libtorrent as lt, sys, time
+session = lt.session({"listen_interfaces": "127.0.0.1:0", "enable_dht": False, "enable_lsd": False,
+  "enable_upnp": False, "enable_natpmp": False, "enable_outgoing_utp": False,
+  "alert_mask": lt.alert.category_t.all_categories})
+params = lt.parse_magnet_uri(sys.argv[1])
+params.save_path = sys.argv[3]
+handle = session.add_torrent(params)
+host, port = sys.argv[2].rsplit(":", 1)
+handle.connect_peer((host, int(port)))
+end = time.monotonic() + 5
+while time.monotonic() < end:
+  for alert in session.pop_alerts():
+    if "metadata_failed" in type(alert).__name__: sys.exit("metadata refused: " + alert.message())
+  if handle.status().has_metadata: sys.exit("joined")
+  time.sleep(0.02)
+sys.exit("no metadata came")
+`;
+
+const FILE = makeLiveTransportFile({ ...RECIPE, trackers: [] }, KEY.sign);
+const REFUSALS: Record<string, { command: string; args(path: string): string[]; says: RegExp }> = {
+  libtorrent: {
+    command: PYTHON,
+    args: (path) => ["-c", "import libtorrent, sys\nlibtorrent.torrent_info(sys.argv[1])", path],
+    says: /RuntimeError: (invalid length of torrent|missing or invalid)|No module named/,
+  },
+  transmission: {
+    command: "transmission-show",
+    args: (path) => [path],
+    says: /Error parsing \.torrent file/,
+  },
+  aria2: { command: "aria2c", args: (path) => ["-S", path], says: /Missing pieces in torrent metainfo/ },
+};
+
+for (const [name, { command, args, says }] of Object.entries(REFUSALS)) {
+  test(`${name} refuses the transport file of a live stream`, (t) =>
+    inFolder(async (folder) => {
+      const path = `${folder}/live.torrent`;
+      await writeFile(path, FILE);
+      const text = await said(command, args(path));
+      if (text === undefined || text.includes("No module named")) return t.skip(`${name} is not installed`);
+      assert.match(text, says);
+    }));
+}
+
+test("libtorrent fetches the metadata of a live stream by magnet, and refuses it", (t) =>
+  inFolder(async (folder) => {
+    const { infoBytes } = parseLiveTransportFile(FILE, sha1, runtime.ed25519Verifier);
+    const peer = await serveMetadata(infoBytes);
+    assert.equal(peer.infohash, infohashOf(sha1(infoBytes)));
+    const { host, port } = peer.address;
+    const magnet = `magnet:?xt=urn:btih:${peer.infohash}`;
+    const text = await said(PYTHON, ["-c", LIBTORRENT, magnet, `${host}:${port}`, folder]);
+    await peer.close();
+    if (text === undefined || text.includes("No module named")) return t.skip("libtorrent is not installed");
+    assert.match(text, /metadata refused/);
+  }));
