@@ -128,9 +128,9 @@ export interface LoopbackPeer {
 export async function loopbackPeer(
   stream: SomeStream,
   role: LiveRole,
-  changes: Partial<LiveDriverParts> & { host?: string } = {},
+  changes: Partial<LiveDriverParts> & { host?: string; port?: number } = {},
 ): Promise<LoopbackPeer> {
-  const { host = "127.0.0.1", ...parts } = changes;
+  const { host = "127.0.0.1", port = 0, ...parts } = changes;
   const { file } = stream;
   const sink = new NotingSink();
   const forks: number[] = [];
@@ -138,7 +138,7 @@ export async function loopbackPeer(
   const log = keepingLog();
   let driver: LiveDriver | undefined;
   const adopt = (_: unknown, ...given: Parameters<LiveDriver["accept"]>) => driver?.accept(...given);
-  const listener = await listenForPeers({ ...runtime, log, adopt }, { host, port: 0 });
+  const listener = await listenForPeers({ ...runtime, log, adopt }, { host, port });
   driver = new LiveDriver({
     infohash: file.infohash,
     info: file.info,
