@@ -5,7 +5,11 @@ import { SluiceError } from "../../src/base/errors.ts";
 import { encodeUtf8 } from "../../src/base/utf8.ts";
 import { createContentResolver } from "../../src/engine/content.ts";
 import { ed25519Verifier } from "../../src/runtime/crypto.ts";
+import { bencodeDict, encodeBencode } from "../../src/wire/bencode-encode.ts";
+import { liveInfoDict } from "../../src/wire/live-info.ts";
+import { makeLiveTransportFile, parseLiveTransportFile } from "../../src/wire/live-transport.ts";
 import { parseTransportFile } from "../../src/wire/metainfo.ts";
+import { INFO, KEY, RECIPE, TRANSPORT_FILE } from "../wire/live-vectors.ts";
 import { sha1 } from "../wire/make-torrent.ts";
 import { filmTorrent, SETTINGS, SILENT } from "./fake-house.ts";
 import { FakeTransfers } from "./fake-transfers.ts";
@@ -14,8 +18,20 @@ const film = filmTorrent();
 const file = parseTransportFile(film.bytes, sha1);
 const OPEN = { allowPrivateUrls: true };
 
-function resolver(options: { kept?: boolean; names?: Record<string, string[]> } = {}) {
-  const transfers = new FakeTransfers();
+const live = parseLiveTransportFile(TRANSPORT_FILE, sha1, ed25519Verifier);
+const HOME = [{ host: "127.0.0.1", port: 8 }];
+
+interface House {
+  readonly kept?: boolean;
+  readonly names?: Record<string, string[]>;
+  /** What URLs answer with. */
+  readonly web?: Record<string, Uint8Array>;
+  readonly trackers?: readonly string[];
+  readonly transfers?: FakeTransfers;
+}
+
+function resolver(options: House = {}) {
+  const { transfers = new FakeTransfers(), web = {}, trackers = [] } = options;
   if (options.kept) transfers.kept.push(file);
   return createContentResolver({
     runtime: {
@@ -29,8 +45,15 @@ function resolver(options: { kept?: boolean; names?: Record<string, string[]> } 
       },
     },
     transfers,
-    settings: SETTINGS,
-    outbound: { open: () => Promise.reject(new SluiceError("url_unreachable", "nothing there")) },
+    settings: { trackers },
+    outbound: {
+      async open(url) {
+        const bytes = web[url];
+        if (!bytes) throw new SluiceError("url_unreachable", "nothing there");
+        const body = new Blob([bytes.slice()]).stream();
+        return { status: 200, headers: new Headers(), body, finalUrl: url };
+      },
+    },
     log: SILENT,
   });
 }
@@ -78,6 +101,169 @@ test("transport_file: hostile bytes are a bad transport file, never another erro
     new Uint8Array(10_000_001),
   ])
     await assert.rejects(resolver()({ kind: "transport_file", bytes }, OPEN), { code: "bad_transport_file" });
+});
+
+test("transport_file, url: that of a live stream, with its trackers and relays", async () => {
+  const resolve = resolver({ web: { "http://a/live": TRANSPORT_FILE } });
+  for (const selector of [
+    { kind: "transport_file", bytes: TRANSPORT_FILE },
+    { kind: "url", url: "http://a/live" },
+  ] as const) {
+    const { content } = await resolve(selector, OPEN);
+    assert.equal(content.infohash, live.infohash);
+    assert.equal(content.live?.role, "viewer");
+    assert.deepEqual(content.live.file, live);
+    assert.equal(content.transportFile, undefined);
+    assert.deepEqual(content.homeTrackers, live.trackers.flat());
+    assert.deepEqual(content.peers, live.relays);
+  }
+});
+
+test("transport_file: relays and trackers at home are for those who may reach them", async () => {
+  const relays = [...HOME, { host: "8.8.8.8", port: 9 }, { host: "fd00::1", port: 10 }];
+  const bytes = makeLiveTransportFile({ ...RECIPE, relays }, KEY.sign);
+  const resolve = resolver();
+  const { content } = await resolve({ kind: "transport_file", bytes }, { allowPrivateUrls: false });
+  assert.deepEqual(content.peers, [{ host: "8.8.8.8", port: 9 }]);
+  assert.deepEqual(content.homeTrackers, []);
+  const atHome = await resolve({ kind: "transport_file", bytes }, OPEN);
+  assert.deepEqual(atHome.content.peers, relays);
+});
+
+test("transport_file: hostile ones of live streams are a bad transport file, in words", async () => {
+  const forged = TRANSPORT_FILE.slice();
+  forged[forged.length - 2]! ^= 1;
+  const info = liveInfoDict(INFO);
+  const members = (more: Record<string, string | number>) => encodeBencode(bencodeDict({ ...more, info }));
+  const large = members({ comment: "x".repeat(64 * 1024) });
+  const wrong = new Map(info);
+  wrong.set("live", new Map([...(info.get("live") as Map<string, never>), ["K", 5]]));
+  const cases: [Uint8Array, RegExp][] = [
+    [forged, /signature/],
+    [large, /larger than 65536/],
+    [encodeBencode(bencodeDict({ info: wrong })), /4, 8 or 16 stripes/],
+    [encodeBencode(bencodeDict({ info, rly: 7 })), /relays as bytes/],
+    [encodeBencode(bencodeDict({ info, sig: "short" })), /signature of 64/],
+    [encodeBencode(bencodeDict({ info: new Map([...info, ["live", 1]]) })), /no piece hashes/],
+    [
+      encodeBencode(bencodeDict({ info: new Map([...info, ["pieces", "x".repeat(21)]]) })),
+      /length|piece|files/,
+    ],
+  ];
+  for (const [bytes, message] of cases)
+    await assert.rejects(resolver()({ kind: "transport_file", bytes }, OPEN), (error: SluiceError) => {
+      assert.equal(error.code, "bad_transport_file");
+      assert.match(error.message, message);
+      return true;
+    });
+});
+
+test("infohash, content_id, magnet: a kept transport file of a live stream comes with them", async () => {
+  const transfers = new FakeTransfers();
+  transfers.kept.push(live);
+  const resolve = resolver({ transfers, trackers: ["http://mine/announce"] });
+  const magnet = `magnet:?xt=urn:btih:${live.infohash}&dn=Mine&tr=http://a/announce&x.pe=192.0.2.3:4`;
+  const { content: byMagnet } = await resolve({ kind: "magnet", magnet }, OPEN);
+  assert.equal(byMagnet.live?.file, live);
+  assert.deepEqual(byMagnet.trackers, [["http://a/announce"]]);
+  assert.deepEqual(byMagnet.peers, [{ host: "192.0.2.3", port: 4 }, ...live.relays]);
+  for (const selector of [
+    { kind: "infohash", infohash: live.infohash },
+    { kind: "content_id", contentId: live.contentId },
+  ] as const) {
+    const { content } = await resolve(selector, OPEN);
+    assert.equal(content.live?.file, live);
+    // Its own trackers are enough.
+    assert.deepEqual(content.trackers, []);
+  }
+  assert.deepEqual(transfers.searched, []);
+});
+
+test("content_id: peers are asked for what is not known here, and those who had it have the stream", async () => {
+  const transfers = new FakeTransfers();
+  const peers = [{ host: "192.0.2.3", port: 4 }];
+  transfers.findable.set(live.contentId, { known: { kind: "live", file: live }, peers });
+  const resolve = resolver({ transfers });
+  const { content } = await resolve({ kind: "content_id", contentId: live.contentId }, OPEN);
+  assert.equal(content.infohash, live.infohash);
+  assert.deepEqual(content.peers, [...live.relays, ...peers]);
+  await assert.rejects(resolve({ kind: "content_id", contentId: file.contentId }, OPEN), {
+    code: "content_id_unknown",
+  });
+  assert.deepEqual(transfers.searched, [live.contentId, file.contentId]);
+});
+
+test("magnet: the transport file comes from the URL that it names, if it is that of its infohash", async () => {
+  const web = {
+    "http://a/right": TRANSPORT_FILE,
+    "http://a/wrong": film.bytes,
+    "http://a/page": new TextEncoder().encode("<html>"),
+    "http://a/film": film.bytes,
+  };
+  const resolve = resolver({ web });
+  const ask = async (infohash: string, ...sources: string[]) => {
+    const xs = sources.map((url) => `&xs=${encodeURIComponent(url)}`).join("");
+    const magnet = `magnet:?xt=urn:btih:${infohash}${xs}`;
+    return (await resolve({ kind: "magnet", magnet }, OPEN)).content;
+  };
+  assert.deepEqual((await ask(live.infohash, "http://a/gone", "http://a/right")).live?.file, live);
+  assert.deepEqual((await ask(film.infohash, "http://a/film")).transportFile?.bytes, film.bytes);
+  for (const url of ["http://a/gone", "http://a/wrong", "http://a/page", "ftp://a/right"]) {
+    const content = await ask(live.infohash, url);
+    assert.deepEqual(
+      [content.infohash, content.live, content.transportFile],
+      [live.infohash, undefined, undefined],
+    );
+  }
+  // Two are asked, not a hundred.
+  assert.equal(
+    (await ask(live.infohash, "http://a/gone", "http://a/page", "http://a/right")).live,
+    undefined,
+  );
+});
+
+test("magnet: a server that is silent is not waited for, and the asker's signal ends it at once", async () => {
+  const abort = new AbortController();
+  const opened: AbortSignal[] = [];
+  const resolve = createContentResolver({
+    runtime: {
+      sha1,
+      ed25519Verifier,
+      randomBytes: (length) => new Uint8Array(length),
+      lookup: async () => [],
+    },
+    transfers: new FakeTransfers(),
+    settings: SETTINGS,
+    outbound: {
+      open: (_url, { signal, timeoutMs }) => {
+        assert.equal(timeoutMs, 2_000);
+        opened.push(signal!);
+        return new Promise((_, reject) => signal!.addEventListener("abort", () => reject(signal!.reason)));
+      },
+    },
+    log: SILENT,
+  });
+  const magnet = `magnet:?xt=urn:btih:${live.infohash}&xs=http%3A%2F%2Fa%2F`;
+  const asked = resolve({ kind: "magnet", magnet }, { allowPrivateUrls: true, signal: abort.signal });
+  const gone = assert.rejects(asked, /gone/);
+  await new Promise<void>((done) => setImmediate(done));
+  abort.abort(new Error("gone"));
+  await gone;
+  assert.equal(opened[0]!.aborted, true);
+});
+
+test("infohash, magnet: trackers of the settings are asked for content whose link names none", async () => {
+  const trackers = ["http://mine/announce", "udp://mine:1"];
+  const resolve = resolver({ trackers });
+  const tiers = trackers.map((url) => [url]);
+  const bare = await resolve({ kind: "infohash", infohash: film.infohash }, { allowPrivateUrls: false });
+  assert.deepEqual([bare.content.trackers, bare.content.homeTrackers], [tiers, trackers]);
+  const magnet = `magnet:?xt=urn:btih:${film.infohash}`;
+  assert.deepEqual((await resolve({ kind: "magnet", magnet }, OPEN)).content.trackers, tiers);
+  const named = await resolve({ kind: "magnet", magnet: `${magnet}&tr=http://a/announce` }, OPEN);
+  assert.deepEqual(named.content.trackers, [["http://a/announce"]]);
+  const kept = await resolver({ trackers, kept: true })({ kind: "infohash", infohash: film.infohash }, OPEN);
+  assert.deepEqual(kept.content.trackers, []);
 });
 
 test("url: media of a web server goes by the SHA-1 of its URL, at home by one that nobody can compute", async () => {
