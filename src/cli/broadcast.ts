@@ -1,7 +1,8 @@
+import { Readable } from "node:stream";
 import { addressText } from "../base/address.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { Broadcast, Broadcasts } from "../engine/live/broadcast-contract.ts";
+import type { Broadcast } from "../engine/live/broadcast-contract.ts";
 import type { HttpListener } from "../runtime/contract.ts";
 import type { Config } from "../settings.ts";
 import type { Arguments } from "./args.ts";
@@ -37,12 +38,13 @@ export async function broadcast(
   const stop = stopSignals(log);
   try {
     const steady = await withSteadyPort(config, `broadcast ${wish.name}`, context.runtime, log);
-    const house = await openHouse({ ...context, config: steady, log });
+    const pipe = () => Readable.toWeb(context.stdin) as unknown as ReadableStream<Uint8Array>;
+    const house = await openHouse({ ...context, config: steady, log, pipe });
     try {
       const { lookup } = context.runtime;
       const own = ownAddresses(steady.p2pHost, house.p2pPort, lanAddresses());
       const request = await broadcastRequest(wish, { lookup, ownAddresses: own });
-      const live = await broadcastsOf(house).start(request, stop.signal);
+      const live = await house.engine.broadcasts.start(request, stop.signal);
       return await onAir(context, args, { house, live, stop: stop.signal, config, log });
     } finally {
       await house.close();
@@ -110,10 +112,4 @@ function withAdvice(error: unknown, source: string | null): unknown {
 
 function isInterruption(error: unknown): boolean {
   return error instanceof SluiceError ? error.code === "cancelled" : (error as Error).name === "AbortError";
-}
-
-function broadcastsOf({ engine }: House): Broadcasts {
-  const { broadcasts } = engine as { readonly broadcasts?: Broadcasts };
-  if (broadcasts) return broadcasts;
-  throw new SluiceError("bad_configuration", "this engine cannot broadcast");
 }

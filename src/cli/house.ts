@@ -9,10 +9,13 @@ import type { Log } from "../base/log.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
 import { engineSettings } from "../config.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
+import { createBroadcasts } from "../engine/live/broadcasts.ts";
 import { createTransfers } from "../engine/transfers.ts";
 import { createOutbound } from "../outbound/outbound.ts";
 import { openMedia } from "../remux/open-media.ts";
 import type { HttpListener, Runtime } from "../runtime/contract.ts";
+import { tryLock } from "../runtime/kv-lock.ts";
+import { openToRead } from "../runtime/read-file.ts";
 import type { Config } from "../settings.ts";
 import { VERSION } from "../version.ts";
 import type { WebAsset } from "../web/assets.ts";
@@ -28,6 +31,8 @@ export interface HouseParts {
   readonly webAssets: Readonly<Record<string, WebAsset>>;
   readonly config: Config;
   readonly log: Log;
+  /** Standard input, for the one command that broadcasts it. */
+  readonly pipe?: () => ReadableStream<Uint8Array>;
 }
 
 /** The engine and what stands on it. */
@@ -53,7 +58,25 @@ export async function openHouse(parts: HouseParts): Promise<House> {
     await library.close();
     return advise("--p2p-port")(error);
   });
-  const engine = createEngine({ runtime, settings, log, transfers, outbound });
+  const engine = createEngine({
+    runtime,
+    settings,
+    log,
+    transfers,
+    outbound,
+    createBroadcasts: (open) =>
+      createBroadcasts({
+        runtime,
+        settings,
+        log,
+        outbound,
+        unixMs: Date.now,
+        openFile: openToRead,
+        pipe: () => parts.pipe?.() ?? nothingPiped(),
+        lock: tryLock,
+        open,
+      }),
+  });
   const players = createLocalPlayers(process.env, process.platform, log);
   const { allowedHosts, privateUrls } = config;
   let listening: PeerAddress | undefined;
@@ -92,6 +115,10 @@ export async function openHouse(parts: HouseParts): Promise<House> {
       await Promise.all([engine.stop(), library.close()]);
     },
   };
+}
+
+function nothingPiped(): never {
+  throw new SluiceError("bad_parameter", "-: nothing is piped in here; name a URL, an address or a file");
 }
 
 /** The interface knows three systems; whatever else runs us is closest to Linux. */

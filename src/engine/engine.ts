@@ -15,10 +15,12 @@ import type {
   EngineSettings,
   Inspector,
   Transfer,
+  TransferContent,
   Transfers,
 } from "./contract.ts";
-import { Holds } from "./holds.ts";
+import { type Hold, Holds } from "./holds.ts";
 import { createInspector } from "./inspect.ts";
+import type { Broadcasts } from "./live/broadcast-contract.ts";
 import { SegmentCache } from "./segment-cache.ts";
 import type { ManifestPlace, VariantFacts } from "./segment-source.ts";
 import type { LiveStanding } from "./session-live.ts";
@@ -45,6 +47,8 @@ export interface Engine {
   acquire(selector: ContentSelector, options?: AcquireOptions): Promise<TransferLease>;
   /** Looks at content without playing it. */
   readonly inspect: Inspector;
+  /** What we broadcast ourselves. */
+  readonly broadcasts: Broadcasts;
   figures(): EngineFigures;
   cacheFigures(): Promise<CacheFigures>;
   /** Ends all sessions and closes all transfers. Resolves when all records are safe. */
@@ -58,6 +62,8 @@ export interface EngineParts {
   readonly log: Log;
   readonly transfers: Transfers;
   readonly outbound: Pick<Outbound, "get" | "open">;
+  /** Makes the broadcasts; a hold that they give back ends its transfer at once. */
+  readonly createBroadcasts: (open: (content: TransferContent) => Hold) => Broadcasts;
 }
 
 /** One player's wish to play. */
@@ -210,6 +216,7 @@ export function createEngine(parts: EngineParts): Engine {
   const segments = new SegmentCache();
   const access = { clock, settings, resolve, holds };
   const sessions = new Sessions({ ...access, runtime, segments, transfers, log });
+  const broadcasts = parts.createBroadcasts((content) => holds.openOwned(content));
   return {
     settings,
     start: (request, signal) => sessions.start(request, signal),
@@ -217,11 +224,13 @@ export function createEngine(parts: EngineParts): Engine {
     segment: (infohash, name, signal) => sessions.segment(infohash, name, signal),
     read: (infohash, fileIndex, choose, signal) => readFile(access, infohash, fileIndex, choose, signal),
     acquire: (selector, options) => acquire(access, selector, options),
+    broadcasts,
     inspect: createInspector({ clock, outbound: parts.outbound, transfers, access }),
     figures: () => ({ sessions: sessions.count, transfers: holds.figures() }),
     cacheFigures: () => transfers.cacheFigures(),
     async stop() {
       sessions.stopAll();
+      await broadcasts.close();
       holds.close();
       segments.clear();
       await transfers.close();

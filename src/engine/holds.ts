@@ -46,6 +46,19 @@ export class Holds {
     return this.#hold(held);
   }
 
+  /** The same for whoever makes the content: it is over for all who play it as soon as that one gives it back. */
+  openOwned(content: TransferContent): Hold {
+    const hold = this.open(content);
+    const held = this.#held.get(content.infohash)!;
+    return {
+      transfer: hold.transfer,
+      release: () => {
+        hold.release();
+        if (this.#held.get(content.infohash) === held) this.#stop(held);
+      },
+    };
+  }
+
   figures(): EngineFigures["transfers"] {
     return [...this.#held.values()].map(({ transfer, holders }) => ({
       infohash: transfer.infohash,

@@ -9,13 +9,16 @@ import { type Announcer, createAnnouncer } from "./announcer.ts";
 import { ContentSearch, type FoundContent } from "./content-search.ts";
 import type { ActiveTransfer, CacheFigures, EngineSettings, TransferContent, Transfers } from "./contract.ts";
 import { DiskCache } from "./disk-cache.ts";
+import { EitherTransfer } from "./either-transfer.ts";
 import type { WebContent } from "./http/web-content.ts";
 import { type WebHouse, WebTransfer } from "./http/web-transfer.ts";
 import type { KnownFile } from "./known-file.ts";
+import { ContentIdSwarms } from "./live/content-id-swarms.ts";
+import { type LiveHouse, LiveTransfer } from "./live/live-transfer.ts";
 import { listenForPeers } from "./peer-listener.ts";
 import { PieceBufferPool } from "./piece-buffers.ts";
 import { PieceMemory } from "./piece-memory.ts";
-import { SwarmTransfer, type TransferHouse } from "./transfer.ts";
+import type { TransferHouse } from "./transfer.ts";
 import { TransportFiles } from "./transport-files.ts";
 
 /** Opens the P2P port, the cache and what is kept; rejects with `port_busy` where the port is taken. */
@@ -27,13 +30,15 @@ export async function createTransfers(
 ): Promise<Transfers> {
   const { files, clock, sha1, ed25519Verifier, net } = runtime;
   const p2pLog = log.named("p2p");
-  const transfers = new Map<Infohash, SwarmTransfer>();
+  const transfers = new Map<Infohash, EitherTransfer>();
+  let contentIds: ContentIdSwarms | undefined;
   const listener = await listenForPeers(
     {
       net,
       clock,
       log: p2pLog,
-      adopt: (infohash, socket, first) => transfers.get(infohash)?.accept(socket, first),
+      adopt: (infohash, socket, first) =>
+        transfers.get(infohash)?.accept(socket, first) ?? contentIds?.accept(infohash, socket, first),
     },
     { host: settings.p2pHost, port: settings.p2pPort },
   );
@@ -59,8 +64,16 @@ export async function createTransfers(
     p2pPort: listener.address.port,
     makeSwarm: (setup, now) => new Swarm(setup, now),
   };
+  const { random, p2pPort } = house;
+  contentIds = new ContentIdSwarms({
+    clock,
+    log: p2pLog,
+    random,
+    randomBytes: runtime.randomBytes,
+    listenPort: p2pPort,
+  });
   const web = { clock, outbound, log: log.named("web"), openMedia, settings };
-  return new OpenTransfers(house, transfers, listener, announcer, web);
+  return new OpenTransfers({ house, transfers, listener, announcer, web, contentIds });
 }
 
 async function openCache(
@@ -88,30 +101,35 @@ async function openCache(
   }
 }
 
+interface OpenTransfersParts {
+  readonly house: TransferHouse;
+  /** By infohash; the listener looks here for whom a peer calls. */
+  readonly transfers: Map<Infohash, EitherTransfer>;
+  readonly listener: TcpListener;
+  readonly announcer: Announcer;
+  readonly web: WebHouse;
+  readonly contentIds: ContentIdSwarms;
+}
+
 class OpenTransfers implements Transfers {
+  readonly #parts: OpenTransfersParts;
   readonly #house: TransferHouse;
-  readonly #transfers: Map<Infohash, SwarmTransfer>;
-  readonly #listener: TcpListener;
-  readonly #announcer: Announcer;
-  readonly #web: WebHouse;
+  readonly #live: LiveHouse;
+  readonly #transfers: Map<Infohash, EitherTransfer>;
   readonly #search: ContentSearch;
   readonly #webTransfers = new Map<Infohash, WebTransfer>();
   /** Transfers on their way out: one of the same content waits for them. */
   readonly #leaving = new Map<Infohash, Promise<void>>();
 
-  constructor(
-    house: TransferHouse,
-    transfers: Map<Infohash, SwarmTransfer>,
-    listener: TcpListener,
-    announcer: Announcer,
-    web: WebHouse,
-  ) {
+  constructor(parts: OpenTransfersParts) {
+    const { house, transfers, contentIds } = parts;
+    this.#parts = parts;
     this.#house = house;
     this.#transfers = transfers;
-    this.#listener = listener;
-    this.#announcer = announcer;
-    this.#web = web;
     this.#search = new ContentSearch({ ...house, trackers: house.settings.trackers });
+    const live = () => this.all().filter((transfer) => transfer.live !== undefined).length;
+    const windowLimitBytes = () => house.settings.liveLimitBytes / Math.max(1, live());
+    this.#live = { ...house, contentIds, windowLimitBytes };
   }
 
   get p2pPort(): number {
@@ -122,14 +140,17 @@ class OpenTransfers implements Transfers {
     if (content.web) return this.#openWeb(content.infohash, content.web);
     const known = this.#transfers.get(content.infohash);
     if (known) {
-      const tiers = [...(content.transportFile?.trackers ?? []), ...content.trackers];
-      known.addTrackers(tiers, content.homeTrackers);
-      known.addPeers(content.peers, "magnet");
-      if (content.transportFile) known.learn(content.transportFile);
+      known.learn(content);
       return known;
     }
     const before = this.#leaving.get(content.infohash) ?? Promise.resolve();
-    const transfer = new SwarmTransfer(this.#house, content, before, () => this.#leave(transfer));
+    const transfer: EitherTransfer = new EitherTransfer(
+      this.#house,
+      content,
+      before,
+      (live, after) => new LiveTransfer(this.#live, live, after),
+      () => this.#leave(transfer),
+    );
     this.#transfers.set(content.infohash, transfer);
     return transfer;
   }
@@ -177,13 +198,14 @@ class OpenTransfers implements Transfers {
 
   async close(): Promise<void> {
     const { kept, cache } = this.#house;
+    const { listener, announcer, contentIds } = this.#parts;
     await Promise.all([
-      this.#listener.close(),
+      listener.close(),
       this.#search.close(),
       ...this.all().map((transfer) => transfer.stop()),
     ]);
-    await Promise.all(this.#leaving.values());
-    this.#announcer.close();
+    await Promise.all([...this.#leaving.values(), contentIds.close()]);
+    announcer.close();
     await kept.close();
     await cache?.close();
   }
@@ -192,12 +214,14 @@ class OpenTransfers implements Transfers {
     const known = this.#webTransfers.get(infohash);
     known?.learn(content);
     if (known) return known;
-    const transfer = new WebTransfer(this.#web, infohash, content, () => this.#webTransfers.delete(infohash));
+    const transfer = new WebTransfer(this.#parts.web, infohash, content, () =>
+      this.#webTransfers.delete(infohash),
+    );
     this.#webTransfers.set(infohash, transfer);
     return transfer;
   }
 
-  #leave(transfer: SwarmTransfer): void {
+  #leave(transfer: EitherTransfer): void {
     const { infohash } = transfer;
     if (this.#transfers.get(infohash) === transfer) this.#transfers.delete(infohash);
     const leaving = transfer.stop().finally(() => {

@@ -8,6 +8,7 @@ import { ed25519Verifier } from "../../src/runtime/crypto.ts";
 import { makeTorrent } from "../wire/make-torrent.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { FakeTransfers } from "./fake-transfers.ts";
+import { NO_BROADCASTS } from "./parts.ts";
 
 export const SETTINGS: EngineSettings = {
   dataDir: "/nowhere",
@@ -68,6 +69,7 @@ export function fakeHouse(settings: Partial<EngineSettings> = {}) {
     log: SILENT,
     transfers,
     outbound,
+    createBroadcasts: () => NO_BROADCASTS,
   });
   return { clock, transfers, web, asked, engine };
 }

@@ -3,6 +3,7 @@ import type { Log } from "../../src/base/log.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import type { EngineSettings } from "../../src/engine/contract.ts";
 import { DiskCache } from "../../src/engine/disk-cache.ts";
+import type { Broadcasts } from "../../src/engine/live/broadcast-contract.ts";
 import { PieceBufferPool } from "../../src/engine/piece-buffers.ts";
 import { PieceMemory } from "../../src/engine/piece-memory.ts";
 import { PieceStore } from "../../src/engine/piece-store.ts";
@@ -113,3 +114,11 @@ export function someSettings(dataDir: string, changes: Partial<EngineSettings> =
     ...changes,
   };
 }
+
+/** Of an engine that broadcasts nothing. */
+export const NO_BROADCASTS: Broadcasts = {
+  start: () => Promise.reject(new Error("nothing is broadcast here")),
+  get: () => undefined,
+  all: () => [],
+  close: async () => {},
+};

@@ -15,7 +15,7 @@ import type { Net, OutboundRequest, Runtime, TcpSocket } from "../../src/runtime
 import { bencodeDict, encodeBencode } from "../../src/wire/bencode-encode.ts";
 import type { AnnounceRequest } from "../../src/wire/tracker.ts";
 import { settled } from "../engine/fake-clock.ts";
-import { keepingLog, someSettings } from "../engine/parts.ts";
+import { keepingLog, NO_BROADCASTS, someSettings } from "../engine/parts.ts";
 import { makeTorrent } from "../wire/make-torrent.ts";
 import { homeHosts, homeLookup } from "./home-urls.ts";
 
@@ -92,7 +92,14 @@ async function withEngine(work: (engine: Engine, witness: Witness) => Promise<vo
   const settings = someSettings(folder, { cacheLimitBytes: 0 });
   const { runtime } = witness;
   const transfers = await createTransfers(runtime, settings, log, openMedia);
-  const engine = createEngine({ runtime, settings, log, transfers, outbound: createOutbound(runtime, log) });
+  const engine = createEngine({
+    runtime,
+    settings,
+    log,
+    transfers,
+    outbound: createOutbound(runtime, log),
+    createBroadcasts: () => NO_BROADCASTS,
+  });
   try {
     await work(engine, witness);
   } finally {

@@ -9,8 +9,8 @@ export interface SourceStart {
   readonly previousHash: Uint8Array;
   /** No piece is numbered lower. */
   readonly leastSeq: number;
-  /** No segment is numbered lower. */
-  readonly leastSegment: number;
+  /** The number of the first segment; undefined where the clock gives it. */
+  readonly firstSegment: number | undefined;
   /** No piece is older, in UNIX ms. */
   readonly leastTimestampMs: number;
   /** It goes on from a piece that was made before. */
@@ -23,9 +23,9 @@ export const STATE_SYNC_MS = 5000;
 const MAX_AHEAD_MS = 600_000;
 
 /**
- * Where a source goes on that is started at `nowMs`. The state may be that of some seconds ago, after a power cut: since pieces are
- * numbered by the clock, and never faster than it runs, no number is used twice all the same. Only where the clock was
- * set back it cannot vouch for that, and more numbers are left out than can have been used since.
+ * Where a source goes on that is started at `nowMs`. After a power cut the state may be that of some seconds ago. No number is used
+ * twice all the same, since pieces are numbered by the clock, and those that are ahead of it are reserved. Only where the
+ * clock was set back it cannot vouch for that, and more numbers are left out than can have been used since.
  */
 export function sourceStart(state: SourceState | undefined, nowMs: number, pieceMs: number): SourceStart {
   const nowSeconds = Math.floor(nowMs / 1000);
@@ -38,18 +38,23 @@ export function sourceStart(state: SourceState | undefined, nowMs: number, piece
       epoch,
       previousHash: new Uint8Array(LIVE_HASH_BYTES),
       leastSeq: 0,
-      leastSegment: state === undefined ? 0 : state.segment + 1,
+      firstSegment: state && state.segment + 1 + lostCount(MIN_SEGMENT_MS),
       leastTimestampMs: epoch * 1000,
       isContinued: false,
     };
   }
-  const lostMs = nowMs < state.timestampMs ? 2 * STATE_SYNC_MS : 0;
+  const isBack = nowMs < state.timestampMs;
   return {
     epoch: state.epoch,
     previousHash: state.headerHash,
-    leastSeq: state.seq + 1 + Math.ceil(lostMs / pieceMs),
-    leastSegment: state.segment + 1 + Math.ceil(lostMs / MIN_SEGMENT_MS),
-    leastTimestampMs: state.timestampMs,
+    leastSeq: Math.max(state.seq, state.reservedSeq) + 1 + (isBack ? lostCount(pieceMs) : 0),
+    firstSegment: state.segment + 1 + (isBack ? lostCount(MIN_SEGMENT_MS) : 0),
+    leastTimestampMs: state.timestampMs + (isBack ? 2 * STATE_SYNC_MS : 0),
     isContinued: true,
   };
+}
+
+/** How many that take so long each may have been made since the state was written down for good. */
+export function lostCount(eachMs: number): number {
+  return Math.ceil((2 * STATE_SYNC_MS) / eachMs);
 }

@@ -7,14 +7,13 @@ import type { Hold } from "../holds.ts";
 import type { Broadcast, BroadcastRequest } from "./broadcast-contract.ts";
 import { broadcastFigures } from "./broadcast-figures.ts";
 import { broadcastLinks } from "./broadcast-file.ts";
-import { STATE_SYNC_MS, sourceStart } from "./broadcast-start.ts";
+import { lostCount, STATE_SYNC_MS, sourceStart } from "./broadcast-start.ts";
 import type { LiveControl } from "./contract.ts";
 import type { BroadcastIdentity } from "./identity.ts";
-import type { SourceState } from "./identity-state.ts";
 import { cutPieces } from "./piece-cutter.ts";
 import { PieceSigner, type SignedPiece } from "./piece-signer.ts";
 import type { LiveInput } from "./source.ts";
-import { pauseFor, pauseUntil } from "./source-feed.ts";
+import { pauseFor } from "./source-feed.ts";
 import { SteadyTime } from "./steady-time.ts";
 
 /** What a broadcast is made of; all of it is its own, and let go of when it is over. */
@@ -71,9 +70,7 @@ class BroadcastRun {
   readonly #now: () => number;
   readonly ended: Promise<void>;
   #last: SignedPiece | undefined;
-  /** When the first piece was sent, and how many since then: they do not go faster than their numbers may. */
-  #firstAtMs: number | undefined;
-  #count = 0;
+  #reservedSeq = 0;
   #isOver = false;
   #isStateLost = false;
   /** What is being written besides, one after another. */
@@ -94,7 +91,12 @@ class BroadcastRun {
     this.#now = () => time.now(clock.now(), parts.unixMs());
     this.#signer = new PieceSigner({ info, infohash, sign: identity.sign, sha256 }, start);
     const { pieceMs, maxPieceBytes, segmentMs } = info;
-    const cut = { pieceMs, maxPieceBytes, segmentMs, firstSegment: start.leastSegment };
+    const cut = {
+      pieceMs,
+      maxPieceBytes,
+      segmentMs,
+      ...(start.firstSegment !== undefined && { firstSegment: start.firstSegment }),
+    };
     this.#pieces = cutPieces(input, cut, { clock, unixMs: this.#now });
     this.ended = this.#run();
     this.ended.catch(() => {}); // Told to whoever waits for it.
@@ -133,8 +135,7 @@ class BroadcastRun {
         piece && !signal.aborted;
         piece = await this.#pieces.next()
       ) {
-        await this.#pace();
-        if (!signal.aborted) await this.#send(this.#signer.sign(piece));
+        await this.#send(this.#signer.sign(piece));
       }
       if (!signal.aborted) await this.#end();
     } finally {
@@ -143,30 +144,31 @@ class BroadcastRun {
     }
   }
 
-  /** A burst of the source does not make more pieces than time has room for: their numbers must not overtake the clock. */
-  async #pace(): Promise<void> {
-    const { clock } = this.#parts.runtime;
-    this.#firstAtMs ??= this.#now();
-    const dueMs = this.#firstAtMs + this.#count++ * this.#parts.file.info.pieceMs;
-    const waitMs = dueMs - this.#now();
-    if (waitMs > 0) await pauseUntil(clock, after(clock.now(), waitMs), this.#stopped.signal);
-  }
-
   async #send(piece: SignedPiece): Promise<void> {
-    await this.#keepState(piece.state);
+    await this.#keepState(piece.state, piece.header.value.isSegmentStart);
     this.#last = piece;
     this.#live.produce(piece.header, piece.chunks);
   }
 
-  /** A disk that fails does not end a broadcast: numbers that follow the clock are not used twice without the state, either. */
-  async #keepState(state: SourceState): Promise<void> {
+  /**
+   * Takes down what is about to be sent. Numbers that are ahead of the clock, after a burst, are reserved on disk first: a power cut
+   * must not bring them back. A disk that fails ends no broadcast, since the clock alone keeps others from being used twice.
+   */
+  async #keepState(piece: SignedPiece["state"], isSegmentStart: boolean): Promise<void> {
+    const { identity, file, log } = this.#parts;
+    const { pieceMs } = file.info;
+    const isAhead = piece.seq > Math.max(this.#reservedSeq, Math.floor(this.#now() / pieceMs));
+    if (isAhead) this.#reservedSeq = piece.seq + lostCount(pieceMs);
     try {
-      await this.#parts.identity.state.write(state);
+      await identity.state.write({ ...piece, reservedSeq: this.#reservedSeq });
+      if (isAhead) await identity.state.sync();
+      else if (isSegmentStart) this.#sync();
       this.#isStateLost = false;
     } catch (thrown) {
       if (!this.#isStateLost)
-        this.#parts.log.error("the state of a broadcast cannot be written", { reason: messageOf(thrown) });
+        log.error("the state of a broadcast cannot be written", { reason: messageOf(thrown) });
       this.#isStateLost = true;
+      this.#reservedSeq = 0;
     }
   }
 
@@ -197,12 +199,18 @@ class BroadcastRun {
   }
 
   #syncSoon(): void {
-    const { runtime, identity } = this.#parts;
-    const { clock } = runtime;
+    const { clock } = this.#parts.runtime;
     this.#cancelSync = clock.at(after(clock.now(), STATE_SYNC_MS), () => {
       this.#syncSoon();
-      this.#chore("the state of a broadcast is not safe from a power cut", () => identity.state.sync());
+      this.#sync();
     });
+  }
+
+  /** Segments, too, have their numbers once; the first piece of one is on disk very soon. */
+  #sync(): void {
+    this.#chore("the state of a broadcast is not safe from a power cut", () =>
+      this.#parts.identity.state.sync(),
+    );
   }
 
   #keepPeersSoon(): void {

@@ -14,6 +14,8 @@ export interface SourceState {
   readonly segment: number;
   /** Of the whole header, 20 bytes. */
   readonly headerHash: Uint8Array;
+  /** Numbers up to this one may have been used, though this record does not know of them; 0 where there are none. */
+  readonly reservedSeq: number;
 }
 
 /** What a state file said when it was opened. */
@@ -24,7 +26,7 @@ export interface FoundState {
 }
 
 const MARK = latin1Bytes("SLS1");
-const BODY_BYTES = 24 + LIVE_HASH_BYTES;
+const BODY_BYTES = 30 + LIVE_HASH_BYTES;
 const RECORD_BYTES = BODY_BYTES + LIVE_HASH_BYTES;
 /** Records are written in turn to two places that no disk writes at once, so that one of them is always whole. */
 const PLACE_BYTES = 4096;
@@ -87,7 +89,8 @@ function encodeState(state: SourceState, sha256: Sha256): Uint8Array<ArrayBuffer
   writeU48(bytes, 8, state.seq);
   writeU48(bytes, 14, state.timestampMs);
   writeU32(bytes, 20, state.segment);
-  bytes.set(state.headerHash, 24);
+  writeU48(bytes, 24, state.reservedSeq);
+  bytes.set(state.headerHash, 30);
   bytes.set(liveHash(bytes.subarray(0, BODY_BYTES), sha256), BODY_BYTES);
   return bytes;
 }
@@ -101,7 +104,8 @@ function decodeState(bytes: Uint8Array, sha256: Sha256): SourceState | undefined
     seq: readU48(bytes, 8),
     timestampMs: readU48(bytes, 14),
     segment: readU32(bytes, 20),
-    headerHash: bytes.slice(24, BODY_BYTES),
+    reservedSeq: readU48(bytes, 24),
+    headerHash: bytes.slice(30, BODY_BYTES),
   };
 }
 

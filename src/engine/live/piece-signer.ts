@@ -14,7 +14,7 @@ export interface SignedPiece {
   readonly header: SignedHeader;
   /** One for each stripe; views on the piece. */
   readonly chunks: readonly Uint8Array[];
-  readonly state: SourceState;
+  readonly state: Omit<SourceState, "reservedSeq">;
 }
 
 /** What signing needs. */
@@ -39,7 +39,7 @@ const NOTHING = {
 export class PieceSigner {
   readonly #parts: PieceSignerParts;
   readonly #start: SourceStart;
-  #last: SourceState | undefined;
+  #last: SignedPiece["state"] | undefined;
 
   constructor(parts: PieceSignerParts, start: SourceStart) {
     this.#parts = parts;
@@ -65,7 +65,7 @@ export class PieceSigner {
 
   /** A piece without bytes that says that there is nothing more to come. */
   end(nowMs: number): SignedPiece {
-    const segment = this.#last?.segment ?? this.#start.leastSegment;
+    const segment = this.#last?.segment ?? Math.floor(nowMs / this.#parts.info.segmentMs);
     return this.sign({ ...NOTHING, timestampMs: nowMs, segment }, true);
   }
 

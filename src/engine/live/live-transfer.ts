@@ -1,0 +1,214 @@
+import type { PeerAddress } from "../../base/address.ts";
+import { messageOf, SluiceError } from "../../base/errors.ts";
+import type { ContentId, Infohash } from "../../base/ids.ts";
+import type { Log } from "../../base/log.ts";
+import type { Random } from "../../base/random.ts";
+import type { Media } from "../../remux/contract.ts";
+import type { Runtime, TcpHandlers, TcpSocket } from "../../runtime/contract.ts";
+import type { SwarmFigures } from "../../swarm/contract.ts";
+import { NO_FIGURES } from "../../swarm/figures.ts";
+import { makePeerId } from "../../wire/peer-id.ts";
+import type { Announcer } from "../announcer.ts";
+import type { ByteSource, ContentFile, EngineSettings } from "../contract.ts";
+import type { ConnectionCount } from "../driver.ts";
+import type { PeerTransfer } from "../either-transfer.ts";
+import { HomeTrackers } from "../home-trackers.ts";
+import { orAborted } from "../segment-cache.ts";
+import type { SegmentSource } from "../segment-source.ts";
+import type { ContentIdSwarms, StopServing } from "./content-id-swarms.ts";
+import type { LiveContent, LiveControl } from "./contract.ts";
+import { liveBudget } from "./live-budget.ts";
+import { type LiveTransferContent, liveFiles } from "./live-content.ts";
+import { LiveDriver } from "./live-driver.ts";
+import { LiveSource } from "./live-source.ts";
+import { LiveWindow } from "./live-window.ts";
+
+/** What all live transfers share. */
+export interface LiveHouse {
+  readonly runtime: Runtime;
+  readonly settings: EngineSettings;
+  readonly log: Log;
+  readonly announcer: Pick<Announcer, "announce" | "scrape">;
+  readonly connections: ConnectionCount;
+  readonly random: Random;
+  readonly p2pPort: number;
+  readonly contentIds: ContentIdSwarms;
+  /** Disk for the window of one stream: the limit is shared by all that are open. */
+  readonly windowLimitBytes: () => number;
+}
+
+/** One live stream: its swarm, what is kept of it, and what is played of it. */
+export class LiveTransfer implements PeerTransfer {
+  readonly infohash: Infohash;
+  readonly live: LiveControl;
+  readonly #content: LiveContent;
+  readonly #log: Log;
+  readonly #announcer: HomeTrackers;
+  readonly #window: LiveWindow;
+  readonly #source: LiveSource;
+  readonly #driver: LiveDriver;
+  readonly #begun: Promise<void>;
+  #stopping: Promise<void> | undefined;
+  #isBegun = false;
+  #stopServing: StopServing = async () => {};
+  #isForked = false;
+
+  /** Begins as soon as `before` has resolved: an earlier transfer of the same stream must have closed its folder. */
+  constructor(house: LiveHouse, content: LiveTransferContent, before: Promise<void>) {
+    const { runtime, settings } = house;
+    const { live, infohash } = content;
+    const { info } = live.file;
+    this.#content = live;
+    this.infohash = infohash;
+    this.#log = house.log.named(infohash.slice(0, 8));
+    this.#announcer = new HomeTrackers(house.announcer);
+    this.#announcer.add(content.homeTrackers ?? []);
+    const { keepMs, offeredBytesPerSecond } = liveBudget(live, settings.uploadLimit);
+    this.#window = new LiveWindow({
+      files: runtime.files,
+      clock: runtime.clock,
+      folder: settings.liveLimitBytes > 0 ? `${settings.dataDir}/live/${infohash}` : undefined,
+      limitMs:
+        live.role === "relay"
+          ? Math.max(settings.liveWindowMs, 1000 * info.windowSeconds)
+          : settings.liveWindowMs,
+      limitBytes: house.windowLimitBytes,
+      segmentMs: info.segmentMs,
+      pieceMs: info.pieceMs,
+      log: this.#log,
+    });
+    this.#source = new LiveSource({ window: this.#window, infohash, clock: runtime.clock });
+    this.#driver = new LiveDriver({
+      infohash,
+      info,
+      infoBytes: live.file.infoBytes,
+      role: live.role,
+      peerId: makePeerId(runtime.randomBytes(20)),
+      runtime,
+      random: house.random,
+      announcer: this.#announcer,
+      trackers: [...live.file.trackers, ...content.trackers],
+      listenPort: house.p2pPort,
+      uploadBytesPerSecond: offeredBytesPerSecond,
+      uploadLimit: live.uploadBytesPerSecond ?? settings.uploadLimit,
+      lagMs: settings.liveLagMs,
+      keepMs,
+      ...(live.only && { only: live.only }),
+      connections: house.connections,
+      log: this.#log,
+      sink: this.#window,
+      forked: (seq) => this.#forkedAt(seq),
+    });
+    this.live = this.#control();
+    this.#begun = before.then(() => {
+      if (this.#stopping) return;
+      this.#isBegun = true;
+      this.#driver.start();
+      // Of a file that nobody has signed there may be others: its id leads to nothing that counts.
+      if (live.file.isSigned)
+        this.#stopServing = house.contentIds.serve(live.file, info.isPrivate ? undefined : this.#announcer);
+      this.addPeers([...content.peers, ...live.file.relays, ...(live.knownPeers ?? [])]);
+    });
+  }
+
+  get name(): string {
+    const { meta, info } = this.#content.file;
+    return meta.title ?? info.name;
+  }
+
+  get files(): readonly ContentFile[] {
+    return liveFiles(this.#content.file);
+  }
+
+  /** Of a file that nobody signed there may be others: its id leads nowhere. */
+  get contentId(): ContentId | undefined {
+    const { isSigned, contentId } = this.#content.file;
+    return isSigned ? contentId : undefined;
+  }
+
+  get figures(): SwarmFigures {
+    return this.#isBegun && !this.#stopping ? this.#driver.swarmFigures() : NO_FIGURES;
+  }
+
+  readonly segmentSource = (signal: AbortSignal): Promise<SegmentSource> =>
+    orAborted(Promise.resolve(this.#source), signal);
+
+  async ready(signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
+    if (this.#stopping) throw stopped();
+  }
+
+  source(): ByteSource {
+    throw new SluiceError("no_such_file", "this is a live stream, which has no file of its own");
+  }
+
+  async media(): Promise<Media> {
+    throw new SluiceError("no_such_file", "this is a live stream, which has no file of its own");
+  }
+
+  progress(): number {
+    return 0;
+  }
+
+  headBytes(): number {
+    return this.figures.downloaded;
+  }
+
+  addTrackers(tiers: readonly (readonly string[])[], homeTrackers: readonly string[] = []): void {
+    this.#announcer.add(homeTrackers);
+    if (tiers.length > 0) this.#driver.addTrackers(tiers);
+  }
+
+  addPeers(addresses: readonly PeerAddress[]): void {
+    if (addresses.length > 0) this.#driver.found(addresses);
+  }
+
+  transportFile(): undefined {
+    return undefined;
+  }
+
+  /** Takes over an incoming connection whose handshake `first` has been read. */
+  accept(socket: TcpSocket, first: Uint8Array): TcpHandlers | undefined {
+    return this.#stopping ? undefined : this.#driver.accept(socket, first);
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  #control(): LiveControl {
+    const isForked = () => this.#isForked;
+    return {
+      content: this.#content,
+      produce: (header, chunks) => {
+        if (this.#isBegun && !this.#stopping) this.#driver.produce(header, chunks);
+        this.#window.piece(header.value, chunks);
+      },
+      figures: () => this.#driver.figures(),
+      reachablePeers: () => this.#driver.reachablePeers(),
+      get isForked() {
+        return isForked();
+      },
+    };
+  }
+
+  #forkedAt(seq: number): void {
+    if (this.#isForked) return;
+    this.#isForked = true;
+    this.#log.warn(
+      "the source has signed two pieces of one number: its key is in other hands, or it is broken",
+      { seq },
+    );
+  }
+
+  async #stop(): Promise<void> {
+    await this.#begun.catch((error: unknown) => this.#log.warn("never began", { reason: messageOf(error) }));
+    if (this.#isBegun) await Promise.all([this.#driver.stop(), this.#stopServing()]);
+    await this.#window.close();
+  }
+}
+
+function stopped(): SluiceError {
+  return new SluiceError("session_stopped", "the transfer was stopped");
+}
