@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  behindText,
   bytesText,
+  clockText,
   languageName,
   sparklinePath,
   speedText,
@@ -65,10 +65,10 @@ test("figures are written for people", () => {
   assert.equal(languageName("not a language"), "not a language");
 });
 
-test("behindText tells hours only where there are any", () => {
-  assert.equal(behindText(65.9), "1:05 behind");
-  assert.equal(behindText(3723), "1:02:03 behind");
-  assert.equal(behindText(-3), "0:00 behind");
+test("clockText tells hours only where there are any", () => {
+  assert.equal(clockText(65.9), "1:05");
+  assert.equal(clockText(3723), "1:02:03");
+  assert.equal(clockText(-3), "0:00");
 });
 
 test("sparklinePath spans the box and is empty below two values", () => {

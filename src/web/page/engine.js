@@ -3,10 +3,11 @@
  * What the page asks of the engine.
  *
  * @typedef {import("./link.js").Link} Link
- * @typedef {{ playback_url: string, stat_url: string, command_url: string, infohash: string }} Session
+ * @typedef {{ playback_url: string, stat_url: string, command_url: string, infohash: string, is_live: number }} Session
  * @typedef {{
  *   status: string, peers: number, speed_down: number, speed_up: number, downloaded: number, uploaded: number,
- *   total_progress: number, is_live: number, progress?: number, error_message?: string, selected_file_index: number
+ *   total_progress: number, is_live: number, progress?: number, error_message?: string, selected_file_index: number,
+ *   livepos?: { live_first: string, live_last: string, pos: string }
  * }} SessionInfo
  * @typedef {{ index: number, name: string, size: number, isPlayable: boolean }} ContentFile
  * @typedef {{ name: string, files: ContentFile[] }} Content
@@ -75,6 +76,16 @@ export async function startSession(source, playerId, choice) {
  */
 export async function sessionInfo(session, signal) {
   return envelope(await fetch(ownPath(session.stat_url), { signal }));
+}
+
+/**
+ * Moves a session within its live stream.
+ *
+ * @param {Session} session
+ * @param {number} at UNIX seconds; -1 for live
+ */
+export async function liveSeek(session, at) {
+  await envelope(await fetch(`${ownPath(session.command_url)}?method=liveseek&pos=${at}`));
 }
 
 /**

@@ -42,17 +42,16 @@ export function statusText(status, peers) {
 }
 
 /**
- * `1:05 behind`, `1:02:03 behind`.
+ * `1:05`, `1:02:03`.
  *
  * @param {number} seconds
  */
-export function behindText(seconds) {
+export function clockText(seconds) {
   const whole = Math.max(0, Math.floor(seconds));
   const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
   /** @param {number} value */
   const two = (value) => String(value).padStart(2, "0");
-  const clock = hours > 0 ? `${hours}:${two(minutes)}` : String(minutes);
-  return `${clock}:${two(whole % 60)} behind`;
+  return `${hours > 0 ? `${hours}:${two(minutes)}` : minutes}:${two(whole % 60)}`;
 }
 
 /**

@@ -9,7 +9,7 @@ import {
   stopSession,
 } from "./engine.js";
 import { statusText } from "./figures.js";
-import { showLive } from "./live.js";
+import { LiveWatch, showKind } from "./live.js";
 import { attachPlayer } from "./player.js";
 import { clearInfo, showFiles, showInfo, showLanguages, showProblem, showWaiting } from "./view.js";
 
@@ -42,6 +42,8 @@ export class Playback {
   #speeds = [];
   #isPlaying = false;
   #isLive = false;
+  /** @type {LiveWatch | undefined} */
+  #live;
 
   /** @param {PlaybackParts} parts */
   constructor(parts) {
@@ -53,7 +55,7 @@ export class Playback {
     const { page, source, playerId, choice, onContent, onUnplayable, after } = this.#parts;
     const { signal } = this.#end;
     clearInfo(page);
-    this.#showLive();
+    showKind(page, false);
     showWaiting(page, "Starting");
     try {
       await after;
@@ -67,7 +69,8 @@ export class Playback {
       showFiles(page, content.files, fileIndex);
       onContent(content, session, fileIndex);
       await awaitManifest(session, signal);
-      const languages = await audioLanguages(session.infohash, fileIndex, signal);
+      const isFile = session.is_live !== 1;
+      const languages = isFile ? await audioLanguages(session.infohash, fileIndex, signal) : [];
       showLanguages(page, languages, choice.audioLanguage);
       page.video.addEventListener("playing", () => this.#played(), { signal });
       page.video.addEventListener("waiting", () => showWaiting(page, "Waiting for data"), { signal });
@@ -79,8 +82,7 @@ export class Playback {
         return;
       }
       this.#player = player;
-      page.goLive.onclick = () => player.goLive();
-      page.video.addEventListener("seeked", () => this.#showLive(), { signal });
+      this.#live = new LiveWatch(page, session, player, signal);
     } catch (error) {
       if (!signal.aborted) this.#fail(messageOf(error));
     }
@@ -107,11 +109,6 @@ export class Playback {
   /** Where in the stream it is, for another screen to go on from: a live one goes on where it is live. */
   get atSeconds() {
     return this.#isLive ? 0 : this.#parts.page.video.currentTime;
-  }
-
-  #showLive() {
-    const { page } = this.#parts;
-    showLive(page, this.#isLive && !page.video.ended, this.#player?.behindLive());
   }
 
   #played() {
@@ -142,7 +139,8 @@ export class Playback {
         this.#speeds = [...this.#speeds, info.speed_down].slice(-SPARKLINE_VALUES);
         showInfo(page, info, this.#speeds);
         this.#isLive = info.is_live === 1;
-        this.#showLive();
+        showKind(page, this.#isLive);
+        if (this.#isLive) this.#live?.update(info);
         if (info.error_message) this.#fail(info.error_message);
         else if (!this.#isPlaying)
           showWaiting(page, statusText(info.status === "dl" ? "prebuf" : info.status, info.peers));

@@ -6,13 +6,16 @@ const MANIFEST_TIMEOUT_MS = 180_000;
 const SEGMENT_TIMEOUT_MS = 60_000;
 /** A live stream that broke off is tried again so long after; its session says when it is over. */
 const AGAIN_MS = 2_000;
+/** What plays for so long after a reset of the decoder had stumbled over something that has gone by. */
+const RECOVERED_MS = 60_000;
 
 /**
  * What became of playing: `unplayable` where this browser cannot decode it (another container may help). `behindLive` is how
- * many seconds behind the live edge the player is, where it plays something live.
+ * many seconds behind the live edge of its manifest the player is, where it plays something live; `reload` reads the manifest
+ * anew, where the session was taken elsewhere, and plays.
  *
  * @typedef {{ onFailure: (kind: "unplayable" | "network", message: string) => void }} PlayerHandlers
- * @typedef {{ destroy: () => void, behindLive: () => number | undefined, goLive: () => void }} Player
+ * @typedef {{ destroy: () => void, behindLive: () => number | undefined, goLive: () => void, reload: () => void }} Player
  */
 
 /**
@@ -63,33 +66,42 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
     playlistLoadPolicy: patient(MANIFEST_TIMEOUT_MS),
     fragLoadPolicy: patient(SEGMENT_TIMEOUT_MS),
   });
-  let recoveries = 0;
+  let recoveredAt = Number.NEGATIVE_INFINITY;
   let isLive = false;
   let again = 0;
+  let loads = 0;
+  const load = () => {
+    clearTimeout(again);
+    const own = ownPath(url);
+    // Another address is another stream to hls.js: nothing of the one before goes on.
+    hls.loadSource(loads++ === 0 ? own : `${own}${own.includes("?") ? "&" : "?"}again=${loads}`);
+  };
   hls.on(Hls.Events.LEVEL_LOADED, (_event, { details }) => {
     isLive = details.live;
   });
   hls.on(Hls.Events.ERROR, (_event, data) => {
     if (!data.fatal) return;
     if (data.type === Hls.ErrorTypes.NETWORK_ERROR && isLive) {
-      again = window.setTimeout(() => hls.loadSource(ownPath(url)), AGAIN_MS);
+      again = window.setTimeout(load, AGAIN_MS);
       return;
     }
     if (data.type === Hls.ErrorTypes.NETWORK_ERROR) {
       handlers.onFailure("network", `The stream broke off (${data.response?.code ?? "no answer"})`);
       return;
     }
-    // A decoder that stumbles once over a frame goes on after a reset; one that stumbles again never will.
+    // A decoder that stumbles once over a frame goes on after a reset; one that stumbles again at once never will.
     const isCodec = /codec|incompatible/i.test(data.details);
-    if (!isCodec && data.type === Hls.ErrorTypes.MEDIA_ERROR && recoveries++ === 0) {
+    const hasGoneOn = performance.now() - recoveredAt > RECOVERED_MS;
+    if (!isCodec && data.type === Hls.ErrorTypes.MEDIA_ERROR && hasGoneOn) {
+      recoveredAt = performance.now();
       hls.recoverMediaError();
       return;
     }
     handlers.onFailure("unplayable", data.error?.message ?? data.details);
   });
-  hls.loadSource(ownPath(url));
+  load();
   hls.attachMedia(video);
-  hls.once(Hls.Events.MANIFEST_PARSED, () => startPlaying(video));
+  hls.on(Hls.Events.MANIFEST_PARSED, () => startPlaying(video));
   return {
     destroy() {
       clearTimeout(again);
@@ -103,6 +115,7 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
       if (hls.liveSyncPosition !== null) video.currentTime = hls.liveSyncPosition;
       startPlaying(video);
     },
+    reload: load,
   };
 }
 
@@ -119,7 +132,7 @@ function attachNative(video, url, atSeconds, handlers) {
       "network",
       "This browser can neither play HLS nor be helped to (no Media Source Extensions)",
     );
-    return { destroy() {}, behindLive: () => undefined, goLive() {} };
+    return { destroy() {}, behindLive: () => undefined, goLive() {}, reload() {} };
   }
   const onError = () => {
     const kind = video.error?.code === MediaError.MEDIA_ERR_NETWORK ? "network" : "unplayable";
@@ -146,6 +159,10 @@ function attachNative(video, url, atSeconds, handlers) {
     goLive() {
       const at = edge();
       if (at !== undefined) video.currentTime = at;
+      startPlaying(video);
+    },
+    reload() {
+      video.src = ownPath(url);
       startPlaying(video);
     },
     destroy() {
