@@ -1,17 +1,12 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { runtime } from "#runtime";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { ContentId } from "../../src/base/ids.ts";
-import { createContentResolver } from "../../src/engine/content.ts";
-import { Holds } from "../../src/engine/holds.ts";
-import { createInspector } from "../../src/engine/inspect.ts";
-import { createOutbound } from "../../src/outbound/outbound.ts";
 import { parseTransportFile } from "../../src/wire/metainfo.ts";
 import { makeTorrent, sha1 } from "../wire/make-torrent.ts";
-import { FakeClock, settled } from "./fake-clock.ts";
-import { filmTorrent, SETTINGS, SILENT } from "./fake-house.ts";
-import { FakeTransfers } from "./fake-transfers.ts";
+import { settled } from "./fake-clock.ts";
+import { filmTorrent } from "./fake-house.ts";
+import { inspectHouse as house } from "./inspect-house.ts";
 import { servePages, type WebPages } from "./web-pages.ts";
 
 const film = filmTorrent();
@@ -29,17 +24,6 @@ before(async () => {
   web = await servePages();
 });
 after(() => web.close());
-
-/** An inspector over a real outbound client and transfers that never touch a network. */
-function house() {
-  const clock = new FakeClock();
-  const transfers = new FakeTransfers();
-  const outbound = createOutbound(runtime, SILENT);
-  const parts = { runtime, settings: SETTINGS, transfers, outbound, log: SILENT };
-  const holds = new Holds({ clock, transfers, idleMs: 1000, log: SILENT });
-  const access = { clock, settings: SETTINGS, resolve: createContentResolver(parts), holds };
-  return { clock, transfers, inspector: createInspector({ clock, outbound, transfers, access }) };
-}
 
 const analyze = (query: string, title?: string) => house().inspector.analyze(query, title, OPEN);
 
