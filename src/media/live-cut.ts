@@ -16,7 +16,7 @@ export interface PieceCutterOptions {
   readonly maxPieceBytes: number;
   /** The least duration of a segment of HLS. */
   readonly segmentMs: number;
-  /** Segments are not numbered below this: what a source that was started again had before, plus one. */
+  /** The number of the first segment: what a source that was started again had before, plus one. By the clock where absent. */
   readonly firstSegment?: number;
 }
 
@@ -59,7 +59,7 @@ export class PieceCutter {
 
   constructor(options: PieceCutterOptions) {
     this.#options = options;
-    this.#segments = new LiveSegments(options.segmentMs, options.firstSegment ?? 0);
+    this.#segments = new LiveSegments(options.segmentMs, options.firstSegment);
   }
 
   /** The rate of the stream by its own clock; undefined before its first second. */

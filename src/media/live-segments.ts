@@ -11,7 +11,7 @@ const MAX_STEP_TICKS = 3 * TICKS_PER_SECOND;
 export class LiveSegments {
   readonly #segmentTicks: number;
   readonly #segmentMs: number;
-  readonly #atLeast: number;
+  readonly #first: number | undefined;
   /** The number of the segment under way; undefined before the first. */
   #number: number | undefined;
   #ticks = 0;
@@ -19,16 +19,16 @@ export class LiveSegments {
   #frameTicks = TICKS_PER_SECOND / 25;
   #isBroken = false;
 
-  /** No number is below `atLeast`: that is for a source which goes on after an end. */
-  constructor(segmentMs: number, atLeast: number) {
+  /** `first` is the number of the first one, for a source that goes on after an end; else the clock gives it. */
+  constructor(segmentMs: number, first: number | undefined) {
     this.#segmentMs = segmentMs;
     this.#segmentTicks = (segmentMs * TICKS_PER_SECOND) / 1000;
-    this.#atLeast = atLeast;
+    this.#first = first;
   }
 
   /** What the pieces say that are closed now. */
   numberAt(nowMs: number): number {
-    return this.#number ?? Math.max(this.#atLeast, Math.floor(nowMs / this.#segmentMs));
+    return this.#number ?? this.#first ?? Math.floor(nowMs / this.#segmentMs);
   }
 
   /** What came before and what comes next do not belong together: the next keyframe begins a segment. */

@@ -57,9 +57,9 @@ export class FakeStudio {
   taking = (_piece: Sent) => {};
 
   parts(changes: Partial<BroadcastsParts> = {}): BroadcastsParts {
-    const { clock, net, outbound, unixMs, openFile, pipe } = this.world.parts();
+    const { clock, outbound, unixMs, openFile, pipe } = this.world.parts();
     return {
-      runtime: { ...runtime, clock, net, files: this.files },
+      runtime: { ...runtime, clock, files: this.files },
       settings: { dataDir: "/data", liveWindowMs: 1_800_000 },
       log: this.log,
       outbound,

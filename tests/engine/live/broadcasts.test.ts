@@ -92,7 +92,7 @@ test("createBroadcasts: a restart goes on where it was, and other titles make an
   assert.ok(next.seq > last.seq + 1, "numbers follow the clock");
   assert.equal(next.seq, Math.floor(next.timestampMs / 250));
   assert.ok(next.isDiscontinuity);
-  assert.ok(next.segment > last.segment);
+  assert.equal(next.segment, last.segment + 1);
   await after.stop();
 });
 
@@ -126,7 +126,7 @@ test("createBroadcasts: a state that was never on disk, and a clock that was set
   const studio = new FakeStudio();
   const first = await studio.within(studio.broadcasts().start(someRequest()));
   await studio.world.clock.advance(22_000);
-  assert.ok(studio.files.syncs >= 4 && studio.files.syncs <= 5, `${studio.files.syncs} syncs`);
+  assert.ok(studio.files.syncs < studio.sent.length / 4, `${studio.files.syncs} syncs`);
   const sent = [...studio.sent];
   // The machine comes up again with what was on disk.
   const disk = new MemoryFiles(studio.files);
@@ -224,7 +224,7 @@ test("createBroadcasts: a name is live once, here and in another process", async
   const both = [broadcasts.start(someRequest()), broadcasts.start(someRequest({ name: "ONE" }))];
   const [first, second] = await studio.within(Promise.allSettled(both));
   assert.equal(first!.status, "fulfilled");
-  assert.ok(second!.status === "rejected" && code("bad_parameter", /already/)(second.reason));
+  assert.ok(second?.status === "rejected" && code("bad_parameter", /already/)(second.reason));
   const elsewhere = studio.within(studio.broadcasts().start(someRequest()));
   await assert.rejects(elsewhere, code("bad_configuration", /another Sluice/));
   await broadcasts.close();
