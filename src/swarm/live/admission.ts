@@ -9,6 +9,7 @@ const ADOPTING_RANK = 1.5;
 /** A child of one stripe. */
 export interface Child {
   readonly peer: LivePeer;
+  readonly stripe: number;
   readonly since: number;
   /** Older pieces are not for it. */
   startSeq: number;
@@ -28,6 +29,8 @@ export interface Room {
   /** More backlog and repairs are owed than the spare upload carries. */
   readonly isOverdrawn: boolean;
   readonly isCrowd: boolean;
+  /** Children of other stripes than our home stripe, where we are no source: they make room for those of the home stripe. */
+  readonly guests: () => readonly Child[];
   readonly now: number;
 }
 
@@ -40,12 +43,16 @@ export function admit(
 ): "free" | "full" | Child {
   if (room.slots === 0) return "full";
   if (room.used < room.slots && isOpen(children, peer, stripe, room)) return "free";
+  // Each displaced child is served besides its heir for a while: a few at once are what the reserve carries.
+  const guests = room.guests();
+  const leaving = [...children, ...guests].filter((child) => child.leavesAt !== undefined).length;
+  if (leaving > 1 + room.slots / 16) return "full";
+  const isHome = room.perStripe === undefined && room.about.homeStripe === stripe;
+  const guest = isHome ? guests.find((child) => child.leavesAt === undefined) : undefined;
+  if (guest) return guest;
   // A newcomer that cannot take a child with it would only move the trouble.
   const rank = rankOf(peer, stripe, room.stripeRate);
   if (rank < ADOPTING_RANK) return "full";
-  // Each displaced child is served besides its heir for a while: a few at once are what the reserve carries.
-  const leaving = children.filter((child) => child.leavesAt !== undefined).length;
-  if (leaving > 1 + room.slots / 16) return "full";
   return displaced(children, stripe, rank, room) ?? "full";
 }
 

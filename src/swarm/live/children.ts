@@ -4,7 +4,7 @@ import { admit, type Child, Crowd, rankOf } from "./admission.ts";
 import type { NewChunk } from "./chunks.ts";
 import { PRIORITY } from "./contract.ts";
 import type { Headers } from "./headers.ts";
-import { DISPLACED_MS, MAX_CHILD_BACKLOG_MS, SOURCE_CHILDREN } from "./limits.ts";
+import { DISPLACED_MS, MAX_CHILD_BACKLOG_MS, QUIET_MS, SOURCE_CHILDREN } from "./limits.ts";
 import { NO_DEPTH } from "./messages.ts";
 import type { Parents } from "./parents.ts";
 import type { LivePeer } from "./peer.ts";
@@ -174,6 +174,7 @@ export class Children {
       held.leavesAt = undefined;
       return undefined;
     }
+    this.#forget(stripe);
     const isCrowd = setup.rules.sparesYoung && this.#crowd.isCrowd(this.#state.peers.size, now);
     const verdict = admit(children, peer, stripe, {
       about: setup.about,
@@ -184,26 +185,51 @@ export class Children {
       isDesperate: message.isDesperate,
       isOverdrawn: this.#spare.isOverdrawn(now),
       isCrowd,
+      guests: () => this.#guests(),
       now,
     });
     if (verdict === "full") return "full";
     if (verdict !== "free") {
       verdict.leavesAt = now + DISPLACED_MS;
       const heir = { address: peer.address, freeSlots: 1, lagMs: 0 };
-      const candidates = peer.isReachable
-        ? [heir, ...this.#candidates(stripe, verdict.peer)]
-        : this.#candidates(stripe, verdict.peer);
+      const candidates =
+        peer.isReachable && verdict.stripe === stripe
+          ? [heir, ...this.#candidates(stripe, verdict.peer)]
+          : this.#candidates(verdict.stripe, verdict.peer);
       this.#state.send(verdict.peer, {
         kind: "refused",
-        stripes: 1 << stripe,
+        stripes: 1 << verdict.stripe,
         reason: "full",
         retryMs: RETRY_MS,
         candidates: candidates.slice(0, 8),
       });
     }
-    children.push({ peer, since: now, startSeq: this.#firstSeq(message), leavesAt: undefined });
+    // Who hands it on to most gets each chunk first.
+    const { stripeRate } = this.#state;
+    const rank = rankOf(peer, stripe, stripeRate);
+    const at = children.findIndex((child) => rankOf(child.peer, stripe, stripeRate) < rank);
+    children.splice(at < 0 ? children.length : at, 0, {
+      peer,
+      stripe,
+      since: now,
+      startSeq: this.#firstSeq(message),
+      leavesAt: undefined,
+    });
     peer.childOf |= 1 << stripe;
     return undefined;
+  }
+
+  #guests(): readonly Child[] {
+    const { homeStripe } = this.#state.setup.about;
+    return this.#byStripe.flatMap((children, stripe) => (stripe === homeStripe ? [] : children));
+  }
+
+  /** Who has been silent for long holds no place that another asks for. */
+  #forget(stripe: number): void {
+    const { now } = this.#state;
+    for (const { peer } of [...this.#byStripe[stripe]!]) {
+      if (now - peer.heardAt > QUIET_MS) this.unsubscribe(peer, 1 << stripe);
+    }
   }
 
   /** A child gets no more backlog than the rule allows, whatever it asks for. */
@@ -247,11 +273,23 @@ export class Children {
 
   /** Others that may have room: first those below us whose home the stripe is. */
   #candidates(stripe: number, not: LivePeer): LiveCandidate[] {
-    return [...this.#state.peers.values()]
-      .filter((peer) => peer !== not && peer.isReachable && (peer.window?.freeSlots ?? 0) > 0)
+    // Who is to hand the stripe on belongs as near to the source as it can get: it is told who is above us.
+    const parent = this.#parents.parentOf(stripe);
+    const { about } = this.#state.setup;
+    const above =
+      about.homeStripe !== stripe || rankOf(not, stripe, this.#state.stripeRate) >= 2 ? parent : undefined;
+    const upwards = above?.isReachable && above !== not ? [above] : [];
+    const others = [...this.#state.peers.values()]
+      .filter(
+        (peer) => peer !== not && peer !== above && peer.isReachable && (peer.window?.freeSlots ?? 0) > 0,
+      )
       .sort((a, b) => worth(b, stripe) - worth(a, stripe))
-      .slice(0, 8)
-      .map(({ address, window }) => ({ address, freeSlots: window!.freeSlots, lagMs: window!.lagMs }));
+      .slice(0, 8 - upwards.length);
+    return [...upwards, ...others].map(({ address, window }) => ({
+      address,
+      freeSlots: window?.freeSlots ?? 0,
+      lagMs: window?.lagMs ?? 0,
+    }));
   }
 }
 

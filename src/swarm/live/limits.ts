@@ -61,6 +61,8 @@ export const PULL_AVOID_MS = 10_000;
 /** A chunk so much later than its stripe usually is gets pulled; at once-ish where the stripe has no parent. */
 export const LATE_MS = 300;
 export const ORPHAN_LATE_MS = 60;
+/** As long as the parent lacks it, too: that one pulls it and hands it on. */
+export const STARVING_LATE_MS = 750;
 /** A pull is given so long, or half of what remains. */
 export const PULL_TIMEOUT_MS = 450;
 /** Pulls waiting with one peer, and in all: 2 s of an 8 Mbit/s stream. */

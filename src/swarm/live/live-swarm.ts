@@ -60,12 +60,16 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
       (header, from) => this.#headerAdded(header, from),
       () => this.#restarted(),
     );
-    this.#parents = new Parents(state, (told) => {
-      this.#neighbours.found(
-        told.map(({ address }) => address),
-        true,
-      );
-    });
+    this.#parents = new Parents(
+      state,
+      (told) => {
+        this.#neighbours.found(
+          told.map(({ address }) => address),
+          true,
+        );
+      },
+      (seq, stripe) => this.#pulls.isAsked(seq, stripe),
+    );
     const spare = new Spare(() => {
       const { uploadBytesPerSecond } = setup.about;
       return Math.max(0, uploadBytesPerSecond - this.#children.used * state.stripeRate);

@@ -19,6 +19,8 @@ const MAX_BANNED = 1_000;
 /** So many more are sought while stripes have no parent; below so few, more are asked for often. */
 const MORE_PEERS = 8;
 const FEW_PEERS = 8;
+/** Addresses that refusals named last: each is called once, also where there are neighbours enough. */
+const MAX_NAMED = 8;
 /** How often one of no use makes room, and for how long each may show its use. */
 const PART_MS = 300;
 const YOUNG_PEER_MS = 2_000;
@@ -49,6 +51,8 @@ interface Candidate {
 export class Neighbours {
   readonly #state: LiveState;
   readonly #candidates = new Map<string, Candidate>();
+  /** Named by those who refused us: worth a connection beyond those that are wanted in any case. */
+  readonly #named = new Map<string, PeerAddress>();
   readonly #dialing = new Map<number, PeerAddress>();
   readonly #banned = new Set<string>();
   readonly #part: (peer: LivePeer) => void;
@@ -67,7 +71,7 @@ export class Neighbours {
     const { about } = this.#state.setup;
     if (about.role !== "viewer") return MAX_SOURCE_PEERS;
     const slots = about.uploadBytesPerSecond / this.#state.stripeRate;
-    return Math.min(MAX_SOURCE_PEERS, MAX_LIVE_PEERS + Math.floor(slots / 2));
+    return Math.min(MAX_SOURCE_PEERS, MAX_LIVE_PEERS + Math.floor(slots));
   }
 
   /** Addresses to try; those named by a refusal go first. */
@@ -76,6 +80,11 @@ export class Neighbours {
     for (const address of addresses) {
       const key = addressText(address);
       if (this.#isBanned(address) || isAllowed?.(address) === false) continue;
+      if (isUrgent) {
+        this.#named.delete(key);
+        this.#named.set(key, address);
+        if (this.#named.size > MAX_NAMED) this.#named.delete(this.#named.keys().next().value!);
+      }
       const known = this.#candidates.get(key);
       if (known) {
         if (isUrgent && known.restUntil === 0) {
@@ -163,11 +172,21 @@ export class Neighbours {
     const { now, peers, isStopped, isEnding } = this.#state;
     if (isStopped || isEnding) return;
     const wanted = this.#state.isSource ? 2 * WANTED_PEERS : WANTED_PEERS + Math.min(orphans, MORE_PEERS);
-    if (orphans > 0 && peers.size >= wanted) this.#makeRoom();
+    const isFull = peers.size > this.#most - KEPT_FOR_INCOMING;
+    if (isFull || (orphans > 0 && peers.size >= wanted)) this.#makeRoom(orphans);
     let room = Math.min(MAX_LIVE_HALF_OPEN, wanted - peers.size) - this.#dialing.size;
-    if (room <= 0) return;
+    if (room <= 0 && this.#named.size === 0) return;
     const connected = new Set([...peers.values()].map(({ address }) => addressText(address)));
     for (const address of this.#dialing.values()) connected.add(addressText(address));
+    for (const [key, address] of this.#named) {
+      this.#named.delete(key);
+      if (peers.size + this.#dialing.size >= this.#most - KEPT_FOR_INCOMING / 2) continue;
+      if (connected.has(key) || (this.#candidates.get(key)?.restUntil ?? 0) > now) continue;
+      if (!this.#hasNetworkRoom(address)) continue;
+      connected.add(key);
+      room--;
+      this.#dial(address);
+    }
     // The newest first: they were there a moment ago.
     for (const [key, candidate] of [...this.#candidates.entries()].reverse()) {
       if (room <= 0) return;
@@ -182,14 +201,15 @@ export class Neighbours {
     this.#state.emit({ kind: "find" });
   }
 
-  /** Parts with one who neither gives nor takes, and has no room for us. */
-  #makeRoom(): void {
+  /** Parts with one who neither gives nor takes, and, where we seek parents, has no room for us. */
+  #makeRoom(orphans: number): void {
     const { now, peers } = this.#state;
     if (now < this.#partAt) return;
     this.#partAt = now + PART_MS;
     for (const peer of peers.values()) {
       if (peer.parentOf !== 0 || peer.childOf !== 0 || now - peer.openedAt < YOUNG_PEER_MS) continue;
-      if (peer.about.role !== "viewer" || (peer.window?.freeSlots ?? 0) > 0) continue;
+      if (peer.about.role !== "viewer") continue;
+      if (orphans > 0 && (peer.window?.freeSlots ?? 0) > 0) continue;
       this.#part(peer);
       return;
     }

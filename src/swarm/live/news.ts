@@ -29,7 +29,12 @@ export class News {
   /** To all, when it is time. */
   round(): void {
     const { now, window, peers } = this.#state;
-    if (now < this.#at || window.head < 0) return;
+    if (window.head < 0) return;
+    if (now < this.#at) {
+      // Where they stand in a tree, children must know at once.
+      for (const peer of peers.values()) if (peer.isGreeted && peer.childOf !== 0) this.#tellPaths(peer);
+      return;
+    }
     this.#at = now + WIN_INTERVAL_MS;
     const told = { kind: "window", window: this.#window() } as const;
     for (const peer of peers.values()) {

@@ -6,20 +6,27 @@ import type { LiveState } from "./state.ts";
 /** What one hop costs, from the simulation: half a round trip apart from that. */
 const HOP_MS = 80;
 /** What asking costs that will likely be refused. */
-const FULL_MS = 600;
-const OTHER_HOME_MS = 150;
+const FULL_MS = 900;
+/** What it costs to ask one who waits for the stripe as we do. */
+const STARVING_MS = 2_000;
+const OTHER_HOME_MS = 300;
+const FULL_HOME_MS = 350;
 /** Equal parents are told apart by chance, so that not all of a crowd ask the same one. */
 const CHANCE_MS = 60;
 
 /** Whom not to choose, and how choosy to be. */
 export interface ParentWish {
   readonly except?: LivePeer | undefined;
+  /** The last piece of the stripe that came: who has no more of it has lost it as we did. */
+  readonly lastSeq?: number;
   /** Only parents nearer to the source than this. */
   readonly belowDepth?: number | undefined;
   /** One parent may give more than a quarter of all stripes: better than none at all. */
   readonly isRelaxed?: boolean;
   /** Who failed us may be asked again, where it has ever been of use. */
   readonly isDire?: boolean;
+  /** Only those whose home the stripe is, relays, and the source. */
+  readonly isTidy?: boolean;
 }
 
 /** The parent that would bring a stripe soonest, or undefined where nobody may be asked. */
@@ -37,12 +44,14 @@ export function chooseParent(state: LiveState, stripe: number, wish: ParentWish)
     const depth = peer.depthOf(stripe);
     if (depth === NO_DEPTH || depth >= MAX_DEPTH || depth >= (wish.belowDepth ?? NO_DEPTH)) continue;
     if (peer.paths[stripe]?.ancestors.includes(digest)) continue;
+    if (wish.isTidy && !isHome(peer, stripe)) continue;
     eligible++;
     if (!wish.isRelaxed && isLoaded(state, peer)) {
       loaded = peer;
       continue;
     }
-    const ms = depth * HOP_MS + peer.rttMs / 2 + lagOf(state, peer, stripe) + slotMs(peer, stripe);
+    const placeMs = slotMs(peer, stripe) + starvingMs(peer, stripe, wish);
+    const ms = depth * HOP_MS + peer.rttMs / 2 + lagOf(state, peer, stripe) + placeMs;
     const chosenMs = ms + setup.random() * CHANCE_MS;
     if (chosenMs >= bestMs) continue;
     bestMs = chosenMs;
@@ -77,10 +86,20 @@ function lagOf(state: LiveState, peer: LivePeer, stripe: number): number {
   return Math.min(behind, 32) * state.setup.layout.pieceMs;
 }
 
+/** Whether it is there to hand on this stripe: relays and the source hand on all. */
+export function isHome({ about }: LivePeer, stripe: number): boolean {
+  return about.role !== "viewer" || (about.homeStripe === stripe && about.uploadBytesPerSecond > 0);
+}
+
 function slotMs(peer: LivePeer, stripe: number): number {
-  if (!peer.window?.isOpen || peer.window.freeSlots === 0) return FULL_MS;
-  if (peer.about.role === "relay" || peer.about.role === "source") return 0;
-  return peer.about.homeStripe === stripe ? 0 : OTHER_HOME_MS;
+  const isFree = peer.window?.isOpen && peer.window.freeSlots > 0;
+  // At home, guests make room.
+  if (isHome(peer, stripe)) return isFree ? 0 : FULL_HOME_MS;
+  return isFree ? OTHER_HOME_MS : FULL_MS;
+}
+
+function starvingMs(peer: LivePeer, stripe: number, { lastSeq = -1 }: ParentWish): number {
+  return lastSeq >= 0 && peer.about.role !== "source" && peer.headOf(stripe) <= lastSeq ? STARVING_MS : 0;
 }
 
 function bitCount(mask: number): number {

@@ -1,9 +1,19 @@
 import { MAX_ANCESTORS } from "../../wire/live-limits.ts";
 import type { StripePath } from "../../wire/live-paths.ts";
 import type { RefusedMessage, SubscribedMessage } from "../../wire/live-subscription.ts";
-import { AVOID_MS, FIRST_CHUNK_MS, MAX_DEPTH, PROOF_CHUNKS, SILENCE_MS, SUB_ANSWER_MS } from "./limits.ts";
+import {
+  AVOID_MS,
+  FIRST_CHUNK_MS,
+  LATE_MS,
+  MAX_DEPTH,
+  ORPHAN_LATE_MS,
+  PROOF_CHUNKS,
+  SILENCE_MS,
+  STARVING_LATE_MS,
+  SUB_ANSWER_MS,
+} from "./limits.ts";
 import { NO_DEPTH } from "./messages.ts";
-import { chooseParent } from "./parent-choice.ts";
+import { chooseParent, isHome } from "./parent-choice.ts";
 import type { LivePeer } from "./peer.ts";
 import type { LiveState } from "./state.ts";
 
@@ -20,26 +30,39 @@ interface Feed {
   nextSince: number;
   isNextAccepted: boolean;
   refusals: number;
+  /** The parent has given our place to another. */
+  isDisplaced: boolean;
   orphanedAt: number;
 }
 
 /** A stripe without a parent for so long makes us less choosy; for so long, it lets us ask again who once was good. */
 const RELAX_MS = 400;
 const DIRE_MS = 2_000;
+/** How often a stripe that only a helper gives is sought from one whose home it is. */
+const TIDY_MS = 1_000;
 
 /** The parents of all stripes: finds them, watches them, leaves them. */
 export class Parents {
   readonly #state: LiveState;
   readonly #feeds: Feed[];
   readonly #found: (addresses: RefusedMessage["candidates"]) => void;
+  readonly #isAsked: (seq: number, stripe: number) => boolean;
   /** Counts changes of our paths, so that neighbours are told of them. */
   pathsVersion = 0;
+  #tidyAt = 0;
+  #tidyStripe = 0;
   readonly #paths: StripePath[];
   readonly #changedIn: number[];
 
-  constructor(state: LiveState, found: (addresses: RefusedMessage["candidates"]) => void) {
+  /** `found` hears of addresses that were named, `isAsked` knows which chunks were pulled and are on their way. */
+  constructor(
+    state: LiveState,
+    found: (addresses: RefusedMessage["candidates"]) => void,
+    isAsked: (seq: number, stripe: number) => boolean,
+  ) {
     this.#state = state;
     this.#found = found;
+    this.#isAsked = isAsked;
     this.#feeds = Array.from({ length: state.setup.layout.stripes }, () => ({
       parent: undefined,
       since: 0,
@@ -50,6 +73,7 @@ export class Parents {
       nextSince: 0,
       isNextAccepted: false,
       refusals: 0,
+      isDisplaced: false,
       orphanedAt: state.now,
     }));
     const depth = state.isSource ? 0 : NO_DEPTH;
@@ -67,15 +91,22 @@ export class Parents {
     return this.#paths.filter((_, stripe) => this.#changedIn[stripe]! > version);
   }
 
+  /** Who gives us the stripe. */
+  parentOf(stripe: number): LivePeer | undefined {
+    return this.#feeds[stripe]!.parent;
+  }
+
   /** Stripes that nobody gives. */
   get orphans(): number {
     return this.#feeds.filter(({ parent }) => parent === undefined).length;
   }
 
-  /** Whether anybody gives us the stripe, or was asked to. */
-  isFed(stripe: number): boolean {
+  /** How much later than usual a chunk may be before it is asked of others. */
+  borneMs(seq: number, stripe: number): number {
     const { parent, next } = this.#feeds[stripe]!;
-    return parent !== undefined || next !== undefined;
+    if (!parent) return next ? LATE_MS : ORPHAN_LATE_MS;
+    // A parent that lacks it itself pulls it, and hands it down: not all of a torn tree ask at once.
+    return parent.has(seq, stripe) ? LATE_MS : STARVING_LATE_MS;
   }
 
   /** How long the stripe is as it is now: with this parent, asking this one, or without any. */
@@ -132,6 +163,7 @@ export class Parents {
         from.retryAt = now + message.retryMs;
         const heir = message.candidates[0]?.address.host;
         const known = [...this.#state.peers.values()].find((peer) => peer.address.host === heir);
+        feed.isDisplaced = true;
         this.seek(stripe, known);
       }
     }
@@ -176,9 +208,31 @@ export class Parents {
       const stripe = (first + i) % layout.stripes;
       const feed = this.#feeds[stripe]!;
       this.#watch(feed, stripe);
-      if (!feed.parent && !feed.next) this.#choose(feed, stripe, asks);
+      if (!feed.next && (!feed.parent || feed.isDisplaced)) this.#choose(feed, stripe, asks);
     }
     for (const [peer, { mask, isUrgent }] of asks) this.#subscribe(peer, mask, isUrgent);
+    this.#tidy();
+  }
+
+  /** Leaves a parent that only helps out, once one is found whose home the stripe is: so trees stay flat. */
+  #tidy(): void {
+    const { now, setup } = this.#state;
+    if (now < this.#tidyAt) return;
+    this.#tidyAt = now + TIDY_MS * (0.5 + setup.random());
+    for (let i = 0; i < this.#feeds.length; i++) {
+      this.#tidyStripe = (this.#tidyStripe + 1) % this.#feeds.length;
+      const feed = this.#feeds[this.#tidyStripe]!;
+      if (!feed.parent || feed.next || feed.isDisplaced || isHome(feed.parent, this.#tidyStripe)) continue;
+      const stripe = this.#tidyStripe;
+      const peer =
+        chooseParent(this.#state, stripe, { except: feed.parent, isTidy: true }) ??
+        // None is known: who gets it says who gives it.
+        chooseParent(this.#state, stripe, { except: feed.parent, belowDepth: this.pathOf(stripe).depth });
+      if (!peer) continue;
+      this.#setNext(feed, stripe, peer);
+      this.#subscribe(peer, 1 << stripe, false);
+      return;
+    }
   }
 
   /** Asks for another parent of a stripe while the one it has goes on. */
@@ -218,16 +272,22 @@ export class Parents {
     // A stream that stands still is nobody's fault: others must have had more.
     if (window.head <= feed.lastSeq + 1) return;
     const isStarving = parent.headOf(stripe) <= feed.lastSeq && parent.usefulChunks >= PROOF_CHUNKS;
-    const patience = (SILENCE_MS + pieceMs) * (isStarving ? 2 : 1);
+    const patience = (SILENCE_MS + pieceMs) * (isStarving ? 4 : 1);
     if (now - feed.lastChunkAt <= patience) return;
     if (isStarving) this.#leave(feed, stripe, "moved");
     else this.#fail(parent, stripe, feed, false);
   }
 
   #choose(feed: Feed, stripe: number, asks: Map<LivePeer, { mask: number; isUrgent: boolean }>): void {
-    const orphanMs = this.#state.now - feed.orphanedAt;
+    const orphanMs = feed.parent ? 0 : this.#state.now - feed.orphanedAt;
     const isRelaxed = orphanMs > RELAX_MS;
-    const peer = chooseParent(this.#state, stripe, { isRelaxed, isDire: orphanMs > DIRE_MS });
+    const peer = chooseParent(this.#state, stripe, {
+      except: feed.parent,
+      // A parent that goes on giving is no sign that others starve.
+      lastSeq: feed.parent ? -1 : feed.lastSeq,
+      isRelaxed,
+      isDire: orphanMs > DIRE_MS,
+    });
     if (!peer) return;
     this.#setNext(feed, stripe, peer);
     const isUrgent = feed.refusals >= 2 || isRelaxed || peer.about.homeStripe !== stripe;
@@ -256,7 +316,10 @@ export class Parents {
     for (const [stripe] of this.#feeds.entries()) {
       if (((mask >>> stripe) & 1) === 0) continue;
       let bits = 0;
-      for (let i = 0; i < 32; i++) if (window.has(startSeq + i, stripe)) bits |= 1 << i;
+      for (let i = 0; i < 32; i++) {
+        const seq = startSeq + i;
+        if (window.has(seq, stripe) || this.#isAsked(seq, stripe)) bits |= 1 << i;
+      }
       have.push(bits >>> 0);
     }
     const backfillPieces = Math.min(32, this.#state.piecesIn(setup.rules.backfillMs));
@@ -279,6 +342,7 @@ export class Parents {
     if (old && old !== next) this.#unsubscribe(old, stripe, "moved");
     feed.parent = next;
     feed.next = undefined;
+    feed.isDisplaced = false;
     feed.since = now;
     feed.lastChunkAt = now;
     feed.chunks = 0;
@@ -314,6 +378,7 @@ export class Parents {
   #orphan(feed: Feed, stripe: number): void {
     if (feed.parent) feed.parent.parentOf &= ~(1 << stripe);
     feed.parent = undefined;
+    feed.isDisplaced = false;
     feed.orphanedAt = this.#state.now;
     this.#review(stripe);
   }

@@ -2,11 +2,9 @@ import type { ChunkName, LackingMessage } from "../../wire/live-request.ts";
 import type { Chunks } from "./chunks.ts";
 import { PRIORITY } from "./contract.ts";
 import {
-  LATE_MS,
   MAX_NAMED_CHUNKS,
   MAX_PULLS,
   MAX_PULLS_PER_PEER,
-  ORPHAN_LATE_MS,
   PULL_AVOID_MS,
   PULL_TIMEOUT_MS,
   QUIET_MS,
@@ -38,6 +36,11 @@ export class Pulls {
   /** How many are on their way. */
   get size(): number {
     return this.#pulls.size;
+  }
+
+  /** Whether a chunk was asked for and is on its way. */
+  isAsked(seq: number, stripe: number): boolean {
+    return this.#pulls.has(keyOf(seq, stripe));
   }
 
   /** A chunk came: whether it was asked for. Others who were asked as well are told to let it be. */
@@ -89,13 +92,12 @@ export class Pulls {
       if (remainingMs <= 0) continue;
       for (let stripe = 0; stripe < window.stripes; stripe++) {
         if (((piece.mask >>> stripe) & 1) === 1) continue;
-        const borneMs = this.#parents.isFed(stripe) ? LATE_MS : ORPHAN_LATE_MS;
         // Backlog that a new parent is about to send is not late yet; what is from before it nobody will send.
         const isBefore = seq < this.#state.startSeq;
         const overdueMs = isBefore
           ? Number.POSITIVE_INFINITY
           : Math.min(this.#chunks.overdueMs(piece, stripe), this.#parents.settledMs(stripe));
-        if (overdueMs > borneMs) this.#ask(seq, stripe, remainingMs, asks);
+        if (overdueMs > this.#parents.borneMs(seq, stripe)) this.#ask(seq, stripe, remainingMs, asks);
       }
     }
     for (const [peer, chunks] of asks) {

@@ -8,7 +8,7 @@ const STARVING_LAG = 0.66;
 /** The part of the neighbours that must starve for the source to give more. */
 const STARVING_SHARE = 0.2;
 /** Calm reviews before it gives less again. */
-const CALM_REVIEWS = 2;
+const CALM_REVIEWS = 1;
 
 /** The source's only judgement: how many children a stripe has. */
 export class Source {

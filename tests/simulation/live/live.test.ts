@@ -42,5 +42,5 @@ test("live: viewers vanish without a word, 60 % a minute: pulls heal what that t
 test("live: an uplink that is promised away in full never drains its queue", () => {
   const scenario = { peers: 40, sourceUpload: 2, uploads: AMPLE, seed: 4 };
   assert.ok(missedShare(run(scenario)) < 1e-4);
-  assert.ok(missedShare(run(scenario, { headroom: 1.1 })) > 5e-3);
+  assert.ok(missedShare(run(scenario, { headroom: 1.3 })) > 5e-2);
 });

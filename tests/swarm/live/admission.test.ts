@@ -14,6 +14,7 @@ const ROOM: Room = {
   isDesperate: false,
   isOverdrawn: false,
   isCrowd: false,
+  guests: () => [],
   now: 20_000,
 };
 
@@ -23,8 +24,8 @@ function peer(uploadBytesPerSecond: number, homeStripe = 0): LivePeer {
   return new LivePeer(1, { address, isReachable: true, about, rttMs: 10 }, STRIPES, instant(0));
 }
 
-function child(of: LivePeer, since = 0): Child {
-  return { peer: of, since, startSeq: 0, leavesAt: undefined };
+function child(of: LivePeer, since = 0, stripe = 0): Child {
+  return { peer: of, stripe, since, startSeq: 0, leavesAt: undefined };
 }
 
 test("admit gives the home stripe to anybody while there is room, others to the desperate alone", () => {
@@ -41,6 +42,13 @@ test("admit displaces the least useful child for one that can adopt it, and neve
   assert.equal(admit(children, peer(16_000), 0, ROOM), children[0]);
   assert.equal(admit(children, peer(0), 0, ROOM), "full");
   assert.equal(admit([child(peer(16_000))], peer(16_000), 0, ROOM), "full");
+});
+
+test("admit makes a guest of another stripe go for a child of the home stripe, whatever that one uploads", () => {
+  const guests = [child(peer(8_000), 0, 3)];
+  const room = { ...ROOM, guests: () => guests };
+  assert.equal(admit([], peer(0), 0, room), guests[0]);
+  assert.equal(admit([], peer(8_000), 2, { ...room, isDesperate: true }), "full");
 });
 
 test("admit spares young children in a crowd", () => {
