@@ -1,4 +1,3 @@
-import { Readable } from "node:stream";
 import { addressText } from "../base/address.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -13,6 +12,7 @@ import { broadcastJson, broadcastStatus, broadcastText } from "./broadcast-text.
 import type { Context } from "./context.ts";
 import { type House, lanAddresses, openHouse } from "./house.ts";
 import { ownAddresses } from "./own-addresses.ts";
+import { pipedIn } from "./piped-in.ts";
 import { statusLineOf } from "./status-line.ts";
 import { withSteadyPort } from "./steady-port.ts";
 import { aborted, stopSignals } from "./stop-signals.ts";
@@ -38,7 +38,7 @@ export async function broadcast(
   const stop = stopSignals(log);
   try {
     const steady = await withSteadyPort(config, `broadcast ${wish.name}`, context.runtime, log);
-    const pipe = () => Readable.toWeb(context.stdin) as unknown as ReadableStream<Uint8Array>;
+    const pipe = () => pipedIn(context.stdin);
     const house = await openHouse({ ...context, config: steady, log, pipe });
     try {
       const { lookup } = context.runtime;

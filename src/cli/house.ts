@@ -21,9 +21,12 @@ import { VERSION } from "../version.ts";
 import type { WebAsset } from "../web/assets.ts";
 import { Switchboard } from "../web/switchboard.ts";
 import { accessSettings } from "./access-settings.ts";
+import { KeptBroadcasts } from "./broadcast-desk.ts";
+import { broadcastRequest } from "./broadcast-request.ts";
 import { createLocalPlayers } from "./local-players.ts";
 import { networkUrls } from "./network-urls.ts";
 import { openLibrary } from "./open-library.ts";
+import { ownAddresses } from "./own-addresses.ts";
 
 /** What the program is made of on this machine. */
 export interface HouseParts {
@@ -53,7 +56,7 @@ export async function openHouse(parts: HouseParts): Promise<House> {
   const { runtime, config, log } = parts;
   const settings = engineSettings(config);
   const outbound = createOutbound(runtime, log);
-  const { library, deviceId } = await openLibrary(runtime, config, outbound, log);
+  const { library, deviceId, broadcastRecords } = await openLibrary(runtime, config, outbound, log);
   const transfers = await createTransfers(runtime, settings, log, openMedia).catch(async (error) => {
     await library.close();
     return advise("--p2p-port")(error);
@@ -77,6 +80,21 @@ export async function openHouse(parts: HouseParts): Promise<House> {
         open,
       }),
   });
+  const broadcasts = new KeptBroadcasts({
+    broadcasts: engine.broadcasts,
+    records: broadcastRecords,
+    clock: runtime.clock,
+    log: log.named("broadcast"),
+    requestOf: (wish) =>
+      broadcastRequest(wish, {
+        lookup: runtime.lookup,
+        ownAddresses: ownAddresses(config.p2pHost, transfers.p2pPort, lanAddresses()),
+      }),
+  });
+  await broadcasts.restore().catch(async (error) => {
+    await Promise.all([engine.stop(), library.close()]);
+    throw error;
+  });
   const players = createLocalPlayers(process.env, process.platform, log);
   const { allowedHosts, privateUrls } = config;
   let listening: PeerAddress | undefined;
@@ -84,6 +102,7 @@ export async function openHouse(parts: HouseParts): Promise<House> {
     engine,
     library,
     players,
+    broadcasts,
     deviceId,
     hasNetwork: () => lanAddresses().length > 0,
     networkUrls: () => (listening === undefined ? [] : networkUrls(listening, lanAddresses())),
@@ -112,6 +131,7 @@ export async function openHouse(parts: HouseParts): Promise<House> {
     },
     async close() {
       players.close();
+      broadcasts.close();
       await Promise.all([engine.stop(), library.close()]);
     },
   };

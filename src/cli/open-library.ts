@@ -1,5 +1,7 @@
 import { toHex } from "../base/bytes.ts";
 import type { Log } from "../base/log.ts";
+import { createBroadcastRecords } from "../library/broadcast-records.ts";
+import type { BroadcastRecords } from "../library/contract.ts";
 import { createLibrary, type Library } from "../library/library.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { KeyValueStore, Runtime } from "../runtime/contract.ts";
@@ -11,6 +13,7 @@ export interface OpenLibrary {
   readonly library: Library;
   /** 40 hex digits. */
   readonly deviceId: string;
+  readonly broadcastRecords: BroadcastRecords;
 }
 
 /** Opens the records of this configuration. Rejects with `bad_configuration` where another engine has them. */
@@ -38,7 +41,7 @@ export async function openLibrary(
       },
       ...(config.accessToken !== "" && { fixedToken: config.accessToken }),
     });
-    return { library, deviceId };
+    return { library, deviceId, broadcastRecords: createBroadcastRecords(store, log) };
   } catch (error) {
     await store.close();
     throw error;

@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 import type { RandomAccess } from "../base/byte-source.ts";
-import { SluiceError } from "../base/errors.ts";
+import { messageOf, SluiceError } from "../base/errors.ts";
 
 /** A file of the user's that is only read. */
 export interface ReadableFile extends RandomAccess {
@@ -10,7 +10,9 @@ export interface ReadableFile extends RandomAccess {
 /** Opens a file of the user's. Rejects with `bad_parameter` where it cannot be read, or is none. */
 export async function openToRead(path: string): Promise<ReadableFile> {
   const handle = await open(path, "r").catch((error: unknown) => {
-    throw new SluiceError("bad_parameter", `${path} cannot be read`, { cause: error });
+    const isAbsent = (error as { code?: string }).code === "ENOENT";
+    const why = isAbsent ? "there is no such file" : messageOf(error);
+    throw new SluiceError("bad_parameter", `${path} cannot be read: ${why}`, { cause: error });
   });
   const facts = await handle.stat();
   if (!facts.isFile()) {
