@@ -1,0 +1,105 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { freePort, runtimeCommand } from "./engine.ts";
+import { type RunningProcess, startProcess } from "./process.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** A broadcast of its own process, as a user would start it. */
+export interface BroadcastProcess extends RunningProcess {
+  readonly infohash: string;
+  readonly contentId: string;
+  /** Names this source alone, on this machine. */
+  readonly magnet: string;
+  readonly transportFile: string;
+  readonly p2pPort: number;
+  /** Its own HTTP interface. */
+  readonly url: string;
+  readonly dataDir: string;
+}
+
+/** What is broadcast: our own pattern, or a stream that says when each packet was sent, at so many bytes a second. */
+export type BroadcastSource = "test-pattern" | { readonly timedBytesPerSecond: number };
+
+export interface BroadcastOptions {
+  readonly name?: string;
+  readonly dataDir?: string;
+  readonly p2pPort?: number;
+  readonly flags?: readonly string[];
+  /** Words before the command, such as `ip netns exec …`. */
+  readonly prefix?: readonly string[];
+  /** At which it is called. */
+  readonly host?: string;
+}
+
+/** Starts a broadcast; resolves when it says what it is called. */
+export async function startBroadcast(
+  source: BroadcastSource,
+  options: BroadcastOptions = {},
+): Promise<BroadcastProcess> {
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "sluice-broadcast-")));
+  const p2pPort = options.p2pPort ?? (await freePort());
+  const [command, ...args] = runtimeCommand();
+  const timed = typeof source === "object" ? `${source.timedBytesPerSecond}` : undefined;
+  const words = [
+    ...(options.prefix ?? []),
+    command,
+    ...args,
+    "src/main.ts",
+    "broadcast",
+    ...(timed === undefined ? ["--test-pattern"] : ["-", "--bitrate", `${Number(timed) * 8}bit`]),
+    ...["--name", options.name ?? "stream", "--json", "--p2p-port", String(p2pPort)],
+    ...(options.flags ?? []),
+  ];
+  const quoted = words.map((word) => `'${word}'`).join(" ");
+  const feed = [command, ...args, "tests/parts/timed-stream.ts", timed].join(" ");
+  // The shell waits for both; each ends when the other does, and it passes on the signal to the last.
+  const script = timed === undefined ? `exec ${quoted}` : `${feed} | ${quoted} & wait`;
+  const started = startProcess("setsid", ["sh", "-c", script], {
+    cwd: ROOT,
+    env: {
+      PATH: `${join(ROOT, "node_modules", ".bin")}:${process.env.PATH}`,
+      SLUICE_DATA_DIR: dataDir,
+      SLUICE_LOG: "warn",
+      XDG_CONFIG_HOME: dataDir,
+    },
+  });
+  const facts = JSON.parse(await started.line((line) => line.startsWith("{"))) as {
+    infohash: string;
+    content_id: string;
+    transport_file: string;
+    http_url: string;
+  };
+  const end = (signal: NodeJS.Signals) => {
+    try {
+      process.kill(-started.pid, signal);
+    } catch {
+      // It has ended already.
+    }
+  };
+  process.once("exit", () => end("SIGKILL"));
+  return {
+    ...started,
+    infohash: facts.infohash,
+    contentId: facts.content_id,
+    magnet: `magnet:?xt=urn:btih:${facts.infohash}&x.pe=${options.host ?? "127.0.0.1"}:${p2pPort}`,
+    transportFile: facts.transport_file,
+    p2pPort,
+    url: facts.http_url,
+    dataDir,
+    stop: async () => {
+      end("SIGTERM");
+      const code = await started.stop();
+      end("SIGKILL");
+      if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
+      return code;
+    },
+  };
+}
+
+/** The URL of an engine at which a player finds this stream as MPEG-TS, or as HLS. */
+export function watchUrl(engine: { readonly url: string }, magnet: string, output = "getstream"): string {
+  return `${engine.url}/ace/${output}?magnet=${encodeURIComponent(magnet)}`;
+}
