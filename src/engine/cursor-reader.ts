@@ -1,7 +1,8 @@
-import type { UnixSeconds } from "../base/time.ts";
+import { after, type UnixSeconds } from "../base/time.ts";
 import type { Clock } from "../runtime/contract.ts";
 import { orLater } from "./guarded-stream.ts";
 import type { LiveCursor } from "./segment-source.ts";
+import { StreamPace } from "./stream-pace.ts";
 import { type ChunkReader, KEEP_ALIVE_MS, nullPackets } from "./ts-stream.ts";
 
 /** Whole packets, so that a player that is sent elsewhere is never left within one; as much as a film's chunk. */
@@ -26,6 +27,9 @@ export class CursorReader implements ChunkReader {
   readonly #abort = new AbortController();
   #rest: Uint8Array | undefined;
   #coming: NextBytes | undefined;
+  readonly #pace = new StreamPace();
+  /** Ends a wait for the time at which more is due. */
+  #wake: () => void = () => {};
   #hasStarted = false;
   #isClosed = false;
 
@@ -41,12 +45,15 @@ export class CursorReader implements ChunkReader {
   /** Goes to the cut at or before this time, to the edge where it is undefined. */
   seek(at: UnixSeconds | undefined): void {
     this.#rest = undefined;
+    this.#pace.reset();
     this.#parts.cursor.seek(at);
+    this.#wake();
   }
 
   async next(): NextBytes {
     while (!this.#rest?.length) {
       const { clock, cursor, wait } = this.#parts;
+      if (!this.#coming) await this.#untilDue();
       this.#coming ??= wait((signal) => cursor.next(signal), this.#abort.signal);
       if (!this.#hasStarted && !(await orLater(this.#coming, clock, KEEP_ALIVE_MS))) return nullPackets();
       const came = await this.#coming;
@@ -65,6 +72,22 @@ export class CursorReader implements ChunkReader {
     this.#isClosed = true;
     this.#parts.closed();
     this.#abort.abort();
+    this.#wake();
     this.#rest = undefined;
+  }
+
+  async #untilDue(): Promise<void> {
+    const { clock, cursor } = this.#parts;
+    while (!this.#isClosed) {
+      const waitMs = this.#pace.waitMs(cursor.position, clock.now());
+      if (waitMs === 0) return;
+      await new Promise<void>((resolve) => {
+        const cancel = clock.at(after(clock.now(), waitMs), resolve);
+        this.#wake = () => {
+          cancel();
+          resolve();
+        };
+      });
+    }
   }
 }

@@ -69,6 +69,7 @@ export class FakeLive implements SegmentSource, LiveStream {
         this.bring(0);
       },
       get position() {
+        settle();
         return at === undefined ? undefined : ((FIRST_AT + at) as UnixSeconds);
       },
     };

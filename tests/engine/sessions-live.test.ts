@@ -84,7 +84,7 @@ test("transportStream live: null packets until the first piece, then never again
 });
 
 test("transportStream live: two connections of a session each have their own place", async () => {
-  const { engine, live } = liveHouse(1);
+  const { engine, live, clock } = liveHouse(1);
   const session = await engine.start(request());
   const slow = (await session.transportStream()).getReader();
   const quick = (await session.transportStream()).getReader();
@@ -92,6 +92,7 @@ test("transportStream live: two connections of a session each have their own pla
   for (let piece = 0; piece < 50; piece++) {
     assert.equal(await pieceOf(quick), piece);
     live.bring(1);
+    await clock.advance(1000);
   }
   assert.equal(await pieceOf(slow), 1);
 });
@@ -206,6 +207,29 @@ test("liveSeek: a time outside the window is the nearest in it", async () => {
   assert.equal(await pieceOf(reader), 20);
   session.liveSeek(at(1000));
   assert.equal(await pieceOf(reader), 58);
+});
+
+test("liveSeek: who went back gets ten seconds at once, and then what is due", async () => {
+  const { engine, live, clock } = liveHouse(100);
+  const session = await engine.start(request());
+  const reader = (await session.transportStream()).getReader();
+  session.liveSeek(at(20));
+  for (let piece = 20; piece <= 30; piece++) assert.equal(await pieceOf(reader), piece);
+  const next = pieceOf(reader);
+  await clock.advance(900);
+  live.bring(1);
+  assert.equal((await session.info()).live!.position, at(31));
+  await clock.advance(100);
+  assert.equal(await next, 31);
+  const waiting = pieceOf(reader);
+  await settled();
+  session.liveSeek(at(60));
+  assert.equal(await waiting, 60, "who is taken elsewhere does not wait");
+  for (let piece = 61; piece <= 70; piece++) assert.equal(await pieceOf(reader), piece);
+  const left = reader.read();
+  await settled();
+  await reader.cancel();
+  assert.equal((await left).done, true);
 });
 
 test("liveSeek: a player that waits at the edge is taken back", async () => {
