@@ -8,6 +8,7 @@ import { MAX_INFO_BYTES, MAX_TRANSPORT_FILE_BYTES, makeTransportFile } from "../
 import { makePeerId } from "../wire/peer-id.ts";
 import { deferred } from "./deferred.ts";
 import { Driver } from "./driver.ts";
+import { HeldGoodbyes } from "./held-goodbyes.ts";
 import { HomeTrackers } from "./home-trackers.ts";
 import { type FileChecks, type KnownFile, readKnownFile } from "./known-file.ts";
 import { orAborted } from "./segment-cache.ts";
@@ -73,9 +74,12 @@ export class ContentSearch {
     const { clock } = runtime;
     const ended = deferred<readonly Candidate[]>();
     let file: Uint8Array | undefined;
-    const driver = this.#drive(contentId as string as Infohash, {
+    const goodbyes = new HeldGoodbyes(this.#parts.announcer, clock);
+    const driver = this.#drive(contentId as string as Infohash, goodbyes, {
       metadata: (bytes) => {
         file = bytes;
+        // Whoever asked opens what was found, and is then in this swarm at the same address and port, as one who gives it.
+        goodbyes.hold();
       },
       ended: (peers) => ended.resolve(peers),
     });
@@ -96,6 +100,7 @@ export class ContentSearch {
     } catch (thrown) {
       if (!(thrown instanceof DecodeError)) throw thrown;
       log.info("what this content id leads to is of no use", { contentId, reason: thrown.message });
+      await goodbyes.say();
       return undefined;
     }
   }
@@ -103,10 +108,11 @@ export class ContentSearch {
   /** A swarm that wants the metadata and nothing else: it ends itself as soon as it is there. */
   #drive(
     infohash: Infohash,
+    goodbyes: HeldGoodbyes,
     hooks: { metadata(bytes: Uint8Array): void; ended(peers: readonly Candidate[]): void },
   ): Driver {
-    const { trackers, runtime, announcer, connections, random, p2pPort, makeSwarm, log } = this.#parts;
-    const home = new HomeTrackers(announcer);
+    const { trackers, runtime, connections, random, p2pPort, makeSwarm, log } = this.#parts;
+    const home = new HomeTrackers(goodbyes);
     home.add(trackers);
     const swarm = makeSwarm(
       {

@@ -24,7 +24,7 @@ export class HeldGoodbyes implements Announces {
     this.#clock = clock;
   }
 
-  /** From now on goodbyes are kept back. */
+  /** From now on goodbyes are kept back: for good, where nobody calls `say`. */
   hold(): void {
     this.#isHolding = true;
   }
