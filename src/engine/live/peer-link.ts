@@ -1,4 +1,4 @@
-import { addressScope, type PeerAddress } from "../../base/address.ts";
+import { addressScope, familyOf, type PeerAddress } from "../../base/address.ts";
 import { equalBytes, latin1Text } from "../../base/bytes.ts";
 import { DecodeError } from "../../base/errors.ts";
 import type { Infohash } from "../../base/ids.ts";
@@ -6,7 +6,7 @@ import type { Sha256 } from "../../base/signature.ts";
 import { type Instant, instant } from "../../base/time.ts";
 import { CLIENT } from "../../swarm/extensions.ts";
 import { type LivePriority, PRIORITY } from "../../swarm/live/contract.ts";
-import type { LiveAbout, LiveWord, SignedHeader } from "../../swarm/live/messages.ts";
+import type { LiveAbout, LiveWord } from "../../swarm/live/messages.ts";
 import { Pex } from "../../swarm/pex.ts";
 import {
   decodeExtensionHandshake,
@@ -14,11 +14,8 @@ import {
   encodeExtensionHandshake,
 } from "../../wire/extension-handshake.ts";
 import { decodeHandshake, encodeHandshake, HANDSHAKE_BYTES } from "../../wire/handshake.ts";
-import { ChunkAssembler } from "../../wire/live-fragments.ts";
-import { decodeHeader } from "../../wire/live-header.ts";
 import { homeStripeOf, LIVE_EXTENSION, type LivePeerInfo } from "../../wire/live-hello.ts";
 import type { LiveInfo } from "../../wire/live-info.ts";
-import { decodeLiveMessage, encodeLiveMessage } from "../../wire/live-message.ts";
 import { pathDigest } from "../../wire/live-paths.ts";
 import { decodeMetadataMessage } from "../../wire/metadata-message.ts";
 import { clientName } from "../../wire/peer-id.ts";
@@ -26,6 +23,7 @@ import { PeerMessageDecoder } from "../../wire/peer-message.ts";
 import { decodePexMessage, encodePexMessage, type PexPeer } from "../../wire/pex-message.ts";
 import { extendedOnly } from "./extended-only.ts";
 import { LiveMetadata } from "./live-metadata.ts";
+import { isBelievable, LiveWords } from "./live-words.ts";
 import { framed, type SendQueue } from "./send-queue.ts";
 
 /** What all links of one stream have in common. */
@@ -81,7 +79,7 @@ export class PeerLink {
   readonly #events: PeerLinkEvents;
   readonly #openedAt: Instant;
   readonly #decoder: PeerMessageDecoder;
-  readonly #assembler: ChunkAssembler;
+  readonly #words: LiveWords;
   readonly #metadata: LiveMetadata;
   readonly #greeting = new Uint8Array(HANDSHAKE_BYTES);
   #greetingFilled = 0;
@@ -92,8 +90,6 @@ export class PeerLink {
   #metadataId = 0;
   #pexId = 0;
   #pex: Pex | undefined;
-  /** The token of the last PING as the machine chose it: on the wire it has 32 bits. */
-  #pingToken = 0;
   /** Of an outgoing connection, by its handshake. */
   #rttMs: number | undefined;
   #isReady = false;
@@ -118,7 +114,7 @@ export class PeerLink {
     if (!connection.isIncoming) this.listenAddress = connection.remote;
     this.#openedAt = this.#askedAt = this.#now = now;
     this.#metadata = new LiveMetadata(setup.infoBytes);
-    this.#assembler = new ChunkAssembler(setup.info);
+    this.#words = new LiveWords(setup.info, connection.remote);
     this.#decoder = new PeerMessageDecoder(
       extendedOnly((id, payload) => this.#extended(id, payload)),
       { maxBitfieldBytes: 256 * 1024, maxExtendedBytes: MAX_MESSAGE_BYTES, maxBlockBytes: 128 * 1024 },
@@ -135,10 +131,13 @@ export class PeerLink {
     return this.#peerId !== undefined;
   }
 
-  /** Whether both are connections to one program: its peer id, at one host. Anybody can claim anybody's peer id. */
+  /** Whether both are connections to one program: its peer id, at hosts that may be one. Anybody can claim anybody's peer
+   * id, so another host does not count as the same unless it is the same machine's other family, or this machine. */
   isSamePeer(other: PeerLink): boolean {
-    if (!this.#peerId || !other.#peerId || this.remote.host !== other.remote.host) return false;
-    return equalBytes(this.#peerId, other.#peerId);
+    if (!this.#peerId || !other.#peerId || !equalBytes(this.#peerId, other.#peerId)) return false;
+    const [a, b] = [this.remote.host, other.remote.host];
+    if (a === b || familyOf(a) !== familyOf(b)) return true;
+    return addressScope(a) === "loopback" && addressScope(b) === "loopback";
   }
 
   /** Whether we are at both ends. */
@@ -176,8 +175,8 @@ export class PeerLink {
   /** Queues a word; false where the peer takes nothing any more. Only when the link is ready. */
   send(word: LiveWord, priority: LivePriority, expiresAt: Instant, now: Instant): boolean {
     if (word.kind === "chunk") return this.queue.chunk(word, this.#liveId, priority, expiresAt, now);
-    if (saysNothing(word)) return true;
-    return this.queue.message(framed(this.#liveId, this.#encode(word)), priority, expiresAt, now);
+    const payload = this.#words.encode(word);
+    return !payload || this.queue.message(framed(this.#liveId, payload), priority, expiresAt, now);
   }
 
   /** Tells of those who can be called and were not told yet, at most once a minute. */
@@ -293,96 +292,20 @@ export class PeerLink {
     if (verdict === "close") throw new DecodeError("PEX", 0, "far more than one message a minute");
     if (verdict === "ignore") return;
     const { added } = decodePexMessage(payload);
-    this.#events.told(this, this.#believable(added.map(({ address }) => address)));
+    const addresses = added.map(({ address }) => address);
+    this.#events.told(
+      this,
+      addresses.filter((address) => isBelievable(address, this.remote)),
+    );
   }
 
   #live(payload: Uint8Array): void {
     if (!this.#isReady) throw new DecodeError("live message", 0, "before both have said what they are");
-    const word = this.#decode(payload);
+    const word = this.#words.decode(payload);
     if (word) this.#events.heard(this, word);
-  }
-
-  #decode(payload: Uint8Array): LiveWord | undefined {
-    const message = decodeLiveMessage(payload, this.#setup.info.stripeCount);
-    switch (message?.kind) {
-      case undefined:
-        return undefined;
-      case "stat":
-        return { kind: "stat", stat: { value: message, bytes: payload.slice() } };
-      case "chunk": {
-        const whole = this.#assembler.take(message);
-        return whole && { kind: "chunk", ...whole };
-      }
-      case "hello":
-        return { kind: "hello", header: message.header && this.#header(message.header) };
-      case "header":
-        return { ...message, header: this.#header(message.header) };
-      case "refused":
-      case "bye": {
-        const hosts = new Set(this.#believable(message.candidates.map(({ address }) => address)));
-        return { ...message, candidates: message.candidates.filter(({ address }) => hosts.has(address)) };
-      }
-      case "lacking":
-        return { ...message, holders: this.#believable(message.holders) };
-      case "pong":
-        return message.token === this.#pingToken >>> 0 ? { ...message, token: this.#pingToken } : message;
-      default:
-        return message;
-    }
-  }
-
-  /** A copy, since what was received is valid for a moment only and headers are kept. */
-  #header(bytes: Uint8Array): SignedHeader {
-    const copy = bytes.slice();
-    return { value: decodeHeader(copy, this.#setup.info), bytes: copy };
-  }
-
-  /** Strangers must not point us at routers and printers in here: only who is near itself names who is near. */
-  #believable(addresses: readonly PeerAddress[]): PeerAddress[] {
-    const from = addressScope(this.remote.host);
-    return addresses.filter(({ host }) => {
-      const scope = addressScope(host);
-      if (scope === "global" || scope === from) return true;
-      return scope === "private" && from !== "global";
-    });
-  }
-
-  #encode(word: Exclude<LiveWord, { kind: "chunk" }>): Uint8Array {
-    switch (word.kind) {
-      case "hello":
-        return encodeLiveMessage({ kind: "hello", header: word.header?.bytes });
-      case "header":
-        return encodeLiveMessage({ ...word, header: word.header.bytes });
-      case "stat":
-        return word.stat.bytes;
-      case "ping":
-        this.#pingToken = word.token;
-        return encodeLiveMessage(word);
-      default:
-        return encodeLiveMessage(word);
-    }
   }
 
   #control(id: number, payload: Uint8Array): void {
     this.queue.message(framed(id, payload), PRIORITY.control, NEVER, this.#now);
-  }
-}
-
-/** Lists and sets on the wire are never empty. */
-function saysNothing(word: LiveWord): boolean {
-  switch (word.kind) {
-    case "paths":
-      return word.paths.length === 0;
-    case "request":
-    case "cancel":
-    case "lacking":
-      return word.chunks.length === 0;
-    case "subscribe":
-    case "subscribed":
-    case "refused":
-    case "unsubscribe":
-      return word.stripes === 0;
-    default:
-      return false;
   }
 }

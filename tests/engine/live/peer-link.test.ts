@@ -407,6 +407,22 @@ test("PeerLink.isKeptWhenCrossed: of two connections that crossed, both ends kee
   assert.equal(caller.link.isSamePeer(back.called.link), true);
 });
 
+test("PeerLink.isSamePeer: a peer id counts at one host, over both families, and not from elsewhere", () => {
+  const at = (remote: string, seed: number) => {
+    const called = noted(2, true, { remote });
+    const caller = noted(seed, false);
+    caller.link.opened(instant(1));
+    exchange(caller, called, instant(2));
+    return called.link;
+  };
+  const link = at("8.8.8.8", 1);
+  assert.equal(link.isSamePeer(at("8.8.8.8", 1)), true);
+  assert.equal(link.isSamePeer(at("2001:db8::1", 1)), true);
+  assert.equal(link.isSamePeer(at("9.9.9.9", 1)), false);
+  assert.equal(link.isSamePeer(at("8.8.8.8", 3)), false);
+  assert.equal(at("127.0.0.1", 1).isSamePeer(at("127.1.0.1", 1)), true);
+});
+
 test("PeerLink.isOurselves: a connection from ourselves to ourselves", () => {
   const caller = noted(1, false);
   const called = noted(1, true);
