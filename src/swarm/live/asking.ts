@@ -16,7 +16,7 @@ const TOLD_MS = 2 * WIN_INTERVAL_MS;
 /** Numbers without a header, between pieces that are known. */
 interface Hole {
   readonly firstSeq: number;
-  readonly count: number;
+  readonly end: number;
   readonly since: number;
   readonly asked: LivePeer[];
   askAt: number;
@@ -27,6 +27,7 @@ export class Asking {
   readonly #state: LiveState;
   readonly #chunks: Chunks;
   #newsAt = 0;
+  #epochsAt = 0;
   #hole: Hole | undefined;
 
   constructor(state: LiveState, chunks: Chunks) {
@@ -46,6 +47,7 @@ export class Asking {
     }
     this.#holes();
     this.#news();
+    this.#epochs();
   }
 
   /** Where players can begin is in the headers: they are asked of one who knows them, besides what SUB brings. */
@@ -58,15 +60,16 @@ export class Asking {
     }
   }
 
-  /** Whether the piece belongs to many of which nobody has even a header: the source broke down before it sent them. */
-  isLost(seq: number): boolean {
+  /** What is to be thought of a piece without a header: those who may know are still being asked, it is to be had until it
+   * is too late, or it is one of many that the source lost when it broke down. */
+  verdict(seq: number): "ask" | "wait" | "lost" {
     const hole = this.#hole;
-    if (!hole || seq < hole.firstSeq || seq >= hole.firstSeq + hole.count) return false;
+    if (!hole || seq < hole.firstSeq || seq >= hole.end) return "ask";
     const { now } = this.#state;
-    // All who could know have been asked, and had the time to answer.
-    if (hole.count <= this.#state.piecesIn(LOST_MS) || now < Math.max(hole.askAt, hole.since + TOLD_MS))
-      return false;
-    return hole.asked.length >= HOLE_ASKS || !this.#holder(hole);
+    const isAsked = now >= hole.askAt && (hole.asked.length >= HOLE_ASKS || !this.#holder(hole));
+    if (now < hole.since + TOLD_MS) return "ask";
+    const isLong = hole.end - hole.firstSeq > this.#state.piecesIn(LOST_MS);
+    return isLong && isAsked ? "lost" : "wait";
   }
 
   /** Headers travel on three stripes; one that was lost on all of them, with all of its chunks, nobody else would miss. */
@@ -77,33 +80,36 @@ export class Asking {
       this.#hole = undefined;
       return;
     }
-    if (this.#hole?.firstSeq !== found.firstSeq || this.#hole.count !== found.count) {
-      this.#hole = { ...found, since: now, asked: [], askAt: now + HEADER_WAIT_MS };
-    }
-    const hole = this.#hole;
+    // Its beginning moves while we skip.
+    const isSame = this.#hole?.end === found.end;
+    const known = isSame ? this.#hole! : { since: now, asked: [], askAt: now + HEADER_WAIT_MS };
+    const hole: Hole = { ...known, ...found };
+    this.#hole = hole;
     if (now < hole.askAt || hole.asked.length >= HOLE_ASKS) return;
     const holder = this.#holder(hole);
     if (!holder) return;
     hole.asked.push(holder);
     hole.askAt = now + HOLE_MS + holder.rttMs;
-    this.#ask(holder, hole.firstSeq, hole.count);
+    const firstSeq = Math.max(hole.firstSeq, holder.window?.oldestSeq ?? 0);
+    this.#ask(holder, firstSeq, hole.end - firstSeq);
   }
 
-  #firstHole(): Pick<Hole, "firstSeq" | "count"> | undefined {
+  #firstHole(): Pick<Hole, "firstSeq" | "end"> | undefined {
     const { window, nextSeq } = this.#state;
     if (nextSeq < 0) return undefined;
     let firstSeq = Math.max(nextSeq, window.oldest);
     while (firstSeq < window.head && (window.piece(firstSeq) || window.isGap(firstSeq))) firstSeq++;
     const end = firstSeq < window.head ? window.above(firstSeq)?.seq : undefined;
-    return end === undefined ? undefined : { firstSeq, count: end - firstSeq };
+    return end === undefined ? undefined : { firstSeq, end };
   }
 
-  /** One who says that it has all before the end of the hole, and was not asked. */
-  #holder({ firstSeq, count, asked }: Hole): LivePeer | undefined {
+  /** One who says that it has some of the hole, and was not asked. */
+  #holder({ end, asked }: Hole): LivePeer | undefined {
     const { peers, epoch } = this.#state;
     for (const peer of peers.values()) {
       if (peer.window?.epoch !== epoch || asked.includes(peer)) continue;
-      if (peer.window.oldestSeq <= firstSeq && peer.headOf(0) >= firstSeq + count - 1) return peer;
+      // What it has of the hole may be its end alone: a source that began again has nothing older.
+      if (peer.window.oldestSeq < end && peer.headOf(0) >= end - 1) return peer;
     }
     return undefined;
   }
@@ -116,15 +122,26 @@ export class Asking {
     let newest: LivePeer | undefined;
     let head = window.head + this.#state.piecesIn(NEWS_MS);
     for (const peer of peers.values()) {
-      if (!peer.window || peer.window.epoch !== epoch || peer.headOf(0) <= head) continue;
+      if (peer.window?.epoch !== epoch || peer.headOf(0) <= head) continue;
       newest = peer;
       head = peer.headOf(0);
     }
     if (newest) this.#ask(newest, Math.max(window.head + 1, head - 7), 8);
   }
 
-  #ask(peer: LivePeer, firstSeq: number, count: number): void {
-    const { epoch } = this.#state;
+  /** Neighbours that tell of a later epoch are asked to prove it: the source has begun anew, and our parents have not heard. */
+  #epochs(): void {
+    const { now, peers, epoch, window } = this.#state;
+    if (window.head < 0 || now < this.#epochsAt) return;
+    this.#epochsAt = now + NEWS_MS;
+    for (const peer of peers.values()) {
+      const newest = peer.headOf(0);
+      if (!peer.window || peer.window.epoch <= epoch || newest < 0) continue;
+      this.#ask(peer, Math.max(0, newest - 7), 8, peer.window.epoch);
+    }
+  }
+
+  #ask(peer: LivePeer, firstSeq: number, count: number, epoch = this.#state.epoch): void {
     if (count <= 0) return;
     this.#state.send(peer, {
       kind: "headerRequest",

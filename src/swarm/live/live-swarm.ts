@@ -189,7 +189,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         this.#headers.take(message.header, peer);
         return;
       case "chunk":
-        this.#parents.gave(peer, message.stripe, message.seq);
+        if (message.epoch === this.#state.epoch) this.#parents.gave(peer, message.stripe, message.seq);
         this.#chunks.take(message, peer);
         this.#play();
         return;
@@ -315,6 +315,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     this.#chunks.reset();
     this.#pulls.reset();
     this.#parents.reset();
+    this.#parents.resumed();
     this.#playout.began();
     this.#children.restarted();
     for (const peer of this.#state.peers.values()) peer.restarted();

@@ -26,10 +26,10 @@ const PART_MS = 300;
 const YOUNG_PEER_MS = 2_000;
 /** Who is behind one address is banned with it after so many liars: one household has one, a liar has many ports. */
 const BANS_PER_HOST = 2;
-/** The source and relays are called again so soon, and then at intervals that double after a while. */
-const PILLAR_REST_MS = 500;
-const MAX_PILLAR_REST_MS = 2_000;
-const PATIENT_CALLS = 30;
+/** The source and relays are called again so soon, since a restart takes seconds; after a minute at doubling intervals. */
+const PILLAR_REST_MS = 250;
+const MAX_PILLAR_REST_MS = 1_000;
+const PATIENT_CALLS = 60;
 /** Sources and relays that are remembered as such: the role is a claim. */
 const MAX_PILLARS = 32;
 /** More addresses are asked for so soon when the last source or relay has gone. */

@@ -83,13 +83,13 @@ export class Playout {
 
   #step(): boolean {
     const { window, nextSeq, setup, timeline, now } = this.#state;
-    // Older than all that is kept: another start is chosen, rather than thousands of pieces skipped one by one.
-    if (nextSeq < window.oldest) return false;
     const made = window.nextMade(nextSeq);
     if (made > nextSeq) {
       this.#state.nextSeq = made;
       return true;
     }
+    // Older than all that is kept: another start is chosen, rather than thousands of pieces skipped one by one.
+    if (nextSeq < window.oldest) return false;
     const piece = window.piece(nextSeq);
     if (piece?.mask === window.fullMask) {
       const { header, chunks, completedAt } = piece;
@@ -102,8 +102,9 @@ export class Playout {
     const known = piece ?? window.above(nextSeq);
     if (!known) return false;
     const tsMs = known.header.value.timestampMs - (known.seq - nextSeq) * setup.layout.pieceMs;
-    const isLost = piece === undefined && this.#asking.isLost(nextSeq);
-    if (!isLost && timeline.latenessMs(tsMs, now) <= setup.lagMs) return false;
+    const verdict = piece ? "wait" : this.#asking.verdict(nextSeq);
+    if (verdict === "ask") return false;
+    if (verdict === "wait" && timeline.latenessMs(tsMs, now) <= setup.lagMs) return false;
     let missingChunks = 0;
     for (let i = 0; i < window.stripes; i++) if (((piece?.mask ?? 0) >>> i) % 2 === 0) missingChunks++;
     this.#state.emit({ kind: "skip", seq: nextSeq, missingChunks });
