@@ -123,8 +123,9 @@ class KeptPlaylists implements ExternalPlaylistStore {
   }
 
   async finishDelete(id: number): Promise<void> {
-    const { records, refresher, items, rows } = this.#parts;
+    const { records, refresher, items, rows, broadcasts } = this.#parts;
     await refresher.stop(id);
+    await broadcasts?.forget(id);
     await items.removeAll(id);
     await rows.clear(id);
     await records.remove(id);

@@ -11,7 +11,12 @@ import type { Progress, TaskRunner } from "./tasks.ts";
 
 /** Makes what we broadcast what a list says: playlists of type `broadcast`. */
 export interface BroadcastRefresher {
-  refresh(playlist: { readonly id: number; readonly url: string }, progress: Progress): Promise<string>;
+  refresh(
+    playlist: Pick<ExternalRecord, "id" | "url" | "login" | "password" | "allowPrivateUrls">,
+    progress: Progress,
+  ): Promise<string>;
+  /** The playlist is no more: stops what came from it. */
+  forget(id: number): Promise<void>;
 }
 
 /** What refreshes need beside the work itself. */
@@ -54,10 +59,12 @@ export class ExternalRefresher {
     this.#parts = parts;
   }
 
-  /** Refreshes that were interrupted are begun again, whatever their interval. */
+  /** Refreshes that were interrupted are begun again, whatever their interval; so is what was broadcast. */
   begin(): void {
     this.#isClosed = false;
-    for (const { id, isPending } of this.#parts.records.all()) if (isPending) this.startWherePossible(id);
+    const { records, broadcasts } = this.#parts;
+    for (const { id, isPending, type } of records.all())
+      if (isPending || (type === "broadcast" && broadcasts)) this.startWherePossible(id);
     this.look();
   }
 
@@ -220,7 +227,7 @@ export class ExternalRefresher {
     if (record.type === "content") return refreshList(this.#parts, record, way, progress);
     const { broadcasts } = this.#parts;
     if (!broadcasts) throw new SluiceError("unsupported_content", "broadcasting is not there yet");
-    const message = await broadcasts.refresh({ id: record.id, url: record.url }, progress);
+    const message = await broadcasts.refresh(record, progress);
     return { changes: {}, problem: null, retryAfterSeconds: 0, message };
   }
 

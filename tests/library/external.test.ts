@@ -340,12 +340,18 @@ test("ExternalPlaylists: broadcasts are refreshed by who broadcasts; without one
   assert.match((await without.playlists.get(id))?.problem ?? "", /broadcasting is not there yet/);
 
   const asked: string[] = [];
-  const broadcasts = { refresh: async ({ url }: { url: string }) => `${asked.push(url)} channel` };
+  const forgotten: number[] = [];
+  const broadcasts = {
+    refresh: async ({ url }: { url: string }) => `${asked.push(url)} channel`,
+    forget: async (gone: number) => void forgotten.push(gone),
+  };
   const within = await openExternal({ broadcasts });
-  await within.playlists.add({ type: "broadcast", url: URL_A, ...usual }, options);
+  const kept = await within.playlists.add({ type: "broadcast", url: URL_A, ...usual }, options);
   await within.idle();
   assert.deepEqual(asked, [URL_A]);
   assert.equal(within.tasks.list("broadcast")[0]?.state, "done");
+  await within.playlists.delete(kept);
+  assert.deepEqual(forgotten, [kept]);
 });
 
 test("ExternalPlaylists: a full disk is told, and does not make the list be asked again and again", async () => {

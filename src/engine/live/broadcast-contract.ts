@@ -12,6 +12,8 @@ export interface BroadcastRequest {
   readonly place: LivePlace;
   /** Begins anew where it ends; files only. */
   readonly isLooped: boolean;
+  /** Whether its source may be at home: a user's own may, that of somebody's list may not. True unless said. */
+  readonly allowPrivateUrls?: boolean;
   /** What is shown to people. */
   readonly meta: LiveMeta;
   /** Announce URLs; each is asked. */

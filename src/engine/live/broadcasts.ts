@@ -103,7 +103,12 @@ async function startWith(
   signal: AbortSignal,
 ): Promise<Broadcast> {
   const { clock, net } = parts.runtime;
-  const input = openLiveInput(request.place, { ...parts, clock, net }, { isLooped: request.isLooped });
+  const outbound: LiveInputParts["outbound"] =
+    request.allowPrivateUrls === false
+      ? { open: (url, options) => parts.outbound.open(url, { ...options, allowPrivate: false }) }
+      : parts.outbound;
+  const sourceParts = { ...parts, clock, net, outbound };
+  const input = openLiveInput(request.place, sourceParts, { isLooped: request.isLooped });
   const head = new InputHead(input, clock);
   let hold: Hold | undefined;
   try {
