@@ -244,19 +244,12 @@ export class Candidates {
     return (this.#bansOfHost.get(address.host) ?? 0) >= BANS_PER_HOST;
   }
 
-  /** Addresses that can be called, those of connected peers first, then those that have not failed; at most `limit`. */
-  best(limit: number): Candidate[] {
-    const isConnected = (entry: Entry) => Number(entry.state === "connected");
-    return [...this.#entries.values()]
-      .filter((entry) => !this.isBanned(entry.address))
-      .sort(
-        (a, b) =>
-          isConnected(b) - isConnected(a) ||
-          a.failures - b.failures ||
-          ORIGIN_WORTH[b.origin] - ORIGIN_WORTH[a.origin],
-      )
-      .slice(0, limit)
-      .map(({ address, origin }) => ({ address, origin }));
+  /** The best addresses to call, those of connected peers first; at most `limit`. */
+  best(limit: number, now: Instant): Candidate[] {
+    const worth = (entry: Entry) => worthOf(entry, now) + (entry.state === "connected" ? 1_000 : 0);
+    const allowed = [...this.#entries.values()].filter((entry) => !this.isBanned(entry.address));
+    const sorted = allowed.sort((a, b) => worth(b) - worth(a)).slice(0, limit);
+    return sorted.map(({ address, origin }) => ({ address, origin }));
   }
 
   /** This address turned out to be ourselves: never a candidate again. */

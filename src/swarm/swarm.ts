@@ -259,7 +259,8 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
     const layout = readLayout(setup, infoBytes);
     if (typeof layout === "string") {
       // Nobody's fault here: the infohash vouches for the bytes, and no peer can help.
-      this.#state.emit({ kind: "failed", reason: layout, peers: candidates.best(MAX_PEERS_LEFT) });
+      const left = candidates.best(MAX_PEERS_LEFT, this.#state.now);
+      this.#state.emit({ kind: "failed", reason: layout, peers: left });
       this.#stop();
       return;
     }

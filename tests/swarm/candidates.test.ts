@@ -57,6 +57,29 @@ test("Candidates.next: near peers, then those of the link and of trackers, then 
   assert.deepEqual(order, ["192.168.1.9", "7.7.7.7", "9.9.9.9", "8.8.8.8"]);
 });
 
+test("Candidates.best: connected peers at the address where they listen, then the others by worth, none that is banned", () => {
+  const candidates = make();
+  candidates.add([peer("9.9.9.9"), peer("6.6.6.6")], "pex", at(0));
+  drain(candidates, 0);
+  candidates.opened(peer("9.9.9.9"), at(0));
+  candidates.failed(peer("6.6.6.6"), at(0));
+  candidates.accepted(peer("5.5.5.5", 40_000), at(0));
+  candidates.listens(peer("5.5.5.5", 40_000), 7000, at(0));
+  candidates.add([peer("8.8.8.8"), peer("4.4.4.4")], "tracker", at(0));
+  candidates.ban(peer("4.4.4.4"));
+  const best = candidates.best(10, at(0));
+  assert.deepEqual(
+    best.map(({ address, origin }) => [address.host, address.port, origin]),
+    [
+      ["5.5.5.5", 7000, "incoming"],
+      ["9.9.9.9", 6881, "pex"],
+      ["8.8.8.8", 6881, "tracker"],
+      ["6.6.6.6", 6881, "pex"],
+    ],
+  );
+  assert.deepEqual(candidates.best(2, at(0)), best.slice(0, 2));
+});
+
 test("Candidates.next: a failing address comes after one that never failed", () => {
   const candidates = make();
   candidates.add([peer("8.8.8.8")], "tracker", at(0));
