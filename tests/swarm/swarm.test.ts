@@ -340,12 +340,11 @@ test("Swarm fails aloud and stops where verified metadata cannot be read", () =>
   });
   const peer = it.peer();
   it.want(0, pieceLength);
-  const address = { host: "192.0.2.1", port: 7 };
-  it.input({ kind: "found", addresses: [address], origin: "tracker" });
   it.input({ kind: "info", infoBytes });
   const failed = it.outputs.find((output) => output.kind === "failed");
   assert.match(failed?.reason ?? "", /no piece hashes/);
-  assert.deepEqual(failed?.peers, [{ address, origin: "tracker" }]);
+  // It called us, and did not say where it can be called.
+  assert.deepEqual(failed?.peers, []);
   assert.equal(peer.closed, "stopped");
   it.pass(5_000);
   assert.equal(it.swarm.nextWake(), undefined);
