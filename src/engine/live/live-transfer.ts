@@ -42,6 +42,7 @@ export class LiveTransfer implements PeerTransfer {
   readonly infohash: Infohash;
   readonly live: LiveControl;
   readonly #content: LiveContent;
+  readonly #displayName: string | undefined;
   readonly #log: Log;
   readonly #announcer: HomeTrackers;
   readonly #window: LiveWindow;
@@ -59,6 +60,7 @@ export class LiveTransfer implements PeerTransfer {
     const { live, infohash } = content;
     const { info } = live.file;
     this.#content = live;
+    this.#displayName = content.displayName;
     this.infohash = infohash;
     this.#log = house.log.named(infohash.slice(0, 8));
     this.#announcer = new HomeTrackers(house.announcer);
@@ -113,7 +115,7 @@ export class LiveTransfer implements PeerTransfer {
 
   get name(): string {
     const { meta, info } = this.#content.file;
-    return meta.title ?? info.name;
+    return meta.title ?? this.#displayName ?? info.name;
   }
 
   get files(): readonly ContentFile[] {
