@@ -9,6 +9,7 @@ import type { Log } from "../base/log.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
 import { engineSettings } from "../config.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
+import { createBroadcastLists } from "../engine/live/broadcast-lists.ts";
 import { createBroadcasts } from "../engine/live/broadcasts.ts";
 import { createTransfers } from "../engine/transfers.ts";
 import { createOutbound } from "../outbound/outbound.ts";
@@ -23,6 +24,7 @@ import { Switchboard } from "../web/switchboard.ts";
 import { accessSettings } from "./access-settings.ts";
 import { KeptBroadcasts } from "./broadcast-desk.ts";
 import { broadcastRequest } from "./broadcast-request.ts";
+import { LateLists } from "./late-lists.ts";
 import { createLocalPlayers } from "./local-players.ts";
 import { networkUrls } from "./network-urls.ts";
 import { openLibrary } from "./open-library.ts";
@@ -56,7 +58,8 @@ export async function openHouse(parts: HouseParts): Promise<House> {
   const { runtime, config, log } = parts;
   const settings = engineSettings(config);
   const outbound = createOutbound(runtime, log);
-  const { library, deviceId, broadcastRecords } = await openLibrary(runtime, config, outbound, log);
+  const lists = new LateLists();
+  const { library, deviceId, broadcastRecords } = await openLibrary(runtime, config, outbound, log, lists);
   const transfers = await createTransfers(runtime, settings, log, openMedia).catch(async (error) => {
     await library.close();
     return advise("--p2p-port")(error);
@@ -80,6 +83,15 @@ export async function openHouse(parts: HouseParts): Promise<House> {
         open,
       }),
   });
+  const addresses = () => ownAddresses(config.p2pHost, transfers.p2pPort, lanAddresses());
+  lists.bind(
+    createBroadcastLists({
+      broadcasts: engine.broadcasts,
+      outbound,
+      log: log.named("broadcast"),
+      defaults: () => ({ trackers: settings.trackers, addresses: addresses() }),
+    }),
+  );
   const broadcasts = new KeptBroadcasts({
     broadcasts: engine.broadcasts,
     records: broadcastRecords,
@@ -88,7 +100,7 @@ export async function openHouse(parts: HouseParts): Promise<House> {
     requestOf: (wish) =>
       broadcastRequest(wish, {
         lookup: runtime.lookup,
-        ownAddresses: ownAddresses(config.p2pHost, transfers.p2pPort, lanAddresses()),
+        ownAddresses: addresses(),
       }),
   });
   await broadcasts.restore().catch(async (error) => {

@@ -2,7 +2,7 @@ import { toHex } from "../base/bytes.ts";
 import type { Log } from "../base/log.ts";
 import { createBroadcastRecords } from "../library/broadcast-records.ts";
 import type { BroadcastRecords } from "../library/contract.ts";
-import { createLibrary, type Library } from "../library/library.ts";
+import { createLibrary, type Library, type LibraryParts } from "../library/library.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { KeyValueStore, Runtime } from "../runtime/contract.ts";
 import type { Config } from "../settings.ts";
@@ -16,12 +16,13 @@ export interface OpenLibrary {
   readonly broadcastRecords: BroadcastRecords;
 }
 
-/** Opens the records of this configuration. Rejects with `bad_configuration` where another engine has them. */
+/** Opens the records of this configuration; `broadcasts` are asked by lists of sources. Rejects with `bad_configuration` where another engine has them. */
 export async function openLibrary(
   runtime: Runtime,
   config: Config,
   outbound: Outbound,
   log: Log,
+  broadcasts: LibraryParts["broadcasts"] & object,
 ): Promise<OpenLibrary> {
   const place = storePlace(config, log, false);
   const store = await runtime.openStore(place);
@@ -32,6 +33,7 @@ export async function openLibrary(
       store,
       folder: place.folder,
       outbound,
+      broadcasts,
       random: Math.random,
       log,
       google: {
