@@ -33,6 +33,19 @@ test("readConfig takes the defaults where nothing is set", () => {
   assert.equal(config.compat, "document");
 });
 
+test("readConfig trackers: announce URLs as they are, for the engine; anything else is refused", () => {
+  const urls = ["udp://tracker.example:6969/announce", "https://t.example/Announce?key=a"];
+  assert.deepEqual(engineSettings(read({ trackers: urls.join(", ") })).trackers, urls);
+  assert.deepEqual(read({}, {}, { trackers: urls }).trackers, urls);
+  assert.deepEqual(read({}).trackers, []);
+  for (const text of ["tracker.example", "ftp://a/", "http://a/?info_hash=1", "udp://a b"])
+    assert.match(
+      refusal(() => read({ trackers: text })),
+      /^trackers: expected announce URLs/,
+      text,
+    );
+});
+
 test("readConfig prefers flag over variable over config file over default", () => {
   const environment = { SLUICE_HTTP_PORT: "2000", SLUICE_P2P_PORT: "2001" };
   const content = { "http-port": 3000, "p2p-port": 3001, "segment-seconds": 4 };
