@@ -12,8 +12,9 @@ const LEAST_SEGMENTS = 3;
 const MAX_SEGMENTS = 128;
 /** Segments that are missing between two are told as gaps; where more are, the list begins behind them. */
 const MAX_GAPS = 16;
-/** Parts are told of so many segments at the end, besides the one that is open (RFC 8216bis 6.2.2: of three target durations). */
-const SEGMENTS_WITH_PARTS = 3;
+/** Parts are told of so many whole segments at the end, and of the open one: far more than players are behind who use them
+ * (RFC 8216bis 6.2.2: of no more than three target durations). */
+const SEGMENTS_WITH_PARTS = 2;
 /** RFC 8216bis 4.4.3.8: players shall stay at least twice, and better three times, the length of a part behind the end. */
 const HOLD_BACK_PARTS = 3;
 
@@ -51,9 +52,10 @@ export function writeLiveManifest(
       isIndependent,
     }));
   const { longestMs, pieceMs } = window;
+  const open = isAtEdge && !isEnded ? openSegment(window) : undefined;
+  const withParts = isAtEdge ? listed.slice(-SEGMENTS_WITH_PARTS) : [];
   const told = listed.flatMap((segment, index): ManifestSegment[] => {
     const { facts, durationMs, isDiscontinuous } = segment;
-    const hasParts = isAtEdge && index >= listed.length - SEGMENTS_WITH_PARTS && segment.parts.length > 0;
     return [
       ...gapsBetween(listed[index - 1], segment, longestMs).map((gap) => ({
         ...gap,
@@ -64,11 +66,10 @@ export function writeLiveManifest(
         durationSeconds: durationMs / 1000,
         isDiscontinuous,
         programDateTimeMs: facts.startMs,
-        ...(hasParts && { parts: partsOf(segment) }),
+        ...(withParts.includes(segment) && { parts: partsOf(segment) }),
       },
     ];
   });
-  const open = isAtEdge && !isEnded ? openSegment(window) : undefined;
   const [first] = listed;
   const partTargetSeconds = partTargetMs(pieceMs) / 1000;
   const isOpenTold = open?.isListed === true && open.parts.length > 0;

@@ -17,7 +17,7 @@ const LEAST_SHARE = 0.85;
 
 /** How long the parts of a stream are at most, in ms, where its pieces have this length. */
 export function partTargetMs(pieceMs: number): number {
-  return Math.ceil(SLACK * partPieces(pieceMs) * pieceMs);
+  return Math.round(SLACK * partPieces(pieceMs) * pieceMs);
 }
 
 /** The pieces of a part. */
@@ -66,7 +66,7 @@ export class PartCutter {
       this.#parts.push({
         start: this.#start,
         end: this.#end,
-        durationMs: Math.min(this.#targetMs, this.#spanMs),
+        durationMs: Math.min(this.#targetMs, Math.max(1, this.#spanMs)),
         isIndependent: this.#isIndependent,
       });
     }

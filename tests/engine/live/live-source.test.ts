@@ -1,0 +1,395 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import HLS from "hls-parser";
+import { concatBytes } from "../../../src/base/bytes.ts";
+import type { LiveSource } from "../../../src/engine/live/live-source.ts";
+import type { ManifestPlace } from "../../../src/engine/segment-source.ts";
+import { segmentNumber } from "../../../src/engine/session-segments.ts";
+import { hasFfmpeg, scratchFile } from "../../remux/make-media.ts";
+import { ffmpegComplaints, probePackets } from "../../remux/probe.ts";
+import { settled } from "../fake-clock.ts";
+import {
+  give,
+  INFOHASH,
+  inFolder,
+  laterRound,
+  patternStream,
+  type StreamPiece,
+  said,
+  someWindow,
+  written,
+} from "./window-stream.ts";
+
+const WITH = { skip: (await hasFfmpeg()) ? false : "ffmpeg is not installed", timeout: 60_000 };
+const never = new AbortController().signal;
+const PLACE: ManifestPlace = { base: "http://h:1", session: { infohash: INFOHASH, key: "k", ordinal: 0 } };
+
+async function textOf(source: LiveSource, place: Partial<ManifestPlace> = {}): Promise<string> {
+  return source.manifest({ ...PLACE, ...place }, "main", never);
+}
+
+async function listOf(
+  source: LiveSource,
+  place: Partial<ManifestPlace> = {},
+): Promise<HLS.types.MediaPlaylist> {
+  return parsed(await textOf(source, place));
+}
+
+/** Some fault in the text, or else what another reader makes of it. */
+function parsed(text: string): HLS.types.MediaPlaylist {
+  HLS.setOptions({ strictMode: true });
+  return HLS.parse(text) as HLS.types.MediaPlaylist;
+}
+
+/** The whole segments of a manifest; the reader makes one more of the open one's parts. */
+function whole({ segments }: HLS.types.MediaPlaylist) {
+  return segments.filter(({ uri }) => uri);
+}
+
+/** The same by their number. */
+function numbered(list: HLS.types.MediaPlaylist) {
+  return new Map(whole(list).map((segment, index) => [list.mediaSequenceBase! + index, segment] as const));
+}
+
+/** `<number>.ts`, `<number>.p<part>.ts` of a URL, as the routes read it. */
+function named(uri: string): { number: number; part: number | undefined } {
+  const [, number, part] = /\/(\d+)(?:\.p(\d+))?\.ts$/.exec(uri)!;
+  return { number: Number(number), part: part === undefined ? undefined : Number(part) };
+}
+
+/** What stands behind a URL of a manifest. */
+async function fetched(source: LiveSource, uri: string): Promise<Uint8Array> {
+  const { number, part } = named(uri);
+  const index = await source.find("ts", number, never);
+  return part === undefined ? source.make("ts", index, 0, never) : source.live.part(index, part, never);
+}
+
+/** Where the segments of a stream begin, and what each is, by the headers alone. */
+function segmentsOf(pieces: readonly StreamPiece[]): Map<number, Uint8Array> {
+  const segments = new Map<number, Uint8Array[]>();
+  let number = -1;
+  for (const { header, bytes } of pieces) {
+    const cut = header.isSegmentStart ? header.randomAccessOffset! : 0;
+    if (header.isSegmentStart) {
+      segments.get(number)?.push(bytes.subarray(0, cut));
+      number = header.segment;
+      segments.set(number, []);
+    }
+    segments.get(number)?.push(bytes.subarray(cut));
+  }
+  return new Map([...segments].map(([n, parts]) => [n, concatBytes(parts)]));
+}
+
+test(
+  "LiveSource: lists the signed segments, with their numbers, bytes, times and lengths",
+  WITH,
+  async () => {
+    const pieces = await patternStream();
+    const { window, source } = someWindow();
+    give(window, pieces);
+    const list = await listOf(source);
+    const expected = segmentsOf(pieces);
+    assert.equal(list.endlist, false);
+    assert.equal(list.targetDuration, 2);
+    assert.equal(list.discontinuitySequenceBase ?? 0, 0);
+    assert.ok(whole(list).length >= 17);
+    for (const [number, segment] of numbered(list)) {
+      assert.equal(segment.uri, `http://h:1/ace/c/${INFOHASH}/${segmentNumber(0, number)}.ts`);
+      const bytes = await fetched(source, segment.uri);
+      assert.deepEqual(bytes, expected.get(number));
+      const start = pieces.find(({ header }) => header.isSegmentStart && header.segment === number)!.header;
+      const timeMs = segment.programDateTime!.getTime();
+      assert.ok(timeMs <= start.timestampMs && timeMs >= start.timestampMs - start.spanMs);
+      assert.equal(segment.duration, 2);
+    }
+    const [, third] = list.segments.slice(1);
+    const bytes = await fetched(source, third!.uri);
+    assert.equal(await ffmpegComplaints(bytes), "");
+    const video = (await probePackets(await scratchFile(bytes, "ts"))).filter(({ stream }) => stream === 0);
+    assert.ok(video[0]!.isKey);
+    assert.equal(video.length, 50);
+  },
+);
+
+test("LiveSource: engines that joined at different times tell the same numbers, bytes and parts", async () => {
+  const pieces = await patternStream();
+  const early = someWindow();
+  const late = someWindow();
+  give(early.window, pieces.slice(0, 250));
+  const joined = pieces.findIndex(
+    ({ header }, i) => i > 100 && header.randomAccessOffset !== undefined && !header.isSegmentStart,
+  );
+  give(late.window, pieces.slice(joined, 250));
+  const lists = [await listOf(early.source), await listOf(late.source)] as const;
+  const theirs = [...numbered(lists[1])];
+  // What there is of the segment in which it joined comes first.
+  assert.equal(theirs.shift()![0], pieces[joined]!.header.segment);
+  assert.ok(theirs.length >= 5);
+  for (const [number, segment] of theirs) {
+    const same = numbered(lists[0]).get(number)!;
+    assert.equal(segment.uri, same.uri);
+    assert.equal(segment.duration, same.duration);
+    assert.deepEqual(segment.programDateTime, same.programDateTime);
+    assert.deepEqual(segment.parts, same.parts);
+    const bytes = await fetched(late.source, segment.uri);
+    assert.deepEqual(bytes, await fetched(early.source, segment.uri));
+    if (segment.parts.length === 0) continue;
+    assert.deepEqual(
+      concatBytes(await Promise.all(segment.parts.map(({ uri }) => fetched(late.source, uri)))),
+      bytes,
+    );
+  }
+  assert.equal(theirs.filter(([, { parts }]) => parts.length > 0).length, 2);
+});
+
+test("LiveSource: a window of about 60 s slides, and its first number never goes back", async () => {
+  const pieces = await patternStream();
+  const { window, source } = someWindow();
+  let first = 0;
+  for (let round = 0; round < 4; round++) {
+    for (const piece of laterRound(pieces, round)) {
+      give(window, [piece]);
+      if (!piece.header.isSegmentStart || window.segments.length < 2) continue;
+      const { mediaSequenceBase = 0 } = await listOf(source);
+      assert.ok(mediaSequenceBase >= first);
+      first = mediaSequenceBase;
+    }
+  }
+  const seconds = whole(await listOf(source)).reduce((sum, { duration }) => sum + duration, 0);
+  assert.ok(seconds >= 60 && seconds < 64, `${seconds} s`);
+});
+
+test("LiveSource: parts of the last segments and of the open one, at most as long as told, the first independent", async () => {
+  const pieces = await patternStream();
+  const { window, source } = someWindow();
+  give(window, pieces.slice(0, 100));
+  const list = await listOf(source);
+  assert.equal(list.lowLatencyCompatibility?.canBlockReload, true);
+  assert.ok(list.lowLatencyCompatibility!.partHoldBack! >= 3 * list.partTargetDuration! - 1e-9);
+  assert.ok(list.partTargetDuration! >= 0.25 && list.partTargetDuration! <= 0.5);
+  const withParts = list.segments.filter(({ parts }) => parts.length > 0);
+  assert.ok(withParts.length >= 3);
+  for (const { parts, duration } of withParts) {
+    assert.equal(parts[0]!.independent, true);
+    for (const [index, part] of parts.entries()) {
+      if (part.hint) continue;
+      assert.ok(part.duration! <= list.partTargetDuration!);
+      const isLast = index === parts.length - 1;
+      if (!part.independent && !isLast)
+        assert.ok(part.duration! >= 0.85 * list.partTargetDuration!, `${part.duration}`);
+    }
+    const seconds = parts.reduce((sum, part) => sum + (part.duration ?? 0), 0);
+    if (duration > 0) assert.ok(Math.abs(seconds - duration) < 0.3, `${seconds} of ${duration}`);
+  }
+  const text = await textOf(source);
+  const open = window.segments.at(-1)!;
+  assert.match(
+    text,
+    new RegExp(
+      `#EXT-X-PRELOAD-HINT:TYPE=PART,URI="[^"]+${segmentNumber(0, open.facts.number)}.p${open.parts.length}.ts"`,
+    ),
+  );
+});
+
+test("LiveSource: who waits for a part, or for a manifest that has it, is answered as soon as it is there", async () => {
+  const pieces = await patternStream();
+  const { window, source } = someWindow();
+  give(window, pieces.slice(0, 100));
+  const open = window.segments.at(-1)!;
+  const segment = open.facts.number;
+  const part = open.parts.length;
+  let got: Uint8Array | undefined;
+  const hint = source.live.part(segment, part, never).then((bytes) => {
+    got = bytes;
+  });
+  let manifest: string | undefined;
+  const reload = textOf(source, { reload: { segment, part } }).then((text) => {
+    manifest = text;
+  });
+  let next = 100;
+  for (; open.parts.length === part; next++) {
+    await settled();
+    assert.equal(got, undefined);
+    assert.equal(manifest, undefined);
+    give(window, [pieces[next]!]);
+  }
+  await Promise.all([hint, reload]);
+  assert.match(manifest!, new RegExp(`${segmentNumber(0, segment)}.p${part}.ts`));
+  const text = textOf(source, { reload: { segment: segment + 1, part: undefined } });
+  const first = source.live.part(segment + 1, 0, never);
+  give(window, pieces.slice(next, next + 40));
+  assert.ok(numbered(parsed(await text)).has(segment + 1));
+  const bytes = segmentsOf(pieces).get(segment + 1)!;
+  assert.deepEqual(await first, bytes.subarray(0, (await first).length));
+});
+
+test("LiveSource: what never will be is refused at once", async () => {
+  const pieces = await patternStream();
+  const { window, source } = someWindow();
+  give(window, pieces.slice(0, 100));
+  const newest = await source.first(never);
+  await assert.rejects(textOf(source, { reload: { segment: newest + 3, part: undefined } }), {
+    code: "bad_parameter",
+  });
+  const gone = { code: "no_such_segment" };
+  await assert.rejects(source.find("ts", segmentNumber(0, newest + 5), never), gone);
+  await assert.rejects(source.find("m4s", segmentNumber(0, newest), never), gone);
+  await assert.rejects(source.make("ts", newest + 7, 0, never), gone);
+  await assert.rejects(source.live.part(newest, 99, never), gone);
+  await assert.rejects(source.live.part(newest + 1, 99, never), gone);
+  await assert.rejects(source.live.part(newest + 3, 0, never), gone);
+  // A part that was hinted at, of a segment that ended before it.
+  const open = window.segments.at(-1)!;
+  const begun = pieces.findIndex(({ header }, i) => i >= 100 && header.isSegmentStart);
+  give(window, pieces.slice(100, begun));
+  const hint = source.live.part(open.facts.number, open.parts.length + 1, never);
+  give(window, pieces.slice(begun, begun + 1));
+  await assert.rejects(hint, gone);
+});
+
+test("LiveSource: a player that asks first waits for the first segment", async () => {
+  const pieces = await patternStream();
+  const { window, source } = someWindow();
+  assert.equal(source.livePosition(), undefined);
+  const text = textOf(source);
+  const first = source.first(never);
+  const second = pieces.findIndex(({ header }, i) => i > 0 && header.isSegmentStart);
+  give(window, pieces.slice(0, second));
+  let isThere = false;
+  void text.then(() => {
+    isThere = true;
+  });
+  await settled();
+  assert.equal(isThere, false);
+  give(window, pieces.slice(second, second + 1));
+  assert.equal(parsed(await text).segments[0]!.mediaSequenceNumber, await first);
+  assert.equal(await first, pieces[0]!.header.segment);
+});
+
+test("LiveSource: a shifted list ends so far back, slides, has no parts, and is read from the disk", async () => {
+  const pieces = await patternStream();
+  await inFolder(async (folder) => {
+    const { window, source, clock } = someWindow({ folder });
+    give(window, pieces.slice(0, 250));
+    await written(window);
+    const shiftMs = 12_000;
+    const before = await listOf(source, { shiftMs });
+    const edgeMs = pieces[249]!.header.timestampMs;
+    const endMs = ({ segments }: HLS.types.MediaPlaylist) =>
+      segments.at(-1)!.programDateTime!.getTime() + 1000 * segments.at(-1)!.duration;
+    assert.ok(endMs(before) <= edgeMs - shiftMs && endMs(before) > edgeMs - shiftMs - 2500);
+    assert.equal(before.lowLatencyCompatibility, undefined);
+    assert.ok(before.segments.every(({ parts }) => parts.length === 0));
+    const oldest = before.segments[0]!;
+    assert.deepEqual(await fetched(source, oldest.uri), segmentsOf(pieces).get(oldest.mediaSequenceNumber));
+    give(window, pieces.slice(250, 290));
+    const after = await listOf(source, { shiftMs });
+    assert.ok(endMs(after) - endMs(before) >= 3000);
+    // Where the source is silent, time goes on nevertheless.
+    await clock.advance(10_000);
+    assert.ok(endMs(await listOf(source, { shiftMs })) - endMs(after) >= 8000);
+    // Further back than there is anything: the oldest.
+    const all = await listOf(source, { shiftMs: 3_600_000 });
+    assert.equal(all.segments[0]!.mediaSequenceNumber, pieces[0]!.header.segment);
+    await window.close();
+  });
+});
+
+test("LiveSource: a hole is a gap in the numbers; jumps of the clocks alone are discontinuities", async () => {
+  const pieces = await patternStream();
+  const { window, source } = someWindow();
+  const starts = pieces.flatMap(({ header }, i) => (header.isSegmentStart ? [i] : []));
+  // The whole of the fourth segment, and the middle of the seventh.
+  const lost = (i: number) =>
+    (i >= starts[3]! && i < starts[4]!) || (i >= starts[6]! + 1 && i < starts[6]! + 4);
+  for (const [i, piece] of pieces.slice(0, starts[9]! + 2).entries()) {
+    if (lost(i)) window.skip(piece.header.seq);
+    else give(window, [piece]);
+  }
+  const text = await textOf(source);
+  const list = parsed(text);
+  const numbers = [...numbered(list).keys()];
+  assert.deepEqual(
+    numbers,
+    numbers.map((_, i) => pieces[0]!.header.segment + i),
+  );
+  assert.equal(whole(list).length, 9);
+  assert.equal(list.segments.filter(({ gap }) => gap).length, 1);
+  assert.equal(list.segments[3]!.gap, true);
+  assert.doesNotMatch(text, /DISCONTINUITY/);
+  await assert.rejects(fetched(source, list.segments[3]!.uri), { code: "no_such_segment" });
+  const expected = segmentsOf(pieces);
+  for (const [i, segment] of whole(list).entries()) {
+    if (i === 3) continue;
+    const bytes = await fetched(source, segment.uri);
+    const whole = expected.get(numbers[i]!)!;
+    // The keyframe each second: the broken one goes on there.
+    if (i === 6) assert.ok(bytes.length > whole.length / 2 && bytes.length < whole.length);
+    else assert.deepEqual(bytes, whole);
+  }
+  assert.equal(await source.reach(numbers[3]!, never), numbers[4]);
+});
+
+test("LiveSource: discontinuities are told where they are, and counted when they have left the list", async () => {
+  const pieces = await patternStream();
+  const { window, source } = someWindow();
+  const starts = pieces.flatMap(({ header }, i) => (header.isSegmentStart ? [i] : []));
+  const torn = pieces[starts[2]!]!.header.seq;
+  give(
+    window,
+    said(pieces, ({ seq }) => (seq === torn ? { isDiscontinuity: true } : {})),
+  );
+  const list = await listOf(source);
+  assert.deepEqual(
+    list.segments.flatMap(({ discontinuity, mediaSequenceNumber }) =>
+      discontinuity ? [mediaSequenceNumber] : [],
+    ),
+    [pieces[starts[2]!]!.header.segment],
+  );
+  // A new life of the source, and then time.
+  window.restarted();
+  const epoch = pieces[0]!.header.epoch + 60;
+  const next = said(laterRound(pieces, 1), () => ({ epoch }));
+  give(window, next);
+  const both = await listOf(source);
+  assert.equal(
+    both.segments.filter(({ discontinuity }) => discontinuity).length,
+    2 - (both.discontinuitySequenceBase ?? 0),
+  );
+  assert.equal(
+    both.segments.find(({ mediaSequenceNumber }) => mediaSequenceNumber === next[0]!.header.segment)
+      ?.discontinuity,
+    true,
+  );
+  give(
+    window,
+    said(laterRound(pieces, 2), () => ({ epoch })),
+  );
+  give(
+    window,
+    said(laterRound(pieces, 3), () => ({ epoch })),
+  );
+  const gone = await listOf(source);
+  assert.equal(gone.discontinuitySequenceBase, 2);
+  assert.ok(gone.segments.every(({ discontinuity }) => !discontinuity));
+});
+
+test("LiveSource: an end that is meant closes the list, and reach", async () => {
+  const pieces = await patternStream();
+  const { window, source } = someWindow();
+  const ended = [
+    ...pieces.slice(0, 100),
+    { ...pieces[100]!, header: { ...pieces[100]!.header, isEnd: true } },
+  ];
+  give(window, ended);
+  const list = await listOf(source);
+  assert.equal(list.endlist, true);
+  assert.equal(list.lowLatencyCompatibility, undefined);
+  const last = list.segments.at(-1)!;
+  assert.deepEqual(
+    await fetched(source, last.uri),
+    segmentsOf(pieces.slice(0, 101)).get(last.mediaSequenceNumber),
+  );
+  assert.equal(await source.reach(last.mediaSequenceNumber, never), last.mediaSequenceNumber);
+  assert.equal(await source.reach(last.mediaSequenceNumber + 1, never), undefined);
+});

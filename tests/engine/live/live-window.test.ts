@@ -1,0 +1,363 @@
+import assert from "node:assert/strict";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { test } from "node:test";
+import { runtime } from "#runtime";
+import { concatBytes } from "../../../src/base/bytes.ts";
+import { SluiceError } from "../../../src/base/errors.ts";
+import { deferred } from "../../../src/engine/deferred.ts";
+import type { LiveWindow, LiveWindowParts } from "../../../src/engine/live/live-window.ts";
+import { partTargetMs } from "../../../src/engine/live/live-window-parts.ts";
+import type { Files, OpenFile } from "../../../src/runtime/contract.ts";
+import { settled } from "../fake-clock.ts";
+import {
+  give,
+  inFolder,
+  laterRound,
+  PIECE_MS,
+  patternStream,
+  SEGMENT_MS,
+  type StreamPiece,
+  said,
+  someWindow,
+  written,
+} from "./window-stream.ts";
+
+const MIB = 1024 * 1024;
+const never = new AbortController().signal;
+
+/** A disk in memory that does as `write` says before each write. */
+function memoryDisk(write: (path: string) => Promise<void> | void = () => {}) {
+  const stored = new Map<string, Uint8Array<ArrayBuffer>>();
+  const open = async (path: string): Promise<OpenFile> => ({
+    read: async (at, into) => {
+      const bytes = stored.get(path);
+      if (!bytes || at + into.length > bytes.length) throw new Error(`no such bytes in ${path}`);
+      into.set(bytes.subarray(at, at + into.length));
+    },
+    write: async (at, bytes) => {
+      await write(path);
+      const before = stored.get(path) ?? new Uint8Array(0);
+      stored.set(path, concatBytes([before.subarray(0, at), bytes]));
+    },
+    sync: async () => {},
+    close: async () => {},
+  });
+  const remove = async (path: string) => {
+    for (const one of stored.keys()) if (one.startsWith(path)) stored.delete(one);
+  };
+  const files: Pick<Files, "open" | "remove"> = { open, remove };
+  const bytes = () => [...stored.values()].reduce((sum, { length }) => sum + length, 0);
+  return { files, stored, bytes };
+}
+
+/** The same pieces with so many bytes each: a fast stream. */
+function faster(pieces: readonly StreamPiece[], pieceBytes: number): StreamPiece[] {
+  return pieces.map(({ header, bytes }) => {
+    const more = new Uint8Array(Math.max(bytes.length, pieceBytes - (pieceBytes % 188))).fill(0xff);
+    for (let at = 0; at < more.length; at += 188) more.set([0x47, 0x1f, 0xff, 0x10], at);
+    more.set(bytes);
+    return { bytes: more, header: { ...header, pieceBytes: more.length } };
+  });
+}
+
+/** How much a window lists, in seconds. */
+function keptSeconds({ segments, edgeMs }: LiveWindow): number {
+  const oldest = segments.find(({ isGone }) => !isGone)!;
+  return (edgeMs! - oldest.facts.startMs) / 1000;
+}
+
+test("LiveWindow: an hour of a stream takes as much memory and disk as allowed, however long it goes on", async () => {
+  const pieces = await patternStream();
+  const disk = memoryDisk();
+  const limitBytes = 4 * MIB;
+  const { window } = someWindow({
+    files: disk.files,
+    folder: "/w",
+    limitMs: 600_000,
+    limitBytes: () => limitBytes,
+  });
+  let mostMemory = 0;
+  for (let round = 0; round < 90; round++) {
+    give(window, laterRound(pieces, round));
+    await written(window);
+    assert.ok(disk.bytes() <= limitBytes);
+    assert.equal(window.kept.diskBytes, disk.bytes());
+    assert.ok(window.segments.length <= 301);
+    mostMemory = Math.max(mostMemory, window.kept.memoryBytes);
+  }
+  // Twelve seconds and what a round brings at once.
+  assert.ok(mostMemory < 2 * MIB, `${mostMemory} bytes`);
+  const seconds = keptSeconds(window);
+  assert.ok(seconds > 100 && seconds < 200, `${seconds} s in 4 MiB`);
+  await window.close();
+  assert.equal(disk.stored.size, 0);
+});
+
+test("LiveWindow: goes back no further than it shall, to the second", async () => {
+  const pieces = await patternStream();
+  const { window } = someWindow({ limitMs: 20_000 });
+  for (let round = 0; round < 3; round++) give(window, laterRound(pieces, round));
+  const seconds = keptSeconds(window);
+  assert.ok(seconds >= 20 && seconds <= 22.2, `${seconds} s`);
+});
+
+test("LiveWindow: without a disk it keeps twelve seconds at any rate, or what fits into 16 MiB", async () => {
+  const pieces = await patternStream();
+  const slow = someWindow();
+  for (let round = 0; round < 3; round++) give(slow.window, laterRound(pieces, round));
+  assert.ok(keptSeconds(slow.window) > 110);
+  const fast = someWindow();
+  give(fast.window, faster(pieces, 400_000));
+  const { memoryBytes } = fast.window.kept;
+  assert.ok(memoryBytes > 30 * MIB && memoryBytes < 50 * MIB, `${memoryBytes / MIB} MiB`);
+  assert.ok(keptSeconds(fast.window) > 12);
+  const fastest = someWindow();
+  give(fastest.window, faster(pieces, 2 * MIB));
+  assert.ok(fastest.window.kept.memoryBytes <= (64 + 34) * MIB);
+});
+
+test("LiveWindow: one file for each segment, with its bytes, readable by name", async () => {
+  const pieces = await patternStream();
+  await inFolder(async (folder) => {
+    const old = await runtime.files.open(`${folder}/1-1-1.ts`);
+    await old.write(0, new Uint8Array(10));
+    await old.close();
+    const { window, source } = someWindow({ folder });
+    give(window, pieces);
+    await written(window);
+    const names = await readdir(folder);
+    assert.equal(names.length, window.segments.length - 1);
+    for (const segment of window.segments.slice(0, -1)) {
+      const { epoch, number, serial } = segment.facts;
+      const bytes = await source.make("ts", number, 0, never);
+      assert.deepEqual(new Uint8Array(await readFile(`${folder}/${epoch}-${number}-${serial}.ts`)), bytes);
+    }
+    await window.close();
+    await assert.rejects(stat(folder));
+  });
+});
+
+test("LiveWindow: a full disk makes it shorter, is told once, and is used again when it is not", async () => {
+  const pieces = await patternStream();
+  let isFull = true;
+  const disk = memoryDisk(() => {
+    if (isFull) throw new SluiceError("disk_full", "the disk is full");
+  });
+  const { window, log, source } = someWindow({ files: disk.files, folder: "/w" });
+  const fast = faster(pieces, 300_000);
+  give(window, fast);
+  await written(window);
+  assert.equal(disk.stored.size, 0);
+  assert.deepEqual(log.warnings, ["a live stream cannot be kept on disk: its window is shorter"]);
+  assert.ok(window.kept.memoryBytes < 48 * MIB);
+  assert.ok(keptSeconds(window) >= 12);
+  isFull = false;
+  for (const piece of laterRound(fast, 1)) {
+    give(window, [piece]);
+    if (piece.header.isSegmentStart) await written(window);
+  }
+  assert.ok(keptSeconds(window) > 39, `${keptSeconds(window)} s`);
+  assert.ok(window.kept.memoryBytes < 34 * MIB);
+  const oldest = window.segments.find(({ storage }) => storage === "saved")!;
+  assert.equal((await source.make("ts", oldest.facts.number, 0, never)).length, oldest.bytes);
+});
+
+test("LiveWindow: where others fill the disk, the oldest segments make room", async () => {
+  const pieces = await patternStream();
+  let room = Number.POSITIVE_INFINITY;
+  const disk = memoryDisk(() => {
+    if (disk.bytes() >= room) throw new SluiceError("disk_full", "the disk is full");
+  });
+  const { window, log } = someWindow({ files: disk.files, folder: "/w" });
+  give(window, pieces);
+  await written(window);
+  const [first] = window.segments;
+  room = disk.bytes();
+  for (const piece of laterRound(pieces, 1)) {
+    give(window, [piece]);
+    await written(window);
+  }
+  assert.deepEqual(log.warnings, []);
+  assert.ok(first!.isGone);
+  assert.ok(disk.bytes() <= room);
+  assert.ok(window.segments.filter(({ storage }) => storage === "saved").length > 10);
+});
+
+test("LiveWindow: a disk that stands still takes no memory beyond the bound, and nobody waits for it", async () => {
+  const pieces = await patternStream();
+  const stuck = deferred<void>();
+  const disk = memoryDisk(() => stuck.promise);
+  const { window, source } = someWindow({ files: disk.files, folder: "/w" });
+  const cursor = source.live.cursor(0);
+  for (const piece of faster(pieces, 600_000)) {
+    give(window, [piece]);
+    assert.ok(window.kept.memoryBytes <= (64 + 34 + 34) * MIB);
+    if (piece.header.isSegmentStart) await settled();
+    assert.ok(await cursor.next(never));
+  }
+  stuck.resolve();
+  await written(window);
+  assert.ok(window.kept.memoryBytes < 64 * MIB);
+});
+
+test("LiveWindow: a reader in a file that is removed gets its bytes, the next one a clear answer", async () => {
+  const pieces = await patternStream();
+  const disk = memoryDisk();
+  const reading = deferred<void>();
+  let isSlow = false;
+  const open = async (path: string) => {
+    const file = await disk.files.open(path);
+    const read: OpenFile["read"] = async (at, into) => {
+      if (isSlow) await reading.promise;
+      return file.read(at, into);
+    };
+    return { ...file, read };
+  };
+  const { window } = someWindow({ files: { ...disk.files, open }, folder: "/w", limitMs: 30_000 });
+  give(window, pieces);
+  await written(window);
+  const oldest = window.segments.find(({ memoryBytes }) => memoryBytes === 0)!;
+  isSlow = true;
+  const bytes = window.read(oldest, 0, 188);
+  await settled();
+  give(window, laterRound(pieces, 1));
+  assert.equal(oldest.isGone, true);
+  await assert.rejects(window.read(oldest, 0, 188), { code: "no_such_segment" });
+  reading.resolve();
+  assert.equal((await bytes)[0], 0x47);
+  await settled();
+  assert.ok(![...disk.stored.keys()].some((path) => path.includes(`-${oldest.facts.number}-`)));
+});
+
+test("LiveWindow: a stream without an end of its segment is kept in rests that players read and manifests leave out", async () => {
+  const pieces = await patternStream();
+  const { window, source } = someWindow();
+  const starts = pieces.flatMap(({ header }, i) => (header.isSegmentStart ? [i] : []));
+  const endless = said(faster(pieces, 2 * MIB).slice(0, 60), ({ seq }) =>
+    seq < pieces[starts[1]!]!.header.seq ? {} : { isSegmentStart: false, segment: pieces[0]!.header.segment },
+  );
+  const cursor = source.live.cursor(0);
+  let read = 0;
+  for (const piece of endless) {
+    give(window, [piece]);
+    for (let left = piece.bytes.length - (read === 0 ? piece.header.randomAccessOffset! : 0); left > 0; ) {
+      const chunk = await cursor.next(never);
+      read += chunk!.length;
+      left -= chunk!.length;
+    }
+  }
+  const all =
+    endless.reduce((sum, { bytes }) => sum + bytes.length, 0) - endless[0]!.header.randomAccessOffset!;
+  assert.equal(read, all);
+  assert.ok(window.segments.every(({ bytes }) => bytes <= 32 * MIB));
+  assert.ok(window.segments.every(({ isListable }) => !isListable));
+  assert.ok(window.kept.memoryBytes <= (64 + 34) * MIB);
+});
+
+test("LiveWindow: pieces of the past, twice, or of another life of the source change nothing", async () => {
+  const pieces = await patternStream();
+  const { window } = someWindow();
+  give(window, pieces.slice(0, 50));
+  const before = window.segments.map(({ bytes }) => bytes);
+  give(window, pieces.slice(0, 50));
+  give(
+    window,
+    said(pieces.slice(50, 90), ({ epoch }) => ({ epoch: epoch - 1 })),
+  );
+  assert.deepEqual(
+    window.segments.map(({ bytes }) => bytes),
+    before,
+  );
+});
+
+test("LiveWindow: numbers that begin anew leave nothing of those before", async () => {
+  const pieces = await patternStream();
+  const { window, source } = someWindow();
+  give(window, pieces);
+  const name = source.name;
+  const anew = said(pieces, ({ epoch, segment }) => ({ epoch: epoch + 1, segment: segment - 100 }));
+  window.restarted();
+  give(window, anew);
+  assert.notEqual(source.name, name);
+  assert.ok(
+    window.segments.every(({ isGone, facts }) => isGone || facts.number <= anew.at(-1)!.header.segment),
+  );
+  assert.equal(window.segments.length, anew.filter(({ header }) => header.isSegmentStart).length);
+});
+
+test("LiveWindow: a silent source neither fills memory nor stretches its segments, and what follows is told as a jump", async () => {
+  const pieces = await patternStream();
+  const { window } = someWindow();
+  give(window, pieces.slice(0, 100));
+  const { header } = pieces[99]!;
+  const silence = Array.from(
+    { length: 3600 },
+    (_, i): StreamPiece => ({
+      bytes: new Uint8Array(0),
+      header: {
+        ...header,
+        seq: header.seq + 1 + i,
+        timestampMs: header.timestampMs + 1000 * (i + 1),
+        spanMs: 1000,
+        pieceBytes: 0,
+        randomAccessOffset: undefined,
+        clockReference: undefined,
+        isSegmentStart: false,
+      },
+    }),
+  );
+  give(window, silence);
+  const rest = said(pieces.slice(100), ({ seq, timestampMs }) => ({
+    seq: seq + 3600,
+    timestampMs: timestampMs + 3_600_000,
+  }));
+  give(window, rest);
+  const torn = window.segments.filter(({ isDiscontinuous }) => isDiscontinuous);
+  assert.equal(torn.length, 1);
+  assert.ok(torn[0]!.facts.startMs > header.timestampMs + 3_600_000);
+  assert.ok(window.segments.every(({ durationMs }) => durationMs <= 2100));
+  assert.ok(window.longestMs <= 2100);
+});
+
+test("LiveWindow: a hole in which the clocks jumped is a discontinuity, and its segment ends there", async () => {
+  const pieces = await patternStream();
+  const { window } = someWindow();
+  const after = pieces.findIndex(
+    ({ header }, i) => i > 60 && header.randomAccessOffset !== undefined && !header.isSegmentStart,
+  );
+  give(window, pieces.slice(0, 50));
+  // The clock of the programme runs an hour ahead from there.
+  const moved = said(pieces.slice(after - 1), ({ clockReference }) =>
+    clockReference === undefined ? {} : { clockReference: clockReference + 3600 * 27e6 },
+  );
+  give(window, moved);
+  const jumps = window.segments.filter(({ isDiscontinuous }) => isDiscontinuous);
+  assert.equal(jumps.length, 1);
+  assert.equal(jumps[0]!.facts.isFromStart, false);
+});
+
+test("LiveWindow: what follows a jump within a segment goes to who reads on, and into no segment of HLS", async () => {
+  const pieces = await patternStream();
+  const { window, source } = someWindow();
+  const starts = pieces.flatMap(({ header }, i) => (header.isSegmentStart ? [i] : []));
+  const torn = starts[2]! - 3;
+  give(
+    window,
+    said(pieces.slice(0, starts[4]), ({ seq }) =>
+      seq === pieces[torn]!.header.seq ? { isDiscontinuity: true } : {},
+    ),
+  );
+  const number = pieces[starts[1]!]!.header.segment;
+  const whole = window.segments.find(({ facts }) => facts.number === number)!;
+  const bytes = await source.make("ts", number, 0, never);
+  assert.ok(bytes.length < whole.bytes);
+  const next = window.segments.find(({ facts }) => facts.number === number + 1)!;
+  assert.equal(next.isDiscontinuous, true);
+  assert.deepEqual(whole.parts.at(-1)!.end, bytes.length);
+});
+
+test("partTargetMs: a quarter to half a second of whole pieces, and a little more", () => {
+  assert.deepEqual([50, 125, 200, 250, 500, 1000].map(partTargetMs), [275, 275, 440, 275, 550, 1100]);
+  const { pieceMs, segmentMs }: Pick<LiveWindowParts, "pieceMs" | "segmentMs"> = someWindow().window;
+  assert.deepEqual([pieceMs, segmentMs], [PIECE_MS, SEGMENT_MS]);
+});
