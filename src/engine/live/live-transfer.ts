@@ -89,7 +89,8 @@ export class LiveTransfer implements PeerTransfer {
       runtime,
       random: house.random,
       announcer: this.#announcer,
-      trackers: [...live.file.trackers, ...content.trackers],
+      // Those in the file are for the viewers: a private source is announced to nobody.
+      trackers: live.only ? content.trackers : [...live.file.trackers, ...content.trackers],
       listenPort: house.p2pPort,
       uploadBytesPerSecond: offeredBytesPerSecond,
       uploadLimit: live.uploadBytesPerSecond ?? settings.uploadLimit,
