@@ -2,6 +2,7 @@ import { addressScope, familyOf, type PeerAddress } from "../../base/address.ts"
 import { equalBytes, latin1Text } from "../../base/bytes.ts";
 import { DecodeError } from "../../base/errors.ts";
 import type { Infohash } from "../../base/ids.ts";
+import { TokenBucket } from "../../base/rate.ts";
 import type { Sha256 } from "../../base/signature.ts";
 import { type Instant, instant } from "../../base/time.ts";
 import { CLIENT } from "../../swarm/extensions.ts";
@@ -16,6 +17,7 @@ import {
 import { decodeHandshake, encodeHandshake, HANDSHAKE_BYTES } from "../../wire/handshake.ts";
 import { homeStripeOf, LIVE_EXTENSION, type LivePeerInfo } from "../../wire/live-hello.ts";
 import type { LiveInfo } from "../../wire/live-info.ts";
+import { LIVE_KIND } from "../../wire/live-kinds.ts";
 import { pathDigest } from "../../wire/live-paths.ts";
 import { decodeMetadataMessage } from "../../wire/metadata-message.ts";
 import { clientName } from "../../wire/peer-id.ts";
@@ -61,6 +63,10 @@ const ABOUT_MS = 5_000;
 const FETCHING_MS = 60_000;
 /** The largest message of the protocol has 16,398 bytes; metadata and peers are no larger. */
 const MAX_MESSAGE_BYTES = 20 * 1024;
+/** Messages that are no chunks, in a second and in a burst. A parent of all stripes sends some 60 a second at most, and
+ * some hundred headers at once where they were asked for. */
+const MESSAGES_PER_SECOND = 300;
+const MESSAGE_BURST = 3_000;
 /** The numbers that others are to use towards us. */
 const METADATA_ID = 1;
 const PEX_ID = 2;
@@ -81,6 +87,7 @@ export class PeerLink {
   readonly #decoder: PeerMessageDecoder;
   readonly #words: LiveWords;
   readonly #metadata: LiveMetadata;
+  readonly #patience = new TokenBucket(MESSAGES_PER_SECOND, MESSAGE_BURST);
   readonly #greeting = new Uint8Array(HANDSHAKE_BYTES);
   #greetingFilled = 0;
   #askedAt: Instant;
@@ -250,6 +257,11 @@ export class PeerLink {
 
   #extended(id: number, payload: Uint8Array): void {
     if (this.#isClosed) return;
+    // Chunks cost their sender as much as us; the rest is short, and an answer may be long.
+    const isChunk = id === LIVE_ID && payload[0] === LIVE_KIND.chunk;
+    if (!isChunk && !this.#patience.take(1, this.#now)) {
+      throw new DecodeError("live message", 0, `more than ${MESSAGES_PER_SECOND} messages a second`);
+    }
     if (id === 0) this.#introduced(decodeExtensionHandshake(payload));
     else if (id === LIVE_ID) this.#live(payload);
     else if (id === METADATA_ID) this.#metadataAsked(payload);

@@ -262,6 +262,26 @@ test("PeerLink.received: a message that claims to be larger than any is a fault 
   assert.throws(() => called.link.received(claim, instant(1)), DecodeError);
 });
 
+test("PeerLink.received: a flood of messages is a fault, many chunks are none", () => {
+  const ping = framed(LIVE_ID, encodeLiveMessage({ kind: "ping", token: 1, clockMs: 0 }));
+  const chunk = framed(
+    LIVE_ID,
+    encodeLiveMessage({
+      ...{ kind: "chunk", epoch: 1, seq: 1, stripe: 0, fragment: 0, isLast: true, isLate: false },
+      bytes: new Uint8Array(188),
+    }),
+  );
+  const called = noted(2, true);
+  called.link.received(strangerSays([0, strangerHello()]), instant(1));
+  for (let i = 0; i < 10_000; i++) called.link.received(chunk, instant(1));
+  for (let second = 1; second < 60; second++) {
+    for (let i = 0; i < 200; i++) called.link.received(ping, instant(1_000 * second));
+  }
+  assert.throws(() => {
+    for (let i = 0; i < 5_000; i++) called.link.received(ping, instant(60_000));
+  }, DecodeError);
+});
+
 test("PeerLink.received: messages of the files' network are ignored", () => {
   const called = noted(2, true);
   const have = [0, 0, 0, 5, 4, 0, 0, 0, 1];
