@@ -49,7 +49,7 @@ export class Chunks {
   take(chunk: WholeChunk, from: LivePeer): void {
     const { window, epoch } = this.#state;
     this.#state.receivedBytes += chunk.bytes.length;
-    if (chunk.epoch !== epoch || (window.head >= 0 && chunk.seq < window.oldest)) {
+    if (chunk.epoch !== epoch || window.isTooOld(chunk.seq)) {
       this.#conduct.strike(from, "chunks of long ago");
       return;
     }
@@ -74,7 +74,7 @@ export class Chunks {
   headersMissing(): { readonly seq: number; readonly from: LivePeer }[] {
     const missing = [];
     for (const [seq, waiting] of this.#waiting) {
-      if (seq < this.#state.window.oldest) {
+      if (this.#state.window.isTooOld(seq)) {
         this.#drop(seq);
         continue;
       }

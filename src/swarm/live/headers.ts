@@ -35,7 +35,7 @@ export class Headers {
     const { value, bytes } = header;
     if (this.#chain.isOther(header)) return true;
     if (this.#state.isSource) return this.#ofAnother(header, peer);
-    if (value.epoch < epoch || (value.epoch === epoch && value.seq < window.oldest && window.head >= 0)) {
+    if (value.epoch < epoch || (value.epoch === epoch && window.isTooOld(value.seq))) {
       this.#conduct.strike(peer, "headers of long ago");
       return true;
     }

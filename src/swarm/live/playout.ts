@@ -4,8 +4,8 @@ import type { LiveState } from "./state.ts";
 
 /** The headers that tell where to begin are waited for so long. */
 const HEADERS_MS = 250;
-/** What is begun with has at least so long until it is late. */
-const START_MARGIN_MS = 1_000;
+/** What is begun with has at least so long until it is late, and some round trips. */
+const START_MARGIN_MS = 300;
 
 /** The way out: whole pieces in order, and what is too late is skipped. */
 export class Playout {
@@ -46,8 +46,9 @@ export class Playout {
 
   /** The first piece that may be begun with: what is older would be late before it is here. */
   get earliestSeq(): number {
-    const { setup, window } = this.#state;
-    const mostMs = Math.max(setup.rules.backfillMs, setup.lagMs - START_MARGIN_MS);
+    const { setup, window, peers } = this.#state;
+    const rttMs = Math.min(1_000, ...[...peers.values()].map((peer) => peer.rttMs));
+    const mostMs = Math.max(setup.rules.backfillMs, setup.lagMs - START_MARGIN_MS - 5 * rttMs);
     return Math.max(0, window.head + 1 - Math.min(this.#state.piecesIn(mostMs), MAX_HEADERS_ANSWERED));
   }
 

@@ -48,6 +48,11 @@ export class PieceWindow {
     return this.#oldest;
   }
 
+  /** Whether there is no room for a piece so far behind the newest one. */
+  isTooOld(seq: number): boolean {
+    return this.#head >= 0 && seq <= this.#head - this.#ring.length;
+  }
+
   /** The piece, where anything of it is known. */
   piece(seq: number): LivePiece | undefined {
     const piece = this.#ring[seq % this.#ring.length];
@@ -105,7 +110,7 @@ export class PieceWindow {
   /** Makes room for a verified header; the oldest pieces leave. False where it is too old, or here already. */
   addHeader(header: SignedHeader, now: Instant): boolean {
     const { seq, pieceBytes } = header.value;
-    if (this.#head >= 0 && seq <= this.#head - this.#ring.length) return false;
+    if (this.isTooOld(seq)) return false;
     if (this.piece(seq)) return false;
     const mask = emptyChunks(pieceBytes, this.stripes);
     const chunks = new Array<Uint8Array>(this.stripes).fill(EMPTY);

@@ -135,6 +135,9 @@ export class Lab {
   readonly events = new EventHeap();
   readonly delayMs: number;
   readonly #nodes = new Map<string, LabNode>();
+  readonly #silent = new Set<string>();
+  /** They reach nobody any more, and can be reached. */
+  readonly #cut = new Set<LabNode>();
   #made = 0;
   /** The stream as its source would go on. */
   epoch = 100;
@@ -172,6 +175,20 @@ export class Lab {
       });
     }
     node.links.clear();
+  }
+
+  /** Nobody answers at this address, nor says so. */
+  silence(host: string): void {
+    this.#silent.add(host);
+  }
+
+  /** Takes its connections away, with it none the wiser about the stream. */
+  cut(node: LabNode): void {
+    for (const connection of [...node.links.keys()]) {
+      this.close(node, connection);
+      node.handle({ kind: "closed", connection });
+    }
+    this.#cut.add(node);
   }
 
   /** Lets time pass. */
@@ -229,10 +246,11 @@ export class Lab {
   }
 
   connect(from: LabNode, connection: number, address: PeerAddress): void {
+    if (this.#silent.has(address.host)) return;
     // TCP, then the handshakes of both: two round trips for the one who calls.
     this.later(() => {
       const to = this.#nodes.get(addressText(address));
-      if (!to || to === from || !from.isAlive) {
+      if (!to || to === from || !from.isAlive || this.#cut.has(from)) {
         this.later(() => from.handle({ kind: "closed", connection }));
         return;
       }
