@@ -5,8 +5,10 @@ import { writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import { runtime } from "#runtime";
 import { infohashOf } from "../../src/base/ids.ts";
+import { after } from "../../src/base/time.ts";
 import { makeLiveTransportFile, parseLiveTransportFile } from "../../src/wire/live-transport.ts";
 import { inFolder } from "../contract/folder.ts";
+import { loopbackPeer, PieceMaker, someStream } from "../engine/live/driver-parts.ts";
 import { serveMetadata } from "../engine/transfer-house.ts";
 import { PYTHON } from "../parts/libtorrent.ts";
 import { KEY, RECIPE } from "../wire/live-vectors.ts";
@@ -79,4 +81,39 @@ test("libtorrent fetches the metadata of a live stream by magnet, and refuses it
     await peer.close();
     if (text === undefined || text.includes("No module named")) return t.skip("libtorrent is not installed");
     assert.match(text, /metadata refused/);
+  }));
+
+test("libtorrent that joins a live stream by magnet gets the metadata, and costs the viewers nothing", (t) =>
+  inFolder(async (folder) => {
+    const stream = someStream();
+    const source = await loopbackPeer(stream, "source");
+    const viewer = await loopbackPeer(stream, "viewer");
+    const maker = new PieceMaker(stream);
+    const { clock } = runtime;
+    let cancel = () => {};
+    const next = () => {
+      const { header, chunks } = maker.make(new Uint8Array(9_400));
+      source.driver.produce(header, chunks);
+      cancel = clock.at(after(clock.now(), stream.file.info.pieceMs), next);
+    };
+    next();
+    viewer.driver.found([source.address]);
+    await viewer.sink.until(({ pieces }) => pieces.length >= 5);
+    const magnet = `magnet:?xt=urn:btih:${stream.file.infohash}`;
+    const { host, port } = source.address;
+    const text = await said(PYTHON, ["-c", LIBTORRENT, magnet, `${host}:${port}`, folder]);
+    const { length } = viewer.sink.pieces;
+    await viewer.sink.until(({ pieces }) => pieces.length >= length + 10);
+    cancel();
+    const { bannedPeers } = source.driver.swarmFigures();
+    const { seq } = viewer.sink.pieces[0]!;
+    const seqs = viewer.sink.pieces.map((piece) => piece.seq);
+    await Promise.all([source.close(), viewer.close()]);
+    if (text === undefined || text.includes("No module named")) return t.skip("libtorrent is not installed");
+    assert.match(text, /metadata refused/);
+    assert.equal(bannedPeers, 0);
+    assert.deepEqual(
+      seqs,
+      seqs.map((_, i) => seq + i),
+    );
   }));
