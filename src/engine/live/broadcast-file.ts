@@ -1,3 +1,4 @@
+import { addressText } from "../../base/address.ts";
 import { DecodeError, SluiceError } from "../../base/errors.ts";
 import type { Runtime } from "../../runtime/contract.ts";
 import type { LiveInfo } from "../../wire/live-info.ts";
@@ -37,11 +38,12 @@ export function broadcastLinks(
   request: BroadcastRequest,
   file: LiveTransportFile,
 ): { readonly magnet: string; readonly link: string } {
+  const named = request.isPrivate ? request.relays : [...request.addresses, ...request.relays];
   const parts: LiveLinkParts = {
     infohash: file.infohash,
     displayName: file.meta.title ?? file.info.name,
     trackers: file.trackers.flat(),
-    peers: request.isPrivate ? request.relays : [...request.addresses, ...request.relays],
+    peers: [...new Map(named.map((address) => [addressText(address), address])).values()],
   };
   return { magnet: liveMagnet(parts), link: liveLink(parts) };
 }

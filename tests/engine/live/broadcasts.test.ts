@@ -46,7 +46,8 @@ test("createBroadcasts: the test pattern goes out signed, in whole pieces, from 
 
 test("createBroadcasts: the transport file is signed and small, and the links lead to it", async () => {
   const studio = new FakeStudio();
-  const addresses = [{ host: "192.0.2.1", port: 4000 }];
+  const address = { host: "192.0.2.1", port: 4000 };
+  const addresses = [address, { ...address }];
   const relays = [{ host: "2001:db8::2", port: 5000 }];
   const broadcast = await studio.within(
     studio.broadcasts().start(someRequest({ addresses, relays, manifests: ["https://a.example/b.m3u8"] })),
@@ -65,7 +66,7 @@ test("createBroadcasts: the transport file is signed and small, and the links le
   for (const text of [broadcast.magnet, broadcast.link]) {
     const link = parseLink(text);
     assert.ok(link?.kind === "magnet" && link.infohash === broadcast.infohash);
-    assert.match(decodeURIComponent(link.magnet), /x\.pe=192\.0\.2\.1:4000.*x\.pe=\[2001:db8::2\]:5000/);
+    assert.match(decodeURIComponent(link.magnet), /dn=The first&.*&x\.pe=192\.0\.2\.1:4000&x\.pe=\[2001:db8::2\]:5000$/);
   }
   await broadcast.stop();
 });
