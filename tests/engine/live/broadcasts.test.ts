@@ -66,7 +66,10 @@ test("createBroadcasts: the transport file is signed and small, and the links le
   for (const text of [broadcast.magnet, broadcast.link]) {
     const link = parseLink(text);
     assert.ok(link?.kind === "magnet" && link.infohash === broadcast.infohash);
-    assert.match(decodeURIComponent(link.magnet), /dn=The first&.*&x\.pe=192\.0\.2\.1:4000&x\.pe=\[2001:db8::2\]:5000$/);
+    assert.match(
+      decodeURIComponent(link.magnet),
+      /dn=The first&.*&x\.pe=192\.0\.2\.1:4000&x\.pe=\[2001:db8::2\]:5000$/,
+    );
   }
   await broadcast.stop();
 });
