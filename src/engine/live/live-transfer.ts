@@ -107,8 +107,9 @@ export class LiveTransfer implements PeerTransfer {
       if (this.#stopping) return;
       this.#isBegun = true;
       this.#driver.start();
-      // Of a file that nobody has signed there may be others: its id leads to nothing that counts.
-      if (live.file.isSigned)
+      // Of a file that nobody has signed there may be others: its id leads to nothing that counts. A private source gives
+      // its file to nobody, and tells no tracker where it is.
+      if (live.file.isSigned && !live.only)
         this.#stopServing = house.contentIds.serve(live.file, info.isPrivate ? undefined : this.#announcer);
       this.addPeers([...content.peers, ...live.file.relays, ...(live.knownPeers ?? [])]);
     });

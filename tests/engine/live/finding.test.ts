@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runtime } from "#runtime";
 import { SluiceError } from "../../../src/base/errors.ts";
+import type { Infohash } from "../../../src/base/ids.ts";
 import { createContentResolver } from "../../../src/engine/content.ts";
 import type { ActiveTransfer, ContentSelector, Transfers } from "../../../src/engine/contract.ts";
 import { createTransfers } from "../../../src/engine/transfers.ts";
 import { createOutbound } from "../../../src/outbound/outbound.ts";
+import { encodeHandshake } from "../../../src/wire/handshake.ts";
 import {
   type LiveTransportFile,
   makeLiveTransportFile,
@@ -93,6 +95,29 @@ async function connected(transfer: ActiveTransfer): Promise<void> {
   while ((transfer.live?.figures().peers ?? 0) === 0) await pause();
 }
 
+/** How many bytes a stranger gets for its handshake, who then waits a moment or until it is cut off. */
+function bytesFor(infohash: Infohash, port: number): Promise<number> {
+  return new Promise((resolve) => {
+    let count = 0;
+    const socket = runtime.net.connect(
+      { host: "127.0.0.1", port },
+      {
+        opened() {
+          const peerId = new Uint8Array(20).fill(0x43);
+          socket.write(encodeHandshake({ infohash, peerId, extensions: true, fast: false, dht: false }));
+        },
+        received(bytes) {
+          count += bytes.length;
+          socket.close();
+        },
+        drained() {},
+        closed: () => resolve(count),
+      },
+      { timeoutMs: 5_000 },
+    );
+  });
+}
+
 test("a magnet that names a peer and nothing else becomes a live transfer that is connected to it", () =>
   network(async ({ file, source, engine }) => {
     const { transfers, open } = await engine();
@@ -143,6 +168,31 @@ test("the infohash in place of a content id leads to the stream as well", () =>
     const transfer = await open({ kind: "content_id", contentId: file.infohash as never });
     assert.equal(transfer.infohash, file.infohash);
     await connected(transfer);
+  }));
+
+test("a private source is announced nowhere, and gives its file to nobody", () =>
+  network(async ({ tracker, file, source, engine }) => {
+    const { publicKey, sign } = runtime.ed25519Key(new Uint8Array(32).fill(9));
+    const bytes = makeLiveTransportFile({ ...file, info: { ...file.info, publicKey } }, sign);
+    const hidden = parseLiveTransportFile(bytes, sha1, runtime.ed25519Verifier);
+    const { transfers } = await engine();
+    const only = [{ host: "192.0.2.1", port: 1 }];
+    const live = { file: hidden, role: "source", only } as const;
+    const homeTrackers = [tracker.httpUrl];
+    const transfer = transfers.open({
+      infohash: hidden.infohash,
+      live,
+      trackers: [],
+      peers: [],
+      homeTrackers,
+    });
+    await transfer.ready();
+    for (const id of [hidden.contentId, hidden.infohash])
+      assert.equal(await bytesFor(id as Infohash, transfers.p2pPort), 0);
+    await transfer.stop();
+    const told: string[] = tracker.announces.map(({ infohash }) => infohash);
+    assert.ok(!told.includes(hidden.infohash) && !told.includes(hidden.contentId));
+    assert.ok((await bytesFor(file.contentId as string as Infohash, source.p2pPort)) > 0);
   }));
 
 test("content that waits for metadata goes on as a live stream when somebody brings its transport file", () =>
