@@ -208,7 +208,8 @@ export class LiveWindow implements PieceSink {
     const last = this.#last;
     this.#isJump = last !== undefined;
     if (!last || last.isClosed) return;
-    last.mediaEnd ??= { at: last.bytes, timeMs: timeInPiece(header, 0) };
+    // A source that was gone for long has sent nothing meanwhile: the segment is as long as what it holds.
+    last.mediaEnd ??= { at: last.bytes, timeMs: Math.min(last.endMs, timeInPiece(header, 0)) };
     this.#closeParts(last);
   }
 

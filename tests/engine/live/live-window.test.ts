@@ -336,6 +336,25 @@ test("LiveWindow: a hole in which the clocks jumped is a discontinuity, and its 
   assert.equal(jumps[0]!.facts.isFromStart, false);
 });
 
+test("LiveWindow: the segment before a source that was gone for long is no longer than its media", async () => {
+  const pieces = await patternStream();
+  const { window } = someWindow();
+  const gone = pieces.findIndex(({ header }, i) => i > 60 && header.isSegmentStart) + 3;
+  give(window, pieces.slice(0, gone));
+  const first = pieces[gone]!.header.seq;
+  give(
+    window,
+    said(pieces.slice(gone), ({ seq, timestampMs }) => ({
+      seq: seq + 1000,
+      timestampMs: timestampMs + 30_000,
+      isDiscontinuity: seq === first,
+    })),
+  );
+  const torn = window.segments.find(({ endMs }, i) => window.segments[i + 1]!.facts.startMs > endMs + 20_000);
+  assert.ok(torn!.durationMs <= 4 * PIECE_MS, `${torn!.durationMs} ms`);
+  assert.ok(window.longestMs <= 2100);
+});
+
 test("LiveWindow: what follows a jump within a segment goes to who reads on, and into no segment of HLS", async () => {
   const pieces = await patternStream();
   const { window, source } = someWindow();
