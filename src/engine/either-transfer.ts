@@ -100,6 +100,8 @@ export class EitherTransfer implements PeerTransfer {
   /** What another opening of the same content brings. */
   learn({ live, transportFile, trackers, homeTrackers, peers }: TransferContent): void {
     if (live && !this.#live) this.#becomeLive(live.file, [], live);
+    // A signed file is worth keeping, also where the stream was joined without one.
+    else if (live) this.#house.kept.save({ kind: "live", file: live.file });
     const ofFile = live?.file.trackers ?? transportFile?.trackers ?? [];
     this.addTrackers([...ofFile, ...trackers], homeTrackers);
     this.addPeers(peers, "magnet");
