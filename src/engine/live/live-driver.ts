@@ -50,6 +50,9 @@ export interface LiveDriverParts {
   readonly keepMs: number;
   /** Whom alone a private source talks to. Everybody where it is absent. */
   readonly only?: readonly PeerAddress[];
+  /** The relays that the source lists, where it is known to have listed them: others that call themselves relays then count
+   * as viewers. Where there are none, whoever says so is one. */
+  readonly relays?: readonly PeerAddress[];
   readonly connections: ConnectionCount;
   readonly log: Log;
   /** Gets the pieces that come; what a source makes does not come back to it. */
@@ -88,12 +91,12 @@ export class LiveDriver {
   constructor(parts: LiveDriverParts) {
     this.#parts = parts;
     const { clock } = parts.runtime;
-    const setup = liveSetup(parts);
+    this.#places = new LivePlaces(parts.only, parts.relays);
+    const setup = liveSetup(parts, this.#places);
     const make = parts.makeSwarm ?? ((...given) => new LiveSwarm(...given));
     this.#swarm = make(setup, clock.now());
     const { runtime, log, only } = parts;
     this.#connections = new LiveConnections(parts.connections, clock, log);
-    this.#places = new LivePlaces(only);
     this.#pieces = new OrderedPieces(parts.sink);
     this.#limit = new UploadLimit(parts.uploadLimit);
     this.#links = new LiveLinks({
@@ -238,6 +241,7 @@ export class LiveDriver {
         if (role !== "source") this.#pieces.skip(output.seq);
         break;
       case "stat":
+        this.#places.listRelays(output.stat.relays);
         this.#found(output.stat.relays, "magnet");
         this.addTrackers(output.stat.trackers.map((url) => [url]));
         break;

@@ -16,13 +16,25 @@ const MAX_OURS = 16;
 export class LivePlaces {
   readonly bans = new LiveBans();
   readonly #only: readonly PeerAddress[] | undefined;
+  #relays: ReadonlySet<string>;
   readonly #ours = new Set<string>();
   readonly #uncallable = new Map<string, Instant>();
   readonly #origins = new Map<string, CandidateOrigin>();
 
-  /** `only`: whom alone a private source talks to. */
-  constructor(only: readonly PeerAddress[] | undefined) {
+  /** `only`: whom alone a private source talks to. `relays`: those that the source lists. */
+  constructor(only: readonly PeerAddress[] | undefined, relays: readonly PeerAddress[] = []) {
     this.#only = only;
+    this.#relays = new Set(relays.map(addressText));
+  }
+
+  /** The source lists these relays now; none where it lists none anew. */
+  listRelays(relays: readonly PeerAddress[]): void {
+    if (relays.length > 0) this.#relays = new Set(relays.map(addressText));
+  }
+
+  /** Whether to believe of a peer that it is a relay: whoever is listed, or anybody where none is. */
+  isRelay(address: PeerAddress): boolean {
+    return this.#relays.size === 0 || this.#relays.has(addressText(address));
   }
 
   /** How many addresses we were told of, as far as is remembered. */

@@ -7,10 +7,11 @@ import { pathDigest } from "../../wire/live-paths.ts";
 import { isSignedStat } from "../../wire/live-stat.ts";
 import { isChunkOf, isSignedHeader, liveHash } from "../../wire/live-trust.ts";
 import type { LiveDriverParts } from "./live-driver.ts";
+import type { LivePlaces } from "./live-places.ts";
 import type { PeerLinkSetup } from "./peer-link.ts";
 
 /** What a live swarm is made of, with the cryptography of this machine. Throws where the stream's key is none. */
-export function liveSetup(parts: LiveDriverParts): LiveSetup {
+export function liveSetup(parts: LiveDriverParts, places: LivePlaces): LiveSetup {
   const { infohash, info, role, peerId, runtime, only } = parts;
   const { sha256, clock } = runtime;
   const verify = runtime.ed25519Verifier(info.publicKey);
@@ -42,6 +43,7 @@ export function liveSetup(parts: LiveDriverParts): LiveSetup {
       const { start, end } = chunkRange(value.pieceBytes, info.stripeCount, stripe);
       return bytes.length === end - start && isChunkOf(value, stripe, bytes, sha256);
     },
+    isRelay: (address) => places.isRelay(address),
     ...(allowed && { isAllowed: (address) => allowed.has(addressText(address)) }),
   };
 }

@@ -55,3 +55,14 @@ test("LivePlaces: a private source calls its relays alone, and lets in nobody fr
   assert.equal(places.admits(at("1.1.1.1", 54_321), T0), true);
   assert.equal(places.admits(at("2.2.2.2"), T0), false);
 });
+
+test("LivePlaces.isRelay: whom the source lists, of late; anybody where it lists none", () => {
+  assert.equal(new LivePlaces(undefined).isRelay(at("1.1.1.1")), true);
+  const places = new LivePlaces(undefined, [at("1.1.1.1")]);
+  places.listRelays([]);
+  assert.equal(places.isRelay(at("1.1.1.1")), true);
+  assert.equal(places.isRelay(at("1.1.1.1", 2)), false);
+  places.listRelays([at("2.2.2.2")]);
+  assert.equal(places.isRelay(at("1.1.1.1")), false);
+  assert.equal(places.isRelay(at("2.2.2.2")), true);
+});
