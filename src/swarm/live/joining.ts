@@ -26,11 +26,21 @@ export class Joining {
       if (header.value.epoch === epoch && header.value.seq <= window.head) return true;
       return header.value.epoch < epoch || this.#headers.take(header, peer);
     }
+    return this.told(peer, header);
+  }
+
+  /** A peer tells a head while we have none: with its hello, or as soon as it has one itself. False where it is gone for it. */
+  told(peer: LivePeer, header: SignedHeader): boolean {
     if (!this.#headers.isGenuine(header, peer)) return this.#state.peers.has(peer.connection);
-    if (this.#headers.isOfFuture(header)) return true;
+    if (this.#headers.isOfFuture(header) || (peer.head && !isAfter(header, peer.head))) return true;
     peer.head = header;
     this.#firstAt ??= this.#state.now;
     return true;
+  }
+
+  /** Nothing can be played yet, since nobody has told where the stream is. */
+  get isWaiting(): boolean {
+    return this.#state.startSeq < 0 && !this.#state.isSource;
   }
 
   /** When the head is to be chosen at the latest. */

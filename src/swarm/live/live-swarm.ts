@@ -186,7 +186,8 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         else if (this.#joining.greeted(peer, message.header)) this.#join();
         return;
       case "header":
-        this.#headers.take(message.header, peer);
+        if (!this.#joining.isWaiting) this.#headers.take(message.header, peer);
+        else if (this.#joining.told(peer, message.header)) this.#join();
         return;
       case "chunk":
         if (message.epoch === this.#state.epoch) this.#parents.gave(peer, message.stripe, message.seq);
@@ -258,7 +259,9 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     peers.set(connection, opened);
     this.#neighbours.opened(opened);
     this.#children.joined();
-    this.#state.send(opened, { kind: "hello", header: window.piece(window.head)?.header });
+    const head = window.piece(window.head)?.header;
+    opened.knowsHead = head !== undefined;
+    this.#state.send(opened, { kind: "hello", header: head });
     this.#news.tell(opened);
     this.#stats.tell(opened);
   }
@@ -273,7 +276,17 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     if (piece) this.#children.passHeader(piece, from);
     this.#chunks.headerAdded(header);
     this.#asking.heard();
+    this.#tellHead(header);
     if (this.#state.nextSeq < 0) this.#play();
+  }
+
+  /** Who came before we had a head may have nobody else to hear of one. */
+  #tellHead(header: SignedHeader): void {
+    for (const peer of this.#state.peers.values()) {
+      if (peer.knowsHead) continue;
+      peer.knowsHead = true;
+      this.#headers.pass(header, peer, false);
+    }
   }
 
   /** Gives out what can be; a start that was just chosen may lie before what was subscribed to. */

@@ -26,7 +26,9 @@ export class LivePeer {
   readonly isNear: boolean;
   rttMs: number;
   isGreeted = false;
-  /** The newest header it told in its hello. */
+  /** Was told a head when it came, or since. */
+  knowsHead = false;
+  /** The newest header it told before we had a head. */
   head: SignedHeader | undefined;
   window: Readonly<LiveWindow> | undefined;
   readonly paths: (StripePath | undefined)[];

@@ -84,3 +84,20 @@ test("LiveSwarm starts anew where the first to speak told of long ago", () => {
   lab.produce(source, 4_000);
   assert.ok(node.played.at(-1)!.seq >= lab.seq - 8, `${lab.seq - node.played.at(-1)!.seq} pieces behind`);
 });
+
+test("LiveSwarm joins where its only neighbours had no head yet when they said hello", () => {
+  const lab = new Lab(1);
+  const source = lab.add({ role: "source" });
+  const [near, far] = [lab.add(), lab.add()];
+  far.handle({ kind: "found", addresses: [near.address] });
+  near.handle({ kind: "found", addresses: [source.address] });
+  lab.pass(1_000);
+  assert.deepEqual([near.played.length, far.played.length], [0, 0]);
+  const at = lab.now;
+  lab.produce(source, 3_000);
+  for (const node of [near, far]) {
+    assert.ok(node.played.length >= 1_500 / PIECE_MS, `${node.played.length} pieces`);
+    assert.ok(node.played[0]!.at - at <= 1_000, `${node.played[0]!.at - at} ms`);
+    assert.deepEqual(node.skipped, []);
+  }
+});
