@@ -71,6 +71,8 @@ const MESSAGE_BURST = 3_000;
 const METADATA_ID = 1;
 const PEX_ID = 2;
 const LIVE_ID = 3;
+/** A round trip that nobody has measured yet; the swarm's own pings correct it. */
+const USUAL_RTT_MS = 100;
 const NEVER = instant(Number.POSITIVE_INFINITY);
 
 /**
@@ -160,8 +162,8 @@ export class PeerLink {
 
   /** The connection that we asked for stands. */
   opened(now: Instant): void {
-    this.#askedAt = now;
-    this.#sendHandshake(now);
+    this.#askedAt = this.#now = now;
+    this.#sendHandshake();
   }
 
   /** Takes bytes of the peer. Throws `DecodeError` where it is at fault; nothing may follow then. */
@@ -224,17 +226,20 @@ export class PeerLink {
       this.#events.unfit(this, problem);
       return;
     }
-    if (this.isIncoming) {
+    if (!this.isIncoming) this.#rttMs = this.#now - this.#askedAt;
+    else {
       this.#askedAt = this.#now;
-      this.#sendHandshake(this.#now);
-    } else this.#rttMs = this.#now - this.#askedAt;
-    this.#introduce();
+      this.#sendHandshake();
+    }
   }
 
-  #sendHandshake(now: Instant): void {
+  /** Both handshakes at once, whether or not the other end knows the second: whoever calls us then hears of the stream a
+   * round trip sooner, and who does not know it is of no use. */
+  #sendHandshake(): void {
     const { infohash, peerId } = this.#setup;
     const bytes = encodeHandshake({ infohash, peerId, extensions: true, fast: false, dht: false });
-    this.queue.message(bytes, PRIORITY.control, NEVER, now);
+    this.queue.message(bytes, PRIORITY.control, NEVER, this.#now);
+    this.#introduce();
   }
 
   #introduce(): void {
@@ -282,7 +287,12 @@ export class PeerLink {
     if (this.#isReady && liveId === 0) this.#events.unfit(this, "left the live network");
     if (this.#isReady || this.#liveId === 0 || !hello.live) return;
     this.#isReady = true;
-    this.#events.ready(this, this.#aboutOf(hello.live), this.#rttMs ?? this.#now - this.#askedAt);
+    this.#events.ready(this, this.#aboutOf(hello.live), this.#rttMs ?? this.#waitedMs);
+  }
+
+  /** The round trip to one who called us: unknown where it said all before it could have our answer. */
+  get #waitedMs(): number {
+    return this.#now > this.#askedAt ? this.#now - this.#askedAt : USUAL_RTT_MS;
   }
 
   /** What it says of itself, but for what its peer id decides. */

@@ -141,9 +141,23 @@ test("PeerLink: two links meet, whatever the size of what is read at once", () =
       assert.deepEqual(unfit, []);
     }
     assert.equal(caller.ready[0]!.rttMs, 20);
+    // All came at once: nothing was measured.
+    assert.equal(called.ready[0]!.rttMs, 100);
     assert.equal(called.link.listenAddress?.port, 4_000);
     assert.match(called.link.client, /Sluice/);
   }
+});
+
+test("PeerLink: a caller says all at once, and one who waits for an answer is measured", () => {
+  const caller = noted(1, false);
+  const called = noted(2, true);
+  caller.link.opened(instant(10));
+  called.link.received(caller.link.queue.take(10_000, instant(10))!, instant(20));
+  assert.equal(called.link.isReady, true);
+  const slow = noted(2, true);
+  slow.link.received(strangerSays(), instant(20));
+  slow.link.received(framed(0, strangerHello()), instant(90));
+  assert.equal(slow.ready[0]!.rttMs, 70);
 });
 
 test("PeerLink.received: home stripe and digest follow from the peer id, whatever a peer says", () => {
