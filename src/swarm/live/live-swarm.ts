@@ -374,7 +374,8 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     const { now, setup } = this.#state;
     if (now < this.#climbAt) return;
     this.#climbAt = now + (0.5 + setup.random()) * CLIMB_MS;
-    const { homeStripe } = setup.about;
+    const { homeStripe, role } = setup.about;
+    if (role === "relay") for (let i = 0; i < setup.layout.stripes; i++) this.#parents.approach(i);
     const { depth } = this.#parents.pathOf(homeStripe);
     if (this.#children.slots < 2 || depth === NO_DEPTH || depth <= 1) return;
     this.#parents.seek(homeStripe, undefined, depth - 1);

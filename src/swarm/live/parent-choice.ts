@@ -45,6 +45,8 @@ export function chooseParent(state: LiveState, stripe: number, wish: ParentWish)
     if (depth === NO_DEPTH || depth >= MAX_DEPTH || depth >= (wish.belowDepth ?? NO_DEPTH)) continue;
     if (peer.paths[stripe]?.ancestors.includes(digest)) continue;
     if (wish.isTidy && !isHome(peer, stripe)) continue;
+    // A relay gets everything from the source itself, so that all others can have it from the relay.
+    if (setup.about.role === "relay" && peer.about.role === "source") return peer;
     eligible++;
     if (!wish.isRelaxed && isLoaded(state, peer)) {
       loaded = peer;

@@ -39,17 +39,17 @@ function worstOf(times: number[]): number {
 }
 
 for (const keyframeMs of [500, 1_000, 2_000]) {
-  test(`LiveSwarm plays 0.1 s after it knows a source near by that is full, a second of media after 0.35 s: keyframes each ${keyframeMs} ms`, () => {
+  test(`LiveSwarm plays 0.1 s after it knows a source near by that is full, a second of media after 0.4 s: keyframes each ${keyframeMs} ms`, () => {
     const { firstMs, secondMs } = joins(keyframeMs, (source) => [source]);
     assert.ok(firstMs <= 100, `${firstMs} ms`);
-    assert.ok(secondMs <= 350, `${secondMs} ms`);
+    assert.ok(secondMs <= 400, `${secondMs} ms`);
   });
 }
 
 test("LiveSwarm joins as quickly through viewers alone", () => {
   const { firstMs, secondMs } = joins(1_000, (_, others) => [...others]);
   assert.ok(firstMs <= 60, `${firstMs} ms`);
-  assert.ok(secondMs <= 350, `${secondMs} ms`);
+  assert.ok(secondMs <= 400, `${secondMs} ms`);
 });
 
 test("LiveSwarm waits a tenth of a second, not longer, for those who do not answer", () => {
