@@ -1,0 +1,227 @@
+import assert from "node:assert/strict";
+import { readdir, stat, writeFile } from "node:fs/promises";
+import { after, afterEach, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { freePort, runtimeCommand } from "../parts/engine.ts";
+import { type RunningProcess, run, startProcess } from "../parts/process.ts";
+import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const [RUNTIME, ...RUNTIME_ARGS] = runtimeCommand();
+
+/** What `--json` prints. */
+interface Facts {
+  readonly name: string;
+  readonly title: string;
+  readonly infohash: string;
+  readonly content_id: string;
+  readonly link: string;
+  readonly magnet: string;
+  readonly transport_file: string;
+  readonly addresses: readonly string[];
+  readonly p2p_port: number;
+  readonly http_url: string;
+}
+
+describe("sluice broadcast and what belongs to it", { timeout: 120_000 }, () => {
+  let scratch: TempFolder;
+  const running = new Set<RunningProcess>();
+
+  before(async () => {
+    scratch = await tempFolder("broadcast");
+  });
+  afterEach(async () => {
+    await Promise.all([...running].map((each) => each.stop()));
+    running.clear();
+  });
+  after(() => scratch?.remove());
+
+  /** Starts the program as a user would, on loopback and in a folder of the test's. */
+  function start(dataDir: string, ...args: string[]): RunningProcess {
+    const env = {
+      SLUICE_P2P_HOST: "127.0.0.1",
+      SLUICE_DATA_DIR: scratch.file(dataDir),
+      XDG_CONFIG_HOME: scratch.path,
+    };
+    const each = startProcess(RUNTIME, [...RUNTIME_ARGS, "src/main.ts", ...args], { cwd: ROOT, env });
+    running.add(each);
+    return each;
+  }
+
+  /** Runs it to its end. */
+  async function ran(dataDir: string, ...args: string[]) {
+    const each = start(dataDir, ...args);
+    const code = await new Promise<number | null>((resolve) => each.child.on("close", resolve));
+    return { code, output: each.output() };
+  }
+
+  async function onAir(dataDir: string, ...args: string[]) {
+    const process = start(dataDir, "broadcast", "--test-pattern", "--json", ...args);
+    const line = await process.line((each) => each.startsWith("{"));
+    return { process, facts: JSON.parse(line) as Facts };
+  }
+
+  /** Ends it as Ctrl-C does, and resolves to its exit code. */
+  function interrupted({ child, pid }: RunningProcess, signal: "SIGINT" | "SIGTERM" = "SIGINT") {
+    const closed = new Promise<number | null>((resolve) => child.on("close", resolve));
+    process.kill(pid, signal);
+    return closed;
+  }
+
+  test("broadcast --test-pattern: watched by play with nothing but its link, as whole MPEG-TS", async () => {
+    const { process: source, facts } = await onAir("source", "--title", "A clock");
+    assert.deepEqual([facts.name, facts.title], ["test-pattern", "A clock"]);
+    assert.deepEqual(facts.addresses, [`127.0.0.1:${facts.p2p_port}`]);
+    assert.ok((await stat(facts.transport_file)).size < 1000);
+
+    const out = scratch.file("watched.ts");
+    const viewer = start("viewer", "play", facts.link, "--output", out);
+    await viewer.line((line) => /^A clock · .* behind live · 1 peer · /.test(line));
+    await written(`${out}.part`, 100_000);
+    assert.equal(await interrupted(viewer), 0, viewer.output());
+    const streams = await run("ffprobe", [
+      "-v",
+      "error",
+      "-show_entries",
+      "stream=codec_name",
+      "-of",
+      "csv=p=0",
+      out,
+    ]);
+    assert.deepEqual(new Set(streams.split(/\s+/).filter(Boolean)), new Set(["h264", "aac"]));
+    const complaints = await run("ffmpeg", ["-v", "error", "-xerror", "-i", out, "-f", "null", "-"]);
+    assert.equal(complaints, "");
+
+    assert.equal(await interrupted(source, "SIGTERM"), 0, source.output());
+    assert.match(source.output(), /stopping/);
+  });
+
+  test("broadcast: looked at over its own HTTP interface; the second start is the same stream", async () => {
+    const first = await onAir("again", "--name", "A clock");
+    const { http_url, infohash } = first.facts;
+    const body = (await fetch(`${http_url}/ace/getstream?infohash=${infohash}`)).body!.getReader();
+    const { value } = await body.read();
+    assert.equal(value?.[0], 0x47);
+    await body.cancel();
+    assert.equal(await interrupted(first.process), 0);
+    const second = await onAir("again", "--name", "A clock");
+    assert.deepEqual({ ...second.facts, http_url }, first.facts);
+
+    const twice = await ran("again", "broadcast", "--test-pattern", "--name", "A clock", "--p2p-port", "0");
+    assert.notEqual(twice.code, 0);
+    assert.match(twice.output, /^sluice: A clock is being broadcast/m);
+    const list = await ran("again", "broadcast", "--list");
+    assert.match(list.output, new RegExp(`^${infohash} {2}\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d {2}A clock$`));
+    assert.deepEqual(await readdir(scratch.file("again/broadcasts")), ["A clock"]);
+  });
+
+  test("broadcast FILE: ends where the file does; what is none is told with the command that makes it so", async () => {
+    const film = scratch.file("film.ts");
+    const picture = ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25:duration=3"];
+    await run("ffmpeg", ["-v", "error", ...picture, "-c:v", "libx264", "-g", "25", "-f", "mpegts", film]);
+    const shown = await ran("file", "broadcast", film);
+    assert.equal(shown.code, 0, shown.output);
+    assert.match(shown.output, /^On air: film$/m);
+    assert.match(shown.output, /the source has ended/);
+
+    await writeFile(scratch.file("film.txt"), "no packets here\n".repeat(1000));
+    const refused = await ran("file", "broadcast", scratch.file("film.txt"));
+    assert.equal(refused.code, 1);
+    assert.match(
+      refused.output,
+      /^sluice: .*MPEG-TS.*; ffmpeg makes it so: ffmpeg -re -i '.*film\.txt' .* sluice broadcast -$/m,
+    );
+    const absent = await ran("file", "broadcast", scratch.file("none.ts"));
+    assert.deepEqual(
+      [absent.code, /none\.ts.*there is no such file/.test(absent.output)],
+      [1, true],
+      absent.output,
+    );
+  });
+
+  test("broadcast -: what ffmpeg pipes in", async () => {
+    const feed = ["-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25:duration=3"];
+    const feeding = `ffmpeg ${feed.join(" ")} -c:v libx264 -g 25 -f mpegts -`;
+    const program = [RUNTIME, ...RUNTIME_ARGS, "src/main.ts", "broadcast", "-", "--json"].join(" ");
+    const env = { SLUICE_P2P_HOST: "127.0.0.1", SLUICE_DATA_DIR: scratch.file("pipe") };
+    const broadcast = startProcess("sh", ["-c", `${feeding} | ${program}`], { cwd: ROOT, env });
+    running.add(broadcast);
+    const { name } = JSON.parse(await broadcast.line((line) => line.startsWith("{"))) as Facts;
+    assert.equal(name, "piped-in");
+    await broadcast.line((line) => line.includes("the source has ended"));
+  });
+
+  test("relay: a private source feeds it, and viewers get the stream from it alone", async () => {
+    const port = await freePort();
+    const relay = `127.0.0.1:${port}`;
+    const args = ["--name", "private", "--private", "--relay", relay];
+    // Its first start makes the transport file, without which a relay knows nothing of it.
+    const { process: first, facts } = await onAir("private", ...args);
+    assert.equal(await interrupted(first), 0);
+    assert.ok(!facts.link.includes(String(facts.p2p_port)), "the source is not named to viewers");
+    const relaying = start("relay", "relay", facts.transport_file, "--p2p-port", String(port));
+    await relaying.line((line) => line.includes(`--relay ${relay}`));
+    await onAir("private", ...args);
+    const out = scratch.file("relayed.ts");
+    const viewer = start("viewer", "play", facts.link, "--output", out);
+    await written(`${out}.part`, 100_000);
+    assert.equal(await interrupted(viewer), 0, viewer.output());
+    assert.equal(await interrupted(relaying), 0, relaying.output());
+  });
+
+  test("broadcast: what cannot be asked for is one line and exit code 2", async () => {
+    const cases: readonly (readonly [args: string[], message: RegExp])[] = [
+      [[], /name a source/],
+      [["--test-pattern", "film.ts"], /leave out "film\.ts"/],
+      [["-", "--bitrate", "fast"], /--bitrate: expected bits/],
+      [["--test-patern"], /did you mean --test-pattern\?/],
+    ];
+    for (const [args, message] of cases) {
+      const { code, output } = await ran("usage", "broadcast", ...args);
+      assert.deepEqual([code, output.split("\n").length], [2, 1], output);
+      assert.match(output, message);
+    }
+  });
+
+  test("broadcast_start: on air again after the engine was started anew, until broadcast_stop", async () => {
+    const ports = ["--http-port", String(await freePort()), "--p2p-port", String(await freePort())];
+    const base = `http://127.0.0.1:${ports[1]}/server/api?api_version=3`;
+    const ask = async (query: string) => {
+      const { result, error } = await (await fetch(`${base}&${query}`)).json();
+      if (error) throw new Error(JSON.stringify(error));
+      return result;
+    };
+    const engine = async () => {
+      const process = start("engine", "serve", ...ports);
+      await process.line((line) => line.includes("Ctrl-C"));
+      return process;
+    };
+    let serving = await engine();
+    const { token } = await ask("method=get_api_access_token");
+    const made = await ask(`method=broadcast_start&token=${token}&test_pattern=1&name=clock`);
+    assert.match(made.link, new RegExp(`x\\.pe.*${ports[3]}`));
+    assert.equal(await interrupted(serving), 0, serving.output());
+
+    serving = await engine();
+    const again = async () => (await ask(`method=broadcast_list&token=${token}`)).broadcasts[0];
+    let now = await again();
+    while (now.status === "waiting" && now.infohash === null) now = await again();
+    assert.deepEqual([now.name, now.infohash], ["clock", made.infohash]);
+    await ask(`method=broadcast_stop&token=${token}&name=clock`);
+    assert.equal(await interrupted(serving), 0);
+    serving = await engine();
+    assert.equal(await again(), undefined);
+  });
+});
+
+/** Waits until a file has so many bytes; the test's own time limit ends it. */
+async function written(path: string, bytes: number): Promise<void> {
+  for (;;) {
+    const size = await stat(path).then(
+      (facts) => facts.size,
+      () => 0,
+    );
+    if (size >= bytes) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
