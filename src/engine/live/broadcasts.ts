@@ -37,11 +37,21 @@ const FIRST_WAIT_MS = 30_000;
 /** One that was broadcast before may come later; what is plainly wrong shows by then. */
 const LATER_WAIT_MS = 2000;
 
+/** A name that is taken. */
+interface Entry {
+  readonly isPiped: boolean;
+  readonly abort: AbortController;
+  /** Undefined while it starts. */
+  broadcast: Broadcast | undefined;
+  /** Resolves when it has ended, or has not begun. */
+  over: Promise<void>;
+}
+
 /** All broadcasts of this engine. Nothing happens before one is started. */
 export function createBroadcasts(parts: BroadcastsParts): Broadcasts {
   const log = parts.log.named("broadcast");
-  /** By name in lower case, as some file systems have it; undefined while it starts. */
-  const known = new Map<string, { readonly abort: AbortController; broadcast: Broadcast | undefined }>();
+  /** By name in lower case, as some file systems have it. */
+  const known = new Map<string, Entry>();
   let isClosed = false;
 
   const begin = async (request: BroadcastRequest, signal: AbortSignal): Promise<Broadcast> => {
@@ -65,24 +75,29 @@ export function createBroadcasts(parts: BroadcastsParts): Broadcasts {
         throw new SluiceError("bad_parameter", `${request.name} is being broadcast already`);
       if (known.size >= MAX_BROADCASTS)
         throw new SluiceError("too_many", `${MAX_BROADCASTS} streams are being broadcast; stop one first`);
-      const isPiped = [...known.values()].some(({ broadcast }) => broadcast?.request.place.kind === "pipe");
-      if (request.place.kind === "pipe" && isPiped)
+      const isPiped = request.place.kind === "pipe";
+      if (isPiped && [...known.values()].some((other) => other.isPiped))
         throw new SluiceError("bad_parameter", "what is piped in is being broadcast already");
-      const entry: { abort: AbortController; broadcast: Broadcast | undefined } = {
+      const entry: Entry = {
+        isPiped,
         abort: new AbortController(),
         broadcast: undefined,
+        over: Promise.resolve(),
       };
       known.set(key, entry);
+      const signals = signal ? [signal, entry.abort.signal] : [entry.abort.signal];
+      const starting = begin(request, AbortSignal.any(signals));
+      const forget = () => void known.delete(key);
+      entry.over = starting.then(({ ended }) => ended).then(forget, forget);
       try {
-        const signals = signal ? [signal, entry.abort.signal] : [entry.abort.signal];
-        const broadcast = await begin(request, AbortSignal.any(signals));
-        entry.broadcast = broadcast;
-        const forget = () => known.delete(key);
-        broadcast.ended.then(forget, forget);
-        return broadcast;
+        entry.broadcast = await starting;
+        if (signals.some(({ aborted }) => aborted)) {
+          await entry.broadcast.stop();
+          throw new SluiceError("cancelled", "nobody wants it any more");
+        }
+        return entry.broadcast;
       } catch (thrown) {
-        known.delete(key);
-        if (!signal?.aborted && !entry.abort.signal.aborted) throw thrown;
+        if (!signals.some(({ aborted }) => aborted)) throw thrown;
         throw new SluiceError("cancelled", "the broadcast was given up before it began", { cause: thrown });
       }
     },
@@ -90,8 +105,12 @@ export function createBroadcasts(parts: BroadcastsParts): Broadcasts {
     all: () => [...known.values()].flatMap(({ broadcast }) => broadcast ?? []),
     async close() {
       isClosed = true;
-      for (const { abort } of known.values()) abort.abort();
-      await Promise.all([...known.values()].map(({ broadcast }) => broadcast?.stop()));
+      const entries = [...known.values()];
+      for (const { abort, broadcast } of entries) {
+        abort.abort();
+        void broadcast?.stop();
+      }
+      await Promise.all(entries.map(({ over }) => over));
     },
   };
 }
@@ -124,12 +143,10 @@ async function startWith(
     await identity.keepTransportFile(file.bytes);
     signal.throwIfAborted();
     const { uploadLimit, relays, isPrivate } = request;
-    hold = parts.open({
+    const content: TransferContent = {
       infohash: file.infohash,
       // A private source is known to nobody but its relays.
       trackers: isPrivate ? [] : file.trackers,
-      // Who broadcasts has named them, and sits at this machine.
-      homeTrackers: isPrivate ? [] : request.trackers,
       peers: relays,
       displayName: file.meta.title ?? info.name,
       live: {
@@ -139,7 +156,13 @@ async function startWith(
         ...(isPrivate && { only: relays }),
         knownPeers: isPrivate ? [] : identity.knownPeers,
       },
-    });
+    };
+    hold = parts.open(content);
+    if (hold.transfer.live?.content.role !== "source") {
+      // Somebody watches it here, from peers. That ends: players that ask again get it from the source itself.
+      hold.release();
+      hold = parts.open(content);
+    }
     return startBroadcast({ ...parts, request, identity, file, input: head.rest(), hold });
   } catch (thrown) {
     hold?.release();

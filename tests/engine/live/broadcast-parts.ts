@@ -51,8 +51,8 @@ export class FakeStudio {
   live: Partial<LiveFigures> = {};
   reachable: readonly PeerAddress[] = [];
   isForked = false;
-  /** Whom the transfer takes the broadcast for. */
-  role: "source" | "viewer" = "source";
+  /** What the next transfers are for, that somebody has opened before; then sources. */
+  roles: ("source" | "viewer")[] = [];
   /** Called before each piece is taken. */
   taking = (_piece: Sent) => {};
 
@@ -96,7 +96,7 @@ export class FakeStudio {
   #hold(content: TransferContent) {
     this.opened.push(content);
     const live: LiveControl = {
-      content: { ...content.live!, role: this.role },
+      content: { ...content.live!, role: this.roles.shift() ?? "source" },
       produce: (header, chunks) => {
         const piece = { header, chunks, atMs: this.world.epochMs + this.world.clock.now() };
         this.taking(piece);

@@ -282,7 +282,7 @@ test("createBroadcasts: a private stream is for its relays, and stays private", 
   await assert.rejects(open, code("bad_parameter", /private.*another name/));
 });
 
-test("createBroadcasts: sixteen at once, and what is watched here cannot be broadcast here", async () => {
+test("createBroadcasts: sixteen at once", async () => {
   const studio = new FakeStudio();
   const broadcasts = studio.broadcasts();
   for (let i = 0; i < MAX_BROADCASTS; i++)
@@ -290,11 +290,34 @@ test("createBroadcasts: sixteen at once, and what is watched here cannot be broa
   await assert.rejects(broadcasts.start(someRequest()), code("too_many"));
   await studio.within(broadcasts.close());
   assert.equal(studio.released, MAX_BROADCASTS);
-  studio.role = "viewer";
+});
+
+test("createBroadcasts: who watches a stream here from peers makes room for its source", async () => {
+  const studio = new FakeStudio();
+  studio.roles = ["viewer"];
+  const broadcast = await studio.within(studio.broadcasts().start(someRequest()));
+  assert.deepEqual([studio.opened.length, studio.released], [2, 1]);
+  await studio.world.clock.advance(1000);
+  assert.ok(studio.sent.length > 2);
+  await broadcast.stop();
+  studio.roles = ["viewer", "viewer"];
   const start = studio.within(studio.broadcasts().start(someRequest()));
   await assert.rejects(start, code("bad_parameter", /watched/));
-  assert.equal(studio.released, MAX_BROADCASTS + 1);
+  assert.equal(studio.released, 4);
   assert.equal(studio.locked.size, 0);
+});
+
+test("Broadcasts.close: waits for those that are starting", async () => {
+  const studio = new FakeStudio();
+  const broadcasts = studio.broadcasts({ pipe: () => streamOf([undefined]) });
+  const starting = broadcasts.start(someRequest({ place: { kind: "pipe" } }));
+  starting.catch(() => {}); // Told below.
+  await studio.world.clock.advance(1000);
+  assert.equal(studio.locked.size, 1);
+  await broadcasts.close();
+  assert.equal(studio.locked.size, 0);
+  await assert.rejects(starting, code("cancelled"));
+  assert.equal(studio.world.clock.waiting, 0);
 });
 
 test("createBroadcasts: a source that is silent, broken or gone", async () => {
