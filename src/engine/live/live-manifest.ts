@@ -52,7 +52,8 @@ export function writeLiveManifest(
       isIndependent,
     }));
   const { longestMs, pieceMs } = window;
-  const open = isAtEdge && !isEnded ? openSegment(window) : undefined;
+  const newest = listed.at(-1)?.facts.number ?? 0;
+  const open = isAtEdge && !isEnded ? openSegment(window, newest) : undefined;
   const withParts = isAtEdge ? listed.slice(-SEGMENTS_WITH_PARTS) : [];
   const told = listed.flatMap((segment, index): ManifestSegment[] => {
     const { facts, durationMs, isDiscontinuous } = segment;
@@ -72,7 +73,6 @@ export function writeLiveManifest(
   });
   const [first] = listed;
   const partTargetSeconds = partTargetMs(pieceMs) / 1000;
-  const isOpenTold = open?.isListed === true && open.parts.length > 0;
   return writeMediaManifest({
     kind: "live",
     firstNumber: first?.facts.number ?? 0,
@@ -85,7 +85,7 @@ export function writeLiveManifest(
       !isEnded && {
         lowLatency: { partTargetSeconds, holdBackSeconds: HOLD_BACK_PARTS * partTargetSeconds },
       }),
-    ...(isOpenTold && {
+    ...(open && {
       openParts: partsOf(open),
       openStart: { isDiscontinuous: open.isDiscontinuous, programDateTimeMs: open.facts.startMs },
     }),
@@ -93,10 +93,12 @@ export function writeLiveManifest(
   });
 }
 
-/** The segment under way, where there is one. */
-export function openSegment({ segments }: LiveWindow): KeptSegment | undefined {
+/** The segment under way, where it is the one that players take for next: the one after `number`. */
+export function openSegment({ segments }: LiveWindow, number: number): KeptSegment | undefined {
   const last = segments.at(-1);
-  return last && !last.isClosed && !last.isGone ? last : undefined;
+  return last?.isListed && !last.isClosed && !last.isGone && last.facts.number === number + 1
+    ? last
+    : undefined;
 }
 
 /** What is missing between two segments of the list, told as so long as it was. */

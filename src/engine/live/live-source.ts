@@ -113,7 +113,7 @@ export class LiveSource implements SegmentSource {
     return {
       firstAt: Math.floor(oldest.facts.startMs / 1000) as UnixSeconds,
       lastAt: Math.floor(edgeMs / 1000) as UnixSeconds,
-      segments: segments.length,
+      segments: segments.filter(({ isGone }) => !isGone).length,
       pieceMs,
     };
   }
@@ -144,9 +144,8 @@ export class LiveSource implements SegmentSource {
         `_HLS_msn is ${segment}, and the newest segment is ${newest}: expected no more than ${newest + MAX_AHEAD}`,
       );
     if (segment <= newest || this.#window.hasEnded) return true;
-    const open = openSegment(this.#window);
-    if (!open?.isListed || part === undefined) return false;
-    return open.facts.number > segment || (open.facts.number === segment && open.parts.length > part);
+    const open = openSegment(this.#window, newest);
+    return open?.facts.number === segment && part !== undefined && open.parts.length > part;
   }
 
   async #part(index: number, part: number, signal: AbortSignal): Promise<SegmentBytes> {

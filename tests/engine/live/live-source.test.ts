@@ -393,3 +393,30 @@ test("LiveSource: an end that is meant closes the list, and reach", async () => 
   assert.equal(await source.reach(last.mediaSequenceNumber, never), last.mediaSequenceNumber);
   assert.equal(await source.reach(last.mediaSequenceNumber + 1, never), undefined);
 });
+
+test("LiveSource: where the numbers leap, nothing of the new segment is told under the number of another", async () => {
+  const pieces = await patternStream();
+  const { window, source } = someWindow();
+  give(window, pieces.slice(0, 100));
+  const newest = await source.first(never);
+  const restarted = pieces.findIndex(({ header }, i) => i > 100 && header.isSegmentStart);
+  const leap = said(pieces.slice(restarted), ({ segment, seq }) => ({
+    segment: segment + 6000,
+    seq: seq + 500,
+  }));
+  give(window, leap.slice(0, 10));
+  const text = await textOf(source);
+  assert.doesNotMatch(text, /PRELOAD-HINT/);
+  assert.equal(parsed(text).segments.length, whole(parsed(text)).length);
+  let isThere = false;
+  const reload = textOf(source, { reload: { segment: newest + 1, part: 3 } }).then((next) => {
+    isThere = true;
+    return parsed(next);
+  });
+  await settled();
+  assert.equal(isThere, false);
+  give(window, leap.slice(10, 40));
+  const list = await reload;
+  assert.equal(list.mediaSequenceBase, leap[0]!.header.segment);
+  assert.equal(whole(list).length, 1);
+});
