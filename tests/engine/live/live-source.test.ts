@@ -398,13 +398,13 @@ test("LiveSource: where the numbers leap, nothing of the new segment is told und
   const pieces = await patternStream();
   const { window, source } = someWindow();
   give(window, pieces.slice(0, 100));
-  const newest = await source.first(never);
   const restarted = pieces.findIndex(({ header }, i) => i > 100 && header.isSegmentStart);
   const leap = said(pieces.slice(restarted), ({ segment, seq }) => ({
     segment: segment + 6000,
     seq: seq + 500,
   }));
   give(window, leap.slice(0, 10));
+  const newest = await source.first(never);
   const text = await textOf(source);
   assert.doesNotMatch(text, /PRELOAD-HINT/);
   assert.equal(parsed(text).segments.length, whole(parsed(text)).length);
