@@ -5,13 +5,15 @@ import { Answers } from "./answers.ts";
 import { Asking } from "./asking.ts";
 import { Children } from "./children.ts";
 import { Chunks } from "./chunks.ts";
+import { Climbing } from "./climbing.ts";
 import { Conduct } from "./conduct.ts";
 import type { LiveFigures, LiveInput, LiveOutput, LiveSetup } from "./contract.ts";
+import { sayGoodbye } from "./farewell.ts";
 import { liveFigures } from "./figures.ts";
 import { Headers } from "./headers.ts";
 import { Joining } from "./joining.ts";
-import { CLIMB_MS, PAUSE_MS, QUIET_MS, TICK_MS } from "./limits.ts";
-import { type LiveAbout, type LiveWord, NO_DEPTH, type SignedHeader } from "./messages.ts";
+import { PAUSE_MS, QUIET_MS, TICK_MS } from "./limits.ts";
+import type { LiveAbout, LiveWord, SignedHeader } from "./messages.ts";
 import { Neighbours } from "./neighbours.ts";
 import { News } from "./news.ts";
 import { Parents } from "./parents.ts";
@@ -40,10 +42,10 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
   readonly #playout: Playout;
   readonly #news: News;
   readonly #source: Source;
+  readonly #climbing: Climbing;
   readonly #stats: Stats;
   readonly #pulse: Pulse;
   #tickAt: Instant;
-  #climbAt: number;
 
   constructor(setup: LiveSetup, now: Instant) {
     const state = new LiveState(setup, now);
@@ -92,7 +94,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     this.#pulse = new Pulse(state, this.#conduct);
     if (state.isSource) state.startSeq = 0;
     this.#tickAt = after(now, setup.random() * TICK_MS);
-    this.#climbAt = now + (1 + setup.random()) * CLIMB_MS;
+    this.#climbing = new Climbing(state, this.#children, this.#parents);
   }
 
   handle(input: LiveInput, now: Instant): void {
@@ -169,7 +171,8 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         this.#stats.made(input.stat);
         return;
       case "stop":
-        this.#stop();
+        this.#state.isStopped = true;
+        sayGoodbye(this.#state, this.#conduct);
         return;
     }
   }
@@ -360,7 +363,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
       this.#asking.round();
       this.#playout.round();
       this.#pulls.round();
-      this.#climb();
+      this.#climbing.round();
     }
     this.#children.round();
     this.#source.round();
@@ -369,39 +372,11 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     this.#pulse.round();
   }
 
-  /** Seeks a place nearer to the source in the stripe that we hand on, so that trees stay flat. */
-  #climb(): void {
-    const { now, setup } = this.#state;
-    if (now < this.#climbAt) return;
-    this.#climbAt = now + (0.5 + setup.random()) * CLIMB_MS;
-    const { homeStripe, role } = setup.about;
-    if (role === "relay") for (let i = 0; i < setup.layout.stripes; i++) this.#parents.approach(i);
-    const { depth } = this.#parents.pathOf(homeStripe);
-    if (this.#children.slots < 2 || depth === NO_DEPTH || depth <= 1) return;
-    this.#parents.seek(homeStripe, undefined, depth - 1);
-  }
-
   #left(peer: LivePeer): void {
     if (!this.#state.peers.delete(peer.connection)) return;
     this.#parents.left(peer);
     this.#children.left(peer);
     this.#pulls.left(peer);
     this.#neighbours.left(peer);
-  }
-
-  #stop(): void {
-    this.#state.isStopped = true;
-    const heirs = [...this.#state.peers.values()]
-      .filter((peer) => peer.parentOf !== 0 && peer.isReachable)
-      .slice(0, 8);
-    const candidates = heirs.map(({ address, window }) => ({
-      address,
-      freeSlots: window?.freeSlots ?? 0,
-      lagMs: window?.lagMs ?? 0,
-    }));
-    for (const peer of [...this.#state.peers.values()]) {
-      this.#state.send(peer, { kind: "bye", reason: "leaving", candidates });
-      this.#conduct.close(peer, "stopped");
-    }
   }
 }

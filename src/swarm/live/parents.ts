@@ -248,13 +248,6 @@ export class Parents {
     this.#subscribe(peer, 1 << stripe, belowDepth === undefined && feed.refusals >= 2);
   }
 
-  /** As a relay: seeks the source itself where another gives the stripe. */
-  approach(stripe: number): void {
-    const { parent } = this.#feeds[stripe]!;
-    const source = [...this.#state.peers.values()].find(({ about }) => about.role === "source");
-    if (source && parent && parent !== source && source.retryAt <= this.#state.now) this.seek(stripe, source);
-  }
-
   /** A new epoch: all starts again. */
   reset(): void {
     for (const feed of this.#feeds) feed.lastSeq = -1;
