@@ -25,6 +25,8 @@ export class LiveConnection implements LiveSender {
   /** When it last gave us a chunk that was not late, and when one was last queued for it. */
   gaveAt: Instant | undefined;
   gotAt: Instant | undefined;
+  /** The swarm is told of no backlog before. */
+  quietUntil: Instant;
   #socket: TcpSocket | undefined;
   #written = 0;
   #taken = 0;
@@ -36,7 +38,7 @@ export class LiveConnection implements LiveSender {
     this.id = id;
     this.link = link;
     this.origin = origin;
-    this.#takenAt = now;
+    this.#takenAt = this.quietUntil = now;
   }
 
   /** Its socket, which is not there yet while it is asked for. */

@@ -5,6 +5,7 @@ import { after, earliest, type Instant } from "../../base/time.ts";
 import type { Clock, Net, TcpHandlers, TcpSocket } from "../../runtime/contract.ts";
 import { CONNECT_TIMEOUT_MS } from "../../swarm/limits.ts";
 import type { LiveConnectionId, LiveInput, LiveOutput } from "../../swarm/live/contract.ts";
+import { MAX_CHILD_BACKLOG_MS } from "../../swarm/live/limits.ts";
 import type { LiveAbout, LiveWord } from "../../swarm/live/messages.ts";
 import { LiveConnection } from "./live-connection.ts";
 import type { LiveConnections } from "./live-connections.ts";
@@ -37,6 +38,8 @@ const PEX_ROUND_MS = 5_000;
 const PEX_SOON_MS = 100;
 /** The swarm is told of live bytes that wait longer. */
 const BACKLOG_MS = 50;
+/** After the swarm has dropped a stripe of a peer it hears no more of that peer's backlog for so long. */
+const RELIEF_MS = 300;
 /** What waits for one peer: so much of the stream, or its bounds, in bytes. */
 const MAX_WAITING_SECONDS = 4;
 const MIN_WAITING_BYTES = 1024 * 1024;
@@ -89,6 +92,7 @@ export class LiveLinks {
     if (!connection?.link.isReady) return;
     const now = clock.now();
     if (message.kind === "chunk" && !message.isLate) connection.gotAt = now;
+    if (message.kind === "unsubscribe") connection.link.queue.unsubscribe(message.stripes);
     if (connection.link.send(message, priority, expiresAt, now)) limit.add(connection);
     else this.#end(connection, "takes nothing from us");
   }
@@ -110,9 +114,10 @@ export class LiveLinks {
         continue;
       }
       const waitMs = connection.waitMs(now);
-      if (waitMs > BACKLOG_MS && connection.about) {
-        input({ kind: "backlog", connection: connection.id, waitMs });
-      }
+      if (waitMs <= BACKLOG_MS || !connection.about || now < connection.quietUntil) continue;
+      // The swarm drops a stripe: what that is worth shows when the rest has gone.
+      if (waitMs > MAX_CHILD_BACKLOG_MS) connection.quietUntil = after(now, RELIEF_MS);
+      input({ kind: "backlog", connection: connection.id, waitMs });
     }
     if (now < this.#pexAt) return;
     this.#pexAt = after(now, PEX_ROUND_MS);
@@ -245,6 +250,7 @@ export class LiveLinks {
     const connection = connections.of(link);
     if (!connection) return;
     if (message.kind === "chunk" && !message.isLate) connection.gaveAt = clock.now();
+    if (message.kind === "unsubscribe") link.queue.unsubscribe(message.stripes);
     if (message.kind === "cancel") {
       for (const { seq, stripe } of message.chunks) link.queue.cancel(message.epoch, seq, stripe);
     }

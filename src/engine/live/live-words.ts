@@ -65,6 +65,9 @@ export class LiveWords {
       case "ping":
         this.#pingToken = word.token;
         return encodeLiveMessage(word);
+      case "pong":
+        // The question's clock is not ours, which is nobody's business.
+        return encodeLiveMessage({ ...word, clockMs: 0 });
       default:
         return encodeLiveMessage(word);
     }

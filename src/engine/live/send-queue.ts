@@ -97,6 +97,15 @@ export class SendQueue {
     }
   }
 
+  /** A subscription to these stripes (a bit each) has ended: what waits for it and was not begun is taken out. */
+  unsubscribe(stripes: number): void {
+    const lane = this.#lanes[PRIORITY.live]!;
+    for (let at = lane.length - 1; at >= 0; at--) {
+      const { chunk, sent } = lane[at]!;
+      if (chunk && sent === 0 && ((stripes >>> chunk.stripe) & 1) === 1) this.#remove(PRIORITY.live, at);
+    }
+  }
+
   /** The class of what goes next; undefined where nothing waits. */
   top(now: Instant): LivePriority | undefined {
     for (const priority of PRIORITIES) if (this.#first(priority, now)) return priority;

@@ -217,7 +217,12 @@ test("PeerLink: an answer to PING has the token of the question, which has more 
   exchange(caller, called, instant(50));
   const [ping] = called.heard;
   assert.equal(ping?.kind, "ping");
-  called.link.send({ ...(ping as LiveWord & { kind: "ping" }), kind: "pong" }, 0, NEVER, instant(50));
+  called.link.send(
+    { ...(ping as LiveWord & { kind: "ping" }), kind: "pong", clockMs: 77 },
+    0,
+    NEVER,
+    instant(50),
+  );
   exchange(caller, called, instant(60));
   assert.deepEqual(caller.heard, [{ kind: "pong", token, clockMs: 0 }]);
 });

@@ -143,6 +143,20 @@ test("SendQueue.cancel: takes out what was asked for and not begun, and nothing 
   assert.deepEqual(received([first, second, ...takeAll(queue, T0)]).heard, [1, 4, 2]);
 });
 
+test("SendQueue.unsubscribe: what waits for an ended subscription goes, what was begun or asked for does not", () => {
+  const queue = new SendQueue(LIMITS);
+  queue.chunk(someChunk(1, 50_000, 2), ID, PRIORITY.live, NEVER, T0);
+  const begun = queue.take(1, T0);
+  queue.chunk(someChunk(2, 500, 2), ID, PRIORITY.live, NEVER, T0);
+  queue.chunk(someChunk(3, 500, 1), ID, PRIORITY.live, NEVER, T0);
+  queue.chunk(someChunk(4, 500, 0), ID, PRIORITY.live, NEVER, T0);
+  queue.chunk(someChunk(5, 500, 2), ID, PRIORITY.repair, NEVER, T0);
+  say(queue, "header", PRIORITY.live);
+  queue.unsubscribe(0b101);
+  assert.deepEqual(received([begun, ...takeAll(queue, T0)]).heard, [1, 3, "header", 5]);
+  assert.equal(queue.bytes, 0);
+});
+
 test("SendQueue.oldestLiveAt: since when live messages wait, and since when those that were taken did", () => {
   const queue = new SendQueue(LIMITS);
   queue.chunk(someChunk(1, 500), ID, PRIORITY.repair, NEVER, instant(10));
