@@ -1,5 +1,6 @@
 import { z } from "zod";
-import type { ItemDraft } from "../../src/library/contract.ts";
+import type { Inspector } from "../../src/engine/contract.ts";
+import type { ItemContent, ItemDraft } from "../../src/library/contract.ts";
 import { addedContentParams, namedContent } from "./item-content.ts";
 import { changeGroup } from "./media-group.ts";
 import { type ControlCall, type ControlMethod, controlMethod } from "./method.ts";
@@ -89,7 +90,10 @@ async function draftedContent(
   { house }: ControlCall,
 ): Promise<ItemDraft> {
   const named = namedContent(params);
-  if (!("upload" in named)) return { content: named.content, title: say.clippedTitle(named.title) };
+  if (!("upload" in named)) {
+    const { title = named.title, ...known } = await knownOf(named.content, house.engine.inspect);
+    return { content: named.content, title: say.clippedTitle(title), ...known };
+  }
   const kept = await house.engine.inspect.keep(named.upload.bytes);
   const ids = { infohash: kept.infohash, contentId: kept.contentId ?? null };
   return {
@@ -98,4 +102,15 @@ async function draftedContent(
     isLive: kept.type === "live" ? 1 : 0,
     fileCount: kept.files.filter((file) => file.isPlayable).length,
   };
+}
+
+/** What is known here of content of the peer network; nobody is asked. */
+async function knownOf(
+  { transport, infohash, contentId, magnet }: ItemContent,
+  inspect: Inspector,
+): Promise<Partial<Pick<ItemDraft, "title" | "isLive">>> {
+  const query = magnet ?? (infohash === null ? contentId : `sluice:?infohash=${infohash}`);
+  if (transport !== "bt" || query === null) return {};
+  const { isLive, title } = await inspect.analyze(query, undefined, { allowPrivateUrls: false });
+  return isLive === -1 ? {} : { isLive, title };
 }

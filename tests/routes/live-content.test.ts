@@ -59,6 +59,19 @@ test(
       transfers.kept.map((file) => file.contentId),
       [contentId],
     );
+    // From now on its ids are enough to tell.
+    for (const named of [
+      { infohash },
+      { content_id: contentId },
+      { magnet: `magnet:?xt=urn:btih:${infohash}&dn=Another` },
+      { magnet: `magnet:?xt=urn:btih:${"d".repeat(40)}&dn=Unknown` },
+    ])
+      await app.result("playlist_add_item", named);
+    const { playlist } = await app.result("playlist_get");
+    assert.deepEqual(
+      playlist.map((each: { title: string; is_live: number }) => [each.title, each.is_live]).sort(),
+      [...Array(4).fill(["Example — Пример", 1]), ["Unknown", -1]],
+    );
     const forged = TRANSPORT_FILE.slice();
     forged[forged.length - 2]! ^= 1;
     const refused = await app.error("playlist_add_item", { file: new File([forged], "b.sluice") });
