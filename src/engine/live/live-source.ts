@@ -54,12 +54,18 @@ export class LiveSource implements SegmentSource {
 
   async manifest(place: ManifestPlace, _: ManifestRendition, signal: AbortSignal): Promise<string> {
     const { shiftMs = 0, reload } = place;
-    await this.#until(() => this.#newest, signal);
-    if (shiftMs > 0) return this.#shifted(place, shiftMs);
-    if (reload) await this.#until(() => this.#has(reload) || undefined, signal);
     const window = this.#window;
-    const listed = listedSegments(window.segments, Number.POSITIVE_INFINITY);
-    return writeLiveManifest(window, listed, place, { isAtEdge: true, isEnded: window.hasEnded });
+    const isAtEdge = shiftMs === 0;
+    const listed = await this.#until(() => {
+      const list = isAtEdge
+        ? listedSegments(window.segments, Number.POSITIVE_INFINITY)
+        : this.#shifted(shiftMs);
+      const newest = list.at(-1)?.facts.number;
+      if (newest === undefined || (isAtEdge && reload && !this.#has(reload, newest))) return undefined;
+      return list;
+    }, signal);
+    const isEnded = window.hasEnded && listed.at(-1) === this.#newest;
+    return writeLiveManifest(window, listed, place, { isAtEdge, isEnded });
   }
 
   /** The newest whole segment, waited for. */
@@ -123,21 +129,18 @@ export class LiveSource implements SegmentSource {
     return this.#window.segments.findLast(({ isListable }) => isListable);
   }
 
-  /** The manifest of a player that watches so far behind the edge. It slides with the stream, and with time where that is silent. */
-  #shifted(place: ManifestPlace, shiftMs: number): string {
-    const window = this.#window;
-    const silentMs = this.#clock.now() - window.heardAt;
-    const edgeMs = window.edgeMs! + (silentMs > SILENT_MS ? silentMs : 0);
-    const wanted = listedSegments(window.segments, edgeMs - shiftMs);
-    const oldest = window.segments.find(({ isListable }) => isListable)!;
-    const listed = wanted.length > 0 ? wanted : [oldest];
-    const isEnded = window.hasEnded && listed.at(-1) === this.#newest;
-    return writeLiveManifest(window, listed, place, { isAtEdge: false, isEnded });
+  /** What is listed for who watches so far behind the edge: it slides with the stream, and with time where that is silent. */
+  #shifted(shiftMs: number): readonly KeptSegment[] {
+    const { segments, heardAt, edgeMs = 0 } = this.#window;
+    const silentMs = this.#clock.now() - heardAt;
+    const untilMs = edgeMs + (silentMs > SILENT_MS ? silentMs : 0) - shiftMs;
+    const listed = listedSegments(segments, untilMs);
+    return listed.length > 0 ? listed : segments.filter(({ isListable }) => isListable).slice(0, 1);
   }
 
-  /** Whether the manifest has what its asker waits for. Throws `bad_parameter` where that is too far ahead. */
-  #has({ segment, part }: NonNullable<ManifestPlace["reload"]>): boolean {
-    const newest = this.#newest!.facts.number;
+  /** Whether a manifest whose last segment is `newest` has what its asker waits for. Throws `bad_parameter` where that is
+   * too far ahead. */
+  #has({ segment, part }: NonNullable<ManifestPlace["reload"]>, newest: number): boolean {
     if (segment > newest + MAX_AHEAD)
       throw new SluiceError(
         "bad_parameter",

@@ -335,6 +335,9 @@ export class LiveWindow implements PieceSink {
 /** The bytes of a piece, copied at most once; no packet that is cut short, whatever the source has signed. */
 function wholePackets(chunks: readonly Uint8Array[]): Uint8Array {
   const filled = chunks.filter(({ length }) => length > 0);
-  const bytes = filled.length === 1 ? filled[0]! : concatBytes(filled);
+  const [first] = filled;
+  // A view on something larger would keep that in memory.
+  const isOwn = first && filled.length === 1 && first.buffer.byteLength === first.length;
+  const bytes = isOwn ? first : concatBytes(filled);
   return bytes.subarray(0, bytes.length - (bytes.length % TS_PACKET_BYTES));
 }

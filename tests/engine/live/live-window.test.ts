@@ -1,16 +1,22 @@
 import assert from "node:assert/strict";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { test } from "node:test";
+import HLS from "hls-parser";
 import { runtime } from "#runtime";
 import { concatBytes } from "../../../src/base/bytes.ts";
 import { SluiceError } from "../../../src/base/errors.ts";
+import { seededRandom } from "../../../src/base/random.ts";
+import type { UnixSeconds } from "../../../src/base/time.ts";
 import { deferred } from "../../../src/engine/deferred.ts";
 import type { LiveWindow, LiveWindowParts } from "../../../src/engine/live/live-window.ts";
 import { partTargetMs } from "../../../src/engine/live/live-window-parts.ts";
 import type { Files, OpenFile } from "../../../src/runtime/contract.ts";
+import type { PieceHeader } from "../../../src/wire/live-header.ts";
 import { settled } from "../fake-clock.ts";
 import {
+  drained,
   give,
+  INFOHASH,
   inFolder,
   laterRound,
   PIECE_MS,
@@ -50,14 +56,14 @@ function memoryDisk(write: (path: string) => Promise<void> | void = () => {}) {
   return { files, stored, bytes };
 }
 
-/** The same pieces with so many bytes each: a fast stream. */
-function faster(pieces: readonly StreamPiece[], pieceBytes: number): StreamPiece[] {
-  return pieces.map(({ header, bytes }) => {
+/** The same pieces with so many bytes each: a fast stream, one piece at a time. */
+function* faster(pieces: readonly StreamPiece[], pieceBytes: number): Generator<StreamPiece> {
+  for (const { header, bytes } of pieces) {
     const more = new Uint8Array(Math.max(bytes.length, pieceBytes - (pieceBytes % 188))).fill(0xff);
     for (let at = 0; at < more.length; at += 188) more.set([0x47, 0x1f, 0xff, 0x10], at);
     more.set(bytes);
-    return { bytes: more, header: { ...header, pieceBytes: more.length } };
-  });
+    yield { bytes: more, header: { ...header, pieceBytes: more.length } };
+  }
 }
 
 /** How much a window lists, in seconds. */
@@ -144,15 +150,14 @@ test("LiveWindow: a full disk makes it shorter, is told once, and is used again 
     if (isFull) throw new SluiceError("disk_full", "the disk is full");
   });
   const { window, log, source } = someWindow({ files: disk.files, folder: "/w" });
-  const fast = faster(pieces, 300_000);
-  give(window, fast);
+  give(window, faster(pieces, 300_000));
   await written(window);
   assert.equal(disk.stored.size, 0);
   assert.deepEqual(log.warnings, ["a live stream cannot be kept on disk: its window is shorter"]);
   assert.ok(window.kept.memoryBytes < 48 * MIB);
   assert.ok(keptSeconds(window) >= 12);
   isFull = false;
-  for (const piece of laterRound(fast, 1)) {
+  for (const piece of faster(laterRound(pieces, 1), 300_000)) {
     give(window, [piece]);
     if (piece.header.isSegmentStart) await written(window);
   }
@@ -233,22 +238,19 @@ test("LiveWindow: a stream without an end of its segment is kept in rests that p
   const pieces = await patternStream();
   const { window, source } = someWindow();
   const starts = pieces.flatMap(({ header }, i) => (header.isSegmentStart ? [i] : []));
-  const endless = said(faster(pieces, 2 * MIB).slice(0, 60), ({ seq }) =>
-    seq < pieces[starts[1]!]!.header.seq ? {} : { isSegmentStart: false, segment: pieces[0]!.header.segment },
+  const { seq: end } = pieces[starts[1]!]!.header;
+  const endless = said(pieces.slice(0, 60), ({ seq }) =>
+    seq < end ? {} : { isSegmentStart: false, segment: pieces[0]!.header.segment },
   );
   const cursor = source.live.cursor(0);
   let read = 0;
-  for (const piece of endless) {
+  let given = -endless[0]!.header.randomAccessOffset!;
+  for (const piece of faster(endless, 2 * MIB)) {
     give(window, [piece]);
-    for (let left = piece.bytes.length - (read === 0 ? piece.header.randomAccessOffset! : 0); left > 0; ) {
-      const chunk = await cursor.next(never);
-      read += chunk!.length;
-      left -= chunk!.length;
-    }
+    given += piece.bytes.length;
+    while (read < given) read += (await cursor.next(never))!.length;
   }
-  const all =
-    endless.reduce((sum, { bytes }) => sum + bytes.length, 0) - endless[0]!.header.randomAccessOffset!;
-  assert.equal(read, all);
+  assert.equal(read, given);
   assert.ok(window.segments.every(({ bytes }) => bytes <= 32 * MIB));
   assert.ok(window.segments.every(({ isListable }) => !isListable));
   assert.ok(window.kept.memoryBytes <= (64 + 34) * MIB);
@@ -374,6 +376,67 @@ test("LiveWindow: what follows a jump within a segment goes to who reads on, and
   assert.equal(next.isDiscontinuous, true);
   assert.deepEqual(whole.parts.at(-1)!.end, bytes.length);
 });
+
+for (const seed of [1, 2, 3, 4]) {
+  test(`LiveWindow: whatever a source signs, its players get whole packets and manifests that can be read (seed ${seed})`, async () => {
+    const random = seededRandom(seed);
+    const below = (limit: number) => Math.floor(random() * limit);
+    const some = <T>(share: number, value: T) => (random() < share ? value : undefined);
+    const disk = memoryDisk(() => {
+      if (random() < 0.1) throw new SluiceError("disk_full", "the disk is full");
+    });
+    const { window, source } = someWindow({
+      files: disk.files,
+      folder: "/w",
+      limitMs: 60_000,
+      limitBytes: () => below(3) * MIB,
+    });
+    let [epoch, seq, timestampMs, segment] = [1_700_000_000, 100, 1_700_000_000_000, 850_000_000];
+    const cursor = source.live.cursor(below(30_000));
+    for (let i = 0; i < 3000; i++) {
+      epoch += some(0.01, below(3) - 1) ?? 0;
+      seq += some(0.05, below(9) - 3) ?? 1;
+      timestampMs += some(0.02, below(4e6) - 2e6) ?? 125;
+      segment += some(0.1, below(4)) ?? some(0.01, below(2000) - 1000) ?? 0;
+      const bytes = new Uint8Array(below(60_000) * (some(0.1, 0) ?? 1));
+      if (random() < 0.5) for (let at = 0; at < bytes.length; at += 188) bytes[at] = 0x47;
+      const at = 188 * below(Math.ceil(bytes.length / 188));
+      const isEntry = bytes.length > 0 && random() < 0.2;
+      const header: PieceHeader = {
+        epoch,
+        seq,
+        timestampMs,
+        spanMs: below(5001),
+        clockReference: some(0.5, below(2 ** 31) * 1200),
+        randomAccessOffset: isEntry ? at : undefined,
+        isSegmentStart: isEntry && random() < 0.5,
+        segment,
+        isDiscontinuity: random() < 0.02,
+        isEnd: random() < 0.005,
+        pieceBytes: bytes.length,
+        previousHash: new Uint8Array(20),
+        chunkHashes: new Uint8Array(320),
+      };
+      if (random() < 0.01) window.restarted();
+      if (random() < 0.02) window.skip(seq + below(3));
+      give(window, [{ header, bytes }]);
+      assert.ok(window.segments.length < 1000);
+      assert.ok(window.kept.memoryBytes < 18 * MIB, `${window.kept.memoryBytes}`);
+      if (random() < 0.1) cursor.seek((timestampMs / 1000 - below(60)) as UnixSeconds);
+      if (random() < 0.1) for (const chunk of await drained(cursor)) assert.equal(chunk.length % 188, 0);
+      if (random() < 0.1 && window.segments.some(({ isListable }) => isListable)) {
+        const shiftMs = some(0.3, below(60_000)) ?? 0;
+        const session = { infohash: INFOHASH, key: "k", ordinal: 0 };
+        const text = await source.manifest({ base: "http://h", session, shiftMs }, "main", never);
+        const list = HLS.parse(text) as HLS.types.MediaPlaylist;
+        const segments = list.segments.filter(({ uri }) => uri);
+        assert.ok(segments.length > 0 && segments.every(({ duration }) => duration <= 60), text);
+      }
+    }
+    await window.close();
+    assert.equal(disk.stored.size, 0);
+  });
+}
 
 test("partTargetMs: a quarter to half a second of whole pieces, and a little more", () => {
   assert.deepEqual([50, 125, 200, 250, 500, 1000].map(partTargetMs), [275, 275, 440, 275, 550, 1100]);
