@@ -42,7 +42,7 @@ export class LiveWatch {
     this.#page = page;
     this.#session = session;
     this.#player = player;
-    page.goLive.addEventListener("click", () => this.#goLive(), { signal });
+    page.goLive.addEventListener("click", () => this.#goTo(0), { signal });
     page.liveBack.addEventListener("input", () => this.#move(), { signal });
     page.video.addEventListener("seeked", () => this.#show(), { signal });
     page.video.addEventListener("pause", () => this.#pause(), { signal });
@@ -93,14 +93,19 @@ export class LiveWatch {
     clearTimeout(this.#moving);
     this.#moving = window.setTimeout(() => {
       this.#moving = undefined;
-      this.#seek(behind > EDGE_SECONDS ? this.#last - behind : -1);
+      this.#goTo(behind > EDGE_SECONDS ? behind : 0);
     }, SETTLE_MS);
   }
 
-  #goLive() {
-    // What the manifest lists needs no other one.
-    if (this.#last - this.#pos > EDGE_SECONDS) this.#seek(-1);
-    else this.#player.goLive();
+  /**
+   * What the manifest lists needs no other one: then the player goes there by itself.
+   *
+   * @param {number} behindSeconds
+   */
+  #goTo(behindSeconds) {
+    const behindManifest = behindSeconds - (this.#last - this.#pos);
+    if (behindManifest >= 0 && this.#player.seekBehind(behindManifest)) return;
+    this.#seek(behindSeconds > 0 ? this.#last - behindSeconds : -1);
   }
 
   #pause() {
@@ -110,17 +115,22 @@ export class LiveWatch {
   #resume() {
     const paused = this.#paused;
     this.#paused = undefined;
-    if (paused && this.#last - paused.last > LISTED_SECONDS && !this.#page.video.ended) this.#seek(paused.at);
+    if (!paused || this.#last - paused.last <= LISTED_SECONDS || this.#page.video.ended) return;
+    // Of what nothing is kept, the player goes on at the edge.
+    this.#seek(paused.at, () => {});
   }
 
-  /** @param {number} at UNIX seconds; -1 for live */
-  async #seek(at) {
+  /**
+   * @param {number} at UNIX seconds; -1 for live
+   * @param {(why: string) => void} failed
+   */
+  async #seek(at, failed = (why) => showToast(this.#page, why)) {
     try {
       await liveSeek(this.#session, Math.max(Math.floor(at), -1));
       this.#pos = at === -1 ? this.#last : Math.max(at, this.#first);
       this.#player.reload();
     } catch (error) {
-      showToast(this.#page, error instanceof Error ? error.message : String(error));
+      failed(error instanceof Error ? error.message : String(error));
     }
     this.#show();
   }

@@ -11,11 +11,13 @@ const RECOVERED_MS = 60_000;
 
 /**
  * What became of playing: `unplayable` where this browser cannot decode it (another container may help). `behindLive` is how
- * many seconds behind the live edge of its manifest the player is, where it plays something live; `reload` reads the manifest
+ * many seconds behind the live edge of its manifest the player is, where it plays something live; `seekBehind` goes to so many
+ * seconds behind that edge and plays, and is false where the manifest does not go back so far; `reload` reads the manifest
  * anew, where the session was taken elsewhere, and plays.
  *
  * @typedef {{ onFailure: (kind: "unplayable" | "network", message: string) => void }} PlayerHandlers
- * @typedef {{ destroy: () => void, behindLive: () => number | undefined, goLive: () => void, reload: () => void }} Player
+ * @typedef {{ destroy: () => void, behindLive: () => number | undefined,
+ *   seekBehind: (seconds: number) => boolean, reload: () => void }} Player
  */
 
 /**
@@ -111,10 +113,7 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
       const { liveSyncPosition } = hls;
       return isLive && liveSyncPosition !== null ? liveSyncPosition - video.currentTime : undefined;
     },
-    goLive() {
-      if (hls.liveSyncPosition !== null) video.currentTime = hls.liveSyncPosition;
-      startPlaying(video);
-    },
+    seekBehind: (seconds) => isLive && seekBehind(video, hls.liveSyncPosition, seconds),
     reload: load,
   };
 }
@@ -132,7 +131,7 @@ function attachNative(video, url, atSeconds, handlers) {
       "network",
       "This browser can neither play HLS nor be helped to (no Media Source Extensions)",
     );
-    return { destroy() {}, behindLive: () => undefined, goLive() {}, reload() {} };
+    return { destroy() {}, behindLive: () => undefined, seekBehind: () => false, reload() {} };
   }
   const onError = () => {
     const kind = video.error?.code === MediaError.MEDIA_ERR_NETWORK ? "network" : "unplayable";
@@ -156,11 +155,7 @@ function attachNative(video, url, atSeconds, handlers) {
       const at = edge();
       return at === undefined ? undefined : at - video.currentTime;
     },
-    goLive() {
-      const at = edge();
-      if (at !== undefined) video.currentTime = at;
-      startPlaying(video);
-    },
+    seekBehind: (seconds) => seekBehind(video, edge() ?? null, seconds),
     reload() {
       video.src = ownPath(url);
       startPlaying(video);
@@ -172,6 +167,19 @@ function attachNative(video, url, atSeconds, handlers) {
       video.load();
     },
   };
+}
+
+/**
+ * @param {HTMLVideoElement} video
+ * @param {number | null} edge where one would begin now
+ * @param {number} seconds
+ */
+function seekBehind(video, edge, seconds) {
+  const { seekable } = video;
+  if (edge === null || seekable.length === 0 || edge - seconds < seekable.start(0)) return false;
+  video.currentTime = edge - seconds;
+  startPlaying(video);
+  return true;
 }
 
 /** @param {HTMLVideoElement} video */
