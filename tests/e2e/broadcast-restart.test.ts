@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { freePort, runtimeCommand, startEngine } from "../parts/engine.ts";
+import { startProcess } from "../parts/process.ts";
+import { hasFfmpeg, scratchFile } from "../remux/make-media.ts";
+import { ffmpegComplaints, probePackets } from "../remux/probe.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const WITH = { skip: (await hasFfmpeg()) ? false : "ffmpeg is not installed", timeout: 120_000 };
+/** Some four and a half seconds of the test pattern. */
+const SOME_BYTES = 125_000;
+
+test(
+  "sluice broadcast: killed and started again, its viewers miss less than 3 s, at the same link",
+  WITH,
+  async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "sluice-broadcast-"));
+    const port = await freePort();
+    const [command, ...args] = runtimeCommand();
+    const broadcast = () => {
+      const words = `broadcast --test-pattern --name Pattern --address 127.0.0.1:${port}`.split(" ");
+      return startProcess(command, [...args, join(ROOT, "src/main.ts"), ...words], {
+        cwd: ROOT,
+        env: {
+          PATH: `${join(ROOT, "node_modules", ".bin")}:${process.env.PATH}`,
+          SLUICE_DATA_DIR: dataDir,
+          SLUICE_P2P_PORT: String(port),
+          XDG_CONFIG_HOME: dataDir,
+        },
+      });
+    };
+    const first = broadcast();
+    const viewer = await startEngine();
+    let second: typeof first | undefined;
+    try {
+      const magnet = await magnetOf(first);
+      const response = await fetch(`${viewer.url}/ace/getstream?magnet=${encodeURIComponent(magnet)}`);
+      assert.equal(response.status, 200);
+      const reader = response.body!.getReader();
+      const parts: Uint8Array[] = [];
+      const take = async (bytes: number) => {
+        for (let length = 0; length < bytes; ) {
+          const { done, value } = await reader.read();
+          assert.ok(!done, `the player was let go\n${viewer.output()}`);
+          parts.push(value);
+          length += value.length;
+        }
+      };
+      await take(SOME_BYTES);
+      first.child.kill("SIGKILL");
+      await first.stop();
+      second = broadcast();
+      assert.equal(await magnetOf(second), magnet);
+      await take(SOME_BYTES);
+      await reader.cancel();
+      const bytes = Buffer.concat(parts);
+      // PTS of the pattern are the time of day.
+      const seconds = (await probePackets(await scratchFile(bytes, "ts")))
+        .filter(({ stream }) => stream === 0)
+        .map(({ pts }) => pts);
+      const gaps = seconds.slice(1).map((at, i) => at - seconds[i]!);
+      const longest = Math.max(...gaps);
+      assert.ok(longest < 3, `a gap of ${longest} s`);
+      // The pattern begins anew with the second in which it is started.
+      assert.ok(Math.min(...gaps) > -1, `${Math.min(...gaps)} s back`);
+      assert.ok(seconds.at(-1)! - seconds[0]! > 7, "it goes on after the restart");
+      assert.equal(await ffmpegComplaints(bytes), "");
+    } finally {
+      await Promise.all([first.stop(), second?.stop(), viewer.stop()]);
+      await rm(dataDir, { recursive: true, force: true });
+    }
+  },
+);
+
+async function magnetOf(broadcast: ReturnType<typeof startProcess>): Promise<string> {
+  const line = await broadcast.line((text) => /magnet:\?/.test(text) && /^\s*Magnet/.test(text));
+  return /magnet:\?\S+/.exec(line)![0];
+}
