@@ -1,15 +1,15 @@
-import { equalBytes } from "../../base/bytes.ts";
+import { equalBytes, toHex } from "../../base/bytes.ts";
 import type { SignedHeader } from "./messages.ts";
 import type { LiveState } from "./state.ts";
 
 /** Other versions of pieces that are remembered, so that none costs a signature twice. */
-const MAX_OTHERS = 64;
+const MAX_OTHERS = 1_024;
 
 /** The chain of headers: each names the one before it, so nobody with a copied key can slip a piece in between, and a
  * source that begins again tells that the numbers since then were never made. */
 export class Chain {
   readonly #state: LiveState;
-  #others: Uint8Array[] = [];
+  readonly #others = new Set<string>();
 
   constructor(state: LiveState) {
     this.#state = state;
@@ -42,12 +42,13 @@ export class Chain {
 
   /** Whether this other version is known to be one. */
   isOther({ bytes }: SignedHeader): boolean {
-    return this.#others.some((other) => equalBytes(other, bytes));
+    return this.#others.size > 0 && this.#others.has(toHex(this.#state.setup.hash(bytes)));
   }
 
   /** A genuine header that cannot stand beside what we have: two programs sign, or one that is broken. */
   forked(header: SignedHeader): void {
-    this.#others = [...this.#others.slice(1 - MAX_OTHERS), header.bytes];
+    this.#others.add(toHex(this.#state.setup.hash(header.bytes)));
+    if (this.#others.size > MAX_OTHERS) this.#others.delete(this.#others.keys().next().value!);
     this.#state.forkedAt = this.#state.now;
     this.#state.emit({ kind: "forked", seq: header.value.seq });
   }

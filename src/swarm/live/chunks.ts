@@ -1,5 +1,12 @@
 import type { Conduct } from "./conduct.ts";
-import { FORKED_MS, HEADER_WAIT_MS, LATE_MS, MAX_AHEAD_PIECES, MAX_QUARANTINE_BYTES } from "./limits.ts";
+import {
+  FORKED_MS,
+  HEADER_WAIT_MS,
+  LATE_MS,
+  MAX_AHEAD_PIECES,
+  MAX_QUARANTINE_BYTES,
+  MAX_TOLD,
+} from "./limits.ts";
 import type { SignedHeader, WholeChunk } from "./messages.ts";
 import type { LivePeer } from "./peer.ts";
 import type { LiveState } from "./state.ts";
@@ -58,6 +65,11 @@ export class Chunks {
     else this.#wait(chunk, from);
   }
 
+  /** Bytes of chunks that wait for their header. */
+  get waitingBytes(): number {
+    return this.#waitingBytes;
+  }
+
   /** A header came: what waited for it can be verified. */
   headerAdded(header: SignedHeader): void {
     const { seq } = header.value;
@@ -101,11 +113,14 @@ export class Chunks {
     const { setup, window, now } = this.#state;
     const { stripe, bytes, seq } = chunk;
     from.give(seq, stripe);
+    const told = from.tell(seq, stripe);
     const wasAsked = this.#wasAsked(seq, stripe, from);
     if (window.has(seq, stripe)) {
       this.#state.duplicateBytes += bytes.length;
-      if ((from.parentOf & (1 << stripe)) === 0 && !wasAsked)
-        this.#conduct.strike(from, "chunks not asked for");
+      // A parent sends what we have from elsewhere by then, but each chunk once, and none of long ago.
+      const isParent =
+        (from.parentOf & (1 << stripe)) !== 0 && seq > window.head - this.#state.piecesIn(2 * setup.lagMs);
+      if ((!isParent || told > MAX_TOLD) && !wasAsked) this.#conduct.strike(from, "chunks not asked for");
       return;
     }
     if (!setup.fits(piece.header, stripe, bytes)) {

@@ -2,9 +2,9 @@ import { equalBytes } from "../../base/bytes.ts";
 import { isTimely } from "../../wire/live-trust.ts";
 import { Chain } from "./chain.ts";
 import type { Conduct } from "./conduct.ts";
-import { HEADER_COPIES, STALE_HEAD_MS } from "./limits.ts";
+import { HEADER_COPIES, MAX_TOLD, STALE_HEAD_MS } from "./limits.ts";
 import type { SignedHeader } from "./messages.ts";
-import type { LivePeer } from "./peer.ts";
+import { HEADER_SLOT, type LivePeer } from "./peer.ts";
 import type { LiveState } from "./state.ts";
 
 /** Headers: verified once, kept once, passed on. */
@@ -33,11 +33,15 @@ export class Headers {
   take(header: SignedHeader, peer: LivePeer): boolean {
     const { window, epoch } = this.#state;
     const { value, bytes } = header;
+    if (peer.tell(value.seq, HEADER_SLOT) > MAX_TOLD) {
+      this.#conduct.strike(peer, "the same header again and again");
+      return this.#isHere(peer);
+    }
     if (this.#chain.isOther(header)) return true;
     if (this.#state.isSource) return this.#ofAnother(header, peer);
     if (value.epoch < epoch || (value.epoch === epoch && window.isTooOld(value.seq))) {
       this.#conduct.strike(peer, "headers of long ago");
-      return true;
+      return this.#isHere(peer);
     }
     const known = value.epoch === epoch ? window.piece(value.seq) : undefined;
     if (known) {
@@ -45,11 +49,12 @@ export class Headers {
       if (!equalBytes(known.header.bytes, bytes)) this.#differs(header, peer);
       return this.#isHere(peer);
     }
-    if (!this.#isGenuine(header, peer)) return this.#isHere(peer);
+    // What is not to be taken in any case costs no signature.
     if (!this.#isTimely(header)) {
       this.#conduct.strike(peer, "a header of another time");
       return this.#isHere(peer);
     }
+    if (!this.#isGenuine(header, peer)) return this.#isHere(peer);
     if (value.epoch > epoch) {
       this.#state.epoch = value.epoch;
       window.reset();

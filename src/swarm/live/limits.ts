@@ -83,6 +83,8 @@ export const MAX_AHEAD_PIECES = 16;
 /** Headers a peer may have verified: a burst, and each second. */
 export const VERIFY_BURST = 64;
 export const VERIFY_PER_SECOND = 32;
+/** One peer may tell the same header, and send the same chunk, so often: pushed, and asked for. */
+export const MAX_TOLD = 2;
 /** Messages of no use (unknown pieces, replays) that are borne before the peer is cut off; one is forgiven a second. */
 export const MAX_STRIKES = 200;
 /** Addresses named in SUBNO, NAK and BYE. */

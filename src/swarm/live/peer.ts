@@ -9,8 +9,9 @@ import { type LiveAbout, NO_DEPTH, type SignedHeader } from "./messages.ts";
 
 /** Pieces of which we remember what a peer was given: more than a WIN tells. */
 const GIVEN_PIECES = 64;
-/** The bit that stands for a piece's header; the lower ones are its stripes. */
-const HEADER_BIT = 1 << 16;
+/** Stands for a piece's header where others stand for its stripes. */
+export const HEADER_SLOT = 16;
+const SLOTS = 17;
 
 /** What we know of one connected peer. */
 export class LivePeer {
@@ -52,6 +53,8 @@ export class LivePeer {
   verifications = VERIFY_BURST;
   readonly #givenSeq = new Float64Array(GIVEN_PIECES).fill(-1);
   readonly #given = new Int32Array(GIVEN_PIECES);
+  readonly #toldSeq = new Float64Array(GIVEN_PIECES).fill(-1);
+  readonly #told = new Uint8Array(GIVEN_PIECES * SLOTS);
 
   constructor(
     connection: LiveConnectionId,
@@ -101,7 +104,20 @@ export class LivePeer {
 
   /** Notes that it is given the header; false where it was already. */
   giveHeader(seq: number): boolean {
-    return this.#mark(seq, HEADER_BIT);
+    return this.#mark(seq, 1 << HEADER_SLOT);
+  }
+
+  /** Notes that it has sent us a stripe of a piece, or its header: how often by now, as far as we remember. */
+  tell(seq: number, slot: number): number {
+    const at = seq % GIVEN_PIECES;
+    if (seq < this.#toldSeq[at]!) return 1;
+    if (seq > this.#toldSeq[at]!) {
+      this.#toldSeq[at] = seq;
+      this.#told.fill(0, at * SLOTS, (at + 1) * SLOTS);
+    }
+    const place = at * SLOTS + slot;
+    this.#told[place] = Math.min(255, this.#told[place]! + 1);
+    return this.#told[place]!;
   }
 
   /** Takes one of the verifications that it may cost us; they come back with time. */
@@ -122,6 +138,7 @@ export class LivePeer {
     this.window = undefined;
     this.#givenSeq.fill(-1);
     this.#given.fill(0);
+    this.#toldSeq.fill(-1);
   }
 
   /** One strike a second is forgiven. */
