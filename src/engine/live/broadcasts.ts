@@ -147,6 +147,8 @@ async function startWith(
       infohash: file.infohash,
       // A private source is known to nobody but its relays.
       trackers: isPrivate ? [] : file.trackers,
+      // Who broadcasts has named them, and sits at this machine.
+      homeTrackers: isPrivate || request.allowPrivateUrls === false ? [] : request.trackers,
       peers: relays,
       displayName: file.meta.title ?? info.name,
       live: {

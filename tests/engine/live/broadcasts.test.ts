@@ -26,6 +26,8 @@ test("createBroadcasts: the test pattern goes out signed, in whole pieces, from 
   const { sent, opened } = studio;
   assert.ok(sent.length >= 38 && sent.length <= 41, `${sent.length} pieces`);
   checkSent(sent, opened[0]!);
+  // Whoever broadcasts may have a tracker at home.
+  assert.deepEqual(opened[0]!.homeTrackers, opened[0]!.trackers.flat());
   const first = sent[0]!.header.value;
   assert.equal(first.seq, Math.floor(first.timestampMs / 250));
   assert.equal(first.segment, Math.floor(first.timestampMs / 2000));
@@ -275,7 +277,8 @@ test("createBroadcasts: a private stream is for its relays, and stays private", 
   });
   const broadcast = await studio.within(studio.broadcasts().start(request));
   await broadcast.stop();
-  const { live, trackers } = studio.opened[0]!;
+  const { live, trackers, homeTrackers } = studio.opened[0]!;
+  assert.deepEqual(homeTrackers, []);
   assert.ok(live!.file.info.isPrivate);
   assert.deepEqual([live!.only, trackers, live!.uploadBytesPerSecond], [relays, [], 5e5]);
   assert.doesNotMatch(decodeURIComponent(broadcast.magnet), /192\.0\.2\.1:/);
