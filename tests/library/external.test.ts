@@ -345,6 +345,14 @@ test("ExternalPlaylists: broadcasts are refreshed by who broadcasts; without one
     refresh: async ({ url }: { url: string }) => `${asked.push(url)} channel`,
     forget: async (gone: number) => void forgotten.push(gone),
   };
+  const store = openMemory();
+  const before = await openExternal({ store, broadcasts });
+  await before.playlists.add({ type: "broadcast", url: URL_A, ...usual }, { ...options, updateNow: false });
+  before.playlists.close();
+  const again = await openExternal({ store, broadcasts });
+  await again.idle();
+  assert.deepEqual(asked.splice(0), [URL_A], "what was broadcast is so again at the next start");
+
   const within = await openExternal({ broadcasts });
   const kept = await within.playlists.add({ type: "broadcast", url: URL_A, ...usual }, options);
   await within.idle();
