@@ -34,6 +34,8 @@ export interface ContentSearchParts
 const SEARCH_MS = 8_000;
 /** Anybody who may play can make us search. */
 const MAX_SEARCHES = 4;
+/** Finds whose goodbyes are kept until the end; of older ones trackers forget us by themselves, within the hour. */
+const MAX_FOUND = 64;
 
 /**
  * Asks peers for the transport file of a content id (live protocol: Identities): who holds it is in the swarm whose infohash
@@ -43,6 +45,8 @@ export class ContentSearch {
   readonly #parts: ContentSearchParts;
   readonly #running = new Map<ContentId, Promise<FoundContent | undefined>>();
   readonly #closed = new AbortController();
+  /** What the swarms of those that were found still owe their trackers, oldest first. */
+  readonly #owed = new Set<HeldGoodbyes>();
 
   constructor(parts: ContentSearchParts) {
     this.#parts = parts;
@@ -63,10 +67,12 @@ export class ContentSearch {
     return signal ? orAborted(search, signal) : search;
   }
 
-  /** Ends all searches. */
+  /** Ends all searches; resolves when trackers have been told, within seconds. */
   async close(): Promise<void> {
     this.#closed.abort();
     await Promise.all(this.#running.values());
+    await Promise.all([...this.#owed].map((goodbyes) => goodbyes.say()));
+    this.#owed.clear();
   }
 
   async #search(contentId: ContentId): Promise<FoundContent | undefined> {
@@ -80,6 +86,7 @@ export class ContentSearch {
         file = bytes;
         // Whoever asked opens what was found, and is then in this swarm at the same address and port, as one who gives it.
         goodbyes.hold();
+        this.#owe(goodbyes);
       },
       ended: (peers) => ended.resolve(peers),
     });
@@ -100,9 +107,16 @@ export class ContentSearch {
     } catch (thrown) {
       if (!(thrown instanceof DecodeError)) throw thrown;
       log.info("what this content id leads to is of no use", { contentId, reason: thrown.message });
+      this.#owed.delete(goodbyes);
       await goodbyes.say();
       return undefined;
     }
+  }
+
+  #owe(goodbyes: HeldGoodbyes): void {
+    this.#owed.add(goodbyes);
+    const [oldest] = this.#owed;
+    if (oldest && this.#owed.size > MAX_FOUND) this.#owed.delete(oldest);
   }
 
   /** A swarm that wants the metadata and nothing else: it ends itself as soon as it is there. */

@@ -68,7 +68,7 @@ export function createContentResolver(parts: Parts): ContentResolver {
       case "url":
         return fromUrl(parts, web, selector.url, options);
       case "transport_file":
-        return given(readTransportFile(parts, selector.bytes), options);
+        return given(parts, readTransportFile(parts, selector.bytes), options);
     }
   };
 }
@@ -84,16 +84,14 @@ function here(
   return { content: withTrackers(parts, content), selectedFiles: undefined };
 }
 
-/** Content for which nobody names a tracker, with those that the owner of this engine has set. */
+/** Content with the trackers that the owner of this engine has set: they are asked where nobody names any, and may be at
+ * home whoever names them. */
 function withTrackers({ settings }: Parts, content: TransferContent): TransferContent {
-  const { transportFile, live, trackers, homeTrackers = [] } = content;
-  const isNamed = trackers.length > 0 || (live?.file ?? transportFile) !== undefined;
-  if (isNamed || settings.trackers.length === 0) return content;
-  return {
-    ...content,
-    trackers: settings.trackers.map((url) => [url]),
-    homeTrackers: [...homeTrackers, ...settings.trackers],
-  };
+  const { transportFile, live, homeTrackers = [] } = content;
+  if (settings.trackers.length === 0) return content;
+  const isNamed = content.trackers.length > 0 || (live?.file ?? transportFile) !== undefined;
+  const trackers = isNamed ? content.trackers : settings.trackers.map((url) => [url]);
+  return { ...content, trackers, homeTrackers: [...homeTrackers, ...settings.trackers] };
 }
 
 function contentOf(known: KnownFile, options: ResolveOptions): TransferContent {
@@ -103,9 +101,10 @@ function contentOf(known: KnownFile, options: ResolveOptions): TransferContent {
 }
 
 /** What a transport file describes that the asker has brought. */
-function given(known: KnownFile, options: ResolveOptions): ResolvedContent {
+function given(parts: Parts, known: KnownFile, options: ResolveOptions): ResolvedContent {
   const homeTrackers = options.allowPrivateUrls ? known.file.trackers.flat() : [];
-  return { content: { ...contentOf(known, options), homeTrackers }, selectedFiles: undefined };
+  const content = { ...contentOf(known, options), homeTrackers };
+  return { content: withTrackers(parts, content), selectedFiles: undefined };
 }
 
 /**
@@ -129,7 +128,8 @@ async function byContentId(
       `no transport file with content id ${contentId} is known here`,
     );
   const content = contentOf(found.known, options);
-  return { content: { ...content, peers: [...content.peers, ...found.peers] }, selectedFiles: undefined };
+  const withPeers = { ...content, peers: [...content.peers, ...found.peers] };
+  return { content: withTrackers(parts, withPeers), selectedFiles: undefined };
 }
 
 function readTransportFile(parts: Parts, bytes: Uint8Array): KnownFile {
@@ -174,7 +174,7 @@ async function fromUrl(
     signal: options.signal,
   });
   if (probed.kind === "web") return { ...web.add(probed.content), manifest: probed.manifest };
-  return given(readTransportFile(parts, probed.bytes), options);
+  return given(parts, readTransportFile(parts, probed.bytes), options);
 }
 
 /** Content of web servers that was opened, by the id it goes by: the URLs of its session lead back to it. */

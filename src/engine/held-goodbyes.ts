@@ -24,7 +24,7 @@ export class HeldGoodbyes implements Announces {
     this.#clock = clock;
   }
 
-  /** From now on goodbyes are kept back: for good, where nobody calls `say`. */
+  /** From now on goodbyes are kept back. */
   hold(): void {
     this.#isHolding = true;
   }
@@ -32,6 +32,7 @@ export class HeldGoodbyes implements Announces {
   /** Says the goodbyes that were kept back; resolves when that is done, within seconds. */
   async say(): Promise<void> {
     this.#isHolding = false;
+    if (this.#held.length === 0) return;
     const giveUp = new AbortController();
     const cancel = this.#clock.at(after(this.#clock.now(), GOODBYE_MS), () => giveUp.abort());
     const { signal } = giveUp;

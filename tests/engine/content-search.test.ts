@@ -82,6 +82,12 @@ test("ContentSearch.find: a content id leads to the signed transport file, and t
     assert.deepEqual(found?.known.file.bytes, file.bytes);
     assert.equal(found?.known.kind === "live" && found.known.file.isSigned, true);
     assert.deepEqual(found?.peers, [{ host: "127.0.0.1", port }]);
+    // Who has found it is about to serve it, and leaves the tracker when all of it ends.
+    const left = () =>
+      tracker.announces.filter(({ event, port: its }) => event === "stopped" && its === 1).length;
+    assert.equal(left(), 0);
+    await finder.close();
+    assert.equal(left(), 1);
     await stop();
     const ours = tracker.announces.filter((announce) => announce.port === port);
     assert.deepEqual(

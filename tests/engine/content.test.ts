@@ -262,6 +262,8 @@ test("infohash, magnet: trackers of the settings are asked for content whose lin
   assert.deepEqual((await resolve({ kind: "magnet", magnet }, OPEN)).content.trackers, tiers);
   const named = await resolve({ kind: "magnet", magnet: `${magnet}&tr=http://a/announce` }, OPEN);
   assert.deepEqual(named.content.trackers, [["http://a/announce"]]);
+  // They may be at home, whoever names them.
+  assert.deepEqual(named.content.homeTrackers, ["http://a/announce", ...trackers]);
   const kept = await resolver({ trackers, kept: true })({ kind: "infohash", infohash: film.infohash }, OPEN);
   assert.deepEqual(kept.content.trackers, []);
 });
