@@ -186,7 +186,7 @@ export class LiveTransfer implements PeerTransfer {
     return {
       content: this.#content,
       produce: (header, chunks) => {
-        if (this.#isBegun && !this.#stopping) this.#driver.produce(header, chunks);
+        if (!this.#stopping) this.#driver.produce(header, chunks);
         this.#window.piece(header.value, chunks);
       },
       figures: () => this.#driver.figures(),
