@@ -31,7 +31,8 @@ const SMALL_ORDER = new Set([
  * before any of them sees one. */
 export function isSoundPublicKey(key: Uint8Array): boolean {
   if (key.length !== PUBLIC_KEY_BYTES) return false;
-  const unsigned = key.slice();
+  // Not slice(): that of a Buffer is the key itself.
+  const unsigned = Uint8Array.from(key);
   unsigned[31]! &= 0x7f;
   const hex = toHex(unsigned);
   const isCanonical = unsigned[0]! < 0xed || !/^..(?:ff){30}7f$/.test(hex);

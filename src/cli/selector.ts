@@ -45,7 +45,8 @@ async function readTransportFile(path: string): Promise<Uint8Array> {
     if (size > MAX_TRANSPORT_FILE_BYTES) {
       throw usageError(`${path} is ${size} bytes; a transport file has at most ${MAX_TRANSPORT_FILE_BYTES}`);
     }
-    return await readFile(path);
+    // A Buffer's slices are no copies; nobody below shall have to think of that.
+    return new Uint8Array(await readFile(path));
   } catch (error) {
     if (error instanceof SluiceError) throw error;
     throw usageError(

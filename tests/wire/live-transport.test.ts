@@ -285,3 +285,9 @@ test("liveMagnet and liveLink are read by what reads links and magnets", () => {
     `magnet:?xt=urn:btih:${INFOHASH}`,
   );
 });
+
+test("isSoundPublicKey changes nothing of a key, also of one that is a Buffer", () => {
+  const key = Buffer.alloc(32, 0x81);
+  assert.equal(isSoundPublicKey(key), true);
+  assert.deepEqual(key, Buffer.alloc(32, 0x81));
+});
