@@ -10,10 +10,9 @@ export interface LivePart {
 
 /** Parts are not shorter: each is a request of every player. */
 const LEAST_PART_MS = 250;
-/** The source closes a piece with the first packet after its time, so pieces are a little longer than they should be. */
+/** The source closes a piece with the first packet after its time, so pieces are a little longer than they should be. RFC 8216bis 4.4.4.9:
+ * no part is below 85 % of the target, but the last of a segment and those that begin with a keyframe. */
 const SLACK = 1.1;
-/** RFC 8216bis 4.4.4.9: no part is shorter than this share of the target, but the last of a segment and independent ones. */
-const LEAST_SHARE = 0.85;
 
 /** How long the parts of a stream are at most, in ms, where its pieces have this length. */
 export function partTargetMs(pieceMs: number): number {
@@ -53,11 +52,8 @@ export class PartCutter {
     if (this.#end === this.#start) this.#isIndependent = isEntry;
     this.#end = end;
     this.#spanMs += spanMs;
-    // What begins at a keyframe may be shorter than the others, and holds only a part of its first piece.
-    const leastMs = this.#isIndependent
-      ? this.#targetMs - SLACK * this.#pieceMs
-      : LEAST_SHARE * this.#targetMs;
-    if (this.#spanMs >= leastMs) this.close();
+    // Another piece would not fit.
+    if (this.#spanMs + this.#pieceMs > this.#targetMs) this.close();
   }
 
   /** The segment ends, or can be cut no further: what is left is its last part. */

@@ -36,8 +36,8 @@ export interface LiveWindowParts {
 
 /** A segment that is longer is kept in several, and is none for HLS: 4 s at 64 Mbit/s. */
 const MAX_SEGMENT_BYTES = 32 * 1024 * 1024;
-/** So are its pieces: a minute and more. */
-const MAX_SEGMENT_PIECES = 1024;
+/** So is one of more pieces: ten seconds of pieces of a few packets each. */
+const MAX_SEGMENT_PIECES = 8192;
 
 /**
  * What is kept of a live stream for its players: the latest seconds in memory, the rest on disk, as segments of HLS whose borders and numbers the
