@@ -77,10 +77,17 @@ export class LiveConnections {
     if (this.#sockets.size === 0) this.#allClosed();
   }
 
-  /** Who called us long ago and has said nothing yet, where there are too many of them: they keep nobody out. */
+  /** Where too many have called us and said nothing yet: the oldest of the host that has the most of them. So they keep
+   * nobody out, and a host that calls without end pushes out its own. */
   surplus(): LiveConnection | undefined {
     const unready = this.all().filter(({ link, about }) => link.isIncoming && !about);
-    return unready.length < MAX_UNREADY ? undefined : unready[0];
+    if (unready.length < MAX_UNREADY) return undefined;
+    const byHost = new Map<string, LiveConnection[]>();
+    for (const connection of unready) {
+      const { host } = connection.link.remote;
+      byHost.set(host, [...(byHost.get(host) ?? []), connection]);
+    }
+    return [...byHost.values()].reduce((most, each) => (each.length > most.length ? each : most))[0];
   }
 
   /** Takes a connection out, and closes it once its last words are on their way. False where it was out already. */
