@@ -121,7 +121,10 @@ export class Neighbours {
       const [least] = [...this.#candidates].find(([, { isPillar }]) => !isPillar)!;
       this.#candidates.delete(least);
     }
-    const candidate = { address, restUntil: 0, failures: 0, isPillar: false };
+    // Relays that a source lists may start after it, and a private source has nobody else.
+    const { isSource, setup } = this.#state;
+    const isPillar = isSource && setup.isRelay?.(address) === true;
+    const candidate = { address, restUntil: 0, failures: 0, isPillar };
     this.#candidates.set(addressText(address), candidate);
     return candidate;
   }

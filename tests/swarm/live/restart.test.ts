@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Lab, type LabNode, PIECE_MS } from "./lab.ts";
+import { ABOUT, Scripted } from "./scripted.ts";
 
 /** A source and viewers in one home, playing for some seconds. */
 function playing(viewers: number): { lab: Lab; source: LabNode; viewers: LabNode[] } {
@@ -152,5 +153,21 @@ test("LiveSwarm leaves a stream that has ended in peace: nobody is sought, nothi
   for (const viewer of viewers) {
     assert.equal(viewer.figures.hasEnded, false);
     assert.ok(viewer.played.at(-1)!.seq >= lab.seq - 10);
+  }
+});
+
+test("LiveSwarm of a source calls the relays that it lists again soon, where they start after it", () => {
+  const relay = { host: "11.1.1.1", port: 1 };
+  const scripted = new Scripted({
+    about: { ...ABOUT, role: "source" },
+    isRelay: ({ host }) => host === relay.host,
+  });
+  const calls = () =>
+    scripted.outputs.flatMap((output) => (output.kind === "connect" ? [output.connection] : []));
+  scripted.input({ kind: "found", addresses: [relay] });
+  for (let i = 1; i <= 10; i++) {
+    assert.equal(calls().length, i);
+    scripted.input({ kind: "closed", connection: calls().at(-1)! });
+    scripted.pass(1_500);
   }
 });
