@@ -58,6 +58,24 @@ export function chunk(seq: number, stripe: number, isRight = true): LiveWord & {
   return { kind: "chunk", epoch: 1, seq, stripe, isLate: false, bytes };
 }
 
+/** What a machine is made with, unless more is said. */
+export function setupOf(setup: Partial<LiveSetup>): LiveSetup {
+  return {
+    about: { ...ABOUT, digest: 1 },
+    layout: { stripes: STRIPES, pieceMs: 125, bytesPerSecond: 10_000, maxPieceBytes: 100_000 },
+    lagMs: 3_000,
+    keepMs: 10_000,
+    rules: LIVE_RULES,
+    random: seededRandom(1),
+    isSigned: ({ bytes }) => bytes[0] === 1,
+    fits: (of, stripe, bytes) => bytes[0] === 16 * (of.value.seq & 15) + stripe,
+    hash: hashOf,
+    isSignedStat: ({ bytes }) => bytes[0] === 1,
+    unixMs: (now) => now + 1_000_000,
+    ...setup,
+  };
+}
+
 /** A machine and the hands of the test: peers are played by the test itself. */
 export class Scripted {
   readonly swarm: LiveSwarm;
@@ -66,21 +84,7 @@ export class Scripted {
   #next = 1;
 
   constructor(setup: Partial<LiveSetup> = {}) {
-    const complete: LiveSetup = {
-      about: { ...ABOUT, digest: 1 },
-      layout: { stripes: STRIPES, pieceMs: 125, bytesPerSecond: 10_000, maxPieceBytes: 100_000 },
-      lagMs: 3_000,
-      keepMs: 10_000,
-      rules: LIVE_RULES,
-      random: seededRandom(1),
-      isSigned: ({ bytes }) => bytes[0] === 1,
-      fits: (of, stripe, bytes) => bytes[0] === 16 * (of.value.seq & 15) + stripe,
-      hash: hashOf,
-      isSignedStat: ({ bytes }) => bytes[0] === 1,
-      unixMs: (now) => now + 1_000_000,
-      ...setup,
-    };
-    this.swarm = new LiveSwarm(complete, this.now);
+    this.swarm = new LiveSwarm(setupOf(setup), this.now);
   }
 
   input(input: LiveInput): void {
