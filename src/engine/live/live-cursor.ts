@@ -57,8 +57,8 @@ export class WindowCursor implements LiveCursor {
         continue;
       }
       if (this.#window.hasEnded && this.#window.segments.length > 0) return undefined;
-      const { news, cut } = nextNews(this.#window, signal);
-      this.#wake = cut;
+      const { news, stop } = nextNews(this.#window, signal);
+      this.#wake = stop;
       await news;
     }
   }
@@ -90,9 +90,9 @@ export class WindowCursor implements LiveCursor {
     let isTorn = here.isGone && (!here.isClosed || at < here.bytes);
     for (let next = this.#window.after(here); next; next = this.#window.after(here)) {
       isTorn ||= next.facts.serial !== here.facts.serial + 1;
-      const [entry] = next.entries;
+      const [cut] = next.cuts;
       if (!isTorn && next.bytes > 0) return { segment: next, at: 0 };
-      if (isTorn && entry) return { segment: next, at: entry.at };
+      if (isTorn && cut) return { segment: next, at: cut.at };
       here = next;
     }
     return undefined;
@@ -107,10 +107,10 @@ export class WindowCursor implements LiveCursor {
     for (let index = segments.length - 1; index >= 0; index--) {
       const segment = segments[index]!;
       if (segment.isGone) continue;
-      const { entries } = segment;
-      const entry = entries.findLast(({ timeMs }) => timeMs <= wantedMs);
-      if (entry) return { segment, at: entry.at };
-      if (entries[0]) earliest = { segment, at: entries[0].at };
+      const { cuts } = segment;
+      const cut = cuts.findLast(({ timeMs }) => timeMs <= wantedMs);
+      if (cut) return { segment, at: cut.at };
+      if (cuts[0]) earliest = { segment, at: cuts[0].at };
     }
     return earliest;
   }

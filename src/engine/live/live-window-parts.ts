@@ -47,9 +47,9 @@ export class PartCutter {
     return this.#parts;
   }
 
-  /** The segment goes on to `end` with a piece, or part of one, of this span. `isEntry`: a player can begin at its first byte. */
-  add(end: number, spanMs: number, isEntry: boolean): void {
-    if (this.#end === this.#start) this.#isIndependent = isEntry;
+  /** The segment goes on to `end` with a piece, or part of one, of this span. `isCut`: a player can begin at its first byte. */
+  add(end: number, spanMs: number, isCut: boolean): void {
+    if (this.#end === this.#start) this.#isIndependent = isCut;
     this.#end = end;
     this.#spanMs += spanMs;
     // Another piece would not fit.

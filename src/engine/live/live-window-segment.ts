@@ -15,7 +15,7 @@ export interface KeptSegmentFacts {
 }
 
 /** A place where a player can begin. */
-export interface Entry {
+export interface Cut {
   /** Bytes from the start of the segment. */
   readonly at: number;
   readonly timeMs: number;
@@ -30,7 +30,7 @@ interface Run {
 /** Pieces that end below this are joined with the next for a player that is behind. */
 const SMALL_BYTES = 64 * 1024;
 /** More places to begin than this need not be known within one segment. */
-const MAX_ENTRIES = 64;
+const MAX_CUTS = 64;
 
 /**
  * What is kept of one segment of a live stream: in memory, on disk, or both. It grows at its end until it is closed, and is gone when it
@@ -64,7 +64,7 @@ export class KeptSegment {
   /** More parts will come. */
   isCutting = false;
   #runs: Run[] | undefined = [];
-  #entries: Entry[] = [];
+  #cuts: Cut[] = [];
 
   constructor(facts: KeptSegmentFacts) {
     this.facts = facts;
@@ -91,16 +91,15 @@ export class KeptSegment {
   }
 
   /** Places to begin, the oldest first; only the first of what is no longer in memory. */
-  get entries(): readonly Entry[] {
-    return this.#entries;
+  get cuts(): readonly Cut[] {
+    return this.#cuts;
   }
 
-  /** Puts more at its end; `bytes` are kept as they are. `entryAt` is where in them a player can begin. */
-  append(bytes: Uint8Array, endMs: number, entry?: Entry): void {
+  /** Puts more at its end; `bytes` are kept as they are. `cut` is where in them a player can begin. */
+  append(bytes: Uint8Array, endMs: number, cut?: Cut): void {
     this.endMs = Math.max(this.endMs, endMs);
     if (bytes.length === 0) return;
-    if (entry && this.#entries.length < MAX_ENTRIES)
-      this.#entries.push({ at: this.bytes + entry.at, timeMs: entry.timeMs });
+    if (cut && this.#cuts.length < MAX_CUTS) this.#cuts.push({ at: this.bytes + cut.at, timeMs: cut.timeMs });
     this.#runs?.push({ at: this.bytes, bytes });
     this.bytes += bytes.length;
   }
@@ -108,7 +107,7 @@ export class KeptSegment {
   /** Lets go of what is in memory. */
   release(): void {
     this.#runs = undefined;
-    this.#entries = this.#entries.filter(({ at }) => at === 0);
+    this.#cuts = this.#cuts.filter(({ at }) => at === 0);
   }
 
   /** What stands at `at` in memory, at most `limit` bytes; undefined where it is not in memory. A view where that is large enough. */

@@ -191,15 +191,15 @@ export class LiveWindow implements PieceSink {
 
   #take(header: PieceHeader, bytes: Uint8Array): void {
     const { randomAccessOffset = bytes.length, isSegmentStart } = header;
-    const entryAt = randomAccessOffset < bytes.length ? randomAccessOffset : undefined;
+    const cutAt = randomAccessOffset < bytes.length ? randomAccessOffset : undefined;
     if (header.isDiscontinuity) this.#tear(header);
-    if (entryAt !== undefined && isSegmentStart) {
-      if (!this.#isLost) this.#append(header, bytes.subarray(0, entryAt), 0);
-      this.#begin(header, bytes, entryAt, true);
+    if (cutAt !== undefined && isSegmentStart) {
+      if (!this.#isLost) this.#append(header, bytes.subarray(0, cutAt), 0);
+      this.#begin(header, bytes, cutAt, true);
     } else if (!this.#isLost) {
       this.#append(header, bytes, 0);
-    } else if (entryAt !== undefined) {
-      this.#resume(header, bytes, entryAt);
+    } else if (cutAt !== undefined) {
+      this.#resume(header, bytes, cutAt);
     }
   }
 
@@ -267,10 +267,10 @@ export class LiveWindow implements PieceSink {
       last = this.#roll();
     if (pieceBytes === 0) last.silentMs += spanMs;
     const at = randomAccessOffset - from;
-    const isEntry = at >= 0 && at < bytes.length;
+    const isCut = at >= 0 && at < bytes.length;
     const timeMs = timeInPiece(header, randomAccessOffset);
     const end = pieceBytes === 0 ? 0 : from + bytes.length;
-    last.append(bytes, timeInPiece(header, end), isEntry ? { at, timeMs } : undefined);
+    last.append(bytes, timeInPiece(header, end), isCut ? { at, timeMs } : undefined);
     this.#store.grew(bytes.length);
     if (bytes.length === 0 || !this.#cutter) return;
     this.#cutter.add(last.bytes, (spanMs * bytes.length) / pieceBytes, at === 0);
