@@ -4,7 +4,8 @@ import type { LivePeer } from "./peer.ts";
 
 /** A stripe that is not its home is handed on, too, by one with so much room: it may take the place of one who cannot. */
 const HELPFUL_SLOTS = 4;
-const ADOPTING_RANK = 1.5;
+export const ADOPTING_RANK = 1.5;
+const UNREACHABLE_RANK = 2;
 
 /** A child of one stripe. */
 export interface Child {
@@ -44,31 +45,37 @@ export function admit(
   if (room.slots === 0) return "full";
   if (room.used < room.slots && isOpen(children, peer, stripe, room)) return "free";
   // Each displaced child is served besides its heir for a while: a few at once are what the reserve carries.
+  const isOverfull =
+    room.perStripe === undefined
+      ? room.used - room.slots > room.slots / 16
+      : children.length > room.perStripe;
+  if (isOverfull) return "full";
   const guests = room.guests();
-  const leaving = [...children, ...guests].filter((child) => child.leavesAt !== undefined).length;
-  if (leaving > 1 + room.slots / 16) return "full";
   const isHome = room.perStripe === undefined && room.about.homeStripe === stripe;
   const guest = isHome ? guests.find((child) => child.leavesAt === undefined) : undefined;
   if (guest) return guest;
   // A newcomer that cannot take a child with it would only move the trouble.
-  const rank = rankOf(peer, stripe, room.stripeRate);
+  const rank = rankOf(peer, stripe, room.stripeRate, room.now);
   if (rank < ADOPTING_RANK) return "full";
   return displaced(children, stripe, rank, room) ?? "full";
 }
 
 /** The worth of a child: relays, then those who hand this stripe on to many, those who could, others, who cannot. */
-export function rankOf({ about, window }: LivePeer, stripe: number, stripeRate: number): number {
+export function rankOf(peer: LivePeer, stripe: number, stripeRate: number, now: number): number {
+  const { about, window, isReachable } = peer;
   if (about.role === "relay") return 100;
   const slots = about.uploadBytesPerSecond / stripeRate;
-  if (slots < 2) return 0;
-  if (about.homeStripe === stripe) return 2 + Math.log2(slots);
+  if (slots < 2 || peer.barrenUntil > now) return 0;
+  // Nobody can be sent to one that cannot be called: only those whom it called find it.
+  if (about.homeStripe === stripe)
+    return Math.max(ADOPTING_RANK, 2 + Math.log2(slots) - (isReachable ? 0 : UNREACHABLE_RANK));
   return (window?.freeSlots ?? 0) >= HELPFUL_SLOTS ? ADOPTING_RANK : 1;
 }
 
 function isOpen(children: readonly Child[], peer: LivePeer, stripe: number, room: Room): boolean {
   if (room.perStripe !== undefined) {
     // The source's last place of a stripe is for one who hands it on: a tree of leaves alone ends there.
-    const most = room.perStripe - (rankOf(peer, stripe, room.stripeRate) === 0 ? 1 : 0);
+    const most = room.perStripe - (rankOf(peer, stripe, room.stripeRate, room.now) === 0 ? 1 : 0);
     return children.length < most || peer.about.role === "relay";
   }
   if (room.about.role === "relay" || room.about.homeStripe === stripe)
@@ -77,13 +84,13 @@ function isOpen(children: readonly Child[], peer: LivePeer, stripe: number, room
 }
 
 function displaced(children: readonly Child[], stripe: number, rank: number, room: Room): Child | undefined {
-  const poor = children.filter(({ peer }) => rankOf(peer, stripe, room.stripeRate) === 0).length;
+  const poor = children.filter(({ peer }) => rankOf(peer, stripe, room.stripeRate, room.now) === 0).length;
   let worst: Child | undefined;
   let worstRank = rank - 1;
   for (const child of children) {
     if (child.leavesAt !== undefined) continue;
     if (room.isCrowd && room.now - child.since < YOUNG_MS) continue;
-    const other = rankOf(child.peer, stripe, room.stripeRate);
+    const other = rankOf(child.peer, stripe, room.stripeRate, room.now);
     // Some places are left to those who cannot upload; not at the source, whose places feed everybody.
     if (room.perStripe === undefined && other === 0 && poor <= OPEN_SHARE * children.length) continue;
     if (other > worstRank) continue;

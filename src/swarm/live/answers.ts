@@ -22,8 +22,6 @@ export class Answers {
   readonly #children: Children;
   readonly #spare: Spare;
   readonly #conduct: Conduct;
-  /** Pulls that the source had to answer, for it to see that starvation is about. */
-  answered = 0;
 
   constructor(state: LiveState, headers: Headers, children: Children, spare: Spare, conduct: Conduct) {
     this.#state = state;
@@ -82,7 +80,6 @@ export class Answers {
     if (waitMs > 400) return "busy";
     this.#spare.spend(bytes.length, now);
     peer.give(seq, stripe);
-    this.answered++;
     this.#headers.pass(piece.header, peer, false);
     this.#state.send(
       peer,

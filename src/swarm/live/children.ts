@@ -1,10 +1,10 @@
 import type { LiveCandidate } from "../../wire/live-address.ts";
 import type { RefusalReason, SubscribeMessage } from "../../wire/live-subscription.ts";
-import { admit, type Child, Crowd, rankOf } from "./admission.ts";
+import { ADOPTING_RANK, admit, type Child, Crowd, rankOf } from "./admission.ts";
 import type { NewChunk } from "./chunks.ts";
 import { PRIORITY } from "./contract.ts";
 import type { Headers } from "./headers.ts";
-import { DISPLACED_MS, MAX_CHILD_BACKLOG_MS, QUIET_MS, SOURCE_CHILDREN } from "./limits.ts";
+import { DISPLACED_MS, MAX_CHILD_BACKLOG_MS, SOURCE_CHILDREN } from "./limits.ts";
 import { NO_DEPTH } from "./messages.ts";
 import type { Parents } from "./parents.ts";
 import type { LivePeer } from "./peer.ts";
@@ -22,8 +22,8 @@ export class Children {
   readonly #spare: Spare;
   readonly #byStripe: Child[][];
   readonly #crowd = new Crowd();
-  /** Of the source: children a stripe may have. */
-  perStripe = SOURCE_CHILDREN;
+  /** Of the source: children each stripe may have. */
+  readonly #places: number[];
 
   constructor(state: LiveState, headers: Headers, parents: Parents, spare: Spare) {
     this.#state = state;
@@ -31,13 +31,19 @@ export class Children {
     this.#parents = parents;
     this.#spare = spare;
     this.#byStripe = Array.from({ length: state.setup.layout.stripes }, () => []);
+    this.#places = this.#byStripe.map(() => SOURCE_CHILDREN);
   }
 
   /** Stripes that may be given away at once, out of the upload (rule: headroom). */
   get slots(): number {
     const { rules, about } = this.#state.setup;
     const byUpload = Math.floor((rules.headroom * about.uploadBytesPerSecond) / this.#state.stripeRate);
-    return this.#state.isSource ? Math.min(byUpload, this.perStripe * this.#byStripe.length) : byUpload;
+    return this.#state.isSource
+      ? Math.min(
+          byUpload,
+          this.#places.reduce((sum, places) => sum + places, 0),
+        )
+      : byUpload;
   }
 
   /** Stripes given now. */
@@ -48,6 +54,16 @@ export class Children {
   /** Children of a stripe, to be named to others. */
   of(stripe: number): readonly Child[] {
     return this.#byStripe[stripe]!;
+  }
+
+  /** Of the source: how many children a stripe may have. */
+  placesOf(stripe: number): number {
+    return this.#places[stripe]!;
+  }
+
+  /** Of the source: sets how many children a stripe may have. */
+  setPlaces(stripe: number, places: number): void {
+    this.#places[stripe] = places;
   }
 
   /** A neighbour came: many at once are a crowd. */
@@ -130,11 +146,16 @@ export class Children {
     for (const children of this.#byStripe) for (const child of children) child.startSeq = 0;
   }
 
-  /** Displaced children that have not gone by themselves lose their place. */
+  /** Displaced children that have not gone by themselves lose their place; those who feed others, only for a better one. */
   round(): void {
     for (const [stripe, children] of this.#byStripe.entries()) {
       for (const child of [...children]) {
         if (child.leavesAt === undefined || child.leavesAt > this.#state.now) continue;
+        if (this.#rank(child.peer, stripe) >= ADOPTING_RANK) {
+          // All below it would be torn off with it: the reserve carries it until it has found somebody.
+          child.leavesAt = this.used > this.slots ? this.#state.now + DISPLACED_MS : undefined;
+          continue;
+        }
         this.unsubscribe(child.peer, 1 << stripe);
         this.#state.send(child.peer, { kind: "unsubscribe", stripes: 1 << stripe, reason: "moved" });
       }
@@ -144,9 +165,9 @@ export class Children {
   /** The source gives a stripe to fewer than before: the least useful child goes, one at a time. */
   trim(): void {
     for (const [stripe, children] of this.#byStripe.entries()) {
-      if (children.length <= this.perStripe || children.some(({ leavesAt }) => leavesAt !== undefined))
+      if (children.length <= this.#places[stripe]! || children.some(({ leavesAt }) => leavesAt !== undefined))
         continue;
-      const rank = ({ peer }: Child) => rankOf(peer, stripe, this.#state.stripeRate);
+      const rank = ({ peer }: Child) => this.#rank(peer, stripe);
       const least = children.reduce((a, b) => (rank(b) < rank(a) ? b : a));
       const best = children.reduce((a, b) => (rank(b) > rank(a) ? b : a)).peer;
       least.leavesAt = this.#state.now + DISPLACED_MS;
@@ -180,7 +201,7 @@ export class Children {
       about: setup.about,
       slots: this.slots,
       used: this.used,
-      perStripe: this.#state.isSource ? this.perStripe : undefined,
+      perStripe: this.#state.isSource ? this.#places[stripe]! : undefined,
       stripeRate: this.#state.stripeRate,
       isDesperate: message.isDesperate,
       isOverdrawn: this.#spare.isOverdrawn(now),
@@ -205,9 +226,8 @@ export class Children {
       });
     }
     // Who hands it on to most gets each chunk first.
-    const { stripeRate } = this.#state;
-    const rank = rankOf(peer, stripe, stripeRate);
-    const at = children.findIndex((child) => rankOf(child.peer, stripe, stripeRate) < rank);
+    const rank = this.#rank(peer, stripe);
+    const at = children.findIndex((child) => this.#rank(child.peer, stripe) < rank);
     children.splice(at < 0 ? children.length : at, 0, {
       peer,
       stripe,
@@ -224,11 +244,15 @@ export class Children {
     return this.#byStripe.flatMap((children, stripe) => (stripe === homeStripe ? [] : children));
   }
 
+  #rank(peer: LivePeer, stripe: number): number {
+    return rankOf(peer, stripe, this.#state.stripeRate, this.#state.now);
+  }
+
   /** Who has been silent for long holds no place that another asks for. */
   #forget(stripe: number): void {
     const { now } = this.#state;
     for (const { peer } of [...this.#byStripe[stripe]!]) {
-      if (now - peer.heardAt > QUIET_MS) this.unsubscribe(peer, 1 << stripe);
+      if (peer.isQuiet(now)) this.unsubscribe(peer, 1 << stripe);
     }
   }
 
@@ -276,8 +300,7 @@ export class Children {
     // Who is to hand the stripe on belongs as near to the source as it can get: it is told who is above us.
     const parent = this.#parents.parentOf(stripe);
     const { about } = this.#state.setup;
-    const above =
-      about.homeStripe !== stripe || rankOf(not, stripe, this.#state.stripeRate) >= 2 ? parent : undefined;
+    const above = about.homeStripe !== stripe || this.#rank(not, stripe) >= 2 ? parent : undefined;
     const upwards = above?.isReachable && above !== not ? [above] : [];
     const others = [...this.#state.peers.values()]
       .filter(

@@ -102,13 +102,23 @@ export const OPEN_SHARE = 0.2;
 /** Children of the source by stripe: at first, and while starvation shows. */
 export const SOURCE_CHILDREN = 2;
 export const MAX_SOURCE_CHILDREN = 8;
-export const SOURCE_REVIEW_MS = 2_000;
-/** How often a better place for the home stripe is sought. */
-export const CLIMB_MS = 4_000;
+export const SOURCE_REVIEW_MS = 500;
+/** A stripe of which nobody lacks anything for so long loses one place. */
+export const CALM_MS = 2_000;
+/** A child of the source has so long to show that others get the stripe through it; else it counts as a leaf for a while. */
+export const PROVING_MS = 4_000;
+export const BARREN_MS = 30_000;
+/** How often a better place for the home stripe is sought: at first, and after it was sought in vain for long. */
+export const CLIMB_MS = 1_500;
+export const MAX_CLIMB_MS = 12_000;
+/** How often a stripe that only a helper gives is sought from one whose home it is. */
+export const TIDY_MS = 1_000;
 /** A parent that gave so many chunks has proved itself. */
 export const PROOF_CHUNKS = 16;
 export const PING_MS = 5_000;
 /** Who tells what it has four times a second is not there when it is silent so long; others have longer. */
 export const QUIET_MS = 1_000;
+/** Who is told more seldom, and tells us so. */
+export const SELDOM_QUIET_MS = 2_000;
 export const GONE_MS = 4_000;
 export const SILENT_MS = 15_000;

@@ -5,7 +5,6 @@ import { Answers } from "./answers.ts";
 import { Asking } from "./asking.ts";
 import { Children } from "./children.ts";
 import { Chunks } from "./chunks.ts";
-import { Climbing } from "./climbing.ts";
 import { Conduct } from "./conduct.ts";
 import type { LiveFigures, LiveInput, LiveOutput, LiveSetup } from "./contract.ts";
 import { sayGoodbye } from "./farewell.ts";
@@ -18,6 +17,7 @@ import { Neighbours } from "./neighbours.ts";
 import { News } from "./news.ts";
 import { Parents } from "./parents.ts";
 import { LivePeer } from "./peer.ts";
+import { Places } from "./places.ts";
 import { Playout } from "./playout.ts";
 import { Pulls } from "./pulls.ts";
 import { Pulse } from "./pulse.ts";
@@ -39,10 +39,10 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
   readonly #answers: Answers;
   readonly #joining: Joining;
   readonly #asking: Asking;
+  readonly #places: Places;
   readonly #playout: Playout;
   readonly #news: News;
   readonly #source: Source;
-  readonly #climbing: Climbing;
   readonly #stats: Stats;
   readonly #pulse: Pulse;
   #tickAt: Instant;
@@ -87,14 +87,14 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     this.#answers = new Answers(state, this.#headers, this.#children, spare, this.#conduct);
     this.#joining = new Joining(state, this.#headers);
     this.#asking = new Asking(state, this.#chunks);
+    this.#places = new Places(state, this.#parents, this.#children);
     this.#playout = new Playout(state, this.#asking);
     this.#news = new News(state, this.#children, this.#parents);
-    this.#source = new Source(state, this.#children, this.#answers);
+    this.#source = new Source(state, this.#children);
     this.#stats = new Stats(state, this.#conduct);
     this.#pulse = new Pulse(state, this.#conduct);
     if (state.isSource) state.startSeq = 0;
     this.#tickAt = after(now, setup.random() * TICK_MS);
-    this.#climbing = new Climbing(state, this.#children, this.#parents);
   }
 
   handle(input: LiveInput, now: Instant): void {
@@ -205,6 +205,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         return;
       case "refused":
         this.#parents.refused(peer, message);
+        this.#places.refused(message.stripes, message.candidates.length > 0);
         return;
       case "unsubscribe":
         // The same word from a child that goes, and from a parent that drops us.
@@ -363,7 +364,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
       this.#asking.round();
       this.#playout.round();
       this.#pulls.round();
-      this.#climbing.round();
+      this.#places.round();
     }
     this.#children.round();
     this.#source.round();

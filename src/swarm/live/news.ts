@@ -5,12 +5,16 @@ import type { Parents } from "./parents.ts";
 import type { LivePeer } from "./peer.ts";
 import type { LiveState } from "./state.ts";
 
+/** Who is neither parent nor child is told so many times more seldom. */
+const SELDOM = 2;
+
 /** Tells all neighbours what we have, and where we stand in the trees. */
 export class News {
   readonly #state: LiveState;
   readonly #children: Children;
   readonly #parents: Parents;
   #at = 0;
+  #rounds = 0;
 
   constructor(state: LiveState, children: Children, parents: Parents) {
     this.#state = state;
@@ -37,8 +41,12 @@ export class News {
     }
     this.#at = now + WIN_INTERVAL_MS;
     const told = { kind: "window", window: this.#window() } as const;
+    this.#rounds++;
     for (const peer of peers.values()) {
       if (!peer.isGreeted) continue;
+      // Those who give us nothing and get nothing hear of us less often; each in a round of its own.
+      const isRelated = (peer.parentOf | peer.childOf) !== 0;
+      if (!isRelated && (this.#rounds + (peer.connection >> 1)) % SELDOM !== 0) continue;
       this.#state.send(peer, told, 0, 2 * WIN_INTERVAL_MS);
       this.#tellPaths(peer);
     }

@@ -1,4 +1,4 @@
-import { MAX_DEPTH, MAX_PEERS_PER_NETWORK, PROOF_CHUNKS, QUIET_MS } from "./limits.ts";
+import { MAX_DEPTH, MAX_PEERS_PER_NETWORK, PROOF_CHUNKS } from "./limits.ts";
 import { NO_DEPTH } from "./messages.ts";
 import type { LivePeer } from "./peer.ts";
 import type { LiveState } from "./state.ts";
@@ -40,7 +40,7 @@ export function chooseParent(state: LiveState, stripe: number, wish: ParentWish)
   for (const peer of state.peers.values()) {
     if (!peer.isGreeted || peer === wish.except || peer.retryAt > now) continue;
     if (peer.avoidUntil > now && !(wish.isDire && peer.usefulChunks > 0)) continue;
-    if (now - peer.heardAt > QUIET_MS) continue;
+    if (peer.isQuiet(now)) continue;
     const depth = peer.depthOf(stripe);
     if (depth === NO_DEPTH || depth >= MAX_DEPTH || depth >= (wish.belowDepth ?? NO_DEPTH)) continue;
     if (peer.paths[stripe]?.ancestors.includes(digest)) continue;

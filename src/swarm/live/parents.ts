@@ -13,7 +13,7 @@ import {
   SUB_ANSWER_MS,
 } from "./limits.ts";
 import { NO_DEPTH } from "./messages.ts";
-import { chooseParent, isHome } from "./parent-choice.ts";
+import { chooseParent, type ParentWish } from "./parent-choice.ts";
 import type { LivePeer } from "./peer.ts";
 import type { LiveState } from "./state.ts";
 
@@ -38,8 +38,6 @@ interface Feed {
 /** A stripe without a parent for so long makes us less choosy; for so long, it lets us ask again who once was good. */
 const RELAX_MS = 400;
 const DIRE_MS = 2_000;
-/** How often a stripe that only a helper gives is sought from one whose home it is. */
-const TIDY_MS = 1_000;
 
 /** The parents of all stripes: finds them, watches them, leaves them. */
 export class Parents {
@@ -49,8 +47,6 @@ export class Parents {
   readonly #isAsked: (seq: number, stripe: number) => boolean;
   /** Counts changes of our paths, so that neighbours are told of them. */
   pathsVersion = 0;
-  #tidyAt = 0;
-  #tidyStripe = 0;
   readonly #paths: StripePath[];
   readonly #changedIn: number[];
 
@@ -164,7 +160,7 @@ export class Parents {
         const heir = message.candidates[0]?.address.host;
         const known = [...this.#state.peers.values()].find((peer) => peer.address.host === heir);
         feed.isDisplaced = true;
-        this.seek(stripe, known);
+        this.seek(stripe, {}, known);
       }
     }
   }
@@ -188,6 +184,7 @@ export class Parents {
 
   /** Its path has changed: are we in it now? Then each waits for the other. */
   pathsChanged(peer: LivePeer): void {
+    if (peer.parentOf === 0) return;
     for (const [stripe, feed] of this.#feeds.entries()) {
       if (feed.parent !== peer) continue;
       this.#review(stripe);
@@ -211,41 +208,26 @@ export class Parents {
       if (!feed.next && (!feed.parent || feed.isDisplaced)) this.#choose(feed, stripe, asks);
     }
     for (const [peer, { mask, isUrgent }] of asks) this.#subscribe(peer, mask, isUrgent);
-    this.#tidy();
   }
 
-  /** Leaves a parent that only helps out, once one is found whose home the stripe is: so trees stay flat. */
-  #tidy(): void {
-    const { now, setup } = this.#state;
-    if (now < this.#tidyAt) return;
-    this.#tidyAt = now + TIDY_MS * (0.5 + setup.random());
-    for (let i = 0; i < this.#feeds.length; i++) {
-      this.#tidyStripe = (this.#tidyStripe + 1) % this.#feeds.length;
-      const feed = this.#feeds[this.#tidyStripe]!;
-      if (!feed.parent || feed.next || feed.isDisplaced || isHome(feed.parent, this.#tidyStripe)) continue;
-      const stripe = this.#tidyStripe;
-      const peer =
-        chooseParent(this.#state, stripe, { except: feed.parent, isTidy: true }) ??
-        // None is known: who gets it says who gives it.
-        chooseParent(this.#state, stripe, { except: feed.parent, belowDepth: this.pathOf(stripe).depth });
-      if (!peer) continue;
-      this.#setNext(feed, stripe, peer);
-      this.#subscribe(peer, 1 << stripe, false);
-      return;
-    }
+  /** Whether a stripe has a parent and no other is being asked for it. */
+  isSettled(stripe: number): boolean {
+    const { parent, next, isDisplaced } = this.#feeds[stripe]!;
+    return parent !== undefined && next === undefined && !isDisplaced;
   }
 
-  /** Asks for another parent of a stripe while the one it has goes on. */
-  seek(stripe: number, wanted?: LivePeer, belowDepth?: number): void {
+  /** Asks for another parent of a stripe while the one it has goes on. False where there is nobody to ask. */
+  seek(stripe: number, wish: ParentWish, wanted?: LivePeer): boolean {
     const feed = this.#feeds[stripe]!;
-    if (feed.next) return;
+    if (feed.next) return false;
     const peer =
       wanted && this.#mayAsk(wanted, stripe)
         ? wanted
-        : chooseParent(this.#state, stripe, { except: feed.parent, belowDepth });
-    if (!peer) return;
+        : chooseParent(this.#state, stripe, { except: feed.parent, ...wish });
+    if (!peer) return false;
     this.#setNext(feed, stripe, peer);
-    this.#subscribe(peer, 1 << stripe, belowDepth === undefined && feed.refusals >= 2);
+    this.#subscribe(peer, 1 << stripe, false);
+    return true;
   }
 
   /** A new epoch: all starts again. */
@@ -351,7 +333,9 @@ export class Parents {
   }
 
   #fail(peer: LivePeer, stripe: number, feed: Feed, isNext: boolean): void {
-    if (this.#state.setup.rules.watchesFirstChunk) peer.avoidUntil = this.#state.now + AVOID_MS;
+    // Who has never given anything is avoided longer each time.
+    const more = peer.usefulChunks === 0 ? 2 ** Math.min(peer.failures++, 4) : 1;
+    if (this.#state.setup.rules.watchesFirstChunk) peer.avoidUntil = this.#state.now + AVOID_MS * more;
     peer.usefulChunks = Math.min(peer.usefulChunks, PROOF_CHUNKS - 1);
     this.#unsubscribe(peer, stripe, "bad");
     if (isNext) feed.next = undefined;
@@ -367,7 +351,11 @@ export class Parents {
 
   #unsubscribe(peer: LivePeer, stripe: number, reason: "moved" | "bad"): void {
     peer.parentOf &= ~(1 << stripe);
-    this.#state.send(peer, { kind: "unsubscribe", stripes: 1 << stripe, reason });
+    this.#state.send(peer, {
+      kind: "unsubscribe",
+      stripes: 1 << stripe,
+      reason,
+    });
   }
 
   #dropNext(feed: Feed, stripe: number): void {

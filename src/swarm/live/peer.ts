@@ -4,7 +4,7 @@ import type { StripePath } from "../../wire/live-paths.ts";
 import { type LiveWindow, windowHas } from "../../wire/live-window.ts";
 import { networkOf } from "../candidates.ts";
 import type { LiveConnectionId } from "./contract.ts";
-import { VERIFY_BURST, VERIFY_PER_SECOND } from "./limits.ts";
+import { QUIET_MS, SELDOM_QUIET_MS, VERIFY_BURST, VERIFY_PER_SECOND } from "./limits.ts";
 import { type LiveAbout, NO_DEPTH, type SignedHeader } from "./messages.ts";
 
 /** Pieces of which we remember what a peer was given: more than a WIN tells. */
@@ -38,12 +38,17 @@ export class LivePeer {
   childOf = 0;
   /** Not to be asked as a parent, or for a chunk, before. */
   avoidUntil = 0;
+  /** How often it failed as a parent before it gave anything. */
+  failures = 0;
   pullAvoidUntil = 0;
   /** Refused us, and for how long. */
   retryAt = 0;
   /** Chunks it gave us that were new and on time. */
   usefulChunks = 0;
   pulls = 0;
+  /** When others were last seen to get through it what we give it, and until when it counts as feeding nobody. */
+  provedAt = 0;
+  barrenUntil = 0;
   strikes = 0;
   strikesAt: number;
   /** When it was last told what we have. */
@@ -78,6 +83,11 @@ export class LivePeer {
   /** The source, or a relay: always near the head, and worth being called again soon. */
   get isPillar(): boolean {
     return this.about.role !== "viewer";
+  }
+
+  /** Whether it has not been heard for longer than news takes to come. */
+  isQuiet(now: number): boolean {
+    return now - this.heardAt > ((this.parentOf | this.childOf) !== 0 ? QUIET_MS : SELDOM_QUIET_MS);
   }
 
   /** Whether its last WIN shows the chunk. */

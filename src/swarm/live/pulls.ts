@@ -1,14 +1,7 @@
 import type { ChunkName, LackingMessage } from "../../wire/live-request.ts";
 import type { Chunks } from "./chunks.ts";
 import { PRIORITY } from "./contract.ts";
-import {
-  MAX_NAMED_CHUNKS,
-  MAX_PULLS,
-  MAX_PULLS_PER_PEER,
-  PULL_AVOID_MS,
-  PULL_TIMEOUT_MS,
-  QUIET_MS,
-} from "./limits.ts";
+import { MAX_NAMED_CHUNKS, MAX_PULLS, MAX_PULLS_PER_PEER, PULL_AVOID_MS, PULL_TIMEOUT_MS } from "./limits.ts";
 import type { Parents } from "./parents.ts";
 import type { LivePeer } from "./peer.ts";
 import type { LiveState } from "./state.ts";
@@ -149,7 +142,7 @@ export class Pulls {
     const most = this.#state.hasPlayed ? MAX_PULLS_PER_PEER : MAX_NAMED_CHUNKS;
     for (const peer of peers.values()) {
       if (!peer.isGreeted || peer.pullAvoidUntil > now || peer.pulls >= most) continue;
-      if (now - peer.heardAt > QUIET_MS) continue;
+      if (peer.isQuiet(now)) continue;
       if (peer.about.uploadBytesPerSecond === 0 || !peer.has(pull.seq, pull.stripe)) continue;
       if (pull.tried.has(peer) || pull.askedOf.some((ask) => ask.peer === peer)) continue;
       const chunkMs = (1_000 * this.#chunkBytes) / peer.about.uploadBytesPerSecond;

@@ -1,48 +1,81 @@
-import type { Answers } from "./answers.ts";
 import type { Children } from "./children.ts";
-import { MAX_SOURCE_CHILDREN, SOURCE_CHILDREN, SOURCE_REVIEW_MS } from "./limits.ts";
+import {
+  BARREN_MS,
+  CALM_MS,
+  MAX_SOURCE_CHILDREN,
+  PROVING_MS,
+  SOURCE_CHILDREN,
+  SOURCE_REVIEW_MS,
+} from "./limits.ts";
+import { NO_DEPTH } from "./messages.ts";
+import type { LivePeer } from "./peer.ts";
 import type { LiveState } from "./state.ts";
 
-/** Peers that have used up so much of the lag starve; half of it is what a deep tree takes. */
-const STARVING_LAG = 0.66;
-/** The part of the neighbours that must starve for the source to give more. */
+/** A stripe starves where so many of the neighbours are without a parent, or so far behind. */
 const STARVING_SHARE = 0.2;
-/** Calm reviews before it gives less again. */
-const CALM_REVIEWS = 1;
+const STARVING_MS = 1_000;
+/** One more child heals a torn tree, but not at once. */
+const GROW_MS = 1_500;
+/** Who has just come is no witness. */
+const WITNESS_MS = 3_000;
+/** So many who have the stripe from elsewhere must be there to say that a child feeds nobody. */
+const WITNESSES = 8;
 
-/** The source's only judgement: how many children a stripe has. */
+/** The source's only judgement: how many children each stripe has, and which of them are worth their place. */
 export class Source {
   readonly #state: LiveState;
   readonly #children: Children;
-  readonly #answers: Answers;
+  /** By stripe: when it last starved, or had a place taken from it; when it was last given one. */
+  readonly #calmSince: number[];
+  readonly #grewAt: number[];
   #reviewAt = 0;
-  #answered = 0;
-  #calm = 0;
 
-  constructor(state: LiveState, children: Children, answers: Answers) {
+  constructor(state: LiveState, children: Children) {
     this.#state = state;
     this.#children = children;
-    this.#answers = answers;
+    this.#calmSince = new Array<number>(state.setup.layout.stripes).fill(0);
+    this.#grewAt = [...this.#calmSince];
   }
 
-  /** Gives more while its neighbours starve, and slowly less when they do not. */
+  /** Gives a stripe to more while our neighbours lack it, and slowly to fewer when they do not. */
   round(): void {
     const { now, peers, setup } = this.#state;
     if (!this.#state.isSource || now < this.#reviewAt) return;
     this.#reviewAt = now + SOURCE_REVIEW_MS;
-    const told = [...peers.values()].filter(({ window }) => window !== undefined);
-    const starving = told.filter(({ window }) => window!.lagMs > STARVING_LAG * setup.lagMs).length;
-    const pulled = this.#answers.answered - this.#answered;
-    this.#answered = this.#answers.answered;
-    const perReview = (setup.layout.stripes * SOURCE_REVIEW_MS) / setup.layout.pieceMs;
-    const isStarving = starving > STARVING_SHARE * told.length || pulled > 0.1 * perReview;
-    if (isStarving) {
-      this.#calm = 0;
-      this.#children.perStripe = Math.min(MAX_SOURCE_CHILDREN, this.#children.perStripe + 1);
-    } else if (++this.#calm >= CALM_REVIEWS) {
-      this.#calm = 0;
-      this.#children.perStripe = Math.max(SOURCE_CHILDREN, this.#children.perStripe - 1);
-    }
+    const told = [...peers.values()].filter(
+      ({ window, openedAt }) => window !== undefined && now - openedAt > WITNESS_MS,
+    );
+    for (let stripe = 0; stripe < setup.layout.stripes; stripe++) this.#review(stripe, told);
     this.#children.trim();
+  }
+
+  #review(stripe: number, told: readonly LivePeer[]): void {
+    const { now, window } = this.#state;
+    const places = this.#children.placesOf(stripe);
+    const newest = window.head - this.#state.piecesIn(STARVING_MS);
+    const isFed = (peer: LivePeer) => peer.depthOf(stripe) !== NO_DEPTH && peer.headOf(stripe) >= newest;
+    const fed = told.filter(isFed);
+    if (told.length - fed.length > STARVING_SHARE * told.length) {
+      this.#calmSince[stripe] = now;
+      if (now - this.#grewAt[stripe]! < GROW_MS) return;
+      this.#grewAt[stripe] = now;
+      this.#children.setPlaces(stripe, Math.min(MAX_SOURCE_CHILDREN, places + 1));
+    } else if (places > SOURCE_CHILDREN && now - this.#calmSince[stripe]! > CALM_MS) {
+      this.#calmSince[stripe] = now;
+      this.#children.setPlaces(stripe, places - 1);
+    }
+    this.#prove(stripe, fed);
+  }
+
+  /** What a child could hand on is a claim: one through whom nobody gets the stripe counts as one who cannot. */
+  #prove(stripe: number, fed: readonly LivePeer[]): void {
+    const { now } = this.#state;
+    for (const { peer, since } of this.#children.of(stripe)) {
+      const { digest } = peer.about;
+      const witnesses = fed.filter((other) => other !== peer);
+      if (witnesses.some(({ paths }) => paths[stripe]!.ancestors.includes(digest))) peer.provedAt = now;
+      else if (witnesses.length >= WITNESSES && now - Math.max(since, peer.provedAt) > PROVING_MS)
+        peer.barrenUntil = now + BARREN_MS;
+    }
   }
 }

@@ -1,4 +1,5 @@
 import { type Random, randomBelow, seededRandom } from "../../../src/base/random.ts";
+import { instant } from "../../../src/base/time.ts";
 import type { LiveOutput, LiveRules } from "../../../src/swarm/live/contract.ts";
 import { LIVE_RULES } from "../../../src/swarm/live/limits.ts";
 import type { SignedHeader } from "../../../src/swarm/live/messages.ts";
@@ -127,6 +128,7 @@ export class LiveWorld {
   #innocentBans = 0;
   #wrongPieces = 0;
   #sourceBefore = 0;
+  #controlBefore = 0;
   #seq = 1_000;
   #previousHash = new Uint8Array(20);
   #receivedGone = 0;
@@ -141,7 +143,7 @@ export class LiveWorld {
     const { peers, crowd } = scenario;
     const settled = Math.round(peers / crowd);
     // Doubling again and again, as real audiences grow: everybody would be a crowd otherwise.
-    const growMs = Math.max(5_000, settled * 20);
+    const growMs = Math.min(40_000, Math.max(5_000, settled * 20));
     this.#measureFromMs = growMs + SETTLE_MS;
     for (let i = 0; i < settled; i++) {
       this.#at((growMs * Math.log(i + 1)) / Math.log(settled + 1), () => this.join(false));
@@ -157,6 +159,13 @@ export class LiveWorld {
   run(): LiveReport {
     this.events.runTo(this.#measureFromMs * 1_000);
     this.#sourceBefore = this.source.uplink.sentBytes;
+    this.#controlBefore = this.net.controlBytes;
+    // What came before is not counted: sums begin at minus that.
+    for (const { swarm } of this.viewers) {
+      const figures = swarm.figures(instant(this.events.nowMs));
+      this.#receivedGone -= figures.receivedBytes;
+      this.#duplicateGone -= figures.duplicateBytes;
+    }
     const untilMs = this.#measureFromMs + this.scenario.seconds * 1_000;
     this.events.runTo(untilMs * 1_000);
     return this.#report();
@@ -355,9 +364,11 @@ export class LiveWorld {
 
   #settle(node: LiveNode): void {
     const record = this.#records.get(node);
-    const figures = node.swarm.figures(0 as never);
-    this.#receivedGone += figures.receivedBytes;
-    this.#duplicateGone += figures.duplicateBytes;
+    if (this.events.nowMs >= this.#measureFromMs) {
+      const figures = node.swarm.figures(instant(this.events.nowMs));
+      this.#receivedGone += figures.receivedBytes;
+      this.#duplicateGone += figures.duplicateBytes;
+    }
     if (!record) return;
     this.#records.delete(node);
     if (record.expected > 0) this.#played++;
@@ -382,7 +393,7 @@ export class LiveWorld {
       joined: this.#joined,
       sourceCopies: (this.source.uplink.sentBytes - this.#sourceBefore) / stream,
       duplicateShare: this.#duplicateGone / Math.max(1, this.#receivedGone),
-      controlShare: this.net.controlBytes / Math.max(1, this.#receivedGone),
+      controlShare: (this.net.controlBytes - this.#controlBefore) / Math.max(1, this.#receivedGone),
       banned: this.#banned,
       innocentBans: this.#innocentBans,
       meanDepth: depths.reduce((sum, depth) => sum + depth, 0) / Math.max(1, depths.length),
