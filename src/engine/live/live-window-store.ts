@@ -82,10 +82,14 @@ export class LiveWindowStore {
   closed(segment: KeptSegment): void {
     const old = this.#segments[this.#segments.length - SEGMENTS_WITH_PARTS];
     if (old) old.parts = [];
-    if (this.#disk && this.#parts.limitBytes() > 0 && segment.bytes > 0) {
+    const disk = this.#disk;
+    const limitBytes = this.#parts.limitBytes();
+    // Other streams may have come that share it.
+    if (disk) this.#freeDisk(disk, limitBytes);
+    if (disk && limitBytes > 0 && segment.bytes > 0) {
       segment.storage = "waiting";
       this.#waiting.push(segment);
-      this.#saving ??= this.#save(this.#disk);
+      this.#saving ??= this.#save(disk);
     }
     this.#trim();
   }
@@ -156,13 +160,17 @@ export class LiveWindowStore {
     return true;
   }
 
-  /** Drops the oldest on disk until it takes no more than this. */
+  /** Takes the oldest off the disk until that holds no more than this. What is in memory as well stays there. */
   #freeDisk(disk: LiveWindowDisk, bytes: number): void {
-    for (let i = 0; i < this.#segments.length && disk.bytes > bytes; ) {
-      const segment = this.#segments[i]!;
-      if (segment.storage !== "saved" || segment.isGone) i++;
-      else if (this.#drop(segment) > 0) i = 0;
-      else i++;
+    for (const segment of this.#segments) {
+      if (disk.bytes <= bytes) return;
+      if (segment.storage !== "saved" || segment.isGone) continue;
+      if (this.#held.has(segment)) {
+        segment.storage = "memory";
+        disk.remove(segment);
+      } else {
+        this.#drop(segment);
+      }
     }
   }
 
@@ -192,15 +200,14 @@ export class LiveWindowStore {
     segment.release();
   }
 
-  /** Takes a segment out of the window; how many have left the list with it. */
-  #drop(segment: KeptSegment): number {
+  /** Takes a segment out of the window. */
+  #drop(segment: KeptSegment): void {
     segment.isGone = true;
     this.#release(segment);
     if (segment.storage === "saved") this.#disk?.remove(segment);
     let left = 0;
     while (this.#segments[left]?.isGone) left++;
     if (left > 0) this.#segments = this.#segments.slice(left);
-    return left;
   }
 
   /** Says what is wrong with the disk, once until it is right again. */

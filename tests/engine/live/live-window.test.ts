@@ -188,6 +188,24 @@ test("LiveWindow: where others fill the disk, the oldest segments make room", as
   assert.ok(window.segments.filter(({ storage }) => storage === "saved").length > 10);
 });
 
+test("LiveWindow: a share of the disk that is small, or shrinks, leaves what is in memory", async () => {
+  const pieces = await patternStream();
+  const disk = memoryDisk();
+  let limitBytes = 3 * MIB;
+  const { window } = someWindow({ files: disk.files, folder: "/w", limitBytes: () => limitBytes });
+  for (const piece of faster(pieces, 125_000)) {
+    give(window, [piece]);
+    if (piece.header.isSegmentStart) await written(window);
+    assert.ok(disk.bytes() <= limitBytes);
+  }
+  assert.ok(keptSeconds(window) > 12, `${keptSeconds(window)} s`);
+  limitBytes = 0;
+  for (const piece of faster(laterRound(pieces, 1), 125_000)) give(window, [piece]);
+  await settled();
+  assert.equal(disk.bytes(), 0);
+  assert.ok(keptSeconds(window) > 12, `${keptSeconds(window)} s`);
+});
+
 test("LiveWindow: a disk that stands still takes no memory beyond the bound, and nobody waits for it", async () => {
   const pieces = await patternStream();
   const stuck = deferred<void>();
