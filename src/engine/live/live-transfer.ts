@@ -95,6 +95,8 @@ export class LiveTransfer implements PeerTransfer {
       uploadBytesPerSecond: offeredBytesPerSecond,
       uploadLimit: live.uploadBytesPerSecond ?? settings.uploadLimit,
       lagMs: settings.liveLagMs,
+      // In a file that nobody has signed anybody may have listed himself.
+      relays: live.file.isSigned ? live.file.relays : [],
       keepMs,
       ...(live.only && { only: live.only }),
       connections: house.connections,
