@@ -113,7 +113,7 @@ export class LiveTransfer implements PeerTransfer {
       // its file to nobody, and tells no tracker where it is.
       if (live.file.isSigned && !live.only)
         this.#stopServing = house.contentIds.serve(live.file, info.isPrivate ? undefined : this.#announcer);
-      this.addPeers([...content.peers, ...live.file.relays, ...(live.knownPeers ?? [])]);
+      this.addPeers([...content.peers, ...(live.knownPeers ?? [])]);
     });
   }
 
