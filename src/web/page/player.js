@@ -6,6 +6,8 @@ const MANIFEST_TIMEOUT_MS = 180_000;
 const SEGMENT_TIMEOUT_MS = 60_000;
 /** A live stream that broke off is tried again so long after; its session says when it is over. */
 const AGAIN_MS = 2_000;
+/** The oldest of a live manifest leaves it before it is loaded. */
+const PASSING_SECONDS = 6;
 /** What plays for so long after a reset of the decoder had stumbled over something that has gone by. */
 const RECOVERED_MS = 60_000;
 
@@ -113,7 +115,10 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
       const { liveSyncPosition } = hls;
       return isLive && liveSyncPosition !== null ? liveSyncPosition - video.currentTime : undefined;
     },
-    seekBehind: (seconds) => isLive && seekBehind(video, hls.liveSyncPosition, seconds),
+    seekBehind(seconds) {
+      const { liveSyncPosition: edge, latestLevelDetails: list } = hls;
+      return isLive && edge !== null && list !== null && seekTo(video, edge - seconds, list.fragmentStart);
+    },
     reload: load,
   };
 }
@@ -155,7 +160,10 @@ function attachNative(video, url, atSeconds, handlers) {
       const at = edge();
       return at === undefined ? undefined : at - video.currentTime;
     },
-    seekBehind: (seconds) => seekBehind(video, edge() ?? null, seconds),
+    seekBehind(seconds) {
+      const at = edge();
+      return at !== undefined && seekTo(video, at - seconds, video.seekable.start(0));
+    },
     reload() {
       video.src = ownPath(url);
       startPlaying(video);
@@ -171,13 +179,12 @@ function attachNative(video, url, atSeconds, handlers) {
 
 /**
  * @param {HTMLVideoElement} video
- * @param {number | null} edge where one would begin now
- * @param {number} seconds
+ * @param {number} at
+ * @param {number} first what is before it has gone by; it goes on going
  */
-function seekBehind(video, edge, seconds) {
-  const { seekable } = video;
-  if (edge === null || seekable.length === 0 || edge - seconds < seekable.start(0)) return false;
-  video.currentTime = edge - seconds;
+function seekTo(video, at, first) {
+  if (at < first + PASSING_SECONDS) return false;
+  video.currentTime = at;
   startPlaying(video);
   return true;
 }
