@@ -14,12 +14,17 @@ export interface BroadcastPlaces {
 export function broadcastText(broadcast: Broadcast, { p2pPort, httpUrl }: BroadcastPlaces): string {
   const { request, magnet, link } = broadcast;
   const called = encodeURIComponent(magnet);
+  // It names no address of this machine, as the link does.
+  const isEnough = request.trackers.length > 0 || request.relays.length > 0;
   const rows: readonly (readonly [string, string])[] = [
     ["Link", link],
     ["Magnet", magnet],
     ["Id", broadcast.contentId],
     ["Infohash", broadcast.infohash],
-    ["File", `${broadcast.transportFilePath}  (for viewers, too)`],
+    [
+      "File",
+      `${broadcast.transportFilePath}${isEnough ? "" : "  (leads viewers here with a tracker or relay only)"}`,
+    ],
     [
       "Peers",
       `port ${p2pPort} (TCP) at ${hostsText(request.addresses)}${request.isPrivate ? ", for relays alone" : ""}`,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdir, stat, writeFile } from "node:fs/promises";
+import { chmod, readdir, stat, writeFile } from "node:fs/promises";
 import { after, afterEach, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { freePort, runtimeCommand } from "../parts/engine.ts";
@@ -94,6 +94,23 @@ describe("sluice broadcast and what belongs to it", { timeout: 120_000 }, () => 
 
     assert.equal(await interrupted(source, "SIGTERM"), 0, source.output());
     assert.match(source.output(), /stopping/);
+  });
+
+  test("play: a live stream in a player, and into a pipe whose reader goes away", async () => {
+    const { facts } = await onAir("players");
+    const player = scratch.file("player");
+    await writeFile(player, `#!/bin/sh\nexec ffmpeg -v error -t 1 -i "$1" -f null -\n`);
+    await chmod(player, 0o755);
+    const played = await ran("viewer", "play", facts.link, "--player", player);
+    assert.equal(played.code, 0, played.output);
+    assert.doesNotMatch(played.output, /error|invalid/i);
+
+    const program = [RUNTIME, ...RUNTIME_ARGS, "src/main.ts", "play", `'${facts.link}'`, "-o", "-"].join(" ");
+    const env = { SLUICE_P2P_HOST: "127.0.0.1", SLUICE_DATA_DIR: scratch.file("viewer") };
+    const piped = startProcess("sh", ["-c", `${program} | head -c 60000 | wc -c`], { cwd: ROOT, env });
+    running.add(piped);
+    assert.equal((await piped.line((line) => /^\s*\d+$/.test(line))).trim(), "60000");
+    await new Promise((resolve) => piped.child.on("close", resolve));
   });
 
   test("broadcast: looked at over its own HTTP interface; the second start is the same stream", async () => {
