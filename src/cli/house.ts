@@ -15,7 +15,6 @@ import { createTransfers } from "../engine/transfers.ts";
 import { createOutbound } from "../outbound/outbound.ts";
 import { openMedia } from "../remux/open-media.ts";
 import type { HttpListener, Runtime } from "../runtime/contract.ts";
-import { tryLock } from "../runtime/kv-lock.ts";
 import { openToRead } from "../runtime/read-file.ts";
 import type { Config } from "../settings.ts";
 import { VERSION } from "../version.ts";
@@ -79,7 +78,7 @@ export async function openHouse(parts: HouseParts): Promise<House> {
         unixMs: Date.now,
         openFile: openToRead,
         pipe: () => parts.pipe?.() ?? nothingPiped(),
-        lock: tryLock,
+        lock: runtime.lock,
         open,
       }),
   });

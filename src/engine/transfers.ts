@@ -14,6 +14,7 @@ import type { WebContent } from "./http/web-content.ts";
 import { type WebHouse, WebTransfer } from "./http/web-transfer.ts";
 import type { KnownFile } from "./known-file.ts";
 import { ContentIdSwarms } from "./live/content-id-swarms.ts";
+import { type LiveFolder, openLiveFolder } from "./live/live-folder.ts";
 import { type LiveHouse, LiveTransfer } from "./live/live-transfer.ts";
 import { listenForPeers } from "./peer-listener.ts";
 import { PieceBufferPool } from "./piece-buffers.ts";
@@ -72,8 +73,12 @@ export async function createTransfers(
     randomBytes: runtime.randomBytes,
     listenPort: p2pPort,
   });
+  const liveFolder =
+    settings.liveLimitBytes > 0
+      ? await openLiveFolder(`${settings.dataDir}/live`, runtime, p2pLog)
+      : undefined;
   const web = { clock, outbound, log: log.named("web"), openMedia, settings };
-  return new OpenTransfers({ house, transfers, listener, announcer, web, contentIds });
+  return new OpenTransfers({ house, transfers, listener, announcer, web, contentIds, liveFolder });
 }
 
 async function openCache(
@@ -109,6 +114,8 @@ interface OpenTransfersParts {
   readonly announcer: Announcer;
   readonly web: WebHouse;
   readonly contentIds: ContentIdSwarms;
+  /** Undefined: live streams are kept in memory only. */
+  readonly liveFolder: LiveFolder | undefined;
 }
 
 class OpenTransfers implements Transfers {
@@ -122,14 +129,14 @@ class OpenTransfers implements Transfers {
   readonly #leaving = new Map<Infohash, Promise<void>>();
 
   constructor(parts: OpenTransfersParts) {
-    const { house, transfers, contentIds } = parts;
+    const { house, transfers, contentIds, liveFolder } = parts;
     this.#parts = parts;
     this.#house = house;
     this.#transfers = transfers;
     this.#search = new ContentSearch({ ...house, trackers: house.settings.trackers });
     const live = () => this.all().filter((transfer) => transfer.live !== undefined).length;
     const windowLimitBytes = () => house.settings.liveLimitBytes / Math.max(1, live());
-    this.#live = { ...house, contentIds, windowLimitBytes };
+    this.#live = { ...house, contentIds, windowLimitBytes, liveFolder: liveFolder?.path };
   }
 
   get p2pPort(): number {
@@ -198,7 +205,7 @@ class OpenTransfers implements Transfers {
 
   async close(): Promise<void> {
     const { kept, cache } = this.#house;
-    const { listener, announcer, contentIds } = this.#parts;
+    const { listener, announcer, contentIds, liveFolder } = this.#parts;
     await Promise.all([
       listener.close(),
       this.#search.close(),
@@ -206,6 +213,7 @@ class OpenTransfers implements Transfers {
     ]);
     await Promise.all([...this.#leaving.values(), contentIds.close()]);
     announcer.close();
+    await liveFolder?.close();
     await kept.close();
     await cache?.close();
   }

@@ -26,6 +26,9 @@ export interface Runtime {
   serve(handler: HttpHandler, options: ServeOptions): Promise<HttpListener>;
   /** Resolves a name to canonical IP literals; rejects where it has none. */
   lookup(name: string): Promise<string[]>;
+  /** Takes a lock that ends with the process, on a file in a folder that is there; the returned function gives it back.
+   * Undefined where another process holds it. */
+  lock(path: string): Promise<(() => void) | undefined>;
   /** Opens the durable records in a folder. Rejects with `bad_configuration` where another engine owns them. */
   openStore(options: StoreOptions): Promise<KeyValueStore>;
   /**

@@ -39,6 +39,7 @@ export function machineRuntime(
     scrypt,
     serve: (handler, options) => serve(handler, options, moved),
     lookup,
+    lock: async (path) => (await import("./kv-lock.ts")).tryLock(path),
     openStore,
     backupStore,
     restoreStore,

@@ -13,10 +13,9 @@ import type { ByteSource, ContentFile, EngineSettings } from "../contract.ts";
 import type { ConnectionCount } from "../driver.ts";
 import type { PeerTransfer } from "../either-transfer.ts";
 import { HomeTrackers } from "../home-trackers.ts";
-import { orAborted } from "../segment-cache.ts";
 import type { SegmentSource } from "../segment-source.ts";
 import type { ContentIdSwarms, StopServing } from "./content-id-swarms.ts";
-import type { LiveContent, LiveControl } from "./contract.ts";
+import type { LiveContent, LiveControl, PieceSink } from "./contract.ts";
 import { liveBudget } from "./live-budget.ts";
 import { type LiveTransferContent, liveFiles } from "./live-content.ts";
 import { LiveDriver } from "./live-driver.ts";
@@ -33,6 +32,8 @@ export interface LiveHouse {
   readonly random: Random;
   readonly p2pPort: number;
   readonly contentIds: ContentIdSwarms;
+  /** Where windows are kept; undefined: in memory only. */
+  readonly liveFolder: string | undefined;
   /** Disk for the window of one stream: the limit is shared by all that are open. */
   readonly windowLimitBytes: () => number;
 }
@@ -69,7 +70,7 @@ export class LiveTransfer implements PeerTransfer {
     this.#window = new LiveWindow({
       files: runtime.files,
       clock: runtime.clock,
-      folder: settings.liveLimitBytes > 0 ? `${settings.dataDir}/live/${infohash}` : undefined,
+      folder: house.liveFolder && `${house.liveFolder}/${infohash}`,
       limitMs:
         live.role === "relay"
           ? Math.max(settings.liveWindowMs, 1000 * info.windowSeconds)
@@ -101,7 +102,7 @@ export class LiveTransfer implements PeerTransfer {
       ...(live.only && { only: live.only }),
       connections: house.connections,
       log: this.#log,
-      sink: this.#window,
+      sink: this.#isTransportStream ? this.#window : NO_SINK,
       forked: (seq) => this.#forkedAt(seq),
     });
     this.live = this.#control();
@@ -136,8 +137,18 @@ export class LiveTransfer implements PeerTransfer {
     return this.#isBegun && !this.#stopping ? this.#driver.swarmFigures() : NO_FIGURES;
   }
 
-  readonly segmentSource = (signal: AbortSignal): Promise<SegmentSource> =>
-    orAborted(Promise.resolve(this.#source), signal);
+  readonly segmentSource = async (signal: AbortSignal): Promise<SegmentSource> => {
+    signal.throwIfAborted();
+    if (this.#isTransportStream) return this.#source;
+    throw new SluiceError(
+      "unsupported_container",
+      "this live stream is fragmented MP4; only MPEG-TS is played",
+    );
+  };
+
+  get #isTransportStream(): boolean {
+    return this.#content.file.info.container !== "hls-fmp4";
+  }
 
   async ready(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
@@ -214,6 +225,9 @@ export class LiveTransfer implements PeerTransfer {
     await this.#window.close();
   }
 }
+
+/** What cannot be played here is passed on all the same. */
+const NO_SINK: PieceSink = { piece() {}, skip() {}, restarted() {} };
 
 function stopped(): SluiceError {
   return new SluiceError("session_stopped", "the transfer was stopped");
