@@ -12,6 +12,9 @@ import type { LivePeer } from "./peer.ts";
 import type { LiveState } from "./state.ts";
 import type { LivePiece } from "./window.ts";
 
+/** Who sends what we do not want is told so this often: once for each stripe, of sixteen, before it has sent too much. */
+const PARTED_MS = 100;
+
 /** A verified chunk that is new to us. */
 export interface NewChunk {
   readonly piece: LivePiece;
@@ -120,7 +123,7 @@ export class Chunks {
       // A parent sends what we have from elsewhere by then, but each chunk once, and none of long ago.
       const isParent =
         (from.parentOf & (1 << stripe)) !== 0 && seq > window.head - this.#state.piecesIn(2 * setup.lagMs);
-      if ((!isParent || told > MAX_TOLD) && !wasAsked) this.#conduct.strike(from, "chunks not asked for");
+      if ((!isParent || told > MAX_TOLD) && !wasAsked) this.#unasked(from, stripe);
       return;
     }
     if (!setup.fits(piece.header, stripe, bytes)) {
@@ -137,6 +140,16 @@ export class Chunks {
     } else if (!wasAsked && !chunk.isLate) this.usualMs[stripe]! += Math.min(overdueMs, 2 * LATE_MS) / 32;
     window.addChunk(piece, stripe, bytes, now);
     this.#added({ piece, stripe, from, isLate });
+  }
+
+  /** It takes us for its child, or it floods us: once told that we are not, only the latter goes on. */
+  #unasked(from: LivePeer, stripe: number): void {
+    const { now } = this.#state;
+    if ((from.parentOf & (1 << stripe)) === 0 && now >= from.partedAt + PARTED_MS) {
+      from.partedAt = now;
+      this.#state.send(from, { kind: "unsubscribe", stripes: 1 << stripe, reason: "moved" });
+    }
+    this.#conduct.strike(from, "chunks not asked for");
   }
 
   #wait(chunk: WholeChunk, from: LivePeer): void {

@@ -45,6 +45,8 @@ export class LivePeer {
   retryAt = 0;
   /** Chunks it gave us that were new and on time. */
   usefulChunks = 0;
+  /** When it was last told that a stripe is not wanted of it. */
+  partedAt = Number.NEGATIVE_INFINITY;
   pulls = 0;
   /** When others were last seen to get through it what we give it, and until when it counts as feeding nobody. */
   provedAt = 0;

@@ -57,7 +57,8 @@ export class Pulls {
       const pull = this.#pulls.get(keyOf(seq, stripe));
       if (!pull?.askedOf.some(({ peer }) => peer === from)) continue;
       this.#release(pull, from);
-      if (reason === "busy") from.pullAvoidUntil = this.#state.now + 1_000;
+      // Who starts may have nobody else to ask.
+      if (reason === "busy") from.pullAvoidUntil = this.#state.now + (this.#state.hasPlayed ? 1_000 : 250);
     }
   }
 
