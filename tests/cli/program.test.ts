@@ -37,7 +37,7 @@ describe("the program", { timeout: 120_000 }, () => {
       new RegExp(`^sluice ${version} \\((bun|deno|node) `),
     );
     assert.match((await sluice(["--help"], env)).output, /Usage: sluice \[command\]/);
-    assert.match((await sluice(["play", "--help"], env)).output, /Usage: sluice play <magnet/);
+    assert.match((await sluice(["play", "--help"], env)).output, /Usage: sluice play <link/);
     assert.match((await sluice(["help", "serve"], env)).output, /SLUICE_HTTP_PORT/);
   });
 
