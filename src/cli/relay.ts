@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { addressText } from "../base/address.ts";
 import { messageOf, SluiceError, type SluiceErrorCode } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -40,8 +39,8 @@ export async function relay(context: Context, config: Config, log: Log, args: Ar
   const status = statusLineOf(context.stderr, PLAIN_STATUS_MS);
   try {
     const steady = await withSteadyPort(config, `relay ${nameOf(selector, named)}`, context.runtime, log);
-    // A folder of its own: it may relay what an engine plays that runs beside.
-    const own = { ...steady, dataDir: join(config.dataDir, "relay"), liveLimit: config.liveLimit };
+    // What it keeps is what it is for.
+    const own = { ...steady, liveLimit: config.liveLimit };
     const house = await openHouse({ ...context, config: own, log });
     try {
       const addresses = ownAddresses(steady.p2pHost, house.p2pPort, lanAddresses());
