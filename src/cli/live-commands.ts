@@ -14,7 +14,7 @@ export const BROADCAST_COMMAND: Command = {
     {
       name: "name",
       value: "NAME",
-      help: "Whose key is used: the same name is the same stream, whenever it is started",
+      help: "The same name is the same stream, key, link and port, whenever it is started",
     },
     { name: "title", value: "TEXT", help: "What viewers see (default: the name)" },
     { name: "description", value: "TEXT", help: "Told to viewers" },
