@@ -6,6 +6,8 @@ import type { LivePeer } from "./peer.ts";
 const HELPFUL_SLOTS = 4;
 export const ADOPTING_RANK = 1.5;
 const UNREACHABLE_RANK = 2;
+/** As if it could feed so many: less than the weakest that is known to hand the stripe on. */
+const UNPROVED_SLOTS = 4;
 
 /** A child of one stripe. */
 export interface Child {
@@ -50,9 +52,8 @@ export function admit(
       ? room.used - room.slots > room.slots / 16
       : children.length > room.perStripe;
   if (isOverfull) return "full";
-  const guests = room.guests();
-  const isHome = room.perStripe === undefined && room.about.homeStripe === stripe;
-  const guest = isHome ? guests.find((child) => child.leavesAt === undefined) : undefined;
+  const isHome = room.about.role === "viewer" && room.about.homeStripe === stripe;
+  const guest = isHome ? leastGuest(room) : undefined;
   if (guest) return guest;
   // A newcomer that cannot take a child with it would only move the trouble.
   const rank = rankOf(peer, stripe, room.stripeRate, room.now);
@@ -65,10 +66,12 @@ export function rankOf(peer: LivePeer, stripe: number, stripeRate: number, now: 
   const { about, window, isReachable } = peer;
   if (about.role === "relay") return 100;
   const slots = about.uploadBytesPerSecond / stripeRate;
+  // More is believed once somebody was seen to get the stripe through it.
+  const trusted = peer.isUnproved ? Math.min(slots, UNPROVED_SLOTS) : slots;
   if (slots < 2 || peer.barrenUntil > now) return 0;
   // Nobody can be sent to one that cannot be called: only those whom it called find it.
   if (about.homeStripe === stripe)
-    return Math.max(ADOPTING_RANK, 2 + Math.log2(slots) - (isReachable ? 0 : UNREACHABLE_RANK));
+    return Math.max(ADOPTING_RANK, 2 + Math.log2(trusted) - (isReachable ? 0 : UNREACHABLE_RANK));
   return (window?.freeSlots ?? 0) >= HELPFUL_SLOTS ? ADOPTING_RANK : 1;
 }
 
@@ -98,6 +101,20 @@ function displaced(children: readonly Child[], stripe: number, rank: number, roo
     worst = child;
   }
   return worst;
+}
+
+/** The guest who feeds the fewest others. */
+function leastGuest({ guests, stripeRate, now }: Room): Child | undefined {
+  let least: Child | undefined;
+  let leastRank = Number.POSITIVE_INFINITY;
+  for (const guest of guests()) {
+    if (guest.leavesAt !== undefined) continue;
+    const rank = rankOf(guest.peer, guest.stripe, stripeRate, now);
+    if (rank >= leastRank) continue;
+    leastRank = rank;
+    least = guest;
+  }
+  return least;
 }
 
 /** Counts newcomers among the neighbours: many at once are a crowd. */

@@ -106,7 +106,9 @@ export const SOURCE_REVIEW_MS = 500;
 /** A stripe of which nobody lacks anything for so long loses one place. */
 export const CALM_MS = 2_000;
 /** A child of the source has so long to show that others get the stripe through it; else it counts as a leaf for a while. */
-export const PROVING_MS = 4_000;
+export const PROVING_MS = 8_000;
+/** Who was seen to feed others counts as one who does so long. */
+export const PROOF_MS = 30_000;
 export const BARREN_MS = 30_000;
 /** How often a better place for the home stripe is sought: at first, and after it was sought in vain for long. */
 export const CLIMB_MS = 1_500;

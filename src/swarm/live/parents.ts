@@ -38,6 +38,8 @@ interface Feed {
 /** A stripe without a parent for so long makes us less choosy; for so long, it lets us ask again who once was good. */
 const RELAX_MS = 400;
 const DIRE_MS = 2_000;
+/** So many times longer is borne of a parent that starves itself. */
+const STARVING_PATIENCE = 4;
 
 /** The parents of all stripes: finds them, watches them, leaves them. */
 export class Parents {
@@ -253,9 +255,11 @@ export class Parents {
     }
     // A stream that stands still is nobody's fault: others must have had more.
     if (window.head <= feed.lastSeq + 1) return;
-    const isStarving = parent.headOf(stripe) <= feed.lastSeq && parent.usefulChunks >= PROOF_CHUNKS;
-    const patience = (SILENCE_MS + pieceMs) * (isStarving ? 4 : 1);
-    if (now - feed.lastChunkAt <= patience) return;
+    // One that lacks the stripe itself and says so is repairing it; one that says nothing is gone.
+    const patience = SILENCE_MS + pieceMs;
+    const isThere = now - parent.heardAt <= patience && parent.usefulChunks >= PROOF_CHUNKS;
+    const isStarving = isThere && parent.headOf(stripe) <= feed.lastSeq;
+    if (now - feed.lastChunkAt <= patience * (isStarving ? STARVING_PATIENCE : 1)) return;
     if (isStarving) this.#leave(feed, stripe, "moved");
     else this.#fail(parent, stripe, feed, false);
   }

@@ -33,6 +33,8 @@ export class LivePeer {
   head: SignedHeader | undefined;
   window: Readonly<LiveWindow> | undefined;
   readonly paths: (StripePath | undefined)[];
+  /** When each path was told last. */
+  readonly pathsAt: Float64Array;
   /** The stripes that it gives us, or was asked for; those that we give it. */
   parentOf = 0;
   childOf = 0;
@@ -49,8 +51,10 @@ export class LivePeer {
   partedAt = Number.NEGATIVE_INFINITY;
   pulls = 0;
   /** When others were last seen to get through it what we give it, and until when it counts as feeding nobody. */
-  provedAt = 0;
+  provedAt = Number.NEGATIVE_INFINITY;
   barrenUntil = 0;
+  /** Nobody was seen to get anything through it, though there are many who could. */
+  isUnproved = false;
   strikes = 0;
   strikesAt: number;
   /** When it was last told what we have. */
@@ -79,6 +83,7 @@ export class LivePeer {
     this.strikesAt = now;
     this.network = networkOf(peer.address.host);
     this.isNear = addressScope(peer.address.host) !== "global";
+    this.pathsAt = new Float64Array(stripes);
     this.paths = new Array<StripePath | undefined>(stripes).fill(undefined);
   }
 
@@ -90,6 +95,15 @@ export class LivePeer {
   /** Whether it has not been heard for longer than news takes to come. */
   isQuiet(now: number): boolean {
     return now - this.heardAt > ((this.parentOf | this.childOf) !== 0 ? QUIET_MS : SELDOM_QUIET_MS);
+  }
+
+  /** Takes what it tells of its places in the trees. */
+  tellPaths(paths: readonly StripePath[], now: number): void {
+    for (const path of paths) {
+      if (path.stripe >= this.paths.length) continue;
+      this.paths[path.stripe] = path;
+      this.pathsAt[path.stripe] = now;
+    }
   }
 
   /** Whether its last WIN shows the chunk. */

@@ -3,6 +3,7 @@ import {
   BARREN_MS,
   CALM_MS,
   MAX_SOURCE_CHILDREN,
+  PROOF_MS,
   PROVING_MS,
   SOURCE_CHILDREN,
   SOURCE_REVIEW_MS,
@@ -18,6 +19,8 @@ const STARVING_MS = 1_000;
 const GROW_MS = 1_500;
 /** Who has just come is no witness. */
 const WITNESS_MS = 3_000;
+/** A path that has just changed proves nothing: many try one who never gives anything, each for a moment. */
+const STEADY_MS = 2_000;
 /** So many who have the stripe from elsewhere must be there to say that a child feeds nobody. */
 const WITNESSES = 8;
 
@@ -55,6 +58,7 @@ export class Source {
     const newest = window.head - this.#state.piecesIn(STARVING_MS);
     const isFed = (peer: LivePeer) => peer.depthOf(stripe) !== NO_DEPTH && peer.headOf(stripe) >= newest;
     const fed = told.filter(isFed);
+    this.#prove(stripe, fed);
     if (told.length - fed.length > STARVING_SHARE * told.length) {
       this.#calmSince[stripe] = now;
       if (now - this.#grewAt[stripe]! < GROW_MS) return;
@@ -64,17 +68,24 @@ export class Source {
       this.#calmSince[stripe] = now;
       this.#children.setPlaces(stripe, places - 1);
     }
-    this.#prove(stripe, fed);
   }
 
-  /** What a child could hand on is a claim: one through whom nobody gets the stripe counts as one who cannot. */
+  /**
+   * What a peer could hand on is a claim. Those through whom others get the stripe, and not for a moment only, have proved it; a
+   * child through whom nobody does counts as one who cannot.
+   */
   #prove(stripe: number, fed: readonly LivePeer[]): void {
-    const { now } = this.#state;
+    const { now, peers } = this.#state;
+    const witnesses = fed.filter(({ pathsAt }) => now - pathsAt[stripe]! > STEADY_MS);
+    const feeding = new Set(witnesses.flatMap(({ paths }) => paths[stripe]!.ancestors));
+    for (const peer of peers.values()) {
+      if (peer.about.homeStripe !== stripe) continue;
+      if (feeding.has(peer.about.digest)) peer.provedAt = now;
+      peer.isUnproved = witnesses.length >= WITNESSES && now - peer.provedAt > PROOF_MS;
+    }
+    if (witnesses.length < WITNESSES) return;
     for (const { peer, since } of this.#children.of(stripe)) {
-      const { digest } = peer.about;
-      const witnesses = fed.filter((other) => other !== peer);
-      if (witnesses.some(({ paths }) => paths[stripe]!.ancestors.includes(digest))) peer.provedAt = now;
-      else if (witnesses.length >= WITNESSES && now - Math.max(since, peer.provedAt) > PROVING_MS)
+      if (!feeding.has(peer.about.digest) && now - Math.max(since, peer.provedAt) > PROVING_MS)
         peer.barrenUntil = now + BARREN_MS;
     }
   }

@@ -11,6 +11,7 @@ const NUMBERS: Record<string, keyof LiveScenario> = {
   "--churn": "churnPercent",
   "--crowd": "crowd",
   "--black-holes": "blackHolePercent",
+  "--hole-upload": "blackHoleUpload",
   "--nat": "natPercent",
   "--source-upload": "sourceUpload",
 };

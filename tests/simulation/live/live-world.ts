@@ -24,6 +24,8 @@ export interface LiveScenario {
   /** The last nine in ten (for 10) come within ten seconds, at the beginning of what is measured. */
   readonly crowd: number;
   readonly blackHolePercent: number;
+  /** What they claim to upload, in multiples of the bitrate; little more than many others have where absent. */
+  readonly blackHoleUpload?: number;
   /** Per cent of the viewers that nobody can call. */
   readonly natPercent: number;
   readonly sourceUpload: number;
@@ -175,11 +177,15 @@ export class LiveWorld {
   join(isCrowd: boolean, options: Partial<NodeOptions> = {}, upload = this.#upload()): LiveNode {
     const isBlackHole = options.isBlackHole ?? this.#random() * 100 < this.scenario.blackHolePercent;
     const isReachable = this.#random() * 100 >= this.scenario.natPercent;
-    const node = this.#node("viewer", isBlackHole ? BLACK_HOLE_UPLOAD : upload, {
-      isReachable,
-      ...options,
-      isBlackHole,
-    });
+    const node = this.#node(
+      "viewer",
+      isBlackHole ? (this.scenario.blackHoleUpload ?? BLACK_HOLE_UPLOAD) : upload,
+      {
+        isReachable,
+        ...options,
+        isBlackHole,
+      },
+    );
     this.viewers.add(node);
     const at = this.events.nowMs;
     if (isBlackHole || options.tamper) this.liars.add(node.address.host);

@@ -51,6 +51,20 @@ test("admit makes a guest of another stripe go for a child of the home stripe, w
   assert.equal(admit([], peer(8_000), 2, { ...room, isDesperate: true }), "full");
 });
 
+test("admit believes no claim of whom nobody was seen to get anything through, and gives a barren child's place away", () => {
+  const claiming = Object.assign(peer(100_000), { isUnproved: true });
+  const weak = child(peer(10_000));
+  assert.equal(admit([weak], claiming, 0, ROOM), "full");
+  assert.equal(admit([weak], peer(100_000), 0, ROOM), weak);
+  const barren = child(Object.assign(peer(100_000), { barrenUntil: ROOM.now + 1 }));
+  assert.equal(admit([weak, barren], peer(10_000), 0, { ...ROOM, perStripe: 2 }), barren);
+});
+
+test("admit lets the guest go who feeds the fewest", () => {
+  const guests = [child(peer(8_000, 3), 0, 3), child(peer(0), 0, 2)];
+  assert.equal(admit([], peer(0), 0, { ...ROOM, guests: () => guests }), guests[1]);
+});
+
 test("admit spares young children in a crowd", () => {
   const children = [child(peer(0), 10_000)];
   assert.equal(admit(children, peer(16_000), 0, ROOM), children[0]);
