@@ -7,6 +7,7 @@ import type { Hold } from "../holds.ts";
 import type { Broadcast, BroadcastRequest } from "./broadcast-contract.ts";
 import { broadcastFigures } from "./broadcast-figures.ts";
 import { broadcastLinks } from "./broadcast-file.ts";
+import { BroadcastNews } from "./broadcast-news.ts";
 import { lostCount, STATE_SYNC_MS, sourceStart } from "./broadcast-start.ts";
 import type { LiveControl } from "./contract.ts";
 import type { BroadcastIdentity } from "./identity.ts";
@@ -29,7 +30,7 @@ export interface BroadcastParts {
   readonly hold: Hold;
 }
 
-/** Peers that can be called are kept so often, for the next start. */
+/** Peers that can be called are kept so often, for the next start; and so often the source tells its news again. */
 const PEERS_MS = 60_000;
 /** After the end of a source its last pieces are still given to those who lack them: viewers are this late at most. */
 const LINGER_MS = 10_000;
@@ -65,6 +66,7 @@ class BroadcastRun {
   readonly #parts: BroadcastParts;
   readonly #live: LiveControl;
   readonly #signer: PieceSigner;
+  readonly #news: BroadcastNews;
   readonly #pieces: ReturnType<typeof cutPieces>;
   readonly #stopped = new AbortController();
   readonly #now: () => number;
@@ -90,6 +92,7 @@ class BroadcastRun {
     time.now(clock.now(), Math.max(start.leastTimestampMs, parts.unixMs()));
     this.#now = () => time.now(clock.now(), parts.unixMs());
     this.#signer = new PieceSigner({ info, infohash, sign: identity.sign, sha256 }, start);
+    this.#news = new BroadcastNews(parts.request, { infohash, sign: identity.sign });
     const { pieceMs, maxPieceBytes, segmentMs } = info;
     const cut = {
       pieceMs,
@@ -146,8 +149,10 @@ class BroadcastRun {
 
   async #send(piece: SignedPiece): Promise<void> {
     await this.#keepState(piece.state, piece.header.value.isSegmentStart);
+    const isFirst = this.#last === undefined;
     this.#last = piece;
     this.#live.produce(piece.header, piece.chunks);
+    if (isFirst) this.#tell(false);
   }
 
   /**
@@ -181,6 +186,7 @@ class BroadcastRun {
     const { kind } = request.place;
     if (kind === "pipe" || request.meta.isPermanent || !this.#last) return;
     await this.#send(this.#signer.end(this.#now()));
+    this.#tell(true);
     this.#isOver = true;
     if (this.#live.figures().peers > 0) await pauseFor(runtime.clock, LINGER_MS, this.#stopped.signal);
   }
@@ -218,7 +224,14 @@ class BroadcastRun {
     this.#cancelPeers = clock.at(after(clock.now(), PEERS_MS), () => {
       this.#keepPeersSoon();
       this.#keepPeers();
+      this.#tell(false);
     });
+  }
+
+  #tell(isEnd: boolean): void {
+    const epoch = this.#last?.header.value.epoch;
+    const stat = epoch === undefined ? undefined : this.#news.at(epoch, this.#now(), isEnd);
+    if (stat) this.#live.tell(stat);
   }
 
   #keepPeers(): void {

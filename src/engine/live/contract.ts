@@ -1,6 +1,6 @@
 import type { PeerAddress } from "../../base/address.ts";
 import type { LiveFigures } from "../../swarm/live/contract.ts";
-import type { SignedHeader } from "../../swarm/live/messages.ts";
+import type { SignedHeader, SignedStat } from "../../swarm/live/messages.ts";
 import type { PieceHeader } from "../../wire/live-header.ts";
 import type { LiveRole } from "../../wire/live-hello.ts";
 import type { LiveTransportFile } from "../../wire/live-transport.ts";
@@ -33,6 +33,8 @@ export interface LiveControl {
   readonly content: LiveContent;
   /** The source's own: passes a piece that it has made and signed to the swarm, and to its own players. */
   produce(header: SignedHeader, chunks: readonly Uint8Array[]): void;
+  /** The source's own: what it says besides its pieces. */
+  tell(stat: SignedStat): void;
   figures(): LiveFigures;
   /** Addresses of peers that can be called, for the next start. */
   reachablePeers(): readonly PeerAddress[];

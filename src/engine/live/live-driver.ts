@@ -1,4 +1,4 @@
-import { addressText, type PeerAddress } from "../../base/address.ts";
+import { addressScope, addressText, type PeerAddress } from "../../base/address.ts";
 import type { Infohash } from "../../base/ids.ts";
 import type { Log } from "../../base/log.ts";
 import type { Machine } from "../../base/machine.ts";
@@ -8,7 +8,7 @@ import type { Runtime, TcpHandlers, TcpSocket } from "../../runtime/contract.ts"
 import type { SwarmFigures } from "../../swarm/contract.ts";
 import type { LiveFigures, LiveInput, LiveOutput, LiveSetup } from "../../swarm/live/contract.ts";
 import { LiveSwarm } from "../../swarm/live/live-swarm.ts";
-import type { SignedHeader } from "../../swarm/live/messages.ts";
+import type { SignedHeader, SignedStat } from "../../swarm/live/messages.ts";
 import type { LiveRole } from "../../wire/live-hello.ts";
 import type { LiveInfo } from "../../wire/live-info.ts";
 import type { ConnectionCount, DriverAnnouncer } from "../driver.ts";
@@ -19,6 +19,7 @@ import { LiveLinks } from "./live-links.ts";
 import { LivePlaces } from "./live-places.ts";
 import { linkSetup, liveSetup } from "./live-setup.ts";
 import { liveSwarmFigures } from "./live-swarm-figures.ts";
+import { isBelievable } from "./live-words.ts";
 import { OrderedPieces } from "./ordered-pieces.ts";
 import { UploadLimit } from "./upload-limit.ts";
 
@@ -146,6 +147,11 @@ export class LiveDriver {
     this.#input({ kind: "produced", header, chunks });
   }
 
+  /** Sends what the source says besides its pieces. */
+  tell(stat: SignedStat): void {
+    this.#input({ kind: "stat", stat });
+  }
+
   figures(): LiveFigures {
     return this.#swarm.figures(this.#parts.runtime.clock.now());
   }
@@ -242,7 +248,7 @@ export class LiveDriver {
         break;
       case "stat":
         this.#places.listRelays(output.stat.relays);
-        this.#found(output.stat.relays, "magnet");
+        this.#found(this.#outside(output.stat.relays), "magnet");
         this.addTrackers(output.stat.trackers.map((url) => [url]));
         break;
       case "banned":
@@ -253,6 +259,16 @@ export class LiveDriver {
         forked(output.seq);
         break;
     }
+  }
+
+  /** A source that is a stranger must not make us knock at doors of our network; who is near may name who else is. */
+  #outside(addresses: readonly PeerAddress[]): readonly PeerAddress[] {
+    const ready = this.#connections.ready();
+    return addresses.filter(
+      (address) =>
+        addressScope(address.host) === "global" ||
+        ready.some(({ link }) => isBelievable(address, link.remote)),
+    );
   }
 
   /** Sends what may be sent, and sees to it that we are called again. */

@@ -202,6 +202,9 @@ export class LiveTransfer implements PeerTransfer {
         if (!this.#stopping) this.#driver.produce(header, chunks);
         this.#window.piece(header.value, chunks);
       },
+      tell: (stat) => {
+        if (!this.#stopping) this.#driver.tell(stat);
+      },
       figures: () => this.#driver.figures(),
       reachablePeers: () => this.#driver.reachablePeers(),
       get isForked() {

@@ -6,7 +6,7 @@ import type { BroadcastRequest } from "../../../src/engine/live/broadcast-contra
 import { type BroadcastsParts, createBroadcasts } from "../../../src/engine/live/broadcasts.ts";
 import type { LiveControl } from "../../../src/engine/live/contract.ts";
 import type { LiveFigures } from "../../../src/swarm/live/contract.ts";
-import type { SignedHeader } from "../../../src/swarm/live/messages.ts";
+import type { SignedHeader, SignedStat } from "../../../src/swarm/live/messages.ts";
 import { decodeHeader } from "../../../src/wire/live-header.ts";
 import { chainProblem, isChunkOf, isSignedHeader } from "../../../src/wire/live-trust.ts";
 import { settled } from "../fake-clock.ts";
@@ -47,6 +47,8 @@ export class FakeStudio {
   readonly locked = new Set<string>();
   readonly opened: TransferContent[] = [];
   readonly sent: Sent[] = [];
+  /** What was said besides pieces. */
+  readonly told: SignedStat[] = [];
   released = 0;
   live: Partial<LiveFigures> = {};
   reachable: readonly PeerAddress[] = [];
@@ -102,6 +104,7 @@ export class FakeStudio {
         this.taking(piece);
         this.sent.push(piece);
       },
+      tell: (stat) => void this.told.push(stat),
       figures: () => ({ ...NO_PEERS, ...this.live }),
       reachablePeers: () => this.reachable,
       isForked: this.isForked,

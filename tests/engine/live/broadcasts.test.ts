@@ -5,6 +5,7 @@ import { concatBytes, equalBytes } from "../../../src/base/bytes.ts";
 import { SluiceError } from "../../../src/base/errors.ts";
 import { parseLink } from "../../../src/base/link.ts";
 import { MAX_BROADCASTS } from "../../../src/engine/live/broadcasts.ts";
+import { isSignedStat } from "../../../src/wire/live-stat.ts";
 import { parseLiveTransportFile } from "../../../src/wire/live-transport.ts";
 import { liveHash } from "../../../src/wire/live-trust.ts";
 import { checkTs } from "../../remux/ts-checker.ts";
@@ -373,5 +374,23 @@ test("Broadcast.figures: says how it is doing", async () => {
   assert.equal(figures.seq, studio.sent.at(-1)!.header.value.seq);
   studio.live = { peers: 5, starvingPeers: 2 };
   assert.equal(broadcast.figures().health, "late");
+  await broadcast.stop();
+});
+
+test("createBroadcasts: relays and trackers are told besides pieces, signed, at the start and each minute", async () => {
+  const studio = new FakeStudio();
+  const relays = [{ host: "2001:db8::2", port: 5000 }];
+  const broadcast = await studio.within(studio.broadcasts().start(someRequest({ relays })));
+  await studio.world.clock.advance(130_000);
+  const { told, opened, sent } = studio;
+  assert.equal(told.length, 3);
+  const { info, infohash } = opened[0]!.live!.file;
+  const verify = runtime.ed25519Verifier(info.publicKey);
+  for (const { value, bytes } of told) {
+    assert.ok(isSignedStat(bytes, infohash, verify));
+    assert.deepEqual([value.relays, value.trackers], [relays, ["udp://tracker.example:1337/announce"]]);
+    assert.deepEqual([value.epoch, value.isEnd], [sent[0]!.header.value.epoch, false]);
+  }
+  assert.ok(told[0]!.value.number < told[1]!.value.number && told[1]!.value.number < told[2]!.value.number);
   await broadcast.stop();
 });
