@@ -2,6 +2,7 @@ import type { PeerAddress } from "../../base/address.ts";
 import type { Random } from "../../base/random.ts";
 import type { Instant } from "../../base/time.ts";
 import type { StatMessage } from "../../wire/live-stat.ts";
+import type { FetchedChunks } from "./fetched.ts";
 import type { LiveAbout, LiveWord, SignedHeader, SignedStat } from "./messages.ts";
 
 /** Names one connection; never reused. The machine numbers outgoing ones (even), the driver incoming ones (odd). */
@@ -85,6 +86,8 @@ export type LiveInput =
   | { readonly kind: "backlog"; readonly connection: LiveConnectionId; readonly waitMs: number }
   /** A source has made a piece. */
   | { readonly kind: "produced"; readonly header: SignedHeader; readonly chunks: readonly Uint8Array[] }
+  /** Chunks were found on the web. */
+  | { readonly kind: "fetched"; readonly found: FetchedChunks }
   /** A source has something to tell besides its pieces. */
   | { readonly kind: "stat"; readonly stat: SignedStat }
   | { readonly kind: "stop" };

@@ -8,6 +8,7 @@ import { Chunks } from "./chunks.ts";
 import { Conduct } from "./conduct.ts";
 import type { LiveFigures, LiveInput, LiveOutput, LiveSetup } from "./contract.ts";
 import { sayGoodbye } from "./farewell.ts";
+import { Fetched } from "./fetched.ts";
 import { liveFigures } from "./figures.ts";
 import { Headers } from "./headers.ts";
 import { Joining } from "./joining.ts";
@@ -45,6 +46,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
   readonly #source: Source;
   readonly #stats: Stats;
   readonly #pulse: Pulse;
+  readonly #fetched: Fetched;
   #tickAt: Instant;
 
   constructor(setup: LiveSetup, now: Instant) {
@@ -93,6 +95,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     this.#source = new Source(state, this.#children);
     this.#stats = new Stats(state, this.#conduct);
     this.#pulse = new Pulse(state, this.#conduct);
+    this.#fetched = new Fetched(state, this.#children, this.#pulls);
     if (state.isSource) state.startSeq = 0;
     this.#tickAt = after(now, setup.random() * TICK_MS);
   }
@@ -123,6 +126,12 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
   /** What `stat` and `livepos` show. */
   figures(now: Instant): LiveFigures {
     return liveFigures(this.#state, now);
+  }
+
+  /** What peers may not bring in time: see {@link Fetched}. */
+  late(now: Instant): Fetched {
+    this.#state.now = now;
+    return this.#fetched;
   }
 
   /** Hops to the source by stripe, for figures and tests. */
@@ -166,6 +175,10 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
       }
       case "produced":
         this.#produced(input.header, input.chunks);
+        return;
+      case "fetched":
+        this.#fetched.take(input.found);
+        this.#play();
         return;
       case "stat":
         this.#stats.made(input.stat);

@@ -37,10 +37,11 @@ export class Pulls {
   }
 
   /** A chunk came: whether it was asked for. Others who were asked as well are told to let it be. */
-  came(seq: number, stripe: number, from: LivePeer): boolean {
+  came(seq: number, stripe: number, from: LivePeer | undefined): boolean {
     const pull = this.#pulls.get(keyOf(seq, stripe));
     if (!pull) return false;
-    const wasAsked = pull.askedOf.some(({ peer }) => peer === from) || pull.tried.has(from);
+    const wasAsked =
+      from !== undefined && (pull.askedOf.some(({ peer }) => peer === from) || pull.tried.has(from));
     for (const { peer } of pull.askedOf) {
       peer.pulls--;
       if (peer !== from) {

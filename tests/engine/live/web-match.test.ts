@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import { runtime } from "#runtime";
+import { concatBytes } from "../../../src/base/bytes.ts";
+import { PieceSigner } from "../../../src/engine/live/piece-signer.ts";
+import { WebMatch } from "../../../src/engine/live/web-match.ts";
+import { PieceCutter } from "../../../src/media/live-cut.ts";
+import { PacketStretch } from "../../../src/media/packet-stretch.ts";
+import { pidAt } from "../../../src/media/ts-packet.ts";
+import type { SignedHeader } from "../../../src/swarm/live/messages.ts";
+import { H264, hasFfmpeg, lavfi, makeMedia } from "../../remux/make-media.ts";
+import { someBytes } from "../parts.ts";
+import { someStream } from "./driver-parts.ts";
+
+const WITH = { skip: (await hasFfmpeg()) ? false : "ffmpeg is not installed", timeout: 60_000 };
+const LIMIT_BYTES = 32 * 1024 * 1024;
+const START_MS = 1_700_000_000_000;
+const SECONDS = 12;
+
+interface Piece {
+  readonly header: SignedHeader;
+  readonly bytes: Uint8Array;
+}
+
+/** What a source signs that gets these bytes within twelve seconds. */
+function broadcast(bytes: Uint8Array, runPackets = 7): Piece[] {
+  const { key, file } = someStream({ stripeCount: 16, pieceMs: 125 });
+  const cutter = new PieceCutter({ pieceMs: 125, maxPieceBytes: 256 * 1024, segmentMs: 2_000 });
+  const start = { epoch: 1, leastSeq: 0, leastTimestampMs: 0, previousHash: new Uint8Array(20) };
+  const signer = new PieceSigner(
+    { info: file.info, infohash: file.infohash, sign: key.sign, sha256: runtime.sha256 },
+    { ...start, isContinued: false } as never,
+  );
+  const made = [];
+  const run = 188 * runPackets;
+  for (let at = 0; at < bytes.length; at += run) {
+    const nowMs = START_MS + Math.floor((1000 * SECONDS * at) / bytes.length);
+    for (let wake = cutter.nextWakeMs(); wake !== undefined && wake <= nowMs; wake = cutter.nextWakeMs())
+      made.push(...cutter.wake(wake));
+    made.push(...cutter.push(bytes.subarray(at, at + run), nowMs));
+  }
+  made.push(...cutter.finish(START_MS + 1000 * SECONDS));
+  return made.map((piece) => ({ header: signer.sign(piece).header, bytes: piece.bytes }));
+}
+
+function matcher(stretch: PacketStretch, pieces: readonly Piece[]) {
+  const match = new WebMatch(stretch, 16, runtime.sha256);
+  const first = pieces[0]!.header.value.seq;
+  return ({ header }: Piece) => match.find(header.value, (seq) => pieces[seq - first]?.header.value);
+}
+
+/** Pieces of which all that was found is right; the numbers of those that were not found. */
+function unfound(stretch: PacketStretch, pieces: readonly Piece[]): number[] {
+  const find = matcher(stretch, pieces);
+  return pieces.flatMap((piece, i) => {
+    const found = find(piece);
+    if (found.kind !== "found") return [i];
+    assert.equal(Buffer.compare(found.bytes, piece.bytes), 0, `bytes of piece ${i}`);
+    return [];
+  });
+}
+
+function stretchOf(bytes: Uint8Array): PacketStretch {
+  const stretch = new PacketStretch(LIMIT_BYTES);
+  stretch.push(bytes);
+  return stretch;
+}
+
+async function clip(name: string, options: readonly string[]): Promise<Uint8Array> {
+  const film = [...lavfi(SECONDS), ...H264, "-c:a", "aac", ...options];
+  return new Uint8Array(await readFile(await makeMedia(name, film)));
+}
+
+const isTable = (bytes: Uint8Array, at: number) => [0, 0x1000].includes(pidAt(bytes, at));
+
+/** The same with tables each `every` packets at most, so that the source puts in its own before keyframes. */
+function thinned(bytes: Uint8Array, every: number): Uint8Array {
+  const kept: Uint8Array[] = [];
+  let last = Number.NEGATIVE_INFINITY;
+  for (let at = 0; at < bytes.length; at += 188) {
+    if (pidAt(bytes, at) === 0 && at - last >= 188 * every) last = at;
+    if (!isTable(bytes, at) || at - last <= 188) kept.push(bytes.subarray(at, at + 188));
+  }
+  return concatBytes(kept);
+}
+
+test("WebMatch: every piece of a stream of ffmpeg is found in what it was made of", WITH, async () => {
+  const bytes = await clip("match-plain.ts", []);
+  assert.deepEqual(unfound(stretchOf(bytes), broadcast(bytes)), []);
+});
+
+test("WebMatch: pieces are found where the stream is stuffed", WITH, async () => {
+  const bytes = await clip("match-stuffed.ts", ["-muxrate", "4000k"]);
+  const pieces = broadcast(bytes);
+  assert.ok(pieces.reduce((sum, piece) => sum + piece.bytes.length, 0) < bytes.length / 2);
+  assert.deepEqual(unfound(stretchOf(bytes), pieces), []);
+});
+
+test(
+  "WebMatch: pieces are found whose tables the source put in and counted on, also from the middle",
+  WITH,
+  async () => {
+    const plain = await clip("match-plain.ts", []);
+    const bytes = thinned(plain, 700);
+    const pieces = broadcast(bytes);
+    assert.ok(
+      pieces.reduce((sum, piece) => sum + piece.bytes.length, 0) > bytes.length,
+      "tables were put in",
+    );
+    assert.deepEqual(unfound(stretchOf(bytes), pieces), []);
+    // From the fourth table on: what is before cannot be there, all behind it must.
+    const tables = [];
+    for (let at = 0; at < bytes.length; at += 188) if (pidAt(bytes, at) === 0) tables.push(at);
+    const from = tables[3]!;
+    const missing = unfound(stretchOf(bytes.subarray(from)), pieces);
+    const gone = pieces.findIndex(
+      (_, i) => pieces.slice(0, i + 1).reduce((sum, piece) => sum + piece.bytes.length, 0) > from,
+    );
+    assert.ok(
+      missing.every((i) => i <= gone + 2),
+      `${missing} beyond ${gone}`,
+    );
+  },
+);
+
+test(
+  "WebMatch: a piece alone is found without those before it, and one that is not there is told to be elsewhere",
+  WITH,
+  async () => {
+    const bytes = await clip("match-plain.ts", []);
+    const pieces = broadcast(bytes);
+    const half = stretchOf(bytes.subarray(0, 188 * Math.floor(bytes.length / 376)));
+    assert.equal(matcher(half, pieces)(pieces[20]!).kind, "found");
+    assert.equal(matcher(half, pieces)(pieces[90]!).kind, "elsewhere");
+  },
+);
+
+test("WebMatch: another stream with the same clock is unlike", WITH, async () => {
+  const bytes = await clip("match-plain.ts", []);
+  const pieces = broadcast(bytes);
+  const other = bytes.slice();
+  for (let at = 100; at < other.length; at += 188) other[at]! ^= 1;
+  assert.equal(matcher(stretchOf(other), pieces)(pieces[20]!).kind, "unlike");
+  assert.equal(matcher(stretchOf(someBytes(188 * 1000)), pieces)(pieces[20]!).kind, "elsewhere");
+});
+
+test("PacketStretch: bytes beyond its limit push out the oldest, and numbers stay", WITH, async () => {
+  const bytes = await clip("match-plain.ts", []);
+  const stretch = new PacketStretch(300 * 188);
+  for (let at = 0; at < bytes.length; at += 188 * 50) stretch.push(bytes.subarray(at, at + 188 * 50));
+  assert.equal(stretch.end, bytes.length / 188);
+  assert.equal(stretch.end - stretch.start <= 300 * 8, true);
+  const last = stretch.packets(stretch.end - 10, stretch.end)!;
+  assert.deepEqual(last, bytes.subarray(bytes.length - 1880));
+  assert.equal(stretch.packets(stretch.start - 1, stretch.end), undefined);
+  assert.ok(stretch.clocks.every(({ at }) => at >= stretch.start));
+});
