@@ -15,6 +15,8 @@ const MAX_ADDRESSES = 8;
 const MAX_TEXT = 256;
 const MAX_DESCRIPTION = 4096;
 const MAX_WORDS = 32;
+/** Less is nothing that can be watched, but a forgotten "M"; and what was said at the first start stays. */
+const MIN_BYTES_PER_SECOND = 500;
 
 /** What it takes to make a request of a wish. */
 export interface RequestParts {
@@ -37,6 +39,11 @@ export async function broadcastRequest(wish: BroadcastWish, parts: RequestParts)
   const bytesPerSecond = wish.bitsPerSecond === null ? undefined : Math.ceil(wish.bitsPerSecond / 8);
   if (bytesPerSecond !== undefined && bytesPerSecond > MAX_BYTES_PER_SECOND)
     throw bad("bitrate", `expected at most ${(8 * MAX_BYTES_PER_SECOND) / 1e6} Mbit/s`);
+  if (bytesPerSecond !== undefined && bytesPerSecond < MIN_BYTES_PER_SECOND)
+    throw bad(
+      "bitrate",
+      `expected bits a second, at least ${8 * MIN_BYTES_PER_SECOND}, such as 8Mbit or 8000000`,
+    );
   return {
     name: wish.name,
     place,
@@ -45,8 +52,8 @@ export async function broadcastRequest(wish: BroadcastWish, parts: RequestParts)
       title: textOf("title", wish.title, MAX_TEXT) ?? wish.name,
       ...present("description", textOf("description", wish.description, MAX_DESCRIPTION)),
       ...present("categories", wordsOf("category", wish.categories)),
-      ...present("languages", wordsOf("language", wish.languages, /^[a-z]{2,3}$/i)),
-      ...present("countries", wordsOf("country", wish.countries, /^[a-z]{2}$/i)),
+      ...present("languages", wordsOf("language", wish.languages, LANGUAGE)),
+      ...present("countries", wordsOf("country", wish.countries, COUNTRY)),
       ...present("logo", wish.logo === null ? undefined : webUrl("logo", wish.logo)),
     },
     trackers: atMost("tracker", wish.trackers, MAX_TRACKERS).map(trackerUrl),
@@ -117,9 +124,19 @@ function textOf(word: string, text: string | null, most: number): string | undef
   throw bad(word, `expected at most ${most} characters, got ${text.length}`);
 }
 
-function wordsOf(word: string, words: readonly string[], form = /^.{1,64}$/s): readonly string[] | undefined {
-  const wrong = atMost(word, words, MAX_WORDS).find((each) => !form.test(each));
-  if (wrong !== undefined) throw bad(word, `"${wrong.slice(0, 200)}" is none`);
+/** How a word must look, and what to say where it does not. */
+interface WordForm {
+  readonly pattern: RegExp;
+  readonly expected: string;
+}
+
+const ANY: WordForm = { pattern: /^.{1,64}$/s, expected: "1 to 64 characters" };
+const LANGUAGE: WordForm = { pattern: /^[a-z]{2,3}$/i, expected: "two or three letters, such as eng" };
+const COUNTRY: WordForm = { pattern: /^[a-z]{2}$/i, expected: "two letters, such as us" };
+
+function wordsOf(word: string, words: readonly string[], form = ANY): readonly string[] | undefined {
+  const wrong = atMost(word, words, MAX_WORDS).find((each) => !form.pattern.test(each));
+  if (wrong !== undefined) throw bad(word, `expected ${form.expected}, got "${wrong.slice(0, 200)}"`);
   return words.length > 0 ? words : undefined;
 }
 

@@ -3,7 +3,8 @@ import { canonicalAddress, type PeerAddress } from "../base/address.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { UdpOptions, UdpSocket } from "./contract.ts";
 
-/** Binds a UDP socket; rejects with `port_busy` where the port is taken, `bad_parameter` where a group cannot be joined. */
+/** Binds a UDP socket; rejects with `port_busy` where the port is taken, `bad_parameter` where a group cannot be joined
+ * or the address is none of this machine's. */
 export function bindUdp(
   address: PeerAddress,
   received: (bytes: Uint8Array, from: PeerAddress) => void,
@@ -20,8 +21,13 @@ export function bindUdp(
     socket.once("error", (error: NodeJS.ErrnoException) => {
       close();
       const text = `UDP ${address.host} port ${address.port}`;
-      if (error.code !== "EADDRINUSE") reject(error);
-      else reject(new SluiceError("port_busy", `another program listens on ${text}`, { cause: error }));
+      if (error.code === "EADDRINUSE")
+        reject(new SluiceError("port_busy", `another program listens on ${text}`, { cause: error }));
+      else if (error.code === "EADDRNOTAVAIL" || error.code === "EACCES") {
+        const why =
+          error.code === "EACCES" ? "it is not allowed" : `this machine has no address ${address.host}`;
+        reject(new SluiceError("bad_parameter", `cannot listen on ${text}: ${why}`, { cause: error }));
+      } else reject(error);
     });
     socket.bind({ address: address.host, port: address.port }, () => {
       socket.removeAllListeners("error");

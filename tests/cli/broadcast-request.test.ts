@@ -86,8 +86,8 @@ const REFUSED: readonly [Partial<BroadcastWish>, RegExp][] = [
   [{ isPrivate: true }, /^private: .*relay/],
   [{ source: "gopher://x/" }, /^gopher: cannot be broadcast/],
   [{ title: "x".repeat(257) }, /^title: expected at most 256 characters, got 257/],
-  [{ languages: ["english"] }, /^language: "english" is none/],
-  [{ countries: ["usa"] }, /^country: "usa" is none/],
+  [{ languages: ["english"] }, /^language: expected two or three letters, such as eng, got "english"/],
+  [{ countries: ["usa"] }, /^country: expected two letters, such as us, got "usa"/],
   [{ logo: "file:///etc/passwd" }, /^logo: expected an http/],
   [{ trackers: ["tracker.example"] }, /^tracker: expected an announce URL/],
   [{ trackers: ["http://tracker.example/ä"] }, /^tracker: expected an announce URL/],
@@ -98,6 +98,7 @@ const REFUSED: readonly [Partial<BroadcastWish>, RegExp][] = [
   [{ addresses: ["1.2.3.4:0"] }, /^address: expected HOST:PORT/],
   [{ manifests: ["ftp://x"] }, /^hls: expected an http/],
   [{ bitsPerSecond: 1e12 }, /^bitrate: expected at most/],
+  [{ bitsPerSecond: 8 }, /^bitrate: expected bits a second, at least 4000, such as 8Mbit/],
 ];
 
 for (const [wish, message] of REFUSED) {

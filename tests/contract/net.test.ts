@@ -172,6 +172,12 @@ test("Net.bindUdp: datagrams go both ways, over IPv4 and IPv6", async () => {
   }
 });
 
+test("Net.bindUdp: an address that is none of this machine's is told", async () => {
+  // RFC 5737: addresses of documentation, which no machine has.
+  const bound = net.bindUdp({ host: "203.0.113.7", port: 0 }, () => {});
+  await assert.rejects(bound, { code: "bad_parameter", message: /203\.0\.113\.7/ });
+});
+
 function later<T = void>() {
   let resolve: (value: T) => void = () => {};
   const promise = new Promise<T>((yes) => {

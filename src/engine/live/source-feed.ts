@@ -62,3 +62,15 @@ export function pauseUntil(clock: Clock, at: Instant, signal: AbortSignal): Prom
 export function pauseFor(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return pauseUntil(clock, after(clock.now(), ms), signal);
 }
+
+/** Says that a source broke off for the `failures`-th time in a row. Of a source that is away for days each attempt would fill the log:
+ * only the 1st, 2nd, 4th, 8th … is said. */
+export function sayBrokenOff(
+  log: Log,
+  reason: string | undefined,
+  failures: number,
+  againInMs: number,
+): void {
+  if ((failures & (failures - 1)) === 0)
+    log.warn("the source broke off", { reason, attempts: failures, againInMs });
+}

@@ -5,7 +5,13 @@ import { type FetchedManifest, fetchManifest, type HlsPlace, placeOf } from "../
 import { HlsParts } from "../http/hls-parts.ts";
 import { chooseVariant, renditionsOf } from "../http/hls-variant.ts";
 import { mayRecover, WebClient } from "../http/web-client.ts";
-import { type LiveFeed, type LiveInputFacts, pauseFor, type WebFeedParts } from "./source-feed.ts";
+import {
+  type LiveFeed,
+  type LiveInputFacts,
+  pauseFor,
+  sayBrokenOff,
+  type WebFeedParts,
+} from "./source-feed.ts";
 
 /** Waits between attempts, as for a plain stream. */
 const FIRST_WAIT_MS = 500;
@@ -45,6 +51,7 @@ export class HlsSourceFeed implements LiveFeed {
         if (number === undefined) return undefined;
         this.#next = number + 1;
         const packets = await this.#packets(feed, number);
+        if (this.#failures > 1) this.#parts.log.info("the source is back", { attempts: this.#failures });
         this.#failures = 0;
         this.#hasWorked = true;
         if (packets.length > 0) return packets;
@@ -79,7 +86,7 @@ export class HlsSourceFeed implements LiveFeed {
     if (!this.#hasWorked && !mayRecover(thrown)) throw thrown;
     this.#facts.problem = messageOf(thrown);
     const waitMs = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(10, this.#failures++));
-    this.#parts.log.warn("the source broke off", { reason: this.#facts.problem, againInMs: waitMs });
+    sayBrokenOff(this.#parts.log, this.#facts.problem, this.#failures, waitMs);
     // One segment that is lost is passed over; if more are, the manifest is asked for anew, from its first URL on.
     if (this.#failures > 1) this.#feed = undefined;
     await pauseFor(this.#parts.clock, waitMs, this.#client.stopped.signal);
@@ -90,7 +97,7 @@ export class HlsSourceFeed implements LiveFeed {
     const { signal } = this.#client.stopped;
     let fetched = await fetchManifest(this.#client, { url: this.#url, allowPrivate: true }, signal);
     if (fetched.playlist.kind === "master")
-      fetched = await fetchManifest(this.#client, chosen(fetched.playlist, fetched.place), signal);
+      fetched = await fetchManifest(this.#client, variantPlace(fetched.playlist, fetched.place), signal);
     if (fetched.playlist.kind === "master")
       throw new SluiceError("broken_media", "this HLS manifest leads to another list of variants");
     const feed = new HlsFeed(this.#client, fetched.playlist, fetched.place);
@@ -105,7 +112,8 @@ export class HlsSourceFeed implements LiveFeed {
   }
 }
 
-function chosen(master: Extract<FetchedManifest["playlist"], { kind: "master" }>, place: HlsPlace): HlsPlace {
+/** The variant that is broadcast of a list of them. Throws `unsupported_content` where sound is apart. */
+export function variantPlace(master: Extract<FetchedManifest["playlist"], { kind: "master" }>, place: HlsPlace): HlsPlace {
   const variant = master.variants[chooseVariant(master)]!;
   if (renditionsOf(master, variant, "audio").some(({ uri }) => uri !== undefined))
     throw new SluiceError(

@@ -1,7 +1,13 @@
 import { messageOf, SluiceError } from "../../base/errors.ts";
 import type { OutboundStream } from "../../outbound/outbound.ts";
 import { mayRecover, wrongStatus } from "../http/web-client.ts";
-import { type LiveFeed, type LiveInputFacts, pauseFor, type WebFeedParts } from "./source-feed.ts";
+import {
+  type LiveFeed,
+  type LiveInputFacts,
+  pauseFor,
+  sayBrokenOff,
+  type WebFeedParts,
+} from "./source-feed.ts";
 import { HlsSourceFeed } from "./source-hls.ts";
 import { FILE_PACE, PacedFeed, PIPE_PACE } from "./source-paced.ts";
 import { StreamFeed } from "./source-stream.ts";
@@ -41,6 +47,7 @@ export class HttpFeed implements LiveFeed {
         this.#feed ??= await this.#opened();
         const packets = await this.#feed.next();
         if (packets) {
+          if (this.#failures > 1) this.#parts.log.info("the source is back", { attempts: this.#failures });
           this.#hasWorked = true;
           this.#failures = 0;
           return packets;
@@ -53,7 +60,7 @@ export class HttpFeed implements LiveFeed {
       }
       this.#drop();
       const waitMs = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(10, this.#failures++));
-      this.#parts.log.warn("the source broke off", { reason: this.#facts.problem, againInMs: waitMs });
+      sayBrokenOff(this.#parts.log, this.#facts.problem, this.#failures, waitMs);
       await pauseFor(this.#parts.clock, waitMs, signal);
     }
     return undefined;
