@@ -54,7 +54,7 @@ export class Holds {
       transfer: hold.transfer,
       release: () => {
         hold.release();
-        if (this.#held.get(content.infohash) === held) this.#stop(held);
+        if (this.#isKept(held)) this.#stop(held);
       },
     };
   }
@@ -85,9 +85,14 @@ export class Holds {
         if (released) return;
         released = true;
         held.holders--;
-        if (held.holders === 0 && !this.#closed) this.#idle(held);
+        if (held.holders === 0 && this.#isKept(held)) this.#idle(held);
       },
     };
+  }
+
+  /** Not where it was ended under its players: what is there now under its name is another one's. */
+  #isKept(held: Held): boolean {
+    return this.#held.get(held.transfer.infohash) === held;
   }
 
   #idle(held: Held): void {
