@@ -41,3 +41,10 @@ test("sha256 does as the example of FIPS 180", () => {
   const digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
   assert.equal(toHex(sha256(latin1Bytes("abc"))), digest);
 });
+
+test("ed25519Verifier: nobody has signed anything with a key that is no point of the curve, on any runtime", () => {
+  // y = 2 (RFC 8032 5.1.3: x has no square root), as a stranger's transport file may say.
+  const noPoint = new Uint8Array(32);
+  noPoint[0] = 2;
+  assert.equal(ed25519Verifier(noPoint)(new Uint8Array(3), new Uint8Array(64)), false);
+});
