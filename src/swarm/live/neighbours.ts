@@ -9,6 +9,7 @@ import {
   MAX_PEERS_NEARBY,
   MAX_PEERS_PER_NETWORK,
   MAX_SOURCE_PEERS,
+  PAUSE_MS,
   WANTED_PEERS,
 } from "./limits.ts";
 import type { LivePeer } from "./peer.ts";
@@ -177,30 +178,48 @@ export class Neighbours {
     const wanted = this.#state.isSource ? 2 * WANTED_PEERS : WANTED_PEERS + Math.min(orphans, MORE_PEERS);
     const isFull = peers.size > this.#most - KEPT_FOR_INCOMING;
     if (isFull || (orphans > 0 && peers.size >= wanted)) this.#makeRoom(orphans);
-    let room = Math.min(MAX_LIVE_HALF_OPEN, wanted - peers.size) - this.#dialing.size;
-    if (room <= 0 && this.#named.size === 0) return;
     const connected = new Set([...peers.values()].map(({ address }) => addressText(address)));
     for (const address of this.#dialing.values()) connected.add(addressText(address));
-    for (const [key, address] of this.#named) {
-      this.#named.delete(key);
-      if (peers.size + this.#dialing.size >= this.#most - KEPT_FOR_INCOMING / 2) continue;
-      if (connected.has(key) || (this.#candidates.get(key)?.restUntil ?? 0) > now) continue;
-      if (!this.#hasNetworkRoom(address)) continue;
-      connected.add(key);
-      room--;
-      this.#dial(address);
-    }
+    this.#callFirst(connected);
+    let room = Math.min(MAX_LIVE_HALF_OPEN, wanted - peers.size) - this.#dialing.size;
     // The newest first: they were there a moment ago.
-    for (const [key, candidate] of [...this.#candidates.entries()].reverse()) {
-      if (room <= 0) return;
+    for (const [key, candidate] of room > 0 ? [...this.#candidates].reverse() : []) {
+      if (room <= 0) break;
       if (candidate.restUntil > now || connected.has(key)) continue;
       if (!this.#hasNetworkRoom(candidate.address)) continue;
       room--;
       this.#dial(candidate.address);
     }
-    const enough = (this.#state.isSource ? 2 : 1) * WANTED_PEERS - KEPT_FOR_INCOMING;
-    if (now < this.#findAt || (orphans === 0 && peers.size >= enough)) return;
-    this.#findAt = now + (peers.size < FEW_PEERS || orphans > 0 ? FIND_INTERVAL_MS / 5 : FIND_INTERVAL_MS);
+    this.#find(orphans, room);
+  }
+
+  /** Calls those who are worth a connection beyond those that are wanted: named ones, the source, and relays. */
+  #callFirst(connected: Set<string>): void {
+    const { now, peers } = this.#state;
+    const dial = (key: string, address: PeerAddress) => {
+      if (connected.has(key) || (this.#candidates.get(key)?.restUntil ?? 0) > now) return;
+      if (this.#dialing.size >= MAX_LIVE_HALF_OPEN || !this.#hasNetworkRoom(address)) return;
+      connected.add(key);
+      this.#dial(address);
+    };
+    for (const [key, { address, isPillar }] of this.#candidates) if (isPillar) dial(key, address);
+    for (const [key, address] of this.#named) {
+      this.#named.delete(key);
+      if (peers.size + this.#dialing.size < this.#most - KEPT_FOR_INCOMING / 2) dial(key, address);
+    }
+  }
+
+  /** Asks for more addresses where there are too few, or where the stream stands still and its source is none of ours. */
+  #find(orphans: number, room: number): void {
+    const { now, peers, isSource, headAt, window } = this.#state;
+    if (now < this.#findAt) return;
+    const enough = (isSource ? 2 : 1) * WANTED_PEERS - KEPT_FOR_INCOMING;
+    const isStill = !isSource && window.head >= 0 && now - headAt > PAUSE_MS;
+    const isBereft = isStill && ![...peers.values()].some(({ isPillar }) => isPillar);
+    const isShort = room > 0 && (orphans > 0 || peers.size < enough);
+    if (!isShort && !isBereft) return;
+    const isUrgent = peers.size < FEW_PEERS || orphans > 0;
+    this.#findAt = now + (isUrgent ? FIND_INTERVAL_MS / 5 : FIND_INTERVAL_MS);
     this.#state.emit({ kind: "find" });
   }
 

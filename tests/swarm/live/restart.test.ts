@@ -171,3 +171,28 @@ test("LiveSwarm of a source calls the relays that it lists again soon, where the
     scripted.pass(1_500);
   }
 });
+
+test("LiveSwarm calls its source again though it has neighbours enough", () => {
+  const lab = new Lab(20);
+  const host = (i: number) => `${20 + (i >> 8)}.${i & 255}.1.1`;
+  const source = lab.add({ role: "source", host: host(0) });
+  lab.produce(source, 3_000);
+  const viewers: LabNode[] = [];
+  for (let i = 1; i <= 40; i++) {
+    const node = lab.add({ host: host(i), upload: 48_000 });
+    node.handle({ kind: "found", addresses: [source.address, ...viewers.map(({ address }) => address)] });
+    viewers.push(node);
+    lab.produce(source, 250);
+  }
+  lab.produce(source, 3_000);
+  assert.ok(viewers.every(({ figures }) => figures.peers >= 24));
+  const again = restart(lab, source, 2_000);
+  const first = lab.seq;
+  const firstAt = lab.now;
+  lab.produce(again, 5_000);
+  for (const viewer of viewers) {
+    const resumed = viewer.played.find(({ seq }) => seq === first);
+    assert.ok(resumed && resumed.at - firstAt <= 3_000, `back after ${resumed && resumed.at - firstAt} ms`);
+    assert.deepEqual(viewer.skipped, []);
+  }
+});
