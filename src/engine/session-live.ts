@@ -72,7 +72,8 @@ export class SessionLive {
       ...window,
       position,
       piecesAhead: pieceMs === undefined ? window.segments : Math.round((1000 * behindSeconds) / pieceMs),
-      isAtEdge: behindSeconds <= EDGE_SECONDS,
+      // Who went back is sent some seconds ahead of what is shown.
+      isAtEdge: Math.max(behindSeconds, this.#shiftMs / 1000) <= EDGE_SECONDS,
     };
   }
 }

@@ -258,6 +258,16 @@ test("liveSeek: what has no window says so", async () => {
   assert.throws(() => waits.liveSeek(-1), codeOf("bad_parameter", /nothing is kept to go back to/));
 });
 
+test("info live: who was taken back is not at the edge, though the next seconds are sent ahead", async () => {
+  const { engine } = liveHouse(60);
+  const session = await engine.start(request());
+  const reader = (await session.transportStream()).getReader();
+  session.liveSeek(at(44));
+  for (let piece = 44; piece <= 53; piece++) assert.equal(await pieceOf(reader), piece);
+  const { position, isAtEdge } = (await session.info()).live!;
+  assert.deepEqual([position, isAtEdge], [at(54), false]);
+});
+
 test("info live: the window, the player's place in it, and what is ahead of it", async () => {
   const { engine, live } = liveHouse(60);
   live.oldest = 10;
