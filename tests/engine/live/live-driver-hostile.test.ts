@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runtime } from "#runtime";
+import type { PeerAddress } from "../../../src/base/address.ts";
 import { after } from "../../../src/base/time.ts";
+import type { DrivenLiveSwarm } from "../../../src/engine/live/live-driver.ts";
 import { framed } from "../../../src/engine/live/send-queue.ts";
+import type { TcpSocket } from "../../../src/runtime/contract.ts";
+import type { LiveFigures, LiveOutput } from "../../../src/swarm/live/contract.ts";
 import { encodeExtensionHandshake } from "../../../src/wire/extension-handshake.ts";
 import { encodeHandshake } from "../../../src/wire/handshake.ts";
 import { encodeLiveMessage } from "../../../src/wire/live-message.ts";
@@ -127,4 +131,46 @@ test("LiveDriver: no more connections than all transfers together may have", asy
   assert.equal(await second.closes(WAIT_MS), true);
   assert.equal(second.received.length, 0);
   first.end();
+});
+
+test("LiveDriver: a source far away cannot name who is at home here as its relay, and one at home can", async () => {
+  const here = { host: "192.168.1.1", port: 80 };
+  const away = { host: "203.0.113.9", port: 8_621 };
+  const said = { epoch: 1, number: 1, timestampMs: 1, isEnd: false, relays: [here, away], trackers: [] };
+  const stat = { kind: "stat", ...said } as const;
+  const foundOf = async (host: string) => {
+    const stream = someStream();
+    const found: PeerAddress[] = [];
+    const outputs: LiveOutput[] = [];
+    const makeSwarm = (): DrivenLiveSwarm => ({
+      handle(input) {
+        if (input.kind === "accepted") outputs.push({ kind: "stat", stat });
+        if (input.kind === "found") found.push(...input.addresses);
+      },
+      poll: () => outputs.shift(),
+      wake() {},
+      nextWake: () => undefined,
+      figures: () => ({}) as LiveFigures,
+    });
+    const viewer = await loopbackPeer(stream, "viewer", { makeSwarm });
+    const socket: TcpSocket = {
+      remote: { host, port: 50_000 },
+      bufferedBytes: 0,
+      ...{ write: () => true, pause() {}, resume() {}, close() {} },
+    };
+    const first = encodeHandshake({
+      infohash: stream.file.infohash,
+      peerId: someBytes(20, 5),
+      ...{ extensions: true, fast: false, dht: false },
+    });
+    const about = { role: "viewer", uploadBytesPerSecond: 0, homeStripe: 0, clockMs: 0 } as const;
+    const hello = encodeExtensionHandshake({ messages: new Map([["sl_live", 9]]), live: about });
+    const handlers = viewer.driver.accept(socket, first);
+    handlers.received(framed(0, hello));
+    handlers.closed("over");
+    await viewer.close();
+    return found;
+  };
+  assert.deepEqual(await foundOf("198.51.100.4"), [away]);
+  assert.deepEqual(await foundOf("192.168.1.7"), [here, away]);
 });
