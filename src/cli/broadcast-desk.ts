@@ -39,7 +39,8 @@ interface Kept {
 export class KeptBroadcasts implements BroadcastDesk {
   readonly #parts: BroadcastDeskParts;
   readonly #kept = new Map<string, Kept>();
-  readonly #starting = new Set<string>();
+  /** Those that are being started, and what ends that. */
+  readonly #starting = new Map<string, AbortController>();
   readonly #stopping = new AbortController();
 
   constructor(parts: BroadcastDeskParts) {
@@ -65,9 +66,9 @@ export class KeptBroadcasts implements BroadcastDesk {
         "bad_parameter",
         `name: ${name} is on air already; stop it first, or choose another name`,
       );
-    if (!before && this.#kept.size + this.#starting.size >= MAX_KEPT)
+    const names = new Set([...this.#kept.keys(), ...this.#starting.keys()]);
+    if (!before && names.size >= MAX_KEPT)
       throw new SluiceError("too_many", `broadcasts: at most ${MAX_KEPT}`);
-    this.#starting.add(name);
     try {
       before?.cancelRetry?.();
       const broadcast = await this.#begin(wish);
@@ -90,10 +91,12 @@ export class KeptBroadcasts implements BroadcastDesk {
   async stop(name: string): Promise<void> {
     const kept = this.#kept.get(name);
     const broadcast = kept?.broadcast ?? this.#parts.broadcasts.get(name);
-    if (!kept && !broadcast)
+    const starting = this.#starting.get(name);
+    if (!kept && !broadcast && !starting)
       throw new SluiceError("unknown_broadcast", `${name.slice(0, 60)}; see broadcast_list`);
     // First what would bring it back.
     await this.#parts.records.forget(name);
+    starting?.abort();
     if (kept) this.#drop(kept);
     await broadcast?.stop();
   }
@@ -122,13 +125,15 @@ export class KeptBroadcasts implements BroadcastDesk {
   }
 
   async #begin(wish: BroadcastWish): Promise<Broadcast> {
-    return this.#parts.broadcasts.start(await this.#parts.requestOf(wish), this.#stopping.signal);
+    const given = new AbortController();
+    this.#starting.set(wish.name, given);
+    const signal = AbortSignal.any([this.#stopping.signal, given.signal]);
+    return this.#parts.broadcasts.start(await this.#parts.requestOf(wish), signal);
   }
 
   async #try(kept: Kept): Promise<void> {
     const { name } = kept.wish;
     kept.cancelRetry = undefined;
-    this.#starting.add(name);
     try {
       const broadcast = await this.#begin(kept.wish);
       if (this.#kept.get(name) === kept) this.#watch(kept, broadcast);
@@ -173,6 +178,7 @@ export class KeptBroadcasts implements BroadcastDesk {
 
   #retryLater(kept: Kept): void {
     const { clock } = this.#parts;
+    if (this.#stopping.signal.aborted) return;
     kept.cancelRetry = clock.at(after(clock.now(), kept.retryMs), () => void this.#try(kept));
     kept.retryMs = Math.min(2 * kept.retryMs, MOST_RETRY_MS);
   }

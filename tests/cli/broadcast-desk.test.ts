@@ -14,10 +14,13 @@ import { fakeBroadcast, fakeWish } from "../routes/fake-desk.ts";
 function fakeBroadcasts() {
   const live = new Map<string, { broadcast: Broadcast; end: () => void; fail: (why: string) => void }>();
   let failure: string | undefined;
+  let silence: Promise<void> | undefined;
   let started = 0;
   const broadcasts: Broadcasts = {
-    async start(request) {
+    async start(request, signal) {
       started++;
+      await silence;
+      if (signal?.aborted) throw new SluiceError("cancelled", "given up");
       if (failure !== undefined) throw new SluiceError("url_unreachable", failure);
       const { name } = request;
       const ended = Promise.withResolvers<void>();
@@ -42,6 +45,12 @@ function fakeBroadcasts() {
     broadcasts,
     live,
     started: () => started,
+    /** Starts wait for a source that says nothing yet, until the returned function is called. */
+    beSilent() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      silence = promise;
+      return resolve;
+    },
     failWith(why: string | undefined) {
       failure = why;
     },
@@ -162,4 +171,31 @@ test("KeptBroadcasts: refuses what is on air, pipes, relative files, and the sev
   await assert.rejects(two, { code: "bad_parameter" });
   for (let i = 3; i <= 16; i++) await desk.start(fakeWish(`number ${i}`));
   await refused({}, "too_many");
+});
+
+test("KeptBroadcasts.stop: what is still being started is given up, and does not come back", async () => {
+  const { desk, live, store, beSilent, failWith, broadcasts, clock } = await opened();
+  const speak = beSilent();
+  const starting = desk.start({ ...fakeWish("udp://239.0.0.1:1234"), name: "slow" });
+  await settled();
+  await desk.stop("slow");
+  speak();
+  await assert.rejects(starting, (error) => error instanceof SluiceError && error.code === "cancelled");
+  assert.deepEqual([desk.list().length, live.size], [0, 0]);
+  // The same of one that had failed, and is started by hand while it waits to be tried again.
+  await desk.start({ ...fakeWish("udp://239.0.0.1:1234"), name: "slow" });
+  failWith("gone");
+  live.get("slow")!.fail("gone");
+  await settled();
+  failWith(undefined);
+  const speakAgain = beSilent();
+  const again = desk.start({ ...fakeWish("udp://239.0.0.1:1234"), name: "slow" });
+  await settled();
+  await desk.stop("slow");
+  speakAgain();
+  await assert.rejects(again);
+  await clock.advance(600_000);
+  assert.deepEqual([desk.list().length, broadcasts.all().length], [0, 0]);
+  assert.equal((await opened(store)).desk.list().length, 0);
+  assert.equal(clock.waiting, 0);
 });
