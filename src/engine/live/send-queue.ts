@@ -82,6 +82,7 @@ export class SendQueue {
   chunk(chunk: WholeChunk, id: number, priority: LivePriority, expiresAt: Instant, now: Instant): boolean {
     const { bytes } = chunk;
     if (bytes.length === 0) return true;
+    if (priority !== PRIORITY.live && this.#isOnItsWay(chunk, priority)) return true;
     return this.#add({ bytes, chunk, id, expiresAt, queuedAt: now, sent: 0 }, priority);
   }
 
@@ -137,6 +138,20 @@ export class SendQueue {
   clear(): void {
     for (const lane of this.#lanes) lane.length = 0;
     this.#controlBytes = this.#dataBytes = 0;
+  }
+
+  /** Whether a chunk that was asked for waits here already, as urgent, or was begun: its fragments are not to come twice, and
+   * among each other. One that is less urgent makes way. */
+  #isOnItsWay({ epoch, seq, stripe }: WholeChunk, priority: LivePriority): boolean {
+    for (const each of [PRIORITY.live, PRIORITY.repair, PRIORITY.backfill]) {
+      const at = this.#lanes[each]!.findIndex(
+        ({ chunk }) => chunk?.seq === seq && chunk.stripe === stripe && chunk.epoch === epoch,
+      );
+      if (at < 0) continue;
+      if (each <= priority || this.#lanes[each]![at]!.sent > 0) return true;
+      this.#remove(each, at);
+    }
+    return false;
   }
 
   #add(entry: Entry, priority: LivePriority): boolean {

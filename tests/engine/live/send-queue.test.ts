@@ -122,6 +122,22 @@ test("SendQueue.chunk: too much data drops the oldest of the least urgent class,
   assert.equal(queue.dropped, 3);
 });
 
+test("SendQueue.chunk: what is asked for while it is on its way goes once, and as soon as was asked", () => {
+  const queue = new SendQueue(LIMITS);
+  queue.chunk(someChunk(1, 40_000), ID, PRIORITY.backfill, NEVER, T0);
+  queue.chunk(someChunk(2, 40_000), ID, PRIORITY.backfill, NEVER, T0);
+  queue.chunk(someChunk(3, 40_000), ID, PRIORITY.backfill, NEVER, T0);
+  const begun = queue.take(16_384, T0);
+  // Its fragments would come among those of the first time, which costs the sender the connection.
+  queue.chunk(someChunk(1, 40_000), ID, PRIORITY.repair, NEVER, T0);
+  queue.chunk(someChunk(3, 40_000), ID, PRIORITY.repair, NEVER, T0);
+  queue.chunk(someChunk(3, 40_000), ID, PRIORITY.repair, NEVER, T0);
+  const { heard, chunks } = received([begun, ...takeAll(queue, T0, 16_384)]);
+  assert.deepEqual(heard, [3, 1, 2]);
+  assert.deepEqual(chunks.get(1), someChunk(1, 40_000).bytes);
+  assert.equal(queue.bytes, 0);
+});
+
 test("SendQueue.message: more control than is allowed is refused", () => {
   const queue = new SendQueue(LIMITS);
   let count = 0;
