@@ -7,6 +7,9 @@ import type { SignedHeader } from "./messages.ts";
 import { HEADER_SLOT, type LivePeer } from "./peer.ts";
 import type { LiveState } from "./state.ts";
 
+/** Newest headers that are all too late for so long mean that clocks have changed. */
+const LATE_HEADS_MS = 1_000;
+
 /** Headers: verified once, kept once, passed on. */
 export class Headers {
   readonly #state: LiveState;
@@ -14,6 +17,7 @@ export class Headers {
   readonly #added: (header: SignedHeader, from: LivePeer | undefined) => void;
   readonly #restarted: () => void;
   readonly #chain: Chain;
+  #lateHeads = 0;
 
   /** `added` hears of each new header, `restarted` of a new epoch (before its first header is added). */
   constructor(
@@ -81,7 +85,20 @@ export class Headers {
     if (!window.addHeader(header, now)) return;
     this.#chain.added(header, below);
     timeline.arrived(header.value.timestampMs, now);
+    if (header.value.seq === window.head) this.#watchClock(header);
     this.#added(header, from);
+  }
+
+  /** The newest headers all come later than anything may be: the source's clock has jumped, or the way from it is longer
+   * now. What is late is measured anew then, or nothing would ever be in time. */
+  #watchClock({ value }: SignedHeader): void {
+    const { timeline, now, setup } = this.#state;
+    if (timeline.latenessMs(value.timestampMs, now) <= setup.lagMs) this.#lateHeads = 0;
+    else if (++this.#lateHeads >= this.#state.piecesIn(LATE_HEADS_MS)) {
+      this.#lateHeads = 0;
+      timeline.reset();
+      timeline.arrived(value.timestampMs, now);
+    }
   }
 
   /** Passes a header on to a child, once. */

@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Lab, PIECE_MS } from "./lab.ts";
+
+/** How many of 80 pieces a viewer skips when the clock of the source is set by `stepMs` and its timestamps never decrease. */
+function skippedAfter(stepMs: number): number {
+  const lab = new Lab(10);
+  const source = lab.add({ role: "source" });
+  lab.produce(source, 3_000);
+  const viewer = lab.add();
+  viewer.handle({ kind: "found", addresses: [source.address] });
+  lab.produce(source, 5_000);
+  assert.deepEqual(viewer.skipped, []);
+  let timestampMs = lab.now - PIECE_MS;
+  for (let i = 0; i < 80; i++) {
+    timestampMs = Math.max(timestampMs, lab.now + stepMs);
+    source.handle({ kind: "produced", ...lab.piece({ timestampMs }) });
+    lab.pass(PIECE_MS);
+  }
+  assert.ok(viewer.played.at(-1)!.seq >= lab.seq - 2);
+  return viewer.skipped.length;
+}
+
+test("LiveSwarm plays on when the clock of the source jumps ahead, or back by less than its lag", () => {
+  assert.equal(skippedAfter(5_000), 0);
+  assert.equal(skippedAfter(3_600_000 / 8), 0);
+  assert.equal(skippedAfter(-1_500), 0);
+});
+
+test("LiveSwarm measures lateness anew within a second when the clock of the source was set back", () => {
+  assert.ok(skippedAfter(-5_000) <= 10);
+  assert.ok(skippedAfter(-9_000) <= 30);
+});
