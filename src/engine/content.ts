@@ -103,7 +103,13 @@ function contentOf(known: KnownFile, options: ResolveOptions): TransferContent {
 /** What a transport file describes that the asker has brought. */
 function given(parts: Parts, known: KnownFile, options: ResolveOptions): ResolvedContent {
   const homeTrackers = options.allowPrivateUrls ? known.file.trackers.flat() : [];
-  const content = { ...contentOf(known, options), homeTrackers };
+  const content: TransferContent = { ...contentOf(known, options), homeTrackers };
+  const { live } = content;
+  if (live && options.allowPrivateUrls)
+    return {
+      content: withTrackers(parts, { ...content, live: { ...live, mayLeadHome: true } }),
+      selectedFiles: undefined,
+    };
   return { content: withTrackers(parts, content), selectedFiles: undefined };
 }
 

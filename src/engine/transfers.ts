@@ -136,7 +136,8 @@ class OpenTransfers implements Transfers {
     this.#search = new ContentSearch({ ...house, trackers: house.settings.trackers });
     const live = () => this.all().filter((transfer) => transfer.live !== undefined).length;
     const windowLimitBytes = () => house.settings.liveLimitBytes / Math.max(1, live());
-    this.#live = { ...house, contentIds, windowLimitBytes, liveFolder: liveFolder?.path };
+    const { outbound } = parts.web;
+    this.#live = { ...house, outbound, contentIds, windowLimitBytes, liveFolder: liveFolder?.path };
   }
 
   get p2pPort(): number {

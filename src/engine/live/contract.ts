@@ -16,6 +16,8 @@ export interface LiveContent {
   readonly only?: readonly PeerAddress[];
   /** Peers to call first: those of before a restart. */
   readonly knownPeers?: readonly PeerAddress[];
+  /** The manifests in its file may be at home: somebody on this host has brought the file. Not unless said. */
+  readonly mayLeadHome?: boolean;
 }
 
 /** What becomes of pieces that are verified and in order. */

@@ -7,6 +7,7 @@ import { after, earliest, type Instant } from "../../base/time.ts";
 import type { Runtime, TcpHandlers, TcpSocket } from "../../runtime/contract.ts";
 import type { SwarmFigures } from "../../swarm/contract.ts";
 import type { LiveFigures, LiveInput, LiveOutput, LiveSetup } from "../../swarm/live/contract.ts";
+import type { LateMedia } from "../../swarm/live/fetched.ts";
 import { LiveSwarm } from "../../swarm/live/live-swarm.ts";
 import type { SignedHeader, SignedStat } from "../../swarm/live/messages.ts";
 import type { LiveRole } from "../../wire/live-hello.ts";
@@ -22,10 +23,12 @@ import { liveSwarmFigures } from "./live-swarm-figures.ts";
 import { isBelievable } from "./live-words.ts";
 import { OrderedPieces } from "./ordered-pieces.ts";
 import { UploadLimit } from "./upload-limit.ts";
+import type { LateSwarm, LiveFallback } from "./web-fallback.ts";
 
 /** A live swarm as the driver knows it. */
 export interface DrivenLiveSwarm extends Machine<LiveInput, LiveOutput> {
   figures(now: Instant): LiveFigures;
+  late(now: Instant): LateMedia;
 }
 
 /** What a live driver is made of. */
@@ -60,6 +63,8 @@ export interface LiveDriverParts {
   readonly sink: PieceSink;
   /** The source has signed two pieces of one number. */
   forked(seq: number): void;
+  /** Finds elsewhere what peers bring too late. */
+  readonly fallback?: (swarm: LateSwarm) => LiveFallback;
   readonly makeSwarm?: (setup: LiveSetup, now: Instant) => DrivenLiveSwarm;
 }
 
@@ -81,6 +86,7 @@ export class LiveDriver {
   readonly #pieces: OrderedPieces;
   readonly #limit: UploadLimit;
   readonly #connections: LiveConnections;
+  readonly #fallback: LiveFallback | undefined;
   readonly #later: LiveInput[] = [];
   #state: "new" | "running" | "stopped" = "new";
   /** The swarm is in the middle of an input, or its outputs are being carried out. */
@@ -112,6 +118,10 @@ export class LiveDriver {
       const found = (addresses: readonly PeerAddress[]) => this.#found(addresses, "tracker");
       this.#announces = new LiveAnnounces({ ...parts, clock, found });
     }
+    this.#fallback = parts.fallback?.({
+      late: () => this.#swarm.late(clock.now()),
+      give: (found) => this.#input({ kind: "fetched", found }),
+    });
     this.#roundAt = clock.now();
   }
 
@@ -188,6 +198,7 @@ export class LiveDriver {
     if (wasRunning) this.#input({ kind: "stop" });
     this.#state = "stopped";
     this.#cancelWake();
+    this.#fallback?.stop();
     const traffic = this.#connections.traffic();
     await Promise.all([this.#connections.close(), wasRunning ? this.#announces?.stop(traffic) : undefined]);
   }
@@ -297,6 +308,7 @@ export class LiveDriver {
       this.#roundAt = after(now, ROUND_MS);
       this.#links.round(now);
       this.#announces?.round(this.#connections.traffic(), now);
+      this.#fallback?.round(now);
     }
     this.#settle();
   }

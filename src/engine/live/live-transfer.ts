@@ -3,6 +3,7 @@ import { messageOf, SluiceError } from "../../base/errors.ts";
 import type { ContentId, Infohash } from "../../base/ids.ts";
 import type { Log } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
+import type { Outbound } from "../../outbound/outbound.ts";
 import type { Media } from "../../remux/contract.ts";
 import type { Runtime, TcpHandlers, TcpSocket } from "../../runtime/contract.ts";
 import type { SwarmFigures } from "../../swarm/contract.ts";
@@ -21,6 +22,7 @@ import { type LiveTransferContent, liveFiles } from "./live-content.ts";
 import { LiveDriver } from "./live-driver.ts";
 import { LiveSource } from "./live-source.ts";
 import { LiveWindow } from "./live-window.ts";
+import { fallbackOf } from "./web-fallback.ts";
 
 /** What all live transfers share. */
 export interface LiveHouse {
@@ -32,6 +34,7 @@ export interface LiveHouse {
   readonly random: Random;
   readonly p2pPort: number;
   readonly contentIds: ContentIdSwarms;
+  readonly outbound: Pick<Outbound, "open">;
   /** Where windows are kept; undefined: in memory only. */
   readonly liveFolder: string | undefined;
   /** Disk for the window of one stream: the limit is shared by all that are open. */
@@ -104,6 +107,7 @@ export class LiveTransfer implements PeerTransfer {
       log: this.#log,
       sink: this.#isTransportStream ? this.#window : NO_SINK,
       forked: (seq) => this.#forkedAt(seq),
+      ...fallbackOf(house, live, this.#log),
     });
     this.live = this.#control();
     this.#begun = before.then(() => {

@@ -113,7 +113,10 @@ export class HlsSourceFeed implements LiveFeed {
 }
 
 /** The variant that is broadcast of a list of them. Throws `unsupported_content` where sound is apart. */
-export function variantPlace(master: Extract<FetchedManifest["playlist"], { kind: "master" }>, place: HlsPlace): HlsPlace {
+export function variantPlace(
+  master: Extract<FetchedManifest["playlist"], { kind: "master" }>,
+  place: HlsPlace,
+): HlsPlace {
   const variant = master.variants[chooseVariant(master)]!;
   if (renditionsOf(master, variant, "audio").some(({ uri }) => uri !== undefined))
     throw new SluiceError(

@@ -6,10 +6,11 @@ import type { PieceHeader } from "../../wire/live-header.ts";
 import { isChunkOf } from "../../wire/live-trust.ts";
 import { NO_SHIFT, type PieceDraft, pieceDraft, type TableShift } from "./web-draft.ts";
 
-/** What came of looking for a piece. `elsewhere`: it is not in these bytes; `unlike`: it should be, and is not; `unknown`: nothing tells where. */
+/** What came of looking for a piece. `elsewhere`: not in these bytes; `before`, `after`: it begins before them, or ends behind them;
+ * `unlike`: it should be there, and is not; `unknown`: nothing tells where it is. */
 export type Match =
   | { readonly kind: "found"; readonly bytes: Uint8Array }
-  | { readonly kind: "elsewhere" | "unlike" | "unknown" };
+  | { readonly kind: "elsewhere" | "before" | "after" | "unlike" | "unknown" };
 
 /** Where a piece ends in the stretch, and what its tables are counted like from there on. */
 interface Place {
@@ -28,7 +29,7 @@ const MAX_PLACES = 256;
  * from there on piece follows piece. What the source changed (live protocol: Pieces of MPEG-TS) is done over again.
  */
 export class WebMatch {
-  readonly #stretch: PacketStretch;
+  readonly stretch: PacketStretch;
   readonly #stripeCount: number;
   readonly #sha256: Sha256;
   readonly #places = new Map<number, Place>();
@@ -37,7 +38,7 @@ export class WebMatch {
   #hashedBytes = 0;
 
   constructor(stretch: PacketStretch, stripeCount: number, sha256: Sha256) {
-    this.#stretch = stretch;
+    this.stretch = stretch;
     this.#stripeCount = stripeCount;
     this.#sha256 = sha256;
   }
@@ -71,28 +72,25 @@ export class WebMatch {
     const before = this.#places.get(header.seq - 1);
     if (before && !header.isDiscontinuity) {
       const draft = this.#tried(header, before.next, before.shift);
-      if (draft === "short") return { kind: "elsewhere" };
+      if (draft === "short") return { kind: before.next < this.stretch.start ? "before" : "after" };
       if (draft) return this.#found(header, draft);
     }
     const { clockReference } = header;
     if (clockReference === undefined) return { kind: "unknown" };
-    const { clocks } = this.#stretch;
-    let isShort = false;
-    let isThere = false;
+    const { clocks } = this.stretch;
+    let kind: "elsewhere" | "before" | "after" | "unlike" = "elsewhere";
     for (const [i, clock] of clocks.entries()) {
       if (clock.reference !== clockReference) continue;
-      isThere = true;
+      kind = i === 0 ? "before" : "unlike";
       // The clock is the first one of the piece: that begins after the clock before.
-      const earliest = Math.max(i === 0 ? this.#stretch.start : clocks[i - 1]!.at + 1, this.#stretch.start);
+      const earliest = Math.max(i === 0 ? this.stretch.start : clocks[i - 1]!.at + 1, this.stretch.start);
       for (let at = clock.at; at >= earliest && this.#hashedBytes < MAX_HASHED_BYTES; at--) {
         const draft = this.#tried(header, at, this.#shift);
-        if (draft === "short") isShort = true;
+        if (draft === "short") kind = "after";
         else if (draft) return this.#found(header, draft);
       }
-      // Where it begins may have left already, or be in what was not fetched.
-      if (i === 0) isShort = true;
     }
-    return { kind: isThere && !isShort ? "unlike" : "elsewhere" };
+    return { kind };
   }
 
   #found(header: PieceHeader, { bytes, next, shift }: PieceDraft): Match {
@@ -105,7 +103,7 @@ export class WebMatch {
   /** The piece as it would be if it began at `at`; undefined where its hashes say that it does not. */
   #tried(header: PieceHeader, at: number, shift: TableShift): PieceDraft | "short" | undefined {
     this.#hashedBytes += header.pieceBytes / 16; // Copying costs, too.
-    const draft = pieceDraft(this.#stretch, header, at, shift);
+    const draft = pieceDraft(this.stretch, header, at, shift);
     if (draft === undefined) return "short";
     if (!this.#fits(header, this.#probe(draft.bytes, header), draft.bytes)) return undefined;
     return this.#isRight(header, draft) ? draft : this.#recounted(header, at);
@@ -113,12 +111,12 @@ export class WebMatch {
 
   /** The piece with its tables counted as the source counted them: most often PAT and PMT are as far off. */
   #recounted(header: PieceHeader, at: number): PieceDraft | undefined {
-    const draft = pieceDraft(this.#stretch, header, at, NO_SHIFT)!;
+    const draft = pieceDraft(this.stretch, header, at, NO_SHIFT)!;
     const stripe = this.#withTables(draft.bytes, header);
     for (let far = 0; far < 16; far++) {
       for (let pat = 0; pat < 16 && this.#hashedBytes < MAX_HASHED_BYTES; pat++) {
         this.#hashedBytes += header.pieceBytes / 16;
-        const other = pieceDraft(this.#stretch, header, at, { pat, pmt: (pat + far) & 15 })!;
+        const other = pieceDraft(this.stretch, header, at, { pat, pmt: (pat + far) & 15 })!;
         if (this.#fits(header, stripe, other.bytes) && this.#isRight(header, other)) return other;
       }
     }
@@ -151,7 +149,7 @@ export class WebMatch {
   #hasTables(bytes: Uint8Array, { pieceBytes }: PieceHeader, stripe: number): boolean {
     const { start, end } = chunkRange(pieceBytes, this.#stripeCount, stripe);
     for (let at = start; at < end; at += TS_PACKET_BYTES)
-      if (this.#stretch.isTable(pidAt(bytes, at))) return true;
+      if (this.stretch.isTable(pidAt(bytes, at))) return true;
     return false;
   }
 

@@ -19,6 +19,9 @@ export interface FetchedChunks {
   readonly chunks: readonly { readonly stripe: number; readonly bytes: Uint8Array }[];
 }
 
+/** What peers may not bring in time, as who looks for it elsewhere sees it. */
+export type LateMedia = Pick<Fetched, "isPlaying" | "missing" | "header" | "neighbours" | "receivedBytes">;
+
 /** So many pieces are told at once: 4 s of 125 ms. */
 const MAX_TOLD_PIECES = 32;
 
@@ -32,6 +35,11 @@ export class Fetched {
     this.#state = state;
     this.#children = children;
     this.#pulls = pulls;
+  }
+
+  /** Whether it is known where players are. */
+  get isPlaying(): boolean {
+    return this.#state.nextSeq >= 0;
   }
 
   /** Pieces with a header that lack chunks and have less than `withinMs` until they are skipped, the oldest first. */
@@ -53,6 +61,11 @@ export class Fetched {
   /** The header of a piece, where it is here. */
   header(seq: number): SignedHeader | undefined {
     return this.#state.window.piece(seq)?.header;
+  }
+
+  /** What peers have given. */
+  get receivedBytes(): number {
+    return this.#state.receivedBytes;
   }
 
   /** Peers that may lack the same. */

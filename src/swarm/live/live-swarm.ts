@@ -8,7 +8,7 @@ import { Chunks } from "./chunks.ts";
 import { Conduct } from "./conduct.ts";
 import type { LiveFigures, LiveInput, LiveOutput, LiveSetup } from "./contract.ts";
 import { sayGoodbye } from "./farewell.ts";
-import { Fetched } from "./fetched.ts";
+import { Fetched, type LateMedia } from "./fetched.ts";
 import { liveFigures } from "./figures.ts";
 import { Headers } from "./headers.ts";
 import { Joining } from "./joining.ts";
@@ -129,7 +129,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
   }
 
   /** What peers may not bring in time: see {@link Fetched}. */
-  late(now: Instant): Fetched {
+  late(now: Instant): LateMedia {
     this.#state.now = now;
     return this.#fetched;
   }
@@ -230,7 +230,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         return;
       case "paths": {
         const isFirst = peer.paths.every((path) => path === undefined);
-        for (const path of message.paths) if (path.stripe < peer.paths.length) peer.paths[path.stripe] = path;
+        peer.tellPaths(message.paths, this.#state.now);
         this.#parents.pathsChanged(peer);
         // Who waits for parents does not wait for the next look around.
         if (isFirst && this.#orphans > 0) this.#parents.round();

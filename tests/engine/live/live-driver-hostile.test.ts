@@ -7,6 +7,7 @@ import type { DrivenLiveSwarm } from "../../../src/engine/live/live-driver.ts";
 import { framed } from "../../../src/engine/live/send-queue.ts";
 import type { TcpSocket } from "../../../src/runtime/contract.ts";
 import type { LiveFigures, LiveOutput } from "../../../src/swarm/live/contract.ts";
+import type { LateMedia } from "../../../src/swarm/live/fetched.ts";
 import { encodeExtensionHandshake } from "../../../src/wire/extension-handshake.ts";
 import { encodeHandshake } from "../../../src/wire/handshake.ts";
 import { encodeLiveMessage } from "../../../src/wire/live-message.ts";
@@ -151,6 +152,7 @@ test("LiveDriver: a source far away cannot name who is at home here as its relay
       wake() {},
       nextWake: () => undefined,
       figures: () => ({}) as LiveFigures,
+      late: () => ({}) as LateMedia,
     });
     const viewer = await loopbackPeer(stream, "viewer", { makeSwarm });
     const socket: TcpSocket = {
