@@ -15,8 +15,11 @@ import {
 import type { LivePeer } from "./peer.ts";
 import type { LiveState } from "./state.ts";
 
-/** Addresses banned for good: bounded like all else. */
+/** So long nobody at a banned address is called or let in: at homes somebody else has it tomorrow. Bounded like all else. */
+const BANNED_MS = 600_000;
 const MAX_BANNED = 1_000;
+/** Who cannot be reached is called at doubling intervals, up to so many times the first: swarms come back, too. */
+const MAX_REST_FACTOR = 8;
 /** So many more are sought while stripes have no parent; below so few, more are asked for often. */
 const MORE_PEERS = 8;
 const FEW_PEERS = 8;
@@ -31,7 +34,7 @@ const BANS_PER_HOST = 2;
 const PILLAR_REST_MS = 250;
 const MAX_PILLAR_REST_MS = 1_000;
 const PATIENT_CALLS = 60;
-/** Sources and relays that are remembered as such: the role is a claim. */
+/** Sources and relays that are remembered as such: the role is a claim. One more takes the place of who is gone for longest. */
 const MAX_PILLARS = 32;
 /** More addresses are asked for so soon when the last source or relay has gone. */
 const FIND_SOON_MS = 500;
@@ -55,7 +58,8 @@ export class Neighbours {
   /** Named by those who refused us: worth a connection beyond those that are wanted in any case. */
   readonly #named = new Map<string, PeerAddress>();
   readonly #dialing = new Map<number, PeerAddress>();
-  readonly #banned = new Set<string>();
+  /** Until when, by address; by host, where several of its ports are. */
+  readonly #banned = new Map<string, number>();
   readonly #part: (peer: LivePeer) => void;
   #partAt = 0;
   #nextConnection = 0;
@@ -104,9 +108,15 @@ export class Neighbours {
     const known = this.#candidates.get(addressText(peer.address));
     if (known) known.failures = 0;
     if (!peer.isPillar) return;
-    const pillars = [...this.#candidates.values()].filter(({ isPillar }) => isPillar).length;
     const candidate = known ?? this.#add(peer.address);
-    if (pillars < MAX_PILLARS) candidate.isPillar = true;
+    if (candidate.isPillar) return;
+    const pillars = [...this.#candidates.values()].filter(({ isPillar }) => isPillar);
+    if (pillars.length >= MAX_PILLARS) {
+      const gone = pillars.reduce((a, b) => (b.failures > a.failures ? b : a));
+      if (gone.failures < PATIENT_CALLS) return;
+      gone.isPillar = false;
+    }
+    candidate.isPillar = true;
   }
 
   /** A peer has left. Without the source or a relay, others are sought at once. */
@@ -154,7 +164,7 @@ export class Neighbours {
   }
 
   #restMs({ isPillar, failures }: Candidate): number {
-    if (!isPillar) return CANDIDATE_REST_MS;
+    if (!isPillar) return CANDIDATE_REST_MS * Math.min(MAX_REST_FACTOR, 2 ** failures);
     const { random } = this.#state.setup;
     const soonMs = Math.min(PILLAR_REST_MS * 2 ** Math.min(failures, 10), MAX_PILLAR_REST_MS);
     const lateMs = soonMs * 2 ** Math.max(0, Math.min(failures - PATIENT_CALLS, 10));
@@ -162,12 +172,19 @@ export class Neighbours {
   }
 
   forbid(peer: LivePeer): void {
+    const { now } = this.#state;
     const key = addressText(peer.address);
+    const host = hostKey(peer.address);
     this.#candidates.delete(key);
-    const ports = [...this.#banned].filter((other) => other.startsWith(`${hostKey(peer.address)}:`));
-    this.#banned.add(key);
+    const ports = [...this.#banned].filter(([other, until]) => until > now && other.startsWith(`${host}:`));
+    this.#ban(key);
     // In a home or on one machine a single liar must not cost the others.
-    if (!peer.isNear && ports.length + 1 >= BANS_PER_HOST) this.#banned.add(hostKey(peer.address));
+    if (!peer.isNear && ports.length + 1 >= BANS_PER_HOST) this.#ban(host);
+  }
+
+  #ban(key: string): void {
+    this.#banned.delete(key);
+    this.#banned.set(key, this.#state.now + BANNED_MS);
     while (this.#banned.size > MAX_BANNED) this.#banned.delete(this.#banned.keys().next().value!);
   }
 
@@ -246,7 +263,9 @@ export class Neighbours {
   }
 
   #isBanned(address: PeerAddress): boolean {
-    return this.#banned.has(addressText(address)) || this.#banned.has(hostKey(address));
+    return [addressText(address), hostKey(address)].some(
+      (key) => (this.#banned.get(key) ?? 0) > this.#state.now,
+    );
   }
 
   /** So that nobody who holds one network holds all our connections; a home or a lab is one network, too. */
