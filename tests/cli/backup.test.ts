@@ -11,7 +11,7 @@ import { startProcess } from "../parts/process.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const [RUNTIME, ...RUNTIME_ARGS] = runtimeCommand();
-const SLOW = { timeout: 60_000 };
+const SLOW = { timeout: 110_000 };
 
 async function sluice(dataDir: string, ...args: string[]) {
   const env = { SLUICE_DATA_DIR: dataDir, XDG_CONFIG_HOME: join(dataDir, "..") };

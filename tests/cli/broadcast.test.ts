@@ -23,7 +23,7 @@ interface Facts {
   readonly http_url: string;
 }
 
-describe("sluice broadcast and what belongs to it", { timeout: 120_000 }, () => {
+describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => {
   let scratch: TempFolder;
   const running = new Set<RunningProcess>();
 

@@ -19,7 +19,7 @@ async function sluice(args: readonly string[], env: Record<string, string>) {
   return { code, output: running.output() };
 }
 
-describe("the program", { timeout: 120_000 }, () => {
+describe("the program", { timeout: 600_000 }, () => {
   let scratch: TempFolder;
   let env: Record<string, string>;
 
@@ -85,7 +85,7 @@ describe("the program", { timeout: 120_000 }, () => {
   }
 });
 
-describe("sluice play", { timeout: 120_000 }, () => {
+describe("sluice play", { timeout: 600_000 }, () => {
   const size = 5_000_000;
   let scratch: TempFolder;
   let seeder: LibtorrentPeer;

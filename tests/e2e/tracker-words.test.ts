@@ -7,7 +7,7 @@ import { freePort, startEngine, startSession } from "../parts/engine.ts";
 const INFOHASH = "ab".repeat(20);
 
 test("a start without peers tells what trackers know: from a scrape, where the announce does not say", {
-  timeout: 30_000,
+  timeout: 90_000,
 }, async () => {
   const asked: string[] = [];
   const tracker = createServer((request, response) => {

@@ -76,7 +76,7 @@ export async function startEngine(
 }
 
 async function answers(url: string, started: RunningProcess): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
+  for (let tries = 0; tries < 2400; tries++) {
     if (started.child.exitCode !== null) break;
     try {
       const response = await fetch(`${url}/webui/api/service?method=get_version`);

@@ -53,7 +53,7 @@ export function startProcess(
     child,
     pid: child.pid ?? -1,
     output: () => lines.join("\n"),
-    line: (matches, withinMs = 30_000) =>
+    line: (matches, withinMs = 75_000) =>
       new Promise((resolve, reject) => {
         const done = (act: () => void) => {
           clearTimeout(timer);

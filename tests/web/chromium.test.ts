@@ -18,7 +18,7 @@ const LAUNCH = {
 };
 
 /** A machine that does other things too plays late. */
-const SLOW = { timeout: 60_000 };
+const SLOW = { timeout: 100_000 };
 
 /** A folder for screenshots that somebody wants to look at. */
 const SHOTS = process.env.PAGE_SCREENSHOTS;
@@ -36,7 +36,7 @@ async function makeFilm(path: string, pattern: string, codecs: readonly string[]
   ]);
 }
 
-describe("the start page in Chromium", { timeout: 180_000 }, () => {
+describe("the start page in Chromium", { timeout: 600_000 }, () => {
   let scratch: TempFolder;
   let seeder: LibtorrentPeer;
   let engine: EngineProcess;
@@ -62,6 +62,7 @@ describe("the start page in Chromium", { timeout: 180_000 }, () => {
     engine = await startEngine();
     browser = await chromium.launch(LAUNCH);
     page = await browser.newPage({ viewport: { width: 1100, height: 1000 }, colorScheme: "dark" });
+    page.setDefaultTimeout(75_000);
     page.on("pageerror", (error) => troubles.push(String(error)));
     page.on("console", (message) => {
       if (message.type() === "error" && /Content.Security|Uncaught/i.test(message.text())) {
@@ -122,6 +123,7 @@ describe("the start page in Chromium", { timeout: 180_000 }, () => {
 
   test("what plays goes on at another screen, from where it was", SLOW, async () => {
     const tv = await browser.newPage({ viewport: { width: 1100, height: 900 } });
+    tv.setDefaultTimeout(75_000);
     try {
       await tv.goto(`${engine.url}/`);
       await tv.click("#receive");
@@ -224,7 +226,7 @@ async function plays(page: Page, seconds: number): Promise<void> {
         return video !== null && video.currentTime > least && video.videoWidth > 0 && video.error === null;
       },
       seconds,
-      { timeout: 30_000 },
+      { timeout: 75_000 },
     );
   } catch (error) {
     const shown = await page.locator("main").textContent();
