@@ -91,6 +91,8 @@ export function whileBytesCome<T>(
 
 /** A figure that grows whenever verified bytes arrive. */
 export function bytesSoFar(transfer: Transfer): number {
+  // Peers of a live stream talk even when they have nothing: only media counts.
+  if (transfer.live) return transfer.live.figures().receivedBytes;
   const { downloaded, piecesHeld } = transfer.figures;
   return downloaded + piecesHeld;
 }

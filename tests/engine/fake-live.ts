@@ -128,5 +128,6 @@ export class FakeLive implements SegmentSource, LiveStream {
 
 /** A transfer's live side, for what asks in which part we take part in the stream. */
 export function fakeControl(role: "viewer" | "source" = "viewer"): LiveControl {
-  return { content: { role } } as LiveControl;
+  const figures = () => ({ receivedBytes: 0 });
+  return { content: { role }, figures } as unknown as LiveControl;
 }

@@ -180,6 +180,20 @@ test("start live: of a stream that we broadcast, no peer is missed", async () =>
   await settle;
 });
 
+test("start live: peers that talk and send no media are as good as none", async () => {
+  const { engine, clock, transfers } = liveHouse(0);
+  const session = await engine.start(request());
+  const transfer = transfers.opened[0]!;
+  const settle = assert.rejects(session.settle(100_000), codeOf("start_timeout", /no peer sent any data/));
+  for (let second = 0; second < 61; second++) {
+    const { figures } = transfer;
+    transfer.figures = { ...figures, connectedPeers: 2, downloaded: figures.downloaded + 100 };
+    session.touch();
+    await clock.advance(1_000);
+  }
+  await settle;
+});
+
 test("liveSeek: all connections go there at once, those to come too; -1 leads back", async () => {
   const { engine, live } = liveHouse(60);
   live.packetsPerPiece = 2000;

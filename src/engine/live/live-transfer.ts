@@ -172,7 +172,7 @@ export class LiveTransfer implements PeerTransfer {
   }
 
   headBytes(): number {
-    return this.figures.downloaded;
+    return this.#driver.figures().receivedBytes;
   }
 
   addTrackers(tiers: readonly (readonly string[])[], homeTrackers: readonly string[] = []): void {
