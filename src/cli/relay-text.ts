@@ -8,11 +8,16 @@ export function relayText(addresses: readonly string[], p2pPort: number): string
     `Relay on port ${p2pPort} (TCP)`,
     "",
     ...addresses.map((address) => `  Address  ${address}`),
-    `  Source   sluice broadcast … ${addresses.map((address) => `--relay ${address}`).join(" ")}`,
+    `  Source   sluice broadcast … ${addresses.map((address) => `--relay ${quoted(address)}`).join(" ")}`,
     `           (from the Internet: this machine's public address, with port ${p2pPort} forwarded to it)`,
     "  Stop     Ctrl-C",
     "",
   ].join("\n");
+}
+
+/** As shells take it: to some, brackets are a pattern. */
+function quoted(address: string): string {
+  return address.startsWith("[") ? `'${address}'` : address;
 }
 
 /** What a relay is doing. */

@@ -20,8 +20,11 @@ export interface BroadcastProcess extends RunningProcess {
   readonly dataDir: string;
 }
 
-/** What is broadcast: our own pattern, or a stream that says when each packet was sent, at so many bytes a second. */
-export type BroadcastSource = "test-pattern" | { readonly timedBytesPerSecond: number };
+/** What is broadcast: our own pattern, a stream that says when each packet was sent, at so many bytes a second, or a file or URL. */
+export type BroadcastSource =
+  | "test-pattern"
+  | { readonly timedBytesPerSecond: number }
+  | { readonly place: string };
 
 export interface BroadcastOptions {
   readonly name?: string;
@@ -42,14 +45,18 @@ export async function startBroadcast(
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "sluice-broadcast-")));
   const p2pPort = options.p2pPort ?? (await freePort());
   const [command, ...args] = runtimeCommand();
-  const timed = typeof source === "object" ? `${source.timedBytesPerSecond}` : undefined;
+  const timed =
+    typeof source === "object" && "timedBytesPerSecond" in source
+      ? `${source.timedBytesPerSecond}`
+      : undefined;
+  const place = typeof source === "object" && "place" in source ? source.place : "--test-pattern";
   const words = [
     ...(options.prefix ?? []),
     command,
     ...args,
     "src/main.ts",
     "broadcast",
-    ...(timed === undefined ? ["--test-pattern"] : ["-", "--bitrate", `${Number(timed) * 8}bit`]),
+    ...(timed === undefined ? [place] : ["-", "--bitrate", `${Number(timed) * 8}bit`]),
     ...["--name", options.name ?? "stream", "--json", "--p2p-port", String(p2pPort)],
     ...(options.flags ?? []),
   ];
