@@ -45,17 +45,25 @@ const extensionHandshake: FuzzTarget = {
       yourAddress: "2001:db8::1",
       uploadOnly: true,
     }),
+    encodeExtensionHandshake({
+      messages: new Map([["sl_live", 9]]),
+      live: { role: "relay", uploadBytesPerSecond: 1e6, homeStripe: 3, clockMs: 1_700_000_000_000 },
+    }),
   ],
   extremes: () => [
     repeated("d1:v60000:", "\xc3", "e", 60_011),
     repeated("d1:xl", "le", "ee", 5000),
     repeated("d1:xl", "1:a", "ee", 9000),
   ],
-  words: ["1:m", "d6:ut_pexi1ee", "4:reqqi-1e", "1:v0:"].map(latin1Bytes),
+  words: ["1:m", "d6:ut_pexi1ee", "4:reqqi-1e", "1:v0:", "2:sld", "4:rolei2e"].map(latin1Bytes),
   mutate: mutateBencode,
   run(bytes) {
     const decoded = decodeExtensionHandshake(bytes);
     assert(decoded.messages.size <= 64, "few extensions");
+    assert(
+      (decoded.live?.homeStripe ?? 0) < 16 && (decoded.live?.clockMs ?? 0) < 2 ** 48,
+      "within its range",
+    );
     return decoded;
   },
 };
