@@ -233,9 +233,11 @@ class OpenTransfers implements Transfers {
   #leave(transfer: EitherTransfer): void {
     const { infohash } = transfer;
     if (this.#transfers.get(infohash) === transfer) this.#transfers.delete(infohash);
-    const leaving = transfer.stop().finally(() => {
+    const gone = () => {
       if (this.#leaving.get(infohash) === leaving) this.#leaving.delete(infohash);
-    });
+    };
+    // However it ended, and whoever stopped it is told why: the next one begins.
+    const leaving: Promise<void> = transfer.stop().then(gone, gone);
     this.#leaving.set(infohash, leaving);
   }
 }

@@ -74,6 +74,7 @@ export class LiveTransfer implements PeerTransfer {
       files: runtime.files,
       clock: runtime.clock,
       folder: house.liveFolder && `${house.liveFolder}/${infohash}`,
+      free: before,
       limitMs:
         live.role === "relay"
           ? Math.max(settings.liveWindowMs, 1000 * info.windowSeconds)

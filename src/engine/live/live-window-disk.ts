@@ -25,16 +25,17 @@ export class LiveWindowDisk {
   readonly #stored = new Map<number, Stored>();
   /** Those whose files are open, the least recently read first. */
   readonly #open = new Set<Stored>();
-  /** What an earlier run left is gone. */
+  /** What was there before is gone. */
   readonly #cleared: Promise<void>;
   readonly #removals = new Set<Promise<void>>();
   #bytes = 0;
 
-  constructor(files: Pick<Files, "open" | "remove">, folder: string, log: Log) {
+  /** Touches the folder from when `free` has resolved on: an earlier window of the stream removes it when it closes. */
+  constructor(files: Pick<Files, "open" | "remove">, folder: string, log: Log, free: Promise<void>) {
     this.#files = files;
     this.#folder = folder;
     this.#log = log;
-    this.#cleared = this.#remove(folder);
+    this.#cleared = free.then(() => this.#remove(folder));
   }
 
   /** Bytes of all files. */

@@ -8,6 +8,7 @@ import type { KeptSegment } from "./live-window-segment.ts";
 export interface LiveWindowStoreParts {
   readonly files: Pick<Files, "open" | "remove">;
   readonly folder: string | undefined;
+  readonly free: Promise<void>;
   readonly limitMs: number;
   readonly limitBytes: () => number;
   readonly log: Log;
@@ -42,8 +43,8 @@ export class LiveWindowStore {
 
   constructor(parts: LiveWindowStoreParts) {
     this.#parts = parts;
-    const { folder, files, log } = parts;
-    this.#disk = folder === undefined ? undefined : new LiveWindowDisk(files, folder, log);
+    const { folder, free, files, log } = parts;
+    this.#disk = folder === undefined ? undefined : new LiveWindowDisk(files, folder, log, free);
   }
 
   /** The oldest first; some may be gone. */

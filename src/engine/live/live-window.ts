@@ -25,6 +25,8 @@ export interface LiveWindowParts {
   readonly clock: Clock;
   /** A folder of its own for what is no longer in memory; undefined for none. */
   readonly folder: string | undefined;
+  /** Resolves when nobody else has that folder any more. */
+  readonly free: Promise<void>;
   /** How far back players may go. */
   readonly limitMs: number;
   /** How much disk it may take now, of what all streams share; 0 for none. */

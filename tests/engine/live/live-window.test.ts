@@ -143,6 +143,36 @@ test("LiveWindow: one file for each segment, with its bytes, readable by name", 
   });
 });
 
+test("LiveWindow: one that is opened while an earlier one of its folder closes loses nothing to that", async () => {
+  const pieces = await patternStream();
+  await inFolder(async (folder) => {
+    const first = someWindow({ folder });
+    give(first.window, pieces);
+    await written(first.window);
+    const { promise: free, resolve: isFree } = Promise.withResolvers<void>();
+    const touched: string[] = [];
+    const { files } = runtime;
+    const note = (path: string) => {
+      touched.push(path);
+      return path;
+    };
+    const noting = {
+      open: (path: string) => files.open(note(path)),
+      remove: (path: string) => files.remove(note(path)),
+    };
+    const second = someWindow({ folder, free, files: noting });
+    give(second.window, pieces);
+    await settled();
+    assert.deepEqual(touched, []);
+    await first.window.close();
+    isFree();
+    await written(second.window);
+    const names = await readdir(folder);
+    assert.equal(names.length, second.window.segments.length - 1);
+    await second.window.close();
+  });
+});
+
 test("LiveWindow: a full disk makes it shorter, is told once, and is used again when it is not", async () => {
   const pieces = await patternStream();
   let isFull = true;

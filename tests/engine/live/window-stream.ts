@@ -93,6 +93,7 @@ export function someWindow(changes: Partial<LiveWindowParts> = {}) {
     files: runtime.files,
     clock,
     folder: undefined,
+    free: Promise.resolve(),
     limitMs: 1_800_000,
     limitBytes: () => 1e9,
     segmentMs: SEGMENT_MS,
