@@ -2,11 +2,13 @@ import type { PeerAddress } from "../base/address.ts";
 import { readU16, readU32, readU48, writeU16, writeU32, writeU48 } from "../base/bytes.ts";
 import type { Infohash } from "../base/ids.ts";
 import { type Ed25519Sign, type Ed25519Verify, SIGNATURE_BYTES } from "../base/signature.ts";
+import { encodeUtf8 } from "../base/utf8.ts";
 import { bencodeDict, encodeBencode } from "./bencode-encode.ts";
 import { type BencodeView, viewBencode } from "./bencode-view.ts";
 import { decodeEndpoints, encodeEndpoints } from "./live-address.ts";
 import { expectAtLeast, expectBytes, LIVE_KIND, liveFault } from "./live-kinds.ts";
 import { MAX_BYTES_PER_SECOND, MAX_RELAYS, MAX_STAT_BYTES } from "./live-limits.ts";
+import { readManifests } from "./live-meta.ts";
 import { isWritableTracker } from "./live-text.ts";
 import { signedBytes } from "./live-trust.ts";
 import { readTrackers } from "./metainfo.ts";
@@ -26,6 +28,8 @@ export interface StatMessage {
   readonly relays: readonly PeerAddress[];
   /** Trackers of now, each a tier of its own. */
   readonly trackers: readonly string[];
+  /** Copies of the stream on the web, as in the transport file: for those who came without one. */
+  readonly manifests?: readonly string[];
 }
 
 const FIXED_BYTES = 20;
@@ -45,6 +49,7 @@ export function encodeStat(
       "announce-list": message.trackers.length > 0 ? message.trackers.map((url) => [url]) : undefined,
       bps: message.bytesPerSecond,
       end: message.isEnd ? 1 : undefined,
+      hls: message.manifests?.length ? message.manifests.map(encodeUtf8) : undefined,
       rly: message.relays.length > 0 ? encodeEndpoints(message.relays) : undefined,
     }),
   );
@@ -79,6 +84,7 @@ export function decodeStat(bytes: Uint8Array): StatMessage {
   if (!body.isDict) throw liveFault(LIVE_KIND.stat, FIXED_BYTES, "expected a dictionary");
   const bytesPerSecond = rateIn(body);
   const relays = body.get("rly")?.bytes();
+  const manifests = readManifests(body.get("hls"));
   return {
     kind: "stat",
     epoch: readU32(bytes, 4),
@@ -88,6 +94,7 @@ export function decodeStat(bytes: Uint8Array): StatMessage {
     isEnd: body.get("end")?.integer() === 1,
     relays: relays ? decodeEndpoints(relays, MAX_RELAYS) : [],
     trackers: readTrackers(body).flat().slice(0, MAX_STAT_TRACKERS),
+    ...(manifests.length > 0 && { manifests }),
   };
 }
 

@@ -261,6 +261,7 @@ export class LiveDriver {
         this.#places.listRelays(output.stat.relays);
         this.#found(this.#outside(output.stat.relays), "magnet");
         this.addTrackers(output.stat.trackers.map((url) => [url]));
+        this.#fallback?.learn(output.stat.manifests ?? []);
         break;
       case "banned":
         this.#places.bans.add(output.address, runtime.clock.now());

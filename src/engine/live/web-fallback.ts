@@ -22,7 +22,7 @@ export interface WebFallbackParts {
   readonly random: Random;
   readonly sha256: Sha256;
   readonly info: LiveInfo;
-  /** Where the stream's copies are, of its transport file. */
+  /** Where the stream's copies are, by its transport file. */
   readonly urls: readonly string[];
   /** Whether those may be at home: where somebody here has named the transport file. */
   readonly allowPrivate: boolean;
@@ -37,6 +37,8 @@ export interface LateSwarm {
 
 /** What looks elsewhere for what peers bring too late. */
 export interface LiveFallback {
+  /** The source names more copies of its stream. */
+  learn(urls: readonly string[]): void;
   /** To be called some times a second. */
   round(now: Instant): void;
   /** Lets everything go. */
@@ -52,7 +54,7 @@ const IDLE_MS = 30_000;
 /** Pieces that should be there and are not, one after another, until it is no copy of this stream. */
 const MAX_UNLIKE = 4;
 /** Fetches that bring nothing that is wanted. */
-const MAX_VAIN = 5;
+const MAX_VAIN = 8;
 /** What is not there yet is asked for again after this, then later and later. */
 const PAUSE_MS = 300;
 const MAX_PAUSE_MS = 5_000;
@@ -97,8 +99,12 @@ export class WebFallback implements LiveFallback {
     this.#pausedUntil = now;
   }
 
+  learn(urls: readonly string[]): void {
+    this.#places.learn(urls);
+  }
+
   round(now: Instant): void {
-    if (this.#stopped.signal.aborted) return;
+    if (this.#places.isEmpty || this.#stopped.signal.aborted) return;
     const late = this.#swarm.late();
     this.#playingSince = late.isPlaying ? (this.#playingSince ?? now) : undefined;
     if (late.receivedBytes !== this.#receivedBytes) this.#receivedAt = now;
@@ -258,7 +264,7 @@ function wishFor(
   return reference === undefined ? undefined : { reference, side };
 }
 
-/** The fallback of a stream for its driver; nothing where it has no copy, or where it is made here. */
+/** The fallback of a stream for its driver; nothing where the stream is made here, or is none of packets. */
 export function fallbackOf(
   house: {
     readonly runtime: Pick<Runtime, "clock" | "sha256">;
@@ -270,7 +276,7 @@ export function fallbackOf(
   log: Log,
 ): { readonly fallback?: (swarm: LateSwarm) => LiveFallback } {
   const { manifests: urls, info } = file;
-  if (urls.length === 0 || role === "source" || info.container !== "mpegts") return {};
+  if (role === "source" || info.container !== "mpegts") return {};
   const { clock, sha256 } = house.runtime;
   const { outbound, random, settings } = house;
   const about = { urls, info, allowPrivate: mayLeadHome, lagMs: settings.liveLagMs };

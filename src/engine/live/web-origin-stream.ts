@@ -1,7 +1,7 @@
 import { SluiceError } from "../../base/errors.ts";
 import { after } from "../../base/time.ts";
 import { PacketStretch } from "../../media/packet-stretch.ts";
-import { deltaTicks } from "../../media/timestamps.ts";
+import { deltaTicks, TICKS_PER_SECOND } from "../../media/timestamps.ts";
 import { PacketAligner } from "../../media/ts-align.ts";
 import { type WebClient, wrongStatus } from "../http/web-client.ts";
 import type { OriginParts, OriginWish, WebOrigin } from "./web-origin.ts";
@@ -12,6 +12,8 @@ interface Opened {
   readonly first: Uint8Array;
 }
 
+/** What comes now is wanted when players are there: after the largest lag. */
+const AHEAD_SECONDS = 10;
 /** A server that sends at the pace of the stream is read so long for one wish. */
 const MOST_MS = 2_000;
 
@@ -62,11 +64,14 @@ export class StreamOrigin implements WebOrigin {
     this.#reader = undefined;
   }
 
-  /** Whether there is more than a second behind this clock. */
+  /** Whether so much is here behind this clock that more would only fill memory. */
   #isBeyond(reference: number): boolean {
     const last = this.#stretch.clocks.at(-1);
     if (!last) return false;
-    return deltaTicks(Math.floor(last.reference / 300), Math.floor(reference / 300)) > 90_000;
+    return (
+      deltaTicks(Math.floor(last.reference / 300), Math.floor(reference / 300)) >
+      AHEAD_SECONDS * TICKS_PER_SECOND
+    );
   }
 
   async #opened(): Promise<ReadableStreamDefaultReader<Uint8Array>> {

@@ -1,5 +1,6 @@
 import type { Log } from "../../base/log.ts";
 import { after, type Instant, instant } from "../../base/time.ts";
+import { MAX_MANIFESTS } from "../../wire/live-limits.ts";
 
 interface Place {
   readonly url: string;
@@ -17,12 +18,23 @@ const LONG_REST_MS = 600_000;
 /** The copies of a stream on the web, in the order of its transport file: which one is of use now. */
 export class WebPlaces {
   readonly #log: Log;
-  readonly #places: readonly Place[];
+  readonly #places: Place[] = [];
   #used: Place | undefined;
 
   constructor(urls: readonly string[], log: Log) {
     this.#log = log;
-    this.#places = urls.map((url) => ({ url, failures: 0, restsUntil: instant(0), isTold: false }));
+    this.learn(urls);
+  }
+
+  /** More copies. */
+  learn(urls: readonly string[]): void {
+    for (const url of urls)
+      if (this.#places.length < MAX_MANIFESTS && this.#places.every((known) => known.url !== url))
+        this.#places.push({ url, failures: 0, restsUntil: instant(0), isTold: false });
+  }
+
+  get isEmpty(): boolean {
+    return this.#places.length === 0;
   }
 
   /** The one to ask: as long as it works the same; undefined while all rest. */

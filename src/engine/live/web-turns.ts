@@ -47,7 +47,7 @@ export class WebTurns {
     const run = Math.floor(seq / RUN_PIECES);
     if (run > this.#run || run < this.#run - 1) {
       this.#run = run;
-      this.#isOurs = this.#random() < 1 / Math.max(1, neighbours);
+      this.#isOurs = this.#random() < 1 / (neighbours + 1);
     }
     return this.#isOurs;
   }

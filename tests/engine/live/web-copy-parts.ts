@@ -8,6 +8,7 @@ import { PieceCutter } from "../../../src/media/live-cut.ts";
 import { createOutbound } from "../../../src/outbound/outbound.ts";
 import type { LiveOutput, LiveSetup } from "../../../src/swarm/live/contract.ts";
 import { LiveSwarm } from "../../../src/swarm/live/live-swarm.ts";
+import type { SignedHeader } from "../../../src/swarm/live/messages.ts";
 import { run } from "../../parts/process.ts";
 import { tempFolder } from "../../parts/torrent-files.ts";
 import { H264, lavfi, makeMedia } from "../../remux/make-media.ts";
@@ -16,6 +17,7 @@ import type { Page } from "../web-pages.ts";
 import { type LoopbackPeer, type SomeStream, someStream } from "./driver-parts.ts";
 
 const SECONDS = 24;
+const START_MS = 1_700_000_000_000;
 /** So many seconds of media go by in one: tests end sooner, and no program sees media clocks but by their differences. */
 export const PACE = 3;
 
@@ -49,6 +51,33 @@ export function copiedStream(): SomeStream {
     bytesPerSecond: 100_000 * PACE,
     maxPieceBytes: 512 * 1024,
   });
+}
+
+/** A piece as its source made it. */
+export interface Piece {
+  readonly header: SignedHeader;
+  readonly bytes: Uint8Array;
+}
+
+/** What a source of 16 stripes signs that gets these bytes at an even pace within twelve seconds. */
+export function signedPieces(bytes: Uint8Array, runPackets = 7): Piece[] {
+  const { key, file } = someStream({ stripeCount: 16, pieceMs: 125 });
+  const cutter = new PieceCutter({ pieceMs: 125, maxPieceBytes: 256 * 1024, segmentMs: 2_000 });
+  const start = { epoch: 1, leastSeq: 0, leastTimestampMs: 0, previousHash: new Uint8Array(20) };
+  const signer = new PieceSigner(
+    { info: file.info, infohash: file.infohash, sign: key.sign, sha256: runtime.sha256 },
+    { ...start, isContinued: false } as never,
+  );
+  const made = [];
+  const run = 188 * runPackets;
+  for (let at = 0; at < bytes.length; at += run) {
+    const nowMs = START_MS + Math.floor((12_000 * at) / bytes.length);
+    for (let wake = cutter.nextWakeMs(); wake !== undefined && wake <= nowMs; wake = cutter.nextWakeMs())
+      made.push(...cutter.wake(wake));
+    made.push(...cutter.push(bytes.subarray(at, at + run), nowMs));
+  }
+  made.push(...cutter.finish(START_MS + 12_000));
+  return made.map((piece) => ({ header: signer.sign(piece).header, bytes: piece.bytes }));
 }
 
 /** Sends the bytes out as a source does, three seconds of media in one; resolves when all is out. */

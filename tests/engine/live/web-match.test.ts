@@ -3,46 +3,16 @@ import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { runtime } from "#runtime";
 import { concatBytes } from "../../../src/base/bytes.ts";
-import { PieceSigner } from "../../../src/engine/live/piece-signer.ts";
 import { WebMatch } from "../../../src/engine/live/web-match.ts";
-import { PieceCutter } from "../../../src/media/live-cut.ts";
 import { PacketStretch } from "../../../src/media/packet-stretch.ts";
 import { pidAt } from "../../../src/media/ts-packet.ts";
-import type { SignedHeader } from "../../../src/swarm/live/messages.ts";
 import { H264, hasFfmpeg, lavfi, makeMedia } from "../../remux/make-media.ts";
 import { someBytes } from "../parts.ts";
-import { someStream } from "./driver-parts.ts";
+import { type Piece, signedPieces } from "./web-copy-parts.ts";
 
 const WITH = { skip: (await hasFfmpeg()) ? false : "ffmpeg is not installed", timeout: 60_000 };
 const LIMIT_BYTES = 32 * 1024 * 1024;
-const START_MS = 1_700_000_000_000;
 const SECONDS = 12;
-
-interface Piece {
-  readonly header: SignedHeader;
-  readonly bytes: Uint8Array;
-}
-
-/** What a source signs that gets these bytes within twelve seconds. */
-function broadcast(bytes: Uint8Array, runPackets = 7): Piece[] {
-  const { key, file } = someStream({ stripeCount: 16, pieceMs: 125 });
-  const cutter = new PieceCutter({ pieceMs: 125, maxPieceBytes: 256 * 1024, segmentMs: 2_000 });
-  const start = { epoch: 1, leastSeq: 0, leastTimestampMs: 0, previousHash: new Uint8Array(20) };
-  const signer = new PieceSigner(
-    { info: file.info, infohash: file.infohash, sign: key.sign, sha256: runtime.sha256 },
-    { ...start, isContinued: false } as never,
-  );
-  const made = [];
-  const run = 188 * runPackets;
-  for (let at = 0; at < bytes.length; at += run) {
-    const nowMs = START_MS + Math.floor((1000 * SECONDS * at) / bytes.length);
-    for (let wake = cutter.nextWakeMs(); wake !== undefined && wake <= nowMs; wake = cutter.nextWakeMs())
-      made.push(...cutter.wake(wake));
-    made.push(...cutter.push(bytes.subarray(at, at + run), nowMs));
-  }
-  made.push(...cutter.finish(START_MS + 1000 * SECONDS));
-  return made.map((piece) => ({ header: signer.sign(piece).header, bytes: piece.bytes }));
-}
 
 function matcher(stretch: PacketStretch, pieces: readonly Piece[]) {
   const match = new WebMatch(stretch, 16, runtime.sha256);
@@ -87,12 +57,12 @@ function thinned(bytes: Uint8Array, every: number): Uint8Array {
 
 test("WebMatch: every piece of a stream of ffmpeg is found in what it was made of", WITH, async () => {
   const bytes = await clip("match-plain.ts", []);
-  assert.deepEqual(unfound(stretchOf(bytes), broadcast(bytes)), []);
+  assert.deepEqual(unfound(stretchOf(bytes), signedPieces(bytes)), []);
 });
 
 test("WebMatch: pieces are found where the stream is stuffed", WITH, async () => {
   const bytes = await clip("match-stuffed.ts", ["-muxrate", "4000k"]);
-  const pieces = broadcast(bytes);
+  const pieces = signedPieces(bytes);
   assert.ok(pieces.reduce((sum, piece) => sum + piece.bytes.length, 0) < bytes.length / 2);
   assert.deepEqual(unfound(stretchOf(bytes), pieces), []);
 });
@@ -103,7 +73,7 @@ test(
   async () => {
     const plain = await clip("match-plain.ts", []);
     const bytes = thinned(plain, 700);
-    const pieces = broadcast(bytes);
+    const pieces = signedPieces(bytes);
     assert.ok(
       pieces.reduce((sum, piece) => sum + piece.bytes.length, 0) > bytes.length,
       "tables were put in",
@@ -129,7 +99,7 @@ test(
   WITH,
   async () => {
     const bytes = await clip("match-plain.ts", []);
-    const pieces = broadcast(bytes);
+    const pieces = signedPieces(bytes);
     const half = stretchOf(bytes.subarray(0, 188 * Math.floor(bytes.length / 376)));
     assert.equal(matcher(half, pieces)(pieces[20]!).kind, "found");
     assert.equal(matcher(half, pieces)(pieces[90]!).kind, "elsewhere");
@@ -138,7 +108,7 @@ test(
 
 test("WebMatch: another stream with the same clock is unlike", WITH, async () => {
   const bytes = await clip("match-plain.ts", []);
-  const pieces = broadcast(bytes);
+  const pieces = signedPieces(bytes);
   const other = bytes.slice();
   for (let at = 100; at < other.length; at += 188) other[at]! ^= 1;
   assert.equal(matcher(stretchOf(other), pieces)(pieces[20]!).kind, "unlike");
