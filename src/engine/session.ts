@@ -119,8 +119,9 @@ export class PlayerSession implements Session {
     return this.#file?.index ?? this.#parts.request.fileIndex ?? -1;
   }
 
-  get hasFailed(): boolean {
-    return this.#status === "failed";
+  /** Whether nothing more is to be had of it: it has failed, or `transfer` has taken the place of its own. */
+  isSpent(transfer: Hold["transfer"]): boolean {
+    return this.#status === "failed" || this.#parts.hold.transfer !== transfer;
   }
 
   get isBusy(): boolean {
@@ -312,7 +313,13 @@ export class PlayerSession implements Session {
   async #use<T>(work: () => Promise<T>): Promise<T> {
     this.#ended.signal.throwIfAborted();
     this.#tryAgain();
-    return this.#lease.during(work);
+    try {
+      return await this.#lease.during(work);
+    } catch (thrown) {
+      // The transfer has ended under us, as that of a broadcast does: the next start opens it anew.
+      if (thrown instanceof SluiceError && thrown.code === "session_stopped") this.end(thrown);
+      throw thrown;
+    }
   }
 
   #progress(): number {

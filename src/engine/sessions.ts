@@ -118,7 +118,7 @@ export class Sessions {
       if (session.playerId !== request.playerId) continue;
       const isSameContent = session.infohash === infohash && session.fileIndex === fileIndex;
       if (isSameContent && session.variant !== variantOf(request)) continue;
-      if (isSameContent && !session.hasFailed) joined = session;
+      if (isSameContent && !session.isSpent(hold.transfer)) joined = session;
       else if (session.order > order) throw newerDownload();
       else session.end(newerDownload());
     }

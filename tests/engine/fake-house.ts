@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { Log } from "../../src/base/log.ts";
-import type { EngineSettings } from "../../src/engine/contract.ts";
+import type { EngineSettings, TransferContent } from "../../src/engine/contract.ts";
 import { createEngine } from "../../src/engine/engine.ts";
+import type { Hold } from "../../src/engine/holds.ts";
 import type { Outbound } from "../../src/outbound/outbound.ts";
 import { ed25519Verifier } from "../../src/runtime/crypto.ts";
 import { makeTorrent } from "../wire/make-torrent.ts";
@@ -54,6 +55,7 @@ export function fakeHouse(settings: Partial<EngineSettings> = {}) {
       return { ...answer, body, allowPrivate: options.allowPrivate };
     },
   };
+  let openOwned: ((content: TransferContent) => Hold) | undefined;
   const engine = createEngine({
     runtime: {
       clock,
@@ -69,9 +71,14 @@ export function fakeHouse(settings: Partial<EngineSettings> = {}) {
     log: SILENT,
     transfers,
     outbound,
-    createBroadcasts: () => NO_BROADCASTS,
+    createBroadcasts: (open) => {
+      openOwned = open;
+      return NO_BROADCASTS;
+    },
   });
-  return { clock, transfers, web, asked, engine };
+  /** Opens content as a broadcast of this engine does. */
+  const broadcast = (content: TransferContent) => openOwned!(content);
+  return { clock, transfers, web, asked, engine, broadcast };
 }
 
 /** A transport file with a film, a longer one, and a text. */

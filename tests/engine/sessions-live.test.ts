@@ -428,3 +428,31 @@ test("transportStream live: connections that come and go leave nothing behind", 
   const { position } = (await session.info()).live!;
   assert.equal(position, at(0.5), "no connection stands anywhere");
 });
+
+test("start live: a player whose stream was ended by its broadcaster gets the one that is opened next", async () => {
+  const { engine, live, broadcast, transfers } = liveHouse(7, { role: "source" });
+  const onAir = () => {
+    const hold = broadcast({ infohash: stream.infohash, trackers: [], peers: [] });
+    transfers.opened.at(-1)!.bringFiles([{ name: "live.ts", size: 0 }]);
+    return hold;
+  };
+  const player = request({ playerId: "tv", output: "hls" });
+  const first = onAir();
+  const before = await engine.start(player);
+  await before.settle(1000);
+  first.release();
+  const second = onAir();
+  const again = await engine.start(player);
+  assert.notEqual(again.id, before.id);
+  assert.equal(engine.session(again.infohash, again.key), again);
+  await again.settle(1000);
+  // The next time the player notices before it asks.
+  second.release();
+  live.manifest = () => Promise.reject(new SluiceError("session_stopped", "the live stream was closed"));
+  await assert.rejects(again.manifest("http://here", "main"), codeOf("session_stopped", /closed/));
+  assert.equal(engine.session(again.infohash, again.key), undefined);
+  assert.deepEqual(
+    transfers.opened.map(({ stopped }) => stopped),
+    [true, true],
+  );
+});
