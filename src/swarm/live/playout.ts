@@ -7,6 +7,11 @@ const HEADERS_MS = 250;
 /** What is begun with has at least so long until it is late, and some round trips. */
 const START_MARGIN_MS = 300;
 
+/** A crowd: of so many neighbours more than this part have come so lately. One in forty has, where a third leaves each minute. */
+const CROWD_PEERS = 6;
+const CROWD_PART = 0.25;
+const YOUNG_NEIGHBOUR_MS = 3_000;
+
 /** The way out: whole pieces in order, and what is too late is skipped. */
 export class Playout {
   readonly #state: LiveState;
@@ -48,8 +53,23 @@ export class Playout {
   get earliestSeq(): number {
     const { setup, window, peers } = this.#state;
     const rttMs = Math.min(1_000, ...[...peers.values()].map((peer) => peer.rttMs));
-    const mostMs = Math.max(setup.rules.backfillMs, setup.lagMs - START_MARGIN_MS - 5 * rttMs);
+    const quietMs = Math.max(setup.rules.backfillMs, setup.lagMs - START_MARGIN_MS - 5 * rttMs);
+    // In a crowd, what all newcomers pull besides would be taken from those who play.
+    const mostMs = this.#isCrowd ? setup.rules.backfillMs : quietMs;
     return Math.max(0, window.head + 1 - Math.min(this.#state.piecesIn(mostMs), MAX_HEADERS_ANSWERED));
+  }
+
+  /** Whether many neighbours have just come, too: they hold little behind what they are filling. */
+  get #isCrowd(): boolean {
+    const { peers } = this.#state;
+    let young = 0;
+    let greeted = 0;
+    for (const { window, isGreeted, isPillar } of peers.values()) {
+      if (!isGreeted || isPillar) continue;
+      greeted++;
+      if (!window || window.baseSeq - window.oldestSeq < this.#state.piecesIn(YOUNG_NEIGHBOUR_MS)) young++;
+    }
+    return greeted >= CROWD_PEERS && young > CROWD_PART * greeted;
   }
 
   /** The newest piece that players can begin with, at least 0.6 s behind the head; or else the newest such piece. */

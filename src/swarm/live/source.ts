@@ -16,7 +16,7 @@ import type { LiveState } from "./state.ts";
 const STARVING_SHARE = 0.2;
 const STARVING_MS = 1_000;
 /** One more child heals a torn tree, but not at once. */
-const GROW_MS = 1_500;
+const GROW_MS = 500;
 /** Who has just come is no witness. */
 const WITNESS_MS = 3_000;
 /** A path that has just changed proves nothing: many try one who never gives anything, each for a moment. */
