@@ -45,8 +45,10 @@ export interface LiveFallback {
   stop(): void;
 }
 
-/** The swarm has so long to begin, and nobody gives us anything where nothing came for so long. */
-const GRACE_MS = 1_000;
+/** The swarm has so long to begin. */
+const GRACE_MS = 500;
+/** Nobody gives us anything where nothing came for so long. */
+const ALONE_MS = 1_000;
 /** All of one fetch: what takes longer comes too late in any case. */
 const BRING_MS = 15_000;
 /** What was fetched is let go when it was of no use for so long. */
@@ -112,7 +114,7 @@ export class WebFallback implements LiveFallback {
     if (this.#origin && now - this.#usedAt > IDLE_MS && !this.#isFetching) this.#forget();
     if (this.#playingSince === undefined || now - this.#playingSince < GRACE_MS) return;
     const { lagMs } = this.#parts;
-    const isAlone = now - Math.max(this.#receivedAt, this.#playingSince) >= GRACE_MS;
+    const isAlone = now - Math.max(this.#receivedAt, this.#playingSince) >= ALONE_MS;
     const withinMs = isAlone ? lagMs : Math.min(lagMs, this.#turns.firstMs);
     const pieces = late.missing(withinMs);
     for (const seq of this.#tried.keys())

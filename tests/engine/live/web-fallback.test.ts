@@ -8,6 +8,7 @@ import {
   copiedStream,
   hlsCopy,
   lastOf,
+  PACE,
   stingySwarm,
   webFallback,
   wrongPieces,
@@ -60,3 +61,42 @@ for (const [name, keeps] of [
     },
   );
 }
+
+test(
+  "WebFallback: of two viewers of a source whose uplink does not do, nobody misses anything once it has begun",
+  WITH,
+  async (t) => {
+    const copy = await hlsCopy();
+    const server = await servePages(copy.pages);
+    const stream = copiedStream();
+    const bytes = Buffer.concat(copy.segments);
+    // Half of one copy for two.
+    const uplink = Math.floor((PACE * bytes.length) / 24 / 2);
+    const source = await loopbackPeer(stream, "source", {
+      uploadBytesPerSecond: uplink,
+      uploadLimit: uplink,
+    });
+    const urls = [`${server.base}/live.m3u8`];
+    const viewers = await Promise.all(
+      [1, 2].map((i) =>
+        loopbackPeer(stream, "viewer", { host: `127.0.${i}.1`, ...webFallback(stream, { urls }) }),
+      ),
+    );
+    t.after(() => Promise.all([source, ...viewers, server].map((one) => one.close())));
+    const { made, done, stop } = broadcastBytes(source, stream, bytes);
+    t.after(stop);
+    for (const viewer of viewers)
+      viewer.driver.found([source.address, ...viewers.map(({ address }) => address)]);
+    await done;
+    const last = lastOf(made);
+    for (const viewer of viewers) {
+      await viewer.sink.until(({ pieces, skipped }) => pieces.at(-1)?.seq === last || skipped.includes(last));
+      // Where both begin at once, what they begin with may come too late.
+      const first = viewer.sink.pieces[0]!.seq;
+      const skipped = viewer.sink.skipped.filter((seq) => seq > first + 8);
+      assert.deepEqual(skipped, []);
+      assert.deepEqual(wrongPieces(viewer, made), []);
+    }
+    assert.ok(server.asked.length > 0);
+  },
+);
