@@ -1,5 +1,7 @@
 import { addressText, type PeerAddress } from "../../base/address.ts";
 import { concatBytes } from "../../base/bytes.ts";
+import { messageOf } from "../../base/errors.ts";
+import { after } from "../../base/time.ts";
 import { readRtpTs } from "../../media/rtp.ts";
 import { PacketAligner } from "../../media/ts-align.ts";
 import type { Clock, Net, UdpSocket } from "../../runtime/contract.ts";
@@ -15,6 +17,8 @@ const TAKE_BYTES = 64 * 1024;
 const SYSTEM_BUFFER_BYTES = 4 * 1024 * 1024;
 /** Whoever was heard first is listened to alone, until silent for so long: two streams in one port would spoil each other. */
 const SENDER_SILENT_MS = 3000;
+/** A group that is silent for so long is joined anew: where its network was away, our membership went with it. */
+const REJOIN_MS = 30_000;
 /** A datagram that is so far behind the newest was not late: the sender counts anew (RFC 3550 A.1). */
 const MAX_LATE_DATAGRAMS = 100;
 
@@ -49,7 +53,7 @@ export class UdpFeed implements LiveFeed {
     for (;;) {
       if (this.#isClosed) return undefined;
       if (this.#ring.length === 0) {
-        await this.#arrival.promise;
+        await this.#arrived();
         continue;
       }
       const packets = this.#aligner.push(this.#taken());
@@ -63,6 +67,36 @@ export class UdpFeed implements LiveFeed {
     this.#socket?.close();
     this.#ring = [];
     this.#arrival.resolve();
+  }
+
+  /** Waits for something to come; in a silent group, until it is joined anew. */
+  async #arrived(): Promise<void> {
+    if (!this.#place.group) return this.#arrival.promise;
+    let isSilent = false;
+    const cancel = this.#clock.at(after(this.#clock.now(), REJOIN_MS), () => {
+      isSilent = true;
+      this.#wake();
+    });
+    await this.#arrival.promise;
+    cancel();
+    if (isSilent && !this.#isClosed) await this.#rejoin();
+  }
+
+  async #rejoin(): Promise<void> {
+    const before = this.#socket;
+    try {
+      await this.#bind();
+      before?.close();
+    } catch (thrown) {
+      // Most likely the network is away still.
+      this.#facts.problem = messageOf(thrown);
+    }
+  }
+
+  #wake(): void {
+    const arrival = this.#arrival;
+    this.#arrival = deferred();
+    arrival.resolve();
   }
 
   async #bind(): Promise<void> {
@@ -87,9 +121,7 @@ export class UdpFeed implements LiveFeed {
       this.#ringBytes -= oldest.length;
       this.#facts.droppedBytes += oldest.length;
     }
-    const arrival = this.#arrival;
-    this.#arrival = deferred();
-    arrival.resolve();
+    this.#wake();
   }
 
   #isSender(from: PeerAddress): boolean {

@@ -125,26 +125,31 @@ test("Net.bindUdp: what is no group cannot be joined, and is said so", async () 
 });
 
 /** A feed whose socket is the test's. */
-function byHand() {
+function byHand(group?: string) {
   const world = new FakeWorld();
   let send: (bytes: Uint8Array, port?: number) => void = () => {};
-  let isOpen = true;
+  let open = 0;
+  let binds = 0;
+  let failure: Error | undefined;
   const net = {
     bindUdp: async (
       address: { host: string; port: number },
       received: (bytes: Uint8Array, from: { host: string; port: number }) => void,
     ): Promise<UdpSocket> => {
+      binds++;
+      if (failure) throw failure;
+      open++;
       send = (bytes, port = 9) => received(bytes, { host: "10.0.0.1", port });
       return {
         address,
         send() {},
         close() {
-          isOpen = false;
+          open--;
         },
       };
     },
   };
-  const place: UdpPlace = { kind: "udp", bind: { host: "127.0.0.1", port: 1 } };
+  const place: UdpPlace = { kind: "udp", bind: { host: "127.0.0.1", port: 1 }, ...(group && { group }) };
   const input = openLiveInput(place, world.parts({ net }));
   const reader = input.packets().getReader();
   return {
@@ -152,7 +157,12 @@ function byHand() {
     input,
     reader,
     send: (bytes: Uint8Array, port?: number) => send(bytes, port),
-    isOpen: () => isOpen,
+    isOpen: () => open > 0,
+    open: () => open,
+    binds: () => binds,
+    failWith(error: Error | undefined) {
+      failure = error;
+    },
   };
 }
 
@@ -198,6 +208,25 @@ test("UdpFeed: one sender at a time, until it is silent", async () => {
   assert.equal(input.facts.beginnings, 2);
   await reader.cancel();
   assert.equal(isOpen(), false);
+});
+
+test("UdpFeed: a group that is silent is joined anew, until it speaks", async () => {
+  const { input, reader, send, world, open, binds, failWith } = byHand(GROUP);
+  const first = reader.read();
+  await settled();
+  send(datagram(1));
+  await first;
+  const second = reader.read();
+  failWith(new Error("no such network"));
+  await world.clock.advance(31_000);
+  assert.deepEqual([binds(), open(), input.facts.problem], [2, 1, "no such network"]);
+  failWith(undefined);
+  await world.clock.advance(30_000);
+  assert.deepEqual([binds(), open()], [3, 1]);
+  send(datagram(2));
+  assert.equal((await second).value![5], 2);
+  await reader.cancel();
+  assert.deepEqual([open(), world.clock.waiting], [0, 0]);
 });
 
 test("UdpFeed: of RTP nothing comes twice or late, and what is missing is counted", async () => {
