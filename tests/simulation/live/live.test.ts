@@ -44,3 +44,23 @@ test("live: an uplink that is promised away in full never drains its queue", () 
   assert.ok(missedShare(run(scenario)) < 1e-4);
   assert.ok(missedShare(run(scenario, { headroom: 1.3 })) > 5e-2);
 });
+
+test("live: newcomers of a crowd who take three seconds of backlog instead of one make it late for all", () => {
+  const scenario = { peers: 80, crowd: 8, uploads: AMPLE };
+  const one = run(scenario);
+  const three = run(scenario, { backfillMs: 3_000 });
+  assert.ok(missedShare(one) < 1e-4, `${missedShare(one)} missed`);
+  assert.ok(missedShare(three) > 3e-4, `${missedShare(three)} missed`);
+  assert.ok(one.delayMs.quantile(0.95) < three.delayMs.quantile(0.95));
+});
+
+test("live: parents that say yes and never begin are left at once, or the source has to stand in for them", () => {
+  const holes = { blackHolePercent: 20, blackHoleUpload: 4 };
+  const scenario = { peers: 60, seconds: 8, seed: 2, uploads: AMPLE, ...holes };
+  const quick = run(scenario);
+  const patient = run(scenario, { watchesFirstChunk: false });
+  assert.equal(quick.missedChunks, 0);
+  assert.ok(quick.sourceCopies < 2.5, `${quick.sourceCopies} copies`);
+  assert.ok(patient.sourceCopies > 3, `${patient.sourceCopies} copies`);
+  assert.ok(quick.delayMs.quantile(0.999) < patient.delayMs.quantile(0.999));
+});
