@@ -2,10 +2,11 @@ import { addressText } from "../../base/address.ts";
 import type { LiveSetup } from "../../swarm/live/contract.ts";
 import { LIVE_RULES } from "../../swarm/live/limits.ts";
 import { chunkRange } from "../../wire/live-chunks.ts";
+import type { PieceHeader } from "../../wire/live-header.ts";
 import { homeStripeOf, type LivePeerInfo } from "../../wire/live-hello.ts";
 import { pathDigest } from "../../wire/live-paths.ts";
 import { isSignedStat } from "../../wire/live-stat.ts";
-import { isChunkOf, isSignedHeader, liveHash } from "../../wire/live-trust.ts";
+import { isChunkOf, isSignedHeader, isTimely, liveHash } from "../../wire/live-trust.ts";
 import type { LiveDriverParts } from "./live-driver.ts";
 import type { LivePlaces } from "./live-places.ts";
 import type { PeerLinkSetup } from "./peer-link.ts";
@@ -17,6 +18,20 @@ export function liveSetup(parts: LiveDriverParts, places: LivePlaces): LiveSetup
   const verify = runtime.ed25519Verifier(info.publicKey);
   const hash = sha256(peerId);
   const allowed = only && new Set(only.map(addressText));
+  let isClockDoubted = false;
+  /** Nothing of such a stream is ever played, and nobody would know why. */
+  const doubtClock = (header: PieceHeader) => {
+    const unixMs = clock.unixSeconds() * 1000;
+    if (isClockDoubted || isTimely(header, unixMs, undefined)) return;
+    isClockDoubted = true;
+    const minutes = Math.round((header.timestampMs - unixMs) / 60_000);
+    parts.log.warn(
+      "the stream is far ahead of this machine's clock: nothing of it is played until that is right",
+      {
+        minutes,
+      },
+    );
+  };
   return {
     about: {
       role,
@@ -38,7 +53,11 @@ export function liveSetup(parts: LiveDriverParts, places: LivePlaces): LiveSetup
     unixMs: () => clock.unixSeconds() * 1000,
     hash: (header) => liveHash(header, sha256),
     isSignedStat: ({ bytes }) => isSignedStat(bytes, infohash, verify),
-    isSigned: ({ bytes }) => isSignedHeader(bytes, infohash, verify),
+    isSigned: ({ value, bytes }) => {
+      const isGenuine = isSignedHeader(bytes, infohash, verify);
+      if (isGenuine) doubtClock(value);
+      return isGenuine;
+    },
     fits: ({ value }, stripe, bytes) => {
       const { start, end } = chunkRange(value.pieceBytes, info.stripeCount, stripe);
       return bytes.length === end - start && isChunkOf(value, stripe, bytes, sha256);

@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { runtime } from "#runtime";
+import type { LiveDriverParts } from "../../../src/engine/live/live-driver.ts";
+import { LivePlaces } from "../../../src/engine/live/live-places.ts";
+import { liveSetup } from "../../../src/engine/live/live-setup.ts";
+import { keepingLog, someBytes } from "../parts.ts";
+import { PieceMaker, someStream } from "./driver-parts.ts";
+
+const HOUR_MS = 3_600_000;
+
+test("liveSetup: a stream from the future by this machine's clock is told once, if its source has signed it", () => {
+  const stream = someStream();
+  const { file } = stream;
+  const log = keepingLog();
+  const parts = { infohash: file.infohash, info: file.info, role: "viewer", runtime, log };
+  const peerId = someBytes(20);
+  const setup = liveSetup({ ...parts, peerId } as unknown as LiveDriverParts, new LivePlaces(undefined));
+  const maker = new PieceMaker(stream);
+  assert.equal(setup.isSigned(maker.make(someBytes(100)).header), true);
+  const { header: forged } = new PieceMaker(someStream({}, 2)).make(someBytes(100), Date.now() + HOUR_MS);
+  assert.equal(setup.isSigned(forged), false);
+  assert.deepEqual(log.warnings, []);
+  for (let i = 0; i < 3; i++)
+    assert.equal(setup.isSigned(maker.make(someBytes(100), Date.now() + HOUR_MS).header), true);
+  assert.equal(log.warnings.length, 1);
+  assert.match(log.warnings[0]!, /clock/);
+});
