@@ -10,6 +10,9 @@ export interface LiveFolder {
   close(): Promise<void>;
 }
 
+/** Another process that begins may have taken our lock for one that was left, once or twice. Where it happens each time, the
+ * disk knows no locks: some network drives say so of every file. */
+const TRIES = 5;
 const NAME = /^([0-9a-f]{8})\.lock$/;
 
 /**
@@ -21,28 +24,41 @@ export async function openLiveFolder(
   runtime: Pick<Runtime, "files" | "lock" | "randomBytes">,
   log: Log,
 ): Promise<LiveFolder | undefined> {
+  try {
+    for (let tries = 0; tries < TRIES; tries++) {
+      const folder = await tryFolder(parent, runtime);
+      if (folder) return folder;
+    }
+    log.warn("live streams are kept in memory only", { reason: `no file in ${parent} can be locked` });
+  } catch (thrown) {
+    log.warn("live streams are kept in memory only", { reason: messageOf(thrown) });
+  }
+  return undefined;
+}
+
+async function tryFolder(
+  parent: string,
+  runtime: Pick<Runtime, "files" | "lock" | "randomBytes">,
+): Promise<LiveFolder | undefined> {
   const { files } = runtime;
   const name = toHex(runtime.randomBytes(4));
   const lockPath = `${parent}/${name}.lock`;
-  try {
-    await (await files.open(lockPath)).close(); // Makes the folder, which the lock needs.
-    const release = await runtime.lock(lockPath);
-    // Another that begins just now has taken it for one that was left.
-    if (!release) return await openLiveFolder(parent, runtime, log);
-    await removeLeft(parent, name, runtime);
-    const path = `${parent}/${name}`;
-    return {
-      path,
-      async close() {
-        await files.remove(path);
-        release();
-        await files.remove(lockPath);
-      },
-    };
-  } catch (thrown) {
-    log.warn("live streams are kept in memory only", { reason: messageOf(thrown) });
+  await (await files.open(lockPath)).close(); // Makes the folder, which the lock needs.
+  const release = await runtime.lock(lockPath);
+  if (!release) {
+    await files.remove(lockPath);
     return undefined;
   }
+  await removeLeft(parent, name, runtime);
+  const path = `${parent}/${name}`;
+  return {
+    path,
+    async close() {
+      await files.remove(path);
+      release();
+      await files.remove(lockPath);
+    },
+  };
 }
 
 async function removeLeft(

@@ -48,3 +48,17 @@ test("openLiveFolder: where nothing can be written it says so, and there is none
     await scratch.remove();
   }
 });
+
+test("openLiveFolder: on a disk without locks it gives up, leaves nothing behind, and says so", async () => {
+  const scratch = await tempFolder("live-folder");
+  const parent = scratch.file("live");
+  try {
+    const log = keepingLog();
+    const lockless = { ...runtime, lock: async () => undefined };
+    assert.equal(await openLiveFolder(parent, lockless, log), undefined);
+    assert.equal(log.warnings.length, 1);
+    assert.deepEqual(await readdir(parent), []);
+  } finally {
+    await scratch.remove();
+  }
+});
