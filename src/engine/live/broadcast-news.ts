@@ -1,5 +1,6 @@
 import type { Infohash } from "../../base/ids.ts";
 import type { Ed25519Sign } from "../../base/signature.ts";
+import { encodeUtf8 } from "../../base/utf8.ts";
 import type { SignedStat } from "../../swarm/live/messages.ts";
 import { decodeStat, encodeStat } from "../../wire/live-stat.ts";
 import type { BroadcastRequest } from "./broadcast-contract.ts";
@@ -8,8 +9,9 @@ import type { BroadcastRequest } from "./broadcast-contract.ts";
 const MAX_TOLD_TRACKERS = 8;
 const MAX_TOLD_RELAYS = 16;
 
-/** The rest of a STAT is for relays and trackers: long URLs are in the transport file alone. */
-const MAX_TOLD_URL_LENGTH = 256;
+/** So many bytes of a STAT's 1,024 are for copies and for trackers, besides 16 relays: longer ones are in the transport file alone. */
+const MAX_COPY_BYTES = 256;
+const MAX_TRACKER_BYTES = 360;
 
 /** What a source says besides its pieces (STAT): whoever came by a link that names none hears of relays, trackers and copies on the web. */
 export class BroadcastNews {
@@ -30,8 +32,8 @@ export class BroadcastNews {
   /** What there is to say now; undefined for nothing. Numbers follow the time, so that they grow over a restart, too. */
   at(epoch: number, nowMs: number, isEnd: boolean): SignedStat | undefined {
     const relays = this.#request.relays.slice(0, MAX_TOLD_RELAYS);
-    const trackers = this.#request.trackers.slice(0, MAX_TOLD_TRACKERS);
-    const manifests = fitting(this.#request.manifests);
+    const trackers = fitting(this.#request.trackers, MAX_TRACKER_BYTES).slice(0, MAX_TOLD_TRACKERS);
+    const manifests = fitting(this.#request.manifests, MAX_COPY_BYTES);
     if (!isEnd && relays.length === 0 && trackers.length === 0 && manifests.length === 0) return undefined;
     this.#number = Math.max(this.#number + 1, Math.floor(nowMs));
     const stat = {
@@ -48,11 +50,12 @@ export class BroadcastNews {
   }
 }
 
-function fitting(manifests: readonly string[]): readonly string[] {
-  let left = MAX_TOLD_URL_LENGTH;
-  return manifests.filter((url) => {
-    const isFitting = url.length <= left;
-    if (isFitting) left -= url.length;
+function fitting(urls: readonly string[], bytes: number): readonly string[] {
+  let left = bytes;
+  return urls.filter((url) => {
+    const { length } = encodeUtf8(url);
+    const isFitting = length <= left;
+    if (isFitting) left -= length;
     return isFitting;
   });
 }
