@@ -3,7 +3,7 @@ import type { Log } from "../../base/log.ts";
 import type { PacketStretch } from "../../media/packet-stretch.ts";
 import type { Outbound } from "../../outbound/outbound.ts";
 import type { Clock } from "../../runtime/contract.ts";
-import { WebClient } from "../http/web-client.ts";
+import { WebClient, wrongStatus } from "../http/web-client.ts";
 import { HlsOrigin } from "./web-origin-hls.ts";
 import { StreamOrigin } from "./web-origin-stream.ts";
 
@@ -62,8 +62,9 @@ export async function openOrigin(parts: OriginParts, signal: AbortSignal): Promi
   const stop = () => void reader.cancel().catch(() => {}); // It is given up either way.
   signal.addEventListener("abort", stop, { once: true });
   try {
-    const { value } = answer.status === 200 ? await reader.read() : { value: undefined };
-    if (!value) throw new SluiceError("url_unreachable", `the server answered with status ${answer.status}`);
+    if (answer.status !== 200) throw wrongStatus(answer.status, "the stream's copy");
+    const { value } = await reader.read();
+    if (!value) throw new SluiceError("url_unreachable", "the server sent nothing");
     const isList = value[0] !== 0x47 || /mpegurl/i.test(answer.headers.get("content-type") ?? "");
     if (!isList) return new StreamOrigin(client, parts, { reader, first: value });
     stop();

@@ -122,6 +122,7 @@ test(
     const segments = world.asked.filter(({ url }) => url.endsWith(".ts")).map(({ url }) => url);
     assert.ok(segments.length <= new Set(segments).size + 1);
     assert.deepEqual(log.warnings, []);
+    assert.equal(world.asked[0]!.options.allowPrivate, false);
     for (const { options } of world.asked) {
       assert.ok(options.headTimeoutMs <= 5_000 && options.idleTimeoutMs <= 5_000);
     }
@@ -163,6 +164,24 @@ test("WebFallback: a server that fails is asked less and less, another one in it
   assert.equal(alone.world.asked.length, 3);
   assert.equal(alone.log.warnings.length, 1);
 });
+
+test(
+  "WebFallback: a server that says nothing is left after a while, and nothing of it stays",
+  WITH,
+  async () => {
+    const { world, swarm, fallback, log, pass } = lateWorld();
+    world.answer = () => ({ body: [undefined] });
+    await pass(14_000);
+    assert.equal(world.asked.length, 1);
+    assert.equal(log.warnings.length, 0);
+    await world.clock.advance(4_000);
+    assert.equal(log.warnings.length, 1);
+    assert.equal(swarm.given.length, 0);
+    fallback.stop();
+    await world.clock.advance(0);
+    assert.equal(world.clock.waiting, 0);
+  },
+);
 
 test(
   "WebFallback: one that leads to itself, or lists what it has not, costs a few fetches",
