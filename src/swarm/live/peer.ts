@@ -43,6 +43,8 @@ export class LivePeer {
   /** How often it failed as a parent before it gave anything. */
   failures = 0;
   pullAvoidUntil = 0;
+  /** When it last sent a chunk that was pulled of it. */
+  answeredAt = Number.NEGATIVE_INFINITY;
   /** Refused us, and for how long. */
   retryAt = 0;
   /** Chunks it gave us that were new and on time. */

@@ -42,6 +42,7 @@ export class Pulls {
     if (!pull) return false;
     const wasAsked =
       from !== undefined && (pull.askedOf.some(({ peer }) => peer === from) || pull.tried.has(from));
+    if (wasAsked) from.answeredAt = this.#state.now;
     for (const { peer } of pull.askedOf) {
       peer.pulls--;
       if (peer !== from) {
@@ -167,13 +168,20 @@ export class Pulls {
     for (const [key, pull] of this.#pulls) {
       for (const { peer, until } of [...pull.askedOf]) {
         if (until > now) continue;
-        peer.pullAvoidUntil = now + (peer.usefulChunks > 0 ? PULL_AVOID_MS / 4 : PULL_AVOID_MS);
+        // Who sends one after another over a narrow uplink is slow; where it alone has the chunk, it is asked again.
+        if (now - peer.answeredAt > PULL_TIMEOUT_MS || this.#isElsewhere(pull, peer))
+          peer.pullAvoidUntil = now + (peer.usefulChunks > 0 ? PULL_AVOID_MS / 4 : PULL_AVOID_MS);
         this.#release(pull, peer);
       }
       if (pull.seq >= nextSeq && pull.seq >= window.oldest) continue;
       for (const { peer } of pull.askedOf) peer.pulls--;
       this.#pulls.delete(key);
     }
+  }
+
+  /** Whether anybody else says that it has the chunk. */
+  #isElsewhere({ seq, stripe }: Pull, peer: LivePeer): boolean {
+    return [...this.#state.peers.values()].some((other) => other !== peer && other.has(seq, stripe));
   }
 
   #release(pull: Pull, peer: LivePeer): void {
