@@ -40,7 +40,7 @@ export const BROADCAST_COMMAND: Command = {
       name: "hls",
       value: "URL",
       isRepeated: true,
-      help: "An HLS manifest of the same stream, for when its viewers cannot keep up",
+      help: "A copy of the stream on the web: viewers get there what peers bring too late",
     },
     {
       name: "bitrate",
