@@ -18,13 +18,19 @@ export function liveSetup(parts: LiveDriverParts, places: LivePlaces): LiveSetup
   const verify = runtime.ed25519Verifier(info.publicKey);
   const hash = sha256(peerId);
   const allowed = only && new Set(only.map(addressText));
+  let aheadMs = Number.NEGATIVE_INFINITY;
+  /** The time of day. It never goes back: what plays must not be of the future because our clock was set. */
+  const unixMs = () => {
+    const now = clock.now();
+    aheadMs = Math.max(aheadMs, clock.unixSeconds() * 1000 - now);
+    return now + aheadMs;
+  };
   let isClockDoubted = false;
   /** Nothing of such a stream is ever played, and nobody would know why. */
   const doubtClock = (header: PieceHeader) => {
-    const unixMs = clock.unixSeconds() * 1000;
-    if (isClockDoubted || isTimely(header, unixMs, undefined)) return;
+    if (isClockDoubted || isTimely(header, unixMs(), undefined)) return;
     isClockDoubted = true;
-    const minutes = Math.round((header.timestampMs - unixMs) / 60_000);
+    const minutes = Math.round((header.timestampMs - unixMs()) / 60_000);
     parts.log.warn(
       "the stream is far ahead of this machine's clock: nothing of it is played until that is right",
       {
@@ -50,7 +56,7 @@ export function liveSetup(parts: LiveDriverParts, places: LivePlaces): LiveSetup
     keepMs: parts.keepMs,
     rules: LIVE_RULES,
     random: parts.random,
-    unixMs: () => clock.unixSeconds() * 1000,
+    unixMs,
     hash: (header) => liveHash(header, sha256),
     isSignedStat: ({ bytes }) => isSignedStat(bytes, infohash, verify),
     isSigned: ({ value, bytes }) => {

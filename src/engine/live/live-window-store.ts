@@ -116,7 +116,9 @@ export class LiveWindowStore {
 
   /** Forgets all segments. */
   clear(): void {
-    for (const segment of [...this.#segments]) this.#drop(segment);
+    const all = this.#segments;
+    this.#segments = [];
+    for (const segment of all) this.#drop(segment);
   }
 
   /** Forgets all, and removes the folder. */
