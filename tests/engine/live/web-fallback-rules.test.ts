@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runtime } from "#runtime";
+import { after, instant } from "../../../src/base/time.ts";
 import { WebFallback, type WebFallbackParts } from "../../../src/engine/live/web-fallback.ts";
 import { createOutbound } from "../../../src/outbound/outbound.ts";
+import type { Clock } from "../../../src/runtime/contract.ts";
 import type { FetchedChunks, LateMedia, MissingPiece } from "../../../src/swarm/live/fetched.ts";
 import { hasFfmpeg } from "../../remux/make-media.ts";
 import { SILENT } from "../fake-house.ts";
@@ -234,13 +236,13 @@ test("WebFallback: what may not be asked, or has no end, is not", WITH, async ()
   const outbound = createOutbound(runtime, SILENT);
   try {
     const urls = [`${server.base}/live.m3u8`];
-    const home = lateWorld({ urls, outbound, clock: runtime.clock });
+    const home = lateWorld({ urls, outbound, clock: fromNow(runtime.clock) });
     const heard = new Promise<void>((resolve) => {
       home.log.warn = () => void resolve();
     });
     await lateUntil(home, heard);
     assert.deepEqual(server.asked, []);
-    const named = lateWorld({ urls, outbound, clock: runtime.clock, allowPrivate: true });
+    const named = lateWorld({ urls, outbound, clock: fromNow(runtime.clock), allowPrivate: true });
     const told = new Promise<void>((resolve) => {
       named.log.warn = () => void resolve();
     });
@@ -251,6 +253,16 @@ test("WebFallback: what may not be asked, or has no end, is not", WITH, async ()
     await server.close();
   }
 });
+
+/** A clock that begins now, as that of the swarm does: this process may have run for long. */
+function fromNow({ now, unixSeconds, at }: Clock): Clock {
+  const start = now();
+  return {
+    now: () => instant(now() - start),
+    unixSeconds,
+    at: (then, run) => at(after(start, then), run),
+  };
+}
 
 /** Lets the time of the swarm pass, and that of the network stand still in between, until something is told. */
 async function lateUntil(
