@@ -203,7 +203,7 @@ class StalledPlayer {
   }
 
   resume(): void {
-    this.#socket.on("data", (bytes) => {
+    this.#socket.on("data", (bytes: Buffer) => {
       if (this.#isBody) this.#marks.push(bytes);
       else {
         this.#head = Buffer.concat([this.#head, bytes]);
