@@ -8,10 +8,12 @@ export interface BroadcastPlaces {
   readonly p2pPort: number;
   /** `http://host:port` of its own HTTP interface. */
   readonly httpUrl: string;
+  /** How this program is started here, such as `sluice` (program-word.ts). */
+  readonly program: string;
 }
 
 /** What a newcomer needs once the stream is on air: what it is called, how to look at it, how to watch it elsewhere. */
-export function broadcastText(broadcast: Broadcast, { p2pPort, httpUrl }: BroadcastPlaces): string {
+export function broadcastText(broadcast: Broadcast, { p2pPort, httpUrl, program }: BroadcastPlaces): string {
   const { request, magnet, link } = broadcast;
   const called = encodeURIComponent(magnet);
   // It names no address of this machine, as the link does.
@@ -30,7 +32,7 @@ export function broadcastText(broadcast: Broadcast, { p2pPort, httpUrl }: Broadc
       `port ${p2pPort} (TCP) at ${hostsText(request.addresses)}${request.isPrivate ? ", for relays alone" : ""}`,
     ],
     ["Look", `${httpUrl}/ace/getstream?infohash=${broadcast.infohash}`],
-    ["Watch", `sluice play '${link}'`],
+    ["Watch", `${program} play '${link}'`],
     ["Player", `http://127.0.0.1:6878/ace/getstream?magnet=${called}`],
     ["Stop", "Ctrl-C; the next start goes on with the same link"],
   ];

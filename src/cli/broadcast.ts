@@ -13,6 +13,7 @@ import type { Context } from "./context.ts";
 import { type House, lanAddresses, openHouse } from "./house.ts";
 import { ownAddresses } from "./own-addresses.ts";
 import { pipedIn } from "./piped-in.ts";
+import { programWord } from "./program-word.ts";
 import { statusLineOf } from "./status-line.ts";
 import { withSteadyPort } from "./steady-port.ts";
 import { aborted, stopSignals } from "./stop-signals.ts";
@@ -67,7 +68,7 @@ interface OnAir {
 
 /** Tells what the stream is called, then how it goes, until it is over. */
 async function onAir(
-  { stdout, stderr }: Context,
+  { stdout, stderr, environment }: Context,
   args: Arguments,
   { house, live, stop, config, log }: OnAir,
 ): Promise<number> {
@@ -78,7 +79,11 @@ async function onAir(
     STATUS_MS,
   );
   try {
-    const places = { p2pPort: house.p2pPort, httpUrl: `http://${addressText(listener.address)}` };
+    const places = {
+      p2pPort: house.p2pPort,
+      httpUrl: `http://${addressText(listener.address)}`,
+      program: programWord(environment),
+    };
     stdout.write((args.flags.has("json") ? broadcastJson : broadcastText)(live, places));
     await Promise.race([live.ended, aborted(stop)]);
     status.end();

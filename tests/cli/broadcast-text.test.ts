@@ -5,7 +5,7 @@ import { ownAddresses } from "../../src/cli/own-addresses.ts";
 import { relayStatus, relayText } from "../../src/cli/relay-text.ts";
 import { fakeBroadcast } from "../routes/fake-desk.ts";
 
-const PLACES = { p2pPort: 20_001, httpUrl: "http://127.0.0.1:40001" };
+const PLACES = { p2pPort: 20_001, httpUrl: "http://127.0.0.1:40001", program: "npm start --" };
 
 test("broadcastText: what it is called, where it lies, how to look and to watch", () => {
   const broadcast = fakeBroadcast("news");
@@ -19,7 +19,7 @@ test("broadcastText: what it is called, where it lies, how to look and to watch"
     broadcast.transportFilePath,
     "port 20001 (TCP) at 192.168.1.5:20001",
     `http://127.0.0.1:40001/ace/getstream?infohash=${broadcast.infohash}`,
-    `sluice play '${broadcast.link}'`,
+    `npm start -- play '${broadcast.link}'`,
     `http://127.0.0.1:6878/ace/getstream?magnet=${encodeURIComponent(broadcast.magnet)}`,
   ])
     assert.ok(text.includes(word), `${word} in\n${text}`);
