@@ -24,7 +24,9 @@ export const broadcastParams = {
   upload_limit: integer.describe("Bytes a second to all peers together; 0 for no limit"),
   bitrate: integer.describe("Bits a second that the stream needs at most; measured where it is absent"),
   loop: bool.describe("1: a file begins again at its end"),
-  hls: texts.describe("HLS manifests of the same stream, for viewers that cannot keep up"),
+  hls: texts.describe(
+    "HLS manifests (or a plain MPEG-TS) of the same stream, for viewers whose peers are too late",
+  ),
   address: texts.describe("host:port at which others reach this engine, put into the link"),
 } as const;
 

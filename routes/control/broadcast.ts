@@ -90,13 +90,20 @@ function deskOf({ broadcasts }: House): BroadcastDesk {
   throw new SluiceError("bad_configuration", "this engine was started without broadcasting");
 }
 
+/** Cameras and encoders are asked with a login in the URL: who may look at what is on air need not know it. */
+function shownSource(source: string): string {
+  if (!/^https?:/i.test(source) || !URL.canParse(source)) return source;
+  const { protocol, host, pathname } = new URL(source);
+  return `${protocol}//${host}${pathname}`;
+}
+
 function presented({ name, wish, broadcast, problem }: OnAir): z.output<typeof broadcastResult> {
   const figures = broadcast?.figures();
   const rate = figures?.bytesPerSecond;
   return {
     name,
     title: broadcast?.request.meta.title ?? wish?.title ?? name,
-    source: wish?.source ?? null,
+    source: wish?.source == null ? null : shownSource(wish.source),
     status: problem === undefined ? (figures?.health ?? "waiting") : "failed",
     remark: problem ?? figures?.remark ?? "",
     infohash: broadcast?.infohash ?? null,

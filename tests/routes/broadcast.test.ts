@@ -61,6 +61,18 @@ test("broadcast_start: no source, two of them, and rates below 0 are told", asyn
   assert.equal((await error("broadcast_start", { test_pattern: 1, upload_limit: -1 })).code, 103);
 });
 
+test("broadcast_list: a login in the URL of the source is told to nobody", async () => {
+  const { result, broadcasts } = client();
+  await broadcasts.start({ ...fakeWish("door"), source: "http://admin:hunter2@cam.example:81/a.ts" });
+  await broadcasts.start({ ...fakeWish("yard"), source: "https://cam.example/b.ts?token=hunter2" });
+  await broadcasts.start({ ...fakeWish("film"), source: "/media/film.ts" });
+  const list: { source: string }[] = (await result("broadcast_list")).broadcasts;
+  assert.deepEqual(
+    list.map(({ source }) => source),
+    ["http://cam.example:81/a.ts", "https://cam.example/b.ts", "/media/film.ts"],
+  );
+});
+
 test("broadcast_list and broadcast_get_status: what is on air, and what cannot be and why", async () => {
   const { result, error, broadcasts } = client();
   await broadcasts.start(fakeWish("news"));
