@@ -6,6 +6,8 @@ import { clock } from "../../src/runtime/clock.ts";
 const MARK_PID = 0x1abc;
 const PACKET_BYTES = 188;
 const MAGIC = 0x534c_5543;
+/** A frame takes 40 ms. */
+const MAX_FILL_MS = 120;
 
 /** What a mark says: the how many-th it is, and when it was sent. */
 export interface Mark {
@@ -21,8 +23,9 @@ export class TimedStream {
   readonly #feed = new PatternFeed({ clock, unixMs: Date.now }, noFacts());
   readonly #bytesPerSecond: number;
   #index = 0;
-  #beganAt: number | undefined;
-  #sent = 0;
+  #filledAt: number | undefined;
+  /** What is due and less than a packet. */
+  #restBytes = 0;
 
   constructor(bytesPerSecond: number) {
     this.#bytesPerSecond = bytesPerSecond;
@@ -31,11 +34,13 @@ export class TimedStream {
   /** What is due next, waited for. */
   async next(): Promise<Uint8Array> {
     const packets = (await this.#feed.next()) ?? new Uint8Array(0);
-    this.#beganAt ??= performance.now();
-    this.#sent += packets.length;
-    const dueBytes = ((performance.now() - this.#beganAt) * this.#bytesPerSecond) / 1000;
-    const count = Math.max(0, Math.floor((dueBytes - this.#sent) / PACKET_BYTES));
-    this.#sent += count * PACKET_BYTES;
+    const now = performance.now();
+    // Who was held up leaves out what was due meanwhile: a burst is more than uplinks carry.
+    const passedMs = Math.min(MAX_FILL_MS, now - (this.#filledAt ?? now));
+    this.#filledAt = now;
+    const dueBytes = this.#restBytes + (passedMs * this.#bytesPerSecond) / 1000 - packets.length;
+    const count = Math.max(0, Math.floor(dueBytes / PACKET_BYTES));
+    this.#restBytes = dueBytes - count * PACKET_BYTES;
     const bytes = new Uint8Array(packets.length + count * PACKET_BYTES);
     bytes.set(packets);
     for (let i = 0; i < count; i++) this.#mark(bytes, packets.length + i * PACKET_BYTES);

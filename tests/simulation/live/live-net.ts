@@ -12,6 +12,9 @@ const NEAREST_MS = 6;
 const ACROSS_MS = 87;
 const DEAD_MS = 3_000;
 const WIRE_BYTES = 40;
+/** Processes of one machine: whoever is not there is refused at once, and bytes take no time. */
+const LOOPBACK_US = 100;
+const LOOPBACK_BYTES_PER_SECOND = 1e9;
 
 /** What becomes of a node's outputs that are not for the network. */
 export interface Watcher {
@@ -55,7 +58,8 @@ export class LiveNode {
     this.joinedMs = net.events.nowMs;
     this.x = random();
     this.y = random();
-    this.uplink = new Uplink(net.events, setup.about.uploadBytesPerSecond);
+    const { uploadBytesPerSecond } = setup.about;
+    this.uplink = new Uplink(net.events, net.isLoopback ? LOOPBACK_BYTES_PER_SECOND : uploadBytesPerSecond);
     this.swarm = new LiveSwarm(setup, instant(this.joinedMs));
     this.drain();
   }
@@ -72,9 +76,10 @@ export class LiveNode {
     this.drain();
   }
 
-  /** Gone without a word: nobody is told. */
+  /** Gone without a word: nobody is told, but by the system where that is the same. */
   vanish(): void {
     this.isAlive = false;
+    if (this.net.isLoopback) this.net.cutOff(this);
     this.links.clear();
     this.net.nodes.delete(this.address.host);
   }
@@ -105,14 +110,26 @@ export class LiveNode {
 export class LiveNet {
   readonly events: EventHeap;
   readonly nodes = new Map<string, LiveNode>();
+  /** All nodes are processes of one machine. */
+  readonly isLoopback: boolean;
   readonly #watcher: Watcher;
   /** A hash of all that was delivered, when and to whom: the same for the same seed. */
   traceHash = 0x811c9dc5;
   controlBytes = 0;
 
-  constructor(events: EventHeap, watcher: Watcher) {
+  constructor(events: EventHeap, watcher: Watcher, isLoopback = false) {
     this.events = events;
+    this.isLoopback = isLoopback;
     this.#watcher = watcher;
+  }
+
+  /** Closes all connections of a node that is no more. */
+  cutOff({ links }: LiveNode): void {
+    for (const { node, connection } of links.values()) {
+      this.events.at(this.events.nowUs + LOOPBACK_US, () => {
+        if (node.links.delete(connection)) node.handle({ kind: "closed", connection });
+      });
+    }
   }
 
   carry(from: LiveNode, output: LiveOutput): void {
@@ -149,11 +166,12 @@ export class LiveNet {
     const { events } = this;
     const to = this.nodes.get(address.host);
     if (!to || to === from || !to.options.isReachable) {
-      const waitMs = to === from ? 1 : DEAD_MS;
+      const waitMs = to === from || this.isLoopback ? 1 : DEAD_MS;
       events.at(events.nowUs + waitMs * 1_000, () => from.handle({ kind: "closed", connection }));
       return;
     }
-    const delayUs = Math.round((NEAREST_MS + ACROSS_MS * Math.hypot(from.x - to.x, from.y - to.y)) * 1_000);
+    const acrossMs = NEAREST_MS + ACROSS_MS * Math.hypot(from.x - to.x, from.y - to.y);
+    const delayUs = this.isLoopback ? LOOPBACK_US : Math.round(acrossMs * 1_000);
     const rttMs = (2 * delayUs) / 1_000;
     // TCP, then the handshakes of both: two round trips for the one who calls.
     events.at(events.nowUs + 3 * delayUs, () => {

@@ -14,6 +14,7 @@ const NUMBERS: Record<string, keyof LiveScenario> = {
   "--hole-upload": "blackHoleUpload",
   "--nat": "natPercent",
   "--source-upload": "sourceUpload",
+  "--loopback": "loopback",
 };
 
 /** `npm run sim -- live …`: runs one broadcast for each seed and prints what its viewers saw. */

@@ -31,6 +31,8 @@ export interface LiveScenario {
   readonly sourceUpload: number;
   /** Upload of viewers in multiples of the bitrate, with the share of each; `undefined` for the mix of a city. */
   readonly uploads?: readonly (readonly [share: number, upload: number])[];
+  /** Not 0: the viewers are processes of one machine, each of which offers twice the bitrate. */
+  readonly loopback?: number;
   readonly rules: LiveRules;
 }
 
@@ -62,6 +64,8 @@ const SETTLE_MS = 12_000;
 /** What a black hole claims: enough to be given children, no more than many others. */
 const BLACK_HOLE_UPLOAD = 1.75;
 const TRACKER_PEERS = 40;
+const LOOPBACK_UPLOAD = 2;
+const LOOPBACK_TRACKER_MS = 5;
 const RANDOM_ACCESS_EVERY = 8;
 /** Media that must have come out for a start to count: half a second. */
 const START_MEDIA_MS = 500;
@@ -140,7 +144,8 @@ export class LiveWorld {
     this.scenario = scenario;
     this.#random = seededRandom(scenario.seed);
     this.#payload = new Uint8Array(1024 + (scenario.bytesPerSecond * scenario.pieceMs) / 1_000);
-    this.net = new LiveNet(this.events, { output: (node, output) => this.#watch(node, output) });
+    const watcher = { output: (node: LiveNode, output: LiveOutput) => this.#watch(node, output) };
+    this.net = new LiveNet(this.events, watcher, !!scenario.loopback);
     this.source = this.#node("source", scenario.sourceUpload, { isReachable: true });
     const { peers, crowd } = scenario;
     const settled = Math.round(peers / crowd);
@@ -216,6 +221,7 @@ export class LiveWorld {
   }
 
   #upload(): number {
+    if (this.net.isLoopback) return LOOPBACK_UPLOAD;
     let roll = this.#random();
     for (const [share, upload] of this.scenario.uploads ?? CITY) {
       if (roll < share) return upload;
@@ -260,7 +266,8 @@ export class LiveWorld {
 
   /** A tracker answers after 150 to 300 ms, with some of those who are there; the link names the source's relay. */
   #ask(node: LiveNode): void {
-    this.#at(this.events.nowMs + 150 + 150 * this.#random(), () => {
+    const answerMs = this.net.isLoopback ? LOOPBACK_TRACKER_MS : 150 + 150 * this.#random();
+    this.#at(this.events.nowMs + answerMs, () => {
       const all = [...this.viewers];
       const addresses = [this.source.address];
       if (this.#random() > 0.05 && all.length > TRACKER_PEERS) addresses.pop();
