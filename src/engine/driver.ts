@@ -1,6 +1,5 @@
 import type { PeerAddress } from "../base/address.ts";
 import { addressText } from "../base/address.ts";
-import { messageOf } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { Machine } from "../base/machine.ts";
@@ -8,18 +7,11 @@ import { after, type Instant } from "../base/time.ts";
 import type { Clock, Net, TcpHandlers, TcpSocket } from "../runtime/contract.ts";
 import type { Candidate, ConnectionId, SwarmFigures, SwarmInput, SwarmOutput } from "../swarm/contract.ts";
 import { CONNECT_TIMEOUT_MS } from "../swarm/limits.ts";
-import type { AnnounceReply, AnnounceRequest, SwarmCounts } from "../wire/tracker.ts";
+import { type DriverAnnouncer, RunningAnnounces } from "./running-announces.ts";
 
 /** A swarm as the driver knows it. */
 export interface DrivenSwarm extends Machine<SwarmInput, SwarmOutput> {
   figures(now: Instant): SwarmFigures;
-}
-
-/** Talks to trackers. Never rejects: what goes wrong is a reply with `ok: false`. */
-export interface DriverAnnouncer {
-  announce(request: AnnounceRequest, signal?: AbortSignal): Promise<AnnounceReply>;
-  /** What a tracker knows of one swarm; undefined where it does not tell. */
-  scrape(url: string, infohash: Infohash, signal?: AbortSignal): Promise<SwarmCounts | undefined>;
 }
 
 /** Where pieces go to, and where blocks for peers come from. */
@@ -56,8 +48,6 @@ export interface DriverParts {
 
 /** Where no connection is to be had, the swarm hears so after a while: it would try the next candidate at once. */
 const NO_CONNECTION_MS = 1_000;
-/** Goodbyes to trackers may take so long; then the process need not wait for them. */
-export const GOODBYE_MS = 2_000;
 
 /**
  * Drives one swarm with real sockets and a real clock. Everything that happens becomes an input; after each input all
@@ -68,8 +58,7 @@ export class Driver {
   readonly #sockets = new Map<ConnectionId, TcpSocket>();
   readonly #paused = new Set<ConnectionId>();
   readonly #later: SwarmInput[] = [];
-  readonly #announces = new Set<Promise<unknown>>();
-  readonly #giveUp = new AbortController();
+  readonly #announces: RunningAnnounces;
   /** The swarm is in the middle of an input, or its outputs are being carried out. */
   #isBusy = false;
   #isStopped = false;
@@ -79,6 +68,14 @@ export class Driver {
 
   constructor(parts: DriverParts) {
     this.#parts = parts;
+    const told = (input: SwarmInput) => {
+      if (!this.#isStopped) this.input(input);
+    };
+    this.#announces = new RunningAnnounces({
+      ...parts,
+      announced: ({ url }, reply) => told({ kind: "announced", url, reply }),
+      scraped: (url, counts) => told({ kind: "scraped", url, counts }),
+    });
   }
 
   /** Carries out what the swarm wants from the start. */
@@ -124,10 +121,7 @@ export class Driver {
     this.#isStopped = true;
     this.#cancelWake();
     for (const socket of this.#sockets.values()) socket.close();
-    const { clock } = this.#parts;
-    const cancel = clock.at(after(clock.now(), GOODBYE_MS), () => this.#giveUp.abort());
-    await Promise.all(this.#announces);
-    cancel();
+    await this.#announces.settle();
   }
 
   /** Lets the swarm work once (for `input`, or for time where there is none), then does all that it puts out. */
@@ -167,10 +161,10 @@ export class Driver {
         this.#close(output.connection, output.reason);
         break;
       case "announce":
-        this.#announce(output.announce);
+        this.#announces.announce(output.announce);
         break;
       case "scrape":
-        void this.#scrape(output.url);
+        void this.#announces.scrape(output.url);
         break;
       case "metadata":
         this.#parts.hooks.metadata(output.infoBytes);
@@ -257,30 +251,6 @@ export class Driver {
     this.#sockets.delete(connection);
     if (socket) this.#parts.log.debug("connection closed", { peer: addressText(socket.remote), reason });
     socket?.close();
-  }
-
-  #announce(request: AnnounceRequest): void {
-    const { announcer, log } = this.#parts;
-    const announce = announcer.announce(request, this.#giveUp.signal).then(
-      (reply) => this.#announced(request, reply),
-      (error: unknown) => {
-        log.warn("announce failed", { reason: messageOf(error) });
-        this.#announced(request, { ok: false, reason: messageOf(error) });
-      },
-    );
-    this.#announces.add(announce);
-    void announce.finally(() => this.#announces.delete(announce));
-  }
-
-  #announced({ url, event }: AnnounceRequest, reply: AnnounceReply): void {
-    if (!reply.ok) this.#parts.log.debug("tracker gave nothing", { event, reason: reply.reason });
-    if (!this.#isStopped) this.input({ kind: "announced", url, reply });
-  }
-
-  async #scrape(url: string): Promise<void> {
-    const { announcer, infohash } = this.#parts;
-    const counts = await announcer.scrape(url, infohash, this.#giveUp.signal);
-    if (counts && !this.#isStopped) this.input({ kind: "scraped", url, counts });
   }
 
   #schedule(): void {

@@ -2,7 +2,7 @@ import { after } from "../base/time.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type { AnnounceReply, AnnounceRequest } from "../wire/tracker.ts";
 import type { Announcer, TrackerOptions } from "./announcer.ts";
-import { GOODBYE_MS } from "./driver.ts";
+import { GOODBYE_MS } from "./running-announces.ts";
 
 /** The announcer of a swarm that another swarm of the same infohash takes over from. */
 type Announces = Pick<Announcer, "announce" | "scrape">;

@@ -1,7 +1,7 @@
 import type { Infohash } from "../base/ids.ts";
 import type { AnnounceReply, AnnounceRequest, SwarmCounts } from "../wire/tracker.ts";
 import type { Announcer } from "./announcer.ts";
-import type { DriverAnnouncer } from "./driver.ts";
+import type { DriverAnnouncer } from "./running-announces.ts";
 
 /** As many as a swarm knows trackers, a few links over. */
 const MAX_HOME_TRACKERS = 500;

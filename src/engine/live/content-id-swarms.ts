@@ -7,7 +7,7 @@ import { after } from "../../base/time.ts";
 import type { Clock, TcpHandlers, TcpSocket } from "../../runtime/contract.ts";
 import type { LiveTransportFile } from "../../wire/live-transport.ts";
 import { makePeerId } from "../../wire/peer-id.ts";
-import type { DriverAnnouncer } from "../driver.ts";
+import type { DriverAnnouncer } from "../running-announces.ts";
 import { FileGiver } from "./file-giver.ts";
 import { LiveAnnounces } from "./live-announces.ts";
 
