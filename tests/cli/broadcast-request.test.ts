@@ -4,25 +4,9 @@ import { test } from "node:test";
 import { broadcastRequest, defaultName } from "../../src/cli/broadcast-request.ts";
 import { checkedBroadcastName } from "../../src/engine/live/broadcast-name.ts";
 import type { BroadcastWish } from "../../src/library/contract.ts";
+import { fakeWish } from "../routes/fake-desk.ts";
 
-const WISH: BroadcastWish = {
-  name: "news",
-  source: "-",
-  isLooped: false,
-  title: null,
-  description: null,
-  categories: [],
-  languages: [],
-  countries: [],
-  logo: null,
-  trackers: [],
-  relays: [],
-  isPrivate: false,
-  uploadLimit: null,
-  bitsPerSecond: null,
-  manifests: [],
-  addresses: [],
-};
+const WISH = { ...fakeWish("news"), source: "-" };
 
 const OWN = { host: "192.168.1.5", port: 20_001 };
 const PARTS = {

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { Log } from "../../src/base/log.ts";
 import type { EngineSettings, TransferContent } from "../../src/engine/contract.ts";
-import { createEngine } from "../../src/engine/engine.ts";
+import { createEngine, type PlaybackRequest } from "../../src/engine/engine.ts";
 import type { Hold } from "../../src/engine/holds.ts";
 import type { Outbound } from "../../src/outbound/outbound.ts";
 import { ed25519Verifier } from "../../src/runtime/crypto.ts";
@@ -97,4 +97,20 @@ export function filmTorrent(name = "films") {
 /** Base64 of bytes, as players post transport files. */
 export function base64(bytes: Uint8Array): string {
   return btoa(String.fromCharCode(...bytes));
+}
+
+/** A player's start of this transport file. */
+export function playbackRequest(bytes: Uint8Array, changes: Partial<PlaybackRequest> = {}): PlaybackRequest {
+  return {
+    selector: { kind: "transport_file", bytes },
+    playerId: undefined,
+    output: "ts",
+    container: "auto",
+    fileIndex: undefined,
+    audioLanguage: undefined,
+    clientSessionId: -1,
+    wantsEvents: false,
+    allowPrivateUrls: true,
+    ...changes,
+  };
 }

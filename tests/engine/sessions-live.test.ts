@@ -4,26 +4,13 @@ import { SluiceError, type SluiceErrorCode } from "../../src/base/errors.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
 import type { PlaybackRequest } from "../../src/engine/engine.ts";
 import { settled } from "./fake-clock.ts";
-import { fakeHouse, filmTorrent } from "./fake-house.ts";
+import { fakeHouse, filmTorrent, playbackRequest } from "./fake-house.ts";
 import { FakeLive, FIRST_AT, fakeControl } from "./fake-live.ts";
 
 const stream = filmTorrent("stream");
 const film = filmTorrent("film");
 
-function request(changes: Partial<PlaybackRequest> = {}): PlaybackRequest {
-  return {
-    selector: { kind: "transport_file", bytes: stream.bytes },
-    playerId: undefined,
-    output: "ts",
-    container: "auto",
-    fileIndex: undefined,
-    audioLanguage: undefined,
-    clientSessionId: -1,
-    wantsEvents: false,
-    allowPrivateUrls: true,
-    ...changes,
-  };
-}
+const request = (changes: Partial<PlaybackRequest> = {}) => playbackRequest(stream.bytes, changes);
 
 /** A house in which the content `stream` is live, with so many pieces there already. */
 function liveHouse(pieces: number, options: { isKnown?: boolean; role?: "viewer" | "source" } = {}) {

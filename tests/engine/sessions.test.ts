@@ -4,26 +4,13 @@ import { SluiceError, type SluiceErrorCode } from "../../src/base/errors.ts";
 import type { PlaybackRequest } from "../../src/engine/engine.ts";
 import { deferred } from "./deferred.ts";
 import { settled } from "./fake-clock.ts";
-import { fakeHouse, filmTorrent } from "./fake-house.ts";
+import { fakeHouse, filmTorrent, playbackRequest } from "./fake-house.ts";
 import { segmentTimes, tsBytes } from "./fake-media.ts";
 
 const film = filmTorrent();
 const other = filmTorrent("other");
 
-function request(changes: Partial<PlaybackRequest> = {}): PlaybackRequest {
-  return {
-    selector: { kind: "transport_file", bytes: film.bytes },
-    playerId: undefined,
-    output: "ts",
-    container: "auto",
-    fileIndex: undefined,
-    audioLanguage: undefined,
-    clientSessionId: -1,
-    wantsEvents: false,
-    allowPrivateUrls: true,
-    ...changes,
-  };
-}
+const request = (changes: Partial<PlaybackRequest> = {}) => playbackRequest(film.bytes, changes);
 
 const OTHER = { selector: { kind: "transport_file", bytes: other.bytes } } as const;
 

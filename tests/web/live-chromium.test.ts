@@ -4,16 +4,7 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { type EngineProcess, freePort, startEngine } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast } from "../parts/live-broadcast.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
-
-const LAUNCH = {
-  executablePath: "/usr/bin/chromium",
-  headless: true,
-  args: [
-    ...["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"],
-    ...["--disable-background-networking", "--disable-component-update"],
-    "--autoplay-policy=no-user-gesture-required",
-  ],
-};
+import { LAUNCH } from "./chromium-launch.ts";
 
 /** A machine that does other things too plays late. */
 const SLOW = { timeout: 90_000 };

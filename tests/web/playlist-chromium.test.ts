@@ -9,16 +9,7 @@ import { type EngineProcess, startEngine } from "../parts/engine.ts";
 import { type LibtorrentPeer, startLibtorrent } from "../parts/libtorrent.ts";
 import { run } from "../parts/process.ts";
 import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
-
-const LAUNCH = {
-  executablePath: "/usr/bin/chromium",
-  headless: true,
-  args: [
-    ...["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"],
-    ...["--disable-background-networking", "--disable-component-update"],
-    "--autoplay-policy=no-user-gesture-required",
-  ],
-};
+import { LAUNCH } from "./chromium-launch.ts";
 
 /** A machine that does other things too is late. */
 const SLOW = { timeout: 100_000 };

@@ -1,0 +1,10 @@
+/** How tests start Chromium: alone, silent, and free to play without a click. */
+export const LAUNCH = {
+  executablePath: "/usr/bin/chromium",
+  headless: true,
+  args: [
+    ...["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"],
+    ...["--disable-background-networking", "--disable-component-update"],
+    "--autoplay-policy=no-user-gesture-required",
+  ],
+};
