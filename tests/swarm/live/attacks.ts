@@ -21,6 +21,7 @@ import {
   signHeader,
 } from "../../../src/wire/live-trust.ts";
 import { emptyWindow } from "../../../src/wire/live-window.ts";
+import { wakeUntil } from "./wake-until.ts";
 
 const SEED = new Uint8Array(createHash("sha256").update("sluice attacks").digest());
 const KEY = ed25519Key(SEED);
@@ -253,15 +254,10 @@ export class Victim {
   /** Lets time pass. */
   pass(ms: number): void {
     const until = instant(this.now + ms);
-    for (
-      let next = this.swarm.nextWake();
-      next !== undefined && next <= until;
-      next = this.swarm.nextWake()
-    ) {
-      this.now = next;
-      this.swarm.wake(next);
+    wakeUntil(this.swarm, until, (now) => {
+      this.now = now;
       this.#drain();
-    }
+    });
     this.now = until;
   }
 

@@ -5,6 +5,7 @@ import { LIVE_RULES } from "../../../src/swarm/live/limits.ts";
 import { LiveSwarm } from "../../../src/swarm/live/live-swarm.ts";
 import type { LiveAbout, LiveWord, SignedHeader } from "../../../src/swarm/live/messages.ts";
 import { emptyWindow } from "../../../src/wire/live-window.ts";
+import { wakeUntil } from "./wake-until.ts";
 
 export const STRIPES = 4;
 const CHUNK_BYTES = 188;
@@ -95,15 +96,10 @@ export class Scripted {
   /** Lets time pass. */
   pass(ms: number): void {
     const until = instant(this.now + ms);
-    for (
-      let next = this.swarm.nextWake();
-      next !== undefined && next <= until;
-      next = this.swarm.nextWake()
-    ) {
-      this.now = next;
-      this.swarm.wake(next);
+    wakeUntil(this.swarm, until, (now) => {
+      this.now = now;
       this.#drain();
-    }
+    });
     this.now = until;
   }
 
