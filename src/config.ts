@@ -2,6 +2,7 @@ import * as v from "valibot";
 import { SluiceError } from "./base/errors.ts";
 import type { EngineSettings } from "./engine/contract.ts";
 import { nearest } from "./nearest.ts";
+import { reachSettings } from "./reach-settings.ts";
 import { type Config, type SettingKey, type SettingsTable, variableOf } from "./settings.ts";
 
 /** Where settings may come from, strongest first: a flag, a variable, the config file. */
@@ -60,6 +61,7 @@ export function engineSettings(config: Config): EngineSettings {
     liveLimitBytes: config.liveLimit,
     liveLagMs: LAG_MS[config.liveLag],
     compat: config.compat,
+    reach: reachSettings(config),
   };
 }
 

@@ -102,6 +102,11 @@ export function choice<const T extends string>(...words: readonly T[]): SettingK
   };
 }
 
+/** A switch. */
+export function onOff(): SettingKind<"on" | "off"> {
+  return choice("on", "off");
+}
+
 /** The number of a text that `parse` understands. A bare JSON number is read as the text that writes it. */
 function amount(parse: (text: string) => number | undefined): v.GenericSchema<unknown, number> {
   return v.pipe(

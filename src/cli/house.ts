@@ -11,6 +11,7 @@ import { engineSettings } from "../config.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
 import { createBroadcastLists } from "../engine/live/broadcast-lists.ts";
 import { createBroadcasts } from "../engine/live/broadcasts.ts";
+import { stayInside } from "../engine/reach/inside.ts";
 import { createTransfers } from "../engine/transfers.ts";
 import { createOutbound } from "../outbound/outbound.ts";
 import { openMedia } from "../remux/open-media.ts";
@@ -54,8 +55,9 @@ export interface House {
  * where another engine has the records.
  */
 export async function openHouse(parts: HouseParts): Promise<House> {
-  const { runtime, config, log } = parts;
+  const { config, log } = parts;
   const settings = engineSettings(config);
+  const runtime = stayInside(parts.runtime, settings.reach);
   const outbound = createOutbound(runtime, log);
   const lists = new LateLists();
   const { library, deviceId, broadcastRecords } = await openLibrary(runtime, config, outbound, log, lists);

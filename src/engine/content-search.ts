@@ -24,10 +24,12 @@ export interface FoundContent {
 export interface ContentSearchParts
   extends Pick<
     TransferHouse,
-    "runtime" | "announcer" | "connections" | "random" | "p2pPort" | "makeSwarm" | "log"
+    "runtime" | "announcer" | "finder" | "connections" | "random" | "p2pPort" | "makeSwarm" | "log"
   > {
   /** Announce URLs of those trackers that are asked; the owner of this engine named them. */
   readonly trackers: readonly string[];
+  /** Whether the finder can find anybody, so that a search is worth its while without trackers too. */
+  readonly hasFinder: boolean;
 }
 
 /** A player gives up after about 10 s, and wants an answer before. */
@@ -56,7 +58,8 @@ export class ContentSearch {
    * that content: the metadata is then its info dictionary. Rejects with `too_many`, or as the signal says. */
   async find(contentId: ContentId, signal?: AbortSignal): Promise<FoundContent | undefined> {
     signal?.throwIfAborted();
-    if (this.#parts.trackers.length === 0 || this.#closed.signal.aborted) return undefined;
+    const { trackers, hasFinder } = this.#parts;
+    if ((trackers.length === 0 && !hasFinder) || this.#closed.signal.aborted) return undefined;
     let search = this.#running.get(contentId);
     if (!search) {
       if (this.#running.size >= MAX_SEARCHES)
@@ -76,7 +79,7 @@ export class ContentSearch {
   }
 
   async #search(contentId: ContentId): Promise<FoundContent | undefined> {
-    const { trackers, runtime, log } = this.#parts;
+    const { trackers, runtime, finder, log } = this.#parts;
     const { clock } = runtime;
     const ended = deferred<readonly Candidate[]>();
     let file: Uint8Array | undefined;
@@ -94,7 +97,14 @@ export class ContentSearch {
     const cancel = clock.at(after(clock.now(), SEARCH_MS), end);
     this.#closed.signal.addEventListener("abort", end, { once: true });
     driver.start();
+    const leave = finder.join({
+      infohash: contentId as string as Infohash,
+      announces: false,
+      peers: () => driver.figures().connectedPeers,
+      found: (addresses, origin) => driver.input({ kind: "found", addresses, origin }),
+    });
     const peers = await ended.promise;
+    leave();
     cancel();
     this.#closed.signal.removeEventListener("abort", end);
     const stopped = driver.stop();

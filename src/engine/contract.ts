@@ -10,6 +10,7 @@ import type { FoundContent } from "./content-search.ts";
 import type { WebContent } from "./http/web-content.ts";
 import type { KnownFile } from "./known-file.ts";
 import type { LiveContent, LiveControl } from "./live/contract.ts";
+import type { ReachSettings } from "./reach/contract.ts";
 import type { SegmentSource, SourceWish } from "./segment-source.ts";
 
 /** The bytes of one file of a transfer: {@link RandomAccess}, and as a stream that the reader's pull drives. */
@@ -173,6 +174,8 @@ export interface EngineSettings {
   readonly liveLagMs: number;
   /** `document`: the interface to the letter (`prefuf`); `deployed`: what deployed clients know (`prebuf`). */
   readonly compat: "document" | "deployed";
+  /** How peers are found and reached. */
+  readonly reach: ReachSettings;
 }
 
 /** What `get_media_files` tells of content. */

@@ -3,9 +3,10 @@ import { DecodeError, messageOf, SluiceError } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import { after } from "../base/time.ts";
-import type { Clock, Net, TcpHandlers, TcpListener, TcpSocket } from "../runtime/contract.ts";
+import type { Clock, TcpHandlers, TcpListener, TcpSocket } from "../runtime/contract.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../swarm/limits.ts";
 import { decodeHandshake, HANDSHAKE_BYTES, mayBeHandshake } from "../wire/handshake.ts";
+import type { PeerNet } from "./reach/contract.ts";
 
 /** Connections that have not said yet what they want. With more the oldest is closed: a peer says it at once, and those
  * who keep silent shall keep nobody out. */
@@ -16,7 +17,7 @@ export type Adopt = (infohash: Infohash, socket: TcpSocket, first: Uint8Array) =
 
 /** What a listener is made of. */
 export interface PeerListenerParts {
-  readonly net: Net;
+  readonly net: Pick<PeerNet, "listen">;
   readonly clock: Clock;
   readonly log: Log;
   readonly adopt: Adopt;

@@ -31,7 +31,9 @@ import { isLiveMetadata, unsignedLiveFile } from "./live/live-content.ts";
 import type { PieceBufferPool, TransferBuffers } from "./piece-buffers.ts";
 import type { PieceMemory } from "./piece-memory.ts";
 import { PieceStore } from "./piece-store.ts";
+import type { PeerFinder } from "./reach/contract.ts";
 import { ReadLanes } from "./read-lanes.ts";
+import { orAborted } from "./segment-cache.ts";
 import { SharedMedia } from "./shared-media.ts";
 import type { TransportFiles } from "./transport-files.ts";
 
@@ -42,6 +44,7 @@ export interface TransferHouse {
   readonly log: Log;
   readonly openMedia: OpenMedia;
   readonly announcer: Pick<Announcer, "announce" | "scrape">;
+  readonly finder: PeerFinder;
   readonly pool: PieceBufferPool;
   readonly memory: PieceMemory;
   /** Undefined: pieces are kept in memory only. */
@@ -88,6 +91,7 @@ export class SwarmTransfer implements ActiveTransfer {
   /** Metadata that turned out to be that of a live stream. */
   #liveMetadata: Uint8Array | undefined;
   #driver: Driver | undefined;
+  #leaveFinder: () => void = () => {};
   #stopping: Promise<void> | undefined;
 
   /** Begins as soon as `before` has resolved: an earlier transfer of the same content must have closed its folder.
@@ -139,17 +143,8 @@ export class SwarmTransfer implements ActiveTransfer {
     return this.#known?.file;
   }
 
-  async ready(signal?: AbortSignal): Promise<void> {
-    signal?.throwIfAborted();
-    if (signal === undefined) return this.#ready.promise;
-    const aborted = deferred<never>();
-    const abort = () => aborted.reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    try {
-      await Promise.race([this.#ready.promise, aborted.promise]);
-    } finally {
-      signal.removeEventListener("abort", abort);
-    }
+  ready(signal?: AbortSignal): Promise<void> {
+    return signal ? orAborted(this.#ready.promise, signal) : this.#ready.promise;
   }
 
   source(fileIndex: number): ByteSource {
@@ -280,7 +275,18 @@ export class SwarmTransfer implements ActiveTransfer {
     });
     this.#driver.start();
     for (const input of this.#waiting.splice(0)) this.#driver.input(input);
+    // Of a magnet it is not known yet whether it is private; without peers nobody would ever know.
+    if (known?.file.info.isPrivate !== true) this.#leaveFinder = this.#find(this.#driver);
     if (known) this.#ready.resolve();
+  }
+
+  #find(driver: Driver): () => void {
+    return this.#house.finder.join({
+      infohash: this.infohash,
+      announces: true,
+      peers: () => driver.figures().connectedPeers,
+      found: (addresses, origin) => this.addPeers(addresses, origin),
+    });
   }
 
   #learn(file: TransportFile, folder: CacheFolder | undefined): Known {
@@ -312,6 +318,7 @@ export class SwarmTransfer implements ActiveTransfer {
     const { runtime, cache } = this.#house;
     const file = this.#given ?? transportFileOf(infoBytes, this.#content.trackers, runtime.sha1);
     this.#learn(file, cache?.openFresh(file.infohash, file.info));
+    if (file.info.isPrivate) this.#leaveFinder();
     this.#ready.resolve();
   }
 
@@ -370,6 +377,7 @@ export class SwarmTransfer implements ActiveTransfer {
     for (const media of this.#media.values()) media.close(reason);
     for (const lanes of this.#lanes.values()) lanes.close();
     await this.#begun.catch((error: unknown) => this.#log.warn("never began", { reason: messageOf(error) }));
+    this.#leaveFinder();
     await this.#driver?.stop();
     this.#buffers.close();
     await this.#known?.folder?.close();

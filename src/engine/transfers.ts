@@ -19,6 +19,7 @@ import { type LiveHouse, LiveTransfer } from "./live/live-transfer.ts";
 import { listenForPeers } from "./peer-listener.ts";
 import { PieceBufferPool } from "./piece-buffers.ts";
 import { PieceMemory } from "./piece-memory.ts";
+import { openReach, type Reach } from "./reach/reach.ts";
 import type { TransferHouse } from "./transfer.ts";
 import { TransportFiles } from "./transport-files.ts";
 
@@ -29,20 +30,30 @@ export async function createTransfers(
   log: Log,
   openMedia: OpenMedia,
 ): Promise<Transfers> {
-  const { files, clock, sha1, ed25519Verifier, net } = runtime;
+  const { files, clock, sha1, ed25519Verifier } = runtime;
   const p2pLog = log.named("p2p");
   const transfers = new Map<Infohash, EitherTransfer>();
+  const reach = await openReach({
+    runtime,
+    settings,
+    log: p2pLog,
+    infohashes: () => [...transfers.keys(), ...(contentIds?.infohashes() ?? [])],
+  });
   let contentIds: ContentIdSwarms | undefined;
   const listener = await listenForPeers(
     {
-      net,
+      net: reach.peerNet,
       clock,
       log: p2pLog,
       adopt: (infohash, socket, first) =>
         transfers.get(infohash)?.accept(socket, first) ?? contentIds?.accept(infohash, socket, first),
     },
-    { host: settings.p2pHost, port: settings.p2pPort },
-  );
+    { host: settings.p2pHost, port: reach.port },
+  ).catch(async (error) => {
+    await reach.close();
+    throw error;
+  });
+  reach.opened(listener.address.port);
   const pool = new PieceBufferPool(settings.memoryLimitBytes);
   const memory = new PieceMemory(pool);
   const folder = `${settings.dataDir}/transport-files`;
@@ -51,7 +62,8 @@ export async function createTransfers(
   const outbound = createOutbound(runtime, log);
   const announcer = createAnnouncer(runtime, outbound, p2pLog);
   const house: TransferHouse = {
-    runtime,
+    runtime: { ...runtime, net: { ...runtime.net, ...reach.peerNet } },
+    finder: reach.finder,
     settings,
     log: p2pLog,
     openMedia,
@@ -72,13 +84,14 @@ export async function createTransfers(
     random,
     randomBytes: runtime.randomBytes,
     listenPort: p2pPort,
+    finder: reach.finder,
   });
   const liveFolder =
     settings.liveLimitBytes > 0
       ? await openLiveFolder(`${settings.dataDir}/live`, runtime, p2pLog)
       : undefined;
   const web = { clock, outbound, log: log.named("web"), openMedia, settings };
-  return new OpenTransfers({ house, transfers, listener, announcer, web, contentIds, liveFolder });
+  return new OpenTransfers({ house, transfers, listener, announcer, web, contentIds, liveFolder, reach });
 }
 
 async function openCache(
@@ -116,6 +129,7 @@ interface OpenTransfersParts {
   readonly contentIds: ContentIdSwarms;
   /** Undefined: live streams are kept in memory only. */
   readonly liveFolder: LiveFolder | undefined;
+  readonly reach: Reach;
 }
 
 class OpenTransfers implements Transfers {
@@ -133,7 +147,11 @@ class OpenTransfers implements Transfers {
     this.#parts = parts;
     this.#house = house;
     this.#transfers = transfers;
-    this.#search = new ContentSearch({ ...house, trackers: house.settings.trackers });
+    this.#search = new ContentSearch({
+      ...house,
+      trackers: house.settings.trackers,
+      hasFinder: house.settings.reach.dht || house.settings.reach.lsd,
+    });
     const live = () => this.all().filter((transfer) => transfer.live !== undefined).length;
     const windowLimitBytes = () => house.settings.liveLimitBytes / Math.max(1, live());
     const { outbound } = parts.web;
@@ -206,7 +224,7 @@ class OpenTransfers implements Transfers {
 
   async close(): Promise<void> {
     const { kept, cache } = this.#house;
-    const { listener, announcer, contentIds, liveFolder } = this.#parts;
+    const { listener, announcer, contentIds, liveFolder, reach } = this.#parts;
     await Promise.all([
       listener.close(),
       this.#search.close(),
@@ -214,6 +232,7 @@ class OpenTransfers implements Transfers {
     ]);
     await Promise.all([...this.#leaving.values(), contentIds.close()]);
     announcer.close();
+    await reach.close();
     await liveFolder?.close();
     await kept.close();
     await cache?.close();

@@ -1,6 +1,7 @@
 import { PassThrough } from "node:stream";
 import { runtime } from "#runtime";
 import { run } from "../../src/cli/run.ts";
+import { NO_REACH_ENVIRONMENT } from "../parts/no-reach.ts";
 
 /** What a run of the program wrote, and its exit code. */
 export interface Ran {
@@ -43,7 +44,11 @@ export async function runInProcess(
     runtime,
     webAssets: {},
     args,
-    environment: { SLUICE_DATA_DIR: options.dataDir, XDG_CONFIG_HOME: options.dataDir },
+    environment: {
+      ...NO_REACH_ENVIRONMENT,
+      SLUICE_DATA_DIR: options.dataDir,
+      XDG_CONFIG_HOME: options.dataDir,
+    },
     stdin: stdin as unknown as NodeJS.ReadStream,
     stdout: into("out") as unknown as NodeJS.WriteStream,
     stderr: into("err") as unknown as NodeJS.WriteStream,

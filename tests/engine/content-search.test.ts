@@ -10,6 +10,7 @@ import { listenForPeers } from "../../src/engine/peer-listener.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
 import { makeLiveTransportFile, parseLiveTransportFile } from "../../src/wire/live-transport.ts";
 import { inFolder } from "../contract/folder.ts";
+import { NO_FINDER } from "../parts/no-reach.ts";
 import { KEY, RECIPE, TRANSPORT_FILE } from "../wire/live-vectors.ts";
 import { sha1 } from "../wire/make-torrent.ts";
 import { FakeClock } from "./fake-clock.ts";
@@ -42,11 +43,18 @@ function network(
       { host: "127.0.0.1", port: 0 },
     );
     const { port } = listener.address;
-    swarms = new ContentIdSwarms({ clock, log, random: Math.random, randomBytes, listenPort: port });
+    swarms = new ContentIdSwarms({
+      clock,
+      log,
+      random: Math.random,
+      randomBytes,
+      listenPort: port,
+      finder: NO_FINDER,
+    });
     const house = await someHouse(folder, { announcer, p2pPort: 1 });
     const searches: ContentSearch[] = [];
     const search = (trackers: readonly string[] = [tracker.httpUrl]) => {
-      const made = new ContentSearch({ ...house, trackers });
+      const made = new ContentSearch({ hasFinder: false, ...house, trackers });
       searches.push(made);
       return made;
     };
@@ -146,7 +154,11 @@ test("ContentSearch.find: gives up after 8 s, with the asker's signal, and beyon
     const clock = new FakeClock();
     const base = await someHouse(folder);
     const house = { ...base, runtime: { ...runtime, clock } };
-    const search = new ContentSearch({ ...house, trackers: ["http://tracker.example/announce"] });
+    const search = new ContentSearch({
+      hasFinder: false,
+      ...house,
+      trackers: ["http://tracker.example/announce"],
+    });
     const id = (i: number) => String(i).repeat(40) as ContentId;
     const abort = new AbortController();
     const left = assert.rejects(search.find(id(1), abort.signal), /gone/);

@@ -6,6 +6,7 @@ import { createEngine, type PlaybackRequest } from "../../src/engine/engine.ts";
 import type { Hold } from "../../src/engine/holds.ts";
 import type { Outbound } from "../../src/outbound/outbound.ts";
 import { ed25519Verifier } from "../../src/runtime/crypto.ts";
+import { NO_REACH } from "../parts/no-reach.ts";
 import { makeTorrent } from "../wire/make-torrent.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { FakeTransfers } from "./fake-transfers.ts";
@@ -31,6 +32,7 @@ export const SETTINGS: EngineSettings = {
   liveLagMs: 3_000,
   segmentSeconds: 6,
   compat: "document",
+  reach: NO_REACH,
 };
 
 export const SILENT: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => SILENT };

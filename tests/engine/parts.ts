@@ -9,6 +9,7 @@ import { PieceMemory } from "../../src/engine/piece-memory.ts";
 import { PieceStore } from "../../src/engine/piece-store.ts";
 import type { Files } from "../../src/runtime/contract.ts";
 import { parseTransportFile, type TransportFile } from "../../src/wire/metainfo.ts";
+import { NO_REACH } from "../parts/no-reach.ts";
 import { makeTorrent, sha1 } from "../wire/make-torrent.ts";
 
 /** A log that keeps its warnings and errors, and says nothing else. */
@@ -111,6 +112,7 @@ export function someSettings(dataDir: string, changes: Partial<EngineSettings> =
     liveLagMs: 3_000,
     segmentSeconds: 6,
     compat: "document",
+    reach: NO_REACH,
     ...changes,
   };
 }

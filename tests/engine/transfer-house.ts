@@ -9,6 +9,7 @@ import type { TransferHouse } from "../../src/engine/transfer.ts";
 import { TransportFiles } from "../../src/engine/transport-files.ts";
 import type { TcpSocket } from "../../src/runtime/contract.ts";
 import { Swarm } from "../../src/swarm/swarm.ts";
+import { NO_FINDER } from "../parts/no-reach.ts";
 import { sha1 } from "../wire/make-torrent.ts";
 import { keepingLog, someSettings } from "./parts.ts";
 
@@ -29,6 +30,7 @@ export async function someHouse(
       announce: () => Promise.resolve({ ok: false, reason: "none" }),
       scrape: () => Promise.resolve(undefined),
     },
+    finder: NO_FINDER,
     pool,
     memory: new PieceMemory(pool),
     cache: undefined,

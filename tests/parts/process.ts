@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
+import { NO_REACH_ENVIRONMENT } from "./no-reach.ts";
 
 /** A program of the test that runs beside it. */
 export interface RunningProcess {
@@ -25,7 +26,7 @@ export function startProcess(
   const child = spawn(command, [...args], {
     stdio: ["ignore", "pipe", "pipe"],
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-    env: { ...process.env, ...options.env },
+    env: { ...process.env, ...NO_REACH_ENVIRONMENT, ...options.env },
   });
   const lines: string[] = [];
   const waiting = new Set<() => void>();

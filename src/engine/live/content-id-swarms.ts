@@ -7,6 +7,7 @@ import { after } from "../../base/time.ts";
 import type { Clock, TcpHandlers, TcpSocket } from "../../runtime/contract.ts";
 import type { LiveTransportFile } from "../../wire/live-transport.ts";
 import { makePeerId } from "../../wire/peer-id.ts";
+import type { PeerFinder } from "../reach/contract.ts";
 import type { DriverAnnouncer } from "../running-announces.ts";
 import { FileGiver } from "./file-giver.ts";
 import { LiveAnnounces } from "./live-announces.ts";
@@ -19,6 +20,7 @@ export interface ContentIdSwarmsParts {
   readonly randomBytes: (length: number) => Uint8Array;
   /** The port that others reach us at. */
   readonly listenPort: number;
+  readonly finder: PeerFinder;
 }
 
 /** A stop of serving; resolves when trackers have been told, within seconds. */
@@ -27,6 +29,7 @@ export type StopServing = () => Promise<void>;
 interface Served {
   readonly file: LiveTransportFile;
   readonly announces: LiveAnnounces | undefined;
+  leaveFinder(): void;
   cancelRound: () => void;
 }
 
@@ -63,11 +66,17 @@ export class ContentIdSwarms {
     const served: Served = {
       file,
       announces: announcer && this.#announces(file, announcer),
+      leaveFinder: announcer ? this.#find(file) : () => {},
       cancelRound: () => {},
     };
     this.#served.set(contentId, served);
     this.#round(served);
     return () => this.#stop(served);
+  }
+
+  /** The swarms of all files that are served. */
+  infohashes(): Infohash[] {
+    return [...this.#served.keys()] as string[] as Infohash[];
   }
 
   /** Takes over an incoming connection whose handshake `first` has been read; undefined where nothing here has that id. */
@@ -137,6 +146,16 @@ export class ContentIdSwarms {
     });
   }
 
+  /** That we have the file is told; whom else to ask for it is of no use to us. */
+  #find({ contentId }: LiveTransportFile): () => void {
+    return this.#parts.finder.join({
+      infohash: contentId as string as Infohash,
+      announces: true,
+      peers: () => NO_TRAFFIC.peers,
+      found() {},
+    });
+  }
+
   #round(served: Served): void {
     const { clock } = this.#parts;
     if (!served.announces) return;
@@ -149,6 +168,7 @@ export class ContentIdSwarms {
     if (this.#served.get(contentId) !== served) return;
     this.#served.delete(contentId);
     served.cancelRound();
+    served.leaveFinder();
     await served.announces?.stop(NO_TRAFFIC);
   }
 }

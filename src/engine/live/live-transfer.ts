@@ -14,6 +14,7 @@ import type { ByteSource, ContentFile, EngineSettings } from "../contract.ts";
 import type { ConnectionCount } from "../driver.ts";
 import type { PeerTransfer } from "../either-transfer.ts";
 import { HomeTrackers } from "../home-trackers.ts";
+import type { PeerFinder } from "../reach/contract.ts";
 import type { SegmentSource } from "../segment-source.ts";
 import type { ContentIdSwarms, StopServing } from "./content-id-swarms.ts";
 import type { LiveContent, LiveControl, PieceSink } from "./contract.ts";
@@ -30,6 +31,7 @@ export interface LiveHouse {
   readonly settings: EngineSettings;
   readonly log: Log;
   readonly announcer: Pick<Announcer, "announce" | "scrape">;
+  readonly finder: PeerFinder;
   readonly connections: ConnectionCount;
   readonly random: Random;
   readonly p2pPort: number;
@@ -56,6 +58,7 @@ export class LiveTransfer implements PeerTransfer {
   #stopping: Promise<void> | undefined;
   #isBegun = false;
   #stopServing: StopServing = async () => {};
+  #leaveFinder: () => void = () => {};
   #isForked = false;
 
   /** Begins as soon as `before` has resolved: an earlier transfer of the same stream must have closed its folder. */
@@ -120,6 +123,7 @@ export class LiveTransfer implements PeerTransfer {
       if (live.file.isSigned && !live.only)
         this.#stopServing = house.contentIds.serve(live.file, info.isPrivate ? undefined : this.#announcer);
       this.addPeers([...content.peers, ...(live.knownPeers ?? [])]);
+      if (!info.isPrivate && !live.only) this.#leaveFinder = this.#find(house.finder);
     });
   }
 
@@ -199,6 +203,15 @@ export class LiveTransfer implements PeerTransfer {
     return this.#stopping;
   }
 
+  #find(finder: PeerFinder): () => void {
+    return finder.join({
+      infohash: this.infohash,
+      announces: true,
+      peers: () => this.#driver.swarmFigures().connectedPeers,
+      found: (addresses) => this.addPeers(addresses),
+    });
+  }
+
   #control(): LiveControl {
     const isForked = () => this.#isForked;
     return {
@@ -229,6 +242,7 @@ export class LiveTransfer implements PeerTransfer {
 
   async #stop(): Promise<void> {
     await this.#begun.catch((error: unknown) => this.#log.warn("never began", { reason: messageOf(error) }));
+    this.#leaveFinder();
     if (this.#isBegun) await Promise.all([this.#driver.stop(), this.#stopServing()]);
     await this.#window.close();
   }

@@ -6,6 +6,7 @@ import { ContentIdSwarms } from "../../../src/engine/live/content-id-swarms.ts";
 import { encodeHandshake } from "../../../src/wire/handshake.ts";
 import { parseLiveTransportFile } from "../../../src/wire/live-transport.ts";
 import type { AnnounceRequest } from "../../../src/wire/tracker.ts";
+import { NO_FINDER } from "../../parts/no-reach.ts";
 import { TRANSPORT_FILE } from "../../wire/live-vectors.ts";
 import { sha1 } from "../../wire/make-torrent.ts";
 import { FakeClock, settled } from "../fake-clock.ts";
@@ -31,6 +32,7 @@ function make() {
     random: Math.random,
     randomBytes,
     listenPort: 8621,
+    finder: NO_FINDER,
   });
   return { clock, announces, announcer, swarms };
 }

@@ -1,0 +1,58 @@
+import type { Infohash } from "../../base/ids.ts";
+import type { Log } from "../../base/log.ts";
+import type { Runtime } from "../../runtime/contract.ts";
+import type { EngineSettings } from "../contract.ts";
+import type { Dht, PeerFinder, PeerNet } from "./contract.ts";
+import { allFinders } from "./finders.ts";
+import { bindSharedUdp } from "./shared-udp.ts";
+
+/** How this engine reaches peers, and is reached. */
+export interface Reach {
+  /** For peers: called and let in as the settings say. */
+  readonly peerNet: PeerNet;
+  readonly finder: PeerFinder;
+  readonly dht: Dht | undefined;
+  /** The UDP port, which is the TCP port too; 0 where TCP may take any. */
+  readonly port: number;
+  /** Peers can call us at this TCP port from now on: to be called once. */
+  opened(port: number): void;
+  close(): Promise<void>;
+}
+
+/** What reach is made of. */
+export interface ReachParts {
+  /** Of which nothing leaves elsewhere than the settings allow (`inside.ts`). */
+  readonly runtime: Runtime;
+  readonly settings: EngineSettings;
+  readonly log: Log;
+  /** The swarms that we are in: whoever calls us encrypted wants one of them. */
+  readonly infohashes: () => Iterable<Infohash>;
+}
+
+/**
+ * Puts together how peers are found and reached, from the machine upwards: TCP and uTP, limits, encryption; then who finds
+ * peers. Rejects with `port_busy` where the UDP port is taken.
+ */
+export async function openReach({ runtime, settings, log }: ReachParts): Promise<Reach> {
+  const { p2pHost, p2pPort } = settings;
+  const { net } = runtime;
+  const udp = needsUdp(settings)
+    ? await bindSharedUdp(net, log, { host: p2pHost, port: p2pPort })
+    : undefined;
+  const peerNet: PeerNet = net;
+  const finders: PeerFinder[] = [];
+  return {
+    peerNet,
+    finder: allFinders(finders),
+    dht: undefined,
+    port: udp?.port ?? p2pPort,
+    opened() {},
+    async close() {
+      udp?.close();
+    },
+  };
+}
+
+function needsUdp({ reach }: EngineSettings): boolean {
+  return reach.dht || reach.utp || reach.tracker !== "off";
+}
