@@ -4,6 +4,7 @@ import { after, afterEach, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { freePort, runtimeCommand } from "../parts/engine.ts";
 import { type RunningProcess, run, startProcess } from "../parts/process.ts";
+import { inRealTime } from "../parts/real-time.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -68,50 +69,58 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
     return closed;
   }
 
-  test("broadcast --test-pattern: watched by play with nothing but its link, as whole MPEG-TS", async () => {
-    const { process: source, facts } = await onAir("source", "--title", "A clock");
-    assert.deepEqual([facts.name, facts.title], ["test-pattern", "A clock"]);
-    assert.deepEqual(facts.addresses, [`127.0.0.1:${facts.p2p_port}`]);
-    assert.ok((await stat(facts.transport_file)).size < 1000);
+  test(
+    "broadcast --test-pattern: watched by play with nothing but its link, as whole MPEG-TS",
+    inRealTime(async () => {
+      const { process: source, facts } = await onAir("source", "--title", "A clock");
+      assert.deepEqual([facts.name, facts.title], ["test-pattern", "A clock"]);
+      assert.deepEqual(facts.addresses, [`127.0.0.1:${facts.p2p_port}`]);
+      assert.ok((await stat(facts.transport_file)).size < 1000);
 
-    const out = scratch.file("watched.ts");
-    const viewer = start("viewer", "play", facts.link, "--output", out);
-    await viewer.line((line) => /^A clock · .* behind live · 1 peer · /.test(line));
-    await written(`${out}.part`, 100_000);
-    assert.equal(await interrupted(viewer), 0, viewer.output());
-    const streams = await run("ffprobe", [
-      "-v",
-      "error",
-      "-show_entries",
-      "stream=codec_name",
-      "-of",
-      "csv=p=0",
-      out,
-    ]);
-    assert.deepEqual(new Set(streams.split(/\s+/).filter(Boolean)), new Set(["h264", "aac"]));
-    const complaints = await run("ffmpeg", ["-v", "error", "-xerror", "-i", out, "-f", "null", "-"]);
-    assert.equal(complaints, "");
+      const out = scratch.file("watched.ts");
+      const viewer = start("viewer", "play", facts.link, "--output", out);
+      await viewer.line((line) => /^A clock · .* behind live · 1 peer · /.test(line));
+      await written(`${out}.part`, 100_000);
+      assert.equal(await interrupted(viewer), 0, viewer.output());
+      const streams = await run("ffprobe", [
+        "-v",
+        "error",
+        "-show_entries",
+        "stream=codec_name",
+        "-of",
+        "csv=p=0",
+        out,
+      ]);
+      assert.deepEqual(new Set(streams.split(/\s+/).filter(Boolean)), new Set(["h264", "aac"]));
+      const complaints = await run("ffmpeg", ["-v", "error", "-xerror", "-i", out, "-f", "null", "-"]);
+      assert.equal(complaints, "");
 
-    assert.equal(await interrupted(source, "SIGTERM"), 0, source.output());
-    assert.match(source.output(), /stopping/);
-  });
+      assert.equal(await interrupted(source, "SIGTERM"), 0, source.output());
+      assert.match(source.output(), /stopping/);
+    }),
+  );
 
-  test("play: a live stream in a player, and into a pipe whose reader goes away", async () => {
-    const { facts } = await onAir("players");
-    const player = scratch.file("player");
-    await writeFile(player, `#!/bin/sh\nexec ffmpeg -v error -t 1 -i "$1" -f null -\n`);
-    await chmod(player, 0o755);
-    const played = await ran("viewer", "play", facts.link, "--player", player);
-    assert.equal(played.code, 0, played.output);
-    assert.doesNotMatch(played.output, /error|invalid/i);
+  test(
+    "play: a live stream in a player, and into a pipe whose reader goes away",
+    inRealTime(async () => {
+      const { facts } = await onAir("players");
+      const player = scratch.file("player");
+      await writeFile(player, `#!/bin/sh\nexec ffmpeg -v error -t 1 -i "$1" -f null -\n`);
+      await chmod(player, 0o755);
+      const played = await ran("viewer", "play", facts.link, "--player", player);
+      assert.equal(played.code, 0, played.output);
+      assert.doesNotMatch(played.output, /error|invalid/i);
 
-    const program = [RUNTIME, ...RUNTIME_ARGS, "src/main.ts", "play", `'${facts.link}'`, "-o", "-"].join(" ");
-    const env = { SLUICE_P2P_HOST: "127.0.0.1", SLUICE_DATA_DIR: scratch.file("viewer") };
-    const piped = startProcess("sh", ["-c", `${program} | head -c 60000 | wc -c`], { cwd: ROOT, env });
-    running.add(piped);
-    assert.equal((await piped.line((line) => /^\s*\d+$/.test(line))).trim(), "60000");
-    await new Promise((resolve) => piped.child.on("close", resolve));
-  });
+      const program = [RUNTIME, ...RUNTIME_ARGS, "src/main.ts", "play", `'${facts.link}'`, "-o", "-"].join(
+        " ",
+      );
+      const env = { SLUICE_P2P_HOST: "127.0.0.1", SLUICE_DATA_DIR: scratch.file("viewer") };
+      const piped = startProcess("sh", ["-c", `${program} | head -c 60000 | wc -c`], { cwd: ROOT, env });
+      running.add(piped);
+      assert.equal((await piped.line((line) => /^\s*\d+$/.test(line))).trim(), "60000");
+      await new Promise((resolve) => piped.child.on("close", resolve));
+    }),
+  );
 
   test("broadcast: looked at over its own HTTP interface; the second start is the same stream", async () => {
     const first = await onAir("again", "--name", "A clock");
@@ -156,35 +165,41 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
     );
   });
 
-  test("broadcast -: what ffmpeg pipes in", async () => {
-    const feed = ["-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25:duration=3"];
-    const feeding = `ffmpeg ${feed.join(" ")} -c:v libx264 -g 25 -f mpegts -`;
-    const program = [RUNTIME, ...RUNTIME_ARGS, "src/main.ts", "broadcast", "-", "--json"].join(" ");
-    const env = { SLUICE_P2P_HOST: "127.0.0.1", SLUICE_DATA_DIR: scratch.file("pipe") };
-    const broadcast = startProcess("sh", ["-c", `${feeding} | ${program}`], { cwd: ROOT, env });
-    running.add(broadcast);
-    const { name } = JSON.parse(await broadcast.line((line) => line.startsWith("{"))) as Facts;
-    assert.equal(name, "piped-in");
-    await broadcast.line((line) => line.includes("the source has ended"));
-  });
+  test(
+    "broadcast -: what ffmpeg pipes in",
+    inRealTime(async () => {
+      const feed = ["-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25:duration=3"];
+      const feeding = `ffmpeg ${feed.join(" ")} -c:v libx264 -g 25 -f mpegts -`;
+      const program = [RUNTIME, ...RUNTIME_ARGS, "src/main.ts", "broadcast", "-", "--json"].join(" ");
+      const env = { SLUICE_P2P_HOST: "127.0.0.1", SLUICE_DATA_DIR: scratch.file("pipe") };
+      const broadcast = startProcess("sh", ["-c", `${feeding} | ${program}`], { cwd: ROOT, env });
+      running.add(broadcast);
+      const { name } = JSON.parse(await broadcast.line((line) => line.startsWith("{"))) as Facts;
+      assert.equal(name, "piped-in");
+      await broadcast.line((line) => line.includes("the source has ended"));
+    }),
+  );
 
-  test("relay: a private source feeds it, and viewers get the stream from it alone", async () => {
-    const port = await freePort();
-    const relay = `127.0.0.1:${port}`;
-    const args = ["--name", "private", "--private", "--relay", relay];
-    // Its first start makes the transport file, without which a relay knows nothing of it.
-    const { process: first, facts } = await onAir("private", ...args);
-    assert.equal(await interrupted(first), 0);
-    assert.ok(!facts.link.includes(String(facts.p2p_port)), "the source is not named to viewers");
-    const relaying = start("relay", "relay", facts.transport_file, "--p2p-port", String(port));
-    await relaying.line((line) => line.includes(`--relay ${relay}`));
-    await onAir("private", ...args);
-    const out = scratch.file("relayed.ts");
-    const viewer = start("viewer", "play", facts.link, "--output", out);
-    await written(`${out}.part`, 100_000);
-    assert.equal(await interrupted(viewer), 0, viewer.output());
-    assert.equal(await interrupted(relaying), 0, relaying.output());
-  });
+  test(
+    "relay: a private source feeds it, and viewers get the stream from it alone",
+    inRealTime(async () => {
+      const port = await freePort();
+      const relay = `127.0.0.1:${port}`;
+      const args = ["--name", "private", "--private", "--relay", relay];
+      // Its first start makes the transport file, without which a relay knows nothing of it.
+      const { process: first, facts } = await onAir("private", ...args);
+      assert.equal(await interrupted(first), 0);
+      assert.ok(!facts.link.includes(String(facts.p2p_port)), "the source is not named to viewers");
+      const relaying = start("relay", "relay", facts.transport_file, "--p2p-port", String(port));
+      await relaying.line((line) => line.includes(`--relay ${relay}`));
+      await onAir("private", ...args);
+      const out = scratch.file("relayed.ts");
+      const viewer = start("viewer", "play", facts.link, "--output", out);
+      await written(`${out}.part`, 100_000);
+      assert.equal(await interrupted(viewer), 0, viewer.output());
+      assert.equal(await interrupted(relaying), 0, relaying.output());
+    }),
+  );
 
   test("broadcast: what cannot be asked for is one line and exit code 2", async () => {
     const cases: readonly (readonly [args: string[], message: RegExp])[] = [
@@ -200,35 +215,38 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
     }
   });
 
-  test("broadcast_start: on air again after the engine was started anew, until broadcast_stop", async () => {
-    const ports = ["--http-port", String(await freePort()), "--p2p-port", String(await freePort())];
-    const base = `http://127.0.0.1:${ports[1]}/server/api?api_version=3`;
-    const ask = async (query: string) => {
-      const { result, error } = await (await fetch(`${base}&${query}`)).json();
-      if (error) throw new Error(JSON.stringify(error));
-      return result;
-    };
-    const engine = async () => {
-      const process = start("engine", "serve", ...ports);
-      await process.line((line) => line.includes("Ctrl-C"));
-      return process;
-    };
-    let serving = await engine();
-    const { token } = await ask("method=get_api_access_token");
-    const made = await ask(`method=broadcast_start&token=${token}&test_pattern=1&name=clock`);
-    assert.match(made.link, new RegExp(`x\\.pe.*${ports[3]}`));
-    assert.equal(await interrupted(serving), 0, serving.output());
+  test(
+    "broadcast_start: on air again after the engine was started anew, until broadcast_stop",
+    inRealTime(async () => {
+      const ports = ["--http-port", String(await freePort()), "--p2p-port", String(await freePort())];
+      const base = `http://127.0.0.1:${ports[1]}/server/api?api_version=3`;
+      const ask = async (query: string) => {
+        const { result, error } = await (await fetch(`${base}&${query}`)).json();
+        if (error) throw new Error(JSON.stringify(error));
+        return result;
+      };
+      const engine = async () => {
+        const process = start("engine", "serve", ...ports);
+        await process.line((line) => line.includes("Ctrl-C"));
+        return process;
+      };
+      let serving = await engine();
+      const { token } = await ask("method=get_api_access_token");
+      const made = await ask(`method=broadcast_start&token=${token}&test_pattern=1&name=clock`);
+      assert.match(made.link, new RegExp(`x\\.pe.*${ports[3]}`));
+      assert.equal(await interrupted(serving), 0, serving.output());
 
-    serving = await engine();
-    const again = async () => (await ask(`method=broadcast_list&token=${token}`)).broadcasts[0];
-    let now = await again();
-    while (now.status === "waiting" && now.infohash === null) now = await again();
-    assert.deepEqual([now.name, now.infohash], ["clock", made.infohash]);
-    await ask(`method=broadcast_stop&token=${token}&name=clock`);
-    assert.equal(await interrupted(serving), 0);
-    serving = await engine();
-    assert.equal(await again(), undefined);
-  });
+      serving = await engine();
+      const again = async () => (await ask(`method=broadcast_list&token=${token}`)).broadcasts[0];
+      let now = await again();
+      while (now.status === "waiting" && now.infohash === null) now = await again();
+      assert.deepEqual([now.name, now.infohash], ["clock", made.infohash]);
+      await ask(`method=broadcast_stop&token=${token}&name=clock`);
+      assert.equal(await interrupted(serving), 0);
+      serving = await engine();
+      assert.equal(await again(), undefined);
+    }),
+  );
 });
 
 /** Waits until a file has so many bytes; the test's own time limit ends it. */

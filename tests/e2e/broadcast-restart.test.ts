@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { freePort, runtimeCommand, startEngine } from "../parts/engine.ts";
 import { startProcess } from "../parts/process.ts";
+import { inRealTime } from "../parts/real-time.ts";
 import { hasFfmpeg, scratchFile } from "../remux/make-media.ts";
 import { ffmpegComplaints, probePackets } from "../remux/probe.ts";
 
@@ -17,7 +18,7 @@ const SOME_BYTES = 125_000;
 test(
   "sluice broadcast: killed and started again, its viewers miss less than 3 s, at the same link",
   WITH,
-  async () => {
+  inRealTime(async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "sluice-broadcast-"));
     const port = await freePort();
     const [command, ...args] = runtimeCommand();
@@ -77,7 +78,7 @@ test(
       await Promise.all([first.stop(), second?.stop(), viewer.stop()]);
       await rm(dataDir, { recursive: true, force: true });
     }
-  },
+  }),
 );
 
 async function magnetOf(broadcast: ReturnType<typeof startProcess>): Promise<string> {

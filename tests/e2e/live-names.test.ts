@@ -6,6 +6,7 @@ import { type LoopbackTracker, startLoopbackTracker } from "../engine/loopback-t
 import { type EngineProcess, startEngine, startSession } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast } from "../parts/live-broadcast.ts";
 import { run } from "../parts/process.ts";
+import { inRealTime } from "../parts/real-time.ts";
 import { hasFfmpeg } from "../remux/make-media.ts";
 import { startMediaServer } from "./media-server.ts";
 
@@ -36,51 +37,71 @@ describe("what a live stream can be named by, with a tracker and engines that kn
     return engine;
   };
 
-  test("key, state and the rest are for their owner alone", SLOW, async () => {
-    const folder = join(source.dataDir, "broadcasts/stream");
-    const names = (await readdir(folder)).sort();
-    assert.deepEqual(
-      names.filter((name) => ["key", "info", "state"].includes(name)),
-      ["info", "key", "state"],
-    );
-    for (const name of names)
-      assert.equal((await stat(join(folder, name))).mode & 0o777, 0o600, `rights of ${name}`);
-    for (const each of [folder, join(folder, "..")]) assert.equal((await stat(each)).mode & 0o777, 0o700);
-  });
+  test(
+    "key, state and the rest are for their owner alone",
+    SLOW,
+    inRealTime(async () => {
+      const folder = join(source.dataDir, "broadcasts/stream");
+      const names = (await readdir(folder)).sort();
+      assert.deepEqual(
+        names.filter((name) => ["key", "info", "state"].includes(name)),
+        ["info", "key", "state"],
+      );
+      for (const name of names)
+        assert.equal((await stat(join(folder, name))).mode & 0o777, 0o600, `rights of ${name}`);
+      for (const each of [folder, join(folder, "..")]) assert.equal((await stat(each)).mode & 0o777, 0o700);
+    }),
+  );
 
-  test("its content id, then its infohash where it is known", WITH_FFMPEG, async () => {
-    const engine = await stranger();
-    for (const query of [{ content_id: source.contentId }, { infohash: source.infohash }]) {
-      const session = await startSession(engine, "getstream", query);
+  test(
+    "its content id, then its infohash where it is known",
+    WITH_FFMPEG,
+    inRealTime(async () => {
+      const engine = await stranger();
+      for (const query of [{ content_id: source.contentId }, { infohash: source.infohash }]) {
+        const session = await startSession(engine, "getstream", query);
+        assert.equal(session.infohash, source.infohash);
+        await playsSilently(session.playback_url);
+      }
+      assert.ok(tracker.announces.some(({ infohash }) => infohash === source.contentId));
+    }),
+  );
+
+  test(
+    "its transport file, uploaded; as HLS",
+    WITH_FFMPEG,
+    inRealTime(async () => {
+      const engine = await stranger();
+      const bytes = await readFile(source.transportFile);
+      const session = await startSession(engine, "manifest.m3u8", {}, bytes);
       assert.equal(session.infohash, source.infohash);
       await playsSilently(session.playback_url);
-    }
-    assert.ok(tracker.announces.some(({ infohash }) => infohash === source.contentId));
-  });
+    }),
+  );
 
-  test("its transport file, uploaded; as HLS", WITH_FFMPEG, async () => {
-    const engine = await stranger();
-    const bytes = await readFile(source.transportFile);
-    const session = await startSession(engine, "manifest.m3u8", {}, bytes);
-    assert.equal(session.infohash, source.infohash);
-    await playsSilently(session.playback_url);
-  });
+  test(
+    "the URL of its transport file",
+    WITH_FFMPEG,
+    inRealTime(async () => {
+      const server = await startMediaServer(join(source.dataDir, "broadcasts/stream"));
+      try {
+        const engine = await stranger();
+        const url = `${server.url}/stream.sluice`;
+        await playsSilently(`${engine.url}/ace/getstream?url=${encodeURIComponent(url)}`);
+      } finally {
+        await server.close();
+      }
+    }),
+  );
 
-  test("the URL of its transport file", WITH_FFMPEG, async () => {
-    const server = await startMediaServer(join(source.dataDir, "broadcasts/stream"));
-    try {
+  test(
+    "its infohash alone, by the engine's own trackers",
+    WITH_FFMPEG,
+    inRealTime(async () => {
       const engine = await stranger();
-      const url = `${server.url}/stream.sluice`;
-      await playsSilently(`${engine.url}/ace/getstream?url=${encodeURIComponent(url)}`);
-    } finally {
-      await server.close();
-    }
-  });
-
-  test("its infohash alone, by the engine's own trackers", WITH_FFMPEG, async () => {
-    const engine = await stranger();
-    await playsSilently(`${engine.url}/ace/getstream?infohash=${source.infohash}`);
-  });
+      await playsSilently(`${engine.url}/ace/getstream?infohash=${source.infohash}`);
+    }),
+  );
 });
 
 /** Plays three seconds of media with ffmpeg, which must find nothing to say. */

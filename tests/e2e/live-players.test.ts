@@ -5,6 +5,7 @@ import HLS from "hls-parser";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
 import { run } from "../parts/process.ts";
+import { inRealTime } from "../parts/real-time.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
 
 /** A machine that does other things too is late. */
@@ -44,7 +45,7 @@ describe("players of a live stream, by real processes", { timeout: 600_000 }, ()
   test(
     "MPEG-TS begins with the tables and a keyframe; liveseek takes it back, and stat says so",
     SLOW,
-    async () => {
+    inRealTime(async () => {
       const session = await start(engines[0]!, "getstream", "&use_api_events=1");
       const said = session.is_live || (await json(session.event_url));
       assert.deepEqual(said, session.is_live === 1 ? 1 : { name: "live_changed", params: { is_live: 1 } });
@@ -76,32 +77,36 @@ describe("players of a live stream, by real processes", { timeout: 600_000 }, ()
       const jump = steps[jumps[0]!]!;
       assert.ok(jump < 1 - BACK_SECONDS && jump > -BACK_SECONDS - 4, `went back by ${jump} s`);
       assert.equal(packets[jumps[0]!]!.isKey, true);
-    },
+    }),
   );
 
-  test("HLS: one segment has one number and the same bytes on every engine", SLOW, async () => {
-    const sessions = await Promise.all(engines.map((engine) => start(engine, "manifest.m3u8")));
-    const numbersOf = async ({ playback_url }: Session) => {
-      const manifest = HLS.parse(await text(playback_url)) as HLS.types.MediaPlaylist;
-      const whole = manifest.segments.filter(({ uri }) => uri);
-      return new Map(whole.map(({ mediaSequenceNumber, uri }) => [mediaSequenceNumber, uri]));
-    };
-    const [ours, theirs] = await until(
-      () => Promise.all(sessions.map(numbersOf)),
-      ([a, b]) => [...a!.keys()].filter((number) => b!.has(number)).length >= 3,
-    );
-    // An engine that joined within a segment has its end alone, in its first one.
-    for (const number of [...ours!.keys()].filter((each) => theirs!.has(each)).slice(1)) {
-      const [a, b] = await Promise.all([bytes(ours!.get(number)!), bytes(theirs!.get(number)!)]);
-      assert.ok(a.length > 10_000);
-      assert.deepEqual(a, b, `segment ${number}`);
-    }
-  });
+  test(
+    "HLS: one segment has one number and the same bytes on every engine",
+    SLOW,
+    inRealTime(async () => {
+      const sessions = await Promise.all(engines.map((engine) => start(engine, "manifest.m3u8")));
+      const numbersOf = async ({ playback_url }: Session) => {
+        const manifest = HLS.parse(await text(playback_url)) as HLS.types.MediaPlaylist;
+        const whole = manifest.segments.filter(({ uri }) => uri);
+        return new Map(whole.map(({ mediaSequenceNumber, uri }) => [mediaSequenceNumber, uri]));
+      };
+      const [ours, theirs] = await until(
+        () => Promise.all(sessions.map(numbersOf)),
+        ([a, b]) => [...a!.keys()].filter((number) => b!.has(number)).length >= 3,
+      );
+      // An engine that joined within a segment has its end alone, in its first one.
+      for (const number of [...ours!.keys()].filter((each) => theirs!.has(each)).slice(1)) {
+        const [a, b] = await Promise.all([bytes(ours!.get(number)!), bytes(theirs!.get(number)!)]);
+        assert.ok(a.length > 10_000);
+        assert.deepEqual(a, b, `segment ${number}`);
+      }
+    }),
+  );
 
   test(
     "HLS of low latency: the manifest is held until it has the part, and the hinted part comes",
     SLOW,
-    async () => {
+    inRealTime(async () => {
       const { playback_url } = await start(engines[0]!, "manifest.m3u8");
       const before = HLS.parse(await text(playback_url)) as HLS.types.MediaPlaylist;
       const next = before.mediaSequenceBase! + before.segments.filter(({ uri }) => uri).length;
@@ -112,15 +117,19 @@ describe("players of a live stream, by real processes", { timeout: 600_000 }, ()
       assert.ok(open?.parts.some((part) => !part.hint));
       assert.ok((await bytes(hint!.uri)).length % 188 === 0);
       assert.equal((await fetch(`${playback_url}?_HLS_msn=${next + 1000}`)).status, 400);
-    },
+    }),
   );
 
   for (const output of ["getstream", "manifest.m3u8"])
-    test(`ffmpeg plays /ace/${output} for ten seconds without a word`, SLOW, async () => {
-      const url = watchUrl(engines[1]!, source.magnet, output);
-      const said = await run("ffmpeg", ["-v", "warning", "-i", url, "-t", "10", "-f", "null", "-"]);
-      assert.equal(said.trim(), "");
-    });
+    test(
+      `ffmpeg plays /ace/${output} for ten seconds without a word`,
+      SLOW,
+      inRealTime(async () => {
+        const url = watchUrl(engines[1]!, source.magnet, output);
+        const said = await run("ffmpeg", ["-v", "warning", "-i", url, "-t", "10", "-f", "null", "-"]);
+        assert.equal(said.trim(), "");
+      }),
+    );
 });
 
 async function json(url: string): Promise<Record<string, unknown>> {

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { freePort, runtimeCommand, startEngine } from "../parts/engine.ts";
 import { startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
 import { startProcess } from "../parts/process.ts";
+import { inRealTime } from "../parts/real-time.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -13,41 +14,45 @@ const SOME_BYTES = 100_000;
 /** What a refusal may take: handshakes, the metadata, and a few words, some times over. */
 const REFUSAL_BYTES = 20_000;
 
-test("a private source gives nothing but words to a viewer that knows its address; its relay gives the stream", {
-  timeout: 120_000,
-}, async () => {
-  const scratch = await tempFolder("live-relay");
-  const relayPort = await freePort();
-  const source = await startBroadcast("test-pattern", {
-    flags: ["--private", "--relay", `127.0.0.1:${relayPort}`],
-  });
-  const [command, ...args] = runtimeCommand();
-  const words = ["src/main.ts", "relay", source.transportFile, "--p2p-port", String(relayPort)];
-  const relay = startProcess(command, [...args, ...words], {
-    cwd: ROOT,
-    env: { SLUICE_DATA_DIR: scratch.file("relay"), XDG_CONFIG_HOME: scratch.path },
-  });
-  const viewer = await startEngine();
-  // The viewer reaches the source by this alone, which counts what the source says.
-  const door = await countingDoor(source.p2pPort);
-  try {
-    await relay.line((line) => line.includes("Ctrl-C"));
-    const magnet = `magnet:?xt=urn:btih:${source.infohash}&x.pe=127.0.0.1:${door.port}`;
-    const response = await fetch(watchUrl(viewer, `${magnet}&x.pe=127.0.0.1:${relayPort}`));
-    assert.equal(response.status, 200);
-    let got = 0;
-    for await (const bytes of response.body!) {
-      got += bytes.length;
-      if (got >= SOME_BYTES && door.calls > 0) break;
+test(
+  "a private source gives nothing but words to a viewer that knows its address; its relay gives the stream",
+  {
+    timeout: 120_000,
+  },
+  inRealTime(async () => {
+    const scratch = await tempFolder("live-relay");
+    const relayPort = await freePort();
+    const source = await startBroadcast("test-pattern", {
+      flags: ["--private", "--relay", `127.0.0.1:${relayPort}`],
+    });
+    const [command, ...args] = runtimeCommand();
+    const words = ["src/main.ts", "relay", source.transportFile, "--p2p-port", String(relayPort)];
+    const relay = startProcess(command, [...args, ...words], {
+      cwd: ROOT,
+      env: { SLUICE_DATA_DIR: scratch.file("relay"), XDG_CONFIG_HOME: scratch.path },
+    });
+    const viewer = await startEngine();
+    // The viewer reaches the source by this alone, which counts what the source says.
+    const door = await countingDoor(source.p2pPort);
+    try {
+      await relay.line((line) => line.includes("Ctrl-C"));
+      const magnet = `magnet:?xt=urn:btih:${source.infohash}&x.pe=127.0.0.1:${door.port}`;
+      const response = await fetch(watchUrl(viewer, `${magnet}&x.pe=127.0.0.1:${relayPort}`));
+      assert.equal(response.status, 200);
+      let got = 0;
+      for await (const bytes of response.body!) {
+        got += bytes.length;
+        if (got >= SOME_BYTES && door.calls > 0) break;
+      }
+      assert.ok(got >= SOME_BYTES, `the stream ended after ${got} bytes\n${viewer.output()}`);
+      assert.ok(door.fromInside < REFUSAL_BYTES, `the source said ${door.fromInside} bytes`);
+    } finally {
+      await Promise.all([viewer.stop(), relay.stop(), source.stop()]);
+      await door.close();
+      await scratch.remove();
     }
-    assert.ok(got >= SOME_BYTES, `the stream ended after ${got} bytes\n${viewer.output()}`);
-    assert.ok(door.fromInside < REFUSAL_BYTES, `the source said ${door.fromInside} bytes`);
-  } finally {
-    await Promise.all([viewer.stop(), relay.stop(), source.stop()]);
-    await door.close();
-    await scratch.remove();
-  }
-});
+  }),
+);
 
 /** Passes connections on to a port of this machine, and counts them and what comes back. */
 async function countingDoor(port: number) {

@@ -4,6 +4,7 @@ import { after, before, describe, test } from "node:test";
 import { type EngineProcess, startEngine, startSession } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
 import { run } from "../parts/process.ts";
+import { inRealTime } from "../parts/real-time.ts";
 import { MarkReader } from "../parts/timed-stream.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
 import { hasFfmpeg, lavfi } from "../remux/make-media.ts";
@@ -42,36 +43,44 @@ describe("viewers of one live stream, by real processes", { timeout: 240_000 }, 
     return player;
   };
 
-  test("a player that stops reading holds up nobody, and misses nothing when it goes on", SLOW, async () => {
-    const first = await settled(engines[0]!);
-    const { playback_url } = await startSession(engines[0]!, "getstream", { magnet: source.magnet });
-    const stalled = await StalledPlayer.start(playback_url);
-    const other = await Player.start(watchUrl(engines[0]!, source.magnet));
-    await other.read(STALL_BYTES);
-    assert.equal(other.missing, 0);
-    stalled.resume();
-    await stalled.reaches(other.last);
-    assert.equal(stalled.missing, 0);
-    await other.read(BYTES_PER_SECOND);
-    assert.equal(other.missing, 0);
-    stalled.close();
-    await Promise.all([first.close(), other.close()]);
-  });
+  test(
+    "a player that stops reading holds up nobody, and misses nothing when it goes on",
+    SLOW,
+    inRealTime(async () => {
+      const first = await settled(engines[0]!);
+      const { playback_url } = await startSession(engines[0]!, "getstream", { magnet: source.magnet });
+      const stalled = await StalledPlayer.start(playback_url);
+      const other = await Player.start(watchUrl(engines[0]!, source.magnet));
+      await other.read(STALL_BYTES);
+      assert.equal(other.missing, 0);
+      stalled.resume();
+      await stalled.reaches(other.last);
+      assert.equal(stalled.missing, 0);
+      await other.read(BYTES_PER_SECOND);
+      assert.equal(other.missing, 0);
+      stalled.close();
+      await Promise.all([first.close(), other.close()]);
+    }),
+  );
 
-  test("a viewer that is killed costs the others nothing", SLOW, async () => {
-    const players: Player[] = [];
-    for (const engine of engines) players.push(await settled(engine));
-    const [killed, ...others] = players;
-    for (const player of players) player.forget();
-    engines[0]!.child.kill("SIGKILL");
-    await Promise.all(others.map((player) => player.read(AFTER_KILL_BYTES)));
-    assert.deepEqual(
-      others.map(({ missing }) => missing),
-      [0, 0],
-    );
-    await Promise.all(others.map((player) => player.close()));
-    await killed!.close();
-  });
+  test(
+    "a viewer that is killed costs the others nothing",
+    SLOW,
+    inRealTime(async () => {
+      const players: Player[] = [];
+      for (const engine of engines) players.push(await settled(engine));
+      const [killed, ...others] = players;
+      for (const player of players) player.forget();
+      engines[0]!.child.kill("SIGKILL");
+      await Promise.all(others.map((player) => player.read(AFTER_KILL_BYTES)));
+      assert.deepEqual(
+        others.map(({ missing }) => missing),
+        [0, 0],
+      );
+      await Promise.all(others.map((player) => player.close()));
+      await killed!.close();
+    }),
+  );
 });
 
 describe("a broadcast of a file, to its end", { timeout: 120_000 }, () => {
@@ -82,38 +91,42 @@ describe("a broadcast of a file, to its end", { timeout: 120_000 }, () => {
   });
   after(() => scratch?.remove());
 
-  test("ends the players of MPEG-TS and of HLS, who got its last frame", WITH_FFMPEG, async () => {
-    const film = scratch.file("film.ts");
-    await run("ffmpeg", [
-      ...["-v", "error", ...lavfi(12), "-c:v", "libx264", "-preset", "ultrafast", "-g", "25"],
-      ...["-c:a", "aac", "-f", "mpegts", film],
-    ]);
-    const [source, engine] = await Promise.all([startBroadcast({ place: film }), startEngine()]);
-    try {
-      const ends = ["getstream", "manifest.m3u8"].map((output) =>
-        run("ffmpeg", [
-          ...["-v", "warning", "-i", watchUrl(engine, source.magnet, output), "-map", "0:v", "-c", "copy"],
-          ...["-f", "framecrc", "-"],
-        ]),
-      );
-      const last = (
-        await run("ffmpeg", ["-v", "error", "-i", film, "-map", "0:v", "-c", "copy", "-f", "framecrc", "-"])
-      )
-        .trimEnd()
-        .split("\n")
-        .at(-1)!;
-      for (const said of await Promise.all(ends)) {
-        const lines = said.trimEnd().split("\n");
-        assert.deepEqual(
-          lines.filter((line) => !/^(#|0,)/.test(line)),
-          [],
+  test(
+    "ends the players of MPEG-TS and of HLS, who got its last frame",
+    WITH_FFMPEG,
+    inRealTime(async () => {
+      const film = scratch.file("film.ts");
+      await run("ffmpeg", [
+        ...["-v", "error", ...lavfi(12), "-c:v", "libx264", "-preset", "ultrafast", "-g", "25"],
+        ...["-c:a", "aac", "-f", "mpegts", film],
+      ]);
+      const [source, engine] = await Promise.all([startBroadcast({ place: film }), startEngine()]);
+      try {
+        const ends = ["getstream", "manifest.m3u8"].map((output) =>
+          run("ffmpeg", [
+            ...["-v", "warning", "-i", watchUrl(engine, source.magnet, output), "-map", "0:v", "-c", "copy"],
+            ...["-f", "framecrc", "-"],
+          ]),
         );
-        assert.equal(sizeAndHash(lines.at(-1)!), sizeAndHash(last));
+        const last = (
+          await run("ffmpeg", ["-v", "error", "-i", film, "-map", "0:v", "-c", "copy", "-f", "framecrc", "-"])
+        )
+          .trimEnd()
+          .split("\n")
+          .at(-1)!;
+        for (const said of await Promise.all(ends)) {
+          const lines = said.trimEnd().split("\n");
+          assert.deepEqual(
+            lines.filter((line) => !/^(#|0,)/.test(line)),
+            [],
+          );
+          assert.equal(sizeAndHash(lines.at(-1)!), sizeAndHash(last));
+        }
+      } finally {
+        await Promise.all([engine.stop(), source.stop()]);
       }
-    } finally {
-      await Promise.all([engine.stop(), source.stop()]);
-    }
-  });
+    }),
+  );
 });
 
 /** Of a line of framecrc: `stream, dts, pts, duration, size, hash`. */

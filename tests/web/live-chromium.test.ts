@@ -3,6 +3,7 @@ import { after, before, describe, test } from "node:test";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { type EngineProcess, freePort, startEngine } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast } from "../parts/live-broadcast.ts";
+import { inRealTime } from "../parts/real-time.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
 import { LAUNCH } from "./chromium-launch.ts";
 
@@ -44,42 +45,55 @@ describe("a live stream on the start page in Chromium", { timeout: 600_000 }, ()
     await scratch?.remove();
   });
 
-  test("a magnet of a stream plays at its edge, in parts, and is shown to be live", SLOW, async () => {
-    await page.goto(`${engine.url}/`);
-    await page.fill("#link", `sluice:?magnet=${encodeURIComponent(source.magnet)}`);
-    await page.click("#play");
-    await plays(page, 3);
-    await page.locator("#live:not([hidden])").waitFor();
-    await shows(page, "#live-state", /^Live$/);
-    for (const id of ["#go-live", "#held", "#raw", "#problem"])
-      assert.equal(await page.isHidden(id), true, id);
-    assert.ok(asked.some((url) => /\.m3u8\?.*_HLS_msn=\d+&_HLS_part=\d+/.test(url)));
-    assert.ok(asked.some((url) => /\/\d+\.p\d+\.ts$/.test(url)));
-  });
+  test(
+    "a magnet of a stream plays at its edge, in parts, and is shown to be live",
+    SLOW,
+    inRealTime(async () => {
+      await page.goto(`${engine.url}/`);
+      await page.fill("#link", `sluice:?magnet=${encodeURIComponent(source.magnet)}`);
+      await page.click("#play");
+      await plays(page, 3);
+      await page.locator("#live:not([hidden])").waitFor();
+      await shows(page, "#live-state", /^Live$/);
+      for (const id of ["#go-live", "#held", "#raw", "#problem"])
+        assert.equal(await page.isHidden(id), true, id);
+      assert.ok(asked.some((url) => /\.m3u8\?.*_HLS_msn=\d+&_HLS_part=\d+/.test(url)));
+      assert.ok(asked.some((url) => /\/\d+\.p\d+\.ts$/.test(url)));
+    }),
+  );
 
-  test("it can be gone back in, and left for where it is live", SLOW, async () => {
-    await page.locator("#live-window:not([hidden])").waitFor();
-    await page.locator("#live-back").fill("-15");
-    await shows(page, "#live-state", /^0:[1-5]\d behind$/);
-    await plays(page, 1);
-    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/live-behind.png` });
-    await page.click("#go-live");
-    await shows(page, "#live-state", /^Live$/);
-    await plays(page, 1);
-    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/live.png` });
-  });
+  test(
+    "it can be gone back in, and left for where it is live",
+    SLOW,
+    inRealTime(async () => {
+      await page.locator("#live-window:not([hidden])").waitFor();
+      await page.locator("#live-back").fill("-15");
+      await shows(page, "#live-state", /^0:[1-5]\d behind$/);
+      await plays(page, 1);
+      if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/live-behind.png` });
+      await page.click("#go-live");
+      await shows(page, "#live-state", /^Live$/);
+      await plays(page, 1);
+      if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/live.png` });
+    }),
+  );
 
-  test("a source that is killed and started again plays on in the same page", SLOW, async () => {
-    process.kill(-source.pid, "SIGKILL");
-    await source.stop();
-    const frames = await shownFrames(page);
-    source = await startBroadcast("test-pattern", options);
-    await page.waitForFunction(
-      (before) => (document.querySelector("video")?.getVideoPlaybackQuality().totalVideoFrames ?? 0) > before,
-      frames + 250,
-    );
-    assert.equal(await page.isHidden("#problem"), true);
-  });
+  test(
+    "a source that is killed and started again plays on in the same page",
+    SLOW,
+    inRealTime(async () => {
+      process.kill(-source.pid, "SIGKILL");
+      await source.stop();
+      const frames = await shownFrames(page);
+      source = await startBroadcast("test-pattern", options);
+      await page.waitForFunction(
+        (before) =>
+          (document.querySelector("video")?.getVideoPlaybackQuality().totalVideoFrames ?? 0) > before,
+        frames + 250,
+      );
+      assert.equal(await page.isHidden("#problem"), true);
+    }),
+  );
 
   test("nothing is wider than a phone", SLOW, async () => {
     await page.setViewportSize({ width: 360, height: 740 });

@@ -8,6 +8,7 @@ import { concatBytes } from "../../../src/base/bytes.ts";
 import type { Broadcast } from "../../../src/engine/live/broadcast-contract.ts";
 import { sourceStart } from "../../../src/engine/live/broadcast-start.ts";
 import { StateFile } from "../../../src/engine/live/identity-state.ts";
+import { inRealTime } from "../../parts/real-time.ts";
 import { H264, hasFfmpeg, lavfi, makeMedia, scratchFile } from "../../remux/make-media.ts";
 import { countByStream, ffmpegComplaints, probePackets } from "../../remux/probe.ts";
 import { checkTs } from "../../remux/ts-checker.ts";
@@ -39,7 +40,7 @@ async function shown(studio: FakeStudio, start: Promise<Broadcast>): Promise<Bro
 test(
   "broadcast of a file: cut by its own rate, whole, and with an end that viewers are told",
   WITH,
-  async () => {
+  inRealTime(async () => {
     const bytes = await film();
     const studio = new FakeStudio();
     studio.live = { peers: 1 };
@@ -67,13 +68,13 @@ test(
     const passedMs = studio.world.clock.now() - before;
     assert.ok(passedMs >= 5500 + 10_000 && passedMs < 20_000, `${passedMs} ms`);
     assert.equal(broadcast.figures().health, "ended");
-  },
+  }),
 );
 
 test(
   "broadcast of a file: nobody is told of an end where it is looped, or stopped, or permanent",
   WITH,
-  async () => {
+  inRealTime(async () => {
     const bytes = await film();
     const openFile = async () => memoryFile(bytes);
     const place = { kind: "file", path: "film.ts" } as const;
@@ -91,67 +92,75 @@ test(
       assert.ok(sent.every(({ header }) => !header.value.isEnd));
       checkSent(sent, opened[0]!);
     }
-  },
+  }),
 );
 
-test("broadcast of sound alone: four stripes, half a second each", WITH, async () => {
-  const bytes = await clip("broadcast-sound.ts", [..."-f lavfi -i sine=duration=6 -c:a aac".split(" ")]);
-  const studio = new FakeStudio();
-  const openFile = async () => memoryFile(bytes);
-  await shown(
-    studio,
-    studio.broadcasts({ openFile }).start(someRequest({ place: { kind: "file", path: "a.ts" } })),
-  );
-  const { stripeCount, pieceMs } = studio.opened[0]!.live!.file.info;
-  assert.deepEqual([stripeCount, pieceMs], [4, 500]);
-  checkSent(studio.sent, studio.opened[0]!);
-});
+test(
+  "broadcast of sound alone: four stripes, half a second each",
+  WITH,
+  inRealTime(async () => {
+    const bytes = await clip("broadcast-sound.ts", [..."-f lavfi -i sine=duration=6 -c:a aac".split(" ")]);
+    const studio = new FakeStudio();
+    const openFile = async () => memoryFile(bytes);
+    await shown(
+      studio,
+      studio.broadcasts({ openFile }).start(someRequest({ place: { kind: "file", path: "a.ts" } })),
+    );
+    const { stripeCount, pieceMs } = studio.opened[0]!.live!.file.info;
+    assert.deepEqual([stripeCount, pieceMs], [4, 500]);
+    checkSent(studio.sent, studio.opened[0]!);
+  }),
+);
 
-test("broadcast of a server: a burst goes out at once, a silence has empty pieces", WITH, async () => {
-  const bytes = await film();
-  const studio = new FakeStudio();
-  // All at once, then nothing for long.
-  studio.world.answer = () => ({ body: [...chunksOf(bytes), undefined] });
-  // The power may go with each piece, and come back at once.
-  const cuts: { readonly seq: number; readonly atMs: number; readonly disk: MemoryFiles }[] = [];
-  studio.taking = ({ header, atMs }) => {
-    const disk = new MemoryFiles(studio.files);
-    disk.cutPower();
-    cuts.push({ seq: header.value.seq, atMs, disk });
-  };
-  const request = someRequest({ place: { kind: "http", url: "http://a.example/b" }, bytesPerSecond: 2000 });
-  const broadcast = await studio.within(studio.broadcasts().start(request));
-  await studio.world.clock.advance(4000);
-  assert.equal(broadcast.figures().health, "silent");
-  assert.match(broadcast.figures().remark, /nothing comes from the source for \d+ s/);
-  await studio.world.clock.advance(3000);
-  const { sent, opened } = studio;
-  checkSent(sent, opened[0]!);
-  const [first, second] = [sent[0]!, sent[1]!];
-  assert.ok(
-    second.header.value.pieceBytes > 100_000 && second.atMs === first.atMs,
-    "a burst, closed by size",
-  );
-  assert.equal(sent.at(-1)!.header.value.seq, first.header.value.seq + sent.length - 1);
-  assert.ok(
-    cuts.some(({ seq, atMs }) => seq > Math.floor(atMs / 250)),
-    "ahead of the clock",
-  );
-  for (const { seq, atMs, disk } of cuts) {
-    const { found } = await StateFile.open("/data/broadcasts/One/state", disk, runtime.sha256);
-    const start = sourceStart(found.state, atMs + 250, 250);
-    assert.ok(Math.max(start.leastSeq, Math.floor((atMs + 250) / 250)) > seq, `${seq} would come again`);
-  }
-  const empty = sent.filter(({ header }) => header.value.pieceBytes === 0);
-  assert.ok(empty.length >= 3, `${empty.length} empty pieces`);
-  await broadcast.stop();
-  assert.equal(studio.world.clock.waiting, 0);
-});
+test(
+  "broadcast of a server: a burst goes out at once, a silence has empty pieces",
+  WITH,
+  inRealTime(async () => {
+    const bytes = await film();
+    const studio = new FakeStudio();
+    // All at once, then nothing for long.
+    studio.world.answer = () => ({ body: [...chunksOf(bytes), undefined] });
+    // The power may go with each piece, and come back at once.
+    const cuts: { readonly seq: number; readonly atMs: number; readonly disk: MemoryFiles }[] = [];
+    studio.taking = ({ header, atMs }) => {
+      const disk = new MemoryFiles(studio.files);
+      disk.cutPower();
+      cuts.push({ seq: header.value.seq, atMs, disk });
+    };
+    const request = someRequest({ place: { kind: "http", url: "http://a.example/b" }, bytesPerSecond: 2000 });
+    const broadcast = await studio.within(studio.broadcasts().start(request));
+    await studio.world.clock.advance(4000);
+    assert.equal(broadcast.figures().health, "silent");
+    assert.match(broadcast.figures().remark, /nothing comes from the source for \d+ s/);
+    await studio.world.clock.advance(3000);
+    const { sent, opened } = studio;
+    checkSent(sent, opened[0]!);
+    const [first, second] = [sent[0]!, sent[1]!];
+    assert.ok(
+      second.header.value.pieceBytes > 100_000 && second.atMs === first.atMs,
+      "a burst, closed by size",
+    );
+    assert.equal(sent.at(-1)!.header.value.seq, first.header.value.seq + sent.length - 1);
+    assert.ok(
+      cuts.some(({ seq, atMs }) => seq > Math.floor(atMs / 250)),
+      "ahead of the clock",
+    );
+    for (const { seq, atMs, disk } of cuts) {
+      const { found } = await StateFile.open("/data/broadcasts/One/state", disk, runtime.sha256);
+      const start = sourceStart(found.state, atMs + 250, 250);
+      assert.ok(Math.max(start.leastSeq, Math.floor((atMs + 250) / 250)) > seq, `${seq} would come again`);
+    }
+    const empty = sent.filter(({ header }) => header.value.pieceBytes === 0);
+    assert.ok(empty.length >= 3, `${empty.length} empty pieces`);
+    await broadcast.stop();
+    assert.equal(studio.world.clock.waiting, 0);
+  }),
+);
 
 test(
   "broadcast of a pipe of ffmpeg: what it writes goes out, and its end is not that of the stream",
   WITH,
-  async () => {
+  inRealTime(async () => {
     const studio = new FakeStudio();
     const args = ["-v", "error", ...lavfi(5), ...H264, ..."-c:a aac -f mpegts -".split(" ")];
     const ffmpeg = spawn("ffmpeg", args, { stdio: ["ignore", "pipe", "inherit"] });
@@ -170,5 +179,5 @@ test(
     assert.equal(await ffmpegComplaints(bytesOf(sent)), "");
     const counts = await countsOf(bytesOf(sent));
     assert.ok(counts.includes(125), `${counts} frames`);
-  },
+  }),
 );

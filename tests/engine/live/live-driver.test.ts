@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { runtime } from "#runtime";
 import { after } from "../../../src/base/time.ts";
 import type { Net, TcpHandlers, TcpSocket } from "../../../src/runtime/contract.ts";
+import { inRealTime } from "../../parts/real-time.ts";
 import { someBytes } from "../parts.ts";
 import { type LoopbackPeer, loopbackPeer, PieceMaker, type SomeStream, someStream } from "./driver-parts.ts";
 
@@ -36,84 +37,96 @@ function checkPieces(peer: LoopbackPeer, made: ReadonlyMap<number, Uint8Array>):
   }
 }
 
-test("LiveDriver: two viewers get all pieces of a source over real sockets, verified and in order", async (t) => {
-  const stream = someStream();
-  const source = await loopbackPeer(stream, "source");
-  const first = await loopbackPeer(stream, "viewer");
-  const second = await loopbackPeer(stream, "viewer");
-  t.after(() => Promise.all([source.close(), first.close(), second.close()]));
-  const { made, stop } = broadcast(source, stream);
-  t.after(stop);
-  first.driver.found([source.address]);
-  second.driver.found([source.address]);
-  for (const viewer of [first, second]) await viewer.sink.until(({ pieces }) => pieces.length >= 40);
-  for (const viewer of [first, second]) {
-    checkPieces(viewer, made);
-    assert.deepEqual(viewer.sink.skipped, []);
-  }
-});
+test(
+  "LiveDriver: two viewers get all pieces of a source over real sockets, verified and in order",
+  inRealTime(async (t) => {
+    const stream = someStream();
+    const source = await loopbackPeer(stream, "source");
+    const first = await loopbackPeer(stream, "viewer");
+    const second = await loopbackPeer(stream, "viewer");
+    t.after(() => Promise.all([source.close(), first.close(), second.close()]));
+    const { made, stop } = broadcast(source, stream);
+    t.after(stop);
+    first.driver.found([source.address]);
+    second.driver.found([source.address]);
+    for (const viewer of [first, second]) await viewer.sink.until(({ pieces }) => pieces.length >= 40);
+    for (const viewer of [first, second]) {
+      checkPieces(viewer, made);
+      assert.deepEqual(viewer.sink.skipped, []);
+    }
+  }),
+);
 
-test("LiveDriver: three viewers of which two know only each other get all through the first", async (t) => {
-  const stream = someStream();
-  const source = await loopbackPeer(stream, "source");
-  const viewers = await Promise.all(
-    [1, 2, 3].map((i) => loopbackPeer(stream, "viewer", { host: `127.0.${i}.1` })),
-  );
-  t.after(() => Promise.all([source, ...viewers].map((peer) => peer.close())));
-  const { made, stop } = broadcast(source, stream);
-  t.after(stop);
-  viewers[0]!.driver.found([source.address]);
-  // The others hear of the rest from whom they call (BEP 11).
-  for (const viewer of viewers.slice(1)) viewer.driver.found([viewers[0]!.address]);
-  for (const viewer of viewers) await viewer.sink.until(({ pieces }) => pieces.length >= 40);
-  for (const viewer of viewers) {
-    checkPieces(viewer, made);
-    assert.equal(viewer.sink.skipped.length, 0);
-    assert.ok(viewer.driver.figures().parents > 0);
-  }
-  const flags = viewers[0]!.driver.swarmFigures().peers.map((peer) => peer.flags);
-  assert.ok(
-    flags.some((text) => text.includes("p") && text.includes("s")),
-    flags.join(" "),
-  );
-});
+test(
+  "LiveDriver: three viewers of which two know only each other get all through the first",
+  inRealTime(async (t) => {
+    const stream = someStream();
+    const source = await loopbackPeer(stream, "source");
+    const viewers = await Promise.all(
+      [1, 2, 3].map((i) => loopbackPeer(stream, "viewer", { host: `127.0.${i}.1` })),
+    );
+    t.after(() => Promise.all([source, ...viewers].map((peer) => peer.close())));
+    const { made, stop } = broadcast(source, stream);
+    t.after(stop);
+    viewers[0]!.driver.found([source.address]);
+    // The others hear of the rest from whom they call (BEP 11).
+    for (const viewer of viewers.slice(1)) viewer.driver.found([viewers[0]!.address]);
+    for (const viewer of viewers) await viewer.sink.until(({ pieces }) => pieces.length >= 40);
+    for (const viewer of viewers) {
+      checkPieces(viewer, made);
+      assert.equal(viewer.sink.skipped.length, 0);
+      assert.ok(viewer.driver.figures().parents > 0);
+    }
+    const flags = viewers[0]!.driver.swarmFigures().peers.map((peer) => peer.flags);
+    assert.ok(
+      flags.some((text) => text.includes("p") && text.includes("s")),
+      flags.join(" "),
+    );
+  }),
+);
 
-test("LiveDriver: a source that lost its state goes on, and the sink hears of it", async (t) => {
-  const stream = someStream();
-  const source = await loopbackPeer(stream, "source");
-  const viewer = await loopbackPeer(stream, "viewer");
-  t.after(() => Promise.all([source.close(), viewer.close()]));
-  const first = broadcast(source, stream);
-  viewer.driver.found([source.address]);
-  await viewer.sink.until(({ pieces }) => pieces.length >= 10);
-  first.stop();
-  const second = broadcast(source, stream, new PieceMaker(stream, 5, 2_000));
-  t.after(second.stop);
-  await viewer.sink.until(({ pieces }) => pieces.filter(({ epoch }) => epoch === 2_000).length >= 10);
-  assert.equal(viewer.sink.restarts, 1);
-});
+test(
+  "LiveDriver: a source that lost its state goes on, and the sink hears of it",
+  inRealTime(async (t) => {
+    const stream = someStream();
+    const source = await loopbackPeer(stream, "source");
+    const viewer = await loopbackPeer(stream, "viewer");
+    t.after(() => Promise.all([source.close(), viewer.close()]));
+    const first = broadcast(source, stream);
+    viewer.driver.found([source.address]);
+    await viewer.sink.until(({ pieces }) => pieces.length >= 10);
+    first.stop();
+    const second = broadcast(source, stream, new PieceMaker(stream, 5, 2_000));
+    t.after(second.stop);
+    await viewer.sink.until(({ pieces }) => pieces.filter(({ epoch }) => epoch === 2_000).length >= 10);
+    assert.equal(viewer.sink.restarts, 1);
+  }),
+);
 
-test("LiveDriver: a source that comes back at the same address is found again", async (t) => {
-  const stream = someStream();
-  const maker = new PieceMaker(stream);
-  const source = await loopbackPeer(stream, "source");
-  const viewer = await loopbackPeer(stream, "viewer");
-  const first = broadcast(source, stream, maker);
-  viewer.driver.found([source.address]);
-  await viewer.sink.until(({ pieces }) => pieces.length >= 10);
-  first.stop();
-  await source.close();
-  const { host, port } = source.address;
-  const again = await loopbackPeer(stream, "source", { host, port });
-  t.after(() => Promise.all([again.close(), viewer.close()]));
-  const known = viewer.sink.pieces.length;
-  const second = broadcast(again, stream, maker);
-  t.after(second.stop);
-  // It knows whom it had before.
-  again.driver.found([viewer.address]);
-  await viewer.sink.until(({ pieces }) => pieces.length >= known + 20);
-  assert.equal(viewer.sink.restarts, 0);
-});
+test(
+  "LiveDriver: a source that comes back at the same address is found again",
+  inRealTime(async (t) => {
+    const stream = someStream();
+    const maker = new PieceMaker(stream);
+    const source = await loopbackPeer(stream, "source");
+    const viewer = await loopbackPeer(stream, "viewer");
+    const first = broadcast(source, stream, maker);
+    viewer.driver.found([source.address]);
+    await viewer.sink.until(({ pieces }) => pieces.length >= 10);
+    first.stop();
+    await source.close();
+    const { host, port } = source.address;
+    const again = await loopbackPeer(stream, "source", { host, port });
+    t.after(() => Promise.all([again.close(), viewer.close()]));
+    const known = viewer.sink.pieces.length;
+    const second = broadcast(again, stream, maker);
+    t.after(second.stop);
+    // It knows whom it had before.
+    again.driver.found([viewer.address]);
+    await viewer.sink.until(({ pieces }) => pieces.length >= known + 20);
+    assert.equal(viewer.sink.restarts, 0);
+  }),
+);
 
 /** The network, where connections that we open stop reading after so many bytes. */
 function deafAfter(bytes: number): Net {
@@ -137,21 +150,24 @@ function deafAfter(bytes: number): Net {
   };
 }
 
-test("LiveDriver: a viewer that stops reading costs nobody else a piece, and little memory", async (t) => {
-  const stream = someStream({ bytesPerSecond: 4_000_000 });
-  const source = await loopbackPeer(stream, "source");
-  const deaf = await loopbackPeer(stream, "viewer", { runtime: { ...runtime, net: deafAfter(500_000) } });
-  const viewer = await loopbackPeer(stream, "viewer");
-  t.after(() => Promise.all([source.close(), deaf.close(), viewer.close()]));
-  const { made, stop } = broadcast(source, stream, new PieceMaker(stream), 200_000);
-  t.after(stop);
-  deaf.driver.found([source.address]);
-  await deaf.sink.until(({ pieces }) => pieces.length >= 1);
-  viewer.driver.found([source.address]);
-  await viewer.sink.until(({ pieces }) => pieces.length >= 80);
-  checkPieces(viewer, made);
-  assert.equal(viewer.sink.skipped.length, 0);
-});
+test(
+  "LiveDriver: a viewer that stops reading costs nobody else a piece, and little memory",
+  inRealTime(async (t) => {
+    const stream = someStream({ bytesPerSecond: 4_000_000 });
+    const source = await loopbackPeer(stream, "source");
+    const deaf = await loopbackPeer(stream, "viewer", { runtime: { ...runtime, net: deafAfter(500_000) } });
+    const viewer = await loopbackPeer(stream, "viewer");
+    t.after(() => Promise.all([source.close(), deaf.close(), viewer.close()]));
+    const { made, stop } = broadcast(source, stream, new PieceMaker(stream), 200_000);
+    t.after(stop);
+    deaf.driver.found([source.address]);
+    await deaf.sink.until(({ pieces }) => pieces.length >= 1);
+    viewer.driver.found([source.address]);
+    await viewer.sink.until(({ pieces }) => pieces.length >= 80);
+    checkPieces(viewer, made);
+    assert.equal(viewer.sink.skipped.length, 0);
+  }),
+);
 
 test("LiveDriver: of two connections that crossed one is left, at both ends the same", async (t) => {
   const stream = someStream();
@@ -194,33 +210,36 @@ test("LiveDriver: who calls itself notices, and does not do it again", async (t)
   assert.equal(calls, 2);
 });
 
-test("LiveDriver: a private source talks to its relays alone", async (t) => {
-  const stream = someStream();
-  const relay = await loopbackPeer(stream, "relay");
-  const source = await loopbackPeer(stream, "source", { host: "127.0.2.1", only: [relay.address] });
-  const stranger = await loopbackPeer(stream, "viewer", { host: "127.0.3.1" });
-  t.after(() => Promise.all([relay, source, stranger].map((peer) => peer.close())));
-  const { made, stop } = broadcast(source, stream);
-  t.after(stop);
-  let heard = 0;
-  const closed = new Promise<void>((resolve) => {
-    const handlers: TcpHandlers = {
-      opened: () => void socket.write(new Uint8Array(68)),
-      received: (bytes) => {
-        heard += bytes.length;
-      },
-      drained() {},
-      closed: () => resolve(),
-    };
-    const socket = runtime.net.connect(source.address, handlers, { timeoutMs: 5_000 });
-  });
-  stranger.driver.found([relay.address, source.address]);
-  await closed;
-  assert.equal(heard, 0);
-  await stranger.sink.until(({ pieces }) => pieces.length >= 10);
-  checkPieces(stranger, made);
-  assert.equal(source.driver.swarmFigures().connectedPeers, 1);
-});
+test(
+  "LiveDriver: a private source talks to its relays alone",
+  inRealTime(async (t) => {
+    const stream = someStream();
+    const relay = await loopbackPeer(stream, "relay");
+    const source = await loopbackPeer(stream, "source", { host: "127.0.2.1", only: [relay.address] });
+    const stranger = await loopbackPeer(stream, "viewer", { host: "127.0.3.1" });
+    t.after(() => Promise.all([relay, source, stranger].map((peer) => peer.close())));
+    const { made, stop } = broadcast(source, stream);
+    t.after(stop);
+    let heard = 0;
+    const closed = new Promise<void>((resolve) => {
+      const handlers: TcpHandlers = {
+        opened: () => void socket.write(new Uint8Array(68)),
+        received: (bytes) => {
+          heard += bytes.length;
+        },
+        drained() {},
+        closed: () => resolve(),
+      };
+      const socket = runtime.net.connect(source.address, handlers, { timeoutMs: 5_000 });
+    });
+    stranger.driver.found([relay.address, source.address]);
+    await closed;
+    assert.equal(heard, 0);
+    await stranger.sink.until(({ pieces }) => pieces.length >= 10);
+    checkPieces(stranger, made);
+    assert.equal(source.driver.swarmFigures().connectedPeers, 1);
+  }),
+);
 
 test("LiveDriver.stop: the others hear of it, and nothing is left open", async () => {
   const stream = someStream();

@@ -10,6 +10,7 @@ import { openLiveInput } from "../../../src/engine/live/source.ts";
 import type { UdpPlace } from "../../../src/engine/live/source-place.ts";
 import { PieceCutter } from "../../../src/media/live-cut.ts";
 import type { UdpSocket } from "../../../src/runtime/contract.ts";
+import { inRealTime } from "../../parts/real-time.ts";
 import { H264, hasFfmpeg, lavfi, makeMedia } from "../../remux/make-media.ts";
 import { ffmpegComplaints } from "../../remux/probe.ts";
 import { checkTs } from "../../remux/ts-checker.ts";
@@ -69,31 +70,35 @@ const SENT: readonly (readonly [string, (port: number) => readonly string[]])[] 
 ];
 
 for (const [name, output] of SENT) {
-  test(`UdpFeed: what ffmpeg sends, ${name}, comes whole`, WITH, async () => {
-    const port = await freePort();
-    const input = openLiveInput({ kind: "udp", bind: { host: "127.0.0.1", port } }, realParts());
-    const reading = readBytes(input.packets(), 150_000);
-    const ffmpeg = sending(await clipPath(), ...output(port));
-    try {
-      const got = await reading;
-      const faults = checkTs(got, { isPassThrough: true }).faults;
-      assert.deepEqual(
-        faults.filter((fault) => !fault.includes("not with the PAT")),
-        [],
-      );
-      assert.equal(input.facts.skippedBytes, 0);
-      assert.equal(input.facts.lostDatagrams, 0);
-      const cutter = new PieceCutter({ pieceMs: 125, maxPieceBytes: 1 << 20, segmentMs: 2000 });
-      const pieces = [...cutter.push(got, 1), ...cutter.finish(2)];
-      const start = pieces[0]!.randomAccessOffset!;
-      const errors = await ffmpegComplaints(
-        pieces[0]!.bytes.subarray(start, start + 100_000 - (100_000 % 188)),
-      );
-      assert.doesNotMatch(errors, /non-existing|continuity|corrupt input/i);
-    } finally {
-      ffmpeg.kill("SIGKILL");
-    }
-  });
+  test(
+    `UdpFeed: what ffmpeg sends, ${name}, comes whole`,
+    WITH,
+    inRealTime(async () => {
+      const port = await freePort();
+      const input = openLiveInput({ kind: "udp", bind: { host: "127.0.0.1", port } }, realParts());
+      const reading = readBytes(input.packets(), 150_000);
+      const ffmpeg = sending(await clipPath(), ...output(port));
+      try {
+        const got = await reading;
+        const faults = checkTs(got, { isPassThrough: true }).faults;
+        assert.deepEqual(
+          faults.filter((fault) => !fault.includes("not with the PAT")),
+          [],
+        );
+        assert.equal(input.facts.skippedBytes, 0);
+        assert.equal(input.facts.lostDatagrams, 0);
+        const cutter = new PieceCutter({ pieceMs: 125, maxPieceBytes: 1 << 20, segmentMs: 2000 });
+        const pieces = [...cutter.push(got, 1), ...cutter.finish(2)];
+        const start = pieces[0]!.randomAccessOffset!;
+        const errors = await ffmpegComplaints(
+          pieces[0]!.bytes.subarray(start, start + 100_000 - (100_000 % 188)),
+        );
+        assert.doesNotMatch(errors, /non-existing|continuity|corrupt input/i);
+      } finally {
+        ffmpeg.kill("SIGKILL");
+      }
+    }),
+  );
 }
 
 test("UdpFeed: a multicast group is joined, and left", WITH, async (context) => {
@@ -242,26 +247,30 @@ test("UdpFeed: of RTP nothing comes twice or late, and what is missing is counte
   await reader.cancel();
 });
 
-test("HttpFeed: what a real server sends in pieces of connections comes through", WITH, async () => {
-  const bytes = new Uint8Array(await readFile(await clipPath()));
-  const half = 188 * Math.floor(bytes.length / 376);
-  let asked = 0;
-  const server = createServer((_request, response: ServerResponse) => {
-    asked++;
-    response.writeHead(200, { "content-type": "video/mp2t" });
-    if (asked === 1) response.end(bytes.subarray(0, half));
-    else response.write(bytes.subarray(half));
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  try {
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-    const input = openLiveInput({ kind: "http", url }, realParts());
-    const got = await readBytes(input.packets(), bytes.length);
-    assert.equal(asked, 2);
-    assert.ok(Buffer.compare(got, bytes) === 0, "other bytes than were sent");
-    assert.equal(input.facts.skippedBytes, 0);
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
-});
+test(
+  "HttpFeed: what a real server sends in pieces of connections comes through",
+  WITH,
+  inRealTime(async () => {
+    const bytes = new Uint8Array(await readFile(await clipPath()));
+    const half = 188 * Math.floor(bytes.length / 376);
+    let asked = 0;
+    const server = createServer((_request, response: ServerResponse) => {
+      asked++;
+      response.writeHead(200, { "content-type": "video/mp2t" });
+      if (asked === 1) response.end(bytes.subarray(0, half));
+      else response.write(bytes.subarray(half));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+      const input = openLiveInput({ kind: "http", url }, realParts());
+      const got = await readBytes(input.packets(), bytes.length);
+      assert.equal(asked, 2);
+      assert.ok(Buffer.compare(got, bytes) === 0, "other bytes than were sent");
+      assert.equal(input.facts.skippedBytes, 0);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  }),
+);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { inRealTime } from "../../parts/real-time.ts";
 import { hasFfmpeg } from "../../remux/make-media.ts";
 import { servePages } from "../web-pages.ts";
 import { loopbackPeer } from "./driver-parts.ts";
@@ -40,7 +41,7 @@ for (const [name, keeps] of [
   test(
     `WebFallback: a viewer whom the swarm stops giving ${name} misses nothing, and asked the web for nothing before`,
     WITH,
-    async (t) => {
+    inRealTime(async (t) => {
       const { server, stream, source, made, done, keep } = await lateSwarm(t, keeps);
       const urls = [`${server.base}/live.m3u8`];
       const viewer = await loopbackPeer(stream, "viewer", webFallback(stream, { urls }));
@@ -58,14 +59,14 @@ for (const [name, keeps] of [
       // The first guess may be one that is of use later.
       assert.ok(segments.length <= new Set(segments).size + 1, "no segment twice");
       assert.ok(segments.length > 4);
-    },
+    }),
   );
 }
 
 test(
   "WebFallback: of two viewers of a source whose uplink does not do, nobody misses anything once it has begun",
   WITH,
-  async (t) => {
+  inRealTime(async (t) => {
     const copy = await hlsCopy();
     const server = await servePages(copy.pages);
     const stream = copiedStream();
@@ -98,5 +99,5 @@ test(
       assert.deepEqual(wrongPieces(viewer, made), []);
     }
     assert.ok(server.asked.length > 0);
-  },
+  }),
 );
