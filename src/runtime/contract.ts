@@ -11,6 +11,7 @@ export interface Runtime {
   readonly net: Net;
   readonly files: Files;
   readonly http: HttpClient;
+  readonly surroundings: Surroundings;
   /** 20 bytes. Synchronous: one call a finished piece costs less than handing it to a worker. */
   sha1(bytes: Uint8Array): Uint8Array;
   readonly sha256: Sha256;
@@ -77,6 +78,24 @@ export interface ScryptCost {
   readonly keyBytes: number;
 }
 
+/** What this machine is connected to. */
+export interface Surroundings {
+  /** Its addresses with the networks they are on, asked anew each time. */
+  networks(): readonly OwnNetwork[];
+  /** The IPv4 address of the router that leads to the Internet; undefined where the system does not say. */
+  gateway(): Promise<string | undefined>;
+  /** What a command line of the user's own prints; rejects where it fails, prints too much or takes too long. */
+  run(commandLine: string, timeoutMs: number): Promise<string>;
+}
+
+/** An address of ours, and the network it is on. */
+export interface OwnNetwork extends Network {
+  readonly interfaceName: string;
+  readonly isLoopback: boolean;
+  /** What {@link UdpOptions} calls this network: its address, or `::%name`. */
+  readonly multicastAddress: string;
+}
+
 export interface Clock {
   now(): Instant;
   unixSeconds(): UnixSeconds;
@@ -105,6 +124,8 @@ export interface UdpOptions {
     readonly group: string;
     /** The address of ours (for IPv6: `::%name`) whose network is listened to; the system chooses where it is not given. */
     readonly networkAddress?: string;
+    /** What is sent to groups leaves by that network too, and passes so many routers less one. */
+    readonly hops?: number;
   };
   /** How much the system shall keep while we are busy, in bytes; it may give less. */
   readonly receiveBufferBytes?: number;

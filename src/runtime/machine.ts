@@ -6,6 +6,7 @@ import { httpClient } from "./http-client.ts";
 import { serve } from "./http-server.ts";
 import { backupStore, openStore, restoreStore } from "./open-store.ts";
 import { machineNet } from "./sockets.ts";
+import { surroundings } from "./surroundings.ts";
 
 /** What a connection reads at once, where each has a buffer of its own: 200 connections then cost 12.5 MiB. */
 const OWN_BUFFER_BYTES = 64 * 1024;
@@ -31,6 +32,7 @@ export function machineRuntime(
     net: machineNet(readBuffer, moved),
     files,
     http: httpClient,
+    surroundings,
     sha1,
     sha256,
     ed25519Key,

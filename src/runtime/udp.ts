@@ -32,7 +32,7 @@ export function bindUdp(
     socket.bind({ address: address.host, port: address.port }, () => {
       socket.removeAllListeners("error");
       try {
-        if (multicast) socket.addMembership(multicast.group, multicast.networkAddress);
+        if (multicast) join(socket, multicast);
       } catch (error) {
         close();
         const text = `the multicast group ${multicast?.group} cannot be joined here`;
@@ -57,6 +57,15 @@ export function bindUdp(
       });
     });
   });
+}
+
+function join(socket: Socket, { group, networkAddress, hops }: NonNullable<UdpOptions["multicast"]>): void {
+  socket.addMembership(group, networkAddress);
+  if (hops === undefined) return;
+  socket.setMulticastTTL(hops);
+  // Other programs of this machine are neighbours, too.
+  socket.setMulticastLoopback(true);
+  if (networkAddress !== undefined) socket.setMulticastInterface(networkAddress);
 }
 
 /** Systems have limits of their own, and not all runtimes can ask: then it stays as it was. */
