@@ -71,6 +71,12 @@ export const OPENAPI_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
         type: "object",
         properties: { avail: whole, disk_cache_limit: whole, inactive_inuse: whole, active_inuse: whole },
       },
+      buffering: {
+        type: ["object", "null"],
+        description: "Why the player waits, with the numbers behind the sentence; null where it does not",
+        properties: { reason: text, text },
+        additionalProperties: { type: "number" },
+      },
       livepos: {
         type: "object",
         description: "Of live content only. Positions are UNIX seconds, as text",

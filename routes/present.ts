@@ -58,6 +58,10 @@ export function presentInfo(
       inactive_inuse: cache.inactiveInUse,
       active_inuse: cache.activeInUse,
     },
+    // CHOICE(buffering): ours: why the player waits, in a sentence, with its numbers; null where it does not.
+    buffering: info.holdUp
+      ? { reason: info.holdUp.code, text: info.holdUp.sentence, ...info.holdUp.numbers }
+      : null,
     // Ours, for the page: how large trackers say the swarm is; -1 where none says.
     swarm_seeds: figures.trackers.seeds ?? -1,
     swarm_leechers: figures.trackers.leechers ?? -1,

@@ -18,6 +18,7 @@ import type {
   TransferContent,
   Transfers,
 } from "./contract.ts";
+import type { HoldUp } from "./diagnosis/contract.ts";
 import { type Hold, Holds } from "./holds.ts";
 import { createInspector } from "./inspect.ts";
 import type { Broadcasts } from "./live/broadcast-contract.ts";
@@ -154,6 +155,8 @@ export interface SessionInfo {
   readonly figures: SwarmFigures;
   /** Where the window of a live stream lies, and the player in it; undefined for anything else. */
   readonly live: LiveStanding | undefined;
+  /** Why its player waits; undefined where it does not. */
+  readonly holdUp: HoldUp | undefined;
   /** The forms of an HLS stream, and which is played; none, and -1, where there is one only. */
   readonly variants: readonly VariantFacts[];
   readonly variantIndex: number;

@@ -13,6 +13,7 @@ export class FilmSource implements SegmentSource {
   readonly container: "ts" | "fmp4";
   readonly isLive = false;
   readonly name: string;
+  readonly bytesPerSecond: number | undefined;
   readonly #media: Media;
   readonly #file: ContentFile;
 
@@ -21,6 +22,8 @@ export class FilmSource implements SegmentSource {
     if (media.segments.length === 0) throw new SluiceError("broken_media", "the file holds nothing to play");
     this.container = chooseContainer(media, request);
     this.name = `${infohash}/${file.index}/${request.audioLanguage ?? ""}`;
+    const { durationSeconds } = media;
+    this.bytesPerSecond = durationSeconds > 0 ? file.size / durationSeconds : undefined;
     this.#media = media;
     this.#file = file;
   }

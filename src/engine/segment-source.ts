@@ -26,6 +26,8 @@ export interface SegmentSource {
   find(kind: SegmentName["kind"], number: number, signal: AbortSignal, track?: number): Promise<number>;
   /** Makes, or fetches, one segment. `track` counts for subtitles, from 0, and for sound of its own, from 1; else it is 0. */
   make(kind: SegmentName["kind"], index: number, track: number, signal: AbortSignal): Promise<SegmentBytes>;
+  /** What playing it takes, on average; absent where that is not known. */
+  readonly bytesPerSecond?: number | undefined;
   /** Where the window of a live source lies now, where it is known. */
   livePosition?(): LivePosition | undefined;
   /** A live stream that can be played finer than by whole segments, and gone back in; absent for what has segments only. */

@@ -5,6 +5,9 @@ import type { Instant, UnixSeconds } from "../base/time.ts";
 import { underEither } from "../remux/either-signal.ts";
 import { type Access, chooseFile } from "./access.ts";
 import type { CacheFigures, ContentFile } from "./contract.ts";
+import type { HoldUp } from "./diagnosis/contract.ts";
+import { explainHoldUp } from "./diagnosis/hold-up.ts";
+import { playbackFacts } from "./diagnosis/playback-facts.ts";
 import type {
   ManifestReload,
   ManifestRendition,
@@ -28,6 +31,7 @@ import { SessionEvents } from "./session-events.ts";
 import { SessionLease } from "./session-lease.ts";
 import { cannotSeek, SessionLive } from "./session-live.ts";
 import { SessionMedia } from "./session-media.ts";
+import { SessionWaits } from "./session-waits.ts";
 import { type ChunkReader, transportStream } from "./ts-stream.ts";
 
 /** What a session is made of. */
@@ -71,6 +75,7 @@ export class PlayerSession implements Session {
   readonly #events: SessionEvents;
   readonly #requests = new LatestFew();
   readonly #live = new SessionLive();
+  readonly #waits: SessionWaits;
   readonly #lease: SessionLease;
   readonly #ended = new AbortController();
   #opened: Promise<SessionMedia>;
@@ -93,6 +98,7 @@ export class PlayerSession implements Session {
     // Where the files are known already, the file is too: the next start of this player must find the same.
     if (hold.transfer.files.length > 0) this.#file = this.#chooseFile();
     this.#events = new SessionEvents(access.clock);
+    this.#waits = new SessionWaits(access.clock);
     this.#lease = new SessionLease(access.clock, access.settings.sessionIdleMs, () =>
       this.end(new SluiceError("unknown_session", "nobody has read the session for its idle time")),
     );
@@ -164,6 +170,7 @@ export class PlayerSession implements Session {
       fileIndex: this.#file?.index ?? -1,
       figures: transfer.figures,
       live: this.#source && this.#live.standing(this.#source),
+      holdUp: this.#status === "failed" ? undefined : this.#holdUp(),
       variants: this.#source?.variants ?? [],
       variantIndex: this.#source?.variantIndex ?? -1,
       cache,
@@ -248,7 +255,7 @@ export class PlayerSession implements Session {
     const { transfer } = hold;
     const { signal } = this.#ended;
     const wasLive = this.isLive;
-    await awaitFiles(access, transfer, { signal });
+    await this.#waits.during(() => awaitFiles(access, transfer, { signal }));
     this.#file ??= this.#chooseFile();
     const file = this.#file;
     const open = async (stop: AbortSignal) => {
@@ -256,7 +263,7 @@ export class PlayerSession implements Session {
       const media = await transfer.media(file.index, request.audioLanguage, stop);
       return new FilmSource(transfer.infohash, file, media, request);
     };
-    this.#source = await whileBytesCome(access, transfer, open, signal);
+    this.#source = await this.#waits.during(() => whileBytesCome(access, transfer, open, signal));
     // Whoever was told something else when it started hears what it is.
     if (this.isLive !== wasLive && this.wantsEvents)
       this.#events.push({ name: "live_changed", params: { is_live: this.isLive ? 1 : 0 } });
@@ -302,7 +309,7 @@ export class PlayerSession implements Session {
   #patiently<T>(work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
     const { access, hold } = this.#parts;
     const patience = this.#status === "playing" ? onceBegun(access) : access;
-    return whileBytesCome(patience, hold.transfer, work, signal);
+    return this.#waits.during(() => whileBytesCome(patience, hold.transfer, work, signal));
   }
 
   /** Does what is asked; its signal fires when whoever asked has gone, and when the session ends. */
@@ -320,6 +327,20 @@ export class PlayerSession implements Session {
       if (thrown instanceof SluiceError && thrown.code === "session_stopped") this.end(thrown);
       throw thrown;
     }
+  }
+
+  #holdUp(): HoldUp | undefined {
+    const { access, hold } = this.#parts;
+    return this.#waits.holdUp(this.#lease.lastUse, (waitingMs) =>
+      explainHoldUp(
+        playbackFacts(hold.transfer, {
+          waitingMs,
+          neededBytesPerSecond: this.#source?.bytesPerSecond,
+          downloadLimit: access.settings.downloadLimit,
+          unixMs: 1000 * access.clock.unixSeconds(),
+        }),
+      ),
+    );
   }
 
   #progress(): number {

@@ -149,6 +149,11 @@ export interface SwarmFigures {
   readonly piecesHeld: number;
   readonly pieceCount: number;
   readonly hasMetadata: boolean;
+  /** Of the pieces that readers need next: how many are not here, and how many of those no connected peer has. */
+  readonly needed: number;
+  readonly nowhere: number;
+  /** A piece could not be begun for want of memory. */
+  readonly isOutOfMemory: boolean;
   readonly bannedPeers: number;
   /** What trackers claim; they need not be right. */
   readonly trackers: TrackerFigures;

@@ -19,10 +19,26 @@ export function swarmFigures(state: SwarmState, knownTrackers: number, now: Inst
     piecesHeld: state.pieces?.have.count ?? 0,
     pieceCount: state.pieces?.layout.pieceCount ?? 0,
     hasMetadata: state.pieces !== undefined,
+    ...neededPieces(state, open),
+    isOutOfMemory: state.isLimited,
     bannedPeers: state.bannedPeers,
     trackers: state.claims.figures(knownTrackers),
     peers: open.map((peer) => peerFigures(peer, now)),
   };
+}
+
+/** Enough to tell why somebody waits: of more, each look at the figures would walk all peers for each. */
+const MAX_LOOKED_AT = 64;
+
+/** What readers need next and have not got. */
+function neededPieces({ pieces, wants }: SwarmState, open: readonly Peer[]) {
+  if (!pieces) return { needed: 0, nowhere: 0 };
+  const missing = wants.urgent
+    .slice(wants.firstUrgent(pieces.have))
+    .filter((piece) => !pieces.have.has(piece))
+    .slice(0, MAX_LOOKED_AT);
+  const nowhere = missing.filter((piece) => !open.some((peer) => peer.pieces.has(piece)));
+  return { needed: missing.length, nowhere: nowhere.length };
 }
 
 function peerFigures(peer: Peer, now: Instant): PeerFigures {
@@ -58,6 +74,9 @@ export const NO_FIGURES: SwarmFigures = {
   piecesHeld: 0,
   pieceCount: 0,
   hasMetadata: false,
+  needed: 0,
+  nowhere: 0,
+  isOutOfMemory: false,
   bannedPeers: 0,
   trackers: { known: 0, answered: 0, failing: 0, problem: undefined, seeds: undefined, leechers: undefined },
   peers: [],

@@ -43,6 +43,7 @@ test("stat: every member of the interface, with what the transfer tells", async 
     disk_cache_stats: { avail: 1e9, disk_cache_limit: 2e9, inactive_inuse: 222, active_inuse: 111 },
     swarm_seeds: -1,
     swarm_leechers: -1,
+    buffering: null,
   });
 });
 

@@ -111,6 +111,19 @@ export class Playback {
     return this.#isLive ? 0 : this.#parts.page.video.currentTime;
   }
 
+  /**
+   * What the picture waits for; empty where it does not.
+   *
+   * @param {import("./engine.js").SessionInfo} info
+   */
+  #waitingText({ status, peers, buffering }) {
+    const { video } = this.#parts.page;
+    const why = buffering && buffering.reason !== "player" ? buffering.text : undefined;
+    if (!this.#isPlaying) return why ?? statusText(status === "dl" ? "prebuf" : status, peers);
+    const isStalled = !video.paused && !video.ended && video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA;
+    return isStalled ? (why ?? "") : "";
+  }
+
   #played() {
     this.#isPlaying = true;
     showWaiting(this.#parts.page, "");
@@ -142,8 +155,7 @@ export class Playback {
         showKind(page, this.#isLive);
         if (this.#isLive) this.#live?.update(info);
         if (info.error_message) this.#fail(info.error_message);
-        else if (!this.#isPlaying)
-          showWaiting(page, statusText(info.status === "dl" ? "prebuf" : info.status, info.peers));
+        else showWaiting(page, this.#waitingText(info));
       } catch (error) {
         if (signal.aborted) return;
         // The engine answered: the session is over. No answer at all may be a moment's trouble: ask again.

@@ -1,0 +1,139 @@
+import { trackerNews } from "../tracker-news.ts";
+import type { HoldUp, HoldUpCode, HoldUpNumbers, PlaybackFacts } from "./contract.ts";
+
+/** A source that has sent nothing for so long is what everybody waits for; pieces come several times a second. */
+const SOURCE_SILENT_MS = 4_000;
+/** Of our own limit this share is all that ever comes: what is sent in bursts never fills it. */
+const LIMIT_SHARE = 0.85;
+/** Peers that give this share of what the media needs do; the rest is chance. */
+const ENOUGH_SHARE = 1.1;
+
+/**
+ * Why a player waits, in one sentence, from what is known at this moment. The first that explains it all is the answer:
+ * nobody there, nobody who has it, nobody who gives it, ourselves, and only then how fast they are.
+ */
+export function explainHoldUp(facts: PlaybackFacts): HoldUp {
+  const [code, sentence] = facts.live
+    ? ofLive(facts, facts.live)
+    : facts.transport === "bt"
+      ? ofSwarm(facts)
+      : ofServer(facts);
+  return { code, sentence, numbers: numbersOf(facts) };
+}
+
+type Reason = readonly [HoldUpCode, string];
+
+function ofSwarm(facts: PlaybackFacts): Reason {
+  const { figures } = facts;
+  const { connectedPeers, unchokedByPeers, needed, nowhere } = figures;
+  if (connectedPeers === 0) return ["no_peers", `No peer is connected: ${trackerNews(figures)}.`];
+  if (!figures.hasMetadata)
+    return ["no_metadata", `None of ${peers(connectedPeers)} has sent the description of the content yet.`];
+  if (nowhere > 0 && nowhere === needed)
+    return [
+      "no_seed",
+      `None of ${peers(connectedPeers)} has what is needed next (${pieces(nowhere)}), and ${seeds(figures.seeds)}.`,
+    ];
+  if (needed === 0)
+    return ["disk", "What is needed next is here already: it is being read from the disk, and made ready."];
+  if (figures.isOutOfMemory)
+    return [
+      "disk",
+      "Pieces come faster than the disk takes them, or --memory-limit has no room for more of them.",
+    ];
+  if (unchokedByPeers === 0)
+    return [
+      "choked",
+      `All of ${peers(connectedPeers)} let us wait (they choke us): their upload goes to others.`,
+    ];
+  return limited(facts) ?? slow(facts, `${peers(unchokedByPeers)} that give`);
+}
+
+function ofLive(facts: PlaybackFacts, live: NonNullable<PlaybackFacts["live"]>): Reason {
+  const { connectedPeers } = facts.figures;
+  if (live.isOwn)
+    return live.silentMs > SOURCE_SILENT_MS
+      ? [
+          "source",
+          `What we broadcast here gives nothing: its source has been silent for ${seconds(live.silentMs)}.`,
+        ]
+      : ["source", "What we broadcast here has only begun."];
+  if (live.hasEnded) return ["source", "The broadcast has ended."];
+  if (connectedPeers === 0) return ["no_peers", `No peer is connected: ${trackerNews(facts.figures)}.`];
+  if (live.parents === 0)
+    return [
+      "choked",
+      `None of ${peers(connectedPeers)} has room for one more viewer yet: their upload goes to others.`,
+    ];
+  if (live.silentMs > SOURCE_SILENT_MS)
+    return [
+      "source",
+      `The source has sent nothing new for ${seconds(live.silentMs)}, as far as ${peers(connectedPeers)} know.`,
+    ];
+  return limited(facts) ?? slow(facts, `${peers(live.parents)} that give`);
+}
+
+function ofServer(facts: PlaybackFacts): Reason {
+  return ["server", `The server sends ${rate(facts.figures.bytesPerSecondDown)}${wanted(facts)}.`];
+}
+
+function limited({ figures, downloadLimit }: PlaybackFacts): Reason | undefined {
+  if (downloadLimit === 0 || figures.bytesPerSecondDown < LIMIT_SHARE * downloadLimit) return undefined;
+  return [
+    "own_limit",
+    `Our own limit of ${rate(downloadLimit)} for downloads is used up (--download-limit).`,
+  ];
+}
+
+function slow(facts: PlaybackFacts, who: string): Reason {
+  const { figures, neededBytesPerSecond } = facts;
+  const isEnough =
+    neededBytesPerSecond !== undefined && figures.bytesPerSecondDown >= ENOUGH_SHARE * neededBytesPerSecond;
+  if (isEnough)
+    return [
+      "catching_up",
+      `It has only begun to come: ${rate(figures.bytesPerSecondDown)}, which is enough${wanted(facts)}.`,
+    ];
+  return ["slow_peers", `The ${who} send ${rate(figures.bytesPerSecondDown)} together${wanted(facts)}.`];
+}
+
+function wanted({ neededBytesPerSecond }: PlaybackFacts): string {
+  return neededBytesPerSecond === undefined ? "" : `; it takes about ${rate(neededBytesPerSecond)} to play`;
+}
+
+function numbersOf(facts: PlaybackFacts): HoldUpNumbers {
+  const { figures, waitingMs, neededBytesPerSecond, live } = facts;
+  return {
+    waiting_seconds: Math.round(waitingMs / 100) / 10,
+    peers: figures.connectedPeers,
+    giving_peers: live ? live.parents : figures.unchokedByPeers,
+    bytes_per_second: Math.round(figures.bytesPerSecondDown),
+    ...(neededBytesPerSecond !== undefined && {
+      needed_bytes_per_second: Math.round(neededBytesPerSecond),
+    }),
+    ...(!live && figures.hasMetadata && { missing_pieces: figures.needed, nowhere: figures.nowhere }),
+    ...(live && { source_silent_seconds: Math.round(live.silentMs / 100) / 10 }),
+  };
+}
+
+function peers(count: number): string {
+  return count === 1 ? "the 1 peer" : `${count} peers`;
+}
+
+function pieces(count: number): string {
+  return count === 1 ? "1 piece" : `${count} pieces`;
+}
+
+function seeds(count: number): string {
+  return count === 0 ? "no seed is among them" : `of seeds there are ${count}`;
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1000)} s`;
+}
+
+/** Bytes a second, as people write them. */
+function rate(bytesPerSecond: number): string {
+  if (bytesPerSecond >= 1e6) return `${(bytesPerSecond / 1e6).toFixed(1)} MB/s`;
+  return `${Math.round(bytesPerSecond / 1e3)} kB/s`;
+}
