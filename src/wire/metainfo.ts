@@ -5,8 +5,10 @@ import { decodeUtf8 } from "../base/utf8.ts";
 import { bencodeDict, encodeBencode } from "./bencode-encode.ts";
 import { type BencodeView, viewBencode } from "./bencode-view.ts";
 import { safeElement } from "./file-names.ts";
+import { checkHybrid } from "./hybrid.ts";
 import { readFiles } from "./info-files.ts";
 import { isTrackerUrl } from "./tracker-url.ts";
+import { readWebSeeds, type WebSeed } from "./web-seeds.ts";
 
 /** One file of an info dictionary (BEP 3, 47). */
 export interface InfoFile {
@@ -31,7 +33,7 @@ export interface Info {
   readonly files: readonly InfoFile[];
 }
 
-/** A checked transport file (BEP 3, 12, 27, 47). */
+/** A checked transport file (BEP 3, 12, 17, 19, 27, 47). */
 export interface TransportFile {
   readonly infohash: Infohash;
   /** SHA-1 of the whole file. */
@@ -43,6 +45,8 @@ export interface TransportFile {
   readonly bytes: Uint8Array;
   /** Announce URLs by tier. */
   readonly trackers: readonly (readonly string[])[];
+  /** Web servers that have the content. */
+  readonly webSeeds: readonly WebSeed[];
   readonly comment: string | undefined;
 }
 
@@ -60,7 +64,7 @@ export const MAX_TRACKERS = 100;
 const FORMAT = "transport file";
 const HASH_BYTES = 20;
 
-/** Reads a transport file (BEP 3, 12, 27, 47). Hybrids count as version 1. A file that we made ourselves from a
+/** Reads a transport file (BEP 3, 12, 17, 19, 27, 47). Hybrids (BEP 52) count as version 1. A file that we made ourselves from a
  * magnet's metadata may be larger than one that comes from outside: `limitBytes`. Throws `DecodeError`. */
 export function parseTransportFile(
   bytes: Uint8Array,
@@ -83,6 +87,7 @@ export function parseTransportFile(
     infoBytes,
     bytes,
     trackers: readTrackers(file),
+    webSeeds: readWebSeeds(file),
     comment: comment && decodeUtf8(comment.subarray(0, 4096)),
   };
 }
@@ -133,6 +138,7 @@ function readInfo(dict: BencodeView, offset: number): Info {
   if (pieceHashes.length !== pieceCount * HASH_BYTES) {
     throw fail(`expected ${pieceCount} piece hashes, not ${pieceHashes.length / HASH_BYTES}`);
   }
+  if (dict.get("file tree")) checkHybrid(dict, files, pieceLength, offset);
   const isPrivate = dict.get("private")?.integer() === 1;
   return { name, pieceLength, pieceCount, length, pieceHashes, isPrivate, files };
 }

@@ -125,8 +125,7 @@ test("parseInfo calls content without a usable name unnamed", () => {
   for (const name of ["", "..", "\0", " "]) assert.equal(parseInfo(info({ name })).name, "unnamed");
 });
 
-test("parseInfo takes a hybrid as version 1, and pieces of odd sizes", () => {
-  assert.equal(parseInfo(info({ "meta version": 2, "file tree": new Map() })).pieceCount, 1);
+test("parseInfo takes pieces of odd sizes", () => {
   assert.equal(parseInfo(info({ "piece length": 100, pieces: new Uint8Array(100) })).pieceCount, 5);
   assert.equal(parseInfo(info({ "piece length": 32 * 1024 * 1024 })).pieceCount, 1);
 });
