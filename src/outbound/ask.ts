@@ -1,4 +1,4 @@
-import type { OutboundResponse, Runtime } from "../runtime/contract.ts";
+import type { HttpClient, OutboundResponse, Runtime } from "../runtime/contract.ts";
 import { startDeadline } from "./deadline.ts";
 import type { FetchTimes } from "./follow.ts";
 import type { Hop } from "./hop.ts";
@@ -8,9 +8,12 @@ const LONGEST_MS = 2 ** 31 - 1;
 /** The deadlines end the exchange by its signal, in their own words; the client's own limit comes after them. */
 const GRACE_MS = 1_000;
 
+/** What fetching a URL needs of the machine. */
+export type FetchRuntime = Pick<Runtime, "lookup" | "clock"> & { readonly http: Pick<HttpClient, "request"> };
+
 /** Asks the addresses in turn until one answers; each gets its share of the time that is left. */
 export async function askInTurn(
-  runtime: Pick<Runtime, "http" | "clock">,
+  runtime: Omit<FetchRuntime, "lookup">,
   hop: Hop,
   addresses: readonly string[],
   { head, whole }: FetchTimes,

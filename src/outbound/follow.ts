@@ -2,7 +2,7 @@ import { type AddressScope, addressScope, canonicalAddress, familyOf } from "../
 import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { OutboundResponse, Runtime } from "../runtime/contract.ts";
-import { askInTurn } from "./ask.ts";
+import { askInTurn, type FetchRuntime } from "./ask.ts";
 import type { Deadline } from "./deadline.ts";
 import { firstHop, type Hop, mayLeadHome, nextHop } from "./hop.ts";
 import type { OpenOptions } from "./outbound.ts";
@@ -14,7 +14,7 @@ const MAX_ADDRESSES = 3;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 interface Parts {
-  readonly runtime: Pick<Runtime, "http" | "lookup" | "clock">;
+  readonly runtime: FetchRuntime;
   readonly log: Log;
 }
 

@@ -2,7 +2,7 @@ import type { AddressScope } from "../base/address.ts";
 import { concatBytes } from "../base/bytes.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { Runtime } from "../runtime/contract.ts";
+import type { FetchRuntime } from "./ask.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import { follow } from "./follow.ts";
 import { guardedBody } from "./guarded-body.ts";
@@ -83,7 +83,7 @@ export interface OutboundStream {
 }
 
 /** The outbound client of this machine. */
-export function createOutbound(runtime: Pick<Runtime, "http" | "lookup" | "clock">, log: Log): Outbound {
+export function createOutbound(runtime: FetchRuntime, log: Log): Outbound {
   const open = async (url: string, options: OpenOptions): Promise<OutboundStream> => {
     const { signal, timeoutMs = Number.POSITIVE_INFINITY, headTimeoutMs } = options;
     const whole = startDeadline(runtime.clock, timeoutMs, signal, `no whole answer in ${timeoutMs / 1000} s`);

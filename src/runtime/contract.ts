@@ -279,9 +279,23 @@ export interface HttpListener {
   close(): Promise<void>;
 }
 
-/** One HTTP/1.1 exchange to an address that has been checked already. Redirects are not followed here. */
+/** HTTP/1.1 exchanges with addresses that have been checked already. Redirects are not followed here. */
 export interface HttpClient {
   request(request: OutboundRequest): Promise<OutboundResponse>;
+  /** Opens a WebSocket (RFC 6455) for text. Rejects where it does not stand within the time, or as the signal says. */
+  openWebSocket(request: WebSocketRequest, handlers: TextSocketHandlers): Promise<TextSocket>;
+}
+
+/** `handlers` hear of nothing before the socket stands. */
+export interface WebSocketRequest {
+  /** ws: or wss:, without credentials. */
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The IP literal to connect to, whatever the URL's name says. */
+  readonly connectTo: string;
+  /** Until it stands. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
 }
 
 export interface OutboundRequest {

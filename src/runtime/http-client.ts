@@ -3,6 +3,7 @@ import { request as tlsRequest } from "node:https";
 import { isIP } from "node:net";
 import type { HttpClient, OutboundRequest, OutboundResponse } from "./contract.ts";
 import { readableBody } from "./node-streams.ts";
+import { openWebSocket } from "./web-socket-client.ts";
 
 /** The longest response head; answers of trackers and web servers stay far below. */
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -10,6 +11,7 @@ const MAX_HEADER_BYTES = 16 * 1024;
 /** One exchange a connection, to the address that was checked; TLS is verified against the URL's own name. */
 export const httpClient: HttpClient = {
   request: (request) => new Promise((resolve, reject) => exchange(request, resolve, reject)),
+  openWebSocket,
 };
 
 function exchange(

@@ -1,4 +1,4 @@
-/** A handshake between two browsers takes a few KiB; nothing longer is asked of us. */
+/** A handshake between two browsers takes a few KiB, ten of them in one question to a tracker some forty. */
 const MAX_MESSAGE_BYTES = 64 * 1024;
 /** RFC 6455 5.5: control frames are short and whole. */
 const MAX_CONTROL_BYTES = 125;
@@ -11,12 +11,20 @@ export type FrameEvent =
   | { readonly kind: "ping"; readonly bytes: Uint8Array }
   | { readonly kind: "close"; readonly code: number };
 
-/** Reads the frames that a browser sends (RFC 6455 5.2): masked, text only, at most 64 KiB a message. */
+/**
+ * Reads the frames that the other side sends (RFC 6455 5.2): text only, at most 64 KiB a message. Browsers mask all that
+ * they send, servers nothing.
+ */
 export class FrameReader {
+  readonly #isMasked: boolean;
   #pending: Uint8Array = new Uint8Array(0);
   #parts: Uint8Array[] = [];
   #partBytes = 0;
   #isOver = false;
+
+  constructor(from: "browser" | "server" = "browser") {
+    this.#isMasked = from === "browser";
+  }
 
   /** The events of these bytes; after a `close` there are no more. What breaks the protocol is a `close` too. */
   read(bytes: Uint8Array): FrameEvent[] {
@@ -40,16 +48,19 @@ export class FrameReader {
     const isFinal = (at[0]! & 0x80) !== 0;
     const isControl = opcode >= 8;
     const short = at[1]! & 0x7f;
-    // Reserved bits belong to extensions, which we never agreed to; browsers mask all that they send.
-    if ((at[0]! & 0x70) !== 0 || (at[1]! & 0x80) === 0) return { kind: "close", code: 1002 };
+    // Reserved bits belong to extensions, which we never agreed to.
+    if ((at[0]! & 0x70) !== 0 || ((at[1]! & 0x80) !== 0) !== this.#isMasked)
+      return { kind: "close", code: 1002 };
     if (isControl && (!isFinal || short > MAX_CONTROL_BYTES)) return { kind: "close", code: 1002 };
     if (short === 127) return { kind: "close", code: 1009 };
-    const head = short === 126 ? 8 : 6;
+    const lengthEnd = short === 126 ? 4 : 2;
+    const head = lengthEnd + (this.#isMasked ? 4 : 0);
     if (at.length < head) return "more";
     const length = short === 126 ? (at[2]! << 8) | at[3]! : short;
     if (!isControl && length + this.#partBytes > MAX_MESSAGE_BYTES) return { kind: "close", code: 1009 };
     if (at.length < head + length) return "more";
-    const payload = unmasked(at.subarray(head, head + length), at.subarray(head - 4, head));
+    const bytes = at.subarray(head, head + length);
+    const payload = this.#isMasked ? masked(bytes, at.subarray(lengthEnd, head)) : bytes.slice();
     this.#pending = at.subarray(head + length);
     return isControl ? control(opcode, payload) : this.#part(opcode, payload, isFinal);
   }
@@ -74,26 +85,27 @@ export class FrameReader {
   }
 }
 
-/** The frame of a text message. */
-export function textFrame(text: string): Uint8Array {
-  return frame(OPCODE.text, new TextEncoder().encode(text));
+/** The frame of a text message. Who asked a server masks it with four bytes by chance, here and below. */
+export function textFrame(text: string, mask?: Uint8Array): Uint8Array {
+  return frame(OPCODE.text, new TextEncoder().encode(text), mask);
 }
 
 /** The answer to a ping: the same bytes. */
-export function pongFrame(bytes: Uint8Array): Uint8Array {
-  return frame(OPCODE.pong, bytes);
+export function pongFrame(bytes: Uint8Array, mask?: Uint8Array): Uint8Array {
+  return frame(OPCODE.pong, bytes, mask);
 }
 
 /** The last frame, with its status code. */
-export function closeFrame(code: number): Uint8Array {
-  return frame(OPCODE.close, Uint8Array.of(code >> 8, code & 0xff));
+export function closeFrame(code: number, mask?: Uint8Array): Uint8Array {
+  return frame(OPCODE.close, Uint8Array.of(code >> 8, code & 0xff), mask);
 }
 
-function frame(opcode: number, payload: Uint8Array): Uint8Array {
+function frame(opcode: number, payload: Uint8Array, mask: Uint8Array | undefined): Uint8Array {
   const { length } = payload;
   if (length > 0xffff) throw new RangeError(`expected at most 65535 bytes, but there are ${length}`);
-  const head = length <= 125 ? [length] : [126, length >> 8, length & 0xff];
-  return joined([Uint8Array.of(0x80 | opcode, ...head), payload]);
+  const [short, ...long] = length <= 125 ? [length] : [126, length >> 8, length & 0xff];
+  const head = Uint8Array.of(0x80 | opcode, (mask ? 0x80 : 0) | short!, ...long);
+  return mask ? joined([head, mask, masked(payload, mask)]) : joined([head, payload]);
 }
 
 function control(opcode: number, payload: Uint8Array): FrameEvent | undefined {
@@ -102,7 +114,8 @@ function control(opcode: number, payload: Uint8Array): FrameEvent | undefined {
   return { kind: "close", code: opcode === OPCODE.close ? 1000 : 1002 };
 }
 
-function unmasked(payload: Uint8Array, mask: Uint8Array): Uint8Array {
+/** RFC 6455 5.3: the same hides and shows. */
+function masked(payload: Uint8Array, mask: Uint8Array): Uint8Array {
   return payload.map((byte, i) => byte ^ mask[i & 3]!);
 }
 

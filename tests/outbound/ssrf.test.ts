@@ -42,6 +42,10 @@ class Witness {
       return rebound && times > 0 ? ["127.0.0.1"] : [PUBLIC];
     },
     http: {
+      openWebSocket: async ({ url, connectTo }) => {
+        this.#note(`websocket ${connectTo} ${url.href}`, connectTo);
+        throw new Error("refused");
+      },
       request: async (request: OutboundRequest) => {
         this.#note(`http ${request.connectTo} ${request.url.href}`, request.connectTo);
         const { location, body = "x" } = this.answer(request.url);

@@ -73,3 +73,17 @@ test("textFrame, pongFrame and closeFrame are as RFC 6455 5.7 has them", () => {
   assert.deepEqual([...closeFrame(1000)], [0x88, 2, 3, 232]);
   assert.throws(() => textFrame("x".repeat(65_536)), RangeError);
 });
+
+test("FrameReader.read: from a server, frames are not masked; a masked one breaks the protocol", () => {
+  for (const message of ["", "hello", "x".repeat(60_000)])
+    assert.deepEqual(new FrameReader("server").read(textFrame(message)), [text(message)]);
+  assert.deepEqual(new FrameReader("server").read(masked(TEXT, "hello")), close(1002));
+  assert.deepEqual(new FrameReader().read(textFrame("hello")), close(1002));
+});
+
+test("textFrame, pongFrame, closeFrame: masked, they are what a server reads", () => {
+  const mask = Uint8Array.of(1, 2, 3, 4);
+  assert.deepEqual(new FrameReader().read(textFrame("x".repeat(300), mask)), [text("x".repeat(300))]);
+  assert.deepEqual(new FrameReader().read(pongFrame(Uint8Array.of(7), mask)), []);
+  assert.deepEqual(new FrameReader().read(closeFrame(1000, mask)), close(1000));
+});
