@@ -4,6 +4,7 @@ import type { Runtime } from "../../runtime/contract.ts";
 import type { EngineSettings } from "../contract.ts";
 import type { Dht, PeerFinder, PeerNet } from "./contract.ts";
 import { allFinders } from "./finders.ts";
+import { isLocalNetwork, startLocalFinder } from "./lsd.ts";
 import { bindSharedUdp } from "./shared-udp.ts";
 
 /** How this engine reaches peers, and is reached. */
@@ -40,14 +41,25 @@ export async function openReach({ runtime, settings, log }: ReachParts): Promise
     ? await bindSharedUdp(net, log, { host: p2pHost, port: p2pPort })
     : undefined;
   const peerNet: PeerNet = net;
-  const finders: PeerFinder[] = [];
+  const lsd = mayDiscover(settings)
+    ? startLocalFinder({
+        runtime,
+        mayUse: (network) => isLocalNetwork(network, boundTo(settings)),
+        random: Math.random,
+        log,
+      })
+    : undefined;
+  const finders: PeerFinder[] = [...(lsd ? [lsd] : [])];
   return {
     peerNet,
     finder: allFinders(finders),
     dht: undefined,
     port: udp?.port ?? p2pPort,
-    opened() {},
+    opened(port) {
+      lsd?.opened(port);
+    },
     async close() {
+      lsd?.close();
       udp?.close();
     },
   };
@@ -55,4 +67,14 @@ export async function openReach({ runtime, settings, log }: ReachParts): Promise
 
 function needsUdp({ reach }: EngineSettings): boolean {
   return reach.dht || reach.utp || reach.tracker !== "off";
+}
+
+/** A multicast cannot go through a proxy. */
+function mayDiscover({ reach }: EngineSettings): boolean {
+  return reach.lsd && !(reach.proxy !== "" && reach.proxyStrict);
+}
+
+/** The one interface or address at which peers are spoken to; empty: all. */
+function boundTo({ p2pHost, reach }: EngineSettings): string {
+  return reach.bind !== "" || p2pHost === "::" || p2pHost === "0.0.0.0" ? reach.bind : p2pHost;
 }
