@@ -7,6 +7,7 @@ import type { CandidateOrigin, SwarmFigures } from "../swarm/contract.ts";
 import type { LiveRole } from "../wire/live-hello.ts";
 import type { TransportFile } from "../wire/metainfo.ts";
 import type { FoundContent } from "./content-search.ts";
+import type { DiagnosisRow } from "./diagnosis/contract.ts";
 import type { WebContent } from "./http/web-content.ts";
 import type { KnownFile } from "./known-file.ts";
 import type { LiveContent, LiveControl } from "./live/contract.ts";
@@ -128,6 +129,8 @@ export interface Transfers {
   keptInfohashes(): readonly Infohash[];
   readonly p2pPort: number;
   cacheFigures(): Promise<CacheFigures>;
+  /** How peers reach us and we reach them, part by part. */
+  reachRows(): Promise<readonly DiagnosisRow[]>;
   /** Stops every transfer and the P2P listener; resolves when all records are safe. */
   close(): Promise<void>;
 }

@@ -18,7 +18,9 @@ import type {
   TransferContent,
   Transfers,
 } from "./contract.ts";
-import type { HoldUp } from "./diagnosis/contract.ts";
+import type { Diagnosis, HoldUp } from "./diagnosis/contract.ts";
+import { findingRows } from "./diagnosis/finding-rows.ts";
+import { diagnoseStream } from "./diagnosis/stream-diagnosis.ts";
 import { type Hold, Holds } from "./holds.ts";
 import { createInspector } from "./inspect.ts";
 import type { Broadcasts } from "./live/broadcast-contract.ts";
@@ -51,6 +53,8 @@ export interface Engine {
   /** What we broadcast ourselves. */
   readonly broadcasts: Broadcasts;
   figures(): EngineFigures;
+  /** How it is doing, and what stands in the way. */
+  diagnosis(): Promise<Diagnosis>;
   cacheFigures(): Promise<CacheFigures>;
   /** Ends all sessions and closes all transfers. Resolves when all records are safe. */
   stop(): Promise<void>;
@@ -229,6 +233,13 @@ export function createEngine(parts: EngineParts): Engine {
     acquire: (selector, options) => acquire(access, selector, options),
     broadcasts,
     inspect: createInspector({ clock, outbound: parts.outbound, transfers, access }),
+    async diagnosis() {
+      const all = transfers.all();
+      return {
+        rows: [...findingRows(all.map((transfer) => transfer.figures)), ...(await transfers.reachRows())],
+        streams: all.map((transfer) => diagnoseStream(transfer, sessions.holdUps(transfer.infohash))),
+      };
+    },
     figures: () => ({ sessions: sessions.count, transfers: holds.figures() }),
     cacheFigures: () => transfers.cacheFigures(),
     async stop() {

@@ -170,7 +170,7 @@ export class PlayerSession implements Session {
       fileIndex: this.#file?.index ?? -1,
       figures: transfer.figures,
       live: this.#source && this.#live.standing(this.#source),
-      holdUp: this.#status === "failed" ? undefined : this.#holdUp(),
+      holdUp: this.holdUp(),
       variants: this.#source?.variants ?? [],
       variantIndex: this.#source?.variantIndex ?? -1,
       cache,
@@ -206,6 +206,22 @@ export class PlayerSession implements Session {
     return this.#for(asker, (either) =>
       this.#requests.run(either, async (signal) =>
         (await orAborted(this.#opened, signal)).named(name, index, signal),
+      ),
+    );
+  }
+
+  /** Why its player waits; undefined where it does not. */
+  holdUp(): HoldUp | undefined {
+    const { access, hold } = this.#parts;
+    if (this.#status === "failed") return undefined;
+    return this.#waits.holdUp(this.#lease.lastUse, (waitingMs) =>
+      explainHoldUp(
+        playbackFacts(hold.transfer, {
+          waitingMs,
+          neededBytesPerSecond: this.#source?.bytesPerSecond,
+          downloadLimit: access.settings.downloadLimit,
+          unixMs: 1000 * access.clock.unixSeconds(),
+        }),
       ),
     );
   }
@@ -327,20 +343,6 @@ export class PlayerSession implements Session {
       if (thrown instanceof SluiceError && thrown.code === "session_stopped") this.end(thrown);
       throw thrown;
     }
-  }
-
-  #holdUp(): HoldUp | undefined {
-    const { access, hold } = this.#parts;
-    return this.#waits.holdUp(this.#lease.lastUse, (waitingMs) =>
-      explainHoldUp(
-        playbackFacts(hold.transfer, {
-          waitingMs,
-          neededBytesPerSecond: this.#source?.bytesPerSecond,
-          downloadLimit: access.settings.downloadLimit,
-          unixMs: 1000 * access.clock.unixSeconds(),
-        }),
-      ),
-    );
   }
 
   #progress(): number {

@@ -6,6 +6,7 @@ import { languageCode } from "../media/language.ts";
 import type { Runtime } from "../runtime/contract.ts";
 import { type Access, chooseFile } from "./access.ts";
 import type { Transfers } from "./contract.ts";
+import type { HoldUp } from "./diagnosis/contract.ts";
 import type { PlaybackRequest, SegmentName } from "./engine.ts";
 import { orLater } from "./guarded-stream.ts";
 import type { Hold } from "./holds.ts";
@@ -89,6 +90,13 @@ export class Sessions {
     const session = this.#byOrdinal.get(place) ?? (await this.#resume(place, infohash, ordinal));
     if (!session) throw new SluiceError("unknown_session", "no session plays this segment");
     return session.namedSegment(name, index, signal);
+  }
+
+  /** Why those who play this content wait, each of them. */
+  holdUps(infohash: Infohash): (HoldUp | undefined)[] {
+    return [...this.#byKey.values()]
+      .filter((session) => session.infohash === infohash)
+      .map((session) => session.holdUp());
   }
 
   stopAll(): void {

@@ -8,6 +8,8 @@ import { Swarm } from "../swarm/swarm.ts";
 import { type Announcer, createAnnouncer } from "./announcer.ts";
 import { ContentSearch, type FoundContent } from "./content-search.ts";
 import type { ActiveTransfer, CacheFigures, EngineSettings, TransferContent, Transfers } from "./contract.ts";
+import { ClockCheck } from "./diagnosis/clock-check.ts";
+import type { DiagnosisRow } from "./diagnosis/contract.ts";
 import { DiskCache } from "./disk-cache.ts";
 import { EitherTransfer } from "./either-transfer.ts";
 import type { WebContent } from "./http/web-content.ts";
@@ -59,7 +61,8 @@ export async function createTransfers(
   const folder = `${settings.dataDir}/transport-files`;
   const kept = await TransportFiles.open({ files, sha1, ed25519Verifier, log, folder });
   const cache = await openCache(runtime, settings, log, memory);
-  const outbound = createOutbound(runtime, log);
+  const clockCheck = new ClockCheck(clock);
+  const outbound = clockCheck.watch(createOutbound(runtime, log));
   const announcer = createAnnouncer(runtime, outbound, p2pLog);
   const house: TransferHouse = {
     runtime: { ...runtime, net: { ...runtime.net, ...reach.peerNet } },
@@ -91,7 +94,17 @@ export async function createTransfers(
       ? await openLiveFolder(`${settings.dataDir}/live`, runtime, p2pLog)
       : undefined;
   const web = { clock, outbound, log: log.named("web"), openMedia, settings };
-  return new OpenTransfers({ house, transfers, listener, announcer, web, contentIds, liveFolder, reach });
+  return new OpenTransfers({
+    house,
+    transfers,
+    listener,
+    announcer,
+    web,
+    contentIds,
+    liveFolder,
+    reach,
+    clockCheck,
+  });
 }
 
 async function openCache(
@@ -130,6 +143,7 @@ interface OpenTransfersParts {
   /** Undefined: live streams are kept in memory only. */
   readonly liveFolder: LiveFolder | undefined;
   readonly reach: Reach;
+  readonly clockCheck: ClockCheck;
 }
 
 class OpenTransfers implements Transfers {
@@ -220,6 +234,12 @@ class OpenTransfers implements Transfers {
       inactiveInUse: inactiveBytes,
       memoryInUse: pool.inUseBytes,
     };
+  }
+
+  async reachRows(): Promise<readonly DiagnosisRow[]> {
+    const { reach, clockCheck } = this.#parts;
+    const clock = clockCheck.row();
+    return [...(await reach.rows()), ...(clock ? [clock] : [])];
   }
 
   async close(): Promise<void> {

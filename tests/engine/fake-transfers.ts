@@ -11,6 +11,7 @@ import type {
   TransferContent,
   Transfers,
 } from "../../src/engine/contract.ts";
+import type { DiagnosisRow } from "../../src/engine/diagnosis/contract.ts";
 import type { KnownFile } from "../../src/engine/known-file.ts";
 import { readerStream } from "../../src/engine/reader-stream.ts";
 import type { Media } from "../../src/remux/contract.ts";
@@ -188,6 +189,10 @@ export class FakeTransfers implements Transfers {
 
   async keep({ file }: KnownFile): Promise<void> {
     this.kept.push(file);
+  }
+
+  async reachRows(): Promise<readonly DiagnosisRow[]> {
+    return [{ name: "Port", level: "ok", text: "Peers can call us." }];
   }
 
   keptInfohashes(): readonly Infohash[] {

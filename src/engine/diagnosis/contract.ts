@@ -1,4 +1,6 @@
-import type { SwarmFigures } from "../../swarm/contract.ts";
+import type { PeerAddress } from "../../base/address.ts";
+import type { Infohash } from "../../base/ids.ts";
+import type { PeerOrigin, SwarmFigures } from "../../swarm/contract.ts";
 
 /** What a player waits for. `player`: for nothing here. */
 export type HoldUpCode =
@@ -47,4 +49,46 @@ export interface LiveFacts {
   readonly hasEnded: boolean;
   /** Since when nothing new of the source has been heard of. */
   readonly silentMs: number;
+}
+
+/** How something is: as it should be, worth knowing, likely to be noticed, broken. */
+export type DiagnosisLevel = "ok" | "note" | "warn" | "fail";
+
+/** One thing that was looked at. */
+export interface DiagnosisRow {
+  /** A word or two, such as `Port`. */
+  readonly name: string;
+  readonly level: DiagnosisLevel;
+  /** What was found, in a sentence. */
+  readonly text: string;
+  /** What to do about it, where there is something to do. */
+  readonly advice?: string;
+}
+
+/** What the engine knows of itself. */
+export interface Diagnosis {
+  readonly rows: readonly DiagnosisRow[];
+  readonly streams: readonly StreamDiagnosis[];
+}
+
+/** One transfer, and who gives it how well. */
+export interface StreamDiagnosis {
+  readonly infohash: Infohash;
+  readonly name: string;
+  /** Those who play it, and why each waits; undefined where it does not. */
+  readonly holdUps: readonly (HoldUp | undefined)[];
+  /** How many peers came from where. */
+  readonly origins: Readonly<Record<string, number>>;
+  readonly peers: readonly PeerDiagnosis[];
+}
+
+/** One peer, and what stands in its way. Rates in bytes a second. */
+export interface PeerDiagnosis {
+  readonly address: PeerAddress;
+  readonly client: string;
+  readonly origin: PeerOrigin;
+  readonly bytesPerSecondDown: number;
+  readonly bytesPerSecondUp: number;
+  /** Why it gives nothing, or little; undefined where it gives well, or has nothing that we want. */
+  readonly slow: string | undefined;
 }

@@ -2,8 +2,10 @@ import type { Infohash } from "../../base/ids.ts";
 import type { Log } from "../../base/log.ts";
 import type { Runtime } from "../../runtime/contract.ts";
 import type { EngineSettings } from "../contract.ts";
+import type { DiagnosisRow } from "../diagnosis/contract.ts";
 import type { Dht, PeerFinder, PeerNet } from "./contract.ts";
 import { allFinders } from "./finders.ts";
+import { IncomingCount } from "./incoming.ts";
 import { isLocalNetwork, startLocalFinder } from "./lsd.ts";
 import { bindSharedUdp } from "./shared-udp.ts";
 
@@ -17,6 +19,8 @@ export interface Reach {
   readonly port: number;
   /** Peers can call us at this TCP port from now on: to be called once. */
   opened(port: number): void;
+  /** How all of it is doing, part by part. */
+  rows(): Promise<readonly DiagnosisRow[]>;
   close(): Promise<void>;
 }
 
@@ -40,7 +44,9 @@ export async function openReach({ runtime, settings, log }: ReachParts): Promise
   const udp = needsUdp(settings)
     ? await bindSharedUdp(net, log, { host: p2pHost, port: p2pPort })
     : undefined;
-  const peerNet: PeerNet = net;
+  const incoming = new IncomingCount();
+  const peerNet: PeerNet = { connect: net.connect, listen: incoming.watch(net.listen) };
+  let tcpPort = 0;
   const lsd = mayDiscover(settings)
     ? startLocalFinder({
         runtime,
@@ -56,7 +62,11 @@ export async function openReach({ runtime, settings, log }: ReachParts): Promise
     dht: undefined,
     port: udp?.port ?? p2pPort,
     opened(port) {
+      tcpPort = port;
       lsd?.opened(port);
+    },
+    async rows() {
+      return [incoming.row(tcpPort, false)];
     },
     async close() {
       lsd?.close();
