@@ -1,0 +1,134 @@
+import { concatBytes, readU16, readU32, writeU16, writeU32 } from "../../base/bytes.ts";
+import { DecodeError } from "../../base/errors.ts";
+import {
+  MSE_HASH_BYTES,
+  MSE_MAX_PAD_BYTES,
+  MSE_METHOD,
+  MSE_VC_BYTES,
+  type MseCiphers,
+  type MseMethod,
+  mseCiphers,
+  req1Hash,
+  req3Hash,
+  xored,
+} from "../../wire/mse.ts";
+import { MSE_KEY_BYTES, MSE_PRIVATE_BYTES, mseKeyPair, mseSecret } from "../../wire/mse-keys.ts";
+import type { MseHandshake, MseOutcome, MseTools } from "./contract.ts";
+import { MseInbox } from "./inbox.ts";
+import { randomPadding } from "./padding.ts";
+import { MseStream } from "./stream.ts";
+
+/** What an answer is made with. */
+export interface MseAnswer {
+  /** The infohash (20 bytes) of which `hash` is the `req2Hash`; undefined where we have no such content. */
+  readonly find: (hash: Uint8Array) => Uint8Array | undefined;
+  /** The methods that we take, the one we like best first. */
+  readonly methods: readonly MseMethod[];
+}
+
+/** The called end of MSE: their key and ours; what they want and offer, under the secret; then what we choose. */
+export class MseAnswerer implements MseHandshake {
+  readonly #answer: MseAnswer;
+  readonly #tools: MseTools;
+  readonly #inbox = new MseInbox();
+  readonly #padding = { left: MSE_MAX_PAD_BYTES };
+  #stage: "key" | "mark" | "name" | "offer" | "padding" | "done" = "key";
+  #output: Uint8Array | undefined;
+  #secret = new Uint8Array(0);
+  #mark = new Uint8Array(0);
+  #infohash = new Uint8Array(0);
+  #ciphers: MseCiphers | undefined;
+  #method: MseMethod = MSE_METHOD.rc4;
+  #paddingBytes = 0;
+
+  constructor(answer: MseAnswer, tools: MseTools) {
+    this.#answer = answer;
+    this.#tools = tools;
+  }
+
+  take(): Uint8Array | undefined {
+    const output = this.#output;
+    this.#output = undefined;
+    return output;
+  }
+
+  receive(bytes: Uint8Array): MseOutcome | undefined {
+    this.#inbox.add(bytes);
+    if (this.#stage === "key" && !this.#readKey()) return undefined;
+    if (this.#stage === "mark" && !this.#readMark()) return undefined;
+    if (this.#stage === "name" && !this.#readName()) return undefined;
+    if (this.#stage === "offer" && !this.#readOffer()) return undefined;
+    return this.#readPadding();
+  }
+
+  #readKey(): boolean {
+    const theirs = this.#inbox.take(MSE_KEY_BYTES);
+    if (!theirs) return false;
+    const { privateKey, publicKey } = mseKeyPair(this.#tools.randomBytes(MSE_PRIVATE_BYTES));
+    this.#secret = Uint8Array.from(mseSecret(privateKey, theirs));
+    this.#mark = Uint8Array.from(req1Hash(this.#secret, this.#tools.sha1));
+    this.#output = concatBytes([publicKey, randomPadding(this.#tools)]);
+    this.#stage = "mark";
+    return true;
+  }
+
+  #readMark(): boolean {
+    if (!this.#inbox.skipPast(this.#mark, this.#padding)) return false;
+    this.#stage = "name";
+    return true;
+  }
+
+  #readName(): boolean {
+    const hidden = this.#inbox.take(MSE_HASH_BYTES);
+    if (!hidden) return false;
+    const { sha1 } = this.#tools;
+    const infohash = this.#answer.find(xored(hidden, req3Hash(this.#secret, sha1)));
+    if (!infohash) throw new DecodeError("MSE", MSE_HASH_BYTES, "content that we do not have");
+    this.#infohash = Uint8Array.from(infohash);
+    this.#ciphers = mseCiphers(this.#secret, this.#infohash, false, sha1);
+    this.#stage = "offer";
+    return true;
+  }
+
+  #readOffer(): boolean {
+    const head = this.#inbox.take(MSE_VC_BYTES + 4 + 2);
+    if (!head) return false;
+    this.#ciphers!.theirs.apply(head, head);
+    if (head.subarray(0, MSE_VC_BYTES).some((byte) => byte !== 0)) {
+      throw new DecodeError("MSE", 0, "expected the verification constant");
+    }
+    const offered = readU32(head, MSE_VC_BYTES);
+    const method = this.#answer.methods.find((each) => (each & offered) !== 0);
+    if (method === undefined) throw new DecodeError("MSE", MSE_VC_BYTES, `no method of ours in ${offered}`);
+    this.#method = method;
+    this.#paddingBytes = readU16(head, MSE_VC_BYTES + 4);
+    if (this.#paddingBytes > MSE_MAX_PAD_BYTES) throw new DecodeError("MSE", 12, "padding that is too long");
+    this.#stage = "padding";
+    return true;
+  }
+
+  #readPadding(): MseOutcome | undefined {
+    const tail = this.#stage === "padding" ? this.#inbox.take(this.#paddingBytes + 2) : undefined;
+    if (!tail) return undefined;
+    this.#stage = "done";
+    const { ours, theirs } = this.#ciphers!;
+    theirs.apply(tail, tail);
+    this.#output = this.#choice(ours);
+    const isRc4 = this.#method === MSE_METHOD.rc4;
+    // What goes along with their handshake is enciphered whatever is chosen for what follows.
+    const initialBytes = readU16(tail, this.#paddingBytes);
+    const enciphered = isRc4 ? Number.POSITIVE_INFINITY : initialBytes;
+    const stream = new MseStream(isRc4 ? ours : undefined, theirs, enciphered);
+    return { method: this.#method, infohash: this.#infohash, stream, rest: this.#inbox.rest() };
+  }
+
+  #choice(ours: MseCiphers["ours"]): Uint8Array {
+    const padding = randomPadding(this.#tools);
+    const choice = new Uint8Array(MSE_VC_BYTES + 4 + 2 + padding.length);
+    writeU32(choice, MSE_VC_BYTES, this.#method);
+    writeU16(choice, MSE_VC_BYTES + 4, padding.length);
+    choice.set(padding, MSE_VC_BYTES + 4 + 2);
+    ours.apply(choice, choice);
+    return choice;
+  }
+}

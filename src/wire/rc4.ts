@@ -1,0 +1,47 @@
+const STATES = 256;
+
+/**
+ * The stream cipher RC4, as peers still use it to hide what they speak (MSE). It is long broken as a secret: nothing here
+ * relies on it for more than that.
+ */
+export class Rc4 {
+  readonly #state = new Uint8Array(STATES);
+  #i = 0;
+  #j = 0;
+
+  /** `key` has 1 to 256 bytes. */
+  constructor(key: Uint8Array) {
+    const state = this.#state;
+    for (let i = 0; i < STATES; i++) state[i] = i;
+    for (let i = 0, j = 0; i < STATES; i++) {
+      const value = state[i]!;
+      j = (j + value + key[i % key.length]!) & 0xff;
+      state[i] = state[j]!;
+      state[j] = value;
+    }
+  }
+
+  /** Enciphers, or deciphers, `from` into the head of `into`, which may be the same bytes. */
+  apply(from: Uint8Array, into: Uint8Array): void {
+    const state = this.#state;
+    const { length } = from;
+    let [i, j] = [this.#i, this.#j];
+    for (let at = 0; at < length; at++) {
+      i = (i + 1) & 0xff;
+      const a = state[i]!;
+      j = (j + a) & 0xff;
+      const b = state[j]!;
+      state[i] = b;
+      state[j] = a;
+      into[at] = from[at]! ^ state[(a + b) & 0xff]!;
+    }
+    this.#i = i;
+    this.#j = j;
+  }
+
+  /** Throws away the next `bytes` of the key stream. */
+  discard(bytes: number): void {
+    const waste = new Uint8Array(bytes);
+    this.apply(waste, waste);
+  }
+}
