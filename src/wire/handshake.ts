@@ -20,6 +20,8 @@ export interface Handshake {
 export const HANDSHAKE_BYTES = 68;
 
 const PROTOCOL = latin1Bytes("\x13BitTorrent protocol");
+/** By so many bytes {@link mayBeHandshake} is sure. */
+export const PROTOCOL_BYTES = PROTOCOL.length;
 const [RESERVED, INFOHASH, PEER_ID] = [20, 28, 48];
 
 /** The 68 bytes of a handshake. */

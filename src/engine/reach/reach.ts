@@ -4,6 +4,7 @@ import type { Runtime } from "../../runtime/contract.ts";
 import type { EngineSettings } from "../contract.ts";
 import type { DiagnosisRow } from "../diagnosis/contract.ts";
 import type { Dht, PeerFinder, PeerNet } from "./contract.ts";
+import { encryptedNet } from "./encrypted-net.ts";
 import { allFinders } from "./finders.ts";
 import { IncomingCount } from "./incoming.ts";
 import { isLocalNetwork, startLocalFinder } from "./lsd.ts";
@@ -38,14 +39,15 @@ export interface ReachParts {
  * Puts together how peers are found and reached, from the machine upwards: TCP and uTP, limits, encryption; then who finds
  * peers. Rejects with `port_busy` where the UDP port is taken.
  */
-export async function openReach({ runtime, settings, log }: ReachParts): Promise<Reach> {
+export async function openReach({ runtime, settings, log, infohashes }: ReachParts): Promise<Reach> {
   const { p2pHost, p2pPort } = settings;
   const { net } = runtime;
   const udp = needsUdp(settings)
     ? await bindSharedUdp(net, log, { host: p2pHost, port: p2pPort })
     : undefined;
   const incoming = new IncomingCount();
-  const peerNet: PeerNet = { connect: net.connect, listen: incoming.watch(net.listen) };
+  const watched: PeerNet = { connect: net.connect, listen: incoming.watch(net.listen) };
+  const peerNet = encryptedNet(watched, { runtime, mode: settings.reach.encryption, log, infohashes });
   let tcpPort = 0;
   const lsd = mayDiscover(settings)
     ? startLocalFinder({
