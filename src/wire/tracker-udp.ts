@@ -13,6 +13,7 @@ import {
   type ScrapeCounts,
   usablePeers,
 } from "./tracker-reply.ts";
+import { MAX_SCRAPED } from "./tracker-server.ts";
 import { trackerPath } from "./tracker-url.ts";
 
 /** What a UDP tracker answers (BEP 15). `transaction` is the number that the question carried. */
@@ -38,8 +39,6 @@ const CONNECTION_ID_BYTES = 8;
 const EVENTS = { none: 0, completed: 1, started: 2, stopped: 3, paused: 0 } as const;
 /** BEP 41: the option that carries path and query of the tracker's URL, 255 bytes at a time, and the end of options. */
 const [URL_DATA, MAX_OPTION_BYTES] = [2, 255];
-/** More does not fit one datagram of a tracker (BEP 15: about 74). */
-const MAX_SCRAPED = 74;
 
 /** Asks for a connection id. */
 export function encodeUdpConnect(transaction: number): Uint8Array<ArrayBuffer> {
