@@ -3,6 +3,7 @@ import { cors } from "hono/cors";
 import { gate } from "./access.ts";
 import { policyOf } from "./access-paths.ts";
 import { createControlRoutes } from "./control/control.ts";
+import { createDiagnosisRoutes } from "./diagnosis.ts";
 import { createDocsRoutes } from "./docs.ts";
 import { createEngineVersionRoutes } from "./engine-version.ts";
 import { failure } from "./envelope.ts";
@@ -37,13 +38,14 @@ export function createApp(house: House): Hono<RouteEnv> {
   app.route("/", createSessionRoutes(house));
   app.route("/", createSegmentRoutes(house));
   app.route("/", createFileRoutes(house));
-  const { library } = house;
+  const { library, diagnose } = house;
   if (library !== undefined) {
     app.route("/", createControlRoutes({ ...house, library }));
     app.route("/", createExportRoutes(library));
     app.route("/", createSearchRoutes({ ...house, library }));
     app.route("/", createPlayLinkRoutes({ ...house, library }));
     app.route("/", createImageRoutes(library));
+    if (diagnose) app.route("/", createDiagnosisRoutes({ ...house, library, diagnose }));
   }
   app.route("/", createEngineVersionRoutes(house));
   app.route("/", createDocsRoutes(house));

@@ -1,4 +1,5 @@
 import type { Network } from "../src/base/network.ts";
+import type { Diagnosis } from "../src/engine/diagnosis/contract.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Broadcast } from "../src/engine/live/broadcast-contract.ts";
 import type { BroadcastWish } from "../src/library/contract.ts";
@@ -14,6 +15,8 @@ export interface House {
   readonly players?: Players;
   /** What is broadcast from here; nothing can be where it is absent. */
   readonly broadcasts?: BroadcastDesk;
+  /** How all of it is doing; there is no such address where it is absent. */
+  readonly diagnose?: () => Promise<Diagnosis>;
   /** Whether this machine has an address besides loopback. */
   readonly hasNetwork?: () => boolean;
   /** Where other devices find this engine, such as `http://192.168.1.5:6878/`; none while it listens for this host alone. */

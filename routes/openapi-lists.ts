@@ -1,4 +1,5 @@
 import { statusMethods, versionMethods } from "./control/service-status.ts";
+import { diagnosisSchema } from "./diagnosis.ts";
 import {
   jsonAnswer,
   jsonSchemaOf,
@@ -62,6 +63,15 @@ export function listPaths(): Record<string, OpenApiPath> {
         "What the playlist and the transport files here hold, by name",
         Object.entries(shapeOf(searchParams)).map(([name, schema]) => queryParameter(name, schema)),
         { 200: jsonAnswer("What was found", enveloped(jsonSchemaOf(searchSchema, "output"))) },
+      ),
+    },
+    "/api/diagnosis": {
+      get: operation(
+        "diagnosis",
+        "Engine",
+        "How the engine is doing: ports, peers, clock, disk, names, settings, and why each player waits",
+        [{ ...inPath("token", "The access token; this host needs none"), in: "query", required: false }],
+        { 200: jsonAnswer("What was found", enveloped(jsonSchemaOf(diagnosisSchema, "output"))) },
       ),
     },
     "/play/infohash/{infohash}": {

@@ -1,4 +1,5 @@
 import type { Session, SessionInfo } from "../src/engine/engine.ts";
+import { presentHoldUp } from "./diagnosis.ts";
 import { explain } from "./errors.ts";
 
 /** The URLs of a session (interface: Playback session), without a query. */
@@ -59,9 +60,7 @@ export function presentInfo(
       active_inuse: cache.activeInUse,
     },
     // CHOICE(buffering): ours: why the player waits, in a sentence, with its numbers; null where it does not.
-    buffering: info.holdUp
-      ? { reason: info.holdUp.code, text: info.holdUp.sentence, ...info.holdUp.numbers }
-      : null,
+    buffering: presentHoldUp(info.holdUp),
     // Ours, for the page: how large trackers say the swarm is; -1 where none says.
     swarm_seeds: figures.trackers.seeds ?? -1,
     swarm_leechers: figures.trackers.leechers ?? -1,

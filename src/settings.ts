@@ -184,12 +184,7 @@ export function settingsTable(folders: { readonly dataDir: string }) {
     dhtNodes: setting(
       "dht-nodes",
       nodeList(),
-      [
-        "router.bittorrent.com:6881",
-        "dht.transmissionbt.com:6881",
-        "dht.libtorrent.org:25401",
-        "router.utorrent.com:6881",
-      ],
+      ["router.bittorrent.com:6881", "dht.transmissionbt.com:6881", "dht.libtorrent.org:25401"],
       "Nodes by which a first start finds the DHT; later ones know others",
     ),
     lsd: setting("lsd", onOff(), "on", "Finds peers in the same network, without any server"),

@@ -34,6 +34,7 @@ const ROOMS: readonly Room[] = [
       "src/base",
       "src/engine/engine.ts",
       "src/engine/contract.ts",
+      "src/engine/diagnosis/contract.ts",
       "src/engine/live/broadcast-contract.ts",
       "src/library/library.ts",
       "src/library/contract.ts",

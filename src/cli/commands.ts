@@ -32,6 +32,7 @@ export type CommandName =
   | "relay"
   | "backup"
   | "restore"
+  | "doctor"
   | "token"
   | "account"
   | "version"
@@ -100,6 +101,19 @@ export const COMMANDS: readonly Command[] = [
   },
   BROADCAST_COMMAND,
   RELAY_COMMAND,
+  {
+    name: "doctor",
+    summary: "Look what is well and what is not: ports, peers, clock, disk, and why it buffers",
+    operands: "",
+    maxOperands: 0,
+    flags: [{ name: "json", help: "Write it as JSON" }],
+    takesSettings: true,
+    shownSettings: ["host", "http-port", "p2p-port", "bind", "proxy", "data-dir"],
+    examples: [
+      ["sluice doctor", "of the engine that runs; without one, of this machine, in some seconds"],
+      ["sluice doctor --json", "the same as /api/diagnosis answers"],
+    ],
+  },
   {
     name: "token",
     summary: "Show or renew the access token that the control interface asks for",

@@ -24,6 +24,7 @@ import { Switchboard } from "../web/switchboard.ts";
 import { accessSettings } from "./access-settings.ts";
 import { KeptBroadcasts } from "./broadcast-desk.ts";
 import { broadcastRequest } from "./broadcast-request.ts";
+import { diagnose } from "./diagnose.ts";
 import { LateLists } from "./late-lists.ts";
 import { createLocalPlayers } from "./local-players.ts";
 import { networkUrls } from "./network-urls.ts";
@@ -117,6 +118,7 @@ export async function openHouse(parts: HouseParts): Promise<House> {
     players,
     broadcasts,
     deviceId,
+    diagnose: () => diagnose(runtime, config, engine),
     hasNetwork: () => lanAddresses().length > 0,
     networkUrls: () => (listening === undefined ? [] : networkUrls(listening, lanAddresses())),
     version: VERSION,

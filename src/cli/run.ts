@@ -8,6 +8,7 @@ import { backup } from "./backup.ts";
 import { broadcast } from "./broadcast.ts";
 import { COMMANDS, type CommandName } from "./commands.ts";
 import type { Context } from "./context.ts";
+import { doctor } from "./doctor.ts";
 import { foldersOf } from "./folders.ts";
 import { commandHelp, generalHelp } from "./help.ts";
 import { loadConfig } from "./load-config.ts";
@@ -58,6 +59,8 @@ async function dispatch(context: Context): Promise<number> {
       return broadcast(context, config, log, args);
     case "relay":
       return relay(context, config, log, args);
+    case "doctor":
+      return doctor(context, config, log, args);
     case "token":
       return token(context, config, log, args);
     case "account":

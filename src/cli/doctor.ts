@@ -1,0 +1,84 @@
+import { diagnosisSchema, type PresentedDiagnosis, presentDiagnosis } from "../../routes/diagnosis.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { after } from "../base/time.ts";
+import type { Diagnosis } from "../engine/diagnosis/contract.ts";
+import type { Config } from "../settings.ts";
+import type { Arguments } from "./args.ts";
+import type { Context } from "./context.ts";
+import { diagnose } from "./diagnose.ts";
+import { doctorText } from "./doctor-text.ts";
+import { openHouse } from "./house.ts";
+import { usageError } from "./usage.ts";
+
+/** The DHT, the router and a proxy have answered by then, or will not. */
+const TRIAL_MS = 8_000;
+/** An engine of this machine answers at once, but for what it writes to try the disk. */
+const ANSWER_MS = 20_000;
+const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
+
+/**
+ * `sluice doctor`: asks the engine that runs, or tries everything by itself for some seconds where none does. Resolves to the
+ * exit code: 0 where nothing is broken.
+ */
+export async function doctor(context: Context, config: Config, log: Log, args: Arguments): Promise<number> {
+  if (args.operands.length > 0) throw usageError("doctor: takes no operands");
+  const { stdout, stderr } = context;
+  const running = await askEngine(config);
+  if (!running) stderr.write(`No engine answers at ${urlOf(config)}; trying for ${TRIAL_MS / 1000} s …\n`);
+  const diagnosis = running ?? presentDiagnosis(await tryAlone(context, config, log));
+  if (args.flags.has("json")) stdout.write(`${JSON.stringify(diagnosis, undefined, 2)}\n`);
+  else stdout.write(doctorText(diagnosis, stdout.isTTY === true && config.logColors !== "never"));
+  return diagnosis.rows.some(({ level }) => level === "fail") ? 1 : 0;
+}
+
+/** What a running engine says of itself; undefined where none runs. */
+async function askEngine(config: Config): Promise<PresentedDiagnosis | undefined> {
+  let response: Response;
+  try {
+    response = await fetch(`${urlOf(config)}api/diagnosis`, {
+      redirect: "error",
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+  } catch {
+    return undefined;
+  }
+  const length = Number(response.headers.get("content-length") ?? 0);
+  if (!response.ok || length > MAX_ANSWER_BYTES) {
+    await response.body?.cancel();
+    return undefined;
+  }
+  const answer: { result?: unknown } | undefined = await response.json().catch(() => undefined);
+  const read = diagnosisSchema.safeParse(answer?.result);
+  return read.success ? read.data : undefined;
+}
+
+/** Opens an engine that keeps nothing, lets it look around, and asks it. */
+async function tryAlone(context: Context, config: Config, log: Log): Promise<Diagnosis> {
+  const { runtime } = context;
+  const alone = { ...config, store: "memory", cacheLimit: 0, liveLimit: 0 } as const;
+  let house: Awaited<ReturnType<typeof openHouse>>;
+  try {
+    house = await openHouse({ ...context, config: alone, log });
+  } catch (error) {
+    const nothing = { diagnosis: async (): Promise<Diagnosis> => ({ rows: [], streams: [] }) };
+    const { rows } = await diagnose(runtime, config, nothing);
+    return { rows: [{ name: "Engine", level: "fail", text: messageOf(error) }, ...rows], streams: [] };
+  }
+  try {
+    const { clock } = runtime;
+    // The engine's timers do not keep a process alive.
+    const staying = setInterval(() => {}, TRIAL_MS);
+    await new Promise<void>((resolve) => clock.at(after(clock.now(), TRIAL_MS), resolve));
+    clearInterval(staying);
+    return await diagnose(runtime, config, house.engine);
+  } finally {
+    await house.close();
+  }
+}
+
+function urlOf({ host, httpPort }: Config): string {
+  const isEverywhere = host === "0.0.0.0" || host === "::";
+  const name = isEverywhere ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
+  return `http://${name}:${httpPort}/`;
+}
