@@ -107,15 +107,24 @@ export interface Clock {
 
 export interface Net {
   /** Opens a TCP connection; the outcome comes to the handlers. */
-  connect(address: PeerAddress, handlers: TcpHandlers, options: { timeoutMs: number }): TcpSocket;
+  connect(address: PeerAddress, handlers: TcpHandlers, options: ConnectOptions): TcpSocket;
   /** Listens on TCP; each connection gets handlers of its own. */
   listen(address: PeerAddress, accept: (socket: TcpSocket) => TcpHandlers): Promise<TcpListener>;
-  bindUdp(
-    address: PeerAddress,
-    received: (bytes: Uint8Array, from: PeerAddress) => void,
-    options?: UdpOptions,
-  ): Promise<UdpSocket>;
+  bindUdp(address: PeerAddress, received: DatagramReceiver, options?: UdpOptions): Promise<UdpSocket>;
 }
+
+export interface ConnectOptions {
+  readonly timeoutMs: number;
+  /** The address of ours that the connection leaves from; where it is none of ours, there is no connection. The system
+   * chooses where it is not given. */
+  readonly localAddress?: string;
+}
+
+/**
+ * Hears of a datagram; the bytes are valid during the call only. `from` is where to answer. Where that address stands for a
+ * name that somebody else looked up (`engine/reach/inside.ts`), `actual` is what the name was found to be.
+ */
+export type DatagramReceiver = (bytes: Uint8Array, from: PeerAddress, actual?: PeerAddress) => void;
 
 /** What a UDP socket is for, where it is not one of the peer network. */
 export interface UdpOptions {
@@ -286,6 +295,9 @@ export interface HttpClient {
   openWebSocket(request: WebSocketRequest, handlers: TextSocketHandlers): Promise<TextSocket>;
 }
 
+/** Makes the connection that an exchange goes over, where it is not a direct one; told as TCP's handlers are. */
+export type Dial = (handlers: TcpHandlers) => TcpSocket;
+
 /** `handlers` hear of nothing before the socket stands. */
 export interface WebSocketRequest {
   /** ws: or wss:, without credentials. */
@@ -293,6 +305,8 @@ export interface WebSocketRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** The IP literal to connect to, whatever the URL's name says. */
   readonly connectTo: string;
+  /** Goes before `connectTo`. */
+  readonly dial?: Dial;
   /** Until it stands. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
@@ -305,6 +319,8 @@ export interface OutboundRequest {
   readonly body?: Uint8Array;
   /** The IP literal to connect to, whatever the URL's name says. */
   readonly connectTo: string;
+  /** Goes before `connectTo`. */
+  readonly dial?: Dial;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }

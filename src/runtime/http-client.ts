@@ -1,7 +1,9 @@
 import { type ClientRequest, type IncomingMessage, request as plainRequest } from "node:http";
 import { request as tlsRequest } from "node:https";
 import { isIP } from "node:net";
+import { connect as connectTls } from "node:tls";
 import type { HttpClient, OutboundRequest, OutboundResponse } from "./contract.ts";
+import { dialledStream } from "./dialled-stream.ts";
 import { readableBody } from "./node-streams.ts";
 import { openWebSocket } from "./web-socket-client.ts";
 
@@ -45,7 +47,7 @@ function exchange(
   request.end(asked.body);
 }
 
-function start({ url, method, headers, body, connectTo }: OutboundRequest): ClientRequest {
+function start({ url, method, headers, body, connectTo, dial }: OutboundRequest): ClientRequest {
   const isTls = url.protocol === "https:";
   if (!isTls && url.protocol !== "http:") throw new TypeError(`expected an http(s) URL, got ${url.protocol}`);
   const name = url.hostname.replace(/^\[|\]$/g, "");
@@ -55,12 +57,19 @@ function start({ url, method, headers, body, connectTo }: OutboundRequest): Clie
     port: url.port === "" ? (isTls ? 443 : 80) : Number(url.port),
     path: url.pathname + url.search,
     headers: { ...headers, host: url.host, ...(body && { "content-length": String(body.length) }) },
-    agent: false as const,
     maxHeaderSize: MAX_HEADER_BYTES,
   };
-  if (!isTls) return plainRequest(options);
   // An IP literal has no server name (RFC 6066 3); the certificate is then checked against the address.
-  return tlsRequest({ ...options, ...(isIP(name) === 0 && { servername: name }), rejectUnauthorized: true });
+  const tls = { ...(isIP(name) === 0 && { servername: name }), rejectUnauthorized: true };
+  if (dial) {
+    const createConnection = () => {
+      const socket = dialledStream(dial);
+      return isTls ? connectTls({ ...tls, socket, host: name }) : socket;
+    };
+    return plainRequest({ ...options, createConnection });
+  }
+  if (!isTls) return plainRequest({ ...options, agent: false });
+  return tlsRequest({ ...options, ...tls, agent: false });
 }
 
 function headersOf(response: IncomingMessage): Headers {

@@ -1,11 +1,14 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { canonicalAddress, type PeerAddress } from "../base/address.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
-import type { Net, TcpHandlers, TcpListener, TcpSocket } from "./contract.ts";
+import type { ConnectOptions, Net, TcpHandlers, TcpListener, TcpSocket } from "./contract.ts";
 import { bindUdp } from "./udp.ts";
 
 /** Above this many bytes unsent in one socket its writer waits: a few round trips of a fast peer. */
 const WRITE_MARK_BYTES = 1024 * 1024;
+
+/** Why a connection is over that nobody disturbed. */
+export const CLOSED_BY_PEER = "closed by the peer";
 
 /** Gives the buffer that a connection reads into. */
 type ReadBuffers = () => Uint8Array;
@@ -26,24 +29,30 @@ export function machineNet(readBuffer: ReadBuffers, received: (bytes: number) =>
     closed: (reason) => handlers.closed(reason),
   });
   return {
-    connect: (address, handlers, { timeoutMs }) => open(address, counted(handlers), timeoutMs, readBuffer()),
+    connect: (address, handlers, options) => open(address, counted(handlers), options, readBuffer()),
     listen: (address, accept) => listen(address, (socket) => counted(accept(socket))),
     bindUdp,
   };
 }
 
-function open(address: PeerAddress, handlers: TcpHandlers, timeoutMs: number, buffer: Uint8Array): TcpSocket {
+function open(
+  { host, port }: PeerAddress,
+  handlers: TcpHandlers,
+  { timeoutMs, localAddress }: ConnectOptions,
+  buffer: Uint8Array,
+): TcpSocket {
   let socket: Socket;
   const callback = (length: number, bytes: Uint8Array) => {
     if (!socket.destroyed) handlers.received(bytes.length === length ? bytes : bytes.subarray(0, length));
     return true;
   };
   try {
-    socket = connect({ host: address.host, port: address.port, noDelay: true, onread: { buffer, callback } });
+    const from = localAddress === undefined ? {} : { localAddress };
+    socket = connect({ host, port, ...from, noDelay: true, onread: { buffer, callback } });
   } catch (error) {
     // A port of 0 or above 65535 is refused before anything is tried.
     queueMicrotask(() => handlers.closed(messageOf(error)));
-    return closedSocket(address);
+    return closedSocket({ host, port });
   }
   const timer = setTimeout(() => socket.destroy(new Error(`no connection in ${timeoutMs} ms`)), timeoutMs);
   socket.once("connect", () => {
@@ -51,12 +60,12 @@ function open(address: PeerAddress, handlers: TcpHandlers, timeoutMs: number, bu
     handlers.opened?.();
   });
   socket.once("close", () => clearTimeout(timer));
-  return wire(socket, address, handlers);
+  return wire(socket, { host, port }, handlers);
 }
 
 /** Ties the events of a socket to handlers, so that `closed` comes exactly once and nothing comes after it. */
 function wire(socket: Socket, remote: PeerAddress, handlers: TcpHandlers): TcpSocket {
-  let reason = "closed by the peer";
+  let reason = CLOSED_BY_PEER;
   let owesDrained = false;
   const written = () => {
     if (!owesDrained || socket.destroyed || socket.writableLength > 0) return;

@@ -1,13 +1,13 @@
 import { createSocket, type Socket } from "node:dgram";
 import { canonicalAddress, type PeerAddress } from "../base/address.ts";
 import { SluiceError } from "../base/errors.ts";
-import type { UdpOptions, UdpSocket } from "./contract.ts";
+import type { DatagramReceiver, UdpOptions, UdpSocket } from "./contract.ts";
 
 /** Binds a UDP socket; rejects with `port_busy` where the port is taken, `bad_parameter` where a group cannot be joined
  * or the address is none of this machine's. */
 export function bindUdp(
   address: PeerAddress,
-  received: (bytes: Uint8Array, from: PeerAddress) => void,
+  received: DatagramReceiver,
   { multicast, receiveBufferBytes }: UdpOptions = {},
 ): Promise<UdpSocket> {
   const type = address.host.includes(":") ? "udp6" : "udp4";

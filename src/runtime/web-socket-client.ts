@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { TextSocket, TextSocketHandlers, WebSocketRequest } from "./contract.ts";
+import { dialledStream } from "./dialled-stream.ts";
 import { closeFrame, FrameReader, pongFrame, textFrame } from "./web-socket-frames.ts";
 
 /** RFC 6455 1.3. */
@@ -19,7 +20,7 @@ export function openWebSocket(request: WebSocketRequest, handlers: TextSocketHan
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const key = randomBytes(16).toString("base64");
-    const connection = dial(request);
+    const connection = connectionOf(request);
     let failure: unknown = new Error("the connection was closed before it was a WebSocket");
     const fail = (reason: unknown) => {
       failure = reason;
@@ -60,14 +61,16 @@ export function openWebSocket(request: WebSocketRequest, handlers: TextSocketHan
   });
 }
 
-function dial({ url, connectTo }: WebSocketRequest): Socket {
+function connectionOf({ url, connectTo, dial }: WebSocketRequest): Socket {
   const isTls = url.protocol === "wss:";
   if (!isTls && url.protocol !== "ws:") throw new TypeError(`expected a ws(s) URL, got ${url.protocol}`);
   const port = url.port === "" ? (isTls ? 443 : 80) : Number(url.port);
-  if (!isTls) return connect({ host: connectTo, port, noDelay: true });
+  const stream = dial && dialledStream(dial);
+  if (!isTls) return stream ?? connect({ host: connectTo, port, noDelay: true });
   const name = url.hostname.replace(/^\[|\]$/g, "");
   // An IP literal has no server name (RFC 6066 3); the certificate is then checked against the address.
-  return connectTls({ host: connectTo, port, ...(isIP(name) === 0 && { servername: name }) });
+  const tls = isIP(name) === 0 ? { servername: name } : {};
+  return connectTls(stream ? { ...tls, socket: stream, host: name } : { ...tls, host: connectTo, port });
 }
 
 function question({ url, headers }: WebSocketRequest, key: string): string {

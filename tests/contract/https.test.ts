@@ -42,10 +42,13 @@ async function serveTls(scratch: TempFolder): Promise<Server> {
 }
 
 /** Asks in a process of its own: trusted authorities are read when a process starts. */
-async function ask(url: string, authority: string | undefined): Promise<string> {
+async function ask(url: string, authority: string | undefined, way = "direct"): Promise<string> {
   const [command, ...args] = runtimeCommand();
   const trust = authority && { NODE_EXTRA_CA_CERTS: authority, DENO_CERT: authority };
-  const asking = startProcess(command, [...args, ASK, url, "127.0.0.1"], { cwd: ROOT, env: { ...trust } });
+  const asking = startProcess(command, [...args, ASK, url, "127.0.0.1", way], {
+    cwd: ROOT,
+    env: { ...trust },
+  });
   try {
     return await asking.line((line) => /^(?:answer|refused) /.test(line));
   } finally {
@@ -65,6 +68,9 @@ test("HttpClient: TLS is checked against the URL's name, whatever address is con
     const authority = scratch.file("ca.pem");
     const good = await ask(`https://tracker.test:${port}/`, authority);
     assert.match(good, new RegExp(`^answer 200 name (?:tracker\\.test|none), host tracker\\.test:${port}$`));
+    assert.match(await ask(`https://tracker.test:${port}/`, authority, "dialled"), /^answer 200 /);
+    assert.match(await ask(`https://other.test:${port}/`, authority, "dialled"), /^refused /);
+    assert.match(await ask(`https://127.0.0.1:${port}/`, authority, "dialled"), /^answer 200 /);
     assert.match(await ask(`https://127.0.0.1:${port}/`, authority), /^answer 200 /);
     assert.match(await ask(`https://other.test:${port}/`, authority), /^refused /);
     assert.match(await ask(`https://tracker.test:${port}/`, undefined), /^refused /);

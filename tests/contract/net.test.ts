@@ -108,6 +108,28 @@ test("Net.connect: closed is called once, with a reason, where nobody listens or
   }
 });
 
+test("Net.connect: leaves from the address of ours that is named, or not at all", async (t) => {
+  const callers: string[] = [];
+  const listener = await net.listen(HERE, (socket) => {
+    callers.push(socket.remote.host);
+    queueMicrotask(() => socket.close());
+    return nothing;
+  });
+  t.after(() => listener.close());
+  const outcome = (localAddress: string) =>
+    new Promise<string>((resolve) => {
+      let isOpen = false;
+      const opened = () => {
+        isOpen = true;
+      };
+      const closed = () => resolve(isOpen ? "open" : "none");
+      net.connect(listener.address, { ...nothing, opened, closed }, { timeoutMs: 30_000, localAddress });
+    });
+  assert.equal(await outcome("127.0.0.1"), "open");
+  assert.equal(await outcome("203.0.113.9"), "none");
+  assert.deepEqual(callers, ["127.0.0.1"]);
+});
+
 test("Net: write says by drained that all has gone; close by either side ends both", async () => {
   const ended = later();
   const listener = await net.listen(HERE, (socket) => ({
