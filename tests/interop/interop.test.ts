@@ -1,118 +1,65 @@
-import assert from "node:assert/strict";
-import { existsSync, readdirSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { type EngineProcess, nameContent, startEngine } from "../parts/engine.ts";
-import type { RunningProcess } from "../parts/process.ts";
-import { randomFile, sha1OfFile, sha1OfStream, tempFolder, torrentOf } from "../parts/torrent-files.ts";
+import { bothWays } from "./both-ways.ts";
 import {
   aria2,
   type ForeignPeer,
   libtorrent,
-  startTracker,
+  libtorrentWith,
   transmission,
+  transmissionWith,
   webtorrent,
 } from "./other-peers.ts";
 
 const SIZE = 24 * 1024 * 1024 + 12_345;
-
-const FIRST_BYTE = { range: "bytes=0-0" };
+/** Enough to see that it arrives as it was. */
+const SMALL_SIZE = 4 * 1024 * 1024 + 321;
 
 const WEBTORRENT_FOLDER = fileURLToPath(new URL("./webtorrent/node_modules", import.meta.url));
 
-const PEERS = [libtorrent, transmission, aria2, webtorrent];
-const running = new Map<ForeignPeer, Promise<void>>();
+/** Whom we play with, and what we are set to. */
+interface Case {
+  readonly peer: ForeignPeer;
+  readonly sizeBytes: number;
+  readonly encryption: string;
+}
 
-for (const peer of PEERS) {
+const CASES: readonly Case[] = [
+  ...[libtorrent, transmission, aria2, webtorrent].map((peer) => ({
+    peer,
+    sizeBytes: SIZE,
+    encryption: "allow",
+  })),
+  encrypted(libtorrentWith(["--encryption", "required"]), "allow"),
+  encrypted(libtorrent, "require"),
+  encrypted(libtorrentWith(["--encryption", "refused"]), "prefer"),
+  encrypted(transmissionWith("-er"), "allow"),
+  encrypted(transmission, "require"),
+];
+const running = new Map<Case, Promise<void>>();
+
+for (const each of CASES) {
   const skip =
-    !isHere(peer) && "webtorrent is not installed: npm ci --ignore-scripts in tests/interop/webtorrent";
-  test(`interop with ${peer.name}: the whole file both ways, hash-equal`, { skip, timeout: 120_000 }, () => {
+    !isHere(each) && "webtorrent is not installed: npm ci --ignore-scripts in tests/interop/webtorrent";
+  const name = `interop with ${each.peer.name}, encryption ${each.encryption}`;
+  test(`${name}: the whole file both ways, hash-equal`, { skip, timeout: 120_000 }, () => {
     // Most of them wait for timers of their own most of the time, so all of them play at once.
-    if (running.size === 0) for (const each of PEERS.filter(isHere)) running.set(each, bothWays(each));
+    if (running.size === 0) for (const one of CASES.filter(isHere)) running.set(one, play(one));
     // What goes wrong with another one is told by its own test.
-    for (const each of running.values()) each.catch(() => {});
-    return running.get(peer);
+    for (const one of running.values()) one.catch(() => {});
+    return running.get(each);
   });
 }
 
-function isHere(peer: ForeignPeer): boolean {
+function encrypted(peer: ForeignPeer, encryption: string): Case {
+  return { peer, sizeBytes: SMALL_SIZE, encryption };
+}
+
+function play({ peer, sizeBytes, encryption }: Case): Promise<void> {
+  return bothWays(peer, { sizeBytes, env: { SLUICE_ENCRYPTION: encryption } });
+}
+
+function isHere({ peer }: Case): boolean {
   return peer !== webtorrent || existsSync(WEBTORRENT_FOLDER);
 }
-
-/** The peer seeds and we download; then we are the only one who has it, and a new peer downloads from us. */
-async function bothWays(peer: ForeignPeer): Promise<void> {
-  const scratch = await tempFolder(`interop-${peer.name}`);
-  const ends: (() => Promise<unknown>)[] = [];
-  try {
-    await Promise.all(["seed", "leech"].map((name) => mkdir(scratch.file(name))));
-    const file = scratch.file("seed/film.bin");
-    await randomFile(file, SIZE);
-    const bare = await torrentOf(file, 256 * 1024, scratch.file("bare.torrent"));
-    const tracker = await startTracker(scratch.path, [bare.infohash]);
-    ends.push(tracker.process.stop);
-    const torrent = await torrentOf(file, 256 * 1024, scratch.file("film.torrent"), [
-      tracker.httpUrl,
-      tracker.udpUrl,
-    ]);
-    const wanted = await sha1OfFile(file);
-
-    const seeder = await peer.seed(torrent.path, file, scratch.path);
-    ends.push(seeder.process.stop);
-    if (peer.announcesSeed) await tracker.hasSeed(torrent.infohash);
-    // The whole file fits into memory: where all play at once, the disk may be too slow to keep every piece of it.
-    const env = { SLUICE_CACHE_LIMIT: "1GB", SLUICE_MEMORY_LIMIT: "64MiB", SLUICE_LOG: "debug" };
-    const engine = await startEngine({ env });
-    ends.push(engine.stop);
-    if (!peer.announcesSeed) await nameContent(engine, { magnet: magnetOf(torrent, seeder.port) });
-    await downloads(engine, torrent, wanted);
-    await seeder.process.stop();
-
-    const leecher = await peer.leech(
-      torrent.path,
-      scratch.file("leech"),
-      scratch.path,
-      `127.0.0.1:${engine.p2pPort}`,
-    );
-    ends.push(leecher.process.stop);
-    await uploads(engine, torrent, scratch.file("leech"), wanted, leecher);
-  } finally {
-    for (const end of ends.reverse()) await end();
-    await scratch.remove();
-  }
-}
-
-async function downloads(engine: EngineProcess, torrent: Torrent, wanted: string): Promise<void> {
-  await nameContent(engine, {}, torrent.bytes);
-  const response = await fetch(`${engine.url}/files/${torrent.infohash}/0/film.bin`);
-  assert.equal(response.status, 200);
-  const got = await sha1OfStream(response.body!);
-  assert.deepEqual(got, { sha1: wanted, bytes: SIZE });
-}
-
-/** Asks again and again whether the leecher's folder holds the whole file, with the content kept open. */
-async function uploads(
-  engine: EngineProcess,
-  torrent: Torrent,
-  folder: string,
-  wanted: string,
-  leecher: { process: RunningProcess; port?: number },
-): Promise<void> {
-  if (leecher.port !== undefined) await nameContent(engine, { magnet: magnetOf(torrent, leecher.port) });
-  for (let tries = 0; tries < 300; tries++) {
-    await (
-      await fetch(`${engine.url}/files/${torrent.infohash}/0/film.bin`, { headers: FIRST_BYTE })
-    ).arrayBuffer();
-    const name = readdirSync(folder).find((entry) => /^film\.bin(\.part)?$/.test(entry));
-    if (name !== undefined && (await sha1OfFile(`${folder}/${name}`)) === wanted) return;
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-  const said = `${leecher.process.output()}\nthe engine said:\n${engine.output()}`;
-  assert.fail(`the leecher never had the whole file; it said:\n${said}`);
-}
-
-function magnetOf(torrent: Torrent, port: number): string {
-  return `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${port}`;
-}
-
-type Torrent = Awaited<ReturnType<typeof torrentOf>>;

@@ -1,6 +1,7 @@
 """A libtorrent peer for tests: seeds or downloads one torrent and says on stdout, a JSON line each, what it does.
 
 usage: libtorrent_peer.py seed|leech TORRENT FOLDER [--peer HOST:PORT] [--sequential] [--exit] [--port N]
+                          [--encryption allowed|required|refused]
 """
 
 import argparse
@@ -26,9 +27,14 @@ def main():
     parser.add_argument("--exit", action="store_true", help="end when the download is complete")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--upload-limit", type=int, default=0)
+    parser.add_argument("--encryption", choices=["allowed", "required", "refused"], default="allowed")
     options = parser.parse_args()
 
+    policy = {
+        "allowed": lt.enc_policy.pe_enabled, "required": lt.enc_policy.pe_forced, "refused": lt.enc_policy.pe_disabled,
+    }[options.encryption]
     session = lt.session({
+        "in_enc_policy": int(policy), "out_enc_policy": int(policy),
         "listen_interfaces": f"127.0.0.1:{options.port}",
         "enable_dht": False, "enable_lsd": False, "enable_upnp": False, "enable_natpmp": False,
         "allow_multiple_connections_per_ip": True,

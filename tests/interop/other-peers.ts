@@ -24,18 +24,23 @@ export interface ForeignPeer {
   ): Promise<{ process: RunningProcess; port?: number }>;
 }
 
-export const libtorrent: ForeignPeer = {
-  name: "libtorrent",
-  announcesSeed: true,
-  seed: async (torrent, file) => {
-    const process = await startLibtorrent("seed", torrent, dirname(file));
-    return { process, port: process.port };
-  },
-  leech: async (torrent, folder, _scratch, peer) => {
-    const process = await startLibtorrent("leech", torrent, folder, { peers: [peer] });
-    return { process, port: process.port };
-  },
-};
+export const libtorrent = libtorrentWith([]);
+
+/** libtorrent with flags of `libtorrent_peer.py`. */
+export function libtorrentWith(flags: readonly string[]): ForeignPeer {
+  return {
+    name: ["libtorrent", ...flags].join(" "),
+    announcesSeed: true,
+    seed: async (torrent, file) => {
+      const process = await startLibtorrent("seed", torrent, dirname(file), { flags });
+      return { process, port: process.port };
+    },
+    leech: async (torrent, folder, _scratch, peer) => {
+      const process = await startLibtorrent("leech", torrent, folder, { peers: [peer], flags });
+      return { process, port: process.port };
+    },
+  };
+}
 
 export const aria2: ForeignPeer = {
   name: "aria2",
@@ -70,25 +75,35 @@ function ariaFlags(port: number, folder: string): string[] {
   ];
 }
 
-export const transmission: ForeignPeer = {
-  name: "transmission",
-  announcesSeed: true,
-  seed: async (torrent, file, scratch) => {
-    const port = await freePort();
-    const process = await startTransmission(torrent, dirname(file), scratch, port);
-    return { process, port };
-  },
-  // It takes no peers on loopback from a tracker, but lets them in: the other side has to know its port.
-  leech: async (torrent, folder, scratch) => {
-    const port = await freePort();
-    const process = await startTransmission(torrent, folder, scratch, port);
-    // A first attempt that is refused is repeated only after a while.
-    await untilListening(port);
-    return { process, port };
-  },
-};
+export const transmission = transmissionWith("-et");
 
-async function startTransmission(torrent: string, folder: string, scratch: string, port: number) {
+/** Transmission with one of its flags on encryption: required, preferred or tolerated. */
+export function transmissionWith(encryption: "-er" | "-ep" | "-et"): ForeignPeer {
+  return {
+    name: encryption === "-et" ? "transmission" : `transmission ${encryption}`,
+    announcesSeed: true,
+    seed: async (torrent, file, scratch) => {
+      const port = await freePort();
+      const process = await startTransmission(torrent, dirname(file), scratch, { port, encryption });
+      return { process, port };
+    },
+    // It takes no peers on loopback from a tracker, but lets them in: the other side has to know its port.
+    leech: async (torrent, folder, scratch) => {
+      const port = await freePort();
+      const process = await startTransmission(torrent, folder, scratch, { port, encryption });
+      // A first attempt that is refused is repeated only after a while.
+      await untilListening(port);
+      return { process, port };
+    },
+  };
+}
+
+async function startTransmission(
+  torrent: string,
+  folder: string,
+  scratch: string,
+  { port, encryption }: { port: number; encryption: string },
+) {
   const settings = join(scratch, `transmission-${port}`);
   await mkdir(settings, { recursive: true });
   await writeFile(
@@ -111,7 +126,7 @@ async function startTransmission(torrent: string, folder: string, scratch: strin
     "-p",
     String(port),
     "-M",
-    "-et",
+    encryption,
     torrent,
   ]);
 }

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { type EngineProcess, nameContent, startEngine } from "../parts/engine.ts";
+import type { RunningProcess } from "../parts/process.ts";
+import { randomFile, sha1OfFile, sha1OfStream, tempFolder, torrentOf } from "../parts/torrent-files.ts";
+import { type ForeignPeer, startTracker } from "./other-peers.ts";
+
+const FIRST_BYTE = { range: "bytes=0-0" };
+
+/** The peer seeds and we download; then we are the only one who has it, and a new peer downloads from us. */
+export async function bothWays(
+  peer: ForeignPeer,
+  options: { sizeBytes: number; env?: Record<string, string> },
+): Promise<void> {
+  const scratch = await tempFolder(`interop-${peer.name}`);
+  const ends: (() => Promise<unknown>)[] = [];
+  try {
+    await Promise.all(["seed", "leech"].map((name) => mkdir(scratch.file(name))));
+    const file = scratch.file("seed/film.bin");
+    await randomFile(file, options.sizeBytes);
+    const bare = await torrentOf(file, 256 * 1024, scratch.file("bare.torrent"));
+    const tracker = await startTracker(scratch.path, [bare.infohash]);
+    ends.push(tracker.process.stop);
+    const torrent = await torrentOf(file, 256 * 1024, scratch.file("film.torrent"), [
+      tracker.httpUrl,
+      tracker.udpUrl,
+    ]);
+    const wanted = await sha1OfFile(file);
+
+    const seeder = await peer.seed(torrent.path, file, scratch.path);
+    ends.push(seeder.process.stop);
+    if (peer.announcesSeed) await tracker.hasSeed(torrent.infohash);
+    // The whole file fits into memory: where all play at once, the disk may be too slow to keep every piece of it.
+    const env = {
+      SLUICE_CACHE_LIMIT: "1GB",
+      SLUICE_MEMORY_LIMIT: "64MiB",
+      SLUICE_LOG: "debug",
+      ...options.env,
+    };
+    const engine = await startEngine({ env });
+    ends.push(engine.stop);
+    if (!peer.announcesSeed) await nameContent(engine, { magnet: magnetOf(torrent, seeder.port) });
+    await downloads(engine, torrent, { sha1: wanted, bytes: options.sizeBytes });
+    await seeder.process.stop();
+
+    const leecher = await peer.leech(
+      torrent.path,
+      scratch.file("leech"),
+      scratch.path,
+      `127.0.0.1:${engine.p2pPort}`,
+    );
+    ends.push(leecher.process.stop);
+    await uploads(engine, torrent, scratch.file("leech"), wanted, leecher);
+  } finally {
+    for (const end of ends.reverse()) await end();
+    await scratch.remove();
+  }
+}
+
+async function downloads(
+  engine: EngineProcess,
+  torrent: Torrent,
+  wanted: { sha1: string; bytes: number },
+): Promise<void> {
+  await nameContent(engine, {}, torrent.bytes);
+  const response = await fetch(`${engine.url}/files/${torrent.infohash}/0/film.bin`);
+  assert.equal(response.status, 200);
+  const got = await sha1OfStream(response.body!);
+  assert.deepEqual(got, wanted);
+}
+
+/** Asks again and again whether the leecher's folder holds the whole file, with the content kept open. */
+async function uploads(
+  engine: EngineProcess,
+  torrent: Torrent,
+  folder: string,
+  wanted: string,
+  leecher: { process: RunningProcess; port?: number },
+): Promise<void> {
+  if (leecher.port !== undefined) await nameContent(engine, { magnet: magnetOf(torrent, leecher.port) });
+  for (let tries = 0; tries < 300; tries++) {
+    await (
+      await fetch(`${engine.url}/files/${torrent.infohash}/0/film.bin`, { headers: FIRST_BYTE })
+    ).arrayBuffer();
+    const name = readdirSync(folder).find((entry) => /^film\.bin(\.part)?$/.test(entry));
+    if (name !== undefined && (await sha1OfFile(`${folder}/${name}`)) === wanted) return;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  const said = `${leecher.process.output()}\nthe engine said:\n${engine.output()}`;
+  assert.fail(`the leecher never had the whole file; it said:\n${said}`);
+}
+
+function magnetOf(torrent: Torrent, port: number): string {
+  return `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${port}`;
+}
+
+type Torrent = Awaited<ReturnType<typeof torrentOf>>;
