@@ -1,7 +1,8 @@
 import type { PeerAddress } from "../../base/address.ts";
 import type { Infohash } from "../../base/ids.ts";
-import type { Net } from "../../runtime/contract.ts";
+import type { Net, TextSocket, TextSocketHandlers } from "../../runtime/contract.ts";
 import type { CandidateOrigin } from "../../swarm/contract.ts";
+import type { TrackerAsker } from "../../swarm/tracker/sight.ts";
 
 /**
  * How peers are called and let in. Whatever changes the way to them (encryption, uTP, a proxy, limits) takes one of these
@@ -79,6 +80,18 @@ export type UdpReceiver = (bytes: Uint8Array, from: PeerAddress) => void;
 /** What a datagram's first bytes say it is: a bencoded dictionary (BEP 5), a uTP header (BEP 29), a question to a tracker
  * (BEP 15). */
 export type UdpProtocol = "dht" | "utp" | "tracker";
+
+/** Our own tracker, as those come to it who ask over HTTP. It answers on the UDP port by itself. See docs/design/tracker.md. */
+export interface TrackerDesk {
+  /** Whether it is there for whoever asks, and not for our own content alone. */
+  readonly isOpen: boolean;
+  /** The answer to an announce (BEP 3), by its query without the `?`; what is wrong with it, too. */
+  announce(query: string, asker: TrackerAsker): Uint8Array<ArrayBuffer>;
+  /** The answer to a scrape (BEP 48). */
+  scrape(query: string, asker: TrackerAsker): Uint8Array<ArrayBuffer>;
+  /** Takes a WebSocket of whoever cannot be reached but by WebRTC. */
+  join(asker: TrackerAsker, socket: TextSocket): TextSocketHandlers;
+}
 
 /** How much of the peer network is used, and what of this machine it may use. `src/config.ts` fills it. */
 export interface ReachSettings {
