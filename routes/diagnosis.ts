@@ -17,7 +17,9 @@ export function createDiagnosisRoutes(
 ): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
   app.get("/api/diagnosis", async (c) => {
-    if (askerOf(c.env.origin) !== "local") await admitToken(ACCESS, c, house, c.req.query("token"));
+    // In a header (RFC 6750 2.1) it is part of no address.
+    const token = c.req.query("token") ?? /^Bearer (\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
+    if (askerOf(c.env.origin) !== "local") await admitToken(ACCESS, c, house, token);
     c.header("cache-control", "no-store");
     return success(c, "result", presentDiagnosis(await house.diagnose()));
   });

@@ -59,6 +59,8 @@ test("/api/diagnosis: others need the token, and pages of other sites get nothin
   assert.equal((await call("/api/diagnosis?token=wrong", away)).status, 401);
   const token = await library.access.token();
   assert.equal((await call(`/api/diagnosis?token=${token}`, away)).status, 200);
+  const bearer = { ...away, headers: { authorization: `Bearer ${token}` } };
+  assert.equal((await call("/api/diagnosis", bearer)).status, 200);
   const page = { headers: { origin: "https://evil.example", "sec-fetch-site": "cross-site" } };
   assert.equal((await call("/api/diagnosis", page)).status, 403);
 });

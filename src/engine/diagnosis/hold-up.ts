@@ -28,11 +28,14 @@ function ofSwarm(facts: PlaybackFacts): Reason {
   const { connectedPeers, unchokedByPeers, needed, nowhere } = figures;
   if (connectedPeers === 0) return ["no_peers", `No peer is connected: ${trackerNews(figures)}.`];
   if (!figures.hasMetadata)
-    return ["no_metadata", `None of ${peers(connectedPeers)} has sent the description of the content yet.`];
+    return [
+      "no_metadata",
+      `None of the connected peers (${connectedPeers}) has sent the description of the content yet.`,
+    ];
   if (nowhere > 0 && nowhere === needed)
     return [
       "no_seed",
-      `None of ${peers(connectedPeers)} has what is needed next (${pieces(nowhere)}), and ${seeds(figures.seeds)}.`,
+      `None of the connected peers (${connectedPeers}) has what is needed next (${pieces(nowhere)}), and ${seeds(figures.seeds)}.`,
     ];
   if (needed === 0)
     return ["disk", "What is needed next is here already: it is being read from the disk, and made ready."];
@@ -44,9 +47,11 @@ function ofSwarm(facts: PlaybackFacts): Reason {
   if (unchokedByPeers === 0)
     return [
       "choked",
-      `All of ${peers(connectedPeers)} let us wait (they choke us): their upload goes to others.`,
+      connectedPeers === 1
+        ? "The one peer lets us wait (it chokes us): its upload goes to others."
+        : `All of ${peers(connectedPeers)} let us wait (they choke us): their upload goes to others.`,
     ];
-  return limited(facts) ?? slow(facts, `${peers(unchokedByPeers)} that give`);
+  return limited(facts) ?? slow(facts, unchokedByPeers);
 }
 
 function ofLive(facts: PlaybackFacts, live: NonNullable<PlaybackFacts["live"]>): Reason {
@@ -63,14 +68,14 @@ function ofLive(facts: PlaybackFacts, live: NonNullable<PlaybackFacts["live"]>):
   if (live.parents === 0)
     return [
       "choked",
-      `None of ${peers(connectedPeers)} has room for one more viewer yet: their upload goes to others.`,
+      `None of the connected peers (${connectedPeers}) has room for one more viewer yet: their upload goes to others.`,
     ];
   if (live.silentMs > SOURCE_SILENT_MS)
     return [
       "source",
       `The source has sent nothing new for ${seconds(live.silentMs)}, as far as ${peers(connectedPeers)} know.`,
     ];
-  return limited(facts) ?? slow(facts, `${peers(live.parents)} that give`);
+  return limited(facts) ?? slow(facts, live.parents);
 }
 
 function ofServer(facts: PlaybackFacts): Reason {
@@ -85,7 +90,7 @@ function limited({ figures, downloadLimit }: PlaybackFacts): Reason | undefined 
   ];
 }
 
-function slow(facts: PlaybackFacts, who: string): Reason {
+function slow(facts: PlaybackFacts, giving: number): Reason {
   const { figures, neededBytesPerSecond } = facts;
   const isEnough =
     neededBytesPerSecond !== undefined && figures.bytesPerSecondDown >= ENOUGH_SHARE * neededBytesPerSecond;
@@ -94,7 +99,10 @@ function slow(facts: PlaybackFacts, who: string): Reason {
       "catching_up",
       `It has only begun to come: ${rate(figures.bytesPerSecondDown)}, which is enough${wanted(facts)}.`,
     ];
-  return ["slow_peers", `The ${who} send ${rate(figures.bytesPerSecondDown)} together${wanted(facts)}.`];
+  return [
+    "slow_peers",
+    `The peers that give (${giving}) send ${rate(figures.bytesPerSecondDown)} together${wanted(facts)}.`,
+  ];
 }
 
 function wanted({ neededBytesPerSecond }: PlaybackFacts): string {
@@ -117,7 +125,7 @@ function numbersOf(facts: PlaybackFacts): HoldUpNumbers {
 }
 
 function peers(count: number): string {
-  return count === 1 ? "the 1 peer" : `${count} peers`;
+  return count === 1 ? "1 peer" : `${count} peers`;
 }
 
 function pieces(count: number): string {

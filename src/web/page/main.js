@@ -1,6 +1,7 @@
 // @ts-check
 import { problemText } from "./api.js";
 import { playbackPath } from "./engine.js";
+import { connectHealth } from "./health.js";
 import { linkTitle, readLink } from "./link.js";
 import { Playback } from "./playback.js";
 import { connectPlaylist } from "./playlist.js";
@@ -177,6 +178,7 @@ function main() {
   });
   listenForDrops(page.drop, takeFile);
   listenForRemoteControl(document.body);
+  connectHealth(page.health);
   connectScreens(page, {
     playing: () => playing && playback && { ...playing, atSeconds: playback.atSeconds },
     play({ link, fileIndex, atSeconds }) {

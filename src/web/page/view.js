@@ -47,6 +47,7 @@ export function findElements() {
     send: element("send", HTMLButtonElement),
     sendForm: element("send-form", HTMLFormElement),
     sendCode: element("send-code", HTMLInputElement),
+    health: element("health", HTMLButtonElement),
     receive: element("receive", HTMLButtonElement),
     receiver: element("receiver", HTMLElement),
     receiverCode: element("receiver-code", HTMLElement),

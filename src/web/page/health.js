@@ -1,0 +1,101 @@
+// @ts-check
+import { ApiError, EngineApi } from "./api.js";
+import { bytesText } from "./figures.js";
+import { openDialog } from "./playlist-dialog.js";
+import { action, make } from "./playlist-dom.js";
+
+/**
+ * How the engine is doing, as `/api/diagnosis` tells it.
+ *
+ * @typedef {{ name: string, level: "ok" | "note" | "warn" | "fail", text: string, advice: string | null }} Row
+ * @typedef {{ address: string, client: string, bytes_per_second_down: number, slow: string | null }} Peer
+ * @typedef {{ name: string, players: { buffering: { text: string } | null }[], peers: Peer[] }} Stream
+ * @typedef {{ rows: Row[], streams: Stream[] }} Diagnosis
+ */
+
+const WORDS = { ok: "Well", note: "Note", warn: "Look", fail: "Broken" };
+/** The best and the worst of many say enough. */
+const SHOWN_PEERS = 12;
+
+/**
+ * Lets a button show how the engine is doing.
+ *
+ * @param {HTMLButtonElement} button
+ */
+export function connectHealth(button) {
+  button.addEventListener("click", async () => {
+    const content = make("div", { class: "health", role: "status" }, "Looking …");
+    const close = action("Close", () => dialog.close());
+    const again = action("Look again", look);
+    const dialog = openDialog(
+      "How the engine is doing",
+      content,
+      make("div", { class: "dialog-buttons" }, again, close),
+    );
+    async function look() {
+      try {
+        content.replaceChildren(...shown(await diagnosis()));
+      } catch (error) {
+        content.replaceChildren();
+        dialog.problem(error);
+      }
+    }
+    await look();
+  });
+}
+
+/** @returns {Promise<Diagnosis>} */
+async function diagnosis() {
+  const api = new EngineApi();
+  await api.enter();
+  const response = await fetch("/api/diagnosis", {
+    headers: api.token === "" ? {} : { authorization: `Bearer ${api.token}` },
+  });
+  if (response.status === 401 || response.status === 403)
+    throw new Error("This is for the engine's own computer, or for who has its access token.");
+  const { result, error } = await response.json();
+  if (error) throw new ApiError(error.message ?? String(error), error.code ?? -1);
+  return result;
+}
+
+/** @param {Diagnosis} diagnosis */
+function shown({ rows, streams }) {
+  return [make("ul", { class: "health-rows" }, ...rows.map(rowOf)), ...streams.map(streamOf)];
+}
+
+/** @param {Row} row */
+function rowOf({ name, level, text, advice }) {
+  return make(
+    "li",
+    { class: `is-${level}` },
+    make("span", { class: "health-sign", title: WORDS[level], "aria-label": WORDS[level] }),
+    make("strong", {}, name),
+    make("span", { class: "health-text" }, text, advice === null ? undefined : make("small", {}, advice)),
+  );
+}
+
+/** @param {Stream} stream */
+function streamOf({ name, players, peers }) {
+  const waits = new Set(players.flatMap(({ buffering }) => (buffering ? [buffering.text] : [])));
+  const sorted = [...peers].sort((a, b) => b.bytes_per_second_down - a.bytes_per_second_down);
+  const rest = sorted.length - SHOWN_PEERS;
+  return make(
+    "section",
+    { class: "health-stream" },
+    make("h3", {}, make("bdi", {}, name)),
+    ...[...waits].map((text) => make("p", { class: "health-waits" }, text)),
+    make("ul", { class: "health-peers" }, ...sorted.slice(0, SHOWN_PEERS).map(peerOf)),
+    rest > 0 ? make("p", { class: "hint" }, `and ${rest} more peers`) : undefined,
+  );
+}
+
+/** @param {Peer} peer */
+function peerOf({ address, client, bytes_per_second_down: rate, slow }) {
+  return make(
+    "li",
+    {},
+    make("span", { class: "health-rate" }, `${bytesText(rate)}/s`),
+    make("bdi", { class: "health-peer", title: address }, client || address),
+    slow === null ? undefined : make("small", {}, slow),
+  );
+}
