@@ -91,6 +91,18 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/playing.png` });
   });
 
+  test("how the engine is doing is there at one button, with the peers of what plays", SLOW, async () => {
+    await page.click("#health");
+    await page.locator(".health-rows li").first().waitFor();
+    const said = (await page.locator("dialog").innerText()).replaceAll("\n", " ");
+    assert.match(said, /Peers 1 is connected/);
+    assert.match(said, /Disk .* were written/);
+    assert.match(said, /films .*\/s libtorrent/);
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/health.png` });
+    await page.keyboard.press("Escape");
+    await page.locator("dialog").waitFor({ state: "detached" });
+  });
+
   test("another file of the same content plays after it is chosen", SLOW, async () => {
     await chooseFile(page, "green.mkv");
     await plays(page, 1.5);
