@@ -41,3 +41,8 @@ function* piecesOf(
     yield [piece, from, Math.min(end, (piece + 1) * pieceLength)];
   }
 }
+
+/** The pieces that a store holds. */
+export function* heldPieces({ layout, held }: PieceStore): Iterable<number> {
+  for (let piece = 0; piece < layout.pieceCount; piece++) if (held.has(piece)) yield piece;
+}

@@ -12,7 +12,7 @@ import { HeldGoodbyes } from "./held-goodbyes.ts";
 import { HomeTrackers } from "./home-trackers.ts";
 import { type FileChecks, type KnownFile, readKnownFile } from "./known-file.ts";
 import { orAborted } from "./segment-cache.ts";
-import type { TransferHouse } from "./transfer.ts";
+import type { TransferHouse } from "./transfer-house.ts";
 
 /** A transport file that peers had, and who they are: they have the content, too. */
 export interface FoundContent {
@@ -169,6 +169,7 @@ export class ContentSearch {
         block: () => undefined,
         metadata() {},
         failed: (_reason, peers) => hooks.ended(peers),
+        banned() {},
       },
     });
   }

@@ -103,7 +103,9 @@ function contentOf(known: KnownFile, options: ResolveOptions): TransferContent {
 /** What a transport file describes that the asker has brought. */
 function given(parts: Parts, known: KnownFile, options: ResolveOptions): ResolvedContent {
   const homeTrackers = options.allowPrivateUrls ? known.file.trackers.flat() : [];
-  const content: TransferContent = { ...contentOf(known, options), homeTrackers };
+  const homeWebSeeds =
+    options.allowPrivateUrls && known.kind === "vod" ? known.file.webSeeds.map(({ url }) => url) : [];
+  const content: TransferContent = { ...contentOf(known, options), homeTrackers, homeWebSeeds };
   const { live } = content;
   if (live && options.allowPrivateUrls)
     return {
@@ -231,6 +233,8 @@ async function fromMagnet(parts: Parts, text: string, options: ResolveOptions): 
     // Each tracker is a tier of its own: all of them are asked, as every client does with magnets.
     trackers: magnet.trackers.map((url) => [url]),
     homeTrackers: options.allowPrivateUrls ? magnet.trackers : [],
+    webSeeds: magnet.webSeeds.map((url) => ({ url, kind: "files" })),
+    homeWebSeeds: options.allowPrivateUrls ? magnet.webSeeds : [],
     peers: [...peers, ...content.peers],
     ...(magnet.displayName !== undefined && { displayName: magnet.displayName }),
   };

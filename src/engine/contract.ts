@@ -6,6 +6,7 @@ import type { Media } from "../remux/contract.ts";
 import type { CandidateOrigin, SwarmFigures } from "../swarm/contract.ts";
 import type { LiveRole } from "../wire/live-hello.ts";
 import type { TransportFile } from "../wire/metainfo.ts";
+import type { WebSeed } from "../wire/web-seeds.ts";
 import type { FoundContent } from "./content-search.ts";
 import type { DiagnosisRow } from "./diagnosis/contract.ts";
 import type { WebContent } from "./http/web-content.ts";
@@ -85,6 +86,10 @@ export interface TransferContent {
   readonly trackers: readonly (readonly string[])[];
   /** Those announce URLs, of the transport file too, that may lead to loopback and private addresses. None unless said. */
   readonly homeTrackers?: readonly string[];
+  /** Web servers that have it (BEP 17, 19), besides those of the transport file. */
+  readonly webSeeds?: readonly WebSeed[];
+  /** Those of their URLs, and of the transport file's, that may lead to loopback and private addresses. None unless said. */
+  readonly homeWebSeeds?: readonly string[];
   /** Peers named by the link itself (`x.pe`), as addresses. */
   readonly peers: readonly PeerAddress[];
   /** The `dn` of a magnet: shown until the metadata is there. */
@@ -128,6 +133,8 @@ export interface Transfers {
   /** The content of which a transport file is kept, the latest first. */
   keptInfohashes(): readonly Infohash[];
   readonly p2pPort: number;
+  /** Our own tracker; undefined where it is off. */
+  readonly tracker: TrackerDesk | undefined;
   cacheFigures(): Promise<CacheFigures>;
   /** How peers reach us and we reach them, part by part. */
   reachRows(): Promise<readonly DiagnosisRow[]>;

@@ -26,6 +26,8 @@ export interface DriverHooks {
   metadata(infoBytes: Uint8Array): void;
   /** The metadata is of no use, and the swarm has stopped; `peers` are those it knew. */
   failed(reason: string, peers: readonly Candidate[]): void;
+  /** This address sent wrong bytes, and is not listened to again. */
+  banned(address: PeerAddress): void;
 }
 
 /** Counts the connections of all transfers together. */
@@ -94,8 +96,8 @@ export class Driver {
     this.#run(input);
   }
 
-  /** Takes over an incoming connection whose handshake `first` has been read. */
-  accept(socket: TcpSocket, first: Uint8Array): TcpHandlers {
+  /** Takes over an incoming connection whose handshake `first` has been read; `webSeed`: it is a web server's, by this name. */
+  accept(socket: TcpSocket, first: Uint8Array, webSeed?: string): TcpHandlers {
     const { connections } = this.#parts;
     if (this.#isStopped || connections.open >= connections.limit) {
       socket.close();
@@ -105,7 +107,8 @@ export class Driver {
     this.#nextIncoming += 2;
     connections.open++;
     this.#sockets.set(connection, socket);
-    this.input({ kind: "accepted", connection, address: socket.remote });
+    const name = webSeed !== undefined && { webSeed };
+    this.input({ kind: "accepted", connection, address: socket.remote, ...name });
     this.input({ kind: "received", connection, bytes: first });
     return this.#handlers(connection);
   }
@@ -173,6 +176,7 @@ export class Driver {
         this.#parts.hooks.failed(output.reason, output.peers);
         break;
       case "banned":
+        this.#parts.hooks.banned(output.address);
         this.#parts.log.info("peer banned", {
           peer: addressText(output.address),
           reason: output.reason,

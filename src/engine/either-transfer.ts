@@ -10,7 +10,8 @@ import type { ActiveTransfer, ByteSource, ContentFile, Transfer, TransferContent
 import { HeldGoodbyes } from "./held-goodbyes.ts";
 import type { LiveContent, LiveControl } from "./live/contract.ts";
 import type { LiveTransferContent } from "./live/live-content.ts";
-import { SwarmTransfer, type TransferHouse } from "./transfer.ts";
+import { SwarmTransfer } from "./transfer.ts";
+import type { TransferHouse } from "./transfer-house.ts";
 
 /** A transfer that peers call, too. */
 export interface PeerTransfer extends ActiveTransfer {
@@ -98,13 +99,15 @@ export class EitherTransfer implements PeerTransfer {
   }
 
   /** What another opening of the same content brings. */
-  learn({ live, transportFile, trackers, homeTrackers, peers }: TransferContent): void {
+  learn(content: TransferContent): void {
+    const { live, transportFile, trackers, homeTrackers, peers } = content;
     if (live && !this.#live) this.#becomeLive(live.file, [], live);
     // A signed file is worth keeping, also where the stream was joined without one.
     else if (live) this.#house.kept.save({ kind: "live", file: live.file });
     const ofFile = live?.file.trackers ?? transportFile?.trackers ?? [];
     this.addTrackers([...ofFile, ...trackers], homeTrackers);
     this.addPeers(peers, "magnet");
+    if (!this.#live) this.#files?.addWebSeeds(content);
     if (transportFile && !this.#live) this.#files?.learn(transportFile);
   }
 

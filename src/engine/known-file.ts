@@ -3,7 +3,13 @@ import type { Ed25519VerifierOf } from "../base/signature.ts";
 import { viewBencode } from "../wire/bencode-view.ts";
 import { isLiveInfo } from "../wire/live-info.ts";
 import { type LiveTransportFile, parseLiveTransportFile } from "../wire/live-transport.ts";
-import { MAX_TRANSPORT_FILE_BYTES, parseTransportFile, type TransportFile } from "../wire/metainfo.ts";
+import {
+  MAX_INFO_BYTES,
+  MAX_TRANSPORT_FILE_BYTES,
+  makeTransportFile,
+  parseTransportFile,
+  type TransportFile,
+} from "../wire/metainfo.ts";
 
 /** A transport file that we hold: of files, or of a live stream. */
 export type KnownFile =
@@ -35,4 +41,14 @@ export function readKnownFile(
 /** What the content calls itself. */
 export function titleOf(known: KnownFile): string {
   return known.kind === "vod" ? known.file.info.name : (known.file.meta.title ?? known.file.info.name);
+}
+
+/** The transport file of files around metadata that peers sent, with the trackers of the link. Throws `DecodeError`. */
+export function fileOfMetadata(
+  infoBytes: Uint8Array,
+  trackers: readonly (readonly string[])[],
+  sha1: Sha1,
+): TransportFile {
+  const bytes = makeTransportFile(infoBytes, trackers);
+  return parseTransportFile(bytes, sha1, bytes.length + MAX_INFO_BYTES);
 }

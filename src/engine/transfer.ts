@@ -1,60 +1,31 @@
 import type { PeerAddress } from "../base/address.ts";
 import { DecodeError, messageOf, SluiceError } from "../base/errors.ts";
-import type { ContentId, Infohash, Sha1 } from "../base/ids.ts";
+import type { ContentId, Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
-import type { Random } from "../base/random.ts";
-import type { Instant } from "../base/time.ts";
-import type { Media, OpenMedia } from "../remux/contract.ts";
-import type { Runtime, TcpHandlers, TcpSocket } from "../runtime/contract.ts";
+import type { Media } from "../remux/contract.ts";
+import type { TcpHandlers, TcpSocket } from "../runtime/contract.ts";
 import type { Candidate, CandidateOrigin, SwarmFigures, SwarmInput, SwarmSetup } from "../swarm/contract.ts";
 import { NO_FIGURES } from "../swarm/figures.ts";
 import type { LiveTransportFile } from "../wire/live-transport.ts";
-import {
-  MAX_INFO_BYTES,
-  makeTransportFile,
-  parseInfo,
-  parseTransportFile,
-  type TransportFile,
-} from "../wire/metainfo.ts";
+import { parseInfo, type TransportFile } from "../wire/metainfo.ts";
 import { makePeerId } from "../wire/peer-id.ts";
-import type { Announcer } from "./announcer.ts";
 import { createByteSource } from "./byte-source.ts";
 import type { CacheFolder } from "./cache-folder.ts";
-import { contentFiles, headBytes, heldBytes } from "./content-files.ts";
-import type { ActiveTransfer, ByteSource, ContentFile, EngineSettings, TransferContent } from "./contract.ts";
+import { contentFiles, headBytes, heldBytes, heldPieces } from "./content-files.ts";
+import type { ActiveTransfer, ByteSource, ContentFile, TransferContent } from "./contract.ts";
 import { deferred } from "./deferred.ts";
 import { Demand } from "./demand.ts";
-import type { DiskCache } from "./disk-cache.ts";
-import { type ConnectionCount, type DrivenSwarm, Driver } from "./driver.ts";
+import { Driver } from "./driver.ts";
 import { HomeTrackers } from "./home-trackers.ts";
+import { fileOfMetadata } from "./known-file.ts";
 import { isLiveMetadata, unsignedLiveFile } from "./live/live-content.ts";
-import type { PieceBufferPool, TransferBuffers } from "./piece-buffers.ts";
-import type { PieceMemory } from "./piece-memory.ts";
+import type { TransferBuffers } from "./piece-buffers.ts";
 import { PieceStore } from "./piece-store.ts";
-import type { PeerFinder } from "./reach/contract.ts";
 import { ReadLanes } from "./read-lanes.ts";
 import { orAborted } from "./segment-cache.ts";
 import { SharedMedia } from "./shared-media.ts";
-import type { TransportFiles } from "./transport-files.ts";
-
-/** What all transfers share. */
-export interface TransferHouse {
-  readonly runtime: Runtime;
-  readonly settings: EngineSettings;
-  readonly log: Log;
-  readonly openMedia: OpenMedia;
-  readonly announcer: Pick<Announcer, "announce" | "scrape">;
-  readonly finder: PeerFinder;
-  readonly pool: PieceBufferPool;
-  readonly memory: PieceMemory;
-  /** Undefined: pieces are kept in memory only. */
-  readonly cache: DiskCache | undefined;
-  readonly kept: TransportFiles;
-  readonly connections: ConnectionCount;
-  readonly random: Random;
-  readonly p2pPort: number;
-  readonly makeSwarm: (setup: SwarmSetup, now: Instant) => DrivenSwarm;
-}
+import type { TransferHouse } from "./transfer-house.ts";
+import { WebSeeds } from "./web-seeds/web-seeds.ts";
 
 /** What is there once the files are known. */
 interface Known {
@@ -80,6 +51,7 @@ export class SwarmTransfer implements ActiveTransfer {
   readonly #log: Log;
   readonly #stopped = new AbortController();
   readonly #buffers: TransferBuffers;
+  readonly #webSeeds: WebSeeds;
   readonly #lanes = new Map<number, ReadLanes>();
   readonly #media = new Map<string, SharedMedia>();
   readonly #waiting: SwarmInput[] = [];
@@ -112,6 +84,14 @@ export class SwarmTransfer implements ActiveTransfer {
     this.infohash = content.infohash;
     this.#log = house.log.named(content.infohash.slice(0, 8));
     this.#buffers = house.pool.forTransfer(() => this.#driver?.input({ kind: "buffers" }));
+    this.#webSeeds = new WebSeeds({
+      ...house,
+      infohash: content.infohash,
+      log: this.#log,
+      slots: house.seedSlots,
+      accept: (socket, first, name) => this.#driver!.accept(socket, first, name),
+    });
+    this.addWebSeeds(content);
     // Whoever waits for `ready` hears of it; where nobody does, the failure is in the log already.
     this.#ready.promise.catch(() => {});
     this.addPeers(content.peers, "magnet");
@@ -194,6 +174,11 @@ export class SwarmTransfer implements ActiveTransfer {
     if (addresses.length > 0) this.#input({ kind: "found", addresses, origin });
   }
 
+  /** The web seeds that a link or a transport file names. */
+  addWebSeeds({ webSeeds = [], homeWebSeeds, transportFile }: TransferContent): void {
+    this.#webSeeds.add([...webSeeds, ...(transportFile?.webSeeds ?? [])], homeWebSeeds);
+  }
+
   /** The transport file of a magnet that was opened before: nothing where the metadata is there already. */
   learn(file: TransportFile): void {
     if (this.#known) return;
@@ -271,20 +256,26 @@ export class SwarmTransfer implements ActiveTransfer {
         block: (piece, begin, length) => this.#block(piece, begin, length),
         metadata: (infoBytes) => this.#metadata(infoBytes),
         failed: (reason, peers) => this.#failed(reason, peers),
+        banned: (address) => this.#webSeeds.banned(address),
       },
     });
     this.#driver.start();
     for (const input of this.#waiting.splice(0)) this.#driver.input(input);
     // Of a magnet it is not known yet whether it is private; without peers nobody would ever know.
     if (known?.file.info.isPrivate !== true) this.#leaveFinder = this.#find(this.#driver);
-    if (known) this.#ready.resolve();
+    if (known) this.#isReady(known.file);
+  }
+
+  #isReady(file: TransportFile): void {
+    this.#webSeeds.begin(file);
+    this.#ready.resolve();
   }
 
   #find(driver: Driver): () => void {
     return this.#house.finder.join({
       infohash: this.infohash,
       announces: true,
-      peers: () => driver.figures().connectedPeers,
+      peers: () => driver.figures().connectedPeers - driver.figures().webSeeds,
       found: (addresses, origin) => this.addPeers(addresses, origin),
     });
   }
@@ -316,10 +307,10 @@ export class SwarmTransfer implements ActiveTransfer {
   #metadata(infoBytes: Uint8Array): void {
     if (this.#known) return;
     const { runtime, cache } = this.#house;
-    const file = this.#given ?? transportFileOf(infoBytes, this.#content.trackers, runtime.sha1);
+    const file = this.#given ?? fileOfMetadata(infoBytes, this.#content.trackers, runtime.sha1);
     this.#learn(file, cache?.openFresh(file.infohash, file.info));
     if (file.info.isPrivate) this.#leaveFinder();
-    this.#ready.resolve();
+    this.#isReady(file);
   }
 
   #failed(reason: string, peers: readonly Candidate[]): void {
@@ -378,22 +369,10 @@ export class SwarmTransfer implements ActiveTransfer {
     for (const lanes of this.#lanes.values()) lanes.close();
     await this.#begun.catch((error: unknown) => this.#log.warn("never began", { reason: messageOf(error) }));
     this.#leaveFinder();
+    this.#webSeeds.stop();
     await this.#driver?.stop();
     this.#buffers.close();
     await this.#known?.folder?.close();
     this.#known?.store.close();
   }
-}
-
-function transportFileOf(
-  infoBytes: Uint8Array,
-  trackers: readonly (readonly string[])[],
-  sha1: Sha1,
-): TransportFile {
-  const bytes = makeTransportFile(infoBytes, trackers);
-  return parseTransportFile(bytes, sha1, bytes.length + MAX_INFO_BYTES);
-}
-
-function* heldPieces(store: PieceStore): Iterable<number> {
-  for (let piece = 0; piece < store.layout.pieceCount; piece++) if (store.held.has(piece)) yield piece;
 }

@@ -22,8 +22,9 @@ import { listenForPeers } from "./peer-listener.ts";
 import { PieceBufferPool } from "./piece-buffers.ts";
 import { PieceMemory } from "./piece-memory.ts";
 import { openReach, type Reach } from "./reach/reach.ts";
-import type { TransferHouse } from "./transfer.ts";
+import type { TransferHouse } from "./transfer-house.ts";
 import { TransportFiles } from "./transport-files.ts";
+import { ServerSlots } from "./web-seeds/server-slots.ts";
 
 /** Opens the P2P port, the cache and what is kept; rejects with `port_busy` where the port is taken. */
 export async function createTransfers(
@@ -71,6 +72,8 @@ export async function createTransfers(
     log: p2pLog,
     openMedia,
     announcer,
+    outbound,
+    seedSlots: new ServerSlots(),
     pool,
     memory,
     cache,

@@ -94,14 +94,17 @@ export class Connections {
     this.#sendHandshake(peer);
   }
 
-  /** Somebody connected to us. */
-  accepted(connection: ConnectionId, address: PeerAddress): void {
+  /** Somebody connected to us; or a web server was, and goes by the name `webSeed`. Those are few, and chosen by us. */
+  accepted(connection: ConnectionId, address: PeerAddress, webSeed?: string): void {
     const { candidates, peers, now, pieces, isStopped } = this.#state;
-    if (isStopped || peers.size >= MAX_PEERS || !candidates.accepted(address, now)) {
+    const hasRoom = webSeed !== undefined || (peers.size < MAX_PEERS && candidates.accepted(address, now));
+    if (isStopped || !hasRoom) {
       this.#state.emit({ kind: "close", connection, reason: "no room" });
       return;
     }
-    const peer = new Peer(connection, address, "incoming", true, pieces?.layout.pieceCount, now);
+    const origin = webSeed === undefined ? "incoming" : "web";
+    const peer = new Peer(connection, address, origin, true, pieces?.layout.pieceCount, now);
+    peer.client = webSeed ?? "";
     peer.enter("handshake", now);
     peers.set(connection, peer);
   }
@@ -160,7 +163,8 @@ export class Connections {
       if (peer.stage === "opening" && staged >= CONNECT_TIMEOUT_MS) this.close(peer, "not reached in time");
       else if (peer.stage === "handshake" && staged >= HANDSHAKE_TIMEOUT_MS)
         this.close(peer, "no handshake in time");
-      else if (now - peer.lastReceivedAt >= IDLE_TIMEOUT_MS) this.close(peer, "silent for too long");
+      else if (!peer.isWebSeed && now - peer.lastReceivedAt >= IDLE_TIMEOUT_MS)
+        this.close(peer, "silent for too long");
       else if (
         peer.snubbedSince !== undefined &&
         now - peer.snubbedSince >= SNUBBED_MS &&
@@ -174,7 +178,8 @@ export class Connections {
 
   /** Whether neither side can ever want anything of the other. */
   #isSated(peer: Peer): boolean {
-    return peer.stage === "open" && this.#state.pieces?.isComplete === true && wantsNothing(peer);
+    if (peer.stage !== "open" || peer.isWebSeed) return false;
+    return this.#state.pieces?.isComplete === true && wantsNothing(peer);
   }
 
   /** Whether another candidate could take the place of a bad peer: with few peers a bad one is better than none. */
@@ -208,7 +213,7 @@ export class Connections {
       this.close(peer, "connected twice");
       return;
     }
-    peer.client = clientName(handshake.peerId);
+    if (!peer.isWebSeed) peer.client = clientName(handshake.peerId);
     peer.isFast = handshake.fast;
     peer.isExtended = handshake.extensions;
     peer.decoder = new PeerMessageDecoder(new PeerMessages(peer, this.#targets), {
@@ -233,7 +238,7 @@ export class Connections {
     else if (peer.isFast && (!pieces || pieces.have.count === 0)) peer.writer.haveNone();
     else if (pieces && pieces.have.count > 0) peer.writer.bitfield(pieces.have.bytes);
     if (peer.isExtended) this.#extensions.greet(peer);
-    if (peer.isFast) this.#targets.serving.allowFast(peer);
+    if (peer.isFast && !peer.isWebSeed) this.#targets.serving.allowFast(peer);
   }
 
   /**

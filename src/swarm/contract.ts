@@ -14,6 +14,9 @@ export type ReaderId = number;
 /** Who told us of a candidate. `dht` and `lsd` are seams: they arrive like any other. */
 export type CandidateOrigin = "tracker" | "pex" | "magnet" | "incoming" | "dht" | "lsd";
 
+/** How a peer came to us: who told of it, or `web` for a web server that has the content (BEP 17, 19). */
+export type PeerOrigin = CandidateOrigin | "web";
+
 /** An address we could connect to, and who told us of it first (or most credibly). */
 export interface Candidate {
   readonly address: PeerAddress;
@@ -68,7 +71,14 @@ export type SwarmInput =
   | { readonly kind: "opened"; readonly connection: ConnectionId }
   /** An incoming connection whose handshake (68 bytes, this infohash) the driver has read already and passes on as
    * the first `received`. */
-  | { readonly kind: "accepted"; readonly connection: ConnectionId; readonly address: PeerAddress }
+  | {
+      readonly kind: "accepted";
+      readonly connection: ConnectionId;
+      readonly address: PeerAddress;
+      /** A web server speaks here, through us, under this name: it is no peer to tell others of, and its address stands
+       * for nothing but itself. */
+      readonly webSeed?: string;
+    }
   /** The connection failed to open, or ended. */
   | { readonly kind: "closed"; readonly connection: ConnectionId; readonly reason: string }
   /** `bytes` is a view that is valid only during the call: block payloads are copied once, to their place. */
@@ -136,7 +146,10 @@ export type SwarmOutput =
 
 /** What `stat` and the page show. Rates in bytes a second. */
 export interface SwarmFigures {
+  /** Web servers count, too. */
   readonly connectedPeers: number;
+  /** How many of them are web servers. */
+  readonly webSeeds: number;
   readonly knownCandidates: number;
   readonly unchokedByPeers: number;
   readonly seeds: number;
@@ -178,7 +191,7 @@ export interface TrackerFigures {
 
 export interface PeerFigures {
   readonly address: PeerAddress;
-  readonly origin: CandidateOrigin;
+  readonly origin: PeerOrigin;
   readonly client: string;
   readonly bytesPerSecondDown: number;
   readonly bytesPerSecondUp: number;

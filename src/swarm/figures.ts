@@ -8,6 +8,7 @@ export function swarmFigures(state: SwarmState, knownTrackers: number, now: Inst
   const open = [...state.peers.values()].filter((peer) => peer.stage === "open");
   return {
     connectedPeers: open.length,
+    webSeeds: open.filter((peer) => peer.isWebSeed).length,
     knownCandidates: state.candidates.size,
     unchokedByPeers: open.filter((peer) => !peer.isChoking).length,
     seeds: open.filter((peer) => peer.pieces.isAll).length,
@@ -63,6 +64,7 @@ function flagsOf(peer: Peer): string {
 /** The figures of a swarm of which nothing is known. */
 export const NO_FIGURES: SwarmFigures = {
   connectedPeers: 0,
+  webSeeds: 0,
   knownCandidates: 0,
   unchokedByPeers: 0,
   seeds: 0,

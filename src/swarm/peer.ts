@@ -3,7 +3,7 @@ import { RateMeter } from "../base/rate.ts";
 import type { Instant } from "../base/time.ts";
 import type { PeerMessageDecoder } from "../wire/peer-message.ts";
 import { PeerMessageWriter } from "../wire/peer-message-writer.ts";
-import type { CandidateOrigin, ConnectionId } from "./contract.ts";
+import type { ConnectionId, PeerOrigin } from "./contract.ts";
 import type { PartialPiece } from "./partial-piece.ts";
 import { PeerPieces } from "./peer-pieces.ts";
 import type { Pex } from "./pex.ts";
@@ -15,7 +15,7 @@ import { UploadQueue } from "./upload-queue.ts";
 export class Peer implements BlockSender {
   readonly connection: ConnectionId;
   readonly address: PeerAddress;
-  readonly origin: CandidateOrigin;
+  readonly origin: PeerOrigin;
   readonly isIncoming: boolean;
   readonly connectedAt: Instant;
   stage: "opening" | "handshake" | "open" | "closed" = "opening";
@@ -88,7 +88,7 @@ export class Peer implements BlockSender {
   constructor(
     connection: ConnectionId,
     address: PeerAddress,
-    origin: CandidateOrigin,
+    origin: PeerOrigin,
     isIncoming: boolean,
     pieceCount: number | undefined,
     now: Instant,
@@ -102,6 +102,11 @@ export class Peer implements BlockSender {
     this.lastReceivedAt = now;
     this.lastSentAt = now;
     this.pieces = new PeerPieces(pieceCount);
+  }
+
+  /** A web server that has the content: it only gives, and nobody is told of it. */
+  get isWebSeed(): boolean {
+    return this.origin === "web";
   }
 
   /** Whether it would answer a request for this piece now. */

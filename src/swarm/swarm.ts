@@ -174,7 +174,7 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
         this.#connections.opened(input.connection);
         return;
       case "accepted":
-        this.#connections.accepted(input.connection, input.address);
+        this.#connections.accepted(input.connection, input.address, input.webSeed);
         return;
       case "closed": {
         const peer = peers.get(input.connection);
@@ -330,7 +330,7 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
       uploaded: this.#serving.uploaded,
       downloaded: state.down.total,
       left,
-      peers: state.peers.size,
+      peers: [...state.peers.values()].filter((peer) => !peer.isWebSeed).length,
       isPaused: pieces !== undefined && !pieces.isComplete && state.wants.readers === 0,
     };
     for (const announce of this.#trackers.due(status, state.now)) state.emit({ kind: "announce", announce });

@@ -43,7 +43,7 @@ function drive(swarm: DrivenSwarm, hooks: Partial<DriverHooks> = {}): Driver {
       announce: () => Promise.resolve({ ok: false, reason: "none" }),
       scrape: () => Promise.resolve(undefined),
     },
-    hooks: { piece() {}, block: () => undefined, metadata() {}, failed() {}, ...hooks },
+    hooks: { piece() {}, block: () => undefined, metadata() {}, failed() {}, banned() {}, ...hooks },
     connections: { open: 0, limit: 10 },
     log: keepingLog(),
   });

@@ -10,7 +10,7 @@ import type { TransferContent } from "../../src/engine/contract.ts";
 import type { DrivenSwarm } from "../../src/engine/driver.ts";
 import { EitherTransfer } from "../../src/engine/either-transfer.ts";
 import { type LiveTransferContent, watchedContent } from "../../src/engine/live/live-content.ts";
-import type { TransferHouse } from "../../src/engine/transfer.ts";
+import type { TransferHouse } from "../../src/engine/transfer-house.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
 import type { CandidateOrigin, SwarmFigures, SwarmOutput, SwarmSetup } from "../../src/swarm/contract.ts";
 import { encodeBencode } from "../../src/wire/bencode-encode.ts";

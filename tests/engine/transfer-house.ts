@@ -5,8 +5,10 @@ import { FileGiver } from "../../src/engine/live/file-giver.ts";
 import { listenForPeers } from "../../src/engine/peer-listener.ts";
 import { PieceBufferPool } from "../../src/engine/piece-buffers.ts";
 import { PieceMemory } from "../../src/engine/piece-memory.ts";
-import type { TransferHouse } from "../../src/engine/transfer.ts";
+import type { TransferHouse } from "../../src/engine/transfer-house.ts";
 import { TransportFiles } from "../../src/engine/transport-files.ts";
+import { ServerSlots } from "../../src/engine/web-seeds/server-slots.ts";
+import { createOutbound } from "../../src/outbound/outbound.ts";
 import type { TcpSocket } from "../../src/runtime/contract.ts";
 import { Swarm } from "../../src/swarm/swarm.ts";
 import { NO_FINDER } from "../parts/no-reach.ts";
@@ -31,6 +33,8 @@ export async function someHouse(
       scrape: () => Promise.resolve(undefined),
     },
     finder: NO_FINDER,
+    outbound: createOutbound(runtime, log),
+    seedSlots: new ServerSlots(),
     pool,
     memory: new PieceMemory(pool),
     cache: undefined,
