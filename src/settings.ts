@@ -251,7 +251,7 @@ export function settingsTable(folders: { readonly dataDir: string }) {
       "none",
     ),
     tracker: setting(
-      "tracker",
+      "tracker-server",
       choice("off", "own", "open"),
       "off",
       "Answers announces at /announce and on the P2P port: for our own broadcasts, or for everything",
