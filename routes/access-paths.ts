@@ -15,6 +15,14 @@ const POLICIES: readonly (readonly [path: RegExp, policy: PathPolicy])[] = [
   [/^\/(?:docs\/?)?$/, "static"],
 ];
 
+/**
+ * CHOICE(tracker-access): the two paths of our own tracker, where it is on, are open to whoever can reach the port, under any
+ * name. Whom a page of another site may have sent is told of nobody in a home network.
+ */
+export function isTrackerPath(path: string): boolean {
+  return path === "/announce" || path === "/scrape";
+}
+
 /** The policy of a path as the router sees it. */
 export function policyOf(path: string): PathPolicy {
   return POLICIES.find(([pattern]) => pattern.test(path))?.[1] ?? "own";

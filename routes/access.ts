@@ -3,7 +3,7 @@ import { isInNetwork } from "../src/base/network.ts";
 import type { RequestOrigin } from "../src/runtime/contract.ts";
 import { type Asker, isAdmitted, type Page } from "./access-decision.ts";
 import { hostChecker, parseHost } from "./access-host.ts";
-import { policyOf } from "./access-paths.ts";
+import { isTrackerPath, policyOf } from "./access-paths.ts";
 import { arrivalOf } from "./access-proxy.ts";
 import type { House, RouteEnv } from "./house.ts";
 
@@ -13,17 +13,28 @@ const DEFAULT_SWITCHES = { allowsIntranet: true, allowsRemote: false };
  * Refuses what must not reach any route, on every method and path: a Host that is not ours (421), askers that are not let
  * in (403), and pages of other sites where a path is not for them (403).
  */
-export function gate({ access = {}, allowedHosts = [], library }: House): MiddlewareHandler<RouteEnv> {
+export function gate({
+  access = {},
+  allowedHosts = [],
+  library,
+  tracker,
+}: House): MiddlewareHandler<RouteEnv> {
   const isOurHost = hostChecker({ ownNames: access.ownNames ?? [], allowed: allowedHosts });
   return async (c, next) => {
     const { origin } = c.env;
     const arrival = arrivalOf(origin, (name) => c.req.header(name), access.trustedProxies ?? []);
     const proxied = arrival?.forwarded?.host;
-    if (!isOurHost(rawHost(c), origin.local) || (proxied !== undefined && !isOurHost(proxied, origin.local)))
-      return c.text(misdirected(proxied ?? rawHost(c), origin), 421);
+    const isMisdirected =
+      !isOurHost(rawHost(c), origin.local) || (proxied !== undefined && !isOurHost(proxied, origin.local));
+    const isTracker = tracker !== undefined && isTrackerPath(c.req.path);
+    if (isMisdirected && !isTracker) return c.text(misdirected(proxied ?? rawHost(c), origin), 421);
     if (arrival === undefined) return c.text("access denied\n", 403);
     const neighbours = access.intranetNetworks ?? [];
     c.env = { ...c.env, origin: { ...arrival.origin, neighbours }, forwarded: arrival.forwarded };
+    if (isTracker) {
+      c.env = { ...c.env, isForeign: isMisdirected || !isOwnPage(c) };
+      return next();
+    }
     if (!isAdmitted(askerOf(c.env.origin), library?.access ?? DEFAULT_SWITCHES))
       return c.text("access denied\n", 403);
     if (policyOf(c.req.path) === "own" && !isOwnPage(c)) return c.text("access denied\n", 403);

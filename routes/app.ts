@@ -2,6 +2,7 @@ import { type Context, Hono } from "hono";
 import { cors } from "hono/cors";
 import { gate } from "./access.ts";
 import { policyOf } from "./access-paths.ts";
+import { createTrackerRoutes } from "./announce.ts";
 import { createControlRoutes } from "./control/control.ts";
 import { createDiagnosisRoutes } from "./diagnosis.ts";
 import { createDocsRoutes } from "./docs.ts";
@@ -47,6 +48,7 @@ export function createApp(house: House): Hono<RouteEnv> {
     app.route("/", createImageRoutes(library));
     if (diagnose) app.route("/", createDiagnosisRoutes({ ...house, library, diagnose }));
   }
+  if (house.tracker !== undefined) app.route("/", createTrackerRoutes(house.tracker));
   app.route("/", createEngineVersionRoutes(house));
   app.route("/", createDocsRoutes(house));
   app.notFound((c) => c.text("no such address\n", 404));

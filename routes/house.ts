@@ -4,7 +4,12 @@ import type { Engine } from "../src/engine/engine.ts";
 import type { Broadcast } from "../src/engine/live/broadcast-contract.ts";
 import type { BroadcastWish } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
-import type { AcceptWebSocket, RequestOrigin } from "../src/runtime/contract.ts";
+import type {
+  AcceptWebSocket,
+  RequestOrigin,
+  TextSocket,
+  TextSocketHandlers,
+} from "../src/runtime/contract.ts";
 import type { Forwarded } from "./access-proxy.ts";
 
 /** What the routes stand on. */
@@ -15,6 +20,8 @@ export interface House {
   readonly players?: Players;
   /** What is broadcast from here; nothing can be where it is absent. */
   readonly broadcasts?: BroadcastDesk;
+  /** Our own tracker; there is none where it is absent. */
+  readonly tracker?: TrackerDesk;
   /** How all of it is doing; there is no such address where it is absent. */
   readonly diagnose?: () => Promise<Diagnosis>;
   /** Whether this machine has an address besides loopback. */
@@ -32,6 +39,23 @@ export interface House {
   readonly access?: AccessSettings;
   /** What `get_version` calls the system. */
   readonly platform?: "linux" | "win32" | "android";
+}
+
+/** A tracker, as whoever asks it over HTTP comes to it. */
+export interface TrackerDesk {
+  /** Whether it is there for all content, and not for our own alone. */
+  readonly isOpen: boolean;
+  /** Answers an announce, and a scrape, by the query without its `?`: also where that is wrong. */
+  announce(query: string, asker: TrackerAsker): Uint8Array<ArrayBuffer>;
+  scrape(query: string, asker: TrackerAsker): Uint8Array<ArrayBuffer>;
+  /** Takes a WebSocket. */
+  join(asker: TrackerAsker, socket: TextSocket): TextSocketHandlers;
+}
+
+interface TrackerAsker {
+  readonly host: string;
+  /** A page of another site may be behind it: it is told nothing of home networks. */
+  readonly isForeign: boolean;
 }
 
 /** A device or program that plays (interface: Player). */
@@ -91,6 +115,8 @@ export interface RouteEnv {
     readonly origin: RequestOrigin;
     /** What that proxy says; only the gate puts it here. */
     readonly forwarded?: Forwarded | undefined;
+    /** Of paths that are there for everybody: a page of another site may have caused the request. */
+    readonly isForeign?: boolean;
     /** There where the request asks to become a WebSocket. */
     readonly acceptWebSocket?: AcceptWebSocket | undefined;
   };

@@ -117,6 +117,7 @@ export async function openHouse(parts: HouseParts): Promise<House> {
     library,
     players,
     broadcasts,
+    ...(transfers.tracker && { tracker: transfers.tracker }),
     deviceId,
     diagnose: () => diagnose(runtime, config, engine),
     hasNetwork: () => lanAddresses().length > 0,

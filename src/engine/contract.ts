@@ -12,7 +12,7 @@ import type { DiagnosisRow } from "./diagnosis/contract.ts";
 import type { WebContent } from "./http/web-content.ts";
 import type { KnownFile } from "./known-file.ts";
 import type { LiveContent, LiveControl } from "./live/contract.ts";
-import type { ReachSettings } from "./reach/contract.ts";
+import type { ReachSettings, TrackerDesk } from "./reach/contract.ts";
 import type { SegmentSource, SourceWish } from "./segment-source.ts";
 
 /** The bytes of one file of a transfer: {@link RandomAccess}, and as a stream that the reader's pull drives. */

@@ -94,6 +94,12 @@ export class EitherTransfer implements PeerTransfer {
     return this.#now.live;
   }
 
+  /** Whether others may be told that it is open here: it is known what it is, and it is not private (BEP 27). */
+  get isShared(): boolean {
+    const { info } = this.live?.content.file ?? this.transportFile() ?? {};
+    return info !== undefined && !info.isPrivate;
+  }
+
   get segmentSource(): Transfer["segmentSource"] {
     return this.#now.segmentSource;
   }

@@ -41,6 +41,7 @@ export async function createTransfers(
     settings,
     log: p2pLog,
     infohashes: () => [...transfers.keys(), ...(contentIds?.infohashes() ?? [])],
+    isShared: (infohash) => transfers.get(infohash)?.isShared ?? contentIds?.isShared(infohash) ?? false,
   });
   let contentIds: ContentIdSwarms | undefined;
   const listener = await listenForPeers(
@@ -177,6 +178,10 @@ class OpenTransfers implements Transfers {
 
   get p2pPort(): number {
     return this.#house.p2pPort;
+  }
+
+  get tracker(): Transfers["tracker"] {
+    return this.#parts.reach.tracker;
   }
 
   open(content: TransferContent): ActiveTransfer {

@@ -141,6 +141,7 @@ export class FakeTransfer implements ActiveTransfer {
 /** Transfers that never touch a network. */
 export class FakeTransfers implements Transfers {
   readonly p2pPort = 0;
+  readonly tracker = undefined;
   readonly opened: FakeTransfer[] = [];
   readonly kept: (TransportFile | LiveTransportFile)[] = [];
   /** What peers have, by content id; and for which of them they were asked. */

@@ -79,6 +79,11 @@ export class ContentIdSwarms {
     return [...this.#served.keys()] as string[] as Infohash[];
   }
 
+  /** Whether that is the swarm of a file that others are told of. */
+  isShared(infohash: Infohash): boolean {
+    return this.#served.get(infohash as string as ContentId)?.announces !== undefined;
+  }
+
   /** Takes over an incoming connection whose handshake `first` has been read; undefined where nothing here has that id. */
   accept(infohash: Infohash, socket: TcpSocket, first: Uint8Array): TcpHandlers | undefined {
     const served = this.#served.get(infohash as string as ContentId);

@@ -3,12 +3,13 @@ import type { Log } from "../../base/log.ts";
 import type { Runtime } from "../../runtime/contract.ts";
 import type { EngineSettings } from "../contract.ts";
 import type { DiagnosisRow } from "../diagnosis/contract.ts";
-import type { Dht, PeerFinder, PeerNet } from "./contract.ts";
+import type { Dht, PeerFinder, PeerNet, SharedUdp, TrackerDesk } from "./contract.ts";
 import { encryptedNet } from "./encrypted-net.ts";
 import { allFinders } from "./finders.ts";
 import { IncomingCount } from "./incoming.ts";
 import { isLocalNetwork, startLocalFinder } from "./lsd.ts";
 import { bindSharedUdp } from "./shared-udp.ts";
+import { openTrackerDesk } from "./tracker-desk.ts";
 
 /** How this engine reaches peers, and is reached. */
 export interface Reach {
@@ -16,6 +17,8 @@ export interface Reach {
   readonly peerNet: PeerNet;
   readonly finder: PeerFinder;
   readonly dht: Dht | undefined;
+  /** Our own tracker; undefined where it is off. */
+  readonly tracker: TrackerDesk | undefined;
   /** The UDP port, which is the TCP port too; 0 where TCP may take any. */
   readonly port: number;
   /** Peers can call us at this TCP port from now on: to be called once. */
@@ -33,13 +36,16 @@ export interface ReachParts {
   readonly log: Log;
   /** The swarms that we are in: whoever calls us encrypted wants one of them. */
   readonly infohashes: () => Iterable<Infohash>;
+  /** Whether content is open here that is known not to be private. */
+  readonly isShared: (infohash: Infohash) => boolean;
 }
 
 /**
  * Puts together how peers are found and reached, from the machine upwards: TCP and uTP, limits, encryption; then who finds
  * peers. Rejects with `port_busy` where the UDP port is taken.
  */
-export async function openReach({ runtime, settings, log, infohashes }: ReachParts): Promise<Reach> {
+export async function openReach(parts: ReachParts): Promise<Reach> {
+  const { runtime, settings, log, infohashes } = parts;
   const { p2pHost, p2pPort } = settings;
   const { net } = runtime;
   const udp = needsUdp(settings)
@@ -57,11 +63,13 @@ export async function openReach({ runtime, settings, log, infohashes }: ReachPar
         log,
       })
     : undefined;
+  const tracker = udp && openTracker(parts, udp, () => tcpPort);
   const finders: PeerFinder[] = [...(lsd ? [lsd] : [])];
   return {
     peerNet,
     finder: allFinders(finders),
     dht: undefined,
+    tracker,
     port: udp?.port ?? p2pPort,
     opened(port) {
       tcpPort = port;
@@ -75,6 +83,19 @@ export async function openReach({ runtime, settings, log, infohashes }: ReachPar
       udp?.close();
     },
   };
+}
+
+/** Where peers are called through something else, that is for them to tell, and not for us: we know of no address there. */
+function openTracker(
+  { runtime, settings, isShared }: ReachParts,
+  udp: SharedUdp,
+  tcpPort: () => number,
+): TrackerDesk | undefined {
+  const { p2pHost, reach } = settings;
+  if (reach.tracker === "off") return undefined;
+  const isElsewhere = reach.bind !== "" || reach.proxy !== "";
+  const listening = () => ({ host: p2pHost, port: isElsewhere ? 0 : tcpPort() });
+  return openTrackerDesk({ runtime, udp, mode: reach.tracker, isShared, listening, random: Math.random });
 }
 
 function needsUdp({ reach }: EngineSettings): boolean {
