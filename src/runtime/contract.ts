@@ -82,8 +82,9 @@ export interface ScryptCost {
 export interface Surroundings {
   /** Its addresses with the networks they are on, asked anew each time. */
   networks(): readonly OwnNetwork[];
-  /** The IPv4 address of the router that leads to the Internet; undefined where the system does not say. */
-  gateway(): Promise<string | undefined>;
+  /** The IPv4 address of the router that leads to the Internet; `none` where there is none, undefined where the system
+   * does not say. */
+  gateway(): Promise<string | "none" | undefined>;
   /** What a command line of the user's own prints; rejects where it fails, prints too much or takes too long. */
   run(commandLine: string, timeoutMs: number): Promise<string>;
 }
@@ -182,6 +183,8 @@ export interface Files {
   open(path: string): Promise<OpenFile>;
   /** The whole file, or undefined where there is none. Refuses more than `limitBytes`. */
   read(path: string, limitBytes: number): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /** A file of the user's, some 64 KiB at a time as they are asked for; throws where it cannot be read. */
+  parts(path: string): AsyncIterable<Uint8Array>;
   /** Writes beside, syncs, renames over, syncs the folder: after it resolves the file is whole, whatever happens. */
   replace(path: string, bytes: Uint8Array): Promise<void>;
   remove(path: string): Promise<void>;

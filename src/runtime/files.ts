@@ -7,6 +7,7 @@ import type { Files, OpenFile } from "./contract.ts";
 /** Only the user may read what is kept: folders and files are created so. */
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
+const PART_BYTES = 64 * 1024;
 
 /** The disk of the machine. A full disk (or quota) rejects with `disk_full`; any other failure as the system says it. */
 export const files: Files = {
@@ -23,6 +24,20 @@ export const files: Files = {
       const bytes = new Uint8Array(size);
       await readExactly(handle, 0, bytes);
       return bytes;
+    } finally {
+      await handle.close();
+    }
+  },
+
+  async *parts(path) {
+    const handle = await open(path, "r");
+    try {
+      for (;;) {
+        const bytes = new Uint8Array(PART_BYTES);
+        const { bytesRead } = await handle.read(bytes, 0, PART_BYTES);
+        if (bytesRead === 0) return;
+        yield bytes.subarray(0, bytesRead);
+      }
     } finally {
       await handle.close();
     }

@@ -29,6 +29,23 @@ test("Files.read gives the whole file, nothing where there is none, and refuses 
     await assert.rejects(files.read(`${folder}/x`, 9), /at most 9/);
   }));
 
+test("Files.parts gives a file part by part, to its end, and throws where there is none", () =>
+  inFolder(async (folder) => {
+    const whole = Uint8Array.from({ length: 200_000 }, (_, i) => i * 7);
+    await files.replace(`${folder}/x`, whole);
+    const parts: Uint8Array[] = [];
+    for await (const part of files.parts(`${folder}/x`)) parts.push(part);
+    assert.ok(parts.length > 1 && parts.every(({ length }) => length <= 64 * 1024));
+    assert.deepEqual(new Uint8Array(Buffer.concat(parts)), whole);
+    for await (const part of files.parts(`${folder}/x`)) {
+      assert.ok(part.length > 0);
+      break;
+    }
+    await assert.rejects(async () => {
+      for await (const part of files.parts(`${folder}/none`)) assert.fail(`${part.length} bytes of nothing`);
+    }, /ENOENT/);
+  }));
+
 test("Files.replace leaves one whole file", () =>
   inFolder(async (folder) => {
     await files.replace(`${folder}/deep/x`, bytes("a longer one"));

@@ -20,6 +20,9 @@ interface Given {
 const NO_FILES: Files = {
   open: () => Promise.reject(new Error("no disk")),
   read: async () => undefined,
+  parts() {
+    throw new Error("no disk");
+  },
   replace: () => Promise.reject(new Error("no disk")),
   remove: async () => {},
   list: async () => [],

@@ -49,6 +49,12 @@ export class MemoryFiles implements Files {
     return bytes?.slice();
   }
 
+  async *parts(path: string) {
+    const bytes = this.kept.get(path)?.bytes;
+    if (!bytes) throw new Error("there is no such file");
+    yield bytes.slice();
+  }
+
   async replace(path: string, bytes: Uint8Array) {
     if (this.failure) throw this.failure;
     this.replaced.push(path);
