@@ -5,8 +5,10 @@ import { parseHttpUrl } from "../base/http-url.ts";
 import type { BroadcastRequest } from "../engine/live/broadcast-contract.ts";
 import { broadcastNameFrom } from "../engine/live/broadcast-name.ts";
 import { type LivePlace, readLivePlace } from "../engine/live/source-place.ts";
+import type { ReachSettings } from "../engine/reach/contract.ts";
 import type { BroadcastWish } from "../library/contract.ts";
 import { MAX_BYTES_PER_SECOND, MAX_MANIFESTS, MAX_RELAYS } from "../wire/live-limits.ts";
+import { ownTrackers } from "./own-trackers.ts";
 
 /** More announce URLs than this only cost the viewers time. */
 const MAX_TRACKERS = 16;
@@ -24,6 +26,8 @@ export interface RequestParts {
   lookup(name: string): Promise<string[]>;
   /** Addresses of this machine at which its peers are told to call. */
   readonly ownAddresses: readonly PeerAddress[];
+  /** Whom our own tracker answers: viewers are sent to it too. */
+  readonly tracker: ReachSettings["tracker"];
 }
 
 /**
@@ -44,6 +48,10 @@ export async function broadcastRequest(wish: BroadcastWish, parts: RequestParts)
       "bitrate",
       `expected bits a second, at least ${8 * MIN_BYTES_PER_SECOND}, such as 8Mbit or 8000000`,
     );
+  // What the user says first: addresses of a home network are of no use elsewhere.
+  const places = [...addresses, ...parts.ownAddresses].slice(0, MAX_ADDRESSES);
+  // A private source is told of to nobody.
+  const own = wish.isPrivate ? [] : ownTrackers(parts.tracker, places);
   return {
     name: wish.name,
     place,
@@ -56,14 +64,13 @@ export async function broadcastRequest(wish: BroadcastWish, parts: RequestParts)
       ...present("countries", wordsOf("country", wish.countries, COUNTRY)),
       ...present("logo", wish.logo === null ? undefined : webUrl("logo", wish.logo)),
     },
-    trackers: atMost("tracker", wish.trackers, MAX_TRACKERS).map(trackerUrl),
+    trackers: [...atMost("tracker", wish.trackers, MAX_TRACKERS).map(trackerUrl), ...own],
     relays: await addressesOf("relay", wish.relays, MAX_RELAYS, parts),
     isPrivate: wish.isPrivate,
     uploadLimit: wish.uploadLimit ?? undefined,
     bytesPerSecond,
     manifests: atMost("hls", wish.manifests, MAX_MANIFESTS).map((url) => webUrl("hls", url)),
-    // What the user says first: addresses of a home network are of no use elsewhere.
-    addresses: [...addresses, ...parts.ownAddresses].slice(0, MAX_ADDRESSES),
+    addresses: places,
   };
 }
 

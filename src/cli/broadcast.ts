@@ -44,7 +44,7 @@ export async function broadcast(
     try {
       const { lookup } = context.runtime;
       const own = ownAddresses(steady.p2pHost, house.p2pPort, lanAddresses());
-      const request = await broadcastRequest(wish, { lookup, ownAddresses: own });
+      const request = await broadcastRequest(wish, { lookup, ownAddresses: own, tracker: config.tracker });
       const live = await house.engine.broadcasts.start(request, stop.signal);
       return await onAir(context, args, { house, live, stop: stop.signal, config, log });
     } finally {

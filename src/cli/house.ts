@@ -30,6 +30,7 @@ import { createLocalPlayers } from "./local-players.ts";
 import { networkUrls } from "./network-urls.ts";
 import { openLibrary } from "./open-library.ts";
 import { ownAddresses } from "./own-addresses.ts";
+import { ownTrackers } from "./own-trackers.ts";
 
 /** What the program is made of on this machine. */
 export interface HouseParts {
@@ -91,7 +92,10 @@ export async function openHouse(parts: HouseParts): Promise<House> {
       broadcasts: engine.broadcasts,
       outbound,
       log: log.named("broadcast"),
-      defaults: () => ({ trackers: settings.trackers, addresses: addresses() }),
+      defaults: () => ({
+        trackers: [...settings.trackers, ...ownTrackers(config.tracker, addresses())],
+        addresses: addresses(),
+      }),
     }),
   );
   const broadcasts = new KeptBroadcasts({
@@ -103,6 +107,7 @@ export async function openHouse(parts: HouseParts): Promise<House> {
       broadcastRequest(wish, {
         lookup: runtime.lookup,
         ownAddresses: addresses(),
+        tracker: config.tracker,
       }),
   });
   await broadcasts.restore().catch(async (error) => {

@@ -52,7 +52,7 @@ export const BROADCAST_COMMAND: Command = {
     { name: "list", help: "Show what was broadcast from here" },
   ],
   takesSettings: true,
-  shownSettings: ["host", "http-port", ...LIVE_SETTINGS],
+  shownSettings: ["host", "http-port", "tracker-server", ...LIVE_SETTINGS],
   examples: [
     ["sluice broadcast --test-pattern", "see live work: watch the link that it prints, anywhere"],
     ["ffmpeg … -f mpegts - | sluice broadcast - --name news", "whatever ffmpeg can read"],

@@ -65,7 +65,7 @@ async function opened(store = new MapStore(), fake = fakeBroadcasts()) {
     records: createBroadcastRecords(store, SILENT),
     clock,
     log: SILENT,
-    requestOf: (wish) => broadcastRequest(wish, { lookup: async () => [], ownAddresses: [] }),
+    requestOf: (wish) => broadcastRequest(wish, { lookup: async () => [], ownAddresses: [], tracker: "off" as const }),
   });
   await desk.restore();
   await settled();
@@ -146,7 +146,7 @@ test("KeptBroadcasts: a file that has come to its end is not shown again at the 
 
 test("KeptBroadcasts: lists and stops what lists of others put on air, too", async () => {
   const { desk, broadcasts, live } = await opened();
-  const parts = { lookup: async () => [], ownAddresses: [] };
+  const parts = { lookup: async () => [], ownAddresses: [], tracker: "off" as const };
   await broadcasts.start(await broadcastRequest(fakeWish("theirs"), parts));
   assert.deepEqual(
     desk.list().map(({ name, wish }) => [name, wish]),

@@ -11,6 +11,7 @@ const WISH = { ...fakeWish("news"), source: "-" };
 const OWN = { host: "192.168.1.5", port: 20_001 };
 const PARTS = {
   ownAddresses: [OWN],
+  tracker: "off" as const,
   lookup: async (name: string) => (name === "relay.example" ? ["203.0.113.7"] : []),
 };
 const request = (wish: Partial<BroadcastWish>) => broadcastRequest({ ...WISH, ...wish }, PARTS);
@@ -63,6 +64,18 @@ test("broadcastRequest: reads places, words for people, addresses by name and nu
   assert.deepEqual(made.addresses, [{ host: "203.0.113.9", port: 20_001 }, OWN]);
   assert.deepEqual([made.uploadLimit, made.bytesPerSecond], [1000, 1_000_001]);
   assert.equal((await request({ source: null })).place.kind, "test-pattern");
+});
+
+test("broadcastRequest: our own tracker is named too, at what the user said first; never of a private source", async () => {
+  const parts = { ...PARTS, tracker: "own" as const };
+  const wish = { ...WISH, trackers: ["http://t.example/"], addresses: ["203.0.113.9:20001"] };
+  assert.deepEqual((await broadcastRequest(wish, parts)).trackers, [
+    "http://t.example/",
+    "udp://203.0.113.9:20001/announce",
+    "udp://192.168.1.5:20001/announce",
+  ]);
+  const hidden = { ...wish, isPrivate: true, relays: ["relay.example:8621"] };
+  assert.deepEqual((await broadcastRequest(hidden, parts)).trackers, ["http://t.example/"]);
 });
 
 const REFUSED: readonly [Partial<BroadcastWish>, RegExp][] = [
