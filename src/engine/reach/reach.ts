@@ -5,8 +5,10 @@ import type { EngineSettings } from "../contract.ts";
 import type { DiagnosisRow } from "../diagnosis/contract.ts";
 import type { Dht, PeerFinder, PeerNet, SharedUdp, TrackerDesk } from "./contract.ts";
 import { encryptedNet } from "./encrypted-net.ts";
+import { filteredNet, filteredUdp } from "./filtered-net.ts";
 import { allFinders } from "./finders.ts";
 import { IncomingCount } from "./incoming.ts";
+import { openIpFilter } from "./ip-filter.ts";
 import { isLocalNetwork, startLocalFinder } from "./lsd.ts";
 import { bindSharedUdp } from "./shared-udp.ts";
 import { openTrackerDesk } from "./tracker-desk.ts";
@@ -48,12 +50,18 @@ export async function openReach(parts: ReachParts): Promise<Reach> {
   const { runtime, settings, log, infohashes } = parts;
   const { p2pHost, p2pPort } = settings;
   const { net } = runtime;
-  const udp = needsUdp(settings)
-    ? await bindSharedUdp(net, log, { host: p2pHost, port: p2pPort })
+  const filter = await openIpFilter(settings.reach.ipFilter, runtime, log);
+  const bound = needsUdp(settings)
+    ? await bindSharedUdp(net, log, { host: p2pHost, port: p2pPort }).catch((error) => {
+        filter.close();
+        throw error;
+      })
     : undefined;
+  const udp = bound && filteredUdp(bound, filter.mayTalkTo);
   const incoming = new IncomingCount();
   const watched: PeerNet = { connect: net.connect, listen: incoming.watch(net.listen) };
-  const peerNet = encryptedNet(watched, { runtime, mode: settings.reach.encryption, log, infohashes });
+  const filtered = filteredNet(watched, filter.mayTalkTo);
+  const peerNet = encryptedNet(filtered, { runtime, mode: settings.reach.encryption, log, infohashes });
   let tcpPort = 0;
   const lsd = mayDiscover(settings)
     ? startLocalFinder({
@@ -81,6 +89,7 @@ export async function openReach(parts: ReachParts): Promise<Reach> {
     async close() {
       lsd?.close();
       udp?.close();
+      filter.close();
     },
   };
 }
