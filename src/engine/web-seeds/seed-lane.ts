@@ -1,5 +1,5 @@
 import type { ByteRange } from "../../base/range.ts";
-import { SeedFault } from "./seed-fault.ts";
+import { fetchFault, SeedFault } from "./seed-fault.ts";
 import type { SeedMap } from "./seed-map.ts";
 import type { SeedAnswer, SeedSource } from "./seed-source.ts";
 
@@ -151,10 +151,10 @@ export class SeedLane {
       return value.subarray(0, this.#answer.end - this.#position);
     } catch (thrown) {
       this.#disconnect();
-      if (thrown instanceof SeedFault && thrown.fate === "missing" && stretch.kind === "file")
-        this.#map.lacks(stretch.fileIndex);
-      const isOver = this.#closed.signal.aborted || !this.#hasProgress;
-      if (isOver || !(thrown instanceof SeedFault && thrown.fate === "later")) throw thrown;
+      const fault = fetchFault(thrown);
+      const fate = fault instanceof SeedFault ? fault.fate : undefined;
+      if (fate === "missing" && stretch.kind === "file") this.#map.lacks(stretch.fileIndex);
+      if (this.#closed.signal.aborted || !this.#hasProgress || fate !== "later") throw fault;
       // A connection that has brought something is made again at once, from where it broke.
       this.#hasProgress = false;
       return undefined;

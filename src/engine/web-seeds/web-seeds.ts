@@ -14,8 +14,8 @@ import type { ServerSlots } from "./server-slots.ts";
 
 /** Web seeds of one content in its swarm at once: each takes a place and connections, and two already fill a line. */
 const MAX_JOINED = 4;
-/** After the n-th failure in a row a server rests 5 s · 2^n, at most ten minutes: a player waits, and there may be no peers. */
-const REST_MS = 5_000;
+/** After the n-th failure in a row a server rests 1 s · 2^n, at most ten minutes: a player waits, and there may be no peers. */
+const REST_MS = 1_000;
 const MAX_REST_MS = 600_000;
 /** Failures in a row, without a block between them, after which a server is given up. */
 const MAX_FAILURES = 10;
@@ -165,7 +165,7 @@ export class WebSeeds {
 
   #rest(entry: Entry, wishMs: number | undefined): void {
     const { clock } = this.#parts.runtime;
-    const restMs = Math.max(wishMs ?? 0, Math.min(MAX_REST_MS, REST_MS * 2 ** (entry.failures - 1)));
+    const restMs = Math.max(wishMs ?? 0, Math.min(MAX_REST_MS, REST_MS * 2 ** entry.failures));
     this.#parts.log.info("a web seed rests", { reason: this.problem ?? "", seconds: restMs / 1000 });
     entry.state = "resting";
     entry.cancelRest = clock.at(after(clock.now(), restMs), () => {
