@@ -65,7 +65,8 @@ async function opened(store = new MapStore(), fake = fakeBroadcasts()) {
     records: createBroadcastRecords(store, SILENT),
     clock,
     log: SILENT,
-    requestOf: (wish) => broadcastRequest(wish, { lookup: async () => [], ownAddresses: [], tracker: "off" as const }),
+    requestOf: (wish) =>
+      broadcastRequest(wish, { lookup: async () => [], ownAddresses: [], tracker: "off" as const }),
   });
   await desk.restore();
   await settled();
