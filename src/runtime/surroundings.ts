@@ -18,7 +18,7 @@ export const surroundings: Surroundings = {
 
   async gateway() {
     try {
-      return gatewayOf(await readFile("/proc/net/route", "utf8"));
+      return gatewayOf(await readFile("/proc/net/route", "utf8")) ?? "none";
     } catch {
       // Only Linux has that file: nobody is at fault where it is not there.
       return undefined;

@@ -1,6 +1,6 @@
 import type { Infohash } from "../../base/ids.ts";
 import type { Log } from "../../base/log.ts";
-import type { Runtime } from "../../runtime/contract.ts";
+import type { OwnNetwork, Runtime } from "../../runtime/contract.ts";
 import type { EngineSettings } from "../contract.ts";
 import type { DiagnosisRow } from "../diagnosis/contract.ts";
 import type { Dht, PeerFinder, PeerNet, SharedUdp, TrackerDesk } from "./contract.ts";
@@ -10,6 +10,8 @@ import { allFinders } from "./finders.ts";
 import { IncomingCount } from "./incoming.ts";
 import { openIpFilter } from "./ip-filter.ts";
 import { isLocalNetwork, startLocalFinder } from "./lsd.ts";
+import type { PortWish } from "./port-mapping/contract.ts";
+import { type PortMapping, type PortMappingFigures, startPortMapping } from "./port-mapping/port-mapping.ts";
 import { bindSharedUdp } from "./shared-udp.ts";
 import { openTrackerDesk } from "./tracker-desk.ts";
 
@@ -25,6 +27,10 @@ export interface Reach {
   readonly port: number;
   /** Peers can call us at this TCP port from now on: to be called once. */
   opened(port: number): void;
+  /** The TCP port at which others reach us, as far as is known: what trackers and the DHT are told. */
+  externalPort(): number;
+  /** How the router lets peers in; undefined where it is not asked. */
+  portMapping(): PortMappingFigures | undefined;
   /** How all of it is doing, part by part. */
   rows(): Promise<readonly DiagnosisRow[]>;
   close(): Promise<void>;
@@ -63,6 +69,7 @@ export async function openReach(parts: ReachParts): Promise<Reach> {
   const filtered = filteredNet(watched, filter.mayTalkTo);
   const peerNet = encryptedNet(filtered, { runtime, mode: settings.reach.encryption, log, infohashes });
   let tcpPort = 0;
+  let mapping: PortMapping | undefined;
   const lsd = mayDiscover(settings)
     ? startLocalFinder({
         runtime,
@@ -82,12 +89,16 @@ export async function openReach(parts: ReachParts): Promise<Reach> {
     opened(port) {
       tcpPort = port;
       lsd?.opened(port);
+      mapping = openMapping(parts, port, udp);
     },
+    externalPort: () => mapping?.externalPort("tcp") ?? tcpPort,
+    portMapping: () => mapping?.figures(),
     async rows() {
       return [incoming.row(tcpPort, false)];
     },
     async close() {
       lsd?.close();
+      await mapping?.close();
       udp?.close();
       filter.close();
     },
@@ -105,6 +116,21 @@ function openTracker(
   const isElsewhere = reach.bind !== "" || reach.proxy !== "";
   const listening = () => ({ host: p2pHost, port: isElsewhere ? 0 : tcpPort() });
   return openTrackerDesk({ runtime, udp, mode: reach.tracker, isShared, listening, random: Math.random });
+}
+
+/** What comes through a proxy does not come through the router; a tunnel's end is not at the router either. */
+function openMapping(
+  { runtime, settings, log }: ReachParts,
+  tcpPort: number,
+  udp: SharedUdp | undefined,
+): PortMapping | undefined {
+  const { reach } = settings;
+  const isForwarded = reach.portFile !== "" || reach.portCommand !== "";
+  if (!reach.portMapping || reach.proxy !== "" || isForwarded) return undefined;
+  const wishes: PortWish[] = [{ protocol: "tcp", internalPort: tcpPort }];
+  if (udp) wishes.push({ protocol: "udp", internalPort: udp.port });
+  const mayUse = (network: OwnNetwork) => isLocalNetwork(network, boundTo(settings));
+  return startPortMapping({ runtime, random: Math.random, log, wishes, mayUse });
 }
 
 function needsUdp({ reach }: EngineSettings): boolean {

@@ -1,0 +1,92 @@
+import { access, writeFile } from "node:fs/promises";
+import type { Space, Spaces } from "./namespaces.ts";
+import { type RunningProcess, run, startProcess } from "./process.ts";
+
+/** A home behind a router that hides it, and somebody out there. */
+export interface Home {
+  readonly inside: Space;
+  readonly outside: Space;
+  readonly router: Space;
+  readonly insideAddress: string;
+  readonly routerAddress: string;
+  readonly outsideAddress: string;
+  /** The router's address out there: of the Internet's by its number, though nothing here leads to it. */
+  readonly externalAddress: string;
+}
+
+const MINIUPNPD = "/usr/sbin/miniupnpd";
+
+/** Why there can be no router here; undefined where there can. */
+export async function whyNoRouter(): Promise<string | undefined> {
+  try {
+    await access(MINIUPNPD);
+    await run("nft", ["--version"]);
+    return undefined;
+  } catch {
+    return "miniupnpd or nft is not installed";
+  }
+}
+
+/** Two networks and a router between, which hides the first one and lets nobody in. */
+export async function makeHome(spaces: Spaces): Promise<Home> {
+  const [inside, router, outside] = [
+    await spaces.make("in"),
+    await spaces.make("router"),
+    await spaces.make("out"),
+  ];
+  const [insideAddress, routerAddress] = ["192.168.77.2", "192.168.77.1"];
+  const [externalAddress, outsideAddress] = ["93.184.216.1", "93.184.216.2"];
+  await spaces.wire(
+    { space: inside, device: "lan", addresses: [`${insideAddress}/24`] },
+    { space: router, device: "lan", addresses: [`${routerAddress}/24`] },
+  );
+  await spaces.wire(
+    { space: router, device: "wan", addresses: [`${externalAddress}/24`] },
+    { space: outside, device: "wan", addresses: [`${outsideAddress}/24`] },
+  );
+  await inside.run("ip", "route", "add", "default", "via", routerAddress);
+  await router.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward");
+  await router.run("nft", RULES);
+  return { inside, router, outside, insideAddress, routerAddress, outsideAddress, externalAddress };
+}
+
+/** As miniupnpd wants its tables; what nobody has opened is dropped. */
+const RULES = `table inet filter {
+  chain forward { type filter hook forward priority 0; policy drop;
+    ct state established,related accept
+    iifname lan accept
+    jump miniupnpd
+  }
+  chain miniupnpd { }
+  chain prerouting { type nat hook prerouting priority -100; jump prerouting_miniupnpd; }
+  chain postrouting { type nat hook postrouting priority 100; jump postrouting_miniupnpd; oifname wan masquerade; }
+  chain prerouting_miniupnpd { }
+  chain postrouting_miniupnpd { }
+}`;
+
+/** A real router's daemon. `ways`: what it speaks. */
+export async function startMiniupnpd(
+  { router }: Home,
+  folder: string,
+  ways: { readonly upnp: boolean; readonly natPmp: boolean },
+): Promise<RunningProcess> {
+  const [config, leases] = [`${folder}/miniupnpd.conf`, `${folder}/leases`];
+  const yes = (is: boolean) => (is ? "yes" : "no");
+  const lines = [
+    "ext_ifname=wan",
+    "listening_ip=lan",
+    "port=0",
+    `enable_upnp=${yes(ways.upnp)}`,
+    `enable_natpmp=${yes(ways.natPmp)}`,
+    "secure_mode=yes",
+    "system_uptime=no",
+    "uuid=7f4757c9-0497-4f18-817b-28d6f203647b",
+    `lease_file=${leases}`,
+    "allow 1024-65535 192.168.77.0/24 1024-65535",
+    "deny 0-65535 0.0.0.0/0 0-65535",
+  ];
+  await writeFile(config, `${lines.join("\n")}\n`);
+  const pid = `${folder}/miniupnpd.pid`;
+  const daemon = startProcess("ip", [...router.prefix.slice(1), MINIUPNPD, "-d", "-f", config, "-P", pid]);
+  return daemon;
+}
