@@ -114,9 +114,9 @@ async function addressesOf(
 }
 
 function trackerUrl(text: string): string {
-  const isTracker = /^(?:https?|udp):\/\/[\x21-\x7e]{1,500}$/i.test(text) && URL.canParse(text);
+  const isTracker = /^(?:https?|udp|wss?):\/\/[\x21-\x7e]{1,500}$/i.test(text) && URL.canParse(text);
   if (isTracker) return text;
-  throw bad("tracker", `expected an announce URL (http, https or udp), got "${text.slice(0, 200)}"`);
+  throw bad("tracker", `expected an announce URL (http, https, udp, ws or wss), got "${text.slice(0, 200)}"`);
 }
 
 function webUrl(word: string, text: string): string {

@@ -15,6 +15,7 @@ import {
 } from "../wire/tracker-http.ts";
 import { trackerScheme, trackerUrlProblem } from "../wire/tracker-url.ts";
 import { type AskFamily, askFamilies, SilentFamilies } from "./announce-families.ts";
+import { createTrackerSockets, type TrackerSocketsRuntime } from "./reach/tracker-sockets.ts";
 import { findTracker } from "./tracker-addresses.ts";
 import { createUdpTrackers } from "./udp-tracker.ts";
 
@@ -24,7 +25,7 @@ export interface Announcer {
   announce(request: AnnounceRequest, options?: TrackerOptions): Promise<AnnounceReply>;
   /** Asks how large a swarm is (BEP 15, 48). Never rejects: undefined where the tracker does not tell. */
   scrape(url: string, infohash: Infohash, options?: TrackerOptions): Promise<SwarmCounts | undefined>;
-  /** Closes the UDP sockets; announces on their way over UDP end by their time-out. */
+  /** Closes UDP sockets and WebSockets; announces on their way over UDP end by their time-out. */
   close(): void;
 }
 
@@ -35,7 +36,7 @@ export interface TrackerOptions {
   readonly allowPrivate?: boolean;
 }
 
-type Parts = Pick<Runtime, "net" | "clock" | "randomBytes" | "lookup">;
+type Parts = Pick<Runtime, "net" | "clock" | "randomBytes" | "lookup"> & TrackerSocketsRuntime;
 
 /** Announces at once (libtorrent: the same). */
 const MAX_AT_ONCE = 50;
@@ -51,6 +52,7 @@ const MAX_TOLD_ADDRESSES = 8;
 /** The announcer of this machine. */
 export function createAnnouncer(runtime: Parts, outbound: Pick<Outbound, "get">, log: Log): Announcer {
   const udp = createUdpTrackers(runtime);
+  const sockets = createTrackerSockets(runtime);
   const turns = new Turns();
   const told = new Set<string>();
   /** Once for each address, as every tracker says it again and again (BEP 24). */
@@ -61,6 +63,10 @@ export function createAnnouncer(runtime: Parts, outbound: Pick<Outbound, "get">,
   };
   const silent = new SilentFamilies(runtime.clock);
   const ask = async (request: AnnounceRequest, deadline: Deadline, allowPrivate: boolean) => {
+    if (isWebSocket(request.url))
+      return askEach(runtime, request.url, deadline, allowPrivate, ({ host }) =>
+        sockets.announce(host, request, deadline.signal),
+      );
     const { name, port, addresses } = await findTracker(runtime, request.url, deadline, allowPrivate);
     const overFamily = (host: string): AskFamily =>
       trackerScheme(request.url) === "udp"
@@ -71,6 +77,19 @@ export function createAnnouncer(runtime: Parts, outbound: Pick<Outbound, "get">,
       // IPv4 is where most peers are: it is asked each time.
       if (familyOf(host) === 6) silent.add(name, host);
     });
+  };
+  const scrapeBy = (
+    url: string,
+    infohash: Infohash,
+    deadline: Deadline,
+    allowPrivate: boolean,
+  ): Promise<SwarmCounts | undefined> => {
+    const { signal } = deadline;
+    const each = (ask: (to: PeerAddress) => Promise<SwarmCounts | undefined>) =>
+      askEach(runtime, url, deadline, allowPrivate, ask);
+    if (trackerScheme(url) === "udp") return each((to) => udp.scrape(to, infohash, signal));
+    if (isWebSocket(url)) return each(({ host }) => sockets.scrape(host, url, infohash, signal));
+    return scrapeHttp(outbound, url, infohash, { allowPrivate, signal });
   };
   return {
     async announce(request, { signal, allowPrivate = false } = {}) {
@@ -92,9 +111,7 @@ export function createAnnouncer(runtime: Parts, outbound: Pick<Outbound, "get">,
       const tracker = hostOf(url);
       try {
         const counts = await inTurn(runtime, turns, { url, signal }, (deadline) =>
-          trackerScheme(url) === "udp"
-            ? askUdp(runtime, url, deadline, allowPrivate, (to) => udp.scrape(to, infohash, deadline.signal))
-            : scrapeHttp(outbound, url, infohash, { allowPrivate, signal: deadline.signal }),
+          scrapeBy(url, infohash, deadline, allowPrivate),
         );
         log.debug("tracker scraped", { tracker, seeders: counts?.seeders, leechers: counts?.leechers });
         return counts;
@@ -103,7 +120,10 @@ export function createAnnouncer(runtime: Parts, outbound: Pick<Outbound, "get">,
         return undefined;
       }
     },
-    close: () => udp.close(),
+    close() {
+      udp.close();
+      sockets.close();
+    },
   };
 }
 
@@ -171,12 +191,13 @@ const HTTP_OPTIONS = {
 
 /** Links are pasted from anywhere, so what else runs on this machine is kept from them: only what looks like a tracker is
  * asked (as libtorrent does). */
-function loopbackProblem(url: URL, scope: AddressScope): string | undefined {
-  if (scope !== "loopback" || /^\/(announce|scrape)/.test(url.pathname)) return undefined;
+function loopbackProblem({ pathname }: { pathname: string }, scope: AddressScope): string | undefined {
+  if (scope !== "loopback" || /^\/(announce|scrape)/.test(pathname)) return undefined;
   return "a tracker on this machine must have the path /announce";
 }
 
-async function askUdp<T>(
+/** Asks the addresses of a tracker in turn, until one answers. */
+async function askEach<T>(
   runtime: Parts,
   url: string,
   deadline: Deadline,
@@ -187,6 +208,8 @@ async function askUdp<T>(
   const { addresses, port } = await findTracker(runtime, url, deadline, allowPrivate);
   for (const host of addresses) {
     try {
+      const problem = isWebSocket(url) && loopbackProblem(new URL(url), addressScope(host));
+      if (problem) throw new Error(problem);
       return await ask({ host, port });
     } catch (thrown) {
       deadline.signal.throwIfAborted();
@@ -194,6 +217,10 @@ async function askUdp<T>(
     }
   }
   throw failure;
+}
+
+function isWebSocket(url: string): boolean {
+  return /^wss?$/.test(trackerScheme(url));
 }
 
 /** A tracker out there must not point us at routers and printers in here. */

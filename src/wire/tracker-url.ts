@@ -16,9 +16,9 @@ const OWN_MEMBERS = new Set([
   "trackerid",
 ]);
 
-/** Whether a text looks like the URL of a tracker that we speak to: http, https or udp, no control characters. */
+/** Whether a text looks like the URL of a tracker that we speak to: http, https, udp, ws or wss, no control characters. */
 export function isTrackerUrl(url: string): boolean {
-  return url.length <= MAX_URL_LENGTH && /^(https?|udp):\/\/[^\s/?#@\\]+([/?#]|$)[!-~]*$/i.test(url);
+  return url.length <= MAX_URL_LENGTH && /^(https?|udp|wss?):\/\/[^\s/?#@\\]+([/?#]|$)[!-~]*$/i.test(url);
 }
 
 /** The scheme of a tracker URL in lower case, without its colon. */
@@ -33,7 +33,7 @@ export function trackerPath(url: string): string {
 
 /** Why an announce must not go to this URL, or undefined where it may. */
 export function trackerUrlProblem(url: string): string | undefined {
-  if (!isTrackerUrl(url)) return "not the URL of a tracker (http, https or udp)";
+  if (!isTrackerUrl(url)) return "not the URL of a tracker (http, https, udp, ws or wss)";
   const path = trackerPath(url);
   const query = path.includes("?") ? path.slice(path.indexOf("?") + 1) : "";
   for (const member of query.split("&")) {

@@ -72,6 +72,7 @@ class Bench {
           };
         },
       } as unknown as Net,
+      http: { openWebSocket: () => Promise.reject(new Error("no WebSocket is asked for")) },
     },
     {
       get: async (url, options) => {

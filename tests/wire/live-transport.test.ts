@@ -151,7 +151,7 @@ test("makeLiveTransportFile refuses to make what others would refuse", () => {
   for (const change of broken) {
     assert.throws(() => makeLiveTransportFile({ ...RECIPE, info: { ...INFO, ...change } }), DecodeError);
   }
-  for (const url of ["ws://a.example/", "udp://каналы.example:1", "x"]) {
+  for (const url of ["gopher://a.example/", "udp://каналы.example:1", "x"]) {
     assert.throws(() => makeLiveTransportFile({ ...RECIPE, trackers: [[url]] }), /ASCII URL/);
   }
   const manifests = ["https://a.example/".padEnd(70_000, "a")];

@@ -190,7 +190,7 @@ test("parseTransportFile refuses what is no transport file", () => {
 
 test("parseTransportFile keeps the trackers it can speak to", () => {
   const tiers = [
-    ["ws://x/announce", " udp://test.example/announce "],
+    ["gopher://x/announce", " udp://test.example/announce "],
     [],
     ["udp://test.example/announce", 5],
     7,

@@ -241,10 +241,12 @@ test("isTrackerUrl knows the URLs of trackers", () => {
     "HTTPS://t:1/x?y=z",
     "udp://[::1]:80",
     "udp://t.example:80/announce",
+    "ws://t/announce",
+    "WSS://t.example:443",
   ];
   const bad = [
     "",
-    "ws://t/announce",
+    "wsss://t/announce",
     "file:///etc/passwd",
     "http://",
     "http:///x",
