@@ -22,6 +22,7 @@ import { listenForPeers } from "./peer-listener.ts";
 import { PieceBufferPool } from "./piece-buffers.ts";
 import { PieceMemory } from "./piece-memory.ts";
 import { openReach, type Reach } from "./reach/reach.ts";
+import { tellingPort } from "./reach/told-port.ts";
 import type { TransferHouse } from "./transfer-house.ts";
 import { TransportFiles } from "./transport-files.ts";
 import { ServerSlots } from "./web-seeds/server-slots.ts";
@@ -65,7 +66,7 @@ export async function createTransfers(
   const cache = await openCache(runtime, settings, log, memory);
   const clockCheck = new ClockCheck(clock);
   const outbound = clockCheck.watch(createOutbound(runtime, log));
-  const announcer = createAnnouncer(runtime, outbound, p2pLog);
+  const announcer = tellingPort(createAnnouncer(runtime, outbound, p2pLog), reach.externalPort);
   const house: TransferHouse = {
     runtime: { ...runtime, net: { ...runtime.net, ...reach.peerNet } },
     finder: reach.finder,
