@@ -11,16 +11,27 @@ export function addressText(address: PeerAddress): string {
 
 /** Reads a strict dotted quad (no octal, no leading zeros) as a 32-bit number; undefined where it is not one. */
 export function parseIpv4(text: string): number | undefined {
-  const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text);
-  if (!match) return undefined;
   let value = 0;
-  for (let i = 1; i <= 4; i++) {
-    const part = match[i]!;
-    if ((part.length > 1 && part.startsWith("0")) || Number(part) > 255) return undefined;
-    value = value * 256 + Number(part);
+  let part = 0;
+  let digits = 0;
+  let dots = 0;
+  // Digit by digit: addresses are read for every datagram that comes.
+  for (let at = 0; at < text.length; at++) {
+    const digit = text.charCodeAt(at) - 0x30;
+    if (digit >= 0 && digit <= 9) {
+      if (digits > 0 && part === 0) return undefined;
+      part = 10 * part + digit;
+      if (++digits > 3 || part > 255) return undefined;
+    } else if (digit === DOT && digits > 0 && ++dots <= 3) {
+      value = value * 256 + part;
+      part = digits = 0;
+    } else return undefined;
   }
-  return value;
+  return dots === 3 && digits > 0 ? value * 256 + part : undefined;
 }
+
+/** `.`, counted from `0`. */
+const DOT = -2;
 
 /** Reads an IPv6 literal (no zone) as 16 bytes (RFC 4291 2.2); undefined where it is not one. */
 function parseIpv6(text: string): Uint8Array<ArrayBuffer> | undefined {

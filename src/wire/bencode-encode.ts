@@ -6,8 +6,18 @@ export type BencodeInput =
   | number
   | string
   | Uint8Array
+  | Bencoded
   | readonly BencodeInput[]
   | ReadonlyMap<string, BencodeInput>;
+
+/** A value that is bencoded already, and is written as it is. */
+export class Bencoded {
+  readonly bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+}
 
 /** The one canonical form of a value (BEP 3): keys sorted by their bytes. A text counts as Latin-1 bytes. */
 export function encodeBencode(value: BencodeInput): Uint8Array<ArrayBuffer> {
@@ -34,6 +44,8 @@ function write(value: BencodeInput, parts: Uint8Array[]): void {
     parts.push(latin1Bytes(`${value.length}:${value}`));
   } else if (value instanceof Uint8Array) {
     parts.push(latin1Bytes(`${value.length}:`), value);
+  } else if (value instanceof Bencoded) {
+    parts.push(value.bytes);
   } else if (value instanceof Map) {
     writeDict(value, parts);
   } else {

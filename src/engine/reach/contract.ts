@@ -48,7 +48,8 @@ export interface MutableItem {
   readonly value: Uint8Array;
 }
 
-interface SignedItem extends MutableItem {
+/** A mutable item with what proves it. */
+export interface SignedItem extends MutableItem {
   /** 32 bytes. */
   readonly key: Uint8Array;
   /** At most 64 bytes. */

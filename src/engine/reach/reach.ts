@@ -4,12 +4,15 @@ import type { OwnNetwork, Runtime } from "../../runtime/contract.ts";
 import type { EngineSettings } from "../contract.ts";
 import type { DiagnosisRow } from "../diagnosis/contract.ts";
 import type { Dht, PeerFinder, PeerNet, SharedUdp, TrackerDesk } from "./contract.ts";
+import { type RunningDht, startDht } from "./dht.ts";
 import { encryptedNet } from "./encrypted-net.ts";
 import { filteredNet, filteredUdp } from "./filtered-net.ts";
 import { allFinders } from "./finders.ts";
 import { IncomingCount } from "./incoming.ts";
 import { openIpFilter } from "./ip-filter.ts";
+import { followSchedule } from "./limit-schedule.ts";
 import { isLocalNetwork, startLocalFinder } from "./lsd.ts";
+import { PeerLimits } from "./peer-limits.ts";
 import type { PortWish } from "./port-mapping/contract.ts";
 import { type PortMapping, type PortMappingFigures, startPortMapping } from "./port-mapping/port-mapping.ts";
 import { bindSharedUdp } from "./shared-udp.ts";
@@ -20,6 +23,8 @@ export interface Reach {
   /** For peers: called and let in as the settings say. */
   readonly peerNet: PeerNet;
   readonly finder: PeerFinder;
+  /** What all swarms together send to peers and take from them at most. */
+  readonly limits: PeerLimits;
   readonly dht: Dht | undefined;
   /** Our own tracker; undefined where it is off. */
   readonly tracker: TrackerDesk | undefined;
@@ -64,6 +69,11 @@ export async function openReach(parts: ReachParts): Promise<Reach> {
       })
     : undefined;
   const udp = bound && filteredUdp(bound, filter.mayTalkTo);
+  const { limitLan, scheduled } = settings.reach;
+  const { uploadLimit, downloadLimit } = settings;
+  const limits = new PeerLimits({ uploadLimit, downloadLimit, limitLan });
+  const plan = { uploadLimit, downloadLimit, scheduled };
+  const stopSchedule = followSchedule(limits, plan, { clock: runtime.clock, log });
   const incoming = new IncomingCount();
   const watched: PeerNet = { connect: net.connect, listen: incoming.watch(net.listen) };
   const filtered = filteredNet(watched, filter.mayTalkTo);
@@ -79,11 +89,14 @@ export async function openReach(parts: ReachParts): Promise<Reach> {
       })
     : undefined;
   const tracker = udp && openTracker(parts, udp, () => tcpPort);
-  const finders: PeerFinder[] = [...(lsd ? [lsd] : [])];
+  const externalPort = () => mapping?.externalPort("tcp") ?? tcpPort;
+  const dht = udp && (await openDht(parts, udp, externalPort));
+  const finders: PeerFinder[] = [...(lsd ? [lsd] : []), ...(dht ? [dht] : [])];
   return {
     peerNet,
     finder: allFinders(finders),
-    dht: undefined,
+    limits,
+    dht,
     tracker,
     port: udp?.port ?? p2pPort,
     opened(port) {
@@ -91,18 +104,40 @@ export async function openReach(parts: ReachParts): Promise<Reach> {
       lsd?.opened(port);
       mapping = openMapping(parts, port, udp);
     },
-    externalPort: () => mapping?.externalPort("tcp") ?? tcpPort,
+    externalPort,
     portMapping: () => mapping?.figures(),
     async rows() {
       return [incoming.row(tcpPort, false)];
     },
     async close() {
       lsd?.close();
+      await dht?.close();
       await mapping?.close();
       udp?.close();
       filter.close();
+      stopSchedule();
     },
   };
+}
+
+/** Through a proxy datagrams go out, and only answers come back. */
+async function openDht(
+  { runtime, settings, log }: ReachParts,
+  udp: SharedUdp,
+  port: () => number,
+): Promise<RunningDht | undefined> {
+  const { reach, dataDir } = settings;
+  if (!reach.dht) return undefined;
+  return startDht({
+    runtime,
+    udp,
+    log: log.named("dht"),
+    bootstrap: reach.dhtNodes,
+    dataDir,
+    port,
+    isImpliedPort: reach.utp,
+    isReadOnly: reach.proxy !== "",
+  });
 }
 
 /** Where peers are called through something else, that is for them to tell, and not for us: we know of no address there. */

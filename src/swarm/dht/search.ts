@@ -1,0 +1,139 @@
+import type { PeerAddress } from "../../base/address.ts";
+import { after, type Instant } from "../../base/time.ts";
+import type { KrpcAsk, KrpcReply, NodeContact, Want } from "../../wire/krpc.ts";
+import type { TaskReport } from "./contract.ts";
+import type { DhtCore } from "./core.ts";
+import type { Family } from "./family.ts";
+import { FEW_NODES, LOOKUP_MS, NEAREST } from "./limits.ts";
+import { Lookup } from "./lookup.ts";
+import type { LookupNode } from "./lookup-list.ts";
+
+/** What is searched for. */
+export interface SearchWish {
+  readonly target: Uint8Array;
+  /** What each node on the way is asked. */
+  question(want: Want): KrpcAsk;
+  /** What a node answered. True: all that was wanted is there. */
+  heard(reply: KrpcReply, from: PeerAddress): boolean;
+  /** What the nearest are told at the end, with the token that each gave. */
+  ending?(token: Uint8Array): KrpcAsk | undefined;
+}
+
+/** A wish in one family: the lookup, then what the nearest are told. */
+export class Search {
+  readonly family: Family;
+  readonly #core: DhtCore;
+  readonly #wish: SearchWish;
+  readonly #lookup: Lookup;
+  readonly #ended: (report: TaskReport) => void;
+  /** When it ends, whatever is missing. Undefined: it has not begun. */
+  #endsAt: Instant | undefined;
+  #stage: "looking" | "telling" | "over" = "looking";
+  #answers = 0;
+  #stored = 0;
+  #telling = 0;
+
+  constructor(core: DhtCore, family: Family, wish: SearchWish, ended: (report: TaskReport) => void) {
+    this.#core = core;
+    this.family = family;
+    this.#wish = wish;
+    this.#lookup = new Lookup(wish.target);
+    this.#ended = ended;
+  }
+
+  get isOver(): boolean {
+    return this.#stage === "over";
+  }
+
+  get endsAt(): Instant | undefined {
+    return this.#endsAt;
+  }
+
+  /** Begins with whom we know. */
+  begin(): void {
+    const { table, newcomers } = this.family;
+    this.#endsAt = after(this.#core.now, LOOKUP_MS);
+    for (const node of table.nearest(this.#wish.target, 2 * NEAREST, ({ failures }) => failures < 2))
+      this.#lookup.begin(node);
+    if (table.provenCount < FEW_NODES)
+      for (const { address } of newcomers.values()) this.#lookup.beginAt(address);
+    this.step();
+  }
+
+  /** Nodes of this family that came by way of the other. */
+  learn(contacts: readonly NodeContact[], from: PeerAddress): void {
+    if (this.#stage === "looking") this.#lookup.learn(contacts, from);
+  }
+
+  /** Asks whoever is to be asked next; false where that must wait for the rate of our questions. */
+  step(): boolean {
+    if (this.#stage !== "looking" || this.#endsAt === undefined) return true;
+    if (this.#core.now >= this.#endsAt || this.#lookup.isDone) {
+      this.#tell();
+      return true;
+    }
+    while (this.#core.mayAsk) {
+      const node = this.#lookup.next();
+      if (!node) {
+        if (this.#lookup.isDone) this.#tell();
+        return true;
+      }
+      this.#ask(node);
+    }
+    return false;
+  }
+
+  /** Ends it: nobody wants to know any more. */
+  end(): void {
+    if (this.#stage === "over") return;
+    this.#stage = "over";
+    const { queries } = this.#lookup;
+    this.#ended({ queries, answers: this.#answers, stored: this.#stored });
+  }
+
+  #ask(node: LookupNode): void {
+    const { reachable } = this.#core;
+    const isOtherThin = reachable.some(
+      (family) => family !== this.family && family.table.provenCount < FEW_NODES,
+    );
+    const want: Want = isOtherThin ? [4, 6] : [this.family.family];
+    this.#core.ask(node, this.#wish.question(want), {
+      answered: (reply) => {
+        if (this.#stage !== "looking") return;
+        this.#answers++;
+        this.#lookup.answered(node, reply.id, reply.token);
+        this.#lookup.learn((this.family.family === 4 ? reply.nodes : reply.nodes6) ?? [], node.address);
+        if (this.#wish.heard(reply, node.address)) this.end();
+        else this.step();
+      },
+      slow: () => {
+        this.#lookup.slow(node);
+        this.step();
+      },
+      failed: () => {
+        this.#lookup.failed(node);
+        this.step();
+      },
+    });
+  }
+
+  /** Tells the nearest, whatever the rate: they are few, and their tokens do not hold for long. */
+  #tell(): void {
+    this.#stage = "telling";
+    for (const { id, address, token } of this.#lookup.nearest()) {
+      const ask = token && this.#wish.ending?.(token);
+      if (!ask) continue;
+      this.#telling++;
+      const settled = (isStored: boolean) => {
+        if (isStored) this.#stored++;
+        if (--this.#telling === 0) this.end();
+      };
+      this.#core.ask({ id, address }, ask, {
+        answered: () => settled(true),
+        slow() {},
+        failed: () => settled(false),
+      });
+    }
+    if (this.#telling === 0) this.end();
+  }
+}
