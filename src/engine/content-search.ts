@@ -1,6 +1,7 @@
 import type { PeerAddress } from "../base/address.ts";
 import { DecodeError, SluiceError } from "../base/errors.ts";
 import type { ContentId, Infohash } from "../base/ids.ts";
+import { NO_LIMIT } from "../base/rate-limit.ts";
 import { after } from "../base/time.ts";
 import type { Candidate } from "../swarm/contract.ts";
 import { viewBencode } from "../wire/bencode-view.ts";
@@ -150,8 +151,7 @@ export class ContentSearch {
         listenPort: p2pPort,
         sha1: runtime.sha1,
         random,
-        uploadLimit: 0,
-        downloadLimit: 0,
+        limits: { upload: NO_LIMIT, download: NO_LIMIT, isExempt: () => false },
         buffers: { take: () => undefined, give() {} },
       },
       runtime.clock.now(),

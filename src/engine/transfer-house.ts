@@ -12,6 +12,7 @@ import type { ConnectionCount, DrivenSwarm } from "./driver.ts";
 import type { PieceBufferPool } from "./piece-buffers.ts";
 import type { PieceMemory } from "./piece-memory.ts";
 import type { PeerFinder } from "./reach/contract.ts";
+import type { PeerLimits } from "./reach/peer-limits.ts";
 import type { TransportFiles } from "./transport-files.ts";
 import type { ServerSlots } from "./web-seeds/server-slots.ts";
 
@@ -31,6 +32,7 @@ export interface TransferHouse {
   readonly cache: DiskCache | undefined;
   readonly kept: TransportFiles;
   readonly connections: ConnectionCount;
+  readonly limits: PeerLimits;
   readonly random: Random;
   readonly p2pPort: number;
   readonly makeSwarm: (setup: SwarmSetup, now: Instant) => DrivenSwarm;

@@ -2,6 +2,7 @@ import type { PeerAddress } from "../base/address.ts";
 import { DecodeError, messageOf, SluiceError } from "../base/errors.ts";
 import type { ContentId, Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
+import { URGENCY } from "../base/rate-limit.ts";
 import type { Media } from "../remux/contract.ts";
 import type { TcpHandlers, TcpSocket } from "../runtime/contract.ts";
 import type { Candidate, CandidateOrigin, SwarmFigures, SwarmInput, SwarmSetup } from "../swarm/contract.ts";
@@ -221,7 +222,7 @@ export class SwarmTransfer implements ActiveTransfer {
 
   /** Makes the swarm and lets it go. */
   #drive(known: Known | undefined): void {
-    const { runtime, settings, connections, net, random } = {
+    const { runtime, limits, connections, net, random } = {
       ...this.#house,
       ...this.#house.runtime,
     };
@@ -239,8 +240,7 @@ export class SwarmTransfer implements ActiveTransfer {
       listenPort: this.#house.p2pPort,
       sha1: runtime.sha1,
       random,
-      uploadLimit: settings.uploadLimit,
-      downloadLimit: settings.downloadLimit,
+      limits: limits.forSwarm(URGENCY.files),
       buffers: this.#buffers,
     };
     this.#driver = new Driver({

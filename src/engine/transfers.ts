@@ -81,6 +81,7 @@ export async function createTransfers(
     cache,
     kept,
     connections: { open: 0, limit: settings.maxConnections },
+    limits: reach.limits,
     random: Math.random,
     p2pPort: listener.address.port,
     makeSwarm: (setup, now) => new Swarm(setup, now),

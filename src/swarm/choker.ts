@@ -35,7 +35,7 @@ const SEED_TURN_MS = 60_000;
 
 /** Decides whom we upload to (BEP 3): who gives us most, one in four by turns, and when seeding everybody by turns. */
 export class Choker {
-  readonly #slots: number;
+  #slots = 0;
   readonly #random: Random;
   /** Unchoked peers, with the time their turn began. */
   readonly #unchoked = new Map<ConnectionId, Instant>();
@@ -47,8 +47,13 @@ export class Choker {
 
   /** `uploadLimit` in bytes a second; 0 for none. */
   constructor(uploadLimit: number, random: Random) {
-    this.#slots = uploadLimit === 0 ? OPEN_SLOTS : slotsFor(uploadLimit);
     this.#random = random;
+    this.limit(uploadLimit);
+  }
+
+  /** Another limit from the next round on. */
+  limit(uploadLimit: number): void {
+    this.#slots = uploadLimit === 0 ? OPEN_SLOTS : slotsFor(uploadLimit);
   }
 
   /** How many peers are unchoked at once, at most. */

@@ -66,6 +66,7 @@ export class Connections {
         now,
       );
       peer.listenAddress = candidate.address;
+      peer.isExempt = this.#state.setup.limits.isExempt(candidate.address.host);
       peers.set(connection, peer);
       this.#opening++;
       this.#state.emit({ kind: "connect", connection, address: candidate.address });
@@ -105,6 +106,7 @@ export class Connections {
     const origin = webSeed === undefined ? "incoming" : "web";
     const peer = new Peer(connection, address, origin, true, pieces?.layout.pieceCount, now);
     peer.client = webSeed ?? "";
+    peer.isExempt = this.#state.setup.limits.isExempt(address.host);
     peer.enter("handshake", now);
     peers.set(connection, peer);
   }
@@ -216,6 +218,7 @@ export class Connections {
     if (!peer.isWebSeed) peer.client = clientName(handshake.peerId);
     peer.isFast = handshake.fast;
     peer.isExtended = handshake.extensions;
+    peer.hasDht = handshake.dht;
     peer.decoder = new PeerMessageDecoder(new PeerMessages(peer, this.#targets), {
       maxBitfieldBytes: pieces ? pieces.have.bytes.length : MAX_EARLY_BITFIELD_BYTES,
       maxExtendedBytes: MAX_EXTENSION_BYTES,
@@ -229,7 +232,8 @@ export class Connections {
 
   #sendHandshake(peer: Peer): void {
     const { infohash, peerId } = this.#state.setup;
-    peer.writer.raw(encodeHandshake({ infohash, peerId, extensions: true, fast: true, dht: false }));
+    const dht = this.#state.dhtPort !== undefined;
+    peer.writer.raw(encodeHandshake({ infohash, peerId, extensions: true, fast: true, dht }));
   }
 
   #introduce(peer: Peer): void {
@@ -237,6 +241,8 @@ export class Connections {
     if (pieces && peer.isFast && pieces.isComplete) peer.writer.haveAll();
     else if (peer.isFast && (!pieces || pieces.have.count === 0)) peer.writer.haveNone();
     else if (pieces && pieces.have.count > 0) peer.writer.bitfield(pieces.have.bytes);
+    const { dhtPort } = this.#state;
+    if (peer.hasDht && dhtPort !== undefined && !peer.isWebSeed) peer.writer.port(dhtPort);
     if (peer.isExtended) this.#extensions.greet(peer);
     if (peer.isFast && !peer.isWebSeed) this.#targets.serving.allowFast(peer);
   }

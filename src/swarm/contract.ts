@@ -2,6 +2,7 @@ import type { PeerAddress } from "../base/address.ts";
 import type { Infohash, Sha1 } from "../base/ids.ts";
 import type { Random } from "../base/random.ts";
 import type { ByteRange } from "../base/range.ts";
+import type { Budget } from "../base/rate-limit.ts";
 import type { AnnounceReply, AnnounceRequest, SwarmCounts } from "../wire/tracker.ts";
 
 /** Names one connection within one swarm; never reused. The swarm numbers outgoing ones, the driver incoming ones
@@ -51,10 +52,16 @@ export interface SwarmSetup {
   readonly listenPort: number;
   readonly sha1: Sha1;
   readonly random: Random;
-  /** Bytes a second; 0 for no limit. */
-  readonly uploadLimit: number;
-  readonly downloadLimit: number;
+  readonly limits: SwarmLimits;
   readonly buffers: PieceBuffers;
+}
+
+/** What a swarm may send and ask for. */
+export interface SwarmLimits {
+  readonly upload: Budget;
+  readonly download: Budget;
+  /** Whether the limits do not hold for peers at this address. */
+  isExempt(host: string): boolean;
 }
 
 /** Where piece buffers come from and go back to, so that memory is bounded in one place. */

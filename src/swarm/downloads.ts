@@ -92,6 +92,8 @@ export class Downloads {
       return;
     }
     if (peer.requests.remove(at)) pieces!.partials.get(piece)?.release(block);
+    // What it was asked for was paid, and does not come.
+    this.#state.downloadBudget(peer).spend(-length, this.#state.now);
     peer.allowedFast.delete(piece);
     this.#state.demandVersion++;
   }
@@ -107,7 +109,9 @@ export class Downloads {
   /** The peer answers nothing it was asked (choked without BEP 6, or gone). */
   forget(peer: Peer): void {
     this.release(peer);
-    peer.forgiven += peer.requests.clear();
+    const lost = peer.requests.clear();
+    peer.forgiven += lost;
+    if (lost > 0) this.#state.downloadBudget(peer).spend(-lost * BLOCK_BYTES, this.#state.now);
   }
 
   /** The connection is over. */

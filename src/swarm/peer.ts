@@ -35,12 +35,17 @@ export class Peer implements BlockSender {
   /** BEP 6 and BEP 10, as both sides speak them. */
   isFast = false;
   isExtended = false;
+  /** It has a node of the DHT (BEP 5), and has said where. */
+  hasDht = false;
+  hasToldNode = false;
   /** The numbers the peer gave its extension messages; 0 where it has none. */
   metadataMessageId = 0;
   pexMessageId = 0;
   /** Where it can be reached: its own word (BEP 10 `p`), or the address we reached it at. */
   listenAddress: PeerAddress | undefined;
   isUploadOnly = false;
+  /** No limit of ours holds for it. */
+  isExempt = false;
   /** How many requests it keeps waiting at most (BEP 10 `reqq`). */
   requestLimit = 250;
   pex: Pex | undefined;

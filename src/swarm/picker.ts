@@ -64,7 +64,8 @@ export class Picker {
     const room = Math.min(peer.requests.room(), peer.requestLimit - peer.requests.pending);
     if (room <= 0 || this.#state.wants.readers === 0) return;
     const left = this.#fill(pieces, peer, room);
-    const isFinal = !this.#isSoonUnchoked(peer) && this.#state.downloadBudget.waitMs(this.#state.now) === 0;
+    const isFinal =
+      !this.#isSoonUnchoked(peer) && this.#state.downloadBudget(peer).waitMs(this.#state.now) === 0;
     if (left > 0 && isFinal) peer.idleVersion = demandVersion;
   }
 
@@ -92,9 +93,9 @@ export class Picker {
 
   /** Asks `peer` for `block`; false where the download limit forbids it now. */
   ask(peer: Peer, partial: PartialPiece, block: number): boolean {
-    const { now, downloadBudget } = this.#state;
+    const { now } = this.#state;
     const length = partial.blockLength(block);
-    if (peer.requests.isFull || !downloadBudget.take(length, now)) return false;
+    if (peer.requests.isFull || !this.#state.downloadBudget(peer).take(length, now)) return false;
     partial.ask(block, peer.connection, now + peer.requests.dueMs(now));
     peer.requests.push(partial.index, block, now);
     peer.writer.request(partial.index, block * BLOCK_BYTES, length);

@@ -2,6 +2,7 @@ import { DecodeError } from "../base/errors.ts";
 import { after, earliest, type Instant } from "../base/time.ts";
 import { allowedFastCount, allowedFastSet } from "./allowed-fast.ts";
 import { Choker, type ChokerPeer } from "./choker.ts";
+import type { ConnectionId } from "./contract.ts";
 import { MAX_BLOCK_BYTES, MAX_UPLOAD_QUEUE } from "./limits.ts";
 import type { Peer } from "./peer.ts";
 import type { SwarmState } from "./state.ts";
@@ -20,12 +21,13 @@ export class Serving {
   readonly #choker: Choker;
   /** The upload limit holds something back until then. */
   #budgetAt: Instant | undefined;
+  #lastServed: ConnectionId | undefined;
   /** All bytes of blocks ever sent. */
   uploaded = 0;
 
   constructor(state: SwarmState) {
     this.#state = state;
-    this.#choker = new Choker(state.setup.uploadLimit, state.setup.random);
+    this.#choker = new Choker(state.setup.limits.upload.fairBytesPerSecond(state.now), state.setup.random);
   }
 
   /** A peer asks for a block. Throws `DecodeError` where no honest peer would. */
@@ -94,7 +96,7 @@ export class Serving {
     const { now } = this.#state;
     if (this.#budgetAt !== undefined && now >= this.#budgetAt) {
       this.#budgetAt = undefined;
-      for (const peer of this.#state.peers.values()) this.#pump(peer);
+      for (const peer of this.#byTurns()) this.#pump(peer);
     }
     const roundAt = this.#choker.nextWake();
     if (this.#state.isChokeStale || (roundAt !== undefined && now >= roundAt)) this.#choke();
@@ -107,6 +109,8 @@ export class Serving {
   #choke(): void {
     this.#state.isChokeStale = false;
     const { pieces, now, peers, wants } = this.#state;
+    // The other swarms have their part of the limit, which the slots here are not to be counted from.
+    this.#choker.limit(this.#state.setup.limits.upload.fairBytesPerSecond(now));
     const chosen = this.#choker.round(
       this.#chokerPeers(),
       wants.readers === 0 || pieces?.isComplete === true,
@@ -151,19 +155,25 @@ export class Serving {
 
   /** Reads what may be read for this peer now. */
   #pump(peer: Peer): void {
-    const { now, uploadBudget } = this.#state;
+    const { now } = this.#state;
+    const budget = this.#state.uploadBudget(peer);
     peer.uploads.limitBytes = unsentLimit(peer.up.bytesPerSecond(now));
-    while (peer.uploads.isWaiting) {
-      const waitMs = uploadBudget.waitMs(now);
-      if (waitMs > 0) {
-        this.#budgetAt = earliest(this.#budgetAt, after(now, waitMs));
+    for (let request = peer.uploads.peek(); request; request = peer.uploads.peek()) {
+      if (!budget.take(request.length, now)) {
+        this.#budgetAt = earliest(this.#budgetAt, after(now, Math.max(1, budget.waitMs(now))));
         return;
       }
-      const request = peer.uploads.next();
-      if (!request) return;
-      uploadBudget.take(request.length, now);
+      peer.uploads.next();
+      this.#lastServed = peer.connection;
       this.#state.emit({ kind: "read", connection: peer.connection, ...request });
     }
+  }
+
+  /** All peers, those first that come after the last one served: a small limit would be that of the first one alone. */
+  #byTurns(): Peer[] {
+    const peers = [...this.#state.peers.values()];
+    const at = peers.findIndex(({ connection }) => connection === this.#lastServed) + 1;
+    return [...peers.slice(at), ...peers.slice(0, at)];
   }
 
   #countRefused(peer: Peer): void {

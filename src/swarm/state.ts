@@ -1,4 +1,5 @@
-import { RateMeter, TokenBucket } from "../base/rate.ts";
+import { RateMeter } from "../base/rate.ts";
+import { type Budget, NO_LIMIT } from "../base/rate-limit.ts";
 import type { Instant } from "../base/time.ts";
 import { Candidates } from "./candidates.ts";
 import type { ConnectionId, ReaderId, SwarmInput, SwarmOutput, SwarmSetup } from "./contract.ts";
@@ -20,8 +21,6 @@ export class SwarmState {
   readonly candidates: Candidates;
   readonly claims = new TrackerClaims();
   readonly smartBan: SmartBan;
-  readonly uploadBudget: TokenBucket;
-  readonly downloadBudget: TokenBucket;
   readonly down = new RateMeter();
   readonly up = new RateMeter();
   /** The time of the input being handled. */
@@ -46,9 +45,22 @@ export class SwarmState {
     this.wantedAt = now;
     this.candidates = new Candidates(setup.random);
     this.smartBan = new SmartBan(setup.sha1);
-    this.uploadBudget = new TokenBucket(setup.uploadLimit);
-    this.downloadBudget = new TokenBucket(setup.downloadLimit);
     if (setup.info) this.pieces = new Pieces(setup.info.layout, setup.held ?? [], setup.buffers);
+  }
+
+  /** What may be sent to a peer. */
+  uploadBudget(peer: Peer): Budget {
+    return peer.isExempt ? NO_LIMIT : this.setup.limits.upload;
+  }
+
+  /** What a peer may be asked for. */
+  downloadBudget(peer: Peer): Budget {
+    return peer.isExempt ? NO_LIMIT : this.setup.limits.download;
+  }
+
+  /** Where our node of the DHT is asked; undefined where nobody is to know (BEP 27: content may be private). */
+  get dhtPort(): number | undefined {
+    return this.pieces?.layout.isPrivate ? undefined : this.setup.dhtPort;
   }
 
   emit(output: SwarmOutput): void {

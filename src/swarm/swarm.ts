@@ -296,6 +296,9 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
       this.#askedVersion = state.demandVersion;
       this.#picker.refillAll();
     }
+    const soon = after(state.now, BUSY_MS);
+    // Nothing else may happen that would make us ask again.
+    if (this.#roundAt > soon && this.#isHeldBack()) this.#roundAt = soon;
     this.#connections.dial();
     this.#announce();
     this.#flush();
@@ -313,10 +316,14 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
 
   /** Whether blocks are owed, or the download limit holds requests back. */
   #isBusy(): boolean {
-    const { now, peers, wants, downloadBudget } = this.#state;
-    if (wants.readers > 0 && downloadBudget.waitMs(now) > 0) return true;
-    for (const peer of peers.values()) if (peer.requests.pending > 0) return true;
+    if (this.#isHeldBack()) return true;
+    for (const peer of this.#state.peers.values()) if (peer.requests.pending > 0) return true;
     return false;
+  }
+
+  #isHeldBack(): boolean {
+    const { now, wants, setup } = this.#state;
+    return wants.readers > 0 && setup.limits.download.waitMs(now) > 0;
   }
 
   #announce(): void {

@@ -33,11 +33,6 @@ export class UploadQueue {
     return this.#waiting.length + this.#reading.length;
   }
 
-  /** Whether anything waits to be read. */
-  get isWaiting(): boolean {
-    return this.#waiting.length > 0;
-  }
-
   /** Takes a request, unless it waits already or the queue is full. */
   add(request: BlockRequest): "taken" | "repeated" | "full" {
     if (this.length >= MAX_UPLOAD_QUEUE) return "full";
@@ -46,11 +41,16 @@ export class UploadQueue {
     return "taken";
   }
 
+  /** What {@link next} would give. */
+  peek(): BlockRequest | undefined {
+    return this.#readingBytes + this.unsentBytes >= this.limitBytes ? undefined : this.#waiting[0];
+  }
+
   /** The next request to read, or undefined where none waits or the connection is behind. */
   next(): BlockRequest | undefined {
-    if (this.#readingBytes + this.unsentBytes >= this.limitBytes) return undefined;
-    const request = this.#waiting.shift();
+    const request = this.peek();
     if (!request) return undefined;
+    this.#waiting.shift();
     this.#reading.push(request);
     this.#readingBytes += request.length;
     return request;

@@ -5,6 +5,7 @@ import { FileGiver } from "../../src/engine/live/file-giver.ts";
 import { listenForPeers } from "../../src/engine/peer-listener.ts";
 import { PieceBufferPool } from "../../src/engine/piece-buffers.ts";
 import { PieceMemory } from "../../src/engine/piece-memory.ts";
+import { PeerLimits } from "../../src/engine/reach/peer-limits.ts";
 import type { TransferHouse } from "../../src/engine/transfer-house.ts";
 import { TransportFiles } from "../../src/engine/transport-files.ts";
 import { ServerSlots } from "../../src/engine/web-seeds/server-slots.ts";
@@ -46,6 +47,7 @@ export async function someHouse(
       folder: `${folder}/transport-files`,
     }),
     connections: { open: 0, limit: 10 },
+    limits: new PeerLimits({ uploadLimit: 0, downloadLimit: 0, limitLan: true }),
     random: Math.random,
     p2pPort: 0,
     makeSwarm: (setup, now) => new Swarm(setup, now),

@@ -2,9 +2,16 @@ import type { PeerAddress } from "../../src/base/address.ts";
 import { addressText } from "../../src/base/address.ts";
 import { equalBytes, latin1Bytes } from "../../src/base/bytes.ts";
 import { type Random, randomBelow } from "../../src/base/random.ts";
-import type { CandidateOrigin, ConnectionId, SwarmInput, SwarmOutput } from "../../src/swarm/contract.ts";
+import type {
+  CandidateOrigin,
+  ConnectionId,
+  SwarmInput,
+  SwarmLimits,
+  SwarmOutput,
+} from "../../src/swarm/contract.ts";
 import { Swarm } from "../../src/swarm/swarm.ts";
 import { HANDSHAKE_BYTES } from "../../src/wire/handshake.ts";
+import { someLimits } from "../swarm/some-limits.ts";
 import { Playback, type PlaybackOptions } from "./playback.ts";
 import { type SimulatedContent, sha1 } from "./simulated-content.ts";
 import type { Host, SimulatedNet, SimulatedSocket, SocketHandlers } from "./simulated-net.ts";
@@ -18,6 +25,8 @@ export interface SwarmNodeOptions {
   readonly isMagnet?: boolean;
   readonly trackers?: ReadonlyMap<string, SimulatedTracker>;
   readonly uploadLimit?: number;
+  /** A part in limits that several nodes share, instead. */
+  readonly limits?: SwarmLimits;
   readonly memoryBytes?: number;
   /** Share of the blocks it sends that are wrong. */
   readonly poison?: number;
@@ -85,8 +94,7 @@ export class SwarmNode {
         listenPort: host.address.port,
         sha1,
         random,
-        uploadLimit: options.uploadLimit ?? 0,
-        downloadLimit: 0,
+        limits: options.limits ?? someLimits({ uploadLimit: options.uploadLimit ?? 0 }),
         buffers: { take: (length) => this.#take(length), give: (buffer) => this.#give(buffer) },
       },
       net.events.now,

@@ -8,6 +8,7 @@ import { Swarm } from "../../src/swarm/swarm.ts";
 import { encodeHandshake, HANDSHAKE_BYTES } from "../../src/wire/handshake.ts";
 import { PeerMessageDecoder, type PeerMessageHandler } from "../../src/wire/peer-message.ts";
 import { PeerMessageWriter } from "../../src/wire/peer-message-writer.ts";
+import { someLimits } from "./some-limits.ts";
 
 export const BLOCK = 16 * 1024;
 
@@ -66,8 +67,7 @@ export class ScriptedSwarm {
         listenPort: 6881,
         sha1,
         random: seededRandom(1),
-        uploadLimit: 0,
-        downloadLimit: 0,
+        limits: someLimits({}),
         buffers: {
           take: (length) => this.#takeBuffer(length),
           give: () => void this.budget++,

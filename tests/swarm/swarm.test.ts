@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { DecodeError } from "../../src/base/errors.ts";
 import { infohashOf } from "../../src/base/ids.ts";
 import { BLOCK, makeContent, ScriptedSwarm, sha1 } from "./scripted.ts";
+import { someLimits } from "./some-limits.ts";
 
 const content = makeContent(8, 4);
 const { pieceLength } = content.layout;
@@ -316,7 +317,7 @@ test("Swarm takes no peers of private content but from trackers and links (BEP 2
 
 test("Swarm keeps to the download limit, and stays busy with it", () => {
   const big = makeContent(16, 16);
-  const it = new ScriptedSwarm(big, { downloadLimit: 1024 * 1024 });
+  const it = new ScriptedSwarm(big, { limits: someLimits({ downloadLimit: 1024 * 1024 }) });
   const peer = it.peer().seed();
   it.want(0, big.bytes.length, big.layout.pieceLength);
   for (let i = 0; i < 200; i++) {

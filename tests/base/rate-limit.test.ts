@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { randomBelow, seededRandom } from "../../src/base/random.ts";
+import { type Budget, RateLimit, URGENCY, type Urgency } from "../../src/base/rate-limit.ts";
+import { instant } from "../../src/base/time.ts";
+
+/** Somebody who takes blocks, each time the limit or a round of its own lets it. */
+interface User {
+  readonly budget: Budget;
+  readonly blockBytes: number;
+  /** Looks so often, or when the budget says so. */
+  readonly everyMs: number | undefined;
+  /** Wants something from here until there. */
+  readonly fromMs: number;
+  readonly untilMs: number;
+  /** How much it wants in a second, at most. */
+  readonly wishBytes: number;
+  taken: number;
+  nextAt: number;
+}
+
+function user(limit: RateLimit, urgency: Urgency, changes: Partial<User> = {}): User {
+  return {
+    budget: limit.budget(urgency),
+    blockBytes: 16_384,
+    everyMs: undefined,
+    fromMs: 0,
+    untilMs: Number.POSITIVE_INFINITY,
+    wishBytes: Number.POSITIVE_INFINITY,
+    taken: 0,
+    nextAt: changes.fromMs ?? 0,
+    ...changes,
+  };
+}
+
+/** Lets users take what they can in simulated time. */
+function run(users: readonly User[], fromMs: number, toMs: number): void {
+  for (;;) {
+    const next = users.reduce((a, b) => (b.nextAt < a.nextAt ? b : a));
+    if (next.nextAt >= toMs) return;
+    const now = instant(Math.max(next.nextAt, fromMs));
+    const wish = (next.wishBytes * (now - next.fromMs)) / 1000;
+    let isRefused = false;
+    while (now < next.untilMs && !isRefused && (next.taken < wish || wish === Number.POSITIVE_INFINITY)) {
+      isRefused = !next.budget.take(next.blockBytes, now);
+      if (!isRefused) next.taken += next.blockBytes;
+    }
+    if (now >= next.untilMs) next.nextAt = Number.POSITIVE_INFINITY;
+    else if (next.everyMs !== undefined) next.nextAt = now + next.everyMs;
+    else next.nextAt = now + Math.max(1, isRefused ? next.budget.waitMs(now) : 10);
+  }
+}
+
+const sum = (users: readonly User[]) => users.reduce((all, { taken }) => all + taken, 0);
+
+test("RateLimit holds within 5 %, from 50 kB/s to 20 MB/s, for one user and for ten, of which some look ten times a second", () => {
+  for (const rate of [50_000, 300_000, 2_000_000, 20_000_000]) {
+    for (const count of [1, 2, 10]) {
+      const random = seededRandom(rate + count);
+      const limit = new RateLimit(rate);
+      const users = Array.from({ length: count }, (_, i) =>
+        user(limit, URGENCY.files, {
+          everyMs: i % 2 === 0 ? 100 : undefined,
+          nextAt: randomBelow(random, 100),
+        }),
+      );
+      run(users, 0, 10_000);
+      const before = sum(users);
+      run(users, 10_000, 40_000);
+      const got = (sum(users) - before) / 30;
+      assert.ok(Math.abs(got - rate) <= 0.05 * rate, `${count} users: ${Math.round(got)} of ${rate}`);
+      assert.ok(before <= 1.05 * 10 * rate, `${before} bytes in the first ten seconds`);
+    }
+  }
+});
+
+test("RateLimit: equals get the same, however often they look; one that comes late gets its part from then on", () => {
+  const limit = new RateLimit(1_000_000);
+  const users = [
+    user(limit, URGENCY.files, { everyMs: 100 }),
+    user(limit, URGENCY.files),
+    user(limit, URGENCY.files, { everyMs: 70, fromMs: 20_000 }),
+  ];
+  run(users, 0, 20_000);
+  const [a, b] = users.map(({ taken }) => taken) as [number, number];
+  assert.ok(Math.abs(a - b) < 250_000, `${a} and ${b}`);
+  run(users, 20_000, 50_000);
+  const late = users.map(({ taken }, i) => taken - [a, b, 0][i]!);
+  for (const taken of late) assert.ok(Math.abs(taken - 10_000_000) < 700_000, late.join(" "));
+});
+
+test("RateLimit: live comes before files, which get what it leaves", () => {
+  const limit = new RateLimit(1_000_000);
+  const live = user(limit, URGENCY.live, { blockBytes: 4_000, wishBytes: 700_000 });
+  const files = user(limit, URGENCY.files, { everyMs: 100 });
+  run([live, files], 0, 30_000);
+  assert.ok(live.taken > 0.97 * 30 * 700_000, `live ${live.taken}`);
+  assert.ok(Math.abs(live.taken + files.taken - 30_000_000) < 0.05 * 30_000_000, `files ${files.taken}`);
+});
+
+test("RateLimit: who stops, or only says that it wants, holds up nobody", () => {
+  const limit = new RateLimit(1_000_000);
+  const going = user(limit, URGENCY.live, { untilMs: 5_000 });
+  const files = user(limit, URGENCY.files);
+  const idle = limit.budget(URGENCY.live);
+  run([going, files], 0, 5_000);
+  const before = files.taken;
+  for (let at = 5_000; at < 15_000; at += 10) {
+    idle.waitMs(instant(at));
+    run([files], at, at + 10);
+  }
+  assert.ok(files.taken - before > 0.95 * 10_000_000, `${files.taken - before}`);
+});
+
+test("RateLimit.spend: what went by unasked is owed by all, and what is given back is there again", () => {
+  const limit = new RateLimit(1_000_000);
+  const [a, b] = [limit.budget(URGENCY.live), limit.budget(URGENCY.files)];
+  a.spend(2_000_000, instant(0));
+  assert.equal(b.take(1, instant(1_999)), false);
+  assert.equal(b.waitMs(instant(1_999)), 2);
+  assert.equal(b.take(1_000_000, instant(2_300)), true);
+  assert.equal(b.take(1, instant(2_300)), false);
+  b.spend(-1_000_000, instant(2_300));
+  assert.equal(b.take(1, instant(2_300)), true);
+});
+
+test("RateLimit.change: holds from then on, both ways and to none and back", () => {
+  const limit = new RateLimit(0);
+  const one = user(limit, URGENCY.files);
+  assert.equal(one.budget.take(1e9, instant(0)), true);
+  for (const [i, rate] of [500_000, 2_000_000, 100_000].entries()) {
+    const from = 30_000 * i;
+    limit.change(rate, instant(from));
+    const before = one.taken;
+    run([one], from, from + 30_000);
+    const got = (one.taken - before) / 30;
+    assert.ok(Math.abs(got - rate) <= 0.05 * rate, `${got} of ${rate}`);
+  }
+  limit.change(0, instant(100_000));
+  assert.equal(one.budget.take(1e9, instant(100_000)), true);
+  assert.equal(one.budget.waitMs(instant(100_000)), 0);
+});
+
+test("Budget.fairBytesPerSecond: the limit among those who use it, and nothing where there is none", () => {
+  const limit = new RateLimit(900_000);
+  const [a, b, c] = [1, 2, 3].map(() => limit.budget(URGENCY.files));
+  assert.equal(a!.fairBytesPerSecond(instant(0)), 900_000);
+  for (const each of [a, b, c]) each!.take(1, instant(1_000));
+  assert.equal(a!.fairBytesPerSecond(instant(2_000)), 300_000);
+  assert.equal(limit.budget(URGENCY.files).fairBytesPerSecond(instant(2_000)), 225_000);
+  a!.take(1, instant(60_000));
+  assert.equal(a!.fairBytesPerSecond(instant(60_000)), 900_000);
+  assert.equal(new RateLimit(0).budget(URGENCY.files).fairBytesPerSecond(instant(0)), 0);
+});
