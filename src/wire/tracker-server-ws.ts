@@ -38,8 +38,8 @@ export type WsQuestion =
 const FORMAT = "WebSocket tracker question";
 /** Browsers offer five to ten at once. */
 const MAX_OFFERS = 10;
-/** A description with a dozen addresses has some 4 KiB. */
-const MAX_SDP_LENGTH = 16 * 1024;
+/** A description with a dozen addresses has some 4 KiB; one of this length fits a frame, however it is escaped. */
+const MAX_SDP_LENGTH = 10_000;
 /** Twenty bytes by chance, as everybody writes it. */
 const MAX_OFFER_ID_LENGTH = 64;
 const EVENTS = ["started", "stopped", "completed"] as const;

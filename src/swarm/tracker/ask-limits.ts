@@ -12,6 +12,11 @@ const MAX_HOUSEHOLDS = 10_000;
 export class AskLimits {
   readonly #buckets = new Map<string, TokenBucket>();
 
+  /** Households that are remembered now. */
+  get size(): number {
+    return this.#buckets.size;
+  }
+
   /** Whether an asker at this address may ask now. */
   take(host: string, now: Instant): boolean {
     const household = householdOf(host);
