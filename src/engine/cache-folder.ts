@@ -164,6 +164,8 @@ export class CacheFolder implements PieceDisk {
       const isNext =
         last === undefined ||
         (entry.piece === last.piece + 1 &&
+          // Behind a piece that is shorter than others (the end of a file of version 2) there is a gap.
+          last.bytes.length === this.#layout.pieceLength &&
           segmentOf(this.#layout, entry.piece) === segmentOf(this.#layout, last.piece) &&
           bytes + entry.bytes.length <= BATCH_BYTES);
       if (entry.state === "unsaved" && !isNext) break;

@@ -1,4 +1,5 @@
 import type { SwarmLayout } from "../swarm/contract.ts";
+import { pieceBytesOf } from "../swarm/piece-check.ts";
 
 /** Pieces of one content are kept in files of about this size: few enough to open, small enough to give up one by one. */
 const SEGMENT_BYTES = 16 * 1024 * 1024;
@@ -11,13 +12,16 @@ export interface CacheLayout {
   readonly length: number;
   readonly piecesPerSegment: number;
   readonly segmentCount: number;
+  /** As in `SwarmLayout`. */
+  readonly shortPieces?: ReadonlyMap<number, number>;
 }
 
 /** The places of the pieces of `layout`. Pieces larger than a segment have one each to themselves. */
-export function cacheLayout({ pieceLength, pieceCount, length }: SwarmLayout): CacheLayout {
+export function cacheLayout({ pieceLength, pieceCount, length, shortPieces }: SwarmLayout): CacheLayout {
   const piecesPerSegment = Math.max(1, Math.floor(SEGMENT_BYTES / pieceLength));
   const segmentCount = Math.ceil(pieceCount / piecesPerSegment);
-  return { pieceLength, pieceCount, length, piecesPerSegment, segmentCount };
+  const places = { pieceLength, pieceCount, length, piecesPerSegment, segmentCount };
+  return shortPieces ? { ...places, shortPieces } : places;
 }
 
 /** The segment that holds `piece`. */
@@ -30,9 +34,9 @@ export function offsetInSegment(layout: CacheLayout, piece: number): number {
   return (piece % layout.piecesPerSegment) * layout.pieceLength;
 }
 
-/** The length of `piece`; the last one may be shorter. */
+/** The length of `piece`. */
 export function pieceBytes(layout: CacheLayout, piece: number): number {
-  return Math.min(layout.pieceLength, layout.length - piece * layout.pieceLength);
+  return pieceBytesOf(layout, piece);
 }
 
 /** The pieces of a segment, in order. */

@@ -150,6 +150,7 @@ export class ContentSearch {
         trackers: trackers.map((url) => [url]),
         listenPort: p2pPort,
         sha1: runtime.sha1,
+        sha256: runtime.sha256,
         random,
         limits: { upload: NO_LIMIT, download: NO_LIMIT, isExempt: () => false },
         buffers: { take: () => undefined, give() {} },

@@ -37,7 +37,7 @@ export interface ResolveOptions {
 }
 
 interface Parts {
-  readonly runtime: Pick<Runtime, "sha1" | "ed25519Verifier" | "lookup" | "randomBytes">;
+  readonly runtime: Pick<Runtime, "sha1" | "sha256" | "ed25519Verifier" | "lookup" | "randomBytes">;
   readonly transfers: Pick<Transfers, "get" | "knownTransportFile" | "knownContentId" | "findContent">;
   readonly outbound: Pick<Outbound, "open">;
   readonly settings: Pick<EngineSettings, "trackers">;

@@ -1,10 +1,10 @@
 import { Bits } from "../base/bits.ts";
-import { equalBytes } from "../base/bytes.ts";
 import { messageOf } from "../base/errors.ts";
-import type { Infohash, Sha1 } from "../base/ids.ts";
+import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { Clock, Files } from "../runtime/contract.ts";
 import type { SwarmLayout } from "../swarm/contract.ts";
+import type { PieceCheck } from "../swarm/piece-check.ts";
 import { CacheFolder } from "./cache-folder.ts";
 import { type CacheLayout, cacheLayout, pieceBytes, piecesOfSegment, segmentName } from "./cache-layout.ts";
 import { type CacheRecord, decodeRecord, fitsLayout, MAX_RECORD_BYTES, RECORD_NAME } from "./cache-record.ts";
@@ -49,7 +49,7 @@ export interface CacheHouse {
 export interface DiskCacheParts {
   readonly files: Files;
   readonly clock: Clock;
-  readonly sha1: Sha1;
+  readonly isRight: PieceCheck;
   readonly log: Log;
   /** The folder of the cache. */
   readonly path: string;
@@ -105,9 +105,8 @@ export class DiskCache implements CacheHouse {
     const known = record && fitsLayout(record, layout) ? record : undefined;
     const pieces = new Bits(layout.pieceCount);
     if (known) pieces.load(known.pieces.bytes);
-    const { sha1 } = this.#parts;
-    const isGood = (piece: number, bytes: Uint8Array) =>
-      equalBytes(sha1(bytes), swarmLayout.pieceHashes.subarray(20 * piece, 20 * piece + 20));
+    const { isRight } = this.#parts;
+    const isGood = (piece: number, bytes: Uint8Array) => isRight(swarmLayout, piece, bytes);
     await recoverPieces(
       { files: this.files, path, layout, log: this.log, isGood },
       pieces,

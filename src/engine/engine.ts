@@ -62,7 +62,7 @@ export interface Engine {
 
 /** What the engine is made of. The engine closes `transfers` when it stops. */
 export interface EngineParts {
-  readonly runtime: Pick<Runtime, "clock" | "sha1" | "ed25519Verifier" | "randomBytes" | "lookup">;
+  readonly runtime: Pick<Runtime, "clock" | "sha1" | "sha256" | "ed25519Verifier" | "randomBytes" | "lookup">;
   readonly settings: EngineSettings;
   readonly log: Log;
   readonly transfers: Transfers;

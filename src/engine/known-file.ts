@@ -1,5 +1,5 @@
 import type { Sha1 } from "../base/ids.ts";
-import type { Ed25519VerifierOf } from "../base/signature.ts";
+import type { Ed25519VerifierOf, Sha256 } from "../base/signature.ts";
 import { viewBencode } from "../wire/bencode-view.ts";
 import { isLiveInfo } from "../wire/live-info.ts";
 import { type LiveTransportFile, parseLiveTransportFile } from "../wire/live-transport.ts";
@@ -10,6 +10,7 @@ import {
   parseTransportFile,
   type TransportFile,
 } from "../wire/metainfo.ts";
+import { isV2Info, parseV2TransportFile } from "../wire/v2-metainfo.ts";
 
 /** A transport file that we hold: of files, or of a live stream. */
 export type KnownFile =
@@ -19,6 +20,7 @@ export type KnownFile =
 /** What reading transport files takes. */
 export interface FileChecks {
   readonly sha1: Sha1;
+  readonly sha256: Sha256;
   readonly ed25519Verifier: Ed25519VerifierOf;
 }
 
@@ -33,6 +35,9 @@ export function readKnownFile(
     const info = viewBencode(bytes).get("info");
     if (info && isLiveInfo(info)) {
       return { kind: "live", file: parseLiveTransportFile(bytes, checks.sha1, checks.ed25519Verifier) };
+    }
+    if (info && isV2Info(info)) {
+      return { kind: "vod", file: parseV2TransportFile(bytes, checks.sha1, checks.sha256, limitBytes) };
     }
   }
   return { kind: "vod", file: parseTransportFile(bytes, checks.sha1, limitBytes) };

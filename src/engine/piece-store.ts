@@ -1,8 +1,7 @@
 import { Bits } from "../base/bits.ts";
-import { equalBytes } from "../base/bytes.ts";
-import type { Sha1 } from "../base/ids.ts";
 import type { ByteRange } from "../base/range.ts";
 import type { SwarmLayout } from "../swarm/contract.ts";
+import { type PieceCheck, pieceBytesOf } from "../swarm/piece-check.ts";
 import type { PieceBufferPool } from "./piece-buffers.ts";
 import type { MemoryOwner, MemoryPiece, PieceMemory } from "./piece-memory.ts";
 
@@ -24,7 +23,7 @@ export interface PieceStoreParts {
   readonly memory: PieceMemory;
   /** Undefined: memory only. */
   readonly disk: PieceDisk | undefined;
-  readonly sha1: Sha1;
+  readonly isRight: PieceCheck;
   /** Neither memory nor disk holds the piece any more. */
   readonly dropped: (piece: number) => void;
 }
@@ -58,10 +57,9 @@ export class PieceStore implements MemoryOwner {
     return this.#parts.disk !== undefined;
   }
 
-  /** The length of `piece` in bytes; the last one may be shorter. */
+  /** The length of `piece` in bytes. */
   pieceBytes(piece: number): number {
-    const { pieceLength, length } = this.layout;
-    return Math.min(pieceLength, length - piece * pieceLength);
+    return pieceBytesOf(this.layout, piece);
   }
 
   /** Takes over a verified piece whose buffer comes from the pool. */
@@ -143,14 +141,14 @@ export class PieceStore implements MemoryOwner {
   }
 
   async #load(piece: number): Promise<Uint8Array | undefined> {
-    const { disk, pool, sha1, layout } = this.#parts;
+    const { disk, pool, isRight, layout } = this.#parts;
     const length = this.pieceBytes(piece);
     // One load at a time gets its room whatever the budget says: a piece that passes through without being kept is
     // loaded again for each of its chunks.
     const pooled = pool.take(length, this.#loads.size === 0);
     const bytes = pooled ?? new Uint8Array(length);
     const isGood = await disk!.load(piece, bytes).then(
-      () => equalBytes(sha1(bytes), layout.pieceHashes.subarray(20 * piece, 20 * piece + 20)),
+      () => isRight(layout, piece, bytes),
       () => false,
     );
     const inMemory = this.#entries[piece];

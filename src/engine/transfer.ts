@@ -7,6 +7,7 @@ import type { Media } from "../remux/contract.ts";
 import type { TcpHandlers, TcpSocket } from "../runtime/contract.ts";
 import type { Candidate, CandidateOrigin, SwarmFigures, SwarmInput, SwarmSetup } from "../swarm/contract.ts";
 import { NO_FIGURES } from "../swarm/figures.ts";
+import { pieceCheck } from "../swarm/piece-check.ts";
 import type { LiveTransportFile } from "../wire/live-transport.ts";
 import { parseInfo, type TransportFile } from "../wire/metainfo.ts";
 import { makePeerId } from "../wire/peer-id.ts";
@@ -238,7 +239,9 @@ export class SwarmTransfer implements ActiveTransfer {
       ...(known && { held: heldPieces(known.store) }),
       trackers,
       listenPort: this.#house.p2pPort,
+      ...(this.#house.dht && { dhtPort: this.#house.dht.port }),
       sha1: runtime.sha1,
+      sha256: runtime.sha256,
       random,
       limits: limits.forSwarm(URGENCY.files),
       buffers: this.#buffers,
@@ -255,6 +258,7 @@ export class SwarmTransfer implements ActiveTransfer {
         piece: (piece, bytes) => this.#piece(piece, bytes),
         block: (piece, begin, length) => this.#block(piece, begin, length),
         metadata: (infoBytes) => this.#metadata(infoBytes),
+        node: (address) => this.#house.dht?.addNodes([address]),
         failed: (reason, peers) => this.#failed(reason, peers),
         banned: (address) => this.#webSeeds.banned(address),
       },
@@ -287,7 +291,7 @@ export class SwarmTransfer implements ActiveTransfer {
       pool,
       memory,
       disk: folder,
-      sha1: runtime.sha1,
+      isRight: pieceCheck(runtime.sha1, runtime.sha256),
       dropped: (piece) => this.#input({ kind: "dropped", piece }),
     });
     folder?.serve(store);

@@ -4,6 +4,7 @@ import type { Log } from "../base/log.ts";
 import { createOutbound } from "../outbound/outbound.ts";
 import type { OpenMedia } from "../remux/contract.ts";
 import type { Runtime, TcpListener } from "../runtime/contract.ts";
+import { pieceCheck } from "../swarm/piece-check.ts";
 import { Swarm } from "../swarm/swarm.ts";
 import { type Announcer, createAnnouncer } from "./announcer.ts";
 import { ContentSearch, type FoundContent } from "./content-search.ts";
@@ -34,7 +35,7 @@ export async function createTransfers(
   log: Log,
   openMedia: OpenMedia,
 ): Promise<Transfers> {
-  const { files, clock, sha1, ed25519Verifier } = runtime;
+  const { files, clock, sha1, sha256, ed25519Verifier } = runtime;
   const p2pLog = log.named("p2p");
   const transfers = new Map<Infohash, EitherTransfer>();
   const reach = await openReach({
@@ -62,7 +63,7 @@ export async function createTransfers(
   const pool = new PieceBufferPool(settings.memoryLimitBytes);
   const memory = new PieceMemory(pool);
   const folder = `${settings.dataDir}/transport-files`;
-  const kept = await TransportFiles.open({ files, sha1, ed25519Verifier, log, folder });
+  const kept = await TransportFiles.open({ files, sha1, sha256, ed25519Verifier, log, folder });
   const cache = await openCache(runtime, settings, log, memory);
   const clockCheck = new ClockCheck(clock);
   const outbound = clockCheck.watch(createOutbound(runtime, log));
@@ -70,6 +71,7 @@ export async function createTransfers(
   const house: TransferHouse = {
     runtime: { ...runtime, net: { ...runtime.net, ...reach.peerNet } },
     finder: reach.finder,
+    ...(reach.dht && { dht: reach.dht }),
     settings,
     log: p2pLog,
     openMedia,
@@ -114,7 +116,7 @@ export async function createTransfers(
 }
 
 async function openCache(
-  { files, clock, sha1 }: Runtime,
+  { files, clock, sha1, sha256 }: Runtime,
   { cacheLimitBytes, dataDir }: EngineSettings,
   log: Log,
   memory: PieceMemory,
@@ -126,7 +128,7 @@ async function openCache(
     return await DiskCache.open({
       files,
       clock,
-      sha1,
+      isRight: pieceCheck(sha1, sha256),
       log,
       path,
       limitBytes: cacheLimitBytes,

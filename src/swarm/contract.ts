@@ -3,6 +3,7 @@ import type { Infohash, Sha1 } from "../base/ids.ts";
 import type { Random } from "../base/random.ts";
 import type { ByteRange } from "../base/range.ts";
 import type { Budget } from "../base/rate-limit.ts";
+import type { Sha256 } from "../base/signature.ts";
 import type { AnnounceReply, AnnounceRequest, SwarmCounts } from "../wire/tracker.ts";
 
 /** Names one connection within one swarm; never reused. The swarm numbers outgoing ones, the driver incoming ones
@@ -30,8 +31,11 @@ export interface SwarmLayout {
   readonly pieceCount: number;
   /** Bytes in all; the last piece may be shorter. */
   readonly length: number;
-  /** 20 bytes a piece, in order. */
+  /** By piece, in order: 20 bytes, its SHA-1; in version 2 the 32 bytes of its Merkle root. */
   readonly pieceHashes: Uint8Array;
+  /** Version 2 (BEP 52): the lengths of the pieces that are shorter than others, as the last of each file is. Absent in
+   * version 1. */
+  readonly shortPieces?: ReadonlyMap<number, number>;
   /** BEP 27: peers come from trackers only, never from PEX, DHT or LSD. */
   readonly isPrivate: boolean;
 }
@@ -50,7 +54,10 @@ export interface SwarmSetup {
   readonly trackers: readonly (readonly string[])[];
   /** The port that others reach us at (announces, extension handshake). */
   readonly listenPort: number;
+  /** Where our node of the DHT is asked (BEP 5); absent where there is none. */
+  readonly dhtPort?: number;
   readonly sha1: Sha1;
+  readonly sha256: Sha256;
   readonly random: Random;
   readonly limits: SwarmLimits;
   readonly buffers: PieceBuffers;
@@ -148,6 +155,8 @@ export type SwarmOutput =
   | { readonly kind: "announce"; readonly announce: AnnounceRequest }
   /** How large is the swarm? For figures only: whoever cannot find out lets it be. */
   | { readonly kind: "scrape"; readonly url: string }
+  /** A peer says that it has a node of the DHT there (BEP 5). Not of private content. */
+  | { readonly kind: "node"; readonly address: PeerAddress }
   /** For the log: this address sent bytes that break the format or failed verification. */
   | { readonly kind: "banned"; readonly address: PeerAddress; readonly reason: string };
 

@@ -1,8 +1,8 @@
-import { equalBytes } from "../base/bytes.ts";
 import { DecodeError } from "../base/errors.ts";
 import { BLOCK_BYTES, MAX_UNREQUESTED_BLOCKS } from "./limits.ts";
 import type { PartialPiece } from "./partial-piece.ts";
 import type { Peer } from "./peer.ts";
+import { type PieceCheck, pieceCheck } from "./piece-check.ts";
 import type { Pieces } from "./pieces.ts";
 import type { BlockSender } from "./smart-ban.ts";
 import type { SwarmState } from "./state.ts";
@@ -21,10 +21,12 @@ export interface DownloadsPeers {
 export class Downloads {
   readonly #state: SwarmState;
   readonly #peers: DownloadsPeers;
+  readonly #isRight: PieceCheck;
 
   constructor(state: SwarmState, peers: DownloadsPeers) {
     this.#state = state;
     this.#peers = peers;
+    this.#isRight = pieceCheck(state.setup.sha1, state.setup.sha256);
   }
 
   /** A peer begins to send a block: its place, or undefined to skip it. Throws `DecodeError`. */
@@ -221,8 +223,8 @@ export class Downloads {
 
   #check(pieces: Pieces, partial: PartialPiece): void {
     const { index, buffer, senders } = partial;
-    const { smartBan, setup } = this.#state;
-    if (equalBytes(setup.sha1(buffer), pieces.hashOf(index))) {
+    const { smartBan } = this.#state;
+    if (this.#isRight(pieces.layout, index, buffer)) {
       const liars = smartBan.passed(index, buffer, senders);
       for (const sender of senders) {
         const peer = sender && this.#state.peers.get(sender.connection);

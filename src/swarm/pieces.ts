@@ -2,6 +2,7 @@ import { Bits } from "../base/bits.ts";
 import type { PieceBuffers, SwarmLayout } from "./contract.ts";
 import { MAX_PARTIAL_BYTES, MIN_PARTIAL_PIECES } from "./limits.ts";
 import { PartialPiece } from "./partial-piece.ts";
+import { pieceBytesOf } from "./piece-check.ts";
 
 /** The pieces of the content: which we hold, how many peers have each, which are on their way. */
 export class Pieces {
@@ -37,14 +38,9 @@ export class Pieces {
     return this.have.count === this.layout.pieceCount;
   }
 
-  /** The length of a piece: the last one may be shorter. */
+  /** The length of a piece: some are shorter than others. */
   lengthOf(piece: number): number {
-    return Math.min(this.layout.pieceLength, this.layout.length - piece * this.layout.pieceLength);
-  }
-
-  /** The 20 bytes that the SHA-1 of `piece` must equal. */
-  hashOf(piece: number): Uint8Array {
-    return this.layout.pieceHashes.subarray(piece * 20, piece * 20 + 20);
+    return pieceBytesOf(this.layout, piece);
   }
 
   /** Counts the pieces of a peer in (`change` 1) or out (-1). */

@@ -7,7 +7,8 @@ import { PieceBufferPool } from "../../src/engine/piece-buffers.ts";
 import { PieceMemory } from "../../src/engine/piece-memory.ts";
 import { type PieceDisk, PieceStore } from "../../src/engine/piece-store.ts";
 import { ReadLanes } from "../../src/engine/read-lanes.ts";
-import { sha1 } from "../wire/make-torrent.ts";
+import { pieceCheck } from "../../src/swarm/piece-check.ts";
+import { sha1, sha256 } from "../wire/make-torrent.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { putPieces, someContent } from "./parts.ts";
 
@@ -29,7 +30,7 @@ function someSource(
     pool,
     memory,
     disk: diskOf?.(content),
-    sha1,
+    isRight: pieceCheck(sha1, sha256),
     dropped: (piece) => void dropped.push(piece),
   });
   const wants = new Map<number, ByteRange>();

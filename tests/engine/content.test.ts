@@ -10,7 +10,7 @@ import { liveInfoDict } from "../../src/wire/live-info.ts";
 import { makeLiveTransportFile, parseLiveTransportFile } from "../../src/wire/live-transport.ts";
 import { parseTransportFile } from "../../src/wire/metainfo.ts";
 import { INFO, KEY, RECIPE, TRANSPORT_FILE } from "../wire/live-vectors.ts";
-import { sha1 } from "../wire/make-torrent.ts";
+import { sha1, sha256 } from "../wire/make-torrent.ts";
 import { filmTorrent, SETTINGS, SILENT } from "./fake-house.ts";
 import { FakeTransfers } from "./fake-transfers.ts";
 
@@ -36,6 +36,7 @@ function resolver(options: House = {}) {
   return createContentResolver({
     runtime: {
       sha1,
+      sha256,
       ed25519Verifier,
       randomBytes: (length) => new Uint8Array(length),
       async lookup(name) {
@@ -228,6 +229,7 @@ test("magnet: a server that is silent is not waited for, and the asker's signal 
   const resolve = createContentResolver({
     runtime: {
       sha1,
+      sha256,
       ed25519Verifier,
       randomBytes: (length) => new Uint8Array(length),
       lookup: async () => [],
@@ -273,6 +275,7 @@ test("url: media of a web server goes by the SHA-1 of its URL, at home by one th
   const resolve = createContentResolver({
     runtime: {
       sha1,
+      sha256,
       ed25519Verifier,
       randomBytes: (length) => new Uint8Array(length).fill(7),
       lookup: async () => ["93.184.216.34"],

@@ -63,6 +63,7 @@ export function fakeHouse(settings: Partial<EngineSettings> = {}) {
       clock,
       ed25519Verifier,
       sha1: (bytes) => new Uint8Array(createHash("sha1").update(bytes).digest()),
+      sha256: (bytes) => new Uint8Array(createHash("sha256").update(bytes).digest()),
       randomBytes: (length) => new Uint8Array(randomBytes(length)),
       async lookup(name) {
         if (name === "peer.example") return ["203.0.113.7"];

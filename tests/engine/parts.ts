@@ -8,9 +8,10 @@ import { PieceBufferPool } from "../../src/engine/piece-buffers.ts";
 import { PieceMemory } from "../../src/engine/piece-memory.ts";
 import { PieceStore } from "../../src/engine/piece-store.ts";
 import type { Files } from "../../src/runtime/contract.ts";
+import { pieceCheck } from "../../src/swarm/piece-check.ts";
 import { parseTransportFile, type TransportFile } from "../../src/wire/metainfo.ts";
 import { NO_REACH } from "../parts/no-reach.ts";
-import { makeTorrent, sha1 } from "../wire/make-torrent.ts";
+import { makeTorrent, sha1, sha256 } from "../wire/make-torrent.ts";
 
 /** A log that keeps its warnings and errors, and says nothing else. */
 export function keepingLog(): Log & { readonly warnings: string[] } {
@@ -49,7 +50,7 @@ export async function someCache(
   const cache = await DiskCache.open({
     files: options.files ?? runtime.files,
     clock: runtime.clock,
-    sha1,
+    isRight: pieceCheck(sha1, sha256),
     log: options.log ?? keepingLog(),
     path,
     limitBytes: limits.disk,
@@ -67,7 +68,7 @@ export async function someStore(parts: Awaited<ReturnType<typeof someCache>>, fi
     pool: parts.pool,
     memory: parts.memory,
     disk: folder,
-    sha1,
+    isRight: pieceCheck(sha1, sha256),
     dropped: (piece) => void dropped.push(piece),
   });
   folder.serve(store);

@@ -13,7 +13,7 @@ import { createOutbound } from "../../src/outbound/outbound.ts";
 import type { TcpSocket } from "../../src/runtime/contract.ts";
 import { Swarm } from "../../src/swarm/swarm.ts";
 import { NO_FINDER } from "../parts/no-reach.ts";
-import { sha1 } from "../wire/make-torrent.ts";
+import { sha1, sha256 } from "../wire/make-torrent.ts";
 import { keepingLog, someSettings } from "./parts.ts";
 
 /** What transfers share, with real sockets, no trackers and no cache; some of it changed. */
@@ -42,6 +42,7 @@ export async function someHouse(
     kept: await TransportFiles.open({
       files,
       sha1,
+      sha256,
       ed25519Verifier,
       log,
       folder: `${folder}/transport-files`,

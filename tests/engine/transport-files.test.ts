@@ -8,7 +8,7 @@ import { ed25519Verifier } from "../../src/runtime/crypto.ts";
 import { makeLiveTransportFile, parseLiveTransportFile } from "../../src/wire/live-transport.ts";
 import { parseTransportFile } from "../../src/wire/metainfo.ts";
 import { KEY, RECIPE } from "../wire/live-vectors.ts";
-import { makeTorrent, sha1 } from "../wire/make-torrent.ts";
+import { makeTorrent, sha1, sha256 } from "../wire/make-torrent.ts";
 import { SILENT } from "./fake-house.ts";
 
 const FOLDER = "/kept";
@@ -32,7 +32,14 @@ class MemoryDisk {
   } as unknown as Files;
 
   open() {
-    return TransportFiles.open({ files: this.files, sha1, ed25519Verifier, log: SILENT, folder: FOLDER });
+    return TransportFiles.open({
+      files: this.files,
+      sha1,
+      sha256,
+      ed25519Verifier,
+      log: SILENT,
+      folder: FOLDER,
+    });
   }
 }
 

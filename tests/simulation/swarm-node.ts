@@ -12,6 +12,7 @@ import type {
 import { Swarm } from "../../src/swarm/swarm.ts";
 import { HANDSHAKE_BYTES } from "../../src/wire/handshake.ts";
 import { someLimits } from "../swarm/some-limits.ts";
+import { sha256 } from "../wire/make-torrent.ts";
 import { Playback, type PlaybackOptions } from "./playback.ts";
 import { type SimulatedContent, sha1 } from "./simulated-content.ts";
 import type { Host, SimulatedNet, SimulatedSocket, SocketHandlers } from "./simulated-net.ts";
@@ -93,6 +94,7 @@ export class SwarmNode {
         trackers: [...(options.trackers?.keys() ?? [])].map((url) => [url]),
         listenPort: host.address.port,
         sha1,
+        sha256,
         random,
         limits: options.limits ?? someLimits({ uploadLimit: options.uploadLimit ?? 0 }),
         buffers: { take: (length) => this.#take(length), give: (buffer) => this.#give(buffer) },

@@ -8,6 +8,7 @@ import { Swarm } from "../../src/swarm/swarm.ts";
 import { encodeHandshake, HANDSHAKE_BYTES } from "../../src/wire/handshake.ts";
 import { PeerMessageDecoder, type PeerMessageHandler } from "../../src/wire/peer-message.ts";
 import { PeerMessageWriter } from "../../src/wire/peer-message-writer.ts";
+import { sha256 } from "../wire/make-torrent.ts";
 import { someLimits } from "./some-limits.ts";
 
 export const BLOCK = 16 * 1024;
@@ -66,6 +67,7 @@ export class ScriptedSwarm {
         trackers: [],
         listenPort: 6881,
         sha1,
+        sha256,
         random: seededRandom(1),
         limits: someLimits({}),
         buffers: {

@@ -33,6 +33,11 @@ export function sha1(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(createHash("sha1").update(bytes).digest());
 }
 
+/** SHA-256, as the runtime would bring it. */
+export function sha256(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(createHash("sha256").update(bytes).digest());
+}
+
 /** Makes a transport file (BEP 3) of bytes in memory, for tests. */
 export function makeTorrent(recipe: TorrentRecipe): MadeTorrent {
   const content = concatBytes(recipe.files.map(({ bytes }) => bytes));

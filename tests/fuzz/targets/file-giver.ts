@@ -67,7 +67,11 @@ const giver: FuzzTarget = {
 };
 
 /** The hash and the signature are no part of the decoder: cheap ones will do. */
-const CHECKS = { sha1: () => new Uint8Array(20), ed25519Verifier: () => () => true };
+const CHECKS = {
+  sha1: () => new Uint8Array(20),
+  sha256: () => new Uint8Array(32),
+  ed25519Verifier: () => () => true,
+};
 const FILM = makeTorrent({
   name: "a",
   files: [{ path: "a", bytes: new Uint8Array(9) }],
