@@ -24,6 +24,8 @@ export interface DriverHooks {
     length: number,
   ): Uint8Array | undefined | Promise<Uint8Array | undefined>;
   metadata(infoBytes: Uint8Array): void;
+  /** A peer has a node of the DHT there. */
+  node?(address: PeerAddress): void;
   /** The metadata is of no use, and the swarm has stopped; `peers` are those it knew. */
   failed(reason: string, peers: readonly Candidate[]): void;
   /** This address sent wrong bytes, and is not listened to again. */
@@ -171,6 +173,9 @@ export class Driver {
         break;
       case "metadata":
         this.#parts.hooks.metadata(output.infoBytes);
+        break;
+      case "node":
+        this.#parts.hooks.node?.(output.address);
         break;
       case "failed":
         this.#parts.hooks.failed(output.reason, output.peers);

@@ -11,7 +11,7 @@ import type { DiskCache } from "./disk-cache.ts";
 import type { ConnectionCount, DrivenSwarm } from "./driver.ts";
 import type { PieceBufferPool } from "./piece-buffers.ts";
 import type { PieceMemory } from "./piece-memory.ts";
-import type { PeerFinder } from "./reach/contract.ts";
+import type { Dht, PeerFinder } from "./reach/contract.ts";
 import type { PeerLimits } from "./reach/peer-limits.ts";
 import type { TransportFiles } from "./transport-files.ts";
 import type { ServerSlots } from "./web-seeds/server-slots.ts";
@@ -24,6 +24,8 @@ export interface TransferHouse {
   readonly openMedia: OpenMedia;
   readonly announcer: Pick<Announcer, "announce" | "scrape">;
   readonly finder: PeerFinder;
+  /** Absent where it is off. */
+  readonly dht?: Dht;
   readonly outbound: Pick<Outbound, "open">;
   readonly seedSlots: ServerSlots;
   readonly pool: PieceBufferPool;

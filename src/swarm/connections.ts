@@ -219,6 +219,7 @@ export class Connections {
     peer.isFast = handshake.fast;
     peer.isExtended = handshake.extensions;
     peer.hasDht = handshake.dht;
+    peer.hasDht = handshake.dht;
     peer.decoder = new PeerMessageDecoder(new PeerMessages(peer, this.#targets), {
       maxBitfieldBytes: pieces ? pieces.have.bytes.length : MAX_EARLY_BITFIELD_BYTES,
       maxExtendedBytes: MAX_EXTENSION_BYTES,
@@ -241,6 +242,8 @@ export class Connections {
     if (pieces && peer.isFast && pieces.isComplete) peer.writer.haveAll();
     else if (peer.isFast && (!pieces || pieces.have.count === 0)) peer.writer.haveNone();
     else if (pieces && pieces.have.count > 0) peer.writer.bitfield(pieces.have.bytes);
+    const { dhtPort } = this.#state;
+    if (peer.hasDht && dhtPort !== undefined && !peer.isWebSeed) peer.writer.port(dhtPort);
     const { dhtPort } = this.#state;
     if (peer.hasDht && dhtPort !== undefined && !peer.isWebSeed) peer.writer.port(dhtPort);
     if (peer.isExtended) this.#extensions.greet(peer);

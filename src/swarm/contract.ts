@@ -157,6 +157,8 @@ export type SwarmOutput =
   | { readonly kind: "scrape"; readonly url: string }
   /** A peer says that it has a node of the DHT there (BEP 5). Not of private content. */
   | { readonly kind: "node"; readonly address: PeerAddress }
+  /** A peer says that it has a node of the DHT there (BEP 5). Not of private content. */
+  | { readonly kind: "node"; readonly address: PeerAddress }
   /** For the log: this address sent bytes that break the format or failed verification. */
   | { readonly kind: "banned"; readonly address: PeerAddress; readonly reason: string };
 

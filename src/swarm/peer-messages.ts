@@ -89,7 +89,13 @@ export class PeerMessages implements PeerMessageHandler {
     this.#to.serving.cancelled(this.#peer, { piece, begin, length });
   }
 
-  port(): void {}
+  /** Once is enough, and what it names is asked whether it is one. */
+  port(port: number): void {
+    const { state } = this.#to;
+    if (this.#peer.hasToldNode || port === 0 || state.dhtPort === undefined) return;
+    this.#peer.hasToldNode = true;
+    state.emit({ kind: "node", address: { host: this.#peer.address.host, port } });
+  }
 
   /** BEP 6: a hint that a piece is in the peer's cache. Our order is the readers', so that only its range is checked. */
   suggest(piece: number): void {

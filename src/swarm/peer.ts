@@ -38,6 +38,9 @@ export class Peer implements BlockSender {
   /** It has a node of the DHT (BEP 5), and has said where. */
   hasDht = false;
   hasToldNode = false;
+  /** It has a node of the DHT (BEP 5), and has said where. */
+  hasDht = false;
+  hasToldNode = false;
   /** The numbers the peer gave its extension messages; 0 where it has none. */
   metadataMessageId = 0;
   pexMessageId = 0;

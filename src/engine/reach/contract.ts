@@ -29,6 +29,8 @@ export interface PeerWish {
 
 /** What the DHT does for others (BEP 5, 44, 46). */
 export interface Dht extends PeerFinder {
+  /** Where others ask it: a UDP port. */
+  readonly port: number;
   /** The value whose SHA-1 (over its bencoded form) is `target`, bencoded; undefined where nobody has it. */
   get(target: Uint8Array, signal?: AbortSignal): Promise<Uint8Array | undefined>;
   /** Keeps an immutable item of at most 1,000 bencoded bytes there until the returned function is called. */

@@ -18,7 +18,7 @@ import { strongRandom } from "./strong-random.ts";
 /** What a DHT node of this machine is made of. */
 export interface DhtParts {
   readonly runtime: Pick<Runtime, "clock" | "files" | "lookup" | "randomBytes" | "sha1" | "ed25519Verifier">;
-  readonly udp: Pick<SharedUdp, "send" | "listen">;
+  readonly udp: Pick<SharedUdp, "port" | "send" | "listen">;
   readonly log: Log;
   /** `host:port` of nodes by which a first start finds the others. */
   readonly bootstrap: readonly string[];
@@ -85,6 +85,10 @@ export class RunningDht implements Dht {
     if (known < ENOUGH_SAVED) void this.#bootstrap();
     else this.#lookAround();
     this.#saveLater();
+  }
+
+  get port(): number {
+    return this.#parts.udp.port;
   }
 
   join(wish: PeerWish): () => void {
