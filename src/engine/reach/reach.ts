@@ -9,12 +9,14 @@ import { encryptedNet } from "./encrypted-net.ts";
 import { filteredNet, filteredUdp } from "./filtered-net.ts";
 import { allFinders } from "./finders.ts";
 import { IncomingCount } from "./incoming.ts";
+import { whatIsCarried } from "./inside/proxy.ts";
 import { openIpFilter } from "./ip-filter.ts";
 import { followSchedule } from "./limit-schedule.ts";
 import { isLocalNetwork, startLocalFinder } from "./lsd.ts";
 import { PeerLimits } from "./peer-limits.ts";
 import type { PortWish } from "./port-mapping/contract.ts";
 import { type PortMapping, type PortMappingFigures, startPortMapping } from "./port-mapping/port-mapping.ts";
+import { dhtRow, localRow, routerRow } from "./reach-rows.ts";
 import { bindSharedUdp } from "./shared-udp.ts";
 import { openTrackerDesk } from "./tracker-desk.ts";
 
@@ -107,7 +109,12 @@ export async function openReach(parts: ReachParts): Promise<Reach> {
     externalPort,
     portMapping: () => mapping?.figures(),
     async rows() {
-      return [incoming.row(tcpPort, false)];
+      return [
+        incoming.row(externalPort(), mapping?.figures().state === "mapped"),
+        routerRow(mapping?.figures()),
+        dhtRow(dht?.figures()),
+        localRow(lsd?.figures()),
+      ];
     },
     async close() {
       lsd?.close();
@@ -169,12 +176,12 @@ function openMapping(
 }
 
 function needsUdp({ reach }: EngineSettings): boolean {
-  return reach.dht || reach.utp || reach.tracker !== "off";
+  return whatIsCarried(reach).udp && (reach.dht || reach.utp || reach.tracker !== "off");
 }
 
 /** A multicast cannot go through a proxy. */
 function mayDiscover({ reach }: EngineSettings): boolean {
-  return reach.lsd && !(reach.proxy !== "" && reach.proxyStrict);
+  return reach.lsd && whatIsCarried(reach).neighbours;
 }
 
 /** The one interface or address at which peers are spoken to; empty: all. */
