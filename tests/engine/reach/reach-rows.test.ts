@@ -9,7 +9,7 @@ const ROUTER: PortMappingFigures = {
   state: "mapped",
   externalAddress: "203.0.113.7",
   externalPort: 8621,
-  by: "pcp",
+  by: "PCP",
   router: "192.168.1.1",
   isGuessed: false,
   isBehindAnother: false,
@@ -28,7 +28,7 @@ test("dhtRow: off, silent, few nodes, enough", () => {
 
 test("routerRow: what it does, and what to do where it does nothing", () => {
   assert.match(routerRow(undefined).text, /not asked/);
-  assert.equal(routerRow(ROUTER).text, "It lets peers in at 203.0.113.7:8621 (pcp).");
+  assert.equal(routerRow(ROUTER).text, "It lets peers in at 203.0.113.7:8621 (PCP).");
   assert.match(routerRow({ ...ROUTER, externalAddress: undefined }).text, /at port 8621/);
   assert.match(routerRow({ ...ROUTER, isBehindAnother: true }).text, /another router/);
   assert.match(routerRow({ ...ROUTER, state: "failed", problem: "nothing answers" }).text, /nothing answers/);
