@@ -108,5 +108,7 @@ function isProxy(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname, port, pathname, search } = new URL(text);
   const isKnown = protocol === "socks5:" || protocol === "http:";
-  return isKnown && hostname !== "" && port !== "" && pathname.replace("/", "") === "" && search === "";
+  // 80 is what `http:` means without a port, and is not written then.
+  const hasPort = port !== "" || protocol === "http:";
+  return isKnown && hostname !== "" && hasPort && pathname.replace("/", "") === "" && search === "";
 }

@@ -11,7 +11,7 @@ import { engineSettings } from "../config.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
 import { createBroadcastLists } from "../engine/live/broadcast-lists.ts";
 import { createBroadcasts } from "../engine/live/broadcasts.ts";
-import { stayInside } from "../engine/reach/inside.ts";
+import { stayInside, withOwnNetworks } from "../engine/reach/inside.ts";
 import { createTransfers } from "../engine/transfers.ts";
 import { createOutbound } from "../outbound/outbound.ts";
 import { openMedia } from "../remux/open-media.ts";
@@ -59,8 +59,8 @@ export interface House {
 export async function openHouse(parts: HouseParts): Promise<House> {
   const { config, log } = parts;
   const settings = engineSettings(config);
-  const runtime = stayInside(parts.runtime, settings.reach);
-  const outbound = createOutbound(runtime, log);
+  const runtime = stayInside(parts.runtime, settings.reach, log.named("p2p"));
+  const outbound = createOutbound(withOwnNetworks(runtime, parts.runtime), log);
   const lists = new LateLists();
   const { library, deviceId, broadcastRecords } = await openLibrary(runtime, config, outbound, log, lists);
   const transfers = await createTransfers(runtime, settings, log, openMedia).catch(async (error) => {
@@ -75,7 +75,8 @@ export async function openHouse(parts: HouseParts): Promise<House> {
     outbound,
     createBroadcasts: (open) =>
       createBroadcasts({
-        runtime,
+        // Where a stream of ours comes from is this house's own affair: nothing of it goes to peers by that way.
+        runtime: { ...runtime, net: parts.runtime.net },
         settings,
         log,
         outbound,
@@ -105,7 +106,7 @@ export async function openHouse(parts: HouseParts): Promise<House> {
     log: log.named("broadcast"),
     requestOf: (wish) =>
       broadcastRequest(wish, {
-        lookup: runtime.lookup,
+        lookup: parts.runtime.lookup,
         ownAddresses: addresses(),
         tracker: config.tracker,
       }),

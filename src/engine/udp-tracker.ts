@@ -166,7 +166,9 @@ class Conversations {
     const held = this.#sockets.get(family);
     if (held) return held;
     const address = { host: family === 6 ? "::" : "0.0.0.0", port: 0 };
-    const made = this.#runtime.net.bindUdp(address, (bytes, from) => this.#received(bytes, from));
+    const made = this.#runtime.net.bindUdp(address, (bytes, from, actual) =>
+      this.#received(bytes, from, actual),
+    );
     this.#sockets.set(family, made);
     // Without this a machine that has no IPv6 now would have none for ever.
     made.catch(() => this.#sockets.delete(family));
@@ -174,12 +176,12 @@ class Conversations {
   }
 
   /** Takes an answer only from the very address that was asked, and only to a question that is open: anybody can send
-   * us datagrams. */
-  #received(bytes: Uint8Array, from: PeerAddress): void {
+   * us datagrams. The peers in it are of the IP version that it came by. */
+  #received(bytes: Uint8Array, from: PeerAddress, actual = from): void {
     const question = bytes.length >= 8 ? this.#questions.get(readU32(bytes, 4)) : undefined;
     if (question?.to.host !== from.host || question.to.port !== from.port) return;
     try {
-      question.answered(decodeUdpReply(bytes, from.host.includes(":") ? 6 : 4));
+      question.answered(decodeUdpReply(bytes, actual.host.includes(":") ? 6 : 4));
     } catch (thrown) {
       if (!(thrown instanceof DecodeError)) throw thrown;
       const transaction = readU32(bytes, 4);
