@@ -11,7 +11,7 @@ export interface ConnectAnswer {
 }
 
 /** The longest head of an answer, as everywhere. */
-export const MAX_CONNECT_HEAD_BYTES = 16 * 1024;
+const MAX_CONNECT_HEAD_BYTES = 16 * 1024;
 const MAX_REASON_LENGTH = 80;
 const FORMAT = "HTTP proxy answer";
 

@@ -65,7 +65,7 @@ function connect(
 }
 
 /** A connection that never was. */
-export function noSocket(remote: PeerAddress, handlers: TcpHandlers, reason: string): TcpSocket {
+function noSocket(remote: PeerAddress, handlers: TcpHandlers, reason: string): TcpSocket {
   queueMicrotask(() => handlers.closed(reason));
   const nothing = () => {};
   return { remote, bufferedBytes: 0, write: () => true, pause: nothing, resume: nothing, close: nothing };
