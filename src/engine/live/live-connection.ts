@@ -21,12 +21,14 @@ export class LiveConnection implements LiveSender {
   readonly down = new RateMeter();
   readonly up = new RateMeter();
   readonly origin: PeerFigures["origin"];
+  readonly isExempt: boolean;
   about: LiveAbout | undefined;
   /** When it last gave us a chunk that was not late, and when one was last queued for it. */
   gaveAt: Instant | undefined;
   gotAt: Instant | undefined;
   /** The swarm is told of no backlog before. */
   quietUntil: Instant;
+  #isPaused = false;
   #socket: TcpSocket | undefined;
   #written = 0;
   #taken = 0;
@@ -34,8 +36,14 @@ export class LiveConnection implements LiveSender {
   /** When the oldest live message in the socket was queued. */
   #socketLiveAt: Instant | undefined;
 
-  constructor(id: LiveConnectionId, link: PeerLink, origin: PeerFigures["origin"], now: Instant) {
+  constructor(
+    id: LiveConnectionId,
+    link: PeerLink,
+    { origin, isExempt }: Pick<LiveConnection, "origin" | "isExempt">,
+    now: Instant,
+  ) {
     this.id = id;
+    this.isExempt = isExempt;
     this.link = link;
     this.origin = origin;
     this.#takenAt = this.quietUntil = now;
@@ -85,6 +93,21 @@ export class LiveConnection implements LiveSender {
       this.#takenAt = now;
     }
     return now - this.#takenAt > STALLED_MS;
+  }
+
+  /** Whether nothing is read from it for now: the limit on download is spent. */
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#socket?.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#socket?.resume();
   }
 
   /** Sends what control waits, such as a goodbye, then closes. */

@@ -5,7 +5,7 @@ import type { Machine } from "../../base/machine.ts";
 import type { Random } from "../../base/random.ts";
 import { after, earliest, type Instant } from "../../base/time.ts";
 import type { Runtime, TcpHandlers, TcpSocket } from "../../runtime/contract.ts";
-import type { SwarmFigures } from "../../swarm/contract.ts";
+import type { SwarmFigures, SwarmLimits } from "../../swarm/contract.ts";
 import type { LiveFigures, LiveInput, LiveOutput, LiveSetup } from "../../swarm/live/contract.ts";
 import type { LateMedia } from "../../swarm/live/fetched.ts";
 import { LiveSwarm } from "../../swarm/live/live-swarm.ts";
@@ -49,8 +49,10 @@ export interface LiveDriverParts {
   readonly listenPort: number;
   /** What is offered to others. */
   readonly uploadBytesPerSecond: number;
-  /** What is sent at most, to all peers together, in bytes a second; 0 for no limit. */
+  /** What of this stream is sent at most, to all peers together, in bytes a second; 0 for no limit. */
   readonly uploadLimit: number;
+  /** What it has of the limits of the engine. */
+  readonly limits: SwarmLimits;
   readonly lagMs: number;
   readonly keepMs: number;
   /** Whom alone a private source talks to. Everybody where it is absent. */
@@ -106,10 +108,10 @@ export class LiveDriver {
     const { runtime, log, only } = parts;
     this.#connections = new LiveConnections(parts.connections, clock, log);
     this.#pieces = new OrderedPieces(parts.sink);
-    this.#limit = new UploadLimit(parts.uploadLimit);
+    this.#limit = new UploadLimit(parts.uploadLimit, parts.limits.upload);
     this.#links = new LiveLinks({
       ...{ clock, net: runtime.net, log, setup: linkSetup(parts, setup.about) },
-      ...{ connections: this.#connections, places: this.#places, limit: this.#limit },
+      ...{ connections: this.#connections, places: this.#places, limit: this.#limit, limits: parts.limits },
       input: (input) => this.#input(input),
       told: (addresses) => this.#found(addresses, "pex"),
       settle: () => this.#settle(),

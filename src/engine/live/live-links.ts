@@ -3,6 +3,7 @@ import { DecodeError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { after, earliest, type Instant } from "../../base/time.ts";
 import type { Clock, Net, TcpHandlers, TcpSocket } from "../../runtime/contract.ts";
+import type { SwarmLimits } from "../../swarm/contract.ts";
 import { CONNECT_TIMEOUT_MS } from "../../swarm/limits.ts";
 import type { LiveConnectionId, LiveInput, LiveOutput } from "../../swarm/live/contract.ts";
 import { MAX_CHILD_BACKLOG_MS } from "../../swarm/live/limits.ts";
@@ -23,6 +24,7 @@ export interface LiveLinksParts {
   readonly connections: LiveConnections;
   readonly places: LivePlaces;
   readonly limit: UploadLimit;
+  readonly limits: SwarmLimits;
   /** Something for the swarm to hear. */
   input(input: LiveInput): void;
   /** Peers tell of these. */
@@ -40,6 +42,8 @@ const PEX_SOON_MS = 100;
 const BACKLOG_MS = 50;
 /** After the swarm has dropped a stripe of a peer it hears no more of that peer's backlog for so long. */
 const RELIEF_MS = 300;
+/** What came may be ahead of the limit on download by so much: files wait meanwhile, and a short burst costs no time. */
+const MAX_DEBT_MS = 250;
 /** What waits for one peer: so much of the stream, or its bounds, in bytes. */
 const MAX_WAITING_SECONDS = 4;
 const MIN_WAITING_BYTES = 1024 * 1024;
@@ -108,6 +112,7 @@ export class LiveLinks {
   round(now: Instant): void {
     const { connections, input } = this.#parts;
     for (const connection of connections.all()) {
+      if (connection.isPaused && this.#parts.limits.download.take(0, now)) connection.resume();
       const overdue = connection.isStalled(now) ? "takes nothing from us" : connection.link.overdue(now);
       if (overdue !== undefined) {
         this.#end(connection, overdue);
@@ -125,7 +130,7 @@ export class LiveLinks {
   }
 
   #add(id: LiveConnectionId, remote: PeerAddress, isIncoming: boolean): LiveConnection {
-    const { clock, setup, places, connections } = this.#parts;
+    const { clock, setup, places, connections, limits } = this.#parts;
     const now = clock.now();
     const waitingBytes = MAX_WAITING_SECONDS * setup.info.bytesPerSecond;
     const queue = new SendQueue({
@@ -134,7 +139,8 @@ export class LiveLinks {
     });
     const link = new PeerLink(setup, this.#events, queue, { isIncoming, remote }, now);
     const origin = isIncoming ? "incoming" : places.originOf(remote);
-    const connection = new LiveConnection(id, link, origin, now);
+    const isExempt = limits.isExempt(remote.host);
+    const connection = new LiveConnection(id, link, { origin, isExempt }, now);
     connections.add(connection);
     return connection;
   }
@@ -176,6 +182,7 @@ export class LiveLinks {
     const { clock, limit, settle } = this.#parts;
     const now = clock.now();
     connection.down.add(bytes.length, now);
+    this.#countDown(connection, bytes.length, now);
     this.isReading = true;
     try {
       connection.link.received(bytes, now);
@@ -187,6 +194,14 @@ export class LiveLinks {
     }
     limit.add(connection);
     settle();
+  }
+
+  /** What has come has come: where it was too much, we read on later, and the peer hears so from the network. */
+  #countDown(connection: LiveConnection, bytes: number, now: Instant): void {
+    if (connection.isExempt) return;
+    const { download } = this.#parts.limits;
+    download.spend(bytes, now);
+    if (download.waitMs(now) > MAX_DEBT_MS) connection.pause();
   }
 
   /** It broke the format, which no program does that means well. */

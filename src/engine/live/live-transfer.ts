@@ -3,6 +3,7 @@ import { messageOf, SluiceError } from "../../base/errors.ts";
 import type { ContentId, Infohash } from "../../base/ids.ts";
 import type { Log } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
+import { URGENCY } from "../../base/rate-limit.ts";
 import type { Outbound } from "../../outbound/outbound.ts";
 import type { Media } from "../../remux/contract.ts";
 import type { Runtime, TcpHandlers, TcpSocket } from "../../runtime/contract.ts";
@@ -15,6 +16,7 @@ import type { ConnectionCount } from "../driver.ts";
 import type { PeerTransfer } from "../either-transfer.ts";
 import { HomeTrackers } from "../home-trackers.ts";
 import type { PeerFinder } from "../reach/contract.ts";
+import type { PeerLimits } from "../reach/peer-limits.ts";
 import type { SegmentSource } from "../segment-source.ts";
 import type { ContentIdSwarms, StopServing } from "./content-id-swarms.ts";
 import type { LiveContent, LiveControl, PieceSink } from "./contract.ts";
@@ -33,6 +35,7 @@ export interface LiveHouse {
   readonly announcer: Pick<Announcer, "announce" | "scrape">;
   readonly finder: PeerFinder;
   readonly connections: ConnectionCount;
+  readonly limits: PeerLimits;
   readonly random: Random;
   readonly p2pPort: number;
   readonly contentIds: ContentIdSwarms;
@@ -72,7 +75,7 @@ export class LiveTransfer implements PeerTransfer {
     this.#log = house.log.named(infohash.slice(0, 8));
     this.#announcer = new HomeTrackers(house.announcer);
     this.#announcer.add(content.homeTrackers ?? []);
-    const { keepMs, offeredBytesPerSecond } = liveBudget(live, settings.uploadLimit);
+    const { keepMs, offeredBytesPerSecond } = liveBudget(live, house.limits.upload.bytesPerSecond);
     this.#window = new LiveWindow({
       files: runtime.files,
       clock: runtime.clock,
@@ -101,7 +104,8 @@ export class LiveTransfer implements PeerTransfer {
       trackers: live.only ? content.trackers : [...live.file.trackers, ...content.trackers],
       listenPort: house.p2pPort,
       uploadBytesPerSecond: offeredBytesPerSecond,
-      uploadLimit: live.uploadBytesPerSecond ?? settings.uploadLimit,
+      uploadLimit: live.uploadBytesPerSecond ?? 0,
+      limits: house.limits.forSwarm(URGENCY.live),
       lagMs: settings.liveLagMs,
       // In a file that nobody has signed anybody may have listed himself.
       relays: live.file.isSigned ? live.file.relays : [],

@@ -12,6 +12,7 @@ import type { LiveInfo } from "../../../src/wire/live-info.ts";
 import { makeLiveTransportFile, parseLiveTransportFile } from "../../../src/wire/live-transport.ts";
 import { chunkHashesOf, liveHash, signHeader } from "../../../src/wire/live-trust.ts";
 import { makePeerId } from "../../../src/wire/peer-id.ts";
+import { someLimits } from "../../swarm/some-limits.ts";
 import { keepingLog, someBytes } from "../parts.ts";
 
 const EMPTY_META = { categories: [], tags: [], languages: [], countries: [] };
@@ -155,6 +156,7 @@ export async function loopbackPeer(
     listenPort: listener.address.port,
     uploadBytesPerSecond: 10_000_000,
     uploadLimit: 0,
+    limits: someLimits({}),
     lagMs: 3_000,
     keepMs: 10_000,
     connections,

@@ -60,7 +60,7 @@ function someConnection() {
   const peerId = someBytes(20, 2);
   link.received(encodeHandshake({ infohash, peerId, extensions: true, fast: false, dht: false }), instant(0));
   queue.clear();
-  const connection = new LiveConnection(1, link, "incoming", instant(0));
+  const connection = new LiveConnection(1, link, { origin: "incoming", isExempt: false }, instant(0));
   const socket = new SlowSocket();
   connection.attach(socket);
   return { connection, socket, queue };

@@ -32,7 +32,7 @@ function bench() {
       { isIncoming: true, remote: { host, port: id } },
       instant(0),
     );
-    const connection = new LiveConnection(id++, link, "incoming", clock.now());
+    const connection = new LiveConnection(id++, link, { origin: "incoming", isExempt: false }, clock.now());
     const socket = {
       ...{ remote: link.remote, bufferedBytes: 0, isClosed: false },
       ...{ write: () => true, pause: nothing, resume: nothing },

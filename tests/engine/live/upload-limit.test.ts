@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { NO_LIMIT, RateLimit, URGENCY } from "../../../src/base/rate-limit.ts";
 import { type Instant, instant } from "../../../src/base/time.ts";
 import { type LiveSender, UploadLimit } from "../../../src/engine/live/upload-limit.ts";
 import type { LivePriority } from "../../../src/swarm/live/contract.ts";
@@ -9,6 +10,7 @@ class ScriptedSender implements LiveSender {
   readonly priority: LivePriority;
   waiting: number;
   sent = 0;
+  isExempt = false;
 
   constructor(priority: LivePriority, waiting: number) {
     this.priority = priority;
@@ -39,7 +41,7 @@ function run(limit: UploadLimit, from: number, forMs: number): void {
 }
 
 test("UploadLimit.share: no second has more than the limit, a burst and a message", () => {
-  const limit = new UploadLimit(50_000);
+  const limit = new UploadLimit(50_000, NO_LIMIT);
   const sender = new ScriptedSender(1, 1_000_000);
   limit.add(sender);
   run(limit, 0, 10_000);
@@ -48,7 +50,7 @@ test("UploadLimit.share: no second has more than the limit, a burst and a messag
 });
 
 test("UploadLimit.share: live comes before repair, whoever was there first", () => {
-  const limit = new UploadLimit(50_000);
+  const limit = new UploadLimit(50_000, NO_LIMIT);
   const repair = new ScriptedSender(2, 1_000_000);
   const live = new ScriptedSender(1, 100);
   limit.add(repair);
@@ -61,7 +63,7 @@ test("UploadLimit.share: live comes before repair, whoever was there first", () 
 });
 
 test("UploadLimit.share: connections with the same urgency get the same", () => {
-  const limit = new UploadLimit(100_000);
+  const limit = new UploadLimit(100_000, NO_LIMIT);
   const senders = [1, 2, 3].map(() => new ScriptedSender(1, 1_000_000));
   for (const sender of senders) limit.add(sender);
   run(limit, 0, 20_000);
@@ -70,7 +72,7 @@ test("UploadLimit.share: connections with the same urgency get the same", () => 
 });
 
 test("UploadLimit.share: without a limit all goes at once", () => {
-  const limit = new UploadLimit(0);
+  const limit = new UploadLimit(0, NO_LIMIT);
   const sender = new ScriptedSender(3, 5_000);
   limit.add(sender);
   assert.equal(limit.share(instant(0)), undefined);
@@ -78,7 +80,7 @@ test("UploadLimit.share: without a limit all goes at once", () => {
 });
 
 test("UploadLimit.remove: who is gone is not asked again", () => {
-  const limit = new UploadLimit(1_000);
+  const limit = new UploadLimit(1_000, NO_LIMIT);
   const sender = new ScriptedSender(1, 1_000);
   limit.add(sender);
   assert.notEqual(limit.share(instant(0)), undefined);
@@ -86,4 +88,33 @@ test("UploadLimit.remove: who is gone is not asked again", () => {
   limit.remove(sender);
   assert.equal(limit.share(instant(60_000)), undefined);
   assert.equal(sender.sent, sent);
+});
+
+test("UploadLimit.share: a stream keeps to the limit of the engine with others, and to its own where that is smaller", () => {
+  const engine = new RateLimit(200_000);
+  const streams = [0, 30_000].map((own) => {
+    const limit = new UploadLimit(own, engine.budget(URGENCY.live));
+    const sender = new ScriptedSender(1, 1_000_000);
+    limit.add(sender);
+    return { limit, sender, at: 0 as number };
+  });
+  for (let at = 0; at < 20_000; at++) {
+    for (const stream of streams) {
+      if (stream.at <= at) stream.at = stream.limit.share(instant(at)) ?? Number.POSITIVE_INFINITY;
+    }
+  }
+  const [first, second] = streams.map(({ sender }) => sender.sent / 20) as [number, number];
+  assert.ok(Math.abs(first + second - 200_000) <= 0.05 * 200_000, `${first} and ${second}`);
+  assert.ok(Math.abs(second - 30_000) <= 0.05 * 30_000, `${second}`);
+});
+
+test("UploadLimit.share: who is exempt does not wait, and takes nothing from the others", () => {
+  const limit = new UploadLimit(10_000, new RateLimit(10_000).budget(URGENCY.live));
+  const [near, far] = [new ScriptedSender(3, 5_000), new ScriptedSender(1, 1_000)];
+  near.isExempt = true;
+  limit.add(far);
+  limit.add(near);
+  limit.share(instant(0));
+  assert.equal(near.waiting, 0);
+  assert.ok(far.sent <= 32_768, `${far.sent}`);
 });
