@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { toHex } from "../../src/base/bytes.ts";
+import { DecodeError } from "../../src/base/errors.ts";
+import { pieceBytesOf, pieceCheck } from "../../src/swarm/piece-check.ts";
+import { type BencodeInput, bencodeDict } from "../../src/wire/bencode-encode.ts";
+import { viewBencode } from "../../src/wire/bencode-view.ts";
+import { parseInfo } from "../../src/wire/metainfo.ts";
+import { isV2Info, parseV2TransportFile } from "../../src/wire/v2-metainfo.ts";
+import { webSeedPaths } from "../../src/wire/web-seed-paths.ts";
+import { sha1, sha256 } from "./make-torrent.ts";
+import { makeV2Torrent } from "./make-v2-torrent.ts";
+
+const PIECE = 64 * 1024;
+const bytesOf = (length: number, seed: number) =>
+  Uint8Array.from({ length }, (_, i) => Math.imul(i + 7919 * seed, 0x9e3779b1) >>> 13);
+const FILES = {
+  a: bytesOf(3 * PIECE + 5000, 3),
+  "sub/b": bytesOf(PIECE, 5),
+  "sub/c": new Uint8Array(0),
+  "sub/d": bytesOf(20_000, 7),
+  z: bytesOf(4 * PIECE, 11),
+};
+const read = (bytes: Uint8Array) => parseV2TransportFile(bytes, sha1, sha256);
+
+test("parseV2TransportFile: files, places, lengths and infohash (BEP 52)", () => {
+  const made = makeV2Torrent({
+    name: "top",
+    files: FILES,
+    pieceLength: PIECE,
+    extra: { announce: "http://t.example/" },
+  });
+  const file = read(made.bytes);
+  assert.equal(file.infohash, made.infohash);
+  assert.equal(file.infohash, toHex(sha256(made.infoBytes)).slice(0, 40));
+  assert.deepEqual(file.trackers, [["http://t.example/"]]);
+  const { name, pieceCount, length, shortPieces, files } = file.info;
+  assert.deepEqual({ name, pieceCount, length }, { name: "top", pieceCount: 10, length: 10 * PIECE });
+  assert.deepEqual(
+    [...shortPieces!],
+    [
+      [3, 5000],
+      [5, 20_000],
+    ],
+  );
+  assert.deepEqual(
+    files.map(({ path, offset, length: size }) => [path.join("/"), offset / PIECE, size]),
+    [
+      ["a", 0, 3 * PIECE + 5000],
+      ["sub/b", 4, PIECE],
+      ["sub/c", 5, 0],
+      ["sub/d", 5, 20_000],
+      ["z", 6, 4 * PIECE],
+    ],
+  );
+  assert.deepEqual(webSeedPaths(file.infoBytes), ["top/a", "top/sub/b", "top/sub/c", "top/sub/d", "top/z"]);
+});
+
+test("pieceCheck: the pieces of version 2 are right as they are, and no others are", () => {
+  const { info } = read(makeV2Torrent({ name: "top", files: FILES, pieceLength: PIECE }).bytes);
+  const isRight = pieceCheck(sha1, sha256);
+  for (const { path, offset } of info.files) {
+    const bytes = FILES[path.join("/") as keyof typeof FILES];
+    for (let at = 0; at < bytes.length; at += PIECE) {
+      const piece = (offset + at) / PIECE;
+      const part = bytes.subarray(at, at + PIECE);
+      assert.equal(pieceBytesOf(info, piece), part.length);
+      assert.equal(isRight(info, piece, part), true, `piece ${piece}`);
+      assert.equal(isRight(info, (piece + 1) % info.pieceCount, part), false);
+      for (const changed of [0, part.length - 1]) {
+        const wrong = part.slice();
+        wrong[changed]! ^= 1;
+        assert.equal(isRight(info, piece, wrong), false, `piece ${piece}, byte ${changed}`);
+      }
+    }
+  }
+});
+
+test("parseV2TransportFile: one file that has the name of the content", () => {
+  const { info, infoBytes } = read(
+    makeV2Torrent({ name: "film", files: { film: FILES.a }, pieceLength: PIECE }).bytes,
+  );
+  assert.deepEqual(info.files[0]?.path, ["film"]);
+  assert.deepEqual(webSeedPaths(infoBytes), ["film"]);
+  const other = read(makeV2Torrent({ name: "top", files: { film: FILES.a }, pieceLength: PIECE }).bytes);
+  assert.deepEqual(webSeedPaths(other.infoBytes), ["top/film"]);
+});
+
+type Changes = {
+  info?: Readonly<Record<string, BencodeInput | undefined>>;
+  extra?: Readonly<Record<string, BencodeInput | undefined>>;
+};
+const GOOD = makeV2Torrent({ name: "top", files: FILES, pieceLength: PIECE });
+const [[ROOT, LAYER]] = [...GOOD.layers] as [[string, Uint8Array]];
+const layersWith = (layer: Uint8Array) => ({
+  extra: { "piece layers": new Map([...GOOD.layers, [ROOT, layer]]) },
+});
+const REFUSED: readonly (readonly [string, Changes, RegExp])[] = [
+  ["no piece layers", { extra: { "piece layers": undefined } }, /piece layer of a file is missing.*file 1/],
+  [
+    "a piece layer that is too short",
+    layersWith(LAYER.subarray(32)),
+    /expected 4 hashes in a piece layer, not 3/,
+  ],
+  ["a piece layer of others", layersWith(LAYER.map((byte) => byte ^ 1)), /does not fit the root/],
+  ["a piece length that is no power of two", { info: { "piece length": 100_000 } }, /power of two/],
+  ["a piece length below a leaf", { info: { "piece length": 8192 } }, /power of two/],
+  ["a huge piece length", { info: { "piece length": 2 ** 26 } }, /power of two/],
+  ["no name", { info: { name: undefined } }, /no name/],
+  ["another version", { info: { "meta version": 3 } }, /not of version 2/],
+  [
+    "no content",
+    { info: { "file tree": bencodeDict({ a: bencodeDict({ "": bencodeDict({ length: 0 }) }) }) } },
+    /no content/,
+  ],
+  [
+    "too many pieces",
+    {
+      info: {
+        "file tree": bencodeDict({
+          a: bencodeDict({ "": bencodeDict({ length: 2 ** 40, "pieces root": new Uint8Array(32) }) }),
+        }),
+      },
+    },
+    /more than 2097152 pieces/,
+  ],
+];
+
+for (const [what, changes, message] of REFUSED) {
+  test(`parseV2TransportFile: refuses ${what}`, () => {
+    const made = makeV2Torrent({ name: "top", files: FILES, pieceLength: PIECE, ...changes });
+    assert.throws(
+      () => read(made.bytes),
+      (error) => error instanceof DecodeError && message.test(error.message),
+    );
+  });
+}
+
+test("isV2Info: version 2 alone; parseInfo says so by name", () => {
+  assert.equal(isV2Info(viewBencode(GOOD.infoBytes)), true);
+  assert.throws(() => parseInfo(GOOD.infoBytes), /v2 only/);
+});
