@@ -18,13 +18,12 @@ export function webSeedPaths(infoBytes: Uint8Array): (string | undefined)[] {
       ? undefined
       : [top, ...elements].join("/");
   };
-  const files = info.get("files");
-  if (files?.isList) return Array.from(files.items(), (file) => below(pathOf(file)));
   if (!info.get("pieces")) {
     const paths = readFileTree(info, 0).map(({ path }) => path);
     return isOneFileTree(info) ? [top] : paths.map(below);
   }
-  return [top];
+  const files = info.get("files");
+  return files?.isList ? Array.from(files.items(), (file) => below(pathOf(file))) : [top];
 }
 
 /** The URL of a file. A URL that ends in a slash is a folder, and so is that of content of many files (BEP 19). */
