@@ -4,6 +4,7 @@ import type { TcpSocket } from "../../runtime/contract.ts";
 import type { PeerFigures } from "../../swarm/contract.ts";
 import { type LiveConnectionId, type LivePriority, PRIORITY } from "../../swarm/live/contract.ts";
 import type { LiveAbout } from "../../swarm/live/messages.ts";
+import type { PausableSender } from "./download-limit.ts";
 import type { PeerLink } from "./peer-link.ts";
 import type { LiveSender } from "./upload-limit.ts";
 
@@ -15,7 +16,7 @@ const STALLED_MS = 10_000;
 const RECENT_MS = 2_000;
 
 /** A link and its socket. */
-export class LiveConnection implements LiveSender {
+export class LiveConnection implements LiveSender, PausableSender {
   readonly id: LiveConnectionId;
   readonly link: PeerLink;
   readonly down = new RateMeter();

@@ -8,6 +8,7 @@ import { CONNECT_TIMEOUT_MS } from "../../swarm/limits.ts";
 import type { LiveConnectionId, LiveInput, LiveOutput } from "../../swarm/live/contract.ts";
 import { MAX_CHILD_BACKLOG_MS } from "../../swarm/live/limits.ts";
 import type { LiveAbout, LiveWord } from "../../swarm/live/messages.ts";
+import { DownloadLimit } from "./download-limit.ts";
 import { LiveConnection } from "./live-connection.ts";
 import type { LiveConnections } from "./live-connections.ts";
 import type { LivePlaces } from "./live-places.ts";
@@ -42,8 +43,6 @@ const PEX_SOON_MS = 100;
 const BACKLOG_MS = 50;
 /** After the swarm has dropped a stripe of a peer it hears no more of that peer's backlog for so long. */
 const RELIEF_MS = 300;
-/** What came may be ahead of the limit on download by so much: files wait meanwhile, and a short burst costs no time. */
-const MAX_DEBT_MS = 250;
 /** What waits for one peer: so much of the stream, or its bounds, in bytes. */
 const MAX_WAITING_SECONDS = 4;
 const MIN_WAITING_BYTES = 1024 * 1024;
@@ -52,6 +51,7 @@ const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 /** Between sockets and the swarm: calls and lets in, reads what peers say, and queues what the swarm says to them. */
 export class LiveLinks {
   readonly #parts: LiveLinksParts;
+  readonly #downloadLimit: DownloadLimit;
   #nextIncoming: LiveConnectionId = 1;
   #pexAt: Instant;
   /** Bytes are being read: what they make us say goes out together, when they are. */
@@ -59,6 +59,7 @@ export class LiveLinks {
 
   constructor(parts: LiveLinksParts) {
     this.#parts = parts;
+    this.#downloadLimit = new DownloadLimit(parts.limits.download);
     this.#pexAt = parts.clock.now();
   }
 
@@ -112,7 +113,7 @@ export class LiveLinks {
   round(now: Instant): void {
     const { connections, input } = this.#parts;
     for (const connection of connections.all()) {
-      if (connection.isPaused && this.#parts.limits.download.take(0, now)) connection.resume();
+      this.#downloadLimit.round(connection, now);
       const overdue = connection.isStalled(now) ? "takes nothing from us" : connection.link.overdue(now);
       if (overdue !== undefined) {
         this.#end(connection, overdue);
@@ -182,7 +183,7 @@ export class LiveLinks {
     const { clock, limit, settle } = this.#parts;
     const now = clock.now();
     connection.down.add(bytes.length, now);
-    this.#countDown(connection, bytes.length, now);
+    this.#downloadLimit.received(connection, bytes.length, now);
     this.isReading = true;
     try {
       connection.link.received(bytes, now);
@@ -194,14 +195,6 @@ export class LiveLinks {
     }
     limit.add(connection);
     settle();
-  }
-
-  /** What has come has come: where it was too much, we read on later, and the peer hears so from the network. */
-  #countDown(connection: LiveConnection, bytes: number, now: Instant): void {
-    if (connection.isExempt) return;
-    const { download } = this.#parts.limits;
-    download.spend(bytes, now);
-    if (download.waitMs(now) > MAX_DEBT_MS) connection.pause();
   }
 
   /** It broke the format, which no program does that means well. */

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { RateLimit, URGENCY } from "../../../src/base/rate-limit.ts";
+import { instant } from "../../../src/base/time.ts";
+import { DownloadLimit, type PausableSender } from "../../../src/engine/live/download-limit.ts";
+
+/** Sends as fast as it is read: 16 KiB each time that its socket is looked at. */
+class EagerSender implements PausableSender {
+  readonly isExempt: boolean;
+  isPaused = false;
+  sent = 0;
+
+  constructor(isExempt = false) {
+    this.isExempt = isExempt;
+  }
+
+  pause(): void {
+    this.isPaused = true;
+  }
+
+  resume(): void {
+    this.isPaused = false;
+  }
+}
+
+/** Lets senders send for 30 s, sockets looked at each 5 ms and the limit ten times a second. */
+function run(limit: DownloadLimit, senders: readonly EagerSender[], others?: (now: number) => void): void {
+  for (let at = 0; at < 30_000; at += 5) {
+    for (const sender of senders) {
+      if (sender.isPaused) continue;
+      sender.sent += 16_384;
+      limit.received(sender, 16_384, instant(at));
+    }
+    if (at % 100 === 0) for (const sender of senders) limit.round(sender, instant(at));
+    others?.(at);
+  }
+}
+
+test("DownloadLimit: what eager senders send stays within 5 % of the limit", () => {
+  for (const [rate, count] of [
+    [200_000, 1],
+    [1_000_000, 1],
+    [1_000_000, 8],
+    [5_000_000, 4],
+  ] as const) {
+    const senders = Array.from({ length: count }, () => new EagerSender());
+    run(new DownloadLimit(new RateLimit(rate).budget(URGENCY.live)), senders);
+    const got = senders.reduce((sum, { sent }) => sum + sent, 0) / 30;
+    assert.ok(Math.abs(got - rate) <= 0.05 * rate, `${count} senders: ${Math.round(got)} of ${rate}`);
+  }
+});
+
+test("DownloadLimit: files get what is left, and live is not paused for them", () => {
+  const limit = new RateLimit(1_000_000);
+  const files = limit.budget(URGENCY.files);
+  const live = new EagerSender();
+  const down = new DownloadLimit(limit.budget(URGENCY.live));
+  let taken = 0;
+  let pauses = 0;
+  for (let at = 0; at < 30_000; at += 10) {
+    // 600 kB/s of live.
+    if (live.isPaused) pauses++;
+    else down.received(live, 6_000, instant(at));
+    if (at % 100 === 0) {
+      down.round(live, instant(at));
+      while (files.take(16_384, instant(at))) taken += 16_384;
+    }
+  }
+  assert.equal(pauses, 0);
+  assert.ok(Math.abs(taken / 30 - 400_000) <= 0.05 * 1_000_000, `${taken / 30}`);
+});
+
+test("DownloadLimit: who is exempt is never paused, and takes nothing from the others", () => {
+  const limit = new RateLimit(100_000);
+  const senders = [new EagerSender(true), new EagerSender()];
+  run(new DownloadLimit(limit.budget(URGENCY.live)), senders);
+  assert.equal(senders[0]!.sent, 6_000 * 16_384);
+  assert.ok(Math.abs(senders[1]!.sent / 30 - 100_000) <= 6_000, `${senders[1]!.sent / 30}`);
+});
