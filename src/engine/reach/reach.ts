@@ -5,6 +5,7 @@ import type { EngineSettings } from "../contract.ts";
 import type { DiagnosisRow } from "../diagnosis/contract.ts";
 import type { Dht, PeerFinder, PeerNet, SharedUdp, TrackerDesk } from "./contract.ts";
 import { type RunningDht, startDht } from "./dht.ts";
+import { eitherWay } from "./either-way.ts";
 import { encryptedNet } from "./encrypted-net.ts";
 import { filteredNet, filteredUdp } from "./filtered-net.ts";
 import { allFinders } from "./finders.ts";
@@ -19,6 +20,7 @@ import { type PortMapping, type PortMappingFigures, startPortMapping } from "./p
 import { dhtRow, localRow, routerRow } from "./reach-rows.ts";
 import { bindSharedUdp } from "./shared-udp.ts";
 import { openTrackerDesk } from "./tracker-desk.ts";
+import { openUtp } from "./utp.ts";
 
 /** How this engine reaches peers, and is reached. */
 export interface Reach {
@@ -77,7 +79,9 @@ export async function openReach(parts: ReachParts): Promise<Reach> {
   const plan = { uploadLimit, downloadLimit, scheduled };
   const stopSchedule = followSchedule(limits, plan, { clock: runtime.clock, log });
   const incoming = new IncomingCount();
-  const watched: PeerNet = { connect: net.connect, listen: incoming.watch(net.listen) };
+  const utp = udp && settings.reach.utp ? openUtp({ ...runtime, udp }) : undefined;
+  const ways = utp ? eitherWay(net, utp, runtime.clock) : net;
+  const watched: PeerNet = { connect: ways.connect, listen: incoming.watch(ways.listen) };
   const filtered = filteredNet(watched, filter.mayTalkTo);
   const peerNet = encryptedNet(filtered, { runtime, mode: settings.reach.encryption, log, infohashes });
   let tcpPort = 0;
@@ -120,6 +124,7 @@ export async function openReach(parts: ReachParts): Promise<Reach> {
       lsd?.close();
       await dht?.close();
       await mapping?.close();
+      utp?.close();
       udp?.close();
       filter.close();
       stopSchedule();

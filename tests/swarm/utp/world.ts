@@ -1,0 +1,214 @@
+import { createHash } from "node:crypto";
+import type { PeerAddress } from "../../../src/base/address.ts";
+import { addressText } from "../../../src/base/address.ts";
+import { type Random, seededRandom } from "../../../src/base/random.ts";
+import { type Instant, instant } from "../../../src/base/time.ts";
+import type { UtpId, UtpOutput } from "../../../src/swarm/utp/contract.ts";
+import { UtpTable } from "../../../src/swarm/utp/table.ts";
+import { EventQueue } from "../../simulation/event-queue.ts";
+
+/** One direction of a path. What does not fit into its queue is lost. */
+export interface PathShape {
+  readonly delayMs: number;
+  /** Bits a second; absent for any number. */
+  readonly bitsPerSecond?: number;
+  readonly queueBytes?: number;
+  /** Shares of the packets. */
+  readonly loss?: number;
+  readonly duplicates?: number;
+  readonly reordered?: number;
+  /** Longer packets are swallowed. */
+  readonly maxBytes?: number;
+}
+
+/** A path in simulated time, shared by all who use it. */
+export class Path {
+  readonly #queue: EventQueue;
+  readonly #random: Random;
+  shape: PathShape;
+  #freeAt = 0;
+  carriedBytes = 0;
+  droppedPackets = 0;
+
+  constructor(queue: EventQueue, random: Random, shape: PathShape) {
+    this.#queue = queue;
+    this.#random = random;
+    this.shape = shape;
+  }
+
+  /** How long a packet would wait now. */
+  get waitMs(): number {
+    return Math.max(0, this.#freeAt - this.#queue.now);
+  }
+
+  carry(bytes: Uint8Array, arrive: (bytes: Uint8Array) => void): void {
+    const { delayMs, bitsPerSecond, loss = 0, duplicates = 0, reordered = 0, maxBytes } = this.shape;
+    if (this.#random() < loss || (maxBytes !== undefined && bytes.length > maxBytes)) return;
+    let waitMs = 0;
+    if (bitsPerSecond !== undefined) {
+      const bytesPerMs = bitsPerSecond / 8000;
+      if (this.waitMs * bytesPerMs > (this.shape.queueBytes ?? 64 * 1024)) {
+        this.droppedPackets++;
+        return;
+      }
+      // The headers of IP and UDP take room, too.
+      this.#freeAt = Math.max(this.#freeAt, this.#queue.now) + (bytes.length + 28) / bytesPerMs;
+      waitMs = this.waitMs;
+    }
+    this.carriedBytes += bytes.length;
+    const lateMs = this.#random() < reordered ? 1 + this.#random() * 20 : 0;
+    // A datagram may be changed by its sender once it is sent again.
+    const copy = bytes.slice();
+    this.#queue.after(waitMs + delayMs + lateMs, () => arrive(copy));
+    if (this.#random() < duplicates) this.#queue.after(waitMs + delayMs + 3, () => arrive(copy));
+  }
+}
+
+/** What becomes of one connection. */
+export interface Ends {
+  opened(): void;
+  received(bytes: Uint8Array): void;
+  drained(): void;
+  closed(reason: string): void;
+}
+
+/** Engines that speak uTP with each other in simulated time. */
+export class UtpWorld {
+  readonly queue = new EventQueue();
+  readonly random: Random;
+  readonly #hosts = new Map<string, UtpHost>();
+  /** The path from one to the other. */
+  pathOf: (from: PeerAddress, to: PeerAddress) => Path;
+
+  constructor(seed: number, pathOf?: (from: PeerAddress, to: PeerAddress) => Path) {
+    this.random = seededRandom(seed);
+    this.pathOf = pathOf ?? (() => this.path({ delayMs: 5 }));
+  }
+
+  path(shape: PathShape): Path {
+    return new Path(this.queue, this.random, shape);
+  }
+
+  host(address: PeerAddress, clockMs = 0, drift = 0): UtpHost {
+    const host = new UtpHost(this, address, clockMs, drift);
+    this.#hosts.set(addressText(address), host);
+    return host;
+  }
+
+  send(bytes: Uint8Array, from: PeerAddress, to: PeerAddress): void {
+    this.pathOf(from, to).carry(bytes, (copy) => this.#hosts.get(addressText(to))?.datagram(copy, from));
+  }
+}
+
+const NO_ENDS: Ends = { opened: () => {}, received: () => {}, drained: () => {}, closed: () => {} };
+
+/** One engine's uTP, with a clock of its own. */
+export class UtpHost {
+  readonly table: UtpTable;
+  readonly address: PeerAddress;
+  readonly #world: UtpWorld;
+  readonly #clockMs: number;
+  readonly #drift: number;
+  readonly #ends = new Map<UtpId, Ends>();
+  accept: (id: UtpId, remote: PeerAddress) => Ends = () => NO_ENDS;
+  #nextId: UtpId = 2;
+  #cancelWake = () => {};
+  #isBusy = false;
+  sentPackets = 0;
+
+  constructor(world: UtpWorld, address: PeerAddress, clockMs: number, drift: number) {
+    this.#world = world;
+    this.address = address;
+    this.#clockMs = clockMs;
+    this.#drift = drift;
+    const sha1 = (bytes: Uint8Array) => createHash("sha1").update(bytes).digest();
+    const secret = Uint8Array.from({ length: 20 }, () => Math.floor(world.random() * 256));
+    this.table = new UtpTable({ random: world.random, sha1, secret, answers: true }, this.now);
+  }
+
+  /** By this host's clock. */
+  get now(): Instant {
+    return instant(this.#clockMs + this.#world.queue.now * (1 + this.#drift));
+  }
+
+  connect(address: PeerAddress, ends: Ends, timeoutMs = 7_000): UtpId {
+    const id = this.#nextId;
+    this.#nextId += 2;
+    this.#ends.set(id, ends);
+    this.table.handle({ kind: "connect", id, address, timeoutMs }, this.now);
+    this.run();
+    return id;
+  }
+
+  write(id: UtpId, bytes: Uint8Array): void {
+    this.table.handle({ kind: "write", id, bytes }, this.now);
+    this.run();
+  }
+
+  tell(id: UtpId, kind: "pause" | "resume" | "close"): void {
+    this.table.handle({ kind, id }, this.now);
+    this.run();
+  }
+
+  datagram(bytes: Uint8Array, from: PeerAddress): void {
+    this.table.handle({ kind: "datagram", bytes, from }, this.now);
+    this.run();
+  }
+
+  run(): void {
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    for (let output = this.table.poll(); output; output = this.table.poll()) this.#carryOut(output);
+    this.#isBusy = false;
+    this.#cancelWake();
+    const next = this.table.nextWake();
+    if (next === undefined) return;
+    const at = (next - this.#clockMs) / (1 + this.#drift);
+    this.#cancelWake = this.#world.queue.at(at + 0.01, () => {
+      this.table.wake(this.now);
+      this.run();
+    });
+  }
+
+  #carryOut(output: UtpOutput): void {
+    if (output.kind === "send") {
+      this.sentPackets++;
+      this.#world.send(output.bytes, this.address, output.to);
+      return;
+    }
+    if (output.kind === "accepted") {
+      this.#ends.set(output.id, this.accept(output.id, output.remote));
+      return;
+    }
+    const ends = this.#ends.get(output.id);
+    if (output.kind === "opened") ends?.opened();
+    else if (output.kind === "received") ends?.received(output.bytes);
+    else if (output.kind === "drained") ends?.drained();
+    else {
+      this.#ends.delete(output.id);
+      ends?.closed(output.reason);
+    }
+  }
+}
+
+/** Counts what comes, and checks that it is what {@link patternBytes} wrote. */
+export class PatternReader {
+  bytes = 0;
+  isRight = true;
+
+  take(bytes: Uint8Array): void {
+    for (let i = 0; i < bytes.length; i++) {
+      if (bytes[i] !== patternByte(this.bytes + i)) this.isRight = false;
+    }
+    this.bytes += bytes.length;
+  }
+}
+
+function patternByte(at: number): number {
+  return ((at * 31) ^ (at >> 8) ^ (at >> 16)) & 0xff;
+}
+
+/** `length` bytes of a long pattern, from `at` on. */
+export function patternBytes(at: number, length: number): Uint8Array {
+  return Uint8Array.from({ length }, (_, i) => patternByte(at + i));
+}
