@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import { runtime } from "#runtime";
+import type { Infohash } from "../../src/base/ids.ts";
+import { createAnnouncer } from "../../src/engine/announcer.ts";
+import { createOutbound } from "../../src/outbound/outbound.ts";
+import { parseLiveTransportFile } from "../../src/wire/live-transport.ts";
+import { SILENT } from "../engine/fake-house.ts";
+import { type EngineProcess, startEngine, startSession } from "../parts/engine.ts";
+import { startBroadcast } from "../parts/live-broadcast.ts";
+
+test("a broadcast that is its own tracker is found by its infohash and by its content id, and viewers find each other", {
+  timeout: 200_000,
+}, async () => {
+  const flags = ["--tracker-server", "own", "--p2p-host", "127.0.0.1"];
+  const source = await startBroadcast("test-pattern", { flags });
+  const engines: EngineProcess[] = [];
+  const announcer = createAnnouncer(runtime, createOutbound(runtime, SILENT), SILENT);
+  try {
+    const url = `udp://127.0.0.1:${source.p2pPort}/announce`;
+    const bytes = new Uint8Array(await readFile(source.transportFile));
+    const file = parseLiveTransportFile(bytes, runtime.sha1, runtime.ed25519Verifier);
+    assert.deepEqual(file.trackers, [[url]]);
+    // Strangers know the tracker, and nothing else of it.
+    for (const named of [{ infohash: source.infohash }, { content_id: source.contentId }]) {
+      const engine = await startEngine({ env: { SLUICE_TRACKERS: url } });
+      engines.push(engine);
+      const { playback_url } = await startSession(engine, "getstream", named);
+      await beginsToPlay(playback_url);
+    }
+    const reply = await announcer.announce(
+      {
+        url,
+        infohash: source.infohash as Infohash,
+        peerId: new Uint8Array(20),
+        port: 0,
+        uploaded: 0,
+        downloaded: 0,
+        left: 1,
+        event: "started",
+        numWant: 50,
+        key: 1,
+      },
+      { allowPrivate: true },
+    );
+    assert.ok(reply.ok, JSON.stringify(reply));
+    const ports = [source, ...engines].map(({ p2pPort }) => p2pPort);
+    assert.deepEqual(reply.peers.map(({ port }) => port).sort(), ports.sort());
+    assert.deepEqual(reply.peers[0], { host: "127.0.0.1", port: source.p2pPort });
+  } finally {
+    announcer.close();
+    await Promise.all(engines.map((engine) => engine.stop()));
+    await source.stop();
+  }
+});
+
+/** Reads a second of packets or so. */
+async function beginsToPlay(url: string): Promise<void> {
+  const response = await fetch(url);
+  assert.equal(response.status, 200);
+  let got = 0;
+  for await (const part of response.body!) {
+    got += part.length;
+    if (got > 30_000) return;
+  }
+  assert.fail(`the stream ended after ${got} bytes`);
+}
