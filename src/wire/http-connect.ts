@@ -22,11 +22,12 @@ export function encodeHttpConnect(authority: string, basic: string | undefined):
   return latin1Bytes(`${lines.join("\r\n")}\r\n\r\n`);
 }
 
-/** Reads the head of the answer; undefined while it is not all there. Throws `DecodeError` where it is none, or too long. */
-export function decodeHttpConnect(bytes: Uint8Array): ConnectAnswer | undefined {
+/** Reads the head of the answer; undefined while it is not all there. `seen` bytes were looked at before, in vain: who drips
+ * costs no more than who does not. Throws `DecodeError` where it is none, or too long. */
+export function decodeHttpConnect(bytes: Uint8Array, seen = 0): ConnectAnswer | undefined {
   const begin = latin1Text(bytes.subarray(0, 12));
   if (!"HTTP/1.".startsWith(begin.slice(0, 7))) throw new DecodeError(FORMAT, 0, "expected HTTP/1.1");
-  const end = headEnd(bytes);
+  const end = headEnd(bytes, seen);
   if (end === undefined) {
     if (bytes.length >= MAX_CONNECT_HEAD_BYTES)
       throw new DecodeError(FORMAT, bytes.length, `a head of more than ${MAX_CONNECT_HEAD_BYTES} bytes`);
@@ -40,9 +41,13 @@ export function decodeHttpConnect(bytes: Uint8Array): ConnectAnswer | undefined 
 }
 
 /** Where the empty line ends. Lines may end with a bare LF (RFC 9112 2.2). */
-function headEnd(bytes: Uint8Array): number | undefined {
+function headEnd(bytes: Uint8Array, seen: number): number | undefined {
   const last = Math.min(bytes.length, MAX_CONNECT_HEAD_BYTES);
-  for (let at = bytes.indexOf(0x0a); at >= 0 && at < last; at = bytes.indexOf(0x0a, at + 1)) {
+  for (
+    let at = bytes.indexOf(0x0a, Math.max(0, seen - 2));
+    at >= 0 && at < last;
+    at = bytes.indexOf(0x0a, at + 1)
+  ) {
     if (bytes[at + 1] === 0x0a) return at + 2;
     if (bytes[at + 1] === 0x0d && bytes[at + 2] === 0x0a) return at + 3;
   }

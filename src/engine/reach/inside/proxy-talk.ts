@@ -58,20 +58,25 @@ export function talkTo(proxy: ProxyServer, wish: ProxyWish): ProxyTalk {
 
 function httpTalk(proxy: ProxyServer, { command, to }: ProxyWish): ProxyTalk {
   if (command === "associate") throw new ProxyRefusal("unable", "an HTTP proxy carries no datagrams");
-  let heard: Uint8Array = new Uint8Array(0);
+  let head = new Uint8Array(512);
+  let seen = 0;
   const literal = canonicalAddress(to.host);
   const authority = literal === undefined ? `${to.host}:${to.port}` : addressText({ ...to, host: literal });
   return {
     first: encodeHttpConnect(authority, basicOf(proxy)),
     received(bytes) {
-      heard = concatBytes([heard, bytes]);
-      const answer = decodeHttpConnect(heard);
+      const before = seen;
+      seen += bytes.length;
+      if (seen > head.length)
+        head = concatBytes([head.subarray(0, before), new Uint8Array(2 * seen - before)]);
+      head.set(bytes, before);
+      const answer = decodeHttpConnect(head.subarray(0, seen), before);
       if (answer === undefined) return WAIT;
       const { status, reason, length } = answer;
       if (status === 407) throw wrongLogin(proxy);
       if (status < 200 || status > 299)
         throw new ProxyRefusal("place", `the proxy answered ${status} ${reason}`.trim());
-      return { kind: "done", bound: undefined, rest: heard.subarray(length) };
+      return { kind: "done", bound: undefined, rest: head.subarray(length, seen) };
     },
   };
 }
