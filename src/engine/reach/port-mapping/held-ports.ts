@@ -1,4 +1,4 @@
-import type { MappedPort, PortMapper, PortWish } from "./contract.ts";
+import { type MappedPort, type PortMapper, type PortWish, RouterError } from "./contract.ts";
 
 /** A mapper that knows what it has mapped, also where nobody heard the answer to the end: all of it is to be given back. */
 export class HoldingMapper implements PortMapper {
@@ -23,9 +23,18 @@ export class HoldingMapper implements PortMapper {
   }
 
   async map(wish: PortWish, externalPort: number, signal: AbortSignal): Promise<MappedPort> {
-    const mapped = await this.#mapper.map(wish, externalPort, signal);
-    this.#held.set(keyOf(mapped), mapped);
-    return mapped;
+    const asked = { ...wish, externalPort, ...UNANSWERED };
+    const isNew = !this.#held.has(keyOf(asked));
+    if (isNew) this.#held.set(keyOf(asked), asked);
+    try {
+      const mapped = await this.#mapper.map(wish, externalPort, signal);
+      if (isNew) this.#held.delete(keyOf(asked));
+      this.#held.set(keyOf(mapped), mapped);
+      return mapped;
+    } catch (thrown) {
+      if (isNew && thrown instanceof RouterError) this.#held.delete(keyOf(asked));
+      throw thrown;
+    }
   }
 
   async unmap(mapped: MappedPort, signal: AbortSignal): Promise<void> {
@@ -33,6 +42,9 @@ export class HoldingMapper implements PortMapper {
     this.#held.delete(keyOf(mapped));
   }
 }
+
+/** What is not known of a mapping before the router has answered. */
+const UNANSWERED = { externalAddress: undefined, lifetimeSeconds: 0, epochSeconds: undefined } as const;
 
 function keyOf({ protocol, externalPort }: MappedPort): string {
   return `${protocol} ${externalPort}`;

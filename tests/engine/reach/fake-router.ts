@@ -1,0 +1,238 @@
+import { runtime } from "#runtime";
+import { addressBytes, type PeerAddress } from "../../../src/base/address.ts";
+import { latin1Bytes, readU16, readU32, writeU16, writeU32 } from "../../../src/base/bytes.ts";
+import { decodeUtf8 } from "../../../src/base/utf8.ts";
+import type { HttpClient, Net, OutboundRequest, OwnNetwork } from "../../../src/runtime/contract.ts";
+import { childText, readXml } from "../../../src/wire/upnp-xml.ts";
+import { FakeClock } from "../fake-clock.ts";
+
+/** What a router speaks, and how it is. */
+export interface RouterHabits {
+  pcp: boolean;
+  natPmp: boolean;
+  /** The version of IGD; 0: none. */
+  upnp: 0 | 1 | 2;
+  /** It takes questions and says nothing. */
+  isSilent: boolean;
+  /** It is set to map nothing. */
+  refuses: boolean;
+  /** It knows no leases (UPnP error 725). */
+  permanentOnly: boolean;
+  /** Ports out there that are others'. */
+  readonly taken: Set<number>;
+  externalAddress: string;
+  /** Where its description is said to be, and what it says. */
+  location: string;
+  description: string | undefined;
+  startedAt: number;
+}
+
+const SERVICE = "urn:schemas-upnp-org:service:WANIPConnection";
+
+/** A router in the machine's network whose mappings the test looks at; the clock stands still unless the test moves it. */
+export class FakeRouter {
+  readonly clock = new FakeClock();
+  readonly habits: RouterHabits = {
+    pcp: false,
+    natPmp: false,
+    upnp: 0,
+    isSilent: false,
+    refuses: false,
+    permanentOnly: false,
+    taken: new Set(),
+    externalAddress: "93.184.216.1",
+    location: "http://192.168.1.1:5000/root.xml",
+    description: undefined,
+    startedAt: 1000,
+  };
+  gateway: string | undefined = "192.168.1.1";
+  networks: OwnNetwork[] = [OWN];
+  /** `tcp 6881 > 192.168.1.2:6881 for 3600`. */
+  readonly mapped = new Map<string, string>();
+  /** Every question, in a word or two. */
+  readonly asked: string[] = [];
+  /** URLs that were called. */
+  readonly called: string[] = [];
+  /** Hears what routers tell everybody. */
+  news: (() => void) | undefined;
+  openSockets = 0;
+
+  readonly #bindUdp: Net["bindUdp"] = async (address, received, options) => {
+    this.openSockets++;
+    const answer = (bytes: Uint8Array, from: PeerAddress) => queueMicrotask(() => received(bytes, from));
+    if (options?.multicast)
+      this.news = () => received(new Uint8Array(12), { host: "192.168.1.1", port: 5351 });
+    return {
+      address,
+      send: (bytes, to) => {
+        if (to.port === 5351 && to.host === "192.168.1.1") this.#datagram(bytes, answer);
+        else if (to.port === 1900) this.#search(bytes, answer);
+      },
+      close: () => void this.openSockets--,
+    };
+  };
+
+  readonly #http: Pick<HttpClient, "request"> = {
+    request: async (request) => {
+      this.called.push(request.url.href);
+      const { status, text } = this.#respond(request);
+      return { status, headers: new Headers(), body: new Blob([text]).stream() };
+    },
+  };
+
+  get parts() {
+    return {
+      runtime: {
+        clock: this.clock,
+        net: { ...runtime.net, bindUdp: this.#bindUdp },
+        http: { ...runtime.http, ...this.#http },
+        surroundings: {
+          networks: () => this.networks,
+          gateway: async () => this.gateway,
+          run: runtime.surroundings.run,
+        },
+        randomBytes: (length: number) => new Uint8Array(length).fill(9),
+      },
+      random: () => 0.5,
+    };
+  }
+
+  /** Forgets everything, as after its power was away. */
+  restart(): void {
+    this.mapped.clear();
+    this.habits.startedAt = this.clock.now();
+  }
+
+  get #epochSeconds(): number {
+    return Math.floor((this.clock.now() - this.habits.startedAt) / 1000);
+  }
+
+  #datagram(bytes: Uint8Array, answer: (bytes: Uint8Array, from: PeerAddress) => void): void {
+    const { pcp, natPmp, isSilent } = this.habits;
+    const from = { host: "192.168.1.1", port: 5351 };
+    if (isSilent || !(pcp || natPmp)) return;
+    if (bytes[0] === 2 && pcp) answer(this.#pcp(bytes), from);
+    else if (bytes[0] === 2) answer(new Uint8Array([0, 128, 0, 1, 0, 0, 0, 0]), from);
+    else if (natPmp) answer(this.#natPmp(bytes), from);
+  }
+
+  #natPmp(bytes: Uint8Array): Uint8Array {
+    const opcode = bytes[1]!;
+    const out = new Uint8Array(opcode === 0 ? 12 : 16);
+    out[1] = 128 + opcode;
+    writeU32(out, 4, this.#epochSeconds);
+    if (opcode === 0) {
+      this.asked.push("NAT-PMP address");
+      out.set(addressBytes(this.habits.externalAddress)!, 8);
+      return out;
+    }
+    const [internal, external, lifetime] = [readU16(bytes, 4), readU16(bytes, 6), readU32(bytes, 8)];
+    const protocol = opcode === 2 ? "tcp" : "udp";
+    this.asked.push(`NAT-PMP ${protocol} ${lifetime}`);
+    if (this.habits.refuses) writeU16(out, 2, 2);
+    writeU16(out, 8, internal);
+    if (!this.habits.refuses) writeU16(out, 10, this.#map(protocol, internal, external, lifetime));
+    writeU32(out, 12, lifetime);
+    return out;
+  }
+
+  #pcp(bytes: Uint8Array): Uint8Array {
+    const out = bytes.slice();
+    const [internal, external, lifetime] = [readU16(bytes, 40), readU16(bytes, 42), readU32(bytes, 4)];
+    const protocol = bytes[36] === 6 ? "tcp" : "udp";
+    this.asked.push(`PCP ${protocol} ${lifetime}`);
+    out[1] = 129;
+    out[3] = this.habits.refuses ? 2 : 0;
+    writeU32(out, 8, this.#epochSeconds);
+    out.fill(0, 12, 24);
+    if (!this.habits.refuses) writeU16(out, 42, this.#map(protocol, internal, external, lifetime));
+    out.set([...new Uint8Array(10), 255, 255, ...addressBytes(this.habits.externalAddress)!], 44);
+    return out;
+  }
+
+  /** As NAT-PMP and PCP have it: another port where that one is taken. */
+  #map(protocol: string, internal: number, wished: number, lifetime: number): number {
+    const key = [...this.mapped.keys()].find((known) =>
+      this.mapped.get(known)!.startsWith(`${protocol} ${internal} `),
+    );
+    if (lifetime === 0) {
+      if (key !== undefined) this.mapped.delete(key);
+      return 0;
+    }
+    let external = key === undefined ? wished : Number(key.split(" ")[1]);
+    while (this.habits.taken.has(external)) external++;
+    this.mapped.set(`${protocol} ${external}`, `${protocol} ${internal} for ${lifetime}`);
+    return external;
+  }
+
+  #search(bytes: Uint8Array, answer: (bytes: Uint8Array, from: PeerAddress) => void): void {
+    this.asked.push("search");
+    const { upnp, isSilent, location } = this.habits;
+    if (upnp === 0 || isSilent) return;
+    const target = /^ST: (.*)\r$/m.exec(decodeUtf8(bytes))![1]!;
+    if (Number(target.at(-1)) > upnp) return;
+    const text = `HTTP/1.1 200 OK\r\nST: ${target}\r\nLOCATION: ${location}\r\n\r\n`;
+    answer(latin1Bytes(text), { host: "192.168.1.1", port: 1900 });
+  }
+
+  #respond({ url, method, body }: OutboundRequest): { status: number; text: string } {
+    const { upnp, description } = this.habits;
+    if (method === "GET") {
+      const service = `<service><serviceType>${SERVICE}:${upnp}</serviceType><controlURL>/ctl</controlURL></service>`;
+      const own = `<root><device><friendlyName>Box</friendlyName><serviceList>${service}</serviceList></device></root>`;
+      return { status: 200, text: description ?? own };
+    }
+    if (url.href !== "http://192.168.1.1:5000/ctl") return { status: 404, text: "" };
+    const [call] = readXml(decodeUtf8(body!)).children[0]!.children;
+    const value = (name: string) => childText(call!, name) ?? "";
+    this.asked.push([call!.name, value("NewProtocol"), value("NewExternalPort")].join(" ").trim());
+    const result = this.#soap(call!.name, value);
+    if (typeof result === "number")
+      return { status: 500, text: envelope(`<UPnPError><errorCode>${result}</errorCode></UPnPError>`) };
+    return { status: 200, text: envelope(`<${call!.name}Response>${result}</${call!.name}Response>`) };
+  }
+
+  /** The values of an answer, or the number of an error. */
+  #soap(action: string, value: (name: string) => string): string | number {
+    const { habits } = this;
+    const [protocol, external] = [value("NewProtocol").toLowerCase(), Number(value("NewExternalPort"))];
+    const lease = Number(value("NewLeaseDuration"));
+    const add = (port: number) => {
+      const line = `${protocol} ${value("NewInternalPort")} for ${lease} to ${value("NewInternalClient")}`;
+      this.mapped.set(`${protocol} ${port}`, line);
+    };
+    switch (action) {
+      case "GetExternalIPAddress":
+        return `<NewExternalIPAddress>${habits.externalAddress}</NewExternalIPAddress>`;
+      case "AddPortMapping":
+        if (habits.refuses) return 606;
+        if (habits.permanentOnly && lease !== 0) return 725;
+        if (habits.taken.has(external)) return 718;
+        add(external);
+        return "";
+      case "AddAnyPortMapping": {
+        let port = external;
+        while (habits.taken.has(port)) port++;
+        add(port);
+        return `<NewReservedPort>${port}</NewReservedPort>`;
+      }
+      case "DeletePortMapping":
+        return this.mapped.delete(`${protocol} ${external}`) ? "" : 714;
+      default:
+        return 401;
+    }
+  }
+}
+
+/** Our own place in its network. */
+export const OWN: OwnNetwork = {
+  host: "192.168.1.2",
+  bits: 24,
+  interfaceName: "eth0",
+  isLoopback: false,
+  multicastAddress: "192.168.1.2",
+};
+
+function envelope(body: string): string {
+  return `<s:Envelope><s:Body>${body}</s:Body></s:Envelope>`;
+}

@@ -1,0 +1,302 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { latin1Bytes } from "../../../src/base/bytes.ts";
+import type { Log, LogFields } from "../../../src/base/log.ts";
+import { RouterError } from "../../../src/engine/reach/port-mapping/contract.ts";
+import { type PortMapping, startPortMapping } from "../../../src/engine/reach/port-mapping/port-mapping.ts";
+import { findRouter } from "../../../src/engine/reach/port-mapping/router-place.ts";
+import { callables } from "../../../src/engine/reach/port-mapping/upnp-mapper.ts";
+import { locationOf } from "../../../src/engine/reach/port-mapping/upnp-search.ts";
+import type { OwnNetwork } from "../../../src/runtime/contract.ts";
+import { FakeRouter, OWN, type RouterHabits } from "./fake-router.ts";
+
+const MINUTE = 60_000;
+
+/** A log that keeps lines of `info` and above. */
+function lineLog(): Log & { readonly lines: string[] } {
+  const lines: string[] = [];
+  const keep = (message: string, fields: LogFields = {}) => {
+    const values = Object.entries(fields).map(([name, value]) => `${name}=${value}`);
+    lines.push([message, ...values].join(" "));
+  };
+  const log = { lines, error: keep, warn: keep, info: keep, debug() {}, named: () => log };
+  return log;
+}
+
+async function start(habits: Partial<RouterHabits>, change: (router: FakeRouter) => void = () => {}) {
+  const router = new FakeRouter();
+  Object.assign(router.habits, habits);
+  change(router);
+  const log = lineLog();
+  const mapping = startPortMapping({
+    ...router.parts,
+    log,
+    wishes: [
+      { protocol: "tcp", internalPort: 6881 },
+      { protocol: "udp", internalPort: 6881 },
+    ],
+    mayUse: () => true,
+  });
+  // The slowest way: PCP and NAT-PMP not answered, UPnP searched for.
+  await router.clock.advance(10_000);
+  return { router, mapping, log };
+}
+
+/** Ends it, which needs the clock where the router does not answer. */
+async function end(mapping: PortMapping, router: FakeRouter): Promise<void> {
+  const closed = mapping.close();
+  await router.clock.advance(5_000);
+  await closed;
+  assert.equal(router.clock.waiting, 0, "no timer is left");
+  assert.equal(router.openSockets, 0, "no socket is left");
+}
+
+const WAYS: readonly [habits: Partial<RouterHabits>, by: string][] = [
+  [{ pcp: true, natPmp: true, upnp: 2 }, "PCP"],
+  [{ natPmp: true, upnp: 1 }, "NAT-PMP"],
+  [{ upnp: 1 }, "UPnP"],
+  [{ upnp: 2 }, "UPnP"],
+];
+for (const [habits, by] of WAYS) {
+  test(`startPortMapping: TCP and UDP by ${by} of a router with ${JSON.stringify(habits)}, given back at the end`, async () => {
+    const { router, mapping, log } = await start(habits);
+    assert.deepEqual([...router.mapped.keys()], ["tcp 6881", "udp 6881"]);
+    assert.equal(mapping.externalPort("tcp"), 6881);
+    const { state, externalAddress, externalPort, by: way, router: at, problem } = mapping.figures();
+    assert.deepEqual(
+      { state, externalAddress, externalPort, way, at, problem },
+      {
+        state: "mapped",
+        externalAddress: "93.184.216.1",
+        externalPort: 6881,
+        way: by,
+        at: "192.168.1.1",
+        problem: undefined,
+      },
+    );
+    assert.equal(log.lines.length, 1);
+    assert.match(log.lines[0]!, /^the router lets peers in at=93\.184\.216\.1:6881 by=/);
+    await end(mapping, router);
+    assert.equal(router.mapped.size, 0);
+  });
+}
+
+test("startPortMapping: renews every five minutes, and says nothing of it", async () => {
+  const { router, mapping, log } = await start({ natPmp: true });
+  const before = router.asked.length;
+  await router.clock.advance(20 * MINUTE);
+  const renewals = router.asked.slice(before).filter((asked) => asked === "NAT-PMP tcp 3600").length;
+  assert.equal(renewals, 4);
+  assert.equal(log.lines.length, 1);
+  await end(mapping, router);
+});
+
+test("startPortMapping: a router that has restarted maps again within five minutes, at once where it tells", async () => {
+  const { router, mapping, log } = await start({ pcp: true });
+  await router.clock.advance(30 * MINUTE);
+  router.restart();
+  await router.clock.advance(5 * MINUTE);
+  assert.equal(router.mapped.size, 2);
+  assert.match(log.lines[1]!, /has restarted/);
+  router.restart();
+  router.news!();
+  await router.clock.advance(100);
+  assert.equal(router.mapped.size, 2);
+  const asked = router.asked.length;
+  for (let i = 0; i < 100; i++) router.news!();
+  await router.clock.advance(100);
+  assert.equal(router.asked.length, asked, "news again and again are not asked for each time");
+  await end(mapping, router);
+});
+
+test("startPortMapping: another external address is told, once", async () => {
+  const { router, mapping, log } = await start({ upnp: 1 });
+  router.habits.externalAddress = "93.184.216.9";
+  await router.clock.advance(11 * MINUTE);
+  assert.equal(mapping.figures().externalAddress, "93.184.216.9");
+  assert.equal(log.lines.filter((line) => line.includes("93.184.216.9:6881")).length, 1);
+  await end(mapping, router);
+});
+
+for (const [what, habits] of [
+  ["NAT-PMP gives another", { natPmp: true }],
+  ["UPnP IGD 1 refuses it", { upnp: 1 }],
+  ["UPnP IGD 2 chooses another", { upnp: 2 }],
+] as const) {
+  test(`startPortMapping: a port that is taken: ${what}, the same for TCP and UDP`, async () => {
+    const { router, mapping } = await start({ ...habits, taken: new Set([6881]) });
+    const port = mapping.externalPort("tcp")!;
+    assert.notEqual(port, 6881);
+    assert.equal(mapping.externalPort("udp"), port);
+    assert.deepEqual([...router.mapped.keys()], [`tcp ${port}`, `udp ${port}`]);
+    await router.clock.advance(30 * MINUTE);
+    assert.equal(mapping.externalPort("tcp"), port, "what peers know stays");
+    await end(mapping, router);
+    assert.equal(router.mapped.size, 0);
+  });
+}
+
+test("startPortMapping: a router without leases is given one without end, which we end", async () => {
+  const { router, mapping } = await start({ upnp: 1, permanentOnly: true });
+  assert.deepEqual(
+    [...router.mapped.values()],
+    ["tcp 6881 for 0 to 192.168.1.2", "udp 6881 for 0 to 192.168.1.2"],
+  );
+  await end(mapping, router);
+  assert.equal(router.mapped.size, 0);
+});
+
+test("startPortMapping: what was being mapped when we end is given back", async () => {
+  const router = new FakeRouter();
+  router.habits.pcp = true;
+  const mapping = startPortMapping({
+    ...router.parts,
+    log: lineLog(),
+    wishes: Array.from({ length: 20 }, (_, i) => ({ protocol: "tcp" as const, internalPort: 7000 + i })),
+    mayUse: () => true,
+  });
+  for (let turn = 0; turn < 10_000 && router.mapped.size === 0; turn++) await Promise.resolve();
+  assert.ok(router.mapped.size < 20);
+  await end(mapping, router);
+  assert.equal(router.mapped.size, 0);
+});
+
+test("startPortMapping: a router that refuses is told of once, and asked less and less", async () => {
+  const { router, mapping, log } = await start({ natPmp: true, refuses: true });
+  assert.deepEqual(log.lines, [
+    "the router lets no peers in: those that call us do not get through reason=it is set not to do so",
+  ]);
+  assert.equal(mapping.figures().state, "failed");
+  const asked = () => router.asked.filter((text) => text === "NAT-PMP tcp 3600").length;
+  await router.clock.advance(60 * MINUTE);
+  const inFirstHour = asked();
+  assert.ok(inFirstHour >= 4 && inFirstHour <= 8, `asked ${inFirstHour} times in an hour`);
+  await router.clock.advance(3 * 60 * MINUTE);
+  assert.ok(asked() - inFirstHour <= 7, `${asked() - inFirstHour} times in three more`);
+  assert.equal(log.lines.length, 1);
+  router.habits.refuses = false;
+  await router.clock.advance(31 * MINUTE);
+  assert.equal(mapping.figures().state, "mapped");
+  await end(mapping, router);
+});
+
+test("startPortMapping: a router that says nothing holds nobody up, at the end neither", async () => {
+  const { router, mapping } = await start({ pcp: true, isSilent: true });
+  assert.equal(mapping.figures().problem, "no router answers to a search for UPnP");
+  await end(mapping, router);
+  const heard = await start({ pcp: true });
+  heard.router.habits.isSilent = true;
+  await end(heard.mapping, heard.router);
+});
+
+test("startPortMapping: in another network the router there is asked at once", async () => {
+  const { router, mapping } = await start({ natPmp: true }, (before) => {
+    before.gateway = "10.0.0.1";
+    before.networks = [{ ...OWN, host: "10.0.0.2" }];
+  });
+  assert.equal(mapping.figures().state, "failed");
+  router.gateway = "192.168.1.1";
+  router.networks = [OWN];
+  await router.clock.advance(35_000);
+  assert.equal(mapping.figures().state, "mapped");
+  router.networks = [];
+  await router.clock.advance(5 * MINUTE);
+  assert.equal(mapping.externalPort("tcp"), undefined);
+  await end(mapping, router);
+});
+
+test("startPortMapping: a router behind another router says so", async () => {
+  const { router, mapping, log } = await start({ pcp: true, externalAddress: "100.64.3.7" });
+  assert.equal(mapping.figures().isBehindAnother, true);
+  assert.match(log.lines[1]!, /behind another one/);
+  await end(mapping, router);
+});
+
+const ELSEWHERE: readonly [what: string, change: Partial<RouterHabits>][] = [
+  ["a description elsewhere", { location: "http://192.168.1.66:5000/root.xml" }],
+  ["a description on the Internet", { location: "http://93.184.216.34/root.xml" }],
+  ["a description by a name", { location: "http://router.lan:5000/root.xml" }],
+  ["a description in a file", { location: "file:///etc/passwd" }],
+  ["a description on this machine", { location: "http://127.0.0.1:6878/root.xml" }],
+];
+for (const [what, change] of ELSEWHERE) {
+  test(`startPortMapping: ${what} is never called`, async () => {
+    const { router, mapping } = await start({ upnp: 1, ...change });
+    assert.deepEqual(router.called, []);
+    await end(mapping, router);
+  });
+}
+
+test("startPortMapping: a description that is too large, a redirect or no description is refused", async () => {
+  for (const description of [`<root>${"<a/>".repeat(30_000)}</root>`, "<html></html>", "<root/>"]) {
+    const { router, mapping } = await start({ upnp: 1, description });
+    assert.equal(router.called.filter((url) => !url.endsWith("/root.xml")).length, 0);
+    assert.equal(mapping.figures().state, "failed");
+    await end(mapping, router);
+  }
+});
+
+const TYPE = "urn:schemas-upnp-org:service:WANIPConnection:1";
+const CONTROLS: readonly [controlUrl: string, baseUrl: string | undefined, called: string | undefined][] = [
+  ["/ctl", undefined, "http://192.168.1.1:5000/ctl"],
+  ["ctl/ip", undefined, "http://192.168.1.1:5000/a/ctl/ip"],
+  ["/ctl", "http://192.168.1.1:80/", "http://192.168.1.1/ctl"],
+  ["http://192.168.1.1:2869/ctl", undefined, "http://192.168.1.1:2869/ctl"],
+  ["http://192.168.1.9/ctl", undefined, undefined],
+  ["//evil.example/ctl", undefined, undefined],
+  ["/ctl", "http://evil.example/", "http://192.168.1.1:5000/ctl"],
+  ["http://u:p@192.168.1.1/ctl", undefined, undefined],
+  ["https://192.168.1.1/ctl", undefined, undefined],
+];
+for (const [controlUrl, baseUrl, called] of CONTROLS) {
+  test(`callables: ${controlUrl} with base ${baseUrl} is called at ${called}`, () => {
+    const location = new URL("http://192.168.1.1:5000/a/root.xml");
+    const services = callables({ name: "", baseUrl, services: [{ type: TYPE, controlUrl }] }, location);
+    assert.deepEqual(
+      services.map(({ url }) => url.href),
+      called === undefined ? [] : [called],
+    );
+  });
+}
+
+test("locationOf: only the router is believed; where it is not known, any neighbour", () => {
+  const answer = (host: string) => latin1Bytes(`HTTP/1.1 200 OK\r\nLOCATION: http://${host}:5000/x\r\n\r\n`);
+  const place = { router: "192.168.1.1", isGuessed: false, own: OWN };
+  const at = (host: string, isGuessed: boolean) =>
+    locationOf(answer(host), { host, port: 1900 }, { ...place, isGuessed })?.href;
+  assert.equal(at("192.168.1.1", false), "http://192.168.1.1:5000/x");
+  assert.equal(at("192.168.1.9", false), undefined);
+  assert.equal(at("192.168.1.9", true), "http://192.168.1.9:5000/x");
+  assert.equal(at("192.168.2.9", true), undefined);
+  assert.equal(at("93.184.216.34", true), undefined);
+});
+
+const own = (host: string, bits = 24): OwnNetwork => ({ ...OWN, host, bits });
+const PLACES: readonly [
+  what: string,
+  gateway: string | "none" | undefined,
+  networks: readonly OwnNetwork[],
+  place: string,
+][] = [
+  [
+    "as the system says",
+    "192.168.1.254",
+    [own("10.0.0.2"), own("192.168.1.2")],
+    "192.168.1.254 of 192.168.1.2",
+  ],
+  ["guessed", undefined, [own("192.168.1.130", 25)], "192.168.1.129 of 192.168.1.130, guessed"],
+  ["no router", "none", [own("192.168.1.2")], "unneeded"],
+  ["a router of a network that is not ours", "10.9.0.1", [own("192.168.1.2")], "unneeded"],
+  ["an address of the Internet", "93.184.216.1", [own("93.184.216.34")], "unneeded"],
+  ["nothing but loopback and IPv6", undefined, [own("127.0.0.1", 8), own("fd00::2", 64)], "unneeded"],
+];
+for (const [what, gateway, networks, expected] of PLACES) {
+  test(`findRouter: ${what}: ${expected}`, async () => {
+    const surroundings = { networks: () => networks, gateway: async () => gateway, run: async () => "" };
+    const said = await findRouter(surroundings, () => true).then(
+      (place) => `${place.router} of ${place.own.host}${place.isGuessed ? ", guessed" : ""}`,
+      (error: unknown) => (error instanceof RouterError ? error.kind : String(error)),
+    );
+    assert.equal(said, expected);
+  });
+}
