@@ -43,6 +43,21 @@ export class Pieces {
     return pieceBytesOf(this.layout, piece);
   }
 
+  /** How far a piece may be asked for. libtorrent 2 asks in version 2 for what would lie behind the end of a file, too, and
+   * takes zeros for it, as if padding were there. */
+  servedLengthOf(piece: number): number {
+    return this.layout.shortPieces ? this.layout.pieceLength : this.lengthOf(piece);
+  }
+
+  /** A block of `length` bytes out of what the store has of it: with zeros behind the end of its piece. */
+  padded(piece: number, begin: number, length: number, bytes: Uint8Array): Uint8Array {
+    const isCut = bytes.length < length && bytes.length === Math.max(0, this.lengthOf(piece) - begin);
+    if (!isCut) return bytes;
+    const whole = new Uint8Array(length);
+    whole.set(bytes);
+    return whole;
+  }
+
   /** Counts the pieces of a peer in (`change` 1) or out (-1). */
   count(bits: Bits, change: 1 | -1): void {
     for (let at = 0; at < bits.bytes.length; at++) {

@@ -37,7 +37,7 @@ export class Serving {
       throw new DecodeError("peer message", 0, `a request for piece ${request.piece}, which does not exist`);
     }
     const { begin, length } = request;
-    if (length === 0 || length > MAX_BLOCK_BYTES || begin + length > pieces.lengthOf(request.piece)) {
+    if (length === 0 || length > MAX_BLOCK_BYTES || begin + length > pieces.servedLengthOf(request.piece)) {
       throw new DecodeError("peer message", 0, `a request for ${length} bytes at ${begin} of a piece`);
     }
     const isHad = pieces.have.has(request.piece) && this.#mayHave(peer, request);
@@ -73,13 +73,14 @@ export class Serving {
   block(peer: Peer, piece: number, begin: number, bytes: Uint8Array | undefined): void {
     const request = peer.uploads.read(piece, begin);
     if (!request) return;
-    if (!bytes || bytes.length !== request.length) this.#reject(peer, request);
+    const whole = bytes && this.#state.pieces!.padded(piece, begin, request.length, bytes);
+    if (whole?.length !== request.length) this.#reject(peer, request);
     else {
       const { now } = this.#state;
-      peer.writer.block(piece, begin, bytes);
-      peer.up.add(bytes.length, now);
-      this.#state.up.add(bytes.length, now);
-      this.uploaded += bytes.length;
+      peer.writer.block(piece, begin, whole);
+      peer.up.add(whole.length, now);
+      this.#state.up.add(whole.length, now);
+      this.uploaded += whole.length;
       peer.wasUseful = true;
     }
     this.#pump(peer);
