@@ -21,7 +21,7 @@ export interface TestProxyOptions {
   readonly password?: string;
   /** False: UDP ASSOCIATE is answered with code 7. */
   readonly udp?: boolean;
-  /** What names lead to; other names are not found. */
+  /** What names and addresses lead to; other names are not found, other addresses are themselves. */
   readonly names?: Readonly<Record<string, string>>;
 }
 
@@ -216,7 +216,7 @@ function udp(host: string): Promise<UdpSocket> {
 }
 
 function resolved(host: string, { names = {} }: TestProxyOptions): string | undefined {
-  return canonicalAddress(host) ?? names[host];
+  return names[host] ?? canonicalAddress(host);
 }
 
 function reach(to: SocksPlace, options: TestProxyOptions, sockets: Set<Socket>): Promise<Socket | undefined> {

@@ -7,7 +7,8 @@ import type { StandIns } from "./stand-ins.ts";
 export function insideHttp(http: HttpClient, net: Pick<Net, "connect">, standIns: StandIns): HttpClient {
   const dialled = <T extends HttpQuestion>(question: T): T => {
     const { url, connectTo, timeoutMs } = question;
-    if (addressScope(connectTo) === "loopback") return question;
+    // Whoever stands above has a way of its own already: a proxy above a bound interface.
+    if (question.dial || addressScope(connectTo) === "loopback") return question;
     const name = standIns.nameOf(connectTo);
     // An address may stand for another name by the time it is used.
     if (name !== undefined && name !== url.hostname.replace(/\.$/, ""))
