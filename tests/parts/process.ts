@@ -21,10 +21,10 @@ const OUTPUT_LINES = 400;
 export function startProcess(
   command: string,
   args: readonly string[],
-  options: { cwd?: string; env?: Record<string, string | undefined> } = {},
+  options: { cwd?: string; env?: Record<string, string | undefined>; stdin?: "pipe" } = {},
 ): RunningProcess {
   const child = spawn(command, [...args], {
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: [options.stdin ?? "ignore", "pipe", "pipe"],
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     env: { ...process.env, ...NO_REACH_ENVIRONMENT, ...options.env },
   });
