@@ -151,8 +151,7 @@ export class DhtNode implements Machine<DhtInput, DhtOutput> {
       if (isUsable(addressScope(address.host)) && address.port > 0)
         this.#core.familyFor(address)?.mayBeAt(address);
     this.#searches.fill();
-    // Whoever knew nobody looks around at once.
-    this.#upkeep.wake(this.#core.now);
+    this.#upkeep.named();
   }
 }
 

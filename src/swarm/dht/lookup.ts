@@ -1,4 +1,5 @@
 import { addressScope, type PeerAddress } from "../../base/address.ts";
+import { equalBytes } from "../../base/bytes.ts";
 import { compareDistance, fitsAddress } from "../../wire/dht-id.ts";
 import type { NodeContact } from "../../wire/krpc.ts";
 import {
@@ -20,6 +21,7 @@ import { isTellable, isUsable, placeOf } from "./scope.ts";
  */
 export class Lookup {
   readonly target: Uint8Array;
+  readonly #ownId: Uint8Array;
   readonly #fit: LookupList;
   readonly #unfit: LookupList;
   readonly #seen = new Set<string>();
@@ -28,8 +30,10 @@ export class Lookup {
   #asked = 0;
   #unfitAsked = 0;
 
-  constructor(target: Uint8Array) {
+  /** `ownId`: nobody need ask himself. */
+  constructor(target: Uint8Array, ownId: Uint8Array) {
     this.target = target;
+    this.#ownId = ownId;
     this.#fit = new LookupList(target);
     this.#unfit = new LookupList(target);
   }
@@ -120,6 +124,7 @@ export class Lookup {
   }
 
   #add(id: Uint8Array | undefined, address: PeerAddress): void {
+    if (id && equalBytes(id, this.#ownId)) return;
     const { scope, owner, network } = placeOf(address);
     if (!isUsable(scope) || address.port === 0 || this.#seen.has(owner)) return;
     const neighbours = network === undefined ? 0 : (this.#networks.get(network) ?? 0);

@@ -37,7 +37,7 @@ export class Search {
     this.#core = core;
     this.family = family;
     this.#wish = wish;
-    this.#lookup = new Lookup(wish.target);
+    this.#lookup = new Lookup(wish.target, family.id);
     this.#ended = ended;
   }
 
@@ -47,6 +47,10 @@ export class Search {
 
   get endsAt(): Instant | undefined {
     return this.#endsAt;
+  }
+
+  get hasBegun(): boolean {
+    return this.#endsAt !== undefined;
   }
 
   /** Begins with whom we know. */

@@ -120,6 +120,8 @@ export class Searches {
       const search = new Search(this.#core, family, { ...wish, heard }, (report) => {
         this.#over(search);
         reports.push(report);
+        // Where nobody is known there is nobody to wait for.
+        for (const other of searches) if (!other.hasBegun && !other.family.knowsAnybody) other.end();
         if (reports.length === families.length) this.#done(task, reports);
       });
       searches.push(search);
@@ -137,8 +139,10 @@ export class Searches {
         if (other.family === family) continue;
         if (isEnough) other.end();
         else {
-          other.learn((other.family.family === 4 ? reply.nodes : reply.nodes6) ?? [], from);
-          other.step();
+          const nodes = (other.family.family === 4 ? reply.nodes : reply.nodes6) ?? [];
+          other.learn(nodes, from);
+          if (nodes.length > 0 && this.#waiting.has(other)) this.#begin(other);
+          else other.step();
         }
       }
       return isEnough;
@@ -166,11 +170,15 @@ export class Searches {
     for (const search of this.#waiting) {
       if (this.#running.size >= MAX_LOOKUPS) break;
       if (!search.family.knowsAnybody) continue;
-      this.#waiting.delete(search);
-      this.#running.add(search);
-      search.begin();
+      this.#begin(search);
     }
     this.#isFilling = false;
+  }
+
+  #begin(search: Search): void {
+    this.#waiting.delete(search);
+    this.#running.add(search);
+    search.begin();
   }
 
   /** Where questions had to wait, there is a time to go on. To be called after all work of an instant. */

@@ -47,6 +47,12 @@ export class Upkeep {
     }
   }
 
+  /** Somebody new was named: whoever knows nobody looks around at once. */
+  named(): void {
+    for (const family of this.#core.reachable)
+      if (family.table.provenCount === 0) this.#lookUp(family, this.#core.now);
+  }
+
   nextWake(): Instant | undefined {
     return this.#nextAt;
   }
