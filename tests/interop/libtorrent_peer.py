@@ -1,7 +1,7 @@
 """A libtorrent peer for tests: seeds or downloads one torrent and says on stdout, a JSON line each, what it does.
 
 usage: libtorrent_peer.py seed|leech TORRENT FOLDER [--peer HOST:PORT] [--sequential] [--exit] [--port N]
-                          [--encryption allowed|required|refused]
+                          [--utp] [--encryption allowed|required|refused] [--host ADDRESS] [--dht HOST:PORT]
 """
 
 import argparse
@@ -28,6 +28,9 @@ def main():
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--upload-limit", type=int, default=0)
     parser.add_argument("--encryption", choices=["allowed", "required", "refused"], default="allowed")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--dht", help="HOST:PORT of a node by which the others are found")
+    parser.add_argument("--utp", action="store_true", help="over uTP alone")
     options = parser.parse_args()
 
     policy = {
@@ -35,10 +38,11 @@ def main():
     }[options.encryption]
     session = lt.session({
         "in_enc_policy": int(policy), "out_enc_policy": int(policy),
-        "listen_interfaces": f"127.0.0.1:{options.port}",
-        "enable_dht": False, "enable_lsd": False, "enable_upnp": False, "enable_natpmp": False,
+        "listen_interfaces": f"{options.host}:{options.port}",
+        "enable_dht": options.dht is not None, "dht_bootstrap_nodes": options.dht or "", "enable_lsd": False, "enable_upnp": False, "enable_natpmp": False,
         "allow_multiple_connections_per_ip": True,
-        "enable_outgoing_utp": False, "enable_incoming_utp": False,
+        "enable_outgoing_utp": options.utp, "enable_incoming_utp": options.utp,
+        "enable_outgoing_tcp": not options.utp, "enable_incoming_tcp": not options.utp,
         "alert_mask": lt.alert.category_t.error_notification,
         # Loopback is not limited by rate, and a test does not wait for a choker's round.
         "unchoke_slots_limit": -1, "upload_rate_limit": options.upload_limit,

@@ -50,6 +50,47 @@ export async function makeHome(spaces: Spaces): Promise<Home> {
   return { inside, router, outside, insideAddress, routerAddress, outsideAddress, externalAddress };
 }
 
+/** Two homes behind routers of their own, and a server between them. */
+export interface Internet {
+  readonly server: Space;
+  readonly serverAddress: string;
+  readonly homes: readonly [InternetHome, InternetHome];
+}
+
+/** One of them. */
+export interface InternetHome {
+  readonly inside: Space;
+  readonly router: Space;
+}
+
+/** Makes them. The routers hide who is behind them and let nobody in; the addresses out there are the Internet's by their
+ * numbers, though nothing here leads to it. */
+export async function makeInternet(spaces: Spaces): Promise<Internet> {
+  const serverAddress = "93.184.216.9";
+  const server = await spaces.make("server");
+  const [one, two] = [await makeRouted(spaces, 77), await makeRouted(spaces, 88)];
+  await spaces.network("net", [
+    { space: server, device: "wan", addresses: [`${serverAddress}/24`] },
+    { space: one.router, device: "wan", addresses: ["93.184.216.77/24"] },
+    { space: two.router, device: "wan", addresses: ["93.184.216.88/24"] },
+  ]);
+  return { server, serverAddress, homes: [one, two] };
+}
+
+/** A home whose network is 192.168.NUMBER.0/24, without what its router leads to. */
+async function makeRouted(spaces: Spaces, number: number): Promise<InternetHome> {
+  const [inside, router] = [await spaces.make(`in${number}`), await spaces.make(`r${number}`)];
+  const gateway = `192.168.${number}.1`;
+  await spaces.wire(
+    { space: inside, device: "lan", addresses: [`192.168.${number}.2/24`] },
+    { space: router, device: "lan", addresses: [`${gateway}/24`] },
+  );
+  await inside.run("ip", "route", "add", "default", "via", gateway);
+  await router.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward");
+  await router.run("nft", RULES);
+  return { inside, router };
+}
+
 /** As miniupnpd wants its tables; what nobody has opened is dropped. */
 const RULES = `table inet filter {
   chain forward { type filter hook forward priority 0; policy drop;
@@ -66,7 +107,7 @@ const RULES = `table inet filter {
 
 /** A real router's daemon. `ways`: what it speaks. */
 export async function startMiniupnpd(
-  { router }: Home,
+  { router }: Pick<Home, "router">,
   folder: string,
   ways: { readonly upnp: boolean; readonly natPmp: boolean },
 ): Promise<RunningProcess> {
@@ -82,7 +123,7 @@ export async function startMiniupnpd(
     "system_uptime=no",
     "uuid=7f4757c9-0497-4f18-817b-28d6f203647b",
     `lease_file=${leases}`,
-    "allow 1024-65535 192.168.77.0/24 1024-65535",
+    "allow 1024-65535 192.168.0.0/16 1024-65535",
     "deny 0-65535 0.0.0.0/0 0-65535",
   ];
   await writeFile(config, `${lines.join("\n")}\n`);
