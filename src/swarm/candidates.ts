@@ -8,6 +8,7 @@ import {
 import { toHex } from "../base/bytes.ts";
 import type { Random } from "../base/random.ts";
 import { after, type Instant } from "../base/time.ts";
+import { isPrivateOrigin, ORIGIN_WORTH } from "./candidate-origins.ts";
 import type { Candidate, CandidateOrigin } from "./contract.ts";
 import { MAX_CANDIDATES, MAX_PEERS_PER_ADDRESS } from "./limits.ts";
 
@@ -27,16 +28,6 @@ const BANS_PER_HOST = 2;
 const MAX_BANS = MAX_CANDIDATES;
 /** Addresses taken from one list; UDP trackers send up to about 200, HTTP ones seldom more than 1,000. */
 const MAX_ADDRESSES_AT_ONCE = 1_000;
-
-/** How credible and useful an origin is; higher is better. */
-const ORIGIN_WORTH: Record<CandidateOrigin, number> = {
-  magnet: 50,
-  lsd: 40,
-  tracker: 30,
-  dht: 20,
-  incoming: 15,
-  pex: 10,
-};
 
 interface Entry {
   readonly address: PeerAddress;
@@ -242,6 +233,12 @@ export class Candidates {
   isBanned(address: PeerAddress): boolean {
     if (this.#bannedPorts.has(addressText(address))) return true;
     return (this.#bansOfHost.get(address.host) ?? 0) >= BANS_PER_HOST;
+  }
+
+  /** The content has turned out to be private: whom only others told of is forgotten, if we are not calling it now. */
+  forgetHearsay(): void {
+    for (const { key, isOutgoing, origin } of [...this.#entries.values()])
+      if (!isOutgoing && !isPrivateOrigin(origin)) this.#entries.delete(key);
   }
 
   /** The best addresses to call, those of connected peers first; at most `limit`. */

@@ -3,6 +3,7 @@ import { DecodeError } from "../base/errors.ts";
 import type { Machine } from "../base/machine.ts";
 import { after, earliest, type Instant } from "../base/time.ts";
 import type { AnnounceReply } from "../wire/tracker.ts";
+import { isPrivateOrigin } from "./candidate-origins.ts";
 import { Connections } from "./connections.ts";
 import type {
   CandidateOrigin,
@@ -200,7 +201,7 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
   /** BEP 27: the peers of private content come from its trackers (or its link) only. */
   #isForbidden(origin: CandidateOrigin): boolean {
     const isPrivate = this.#state.pieces?.layout.isPrivate === true;
-    return isPrivate && (origin === "pex" || origin === "dht" || origin === "lsd");
+    return isPrivate && !isPrivateOrigin(origin);
   }
 
   #want(input: SwarmInput & { kind: "want" }): void {
@@ -269,9 +270,20 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
     for (const peer of [...peers.values()]) {
       if (!this.#interest.settled(peer)) this.#connections.ban(peer, "said it has pieces that do not exist");
     }
+    if (layout.isPrivate) this.#leaveHearsay();
     for (const want of this.#state.early.values()) this.#want(want);
     this.#state.early.clear();
     this.#state.demandVersion++;
+  }
+
+  /** Before the metadata came nobody knew that the content is private: whom it may not have is let go (BEP 27). */
+  #leaveHearsay(): void {
+    const { peers, candidates } = this.#state;
+    for (const peer of [...peers.values()]) {
+      if (peer.origin !== "web" && !isPrivateOrigin(peer.origin))
+        this.#connections.close(peer, "the content is private");
+    }
+    candidates.forgetHearsay();
   }
 
   #left(peer: Peer): void {

@@ -126,8 +126,10 @@ export class ScriptedSwarm {
   #drain(): void {
     for (let output = this.swarm.poll(); output; output = this.swarm.poll()) {
       this.outputs.push(output);
-      if (output.kind === "send") this.peers.get(output.connection)!.hear(output.bytes);
-      else if (output.kind === "close") this.peers.get(output.connection)!.closed = output.reason;
+      // Whom the swarm calls by itself is nobody's script.
+      const peer = "connection" in output ? this.peers.get(output.connection) : undefined;
+      if (output.kind === "send") peer?.hear(output.bytes);
+      else if (output.kind === "close" && peer) peer.closed = output.reason;
       else if (output.kind === "piece") this.pieces.push(output.piece);
     }
   }

@@ -364,3 +364,33 @@ test("Swarm takes metadata from elsewhere, if it fits the infohash, and goes on 
   it.input({ kind: "info", infoBytes });
   assert.equal(it.outputs.filter((output) => output.kind === "metadata").length, 1);
 });
+
+test("Swarm lets go of peers that others told of when a magnet's content turns out to be private (BEP 27)", () => {
+  const { it, infoBytes } = magnetSwarm(() => ({ ...content.layout, isPrivate: true }));
+  const origins = ["tracker", "pex", "dht", "lsd", "magnet"] as const;
+  for (const [i, origin] of origins.entries()) {
+    // Two of each: one that answers, and one that does not and is tried again.
+    const addresses = [1, 2].map((n) => ({ host: `127.0.0.${n}`, port: 5_001 + i }));
+    it.input({ kind: "found", addresses, origin });
+  }
+  const called = it.outputs.filter((output) => output.kind === "connect");
+  assert.equal(called.length, 10);
+  for (const { connection, address } of called) {
+    if (address.host === "127.0.0.1") it.input({ kind: "opened", connection });
+    else it.input({ kind: "closed", connection, reason: "refused" });
+  }
+  const incoming = it.peer();
+  it.input({ kind: "info", infoBytes });
+  const closed = new Set(it.outputs.flatMap((output) => (output.kind === "close" ? output.connection : [])));
+  const left = called.filter(({ connection }) => closed.has(connection)).map(({ address }) => address.port);
+  assert.deepEqual(left, [5_002, 5_003, 5_004]);
+  assert.equal(incoming.closed, undefined);
+  const before = it.outputs.length;
+  it.pass(600_000);
+  const again = it.outputs
+    .slice(before)
+    .flatMap((output) => (output.kind === "connect" ? output.address : []));
+  const tried = new Set(again.filter(({ host }) => host === "127.0.0.2").map(({ port }) => port));
+  assert.deepEqual([...tried].sort(), [5_001, 5_005]);
+  assert.ok(!again.some(({ port }) => left.includes(port)));
+});
