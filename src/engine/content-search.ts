@@ -1,6 +1,6 @@
 import type { PeerAddress } from "../base/address.ts";
 import { DecodeError, SluiceError } from "../base/errors.ts";
-import type { ContentId, Infohash } from "../base/ids.ts";
+import { type ContentId, type Infohash, infohashBytes } from "../base/ids.ts";
 import { NO_LIMIT } from "../base/rate-limit.ts";
 import { after } from "../base/time.ts";
 import type { Candidate } from "../swarm/contract.ts";
@@ -25,7 +25,7 @@ export interface FoundContent {
 export interface ContentSearchParts
   extends Pick<
     TransferHouse,
-    "runtime" | "announcer" | "finder" | "connections" | "random" | "p2pPort" | "makeSwarm" | "log"
+    "runtime" | "announcer" | "finder" | "dht" | "connections" | "random" | "p2pPort" | "makeSwarm" | "log"
   > {
   /** Announce URLs of those trackers that are asked; the owner of this engine named them. */
   readonly trackers: readonly string[];
@@ -85,13 +85,14 @@ export class ContentSearch {
     const ended = deferred<readonly Candidate[]>();
     let file: Uint8Array | undefined;
     const goodbyes = new HeldGoodbyes(this.#parts.announcer, clock);
+    const take = (bytes: Uint8Array) => {
+      file ??= bytes;
+      // Whoever asked opens what was found, and is then in this swarm at the same address and port, as one who gives it.
+      goodbyes.hold();
+      this.#owe(goodbyes);
+    };
     const driver = this.#drive(contentId as string as Infohash, goodbyes, {
-      metadata: (bytes) => {
-        file = bytes;
-        // Whoever asked opens what was found, and is then in this swarm at the same address and port, as one who gives it.
-        goodbyes.hold();
-        this.#owe(goodbyes);
-      },
+      metadata: take,
       ended: (peers) => ended.resolve(peers),
     });
     const end = () => ended.resolve([]);
@@ -104,7 +105,14 @@ export class ContentSearch {
       peers: () => driver.figures().connectedPeers,
       found: (addresses, origin) => driver.input({ kind: "found", addresses, origin }),
     });
+    const found = new AbortController();
+    void this.#askDht(contentId, found.signal).then((item) => {
+      if (!item || file) return;
+      take(item);
+      end();
+    });
     const peers = await ended.promise;
+    found.abort();
     leave();
     cancel();
     this.#closed.signal.removeEventListener("abort", end);
@@ -121,6 +129,16 @@ export class ContentSearch {
       this.#owed.delete(goodbyes);
       await goodbyes.say();
       return undefined;
+    }
+  }
+
+  /** The file as an item of the DHT, where it is short enough to be one. Its SHA-1 has been checked. */
+  async #askDht(contentId: ContentId, signal: AbortSignal): Promise<Uint8Array | undefined> {
+    try {
+      return await this.#parts.dht?.get(infohashBytes(contentId as string as Infohash), signal);
+    } catch (thrown) {
+      if (signal.aborted) return undefined;
+      throw thrown;
     }
   }
 

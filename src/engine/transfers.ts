@@ -96,6 +96,7 @@ export async function createTransfers(
     randomBytes: runtime.randomBytes,
     listenPort: p2pPort,
     finder: reach.finder,
+    ...(reach.dht && { dht: reach.dht }),
   });
   const liveFolder =
     settings.liveLimitBytes > 0

@@ -5,9 +5,10 @@ import type { Log } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
 import { after } from "../../base/time.ts";
 import type { Clock, TcpHandlers, TcpSocket } from "../../runtime/contract.ts";
+import { MAX_ITEM_BYTES } from "../../wire/dht-item.ts";
 import type { LiveTransportFile } from "../../wire/live-transport.ts";
 import { makePeerId } from "../../wire/peer-id.ts";
-import type { PeerFinder } from "../reach/contract.ts";
+import type { Dht, PeerFinder } from "../reach/contract.ts";
 import type { DriverAnnouncer } from "../running-announces.ts";
 import { FileGiver } from "./file-giver.ts";
 import { LiveAnnounces } from "./live-announces.ts";
@@ -21,6 +22,7 @@ export interface ContentIdSwarmsParts {
   /** The port that others reach us at. */
   readonly listenPort: number;
   readonly finder: PeerFinder;
+  readonly dht?: Pick<Dht, "keep">;
 }
 
 /** A stop of serving; resolves when trackers have been told, within seconds. */
@@ -30,6 +32,7 @@ interface Served {
   readonly file: LiveTransportFile;
   readonly announces: LiveAnnounces | undefined;
   leaveFinder(): void;
+  stopKeeping(): void;
   cancelRound: () => void;
 }
 
@@ -67,6 +70,7 @@ export class ContentIdSwarms {
       file,
       announces: announcer && this.#announces(file, announcer),
       leaveFinder: announcer ? this.#find(file) : () => {},
+      stopKeeping: announcer ? this.#keep(file) : () => {},
       cancelRound: () => {},
     };
     this.#served.set(contentId, served);
@@ -161,6 +165,12 @@ export class ContentIdSwarms {
     });
   }
 
+  /** A file that is short enough is in the DHT itself: nobody need be called for it (BEP 44). */
+  #keep({ bytes }: LiveTransportFile): () => void {
+    if (bytes.length > MAX_ITEM_BYTES) return () => {};
+    return this.#parts.dht?.keep(bytes) ?? (() => {});
+  }
+
   #round(served: Served): void {
     const { clock } = this.#parts;
     if (!served.announces) return;
@@ -174,6 +184,7 @@ export class ContentIdSwarms {
     this.#served.delete(contentId);
     served.cancelRound();
     served.leaveFinder();
+    served.stopKeeping();
     await served.announces?.stop(NO_TRAFFIC);
   }
 }
