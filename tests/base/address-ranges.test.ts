@@ -47,4 +47,8 @@ test("AddressRangesBuilder: what meets becomes one, the ends of the space too, a
     [true, true, false, true, false, false, true, true],
   );
   assert.equal(new AddressRangesBuilder(4).build().has([0, 0, 0, 0]), false);
+  const six = new AddressRangesBuilder(4);
+  six.add([1, 2, 0, 0], [1, 2, 0xffffffff, 0xffffffff]);
+  six.add([1, 3, 0, 0], [1, 3, 0, 5]);
+  assert.equal(six.build().count, 1, "one more than the last carries into the next word");
 });

@@ -14,6 +14,7 @@ import { MemoryNet } from "./memory-net.ts";
 
 type Mode = ReachSettings["encryption"];
 
+const PATTERN = Uint8Array.from({ length: 70_000 }, (_, i) => i * 7);
 const ADDRESS = { host: "127.0.0.1", port: 7 };
 const HAVE = infohashOf(INFOHASH);
 const greetingOf = (infohash: Infohash) =>
@@ -109,7 +110,7 @@ test("encryptedNet: every mode meets every other, once in the clear, once not, o
       // The rest of the talk, in both directions and parts of any size.
       for (const partBytes of [1, 50, 100_000]) {
         net.partBytes = partBytes;
-        const long = Uint8Array.from({ length: partBytes === 1 ? 500 : 70_000 }, (_, i) => i * 7);
+        const long = partBytes === 1 ? PATTERN.slice(0, 500) : PATTERN;
         user.parts.length = other.parts.length = 0;
         user.socket!.write(long.slice());
         other.socket!.write(long.slice());
@@ -117,6 +118,9 @@ test("encryptedNet: every mode meets every other, once in the clear, once not, o
         assert.deepEqual(other.heard, long, name);
         assert.deepEqual(user.heard, long, name);
       }
+      const isRc4 = expected && (calls === "require" || answers === "require" || answers === "prefer");
+      const written = concatBytes(net.calls.at(-1)!.wire.slice(-1));
+      assert.equal(written.join() !== PATTERN.join(), isRc4, name);
       other.socket!.close();
       net.settle();
       assert.deepEqual(user.events, ["opened", "closed"], name);
@@ -197,6 +201,13 @@ test("encryptedNet: a call that cannot be opened, or that its user ends, is not 
   net.settle();
   assert.deepEqual(user.events, ["opened", "closed"]);
   assert.equal(net.calls.length, 3);
+  // Nor one that its user ends before the peer has answered.
+  const hasty = new User();
+  hasty.opened = () => hasty.socket!.close();
+  hasty.socket = other.connect(ADDRESS, hasty, { timeoutMs: 1 });
+  net.settle();
+  assert.deepEqual(hasty.events, ["closed"]);
+  assert.equal(net.calls.length, 4);
 });
 
 test("encryptedNet: a host that only makes us compute is soon refused, others are not", async () => {

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { concatBytes, latin1Bytes } from "../../../src/base/bytes.ts";
 import { DecodeError } from "../../../src/base/errors.ts";
 import { seededRandom } from "../../../src/base/random.ts";
 import type { MseHandshake } from "../../../src/swarm/mse/contract.ts";
-import { MSE_METHOD, type MseMethod, req1Hash } from "../../../src/wire/mse.ts";
+import { MSE_METHOD, type MseMethod, mseCiphers, req1Hash } from "../../../src/wire/mse.ts";
 import { MSE_KEY_BYTES, mseKeyPair, mseSecret } from "../../../src/wire/mse-keys.ts";
+import { Rc4 } from "../../../src/wire/rc4.ts";
 import { answerer, caller, INFOHASH, INITIAL, meet, sha1, toolsOf } from "./ends.ts";
 
 const { plain, rc4 } = MSE_METHOD;
@@ -91,6 +93,41 @@ test("MseCaller: refuses a method that it has not offered, and two at once", () 
       },
     };
     assert.throws(() => meet(caller(tools, rc4), liar, 4096), DecodeError, `method ${lie}`);
+  }
+});
+
+test("MseAnswerer: refuses a handshake whose constant is another: the keys are not the same", () => {
+  const tools = toolsOf(seededRandom(5));
+  const honest = caller(tools);
+  let parts = 0;
+  const broken: MseHandshake = {
+    receive: (bytes) => honest.receive(bytes),
+    take() {
+      const bytes = honest.take();
+      // Behind the key come two hashes, and then the constant.
+      if (bytes && parts++ === 1) bytes[40 + 7]! ^= 1;
+      return bytes;
+    },
+  };
+  assert.throws(() => meet(broken, answerer(tools), 4096), /verification constant/);
+});
+
+test("mseCiphers: the caller's stream is keyA's, the other keyB's, from byte 1024 on", () => {
+  const secret = new Uint8Array(96).fill(7);
+  const stream = (name: string) => {
+    const rc4 = new Rc4(sha1(concatBytes([latin1Bytes(name), secret, INFOHASH])));
+    const bytes = new Uint8Array(1024 + 16);
+    rc4.apply(bytes, bytes);
+    return bytes.slice(1024);
+  };
+  for (const isCaller of [true, false]) {
+    const { ours, theirs } = mseCiphers(secret, INFOHASH, isCaller, sha1);
+    const made = [ours, theirs].map((cipher) => {
+      const bytes = new Uint8Array(16);
+      cipher.apply(bytes, bytes);
+      return bytes;
+    });
+    assert.deepEqual(made, isCaller ? [stream("keyA"), stream("keyB")] : [stream("keyB"), stream("keyA")]);
   }
 });
 
