@@ -72,6 +72,7 @@ class EitherCall implements TcpSocket {
   #winner: TcpSocket | undefined;
   #cancelSpare: () => void;
   #isClosed = false;
+  #hasReceived = false;
   /** Why the first attempt that failed did: that is the one to be told. */
   #problem: string | undefined;
 
@@ -83,7 +84,7 @@ class EitherCall implements TcpSocket {
     const now = clock.now();
     this.#endsAt = after(now, timeoutMs);
     const first = remembered.has(address) ? "utp" : "tcp";
-    this.#spare = first === "tcp" ? "utp" : "tcp";
+    this.#spare = other(first);
     this.#cancelSpare = clock.at(after(now, HEAD_START_MS), () => this.#trySpare());
     this.#try(first);
   }
@@ -117,7 +118,10 @@ class EitherCall implements TcpSocket {
     const leftMs = Math.max(1, this.#endsAt - clock.now());
     const handlers = {
       opened: () => this.#opened(way),
-      received: (bytes: Uint8Array) => this.#handlers.received(bytes),
+      received: (bytes: Uint8Array) => {
+        this.#hasReceived = true;
+        this.#handlers.received(bytes);
+      },
       drained: () => this.#handlers.drained(),
       closed: (reason: string) => this.#closed(way, reason),
     };
@@ -144,11 +148,9 @@ class EitherCall implements TcpSocket {
     this.#settle();
     this.#winner = socket;
     this.#house.remembered.answered(this.remote, way);
-    for (const [other, loser] of this.#attempts) {
-      if (other === way) continue;
-      this.#attempts.delete(other);
-      loser.close();
-    }
+    const loser = this.#attempts.get(other(way));
+    this.#attempts.delete(other(way));
+    loser?.close();
     this.#handlers.opened?.();
   }
 
@@ -156,6 +158,8 @@ class EitherCall implements TcpSocket {
     // Of one that lost nobody wants to hear.
     if (!this.#attempts.delete(way)) return;
     if (this.#winner) {
+      // Some accept over TCP only to hang up: they may mean it over uTP.
+      if (!this.#hasReceived && !this.#isClosed) this.#house.remembered.answered(this.remote, other(way));
       this.#handlers.closed(reason);
       return;
     }
@@ -163,4 +167,8 @@ class EitherCall implements TcpSocket {
     if (this.#spare) this.#trySpare();
     else if (this.#attempts.size === 0) this.#handlers.closed(this.#problem);
   }
+}
+
+function other(way: Way): Way {
+  return way === "tcp" ? "utp" : "tcp";
 }

@@ -141,9 +141,8 @@ export class UtpConnection {
   settle(now: Instant): void {
     this.#now = now;
     if (this.#state === "over") return;
-    if (this.#state !== "calling" && this.#sender.transmit(now) && this.#state === "open") {
-      this.#emit({ kind: "drained", id: this.id });
-    }
+    const hasDrained = this.#sender.transmit(this.#state !== "calling", now);
+    if (hasDrained && this.#state === "open") this.#emit({ kind: "drained", id: this.id });
     if (this.#ackAt !== undefined && this.#ackAt <= now) this.#acknowledge();
     if (this.#state === "closing" && this.#sender.isEmpty) this.#state = "over";
   }

@@ -8,7 +8,7 @@ const BUCKETS = 10;
  * The least delay of a path, from samples by two clocks that do not agree (microseconds modulo 2^32): what a sample is
  * above it has been spent in queues.
  */
-export class DelayHistory {
+class DelayHistory {
   /** All numbers here are relative to the first sample. */
   #origin: number | undefined;
   #buckets: number[] = [];

@@ -110,13 +110,14 @@ export class Sender {
     if (isAnswered) this.#answeredFor = undefined;
   }
 
-  /** Sends what may be sent; true where the last written byte has gone. */
-  transmit(now: Instant): boolean {
+  /** Sends what may be sent, which is nothing new before the connection is open; true where the last written byte has gone. */
+  transmit(isOpen: boolean, now: Instant): boolean {
     const capacity = this.#capacity;
     for (let lost = this.#flight.nextLost(); lost; lost = this.#flight.nextLost()) {
       if (!this.#mayFly(lost.size)) return false;
       this.#sendAgain(lost, now);
     }
+    if (!isOpen) return false;
     const hadBytes = this.#outbox.length > 0;
     while (this.#outbox.length > 0 && this.#flight.count < MAX_FLIGHT_PACKETS) {
       const size = Math.min(this.#outbox.length, capacity);

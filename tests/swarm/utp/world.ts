@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { PeerAddress } from "../../../src/base/address.ts";
 import { addressText } from "../../../src/base/address.ts";
+import { concatBytes } from "../../../src/base/bytes.ts";
 import { type Random, seededRandom } from "../../../src/base/random.ts";
 import { type Instant, instant } from "../../../src/base/time.ts";
 import type { UtpId, UtpOutput } from "../../../src/swarm/utp/contract.ts";
@@ -191,24 +192,30 @@ export class UtpHost {
   }
 }
 
+/** A prime number of bytes that look random: whatever is moved, doubled or left out does not fit any more. */
+const PATTERN = (() => {
+  const random = seededRandom(99);
+  return Uint8Array.from({ length: 65_521 }, () => random() * 256);
+})();
+
 /** Counts what comes, and checks that it is what {@link patternBytes} wrote. */
 export class PatternReader {
   bytes = 0;
   isRight = true;
 
   take(bytes: Uint8Array): void {
+    let at = this.bytes % PATTERN.length;
     for (let i = 0; i < bytes.length; i++) {
-      if (bytes[i] !== patternByte(this.bytes + i)) this.isRight = false;
+      if (bytes[i] !== PATTERN[at]) this.isRight = false;
+      if (++at === PATTERN.length) at = 0;
     }
     this.bytes += bytes.length;
   }
 }
 
-function patternByte(at: number): number {
-  return ((at * 31) ^ (at >> 8) ^ (at >> 16)) & 0xff;
-}
-
-/** `length` bytes of a long pattern, from `at` on. */
+/** `length` bytes of a long pattern, from `at` on; `length` is less than the pattern's. */
 export function patternBytes(at: number, length: number): Uint8Array {
-  return Uint8Array.from({ length }, (_, i) => patternByte(at + i));
+  const from = at % PATTERN.length;
+  const bytes = PATTERN.slice(from, from + length);
+  return bytes.length === length ? bytes : concatBytes([bytes, PATTERN.slice(0, length - bytes.length)]);
 }

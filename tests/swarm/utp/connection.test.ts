@@ -1,0 +1,271 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { UtpId } from "../../../src/swarm/utp/contract.ts";
+import { type Ends, type PathShape, PatternReader, patternBytes, type UtpHost, UtpWorld } from "./world.ts";
+
+const CALLER = { host: "1.0.0.1", port: 1_000 };
+const CALLED = { host: "1.0.0.2", port: 2_000 };
+const SEED = Number(process.env.SLUICE_SIM_SEED ?? 1);
+const MEGABYTE = 1_000_000;
+
+/** What one side hears. */
+class Heard implements Ends {
+  readonly reader = new PatternReader();
+  isOpened = false;
+  drains = 0;
+  reasons: string[] = [];
+
+  opened(): void {
+    this.isOpened = true;
+  }
+  received(bytes: Uint8Array): void {
+    assert.deepEqual(this.reasons, [], "nothing comes after the end");
+    this.reader.take(bytes);
+  }
+  drained(): void {
+    this.drains++;
+  }
+  closed(reason: string): void {
+    this.reasons.push(reason);
+  }
+}
+
+/** Two engines, a path each way, and a connection between them. */
+function pair(seed: number, there: PathShape, back: PathShape = { delayMs: there.delayMs }, drift = 0) {
+  const world = new UtpWorld(seed);
+  const paths = { there: world.path(there), back: world.path(back) };
+  world.pathOf = (from) => (from.host === CALLER.host ? paths.there : paths.back);
+  const caller = world.host(CALLER, 5_000);
+  const called = world.host(CALLED, 99_999_999, drift);
+  const ends = { caller: new Heard(), called: new Heard() };
+  const accepted: UtpId[] = [];
+  called.accept = (id) => {
+    accepted.push(id);
+    return ends.called;
+  };
+  const id = caller.connect(CALLED, ends.caller);
+  return { world, paths, caller, called, ends, id, accepted };
+}
+
+/** Writes a pattern, whenever there is room, up to `total` bytes. */
+function pour(host: UtpHost, id: UtpId, heard: Heard, total = Number.POSITIVE_INFINITY): () => void {
+  let written = 0;
+  const more = () => {
+    while (written < total && host.table.bufferedBytes(id) < 64 * 1024) {
+      const size = Math.min(16 * 1024, total - written);
+      written += size;
+      host.write(id, patternBytes(written - size, size));
+    }
+  };
+  heard.drained = more;
+  heard.opened = more;
+  return more;
+}
+
+test("UtpTable: bytes arrive whole and in order over a path that loses, doubles and mixes up packets", () => {
+  for (let seed = SEED; seed < SEED + 5; seed++) {
+    const shape = { delayMs: 20, loss: 0.05, duplicates: 0.05, reordered: 0.1 };
+    const { world, caller, ends, id } = pair(seed, shape, shape);
+    pour(caller, id, ends.caller, MEGABYTE);
+    world.queue.run(60_000, () => ends.called.reader.bytes >= MEGABYTE);
+    const { bytes, isRight } = ends.called.reader;
+    assert.deepEqual({ seed, bytes, isRight }, { seed, bytes: MEGABYTE, isRight: true });
+  }
+});
+
+test("UtpTable: 100 ms of round trip and 2 % of loss carry 12 Mbit/s", () => {
+  for (let seed = SEED; seed < SEED + 2; seed++) {
+    for (const width of [{}, { bitsPerSecond: 20_000_000, queueBytes: 500_000 }]) {
+      const { world, caller, ends, id } = pair(seed, { delayMs: 50, loss: 0.02, ...width });
+      pour(caller, id, ends.caller);
+      world.queue.run(3_000);
+      const before = ends.called.reader.bytes;
+      world.queue.run(13_000);
+      const megabits = ((ends.called.reader.bytes - before) * 8) / 10 / 1e6;
+      assert.ok(megabits >= 12, `seed ${seed}: ${megabits.toFixed(1)} Mbit/s over ${JSON.stringify(width)}`);
+    }
+  }
+});
+
+test("UtpTable: the first megabyte of a stream comes within a second at 20 ms, a second and a half at 100 ms", () => {
+  for (const [delayMs, withinMs] of [
+    [10, 1_000],
+    [50, 1_500],
+  ] as const) {
+    const { world, caller, ends, id } = pair(SEED, {
+      delayMs,
+      bitsPerSecond: 50_000_000,
+      queueBytes: 500_000,
+    });
+    pour(caller, id, ends.caller, MEGABYTE);
+    world.queue.run(60_000, () => ends.called.reader.bytes >= MEGABYTE);
+    assert.ok(world.queue.now <= withinMs, `seed ${SEED}: ${world.queue.now} ms at ${delayMs} ms each way`);
+  }
+});
+
+test("UtpTable: fills a path, and keeps its queue at the target rather than full", () => {
+  const { world, paths, caller, ends, id } = pair(SEED, {
+    delayMs: 20,
+    bitsPerSecond: 10_000_000,
+    queueBytes: 2_000_000,
+  });
+  pour(caller, id, ends.caller);
+  world.queue.run(5_000);
+  const before = ends.called.reader.bytes;
+  let longestMs = 0;
+  for (let at = 5_000; at < 35_000; at += 50) {
+    world.queue.run(at);
+    longestMs = Math.max(longestMs, paths.there.waitMs);
+  }
+  const megabits = ((ends.called.reader.bytes - before) * 8) / 30 / 1e6;
+  assert.ok(megabits > 9, `${megabits} of 10 Mbit/s`);
+  assert.ok(longestMs < 130, `packets wait up to ${longestMs} ms`);
+});
+
+test("UtpTable: yields to others that fill the queue, and comes back when they stop", () => {
+  const { world, paths, caller, ends, id } = pair(SEED, {
+    delayMs: 20,
+    bitsPerSecond: 10_000_000,
+    queueBytes: 400_000,
+  });
+  pour(caller, id, ends.caller);
+  const megabits = (untilMs: number, seconds: number) => {
+    const before = ends.called.reader.bytes;
+    world.queue.run(untilMs);
+    return ((ends.called.reader.bytes - before) * 8) / seconds / 1e6;
+  };
+  world.queue.run(5_000);
+  // Somebody who fills any queue, as a download over TCP does.
+  let greedy = true;
+  const fill = () => {
+    while (greedy && paths.there.waitMs < 250) paths.there.carry(new Uint8Array(1_400), () => {});
+    if (greedy) world.queue.after(10, fill);
+  };
+  fill();
+  world.queue.run(8_000);
+  const beside = megabits(13_000, 5);
+  assert.ok(beside < 1, `${beside.toFixed(2)} Mbit/s beside one who fills the queue`);
+  greedy = false;
+  world.queue.run(18_000);
+  const alone = megabits(28_000, 10);
+  assert.ok(alone > 8, `${alone.toFixed(2)} of 10 Mbit/s when alone again`);
+});
+
+test("UtpTable: two that share a path share it fairly, whoever came first", () => {
+  const world = new UtpWorld(SEED);
+  const there = world.path({ delayMs: 20, bitsPerSecond: 20_000_000, queueBytes: 2_000_000 });
+  const back = world.path({ delayMs: 20 });
+  world.pathOf = (from) => (from.host === CALLED.host ? back : there);
+  const called = world.host(CALLED, 1_000_000);
+  const heard = [new Heard(), new Heard()];
+  called.accept = (_, remote) => heard[remote.host.endsWith("10") ? 0 : 1]!;
+  for (const [i, atMs] of [0, 15_000].entries()) {
+    world.queue.at(atMs, () => {
+      const host = world.host({ host: `1.0.0.${10 + i}`, port: 1 }, 500 * i);
+      const own = new Heard();
+      const id = host.connect(CALLED, own);
+      pour(host, id, own);
+    });
+  }
+  world.queue.run(60_000);
+  const before = heard.map(({ reader }) => reader.bytes);
+  world.queue.run(90_000);
+  const [first, second] = heard.map(({ reader }, i) => ((reader.bytes - before[i]!) * 8) / 30 / 1e6);
+  assert.ok(first! + second! > 17, `${first} and ${second} of 20 Mbit/s`);
+  assert.ok(Math.min(first!, second!) > 6, `${first} and ${second} Mbit/s`);
+});
+
+test("UtpTable: clocks that come apart by 200 µs a second look like no queue", () => {
+  for (const drift of [0.0002, -0.0002]) {
+    const { world, caller, ends, id } = pair(
+      SEED,
+      { delayMs: 20, bitsPerSecond: 1_000_000, queueBytes: 50_000 },
+      { delayMs: 20 },
+      drift,
+    );
+    pour(caller, id, ends.caller);
+    world.queue.run(300_000);
+    const before = ends.called.reader.bytes;
+    world.queue.run(360_000);
+    const megabits = ((ends.called.reader.bytes - before) * 8) / 60 / 1e6;
+    assert.ok(megabits > 0.7, `${megabits.toFixed(2)} of 1 Mbit/s after five minutes at ${drift}`);
+  }
+});
+
+test("UtpTable: a path that swallows long packets is spoken over with short ones", () => {
+  const { world, caller, ends, id } = pair(SEED, { delayMs: 20, maxBytes: 548 });
+  pour(caller, id, ends.caller, MEGABYTE);
+  world.queue.run(20_000, () => ends.called.reader.bytes >= MEGABYTE);
+  assert.equal(ends.called.reader.bytes, MEGABYTE);
+});
+
+test("UtpTable: who does not read is sent no more than fits, and gets the rest when it reads on", () => {
+  const { world, caller, called, ends, id, accepted } = pair(SEED, { delayMs: 20, loss: 0.01 });
+  const total = 4 * MEGABYTE;
+  pour(caller, id, ends.caller, total);
+  world.queue.run(200);
+  called.tell(accepted[0]!, "pause");
+  const atPause = ends.called.reader.bytes;
+  world.queue.run(60_000);
+  assert.equal(ends.called.reader.bytes, atPause);
+  assert.deepEqual(ends.caller.reasons, []);
+  assert.ok(caller.table.bufferedBytes(id) > 0);
+  called.tell(accepted[0]!, "resume");
+  world.queue.run(90_000, () => ends.called.reader.bytes >= total);
+  assert.deepEqual([ends.called.reader.bytes, ends.called.reader.isRight], [total, true]);
+});
+
+test("UtpTable: the end is told to the other side once all before it has come, and nothing is left", () => {
+  const shape = { delayMs: 20, loss: 0.1 };
+  for (let seed = SEED; seed < SEED + 5; seed++) {
+    const { world, caller, called, ends, id } = pair(seed, shape, shape);
+    caller.write(id, patternBytes(0, 30_000));
+    world.queue.run(30_000, () => caller.table.bufferedBytes(id) === 0 && ends.caller.isOpened);
+    caller.tell(id, "close");
+    assert.deepEqual(ends.caller.reasons, ["closed by us"]);
+    world.queue.run(60_000);
+    assert.equal(ends.called.reasons.length, 1, `seed ${seed}`);
+    if (ends.called.reasons[0] === "closed by the peer") assert.equal(ends.called.reader.bytes, 30_000);
+    assert.deepEqual([caller.table.size, called.table.size], [0, 0]);
+  }
+});
+
+test("UtpTable: nobody answers: the call ends in time, and was repeated", () => {
+  const world = new UtpWorld(SEED);
+  const caller = world.host(CALLER);
+  const heard = new Heard();
+  caller.connect(CALLED, heard, 4_000);
+  world.queue.run(3_900);
+  assert.deepEqual([heard.reasons, caller.sentPackets], [[], 3]);
+  world.queue.run(4_200);
+  assert.deepEqual([heard.reasons, caller.table.size], [["no answer in time"], 0]);
+});
+
+test("UtpTable: a peer that has gone is noticed, and one that starts anew says so at once", () => {
+  const gone = pair(SEED, { delayMs: 20 });
+  gone.world.queue.run(1_000);
+  gone.caller.write(gone.id, patternBytes(0, 1_000));
+  gone.world.queue.run(2_000);
+  gone.paths.there.shape = { delayMs: 20, loss: 1 };
+  gone.caller.write(gone.id, patternBytes(1_000, 1_000));
+  gone.world.queue.run(40_000);
+  assert.deepEqual(gone.ends.caller.reasons, ["no answer in 30 s"]);
+
+  const anew = pair(SEED, { delayMs: 20 });
+  anew.caller.write(anew.id, patternBytes(0, 1_000));
+  anew.world.queue.run(1_000);
+  anew.world.host(CALLED, 77);
+  anew.caller.write(anew.id, patternBytes(1_000, 1_000));
+  anew.world.queue.run(2_000);
+  assert.deepEqual(anew.ends.caller.reasons, ["reset by the peer"]);
+});
+
+test("UtpTable: a silent connection is kept open in routers", () => {
+  const { world, paths, caller, id } = pair(SEED, { delayMs: 20 });
+  caller.write(id, patternBytes(0, 100));
+  world.queue.run(5_000);
+  const before = paths.there.carriedBytes;
+  world.queue.run(65_000);
+  assert.ok(paths.there.carriedBytes - before >= 40);
+  assert.ok(paths.there.carriedBytes - before <= 100);
+});
