@@ -91,9 +91,9 @@ test("RateLimit: equals get the same, however often they look; one that comes la
 
 test("RateLimit: live comes before files, which get what it leaves", () => {
   const limit = new RateLimit(1_000_000);
-  const live = user(limit, URGENCY.live, { blockBytes: 4_000, wishBytes: 700_000 });
-  // Files look more often, and would be first whenever there is something.
-  const files = user(limit, URGENCY.files, { everyMs: 3 });
+  // Live looks seldom, files whenever there is something: without its urgency it would find nothing.
+  const live = user(limit, URGENCY.live, { blockBytes: 4_000, wishBytes: 700_000, everyMs: 50 });
+  const files = user(limit, URGENCY.files);
   run([live, files], 0, 30_000);
   assert.ok(live.taken > 0.97 * 30 * 700_000, `live ${live.taken}`);
   assert.ok(Math.abs(live.taken + files.taken - 30_000_000) < 0.05 * 30_000_000, `files ${files.taken}`);
