@@ -17,14 +17,6 @@ export function addressFilter(hosts: Iterable<string>, sha1: Sha1): Uint8Array<A
   return bits.bytes;
 }
 
-/** How many different addresses are in a filter, about; `filter` has 256 bytes (BEP 33). */
-export function filterCount(filter: Uint8Array): number {
-  const bits = new Bits(FILTER_BITS);
-  bits.load(filter);
-  const unset = Math.min(FILTER_BITS - 1, FILTER_BITS - bits.count);
-  return Math.round(Math.log(Math.max(1, unset) / FILTER_BITS) / (2 * Math.log(1 - 1 / FILTER_BITS)));
-}
-
 /** A filter counts from the least bit of each byte, `Bits` from the highest. */
 function reversedInByte(bit: number): number {
   return (bit & ~7) | (7 - (bit & 7));
