@@ -3,12 +3,14 @@ import type { Log } from "../../base/log.ts";
 import type { OwnNetwork, Runtime } from "../../runtime/contract.ts";
 import type { EngineSettings } from "../contract.ts";
 import type { DiagnosisRow } from "../diagnosis/contract.ts";
+import { alsoListening, alsoUdp } from "./also-at.ts";
 import type { Dht, PeerFinder, PeerNet, SharedUdp, TrackerDesk } from "./contract.ts";
 import { type RunningDht, startDht } from "./dht.ts";
 import { eitherWay } from "./either-way.ts";
 import { encryptedNet } from "./encrypted-net.ts";
 import { filteredNet, filteredUdp } from "./filtered-net.ts";
 import { allFinders } from "./finders.ts";
+import { type ForwardedPort, followForwardedPort } from "./forwarded-port.ts";
 import { IncomingCount } from "./incoming.ts";
 import { whatIsCarried } from "./inside/proxy.ts";
 import { openIpFilter } from "./ip-filter.ts";
@@ -72,7 +74,9 @@ export async function openReach(parts: ReachParts): Promise<Reach> {
         throw error;
       })
     : undefined;
-  const udp = bound && filteredUdp(bound, filter.mayTalkTo);
+  const forwarded = openForwarded(parts);
+  const reached = bound && forwarded ? alsoUdp(net, bound, p2pHost, forwarded, log) : bound;
+  const udp = reached && filteredUdp(reached, filter.mayTalkTo);
   const { limitLan, scheduled } = settings.reach;
   const { uploadLimit, downloadLimit } = settings;
   const limits = new PeerLimits({ uploadLimit, downloadLimit, limitLan });
@@ -80,7 +84,8 @@ export async function openReach(parts: ReachParts): Promise<Reach> {
   const stopSchedule = followSchedule(limits, plan, { clock: runtime.clock, log });
   const incoming = new IncomingCount();
   const utp = udp && settings.reach.utp ? openUtp({ ...runtime, udp }) : undefined;
-  const ways = utp ? eitherWay(net, utp, runtime.clock) : net;
+  const tcp = forwarded ? { ...net, listen: alsoListening(net.listen, forwarded, log) } : net;
+  const ways = utp ? eitherWay(tcp, utp, runtime.clock) : tcp;
   const watched: PeerNet = { connect: ways.connect, listen: incoming.watch(ways.listen) };
   const filtered = filteredNet(watched, filter.mayTalkTo);
   const peerNet = encryptedNet(filtered, { runtime, mode: settings.reach.encryption, log, infohashes });
@@ -95,7 +100,7 @@ export async function openReach(parts: ReachParts): Promise<Reach> {
       })
     : undefined;
   const tracker = udp && openTracker(parts, udp, () => tcpPort);
-  const externalPort = () => mapping?.externalPort("tcp") ?? tcpPort;
+  const externalPort = () => forwarded?.port ?? mapping?.externalPort("tcp") ?? tcpPort;
   const dht = udp && (await openDht(parts, udp, externalPort));
   const finders: PeerFinder[] = [...(lsd ? [lsd] : []), ...(dht ? [dht] : [])];
   return {
@@ -123,6 +128,7 @@ export async function openReach(parts: ReachParts): Promise<Reach> {
     async close() {
       lsd?.close();
       await dht?.close();
+      forwarded?.close();
       await mapping?.close();
       utp?.close();
       udp?.close();
@@ -172,12 +178,20 @@ function openMapping(
   udp: SharedUdp | undefined,
 ): PortMapping | undefined {
   const { reach } = settings;
-  const isForwarded = reach.portFile !== "" || reach.portCommand !== "";
-  if (!reach.portMapping || reach.proxy !== "" || isForwarded) return undefined;
+  if (!reach.portMapping || reach.proxy !== "" || isForwarded(settings)) return undefined;
   const wishes: PortWish[] = [{ protocol: "tcp", internalPort: tcpPort }];
   if (udp) wishes.push({ protocol: "udp", internalPort: udp.port });
   const mayUse = (network: OwnNetwork) => isLocalNetwork(network, boundTo(settings));
   return startPortMapping({ runtime, random: Math.random, log, wishes, mayUse });
+}
+
+/** A port that is opened elsewhere, for us to be told of. */
+function openForwarded({ runtime, settings, log }: ReachParts): ForwardedPort | undefined {
+  return isForwarded(settings) ? followForwardedPort(runtime, settings.reach, log) : undefined;
+}
+
+function isForwarded({ reach }: EngineSettings): boolean {
+  return reach.portFile !== "" || reach.portCommand !== "";
 }
 
 function needsUdp({ reach }: EngineSettings): boolean {
