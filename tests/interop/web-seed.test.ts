@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { runtime } from "#runtime";
+import { equalBytes } from "../../src/base/bytes.ts";
 import { readKnownFile } from "../../src/engine/known-file.ts";
 import { listenForPeers } from "../../src/engine/peer-listener.ts";
 import { PieceBufferPool } from "../../src/engine/piece-buffers.ts";
@@ -11,6 +12,7 @@ import { SwarmTransfer } from "../../src/engine/transfer.ts";
 import type { TransportFile } from "../../src/wire/metainfo.ts";
 import { keepingLog, someBytes } from "../engine/parts.ts";
 import { someHouse } from "../engine/transfer-house.ts";
+import { until } from "../engine/web-seeds/seeded-transfer.ts";
 import { PYTHON, startLibtorrent } from "../parts/libtorrent.ts";
 import { run } from "../parts/process.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
@@ -71,6 +73,15 @@ async function play(folder: TempFolder, file: TransportFile, ports: readonly num
   return transfer;
 }
 
+/** Whether a folder holds all of the files, hash-equal. */
+async function hasAll(folder: string): Promise<boolean> {
+  for (const [name, bytes] of Object.entries(FILES)) {
+    const got = await readFile(join(folder, name)).catch(() => undefined);
+    if (!got || !equalBytes(got, bytes)) return false;
+  }
+  return true;
+}
+
 /** The padding between the files of a hybrid (BEP 47). */
 const isPad = (path: string) => path.startsWith(".pad/");
 
@@ -90,6 +101,8 @@ async function assertWhole(transfer: SwarmTransfer): Promise<void> {
 }
 
 for (const [flavour, flags] of Object.entries(FLAVOURS)) {
+  /** Version 1, which a hybrid is to others, is given to libtorrent in other tests. */
+  const isGiven = flavour === "v2";
   test(`interop: nginx as the only seed of a ${flavour} torrent of libtorrent, hash-equal`, {
     skip: noNginx,
     timeout: 120_000,
@@ -110,7 +123,7 @@ for (const [flavour, flags] of Object.entries(FLAVOURS)) {
     }
   });
 
-  test(`interop: a ${flavour} torrent from libtorrent and to libtorrent, hash-equal`, {
+  test(`interop: a ${flavour} torrent from libtorrent${isGiven ? ", and to libtorrent" : ""}, hash-equal`, {
     timeout: 120_000,
   }, async () => {
     const folder = await someFiles();
@@ -129,12 +142,12 @@ for (const [flavour, flags] of Object.entries(FLAVOURS)) {
     try {
       await assertWhole(transfer);
       await seeder.stop();
+      if (!isGiven) return;
       const us = `127.0.0.1:${listener.address.port}`;
       const leecher = await startLibtorrent("leech", path, folder.file("got"), { peers: [us] });
-      await leecher.line((line) => line.includes('"complete"'));
+      // libtorrent may keep a piece that has come for half a minute before it writes it.
+      await until(() => hasAll(folder.file("got/top")));
       await leecher.stop();
-      for (const [name, bytes] of Object.entries(FILES))
-        assert.deepEqual(new Uint8Array(await readFile(folder.file(`got/top/${name}`))), bytes, name);
     } finally {
       await listener.close();
       await transfer.stop();

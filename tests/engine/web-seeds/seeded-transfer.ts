@@ -40,10 +40,10 @@ export async function seededTransfer(
   return { transfer, house, log, stop };
 }
 
-/** Waits until something is so, for at most half a minute. */
-export async function until(isSo: () => boolean): Promise<void> {
-  for (let tries = 0; !isSo(); tries++) {
-    if (tries > 3000) throw new Error("it never came to be");
+/** Waits until something is so, for at most a minute. */
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; !(await isSo()); tries++) {
+    if (tries > 6000) throw new Error("it never came to be");
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
