@@ -153,7 +153,8 @@ async function openDht(
     bootstrap: reach.dhtNodes,
     dataDir,
     port,
-    isImpliedPort: reach.utp,
+    // The port that a datagram comes from is not the one that is forwarded.
+    isImpliedPort: reach.utp && !isForwarded(settings),
     isReadOnly: reach.proxy !== "",
   });
 }
