@@ -80,6 +80,10 @@ def main():
             for peer in options.peer:
                 host, port = peer.rsplit(":", 1)
                 handle.connect_peer((host, int(port)))
+        if not done and status.is_seeding and options.role == "seed":
+            # Before this it hangs up on whoever calls.
+            done = True
+            say(event="seeding")
         if not done and status.is_seeding and options.role == "leech":
             done = True
             used = resource.getrusage(resource.RUSAGE_SELF)

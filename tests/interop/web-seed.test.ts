@@ -129,6 +129,7 @@ for (const [flavour, flags] of Object.entries(FLAVOURS)) {
     const folder = await someFiles();
     const { path, file } = await made(folder, "top", flags, []);
     const seeder = await startLibtorrent("seed", path, folder.file("www"));
+    await seeder.line((line) => line.includes('"seeding"'));
     const transfer = await play(folder, file, [seeder.port]);
     const listener = await listenForPeers(
       {
@@ -145,7 +146,6 @@ for (const [flavour, flags] of Object.entries(FLAVOURS)) {
       if (!isGiven) return;
       const us = `127.0.0.1:${listener.address.port}`;
       const leecher = await startLibtorrent("leech", path, folder.file("got"), { peers: [us] });
-      // libtorrent may keep a piece that has come for half a minute before it writes it.
       await until(() => hasAll(folder.file("got/top")));
       await leecher.stop();
     } finally {
