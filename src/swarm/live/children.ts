@@ -1,4 +1,5 @@
 import type { LiveCandidate } from "../../wire/live-address.ts";
+import { stripesIn } from "../../wire/live-kinds.ts";
 import type { RefusalReason, SubscribeMessage } from "../../wire/live-subscription.ts";
 import { ADOPTING_RANK, admit, type Child, Crowd, rankOf } from "./admission.ts";
 import type { NewChunk } from "./chunks.ts";
@@ -13,6 +14,8 @@ import type { LiveState } from "./state.ts";
 import type { LivePiece } from "./window.ts";
 
 const RETRY_MS = 2_000;
+/** Backlog that would wait longer is not promised: behind all that is live it may wait until it is of no use. */
+const BACKLOG_MS = 100;
 
 /** Those whom we give stripes: who may come, and what each gets. */
 export class Children {
@@ -83,7 +86,11 @@ export class Children {
       else no.set(reason, (no.get(reason) ?? 0) | (1 << stripe));
     }
     if (yes !== 0) {
-      const startSeq = this.#firstSeq(message);
+      const startSeq = this.#firstSeq(message, yes);
+      for (const [stripe, children] of this.#byStripe.entries()) {
+        const child = ((yes >>> stripe) & 1) === 1 && children.find((other) => other.peer === peer);
+        if (child) child.startSeq = startSeq;
+      }
       this.#state.send(peer, { kind: "subscribed", stripes: yes, epoch, startSeq });
       this.#backfill(peer, yes, message, startSeq);
     }
@@ -232,7 +239,7 @@ export class Children {
       peer,
       stripe,
       since: now,
-      startSeq: this.#firstSeq(message),
+      startSeq: message.startSeq,
       leavesAt: undefined,
     });
     peer.childOf |= 1 << stripe;
@@ -256,11 +263,18 @@ export class Children {
     }
   }
 
-  /** A child gets no more backlog than the rule allows, whatever it asks for. */
-  #firstSeq({ startSeq, backfillPieces }: SubscribeMessage): number {
-    const { window, setup } = this.#state;
-    const most = Math.min(backfillPieces, this.#state.piecesIn(setup.rules.backfillMs));
-    return Math.max(startSeq, window.head + 1 - most, 0);
+  /** A child gets no more backlog than the rule allows, and none that would wait: it pulls that from who has room. */
+  #firstSeq(message: SubscribeMessage, stripes: number): number {
+    const { window, setup, now } = this.#state;
+    const most = Math.min(message.backfillPieces, this.#state.piecesIn(setup.rules.backfillMs));
+    const first = Math.max(message.startSeq, window.head + 1 - most, 0);
+    const each = stripesOf(stripes);
+    let room = this.#spare.within(BACKLOG_MS, now) / this.#state.chunkBytes;
+    for (let seq = window.head; seq >= first; seq--) {
+      for (const stripe of each) if (!holds(message, seq, stripe)) room--;
+      if (room < 0) return seq + 1;
+    }
+    return first;
   }
 
   #backfill(peer: LivePeer, stripes: number, message: SubscribeMessage, firstSeq: number): void {
@@ -268,13 +282,9 @@ export class Children {
     for (let seq = firstSeq; seq <= window.head; seq++) {
       const piece = window.piece(seq);
       if (!piece) continue;
-      let at = 0;
       const usefulMs = setup.lagMs - timeline.latenessMs(piece.header.value.timestampMs, now);
-      for (const [stripe] of this.#byStripe.entries()) {
-        if (((message.stripes >>> stripe) & 1) === 0) continue;
-        const have = message.have[at++] ?? 0;
-        const offset = seq - message.startSeq;
-        if (((stripes >>> stripe) & 1) === 0 || (offset < 32 && ((have >>> offset) & 1) === 1)) continue;
+      for (const stripe of stripesOf(stripes)) {
+        if (holds(message, seq, stripe)) continue;
         if (this.#headers.travelsWith(seq, stripe)) this.#headers.pass(piece.header, peer, false);
         const bytes = piece.chunks[stripe]!;
         if (!window.has(seq, stripe) || bytes.length === 0 || !peer.give(seq, stripe)) continue;
@@ -314,6 +324,20 @@ export class Children {
       lagMs: window?.lagMs ?? 0,
     }));
   }
+}
+
+function stripesOf(mask: number): number[] {
+  const stripes: number[] = [];
+  for (let stripe = 0; mask >>> stripe !== 0; stripe++)
+    if (((mask >>> stripe) & 1) === 1) stripes.push(stripe);
+  return stripes;
+}
+
+/** Whether a SUB says that its sender has the chunk already. */
+function holds({ stripes, startSeq, have }: SubscribeMessage, seq: number, stripe: number): boolean {
+  const offset = seq - startSeq;
+  const at = stripesIn(stripes & ((1 << stripe) - 1));
+  return offset >= 0 && offset < 32 && (((have[at] ?? 0) >>> offset) & 1) === 1;
 }
 
 function worth(peer: LivePeer, stripe: number): number {

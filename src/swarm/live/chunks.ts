@@ -12,6 +12,9 @@ import type { LivePeer } from "./peer.ts";
 import type { LiveState } from "./state.ts";
 import type { LivePiece } from "./window.ts";
 
+/** The part of the lag that chunks of a stripe may take on their way as a rule. */
+const MOST_USUAL = 0.4;
+
 /** Who sends what we do not want is told so this often: once for each stripe, of sixteen, before it has sent too much. */
 const PARTED_MS = 100;
 
@@ -120,6 +123,9 @@ export class Chunks {
     const wasAsked = this.#wasAsked(seq, stripe, from);
     if (window.has(seq, stripe)) {
       this.#state.duplicateBytes += bytes.length;
+      // We were too quick to pull it: what always comes late by this way is not late.
+      if (!chunk.isLate && !wasAsked && (from.parentOf & (1 << stripe)) !== 0)
+        this.#learn(stripe, this.overdueMs(piece, stripe));
       // A parent sends what we have from elsewhere by then, but each chunk once, and none of long ago.
       const isParent =
         (from.parentOf & (1 << stripe)) !== 0 && seq > window.head - this.#state.piecesIn(2 * setup.lagMs);
@@ -134,12 +140,17 @@ export class Chunks {
     }
     const overdueMs = this.overdueMs(piece, stripe);
     const isLate = chunk.isLate || wasAsked || overdueMs > LATE_MS;
-    if (!isLate) {
-      this.usualMs[stripe]! += overdueMs / 16;
-      from.usefulChunks++;
-    } else if (!wasAsked && !chunk.isLate) this.usualMs[stripe]! += Math.min(overdueMs, 2 * LATE_MS) / 32;
+    if (!isLate) from.usefulChunks++;
+    if (!wasAsked && !chunk.isLate) this.#learn(stripe, overdueMs);
     window.addChunk(piece, stripe, bytes, now);
     this.#added({ piece, stripe, from, isLate });
+  }
+
+  /** Moves what is usual for a stripe towards what has just been; never so far that pulling would begin too late. */
+  #learn(stripe: number, overdueMs: number): void {
+    const usualMs =
+      this.usualMs[stripe]! + (overdueMs > LATE_MS ? Math.min(overdueMs, 2 * LATE_MS) / 32 : overdueMs / 16);
+    this.usualMs[stripe] = Math.min(usualMs, MOST_USUAL * this.#state.setup.lagMs);
   }
 
   /** It takes us for its child, or it floods us: once told that we are not, only the latter goes on. */

@@ -19,9 +19,12 @@ export const WIN_INTERVAL_MS = 250;
 export const WIN_PIECES = 32;
 /** Hops beyond which a path is taken for a loop. */
 export const MAX_DEPTH = 32;
-/** Connections that are sought, that are kept, and that a source keeps: enough parents for 16 stripes and spares. */
+/** Connections that are sought; up to which more are opened, to those who were named; that are kept; and that a source keeps:
+ * enough parents for 16 stripes and spares. Where six in ten cannot be called, the others have to take two and a half times as
+ * many as they seek. */
 export const WANTED_PEERS = 24;
-export const MAX_LIVE_PEERS = 40;
+export const MANY_PEERS = 40;
+export const MAX_LIVE_PEERS = 80;
 export const MAX_SOURCE_PEERS = 128;
 /** Connections being opened at once. */
 export const MAX_LIVE_HALF_OPEN = 40;
@@ -113,8 +116,9 @@ export const BARREN_MS = 30_000;
 /** How often a better place for the home stripe is sought: at first, and after it was sought in vain for long. */
 export const CLIMB_MS = 1_500;
 export const MAX_CLIMB_MS = 12_000;
-/** How often a stripe that only a helper gives is sought from one whose home it is. */
+/** How often a stripe that only a helper gives is sought from one whose home it is: at first, and after that was in vain. */
 export const TIDY_MS = 1_000;
+export const MAX_TIDY_MS = 6_000;
 /** A parent that gave so many chunks has proved itself. */
 export const PROOF_CHUNKS = 16;
 export const PING_MS = 5_000;

@@ -91,7 +91,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     this.#asking = new Asking(state, this.#chunks);
     this.#places = new Places(state, this.#parents, this.#children);
     this.#playout = new Playout(state, this.#asking);
-    this.#news = new News(state, this.#children, this.#parents);
+    this.#news = new News(state, this.#children, this.#parents, spare);
     this.#source = new Source(state, this.#children);
     this.#stats = new Stats(state, this.#conduct);
     this.#pulse = new Pulse(state, this.#conduct);
@@ -157,6 +157,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         return;
       }
       case "accepted":
+        this.#state.wasCalled = true;
         this.#replace(input.address, input.about);
         if (this.#neighbours.admits(input.address)) this.#open(input.connection, input);
         else this.#state.emit({ kind: "close", connection: input.connection, reason: "no room" });
@@ -231,7 +232,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
       case "paths": {
         const isFirst = peer.paths.every((path) => path === undefined);
         peer.tellPaths(message.paths, this.#state.now);
-        this.#parents.pathsChanged(peer);
+        this.#parents.pathsChanged(peer, message.paths);
         // Who waits for parents does not wait for the next look around.
         if (isFirst && this.#orphans > 0) this.#parents.round();
         return;
@@ -261,7 +262,9 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         this.#conduct.close(peer, "said goodbye");
         return;
       case "cancel":
-        // What is on its way already cannot be called back here: the driver drops what is too late.
+        // The driver takes it out of what waits; nor is it to be handed down once it is here.
+        if (message.epoch !== this.#state.epoch) return;
+        for (const { seq, stripe } of message.chunks) peer.give(seq, stripe);
         return;
     }
   }
@@ -318,7 +321,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     const { peers, now } = this.#state;
     const key = addressText(address);
     for (const peer of [...peers.values()]) {
-      if (addressText(peer.address) !== key || peer.about.digest === digest) continue;
+      if (peer.key !== key || peer.about.digest === digest) continue;
       if (now - peer.heardAt > QUIET_MS) this.#conduct.close(peer, "came back as another");
     }
   }

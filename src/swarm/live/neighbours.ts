@@ -3,6 +3,7 @@ import { networkOf } from "../candidates.ts";
 import {
   CANDIDATE_REST_MS,
   FIND_INTERVAL_MS,
+  MANY_PEERS,
   MAX_LIVE_CANDIDATES,
   MAX_LIVE_HALF_OPEN,
   MAX_LIVE_PEERS,
@@ -47,14 +48,14 @@ interface Candidate {
   restUntil: number;
   /** Calls in vain since it was last there. */
   failures: number;
-  /** It was the source or a relay. */
-  isPillar: boolean;
 }
 
 /** Whom to connect to, and whom to let in. */
 export class Neighbours {
   readonly #state: LiveState;
   readonly #candidates = new Map<string, Candidate>();
+  /** Those of them that were the source or a relay. */
+  readonly #pillars = new Map<string, Candidate>();
   /** Named by those who refused us: worth a connection beyond those that are wanted in any case. */
   readonly #named = new Map<string, PeerAddress>();
   readonly #dialing = new Map<number, PeerAddress>();
@@ -73,10 +74,14 @@ export class Neighbours {
 
   /** Connections at most: who can feed many must be found by many. */
   get #most(): number {
+    return this.#withSlots(MAX_LIVE_PEERS);
+  }
+
+  #withSlots(peers: number): number {
     const { about } = this.#state.setup;
     if (about.role !== "viewer") return MAX_SOURCE_PEERS;
     const slots = about.uploadBytesPerSecond / this.#state.stripeRate;
-    return Math.min(MAX_SOURCE_PEERS, MAX_LIVE_PEERS + Math.floor(slots));
+    return Math.min(MAX_SOURCE_PEERS, peers + Math.floor(slots));
   }
 
   /** Addresses to try; those named by a refusal go first. */
@@ -105,18 +110,17 @@ export class Neighbours {
   /** A connection stands. The source and relays are remembered, so that we find them again. */
   opened(peer: LivePeer): void {
     if (!peer.isReachable) return;
-    const known = this.#candidates.get(addressText(peer.address));
+    const known = this.#candidates.get(peer.key);
     if (known) known.failures = 0;
     if (!peer.isPillar) return;
     const candidate = known ?? this.#add(peer.address);
-    if (candidate.isPillar) return;
-    const pillars = [...this.#candidates.values()].filter(({ isPillar }) => isPillar);
-    if (pillars.length >= MAX_PILLARS) {
-      const gone = pillars.reduce((a, b) => (b.failures > a.failures ? b : a));
+    if (this.#pillars.has(peer.key)) return;
+    if (this.#pillars.size >= MAX_PILLARS) {
+      const [key, gone] = [...this.#pillars].reduce((a, b) => (b[1].failures > a[1].failures ? b : a));
       if (gone.failures < PATIENT_CALLS) return;
-      gone.isPillar = false;
+      this.#pillars.delete(key);
     }
-    candidate.isPillar = true;
+    this.#pillars.set(peer.key, candidate);
   }
 
   /** A peer has left. Without the source or a relay, others are sought at once. */
@@ -129,14 +133,18 @@ export class Neighbours {
 
   #add(address: PeerAddress): Candidate {
     if (this.#candidates.size >= MAX_LIVE_CANDIDATES) {
-      const [least] = [...this.#candidates].find(([, { isPillar }]) => !isPillar)!;
-      this.#candidates.delete(least);
+      for (const least of this.#candidates.keys()) {
+        if (this.#pillars.has(least)) continue;
+        this.#candidates.delete(least);
+        break;
+      }
     }
     // Relays that a source lists may start after it, and a private source has nobody else.
     const { isSource, setup } = this.#state;
-    const isPillar = isSource && setup.isRelay?.(address) === true;
-    const candidate = { address, restUntil: 0, failures: 0, isPillar };
-    this.#candidates.set(addressText(address), candidate);
+    const key = addressText(address);
+    const candidate = { address, restUntil: 0, failures: 0 };
+    this.#candidates.set(key, candidate);
+    if (isSource && setup.isRelay?.(address) === true) this.#pillars.set(key, candidate);
     return candidate;
   }
 
@@ -159,11 +167,12 @@ export class Neighbours {
   rest(address: PeerAddress): void {
     const candidate = this.#candidates.get(addressText(address));
     if (!candidate) return;
-    candidate.restUntil = this.#state.now + this.#restMs(candidate);
+    const isPillar = this.#pillars.has(addressText(address));
+    candidate.restUntil = this.#state.now + this.#restMs(candidate, isPillar);
     candidate.failures++;
   }
 
-  #restMs({ isPillar, failures }: Candidate): number {
+  #restMs({ failures }: Candidate, isPillar: boolean): number {
     if (!isPillar) return CANDIDATE_REST_MS * Math.min(MAX_REST_FACTOR, 2 ** failures);
     const { random } = this.#state.setup;
     const soonMs = Math.min(PILLAR_REST_MS * 2 ** Math.min(failures, 10), MAX_PILLAR_REST_MS);
@@ -173,9 +182,10 @@ export class Neighbours {
 
   forbid(peer: LivePeer): void {
     const { now } = this.#state;
-    const key = addressText(peer.address);
+    const { key } = peer;
     const host = hostKey(peer.address);
     this.#candidates.delete(key);
+    this.#pillars.delete(key);
     const ports = [...this.#banned].filter(([other, until]) => until > now && other.startsWith(`${host}:`));
     this.#ban(key);
     // In a home or on one machine a single liar must not cost the others.
@@ -190,24 +200,36 @@ export class Neighbours {
 
   /** Connects to more where there are too few, or where those who are there have no room for our `orphans`. */
   round(orphans: number): void {
-    const { now, peers, isStopped, isEnding } = this.#state;
+    const { peers, isStopped, isEnding } = this.#state;
     if (isStopped || isEnding) return;
     const wanted = this.#state.isSource ? 2 * WANTED_PEERS : WANTED_PEERS + Math.min(orphans, MORE_PEERS);
     const isFull = peers.size > this.#most - KEPT_FOR_INCOMING;
     if (isFull || (orphans > 0 && peers.size >= wanted)) this.#makeRoom(orphans);
-    const connected = new Set([...peers.values()].map(({ address }) => addressText(address)));
-    for (const address of this.#dialing.values()) connected.add(addressText(address));
-    this.#callFirst(connected);
     let room = Math.min(MAX_LIVE_HALF_OPEN, wanted - peers.size) - this.#dialing.size;
-    // The newest first: they were there a moment ago.
-    for (const [key, candidate] of room > 0 ? [...this.#candidates].reverse() : []) {
-      if (room <= 0) break;
-      if (candidate.restUntil > now || connected.has(key)) continue;
-      if (!this.#hasNetworkRoom(candidate.address)) continue;
-      room--;
-      this.#dial(candidate.address);
+    if (room > 0 || this.#named.size > 0 || this.#pillars.size > 0) {
+      const connected = new Set<string>();
+      for (const { key } of peers.values()) connected.add(key);
+      for (const address of this.#dialing.values()) connected.add(addressText(address));
+      this.#callFirst(connected);
+      if (room > 0) room -= this.#callMore(connected, room);
     }
     this.#find(orphans, room);
+  }
+
+  /** Calls as many as there is room for: the newest first, they were there a moment ago. */
+  #callMore(connected: ReadonlySet<string>, room: number): number {
+    const { now } = this.#state;
+    const free = [...this.#candidates].filter(
+      ([key, { restUntil }]) => restUntil <= now && !connected.has(key),
+    );
+    let called = 0;
+    for (let i = free.length - 1; i >= 0 && called < room; i--) {
+      const { address } = free[i]![1];
+      if (!this.#hasNetworkRoom(address)) continue;
+      called++;
+      this.#dial(address);
+    }
+    return called;
   }
 
   /** Calls those who are worth a connection beyond those that are wanted: named ones, the source, and relays. */
@@ -219,10 +241,10 @@ export class Neighbours {
       connected.add(key);
       this.#dial(address);
     };
-    for (const [key, { address, isPillar }] of this.#candidates) if (isPillar) dial(key, address);
+    for (const [key, { address }] of this.#pillars) dial(key, address);
     for (const [key, address] of this.#named) {
       this.#named.delete(key);
-      if (peers.size + this.#dialing.size < this.#most - KEPT_FOR_INCOMING / 2) dial(key, address);
+      if (peers.size + this.#dialing.size < this.#withSlots(MANY_PEERS)) dial(key, address);
     }
   }
 

@@ -11,6 +11,8 @@ const FULL_MS = 900;
 const STARVING_MS = 2_000;
 const OTHER_HOME_MS = 300;
 const FULL_HOME_MS = 350;
+/** Who can be called leaves those who can be to others, who have nobody else. */
+const SCARCE_MS = 150;
 /** Equal parents are told apart by chance, so that not all of a crowd ask the same one. */
 const CHANCE_MS = 60;
 
@@ -52,7 +54,7 @@ export function chooseParent(state: LiveState, stripe: number, wish: ParentWish)
       loaded = peer;
       continue;
     }
-    const placeMs = slotMs(peer, stripe) + starvingMs(peer, stripe, wish);
+    const placeMs = slotMs(peer, stripe) + starvingMs(peer, stripe, wish) + scarceMs(state, peer);
     const ms = depth * HOP_MS + peer.rttMs / 2 + lagOf(state, peer, stripe) + placeMs;
     const chosenMs = ms + setup.random() * CHANCE_MS;
     if (chosenMs >= bestMs) continue;
@@ -98,6 +100,10 @@ function slotMs(peer: LivePeer, stripe: number): number {
   // At home, guests make room.
   if (isHome(peer, stripe)) return isFree ? 0 : FULL_HOME_MS;
   return isFree ? OTHER_HOME_MS : FULL_MS;
+}
+
+function scarceMs({ wasCalled }: LiveState, { about, isReachable }: LivePeer): number {
+  return wasCalled && isReachable && about.role === "viewer" ? SCARCE_MS : 0;
 }
 
 function starvingMs(peer: LivePeer, stripe: number, { lastSeq = -1 }: ParentWish): number {

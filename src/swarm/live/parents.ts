@@ -1,6 +1,7 @@
 import { MAX_ANCESTORS } from "../../wire/live-limits.ts";
 import type { StripePath } from "../../wire/live-paths.ts";
 import type { RefusedMessage, SubscribedMessage } from "../../wire/live-subscription.ts";
+import { type Feed, orphan } from "./feed.ts";
 import {
   AVOID_MS,
   FIRST_CHUNK_MS,
@@ -17,24 +18,6 @@ import { chooseParent, type ParentWish } from "./parent-choice.ts";
 import type { LivePeer } from "./peer.ts";
 import type { LiveState } from "./state.ts";
 
-/** Who gives us one stripe, and who is to take over. */
-interface Feed {
-  parent: LivePeer | undefined;
-  since: number;
-  lastChunkAt: number;
-  lastSeq: number;
-  /** Chunks of this parent since it was chosen. */
-  chunks: number;
-  /** Asked, or said yes, and not given a chunk yet. */
-  next: LivePeer | undefined;
-  nextSince: number;
-  isNextAccepted: boolean;
-  refusals: number;
-  /** The parent has given our place to another. */
-  isDisplaced: boolean;
-  orphanedAt: number;
-}
-
 /** A stripe without a parent for so long makes us less choosy; for so long, it lets us ask again who once was good. */
 const RELAX_MS = 400;
 const DIRE_MS = 2_000;
@@ -47,10 +30,7 @@ export class Parents {
   readonly #feeds: Feed[];
   readonly #found: (addresses: RefusedMessage["candidates"]) => void;
   readonly #isAsked: (seq: number, stripe: number) => boolean;
-  /** Counts changes of our paths, so that neighbours are told of them. */
-  pathsVersion = 0;
   readonly #paths: StripePath[];
-  readonly #changedIn: number[];
 
   /** `found` hears of addresses that were named, `isAsked` knows which chunks were pulled and are on their way. */
   constructor(
@@ -61,22 +41,9 @@ export class Parents {
     this.#state = state;
     this.#found = found;
     this.#isAsked = isAsked;
-    this.#feeds = Array.from({ length: state.setup.layout.stripes }, () => ({
-      parent: undefined,
-      since: 0,
-      lastChunkAt: 0,
-      lastSeq: -1,
-      chunks: 0,
-      next: undefined,
-      nextSince: 0,
-      isNextAccepted: false,
-      refusals: 0,
-      isDisplaced: false,
-      orphanedAt: state.now,
-    }));
+    this.#feeds = Array.from({ length: state.setup.layout.stripes }, () => orphan(state.now));
     const depth = state.isSource ? 0 : NO_DEPTH;
     this.#paths = this.#feeds.map((_, stripe) => ({ stripe, depth, ancestors: [] }));
-    this.#changedIn = this.#feeds.map(() => 0);
   }
 
   /** The way a stripe takes to us: our place in its tree. */
@@ -84,9 +51,9 @@ export class Parents {
     return this.#paths[stripe]!;
   }
 
-  /** The paths that have changed since the version that a neighbour was told of. */
-  pathsSince(version: number): StripePath[] {
-    return this.#paths.filter((_, stripe) => this.#changedIn[stripe]! > version);
+  /** The paths of a set of stripes. */
+  pathsOf(stripes: number): StripePath[] {
+    return this.#paths.filter(({ stripe }) => ((stripes >>> stripe) & 1) === 1);
   }
 
   /** Who gives us the stripe. */
@@ -103,6 +70,7 @@ export class Parents {
   borneMs(seq: number, stripe: number): number {
     const { parent, next } = this.#feeds[stripe]!;
     if (!parent) return next ? LATE_MS : ORPHAN_LATE_MS;
+
     // A parent that lacks it itself pulls it, and hands it down: not all of a torn tree ask at once.
     return parent.has(seq, stripe) ? LATE_MS : STARVING_LATE_MS;
   }
@@ -136,10 +104,17 @@ export class Parents {
     feed.chunks++;
   }
 
-  accepted(from: LivePeer, { stripes }: SubscribedMessage): void {
+  /** The first piece of which the stripe comes by itself: the parent has said so. */
+  promisedFrom(stripe: number): number {
+    return this.#feeds[stripe]!.promisedSeq;
+  }
+
+  accepted(from: LivePeer, { stripes, startSeq }: SubscribedMessage): void {
     for (const [stripe, feed] of this.#feeds.entries()) {
       if (((stripes >>> stripe) & 1) === 0 || feed.next !== from) continue;
       feed.isNextAccepted = true;
+      // While another gives the stripe, what is older comes from that one.
+      if (!feed.parent) feed.promisedSeq = Math.min(startSeq, this.#state.window.head + 1);
       feed.nextSince = this.#state.now;
       feed.refusals = 0;
       // Nobody gives it now: this one counts as the parent at once, so that our own place is known.
@@ -184,16 +159,15 @@ export class Parents {
     }
   }
 
-  /** Its path has changed: are we in it now? Then each waits for the other. */
-  pathsChanged(peer: LivePeer): void {
+  /** Paths of it have changed: are we in one of them now? Then each waits for the other. */
+  pathsChanged(peer: LivePeer, paths: readonly StripePath[]): void {
     if (peer.parentOf === 0) return;
-    for (const [stripe, feed] of this.#feeds.entries()) {
-      if (feed.parent !== peer) continue;
+    for (const { stripe, depth, ancestors } of paths) {
+      const feed = this.#feeds[stripe];
+      if (feed?.parent !== peer) continue;
       this.#review(stripe);
-      const path = peer.paths[stripe];
-      const isLoop = path?.ancestors.includes(this.#state.setup.about.digest);
-      if (isLoop || (path && path.depth !== NO_DEPTH && path.depth >= MAX_DEPTH))
-        this.#leave(feed, stripe, "bad");
+      const isLoop = ancestors.includes(this.#state.setup.about.digest);
+      if (isLoop || (depth !== NO_DEPTH && depth >= MAX_DEPTH)) this.#leave(feed, stripe, "bad");
     }
   }
 
@@ -234,7 +208,10 @@ export class Parents {
 
   /** A new epoch: all starts again. */
   reset(): void {
-    for (const feed of this.#feeds) feed.lastSeq = -1;
+    for (const feed of this.#feeds) {
+      feed.lastSeq = -1;
+      feed.promisedSeq = 0;
+    }
   }
 
   #watch(feed: Feed, stripe: number): void {
@@ -385,8 +362,12 @@ export class Parents {
       ? [parent.about.digest, ...(parent.paths[stripe]?.ancestors ?? [])].slice(0, MAX_ANCESTORS)
       : [];
     const old = this.#paths[stripe]!;
-    if (old.depth === depth && old.ancestors.join() === ancestors.join()) return;
+    if (old.depth === depth && areSame(old.ancestors, ancestors)) return;
     this.#paths[stripe] = { stripe, depth, ancestors };
-    this.#changedIn[stripe] = ++this.pathsVersion;
+    for (const peer of this.#state.peers.values()) peer.untoldPaths |= 1 << stripe;
   }
+}
+
+function areSame(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((value, i) => value === b[i]);
 }

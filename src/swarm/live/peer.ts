@@ -1,4 +1,4 @@
-import { addressScope, type PeerAddress } from "../../base/address.ts";
+import { addressScope, addressText, type PeerAddress } from "../../base/address.ts";
 import type { Instant } from "../../base/time.ts";
 import type { StripePath } from "../../wire/live-paths.ts";
 import { type LiveWindow, windowHas } from "../../wire/live-window.ts";
@@ -17,6 +17,8 @@ const SLOTS = 17;
 export class LivePeer {
   readonly connection: LiveConnectionId;
   readonly address: PeerAddress;
+  /** The address as a key of maps. */
+  readonly key: string;
   /** Whether others can call the address. */
   readonly isReachable: boolean;
   readonly about: LiveAbout;
@@ -59,8 +61,8 @@ export class LivePeer {
   isUnproved = false;
   strikes = 0;
   strikesAt: number;
-  /** When it was last told what we have. */
-  toldPathsVersion = -1;
+  /** The stripes of which it was not told where we are now. */
+  untoldPaths = 0xffff;
   pingedAt = 0;
   heardAt: number;
   verifications = VERIFY_BURST;
@@ -77,6 +79,7 @@ export class LivePeer {
   ) {
     this.connection = connection;
     this.address = peer.address;
+    this.key = addressText(peer.address);
     this.isReachable = peer.isReachable;
     this.about = peer.about;
     this.rttMs = peer.rttMs;

@@ -1,5 +1,5 @@
 import type { Children } from "./children.ts";
-import { CLIMB_MS, MAX_CLIMB_MS, TIDY_MS } from "./limits.ts";
+import { CLIMB_MS, MAX_CLIMB_MS, MAX_TIDY_MS, TIDY_MS } from "./limits.ts";
 import { NO_DEPTH } from "./messages.ts";
 import { isHome } from "./parent-choice.ts";
 import type { Parents } from "./parents.ts";
@@ -17,6 +17,8 @@ export class Places {
   #climbMs = CLIMB_MS;
   #lastDepth = NO_DEPTH;
   #tidyAt = 0;
+  #tidyMs = TIDY_MS;
+  #lastHelped = 0;
   #tidyStripe = 0;
 
   constructor(state: LiveState, parents: Parents, children: Children) {
@@ -63,11 +65,23 @@ export class Places {
     }
   }
 
+  /** Stripes that only a helper gives. */
+  get #helped(): number {
+    let count = 0;
+    for (let stripe = 0; stripe < this.#state.setup.layout.stripes; stripe++) {
+      const parent = this.#parents.parentOf(stripe);
+      if (parent && !isHome(parent, stripe)) count++;
+    }
+    return count;
+  }
+
   /** Leaves a parent that only helps out, once one is found whose home the stripe is. */
   #tidy(): void {
     const { now, setup } = this.#state;
     if (now < this.#tidyAt) return;
-    this.#tidyAt = now + TIDY_MS * (0.5 + setup.random());
+    this.#tidyMs = this.#helped < this.#lastHelped ? TIDY_MS : Math.min(MAX_TIDY_MS, 1.5 * this.#tidyMs);
+    this.#lastHelped = this.#helped;
+    this.#tidyAt = now + this.#tidyMs * (0.5 + setup.random());
     for (let i = 0; i < setup.layout.stripes; i++) {
       this.#tidyStripe = (this.#tidyStripe + 1) % setup.layout.stripes;
       const stripe = this.#tidyStripe;

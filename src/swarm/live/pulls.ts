@@ -11,6 +11,8 @@ interface Pull extends ChunkName {
   readonly askedOf: { readonly peer: LivePeer; readonly until: number }[];
   /** Who failed to send it. */
   readonly tried: Set<LivePeer>;
+  /** Who may still send it, though others were asked since. */
+  readonly slow: Set<LivePeer>;
 }
 
 /** Asks others for what is late. */
@@ -45,12 +47,19 @@ export class Pulls {
     if (wasAsked) from.answeredAt = this.#state.now;
     for (const { peer } of pull.askedOf) {
       peer.pulls--;
-      if (peer !== from) {
-        this.#state.send(peer, { kind: "cancel", epoch: this.#state.epoch, chunks: [{ seq, stripe }] });
-      }
+      pull.slow.add(peer);
     }
+    // The parent may have it in its queue, or be pulling it to hand it down.
+    const parent = this.#parents.parentOf(stripe);
+    if (parent && !parent.has(seq, stripe)) pull.slow.add(parent);
+    for (const peer of pull.slow) if (peer !== from) this.#cancel(peer, seq, stripe);
     this.#pulls.delete(keyOf(seq, stripe));
     return wasAsked;
+  }
+
+  #cancel(peer: LivePeer, seq: number, stripe: number): void {
+    if (this.#state.peers.get(peer.connection) !== peer) return;
+    this.#state.send(peer, { kind: "cancel", epoch: this.#state.epoch, chunks: [{ seq, stripe }] });
   }
 
   /** NAK: somebody else is to be asked. */
@@ -89,7 +98,7 @@ export class Pulls {
       for (let stripe = 0; stripe < window.stripes; stripe++) {
         if (((piece.mask >>> stripe) & 1) === 1) continue;
         // Backlog that a new parent is about to send is not late yet; what is from before it nobody will send.
-        const isBefore = seq < this.#state.startSeq;
+        const isBefore = seq < this.#state.startSeq || seq < this.#parents.promisedFrom(stripe);
         const overdueMs = isBefore
           ? Number.POSITIVE_INFINITY
           : Math.min(this.#chunks.overdueMs(piece, stripe), this.#parents.settledMs(stripe));
@@ -116,7 +125,7 @@ export class Pulls {
     let pull = this.#pulls.get(key);
     if (!pull) {
       if (this.#pulls.size >= MAX_PULLS) return;
-      pull = { seq, stripe, askedOf: [], tried: new Set() };
+      pull = { seq, stripe, askedOf: [], tried: new Set(), slow: new Set() };
     }
     const [first] = pull.askedOf;
     const isShort = first !== undefined && remainingMs < 2 * first.peer.rttMs + 100;
@@ -148,7 +157,7 @@ export class Pulls {
       if (peer.isQuiet(now)) continue;
       if (peer.about.uploadBytesPerSecond === 0 || !peer.has(pull.seq, pull.stripe)) continue;
       if (pull.tried.has(peer) || pull.askedOf.some((ask) => ask.peer === peer)) continue;
-      const chunkMs = (1_000 * this.#chunkBytes) / peer.about.uploadBytesPerSecond;
+      const chunkMs = (1_000 * this.#state.chunkBytes) / peer.about.uploadBytesPerSecond;
       // The source is the last to be asked: it feeds everybody.
       const sourceMs = peer.about.role === "source" ? 300 : 0;
       const ms = peer.rttMs + peer.pulls * chunkMs * 4 + (peer.window?.queueMs ?? 0) + sourceMs;
@@ -157,10 +166,6 @@ export class Pulls {
       best = peer;
     }
     return best;
-  }
-
-  get #chunkBytes(): number {
-    return (this.#state.stripeRate * this.#state.setup.layout.pieceMs) / 1_000;
   }
 
   #expire(): void {
@@ -172,6 +177,7 @@ export class Pulls {
         if (now - peer.answeredAt > PULL_TIMEOUT_MS || this.#isElsewhere(pull, peer))
           peer.pullAvoidUntil = now + (peer.usefulChunks > 0 ? PULL_AVOID_MS / 4 : PULL_AVOID_MS);
         this.#release(pull, peer);
+        pull.slow.add(peer);
       }
       if (pull.seq >= nextSeq && pull.seq >= window.oldest) continue;
       for (const { peer } of pull.askedOf) peer.pulls--;

@@ -16,6 +16,12 @@ export class Spare {
     return missing <= 0 ? 0 : (1_000 * missing) / Math.max(1, this.#bytesPerSecond());
   }
 
+  /** Bytes that could be sent within `ms`. */
+  within(ms: number, now: number): number {
+    this.#fill(now);
+    return Math.max(0, this.#tokens + (ms * this.#bytesPerSecond()) / 1_000);
+  }
+
   /** Takes bytes, also on credit: backlog of a child that was let in is sent in any case. */
   spend(bytes: number, now: number): void {
     this.#fill(now);

@@ -25,6 +25,8 @@ export class LiveState {
   /** Connections that are being opened. */
   opening = 0;
   isStopped = false;
+  /** Somebody has called us, so others can. */
+  wasCalled = false;
   /** The time of the STAT in which the source says that it is over for good. */
   overAtMs: number | undefined;
   /** When two versions of the stream were last seen: until then, who sends the other one is not at fault. */
@@ -67,6 +69,11 @@ export class LiveState {
   /** Bytes a second of one stripe. */
   get stripeRate(): number {
     return this.setup.layout.bytesPerSecond / this.setup.layout.stripes;
+  }
+
+  /** Bytes of a chunk, as a rule. */
+  get chunkBytes(): number {
+    return (this.stripeRate * this.setup.layout.pieceMs) / 1_000;
   }
 
   emit(output: LiveOutput): void {

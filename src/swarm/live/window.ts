@@ -65,6 +65,11 @@ export class PieceWindow {
     return piece ? ((piece.mask >>> stripe) & 1) === 1 : this.isGap(seq);
   }
 
+  /** A bit for each chunk of the piece that is here, or was never made. */
+  maskOf(seq: number): number {
+    return this.piece(seq)?.mask ?? (this.isGap(seq) ? this.fullMask : 0);
+  }
+
   /** Whether all of the piece is here; numbers that were never made count as whole, so that runs go on. */
   isWhole(seq: number): boolean {
     const piece = this.piece(seq);

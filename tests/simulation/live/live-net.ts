@@ -4,6 +4,7 @@ import { instant } from "../../../src/base/time.ts";
 import type { LiveOutput, LiveSetup } from "../../../src/swarm/live/contract.ts";
 import { LiveSwarm } from "../../../src/swarm/live/live-swarm.ts";
 import type { LiveWord } from "../../../src/swarm/live/messages.ts";
+import type { ChunkName } from "../../../src/wire/live-request.ts";
 import type { EventHeap } from "./event-heap.ts";
 import { Uplink } from "./uplink.ts";
 
@@ -113,14 +114,17 @@ export class LiveNet {
   /** All nodes are processes of one machine. */
   readonly isLoopback: boolean;
   readonly #watcher: Watcher;
+  /** Whether a call to one who cannot be called gets through, with the help of others. */
+  readonly #isPunched: () => boolean;
   /** A hash of all that was delivered, when and to whom: the same for the same seed. */
   traceHash = 0x811c9dc5;
   controlBytes = 0;
 
-  constructor(events: EventHeap, watcher: Watcher, isLoopback = false) {
+  constructor(events: EventHeap, watcher: Watcher, isLoopback: boolean, isPunched: () => boolean) {
     this.events = events;
     this.isLoopback = isLoopback;
     this.#watcher = watcher;
+    this.#isPunched = isPunched;
   }
 
   /** Closes all connections of a node that is no more. */
@@ -150,14 +154,19 @@ export class LiveNet {
       return;
     }
     if (from.options.isBlackHole) return;
-    from.uplink.send(output.priority, message.bytes.length + WIRE_BYTES, output.expiresAt, () => {
+    const name = nameOf(message);
+    from.uplink.send(output.priority, message.bytes.length + WIRE_BYTES, output.expiresAt, link, name, () => {
       if (!from.isAlive) return;
       events.at(events.nowUs + link.delayUs, () => this.#deliver(link.node, link.connection, message));
     });
   }
 
   #deliver(node: LiveNode, connection: number, message: LiveWord): void {
-    if (!node.isAlive || !node.links.has(connection)) return;
+    const link = node.links.get(connection);
+    if (!node.isAlive || !link) return;
+    // As the queue of a real connection does.
+    if (message.kind === "cancel")
+      for (const chunk of message.chunks) node.uplink.cancel(link, nameOf(chunk));
     this.#trace(node.setup.about.digest * 31 + message.kind.length);
     node.handle({ kind: "message", connection, message });
   }
@@ -165,7 +174,7 @@ export class LiveNet {
   #connect(from: LiveNode, connection: number, address: PeerAddress): void {
     const { events } = this;
     const to = this.nodes.get(address.host);
-    if (!to || to === from || !to.options.isReachable) {
+    if (!to || to === from || !(to.options.isReachable || this.#isPunched())) {
       const waitMs = to === from || this.isLoopback ? 1 : DEAD_MS;
       events.at(events.nowUs + waitMs * 1_000, () => from.handle({ kind: "closed", connection }));
       return;
@@ -207,6 +216,11 @@ export class LiveNet {
   }
 }
 
+/** Stands for a chunk among those of a few seconds. */
+function nameOf({ seq, stripe }: ChunkName): number {
+  return seq * 16 + stripe;
+}
+
 function sizeOf(message: LiveWord): number {
   switch (message.kind) {
     case "header":
@@ -215,6 +229,8 @@ function sizeOf(message: LiveWord): number {
       return WIRE_BYTES + 24 + 3 * message.window.runs.length;
     case "paths":
       return WIRE_BYTES + message.paths.reduce((sum, { ancestors }) => sum + 2 + 2 * ancestors.length, 4);
+    case "cancel":
+      return WIRE_BYTES + 8 + 8 * message.chunks.length;
     case "request":
       return WIRE_BYTES + 10 * message.chunks.length;
     default:

@@ -13,6 +13,7 @@ const NUMBERS: Record<string, keyof LiveScenario> = {
   "--black-holes": "blackHolePercent",
   "--hole-upload": "blackHoleUpload",
   "--nat": "natPercent",
+  "--punch": "punchPercent",
   "--source-upload": "sourceUpload",
   "--loopback": "loopback",
 };

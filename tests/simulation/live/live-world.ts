@@ -28,6 +28,8 @@ export interface LiveScenario {
   readonly blackHoleUpload?: number;
   /** Per cent of the viewers that nobody can call. */
   readonly natPercent: number;
+  /** Per cent of the calls to those that get through all the same, with the help of a third. */
+  readonly punchPercent?: number;
   readonly sourceUpload: number;
   /** Upload of viewers in multiples of the bitrate, with the share of each; `undefined` for the mix of a city. */
   readonly uploads?: readonly (readonly [share: number, upload: number])[];
@@ -145,7 +147,9 @@ export class LiveWorld {
     this.#random = seededRandom(scenario.seed);
     this.#payload = new Uint8Array(1024 + (scenario.bytesPerSecond * scenario.pieceMs) / 1_000);
     const watcher = { output: (node: LiveNode, output: LiveOutput) => this.#watch(node, output) };
-    this.net = new LiveNet(this.events, watcher, !!scenario.loopback);
+    const isPunched = () =>
+      scenario.punchPercent !== undefined && this.#random() * 100 < scenario.punchPercent;
+    this.net = new LiveNet(this.events, watcher, !!scenario.loopback, isPunched);
     this.source = this.#node("source", scenario.sourceUpload, { isReachable: true });
     const { peers, crowd } = scenario;
     const settled = Math.round(peers / crowd);

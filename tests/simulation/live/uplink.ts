@@ -4,8 +4,13 @@ interface Parcel {
   readonly bytes: number;
   readonly expiresMs: number;
   readonly madeUs: number;
+  /** For whom it is, and what. */
+  readonly to: object;
+  readonly name: number;
   readonly go: () => void;
 }
+
+const LIVE = 1;
 
 /** One uplink: sends one parcel after another, live before repair before backlog; drops what has become useless. */
 export class Uplink {
@@ -25,16 +30,28 @@ export class Uplink {
 
   /** How long the oldest live parcel waits, in ms. */
   get liveWaitMs(): number {
-    const { parcels, taken } = this.#queues[1]!;
+    const { parcels, taken } = this.#queues[LIVE]!;
     const oldest = parcels[taken];
     return oldest ? (this.#events.nowUs - oldest.madeUs) / 1_000 : 0;
   }
 
   /** Sends when it is its turn; `go` runs when the last bit has left. */
-  send(priority: number, bytes: number, expiresMs: number, go: () => void): void {
+  send(priority: number, bytes: number, expiresMs: number, to: object, name: number, go: () => void): void {
     if (this.#bytesPerSecond <= 0) return;
-    this.#queues[priority]!.parcels.push({ bytes, expiresMs, madeUs: this.#events.nowUs, go });
+    this.#queues[priority]!.parcels.push({ bytes, expiresMs, madeUs: this.#events.nowUs, to, name, go });
     if (!this.#isBusy) this.#next();
+  }
+
+  /** Takes out what was asked for, or is backlog, and is wanted no more. */
+  cancel(to: object, name: number): void {
+    for (let priority = LIVE + 1; priority < this.#queues.length; priority++) {
+      const { parcels, taken } = this.#queues[priority]!;
+      for (let i = taken; i < parcels.length; i++) {
+        if (parcels[i]!.to !== to || parcels[i]!.name !== name) continue;
+        parcels.splice(i, 1);
+        return;
+      }
+    }
   }
 
   #next(): void {
