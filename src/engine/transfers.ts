@@ -85,7 +85,10 @@ export async function createTransfers(
     connections: { open: 0, limit: settings.maxConnections },
     limits: reach.limits,
     random: Math.random,
-    p2pPort: listener.address.port,
+    // What peers are told when a swarm begins: the router, or a VPN, may give another port than ours.
+    get p2pPort() {
+      return reach.externalPort();
+    },
     makeSwarm: (setup, now) => new Swarm(setup, now),
   };
   const { random, p2pPort } = house;
@@ -178,11 +181,20 @@ class OpenTransfers implements Transfers {
     const live = () => this.all().filter((transfer) => transfer.live !== undefined).length;
     const windowLimitBytes = () => house.settings.liveLimitBytes / Math.max(1, live());
     const { outbound } = parts.web;
-    this.#live = { ...house, outbound, contentIds, windowLimitBytes, liveFolder: liveFolder?.path };
+    this.#live = {
+      ...house,
+      outbound,
+      contentIds,
+      windowLimitBytes,
+      liveFolder: liveFolder?.path,
+      get p2pPort() {
+        return house.p2pPort;
+      },
+    };
   }
 
   get p2pPort(): number {
-    return this.#house.p2pPort;
+    return this.#parts.listener.address.port;
   }
 
   get tracker(): Transfers["tracker"] {
