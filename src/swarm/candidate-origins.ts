@@ -1,3 +1,4 @@
+import type { AddressScope } from "../base/address.ts";
 import type { CandidateOrigin } from "./contract.ts";
 
 /** How credible and useful an origin is; higher is better. */
@@ -16,4 +17,20 @@ export const ORIGIN_WORTH: Record<CandidateOrigin, number> = {
  */
 export function isPrivateOrigin(origin: CandidateOrigin): boolean {
   return origin !== "pex" && origin !== "dht" && origin !== "lsd";
+}
+
+/** 0: never connect; a sender may tell of its own rank and lower ones. */
+export function scopeRank(scope: AddressScope): number {
+  switch (scope) {
+    case "loopback":
+      return 3;
+    case "private":
+    case "link-local":
+      return 2;
+    case "global":
+      return 1;
+    case "multicast":
+    case "unspecified":
+      return 0;
+  }
 }

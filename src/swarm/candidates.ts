@@ -8,7 +8,7 @@ import {
 import { toHex } from "../base/bytes.ts";
 import type { Random } from "../base/random.ts";
 import { after, type Instant } from "../base/time.ts";
-import { isPrivateOrigin, ORIGIN_WORTH } from "./candidate-origins.ts";
+import { isPrivateOrigin, ORIGIN_WORTH, scopeRank } from "./candidate-origins.ts";
 import type { Candidate, CandidateOrigin } from "./contract.ts";
 import { MAX_CANDIDATES, MAX_PEERS_PER_ADDRESS } from "./limits.ts";
 
@@ -136,10 +136,20 @@ export class Candidates {
       this.#quietUntil = soonest;
       return undefined;
     }
-    best.state = "opening";
-    best.isOutgoing = true;
-    this.#count(best.address.host, best.network, 1);
-    return { address: best.address, origin: best.origin };
+    return this.#begin(best);
+  }
+
+  /** The same for this very address, whether it rests or not: undefined where it is unknown, called already or one too many. */
+  call(address: PeerAddress): Candidate | undefined {
+    const entry = this.#entries.get(addressText(address));
+    return entry?.state === "idle" && this.#hasRoom(entry) ? this.#begin(entry) : undefined;
+  }
+
+  #begin(entry: Entry): Candidate {
+    entry.state = "opening";
+    entry.isOutgoing = true;
+    this.#count(entry.address.host, entry.network, 1);
+    return { address: entry.address, origin: entry.origin };
   }
 
   /** The connection that `next` gave is open. */
@@ -351,22 +361,6 @@ function worthOf(entry: Entry, now: Instant): number {
     25 * Math.min(entry.failures, 8) +
     entry.salt
   );
-}
-
-/** 0: never connect; a sender may tell of its own rank and lower ones. */
-function scopeRank(scope: AddressScope): number {
-  switch (scope) {
-    case "loopback":
-      return 3;
-    case "private":
-    case "link-local":
-      return 2;
-    case "global":
-      return 1;
-    case "multicast":
-    case "unspecified":
-      return 0;
-  }
 }
 
 function isPort(port: number): boolean {

@@ -5,7 +5,7 @@ import type { Instant } from "../base/time.ts";
 import { decodeHandshake, encodeHandshake, HANDSHAKE_BYTES } from "../wire/handshake.ts";
 import { clientName } from "../wire/peer-id.ts";
 import { PeerMessageDecoder } from "../wire/peer-message.ts";
-import type { ConnectionId } from "./contract.ts";
+import type { Candidate, ConnectionId } from "./contract.ts";
 import type { Extensions } from "./extensions.ts";
 import {
   CONNECT_TIMEOUT_MS,
@@ -51,26 +51,33 @@ export class Connections {
 
   /** Opens connections to the best candidates, as many as there is room for. */
   dial(): void {
-    const { candidates, peers, now, pieces } = this.#state;
+    const { candidates, now, pieces } = this.#state;
     while (this.#hasRoom()) {
       const candidate = candidates.next(now, pieces?.isComplete === true);
       if (!candidate) return;
-      const connection = this.#nextOutgoing;
-      this.#nextOutgoing += 2;
-      const peer = new Peer(
-        connection,
-        candidate.address,
-        candidate.origin,
-        false,
-        pieces?.layout.pieceCount,
-        now,
-      );
-      peer.listenAddress = candidate.address;
-      peer.isExempt = this.#state.setup.limits.isExempt(candidate.address.host);
-      peers.set(connection, peer);
-      this.#opening++;
-      this.#state.emit({ kind: "connect", connection, address: candidate.address });
+      this.#call(candidate, false);
     }
+  }
+
+  /** Calls an address over uTP, at the same moment as it calls us (BEP 55). */
+  punch(address: PeerAddress): void {
+    const { candidates, peers, isStopped } = this.#state;
+    if (isStopped || peers.size >= MAX_PEERS || this.#opening >= MAX_HALF_OPEN) return;
+    const candidate = candidates.call(address);
+    if (candidate) this.#call(candidate, true);
+  }
+
+  #call({ address, origin }: Candidate, isPunch: boolean): void {
+    const { peers, now, pieces, setup } = this.#state;
+    const connection = this.#nextOutgoing;
+    this.#nextOutgoing += 2;
+    const peer = new Peer(connection, address, origin, false, pieces?.layout.pieceCount, now);
+    peer.listenAddress = address;
+    peer.isPunched = isPunch;
+    peer.isExempt = setup.limits.isExempt(address.host);
+    peers.set(connection, peer);
+    this.#opening++;
+    this.#state.emit({ kind: "connect", connection, address, ...(isPunch && { isPunch }) });
   }
 
   /** When a candidate may be ready to be dialled; undefined: not before something else happens. */
@@ -145,6 +152,7 @@ export class Connections {
     peers.delete(peer.connection);
     smartBan.left(peer.connection);
     this.#left(peer);
+    if (wasOpening && !peer.isPunched) this.#extensions.notReached(peer.address);
     this.#state.isChokeStale = true;
   }
 
@@ -219,7 +227,6 @@ export class Connections {
     peer.isFast = handshake.fast;
     peer.isExtended = handshake.extensions;
     peer.hasDht = handshake.dht;
-    peer.hasDht = handshake.dht;
     peer.decoder = new PeerMessageDecoder(new PeerMessages(peer, this.#targets), {
       maxBitfieldBytes: pieces ? pieces.have.bytes.length : MAX_EARLY_BITFIELD_BYTES,
       maxExtendedBytes: MAX_EXTENSION_BYTES,
@@ -242,8 +249,6 @@ export class Connections {
     if (pieces && peer.isFast && pieces.isComplete) peer.writer.haveAll();
     else if (peer.isFast && (!pieces || pieces.have.count === 0)) peer.writer.haveNone();
     else if (pieces && pieces.have.count > 0) peer.writer.bitfield(pieces.have.bytes);
-    const { dhtPort } = this.#state;
-    if (peer.hasDht && dhtPort !== undefined && !peer.isWebSeed) peer.writer.port(dhtPort);
     const { dhtPort } = this.#state;
     if (peer.hasDht && dhtPort !== undefined && !peer.isWebSeed) peer.writer.port(dhtPort);
     if (peer.isExtended) this.#extensions.greet(peer);

@@ -54,6 +54,8 @@ export interface SwarmSetup {
   readonly trackers: readonly (readonly string[])[];
   /** The port that others reach us at (announces, extension handshake). */
   readonly listenPort: number;
+  /** Whether uTP is spoken, over which peers that cannot be called are met halfway (BEP 55). */
+  readonly punches?: boolean;
   /** Where our node of the DHT is asked (BEP 5); absent where there is none. */
   readonly dhtPort?: number;
   readonly sha1: Sha1;
@@ -133,7 +135,13 @@ export type SwarmInput =
 
 /** What a swarm asks of the driver. */
 export type SwarmOutput =
-  | { readonly kind: "connect"; readonly connection: ConnectionId; readonly address: PeerAddress }
+  | {
+      readonly kind: "connect";
+      readonly connection: ConnectionId;
+      readonly address: PeerAddress;
+      /** Over uTP alone: it calls us at the same moment (BEP 55). */
+      readonly isPunch?: boolean;
+    }
   /** The driver owns `bytes` from now on. */
   | { readonly kind: "send"; readonly connection: ConnectionId; readonly bytes: Uint8Array }
   | { readonly kind: "close"; readonly connection: ConnectionId; readonly reason: string }
@@ -155,8 +163,6 @@ export type SwarmOutput =
   | { readonly kind: "announce"; readonly announce: AnnounceRequest }
   /** How large is the swarm? For figures only: whoever cannot find out lets it be. */
   | { readonly kind: "scrape"; readonly url: string }
-  /** A peer says that it has a node of the DHT there (BEP 5). Not of private content. */
-  | { readonly kind: "node"; readonly address: PeerAddress }
   /** A peer says that it has a node of the DHT there (BEP 5). Not of private content. */
   | { readonly kind: "node"; readonly address: PeerAddress }
   /** For the log: this address sent bytes that break the format or failed verification. */

@@ -6,10 +6,12 @@ import { decodeMetadataMessage, encodeMetadataMessage } from "../wire/metadata-m
 import {
   decodePexMessage,
   encodePexMessage,
+  PEX_HOLEPUNCH,
   PEX_REACHABLE,
   PEX_UPLOAD_ONLY,
   type PexPeer,
 } from "../wire/pex-message.ts";
+import { HolePunch } from "./holepunch.ts";
 import { MAX_UPLOAD_QUEUE } from "./limits.ts";
 import { MetadataExchange } from "./metadata-exchange.ts";
 import type { Peer } from "./peer.ts";
@@ -21,10 +23,12 @@ export const CLIENT = "Sluice 0.1.0";
 /** The numbers that others are to use towards us. */
 const METADATA_ID = 1;
 const PEX_ID = 2;
+const HOLEPUNCH_ID = 3;
 const OUR_MESSAGES: ReadonlyMap<string, number> = new Map([
   ["ut_metadata", METADATA_ID],
   ["ut_pex", PEX_ID],
 ]);
+const OUR_PUNCHING_MESSAGES = new Map([...OUR_MESSAGES, ["ut_holepunch", HOLEPUNCH_ID]]);
 /** BEP 27: private content tells of no peers. */
 const OUR_PRIVATE_MESSAGES: ReadonlyMap<string, number> = new Map([["ut_metadata", METADATA_ID]]);
 
@@ -34,19 +38,24 @@ export interface ExtensionsSwarm {
   metadata(infoBytes: Uint8Array): void;
   ban(peer: Peer, reason: string): void;
   close(peer: Peer, reason: string): void;
+  /** Calls an address over uTP, at the same moment as it calls us. */
+  punch(address: PeerAddress): void;
 }
 
-/** The extension protocol (BEP 10): hellos, metadata (BEP 9), peers (BEP 11), partial seeds (BEP 21). */
+/** The extension protocol (BEP 10): hellos, metadata (BEP 9), peers (BEP 11), partial seeds (BEP 21), hole
+ * punching (BEP 55). */
 export class Extensions {
   readonly #state: SwarmState;
   readonly #swarm: ExtensionsSwarm;
   readonly #metadata: MetadataExchange;
+  readonly #holePunch: HolePunch;
   /** When the earliest message of PEX is due. */
   #pexAt: Instant | undefined;
 
   constructor(state: SwarmState, swarm: ExtensionsSwarm) {
     this.#state = state;
     this.#swarm = swarm;
+    this.#holePunch = new HolePunch(state, (address) => swarm.punch(address));
     const { infohash, sha1, info } = state.setup;
     this.#metadata = new MetadataExchange(infohash, sha1, info?.infoBytes);
   }
@@ -56,7 +65,11 @@ export class Extensions {
     const isPrivate = this.#state.pieces?.layout.isPrivate === true;
     const metadataBytes = this.#metadata.infoBytes?.length;
     const hello = encodeExtensionHandshake({
-      messages: isPrivate ? OUR_PRIVATE_MESSAGES : OUR_MESSAGES,
+      messages: isPrivate
+        ? OUR_PRIVATE_MESSAGES
+        : this.#holePunch.isOn
+          ? OUR_PUNCHING_MESSAGES
+          : OUR_MESSAGES,
       version: CLIENT,
       requestQueue: MAX_UPLOAD_QUEUE,
       yourAddress: peer.address.host,
@@ -88,11 +101,18 @@ export class Extensions {
       const message = decodeMetadataMessage(payload);
       if (message) this.#metadata.received(peer.connection, message, this.#state.now);
     } else if (id === PEX_ID) this.#peersTold(peer, payload);
+    else if (id === HOLEPUNCH_ID) this.#holePunch.received(peer, payload);
     this.#carryOut();
+  }
+
+  /** A call was not answered. */
+  notReached(address: PeerAddress): void {
+    this.#holePunch.failed(address);
   }
 
   /** The connection is over. */
   left(peer: Peer): void {
+    this.#holePunch.left(peer);
     this.#metadata.left(peer.connection, this.#state.now);
     this.#carryOut();
   }
@@ -121,6 +141,7 @@ export class Extensions {
     const { messages } = hello;
     peer.metadataMessageId = messages.get("ut_metadata") ?? peer.metadataMessageId;
     peer.pexMessageId = messages.get("ut_pex") ?? peer.pexMessageId;
+    peer.holepunchMessageId = messages.get("ut_holepunch") ?? peer.holepunchMessageId;
     if (peer.isIncoming && hello.listenPort !== undefined) {
       peer.listenAddress = { host: peer.address.host, port: hello.listenPort };
       const isWelcome = pieces?.layout.isPrivate || candidates.listens(peer.address, hello.listenPort, now);
@@ -144,6 +165,7 @@ export class Extensions {
     if (verdict === "close") throw new DecodeError("PEX", 0, "far more than one message a minute");
     if (verdict === "ignore") return;
     const { added } = decodePexMessage(payload);
+    this.#holePunch.told(peer, added);
     candidates.add(
       added.map(({ address }) => address),
       "pex",
@@ -189,5 +211,7 @@ export class Extensions {
 
 function pexPeer(peer: Peer, address: PeerAddress): PexPeer {
   const isSeed = peer.pieces.isAll || peer.isUploadOnly;
-  return { address, flags: (isSeed ? PEX_UPLOAD_ONLY : 0) | (peer.isIncoming ? 0 : PEX_REACHABLE) };
+  const canPunch = peer.holepunchMessageId !== 0;
+  const flags = (isSeed ? PEX_UPLOAD_ONLY : 0) | (canPunch ? PEX_HOLEPUNCH : 0);
+  return { address, flags: flags | (peer.isIncoming ? 0 : PEX_REACHABLE) };
 }

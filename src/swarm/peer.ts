@@ -17,6 +17,8 @@ export class Peer implements BlockSender {
   readonly address: PeerAddress;
   readonly origin: PeerOrigin;
   readonly isIncoming: boolean;
+  /** Called while it calls us (BEP 55). */
+  isPunched = false;
   readonly connectedAt: Instant;
   stage: "opening" | "handshake" | "open" | "closed" = "opening";
   /** When the present stage began. */
@@ -38,12 +40,10 @@ export class Peer implements BlockSender {
   /** It has a node of the DHT (BEP 5), and has said where. */
   hasDht = false;
   hasToldNode = false;
-  /** It has a node of the DHT (BEP 5), and has said where. */
-  hasDht = false;
-  hasToldNode = false;
   /** The numbers the peer gave its extension messages; 0 where it has none. */
   metadataMessageId = 0;
   pexMessageId = 0;
+  holepunchMessageId = 0;
   /** Where it can be reached: its own word (BEP 10 `p`), or the address we reached it at. */
   listenAddress: PeerAddress | undefined;
   isUploadOnly = false;

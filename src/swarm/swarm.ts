@@ -71,6 +71,7 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
       metadata: (infoBytes) => this.#gotMetadata(infoBytes),
       ban: (peer, reason) => this.#connections.ban(peer, reason),
       close: (peer, reason) => this.#connections.close(peer, reason),
+      punch: (address) => this.#connections.punch(address),
     });
     this.#connections = new Connections(
       state,

@@ -24,6 +24,7 @@ export interface PexMessage {
 
 /** The bits of {@link PexPeer.flags} (BEP 11) that change what we do. */
 export const PEX_UPLOAD_ONLY = 0x02;
+export const PEX_HOLEPUNCH = 0x08;
 export const PEX_REACHABLE = 0x10;
 
 /** Peers of one kind and family in a message: BEP 11 allows 50; the rest is not read. */
