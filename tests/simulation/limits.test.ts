@@ -77,3 +77,20 @@ test("Swarm: peers for whom the limits do not hold take and give what they can",
     assert.ok(sum(got) > 4 * MB, `${got.map(Math.round)} bytes a second`);
   }
 });
+
+test("Swarm: a small upload limit is shared by those whom a swarm serves", () => {
+  console.log(`seed ${SEED}`);
+  const limit = 150 * KB;
+  const world = new World(SEED, makeContent(64 * MB, 64 * KB, SEED));
+  const none = { trackers: new Map() };
+  const giver = world.leecher(CABLE, { ...none, held: "all", uploadLimit: limit });
+  // They give nothing to each other, or one of them could have it all and hand it on.
+  const takers = [1, 2, 3].map(() => world.leecher(CABLE, { ...none, uploadLimit: 1 }));
+  for (const taker of takers) {
+    taker.found([giver.host.address], "magnet");
+    taker.download({ start: 0, end: world.content.layout.length });
+  }
+  rates(world, [giver], "uploaded", 5);
+  const got = rates(world, takers, "downloaded", 30);
+  for (const one of got) assert.ok(one > (0.6 * limit) / 3, `${got.map(Math.round)} bytes a second`);
+});
