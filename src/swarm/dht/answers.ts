@@ -1,13 +1,16 @@
 import type { PeerAddress } from "../../base/address.ts";
-import { addressScope, familyOf } from "../../base/address.ts";
+import { type AddressScope, addressScope, familyOf } from "../../base/address.ts";
+import type { AddressFamily } from "../../wire/compact-peers.ts";
 import { addressFilter } from "../../wire/dht-filter.ts";
+import { compareDistance } from "../../wire/dht-id.ts";
 import { isSignedItem, itemTarget } from "../../wire/dht-item.ts";
 import type { KrpcAsk, KrpcFailure, KrpcQuery, KrpcReply, NodeContact, Want } from "../../wire/krpc.ts";
 import { encodeKrpc, encodeKrpcWithin } from "../../wire/krpc-encode.ts";
 import type { DhtCore } from "./core.ts";
 import { ItemStore, type PutRefusal } from "./item-store.ts";
-import { MAX_ANSWER_PEERS, NEAREST } from "./limits.ts";
+import { MAX_ANSWER_PEERS, NEAREST, UNFIT_TOLD } from "./limits.ts";
 import { PeerStore } from "./peer-store.ts";
+import type { KnownNode } from "./routing-table.ts";
 import { isTellable } from "./scope.ts";
 import { Tokens } from "./tokens.ts";
 
@@ -139,20 +142,23 @@ export class Answers {
     return true;
   }
 
+  /** Of nodes with ids that do not fit their addresses only a few are told: whoever chooses his can be nearer than all others. */
+  #nearest(family: AddressFamily, target: Uint8Array, scope: AddressScope): NodeContact[] {
+    const table = this.#core.families.get(family)?.table;
+    if (!table) return [];
+    const isGood = ({ heardAt, failures, place }: KnownNode) =>
+      heardAt !== undefined && failures === 0 && isTellable(place.scope, scope);
+    const fit = table.nearest(target, NEAREST, (node) => node.isFit && isGood(node));
+    const unfit = table.nearest(target, UNFIT_TOLD, (node) => !node.isFit && isGood(node));
+    const told = [...fit.slice(0, NEAREST - unfit.length), ...unfit];
+    return told.sort((a, b) => compareDistance(target, a.id, b.id));
+  }
+
   #nodes(target: Uint8Array, want: Want, from: PeerAddress): { nodes: NodeContact[]; nodes6: NodeContact[] } {
     const families = want ?? [familyOf(from.host)];
     const scope = addressScope(from.host);
-    const near = (family: 4 | 6) =>
-      families.includes(family)
-        ? (this.#core.families
-            .get(family)
-            ?.table.nearest(
-              target,
-              NEAREST,
-              ({ heardAt, failures, place }) =>
-                heardAt !== undefined && failures === 0 && isTellable(place.scope, scope),
-            ) ?? [])
-        : [];
+    const near = (family: AddressFamily) =>
+      families.includes(family) ? this.#nearest(family, target, scope) : [];
     return { nodes: near(4), nodes6: near(6) };
   }
 }

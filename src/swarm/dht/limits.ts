@@ -2,6 +2,8 @@
 
 /** Nodes in an answer, and to which announcements go (BEP 5: K). */
 export const NEAREST = 8;
+/** Of these, nodes whose ids do not fit their addresses (BEP 42). */
+export const UNFIT_TOLD = 2;
 /** Nodes kept of those that share no, one, two … leading bits with us: the far ones are where most lookups begin, and
  * knowing more of them saves a hop (libtorrent does the same). */
 export const BUCKET_NODES: readonly number[] = [128, 64, 32, 16];

@@ -7,6 +7,7 @@ import type { Family } from "./family.ts";
 import { FEW_NODES, LOOKUP_MS, NEAREST } from "./limits.ts";
 import { Lookup } from "./lookup.ts";
 import type { LookupNode } from "./lookup-list.ts";
+import type { KnownNode } from "./routing-table.ts";
 
 /** What is searched for. */
 export interface SearchWish {
@@ -24,12 +25,13 @@ export class Search {
   readonly family: Family;
   readonly #core: DhtCore;
   readonly #wish: SearchWish;
-  readonly #lookup: Lookup;
+  #lookup: Lookup;
   readonly #ended: (report: TaskReport) => void;
   /** When it ends, whatever is missing. Undefined: it has not begun. */
   #endsAt: Instant | undefined;
   #stage: "looking" | "telling" | "over" = "looking";
   #answers = 0;
+  #beginnings = 0;
   #stored = 0;
   #telling = 0;
 
@@ -55,10 +57,19 @@ export class Search {
 
   /** Begins with whom we know. */
   begin(): void {
-    const { table, newcomers } = this.family;
     this.#endsAt = after(this.#core.now, LOOKUP_MS);
-    for (const node of table.nearest(this.#wish.target, 2 * NEAREST, ({ failures }) => failures < 2))
-      this.#lookup.begin(node);
+    this.#start();
+  }
+
+  #start(): void {
+    const { table, newcomers } = this.family;
+    this.#beginnings++;
+    // Each kind on its own: nodes with ids of their choice must not crowd out the others at the very beginning.
+    for (const isFit of [true, false]) {
+      const count = isFit ? 2 * NEAREST : NEAREST;
+      const isWanted = (node: KnownNode) => node.isFit === isFit && node.failures < 2;
+      for (const node of table.nearest(this.#wish.target, count, isWanted)) this.#lookup.begin(node);
+    }
     if (table.provenCount < FEW_NODES)
       for (const { address } of newcomers.values()) this.#lookup.beginAt(address);
     this.step();
@@ -72,14 +83,14 @@ export class Search {
   /** Asks whoever is to be asked next; false where that must wait for the rate of our questions. */
   step(): boolean {
     if (this.#stage !== "looking" || this.#endsAt === undefined) return true;
-    if (this.#core.now >= this.#endsAt || this.#lookup.isDone) {
+    if (this.#core.now >= this.#endsAt) {
       this.#tell();
       return true;
     }
     while (this.#core.mayAsk) {
       const node = this.#lookup.next();
       if (!node) {
-        if (this.#lookup.isDone) this.#tell();
+        if (this.#lookup.isDone) this.#lookedAll();
         return true;
       }
       this.#ask(node);
@@ -119,6 +130,17 @@ export class Search {
         this.step();
       },
     });
+  }
+
+  /** Nobody is left to be asked. Where nobody at all answered it begins anew once: datagrams are lost, and others may be known by
+   * now. */
+  #lookedAll(): void {
+    if (this.#answers > 0 || this.#beginnings > 1 || !this.family.knowsAnybody) {
+      this.#tell();
+      return;
+    }
+    this.#lookup = new Lookup(this.#wish.target, this.family.id);
+    this.#start();
   }
 
   /** Tells the nearest, whatever the rate: they are few, and their tokens do not hold for long. */

@@ -7,7 +7,7 @@ import type { DhtInput, DhtOutput, DhtTaskId } from "../../../src/swarm/dht/cont
 import { DhtNode } from "../../../src/swarm/dht/dht-node.ts";
 import { nodeIdFor } from "../../../src/wire/dht-id.ts";
 import type { DhtState } from "../../../src/wire/dht-state.ts";
-import type { NodeContact } from "../../../src/wire/krpc.ts";
+import type { DhtItem, NodeContact } from "../../../src/wire/krpc.ts";
 import { EventQueue } from "../event-queue.ts";
 
 export const sha1 = (bytes: Uint8Array) => new Uint8Array(createHash("sha1").update(bytes).digest());
@@ -141,6 +141,22 @@ export class SimulatedNode implements Inhabitant {
     this.#network.run(withinMs, () => done() !== undefined);
     const output = done()?.output;
     return output?.kind === "done" ? output.report : undefined;
+  }
+
+  /** Puts an item; the number of the task. */
+  put(item: DhtItem): DhtTaskId {
+    const task = this.nextTask();
+    this.input({ kind: "put", task, item });
+    return task;
+  }
+
+  /** Looks for an item: the last that came. */
+  find(wish: { target: Uint8Array; signedBy?: { key: Uint8Array; salt: Uint8Array } }): DhtItem | undefined {
+    const task = this.nextTask();
+    this.input({ kind: "get", task, target: wish.target, signedBy: wish.signedBy });
+    this.finish(task);
+    const items = this.of(task).flatMap(({ output }) => (output.kind === "item" ? [output.item] : []));
+    return items.at(-1);
   }
 
   received(bytes: Uint8Array, from: PeerAddress): void {
