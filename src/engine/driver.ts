@@ -4,9 +4,10 @@ import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { Machine } from "../base/machine.ts";
 import { after, type Instant } from "../base/time.ts";
-import type { Clock, Net, TcpHandlers, TcpSocket } from "../runtime/contract.ts";
+import type { Clock, TcpHandlers, TcpSocket } from "../runtime/contract.ts";
 import type { Candidate, ConnectionId, SwarmFigures, SwarmInput, SwarmOutput } from "../swarm/contract.ts";
 import { CONNECT_TIMEOUT_MS } from "../swarm/limits.ts";
+import type { PeerNet } from "./reach/contract.ts";
 import { type DriverAnnouncer, RunningAnnounces } from "./running-announces.ts";
 
 /** A swarm as the driver knows it. */
@@ -43,7 +44,7 @@ export interface DriverParts {
   readonly infohash: Infohash;
   readonly swarm: DrivenSwarm;
   readonly clock: Clock;
-  readonly net: Net;
+  readonly net: Pick<PeerNet, "connect">;
   readonly announcer: DriverAnnouncer;
   readonly hooks: DriverHooks;
   readonly connections: ConnectionCount;
@@ -160,7 +161,7 @@ export class Driver {
         this.#read(output);
         break;
       case "connect":
-        this.#connect(output.connection, output.address);
+        this.#connect(output);
         break;
       case "close":
         this.#close(output.connection, output.reason);
@@ -207,7 +208,7 @@ export class Driver {
     else answer(bytes);
   }
 
-  #connect(connection: ConnectionId, address: PeerAddress): void {
+  #connect({ connection, address, isPunch }: Extract<SwarmOutput, { kind: "connect" }>): void {
     const { connections, net } = this.#parts;
     if (connections.open >= connections.limit) {
       this.#refuse(connection);
@@ -215,7 +216,8 @@ export class Driver {
     }
     connections.open++;
     const handlers = this.#handlers(connection);
-    this.#sockets.set(connection, net.connect(address, handlers, { timeoutMs: CONNECT_TIMEOUT_MS }));
+    const options = { timeoutMs: CONNECT_TIMEOUT_MS, ...(isPunch && { isPunch }) };
+    this.#sockets.set(connection, net.connect(address, handlers, options));
   }
 
   #refuse(connection: ConnectionId): void {

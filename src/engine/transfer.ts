@@ -9,7 +9,7 @@ import type { Candidate, CandidateOrigin, SwarmFigures, SwarmInput, SwarmSetup }
 import { NO_FIGURES } from "../swarm/figures.ts";
 import { pieceCheck } from "../swarm/piece-check.ts";
 import type { LiveTransportFile } from "../wire/live-transport.ts";
-import { parseInfo, type TransportFile } from "../wire/metainfo.ts";
+import type { TransportFile } from "../wire/metainfo.ts";
 import { makePeerId } from "../wire/peer-id.ts";
 import { createByteSource } from "./byte-source.ts";
 import type { CacheFolder } from "./cache-folder.ts";
@@ -19,7 +19,7 @@ import { deferred } from "./deferred.ts";
 import { Demand } from "./demand.ts";
 import { Driver } from "./driver.ts";
 import { HomeTrackers } from "./home-trackers.ts";
-import { fileOfMetadata } from "./known-file.ts";
+import { fileOfMetadata, infoOfMetadata } from "./known-file.ts";
 import { isLiveMetadata, unsignedLiveFile } from "./live/live-content.ts";
 import type { TransferBuffers } from "./piece-buffers.ts";
 import { PieceStore } from "./piece-store.ts";
@@ -234,12 +234,12 @@ export class SwarmTransfer implements ActiveTransfer {
       ...(known && { info: { layout: known.file.info, infoBytes: known.file.infoBytes } }),
       readInfo: (infoBytes) => {
         if (isLiveMetadata(infoBytes)) this.#liveMetadata = infoBytes;
-        return parseInfo(infoBytes);
+        return infoOfMetadata(infoBytes, runtime.sha256);
       },
       ...(known && { held: heldPieces(known.store) }),
       trackers,
       listenPort: this.#house.p2pPort,
-      ...(this.#house.dht && { dhtPort: this.#house.dht.port }),
+      punches: this.#house.settings.reach.utp,
       ...(this.#house.dht && { dhtPort: this.#house.dht.port }),
       sha1: runtime.sha1,
       sha256: runtime.sha256,
@@ -259,7 +259,6 @@ export class SwarmTransfer implements ActiveTransfer {
         piece: (piece, bytes) => this.#piece(piece, bytes),
         block: (piece, begin, length) => this.#block(piece, begin, length),
         metadata: (infoBytes) => this.#metadata(infoBytes),
-        node: (address) => this.#house.dht?.addNodes([address]),
         node: (address) => this.#house.dht?.addNodes([address]),
         failed: (reason, peers) => this.#failed(reason, peers),
         banned: (address) => this.#webSeeds.banned(address),
@@ -313,7 +312,7 @@ export class SwarmTransfer implements ActiveTransfer {
   #metadata(infoBytes: Uint8Array): void {
     if (this.#known) return;
     const { runtime, cache } = this.#house;
-    const file = this.#given ?? fileOfMetadata(infoBytes, this.#content.trackers, runtime.sha1);
+    const file = this.#given ?? fileOfMetadata(infoBytes, this.#content.trackers, runtime);
     this.#learn(file, cache?.openFresh(file.infohash, file.info));
     if (file.info.isPrivate) this.#leaveFinder();
     this.#isReady(file);

@@ -1,6 +1,6 @@
 import type { PeerAddress } from "../../base/address.ts";
 import type { Infohash } from "../../base/ids.ts";
-import type { Net, TextSocket, TextSocketHandlers } from "../../runtime/contract.ts";
+import type { Net, TcpHandlers, TcpSocket, TextSocket, TextSocketHandlers } from "../../runtime/contract.ts";
 import type { CandidateOrigin } from "../../swarm/contract.ts";
 import type { TrackerAsker } from "../../swarm/tracker/sight.ts";
 
@@ -8,7 +8,16 @@ import type { TrackerAsker } from "../../swarm/tracker/sight.ts";
  * How peers are called and let in. Whatever changes the way to them (encryption, uTP, a proxy, limits) takes one of these
  * and gives another: a connection is two streams, however it came about. See docs/design/reach.md.
  */
-export type PeerNet = Pick<Net, "connect" | "listen">;
+export interface PeerNet extends Pick<Net, "listen"> {
+  connect(address: PeerAddress, handlers: TcpHandlers, options: PeerCallOptions): TcpSocket;
+}
+
+/** How a peer is called. */
+export interface PeerCallOptions {
+  readonly timeoutMs: number;
+  /** It calls us at the same moment (BEP 55): over uTP, or in vain. */
+  readonly isPunch?: boolean;
+}
 
 /** A way to find peers beside trackers: the DHT, local discovery. */
 export interface PeerFinder {

@@ -19,8 +19,10 @@ type Way = "tcp" | "utp";
 export function eitherWay(tcp: PeerNet, utp: Utp, clock: Clock): PeerNet {
   const remembered = new UtpPeers(clock);
   return {
-    connect: (address, handlers, { timeoutMs }) =>
-      new EitherCall({ tcp, utp, clock, remembered }, address, handlers, timeoutMs),
+    connect(address, handlers, { timeoutMs, isPunch }) {
+      if (isPunch) return utp.connect(address, handlers, { timeoutMs });
+      return new EitherCall({ tcp, utp, clock, remembered }, address, handlers, timeoutMs);
+    },
     async listen(address, accept) {
       const listener = await tcp.listen(address, accept);
       utp.listen(accept);

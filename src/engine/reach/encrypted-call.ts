@@ -7,7 +7,7 @@ import { MseCaller } from "../../swarm/mse/caller.ts";
 import type { MseOutcome } from "../../swarm/mse/contract.ts";
 import type { MseStream } from "../../swarm/mse/stream.ts";
 import { HANDSHAKE_BYTES } from "../../wire/handshake.ts";
-import type { PeerNet } from "./contract.ts";
+import type { PeerCallOptions, PeerNet } from "./contract.ts";
 import type { EncryptedHouse, Way } from "./encrypted-net.ts";
 
 /** A peer that does not know what we speak may wait for more of it: so long we bear that, of the 10 s that a greeting has. */
@@ -44,7 +44,7 @@ export class EncryptedCall implements TcpSocket {
     net: Pick<PeerNet, "connect">,
     address: PeerAddress,
     handlers: TcpHandlers,
-    options: { timeoutMs: number },
+    options: PeerCallOptions,
   ) {
     this.remote = address;
     this.#house = house;
