@@ -11,6 +11,7 @@ import { engineSettings } from "../config.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
 import { createBroadcastLists } from "../engine/live/broadcast-lists.ts";
 import { createBroadcasts } from "../engine/live/broadcasts.ts";
+import { tellInside } from "../engine/reach/inside/self-test.ts";
 import { stayInside, withOwnNetworks } from "../engine/reach/inside.ts";
 import { createTransfers } from "../engine/transfers.ts";
 import { createOutbound } from "../outbound/outbound.ts";
@@ -60,6 +61,7 @@ export async function openHouse(parts: HouseParts): Promise<House> {
   const { config, log } = parts;
   const settings = engineSettings(config);
   const runtime = stayInside(parts.runtime, settings.reach, log.named("p2p"));
+  void tellInside(parts.runtime, settings.reach, log.named("p2p"));
   const outbound = createOutbound(withOwnNetworks(runtime, parts.runtime), log);
   const lists = new LateLists();
   const { library, deviceId, broadcastRecords } = await openLibrary(runtime, config, outbound, log, lists);
@@ -125,7 +127,7 @@ export async function openHouse(parts: HouseParts): Promise<House> {
     broadcasts,
     ...(transfers.tracker && { tracker: transfers.tracker }),
     deviceId,
-    diagnose: () => diagnose(runtime, config, engine),
+    diagnose: () => diagnose(parts.runtime, config, engine),
     hasNetwork: () => lanAddresses().length > 0,
     networkUrls: () => (listening === undefined ? [] : networkUrls(listening, lanAddresses())),
     version: VERSION,

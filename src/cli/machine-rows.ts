@@ -71,6 +71,8 @@ async function namesRow(runtime: Runtime, config: Config): Promise<DiagnosisRow>
   const host = nameToAsk(config);
   if (host === undefined)
     return { name, level: "ok", text: "No setting names a server, so there is nothing to look up." };
+  if (config.proxy !== "" && config.proxyStrict === "on")
+    return { name, level: "ok", text: "The proxy looks them up: this machine asks no DNS." };
   const began = runtime.clock.now();
   try {
     const addresses = await runtime.lookup(host);
