@@ -1,5 +1,5 @@
 import { type HttpUrl, parseHttpUrl } from "./http-url.ts";
-import { type ContentId, type Infohash, parseContentId, parseInfohash } from "./ids.ts";
+import { type ContentId, type Infohash, parseContentId, parseInfohash, parseMultihash } from "./ids.ts";
 import { percentDecode } from "./percent.ts";
 import { decodeUtf8 } from "./utf8.ts";
 
@@ -49,12 +49,17 @@ function readLink(text: string, depth: number): Link | undefined {
 
 function readMagnet(magnet: string): Link | undefined {
   const query = /^magnet:\?(.*)$/is.exec(magnet)?.[1];
+  let second: Infohash | undefined;
   for (const [name, value] of membersOf(query ?? "")) {
     if (!/^xt(?:\.\d+)?$/.test(name)) continue;
-    const infohash = parseInfohash(/^urn:btih:(.*)$/is.exec(decoded(value))?.[1]?.trim() ?? "");
+    const [, kind, text] = /^urn:(bt[im]h):(.*)$/is.exec(decoded(value)) ?? [];
+    const isFirst = kind?.toLowerCase() === "btih";
+    const infohash = isFirst ? parseInfohash(text!.trim()) : undefined;
     if (infohash) return { kind: "magnet", magnet, infohash };
+    if (!isFirst) second ??= parseMultihash(text?.trim() ?? "");
   }
-  return undefined;
+  // That of version 2 counts where there is no other (BEP 52).
+  return second && { kind: "magnet", magnet, infohash: second };
 }
 
 /** What follows `acestream:`: an id, or a query; with or without `//`, the question mark maybe encoded. */

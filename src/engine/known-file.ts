@@ -4,13 +4,15 @@ import { viewBencode } from "../wire/bencode-view.ts";
 import { isLiveInfo } from "../wire/live-info.ts";
 import { type LiveTransportFile, parseLiveTransportFile } from "../wire/live-transport.ts";
 import {
+  type Info,
   MAX_INFO_BYTES,
   MAX_TRANSPORT_FILE_BYTES,
   makeTransportFile,
+  parseInfo,
   parseTransportFile,
   type TransportFile,
 } from "../wire/metainfo.ts";
-import { isV2Info, parseV2TransportFile } from "../wire/v2-metainfo.ts";
+import { isV2Info, parseV2Info, parseV2TransportFile } from "../wire/v2-metainfo.ts";
 
 /** A transport file that we hold: of files, or of a live stream. */
 export type KnownFile =
@@ -52,8 +54,18 @@ export function titleOf(known: KnownFile): string {
 export function fileOfMetadata(
   infoBytes: Uint8Array,
   trackers: readonly (readonly string[])[],
-  sha1: Sha1,
+  { sha1, sha256 }: Pick<FileChecks, "sha1" | "sha256">,
 ): TransportFile {
   const bytes = makeTransportFile(infoBytes, trackers);
-  return parseTransportFile(bytes, sha1, bytes.length + MAX_INFO_BYTES);
+  const limitBytes = bytes.length + MAX_INFO_BYTES;
+  return isV2Info(viewBencode(infoBytes))
+    ? parseV2TransportFile(bytes, sha1, sha256, limitBytes)
+    : parseTransportFile(bytes, sha1, limitBytes);
+}
+
+/** The info dictionary that peers sent, of either version. Throws `DecodeError`. */
+export function infoOfMetadata(infoBytes: Uint8Array, sha256: Sha256): Info {
+  if (infoBytes.length <= MAX_INFO_BYTES && isV2Info(viewBencode(infoBytes)))
+    return parseV2Info(infoBytes, sha256);
+  return parseInfo(infoBytes);
 }

@@ -1,5 +1,6 @@
 import { addressScope, type PeerAddress } from "../base/address.ts";
 import { DecodeError } from "../base/errors.ts";
+import { eitherHash } from "../base/ids.ts";
 import { earliest, type Instant } from "../base/time.ts";
 import { decodeExtensionHandshake, encodeExtensionHandshake } from "../wire/extension-handshake.ts";
 import { decodeMetadataMessage, encodeMetadataMessage } from "../wire/metadata-message.ts";
@@ -56,8 +57,8 @@ export class Extensions {
     this.#state = state;
     this.#swarm = swarm;
     this.#holePunch = new HolePunch(state, (address) => swarm.punch(address));
-    const { infohash, sha1, info } = state.setup;
-    this.#metadata = new MetadataExchange(infohash, sha1, info?.infoBytes);
+    const { infohash, sha1, sha256, info } = state.setup;
+    this.#metadata = new MetadataExchange(infohash, eitherHash(infohash, sha1, sha256), info?.infoBytes);
   }
 
   /** Says hello to a peer that speaks BEP 10. */

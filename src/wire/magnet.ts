@@ -1,12 +1,12 @@
 import { canonicalAddress, parseIpv4 } from "../base/address.ts";
 import { DecodeError } from "../base/errors.ts";
-import { type Infohash, parseInfohash } from "../base/ids.ts";
+import { type Infohash, parseInfohash, parseMultihash } from "../base/ids.ts";
 import { percentDecode } from "../base/percent.ts";
 import { decodeUtf8, encodeUtf8 } from "../base/utf8.ts";
 import { safeElement } from "./file-names.ts";
 import { isTrackerUrl } from "./tracker-url.ts";
 
-/** What a magnet link says (BEP 9, 53). */
+/** What a magnet link says (BEP 9, 52, 53). */
 export interface Magnet {
   readonly infohash: Infohash;
   /** `dn`: display text. */
@@ -34,8 +34,8 @@ const MAX_SELECTED = 10_000;
 const MAX_FILE_INDEX = 100_000;
 const FORMAT = "magnet";
 
-/** Reads a magnet link. Members we do not know are ignored, broken optional ones too. Throws `DecodeError` where there
- * is no BitTorrent v1 infohash. */
+/** Reads a magnet link. Members we do not know are ignored, broken optional ones too. Of the two infohashes of a hybrid
+ * (BEP 52) that of version 1 counts. Throws `DecodeError` where there is none. */
 export function parseMagnet(text: string): Magnet {
   if (text.length > MAX_MAGNET_LENGTH) {
     throw new DecodeError(FORMAT, MAX_MAGNET_LENGTH, `longer than ${MAX_MAGNET_LENGTH} characters`);
@@ -89,10 +89,11 @@ function readInfohash(topics: readonly string[]): Infohash {
   if (topics.some((topic) => /^urn:btih:/i.test(topic))) {
     throw new DecodeError(FORMAT, 0, "an infohash is 40 hex digits or 32 base-32 characters");
   }
-  if (topics.some((topic) => /^urn:btmh:/i.test(topic))) {
-    throw new DecodeError(FORMAT, 0, "BitTorrent v2 only, which is not supported");
+  for (const topic of topics) {
+    const infohash = parseMultihash(/^urn:btmh:(.*)$/is.exec(topic)?.[1]?.trim() ?? "");
+    if (infohash) return infohash;
   }
-  throw new DecodeError(FORMAT, 0, "no xt=urn:btih:");
+  throw new DecodeError(FORMAT, 0, "no infohash (xt=urn:btih: or xt=urn:btmh:1220…)");
 }
 
 /** `host:port`, the host an IPv4 address, a name, or an IPv6 address in brackets. */

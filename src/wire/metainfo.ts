@@ -64,8 +64,6 @@ export const MAX_PIECE_BYTES = 32 * 1024 * 1024;
 export const MAX_TRACKERS = 100;
 
 const FORMAT = "transport file";
-/** The metadata of version 2 leaves out what pieces are held against: that is in the transport file (BEP 52). */
-const V2_ONLY = "BitTorrent v2 only, which plays from its transport file (.torrent), not from a magnet link";
 const HASH_BYTES = 20;
 
 /** Reads a transport file (BEP 3, 12, 17, 19, 27, 47). Hybrids (BEP 52) count as version 1. A file that we made ourselves from a
@@ -124,7 +122,7 @@ function readInfo(dict: BencodeView, offset: number): Info {
   if (!pieceHashes) {
     const isVersion2 = (dict.get("meta version") ?? dict.get("file tree")) !== undefined;
     if (dict.get("live")?.isDict) throw fail("a live stream, which has no files");
-    throw fail(isVersion2 ? V2_ONLY : "no piece hashes");
+    throw fail(isVersion2 ? "BitTorrent v2 only, where v1 was expected" : "no piece hashes");
   }
   const pieceLength = dict.get("piece length")?.integer();
   if (pieceLength === undefined || pieceLength <= 0 || pieceLength > MAX_PIECE_BYTES) {

@@ -54,6 +54,12 @@ export function parseV2TransportFile(
   };
 }
 
+/** Reads an info dictionary of version 2 on its own, as peers send it for a magnet. It says all that is needed only where no
+ * file has more than one piece: the piece layers of others are in the transport file. Throws `DecodeError`. */
+export function parseV2Info(infoBytes: Uint8Array, sha256: Sha256): Info {
+  return readV2Info(viewBencode(infoBytes), 0, new Map(), new Merkle(sha256));
+}
+
 /** The hashes of the pieces of each file of more than one piece, by the root of the file (as Latin-1). */
 type Layers = ReadonlyMap<string, Uint8Array>;
 
@@ -111,7 +117,8 @@ function layerProblem(
   pieceLength: number,
   merkle: Merkle,
 ): string | undefined {
-  if (!hashes) return "the piece layer of a file is missing: a transport file of version 2 must hold them";
+  if (!hashes)
+    return "BitTorrent v2 without its piece layers, which magnet links do not bring: play it from its transport file";
   if (hashes.length !== count * DIGEST_BYTES)
     return `expected ${count} hashes in a piece layer, not ${hashes.length / DIGEST_BYTES}`;
   const row = Array.from({ length: count }, (_, i) =>

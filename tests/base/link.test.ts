@@ -56,7 +56,7 @@ test("parseLink: acestream and sluice URIs, with and without slashes, the questi
     });
 });
 
-test("parseLink: magnets in hexadecimal and base 32, hybrids too; those of version 2 alone are none", () => {
+test("parseLink: magnets in hexadecimal and base 32, hybrids too; of version 2 where there is no other", () => {
   for (const text of [
     `magnet:?xt=urn:btih:${HASH}`,
     `MAGNET:?dn=x&xt.1=URN:BTIH:${BASE32}&tr=udp%3A%2F%2Ft`,
@@ -65,6 +65,8 @@ test("parseLink: magnets in hexadecimal and base 32, hybrids too; those of versi
     `magnet:?xt=urn:btih:${HASH}&xt=urn:btmh:1220ab`,
   ])
     assert.deepEqual(parseLink(text), magnet(text), text);
+  const second = `magnet:?xt=urn:btmh:1220${HASH}${"ab".repeat(12)}`;
+  assert.deepEqual(parseLink(second), magnet(second));
   table({ "magnet:?xt=urn:btmh:1220ab": undefined, "magnet:?dn=a": undefined, "magnet:": undefined });
 });
 

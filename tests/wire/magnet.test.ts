@@ -39,22 +39,25 @@ test("parseMagnet reads the infohash in every form it is written", () => {
     ` ${BASE} `,
     `magnet:?xt=urn:btmh:1220${"ab".repeat(32)}&xt=urn:btih:${HASH}`,
   ];
+  const second = `magnet:?xt=urn:btmh:1220${"AB".repeat(32)}`;
+  assert.equal(parseMagnet(second).infohash, "ab".repeat(20));
   for (const form of forms) assert.equal(parseMagnet(form).infohash, HASH, form);
 });
 
 const BAD: readonly (readonly [string, RegExp])[] = [
   ["", /expected magnet:/],
   ["http://a.example/", /expected magnet:/],
-  ["magnet:?", /no xt=urn:btih/],
-  ["magnet:?dn=x", /no xt=urn:btih/],
+  ["magnet:?", /no infohash/],
+  ["magnet:?dn=x", /no infohash/],
   ["magnet:?xt=urn:btih:", /40 hex digits/],
   [`magnet:?xt=urn:btih:${HASH}0`, /40 hex digits/],
   [`magnet:?xt=urn:btih:${HASH.slice(1)}g`, /40 hex digits/],
-  [`magnet:?xt=urn:btmh:1220${"ab".repeat(32)}`, /v2 only/],
+  [`magnet:?xt=urn:btmh:1220${"ab".repeat(31)}`, /no infohash/],
+  [`magnet:?xt=urn:btmh:1114${"ab".repeat(32)}`, /no infohash/],
   [`${BASE}&dn=${"x".repeat(70_000)}`, /longer than/],
 ];
 
-test("parseMagnet refuses what has no version 1 infohash", () => {
+test("parseMagnet refuses what has no infohash", () => {
   for (const [text, message] of BAD) {
     assert.throws(
       () => parseMagnet(text),

@@ -6,7 +6,7 @@ import { pieceBytesOf, pieceCheck } from "../../src/swarm/piece-check.ts";
 import { type BencodeInput, bencodeDict } from "../../src/wire/bencode-encode.ts";
 import { viewBencode } from "../../src/wire/bencode-view.ts";
 import { parseInfo } from "../../src/wire/metainfo.ts";
-import { isV2Info, parseV2TransportFile } from "../../src/wire/v2-metainfo.ts";
+import { isV2Info, parseV2Info, parseV2TransportFile } from "../../src/wire/v2-metainfo.ts";
 import { webSeedPaths } from "../../src/wire/web-seed-paths.ts";
 import { sha1, sha256 } from "./make-torrent.ts";
 import { makeV2Torrent } from "./make-v2-torrent.ts";
@@ -96,7 +96,7 @@ const layersWith = (layer: Uint8Array) => ({
   extra: { "piece layers": new Map([...GOOD.layers, [ROOT, layer]]) },
 });
 const REFUSED: readonly (readonly [string, Changes, RegExp])[] = [
-  ["no piece layers", { extra: { "piece layers": undefined } }, /piece layer of a file is missing.*file 1/],
+  ["no piece layers", { extra: { "piece layers": undefined } }, /v2 without its piece layers.*file 1/],
   [
     "a piece layer that is too short",
     layersWith(LAYER.subarray(32)),
@@ -135,6 +135,18 @@ for (const [what, changes, message] of REFUSED) {
     );
   });
 }
+
+test("parseV2Info: the metadata alone is enough where no file has two pieces", () => {
+  const small = makeV2Torrent({
+    name: "top",
+    files: { a: FILES["sub/b"], b: FILES["sub/d"] },
+    pieceLength: PIECE,
+  });
+  const { pieceHashes, pieceCount } = parseV2Info(small.infoBytes, sha256);
+  assert.equal(pieceCount, 2);
+  assert.deepEqual(pieceHashes, read(small.bytes).info.pieceHashes);
+  assert.throws(() => parseV2Info(GOOD.infoBytes, sha256), /play it from its transport file/);
+});
 
 test("isV2Info: version 2 alone; parseInfo says so by name", () => {
   assert.equal(isV2Info(viewBencode(GOOD.infoBytes)), true);
