@@ -25,6 +25,13 @@ export function dhtRow(figures: DhtFigures | undefined): DiagnosisRow {
   };
 }
 
+/** What stands in the place of the port, where a proxy that may not be gone around carries no calls from outside. */
+export const unreachableRow: DiagnosisRow = {
+  name: "Port",
+  level: "note",
+  text: "Nobody can call us through the proxy. We call others, which reaches whoever can be called.",
+};
+
 /** How the router lets peers in. */
 export function routerRow(figures: PortMappingFigures | undefined): DiagnosisRow {
   const name = "Router";

@@ -19,7 +19,7 @@ import { isLocalNetwork, startLocalFinder } from "./lsd.ts";
 import { PeerLimits } from "./peer-limits.ts";
 import type { PortWish } from "./port-mapping/contract.ts";
 import { type PortMapping, type PortMappingFigures, startPortMapping } from "./port-mapping/port-mapping.ts";
-import { dhtRow, localRow, routerRow } from "./reach-rows.ts";
+import { dhtRow, localRow, routerRow, unreachableRow } from "./reach-rows.ts";
 import { bindSharedUdp } from "./shared-udp.ts";
 import { openTrackerDesk } from "./tracker-desk.ts";
 import { openUtp } from "./utp.ts";
@@ -119,7 +119,9 @@ export async function openReach(parts: ReachParts): Promise<Reach> {
     portMapping: () => mapping?.figures(),
     async rows() {
       return [
-        incoming.row(externalPort(), mapping?.figures().state === "mapped"),
+        whatIsCarried(settings.reach).incoming
+          ? incoming.row(externalPort(), mapping?.figures().state === "mapped")
+          : unreachableRow,
         routerRow(mapping?.figures()),
         dhtRow(dht?.figures()),
         localRow(lsd?.figures()),
