@@ -28,11 +28,13 @@ export function encodeKrpc(message: KrpcMessage): Uint8Array<ArrayBuffer> {
 export function encodeKrpcWithin(reply: KrpcReply, limitBytes: number): Uint8Array<ArrayBuffer> | undefined {
   const whole = encodeReply(reply);
   if (whole.length <= limitBytes) return whole;
-  const { nodes = [], nodes6 = [], peers = [], samples, seedFilter, peerFilter, ...bare } = reply;
+  const { nodes = [], nodes6 = [], peers = [], ...rest } = reply;
+  const { samples, seedFilter, peerFilter, ...least } = rest;
+  const bare = encodeReply(rest).length + LISTS_BYTES <= limitBytes ? rest : least;
   let roomBytes = limitBytes - encodeReply(bare).length - LISTS_BYTES;
   if (roomBytes < 0) {
-    const least = encodeReply(bare);
-    return least.length <= limitBytes ? least : undefined;
+    const bytes = encodeReply(bare);
+    return bytes.length <= limitBytes ? bytes : undefined;
   }
   const peerRoomBytes = nodes.length + nodes6.length > 0 ? roomBytes / 2 : roomBytes;
   const peerBytes =

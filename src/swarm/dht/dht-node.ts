@@ -143,13 +143,13 @@ export class DhtNode implements Machine<DhtInput, DhtOutput> {
     const contact = { id: query.id, address: from };
     if (family.table.find(contact)) return;
     // What we ask it later counts as if it were part of the answer: its address may be forged.
-    if (gate.spend(from, PING_BYTES, now)) family.mayBeAt(from);
+    if (gate.spend(from, PING_BYTES, now)) family.called(from);
   }
 
   #mayBeAt(addresses: readonly PeerAddress[]): void {
     for (const address of addresses)
       if (isUsable(addressScope(address.host)) && address.port > 0)
-        this.#core.familyFor(address)?.mayBeAt(address);
+        this.#core.familyFor(address)?.name(address);
     this.#searches.fill();
     this.#upkeep.named();
   }

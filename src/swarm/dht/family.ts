@@ -9,7 +9,7 @@ import { CUT_OFF_MS, CUT_OFF_QUERIES, MAX_NEWCOMERS } from "./limits.ts";
 import { RoutingTable } from "./routing-table.ts";
 
 /** Somebody who may have a node. */
-interface Newcomer {
+export interface Newcomer {
   readonly address: PeerAddress;
   isAsked: boolean;
 }
@@ -17,8 +17,10 @@ interface Newcomer {
 /** Our node in the network of one IP version (BEP 32): it has an id and a table of its own. */
 export class Family {
   readonly family: AddressFamily;
-  /** Addresses that are said to have nodes, by text, until they have answered or not. The first go where there are too many. */
-  readonly newcomers = new Map<string, Newcomer>();
+  /** Addresses that the user, a link or a peer named, by text, until they have answered or not. */
+  readonly named = new Map<string, Newcomer>();
+  /** Those that asked us something: they may be forged, and must not crowd out the others. */
+  readonly callers = new Map<string, Newcomer>();
   /** Questions left unanswered since the last answer. */
   #unanswered = 0;
   #failedAt: Instant | undefined;
@@ -44,7 +46,7 @@ export class Family {
 
   /** Whether anybody is known that could be asked. */
   get knowsAnybody(): boolean {
-    return this.#table.size > 0 || this.newcomers.size > 0;
+    return this.#table.size > 0 || this.named.size > 0;
   }
 
   /** Whether nobody here ever answers: this machine has no way into that part of the Internet, as far as one can see. */
@@ -65,11 +67,14 @@ export class Family {
     this.#unanswered++;
   }
 
-  /** Somebody may have a node there. */
-  mayBeAt(address: PeerAddress): void {
-    const key = addressText(address);
-    if (!this.newcomers.has(key)) this.newcomers.set(key, { address, isAsked: false });
-    if (this.newcomers.size > MAX_NEWCOMERS) this.newcomers.delete(this.newcomers.keys().next().value!);
+  /** An address is said to have a node. */
+  name(address: PeerAddress): void {
+    note(this.named, address);
+  }
+
+  /** Somebody asked us something. */
+  called(address: PeerAddress): void {
+    note(this.callers, address);
   }
 
   /** Somebody sees us at `seen`. The address that most agree on, where our id did not fit it and is a new one from now on. */
@@ -92,4 +97,12 @@ export class Family {
     nodes.sort((a, b) => Number(b.heardAt !== undefined) - Number(a.heardAt !== undefined));
     return { family: this.family, id: this.id, nodes: nodes.slice(0, MAX_SAVED_NODES) };
   }
+}
+
+/** The first go where there are too many. */
+function note(newcomers: Map<string, Newcomer>, address: PeerAddress): void {
+  const key = addressText(address);
+  if (newcomers.has(key)) return;
+  newcomers.set(key, { address, isAsked: false });
+  if (newcomers.size > MAX_NEWCOMERS) newcomers.delete(newcomers.keys().next().value!);
 }

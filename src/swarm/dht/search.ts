@@ -62,7 +62,7 @@ export class Search {
   }
 
   #start(): void {
-    const { table, newcomers } = this.family;
+    const { table, named } = this.family;
     this.#beginnings++;
     // Each kind on its own: nodes with ids of their choice must not crowd out the others at the very beginning.
     for (const isFit of [true, false]) {
@@ -71,7 +71,7 @@ export class Search {
       for (const node of table.nearest(this.#wish.target, count, isWanted)) this.#lookup.begin(node);
     }
     if (table.provenCount < FEW_NODES)
-      for (const { address } of newcomers.values()) this.#lookup.beginAt(address);
+      for (const { address } of named.values()) this.#lookup.beginAt(address);
     this.step();
   }
 

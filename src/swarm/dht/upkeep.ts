@@ -2,7 +2,7 @@ import { after, type Instant } from "../../base/time.ts";
 import { randomIdNear, sharedBits } from "../../wire/dht-id.ts";
 import type { Answers } from "./answers.ts";
 import type { DhtCore } from "./core.ts";
-import type { Family } from "./family.ts";
+import type { Family, Newcomer } from "./family.ts";
 import {
   FEW_NODES,
   FEW_NODES_LOOKUP_MS,
@@ -64,7 +64,12 @@ export class Upkeep {
   }
 
   /** Newcomers are asked who they are. */
-  #meet({ newcomers }: Family): void {
+  #meet({ named, callers }: Family): void {
+    this.#ask(named);
+    this.#ask(callers);
+  }
+
+  #ask(newcomers: Map<string, Newcomer>): void {
     let met = 0;
     for (const [key, newcomer] of newcomers) {
       if (newcomer.isAsked) continue;
