@@ -227,6 +227,39 @@ describe("staying inside", { ...TIME, skip: missing ?? false }, () => {
     );
   }
 
+  test("through a strict socks5 proxy the DHT finds the seed, whose first node is a name", TIME, async () => {
+    const seen = `${WORLD}:${SEED_PORT + 1}`;
+    const words = [...world.prefix.slice(1), ...runtimeCommand(), "src/main.ts", "serve", "--http-port", "0"];
+    const folders = { SLUICE_DATA_DIR: scratch.file("node"), XDG_CONFIG_HOME: scratch.path };
+    const env = {
+      ...folders,
+      SLUICE_DHT: "on",
+      SLUICE_DHT_NODES: "",
+      SLUICE_P2P_PORT: String(SEED_PORT + 1),
+    };
+    const node = startProcess("ip", words, { cwd: ROOT, env });
+    started.push(node);
+    await node.line((line) => line.includes("Peers"));
+    const seed = startProcess("ip", [
+      ...[...world.prefix.slice(1), PYTHON, PEER, "seed", torrent.path, scratch.path],
+      ...["--host", WORLD, "--port", String(SEED_PORT + 2), "--dht", seen],
+    ]);
+    started.push(seed);
+    await seed.line((line) => line.includes("listening"));
+    await withProxy(async (proxy) => {
+      await left();
+      const reach = {
+        SLUICE_PROXY: `socks5://${GATE}:${PROXY_PORT}`,
+        SLUICE_DHT_NODES: `router.test:${SEED_PORT + 1}`,
+        SLUICE_PEERS_TIMEOUT: "60s",
+      };
+      assert.equal(await withEngine("dht", reach, () => fetched([])), await film());
+      const { lan, strays } = await left();
+      assert.deepEqual({ lan, strays }, { lan: 0, strays: "" });
+      await proxy.line((line) => line === `datagram router.test:${SEED_PORT + 1}`);
+    });
+  });
+
   test("bound to an interface all leaves there, and nothing where it is gone", TIME, async () => {
     await spaces.wire(
       { space: home, device: "tun", addresses: [`${TUNNEL}/24`] },
