@@ -1,3 +1,4 @@
+import { addressScope } from "../../base/address.ts";
 import { householdOf } from "../../base/network.ts";
 import { TokenBucket } from "../../base/rate.ts";
 import type { Instant } from "../../base/time.ts";
@@ -18,6 +19,8 @@ export class HandshakeFlood {
 
   /** Whether one more from this host is answered. */
   admits(host: string, now: Instant): boolean {
+    // Whoever is on this machine could take its time in simpler ways; there may be many of us here.
+    if (addressScope(host) === "loopback") return this.#all.take(1, now);
     const key = householdOf(host);
     const household = this.#households.get(key) ?? new TokenBucket(HOUSEHOLD_PER_SECOND, HOUSEHOLD_BURST);
     // Moved to the end: those that have not called for longest are forgotten first.

@@ -82,20 +82,20 @@ test("openIpFilter follows a list that changes, and keeps the last one where it 
 
 test("filteredNet: who is not talked to is neither called nor let in", async () => {
   const net = new MemoryNet();
-  const filtered = filteredNet(net, (host) => host !== "127.0.0.9");
+  const filtered = filteredNet(net, (host) => host !== "192.0.2.9");
   let admitted = 0;
   const nothing = { received() {}, drained() {}, closed() {} };
   await filtered.listen({ host: "127.0.0.1", port: 1 }, () => {
     admitted++;
     return nothing;
   });
-  // Everybody calls from 127.0.0.9 there.
+  // Everybody calls from 192.0.2.9 there.
   net.connect({ host: "127.0.0.1", port: 1 }, nothing);
   net.settle();
   assert.equal(admitted, 0);
   assert.equal(net.calls.length, 1);
   const reason = await new Promise<string>((closed) => {
-    filtered.connect({ host: "127.0.0.9", port: 1 }, { ...nothing, closed }, { timeoutMs: 1 });
+    filtered.connect({ host: "192.0.2.9", port: 1 }, { ...nothing, closed }, { timeoutMs: 1 });
   });
   assert.match(reason, /not talked to/);
   filtered.connect({ host: "127.0.0.1", port: 1 }, nothing, { timeoutMs: 1 });

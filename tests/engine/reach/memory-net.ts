@@ -34,7 +34,7 @@ export class MemoryNet implements PeerNet {
         caller.isClosed = true;
         return;
       }
-      const from = { host: "127.0.0.9", port: 1000 + this.calls.length };
+      const from = { host: "192.0.2.9", port: 1000 + this.calls.length };
       const called = this.#socket(
         from,
         () => handlers,
