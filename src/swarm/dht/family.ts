@@ -69,6 +69,8 @@ export class Family {
 
   /** An address is said to have a node. */
   name(address: PeerAddress): void {
+    // Somebody who knows of a node may know of a way to it, too.
+    this.#unanswered = 0;
     note(this.named, address);
   }
 
