@@ -1,7 +1,13 @@
 import type { SwarmFigures } from "../swarm/contract.ts";
 
-/** What trackers said, in words for whoever waits in vain: why nothing plays, as far as anybody knows. */
-export function trackerNews({ trackers, knownCandidates }: SwarmFigures): string {
+/** What trackers and web seeds said, in words for whoever waits in vain: why nothing plays, as far as anybody knows. */
+export function trackerNews(figures: SwarmFigures): string {
+  const { webSeedProblem } = figures;
+  const news = peerNews(figures);
+  return webSeedProblem === undefined ? news : `${news}; web seed ${webSeedProblem}`;
+}
+
+function peerNews({ trackers, knownCandidates }: SwarmFigures): string {
   if (trackers.known === 0) {
     return knownCandidates === 0 ? "the link names no tracker" : `no tracker, ${unreached(knownCandidates)}`;
   }

@@ -113,7 +113,7 @@ export class SwarmTransfer implements ActiveTransfer {
   }
 
   get figures(): SwarmFigures {
-    return this.#driver?.figures() ?? NO_FIGURES;
+    return { ...(this.#driver?.figures() ?? NO_FIGURES), webSeedProblem: this.#webSeeds.problem };
   }
 
   /** Bytes on disk. */

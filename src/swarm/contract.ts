@@ -174,6 +174,8 @@ export interface SwarmFigures {
   readonly connectedPeers: number;
   /** How many of them are web servers. */
   readonly webSeeds: number;
+  /** Why one of them failed last; undefined where none has. */
+  readonly webSeedProblem: string | undefined;
   readonly knownCandidates: number;
   readonly unchokedByPeers: number;
   readonly seeds: number;

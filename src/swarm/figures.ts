@@ -9,6 +9,7 @@ export function swarmFigures(state: SwarmState, knownTrackers: number, now: Inst
   return {
     connectedPeers: open.length,
     webSeeds: open.filter((peer) => peer.isWebSeed).length,
+    webSeedProblem: undefined,
     knownCandidates: state.candidates.size,
     unchokedByPeers: open.filter((peer) => !peer.isChoking).length,
     seeds: open.filter((peer) => peer.pieces.isAll).length,
@@ -65,6 +66,7 @@ function flagsOf(peer: Peer): string {
 export const NO_FIGURES: SwarmFigures = {
   connectedPeers: 0,
   webSeeds: 0,
+  webSeedProblem: undefined,
   knownCandidates: 0,
   unchokedByPeers: 0,
   seeds: 0,

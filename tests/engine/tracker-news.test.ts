@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { trackerNews } from "../../src/engine/tracker-news.ts";
 import type { SwarmFigures, TrackerFigures } from "../../src/swarm/contract.ts";
+import { NO_FIGURES } from "../../src/swarm/figures.ts";
 
 const news = (trackers: Partial<TrackerFigures>, knownCandidates = 0) =>
   trackerNews({
@@ -34,5 +35,7 @@ test("trackerNews tells why nobody is there, as far as trackers know", () => {
     ],
     [news({ answered: 1 }), "1 tracker answered, it does not tell how many seeds there are"],
   ];
+  const seeds = { ...NO_FIGURES, webSeedProblem: "w.example: the server answered 403" };
+  assert.equal(trackerNews(seeds), "the link names no tracker; web seed w.example: the server answered 403");
   for (const [said, expected] of cases) assert.equal(said, expected);
 });
