@@ -1,4 +1,4 @@
-import { CROWD_SHARE_PER_SECOND, OPEN_SHARE, YOUNG_MS } from "./limits.ts";
+import { OPEN_SHARE } from "./limits.ts";
 import type { LiveAbout } from "./messages.ts";
 import type { LivePeer } from "./peer.ts";
 
@@ -31,7 +31,6 @@ export interface Room {
   readonly isDesperate: boolean;
   /** More backlog and repairs are owed than the spare upload carries. */
   readonly isOverdrawn: boolean;
-  readonly isCrowd: boolean;
   /** Children of other stripes than our home stripe, where we are no source: they make room for those of the home stripe. */
   readonly guests: () => readonly Child[];
   readonly now: number;
@@ -92,7 +91,6 @@ function displaced(children: readonly Child[], stripe: number, rank: number, roo
   let worstRank = rank - 1;
   for (const child of children) {
     if (child.leavesAt !== undefined) continue;
-    if (room.isCrowd && room.now - child.since < YOUNG_MS) continue;
     const other = rankOf(child.peer, stripe, room.stripeRate, room.now);
     // Some places are left to those who cannot upload; not at the source, whose places feed everybody.
     if (room.perStripe === undefined && other === 0 && poor <= OPEN_SHARE * children.length) continue;
@@ -115,20 +113,4 @@ function leastGuest({ guests, stripeRate, now }: Room): Child | undefined {
     least = guest;
   }
   return least;
-}
-
-/** Counts newcomers among the neighbours: many at once are a crowd. */
-export class Crowd {
-  #times: number[] = [];
-
-  joined(now: number): void {
-    this.#times.push(now);
-    if (this.#times.length > 64) this.#times.shift();
-  }
-
-  /** Whether more than 2 % of `neighbours` a second have come in the last 5 s, and more than chance alone makes. */
-  isCrowd(neighbours: number, now: number): boolean {
-    const recent = this.#times.filter((at) => now - at < 5_000).length;
-    return recent > 3 && recent / 5 > CROWD_SHARE_PER_SECOND * neighbours;
-  }
 }

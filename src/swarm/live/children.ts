@@ -1,7 +1,7 @@
 import type { LiveCandidate } from "../../wire/live-address.ts";
 import { stripesIn } from "../../wire/live-kinds.ts";
 import type { RefusalReason, SubscribeMessage } from "../../wire/live-subscription.ts";
-import { ADOPTING_RANK, admit, type Child, Crowd, rankOf } from "./admission.ts";
+import { ADOPTING_RANK, admit, type Child, rankOf } from "./admission.ts";
 import type { NewChunk } from "./chunks.ts";
 import { PRIORITY } from "./contract.ts";
 import type { Headers } from "./headers.ts";
@@ -24,7 +24,6 @@ export class Children {
   readonly #parents: Parents;
   readonly #spare: Spare;
   readonly #byStripe: Child[][];
-  readonly #crowd = new Crowd();
   /** Of the source: children each stripe may have. */
   readonly #places: number[];
 
@@ -67,11 +66,6 @@ export class Children {
   /** Of the source: sets how many children a stripe may have. */
   setPlaces(stripe: number, places: number): void {
     this.#places[stripe] = places;
-  }
-
-  /** A neighbour came: many at once are a crowd. */
-  joined(): void {
-    this.#crowd.joined(this.#state.now);
   }
 
   /** SUB: yes or no for each stripe, and the backlog that goes with a yes. */
@@ -203,7 +197,6 @@ export class Children {
       return undefined;
     }
     this.#forget(stripe);
-    const isCrowd = setup.rules.sparesYoung && this.#crowd.isCrowd(this.#state.peers.size, now);
     const verdict = admit(children, peer, stripe, {
       about: setup.about,
       slots: this.slots,
@@ -212,7 +205,6 @@ export class Children {
       stripeRate: this.#state.stripeRate,
       isDesperate: message.isDesperate,
       isOverdrawn: this.#spare.isOverdrawn(now),
-      isCrowd,
       guests: () => this.#guests(),
       now,
     });

@@ -29,8 +29,6 @@ export interface LiveRules {
   readonly headroom: number;
   /** A parent that never begins is left at once, and not asked again soon. */
   readonly watchesFirstChunk: boolean;
-  /** While many join, those who have just come keep their places. */
-  readonly sparesYoung: boolean;
 }
 
 /** What a live swarm is given when it is made. */

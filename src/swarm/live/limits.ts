@@ -9,7 +9,6 @@ export const LIVE_RULES: LiveRules = {
   pulls: true,
   headroom: 0.88,
   watchesFirstChunk: true,
-  sparesYoung: true,
 };
 /** How often time alone is looked at. Shorter costs CPU, longer delays repairs. */
 export const TICK_MS = 50;
@@ -96,10 +95,6 @@ export const MAX_NAMED_CANDIDATES = 8;
 export const MAX_CHILD_BACKLOG_MS = 200;
 /** A displaced child is served so long while it moves. */
 export const DISPLACED_MS = 3_000;
-/** Young children keep their place in a crowd. */
-export const YOUNG_MS = 15_000;
-/** So many newcomers a second, of all neighbours, are a crowd. */
-export const CROWD_SHARE_PER_SECOND = 0.02;
 /** The part of the slots that is kept from the ranking, for those who cannot upload. */
 export const OPEN_SHARE = 0.2;
 /** Children of the source by stripe: at first, and while starvation shows. */

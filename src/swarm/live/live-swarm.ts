@@ -278,7 +278,6 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     const opened = new LivePeer(connection, { ...peer, about }, layout.stripes, now);
     peers.set(connection, opened);
     this.#neighbours.opened(opened);
-    this.#children.joined();
     const head = window.piece(window.head)?.header;
     opened.knowsHead = head !== undefined;
     this.#state.send(opened, { kind: "hello", header: head });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { instant } from "../../../src/base/time.ts";
-import { admit, type Child, Crowd, type Room } from "../../../src/swarm/live/admission.ts";
+import { admit, type Child, type Room } from "../../../src/swarm/live/admission.ts";
 import { LivePeer } from "../../../src/swarm/live/peer.ts";
 import { ABOUT, STRIPES } from "./scripted.ts";
 
@@ -13,7 +13,6 @@ const ROOM: Room = {
   stripeRate: 1_000,
   isDesperate: false,
   isOverdrawn: false,
-  isCrowd: false,
   guests: () => [],
   now: 20_000,
 };
@@ -65,22 +64,8 @@ test("admit lets the guest go who feeds the fewest", () => {
   assert.equal(admit([], peer(0), 0, { ...ROOM, guests: () => guests }), guests[1]);
 });
 
-test("admit spares young children in a crowd", () => {
-  const children = [child(peer(0), 10_000)];
-  assert.equal(admit(children, peer(16_000), 0, ROOM), children[0]);
-  assert.equal(admit(children, peer(16_000), 0, { ...ROOM, isCrowd: true }), "full");
-});
-
 test("admit keeps the source's last place of a stripe for one who hands it on", () => {
   const room: Room = { ...ROOM, about: { ...ABOUT, role: "source" }, perStripe: 2, slots: 32, used: 1 };
   assert.equal(admit([child(peer(0))], peer(0), 3, room), "full");
   assert.equal(admit([child(peer(0))], peer(8_000), 3, room), "free");
-});
-
-test("Crowd sees many newcomers among few neighbours, not a handful among many", () => {
-  const crowd = new Crowd();
-  for (let i = 0; i < 10; i++) crowd.joined(10_000 + i);
-  assert.equal(crowd.isCrowd(24, 11_000), true);
-  assert.equal(crowd.isCrowd(200, 11_000), false);
-  assert.equal(crowd.isCrowd(24, 16_000), false);
 });
