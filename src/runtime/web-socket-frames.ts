@@ -17,7 +17,10 @@ export type FrameEvent =
  */
 export class FrameReader {
   readonly #isMasked: boolean;
-  #pending: Uint8Array = new Uint8Array(0);
+  /** What has come and is no whole frame yet: from `#start` to `#end`. */
+  #buffer = new Uint8Array(0);
+  #start = 0;
+  #end = 0;
   #parts: Uint8Array[] = [];
   #partBytes = 0;
   #isOver = false;
@@ -28,8 +31,9 @@ export class FrameReader {
 
   /** The events of these bytes; after a `close` there are no more. What breaks the protocol is a `close` too. */
   read(bytes: Uint8Array): FrameEvent[] {
-    this.#pending = joined([this.#pending, bytes]);
     const events: FrameEvent[] = [];
+    if (this.#isOver) return events;
+    this.#append(bytes);
     while (!this.#isOver) {
       const event = this.#next();
       if (event === "more") break;
@@ -37,12 +41,31 @@ export class FrameReader {
       events.push(event);
       this.#isOver = event.kind === "close";
     }
+    if (this.#isOver || this.#start === this.#end) {
+      this.#buffer = new Uint8Array(0);
+      this.#start = this.#end = 0;
+    }
     return events;
+  }
+
+  /** In room that doubles: a frame may come a byte at a time. */
+  #append(bytes: Uint8Array): void {
+    const held = this.#end - this.#start;
+    if (this.#end + bytes.length > this.#buffer.length) {
+      const isRoomInFront = 2 * held + bytes.length <= this.#buffer.length;
+      const into = isRoomInFront ? this.#buffer : new Uint8Array(2 * held + bytes.length);
+      into.set(this.#buffer.subarray(this.#start, this.#end));
+      this.#buffer = into;
+      this.#start = 0;
+      this.#end = held;
+    }
+    this.#buffer.set(bytes, this.#end);
+    this.#end += bytes.length;
   }
 
   /** One frame: its event, undefined where it is a part or needs no answer, or `more` where it is not whole yet. */
   #next(): FrameEvent | "more" | undefined {
-    const at = this.#pending;
+    const at = this.#buffer.subarray(this.#start, this.#end);
     if (at.length < 2) return "more";
     const opcode = at[0]! & 0x0f;
     const isFinal = (at[0]! & 0x80) !== 0;
@@ -61,7 +84,7 @@ export class FrameReader {
     if (at.length < head + length) return "more";
     const bytes = at.subarray(head, head + length);
     const payload = this.#isMasked ? masked(bytes, at.subarray(lengthEnd, head)) : bytes.slice();
-    this.#pending = at.subarray(head + length);
+    this.#start += head + length;
     return isControl ? control(opcode, payload) : this.#part(opcode, payload, isFinal);
   }
 

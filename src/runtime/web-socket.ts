@@ -9,6 +9,8 @@ import { closeFrame, FrameReader, pongFrame, textFrame } from "./web-socket-fram
 const HANDSHAKE_GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /** Pages give a sign of life every few seconds, in the background once a minute; one that is silent for so long is gone. */
 const SILENCE_MS = 180_000;
+/** A page that was told goodbye closes at once, or is left. */
+const CLOSING_MS = 2_000;
 /** What may wait for a page that does not read. */
 const MAX_UNSENT_BYTES = 256 * 1024;
 
@@ -96,13 +98,20 @@ function openWebSocket(
     if (connection.writableLength > MAX_UNSENT_BYTES) connection.destroy();
     else connection.write(bytes);
   };
+  let isClosing = false;
   const close = (code: number) => {
+    if (isClosing) return;
+    isClosing = true;
     write(closeFrame(code));
     connection.end();
+    clearTimeout(silence);
+    silence = setTimeout(() => connection.destroy(), CLOSING_MS);
   };
   const handlers = open({ send: (text) => write(textFrame(text)), close: () => close(1000) });
   const frames = new FrameReader();
   const received = (bytes: Uint8Array) => {
+    // What is still on its way counts no more, and holds up nothing.
+    if (isClosing) return;
     clearTimeout(silence);
     silence = setTimeout(() => connection.destroy(), SILENCE_MS);
     for (const event of frames.read(bytes)) {

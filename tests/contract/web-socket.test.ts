@@ -89,6 +89,29 @@ test("serve: no WebSocket where the handler refuses, or where the request is non
   });
 });
 
+test("serve: a WebSocket that was ended is cut off, though its page goes on sending", async () => {
+  let texts = 0;
+  const end: HttpHandler = (_request, _origin, accept) =>
+    accept!((socket) => ({
+      received: () => {
+        texts++;
+        socket.close();
+      },
+      closed() {},
+    }));
+  await serving(end, async ({ address }) => {
+    const socket = connect({ port: address.port, host: "127.0.0.1", allowHalfOpen: true });
+    socket.on("error", () => {});
+    socket.resume();
+    const over = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+    socket.write(ASK);
+    const sending = setInterval(() => socket.write(masked(0x81, "more")), 20);
+    await over;
+    clearInterval(sending);
+    assert.equal(texts, 1);
+  });
+});
+
 async function serving(handler: HttpHandler, use: (listener: HttpListener) => Promise<void>): Promise<void> {
   const listener = await runtime.serve(handler, { host: "127.0.0.1", port: 0, maxConnections: 8 });
   try {

@@ -177,8 +177,13 @@ for (const [way, urlOf] of Object.entries(WAYS)) {
   });
 }
 
-for (const way of ["direct", "rebinding"] as const) {
-  test(`SSRF: UDP trackers (${way}): no datagram but to the public server`, async () => {
+for (const [way, scheme] of [
+  ["direct", "udp"],
+  ["rebinding", "udp"],
+  ["direct", "wss"],
+  ["rebinding", "ws"],
+] as const) {
+  test(`SSRF: ${scheme} trackers (${way}): nothing is sent but to the public server`, async () => {
     const witness = new Witness();
     const announcer = createAnnouncer(
       witness.runtime,
@@ -187,7 +192,7 @@ for (const way of ["direct", "rebinding"] as const) {
     );
     for (const [i, host] of HOSTS.entries()) {
       const stop = new AbortController();
-      const url = way === "direct" ? `udp://${host}:80` : WAYS.rebinding(host, i, "udp");
+      const url = way === "direct" ? `${scheme}://${host}:80` : WAYS.rebinding(host, i, scheme);
       const asked = announcer.announce(announceTo(url), { signal: stop.signal });
       await Promise.race([asked, settled()]);
       stop.abort(new Error("enough"));
@@ -236,7 +241,7 @@ for (const [sink, manifest] of Object.entries(HLS_SINKS)) {
 
 /** Trackers and peers of every kind at one place at home, as links and transport files name them. */
 function linkTo(host: string): { magnet: string; file: Uint8Array } {
-  const trackers = [`http://${host}/announce`, `udp://${host}:80`];
+  const trackers = [`http://${host}/announce`, `udp://${host}:80`, `ws://${host}/announce`];
   const name = `${Buffer.from(host).toString("hex")}.mp4`;
   const files = [{ path: name, bytes: new Uint8Array(50_000) }];
   const made = makeTorrent({

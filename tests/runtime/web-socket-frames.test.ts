@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { randomBelow, seededRandom } from "../../src/base/random.ts";
 import { closeFrame, FrameReader, pongFrame, textFrame } from "../../src/runtime/web-socket-frames.ts";
 import { masked } from "./masked-frame.ts";
 
@@ -86,4 +87,26 @@ test("textFrame, pongFrame, closeFrame: masked, they are what a server reads", (
   assert.deepEqual(new FrameReader().read(textFrame("x".repeat(300), mask)), [text("x".repeat(300))]);
   assert.deepEqual(new FrameReader().read(pongFrame(Uint8Array.of(7), mask)), []);
   assert.deepEqual(new FrameReader().read(closeFrame(1000, mask)), close(1000));
+});
+
+test("FrameReader.read: after the end nothing is read any more, nor kept", () => {
+  const reader = new FrameReader();
+  assert.deepEqual(reader.read(masked(0x88, "")), close(1000));
+  for (let i = 0; i < 50; i++) assert.deepEqual(reader.read(masked(TEXT, "x".repeat(60_000))), []);
+});
+
+test("FrameReader.read: frames that are cut anywhere are read as they were sent", () => {
+  const seed = 11;
+  console.log(`seed ${seed}`);
+  const random = seededRandom(seed);
+  const messages = Array.from({ length: 60 }, () => "x".repeat(randomBelow(random, 5000)));
+  const stream = Uint8Array.from(messages.flatMap((message) => [...masked(TEXT, message)]));
+  const reader = new FrameReader();
+  const events = [];
+  for (let at = 0; at < stream.length; ) {
+    const end = at + 1 + randomBelow(random, 3000);
+    events.push(...reader.read(stream.subarray(at, end)));
+    at = end;
+  }
+  assert.deepEqual(events, messages.map(text));
 });
