@@ -10,8 +10,8 @@ import { broadcastList } from "./broadcast-list.ts";
 import { broadcastRequest } from "./broadcast-request.ts";
 import { broadcastJson, broadcastStatus, broadcastText } from "./broadcast-text.ts";
 import type { Context } from "./context.ts";
-import { type House, lanAddresses, openHouse } from "./house.ts";
-import { ownAddresses } from "./own-addresses.ts";
+import { type House, openHouse } from "./house.ts";
+import { ownLookup, toldAddresses } from "./lan-addresses.ts";
 import { pipedIn } from "./piped-in.ts";
 import { programWord } from "./program-word.ts";
 import { statusLineOf } from "./status-line.ts";
@@ -42,8 +42,8 @@ export async function broadcast(
     const pipe = () => pipedIn(context.stdin);
     const house = await openHouse({ ...context, config: steady, log, pipe });
     try {
-      const { lookup } = context.runtime;
-      const own = ownAddresses(steady.p2pHost, house.p2pPort, lanAddresses());
+      const lookup = ownLookup(context.runtime, config);
+      const own = toldAddresses(steady, house.p2pPort);
       const request = await broadcastRequest(wish, { lookup, ownAddresses: own, tracker: config.tracker });
       const live = await house.engine.broadcasts.start(request, stop.signal);
       return await onAir(context, args, { house, live, stop: stop.signal, config, log });

@@ -1,4 +1,4 @@
-import { hostname, networkInterfaces } from "node:os";
+import { hostname } from "node:os";
 import { createApp } from "../../routes/app.ts";
 import { createPage } from "../../routes/page.ts";
 import { createScreenRoutes } from "../../routes/screens.ts";
@@ -26,11 +26,11 @@ import { accessSettings } from "./access-settings.ts";
 import { KeptBroadcasts } from "./broadcast-desk.ts";
 import { broadcastRequest } from "./broadcast-request.ts";
 import { diagnose } from "./diagnose.ts";
+import { lanAddresses, ownLookup, toldAddresses } from "./lan-addresses.ts";
 import { LateLists } from "./late-lists.ts";
 import { createLocalPlayers } from "./local-players.ts";
 import { networkUrls } from "./network-urls.ts";
 import { openLibrary } from "./open-library.ts";
-import { ownAddresses } from "./own-addresses.ts";
 import { ownTrackers } from "./own-trackers.ts";
 
 /** What the program is made of on this machine. */
@@ -89,7 +89,7 @@ export async function openHouse(parts: HouseParts): Promise<House> {
         open,
       }),
   });
-  const addresses = () => ownAddresses(config.p2pHost, transfers.p2pPort, lanAddresses());
+  const addresses = () => toldAddresses(config, transfers.p2pPort);
   lists.bind(
     createBroadcastLists({
       broadcasts: engine.broadcasts,
@@ -108,7 +108,7 @@ export async function openHouse(parts: HouseParts): Promise<House> {
     log: log.named("broadcast"),
     requestOf: (wish) =>
       broadcastRequest(wish, {
-        lookup: parts.runtime.lookup,
+        lookup: ownLookup(parts.runtime, config),
         ownAddresses: addresses(),
         tracker: config.tracker,
       }),
@@ -177,13 +177,4 @@ function advise(flag: string): (error: unknown) => never {
     const message = `${error.message}; stop it, or choose another port with ${flag}`;
     throw new SluiceError("port_busy", message, { cause: error });
   };
-}
-
-/** The addresses of this machine on its networks, IPv4 first. */
-export function lanAddresses(): string[] {
-  const found = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
-  return found
-    .filter(({ internal, address }) => !internal && !address.startsWith("fe80:"))
-    .sort((a, b) => a.family.localeCompare(b.family))
-    .map(({ address }) => address);
 }

@@ -7,8 +7,8 @@ import type { LiveControl } from "../engine/live/contract.ts";
 import type { Config } from "../settings.ts";
 import type { Arguments } from "./args.ts";
 import type { Context } from "./context.ts";
-import { type House, lanAddresses, openHouse } from "./house.ts";
-import { ownAddresses } from "./own-addresses.ts";
+import { type House, openHouse } from "./house.ts";
+import { toldAddresses } from "./lan-addresses.ts";
 import { relayStatus, relayText } from "./relay-text.ts";
 import { selectorOf } from "./selector.ts";
 import { type StatusLine, statusLineOf } from "./status-line.ts";
@@ -43,7 +43,7 @@ export async function relay(context: Context, config: Config, log: Log, args: Ar
     const own = { ...steady, liveLimit: config.liveLimit };
     const house = await openHouse({ ...context, config: own, log });
     try {
-      const addresses = ownAddresses(steady.p2pHost, house.p2pPort, lanAddresses());
+      const addresses = toldAddresses(steady, house.p2pPort);
       context.stdout.write(relayText(addresses.map(addressText), house.p2pPort));
       const lease = await joined(house, selector, status, log, stop.signal);
       if (lease !== undefined) await handOn(lease, status, stop.signal);

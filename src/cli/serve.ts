@@ -3,7 +3,8 @@ import type { Config } from "../settings.ts";
 import { VERSION } from "../version.ts";
 import { banner } from "./banner.ts";
 import type { Context } from "./context.ts";
-import { lanAddresses, openHouse } from "./house.ts";
+import { openHouse } from "./house.ts";
+import { lanAddresses } from "./lan-addresses.ts";
 import { aborted, stopSignals } from "./stop-signals.ts";
 
 /** `sluice serve`: runs until SIGINT or SIGTERM. Resolves to the exit code. */
