@@ -118,7 +118,8 @@ export class Serving {
       now,
     );
     for (const peer of peers.values()) {
-      if (peer.stage !== "open" || peer.isChoked !== chosen.has(peer.connection)) continue;
+      const isChosen = peer.isExempt ? peer.isInterested : chosen.has(peer.connection);
+      if (peer.stage !== "open" || peer.isChoked !== isChosen) continue;
       peer.isChoked = !peer.isChoked;
       if (!peer.isChoked) peer.writer.unchoke();
       else {
@@ -132,7 +133,8 @@ export class Serving {
     const { now, peers } = this.#state;
     const list: ChokerPeer[] = [];
     for (const peer of peers.values()) {
-      if (peer.stage !== "open") continue;
+      // For whom there is no limit, there are slots enough.
+      if (peer.stage !== "open" || peer.isExempt) continue;
       list.push({
         id: peer.connection,
         isInterested: peer.isInterested,

@@ -7,7 +7,7 @@ import { makeContent, ScriptedSwarm } from "./scripted.ts";
 const content = makeContent(16, 16);
 
 /** Limits that let all pass and note what is taken and given back. */
-function notingLimits() {
+function notingLimits(isExempt = false) {
   const noted = { taken: 0, spent: 0, fair: 0 };
   const download: Budget = {
     ...NO_LIMIT,
@@ -20,7 +20,7 @@ function notingLimits() {
     },
   };
   const upload: Budget = { ...NO_LIMIT, fairBytesPerSecond: () => noted.fair };
-  const limits: SwarmLimits = { upload, download, isExempt: (host) => host === "10.0.0.1" };
+  const limits: SwarmLimits = { upload, download, isExempt: () => isExempt };
   return { noted, limits };
 }
 
@@ -41,6 +41,20 @@ test("Swarm gives back what it was refused, and what a peer that goes still owed
   assert.equal(noted.spent, -refused!.length - owed * refused!.length);
   // All that was taken has come, or was given back.
   assert.equal(noted.taken + noted.spent, it.swarm.figures(it.now).downloaded);
+});
+
+test("Swarm leaves nobody choked for whom its limits do not hold, and takes no slot for them", () => {
+  const { noted, limits } = notingLimits(true);
+  noted.fair = 1;
+  const it = new ScriptedSwarm(content, { limits });
+  const peers = Array.from({ length: 12 }, () => it.peer());
+  for (const peer of peers.slice(1)) peer.say((writer) => writer.interested());
+  it.pass(11_000);
+  assert.ok(peers.slice(1).every(({ heard }) => heard.includes("unchoke")));
+  assert.ok(!peers[0]!.heard.includes("unchoke"), "it wants nothing");
+  peers[1]!.say((writer) => writer.notInterested());
+  it.pass(11_000);
+  assert.ok(peers[1]!.heard.includes("choke"));
 });
 
 test("Swarm counts its slots anew from its part of the limit, as others come and go", () => {
