@@ -59,9 +59,9 @@ async function boundRows(runtime: Runtime, bind: string, bound: BoundAddresses):
       },
     ];
   }
-  return [
-    { name, level: "ok", text: `Peers, trackers and the DHT are reached from ${addresses.join(" and ")}.` },
-  ];
+  const from = addresses.join(" and ");
+  const text = `Peers, trackers and the DHT are reached from ${from}; the system looks up their names.`;
+  return [{ name, level: "ok", text }];
 }
 
 /** Where the system would send what comes from an address of ours, where that is another interface than its own; nothing

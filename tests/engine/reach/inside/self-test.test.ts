@@ -36,7 +36,7 @@ test("insideRows: an interface that is not there, one that the system does not s
   const [well] = await insideRows(routed("wg0"), bindOnly("10.2.0.2"));
   assert.deepEqual(
     [well!.level, well!.text],
-    ["ok", "Peers, trackers and the DHT are reached from 10.2.0.2."],
+    ["ok", "Peers, trackers and the DHT are reached from 10.2.0.2; the system looks up their names."],
   );
 });
 
