@@ -13,6 +13,7 @@ import { createOutbound } from "../../src/outbound/outbound.ts";
 import type { AnnounceRequest } from "../../src/wire/tracker.ts";
 import { SILENT } from "../engine/fake-house.ts";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
+import { PYTHON } from "../parts/libtorrent.ts";
 import { startProcess } from "../parts/process.ts";
 import { randomFile, sha1OfFile, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { LAUNCH } from "../web/chromium-launch.ts";
@@ -23,6 +24,9 @@ const BUNDLE = `${WEBTORRENT}/node_modules/webtorrent/dist/webtorrent.min.js`;
 const NO_WEBTORRENT =
   !existsSync(BUNDLE) && "webtorrent is not installed: npm ci --ignore-scripts in tests/interop/webtorrent";
 const NO_CHROMIUM = !existsSync(LAUNCH.executablePath) && "Chromium is not installed";
+
+const MISSING = [PYTHON, "/usr/bin/aria2c", "/usr/bin/transmission-cli"].find((path) => !existsSync(path));
+const NO_PROGRAMS = MISSING !== undefined && `${MISSING} is not installed`;
 
 const SIZE_BYTES = 1024 * 1024 + 321;
 
@@ -37,6 +41,7 @@ const PAIRS: readonly (readonly [seed: ForeignPeer, leech: ForeignPeer, scheme: 
 ];
 
 test("our tracker brings together libtorrent, transmission and aria2, over HTTP and over UDP", {
+  skip: NO_PROGRAMS,
   timeout: 200_000,
 }, async () => {
   const engine = await startEngine({ env: { SLUICE_TRACKER_SERVER: "open" } });
