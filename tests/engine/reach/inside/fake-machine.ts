@@ -1,8 +1,29 @@
 import { addressText, type PeerAddress } from "../../../../src/base/address.ts";
+import { toHex } from "../../../../src/base/bytes.ts";
 import { SluiceError } from "../../../../src/base/errors.ts";
 import { parseNetwork } from "../../../../src/base/network.ts";
-import type { Net, OwnNetwork, Runtime, TcpHandlers, UdpSocket } from "../../../../src/runtime/contract.ts";
+import type {
+  DatagramReceiver,
+  Net,
+  OwnNetwork,
+  Runtime,
+  TcpHandlers,
+  UdpSocket,
+} from "../../../../src/runtime/contract.ts";
 import { FakeClock } from "../../fake-clock.ts";
+
+/** A connection that somebody asked for; what was written is in hexadecimal. */
+interface FakeConnection {
+  readonly handlers: TcpHandlers;
+  readonly written: string[];
+  isClosed: boolean;
+}
+
+/** A UDP socket, open or not. */
+interface FakeSocket {
+  readonly received: DatagramReceiver;
+  readonly sent: string[];
+}
 
 /** A machine whose sockets go nowhere: all that is asked of it is written down. */
 export function fakeMachine(networks: Readonly<Record<string, readonly string[]>>) {
@@ -11,7 +32,8 @@ export function fakeMachine(networks: Readonly<Record<string, readonly string[]>
   const did: string[] = [];
   /** Who listens now, `tcp 10.0.0.2:9` and `udp …`. */
   const bound = new Set<string>();
-  const connections: { readonly handlers: TcpHandlers; isClosed: boolean }[] = [];
+  const connections: FakeConnection[] = [];
+  const sockets: FakeSocket[] = [];
   const machine: { networks: Readonly<Record<string, readonly string[]>> } = {
     networks: { lo: ["127.0.0.1/8", "::1/128"], ...networks },
   };
@@ -26,7 +48,7 @@ export function fakeMachine(networks: Readonly<Record<string, readonly string[]>
   const net: Net = {
     connect(address, handlers, { localAddress }) {
       did.push(`tcp ${addressText(address)}${localAddress === undefined ? "" : ` from ${localAddress}`}`);
-      const connection = { handlers, isClosed: false };
+      const connection: FakeConnection = { handlers, written: [], isClosed: false };
       connections.push(connection);
       const close = () => {
         if (connection.isClosed) return;
@@ -34,17 +56,23 @@ export function fakeMachine(networks: Readonly<Record<string, readonly string[]>
         queueMicrotask(() => handlers.closed("closed by us"));
       };
       const nothing = () => {};
-      return { remote: address, bufferedBytes: 0, write: () => true, pause: nothing, resume: nothing, close };
+      const write = (bytes: Uint8Array) => connection.written.push(toHex(bytes)) > 0;
+      return { remote: address, bufferedBytes: 0, write, pause: nothing, resume: nothing, close };
     },
     async listen(wanted) {
       const address = take("tcp", wanted);
       return { address, close: async () => void bound.delete(`tcp ${addressText(address)}`) };
     },
-    async bindUdp(wanted): Promise<UdpSocket> {
+    async bindUdp(wanted, received): Promise<UdpSocket> {
       const address = take("udp", wanted);
+      const sent: string[] = [];
+      sockets.push({ received, sent });
       return {
         address,
-        send: (_bytes, to) => void did.push(`udp ${addressText(to)} from ${addressText(address)}`),
+        send(bytes, to) {
+          did.push(`udp ${addressText(to)} from ${addressText(address)}`);
+          sent.push(toHex(bytes));
+        },
         close: () => void bound.delete(`udp ${addressText(address)}`),
       };
     },
@@ -80,5 +108,5 @@ export function fakeMachine(networks: Readonly<Record<string, readonly string[]>
       return ["192.0.9.1"];
     },
   } as unknown as Runtime;
-  return { runtime, clock, did, bound, connections, machine };
+  return { runtime, clock, did, bound, connections, sockets, machine };
 }

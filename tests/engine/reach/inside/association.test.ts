@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fromHex, latin1Bytes, latin1Text } from "../../../../src/base/bytes.ts";
+import { stayInside } from "../../../../src/engine/reach/inside.ts";
+import { decodeSocksDatagram, encodeSocksDatagram } from "../../../../src/wire/socks5.ts";
+import { settled } from "../../fake-clock.ts";
+import { SILENT } from "../../fake-house.ts";
+import { fakeMachine } from "./fake-machine.ts";
+
+const PROXY = "9.9.9.9";
+const RELAY = { host: PROXY, port: 1234 };
+/** Done: at port 1234 of 10.9.8.7, where nobody is. */
+const ASSOCIATED = "050000010a09080704d2";
+
+/** A UDP socket of which nothing but the proxy is spoken to. */
+async function proxied() {
+  const fake = fakeMachine({});
+  const settings = { bind: "", proxy: `socks5://${PROXY}:1080`, proxyStrict: true };
+  const inside = stayInside(fake.runtime, settings, SILENT);
+  const heard: string[] = [];
+  const socket = await inside.net.bindUdp({ host: "::", port: 8621 }, (bytes, from, actual) =>
+    heard.push(`${latin1Text(bytes)} ${from.host}:${from.port}${actual ? ` is ${actual.host}` : ""}`),
+  );
+  /** The proxy makes the association that was asked for last. */
+  const associates = async (answer = ASSOCIATED) => {
+    await settled();
+    const { handlers } = fake.connections.at(-1)!;
+    handlers.opened!();
+    handlers.received(fromHex("0500")!);
+    handlers.received(fromHex(answer)!);
+    await settled();
+  };
+  return { ...fake, inside, heard, socket, associates };
+}
+
+test("a UDP socket through a proxy: what is sent early waits, bounded; all goes to the relay at the proxy's address", async () => {
+  const { socket, associates, sockets, did } = await proxied();
+  for (let i = 0; i < 1000; i++) socket.send(latin1Bytes(`${i}`), { host: "1.2.3.4", port: 6881 });
+  await associates();
+  const sent = sockets[0]!.sent.map((hex) => latin1Text(decodeSocksDatagram(fromHex(hex)!).payload));
+  assert.deepEqual(
+    sent,
+    Array.from({ length: 32 }, (_, i) => `${968 + i}`),
+  );
+  assert.deepEqual([...new Set(did)], ["tcp 9.9.9.9:1080", "udp 9.9.9.9:1234 from 0.0.0.0:40000"]);
+});
+
+test("a UDP socket through a proxy: the relay alone is heard, and garbage of its own is lost", async () => {
+  const { associates, sockets, heard } = await proxied();
+  await associates();
+  const { received } = sockets[0]!;
+  const from = { host: "1.2.3.4", port: 6881 };
+  const good = encodeSocksDatagram(from, latin1Bytes("hello"));
+  received(good, { ...RELAY, port: 1235 });
+  received(good, { ...RELAY, host: "10.9.8.7" });
+  received(good, from);
+  const fragment = good.slice();
+  fragment[2] = 1;
+  const named = encodeSocksDatagram({ host: "a.example", port: 1 }, latin1Bytes("name"));
+  for (const bytes of [fragment, named, good.subarray(0, 6), new Uint8Array(0)]) received(bytes, RELAY);
+  received(encodeSocksDatagram({ ...from, port: 0 }, latin1Bytes("port")), RELAY);
+  assert.deepEqual(heard, []);
+  received(good, RELAY);
+  assert.deepEqual(heard, ["hello 1.2.3.4:6881"]);
+});
+
+test("a UDP socket through a proxy: a name has an association of its own, and its answers are its own", async () => {
+  const { inside, socket, associates, sockets, heard, connections } = await proxied();
+  await associates();
+  const [standIn] = await inside.lookup("tracker.example");
+  socket.send(latin1Bytes("ask"), { host: standIn!, port: 80 });
+  await associates();
+  assert.equal(connections.length, 2);
+  assert.deepEqual(decodeSocksDatagram(fromHex(sockets[1]!.sent[0]!)!).from, {
+    host: "tracker.example",
+    port: 80,
+  });
+  sockets[1]!.received(encodeSocksDatagram({ host: "2a00::1", port: 80 }, latin1Bytes("answer")), RELAY);
+  assert.deepEqual(heard, [`answer ${standIn}:80 is 2a00::1`]);
+});
+
+test("a UDP socket through a proxy: many names keep no more than sixteen associations, idle ones go", async () => {
+  const { inside, socket, connections, clock } = await proxied();
+  for (let i = 0; i < 40; i++) {
+    const [standIn] = await inside.lookup(`t${i}.example`);
+    socket.send(latin1Bytes("ask"), { host: standIn!, port: 80 });
+    await settled();
+  }
+  assert.equal(connections.filter(({ isClosed }) => !isClosed).length, 17);
+  await clock.advance(120_000);
+  // Their own time for an answer was over as well; the first one goes on trying.
+  assert.ok(connections.filter(({ isClosed }) => !isClosed).length <= 1);
+  socket.close();
+  await clock.advance(120_000);
+  assert.equal(connections.filter(({ isClosed }) => !isClosed).length, 0);
+  assert.equal(clock.waiting, 0);
+});
+
+test("a UDP socket through a proxy: an association without a port is none; it is asked for again, later each time", async () => {
+  const { associates, connections, sockets, clock } = await proxied();
+  await associates("05000001000000000000");
+  assert.deepEqual([sockets.length, connections[0]!.isClosed], [0, true]);
+  await clock.advance(2_000);
+  assert.equal(connections.length, 2);
+  await associates();
+  assert.equal(sockets.length, 1);
+});
