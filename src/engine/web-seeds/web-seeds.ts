@@ -35,6 +35,7 @@ export interface WebSeedsParts {
 /** What is known of one server. */
 interface Entry {
   readonly seed: WebSeed;
+  readonly mayLeadHome: boolean;
   /** For figures and the log: no path, no credentials. */
   readonly host: string;
   /** Stands for it within the swarm: no real address is like this. */
@@ -95,13 +96,17 @@ export class WebSeeds {
   }
 
   #enter(file: TransportFile, seed: WebSeed, mayLeadHome: boolean): void {
-    if (this.#entries.has(seed.url) || this.#entries.size >= MAX_WEB_SEEDS) return;
+    const known = this.#entries.get(seed.url);
+    // Who may ask at home names it again: what was refused then is asked now.
+    const isFreed = known !== undefined && known.state === "given up" && mayLeadHome && !known.mayLeadHome;
+    if (!isFreed && (known || this.#entries.size >= MAX_WEB_SEEDS)) return;
     const { outbound, slots } = this.#parts;
     const map = new SeedMap(file, seed);
     this.#entries.set(seed.url, {
       seed,
+      mayLeadHome,
       host: new URL(seed.url).host,
-      address: { host: "0.0.0.0", port: this.#entries.size + 1 },
+      address: known?.address ?? { host: "0.0.0.0", port: this.#entries.size + 1 },
       map,
       source: new SeedSource({ outbound, slots, map, mayLeadHome }),
       state: "ready",

@@ -228,6 +228,11 @@ test("WebSeeds: an address at home is asked only where whoever gave the link may
     read.catch(() => {});
     await until(() => log.warnings.length > 0);
     assert.equal(server.asked.length, 0);
+    assert.match(transfer.figures.webSeedProblem ?? "", /loopback address/);
+    const [url] = [`${server.url}/`];
+    const named = { webSeeds: [{ url, kind: "files" } as const], homeWebSeeds: [url] };
+    transfer.addWebSeeds({ infohash: MADE.infohash, trackers: [], peers: [], ...named });
+    assert.deepEqual(await read, FILM.slice(0, 1));
   } finally {
     await stop();
     await server.close();
