@@ -99,7 +99,7 @@ export async function openReach(parts: ReachParts): Promise<Reach> {
         log,
       })
     : undefined;
-  const tracker = udp && openTracker(parts, udp, () => tcpPort);
+  const tracker = udp && openTracker(parts, udp, { tcpPort: () => tcpPort, mapping: () => mapping });
   const externalPort = () => forwarded?.port ?? mapping?.externalPort("tcp") ?? tcpPort;
   const dht = udp && (await openDht(parts, udp, externalPort));
   const finders: PeerFinder[] = [...(lsd ? [lsd] : []), ...(dht ? [dht] : [])];
@@ -165,13 +165,18 @@ async function openDht(
 function openTracker(
   { runtime, settings, isShared }: ReachParts,
   udp: SharedUdp,
-  tcpPort: () => number,
+  now: { tcpPort(): number; mapping(): PortMapping | undefined },
 ): TrackerDesk | undefined {
   const { p2pHost, reach } = settings;
   if (reach.tracker === "off") return undefined;
   const isElsewhere = reach.bind !== "" || reach.proxy !== "";
-  const listening = () => ({ host: p2pHost, port: isElsewhere ? 0 : tcpPort() });
-  return openTrackerDesk({ runtime, udp, mode: reach.tracker, isShared, listening, random: Math.random });
+  const listening = () => ({ host: p2pHost, port: isElsewhere ? 0 : now.tcpPort() });
+  const outside = () => {
+    const { externalAddress: host, externalPort: port } = now.mapping()?.figures() ?? {};
+    return host !== undefined && port !== undefined ? { host, port } : undefined;
+  };
+  const mode = reach.tracker;
+  return openTrackerDesk({ runtime, udp, mode, isShared, listening, outside, random: Math.random });
 }
 
 /** What comes through a proxy does not come through the router; a tunnel's end is not at the router either. */

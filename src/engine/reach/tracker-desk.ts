@@ -25,6 +25,8 @@ export interface TrackerDeskParts {
   readonly isShared: (infohash: Infohash) => boolean;
   /** Where our peers listen, the wildcard or an address; the port is 0 for as long as nothing does. */
   readonly listening: () => PeerAddress;
+  /** Where the router lets the Internet in to them, if it says so. */
+  readonly outside: () => PeerAddress | undefined;
   readonly random: Random;
 }
 
@@ -33,10 +35,14 @@ export function openTrackerDesk(parts: TrackerDeskParts): TrackerDesk {
   const { runtime, udp, mode, isShared, random } = parts;
   const { clock } = runtime;
   const isTracked = (infohash: Infohash) => mode === "open" || isShared(infohash);
+  const places = () => ({
+    listening: parts.listening(),
+    networks: runtime.surroundings.networks(),
+    outside: parts.outside(),
+  });
   const tracker = new Tracker({
     isTracked,
-    ownPlaces: (infohash, asker) =>
-      isShared(infohash) ? ownPlaces(parts.listening(), runtime.surroundings.networks(), asker) : [],
+    ownPlaces: (infohash, asker) => (isShared(infohash) ? ownPlaces(places(), asker) : []),
     random,
   });
   serveUdpTracker({ udp, tracker, runtime });

@@ -47,6 +47,7 @@ class Bench {
   readonly clock = new FakeClock();
   readonly sent: { bytes: Uint8Array; to: PeerAddress }[] = [];
   #received: UdpReceiver = () => {};
+  outside: PeerAddress | undefined;
   readonly desk;
 
   constructor(mode: "own" | "open" = "own") {
@@ -71,6 +72,7 @@ class Bench {
       mode,
       isShared: (infohash) => infohash === ONE,
       listening: () => ({ host: "::", port: 8621 }),
+      outside: () => this.outside,
       random: seededRandom(1),
     });
   }
@@ -128,13 +130,17 @@ test("TrackerDesk: over UDP, our own client is understood, and what it says is t
   assert.deepEqual(decodeHttpScrape(scrape, ONE), { seeders: 1, leechers: 1, completed: 0 });
 });
 
-test("TrackerDesk: who asks from the home network is told where we listen, who asks from the Internet is not", () => {
+test("TrackerDesk: who asks from the home network is told where we listen, who asks from the Internet where the router lets it in", () => {
   const bench = new Bench();
   const peers = (host: string) => {
     const reply = bench.http({ port: 1 }, host);
     return reply.ok ? reply.peers : [];
   };
   assert.deepEqual(peers("192.168.1.9"), [{ host: "192.168.1.5", port: 8621 }]);
+  assert.deepEqual(peers("60.0.0.1"), []);
+  bench.outside = { host: "60.7.7.7", port: 50_000 };
+  assert.deepEqual(peers("60.0.0.1"), [bench.outside]);
+  bench.outside = { host: "10.0.0.7", port: 50_000 };
   assert.deepEqual(peers("60.0.0.1"), []);
   assert.deepEqual(peers("127.0.0.1").slice(0, 1), [{ host: "127.0.0.1", port: 8621 }]);
 });
