@@ -23,6 +23,8 @@ interface Case {
   readonly peer: ForeignPeer;
   readonly sizeBytes: number;
   readonly encryption: string;
+  /** Over UDP too. */
+  readonly utp?: boolean;
 }
 
 const CASES: readonly Case[] = [
@@ -34,6 +36,7 @@ const CASES: readonly Case[] = [
   encrypted(libtorrentWith(["--encryption", "required"]), "allow"),
   encrypted(libtorrent, "require"),
   encrypted(libtorrentWith(["--encryption", "refused"]), "prefer"),
+  { ...encrypted(libtorrentWith(["--utp", "--encryption", "required"]), "allow"), utp: true },
   encrypted(transmissionWith("-er"), "allow"),
   encrypted(transmission, "require"),
 ];
@@ -56,8 +59,9 @@ function encrypted(peer: ForeignPeer, encryption: string): Case {
   return { peer, sizeBytes: SMALL_SIZE, encryption };
 }
 
-function play({ peer, sizeBytes, encryption }: Case): Promise<void> {
-  return bothWays(peer, { sizeBytes, env: { SLUICE_ENCRYPTION: encryption } });
+function play({ peer, sizeBytes, encryption, utp = false }: Case): Promise<void> {
+  const env = { SLUICE_ENCRYPTION: encryption, SLUICE_UTP: utp ? "on" : "off" };
+  return bothWays(peer, { sizeBytes, env });
 }
 
 function isHere({ peer }: Case): boolean {
