@@ -8,6 +8,8 @@ export interface BannerFacts {
   readonly runtime: string;
   readonly http: PeerAddress;
   readonly p2pPort: number;
+  /** Peers speak to that port over UDP too. */
+  readonly hasUdp: boolean;
   readonly dataDir: string;
   readonly cacheLimit: number;
   /** Addresses of this machine on its networks. */
@@ -23,7 +25,7 @@ export function banner(facts: BannerFacts): string {
     facts.cacheLimit === 0 ? "nothing kept on disk" : `cache up to ${formatSize(facts.cacheLimit)}`;
   const rows: [string, string][] = [
     ["Open", here],
-    ["Peers", `port ${facts.p2pPort} (TCP)`],
+    ["Peers", `port ${facts.p2pPort} (${facts.hasUdp ? "TCP and UDP" : "TCP"})`],
     ["Data", `${facts.dataDir} (${cache})`],
   ];
   const elsewhere = networkUrls(http, facts.lanAddresses);

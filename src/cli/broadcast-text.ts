@@ -29,7 +29,7 @@ export function broadcastText(broadcast: Broadcast, { p2pPort, httpUrl, program 
     ],
     [
       "Peers",
-      `port ${p2pPort} (TCP) at ${hostsText(request.addresses)}${request.isPrivate ? ", for relays alone" : ""}`,
+      `port ${p2pPort} at ${hostsText(request.addresses)}${request.isPrivate ? ", for relays alone" : ""}`,
     ],
     ["Look", `${httpUrl}/ace/getstream?infohash=${broadcast.infohash}`],
     ["Watch", `${program} play '${link}'`],

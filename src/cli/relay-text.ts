@@ -5,7 +5,7 @@ import { bitsText } from "./units.ts";
 /** What the source of the stream has to know: where the relay can be called. */
 export function relayText(addresses: readonly string[], p2pPort: number): string {
   return [
-    `Relay on port ${p2pPort} (TCP)`,
+    `Relay on port ${p2pPort}`,
     "",
     ...addresses.map((address) => `  Address  ${address}`),
     `  Source   sluice broadcast … ${addresses.map((address) => `--relay ${quoted(address)}`).join(" ")}`,

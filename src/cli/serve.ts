@@ -21,6 +21,7 @@ export async function serve(context: Context, config: Config, log: Log): Promise
           runtime: `${runtime.name} ${runtime.version}`,
           http: listener.address,
           p2pPort: house.p2pPort,
+          hasUdp: config.dht === "on" || config.utp === "on" || config.tracker !== "off",
           dataDir: config.dataDir,
           cacheLimit: config.cacheLimit,
           lanAddresses: lanAddresses(),

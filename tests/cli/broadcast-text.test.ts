@@ -17,7 +17,7 @@ test("broadcastText: what it is called, where it lies, how to look and to watch"
     broadcast.contentId,
     broadcast.infohash,
     broadcast.transportFilePath,
-    "port 20001 (TCP) at 192.168.1.5:20001",
+    "port 20001 at 192.168.1.5:20001",
     `http://127.0.0.1:40001/ace/getstream?infohash=${broadcast.infohash}`,
     `npm start -- play '${broadcast.link}'`,
     `http://127.0.0.1:6878/ace/getstream?magnet=${encodeURIComponent(broadcast.magnet)}`,
