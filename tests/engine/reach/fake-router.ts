@@ -18,8 +18,13 @@ export interface RouterHabits {
   refuses: boolean;
   /** It knows no leases (UPnP error 725). */
   permanentOnly: boolean;
-  /** Ports out there that are others'. */
+  /** Ports out there that are others', and those that are so for UDP alone. */
   readonly taken: Set<number>;
+  readonly takenUdp: Set<number>;
+  /** Before each of its answers come some that somebody else has made: from elsewhere, and from its address. */
+  isOvertaken: boolean;
+  /** Its description never ends. */
+  isEndless: boolean;
   externalAddress: string;
   /** Where its description is said to be, and what it says. */
   location: string;
@@ -40,6 +45,9 @@ export class FakeRouter {
     refuses: false,
     permanentOnly: false,
     taken: new Set(),
+    takenUdp: new Set(),
+    isOvertaken: false,
+    isEndless: false,
     externalAddress: "93.184.216.1",
     location: "http://192.168.1.1:5000/root.xml",
     description: undefined,
@@ -76,7 +84,8 @@ export class FakeRouter {
     request: async (request) => {
       this.called.push(request.url.href);
       const { status, text } = this.#respond(request);
-      return { status, headers: new Headers(), body: new Blob([text]).stream() };
+      const body = this.habits.isEndless ? endless() : new Blob([text]).stream();
+      return { status, headers: new Headers(), body };
     },
   };
 
@@ -111,6 +120,8 @@ export class FakeRouter {
     const { pcp, natPmp, isSilent } = this.habits;
     const from = { host: "192.168.1.1", port: 5351 };
     if (isSilent || !(pcp || natPmp)) return;
+    if (this.habits.isOvertaken)
+      for (const [forged, host] of forgeries(bytes)) answer(forged, { ...from, host });
     if (bytes[0] === 2 && pcp) answer(this.#pcp(bytes), from);
     else if (bytes[0] === 2) answer(new Uint8Array([0, 128, 0, 1, 0, 0, 0, 0]), from);
     else if (natPmp) answer(this.#natPmp(bytes), from);
@@ -160,9 +171,14 @@ export class FakeRouter {
       return 0;
     }
     let external = key === undefined ? wished : Number(key.split(" ")[1]);
-    while (this.habits.taken.has(external)) external++;
+    while (this.#isTaken(protocol, external)) external++;
     this.mapped.set(`${protocol} ${external}`, `${protocol} ${internal} for ${lifetime}`);
     return external;
+  }
+
+  #isTaken(protocol: string, port: number): boolean {
+    const { taken, takenUdp } = this.habits;
+    return taken.has(port) || (protocol === "udp" && takenUdp.has(port));
   }
 
   #search(bytes: Uint8Array, answer: (bytes: Uint8Array, from: PeerAddress) => void): void {
@@ -207,7 +223,7 @@ export class FakeRouter {
       case "AddPortMapping":
         if (habits.refuses) return 606;
         if (habits.permanentOnly && lease !== 0) return 725;
-        if (habits.taken.has(external)) return 718;
+        if (this.#isTaken(protocol, external)) return 718;
         add(external);
         return "";
       case "AddAnyPortMapping": {
@@ -235,4 +251,31 @@ export const OWN: OwnNetwork = {
 
 function envelope(body: string): string {
   return `<s:Envelope><s:Body>${body}</s:Body></s:Envelope>`;
+}
+
+/** Answers to a question of NAT-PMP or PCP that give port 6666: by a stranger, and under the router's address by somebody who
+ * has not seen the question. */
+function forgeries(question: Uint8Array): [bytes: Uint8Array, host: string][] {
+  const answer = new Uint8Array(question[0] === 2 ? 60 : 16);
+  answer.set(question.subarray(0, answer.length));
+  answer[1] = question[1]! | 128;
+  if (question[0] === 2) {
+    answer[3] = 0;
+    writeU16(answer, 42, 6666);
+    const guessed = answer.slice();
+    guessed.fill(0, 24, 36);
+    return [
+      [answer, "192.168.1.66"],
+      [guessed, "192.168.1.1"],
+    ];
+  }
+  answer.set([0, 0], 2);
+  writeU16(answer, 8, readU16(question.length < 6 ? new Uint8Array(6) : question, 4));
+  writeU16(answer, 10, 6666);
+  return [[answer, "192.168.1.66"]];
+}
+
+/** More and more. */
+function endless(): ReadableStream<Uint8Array> {
+  return new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(16_384).fill(32)) });
 }

@@ -136,6 +136,25 @@ for (const [what, habits] of [
   });
 }
 
+test("startPortMapping: a port that is taken for UDP alone is given up for one that is free for both", async () => {
+  for (const habits of [{ natPmp: true }, { upnp: 1 as const }, { upnp: 2 as const }]) {
+    const { router, mapping } = await start({ ...habits, takenUdp: new Set([6881]) });
+    const port = mapping.externalPort("tcp")!;
+    assert.deepEqual([...router.mapped.keys()], [`tcp ${port}`, `udp ${port}`]);
+    await end(mapping, router);
+    assert.equal(router.mapped.size, 0);
+  }
+});
+
+for (const habits of [{ pcp: true }, { natPmp: true }]) {
+  test(`startPortMapping: answers that others make up are not believed (${Object.keys(habits)})`, async () => {
+    const { router, mapping } = await start({ ...habits, isOvertaken: true });
+    assert.equal(mapping.externalPort("tcp"), 6881);
+    assert.equal(mapping.externalPort("udp"), 6881);
+    await end(mapping, router);
+  });
+}
+
 test("startPortMapping: a router without leases is given one without end, which we end", async () => {
   const { router, mapping } = await start({ upnp: 1, permanentOnly: true });
   assert.deepEqual(
@@ -227,6 +246,12 @@ for (const [what, change] of ELSEWHERE) {
   });
 }
 
+test("startPortMapping: a description without an end is given up", async () => {
+  const { router, mapping } = await start({ upnp: 1, isEndless: true });
+  assert.match(mapping.figures().problem ?? "", /more than 65536 bytes/);
+  await end(mapping, router);
+});
+
 test("startPortMapping: a description that is too large, a redirect or no description is refused", async () => {
   for (const description of [`<root>${"<a/>".repeat(30_000)}</root>`, "<html></html>", "<root/>"]) {
     const { router, mapping } = await start({ upnp: 1, description });
@@ -269,6 +294,9 @@ test("locationOf: only the router is believed; where it is not known, any neighb
   assert.equal(at("192.168.1.9", true), "http://192.168.1.9:5000/x");
   assert.equal(at("192.168.2.9", true), undefined);
   assert.equal(at("93.184.216.34", true), undefined);
+  const publicRouter = { ...place, router: "93.184.216.34" };
+  const from = { host: "93.184.216.34", port: 1900 };
+  assert.equal(locationOf(answer(from.host), from, publicRouter), undefined);
 });
 
 const own = (host: string, bits = 24): OwnNetwork => ({ ...OWN, host, bits });
