@@ -4,7 +4,7 @@ export type SluiceErrorCode =
   | "bad_selector" // a selector that cannot be read: not 40 hex digits, not a magnet …
   | "bad_parameter" // any other malformed parameter
   | "bad_transport_file" // not a torrent, or a hostile one
-  | "unsupported_content" // a valid transport file of a kind we do not play (v2 only, no playable file)
+  | "unsupported_content" // a valid transport file of a kind we do not play (no playable file)
   | "url_unreachable" // a URL that could not be fetched
   | "url_refused" // a URL we will not fetch: scheme, address, size
   | "content_id_unknown" // nobody we can ask knows this content id
