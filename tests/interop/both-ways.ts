@@ -79,7 +79,7 @@ async function uploads(
   leecher: { process: RunningProcess; port?: number },
 ): Promise<void> {
   if (leecher.port !== undefined) await nameContent(engine, { magnet: magnetOf(torrent, leecher.port) });
-  for (let tries = 0; tries < 300; tries++) {
+  for (let tries = 0; tries < 900; tries++) {
     await (
       await fetch(`${engine.url}/files/${torrent.infohash}/0/film.bin`, { headers: FIRST_BYTE })
     ).arrayBuffer();

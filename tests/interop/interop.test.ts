@@ -46,7 +46,7 @@ for (const each of CASES) {
   const skip =
     !isHere(each) && "webtorrent is not installed: npm ci --ignore-scripts in tests/interop/webtorrent";
   const name = `interop with ${each.peer.name}, encryption ${each.encryption}`;
-  test(`${name}: the whole file both ways, hash-equal`, { skip, timeout: 120_000 }, () => {
+  test(`${name}: the whole file both ways, hash-equal`, { skip, timeout: 240_000 }, () => {
     // Most of them wait for timers of their own most of the time, so all of them play at once.
     if (running.size === 0) for (const one of CASES.filter(isHere)) running.set(one, play(one));
     // What goes wrong with another one is told by its own test.
