@@ -41,7 +41,14 @@ test("help fits a terminal of 120 columns", () => {
 });
 
 test("banner says where it listens, where data is kept, what to open and how others get in", () => {
-  const facts = { version: "1.2.3", runtime: "bun 1", p2pPort: 8621, dataDir: "/data", cacheLimit: 20e9 };
+  const facts = {
+    version: "1.2.3",
+    runtime: "bun 1",
+    hasUdp: true,
+    p2pPort: 8621,
+    dataDir: "/data",
+    cacheLimit: 20e9,
+  };
   const alone = banner({ ...facts, http: { host: "127.0.0.1", port: 6878 }, lanAddresses: ["192.168.1.5"] });
   assert.match(alone, /Open +http:\/\/127\.0\.0\.1:6878\/\n/);
   assert.match(alone, /Data +\/data \(cache up to 20GB\)/);
