@@ -6,7 +6,7 @@ import type { Infohash } from "../../src/base/ids.ts";
 import type { Log } from "../../src/base/log.ts";
 import { createAnnouncer } from "../../src/engine/announcer.ts";
 import type { OutboundOptions } from "../../src/outbound/outbound.ts";
-import type { Net } from "../../src/runtime/contract.ts";
+import type { DatagramReceiver, Net } from "../../src/runtime/contract.ts";
 import type { AnnounceRequest } from "../../src/wire/tracker.ts";
 import { FakeClock, settled } from "./fake-clock.ts";
 
@@ -49,7 +49,7 @@ class Bench {
     status: 200,
     body: "d5:peers0:e",
   });
-  #receive: (bytes: Uint8Array, from: PeerAddress) => void = () => {};
+  #receive: DatagramReceiver = () => {};
   #random = 0;
   isClosed = false;
 
@@ -59,7 +59,7 @@ class Bench {
       lookup: async (name) => this.names.get(name) ?? Promise.reject(new Error(`no such name: ${name}`)),
       randomBytes: (length) => new Uint8Array(length).fill(++this.#random),
       net: {
-        bindUdp: async (address: PeerAddress, received: (bytes: Uint8Array, from: PeerAddress) => void) => {
+        bindUdp: async (address: PeerAddress, received: DatagramReceiver) => {
           this.#receive = received;
           return {
             address,
@@ -90,11 +90,12 @@ class Bench {
     rest: Uint8Array,
     from: PeerAddress = TRACKER,
     transaction?: number,
+    actual?: PeerAddress,
   ): Promise<void> {
     const head = new Uint8Array(8);
     new DataView(head.buffer).setUint32(0, action);
     new DataView(head.buffer).setUint32(4, transaction ?? this.sent.at(-1)!.transaction);
-    this.#receive(concatBytes([head, rest]), from);
+    this.#receive(concatBytes([head, rest]), from, actual);
     await settled();
   }
 }
@@ -172,6 +173,15 @@ test("announce asks both IP versions at once, and gives the peers of both", asyn
   await bench.answer(1, V6_PEERS, V6, asked(bench, V6));
   assert.deepEqual(await reply, { ...EXPECTED, peers: [...EXPECTED.peers, V6_PEER] });
   assert.equal(bench.clock.waiting, 0);
+});
+
+test("announce reads the peers of a name that a proxy looked up as of the IP version that its answer came by", async () => {
+  const bench = new Bench();
+  const reply = bench.announcer.announce(request("udp://t.example:80"));
+  await settled();
+  await bench.answer(0, ID, TRACKER, undefined, V6);
+  await bench.answer(1, V6_PEERS, TRACKER, undefined, V6);
+  assert.deepEqual(await reply, { ...EXPECTED, peers: [V6_PEER] });
 });
 
 test("announce waits half a second for IPv6, then leaves it alone for half an hour", async () => {

@@ -45,6 +45,14 @@ test("a UDP socket through a proxy: what is sent early waits, bounded; all goes 
   assert.deepEqual([...new Set(did)], ["tcp 9.9.9.9:1080", "udp 9.9.9.9:1234 from 0.0.0.0:40000"]);
 });
 
+test("a UDP socket through a proxy: what is on its own machine, and groups of neighbours there, is not asked for", async () => {
+  const { socket, associates, sockets } = await proxied();
+  await associates();
+  for (const host of ["127.0.0.1", "::1", "239.192.152.143", "ff15::efc0:988f", "0.0.0.0"])
+    socket.send(latin1Bytes("x"), { host, port: 6771 });
+  assert.deepEqual(sockets[0]!.sent, []);
+});
+
 test("a UDP socket through a proxy: the relay alone is heard, and garbage of its own is lost", async () => {
   const { associates, sockets, heard } = await proxied();
   await associates();

@@ -81,6 +81,16 @@ test("stayInside, bind: an interface that is gone means silence, what it had is 
   assert.deepEqual(did, ["udp 1.2.3.4:1 from 10.2.0.77:8621"]);
 });
 
+test("stayInside, bind: between two looks nothing is sent from an address that has gone", async () => {
+  const { inside, did, clock, machine } = bound("wg0");
+  await clock.advance(500);
+  const socket = await inside.net.bindUdp({ host: "::", port: 8621 }, () => {});
+  machine.networks = { ...machine.networks, wg0: [] };
+  await clock.advance(600);
+  socket.send(new Uint8Array(1), { host: "2a00::1", port: 1 });
+  assert.deepEqual(did, []);
+});
+
 test("stayInside, bind: an interface that is not there yet holds up no start, and is listened at when it comes", async () => {
   const { inside, bound: open, clock, machine } = bound("wg0", { eth0: NETWORKS.eth0 });
   const listener = await inside.net.listen({ host: "::", port: 0 }, ACCEPT);

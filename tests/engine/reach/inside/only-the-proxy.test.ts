@@ -57,6 +57,17 @@ test("stayInside: the proxy's own name is the only one that is looked up, once f
   assert.equal(did.filter((what) => what.startsWith("lookup")).length, 1);
 });
 
+test("stayInside, strict: an address that means another name by now is not taken for the URL's", async () => {
+  const { runtime, did } = fakeMachine(NETWORKS);
+  const settings = { bind: "", proxy: "http://9.9.9.9:1080", proxyStrict: true };
+  const { http, lookup } = stayInside(runtime, settings, SILENT);
+  const [connectTo] = await lookup("other.example");
+  const url = new URL("http://tracker.example/");
+  const asked = { url, connectTo: connectTo!, method: "GET", headers: {}, timeoutMs: 1000 } as const;
+  await assert.rejects(http.request(asked), { code: "url_unreachable" });
+  assert.deepEqual(did, []);
+});
+
 test("stayInside, not strict: neighbours directly, all others by the proxy, names as ever", async () => {
   const { runtime, did } = fakeMachine(NETWORKS);
   const settings = { bind: "", proxy: "http://9.9.9.9:1080", proxyStrict: false };
