@@ -148,7 +148,8 @@ test("alsoListening: peers come by our own port and by the forwarded one, whiche
 }, async () => {
   const { forwarded, move } = movable();
   const [one, two] = [await freePort(), await freePort()];
-  const listen = alsoListening(runtime.net.listen, forwarded, keepingLog());
+  const log = keepingLog();
+  const listen = alsoListening(runtime.net.listen, forwarded, log);
   const listener = await listen({ host: "127.0.0.1", port: 0 }, (socket) => {
     socket.close();
     return { received() {}, drained() {}, closed() {} };
@@ -163,6 +164,7 @@ test("alsoListening: peers come by our own port and by the forwarded one, whiche
   move(listener.address.port);
   await until(two, false);
   await until(listener.address.port, true);
+  assert.deepEqual(log.warnings, []);
   await listener.close();
   await until(listener.address.port, false);
 });
