@@ -63,11 +63,6 @@ export class SwarmState {
     return this.pieces?.layout.isPrivate ? undefined : this.setup.dhtPort;
   }
 
-  /** Where our node of the DHT is asked; undefined where nobody is to know (BEP 27: content may be private). */
-  get dhtPort(): number | undefined {
-    return this.pieces?.layout.isPrivate ? undefined : this.setup.dhtPort;
-  }
-
   emit(output: SwarmOutput): void {
     this.#outputs.push(output);
   }
