@@ -13,6 +13,7 @@ import { broadcastFile } from "./broadcast-file.ts";
 import { InputHead } from "./broadcast-head.ts";
 import { liveInfoFor, PATTERN_SHAPE, type StreamShape, shapeOf } from "./broadcast-info.ts";
 import { checkedBroadcastName } from "./broadcast-name.ts";
+import { headRecord } from "./head-record.ts";
 import { type BroadcastIdentity, type IdentityParts, openIdentity } from "./identity.ts";
 import { type LiveInputParts, openLiveInput } from "./source.ts";
 
@@ -157,6 +158,7 @@ async function startWith(
         ...(uploadLimit !== undefined && { uploadBytesPerSecond: uploadLimit }),
         ...(isPrivate && { only: relays }),
         knownPeers: isPrivate ? [] : identity.knownPeers,
+        ...(!isPrivate && { head: headRecord(file, identity.sign, parts.unixMs() / 1000) }),
       },
     };
     hold = parts.open(content);

@@ -4,6 +4,7 @@ import type { SignedHeader, SignedStat } from "../../swarm/live/messages.ts";
 import type { PieceHeader } from "../../wire/live-header.ts";
 import type { LiveRole } from "../../wire/live-hello.ts";
 import type { LiveTransportFile } from "../../wire/live-transport.ts";
+import type { SignedItem } from "../reach/contract.ts";
 
 /** What is known of a live stream when it is opened. */
 export interface LiveContent {
@@ -16,6 +17,8 @@ export interface LiveContent {
   readonly only?: readonly PeerAddress[];
   /** Peers to call first: those of before a restart. */
   readonly knownPeers?: readonly PeerAddress[];
+  /** The source's own: what the DHT keeps of where the stream is. */
+  readonly head?: SignedItem;
   /** The manifests in its file may be at home: somebody on this host has brought the file. Not unless said. */
   readonly mayLeadHome?: boolean;
 }

@@ -15,7 +15,7 @@ import type { ByteSource, ContentFile, EngineSettings } from "../contract.ts";
 import type { ConnectionCount } from "../driver.ts";
 import type { PeerTransfer } from "../either-transfer.ts";
 import { HomeTrackers } from "../home-trackers.ts";
-import type { PeerFinder } from "../reach/contract.ts";
+import type { Dht, PeerFinder } from "../reach/contract.ts";
 import type { PeerLimits } from "../reach/peer-limits.ts";
 import type { SegmentSource } from "../segment-source.ts";
 import type { ContentIdSwarms, StopServing } from "./content-id-swarms.ts";
@@ -34,6 +34,8 @@ export interface LiveHouse {
   readonly log: Log;
   readonly announcer: Pick<Announcer, "announce" | "scrape">;
   readonly finder: PeerFinder;
+  /** Absent where it is off. */
+  readonly dht?: Pick<Dht, "keepMutable">;
   readonly connections: ConnectionCount;
   readonly limits: PeerLimits;
   readonly random: Random;
@@ -62,6 +64,7 @@ export class LiveTransfer implements PeerTransfer {
   #isBegun = false;
   #stopServing: StopServing = async () => {};
   #leaveFinder: () => void = () => {};
+  #stopHead: () => void = () => {};
   #isForked = false;
 
   /** Begins as soon as `before` has resolved: an earlier transfer of the same stream must have closed its folder. */
@@ -127,7 +130,10 @@ export class LiveTransfer implements PeerTransfer {
       if (live.file.isSigned && !live.only)
         this.#stopServing = house.contentIds.serve(live.file, info.isPrivate ? undefined : this.#announcer);
       this.addPeers([...content.peers, ...(live.knownPeers ?? [])]);
-      if (!info.isPrivate && !live.only) this.#leaveFinder = this.#find(house.finder);
+      if (info.isPrivate || live.only) return;
+      this.#leaveFinder = this.#find(house.finder);
+      const { head } = live;
+      if (head && house.dht) this.#stopHead = house.dht.keepMutable(() => head);
     });
   }
 
@@ -247,6 +253,7 @@ export class LiveTransfer implements PeerTransfer {
   async #stop(): Promise<void> {
     await this.#begun.catch((error: unknown) => this.#log.warn("never began", { reason: messageOf(error) }));
     this.#leaveFinder();
+    this.#stopHead();
     if (this.#isBegun) await Promise.all([this.#driver.stop(), this.#stopServing()]);
     await this.#window.close();
   }
