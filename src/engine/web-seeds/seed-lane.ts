@@ -21,9 +21,7 @@ interface LaneHooks {
 
 /** Bytes that are read and thrown away rather than to ask anew: what a connection brings in the time that takes. */
 const SKIP_BYTES = 256 * 1024;
-/** What is asked for at a new place, so that what follows a jump costs no further round trip; then four times as much each
- * time, up to the most: who breaks off wastes no more than is on its way. */
-const FIRST_BYTES = 1024 * 1024;
+/** Going on, four times as much is asked for each time, up to this. */
 const MAX_BYTES = 64 * 1024 * 1024;
 /** Padding is given in parts of this size. */
 const ZEROS = new Uint8Array(16 * 1024);
@@ -46,7 +44,7 @@ export class SeedLane {
   #position = 0;
   #rest: Uint8Array | undefined;
   #answer: SeedAnswer | undefined;
-  #nextBytes = FIRST_BYTES;
+  #nextBytes = 0;
   #isRunning = false;
   /** Bytes have come since it last asked. */
   #hasProgress = false;
@@ -132,8 +130,9 @@ export class SeedLane {
     const gap = start - this.#position;
     if (this.#answer && gap >= 0 && gap <= SKIP_BYTES && start < this.#answer.end) return;
     if (gap === 0) return;
+    if (this.#answer && this.#position < this.#answer.end) this.#source.brokeOff();
     this.#disconnect();
-    this.#nextBytes = FIRST_BYTES;
+    this.#nextBytes = 0;
     this.#position = start;
   }
 
@@ -143,7 +142,10 @@ export class SeedLane {
     const stretch = this.#map.at(this.#position);
     if (stretch.kind === "zeros") return ZEROS.subarray(0, stretch.end - this.#position);
     try {
-      if (this.#answer && this.#position >= this.#answer.end) this.#disconnect();
+      if (this.#answer && this.#position >= this.#answer.end) {
+        this.#source.wentThrough();
+        this.#disconnect();
+      }
       this.#answer ??= await this.#ask();
       const { done, value } = await this.#answer.reader.read();
       if (done) throw new SeedFault("later", "the server ended its answer before its end");
@@ -164,8 +166,9 @@ export class SeedLane {
   #ask(): Promise<SeedAnswer> {
     const stretch = this.#map.at(this.#position);
     const reach = this.#blocks[this.#blocks.length - 1]?.end ?? this.#position;
-    const end = Math.min(stretch.end, Math.max(this.#position + this.#nextBytes, reach));
-    this.#nextBytes = Math.min(MAX_BYTES, 4 * this.#nextBytes);
+    const bytes = this.#nextBytes === 0 ? this.#source.firstBytes : this.#nextBytes;
+    const end = Math.min(stretch.end, Math.max(this.#position + bytes, reach));
+    this.#nextBytes = Math.min(MAX_BYTES, 4 * bytes);
     return this.#source.open(stretch, this.#position, end, this.#closed.signal);
   }
 

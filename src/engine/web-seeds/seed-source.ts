@@ -7,6 +7,10 @@ import type { ServerSlots } from "./server-slots.ts";
 const HEAD_TIMEOUT_MS = 10_000;
 /** No bytes for so long while we wait for some: the connection is dead. */
 const IDLE_TIMEOUT_MS = 15_000;
+/** What is asked for at a new place, so that what follows a jump costs no further round trip: so much at first, and down to
+ * the least where that is broken off again and again, as it is where peers give the pieces between. */
+const FIRST_BYTES = 1024 * 1024;
+const LEAST_BYTES = 256 * 1024;
 /** Redirects that are remembered: one for each file, of those read last. */
 const MAX_REDIRECTS = 64;
 
@@ -41,9 +45,26 @@ export class SeedSource {
   /** By file: where the server's redirects led to, so that each range need not follow them again. */
   readonly #redirects = new Map<number, Found>();
 
+  #firstBytes = FIRST_BYTES;
+
   constructor(parts: SeedSourceParts) {
     this.#parts = parts;
     this.#server = new URL(parts.map.seed.url).host;
+  }
+
+  /** How much to ask for at a new place. */
+  get firstBytes(): number {
+    return this.#firstBytes;
+  }
+
+  /** Of an answer not all was wanted. */
+  brokeOff(): void {
+    this.#firstBytes = Math.max(LEAST_BYTES, this.#firstBytes / 2);
+  }
+
+  /** An answer was read to its end. */
+  wentThrough(): void {
+    this.#firstBytes = Math.min(FIRST_BYTES, 2 * this.#firstBytes);
   }
 
   /** Opens the bytes from `start` to at most `end`, within one stretch that is none of zeros. Rejects with `SeedFault`. */
