@@ -21,7 +21,7 @@ export interface Magnet {
   readonly exactLength?: number;
   /** `xs` and `as`: URLs of the transport file. */
   readonly exactSources: readonly string[];
-  /** `ws`: URLs of the content itself (BEP 19). */
+  /** `ws` and `as`: URLs of the content itself (BEP 19). What `as` means differs from link to link. */
   readonly webSeeds: readonly string[];
 }
 
@@ -55,7 +55,7 @@ export function parseMagnet(text: string): Magnet {
     ...(selectOnly && { selectOnly }),
     ...(hasLength && { exactLength: Number(length) }),
     exactSources: distinct([...(members.get("xs") ?? []), ...(members.get("as") ?? [])]).filter(isHttpUrl),
-    webSeeds: distinct(members.get("ws")).filter(isHttpUrl),
+    webSeeds: distinct([...(members.get("ws") ?? []), ...(members.get("as") ?? [])]).filter(isHttpUrl),
   };
 }
 

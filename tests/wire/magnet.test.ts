@@ -57,6 +57,12 @@ const BAD: readonly (readonly [string, RegExp])[] = [
   [`${BASE}&dn=${"x".repeat(70_000)}`, /longer than/],
 ];
 
+test("parseMagnet: what `as` names may be the content or its transport file", () => {
+  const { exactSources, webSeeds } = parseMagnet(`${BASE}&as=http://a.example/f&ws=http://w.example/f`);
+  assert.deepEqual(exactSources, ["http://a.example/f"]);
+  assert.deepEqual(webSeeds, ["http://w.example/f", "http://a.example/f"]);
+});
+
 test("parseMagnet refuses what has no infohash", () => {
   for (const [text, message] of BAD) {
     assert.throws(
