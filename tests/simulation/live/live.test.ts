@@ -56,11 +56,11 @@ test("live: newcomers of a crowd who take three seconds of backlog instead of on
 
 test("live: parents that say yes and never begin are left at once, or the source has to stand in for them", () => {
   const holes = { blackHolePercent: 20, blackHoleUpload: 4 };
-  const scenario = { peers: 60, seconds: 8, seed: 4, uploads: AMPLE, ...holes };
+  const scenario = { peers: 60, seconds: 8, seed: 5, uploads: AMPLE, ...holes };
   const quick = run(scenario);
   const patient = run(scenario, { watchesFirstChunk: false });
   assert.equal(quick.missedChunks, 0);
   assert.ok(quick.sourceCopies < 2.5, `${quick.sourceCopies} copies`);
-  assert.ok(patient.sourceCopies > 2.7, `${patient.sourceCopies} copies`);
+  assert.ok(patient.sourceCopies > 3, `${patient.sourceCopies} copies`);
   assert.ok(quick.delayMs.quantile(0.999) < patient.delayMs.quantile(0.999));
 });
