@@ -1,7 +1,7 @@
 """A libtorrent peer for tests: seeds or downloads one torrent and says on stdout, a JSON line each, what it does.
 
 usage: libtorrent_peer.py seed|leech TORRENT FOLDER [--peer HOST:PORT] [--sequential] [--exit] [--port N]
-                          [--utp] [--encryption allowed|required|refused] [--host ADDRESS] [--dht HOST:PORT]
+                          [--utp] [--encryption allowed|required|refused] [--host ADDRESS] [--dht HOST:PORT] [--lsd]
 """
 
 import argparse
@@ -31,6 +31,7 @@ def main():
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--dht", help="HOST:PORT of a node by which the others are found")
     parser.add_argument("--utp", action="store_true", help="over uTP alone")
+    parser.add_argument("--lsd", action="store_true", help="neighbours are looked for")
     options = parser.parse_args()
 
     policy = {
@@ -39,7 +40,7 @@ def main():
     session = lt.session({
         "in_enc_policy": int(policy), "out_enc_policy": int(policy),
         "listen_interfaces": f"{options.host}:{options.port}",
-        "enable_dht": options.dht is not None, "dht_bootstrap_nodes": options.dht or "", "enable_lsd": False, "enable_upnp": False, "enable_natpmp": False,
+        "enable_dht": options.dht is not None, "dht_bootstrap_nodes": options.dht or "", "enable_lsd": options.lsd, "enable_upnp": False, "enable_natpmp": False,
         "allow_multiple_connections_per_ip": True,
         "enable_outgoing_utp": options.utp, "enable_incoming_utp": options.utp,
         "enable_outgoing_tcp": not options.utp, "enable_incoming_tcp": not options.utp,

@@ -1,14 +1,17 @@
-// `take-bytes.ts URL BYTES`: reads so many bytes of what is at a URL and prints their number; for tests whose player is in
-// another network than they are.
+// `take-bytes.ts URL BYTES`: reads so many bytes of what is at a URL, and prints their number and SHA-1; for tests whose player
+// is in another network than they are.
+import { createHash } from "node:crypto";
 import { argv, exit } from "node:process";
 
 const [, , url, wished] = argv;
 const response = await fetch(url!);
 if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+const hash = createHash("sha1");
 let got = 0;
 for await (const bytes of response.body!) {
   got += bytes.length;
+  hash.update(bytes);
   if (got >= Number(wished)) break;
 }
-console.log(`took ${got}`);
+console.log(`took ${got} ${hash.digest("hex")}`);
 exit(got >= Number(wished) ? 0 : 1);
