@@ -1,6 +1,6 @@
 import { Bits } from "../../base/bits.ts";
 import type { TransportFile } from "../../wire/metainfo.ts";
-import { webSeedFileUrl, webSeedPaths, webSeedPieceUrl } from "../../wire/web-seed-paths.ts";
+import { webSeedFileUrl, webSeedPieceUrl } from "../../wire/web-seed-paths.ts";
 import type { WebSeed } from "../../wire/web-seeds.ts";
 
 /** A stretch of the content, half-open, and where its bytes are. */
@@ -13,23 +13,22 @@ export interface Stretch {
   readonly fileIndex: number;
 }
 
+/** Where files are below the URL of a web seed (`webSeedPaths`): the same for all of them. */
+export type SeedPaths = readonly (string | undefined)[];
+
 /** Where one web seed has the bytes of the content. */
 export class SeedMap {
   readonly file: TransportFile;
   readonly seed: WebSeed;
-  /** By file: its URL; undefined where there can be none. */
-  readonly #urls: readonly (string | undefined)[];
+  /** By file: where it is below the URL; undefined where it can be nowhere. */
+  readonly #paths: SeedPaths;
   /** Files that the server turned out not to have. */
   readonly #missing = new Set<number>();
 
-  constructor(file: TransportFile, seed: WebSeed) {
+  constructor(file: TransportFile, seed: WebSeed, paths: SeedPaths) {
     this.file = file;
     this.seed = seed;
-    const paths = seed.kind === "files" ? webSeedPaths(file.infoBytes) : [];
-    const isOne = paths.length === 1 && paths[0]?.includes("/") === false;
-    this.#urls = paths.map((path) =>
-      path === undefined ? undefined : webSeedFileUrl(seed.url, path, isOne),
-    );
+    this.#paths = paths;
   }
 
   /** The server does not have this file. */
@@ -44,7 +43,7 @@ export class SeedMap {
     bits.setAll();
     if (this.seed.kind === "pieces") return bits;
     for (const [i, { offset, length, isPad }] of files.entries()) {
-      if (isPad || length === 0 || (this.#urls[i] !== undefined && !this.#missing.has(i))) continue;
+      if (isPad || length === 0 || (this.#paths[i] !== undefined && !this.#missing.has(i))) continue;
       const last = Math.ceil((offset + length) / pieceLength);
       for (let piece = Math.floor(offset / pieceLength); piece < last; piece++) bits.clear(piece);
     }
@@ -65,9 +64,14 @@ export class SeedMap {
   /** The URL that has the bytes from `start` to `end` of a stretch. */
   url(stretch: Stretch, start: number, end: number): string {
     const { seed, file } = this;
-    if (stretch.kind === "file") return this.#urls[stretch.fileIndex]!;
+    if (stretch.kind === "file")
+      return webSeedFileUrl(seed.url, this.#paths[stretch.fileIndex]!, this.#isOneFile);
     const piece = Math.floor(start / file.info.pieceLength);
     return webSeedPieceUrl(seed.url, file.infohash, piece, start - stretch.start, end - stretch.start);
+  }
+
+  get #isOneFile(): boolean {
+    return this.#paths.length === 1 && this.#paths[0]?.includes("/") === false;
   }
 
   /** The last file that begins at or before `offset` and is not empty. */

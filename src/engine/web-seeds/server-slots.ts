@@ -1,3 +1,5 @@
+import { SeedFault } from "./seed-fault.ts";
+
 /** Connections to one server for all content together: more would be taken for an attack, and win nothing. */
 const MAX_PER_SERVER = 6;
 /** Who waits for a connection of one server: as many as all transfers can have lanes. */
@@ -8,7 +10,8 @@ export class ServerSlots {
   readonly #open = new Map<string, number>();
   readonly #waiting = new Map<string, (() => void)[]>();
 
-  /** Resolves with what gives the connection back. Rejects with the signal's reason where that fires first. */
+  /** Resolves with what gives the connection back. Rejects with the signal's reason where that fires first, or with a
+   * `SeedFault`. */
   take(server: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     const open = this.#open.get(server) ?? 0;
@@ -21,7 +24,8 @@ export class ServerSlots {
 
   #wait(server: string, signal: AbortSignal): Promise<() => void> {
     const queue = this.#waiting.get(server) ?? [];
-    if (queue.length >= MAX_WAITING) return Promise.reject(new Error(`too many wait for ${server}`));
+    if (queue.length >= MAX_WAITING)
+      return Promise.reject(new SeedFault("later", "too many of our own wait for this server"));
     this.#waiting.set(server, queue);
     return new Promise((resolve, reject) => {
       const next = () => {

@@ -5,9 +5,10 @@ import { after } from "../../base/time.ts";
 import type { Outbound } from "../../outbound/outbound.ts";
 import type { Runtime, TcpHandlers, TcpSocket } from "../../runtime/contract.ts";
 import type { TransportFile } from "../../wire/metainfo.ts";
+import { webSeedPaths } from "../../wire/web-seed-paths.ts";
 import { MAX_WEB_SEEDS, type WebSeed } from "../../wire/web-seeds.ts";
 import type { SeedFault } from "./seed-fault.ts";
-import { SeedMap } from "./seed-map.ts";
+import { SeedMap, type SeedPaths } from "./seed-map.ts";
 import { SeedPeer } from "./seed-peer.ts";
 import { SeedSource } from "./seed-source.ts";
 import type { ServerSlots } from "./server-slots.ts";
@@ -56,6 +57,8 @@ export class WebSeeds {
   /** Those of links, until it is known what the content is. */
   #early: { readonly seed: WebSeed; readonly mayLeadHome: boolean }[] = [];
   #file: TransportFile | undefined;
+  /** Made once there is a web seed. */
+  #paths: SeedPaths | undefined;
   #isStopped = false;
   /** Why the last one failed, in words. */
   problem: string | undefined;
@@ -101,7 +104,8 @@ export class WebSeeds {
     const isFreed = known !== undefined && known.state === "given up" && mayLeadHome && !known.mayLeadHome;
     if (!isFreed && (known || this.#entries.size >= MAX_WEB_SEEDS)) return;
     const { outbound, slots } = this.#parts;
-    const map = new SeedMap(file, seed);
+    this.#paths ??= webSeedPaths(file.infoBytes);
+    const map = new SeedMap(file, seed, this.#paths);
     this.#entries.set(seed.url, {
       seed,
       mayLeadHome,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeedMap } from "../../../src/engine/web-seeds/seed-map.ts";
 import { parseTransportFile } from "../../../src/wire/metainfo.ts";
+import { webSeedPaths } from "../../../src/wire/web-seed-paths.ts";
 import { makeTorrent, sha1 } from "../../wire/make-torrent.ts";
 
 const PIECE = 1024;
@@ -18,7 +19,8 @@ const MADE = makeTorrent({
   ],
 });
 const FILE = parseTransportFile(MADE.bytes, sha1);
-const map = (kind: "files" | "pieces" = "files") => new SeedMap(FILE, { url: "http://w.example/d/", kind });
+const map = (kind: "files" | "pieces" = "files") =>
+  new SeedMap(FILE, { url: "http://w.example/d/", kind }, webSeedPaths(FILE.infoBytes));
 const held = (seed: SeedMap) => Array.from({ length: 4 }, (_, i) => Number(seed.pieces().has(i))).join("");
 
 test("SeedMap.at: every byte lies in one stretch", () => {
