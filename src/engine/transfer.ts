@@ -8,6 +8,7 @@ import type { TcpHandlers, TcpSocket } from "../runtime/contract.ts";
 import type { Candidate, CandidateOrigin, SwarmFigures, SwarmInput, SwarmSetup } from "../swarm/contract.ts";
 import { NO_FIGURES } from "../swarm/figures.ts";
 import { pieceCheck } from "../swarm/piece-check.ts";
+import { readFileNodes } from "../wire/file-nodes.ts";
 import type { LiveTransportFile } from "../wire/live-transport.ts";
 import type { TransportFile } from "../wire/metainfo.ts";
 import { makePeerId } from "../wire/peer-id.ts";
@@ -267,13 +268,23 @@ export class SwarmTransfer implements ActiveTransfer {
     this.#driver.start();
     for (const input of this.#waiting.splice(0)) this.#driver.input(input);
     // Of a magnet it is not known yet whether it is private; without peers nobody would ever know.
-    if (known?.file.info.isPrivate !== true) this.#leaveFinder = this.#find(this.#driver);
+    if (known?.file.info.isPrivate !== true) {
+      this.#nameNodes();
+      this.#leaveFinder = this.#find(this.#driver);
+    }
     if (known) this.#isReady(known.file);
   }
 
   #isReady(file: TransportFile): void {
     this.#webSeeds.begin(file);
     this.#ready.resolve();
+  }
+
+  /** Whoever has the content may have a node of the DHT at the same port; a transport file may name some. */
+  #nameNodes(): void {
+    const { dht } = this.#house;
+    dht?.addNodes(this.#content.peers);
+    if (this.#known) dht?.addNames(readFileNodes(this.#known.file.bytes));
   }
 
   #find(driver: Driver): () => void {

@@ -50,6 +50,8 @@ export interface Dht extends PeerFinder {
   keepMutable(item: () => SignedItem): () => void;
   /** Nodes that a magnet's `x.pe`, a transport file's `nodes` or a peer's PORT message names. Not believed before they answer. */
   addNodes(addresses: readonly PeerAddress[]): void;
+  /** The same as `host:port`, where a stranger wrote them: names are looked up, and what is at home is left out. */
+  addNames(nodes: readonly string[]): void;
   figures(): DhtFigures;
 }
 

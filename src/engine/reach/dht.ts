@@ -1,4 +1,4 @@
-import type { PeerAddress } from "../../base/address.ts";
+import { addressScope, type PeerAddress } from "../../base/address.ts";
 import { assert } from "../../base/assert.ts";
 import type { Log } from "../../base/log.ts";
 import { after } from "../../base/time.ts";
@@ -124,6 +124,15 @@ export class RunningDht implements Dht {
 
   addNodes(addresses: readonly PeerAddress[]): void {
     this.#driver.addNodes(addresses);
+  }
+
+  addNames(nodes: readonly string[]): void {
+    if (nodes.length === 0) return;
+    const { runtime, log } = this.#parts;
+    void resolveNodes(nodes, runtime.lookup, log).then((addresses) => {
+      if (!this.#closed.signal.aborted)
+        this.addNodes(addresses.filter(({ host }) => addressScope(host) === "global"));
+    });
   }
 
   figures(): DhtFigures {
