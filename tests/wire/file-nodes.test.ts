@@ -5,7 +5,7 @@ import { readFileNodes } from "../../src/wire/file-nodes.ts";
 
 test("readFileNodes: names and addresses with their ports; what is neither is passed over", () => {
   const file =
-    "d5:nodesll9:127.0.0.1i6881eel10:2001:db8::i1eel11:a.b.exampleei5el1:xi0eel1:xi65536eel3:a bi1eel1:yi9eee";
+    "d5:nodesll9:127.0.0.1i6881eel10:2001:db8::i1eel11:a.b.exampleei5el1:xi0eel1:xi65536eel3:a bi1eel1:yi9eeee";
   const wanted = ["127.0.0.1:6881", "[2001:db8::]:1", "y:9"];
   assert.deepEqual(readFileNodes(latin1Bytes(file)), wanted);
   assert.deepEqual(readFileNodes(latin1Bytes("de")), []);
