@@ -97,6 +97,41 @@ for (const [by, ways] of [
   );
 }
 
+test("a router maps ports by NAT-PMP and takes them back", TIME, async (context) => {
+  if (await isSkipped(context, true)) return;
+  const scratch = await tempFolder("nat-pmp");
+  const spaces = makeSpaces();
+  const stops: (() => Promise<unknown>)[] = [];
+  try {
+    const home = await makeHome(spaces);
+    const daemon = await startMiniupnpd(home, scratch.path, { upnp: false, natPmp: true });
+    stops.push(() => daemon.stop());
+    await daemon.line((line) => line.includes("Listening for NAT-PMP"));
+    const [command, ...args] = runtimeCommand();
+    const words = [command, ...args, "tests/parts/nat-pmp-once.ts", String(P2P_PORT)];
+    const options = { cwd: ROOT, stdin: "pipe" } as const;
+    const mapper = startProcess("ip", [...home.inside.prefix.slice(1), ...words], options);
+    stops.push(() => mapper.stop());
+    const said = await mapper.line((line) => line.startsWith("mapped"));
+    const facts = { internalPort: P2P_PORT, externalPort: P2P_PORT, externalAddress: home.externalAddress };
+    for (const [i, protocol] of ["tcp", "udp"].entries()) {
+      const mapped = (JSON.parse(said.slice(7)) as (typeof facts & { protocol: string })[])[i]!;
+      const { internalPort, externalPort, externalAddress } = mapped;
+      assert.deepEqual({ internalPort, externalPort, externalAddress }, facts);
+      assert.equal(mapped.protocol, protocol);
+    }
+    const chain = ["nft", "list", "chain", "inet", "filter", "prerouting_miniupnpd"] as const;
+    assert.equal((await home.router.run(...chain)).match(/dnat/g)?.length, 2);
+    mapper.child.stdin!.write("\n");
+    await mapper.line((line) => line === "unmapped");
+    assert.doesNotMatch(await home.router.run(...chain), /dnat/);
+  } finally {
+    for (const stop of stops.reverse()) await stop();
+    await spaces.remove();
+    await scratch.remove();
+  }
+});
+
 for (const [family, addresses] of [
   ["IPv4", ["192.168.5.1/24", "192.168.5.2/24"]],
   ["IPv6", ["fd00:5::1/64", "fd00:5::2/64"]],
