@@ -106,7 +106,10 @@ export const COMMANDS: readonly Command[] = [
     summary: "Look what is well and what is not: ports, peers, clock, disk, and why it buffers",
     operands: "",
     maxOperands: 0,
-    flags: [{ name: "json", help: "Write it as JSON" }],
+    flags: [
+      { name: "json", help: "Write it as JSON" },
+      { name: "seen", help: "Ask the DHT nodes where they see us, past bind and proxy too: it shows them" },
+    ],
     takesSettings: true,
     shownSettings: ["host", "http-port", "p2p-port", "bind", "proxy", "data-dir"],
     examples: [

@@ -3,6 +3,8 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { after } from "../base/time.ts";
 import type { Diagnosis } from "../engine/diagnosis/contract.ts";
+import { seenRow } from "../engine/reach/inside/seen-address.ts";
+import { reachSettings } from "../reach-settings.ts";
 import type { Config } from "../settings.ts";
 import type { Arguments } from "./args.ts";
 import type { Context } from "./context.ts";
@@ -26,10 +28,21 @@ export async function doctor(context: Context, config: Config, log: Log, args: A
   const { stdout, stderr } = context;
   const running = await askEngine(config);
   if (!running) stderr.write(`No engine answers at ${urlOf(config)}; trying for ${TRIAL_MS / 1000} s …\n`);
-  const diagnosis = running ?? presentDiagnosis(await tryAlone(context, config, log));
+  const found = running ?? presentDiagnosis(await tryAlone(context, config, log));
+  const diagnosis = args.flags.has("seen") ? await withSeen(context, config, found) : found;
   if (args.flags.has("json")) stdout.write(`${JSON.stringify(diagnosis, undefined, 2)}\n`);
   else stdout.write(doctorText(diagnosis, stdout.isTTY === true && config.logColors !== "never"));
   return diagnosis.rows.some(({ level }) => level === "fail") ? 1 : 0;
+}
+
+/** With the row that shows this machine to others: only for who asks for it. */
+async function withSeen(
+  { runtime }: Context,
+  config: Config,
+  found: PresentedDiagnosis,
+): Promise<PresentedDiagnosis> {
+  const row = await seenRow(runtime, reachSettings(config), config.dhtNodes);
+  return { ...found, rows: [...presentDiagnosis({ rows: [row], streams: [] }).rows, ...found.rows] };
 }
 
 /** What a running engine says of itself; undefined where none runs. */
