@@ -49,14 +49,23 @@ export class Extensions {
   readonly #state: SwarmState;
   readonly #swarm: ExtensionsSwarm;
   readonly #metadata: MetadataExchange;
-  readonly #holePunch: HolePunch;
+  readonly #holePunch: HolePunch<Peer>;
   /** When the earliest message of PEX is due. */
   #pexAt: Instant | undefined;
 
   constructor(state: SwarmState, swarm: ExtensionsSwarm) {
     this.#state = state;
     this.#swarm = swarm;
-    this.#holePunch = new HolePunch(state, (address) => swarm.punch(address));
+    this.#holePunch = new HolePunch({
+      isOn: () => state.setup.punches === true && state.pieces?.layout.isPrivate !== true,
+      peers: () => state.peers.values(),
+      send: (peer, payload) => peer.writer.extended(peer.holepunchMessageId, payload),
+      call(address, relay) {
+        // As with addresses told in lists, nobody outside our network points us at what is inside.
+        state.candidates.add([address], "pex", state.now, relay.address);
+        swarm.punch(address);
+      },
+    });
     const { infohash, sha1, sha256, info } = state.setup;
     this.#metadata = new MetadataExchange(infohash, eitherHash(infohash, sha1, sha256), info?.infoBytes);
   }
@@ -102,13 +111,13 @@ export class Extensions {
       const message = decodeMetadataMessage(payload);
       if (message) this.#metadata.received(peer.connection, message, this.#state.now);
     } else if (id === PEX_ID) this.#peersTold(peer, payload);
-    else if (id === HOLEPUNCH_ID) this.#holePunch.received(peer, payload);
+    else if (id === HOLEPUNCH_ID) this.#holePunch.received(peer, payload, this.#state.now);
     this.#carryOut();
   }
 
   /** A call was not answered. */
   notReached(address: PeerAddress): void {
-    this.#holePunch.failed(address);
+    this.#holePunch.failed(address, this.#state.now);
   }
 
   /** The connection is over. */

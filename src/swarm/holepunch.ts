@@ -7,10 +7,28 @@ import {
   HOLEPUNCH_ERROR,
 } from "../wire/holepunch-message.ts";
 import { PEX_HOLEPUNCH, type PexPeer } from "../wire/pex-message.ts";
-import type { ConnectionId } from "./contract.ts";
 import { MAX_CANDIDATES } from "./limits.ts";
-import type { Peer } from "./peer.ts";
-import type { SwarmState } from "./state.ts";
+
+/** A connected peer, as hole punching knows it. */
+export interface PunchPeer {
+  /** Where its connection comes from, or goes to; and where it says that it listens. */
+  readonly address: PeerAddress;
+  readonly listenAddress: PeerAddress | undefined;
+  /** The number of its messages (BEP 10); 0 where it does not know BEP 55. */
+  readonly holepunchMessageId: number;
+  /** Messages may be sent. */
+  readonly isOpen: boolean;
+}
+
+/** What hole punching needs of a swarm. */
+export interface PunchHost<P extends PunchPeer> {
+  /** Whether we take part: where uTP is spoken, and content is not private. */
+  isOn(): boolean;
+  peers(): Iterable<P>;
+  send(peer: P, payload: Uint8Array): void;
+  /** Calls an address over uTP, as `relay` says. */
+  call(address: PeerAddress, relay: P): void;
+}
 
 /** For the same address no peer is asked again within this time: NATs that did not let us through then do not now. */
 const ASK_AGAIN_MS = 300_000;
@@ -24,115 +42,100 @@ const MESSAGE_BURST = 10;
  * uTP at the same moment, so that each router sees its own side call first. We ask for it, do it when told, and tell
  * others. Not for private content.
  */
-export class HolePunch {
-  readonly #state: SwarmState;
-  /** Calls an address over uTP. */
-  readonly #call: (address: PeerAddress) => void;
+export class HolePunch<P extends PunchPeer> {
+  readonly #host: PunchHost<P>;
   /** Who told us last of an address that can be reached so. */
-  readonly #tellers = new Map<string, ConnectionId>();
+  readonly #tellers = new Map<string, P>();
   readonly #askedAt = new Map<string, Instant>();
-  readonly #patience = new Map<ConnectionId, TokenBucket>();
+  readonly #patience = new Map<P, TokenBucket>();
 
-  constructor(state: SwarmState, call: (address: PeerAddress) => void) {
-    this.#state = state;
-    this.#call = call;
+  constructor(host: PunchHost<P>) {
+    this.#host = host;
   }
 
-  /** Whether we take part. */
   get isOn(): boolean {
-    return this.#state.setup.punches === true && this.#state.pieces?.layout.isPrivate !== true;
+    return this.#host.isOn();
   }
 
   /** A peer tells of others. */
-  told(teller: Peer, peers: readonly PexPeer[]): void {
+  told(teller: P, peers: readonly PexPeer[]): void {
     if (!this.isOn) return;
     for (const { address, flags } of peers) {
-      if ((flags & PEX_HOLEPUNCH) !== 0) remember(this.#tellers, addressText(address), teller.connection);
+      if ((flags & PEX_HOLEPUNCH) !== 0) remember(this.#tellers, addressText(address), teller);
     }
   }
 
   /** A call was not answered: whoever told us of that address is asked to help. */
-  failed(address: PeerAddress): void {
-    const { peers, now } = this.#state;
-    if (!this.isOn) return;
+  failed(address: PeerAddress, now: Instant): void {
     const key = addressText(address);
-    const relay = peers.get(this.#tellers.get(key) ?? -1);
+    const relay = this.#tellers.get(key);
     const askedAt = this.#askedAt.get(key);
-    if (relay?.stage !== "open" || relay.holepunchMessageId === 0) return;
+    if (!this.isOn || !relay?.isOpen) return;
     if (askedAt !== undefined && now - askedAt < ASK_AGAIN_MS) return;
     remember(this.#askedAt, key, now);
-    tell(relay, "rendezvous", address);
+    this.#tell(relay, "rendezvous", address);
   }
 
   /** Takes a message. Throws `DecodeError`. */
-  received(peer: Peer, payload: Uint8Array): void {
+  received(peer: P, payload: Uint8Array, now: Instant): void {
     const message = decodeHolepunchMessage(payload);
-    if (!message || !this.isOn || !this.#bears(peer)) return;
+    if (!message || !this.isOn || !this.#bears(peer, now)) return;
     if (message.kind === "rendezvous") this.#introduce(peer, message.address);
-    else if (message.kind === "connect") this.#connect(peer, message.address);
+    else if (message.kind === "connect") this.#host.call(message.address, peer);
   }
 
   /** The connection is over. */
-  left(peer: Peer): void {
-    this.#patience.delete(peer.connection);
+  left(peer: P): void {
+    this.#patience.delete(peer);
+    for (const [key, teller] of this.#tellers) if (teller === peer) this.#tellers.delete(key);
   }
 
   /** Tells two peers of each other. */
-  #introduce(asker: Peer, wanted: PeerAddress): void {
+  #introduce(asker: P, wanted: PeerAddress): void {
     const target = this.#peerAt(wanted);
     const problem = problemWith(asker, target);
     if (problem !== undefined || !target) {
-      tell(asker, "error", wanted, problem);
+      this.#tell(asker, "error", wanted, problem);
       return;
     }
-    for (const address of addressesOf(asker)) tell(target, "connect", address);
-    for (const address of addressesOf(target)) tell(asker, "connect", address);
+    for (const address of addressesOf(asker)) this.#tell(target, "connect", address);
+    for (const address of addressesOf(target)) this.#tell(asker, "connect", address);
   }
 
-  #connect(relay: Peer, address: PeerAddress): void {
-    const { candidates, now } = this.#state;
-    // As with addresses told in lists, nobody outside our network points us at what is inside.
-    candidates.add([address], "pex", now, relay.address);
-    this.#call(address);
-  }
-
-  #peerAt({ host, port }: PeerAddress): Peer | undefined {
-    for (const peer of this.#state.peers.values()) {
-      if (peer.stage !== "open" || peer.address.host !== host) continue;
+  #peerAt({ host, port }: PeerAddress): P | undefined {
+    for (const peer of this.#host.peers()) {
+      if (!peer.isOpen || peer.address.host !== host) continue;
       if (peer.address.port === port || peer.listenAddress?.port === port) return peer;
     }
     return undefined;
   }
 
-  #bears(peer: Peer): boolean {
-    const { now } = this.#state;
-    const patience =
-      this.#patience.get(peer.connection) ?? new TokenBucket(MESSAGES_PER_SECOND, MESSAGE_BURST);
-    this.#patience.set(peer.connection, patience);
+  #bears(peer: P, now: Instant): boolean {
+    const patience = this.#patience.get(peer) ?? new TokenBucket(MESSAGES_PER_SECOND, MESSAGE_BURST);
+    this.#patience.set(peer, patience);
     return patience.take(1, now);
+  }
+
+  #tell(peer: P, kind: "rendezvous" | "connect" | "error", address: PeerAddress, error = 0): void {
+    if (peer.holepunchMessageId === 0) return;
+    this.#host.send(peer, encodeHolepunchMessage({ kind, address, error }));
   }
 }
 
 /** Why the two cannot be brought together, as BEP 55 numbers it; undefined where they can. */
-function problemWith(asker: Peer, target: Peer | undefined): number | undefined {
+function problemWith(asker: PunchPeer, target: PunchPeer | undefined): number | undefined {
   if (!target) return HOLEPUNCH_ERROR.notConnected;
   if (target === asker) return HOLEPUNCH_ERROR.noSuchPeer;
   if (target.holepunchMessageId === 0 || asker.holepunchMessageId === 0) return HOLEPUNCH_ERROR.noSupport;
   // An address inside our network is of no use outside, and nobody's business.
-  const isOutside = (peer: Peer) => addressScope(peer.address.host) === "global";
+  const isOutside = (peer: PunchPeer) => addressScope(peer.address.host) === "global";
   return isOutside(asker) === isOutside(target) ? undefined : HOLEPUNCH_ERROR.notConnected;
 }
 
 /** Where a peer may be met. One that called us over uTP is where its packets come from; one that did over TCP where it says
  * that it listens, as its router may keep the port. Which of the two it was is not known here, so both are told. */
-function addressesOf(peer: Peer): PeerAddress[] {
-  const { address, listenAddress } = peer;
+function addressesOf({ address, listenAddress }: PunchPeer): PeerAddress[] {
   return !listenAddress || listenAddress.port === address.port ? [address] : [address, listenAddress];
-}
-
-function tell(peer: Peer, kind: "rendezvous" | "connect" | "error", address: PeerAddress, error = 0): void {
-  if (peer.holepunchMessageId === 0) return;
-  peer.writer.extended(peer.holepunchMessageId, encodeHolepunchMessage({ kind, address, error }));
 }
 
 function remember<T>(map: Map<string, T>, key: string, value: T): void {

@@ -4,6 +4,7 @@ import type { Instant } from "../base/time.ts";
 import type { PeerMessageDecoder } from "../wire/peer-message.ts";
 import { PeerMessageWriter } from "../wire/peer-message-writer.ts";
 import type { ConnectionId, PeerOrigin } from "./contract.ts";
+import type { PunchPeer } from "./holepunch.ts";
 import type { PartialPiece } from "./partial-piece.ts";
 import { PeerPieces } from "./peer-pieces.ts";
 import type { Pex } from "./pex.ts";
@@ -12,7 +13,7 @@ import type { BlockSender } from "./smart-ban.ts";
 import { UploadQueue } from "./upload-queue.ts";
 
 /** All that is known of one connection. It decides nothing: the small machines around it do. */
-export class Peer implements BlockSender {
+export class Peer implements BlockSender, PunchPeer {
   readonly connection: ConnectionId;
   readonly address: PeerAddress;
   readonly origin: PeerOrigin;
@@ -115,6 +116,10 @@ export class Peer implements BlockSender {
   /** A web server that has the content: it only gives, and nobody is told of it. */
   get isWebSeed(): boolean {
     return this.origin === "web";
+  }
+
+  get isOpen(): boolean {
+    return this.stage === "open";
   }
 
   /** Whether it would answer a request for this piece now. */

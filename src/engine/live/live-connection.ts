@@ -50,6 +50,11 @@ export class LiveConnection implements LiveSender, PausableSender {
     this.#takenAt = this.quietUntil = now;
   }
 
+  /** The swarm asked for it (its number is even then), and knows of it from the start. */
+  get isAsked(): boolean {
+    return this.id % 2 === 0;
+  }
+
   /** Its socket, which is not there yet while it is asked for. */
   attach(socket: TcpSocket): void {
     this.#socket = socket;

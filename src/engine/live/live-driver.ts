@@ -47,6 +47,8 @@ export interface LiveDriverParts {
   readonly trackers: readonly (readonly string[])[];
   /** 0: nobody can call us. */
   readonly listenPort: number;
+  /** Whether uTP is spoken, over which viewers that nobody can call are met halfway. */
+  readonly punches?: boolean;
   /** What is offered to others. */
   readonly uploadBytesPerSecond: number;
   /** What of this stream is sent at most, to all peers together, in bytes a second; 0 for no limit. */

@@ -2,16 +2,20 @@ import { addressText, type PeerAddress } from "../../base/address.ts";
 import { DecodeError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { after, earliest, type Instant } from "../../base/time.ts";
-import type { Clock, Net, TcpHandlers, TcpSocket } from "../../runtime/contract.ts";
+import type { Clock, TcpHandlers, TcpSocket } from "../../runtime/contract.ts";
 import type { SwarmLimits } from "../../swarm/contract.ts";
+import { HolePunch } from "../../swarm/holepunch.ts";
 import { CONNECT_TIMEOUT_MS } from "../../swarm/limits.ts";
 import type { LiveConnectionId, LiveInput, LiveOutput } from "../../swarm/live/contract.ts";
 import { MAX_CHILD_BACKLOG_MS } from "../../swarm/live/limits.ts";
 import type { LiveAbout, LiveWord } from "../../swarm/live/messages.ts";
+import type { PexPeer } from "../../wire/pex-message.ts";
+import type { PeerNet } from "../reach/contract.ts";
 import { DownloadLimit } from "./download-limit.ts";
 import { LiveConnection } from "./live-connection.ts";
 import type { LiveConnections } from "./live-connections.ts";
 import type { LivePlaces } from "./live-places.ts";
+import { isBelievable } from "./live-words.ts";
 import { PeerLink, type PeerLinkSetup } from "./peer-link.ts";
 import { MAX_CONTROL_BYTES, SendQueue } from "./send-queue.ts";
 import type { UploadLimit } from "./upload-limit.ts";
@@ -19,7 +23,7 @@ import type { UploadLimit } from "./upload-limit.ts";
 /** What the links of a live stream are made of. */
 export interface LiveLinksParts {
   readonly clock: Clock;
-  readonly net: Net;
+  readonly net: Pick<PeerNet, "connect">;
   readonly log: Log;
   readonly setup: PeerLinkSetup;
   readonly connections: LiveConnections;
@@ -51,6 +55,7 @@ const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 /** Between sockets and the swarm: calls and lets in, reads what peers say, and queues what the swarm says to them. */
 export class LiveLinks {
   readonly #parts: LiveLinksParts;
+  readonly #holePunch: HolePunch<PeerLink>;
   readonly #downloadLimit: DownloadLimit;
   #nextIncoming: LiveConnectionId = 1;
   #pexAt: Instant;
@@ -61,6 +66,17 @@ export class LiveLinks {
     this.#parts = parts;
     this.#downloadLimit = new DownloadLimit(parts.limits.download);
     this.#pexAt = parts.clock.now();
+    const { setup, connections, limit } = parts;
+    this.#holePunch = new HolePunch({
+      isOn: () => setup.punches === true && setup.sharesPeers,
+      peers: () => connections.ready().map(({ link }) => link),
+      send(link, payload) {
+        link.punch(payload);
+        const connection = connections.of(link);
+        if (connection) limit.add(connection);
+      },
+      call: (address, relay) => this.#meet(address, relay),
+    });
   }
 
   /** Takes over an incoming connection whose handshake `first` has been read; undefined where it is not wanted. */
@@ -78,15 +94,34 @@ export class LiveLinks {
 
   /** Calls an address. */
   call(id: LiveConnectionId, address: PeerAddress): void {
-    const { clock, net, connections, places, input } = this.#parts;
+    const { clock, connections, places, input } = this.#parts;
     if (connections.isFull || !places.mayCall(address, clock.now())) {
       clock.at(after(clock.now(), NO_CONNECTION_MS), () => input({ kind: "closed", connection: id }));
       return;
     }
+    this.#dial(id, address, false);
+  }
+
+  /** Calls an address that calls us at the same moment. Of that the swarm hears when both have said what they are. */
+  #meet(address: PeerAddress, relay: PeerLink): void {
+    const { clock, connections, places } = this.#parts;
+    if (connections.isFull || !places.mayCall(address, clock.now()) || !isBelievable(address, relay.remote))
+      return;
+    const key = addressText(address);
+    const isHere = ({ link }: LiveConnection) =>
+      link.listenAddress && addressText(link.listenAddress) === key;
+    if (connections.all().some(isHere)) return;
+    this.#dial(this.#nextIncoming, address, true);
+    this.#nextIncoming += 2;
+  }
+
+  #dial(id: LiveConnectionId, address: PeerAddress, isPunch: boolean): void {
+    const { net, connections } = this.#parts;
     const connection = this.#add(id, address, false);
     let socket: TcpSocket | undefined;
     const handlers = this.#handlers(connection, () => socket);
-    socket = net.connect(address, handlers, { timeoutMs: CONNECT_TIMEOUT_MS });
+    const options = { timeoutMs: CONNECT_TIMEOUT_MS, ...(isPunch && { isPunch }) };
+    socket = net.connect(address, handlers, options);
     connections.attach(connection, socket);
   }
 
@@ -106,7 +141,9 @@ export class LiveLinks {
   close(id: LiveConnectionId, reason: string): void {
     const { connections, limit } = this.#parts;
     const connection = connections.get(id);
-    if (connection && connections.drop(connection, reason)) limit.remove(connection);
+    if (!connection || !connections.drop(connection, reason)) return;
+    limit.remove(connection);
+    this.#holePunch.left(connection.link);
   }
 
   /** Looks after the connections; to be called about ten times a second. */
@@ -173,10 +210,19 @@ export class LiveLinks {
       closed: (reason) => {
         connections.ended(socketOf());
         if (!isHere()) return;
-        if (!hasOpened) places.failed(connection.link.remote, clock.now());
+        if (!hasOpened) this.#notReached(connection);
         this.#end(connection, reason);
       },
     };
+  }
+
+  #notReached(connection: LiveConnection): void {
+    const { clock, places, settle } = this.#parts;
+    const { remote } = connection.link;
+    places.failed(remote, clock.now());
+    if (!connection.isAsked) return;
+    this.#holePunch.failed(remote, clock.now());
+    settle();
   }
 
   #received(connection: LiveConnection, bytes: Uint8Array): void {
@@ -211,7 +257,12 @@ export class LiveLinks {
     greeted: (link: PeerLink) => this.#greeted(link),
     ready: (link: PeerLink, about: LiveAbout, rttMs: number) => this.#becameReady(link, about, rttMs),
     heard: (link: PeerLink, word: LiveWord) => this.#heard(link, word),
-    told: (_: PeerLink, addresses: readonly PeerAddress[]) => this.#parts.told(addresses),
+    told: (link: PeerLink, peers: readonly PexPeer[]) => {
+      this.#holePunch.told(link, peers);
+      this.#parts.told(peers.map(({ address }) => address));
+    },
+    punched: (link: PeerLink, payload: Uint8Array) =>
+      this.#holePunch.received(link, payload, this.#parts.clock.now()),
     unfit: (link: PeerLink, reason: string) => this.#end(this.#parts.connections.of(link), reason),
   };
 
@@ -245,10 +296,11 @@ export class LiveLinks {
     connection.about = about;
     this.#pexAt = earliest(this.#pexAt, after(now, PEX_SOON_MS))!;
     const opened = { connection: connection.id, about, rttMs };
-    if (!link.isIncoming) input({ kind: "opened", ...opened });
+    if (connection.isAsked) input({ kind: "opened", ...opened });
     else {
       const address = listenAddress ?? link.remote;
-      const isReachable = listenAddress !== undefined && places.isReachable(listenAddress, now);
+      const isCallable = link.isIncoming && listenAddress !== undefined;
+      const isReachable = isCallable && places.isReachable(listenAddress, now);
       input({ kind: "accepted", ...opened, address, isReachable });
     }
   }
@@ -269,8 +321,8 @@ export class LiveLinks {
   #end(connection: LiveConnection | undefined, reason: string): void {
     if (!connection || !this.#parts.connections.has(connection)) return;
     this.close(connection.id, reason);
-    // Of one who called us and was never ready the swarm has not heard.
-    if (connection.about || !connection.link.isIncoming) {
+    // Of one who called us, or whom we met halfway, and was never ready the swarm has not heard.
+    if (connection.about || connection.isAsked) {
       this.#parts.input({ kind: "closed", connection: connection.id });
     }
   }

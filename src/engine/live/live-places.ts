@@ -1,7 +1,7 @@
 import { addressText, type PeerAddress } from "../../base/address.ts";
 import { after, type Instant } from "../../base/time.ts";
 import type { CandidateOrigin } from "../../swarm/contract.ts";
-import { PEX_REACHABLE, type PexPeer } from "../../wire/pex-message.ts";
+import { PEX_HOLEPUNCH, PEX_REACHABLE, type PexPeer } from "../../wire/pex-message.ts";
 import { LiveBans } from "./live-bans.ts";
 import type { PeerLink } from "./peer-link.ts";
 
@@ -90,11 +90,13 @@ export class LivePlaces {
 
   /** Whom to tell others of. */
   tellable(links: readonly PeerLink[], now: Instant): PexPeer[] {
-    return links.flatMap(({ listenAddress, isIncoming }) =>
-      listenAddress && this.isReachable(listenAddress, now)
-        ? [{ address: listenAddress, flags: isIncoming ? 0 : PEX_REACHABLE }]
-        : [],
-    );
+    return links.flatMap(({ listenAddress, isIncoming, holepunchMessageId }) => {
+      const canPunch = holepunchMessageId !== 0;
+      if (!listenAddress || !(canPunch || this.isReachable(listenAddress, now))) return [];
+      return [
+        { address: listenAddress, flags: (isIncoming ? 0 : PEX_REACHABLE) | (canPunch ? PEX_HOLEPUNCH : 0) },
+      ];
+    });
   }
 }
 

@@ -78,5 +78,9 @@ export function linkSetup(parts: LiveDriverParts, about: LivePeerInfo): PeerLink
   const { infohash, info, infoBytes, peerId, listenPort, runtime, only } = parts;
   // Private streams and private sources tell nobody of anybody.
   const sharesPeers = !info.isPrivate && !only;
-  return { infohash, info, infoBytes, peerId, listenPort, about, sharesPeers, sha256: runtime.sha256 };
+  return {
+    ...{ infohash, info, infoBytes, peerId, listenPort, about, sharesPeers },
+    ...(parts.punches && { punches: true }),
+    sha256: runtime.sha256,
+  };
 }

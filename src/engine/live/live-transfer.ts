@@ -106,6 +106,7 @@ export class LiveTransfer implements PeerTransfer {
       // Those in the file are for the viewers: a private source is announced to nobody.
       trackers: live.only ? content.trackers : [...live.file.trackers, ...content.trackers],
       listenPort: house.p2pPort,
+      punches: settings.reach.utp,
       uploadBytesPerSecond: offeredBytesPerSecond,
       uploadLimit: live.uploadBytesPerSecond ?? 0,
       limits: house.limits.forSwarm(URGENCY.live),

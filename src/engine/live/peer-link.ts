@@ -6,6 +6,7 @@ import { TokenBucket } from "../../base/rate.ts";
 import type { Sha256 } from "../../base/signature.ts";
 import { type Instant, instant } from "../../base/time.ts";
 import { CLIENT } from "../../swarm/extensions.ts";
+import type { PunchPeer } from "../../swarm/holepunch.ts";
 import { type LivePriority, PRIORITY } from "../../swarm/live/contract.ts";
 import type { LiveAbout, LiveWord } from "../../swarm/live/messages.ts";
 import { Pex } from "../../swarm/pex.ts";
@@ -40,6 +41,8 @@ export interface PeerLinkSetup {
   readonly listenPort: number;
   /** Peers are told of each other (BEP 11): not in private streams. */
   readonly sharesPeers: boolean;
+  /** Whether uTP is spoken, over which peers that cannot be called are met halfway (BEP 55). */
+  readonly punches?: boolean;
   readonly sha256: Sha256;
 }
 
@@ -51,7 +54,9 @@ export interface PeerLinkEvents {
   ready(link: PeerLink, about: LiveAbout, rttMs: number): void;
   heard(link: PeerLink, word: LiveWord): void;
   /** It tells of other peers. */
-  told(link: PeerLink, addresses: readonly PeerAddress[]): void;
+  told(link: PeerLink, peers: readonly PexPeer[]): void;
+  /** It asks for a peer, or tells that one calls us (BEP 55). Throws `DecodeError`. */
+  punched(link: PeerLink, payload: Uint8Array): void;
   /** It is of no use, without being at fault. */
   unfit(link: PeerLink, reason: string): void;
 }
@@ -71,6 +76,7 @@ const MESSAGE_BURST = 3_000;
 const METADATA_ID = 1;
 const PEX_ID = 2;
 const LIVE_ID = 3;
+const HOLEPUNCH_ID = 4;
 /** A round trip that nobody has measured yet; the swarm's own pings correct it. */
 const USUAL_RTT_MS = 100;
 const NEVER = instant(Number.POSITIVE_INFINITY);
@@ -79,7 +85,7 @@ const NEVER = instant(Number.POSITIVE_INFINITY);
  * The protocol on one connection, without its socket: handshakes (BEP 3, 10), metadata (BEP 9), peers (BEP 11), and live
  * messages as bytes on one side and as words on the other. What is to be sent goes to the queue.
  */
-export class PeerLink {
+export class PeerLink implements PunchPeer {
   readonly isIncoming: boolean;
   readonly remote: PeerAddress;
   readonly queue: SendQueue;
@@ -99,6 +105,7 @@ export class PeerLink {
   #metadataId = 0;
   #pexId = 0;
   #pex: Pex | undefined;
+  holepunchMessageId = 0;
   /** Of an outgoing connection, by its handshake. */
   #rttMs: number | undefined;
   #isReady = false;
@@ -133,6 +140,14 @@ export class PeerLink {
   /** Live messages may be sent. */
   get isReady(): boolean {
     return this.#isReady && !this.#isClosed;
+  }
+
+  get isOpen(): boolean {
+    return this.isReady;
+  }
+
+  get address(): PeerAddress {
+    return this.remote;
   }
 
   /** Its handshake has come. */
@@ -199,6 +214,11 @@ export class PeerLink {
     if (message) this.#control(this.#pexId, encodePexMessage(message));
   }
 
+  /** Sends a message of BEP 55; only to who knows it. */
+  punch(payload: Uint8Array): void {
+    this.#control(this.holepunchMessageId, payload);
+  }
+
   /** Why the link has lasted long enough at `now`, or undefined. */
   overdue(now: Instant): string | undefined {
     if (this.#isReady) return undefined;
@@ -249,6 +269,7 @@ export class PeerLink {
       ["ut_metadata", METADATA_ID],
     ]);
     if (sharesPeers) messages.set("ut_pex", PEX_ID);
+    if (sharesPeers && this.#setup.punches) messages.set("ut_holepunch", HOLEPUNCH_ID);
     const hello = encodeExtensionHandshake({
       messages,
       version: CLIENT,
@@ -271,6 +292,7 @@ export class PeerLink {
     else if (id === LIVE_ID) this.#live(payload);
     else if (id === METADATA_ID) this.#metadataAsked(payload);
     else if (id === PEX_ID) this.#peersTold(payload);
+    else if (id === HOLEPUNCH_ID && this.#setup.sharesPeers) this.#events.punched(this, payload);
   }
 
   #introduced(hello: ExtensionHandshake): void {
@@ -278,6 +300,7 @@ export class PeerLink {
     if (version !== undefined && version !== "") this.client = version;
     this.#metadataId = messages.get("ut_metadata") ?? this.#metadataId;
     this.#pexId = messages.get("ut_pex") ?? this.#pexId;
+    this.holepunchMessageId = messages.get("ut_holepunch") ?? this.holepunchMessageId;
     if (this.#setup.sharesPeers && this.#pexId !== 0) this.#pex ??= new Pex();
     const liveId = messages.get(LIVE_EXTENSION);
     if (liveId !== undefined && !(this.#isReady && liveId === 0)) this.#liveId = liveId;
@@ -314,10 +337,9 @@ export class PeerLink {
     if (verdict === "close") throw new DecodeError("PEX", 0, "far more than one message a minute");
     if (verdict === "ignore") return;
     const { added } = decodePexMessage(payload);
-    const addresses = added.map(({ address }) => address);
     this.#events.told(
       this,
-      addresses.filter((address) => isBelievable(address, this.remote)),
+      added.filter(({ address }) => isBelievable(address, this.remote)),
     );
   }
 

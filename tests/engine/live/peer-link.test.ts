@@ -57,7 +57,8 @@ function noted(
       greeted: () => options.unfit,
       ready: (_, about, rttMs) => void ready.push({ about, rttMs }),
       heard: (_, word) => void heard.push(word),
-      told: (_, addresses) => void told.push(...addresses),
+      told: (_, peers) => void told.push(...peers.map(({ address }) => address)),
+      punched: () => {},
       unfit: (closed, reason) => {
         unfit.push(reason);
         closed.close();
