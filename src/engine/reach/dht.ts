@@ -92,7 +92,11 @@ export class RunningDht implements Dht {
   }
 
   join(wish: PeerWish): () => void {
-    return this.#joins.join(wish);
+    const { port } = this.#parts;
+    // Who has announced himself finds himself: most of those would be called again and again.
+    const isOther = (address: PeerAddress) => address.port !== port() || !this.#node.isSeenAt(address.host);
+    const found: PeerWish["found"] = (addresses, origin) => wish.found(addresses.filter(isOther), origin);
+    return this.#joins.join({ ...wish, found, peers: () => wish.peers() });
   }
 
   async get(target: Uint8Array, signal?: AbortSignal): Promise<Uint8Array | undefined> {

@@ -7,7 +7,7 @@ import { encodeKrpc } from "../../wire/krpc-encode.ts";
 import type { DhtOutput, DhtSetup } from "./contract.ts";
 import { Family } from "./family.ts";
 import { Gate } from "./gate.ts";
-import { OFFLINE_MS } from "./limits.ts";
+import { MAX_SEEN_AT, OFFLINE_MS } from "./limits.ts";
 import { type Asker, Queries } from "./queries.ts";
 import { RoundTrip } from "./round-trip.ts";
 
@@ -27,6 +27,8 @@ export class DhtCore {
   readonly #roundTrip = new RoundTrip();
   #now = instant(0);
   #heardAt: Instant | undefined;
+  /** Where others see us, at home too: the last that were told. */
+  readonly seenAt = new Set<string>();
   bytesIn = 0;
   bytesOut = 0;
 
@@ -110,6 +112,9 @@ export class DhtCore {
     if (!equalBytes(reply.id, family.id))
       family.table.heard({ id: reply.id, address }, roundTripMs, this.#now);
     if (!reply.yourAddress) return;
+    this.seenAt.delete(reply.yourAddress.host);
+    this.seenAt.add(reply.yourAddress.host);
+    if (this.seenAt.size > MAX_SEEN_AT) this.seenAt.delete(this.seenAt.values().next().value!);
     const host = family.vote(address, reply.yourAddress.host, this.#now);
     if (host !== undefined) this.outputs.push({ kind: "address", host });
   }

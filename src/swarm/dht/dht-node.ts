@@ -92,6 +92,11 @@ export class DhtNode implements Machine<DhtInput, DhtOutput> {
     return earliest(earliest(this.#core.queries.nextWake(), this.#searches.nextWake()), upkeepAt);
   }
 
+  /** Whether somebody has seen us at this address. */
+  isSeenAt(host: string): boolean {
+    return this.#core.seenAt.has(host);
+  }
+
   /** What the next run shall begin with. */
   state(): DhtState {
     return { families: [...this.#core.families.values()].map((family) => family.state()) };

@@ -107,6 +107,8 @@ export const FEW_NODES_LOOKUP_MS = 30_000;
  * IPv6 that lead nowhere. */
 export const CUT_OFF_QUERIES = 30;
 export const CUT_OFF_MS = 10 * 60_000;
+/** Addresses of ours, as others see them, that are remembered: a machine has a few in each family. */
+export const MAX_SEEN_AT = 16;
 /** Networks that must agree on what our address is, and the last votes that count. */
 export const ADDRESS_VOTES = 4;
 export const MAX_ADDRESS_VOTES = 16;
