@@ -1,7 +1,7 @@
 import { runtime } from "#runtime";
 import { addressBytes, type PeerAddress } from "../../../src/base/address.ts";
 import { latin1Bytes, readU16, readU32, writeU16, writeU32 } from "../../../src/base/bytes.ts";
-import { decodeUtf8 } from "../../../src/base/utf8.ts";
+import { decodeUtf8, encodeUtf8 } from "../../../src/base/utf8.ts";
 import type { HttpClient, Net, OutboundRequest, OwnNetwork } from "../../../src/runtime/contract.ts";
 import { childText, readXml } from "../../../src/wire/upnp-xml.ts";
 import { FakeClock } from "../fake-clock.ts";
@@ -84,7 +84,7 @@ export class FakeRouter {
     request: async (request) => {
       this.called.push(request.url.href);
       const { status, text } = this.#respond(request);
-      const body = this.habits.isEndless ? endless() : new Blob([text]).stream();
+      const body = this.habits.isEndless ? endless() : bodyOf(text);
       return { status, headers: new Headers(), body };
     },
   };
@@ -273,6 +273,16 @@ function forgeries(question: Uint8Array): [bytes: Uint8Array, host: string][] {
   writeU16(answer, 8, readU16(question.length < 6 ? new Uint8Array(6) : question, 4));
   writeU16(answer, 10, 6666);
   return [[answer, "192.168.1.66"]];
+}
+
+/** A body that is there at once: a clock that stands still waits for nobody's threads. */
+function bodyOf(text: string): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start(controller) {
+      if (text !== "") controller.enqueue(encodeUtf8(text));
+      controller.close();
+    },
+  });
 }
 
 /** More and more. */
