@@ -29,6 +29,16 @@ test("Parents asks one for everything where there is no other and none is being 
   );
 });
 
+test("Parents leaves those who can be called to others, where it can be called itself", () => {
+  const swarm = new Scripted();
+  swarm.input({ kind: "found", addresses: [{ host: "11.9.9.9", port: 1 }] });
+  const reachable = swarm.holder(100);
+  const others = Array.from({ length: STRIPES }, () => swarm.holder(100, undefined, false));
+  swarm.pass(150);
+  assert.equal(swarm.told("subscribe", reachable).length, 0);
+  for (const other of others) assert.equal(swarm.told("subscribe", other).length, 1);
+});
+
 test("Parents leaves one that said yes and never begins, and asks another", () => {
   const swarm = new Scripted();
   const hole = swarm.holder(100);

@@ -39,3 +39,36 @@ test("Pulls asks who sends one after another again for what did not come in time
 test("Pulls lets who sends nothing of what it was asked for be", () => {
   assert.deepEqual(askedAgain(0), [0, 0, 0, 0]);
 });
+
+test("Pulls learns that a stripe always takes its time, from copies that the parent sends after those that were pulled", () => {
+  const swarm = new Scripted();
+  const parent = swarm.holder(100);
+  swarm.pass(100);
+  swarm.say(parent, { kind: "subscribed", stripes: 15, epoch: 1, startSeq: 101 });
+  for (let stripe = 0; stripe < STRIPES; stripe++) swarm.say(parent, chunk(100, stripe));
+  const holder = swarm.holder(100);
+  const late = 2;
+  /** The pieces of which that stripe was pulled. */
+  const pulled: number[] = [];
+  for (let seq = 101; seq < 200; seq++) {
+    swarm.say(parent, { kind: "header", isAnswer: false, header: header(seq) });
+    for (let stripe = 0; stripe < STRIPES; stripe++)
+      if (stripe !== late) swarm.say(parent, chunk(seq, stripe));
+    // This one comes four pieces later than the others.
+    if (seq >= 105) swarm.say(parent, chunk(seq - 4, late));
+    for (const each of [parent, holder]) swarm.tellWindow(each, seq);
+    for (let i = 0; i < 5; i++) {
+      swarm.pass(25);
+      for (const other of [parent, holder]) {
+        const asked = swarm.told("request", other).flatMap(({ chunks }) => chunks);
+        for (const { seq: wanted } of asked) {
+          if (pulled.includes(wanted)) continue;
+          pulled.push(wanted);
+          swarm.say(other, { ...chunk(wanted, late), isLate: true });
+        }
+      }
+    }
+  }
+  assert.ok(pulled.length > 0);
+  assert.ok(Math.max(...pulled) < 190, `${pulled}`);
+});

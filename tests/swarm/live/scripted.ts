@@ -104,19 +104,24 @@ export class Scripted {
   }
 
   /** A peer that has called us and said hello. */
-  peer(hello: SignedHeader | undefined, about: Partial<LiveAbout> = {}, host?: string): number {
+  peer(
+    hello: SignedHeader | undefined,
+    about: Partial<LiveAbout> = {},
+    host?: string,
+    isReachable = true,
+  ): number {
     const connection = this.#next;
     this.#next += 2;
     const address = { host: host ?? `11.0.${connection}.7`, port: 6881 };
-    const input = { connection, address, isReachable: true, rttMs: 20 };
+    const input = { connection, address, isReachable, rttMs: 20 };
     this.input({ kind: "accepted", ...input, about: { ...ABOUT, digest: 100 + connection, ...about } });
     this.say(connection, { kind: "hello", header: hello });
     return connection;
   }
 
   /** A peer that has all stripes of everything up to `headSeq`, straight from the source. */
-  holder(headSeq: number, host?: string): number {
-    const connection = this.peer(header(headSeq), {}, host);
+  holder(headSeq: number, host?: string, isReachable = true): number {
+    const connection = this.peer(header(headSeq), {}, host, isReachable);
     this.tellWindow(connection, headSeq);
     const paths = Array.from({ length: STRIPES }, (_, stripe) => ({ stripe, depth: 1, ancestors: [9] }));
     this.say(connection, { kind: "paths", paths });
