@@ -1,4 +1,5 @@
 import { addressScope, addressText } from "../../../base/address.ts";
+import { BugError } from "../../../base/assert.ts";
 import { messageOf } from "../../../base/errors.ts";
 import type { Instant } from "../../../base/time.ts";
 import { startDeadline } from "../../../outbound/deadline.ts";
@@ -144,6 +145,7 @@ class RunningPortMapping implements PortMapping {
     } catch (thrown) {
       // What is held then is given back at the end.
       if (signal.aborted) return;
+      if (thrown instanceof BugError) throw thrown;
       this.#mapper = undefined;
       this.#mapped = [];
       this.#failures++;
