@@ -92,3 +92,31 @@ test("HTTP over a dialled connection: whoever stops reading closes it", { timeou
   });
   await gone;
 });
+
+test("a WebSocket over a dialled connection carries text both ways, and hears of its end", {
+  timeout: 60_000,
+}, async (t) => {
+  const listener = await runtime.serve(
+    (_request, _origin, accept) =>
+      accept!((socket) => ({
+        received: (text) => (text === "bye" ? socket.close() : socket.send(`you said ${text}`)),
+        closed() {},
+      })),
+    { host: "127.0.0.1", port: 0, maxConnections: 8 },
+  );
+  t.after(() => listener.close());
+  const url = new URL("ws://tracker.example/announce");
+  const request = { url, headers: {}, connectTo: NOWHERE, dial: dialTo(listener.address), timeoutMs: 30_000 };
+  const heard: string[] = [];
+  await new Promise<void>((resolve, reject) => {
+    const opening = runtime.http.openWebSocket(request, {
+      async received(text) {
+        heard.push(text);
+        (await opening).send("bye");
+      },
+      closed: resolve,
+    });
+    opening.then((socket) => socket.send("hello"), reject);
+  });
+  assert.deepEqual(heard, ["you said hello"]);
+});
