@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runtime } from "#runtime";
+import { toHex } from "../../src/base/bytes.ts";
 import type { ContentId } from "../../src/base/ids.ts";
 import { createAnnouncer } from "../../src/engine/announcer.ts";
 import { ContentSearch } from "../../src/engine/content-search.ts";
 import { HomeTrackers } from "../../src/engine/home-trackers.ts";
 import { ContentIdSwarms } from "../../src/engine/live/content-id-swarms.ts";
 import { listenForPeers } from "../../src/engine/peer-listener.ts";
+import type { Dht } from "../../src/engine/reach/contract.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
 import { makeLiveTransportFile, parseLiveTransportFile } from "../../src/wire/live-transport.ts";
 import { inFolder } from "../contract/folder.ts";
@@ -189,3 +191,20 @@ function announceOf(url: string, infohash: string, port: number) {
     key: 1,
   };
 }
+
+test("ContentSearch.find: a short file is had from the DHT without anybody being called (BEP 44)", () =>
+  network(async ({ house }) => {
+    const { bytes, contentId } = parse(TRANSPORT_FILE);
+    const asked: string[] = [];
+    const dht = {
+      async get(target: Uint8Array) {
+        asked.push(toHex(target));
+        return bytes;
+      },
+    } as unknown as Dht;
+    const search = new ContentSearch({ ...house, dht, hasFinder: true, trackers: [] });
+    const found = await search.find(contentId);
+    assert.deepEqual(asked, [contentId]);
+    assert.equal(found?.known.kind, "live");
+    await search.close();
+  }));

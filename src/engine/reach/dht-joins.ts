@@ -34,12 +34,13 @@ export class DhtJoins implements PeerFinder {
   join(wish: PeerWish): () => void {
     const { clock } = this.#parts;
     let isOver = false;
-    let stop = () => {};
+    let stopLooking = () => {};
+    let stopWaiting = () => {};
     const round = (number: number) => {
       if (isOver) return;
-      stop = this.#look(wish, (found) => {
+      stopLooking = this.#look(wish, (found) => {
         if (isOver) return;
-        stop = clock.at(after(clock.now(), pauseMs(number, Math.max(wish.peers(), found))), () =>
+        stopWaiting = clock.at(after(clock.now(), pauseMs(number, Math.max(wish.peers(), found))), () =>
           round(number + 1),
         );
       });
@@ -47,7 +48,8 @@ export class DhtJoins implements PeerFinder {
     round(0);
     return () => {
       isOver = true;
-      stop();
+      stopLooking();
+      stopWaiting();
     };
   }
 

@@ -28,7 +28,8 @@ export class DhtKeeps {
   keep(current: () => DhtItem): () => void {
     const { clock } = this.#parts;
     let isOver = false;
-    let stop = () => {};
+    let stopPutting = () => {};
+    let stopWaiting = () => {};
     let isStored = false;
     let putAt = clock.now();
     let sequence: number | undefined;
@@ -37,7 +38,7 @@ export class DhtKeeps {
       const item = current();
       const isDue = !isStored || clock.now() - putAt >= ANEW_MS || item.signed?.sequence !== sequence;
       const rest = () => {
-        if (!isOver) stop = clock.at(after(clock.now(), ROUND_MS), round);
+        if (!isOver) stopWaiting = clock.at(after(clock.now(), ROUND_MS), round);
       };
       if (!isDue) {
         rest();
@@ -45,7 +46,7 @@ export class DhtKeeps {
       }
       putAt = clock.now();
       sequence = item.signed?.sequence;
-      stop = this.#put(item, (stored) => {
+      stopPutting = this.#put(item, (stored) => {
         isStored = stored > 0;
         rest();
       });
@@ -53,7 +54,8 @@ export class DhtKeeps {
     round();
     return () => {
       isOver = true;
-      stop();
+      stopPutting();
+      stopWaiting();
     };
   }
 
