@@ -139,4 +139,13 @@ test("News tells children of a stripe at once where it comes from now, and other
     told.map(({ stripe, depth }) => [stripe, depth]),
     [0, 1, 2, 3].map((stripe) => [stripe, 3]),
   );
+  const until = swarm.told("paths", other).length;
+  for (let i = 0; i < 40; i++) {
+    const moved = paths.map((path) => ({ ...path, ancestors: [20 + i, 9] }));
+    swarm.say(parent, { kind: "paths", paths: moved });
+    for (const each of [parent, child, other]) swarm.tellWindow(each, 149);
+    swarm.pass(100);
+  }
+  const times = swarm.told("paths", other).length - until;
+  assert.ok(times >= 3 && times <= 5, `${times} in four seconds`);
 });
