@@ -11,7 +11,6 @@ import { type LiveAbout, NO_DEPTH, type SignedHeader } from "./messages.ts";
 const GIVEN_PIECES = 64;
 /** Stands for a piece's header where others stand for its stripes. */
 export const HEADER_SLOT = 16;
-const SLOTS = 17;
 
 /** What we know of one connected peer. */
 export class LivePeer {
@@ -69,7 +68,9 @@ export class LivePeer {
   readonly #givenSeq = new Float64Array(GIVEN_PIECES).fill(-1);
   readonly #given = new Int32Array(GIVEN_PIECES);
   readonly #toldSeq = new Float64Array(GIVEN_PIECES).fill(-1);
-  readonly #told = new Uint8Array(GIVEN_PIECES * SLOTS);
+  /** Told once, and again: a bit for each stripe, and one for the header. */
+  readonly #told = new Int32Array(GIVEN_PIECES);
+  readonly #toldTwice = new Int32Array(GIVEN_PIECES);
 
   constructor(
     connection: LiveConnectionId,
@@ -138,17 +139,20 @@ export class LivePeer {
     return this.#mark(seq, 1 << HEADER_SLOT);
   }
 
-  /** Notes that it has sent us a stripe of a piece, or its header: how often by now, as far as we remember. */
+  /** Notes that it has sent us a stripe of a piece, or its header: how often by now, as far as we remember; 3 is any more. */
   tell(seq: number, slot: number): number {
     const at = seq % GIVEN_PIECES;
     if (seq < this.#toldSeq[at]!) return 1;
     if (seq > this.#toldSeq[at]!) {
       this.#toldSeq[at] = seq;
-      this.#told.fill(0, at * SLOTS, (at + 1) * SLOTS);
+      this.#told[at] = 0;
+      this.#toldTwice[at] = 0;
     }
-    const place = at * SLOTS + slot;
-    this.#told[place] = Math.min(255, this.#told[place]! + 1);
-    return this.#told[place]!;
+    const bit = 1 << slot;
+    const times = (this.#told[at]! & bit) === 0 ? 1 : (this.#toldTwice[at]! & bit) === 0 ? 2 : 3;
+    this.#told[at]! |= bit;
+    if (times === 2) this.#toldTwice[at]! |= bit;
+    return times;
   }
 
   /** Takes one of the verifications that it may cost us; they come back with time. */
