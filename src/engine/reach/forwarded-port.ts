@@ -50,9 +50,9 @@ export function followForwardedPort(
     const found = await ask().then(readPort, (error: unknown) => messageOf(error));
     if (isClosed) return;
     cancel = clock.at(after(clock.now(), isFile ? FILE_MS : COMMAND_MS), () => void look());
-    if (typeof found === "string") tell(found);
     empties = typeof found === "number" ? 0 : empties + 1;
     const next = typeof found === "number" ? found : empties < EMPTY_ROUNDS ? port : undefined;
+    if (next === undefined) tell(String(found));
     if (next === port) return;
     port = next;
     if (port !== undefined) log.info("others reach us at a forwarded port", { port });

@@ -92,6 +92,7 @@ test("followForwardedPort: a file that is empty for a moment changes nothing; on
   at.text = "51413";
   await clock.advance(5_000);
   assert.deepEqual(seen, [51_413]);
+  assert.deepEqual(log.warnings, []);
   at.text = undefined;
   await clock.advance(60_000);
   assert.deepEqual(seen, [51_413, undefined]);
