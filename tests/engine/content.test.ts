@@ -10,7 +10,8 @@ import { liveInfoDict } from "../../src/wire/live-info.ts";
 import { makeLiveTransportFile, parseLiveTransportFile } from "../../src/wire/live-transport.ts";
 import { parseTransportFile } from "../../src/wire/metainfo.ts";
 import { INFO, KEY, RECIPE, TRANSPORT_FILE } from "../wire/live-vectors.ts";
-import { sha1, sha256 } from "../wire/make-torrent.ts";
+import { makeTorrent, sha1, sha256 } from "../wire/make-torrent.ts";
+import { makeV2Torrent } from "../wire/make-v2-torrent.ts";
 import { filmTorrent, SETTINGS, SILENT } from "./fake-house.ts";
 import { FakeTransfers } from "./fake-transfers.ts";
 
@@ -92,6 +93,39 @@ test("magnet: a name that leads home is left out where private addresses may not
   const resolve = resolver({ names: { "h.example": ["192.168.0.1", "8.8.8.8"] } });
   const { content } = await resolve({ kind: "magnet", magnet }, { allowPrivateUrls: false });
   assert.deepEqual(content.peers, [{ host: "8.8.8.8", port: 7 }]);
+});
+
+test("magnet, transport_file: web seeds may be at home only where private addresses may be reached", async () => {
+  const magnet = `magnet:?xt=urn:btih:${film.infohash}&ws=http://w.example/f`;
+  const seeded = makeTorrent({
+    name: "film",
+    files: [{ path: "film", bytes: new Uint8Array(9) }],
+    pieceLength: 16_384,
+    extra: { "url-list": "http://u.example/" },
+  });
+  const resolve = resolver();
+  for (const allowPrivateUrls of [true, false]) {
+    const home = (url: string) => (allowPrivateUrls ? [url] : []);
+    const named = (await resolve({ kind: "magnet", magnet }, { allowPrivateUrls })).content;
+    assert.deepEqual(named.webSeeds, [{ url: "http://w.example/f", kind: "files" }]);
+    assert.deepEqual(named.homeWebSeeds, home("http://w.example/f"));
+    const selector = { kind: "transport_file", bytes: seeded.bytes } as const;
+    const given = (await resolve(selector, { allowPrivateUrls })).content;
+    assert.deepEqual(given.transportFile?.webSeeds, [{ url: "http://u.example/", kind: "files" }]);
+    assert.deepEqual(given.homeWebSeeds, home("http://u.example/"));
+  }
+});
+
+test("transport_file of version 2: under the cut infohash, which its magnet leads to as well", async () => {
+  const made = makeV2Torrent({ name: "film", files: { film: new Uint8Array(50_000) }, pieceLength: 16_384 });
+  const resolve = resolver({ web: { "http://x.example/t": made.bytes } });
+  const { content } = await resolve({ kind: "transport_file", bytes: made.bytes }, OPEN);
+  assert.equal(content.infohash, made.infohash);
+  const hash = toHex(sha256(made.infoBytes));
+  const magnet = `magnet:?xt=urn:btmh:1220${hash}&xs=http://x.example/t`;
+  const found = await resolve({ kind: "magnet", magnet }, OPEN);
+  assert.equal(found.content.infohash, made.infohash);
+  assert.equal(found.content.transportFile?.info.pieceCount, 4);
 });
 
 test("transport_file: hostile bytes are a bad transport file, never another error", async () => {
