@@ -153,7 +153,7 @@ test("UtpTable: yields to others that fill the queue, and comes back when they s
 
 test("UtpTable: two that share a path share it fairly, whoever came first", () => {
   const world = new UtpWorld(SEED);
-  const there = world.path({ delayMs: 20, bitsPerSecond: 20_000_000, queueBytes: 2_000_000 });
+  const there = world.path({ delayMs: 20, bitsPerSecond: 10_000_000, queueBytes: 1_000_000 });
   const back = world.path({ delayMs: 20 });
   world.pathOf = (from) => (from.host === CALLED.host ? back : there);
   const called = world.host(CALLED, 1_000_000);
@@ -171,12 +171,12 @@ test("UtpTable: two that share a path share it fairly, whoever came first", () =
   const before = heard.map(({ reader }) => reader.bytes);
   world.queue.run(90_000);
   const [first, second] = heard.map(({ reader }, i) => ((reader.bytes - before[i]!) * 8) / 30 / 1e6);
-  assert.ok(first! + second! > 17, `${first} and ${second} of 20 Mbit/s`);
-  assert.ok(Math.min(first!, second!) > 6, `${first} and ${second} Mbit/s`);
+  assert.ok(first! + second! > 8.5, `${first} and ${second} of 10 Mbit/s`);
+  assert.ok(Math.min(first!, second!) > 3, `${first} and ${second} Mbit/s`);
 });
 
-test("UtpTable: clocks that come apart by 200 µs a second look like no queue", () => {
-  for (const drift of [0.0002, -0.0002]) {
+test("UtpTable: clocks that come apart by 500 µs a second look like no queue", () => {
+  for (const drift of [0.0005, -0.0005]) {
     const { world, caller, ends, id } = pair(
       SEED,
       { delayMs: 20, bitsPerSecond: 1_000_000, queueBytes: 50_000 },
