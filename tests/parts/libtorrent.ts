@@ -11,7 +11,7 @@ export interface LibtorrentPeer extends RunningProcess {
   readonly port: number;
 }
 
-/** Starts libtorrent as a seeder or a leecher of one torrent; resolves when it listens on 127.0.0.1. */
+/** Starts libtorrent as a seeder or a leecher of one torrent; resolves when it listens, on 127.0.0.1 unless the flags name another address. */
 export async function startLibtorrent(
   role: "seed" | "leech",
   torrent: string,
