@@ -103,7 +103,7 @@ function expectedDigits(name: string, got: string): SluiceError {
 }
 
 /** The parts of a magnet link that land in our own query where a client forgot to encode it. */
-const MAGNET_PARTS = ["dn", "tr", "x.pe", "so", "xl"];
+const MAGNET_PARTS = ["dn", "tr", "x.pe", "so", "xl", "s"];
 
 function wholeMagnet(magnet: string, query: URLSearchParams): string {
   let whole = magnet;

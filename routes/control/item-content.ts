@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import { type ContentId, type Infohash, parseContentId, parseInfohash } from "../../src/base/ids.ts";
+import { parseItemName } from "../../src/base/item-name.ts";
 import type { ItemContent } from "../../src/library/contract.ts";
 import { clipped, file, text, type UploadedFile } from "./params.ts";
 import { MAX_URL, webUrl } from "./playlist-params.ts";
@@ -82,9 +83,9 @@ function digits<T extends ContentId | Infohash>(
   throw new SluiceError("bad_parameter", `${name}: expected 40 hexadecimal digits, got "${clipped(value)}"`);
 }
 
-/** BEP 9: the infohash, in hexadecimal or base 32, and the name that the link gives. */
+/** The infohash (BEP 9), in hexadecimal or base 32, or a key in its place (BEP 46); and the name that the link gives. */
 function magnetContent(magnet: string): NamedContent {
-  const expected = "expected a magnet link with xt=urn:btih:";
+  const expected = "expected a magnet link with xt=urn:btih: or xs=urn:btpk:";
   if (magnet.length > MAX_URL)
     throw new SluiceError(
       "bad_parameter",
@@ -96,13 +97,15 @@ function magnetContent(magnet: string): NamedContent {
     .getAll("xt")
     .map((topic) => parseInfohash(/^urn:btih:(.*)$/i.exec(topic)?.[1] ?? ""))
     .find((found) => found !== undefined);
-  if (infohash === undefined) throw new SluiceError("bad_parameter", `magnet: ${expected}`);
+  const source = query.getAll("xs").find((text) => parseItemName(text, query.get("s") ?? ""));
+  const named = infohash ?? source;
+  if (named === undefined) throw new SluiceError("bad_parameter", `magnet: ${expected}`);
   const name =
     query
       .get("dn")
       ?.replace(/\p{Cc}+/gu, " ")
-      .trim() || infohash;
-  return { content: { ...NOTHING, transport: "bt", infohash, magnet }, title: name };
+      .trim() || named;
+  return { content: { ...NOTHING, transport: "bt", infohash: infohash ?? null, magnet }, title: name };
 }
 
 /** The last part of its path that says anything, without an extension; else its host. Never what may hold a password. */

@@ -1,5 +1,6 @@
 import { type HttpUrl, parseHttpUrl } from "./http-url.ts";
 import { type ContentId, type Infohash, parseContentId, parseInfohash, parseMultihash } from "./ids.ts";
+import { parseItemName } from "./item-name.ts";
 import { percentDecode } from "./percent.ts";
 import { decodeUtf8 } from "./utf8.ts";
 
@@ -7,7 +8,8 @@ import { decodeUtf8 } from "./utf8.ts";
 export type Link =
   | { readonly kind: "content_id"; readonly contentId: ContentId; readonly fileIndex?: number }
   | { readonly kind: "infohash"; readonly infohash: Infohash; readonly fileIndex?: number }
-  | { readonly kind: "magnet"; readonly magnet: string; readonly infohash: Infohash }
+  /** Without an infohash: it names a key, of which the DHT knows where it leads (BEP 46). */
+  | { readonly kind: "magnet"; readonly magnet: string; readonly infohash: Infohash | undefined }
   /** http or https, in its canonical form: a transport file, a manifest, a playlist, a media file. */
   | { readonly kind: "url"; readonly url: string };
 
@@ -16,8 +18,8 @@ const MAX_LINK_LENGTH = 64 * 1024;
 /** A link may hold another (`url=`), but not for ever. */
 const MAX_DEPTH = 3;
 const MAX_FILE_INDEX = 100_000;
-/** Members of a magnet (BEP 9, 53): they belong to it where it stands in a query without being encoded. */
-const MAGNET_MEMBER = /^(?:xt|dn|tr|xl|ws|xs|as|kt|mt|so|x\.pe)(?:\.\d+)?$/i;
+/** Members of a magnet (BEP 9, 46, 53): they belong to it where it stands in a query without being encoded. */
+const MAGNET_MEMBER = /^(?:xt|dn|tr|xl|ws|xs|as|kt|mt|so|s|x\.pe)(?:\.\d+)?$/i;
 
 /**
  * Reads any link that can be played: 40 hex digits (a content id), `acestream:` and `sluice:` URIs in all their forms,
@@ -50,7 +52,8 @@ function readLink(text: string, depth: number): Link | undefined {
 function readMagnet(magnet: string): Link | undefined {
   const query = /^magnet:\?(.*)$/is.exec(magnet)?.[1];
   let second: Infohash | undefined;
-  for (const [name, value] of membersOf(query ?? "")) {
+  const members = membersOf(query ?? "");
+  for (const [name, value] of members) {
     if (!/^xt(?:\.\d+)?$/.test(name)) continue;
     const [, kind, text] = /^urn:(bt[im]h):(.*)$/is.exec(decoded(value)) ?? [];
     const isFirst = kind?.toLowerCase() === "btih";
@@ -59,7 +62,10 @@ function readMagnet(magnet: string): Link | undefined {
     if (!isFirst) second ??= parseMultihash(text?.trim() ?? "");
   }
   // That of version 2 counts where there is no other (BEP 52).
-  return second && { kind: "magnet", magnet, infohash: second };
+  if (second) return { kind: "magnet", magnet, infohash: second };
+  const salt = decoded(first(members, "s"));
+  const isKey = members.some(([name, value]) => name === "xs" && parseItemName(decoded(value), salt));
+  return isKey ? { kind: "magnet", magnet, infohash: undefined } : undefined;
 }
 
 /** What follows `acestream:`: an id, or a query; with or without `//`, the question mark maybe encoded. */

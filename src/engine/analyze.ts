@@ -1,7 +1,8 @@
+import { toHex } from "../base/bytes.ts";
 import { DecodeError, SluiceError } from "../base/errors.ts";
 import type { ContentId, Infohash } from "../base/ids.ts";
 import { type Link, parseLink } from "../base/link.ts";
-import { parseMagnet } from "../wire/magnet.ts";
+import { type Magnet, parseMagnet } from "../wire/magnet.ts";
 import { plainTitle } from "./analyze-title.ts";
 import { analyzeUrl, natureOfFile, type UrlAnalysisParts } from "./analyze-url.ts";
 import type { Analysis, InspectOptions, Transfers } from "./contract.ts";
@@ -39,7 +40,7 @@ async function analyzeLink(parts: AnalysisParts, link: Link, options: InspectOpt
     case "infohash":
       return ofSwarm(parts, link.infohash, link.infohash);
     case "magnet":
-      return ofSwarm(parts, link.infohash, magnetTitle(link.magnet) ?? link.infohash);
+      return ofMagnet(parts, link.magnet);
     case "url":
       return { ...(await analyzeUrl(parts, link.url, options)), itemUrl: link.url };
   }
@@ -80,9 +81,18 @@ function swarmAnalysis(known: KnownFile | undefined, infohash: Infohash | null, 
   };
 }
 
-function magnetTitle(magnet: string): string | undefined {
+/** Where a key leads is not asked: it counts as unknown content. */
+function ofMagnet(parts: AnalysisParts, text: string): Promise<Analysis> | Analysis {
+  const magnet = readMagnet(text);
+  const { infohash, displayName } = magnet;
+  return infohash === undefined
+    ? swarmAnalysis(undefined, null, displayName ?? toHex(magnet.item.key))
+    : ofSwarm(parts, infohash, displayName ?? infohash);
+}
+
+function readMagnet(text: string): Magnet {
   try {
-    return parseMagnet(magnet).displayName;
+    return parseMagnet(text);
   } catch (thrown) {
     if (!(thrown instanceof DecodeError)) throw thrown;
     throw new SluiceError("bad_selector", thrown.message, { cause: thrown });

@@ -5,7 +5,7 @@ import type { ContentId, Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { Runtime } from "../runtime/contract.ts";
-import { type Magnet, parseMagnet } from "../wire/magnet.ts";
+import { type Magnet, type MagnetOfInfohash, parseMagnet } from "../wire/magnet.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../wire/metainfo.ts";
 import type { ContentSelector, EngineSettings, TransferContent, Transfers } from "./contract.ts";
 import { exactSource } from "./exact-source.ts";
@@ -38,7 +38,10 @@ export interface ResolveOptions {
 
 interface Parts {
   readonly runtime: Pick<Runtime, "sha1" | "sha256" | "ed25519Verifier" | "lookup" | "randomBytes">;
-  readonly transfers: Pick<Transfers, "get" | "knownTransportFile" | "knownContentId" | "findContent">;
+  readonly transfers: Pick<
+    Transfers,
+    "get" | "knownTransportFile" | "knownContentId" | "findContent" | "findByKey"
+  >;
   readonly outbound: Pick<Outbound, "open">;
   readonly settings: Pick<EngineSettings, "trackers">;
   readonly log: Log;
@@ -221,13 +224,13 @@ async function fromMagnet(parts: Parts, text: string, options: ResolveOptions): 
     if (!(thrown instanceof DecodeError)) throw thrown;
     throw new SluiceError("bad_selector", thrown.message, { cause: thrown });
   }
+  // Whoever watches goes on with what the key led to at the start.
+  const infohash = magnet.infohash ?? (await parts.transfers.findByKey(magnet.item, options.signal));
   const [known, peers] = await Promise.all([
-    magnetFile(parts, magnet, options),
+    magnetFile(parts, { ...magnet, infohash }, options),
     linkPeers(parts, magnet, options),
   ]);
-  const content: TransferContent = known
-    ? contentOf(known, options)
-    : { infohash: magnet.infohash, trackers: [], peers: [] };
+  const content: TransferContent = known ? contentOf(known, options) : { infohash, trackers: [], peers: [] };
   const named: TransferContent = {
     ...content,
     // Each tracker is a tier of its own: all of them are asked, as every client does with magnets.
@@ -244,7 +247,7 @@ async function fromMagnet(parts: Parts, text: string, options: ResolveOptions): 
 /** The transport file of a magnet: kept here, or where the link says that it is. */
 async function magnetFile(
   parts: Parts,
-  magnet: Magnet,
+  magnet: MagnetOfInfohash,
   options: ResolveOptions,
 ): Promise<KnownFile | undefined> {
   const known = await parts.transfers.knownTransportFile(magnet.infohash);

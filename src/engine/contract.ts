@@ -1,6 +1,7 @@
 import type { PeerAddress } from "../base/address.ts";
 import type { RandomAccess, ReadOptions } from "../base/byte-source.ts";
 import type { ContentId, Infohash } from "../base/ids.ts";
+import type { ItemName } from "../base/item-name.ts";
 import type { ByteRange } from "../base/range.ts";
 import type { Media } from "../remux/contract.ts";
 import type { CandidateOrigin, SwarmFigures } from "../swarm/contract.ts";
@@ -128,6 +129,9 @@ export interface Transfers {
   /** Asks peers for the transport file of a content id; undefined where none is found in some seconds, or nobody can be
    * asked. Rejects with `too_many`, or as the signal says. */
   findContent(contentId: ContentId, signal?: AbortSignal): Promise<FoundContent | undefined>;
+  /** Asks the DHT where a key leads at present (BEP 46). Rejects with `content_id_unknown` where nobody says it in some seconds,
+   * or nobody can be asked; with `too_many`; or as the signal says. */
+  findByKey(name: ItemName, signal?: AbortSignal): Promise<Infohash>;
   /** Keeps a transport file for good; durable when it resolves. Rejects with `too_many` or `disk_full`. */
   keep(known: KnownFile): Promise<void>;
   /** The content of which a transport file is kept, the latest first. */

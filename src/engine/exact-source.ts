@@ -1,7 +1,7 @@
 import { DecodeError, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Outbound } from "../outbound/outbound.ts";
-import type { Magnet } from "../wire/magnet.ts";
+import type { MagnetOfInfohash } from "../wire/magnet.ts";
 import { MAX_TRANSPORT_FILE_BYTES } from "../wire/metainfo.ts";
 import { probeUrl } from "./http/probe.ts";
 import { type FileChecks, type KnownFile, readKnownFile } from "./known-file.ts";
@@ -25,7 +25,7 @@ const TIMEOUT_MS = 2_000;
  * infohash. Rejects only where the asker's signal fires. */
 export async function exactSource(
   parts: ExactSourceParts,
-  magnet: Pick<Magnet, "infohash" | "exactSources">,
+  magnet: Pick<MagnetOfInfohash, "infohash" | "exactSources">,
   options: { readonly allowPrivateUrls: boolean; readonly signal?: AbortSignal | undefined },
 ): Promise<KnownFile | undefined> {
   const done = new AbortController();

@@ -1,5 +1,6 @@
 import { messageOf } from "../base/errors.ts";
 import type { ContentId, Infohash } from "../base/ids.ts";
+import type { ItemName } from "../base/item-name.ts";
 import type { Log } from "../base/log.ts";
 import { createOutbound } from "../outbound/outbound.ts";
 import type { OpenMedia } from "../remux/contract.ts";
@@ -15,6 +16,7 @@ import { DiskCache } from "./disk-cache.ts";
 import { EitherTransfer } from "./either-transfer.ts";
 import type { WebContent } from "./http/web-content.ts";
 import { type WebHouse, WebTransfer } from "./http/web-transfer.ts";
+import { KeySearch } from "./key-search.ts";
 import type { KnownFile } from "./known-file.ts";
 import { ContentIdSwarms } from "./live/content-id-swarms.ts";
 import { type LiveFolder, openLiveFolder } from "./live/live-folder.ts";
@@ -164,6 +166,7 @@ class OpenTransfers implements Transfers {
   readonly #live: LiveHouse;
   readonly #transfers: Map<Infohash, EitherTransfer>;
   readonly #search: ContentSearch;
+  readonly #keySearch: KeySearch;
   readonly #webTransfers = new Map<Infohash, WebTransfer>();
   /** Transfers on their way out: one of the same content waits for them. */
   readonly #leaving = new Map<Infohash, Promise<void>>();
@@ -178,6 +181,7 @@ class OpenTransfers implements Transfers {
       trackers: house.settings.trackers,
       hasFinder: house.settings.reach.dht || house.settings.reach.lsd,
     });
+    this.#keySearch = new KeySearch({ clock: house.runtime.clock, ...(house.dht && { dht: house.dht }) });
     const live = () => this.all().filter((transfer) => transfer.live !== undefined).length;
     const windowLimitBytes = () => house.settings.liveLimitBytes / Math.max(1, live());
     const { outbound } = parts.web;
@@ -240,6 +244,10 @@ class OpenTransfers implements Transfers {
     return this.#search.find(contentId, signal);
   }
 
+  findByKey(name: ItemName, signal?: AbortSignal): Promise<Infohash> {
+    return this.#keySearch.find(name, signal);
+  }
+
   keep(known: KnownFile): Promise<void> {
     return this.#house.kept.keep(known);
   }
@@ -273,6 +281,7 @@ class OpenTransfers implements Transfers {
     await Promise.all([
       listener.close(),
       this.#search.close(),
+      this.#keySearch.close(),
       ...this.all().map((transfer) => transfer.stop()),
     ]);
     await Promise.all([...this.#leaving.values(), contentIds.close()]);

@@ -88,7 +88,7 @@ function contentOf(text: string): ItemContent | undefined {
     case "infohash":
       return { ...NO_CONTENT, transport: "bt", infohash: link.infohash };
     case "magnet":
-      return { ...NO_CONTENT, transport: "bt", infohash: link.infohash, magnet: link.magnet };
+      return { ...NO_CONTENT, transport: "bt", infohash: link.infohash ?? null, magnet: link.magnet };
     case "url":
       return { ...NO_CONTENT, transport: transportOf(link.url), url: link.url };
     default:

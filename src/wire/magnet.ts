@@ -1,14 +1,27 @@
 import { canonicalAddress, parseIpv4 } from "../base/address.ts";
 import { DecodeError } from "../base/errors.ts";
 import { type Infohash, parseInfohash, parseMultihash } from "../base/ids.ts";
+import { type ItemName, isItemSource, parseItemName } from "../base/item-name.ts";
 import { percentDecode } from "../base/percent.ts";
 import { decodeUtf8, encodeUtf8 } from "../base/utf8.ts";
 import { safeElement } from "./file-names.ts";
 import { isTrackerUrl } from "./tracker-url.ts";
 
-/** What a magnet link says (BEP 9, 52, 53). */
-export interface Magnet {
+/** What a magnet link says (BEP 9, 46, 52, 53). */
+export type Magnet = MagnetOfInfohash | MagnetOfKey;
+
+export interface MagnetOfInfohash extends MagnetMembers {
   readonly infohash: Infohash;
+}
+
+/** It names a key alone: the DHT says the infohash (BEP 46). */
+export interface MagnetOfKey extends MagnetMembers {
+  readonly infohash: undefined;
+  /** `xs=urn:btpk:` and `s`. */
+  readonly item: ItemName;
+}
+
+interface MagnetMembers {
   /** `dn`: display text. */
   readonly displayName?: string;
   /** `tr`: announce URLs; by BEP 12 each is a tier of its own. */
@@ -35,7 +48,7 @@ const MAX_FILE_INDEX = 100_000;
 const FORMAT = "magnet";
 
 /** Reads a magnet link. Members we do not know are ignored, broken optional ones too. Of the two infohashes of a hybrid
- * (BEP 52) that of version 1 counts. Throws `DecodeError` where there is none. */
+ * (BEP 52) that of version 1 counts; a key (BEP 46) where there is none. Throws `DecodeError` where there is neither. */
 export function parseMagnet(text: string): Magnet {
   if (text.length > MAX_MAGNET_LENGTH) {
     throw new DecodeError(FORMAT, MAX_MAGNET_LENGTH, `longer than ${MAX_MAGNET_LENGTH} characters`);
@@ -48,7 +61,7 @@ export function parseMagnet(text: string): Magnet {
   const length = members.get("xl")?.[0];
   const hasLength = length !== undefined && /^\d{1,15}$/.test(length);
   return {
-    infohash: readInfohash(members.get("xt") ?? []),
+    ...readTopic(members),
     ...(displayName !== "" && { displayName }),
     trackers: distinct(members.get("tr")).filter(isTrackerUrl),
     peers: distinct(members.get("x.pe")).flatMap(readPeer),
@@ -80,7 +93,27 @@ function readMembers(query: string): Map<string, string[]> {
   return members;
 }
 
-function readInfohash(topics: readonly string[]): Infohash {
+/** What is named: an infohash, else a key. */
+function readTopic(
+  members: Map<string, string[]>,
+): { infohash: Infohash } | Pick<MagnetOfKey, "infohash" | "item"> {
+  const infohash = readInfohash(members.get("xt") ?? []);
+  if (infohash) return { infohash };
+  const sources = (members.get("xs") ?? []).filter(isItemSource);
+  if (sources.length === 0)
+    throw new DecodeError(
+      FORMAT,
+      0,
+      "no infohash (xt=urn:btih: or xt=urn:btmh:1220…), and no key (xs=urn:btpk:)",
+    );
+  for (const source of sources) {
+    const item = parseItemName(source, members.get("s")?.[0] ?? "");
+    if (item) return { infohash: undefined, item };
+  }
+  throw new DecodeError(FORMAT, 0, "a key is 64 hex digits, and its salt (s) at most 128");
+}
+
+function readInfohash(topics: readonly string[]): Infohash | undefined {
   for (const topic of topics) {
     const match = /^urn:btih:(.*)$/is.exec(topic);
     const infohash = match && parseInfohash(match[1]!.trim());
@@ -93,7 +126,7 @@ function readInfohash(topics: readonly string[]): Infohash {
     const infohash = parseMultihash(/^urn:btmh:(.*)$/is.exec(topic)?.[1]?.trim() ?? "");
     if (infohash) return infohash;
   }
-  throw new DecodeError(FORMAT, 0, "no infohash (xt=urn:btih: or xt=urn:btmh:1220…)");
+  return undefined;
 }
 
 /** `host:port`, the host an IPv4 address, a name, or an IPv6 address in brackets. */

@@ -130,3 +130,19 @@ test("parseLink: what is too long or too deep is none", () => {
   for (let i = 0; i < 6; i++) text = `sluice:?url=${encodeURIComponent(text)}`;
   assert.equal(parseLink(text), undefined);
 });
+
+test("parseLink: a magnet that names a key alone has no infohash yet (BEP 46)", () => {
+  const key = "ab".repeat(32);
+  const byKey = (text: string): Link => ({ kind: "magnet", magnet: text, infohash: undefined });
+  const salted = `magnet:?xs=urn:btpk:${key}&s=6c697665`;
+  table({
+    [`magnet:?xs=urn:btpk:${key}`]: byKey(`magnet:?xs=urn:btpk:${key}`),
+    [salted]: byKey(salted),
+    [`sluice:?magnet=${encodeURIComponent(salted)}`]: byKey(salted),
+    [`sluice:?magnet=${salted}&index=1`]: byKey(salted),
+    [`${salted}&xt=urn:btih:${HASH}`]: magnet(`${salted}&xt=urn:btih:${HASH}`),
+    [`magnet:?xs=urn:btpk:${key}0`]: undefined,
+    [`magnet:?xs=urn:btpk:${key}&s=x`]: undefined,
+    "magnet:?xs=http://h/a.torrent": undefined,
+  });
+});

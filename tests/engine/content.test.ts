@@ -331,3 +331,19 @@ test("url: media of a web server goes by the SHA-1 of its URL, at home by one th
   const again = await resolve({ kind: "infohash", infohash: content.infohash }, { allowPrivateUrls: false });
   assert.equal(again.content, content);
 });
+
+test("magnet: a key leads to the infohash that the DHT says, and the rest of the link holds (BEP 46)", async () => {
+  const transfers = new FakeTransfers();
+  const key = "ab".repeat(32);
+  transfers.keys.set(`${key} 6c697665`, film.infohash);
+  const resolve = resolver({ transfers, kept: true });
+  const magnet = `magnet:?xs=urn:btpk:${key}&s=6c697665&tr=http://a/announce&x.pe=127.0.0.1:8&so=1`;
+  const { content, selectedFiles } = await resolve({ kind: "magnet", magnet }, OPEN);
+  assert.equal(content.infohash, film.infohash);
+  assert.equal(content.transportFile, file);
+  assert.deepEqual(content.trackers, [["http://a/announce"]]);
+  assert.deepEqual(content.peers, HOME);
+  assert.deepEqual(selectedFiles, [1]);
+  const other = { kind: "magnet", magnet: `magnet:?xs=urn:btpk:${key}` } as const;
+  await assert.rejects(resolve(other, OPEN), { code: "content_id_unknown" });
+});

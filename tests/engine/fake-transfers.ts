@@ -1,5 +1,7 @@
+import { toHex } from "../../src/base/bytes.ts";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { ContentId, Infohash } from "../../src/base/ids.ts";
+import type { ItemName } from "../../src/base/item-name.ts";
 import type { ByteRange } from "../../src/base/range.ts";
 import type { FoundContent } from "../../src/engine/content-search.ts";
 import type {
@@ -147,6 +149,8 @@ export class FakeTransfers implements Transfers {
   /** What peers have, by content id; and for which of them they were asked. */
   readonly findable = new Map<ContentId, FoundContent>();
   readonly searched: ContentId[] = [];
+  /** Where keys lead, by key and salt in hex, a blank between. */
+  readonly keys = new Map<string, Infohash>();
   /** Called for each new transfer, to set it up. */
   prepare: (transfer: FakeTransfer) => void = () => {};
   isClosed = false;
@@ -186,6 +190,12 @@ export class FakeTransfers implements Transfers {
   async findContent(contentId: ContentId): Promise<FoundContent | undefined> {
     this.searched.push(contentId);
     return this.findable.get(contentId);
+  }
+
+  async findByKey({ key, salt }: ItemName): Promise<Infohash> {
+    const infohash = this.keys.get(`${toHex(key)} ${toHex(salt)}`);
+    if (infohash) return infohash;
+    throw new SluiceError("content_id_unknown", "nobody knows this key");
   }
 
   async keep({ file }: KnownFile): Promise<void> {

@@ -35,6 +35,9 @@ test("analyze: links into swarms are told by what they say and what is known her
   const magnet = `magnet:?xt=urn:btih:${film.infohash}&dn=A+film`;
   assert.deepEqual(await of(magnet), { ...bare, title: "A film" });
   assert.deepEqual(await of(magnet, " Mine\n"), { ...bare, title: "Mine" });
+  // Where a key leads is asked when it is played.
+  const key = "ab".repeat(32);
+  assert.deepEqual(await of(`magnet:?xs=urn:btpk:${key}`), { ...bare, infohash: null, title: key });
   for (const query of [
     "acestream://?infohash=",
     "acestream:?infohash=",

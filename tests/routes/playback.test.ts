@@ -165,6 +165,7 @@ const SELECTORS: readonly (readonly [name: string, query: string])[] = [
     "magnet that is not encoded",
     "magnet=magnet:?xt=urn:btih:INFOHASH&dn=films&tr=http://tracker.example/announce",
   ],
+  ["a magnet of a key that is not encoded", "magnet=magnet:?xs=urn:btpk:KEY&s=6c697665"],
   [
     "stray parameters",
     "infohash=INFOHASH&.mp4&hlc=1&transcode_ac3=0&foo=bar&transcode_audio=0&stream_id=-1&_idx=",
@@ -180,7 +181,9 @@ for (const [name, query] of SELECTORS) {
       bytes: film.bytes as Uint8Array<ArrayBuffer>,
     });
     const contentId = app.transfers.kept[0]!.contentId;
+    app.transfers.keys.set(`${"ab".repeat(32)} 6c697665`, film.infohash);
     const filled = query
+      .replaceAll("KEY", "ab".repeat(32))
       .replaceAll("MAGNET_OTHER", magnet(other.infohash))
       .replaceAll("MAGNET", magnet(film.infohash))
       .replaceAll("CONTENT", contentId)

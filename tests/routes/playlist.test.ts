@@ -108,6 +108,10 @@ test(
       ],
       [{ magnet }, { infohash: INFOHASH, title: "Big Film" }],
       [
+        { magnet: `magnet:?xs=urn:btpk:${"ab".repeat(32)}&s=00&dn=By%20key` },
+        { infohash: "", title: "By key", transport_type: "bt" },
+      ],
+      [
         { url: "http://t.example/My_Film.torrent" },
         { url: "http://t.example/My_Film.torrent", title: "My Film" },
       ],
@@ -169,6 +173,7 @@ test(
       ],
       [{ infohash: "12" }, 103, /infohash: expected 40 hexadecimal digits, got "12"/],
       [{ magnet: "magnet:?dn=x" }, 103, /magnet: expected a magnet link/],
+      [{ magnet: "magnet:?xs=urn:btpk:12" }, 103, /magnet: expected a magnet link/],
       [{ video_url: "file:///etc/passwd" }, 103, /video_url: .*files of this machine are not read/],
       [{ hls_manifest_url: "ftp://a:secret@b/" }, 103, /hls_manifest_url: expected an http/],
       [{ infohash: INFOHASH, tags: "a,b" }, 103, /tags: expected a JSON list/],

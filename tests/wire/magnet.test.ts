@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { fromHex } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
 import { parseMagnet } from "../../src/wire/magnet.ts";
 
@@ -55,12 +56,45 @@ const BAD: readonly (readonly [string, RegExp])[] = [
   [`magnet:?xt=urn:btmh:1220${"ab".repeat(31)}`, /no infohash/],
   [`magnet:?xt=urn:btmh:1114${"ab".repeat(32)}`, /no infohash/],
   [`${BASE}&dn=${"x".repeat(70_000)}`, /longer than/],
+  [`magnet:?xs=urn:btpk:${"ab".repeat(31)}`, /64 hex digits/],
+  [`magnet:?xs=urn:btpk:${"ab".repeat(32)}0`, /64 hex digits/],
+  [`magnet:?xs=urn:btpk:${"gg".repeat(32)}`, /64 hex digits/],
+  [`magnet:?xs=urn:btpk:${"ab".repeat(32)}&s=abc`, /salt/],
+  [`magnet:?xs=urn:btpk:${"ab".repeat(32)}&s=live`, /salt/],
+  [`magnet:?xs=urn:btpk:${"ab".repeat(32)}&s=${"ab".repeat(65)}`, /salt/],
+  [`magnet:?xs=urn:btpk:${"ab".repeat(32)}&xt=urn:btih:${HASH}0`, /40 hex digits/],
 ];
 
 test("parseMagnet: what `as` names may be the content or its transport file", () => {
   const { exactSources, webSeeds } = parseMagnet(`${BASE}&as=http://a.example/f&ws=http://w.example/f`);
   assert.deepEqual(exactSources, ["http://a.example/f"]);
   assert.deepEqual(webSeeds, ["http://w.example/f", "http://a.example/f"]);
+});
+
+const KEY = "0123456789abcdefABCDEF0123456789".repeat(2);
+const BY_KEY = `magnet:?xs=urn:btpk:${KEY}`;
+
+test("parseMagnet reads a key and a salt where no infohash is named (BEP 46)", () => {
+  const table: readonly (readonly [string, string])[] = [
+    [BY_KEY, ""],
+    [`${BY_KEY}&s=`, ""],
+    [`${BY_KEY}&s=6C697665`, "6c697665"],
+    [`MAGNET:?s=00&XS=URN:BTPK:${KEY}`, "00"],
+    [`${BY_KEY}&s=${"ab".repeat(64)}`, "ab".repeat(64)],
+    [`magnet:?xs=http://a.example/t&xs.1=urn%3Abtpk%3A${KEY}&xt=urn:sha1:ABC`, ""],
+    [`magnet:?xs=urn:btpk:12&xs=urn:btpk:${KEY}`, ""],
+  ];
+  for (const [text, salt] of table) {
+    const magnet = parseMagnet(text);
+    assert.ok(magnet.infohash === undefined, text);
+    assert.deepEqual(magnet.item, { key: fromHex(KEY), salt: fromHex(salt) }, text);
+  }
+  const { exactSources, trackers, displayName } = parseMagnet(`${BY_KEY}&tr=udp://t:1&dn=a&xs=http://a/t`);
+  assert.deepEqual([exactSources, trackers, displayName], [["http://a/t"], ["udp://t:1"], "a"]);
+});
+
+test("parseMagnet: an infohash counts before a key", () => {
+  assert.deepEqual(parseMagnet(`${BY_KEY}&s=00&xt=urn:btih:${HASH}`), parseMagnet(BASE));
 });
 
 test("parseMagnet refuses what has no infohash", () => {

@@ -171,7 +171,7 @@ const link: FuzzTarget = {
       assert(/^https?:\/\//.test(found.url), "http or https");
       assert(parseHttpUrl(found.url)?.href === found.url, "in canonical form");
     } else if (found?.kind === "content_id") assert(/^[0-9a-f]{40}$/.test(found.contentId), "a content id");
-    else if (found) assert(/^[0-9a-f]{40}$/.test(found.infohash), "an infohash");
+    else if (found?.infohash !== undefined) assert(/^[0-9a-f]{40}$/.test(found.infohash), "an infohash");
     return found;
   },
 };

@@ -12,6 +12,7 @@ const CORPUS = [
   `magnet:?xt=urn:btih:3YX3C632IXSFLAK4USEUDF57IXTV5YA7&x.pe=1.2.3.4:5&x.pe=[2001:db8::1]:6&x.pe=host.example:7`,
   `MAGNET:?xt.1=urn:btih:${HASH}&so=0,2-5,9&ws=http://w.example/f&xs=http://x.example/t.torrent&amp;tr=http://t/announce`,
   `magnet:?xt=urn:btmh:1220${"ab".repeat(32)}`,
+  `magnet:?xs=urn:btpk:${"ab".repeat(32)}&s=6c697665`,
 ];
 
 export const target: FuzzTarget = {
@@ -35,7 +36,8 @@ export const target: FuzzTarget = {
   ),
   run(bytes) {
     const magnet = parseMagnet(decodeUtf8(bytes));
-    assert(/^[0-9a-f]{40}$/.test(magnet.infohash), "an infohash");
+    if (magnet.infohash !== undefined) assert(/^[0-9a-f]{40}$/.test(magnet.infohash), "an infohash");
+    else assert(magnet.item.key.length === 32 && magnet.item.salt.length <= 64, "a key and a salt");
     assert(magnet.trackers.length <= 100 && magnet.peers.length <= 100, "few entries");
     assert((magnet.selectOnly?.length ?? 0) <= 10_000, "few files");
     for (const { port } of magnet.peers) assert(port > 0 && port < 65536, "a port");
