@@ -66,7 +66,7 @@ export class KeySearch {
     const { clock } = this.#parts;
     const late = new AbortController();
     const nobody = unknown(
-      `nobody in the DHT could say within ${SEARCH_MS / 1000} s where the key ${toHex(name.key)} leads: its owner may be gone; try again, or check key and salt (s=)`,
+      `nobody in the DHT could say within ${SEARCH_MS / 1000} s where the key ${toHex(name.key)} leads: its owner may be gone; try again, or check key and salt (s=, for a live stream 6c697665)`,
     );
     const cancel = clock.at(after(clock.now(), SEARCH_MS), () => late.abort(nobody));
     try {

@@ -40,12 +40,14 @@ const bt = { transport: "bt", contentId: null, infohash: null, magnet: null, url
 
 test("draftOf: each kind of link becomes what it plays", async () => {
   const magnet = `magnet:?xt=urn:btih:${HASH}&tr=http%3A%2F%2Ft.example%2Fannounce`;
+  const byKey = `magnet:?xs=urn:btpk:${"ab".repeat(32)}`;
   const expected: [string, object][] = [
     [`acestream://${CID}`, { ...bt, contentId: CID }],
     [`sluice:?infohash=${HASH}`, { ...bt, infohash: HASH }],
     [`http://127.0.0.1:6878/ace/getstream?id=${CID}`, { ...bt, contentId: CID }],
     [`http://box.lan:12345/ace/manifest.m3u8?infohash=${HASH}&pid=1`, { ...bt, infohash: HASH }],
     [magnet, { ...bt, infohash: HASH, magnet }],
+    [byKey, { ...bt, magnet: byKey }],
     ["https://a.example/x.torrent", { ...bt, url: "https://a.example/x.torrent" }],
     ["https://a.example/live.m3u8?t=1", { ...bt, transport: "hls", url: "https://a.example/live.m3u8?t=1" }],
     [
