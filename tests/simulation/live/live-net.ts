@@ -97,7 +97,8 @@ export class LiveNode {
     if (!this.isAlive || at !== this.#wakeAt) return;
     this.#wakeAt = Number.POSITIVE_INFINITY;
     const waitMs = this.uplink.liveWaitMs;
-    const now = instant(this.net.events.nowMs);
+    // A thousandth of whole microseconds may be less than what was asked for by a last digit, and would never reach it.
+    const now = instant(Math.max(this.net.events.nowMs, at));
     if (waitMs > 200) {
       const worst = [...this.links.keys()].pop();
       if (worst !== undefined) this.swarm.handle({ kind: "backlog", connection: worst, waitMs }, now);
