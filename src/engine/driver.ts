@@ -9,6 +9,7 @@ import type { Candidate, ConnectionId, SwarmFigures, SwarmInput, SwarmOutput } f
 import { CONNECT_TIMEOUT_MS } from "../swarm/limits.ts";
 import type { PeerNet } from "./reach/contract.ts";
 import { type DriverAnnouncer, RunningAnnounces } from "./running-announces.ts";
+import { WakeTimer } from "./wake-timer.ts";
 
 /** A swarm as the driver knows it. */
 export interface DrivenSwarm extends Machine<SwarmInput, SwarmOutput> {
@@ -68,11 +69,11 @@ export class Driver {
   #isBusy = false;
   #isStopped = false;
   #nextIncoming: ConnectionId = 1;
-  #wakeAt: Instant | undefined;
-  #cancelWake: () => void = () => {};
+  readonly #timer: WakeTimer;
 
   constructor(parts: DriverParts) {
     this.#parts = parts;
+    this.#timer = new WakeTimer(parts.clock, () => this.#wake());
     const told = (input: SwarmInput) => {
       if (!this.#isStopped) this.input(input);
     };
@@ -125,7 +126,7 @@ export class Driver {
     if (this.#isStopped) return;
     this.input({ kind: "stop" });
     this.#isStopped = true;
-    this.#cancelWake();
+    this.#timer.stop();
     for (const socket of this.#sockets.values()) socket.close();
     await this.#announces.settle();
   }
@@ -146,7 +147,7 @@ export class Driver {
     } finally {
       this.#isBusy = false;
     }
-    this.#schedule();
+    this.#timer.want(swarm.nextWake());
   }
 
   #carryOut(output: SwarmOutput): void {
@@ -264,19 +265,7 @@ export class Driver {
     socket?.close();
   }
 
-  #schedule(): void {
-    const { swarm, clock } = this.#parts;
-    if (this.#isStopped) return;
-    const next = swarm.nextWake();
-    // A timer that comes too early finds that out by itself: only an earlier wish costs a new one.
-    if (next === undefined || (this.#wakeAt !== undefined && this.#wakeAt <= next)) return;
-    this.#cancelWake();
-    this.#wakeAt = next;
-    this.#cancelWake = clock.at(next, () => this.#wake());
-  }
-
   #wake(): void {
-    this.#wakeAt = undefined;
     if (!this.#isStopped) this.#run();
   }
 

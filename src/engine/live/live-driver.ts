@@ -14,6 +14,7 @@ import type { LiveRole } from "../../wire/live-hello.ts";
 import type { LiveInfo } from "../../wire/live-info.ts";
 import type { ConnectionCount } from "../driver.ts";
 import type { DriverAnnouncer } from "../running-announces.ts";
+import { WakeTimer } from "../wake-timer.ts";
 import type { PieceSink } from "./contract.ts";
 import { LiveAnnounces } from "./live-announces.ts";
 import { LiveConnections } from "./live-connections.ts";
@@ -97,12 +98,12 @@ export class LiveDriver {
   /** The swarm is in the middle of an input, or its outputs are being carried out. */
   #isBusy = false;
   #roundAt: Instant;
-  #wakeAt: Instant | undefined;
-  #cancelWake: () => void = () => {};
+  readonly #timer: WakeTimer;
 
   constructor(parts: LiveDriverParts) {
     this.#parts = parts;
     const { clock } = parts.runtime;
+    this.#timer = new WakeTimer(clock, () => this.#wake());
     this.#places = new LivePlaces(parts.only, parts.relays);
     const setup = liveSetup(parts, this.#places);
     const make = parts.makeSwarm ?? ((...given) => new LiveSwarm(...given));
@@ -202,7 +203,7 @@ export class LiveDriver {
     const wasRunning = this.#state === "running";
     if (wasRunning) this.#input({ kind: "stop" });
     this.#state = "stopped";
-    this.#cancelWake();
+    this.#timer.stop();
     this.#fallback?.stop();
     const traffic = this.#connections.traffic();
     await Promise.all([this.#connections.close(), wasRunning ? this.#announces?.stop(traffic) : undefined]);
@@ -292,21 +293,10 @@ export class LiveDriver {
   #settle(): void {
     if (this.#isBusy || this.#links.isReading || this.#state !== "running") return;
     const limitAt = this.#limit.share(this.#parts.runtime.clock.now());
-    this.#schedule(limitAt);
-  }
-
-  #schedule(limitAt: Instant | undefined): void {
-    const { clock } = this.#parts.runtime;
-    const next = earliest(earliest(this.#swarm.nextWake(), limitAt), this.#roundAt)!;
-    // A timer that comes too early finds that out by itself: only an earlier wish costs a new one.
-    if (this.#wakeAt !== undefined && this.#wakeAt <= next) return;
-    this.#cancelWake();
-    this.#wakeAt = next;
-    this.#cancelWake = clock.at(next, () => this.#wake());
+    this.#timer.want(earliest(earliest(this.#swarm.nextWake(), limitAt), this.#roundAt));
   }
 
   #wake(): void {
-    this.#wakeAt = undefined;
     if (this.#state !== "running") return;
     this.#run();
     const now = this.#parts.runtime.clock.now();

@@ -1,9 +1,9 @@
 import type { PeerAddress } from "../../base/address.ts";
-import type { Instant } from "../../base/time.ts";
 import type { Clock } from "../../runtime/contract.ts";
 import type { DhtInput, DhtOutput, DhtTaskId, TaskReport } from "../../swarm/dht/contract.ts";
 import type { DhtNode } from "../../swarm/dht/dht-node.ts";
 import type { DhtItem } from "../../wire/krpc.ts";
+import { WakeTimer } from "../wake-timer.ts";
 import type { SharedUdp } from "./contract.ts";
 
 /** What a task brings. */
@@ -34,11 +34,11 @@ export class DhtDriver {
   #nextTask: DhtTaskId = 1;
   #isBusy = false;
   #isStopped = false;
-  #wakeAt: Instant | undefined;
-  #cancelWake: () => void = () => {};
+  readonly #timer: WakeTimer;
 
   constructor(parts: DhtDriverParts) {
     this.#parts = parts;
+    this.#timer = new WakeTimer(parts.clock, () => this.#run());
     parts.udp.listen("dht", (bytes, from) => this.#run({ kind: "received", bytes, from }));
     this.#run();
   }
@@ -61,7 +61,7 @@ export class DhtDriver {
   /** Ends everything: nothing more is sent, and no task ends. */
   stop(): void {
     this.#isStopped = true;
-    this.#cancelWake();
+    this.#timer.stop();
     this.#tasks.clear();
   }
 
@@ -79,7 +79,7 @@ export class DhtDriver {
     } finally {
       this.#isBusy = false;
     }
-    this.#schedule();
+    this.#timer.want(node.nextWake());
   }
 
   #carryOut(output: DhtOutput): void {
@@ -103,17 +103,5 @@ export class DhtDriver {
         this.#parts.addressSeen(output.host);
         break;
     }
-  }
-
-  #schedule(): void {
-    if (this.#isStopped) return;
-    const next = this.#parts.node.nextWake();
-    if (next === undefined || (this.#wakeAt !== undefined && this.#wakeAt <= next)) return;
-    this.#cancelWake();
-    this.#wakeAt = next;
-    this.#cancelWake = this.#parts.clock.at(next, () => {
-      this.#wakeAt = undefined;
-      this.#run();
-    });
   }
 }

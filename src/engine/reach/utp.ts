@@ -1,10 +1,10 @@
 import type { PeerAddress } from "../../base/address.ts";
-import { readU32 } from "../../base/bytes.ts";
-import type { Instant } from "../../base/time.ts";
 import type { Clock, Runtime, TcpHandlers, TcpSocket } from "../../runtime/contract.ts";
 import type { UtpId, UtpInput, UtpOutput } from "../../swarm/utp/contract.ts";
 import { UtpTable } from "../../swarm/utp/table.ts";
+import { WakeTimer } from "../wake-timer.ts";
 import type { SharedUdp } from "./contract.ts";
+import { strongRandom } from "./strong-random.ts";
 
 /** Connections over uTP: they look like those over TCP. */
 export interface Utp {
@@ -46,14 +46,21 @@ class UtpDriver implements Utp {
   #nextOutgoing: UtpId = 2;
   #isBusy = false;
   #isClosed = false;
-  #wakeAt: Instant | undefined;
-  #cancelWake: () => void = () => {};
+  readonly #timer: WakeTimer;
 
   constructor(parts: UtpParts) {
     this.#parts = parts;
     const { clock, sha1, randomBytes, udp } = parts;
-    const random = () => readU32(randomBytes(4), 0) / 0x1_0000_0000;
-    const setup = { random, sha1, secret: randomBytes(SECRET_BYTES), answers: true };
+    const setup = {
+      random: strongRandom(randomBytes),
+      sha1,
+      secret: randomBytes(SECRET_BYTES),
+      answers: true,
+    };
+    this.#timer = new WakeTimer(clock, () => {
+      this.#table.wake(clock.now());
+      this.#run();
+    });
     this.#table = new UtpTable(setup, clock.now());
     udp.listen("utp", (bytes, from) => this.input({ kind: "datagram", bytes, from }));
   }
@@ -74,7 +81,7 @@ class UtpDriver implements Utp {
   close(): void {
     for (const { socket } of this.#lines.values()) this.input({ kind: "close", id: socket.id });
     this.#isClosed = true;
-    this.#cancelWake();
+    this.#timer.stop();
   }
 
   bufferedBytes(id: UtpId): number {
@@ -104,7 +111,7 @@ class UtpDriver implements Utp {
     } finally {
       this.#isBusy = false;
     }
-    this.#schedule();
+    this.#timer.want(this.#table.nextWake());
   }
 
   #carryOut(output: UtpOutput): void {
@@ -132,19 +139,6 @@ class UtpDriver implements Utp {
       return;
     }
     this.#lines.set(id, { socket, handlers: this.#accept(socket) });
-  }
-
-  #schedule(): void {
-    const next = this.#table.nextWake();
-    // A timer that comes too early finds that out by itself: only an earlier wish costs a new one.
-    if (this.#isClosed || next === undefined || (this.#wakeAt !== undefined && this.#wakeAt <= next)) return;
-    this.#cancelWake();
-    this.#wakeAt = next;
-    this.#cancelWake = this.#parts.clock.at(next, () => {
-      this.#wakeAt = undefined;
-      this.#table.wake(this.#parts.clock.now());
-      this.#run();
-    });
   }
 }
 
