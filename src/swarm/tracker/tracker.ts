@@ -1,10 +1,10 @@
 import { addressText, familyOf, type PeerAddress } from "../../base/address.ts";
+import { HouseholdLimit } from "../../base/household-limit.ts";
 import type { Infohash } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import type { Instant } from "../../base/time.ts";
 import type { ScrapeCounts } from "../../wire/tracker-reply.ts";
 import type { AnnounceAnswer, AnnounceQuestion } from "../../wire/tracker-server.ts";
-import { AskLimits } from "./ask-limits.ts";
 import { PeerBook } from "./peer-book.ts";
 import { mayBeListed, maySee, nearnessOf, type TrackerAsker } from "./sight.ts";
 
@@ -30,6 +30,9 @@ const LIFE_MS = 2.5 * INTERVAL_SECONDS * 1000;
 /** Peers that are told where nobody says how many are wanted (BEP 3), and at most: more than anybody connects to. */
 const USUAL_PEERS = 50;
 const MAX_TOLD_PEERS = 200;
+/** How often a household may ask: whoever shares hundreds of files announces all of them at its start. Nobody but a botnet
+ * has more households. */
+const QUESTIONS = { perSecond: 5, burst: 200, maxHouseholds: 10_000 };
 
 const UNTRACKED: Refusal = { refused: "not tracked here", retryMinutes: "never" };
 const TOO_MANY: Refusal = { refused: "too many questions", retryMinutes: 1 };
@@ -41,7 +44,7 @@ const TOO_MANY: Refusal = { refused: "too many questions", retryMinutes: 1 };
 export class Tracker {
   readonly #setup: TrackerSetup;
   readonly #book = new PeerBook(LIFE_MS);
-  readonly #limits = new AskLimits();
+  readonly #questions = new HouseholdLimit(QUESTIONS);
 
   constructor(setup: TrackerSetup) {
     this.#setup = setup;
@@ -49,7 +52,7 @@ export class Tracker {
 
   /** Whether somebody may ask something now; to be asked once for each question. */
   admits(asker: TrackerAsker, now: Instant): Refusal | undefined {
-    return this.#limits.take(asker.host, now) ? undefined : TOO_MANY;
+    return this.#questions.take(asker.host, now) ? undefined : TOO_MANY;
   }
 
   /** Takes an announce of an admitted asker; peers of both IP versions come back, or of `family` alone. */

@@ -4,7 +4,6 @@ import { addressText, type PeerAddress } from "../../../src/base/address.ts";
 import type { Infohash } from "../../../src/base/ids.ts";
 import { seededRandom } from "../../../src/base/random.ts";
 import { instant } from "../../../src/base/time.ts";
-import { AskLimits } from "../../../src/swarm/tracker/ask-limits.ts";
 import type { TrackerAsker } from "../../../src/swarm/tracker/sight.ts";
 import { Tracker, type TrackerSetup } from "../../../src/swarm/tracker/tracker.ts";
 import type { AnnounceAnswer, AnnounceQuestion } from "../../../src/wire/tracker-server.ts";
@@ -136,8 +135,16 @@ test("Tracker.admits: a household asks two hundred times at once, then five time
   assert.equal(admitted("2001:470::ffff", 200, 0), 0);
 });
 
-test("AskLimits: a hundred thousand households leave no more than ten thousand behind", () => {
-  const limits = new AskLimits();
-  for (let n = 0; n < 100_000; n++) assert.ok(limits.take(`60.${n >> 16}.${(n >> 8) & 255}.${n & 255}`, NOW));
-  assert.equal(limits.size, 10_000);
+test("Tracker.admits: ten thousand households are remembered, and the one that asked longest ago is forgotten", () => {
+  const here = tracker();
+  const refused = (host: string) => here.admits(from(host), NOW) !== undefined;
+  const many = (first: number, count: number) => {
+    for (let n = first; n < first + count; n++) refused(`60.${n >> 16}.${(n >> 8) & 255}.${n & 255}`);
+  };
+  const spent = "61.0.0.1";
+  while (!refused(spent));
+  many(0, 9_999);
+  assert.ok(refused(spent));
+  many(0, 10_000);
+  assert.ok(!refused(spent));
 });
