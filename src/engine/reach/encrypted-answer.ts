@@ -5,6 +5,7 @@ import { MseAnswerer } from "../../swarm/mse/answerer.ts";
 import type { MseOutcome } from "../../swarm/mse/contract.ts";
 import type { MseStream } from "../../swarm/mse/stream.ts";
 import { mayBeHandshake, PROTOCOL_BYTES } from "../../wire/handshake.ts";
+import { deciphered } from "./deciphered.ts";
 import type { EncryptedHouse } from "./encrypted-net.ts";
 
 /** Somebody's call: its first bytes say whether it is in the clear. */
@@ -117,14 +118,7 @@ export class EncryptedAnswer implements TcpSocket {
   }
 
   #deliver(bytes: Uint8Array, stream: MseStream): void {
-    if (stream.isClear) {
-      this.#upper.received(bytes);
-      return;
-    }
-    this.#house.scratch.lend(bytes.length, (clear) => {
-      stream.decrypt(bytes, clear);
-      this.#upper.received(clear);
-    });
+    deciphered(bytes, stream, this.#house.scratch, (clear) => this.#upper.received(clear));
   }
 
   #refuse(reason: string): void {

@@ -8,6 +8,7 @@ import type { MseOutcome } from "../../swarm/mse/contract.ts";
 import type { MseStream } from "../../swarm/mse/stream.ts";
 import { HANDSHAKE_BYTES } from "../../wire/handshake.ts";
 import type { PeerCallOptions, PeerNet } from "./contract.ts";
+import { deciphered } from "./deciphered.ts";
 import type { EncryptedHouse, Way } from "./encrypted-net.ts";
 
 /** A peer that does not know what we speak may wait for more of it: so long we bear that, of the 10 s that a greeting has. */
@@ -163,14 +164,7 @@ export class EncryptedCall implements TcpSocket {
   }
 
   #deliver(bytes: Uint8Array, stream: MseStream): void {
-    if (stream.isClear) {
-      this.#handlers.received(bytes);
-      return;
-    }
-    this.#house.scratch.lend(bytes.length, (clear) => {
-      stream.decrypt(bytes, clear);
-      this.#handlers.received(clear);
-    });
+    deciphered(bytes, stream, this.#house.scratch, (clear) => this.#handlers.received(clear));
   }
 
   #remember(bytes: Uint8Array): void {

@@ -15,8 +15,8 @@ import {
 import { MSE_KEY_BYTES, MSE_PRIVATE_BYTES, mseKeyPair, mseSecret } from "../../wire/mse-keys.ts";
 import type { MseHandshake, MseOutcome, MseTools } from "./contract.ts";
 import { MseInbox } from "./inbox.ts";
-import { randomPadding } from "./padding.ts";
-import { MseStream } from "./stream.ts";
+import { randomPadding, readPaddingBytes } from "./padding.ts";
+import { mseStream } from "./stream.ts";
 
 /** What an answer is made with. */
 export interface MseAnswer {
@@ -101,8 +101,7 @@ export class MseAnswerer implements MseHandshake {
     const method = this.#answer.methods.find((each) => (each & offered) !== 0);
     if (method === undefined) throw new DecodeError("MSE", MSE_VC_BYTES, `no method of ours in ${offered}`);
     this.#method = method;
-    this.#paddingBytes = readU16(head, MSE_VC_BYTES + 4);
-    if (this.#paddingBytes > MSE_MAX_PAD_BYTES) throw new DecodeError("MSE", 12, "padding that is too long");
+    this.#paddingBytes = readPaddingBytes(head, MSE_VC_BYTES + 4);
     this.#stage = "padding";
     return true;
   }
@@ -111,14 +110,10 @@ export class MseAnswerer implements MseHandshake {
     const tail = this.#stage === "padding" ? this.#inbox.take(this.#paddingBytes + 2) : undefined;
     if (!tail) return undefined;
     this.#stage = "done";
-    const { ours, theirs } = this.#ciphers!;
-    theirs.apply(tail, tail);
-    this.#output = this.#choice(ours);
-    const isRc4 = this.#method === MSE_METHOD.rc4;
-    // What goes along with their handshake is enciphered whatever is chosen for what follows.
-    const initialBytes = readU16(tail, this.#paddingBytes);
-    const enciphered = isRc4 ? Number.POSITIVE_INFINITY : initialBytes;
-    const stream = new MseStream(isRc4 ? ours : undefined, theirs, enciphered);
+    const ciphers = this.#ciphers!;
+    ciphers.theirs.apply(tail, tail);
+    this.#output = this.#choice(ciphers.ours);
+    const stream = mseStream(this.#method, ciphers, readU16(tail, this.#paddingBytes));
     return { method: this.#method, infohash: this.#infohash, stream, rest: this.#inbox.rest() };
   }
 

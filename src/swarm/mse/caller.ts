@@ -1,5 +1,5 @@
 import { assert } from "../../base/assert.ts";
-import { concatBytes, readU16, readU32, writeU16, writeU32 } from "../../base/bytes.ts";
+import { concatBytes, readU32, writeU16, writeU32 } from "../../base/bytes.ts";
 import { DecodeError } from "../../base/errors.ts";
 import {
   MSE_BOTH,
@@ -23,8 +23,8 @@ import {
 } from "../../wire/mse-keys.ts";
 import type { MseHandshake, MseOutcome, MseTools } from "./contract.ts";
 import { MseInbox } from "./inbox.ts";
-import { randomPadding } from "./padding.ts";
-import { MseStream } from "./stream.ts";
+import { randomPadding, readPaddingBytes } from "./padding.ts";
+import { mseStream } from "./stream.ts";
 
 /** What a call is made with. */
 export interface MseCall {
@@ -116,8 +116,7 @@ export class MseCaller implements MseHandshake {
     if (!head) return false;
     this.#ciphers!.theirs.apply(head, head);
     this.#method = chosen(readU32(head, 0), this.#call.offered);
-    this.#paddingBytes = readU16(head, 4);
-    if (this.#paddingBytes > MSE_MAX_PAD_BYTES) throw new DecodeError("MSE", 12, "padding that is too long");
+    this.#paddingBytes = readPaddingBytes(head, 4);
     this.#stage = "padding";
     return true;
   }
@@ -126,10 +125,9 @@ export class MseCaller implements MseHandshake {
     const padding = this.#stage === "padding" ? this.#inbox.take(this.#paddingBytes) : undefined;
     if (!padding) return undefined;
     this.#stage = "done";
-    const { ours, theirs } = this.#ciphers!;
-    theirs.apply(padding, padding);
-    const isRc4 = this.#method === MSE_METHOD.rc4;
-    const stream = new MseStream(isRc4 ? ours : undefined, theirs, isRc4 ? Number.POSITIVE_INFINITY : 0);
+    const ciphers = this.#ciphers!;
+    ciphers.theirs.apply(padding, padding);
+    const stream = mseStream(this.#method, ciphers, 0);
     return { method: this.#method, infohash: this.#call.infohash, stream, rest: this.#inbox.rest() };
   }
 }

@@ -1,4 +1,5 @@
 import { assert } from "../../base/assert.ts";
+import { MSE_METHOD, type MseCiphers, type MseMethod } from "../../wire/mse.ts";
 import type { Rc4 } from "../../wire/rc4.ts";
 
 /** What a connection's bytes go through after its handshake. */
@@ -33,4 +34,12 @@ export class MseStream {
     this.#enciphered -= enciphered;
     if (enciphered < bytes.length && into !== bytes) into.set(bytes.subarray(enciphered), enciphered);
   }
+}
+
+/** The stream of a handshake that stands. What goes along with it, `initialBytes` of what comes, is enciphered whatever
+ * method is chosen for what follows. */
+export function mseStream(method: MseMethod, { ours, theirs }: MseCiphers, initialBytes: number): MseStream {
+  return method === MSE_METHOD.rc4
+    ? new MseStream(ours, theirs, Number.POSITIVE_INFINITY)
+    : new MseStream(undefined, theirs, initialBytes);
 }

@@ -96,20 +96,33 @@ test("MseCaller: refuses a method that it has not offered, and two at once", () 
   }
 });
 
-test("MseAnswerer: refuses a handshake whose constant is another: the keys are not the same", () => {
-  const tools = toolsOf(seededRandom(5));
-  const honest = caller(tools);
+/** An end of which one bit of what it says second arrives as another: RC4 hides bits, and does not guard them. */
+function bent(end: MseHandshake, at: number, bits: number): MseHandshake {
   let parts = 0;
-  const broken: MseHandshake = {
-    receive: (bytes) => honest.receive(bytes),
+  return {
+    receive: (bytes) => end.receive(bytes),
     take() {
-      const bytes = honest.take();
-      // Behind the key come two hashes, and then the constant.
-      if (bytes && parts++ === 1) bytes[40 + 7]! ^= 1;
+      const bytes = end.take();
+      if (bytes && parts++ === 1) bytes[at]! ^= bits;
       return bytes;
     },
   };
+}
+
+test("MseAnswerer: refuses a handshake whose constant is another: the keys are not the same", () => {
+  const tools = toolsOf(seededRandom(5));
+  // Behind the key come two hashes, and then the constant.
+  const broken = bent(caller(tools), 40 + 7, 1);
   assert.throws(() => meet(broken, answerer(tools), 4096), /verification constant/);
+});
+
+test("MseAnswerer and MseCaller refuse padding that says it is longer than 512 bytes", () => {
+  const tools = toolsOf(seededRandom(6));
+  // The high byte of the length is behind the constant and the methods.
+  const call = bent(caller(tools), 40 + 8 + 4, 0x80);
+  assert.throws(() => meet(call, answerer(tools), 4096), /padding that is too long/);
+  const answer = bent(answerer(tools), 8 + 4, 0x80);
+  assert.throws(() => meet(caller(tools), answer, 4096), /padding that is too long/);
 });
 
 test("mseCiphers: the caller's stream is keyA's, the other keyB's, from byte 1024 on", () => {
