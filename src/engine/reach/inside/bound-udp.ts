@@ -1,17 +1,15 @@
 import { addressScope, familyOf, type PeerAddress } from "../../../base/address.ts";
 import type { DatagramReceiver, Net, UdpOptions, UdpSocket } from "../../../runtime/contract.ts";
 import type { BoundAddresses } from "./bound-addresses.ts";
-import { boundFamilies, onlyBusy } from "./bound-listener.ts";
-
-/** As for TCP. */
-const TRIES = 5;
+import { type AtBoundPort, BoundPort, boundFamilies, openBoundPort } from "./bound-port.ts";
 
 /**
  * One UDP socket at the bound addresses as they come and go, always at one port. Loopback holds that port meanwhile, and
  * speaks with who is on this machine. What no address of ours may send is lost, as datagrams are.
  */
-export class BoundUdp implements UdpSocket {
+export class BoundUdp implements UdpSocket, AtBoundPort {
   readonly address: PeerAddress;
+  readonly boundPort: BoundPort;
   readonly #net: Pick<Net, "bindUdp">;
   readonly #bound: BoundAddresses;
   readonly #families: readonly (4 | 6)[];
@@ -19,8 +17,6 @@ export class BoundUdp implements UdpSocket {
   readonly #options: UdpOptions;
   readonly #anchor: UdpSocket;
   readonly #open = new Map<4 | 6, UdpSocket>();
-  #stopWatching = () => {};
-  #work: Promise<void> = Promise.resolve();
   #isClosed = false;
 
   private constructor(
@@ -36,29 +32,22 @@ export class BoundUdp implements UdpSocket {
     this.#received = ears.received;
     this.#options = ears.options;
     this.#anchor = anchor;
+    this.boundPort = new BoundPort(bound, () => this.#follow());
     this.address = { host: wanted.host === "" ? "::" : wanted.host, port: anchor.address.port };
   }
 
   /** Rejects with `port_busy` where the port is taken. */
-  static async open(
+  static open(
     net: Pick<Net, "bindUdp">,
     bound: BoundAddresses,
     wanted: PeerAddress,
     received: DatagramReceiver,
     options: UdpOptions,
   ): Promise<UdpSocket> {
-    for (let tries = 1; ; tries++) {
+    return openBoundPort(wanted.port, async () => {
       const anchor = await net.bindUdp({ host: "127.0.0.1", port: wanted.port }, received, options);
-      const socket = new BoundUdp(net, bound, wanted, { received, options }, anchor);
-      try {
-        await socket.#follow().catch(onlyBusy);
-        socket.#stopWatching = bound.watch(() => socket.#look());
-        return socket;
-      } catch (error) {
-        socket.close();
-        if (wanted.port !== 0 || tries === TRIES) throw error;
-      }
-    }
+      return new BoundUdp(net, bound, wanted, { received, options }, anchor);
+    });
   }
 
   send(bytes: Uint8Array, to: PeerAddress): void {
@@ -74,15 +63,10 @@ export class BoundUdp implements UdpSocket {
 
   close(): void {
     this.#isClosed = true;
-    this.#stopWatching();
+    void this.boundPort.stop();
     this.#anchor.close();
     for (const socket of this.#open.values()) socket.close();
     this.#open.clear();
-  }
-
-  /** An address that is not quite there yet is tried again at the next look. */
-  #look(): void {
-    this.#work = this.#work.then(() => this.#follow()).catch(() => {});
   }
 
   async #follow(): Promise<void> {
