@@ -1,5 +1,6 @@
 import type { Machine } from "../../base/machine.ts";
 import type { Clock } from "../../runtime/contract.ts";
+import { WakeTimer } from "../wake-timer.ts";
 
 /** A machine that the real clock drives. */
 export interface RunningMachine<Input> {
@@ -14,17 +15,14 @@ export function runMachine<Input, Output>(
   clock: Clock,
   acted: (output: Output) => void,
 ): RunningMachine<Input> {
-  let cancel = () => {};
   let isOver = false;
-  const drain = () => {
-    for (let output = machine.poll(); output !== undefined && !isOver; output = machine.poll()) acted(output);
-    cancel();
-    const next = isOver ? undefined : machine.nextWake();
-    if (next !== undefined) cancel = clock.at(next, wake);
-  };
-  const wake = () => {
+  const timer = new WakeTimer(clock, () => {
     machine.wake(clock.now());
     drain();
+  });
+  const drain = () => {
+    for (let output = machine.poll(); output !== undefined && !isOver; output = machine.poll()) acted(output);
+    timer.want(machine.nextWake());
   };
   return {
     handle(input) {
@@ -34,7 +32,7 @@ export function runMachine<Input, Output>(
     },
     stop() {
       isOver = true;
-      cancel();
+      timer.stop();
     },
   };
 }
