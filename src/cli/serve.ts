@@ -1,4 +1,6 @@
 import type { Log } from "../base/log.ts";
+import { needsUdp } from "../engine/reach/needs-udp.ts";
+import { reachSettings } from "../reach-settings.ts";
 import type { Config } from "../settings.ts";
 import { VERSION } from "../version.ts";
 import { banner } from "./banner.ts";
@@ -21,7 +23,7 @@ export async function serve(context: Context, config: Config, log: Log): Promise
           runtime: `${runtime.name} ${runtime.version}`,
           http: listener.address,
           p2pPort: house.p2pPort,
-          hasUdp: config.dht === "on" || config.utp === "on" || config.tracker !== "off",
+          hasUdp: needsUdp(reachSettings(config)),
           dataDir: config.dataDir,
           cacheLimit: config.cacheLimit,
           lanAddresses: lanAddresses(),

@@ -16,6 +16,7 @@ import { whatIsCarried } from "./inside/proxy.ts";
 import { openIpFilter } from "./ip-filter.ts";
 import { followSchedule } from "./limit-schedule.ts";
 import { isLocalNetwork, startLocalFinder } from "./lsd.ts";
+import { needsUdp } from "./needs-udp.ts";
 import { PeerLimits } from "./peer-limits.ts";
 import type { PortWish } from "./port-mapping/contract.ts";
 import { type PortMapping, type PortMappingFigures, startPortMapping } from "./port-mapping/port-mapping.ts";
@@ -68,7 +69,7 @@ export async function openReach(parts: ReachParts): Promise<Reach> {
   const { p2pHost, p2pPort } = settings;
   const { net } = runtime;
   const filter = await openIpFilter(settings.reach.ipFilter, runtime, log);
-  const bound = needsUdp(settings)
+  const bound = needsUdp(settings.reach)
     ? await bindSharedUdp(net, log, { host: p2pHost, port: p2pPort }).catch((error) => {
         filter.close();
         throw error;
@@ -200,10 +201,6 @@ function openForwarded({ runtime, settings, log }: ReachParts): ForwardedPort | 
 
 function isForwarded({ reach }: EngineSettings): boolean {
   return reach.portFile !== "" || reach.portCommand !== "";
-}
-
-function needsUdp({ reach }: EngineSettings): boolean {
-  return whatIsCarried(reach).udp && (reach.dht || reach.utp || reach.tracker !== "off");
 }
 
 /** A multicast cannot go through a proxy. */
