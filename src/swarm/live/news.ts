@@ -111,9 +111,10 @@ export class News {
     return window;
   }
 
-  /** What is below is whole, but for what was skipped; a newcomer has nothing from before its start. */
+  /** What is below is whole, but for what was skipped; a newcomer has nothing whole from before its start. */
   #oldestWhole(base: number): number {
-    const { window, isSource, startSeq } = this.#state;
-    return Math.min(base, isSource ? window.oldest : Math.max(window.oldest, startSeq));
+    const { window, isSource, nextSeq, firstSeq } = this.#state;
+    if (isSource) return Math.min(base, window.oldest);
+    return nextSeq < 0 ? base : Math.min(base, Math.max(window.oldest, firstSeq));
   }
 }

@@ -92,6 +92,7 @@ export class Playout {
       if (window.piece(seq)?.header.value.randomAccessOffset !== undefined) chosen = seq;
     }
     this.#state.nextSeq = chosen;
+    this.#state.firstSeq = chosen;
   }
 
   /** Whether anybody has pieces from before `seq`, or is about to say what it has. */

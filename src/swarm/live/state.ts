@@ -16,6 +16,8 @@ export class LiveState {
   epoch = 0;
   /** Where output goes on; −1 until a start is chosen. */
   nextSeq = -1;
+  /** Where output began: from there on, what is behind us was here or was given up. */
+  firstSeq = -1;
   /** The first piece that we subscribed from; −1 until then. */
   startSeq = -1;
   /** Something has been given out since the start was chosen. */
