@@ -1,3 +1,4 @@
+import { RateMeter } from "./rate.ts";
 import { after, type Instant } from "./time.ts";
 
 /** What may go at once after a pause, so that the limit holds over any few seconds: a quarter of one, or two blocks. */
@@ -13,6 +14,8 @@ const RECHECK_MS = 20;
 const IDLE_MS = 1_000;
 /** And after so long it shares the limit with nobody: a round of who is served by whom, and a margin. */
 const GONE_MS = 15_000;
+/** Of a limit this share is all that ever comes: what is sent in bursts never fills it. */
+const FULL_SHARE = 0.85;
 
 /** Who comes first where a limit does not suffice: what is late is worth nothing to who watches live. */
 export const URGENCY = { live: 0, files: 1 } as const;
@@ -28,12 +31,19 @@ export interface Budget {
   waitMs(now: Instant): number;
   /** What falls to this user of the whole limit, in bytes a second; 0 for no limit. */
   fairBytesPerSecond(now: Instant): number;
+  /**
+   * The whole limit, in bytes a second, where it is what holds this user back: all of it is used, and of what the more urgent
+   * leave this user has its part already. 0 where it does not.
+   */
+  heldToBytesPerSecond(now: Instant): number;
 }
 
 interface Lane {
   readonly urgency: Urgency;
   /** All that it was given, as far as it counts against others. */
   served: number;
+  /** What it was given lately. */
+  readonly rate: RateMeter;
   askedAt: Instant | undefined;
   waitingUntil: Instant | undefined;
 }
@@ -66,12 +76,19 @@ export class RateLimit {
 
   /** A budget for one more user. Those that are not used any more need not be given back. */
   budget(urgency: Urgency): Budget {
-    const lane: Lane = { urgency, served: 0, askedAt: undefined, waitingUntil: undefined };
+    const lane: Lane = {
+      urgency,
+      served: 0,
+      rate: new RateMeter(),
+      askedAt: undefined,
+      waitingUntil: undefined,
+    };
     return {
       take: (bytes, now) => this.#take(lane, bytes, now),
       spend: (bytes, now) => this.#spend(lane, bytes, now),
       waitMs: (now) => this.#waitMs(lane, now),
       fairBytesPerSecond: (now) => this.#fair(lane, now),
+      heldToBytesPerSecond: (now) => (this.#isHolding(lane, now) ? this.#bytesPerSecond : 0),
     };
   }
 
@@ -84,7 +101,7 @@ export class RateLimit {
       return false;
     }
     lane.waitingUntil = undefined;
-    this.#count(lane, bytes);
+    this.#count(lane, bytes, now);
     return true;
   }
 
@@ -92,12 +109,13 @@ export class RateLimit {
     if (this.#bytesPerSecond === 0) return;
     this.#fill(now);
     this.#ask(lane, now);
-    this.#count(lane, bytes);
+    this.#count(lane, bytes, now);
   }
 
-  #count(lane: Lane, bytes: number): void {
+  #count(lane: Lane, bytes: number, now: Instant): void {
     this.#tokens -= bytes;
     lane.served += bytes;
+    lane.rate.add(bytes, now);
   }
 
   #waitMs(lane: Lane, now: Instant): number {
@@ -112,6 +130,19 @@ export class RateLimit {
     this.#forget(now);
     const others = this.#asking.size - (this.#asking.has(lane) ? 1 : 0);
     return this.#bytesPerSecond / (others + 1);
+  }
+
+  #isHolding(lane: Lane, now: Instant): boolean {
+    if (this.#bytesPerSecond === 0 || !isActive(lane, now)) return false;
+    const full = FULL_SHARE * this.#bytesPerSecond;
+    let [used, left, equals] = [0, full, 0];
+    for (const other of this.#asking) {
+      const rate = other.rate.bytesPerSecond(now);
+      used += rate;
+      if (other.urgency < lane.urgency) left -= rate;
+      if (other.urgency === lane.urgency && isActive(other, now)) equals++;
+    }
+    return used >= full && lane.rate.bytesPerSecond(now) >= Math.max(0, left) / equals;
   }
 
   /** Whether another that waits comes first. */
@@ -130,9 +161,7 @@ export class RateLimit {
     const isBack = lane.askedAt === undefined || now - lane.askedAt > IDLE_MS;
     if (isBack) {
       this.#forget(now);
-      const active = [...this.#asking].filter(
-        (other) => other !== lane && other.askedAt !== undefined && now - other.askedAt <= IDLE_MS,
-      );
+      const active = [...this.#asking].filter((other) => other !== lane && isActive(other, now));
       if (active.length > 0) lane.served = Math.min(...active.map(({ served }) => served));
       this.#asking.add(lane);
     }
@@ -153,10 +182,15 @@ export class RateLimit {
   }
 }
 
+function isActive({ askedAt }: Lane, now: Instant): boolean {
+  return askedAt !== undefined && now - askedAt <= IDLE_MS;
+}
+
 /** Of what is not limited. */
 export const NO_LIMIT: Budget = {
   take: () => true,
   spend() {},
   waitMs: () => 0,
   fairBytesPerSecond: () => 0,
+  heldToBytesPerSecond: () => 0,
 };

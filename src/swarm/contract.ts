@@ -193,6 +193,8 @@ export interface SwarmFigures {
   readonly nowhere: number;
   /** A piece could not be begun for want of memory. */
   readonly isOutOfMemory: boolean;
+  /** Our own limit on downloads, in bytes a second, where it holds this swarm back; 0 where it does not. */
+  readonly heldToBytesPerSecond: number;
   readonly bannedPeers: number;
   /** What trackers claim; they need not be right. */
   readonly trackers: TrackerFigures;

@@ -153,3 +153,50 @@ test("Budget.fairBytesPerSecond: the limit among those who use it, and nothing w
   assert.equal(a!.fairBytesPerSecond(instant(60_000)), 900_000);
   assert.equal(new RateLimit(0).budget(URGENCY.files).fairBytesPerSecond(instant(0)), 0);
 });
+
+/** What holds each user back at `toMs`, when all have taken what they could since `fromMs`. */
+function heldTo(users: readonly User[], fromMs: number, toMs: number): number[] {
+  run(users, fromMs, toMs);
+  return users.map(({ budget }) => budget.heldToBytesPerSecond(instant(toMs)));
+}
+
+test("Budget.heldToBytesPerSecond: the limit where it is used up, whatever it is at the moment; 0 where it is far away", () => {
+  const limit = new RateLimit(0);
+  const one = user(limit, URGENCY.files, { wishBytes: 1_000_000 });
+  assert.deepEqual(heldTo([one], 0, 10_000), [0]);
+  for (const [i, [rate, held]] of [
+    [100_000, 100_000],
+    [20_000_000, 0],
+    [900_000, 900_000],
+  ].entries()) {
+    const from = 20_000 * (i + 1);
+    // What it has not had so far it wishes no more.
+    one.taken = one.wishBytes * (from / 1000);
+    limit.change(rate!, instant(from));
+    assert.deepEqual(heldTo([one], from, from + 15_000), [held], `${rate} bytes a second`);
+  }
+  assert.equal(one.budget.heldToBytesPerSecond(instant(90_000)), 0, "who asks for nothing is not held back");
+});
+
+test("Budget.heldToBytesPerSecond: of several it holds back those that have their part, not whose peers are slow", () => {
+  const limit = new RateLimit(1_000_000);
+  const slow = user(limit, URGENCY.files, { wishBytes: 100_000 });
+  const [a, b] = [user(limit, URGENCY.files), user(limit, URGENCY.files, { everyMs: 100 })];
+  assert.deepEqual(heldTo([slow, a, b], 0, 20_000), [0, 1_000_000, 1_000_000]);
+  const alone = new RateLimit(1_000_000);
+  const few = [300_000, 400_000].map((wishBytes) => user(alone, URGENCY.files, { wishBytes }));
+  assert.deepEqual(heldTo(few, 0, 20_000), [0, 0], "700 of 1,000 kB/s");
+});
+
+test("Budget.heldToBytesPerSecond: what the more urgent leave is all there is", () => {
+  const limit = new RateLimit(1_000_000);
+  const live = user(limit, URGENCY.live, { wishBytes: 700_000, everyMs: 20, blockBytes: 4_000 });
+  const files = user(limit, URGENCY.files);
+  assert.deepEqual(heldTo([live, files], 0, 20_000), [0, 1_000_000]);
+  const greedy = user(limit, URGENCY.live, { fromMs: 20_000 });
+  assert.deepEqual(
+    heldTo([greedy, files], 20_000, 40_000),
+    [1_000_000, 1_000_000],
+    "files have next to nothing",
+  );
+});

@@ -65,6 +65,8 @@ for (const direction of ["uploaded", "downloaded"] as const) {
       const got = rates(world, nodes, direction, 20);
       assert.ok(Math.abs(sum(got) - limit) <= 0.05 * limit, `${got.map(Math.round)} bytes a second`);
       for (const one of got) assert.ok(one > (0.7 * limit) / pairs, `${got.map(Math.round)} bytes a second`);
+      const held = nodes.map(({ swarm }) => swarm.figures(world.events.now).heldToBytesPerSecond);
+      assert.deepEqual(held, Array(pairs).fill(isUpload ? 0 : limit), "the limit is why it is no faster");
     });
   }
 }

@@ -35,7 +35,7 @@ export interface PlaybackFacts {
   readonly figures: SwarmFigures;
   /** What playing it takes, on average; undefined where that is not known. */
   readonly neededBytesPerSecond: number | undefined;
-  /** Bytes a second; 0 for none. */
+  /** The setting, in bytes a second; 0 for none. At other times another limit may hold. */
   readonly downloadLimit: number;
   readonly live: LiveFacts | undefined;
 }

@@ -3,8 +3,8 @@ import type { HoldUp, HoldUpCode, HoldUpNumbers, PlaybackFacts } from "./contrac
 
 /** A source that has sent nothing for so long is what everybody waits for; pieces come several times a second. */
 const SOURCE_SILENT_MS = 4_000;
-/** Of our own limit this share is all that ever comes: what is sent in bursts never fills it. */
-const LIMIT_SHARE = 0.85;
+/** Who has less than this share of our own limit shares it with others. */
+const WHOLE_SHARE = 0.75;
 /** Peers that give this share of what the media needs do; the rest is chance. */
 const ENOUGH_SHARE = 1.1;
 
@@ -83,11 +83,12 @@ function ofServer(facts: PlaybackFacts): Reason {
 }
 
 function limited({ figures, downloadLimit }: PlaybackFacts): Reason | undefined {
-  if (downloadLimit === 0 || figures.bytesPerSecondDown < LIMIT_SHARE * downloadLimit) return undefined;
-  return [
-    "own_limit",
-    `Our own limit of ${rate(downloadLimit)} for downloads is used up (--download-limit).`,
-  ];
+  const { heldToBytesPerSecond: limit, bytesPerSecondDown } = figures;
+  if (limit === 0) return undefined;
+  const isShared = bytesPerSecondDown < WHOLE_SHARE * limit;
+  const others = isShared ? `: other streams share it, and this one has ${rate(bytesPerSecondDown)}` : "";
+  const setting = limit === downloadLimit ? "--download-limit" : "--schedule";
+  return ["own_limit", `Our own limit of ${rate(limit)} for downloads is used up (${setting})${others}.`];
 }
 
 function slow(facts: PlaybackFacts, giving: number): Reason {

@@ -181,6 +181,7 @@ export class LiveDriver {
       ...{ known, banned: bans.size },
       trackers: this.#announces?.figures(),
       live: this.#swarm.figures(now),
+      heldToBytesPerSecond: this.#parts.limits.download.heldToBytesPerSecond(now),
     };
     return liveSwarmFigures(this.#connections.ready(), totals, now);
   }

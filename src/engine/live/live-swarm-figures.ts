@@ -14,6 +14,8 @@ export interface LiveSwarmTotals {
   /** Absent where there are no trackers for us. */
   readonly trackers: TrackerFigures | undefined;
   readonly live: LiveFigures;
+  /** See {@link SwarmFigures}. */
+  readonly heldToBytesPerSecond: number;
 }
 
 /** The figures of a live swarm in the form that all swarms have; of its peers that are ready. */
@@ -36,6 +38,7 @@ export function liveSwarmFigures(
     uploaded: totals.uploaded,
     wasted: live.duplicateBytes,
     hasMetadata: true,
+    heldToBytesPerSecond: totals.heldToBytesPerSecond,
     bannedPeers: banned,
     trackers: trackers ?? NO_FIGURES.trackers,
     peers,

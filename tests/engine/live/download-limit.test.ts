@@ -44,9 +44,11 @@ test("DownloadLimit: what eager senders send stays within 5 % of the limit", () 
     [5_000_000, 4],
   ] as const) {
     const senders = Array.from({ length: count }, () => new EagerSender());
-    run(new DownloadLimit(new RateLimit(rate).budget(URGENCY.live)), senders);
+    const budget = new RateLimit(rate).budget(URGENCY.live);
+    run(new DownloadLimit(budget), senders);
     const got = senders.reduce((sum, { sent }) => sum + sent, 0) / 30;
     assert.ok(Math.abs(got - rate) <= 0.05 * rate, `${count} senders: ${Math.round(got)} of ${rate}`);
+    assert.equal(budget.heldToBytesPerSecond(instant(30_000)), rate);
   }
 });
 
@@ -67,6 +69,7 @@ test("DownloadLimit: files get what is left, and live is not paused for them", (
     }
   }
   assert.equal(pauses, 0);
+  assert.equal(files.heldToBytesPerSecond(instant(30_000)), 1_000_000);
   assert.ok(Math.abs(taken / 30 - 400_000) <= 0.05 * 1_000_000, `${taken / 30}`);
 });
 
