@@ -75,6 +75,7 @@ export async function openHouse(parts: HouseParts): Promise<House> {
     log,
     transfers,
     outbound,
+    proxyProblem: runtime.proxyProblem,
     createBroadcasts: (open) =>
       createBroadcasts({
         // Where a stream of ours comes from is this house's own affair: nothing of it goes to peers by that way.

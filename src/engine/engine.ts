@@ -67,6 +67,8 @@ export interface EngineParts {
   readonly log: Log;
   readonly transfers: Transfers;
   readonly outbound: Pick<Outbound, "get" | "open">;
+  /** Why the proxy carries nothing; undefined where it does, or there is none. */
+  readonly proxyProblem: () => string | undefined;
   /** Makes the broadcasts; a hold that they give back ends its transfer at once. */
   readonly createBroadcasts: (open: (content: TransferContent) => Hold) => Broadcasts;
 }
@@ -215,14 +217,14 @@ export interface EngineFigures {
 
 /** Puts the engine together. Nothing starts before it is asked for. */
 export function createEngine(parts: EngineParts): Engine {
-  const { runtime, settings, transfers } = parts;
+  const { runtime, settings, transfers, proxyProblem } = parts;
   const { clock } = runtime;
   const log = parts.log.named("engine");
   const resolve = createContentResolver({ ...parts, log });
   const holds = new Holds({ clock, transfers, idleMs: settings.transferIdleMs, log });
   const segments = new SegmentCache();
   const access = { clock, settings, resolve, holds };
-  const sessions = new Sessions({ ...access, runtime, segments, transfers, log });
+  const sessions = new Sessions({ ...access, runtime, segments, transfers, proxyProblem, log });
   const broadcasts = parts.createBroadcasts((content) => holds.openOwned(content));
   return {
     settings,

@@ -41,6 +41,7 @@ export interface SessionParts {
   /** For what has a window of its own. */
   readonly liveSegments: SegmentCache;
   readonly cacheFigures: () => Promise<CacheFigures>;
+  readonly proxyProblem: () => string | undefined;
   readonly log: Log;
   readonly hold: Hold;
   readonly request: PlaybackRequest;
@@ -212,7 +213,7 @@ export class PlayerSession implements Session {
 
   /** Why its player waits; undefined where it does not. */
   holdUp(): HoldUp | undefined {
-    const { access, hold } = this.#parts;
+    const { access, hold, proxyProblem } = this.#parts;
     if (this.#status === "failed") return undefined;
     return this.#waits.holdUp(this.#lease.lastUse, (waitingMs) =>
       explainHoldUp(
@@ -220,6 +221,7 @@ export class PlayerSession implements Session {
           waitingMs,
           neededBytesPerSecond: this.#source?.bytesPerSecond,
           downloadLimit: access.settings.downloadLimit,
+          proxyProblem: proxyProblem(),
           unixMs: 1000 * access.clock.unixSeconds(),
         }),
       ),

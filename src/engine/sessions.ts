@@ -31,6 +31,7 @@ interface Parts extends Access {
   readonly runtime: Pick<Runtime, "sha1" | "randomBytes">;
   readonly segments: SegmentCache;
   readonly transfers: Pick<Transfers, "cacheFigures">;
+  readonly proxyProblem: () => string | undefined;
   readonly log: Log;
 }
 
@@ -145,13 +146,14 @@ export class Sessions {
   ): PlayerSession {
     this.#makeRoom();
     const { infohash } = hold.transfer;
-    const { runtime, transfers, log } = this.#parts;
+    const { runtime, transfers, proxyProblem, log } = this.#parts;
     const ordinal = before?.ordinal ?? this.#freeOrdinal(infohash, request);
     const session = new PlayerSession({
       access: this.#parts,
       segments: this.#parts.segments,
       liveSegments: this.#liveSegments,
       cacheFigures: () => transfers.cacheFigures(),
+      proxyProblem,
       log,
       hold,
       request,

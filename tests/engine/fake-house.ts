@@ -57,6 +57,8 @@ export function fakeHouse(settings: Partial<EngineSettings> = {}) {
       return { ...answer, body, allowPrivate: options.allowPrivate };
     },
   };
+  /** What is wrong with the proxy. */
+  const proxy: { problem: string | undefined } = { problem: undefined };
   let openOwned: ((content: TransferContent) => Hold) | undefined;
   const engine = createEngine({
     runtime: {
@@ -74,6 +76,7 @@ export function fakeHouse(settings: Partial<EngineSettings> = {}) {
     log: SILENT,
     transfers,
     outbound,
+    proxyProblem: () => proxy.problem,
     createBroadcasts: (open) => {
       openOwned = open;
       return NO_BROADCASTS;
@@ -81,7 +84,7 @@ export function fakeHouse(settings: Partial<EngineSettings> = {}) {
   });
   /** Opens content as a broadcast of this engine does. */
   const broadcast = (content: TransferContent) => openOwned!(content);
-  return { clock, transfers, web, asked, engine, broadcast };
+  return { clock, transfers, web, asked, proxy, engine, broadcast };
 }
 
 /** A transport file with a film, a longer one, and a text. */

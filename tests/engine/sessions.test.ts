@@ -330,6 +330,25 @@ test("info: starting, then playing with what the transfer tells", async () => {
   );
 });
 
+test("info: why it waits is told: the proxy, nobody, or the limit that holds now and not the one that is set", async () => {
+  const { engine, transfers, proxy, clock } = fakeHouse({ downloadLimit: 5_000_000 });
+  const session = await engine.start(request());
+  const transfer = transfers.opened[0]!;
+  const told = async () => {
+    await clock.advance(4_000);
+    return (await session.info()).holdUp;
+  };
+  proxy.problem = "SOCKS5 proxy 127.0.0.1:1080: connection refused";
+  assert.match((await told())!.sentence, /proxy does not carry us.*connection refused/);
+  proxy.problem = undefined;
+  assert.equal((await told())?.code, "no_peers");
+  const some = { connectedPeers: 2, unchokedByPeers: 1, hasMetadata: true, needed: 1 };
+  transfer.figures = { ...transfer.figures, ...some, heldToBytesPerSecond: 300_000 };
+  const limited = (await told())!;
+  assert.equal(limited.code, "own_limit");
+  assert.match(limited.sentence, /300 kB\/s.*--schedule/);
+});
+
 test("segments: two players of one file share what is made; another language is made by itself", async () => {
   const { engine, transfers } = quickHouse();
   const a = await engine.start(request({ output: "hls", playerId: "a" }));

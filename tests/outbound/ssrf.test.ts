@@ -102,6 +102,7 @@ async function withEngine(work: (engine: Engine, witness: Witness) => Promise<vo
     log,
     transfers,
     outbound: createOutbound(runtime, log),
+    proxyProblem: () => undefined,
     createBroadcasts: () => NO_BROADCASTS,
   });
   try {

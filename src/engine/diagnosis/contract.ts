@@ -4,6 +4,7 @@ import type { PeerOrigin, SwarmFigures } from "../../swarm/contract.ts";
 
 /** What a player waits for. `player`: for nothing here. */
 export type HoldUpCode =
+  | "proxy"
   | "no_peers"
   | "no_metadata"
   | "no_seed"
@@ -37,6 +38,8 @@ export interface PlaybackFacts {
   readonly neededBytesPerSecond: number | undefined;
   /** The setting, in bytes a second; 0 for none. At other times another limit may hold. */
   readonly downloadLimit: number;
+  /** Why the proxy carries nothing; undefined where it does, or there is none. */
+  readonly proxyProblem: string | undefined;
   readonly live: LiveFacts | undefined;
 }
 

@@ -10,7 +10,7 @@ const ENOUGH_SHARE = 1.1;
 
 /**
  * Why a player waits, in one sentence, from what is known at this moment. The first that explains it all is the answer:
- * nobody there, nobody who has it, nobody who gives it, ourselves, and only then how fast they are.
+ * nobody there (or no way to them), nobody who has it, nobody who gives it, ourselves, and only then how fast they are.
  */
 export function explainHoldUp(facts: PlaybackFacts): HoldUp {
   const [code, sentence] = facts.live
@@ -26,7 +26,7 @@ type Reason = readonly [HoldUpCode, string];
 function ofSwarm(facts: PlaybackFacts): Reason {
   const { figures } = facts;
   const { connectedPeers, unchokedByPeers, needed, nowhere } = figures;
-  if (connectedPeers === 0) return ["no_peers", `No peer is connected: ${trackerNews(figures)}.`];
+  if (connectedPeers === 0) return alone(facts);
   if (!figures.hasMetadata)
     return [
       "no_metadata",
@@ -64,7 +64,7 @@ function ofLive(facts: PlaybackFacts, live: NonNullable<PlaybackFacts["live"]>):
         ]
       : ["source", "What we broadcast here has only begun."];
   if (live.hasEnded) return ["source", "The broadcast has ended."];
-  if (connectedPeers === 0) return ["no_peers", `No peer is connected: ${trackerNews(facts.figures)}.`];
+  if (connectedPeers === 0) return alone(facts);
   if (live.parents === 0)
     return [
       "choked",
@@ -78,7 +78,18 @@ function ofLive(facts: PlaybackFacts, live: NonNullable<PlaybackFacts["live"]>):
   return limited(facts) ?? slow(facts, live.parents);
 }
 
+function alone({ figures, proxyProblem }: PlaybackFacts): Reason {
+  if (proxyProblem !== undefined)
+    return ["proxy", `No peer is connected, as the proxy does not carry us (--proxy): ${proxyProblem}.`];
+  return ["no_peers", `No peer is connected: ${trackerNews(figures)}.`];
+}
+
 function ofServer(facts: PlaybackFacts): Reason {
+  if (facts.proxyProblem !== undefined && facts.figures.bytesPerSecondDown === 0)
+    return [
+      "proxy",
+      `The server sends nothing, and the proxy does not carry us (--proxy): ${facts.proxyProblem}.`,
+    ];
   return ["server", `The server sends ${rate(facts.figures.bytesPerSecondDown)}${wanted(facts)}.`];
 }
 

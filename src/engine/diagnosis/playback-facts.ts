@@ -2,7 +2,10 @@ import type { Transfer } from "../contract.ts";
 import type { LiveFacts, PlaybackFacts } from "./contract.ts";
 
 /** What the session itself knows. */
-export type SessionFacts = Pick<PlaybackFacts, "waitingMs" | "neededBytesPerSecond" | "downloadLimit"> & {
+export type SessionFacts = Pick<
+  PlaybackFacts,
+  "waitingMs" | "neededBytesPerSecond" | "downloadLimit" | "proxyProblem"
+> & {
   /** Our clock. */
   readonly unixMs: number;
 };
@@ -10,10 +13,11 @@ export type SessionFacts = Pick<PlaybackFacts, "waitingMs" | "neededBytesPerSeco
 /** What is known of why a session waits, from its transfer and from itself. */
 export function playbackFacts(transfer: Transfer, session: SessionFacts): PlaybackFacts {
   const { live, transportType = "bt", figures } = transfer;
-  const { waitingMs, downloadLimit, neededBytesPerSecond } = session;
+  const { waitingMs, downloadLimit, proxyProblem, neededBytesPerSecond } = session;
   return {
     waitingMs,
     downloadLimit,
+    proxyProblem,
     transport: transportType,
     figures,
     neededBytesPerSecond: live ? live.content.file.info.bytesPerSecond : neededBytesPerSecond,

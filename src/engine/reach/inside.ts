@@ -15,14 +15,21 @@ import { StandIns } from "./inside/stand-ins.ts";
 /** What of the settings says where traffic may leave. */
 export type InsideSettings = Pick<ReachSettings, "bind" | "proxy" | "proxyStrict">;
 
+/** The machine from inside. */
+export interface InsideRuntime extends Runtime {
+  /** Why the proxy carries nothing, as far as was tried; undefined where it does, or there is none. */
+  proxyProblem(): string | undefined;
+}
+
 /**
  * The machine, of which nothing reaches others elsewhere than the settings allow: from the address of `bind`, through the
  * proxy, or both. What is given here is all that peers, trackers and what follows from content are reached with. See
  * docs/design/staying-inside.md.
  */
-export function stayInside(runtime: Runtime, settings: InsideSettings, log: Log): Runtime {
+export function stayInside(runtime: Runtime, settings: InsideSettings, log: Log): InsideRuntime {
   const bound = settings.bind === "" ? runtime : boundRuntime(runtime, settings.bind, log);
-  return settings.proxy === "" ? bound : proxiedRuntime(bound, settings, log);
+  if (settings.proxy === "") return { ...bound, proxyProblem: () => undefined };
+  return proxiedRuntime(bound, settings, log);
 }
 
 /**
@@ -33,7 +40,7 @@ export function withOwnNetworks(
   inside: Runtime,
   runtime: Runtime,
 ): Pick<Runtime, "http" | "lookup" | "clock"> {
-  if (inside === runtime) return runtime;
+  if (inside.http === runtime.http) return runtime;
   const isNear = (address: string) =>
     addressScope(address) !== "global" &&
     runtime.surroundings.networks().some((network) => isInNetwork(address, network));
@@ -53,7 +60,7 @@ function boundRuntime(runtime: Runtime, bind: string, log: Log): Runtime {
   return { ...runtime, net, http: insideHttp(runtime.http, net, new StandIns()) };
 }
 
-function proxiedRuntime(runtime: Runtime, settings: InsideSettings, log: Log): Runtime {
+function proxiedRuntime(runtime: Runtime, settings: InsideSettings, log: Log): InsideRuntime {
   const { clock, surroundings } = runtime;
   const proxy = parseProxy(settings.proxy);
   const isStrict = settings.proxyStrict;
@@ -74,6 +81,7 @@ function proxiedRuntime(runtime: Runtime, settings: InsideSettings, log: Log): R
     net,
     http: insideHttp(runtime.http, net, standIns),
     lookup: isStrict ? async (name) => strictLookup(name, standIns) : runtime.lookup,
+    proxyProblem: () => health.lastProblem,
   };
 }
 

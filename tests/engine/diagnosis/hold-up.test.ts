@@ -20,8 +20,10 @@ const FACTS: PlaybackFacts = {
   figures: SWARM,
   neededBytesPerSecond: 600_000,
   downloadLimit: 0,
+  proxyProblem: undefined,
   live: undefined,
 };
+const NO_PROXY = { proxyProblem: "SOCKS5 proxy 127.0.0.1:1080: connection refused" };
 const LIVE: LiveFacts = { isOwn: false, parents: 2, hasEnded: false, silentMs: 100 };
 
 const CASES: readonly (readonly [
@@ -37,6 +39,36 @@ const CASES: readonly (readonly [
     { connectedPeers: 0 },
     "no_peers",
     /No peer is connected: the link names no tracker\./,
+  ],
+  [
+    "nobody is reached by the proxy",
+    NO_PROXY,
+    { connectedPeers: 0 },
+    "proxy",
+    /No peer.*--proxy.*SOCKS5 proxy 127\.0\.0\.1:1080: connection refused\.$/,
+  ],
+  ["nobody is reached, live", { ...NO_PROXY, live: LIVE }, { connectedPeers: 0 }, "proxy", /refused/],
+  ["somebody is reached all the same", NO_PROXY, { unchokedByPeers: 0 }, "choked", /All of 5 peers/],
+  [
+    "no server is reached",
+    { ...NO_PROXY, transport: "hls" },
+    { bytesPerSecondDown: 0 },
+    "proxy",
+    /server sends nothing.*--proxy.*refused/,
+  ],
+  [
+    "a server that is reached all the same",
+    { ...NO_PROXY, transport: "hls" },
+    {},
+    "server",
+    /sends 210 kB\/s/,
+  ],
+  [
+    "our own source, whatever the proxy does",
+    { ...NO_PROXY, live: { ...LIVE, isOwn: true } },
+    { connectedPeers: 0 },
+    "source",
+    /begun/,
   ],
   [
     "no metadata",

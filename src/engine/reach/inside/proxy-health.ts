@@ -24,6 +24,11 @@ export class ProxyHealth {
     this.#proxy = proxy;
   }
 
+  /** Why it carried nothing the last time that it was asked; undefined where it did. */
+  get lastProblem(): string | undefined {
+    return this.#nextTry === undefined ? undefined : this.#reason;
+  }
+
   /** Why it must not be asked now; undefined where it may. The caller tells how it went. */
   problem(now: Instant): string | undefined {
     if (this.#nextTry === undefined) return undefined;

@@ -79,6 +79,36 @@ test("stayInside, not strict: neighbours directly, all others by the proxy, name
   assert.deepEqual(did, ["tcp 192.168.1.7:6881", "lookup tracker.example", "tcp 9.9.9.9:1080"]);
 });
 
+test("stayInside: why the proxy carries nothing is told until it carries again", async () => {
+  const { runtime, connections, clock } = fakeMachine(NETWORKS);
+  const settings = { bind: "", proxy: "socks5://9.9.9.9:1080", proxyStrict: true };
+  const inside = stayInside(runtime, settings, SILENT);
+  const call = async () => {
+    inside.net.connect({ host: "1.2.3.4", port: 6881 }, HANDLERS, { timeoutMs: 10_000 });
+    await settled();
+    return connections.at(-1)!.handlers;
+  };
+  assert.equal(inside.proxyProblem(), undefined);
+  (await call()).closed("connection refused");
+  const problem = "SOCKS5 proxy 9.9.9.9:1080: connection refused";
+  assert.equal(inside.proxyProblem(), problem);
+  await clock.advance(5_000);
+  assert.equal(inside.proxyProblem(), problem, "time alone mends nothing");
+  const again = await call();
+  assert.equal(inside.proxyProblem(), problem, "nor does trying");
+  again.opened?.();
+  again.received(Uint8Array.of(5, 0));
+  again.received(Uint8Array.of(5, 0, 0, 1, 0, 0, 0, 0, 0, 0));
+  assert.equal(inside.proxyProblem(), undefined);
+});
+
+test("stayInside: without a proxy nothing is wrong with it, and URLs are fetched as ever", () => {
+  const { runtime } = fakeMachine(NETWORKS);
+  const outside = stayInside(runtime, { bind: "", proxy: "", proxyStrict: true }, SILENT);
+  assert.equal(outside.proxyProblem(), undefined);
+  assert.equal(withOwnNetworks(outside, runtime), runtime);
+});
+
 test("withOwnNetworks: URLs of the own networks are fetched directly, all others inside", async () => {
   const { runtime, did } = fakeMachine(NETWORKS);
   const settings = { bind: "", proxy: "http://9.9.9.9:1080", proxyStrict: true };
