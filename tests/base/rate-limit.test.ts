@@ -175,7 +175,6 @@ test("Budget.heldToBytesPerSecond: the limit where it is used up, whatever it is
     limit.change(rate!, instant(from));
     assert.deepEqual(heldTo([one], from, from + 15_000), [held], `${rate} bytes a second`);
   }
-  assert.equal(one.budget.heldToBytesPerSecond(instant(90_000)), 0, "who asks for nothing is not held back");
 });
 
 test("Budget.heldToBytesPerSecond: of several it holds back those that have their part, not whose peers are slow", () => {
@@ -183,8 +182,10 @@ test("Budget.heldToBytesPerSecond: of several it holds back those that have thei
   const slow = user(limit, URGENCY.files, { wishBytes: 100_000 });
   const [a, b] = [user(limit, URGENCY.files), user(limit, URGENCY.files, { everyMs: 100 })];
   assert.deepEqual(heldTo([slow, a, b], 0, 20_000), [0, 1_000_000, 1_000_000]);
+  const modest = user(limit, URGENCY.files, { fromMs: 20_000, wishBytes: 350_000 });
+  assert.deepEqual(heldTo([modest, a], 20_000, 28_000), [0, 1_000_000], "the others have gone");
   const alone = new RateLimit(1_000_000);
-  const few = [300_000, 400_000].map((wishBytes) => user(alone, URGENCY.files, { wishBytes }));
+  const few = [100_000, 600_000].map((wishBytes) => user(alone, URGENCY.files, { wishBytes }));
   assert.deepEqual(heldTo(few, 0, 20_000), [0, 0], "700 of 1,000 kB/s");
 });
 
@@ -198,5 +199,11 @@ test("Budget.heldToBytesPerSecond: what the more urgent leave is all there is", 
     heldTo([greedy, files], 20_000, 40_000),
     [1_000_000, 1_000_000],
     "files have next to nothing",
+  );
+  run([greedy], 40_000, 42_000);
+  assert.equal(
+    files.budget.heldToBytesPerSecond(instant(42_000)),
+    0,
+    "who asks for nothing is not held back",
   );
 });
