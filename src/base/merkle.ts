@@ -47,6 +47,17 @@ export class Merkle {
     return grown;
   }
 
+  /** The root above a node, the one at `index` of its level, by the other half of each level on the way, the lowest first. */
+  climb(node: Uint8Array, index: number, others: readonly Uint8Array[]): Uint8Array {
+    let root = node;
+    let at = index;
+    for (const other of others) {
+      root = at % 2 === 0 ? this.#join(root, other) : this.#join(other, root);
+      at = Math.floor(at / 2);
+    }
+    return root;
+  }
+
   /** The root of a tree of zeros of so many levels. */
   zeros(level: number): Uint8Array {
     assert(level <= MAX_LEVELS, "no file has a tree of so many levels");

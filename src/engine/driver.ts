@@ -5,7 +5,14 @@ import type { Log } from "../base/log.ts";
 import type { Machine } from "../base/machine.ts";
 import { after, type Instant } from "../base/time.ts";
 import type { Clock, TcpHandlers, TcpSocket } from "../runtime/contract.ts";
-import type { Candidate, ConnectionId, SwarmFigures, SwarmInput, SwarmOutput } from "../swarm/contract.ts";
+import type {
+  Candidate,
+  ConnectionId,
+  SwarmFigures,
+  SwarmInput,
+  SwarmLayout,
+  SwarmOutput,
+} from "../swarm/contract.ts";
 import { CONNECT_TIMEOUT_MS } from "../swarm/limits.ts";
 import type { PeerNet } from "./reach/contract.ts";
 import { type DriverAnnouncer, RunningAnnounces } from "./running-announces.ts";
@@ -25,7 +32,9 @@ export interface DriverHooks {
     begin: number,
     length: number,
   ): Uint8Array | undefined | Promise<Uint8Array | undefined>;
-  metadata(infoBytes: Uint8Array): void;
+  metadata(infoBytes: Uint8Array, layout: SwarmLayout): void;
+  /** The content is private, which is known before all of it is. */
+  private?(): void;
   /** A peer has a node of the DHT there. */
   node?(address: PeerAddress): void;
   /** The metadata is of no use, and the swarm has stopped; `peers` are those it knew. */
@@ -174,7 +183,10 @@ export class Driver {
         void this.#announces.scrape(output.url);
         break;
       case "metadata":
-        this.#parts.hooks.metadata(output.infoBytes);
+        this.#parts.hooks.metadata(output.infoBytes, output.layout);
+        break;
+      case "private":
+        this.#parts.hooks.private?.();
         break;
       case "node":
         this.#parts.hooks.node?.(output.address);

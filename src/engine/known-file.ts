@@ -12,6 +12,7 @@ import {
   parseTransportFile,
   type TransportFile,
 } from "../wire/metainfo.ts";
+import { piecesByRoot } from "../wire/piece-layers.ts";
 import { isV2Info, parseV2Info, parseV2TransportFile } from "../wire/v2-metainfo.ts";
 
 /** A transport file that we hold: of files, or of a live stream. */
@@ -50,20 +51,22 @@ export function titleOf(known: KnownFile): string {
   return known.kind === "vod" ? known.file.info.name : (known.file.meta.title ?? known.file.info.name);
 }
 
-/** The transport file of files around metadata that peers sent, with the trackers of the link. Throws `DecodeError`. */
+/** The transport file of files around metadata that peers sent, with the trackers of the link, and the piece layers of its
+ * layout where it has any. Throws `DecodeError`. */
 export function fileOfMetadata(
   infoBytes: Uint8Array,
+  { layers = [], pieceHashes }: Pick<Info, "layers" | "pieceHashes">,
   trackers: readonly (readonly string[])[],
   { sha1, sha256 }: Pick<FileChecks, "sha1" | "sha256">,
 ): TransportFile {
-  const bytes = makeTransportFile(infoBytes, trackers);
+  const bytes = makeTransportFile(infoBytes, trackers, piecesByRoot(layers, pieceHashes));
   const limitBytes = bytes.length + MAX_INFO_BYTES;
   return isV2Info(viewBencode(infoBytes))
     ? parseV2TransportFile(bytes, sha1, sha256, limitBytes)
     : parseTransportFile(bytes, sha1, limitBytes);
 }
 
-/** The info dictionary that peers sent, of either version. Throws `DecodeError`. */
+/** The info dictionary that peers sent, of either version; of version 2 it may lack layers. Throws `DecodeError`. */
 export function infoOfMetadata(infoBytes: Uint8Array, sha256: Sha256): Info {
   if (infoBytes.length <= MAX_INFO_BYTES && isV2Info(viewBencode(infoBytes)))
     return parseV2Info(infoBytes, sha256);

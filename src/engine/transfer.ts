@@ -10,7 +10,7 @@ import { NO_FIGURES } from "../swarm/figures.ts";
 import { pieceCheck } from "../swarm/piece-check.ts";
 import { readFileNodes } from "../wire/file-nodes.ts";
 import type { LiveTransportFile } from "../wire/live-transport.ts";
-import type { TransportFile } from "../wire/metainfo.ts";
+import type { Info, TransportFile } from "../wire/metainfo.ts";
 import { makePeerId } from "../wire/peer-id.ts";
 import { createByteSource } from "./byte-source.ts";
 import type { CacheFolder } from "./cache-folder.ts";
@@ -186,7 +186,7 @@ export class SwarmTransfer implements ActiveTransfer {
   learn(file: TransportFile): void {
     if (this.#known) return;
     this.#given = file;
-    this.#input({ kind: "info", infoBytes: file.infoBytes });
+    this.#input({ kind: "info", infoBytes: file.infoBytes, layout: file.info });
   }
 
   /** Takes over an incoming connection; undefined while there is no swarm to give it to. */
@@ -259,7 +259,8 @@ export class SwarmTransfer implements ActiveTransfer {
       hooks: {
         piece: (piece, bytes) => this.#piece(piece, bytes),
         block: (piece, begin, length) => this.#block(piece, begin, length),
-        metadata: (infoBytes) => this.#metadata(infoBytes),
+        metadata: (infoBytes, layout) => this.#metadata(infoBytes, layout),
+        private: () => this.#leaveFinder(),
         node: (address) => this.#house.dht?.addNodes([address]),
         failed: (reason, peers) => this.#failed(reason, peers),
         banned: (address) => this.#webSeeds.banned(address),
@@ -320,10 +321,10 @@ export class SwarmTransfer implements ActiveTransfer {
     return this.#known;
   }
 
-  #metadata(infoBytes: Uint8Array): void {
+  #metadata(infoBytes: Uint8Array, layout: Pick<Info, "layers" | "pieceHashes">): void {
     if (this.#known) return;
     const { runtime, cache } = this.#house;
-    const file = this.#given ?? fileOfMetadata(infoBytes, this.#content.trackers, runtime);
+    const file = this.#given ?? fileOfMetadata(infoBytes, layout, this.#content.trackers, runtime);
     this.#learn(file, cache?.openFresh(file.infohash, file.info));
     if (file.info.isPrivate) this.#leaveFinder();
     this.#isReady(file);

@@ -4,6 +4,7 @@ import type { Random } from "../base/random.ts";
 import type { ByteRange } from "../base/range.ts";
 import type { Budget } from "../base/rate-limit.ts";
 import type { Sha256 } from "../base/signature.ts";
+import type { PieceLayer } from "../wire/piece-layers.ts";
 import type { AnnounceReply, AnnounceRequest, SwarmCounts } from "../wire/tracker.ts";
 
 /** Names one connection within one swarm; never reused. The swarm numbers outgoing ones, the driver incoming ones
@@ -36,6 +37,10 @@ export interface SwarmLayout {
   /** Version 2 (BEP 52): the lengths of the pieces that are shorter than others, as the last of each file is. Absent in
    * version 1. */
   readonly shortPieces?: ReadonlyMap<number, number>;
+  /** Version 2: the files of more than one piece, in the order of their pieces. */
+  readonly layers?: readonly PieceLayer[];
+  /** The hashes of those layers are not known yet: metadata does not bring them, and peers are asked. */
+  readonly lacksLayers?: boolean;
   /** BEP 27: peers come from trackers only, never from PEX, DHT or LSD. */
   readonly isPrivate: boolean;
 }
@@ -46,7 +51,8 @@ export interface SwarmSetup {
   readonly peerId: Uint8Array;
   /** Absent for a magnet: the swarm then fetches the metadata first (BEP 9) and goes on by itself. */
   readonly info?: { readonly layout: SwarmLayout; readonly infoBytes: Uint8Array };
-  /** Turns metadata whose SHA-1 fits the infohash into a layout; throws `DecodeError` where it is hostile. */
+  /** Turns metadata whose hash fits the infohash into a layout; throws `DecodeError` where it is hostile. A layout that lacks
+   * layers is the swarm's own: it writes their hashes into it. */
   readonly readInfo: (infoBytes: Uint8Array) => SwarmLayout;
   /** Pieces that the store holds already, verified. */
   readonly held?: Iterable<number>;
@@ -123,8 +129,9 @@ export type SwarmInput =
   /** More announce URLs by tier, from another link to the same content. */
   | { readonly kind: "trackers"; readonly tiers: readonly (readonly string[])[] }
   /** The metadata came from elsewhere (a transport file, given later) while peers are still asked for it. Of no
-   * consequence where it is known already, or does not fit the infohash. */
-  | { readonly kind: "info"; readonly infoBytes: Uint8Array }
+   * consequence where it is known already, or does not fit the infohash. `layout` is that of the file: in version 2 it
+   * says more than the metadata does. */
+  | { readonly kind: "info"; readonly infoBytes: Uint8Array; readonly layout?: SwarmLayout }
   | { readonly kind: "announced"; readonly url: string; readonly reply: AnnounceReply }
   /** The answer to a `scrape`; there is none where the tracker does not know. */
   | { readonly kind: "scraped"; readonly url: string; readonly counts: SwarmCounts }
@@ -148,7 +155,9 @@ export type SwarmOutput =
   /** The metadata fits the infohash and is of no use: nothing more comes of this swarm, which has stopped. `peers` are
    * those it knew, the best first, for who can make more of it. */
   | { readonly kind: "failed"; readonly reason: string; readonly peers: readonly Candidate[] }
-  /** The metadata has arrived and fits the infohash. */
+  /** The metadata says that the content is private, while its piece layers are still asked for (BEP 27). */
+  | { readonly kind: "private" }
+  /** The metadata has arrived and fits the infohash; in version 2 the piece layers, too. */
   | { readonly kind: "metadata"; readonly infoBytes: Uint8Array; readonly layout: SwarmLayout }
   /** A verified piece; the driver owns `bytes` (a buffer of `buffers`) from now on. */
   | { readonly kind: "piece"; readonly piece: number; readonly bytes: Uint8Array<ArrayBuffer> }

@@ -57,7 +57,7 @@ export class Extensions {
     this.#state = state;
     this.#swarm = swarm;
     this.#holePunch = new HolePunch({
-      isOn: () => state.setup.punches === true && state.pieces?.layout.isPrivate !== true,
+      isOn: () => state.setup.punches === true && !state.isPrivate,
       peers: () => state.peers.values(),
       send: (peer, payload) => peer.writer.extended(peer.holepunchMessageId, payload),
       call(address, relay) {
@@ -72,10 +72,9 @@ export class Extensions {
 
   /** Says hello to a peer that speaks BEP 10. */
   greet(peer: Peer): void {
-    const isPrivate = this.#state.pieces?.layout.isPrivate === true;
     const metadataBytes = this.#metadata.infoBytes?.length;
     const hello = encodeExtensionHandshake({
-      messages: isPrivate
+      messages: this.#state.isPrivate
         ? OUR_PRIVATE_MESSAGES
         : this.#holePunch.isOn
           ? OUR_PUNCHING_MESSAGES
@@ -144,7 +143,7 @@ export class Extensions {
 
   #hello(peer: Peer, payload: Uint8Array): void {
     const hello = decodeExtensionHandshake(payload);
-    const { now, candidates, pieces } = this.#state;
+    const { now, candidates, isPrivate } = this.#state;
     if (hello.version !== undefined && hello.version !== "") peer.client = hello.version;
     if (hello.requestQueue !== undefined) peer.requestLimit = hello.requestQueue;
     if (hello.uploadOnly !== undefined) peer.isUploadOnly = hello.uploadOnly;
@@ -154,7 +153,7 @@ export class Extensions {
     peer.holepunchMessageId = messages.get("ut_holepunch") ?? peer.holepunchMessageId;
     if (peer.isIncoming && hello.listenPort !== undefined) {
       peer.listenAddress = { host: peer.address.host, port: hello.listenPort };
-      const isWelcome = pieces?.layout.isPrivate || candidates.listens(peer.address, hello.listenPort, now);
+      const isWelcome = isPrivate || candidates.listens(peer.address, hello.listenPort, now);
       if (!isWelcome) {
         // Who was banned at the address we dialled does not come back by calling us.
         this.#swarm.close(peer, "banned before");
@@ -162,15 +161,15 @@ export class Extensions {
       }
     }
     if (peer.metadataMessageId !== 0) this.#metadata.joined(peer.connection, hello.metadataBytes, now);
-    if (peer.pexMessageId !== 0 && pieces?.layout.isPrivate !== true && !peer.pex) {
+    if (peer.pexMessageId !== 0 && !isPrivate && !peer.pex) {
       peer.pex = new Pex();
       this.#pexAt = now;
     }
   }
 
   #peersTold(peer: Peer, payload: Uint8Array): void {
-    const { now, candidates, pieces } = this.#state;
-    if (!peer.pex || pieces?.layout.isPrivate) return;
+    const { now, candidates, isPrivate } = this.#state;
+    if (!peer.pex || isPrivate) return;
     const verdict = peer.pex.judge(now);
     if (verdict === "close") throw new DecodeError("PEX", 0, "far more than one message a minute");
     if (verdict === "ignore") return;
@@ -185,9 +184,9 @@ export class Extensions {
   }
 
   #tellPeers(): void {
-    const { now, peers, pieces } = this.#state;
+    const { now, peers, isPrivate } = this.#state;
     this.#pexAt = undefined;
-    if (pieces?.layout.isPrivate) return;
+    if (isPrivate) return;
     const known: PexPeer[] = [];
     for (const peer of peers.values())
       if (peer.stage === "open" && peer.listenAddress) known.push(pexPeer(peer, peer.listenAddress));

@@ -2,6 +2,7 @@ import { DecodeError } from "../base/errors.ts";
 import type { PeerMessageHandler } from "../wire/peer-message.ts";
 import type { Downloads } from "./downloads.ts";
 import type { Extensions } from "./extensions.ts";
+import type { Hashes } from "./hashes.ts";
 import type { Interest } from "./interest.ts";
 import type { Peer } from "./peer.ts";
 import type { Picker } from "./picker.ts";
@@ -19,6 +20,7 @@ export interface MessageTargets {
   readonly serving: Serving;
   readonly interest: Interest;
   readonly extensions: Extensions;
+  readonly hashes: Hashes;
 }
 
 /** Hands each message of one peer to the machine it is for. Throws `DecodeError` where the peer is at fault. */
@@ -118,6 +120,10 @@ export class PeerMessages implements PeerMessageHandler {
 
   extended(id: number, payload: Uint8Array): void {
     this.#to.extensions.received(this.#peer, id, payload);
+  }
+
+  hash(id: number, payload: Uint8Array): void {
+    this.#to.hashes.received(this.#peer, id, payload);
   }
 
   block(piece: number, begin: number, length: number): Uint8Array | undefined {

@@ -2,7 +2,7 @@ import { RateMeter } from "../base/rate.ts";
 import { type Budget, NO_LIMIT } from "../base/rate-limit.ts";
 import type { Instant } from "../base/time.ts";
 import { Candidates } from "./candidates.ts";
-import type { ConnectionId, ReaderId, SwarmInput, SwarmOutput, SwarmSetup } from "./contract.ts";
+import type { ConnectionId, ReaderId, SwarmInput, SwarmLayout, SwarmOutput, SwarmSetup } from "./contract.ts";
 import type { Peer } from "./peer.ts";
 import { Pieces } from "./pieces.ts";
 import { SmartBan } from "./smart-ban.ts";
@@ -15,6 +15,8 @@ export class SwarmState {
   readonly peers = new Map<ConnectionId, Peer>();
   /** Absent until the metadata is known. */
   pieces: Pieces | undefined;
+  /** What the metadata says, while its piece layers are still asked for (version 2). */
+  awaited: SwarmLayout | undefined;
   readonly wants = new Wants();
   /** What readers wanted before the layout was known. */
   readonly early = new Map<ReaderId, SwarmInput & { kind: "want" }>();
@@ -60,7 +62,12 @@ export class SwarmState {
 
   /** Where our node of the DHT is asked; undefined where nobody is to know (BEP 27: content may be private). */
   get dhtPort(): number | undefined {
-    return this.pieces?.layout.isPrivate ? undefined : this.setup.dhtPort;
+    return this.isPrivate ? undefined : this.setup.dhtPort;
+  }
+
+  /** Whether the content is known to be private (BEP 27). */
+  get isPrivate(): boolean {
+    return (this.pieces?.layout ?? this.awaited)?.isPrivate === true;
   }
 
   emit(output: SwarmOutput): void {

@@ -1,5 +1,4 @@
 import { assert } from "../base/assert.ts";
-import { DecodeError } from "../base/errors.ts";
 import type { Machine } from "../base/machine.ts";
 import { after, earliest, type Instant } from "../base/time.ts";
 import type { AnnounceReply } from "../wire/tracker.ts";
@@ -16,10 +15,12 @@ import type {
 import { Downloads } from "./downloads.ts";
 import { Extensions } from "./extensions.ts";
 import { swarmFigures } from "./figures.ts";
+import { Hashes } from "./hashes.ts";
 import { Interest } from "./interest.ts";
 import type { Peer } from "./peer.ts";
 import { Picker } from "./picker.ts";
 import { Pieces } from "./pieces.ts";
+import { readLayout } from "./read-layout.ts";
 import { Relief } from "./relief.ts";
 import { Serving } from "./serving.ts";
 import { SwarmState } from "./state.ts";
@@ -43,11 +44,14 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
   readonly #relief: Relief;
   readonly #serving: Serving;
   readonly #extensions: Extensions;
+  readonly #hashes: Hashes;
   readonly #connections: Connections;
   #roundAt: Instant;
   /** The version of the demand for which all peers have been asked. */
   #askedVersion = -1;
   #isWorking = false;
+  /** What came from elsewhere, in case it fits. */
+  #given: (SwarmInput & { kind: "info" }) | undefined;
 
   constructor(setup: SwarmSetup, now: Instant) {
     const state = new SwarmState(setup, now);
@@ -73,6 +77,10 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
       close: (peer, reason) => this.#connections.close(peer, reason),
       punch: (address) => this.#connections.punch(address),
     });
+    this.#hashes = new Hashes(state, {
+      complete: (infoBytes, layout) => this.#gotLayout(infoBytes, layout),
+      ban: (peer, reason) => this.#connections.ban(peer, reason),
+    });
     this.#connections = new Connections(
       state,
       {
@@ -82,6 +90,7 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
         serving: this.#serving,
         interest: this.#interest,
         extensions: this.#extensions,
+        hashes: this.#hashes,
       },
       (peer) => this.#left(peer),
     );
@@ -116,6 +125,7 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
     const { peers, now } = this.#state;
     let next = earliest(this.#trackers.nextWake(now), this.#connections.nextWake());
     if (peers.size > 0) next = earliest(next, this.#roundAt);
+    next = earliest(next, this.#hashes.nextWake());
     return earliest(next, earliest(this.#serving.nextWake(), this.#extensions.nextWake()));
   }
 
@@ -151,7 +161,9 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
         this.#unwant(input.reader);
         return;
       case "info":
+        this.#given = input;
         this.#extensions.learn(input.infoBytes);
+        if (input.layout) this.#hashes.learn(input.infoBytes, input.layout);
         return;
       case "dropped":
         this.#dropped(input.piece);
@@ -201,8 +213,7 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
 
   /** BEP 27: the peers of private content come from its trackers (or its link) only. */
   #isForbidden(origin: CandidateOrigin): boolean {
-    const isPrivate = this.#state.pieces?.layout.isPrivate === true;
-    return isPrivate && !isPrivateOrigin(origin);
+    return this.#state.isPrivate && !isPrivateOrigin(origin);
   }
 
   #want(input: SwarmInput & { kind: "want" }): void {
@@ -257,8 +268,8 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
   }
 
   #gotMetadata(infoBytes: Uint8Array): void {
-    const { setup, peers, candidates } = this.#state;
-    const layout = readLayout(setup, infoBytes);
+    const { setup, candidates } = this.#state;
+    const layout = readLayout(setup, infoBytes, this.#given);
     if (typeof layout === "string") {
       // Nobody's fault here: the infohash vouches for the bytes, and no peer can help.
       const left = candidates.best(MAX_PEERS_LEFT, this.#state.now);
@@ -266,6 +277,20 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
       this.#stop();
       return;
     }
+    if (!layout.lacksLayers) {
+      this.#gotLayout(infoBytes, layout);
+      return;
+    }
+    this.#hashes.want(infoBytes, layout);
+    if (!layout.isPrivate) return;
+    this.#state.emit({ kind: "private" });
+    this.#leaveHearsay();
+  }
+
+  /** All that is to be known of the content is. */
+  #gotLayout(infoBytes: Uint8Array, layout: SwarmLayout): void {
+    const { setup, peers } = this.#state;
+    this.#given = undefined;
     this.#state.pieces = new Pieces(layout, setup.held ?? [], setup.buffers);
     this.#state.emit({ kind: "metadata", infoBytes, layout });
     for (const peer of [...peers.values()]) {
@@ -291,6 +316,7 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
     this.#downloads.left(peer);
     this.#interest.left(peer);
     this.#extensions.left(peer);
+    this.#hashes.left(peer);
   }
 
   #stop(): void {
@@ -305,6 +331,7 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
     if (state.now >= this.#roundAt) this.#round();
     this.#serving.round();
     this.#extensions.round();
+    this.#hashes.round();
     if (this.#askedVersion !== state.demandVersion) {
       this.#askedVersion = state.demandVersion;
       this.#picker.refillAll();
@@ -365,15 +392,5 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
       peer.uploads.unsentBytes += bytes.length;
       this.#state.emit({ kind: "send", connection: peer.connection, bytes });
     }
-  }
-}
-
-/** The layout, or why there is none. */
-function readLayout(setup: SwarmSetup, infoBytes: Uint8Array): SwarmLayout | string {
-  try {
-    return setup.readInfo(infoBytes);
-  } catch (thrown) {
-    if (thrown instanceof DecodeError) return thrown.message;
-    throw thrown;
   }
 }

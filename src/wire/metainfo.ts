@@ -7,6 +7,7 @@ import { type BencodeView, viewBencode } from "./bencode-view.ts";
 import { safeElement } from "./file-names.ts";
 import { checkHybrid } from "./hybrid.ts";
 import { readFiles } from "./info-files.ts";
+import type { PieceLayer } from "./piece-layers.ts";
 import { isTrackerUrl } from "./tracker-url.ts";
 import { readWebSeeds, type WebSeed } from "./web-seeds.ts";
 
@@ -31,6 +32,10 @@ export interface Info {
   readonly pieceHashes: Uint8Array;
   /** In version 2 alone: which pieces are shorter than others, and how long they are. */
   readonly shortPieces?: ReadonlyMap<number, number>;
+  /** In version 2 alone: the files of more than one piece. */
+  readonly layers?: readonly PieceLayer[];
+  /** The hashes of those layers are still to be found: metadata does not bring them. */
+  readonly lacksLayers?: boolean;
   readonly isPrivate: boolean;
   readonly files: readonly InfoFile[];
 }
@@ -102,17 +107,20 @@ export function parseInfo(infoBytes: Uint8Array): Info {
   return readInfo(viewBencode(infoBytes), 0);
 }
 
-/** The transport file around an info dictionary that peers sent, with the trackers that the magnet named. */
+/** The transport file around an info dictionary that peers sent, with the trackers that the magnet named, and in version 2
+ * the piece layers (by root). */
 export function makeTransportFile(
   infoBytes: Uint8Array,
   trackers: readonly (readonly string[])[],
+  pieceLayers?: ReadonlyMap<string, Uint8Array>,
 ): Uint8Array<ArrayBuffer> {
   const tiers = trackers.filter((tier) => tier.length > 0);
   const head = encodeBencode(
     bencodeDict({ announce: tiers[0]?.[0], "announce-list": tiers.length > 0 ? tiers : undefined }),
   );
-  // The keys above sort before `info`, whose bytes must stay as they are.
-  return concatBytes([head.subarray(0, -1), latin1Bytes("4:info"), infoBytes, latin1Bytes("e")]);
+  const tail = encodeBencode(bencodeDict({ "piece layers": pieceLayers }));
+  // The keys above sort before `info`, whose bytes must stay as they are, and what follows after it.
+  return concatBytes([head.subarray(0, -1), latin1Bytes("4:info"), infoBytes, tail.subarray(1)]);
 }
 
 function readInfo(dict: BencodeView, offset: number): Info {

@@ -6,7 +6,7 @@ const FIRST_ROOM_BYTES = 4096;
 
 /**
  * Gathers messages for one peer into one buffer, so that a turn costs one write however many messages it brings.
- * The lengths and ids are those of BEP 3, 5, 6 and 10.
+ * The lengths and ids are those of BEP 3, 5, 6, 10 and 52.
  */
 export class PeerMessageWriter {
   #buffer: Uint8Array<ArrayBuffer> | undefined;
@@ -101,6 +101,13 @@ export class PeerMessageWriter {
     this.#buffer![at] = id;
     this.#buffer!.set(payload, at + 1);
     if (rest) this.#buffer!.set(rest, at + 1 + payload.length);
+  }
+
+  /** A message about hashes: the range that it is about, then the hashes where it brings any. */
+  hash(id: number, range: Uint8Array, hashes?: Uint8Array): void {
+    const at = this.#head(id, range.length + (hashes?.length ?? 0));
+    this.#buffer!.set(range, at);
+    if (hashes) this.#buffer!.set(hashes, at + range.length);
   }
 
   block(piece: number, begin: number, payload: Uint8Array): void {

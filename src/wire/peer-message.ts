@@ -1,7 +1,7 @@
 import { readU16, readU32 } from "../base/bytes.ts";
 import { DecodeError } from "../base/errors.ts";
 
-/** Message ids: BEP 3, BEP 5 (port), BEP 6 (fast extension), BEP 10 (extended). */
+/** Message ids: BEP 3, BEP 5 (port), BEP 6 (fast extension), BEP 10 (extended), BEP 52 (hashes). */
 export const MESSAGE = {
   choke: 0,
   unchoke: 1,
@@ -19,12 +19,17 @@ export const MESSAGE = {
   reject: 16,
   allowedFast: 17,
   extended: 20,
+  hashRequest: 21,
+  hashes: 22,
+  hashReject: 23,
 } as const;
 
 /** Length prefix, id, piece and begin: what precedes the payload of a `piece` message. */
 export const BLOCK_HEADER_BYTES = 13;
 /** The longest message that is not a bitfield, a block or an extended one: request, cancel, reject. */
 const LONGEST_FIXED_BYTES = 17;
+/** Messages about hashes: 512 of them with their proof, and no more is ever asked for. */
+const MAX_HASH_MESSAGE_BYTES = 48 + (512 + 40) * 32;
 /** A body's buffer starts this small and doubles as bytes come, so that a claimed length costs nothing. */
 const FIRST_BODY_BYTES = 4096;
 
@@ -48,6 +53,8 @@ export interface PeerMessageHandler {
   allowedFast(piece: number): void;
   /** `payload` is a view that is valid only during the call. */
   extended(id: number, payload: Uint8Array): void;
+  /** A message about hashes, by its id (see `hash-message.ts`). `payload` is a view that is valid only during the call. */
+  hash(id: number, payload: Uint8Array): void;
   /** A block begins: returns its place (exactly `length` bytes), or undefined to skip the payload. */
   block(piece: number, begin: number, length: number): Uint8Array | undefined;
   /** The block that began last is complete; where it was not skipped its payload lies in its place. */
@@ -231,16 +238,21 @@ export class PeerMessageDecoder {
   /** A message of variable or unknown kind: its body is gathered (or skipped) within the limit of its kind. */
   #beginBody(id: number, length: number): number {
     const isBitfield = id === MESSAGE.bitfield;
-    const limit = isBitfield ? this.#limits.maxBitfieldBytes : this.#limits.maxExtendedBytes;
+    const limit = isBitfield
+      ? this.#limits.maxBitfieldBytes
+      : isHash(id)
+        ? MAX_HASH_MESSAGE_BYTES
+        : this.#limits.maxExtendedBytes;
     if (length > limit) throw this.#fault(`message ${id} of ${length} bytes, at most ${limit} expected`);
     this.#bodyId = id;
     this.#missing = length;
     this.#bodyFilled = 0;
-    this.#mode = isBitfield || id === MESSAGE.extended ? "body" : "skip";
+    this.#mode = isBitfield || id === MESSAGE.extended || isHash(id) ? "body" : "skip";
     if (length === 0) {
       if (id === MESSAGE.extended) throw this.#fault("extended message without an id");
       this.#mode = "head";
       if (isBitfield) this.#handler.bitfield(new Uint8Array(0));
+      else if (isHash(id)) this.#handler.hash(id, new Uint8Array(0));
     }
     return 5;
   }
@@ -276,6 +288,7 @@ export class PeerMessageDecoder {
   #endBody(body: Uint8Array): void {
     this.#mode = "head";
     if (this.#bodyId === MESSAGE.bitfield) this.#handler.bitfield(body);
+    else if (isHash(this.#bodyId)) this.#handler.hash(this.#bodyId, body);
     else this.#handler.extended(body[0]!, body.subarray(1));
   }
 
@@ -289,6 +302,10 @@ export class PeerMessageDecoder {
   #fault(message: string): DecodeError {
     return new DecodeError("peer message", this.#consumed, message);
   }
+}
+
+function isHash(id: number): boolean {
+  return id >= MESSAGE.hashRequest && id <= MESSAGE.hashReject;
 }
 
 /** The length prefix of messages whose length is fixed, by id. */

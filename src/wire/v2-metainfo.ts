@@ -16,6 +16,7 @@ import {
   readTrackers,
   type TransportFile,
 } from "./metainfo.ts";
+import { layersBytes, type PieceLayer } from "./piece-layers.ts";
 import { readWebSeeds } from "./web-seeds.ts";
 
 const FORMAT = "transport file";
@@ -54,11 +55,15 @@ export function parseV2TransportFile(
   };
 }
 
-/** Reads an info dictionary of version 2 on its own, as peers send it for a magnet. It says all that is needed only where no
- * file has more than one piece: the piece layers of others are in the transport file. Throws `DecodeError`. */
+/** Reads an info dictionary of version 2 on its own, as peers send it for a magnet. Where files have more than one piece it
+ * lacks their layers, and the hashes of their pieces are zeros: peers are asked for them. Throws `DecodeError`. */
 export function parseV2Info(infoBytes: Uint8Array, sha256: Sha256): Info {
-  return readV2Info(viewBencode(infoBytes), 0, new Map(), new Merkle(sha256));
+  return readV2Info(viewBencode(infoBytes), 0, undefined, new Merkle(sha256));
 }
+
+/** More piece layers than this are not asked of peers: a transport file that has them and names as many trackers as it may
+ * is not larger than others may be (`MAX_TRANSPORT_FILE_BYTES`). That is 1 TiB of pieces of 4 MiB. */
+export const MAX_LAYERS_BYTES = 8 * 1024 * 1024;
 
 /** The hashes of the pieces of each file of more than one piece, by the root of the file (as Latin-1). */
 type Layers = ReadonlyMap<string, Uint8Array>;
@@ -72,7 +77,7 @@ function readLayers(layers: BencodeView | undefined): Layers {
   return byRoot;
 }
 
-function readV2Info(dict: BencodeView, at: number, layers: Layers, merkle: Merkle): Info {
+function readV2Info(dict: BencodeView, at: number, known: Layers | undefined, merkle: Merkle): Info {
   const fail = (message: string) => new DecodeError(FORMAT, at, message);
   if (!isV2Info(dict)) throw fail("not of version 2");
   const pieceLength = dict.get("piece length")?.integer() ?? 0;
@@ -92,21 +97,40 @@ function readV2Info(dict: BencodeView, at: number, layers: Layers, merkle: Merkl
     fail,
   );
   if (length === 0) throw fail("no content at all");
+  const layers = layersOf(tree, files, pieceLength);
+  const lacksLayers = known === undefined && layers.length > 0;
+  if (lacksLayers && layersBytes(layers) > MAX_LAYERS_BYTES)
+    throw fail(
+      `expected piece layers of ${MAX_LAYERS_BYTES} bytes at most, which peers can be asked for, not of ${layersBytes(layers)}: play it from its transport file`,
+    );
   const pieceHashes = new Uint8Array(pieceCount * DIGEST_BYTES);
   const shortPieces = new Map<number, number>();
   for (const [i, { offset }] of files.entries()) {
     const { root, length: size } = tree[i]!;
     if (!root) continue;
     const first = offset / pieceLength;
-    const hashes = size <= pieceLength ? root : layers.get(latin1Text(root));
+    const hashes = size <= pieceLength ? root : known?.get(latin1Text(root));
     const count = Math.ceil(size / pieceLength);
-    const problem = count > 1 ? layerProblem(hashes, count, root, pieceLength, merkle) : undefined;
+    const isChecked = count > 1 && !lacksLayers;
+    const problem = isChecked ? layerProblem(hashes, count, root, pieceLength, merkle) : undefined;
     if (problem !== undefined) throw fail(`${problem} (file ${i + 1})`);
-    pieceHashes.set(hashes!, first * DIGEST_BYTES);
+    if (hashes) pieceHashes.set(hashes, first * DIGEST_BYTES);
     if (size % pieceLength !== 0) shortPieces.set(first + count - 1, size % pieceLength);
   }
   const isPrivate = dict.get("private")?.integer() === 1;
-  return { name, pieceLength, pieceCount, length, pieceHashes, shortPieces, isPrivate, files };
+  return {
+    ...{ name, pieceLength, pieceCount, length, pieceHashes, shortPieces, layers },
+    ...{ lacksLayers, isPrivate, files },
+  };
+}
+
+/** The files of more than one piece. */
+function layersOf(tree: readonly TreeFile[], files: readonly InfoFile[], pieceLength: number): PieceLayer[] {
+  return tree.flatMap(({ root, length }, i) =>
+    root && length > pieceLength
+      ? [{ root, firstPiece: files[i]!.offset / pieceLength, pieceCount: Math.ceil(length / pieceLength) }]
+      : [],
+  );
 }
 
 /** Why these are not the hashes of all pieces of a file. */
@@ -117,8 +141,7 @@ function layerProblem(
   pieceLength: number,
   merkle: Merkle,
 ): string | undefined {
-  if (!hashes)
-    return "BitTorrent v2 without its piece layers, which magnet links do not bring: play it from its transport file";
+  if (!hashes) return "BitTorrent v2 without its piece layers";
   if (hashes.length !== count * DIGEST_BYTES)
     return `expected ${count} hashes in a piece layer, not ${hashes.length / DIGEST_BYTES}`;
   const row = Array.from({ length: count }, (_, i) =>

@@ -153,6 +153,8 @@ export class ScriptedPeer implements PeerMessageHandler {
   readonly allowed: number[] = [];
   readonly blocks: AskedBlock[] = [];
   heard: string[] = [];
+  /** Messages about hashes, as they came. */
+  hashes: { readonly id: number; readonly payload: Uint8Array }[] = [];
   readonly #swarm: ScriptedSwarm;
   readonly #decoder = new PeerMessageDecoder(this, {
     maxBitfieldBytes: 1_000,
@@ -225,6 +227,7 @@ export class ScriptedPeer implements PeerMessageHandler {
     void this.rejected.push({ piece, begin, length });
   allowedFast = (piece: number) => void this.allowed.push(piece);
   extended = () => {};
+  hash = (id: number, payload: Uint8Array) => void this.hashes.push({ id, payload: payload.slice() });
   block = (_piece: number, _begin: number, length: number) => new Uint8Array(length);
   blockDone = (piece: number, begin: number, length: number) =>
     void this.blocks.push({ piece, begin, length });

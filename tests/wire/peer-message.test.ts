@@ -28,6 +28,7 @@ class Recorder implements PeerMessageHandler {
   haveNone = () => this.#note("have none");
   allowedFast = (piece: number) => this.#note(`allowed fast ${piece}`);
   extended = (id: number, payload: Uint8Array) => this.#note(`extended ${id} ${payload.join(",")}`);
+  hash = (id: number, payload: Uint8Array) => this.#note(`hash ${id} ${payload.join(",")}`);
 
   block(_piece: number, _begin: number, length: number): Uint8Array | undefined {
     this.#place = this.isSkipping ? undefined : new Uint8Array(length);
@@ -62,6 +63,9 @@ const EVERYTHING: [text: string, write: (writer: PeerMessageWriter) => void][] =
   ["allowed fast 9", (writer) => writer.allowedFast(9)],
   ["extended 3 1,2,3", (writer) => writer.extended(3, Uint8Array.of(1, 2, 3))],
   ["extended 0 ", (writer) => writer.extended(0, new Uint8Array(0))],
+  ["hash 21 9,8,7", (writer) => writer.hash(21, Uint8Array.of(9, 8, 7))],
+  ["hash 22 9,8,7,1,2", (writer) => writer.hash(22, Uint8Array.of(9, 8, 7), Uint8Array.of(1, 2))],
+  ["hash 23 ", (writer) => writer.hash(23, new Uint8Array(0))],
   ["block 7,32,5 1,2,3,4,5", (writer) => writer.block(7, 32, Uint8Array.of(1, 2, 3, 4, 5))],
   ["block 7,32,0 ", (writer) => writer.block(7, 32, new Uint8Array(0))],
 ];

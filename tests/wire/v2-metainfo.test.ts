@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { toHex } from "../../src/base/bytes.ts";
+import { latin1Text, toHex } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
 import { pieceBytesOf, pieceCheck } from "../../src/swarm/piece-check.ts";
 import { type BencodeInput, bencodeDict } from "../../src/wire/bencode-encode.ts";
 import { viewBencode } from "../../src/wire/bencode-view.ts";
-import { parseInfo } from "../../src/wire/metainfo.ts";
-import { isV2Info, parseV2Info, parseV2TransportFile } from "../../src/wire/v2-metainfo.ts";
+import { makeTransportFile, parseInfo } from "../../src/wire/metainfo.ts";
+import { piecesByRoot } from "../../src/wire/piece-layers.ts";
+import { isV2Info, MAX_LAYERS_BYTES, parseV2Info, parseV2TransportFile } from "../../src/wire/v2-metainfo.ts";
 import { webSeedPaths } from "../../src/wire/web-seed-paths.ts";
 import { sha1, sha256 } from "./make-torrent.ts";
 import { makeV2Torrent } from "./make-v2-torrent.ts";
@@ -145,7 +146,50 @@ test("parseV2Info: the metadata alone is enough where no file has two pieces", (
   const { pieceHashes, pieceCount } = parseV2Info(small.infoBytes, sha256);
   assert.equal(pieceCount, 2);
   assert.deepEqual(pieceHashes, read(small.bytes).info.pieceHashes);
-  assert.throws(() => parseV2Info(GOOD.infoBytes, sha256), /play it from its transport file/);
+  assert.equal(parseV2Info(small.infoBytes, sha256).lacksLayers, false);
+});
+
+test("parseV2Info: of files of more pieces it says where their hashes belong, and that they are lacking", () => {
+  const info = parseV2Info(GOOD.infoBytes, sha256);
+  const whole = read(GOOD.bytes).info;
+  assert.equal(info.lacksLayers, true);
+  assert.equal(whole.lacksLayers, false);
+  assert.deepEqual(info.layers, whole.layers);
+  const [a, z] = info.layers!;
+  assert.deepEqual([a!.firstPiece, a!.pieceCount, z!.firstPiece, z!.pieceCount], [0, 4, 6, 4]);
+  assert.equal(latin1Text(a!.root), ROOT);
+  const isOfLayer = (_: number, i: number) => i < 4 * 32 || i >= 6 * 32;
+  assert.ok(info.pieceHashes.filter(isOfLayer).every((byte) => byte === 0));
+  assert.deepEqual(info.pieceHashes.subarray(4 * 32, 6 * 32), whole.pieceHashes.subarray(4 * 32, 6 * 32));
+});
+
+test("makeTransportFile: with the layers around the metadata it is the whole transport file again", () => {
+  const { info } = read(GOOD.bytes);
+  const layers = piecesByRoot(info.layers!, info.pieceHashes);
+  const file = read(makeTransportFile(GOOD.infoBytes, [["http://t.example/a"]], layers));
+  assert.deepEqual(file.info, info);
+  assert.equal(file.infohash, GOOD.infohash);
+  assert.deepEqual(file.trackers, [["http://t.example/a"]]);
+});
+
+test("parseV2Info: refuses metadata that lacks more layers than peers are asked for", () => {
+  // With the key of one layer these are the most pieces whose hashes fit.
+  const most = (MAX_LAYERS_BYTES - 48) / 32;
+  for (const [pieces, isRefused] of [
+    [Math.floor(most), false],
+    [Math.floor(most) + 1, true],
+  ] as const) {
+    const leaf = bencodeDict({ length: pieces * PIECE, "pieces root": new Uint8Array(32) });
+    const { infoBytes } = makeV2Torrent({
+      name: "top",
+      files: {},
+      pieceLength: PIECE,
+      info: { "file tree": bencodeDict({ a: bencodeDict({ "": leaf }) }) },
+    });
+    const parse = () => parseV2Info(infoBytes, sha256);
+    if (isRefused) assert.throws(parse, /8388608 bytes at most.*play it from its transport file/);
+    else assert.equal(parse().pieceCount, pieces);
+  }
 });
 
 test("isV2Info: version 2 alone; parseInfo says so by name", () => {

@@ -20,6 +20,7 @@ export function extendedOnly(extended: (id: number, payload: Uint8Array) => void
     reject: nothing,
     allowedFast: nothing,
     extended,
+    hash: nothing,
     block: () => undefined,
     blockDone: nothing,
   };

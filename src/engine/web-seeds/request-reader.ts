@@ -40,5 +40,6 @@ export class RequestReader implements PeerMessageHandler {
   reject(): void {}
   allowedFast(): void {}
   extended(): void {}
+  hash(): void {}
   blockDone(): void {}
 }

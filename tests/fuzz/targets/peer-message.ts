@@ -62,6 +62,7 @@ class Summer implements PeerMessageHandler {
   haveNone = () => this.#add("N");
   allowedFast = (piece: number) => this.#add("f", piece);
   extended = (id: number, payload: Uint8Array) => this.#add("e", id, payload.length);
+  hash = (id: number, payload: Uint8Array) => this.#add("m", id, payload.length);
   block = () => undefined;
   blockDone = (...of: number[]) => this.#add("B", ...of);
   #add(kind: string, ...of: number[]): void {
