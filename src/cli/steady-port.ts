@@ -21,7 +21,8 @@ export async function withSteadyPort(
   log: Log,
 ): Promise<Config> {
   const port = steadyPort(name, runtime.sha1);
-  const changed = besideAnEngine(config, port);
+  // Live streams are all they carry: the cache is left to an engine.
+  const changed: Config = { ...besideAnEngine(config, port), cacheLimit: 0 };
   if (changed.p2pPort !== port || (await isFree(port))) return changed;
   log.warn(`another program listens on port ${port}; the address is another one this time (see --p2p-port)`);
   return { ...changed, p2pPort: 0 };

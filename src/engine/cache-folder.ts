@@ -14,13 +14,12 @@ import type { CachedSegment, CacheHouse, CacheShelf } from "./disk-cache.ts";
 import { OpenSegments } from "./open-segments.ts";
 import type { MemoryPiece } from "./piece-memory.ts";
 import type { PieceDisk } from "./piece-store.ts";
+import { WriteQueue } from "./write-queue.ts";
 
 /** After a failed write the disk is left alone for so long; playback goes on from memory. */
 const RETRY_MS = 30_000;
 /** The record follows what is on disk by so much: a crash costs at most these seconds, or their re-verification. */
 const RECORD_INTERVAL_MS = 5_000;
-/** Neighbouring small pieces are written together, up to so much at once. */
-const BATCH_BYTES = 1024 * 1024;
 
 /** What the folder tells its store. */
 export interface FolderOwner {
@@ -28,11 +27,22 @@ export interface FolderOwner {
   evictedFromDisk(piece: number): void;
 }
 
+/** The disk as a transfer has it. */
+export interface ContentFolder extends PieceDisk {
+  /** Bytes on disk that are this content's. */
+  readonly bytes: number;
+  /** Says whose pieces these are; called once, before anything is saved. */
+  serve(owner: FolderOwner): void;
+  /** Writes what still waits; closes all files. */
+  close(): Promise<void>;
+}
+
 /**
  * The disk cache of one content: a folder with segment files and a record. Writing goes on behind playback, one write
  * at a time; what cannot be written stays in memory as long as there is room.
  */
-export class CacheFolder implements PieceDisk {
+export class CacheFolder implements ContentFolder {
+  readonly keeps = true;
   readonly #house: CacheHouse;
   readonly #shelf: CacheShelf;
   readonly #layout: CacheLayout;
@@ -40,39 +50,41 @@ export class CacheFolder implements PieceDisk {
   readonly #segments = new Map<number, CachedSegment>();
   readonly #open: OpenSegments;
   #owner: FolderOwner | undefined;
-  #queue: MemoryPiece[] = [];
+  readonly #queue: WriteQueue;
   /** Segments whose files have to go. */
   readonly #doomed: number[] = [];
-  /** All that touches the files, in order. */
+  /** All that touches the segment files, in order. */
   #work: Promise<void>;
   #isPumping = false;
   #retryAt: Instant | undefined;
-  /** Where neighbouring pieces are put together to be written. */
-  #run: Uint8Array | undefined;
+  /** One record after the other, beside the writing of pieces. */
+  #recording: Promise<void> = Promise.resolve();
+  #hasRecord: boolean;
   #cancelRecord: (() => void) | undefined;
+  #hasToldOfLoss = false;
 
   constructor(
     house: CacheHouse,
     shelf: CacheShelf,
     layout: CacheLayout,
-    held: { pieces: Bits; segments: readonly CachedSegment[] },
+    held: { pieces: Bits; segments: readonly CachedSegment[]; hasRecord: boolean },
     before: Promise<void>,
   ) {
     this.#house = house;
     this.#shelf = shelf;
     this.#layout = layout;
     this.#pieces = held.pieces;
+    this.#hasRecord = held.hasRecord;
     for (const segment of held.segments) this.#segments.set(segment.index, segment);
     this.#open = new OpenSegments(house.files, shelf.path);
+    this.#queue = new WriteQueue(layout, house.clock, () => house.memoryChanged());
     this.#work = before;
   }
 
-  /** Says whose pieces these are; called once, before anything is saved. */
   serve(owner: FolderOwner): void {
     this.#owner = owner;
   }
 
-  /** Bytes on disk. */
   get bytes(): number {
     let bytes = 0;
     for (const segment of this.#segments.values()) bytes += segment.bytes;
@@ -124,12 +136,11 @@ export class CacheFolder implements PieceDisk {
     this.#recordSoon();
   }
 
-  /** Writes what still waits, and the record; closes all files. */
   async close(): Promise<void> {
     await this.#work;
     this.#cancelRecord?.();
     this.#cancelRecord = undefined;
-    await this.#writeRecord();
+    await this.#recordNow();
     await this.#open.close();
     this.#house.left(this.#shelf);
   }
@@ -142,40 +153,26 @@ export class CacheFolder implements PieceDisk {
 
   /** Removes before it writes: the room must be there first, and a new file may have the name of an old one. */
   async #pump(): Promise<void> {
-    while (this.#doomed.length > 0 || this.#queue.length > 0) {
+    while (this.#doomed.length > 0 || !this.#queue.isEmpty) {
       const doomed = this.#doomed.pop();
       if (doomed !== undefined) {
         await this.#remove(doomed);
         continue;
       }
-      const batch = this.#nextBatch();
+      const { batch, lost } = this.#queue.next();
+      if (lost > 0) this.#tellOfLoss();
       if (batch.length > 0) await this.#write(batch);
+      this.#queue.done();
     }
     this.#isPumping = false;
   }
 
-  /** The next run of neighbouring pieces that still wait; those that were given up meanwhile are passed over. */
-  #nextBatch(): MemoryPiece[] {
-    const batch: MemoryPiece[] = [];
-    let bytes = 0;
-    let taken = 0;
-    for (const entry of this.#queue) {
-      const last = batch.at(-1);
-      const isNext =
-        last === undefined ||
-        (entry.piece === last.piece + 1 &&
-          // Behind a piece that is shorter than others (the end of a file of version 2) there is a gap.
-          last.bytes.length === this.#layout.pieceLength &&
-          segmentOf(this.#layout, entry.piece) === segmentOf(this.#layout, last.piece) &&
-          bytes + entry.bytes.length <= BATCH_BYTES);
-      if (entry.state === "unsaved" && !isNext) break;
-      taken++;
-      if (entry.state !== "unsaved") continue;
-      batch.push(entry);
-      bytes += entry.bytes.length;
-    }
-    this.#queue.splice(0, taken);
-    return batch;
+  #tellOfLoss(): void {
+    if (this.#hasToldOfLoss) return;
+    this.#hasToldOfLoss = true;
+    this.#house.log.info("the disk is too slow to keep all that is played", {
+      content: this.#shelf.infohash,
+    });
   }
 
   async #write(batch: readonly MemoryPiece[]): Promise<void> {
@@ -186,14 +183,17 @@ export class CacheFolder implements PieceDisk {
       this.#leaveInMemory(batch);
       return;
     }
-    for (const entry of batch) entry.state = "writing";
     try {
       const at = offsetInSegment(this.#layout, first.piece);
-      await this.#open.use(segment.index, (file) => file.write(at, this.#joined(batch, bytes)));
-      this.#saved(batch, segment, bytes);
+      const parts = batch.map((entry) => entry.bytes);
+      await this.#open.use(segment.index, (file) => file.writeParts(at, parts));
+      // Other content may have needed the room meanwhile: the file goes next.
+      if (this.#doomed.includes(segment.index)) this.#leaveInMemory(batch);
+      else this.#saved(batch, segment, bytes);
     } catch (error) {
       this.#failed(error, batch);
     }
+    this.#house.wrote(bytes);
     this.#house.memoryChanged();
   }
 
@@ -207,7 +207,9 @@ export class CacheFolder implements PieceDisk {
     this.#house.touch(segment);
     if (this.#retryAt !== undefined) this.#house.log.info("the disk cache works again");
     this.#retryAt = undefined;
-    this.#recordSoon();
+    // Without any record the next start could not tell what this is.
+    if (this.#hasRecord) this.#recordSoon();
+    else void this.#recordNow();
   }
 
   #failed(error: unknown, batch: readonly MemoryPiece[]): void {
@@ -219,7 +221,7 @@ export class CacheFolder implements PieceDisk {
     }
     this.#retryAt = after(clock.now(), RETRY_MS);
     this.#leaveInMemory(batch);
-    this.#leaveInMemory(this.#queue.splice(0));
+    this.#leaveInMemory(this.#queue.clear());
   }
 
   #leaveInMemory(batch: readonly MemoryPiece[]): void {
@@ -240,8 +242,15 @@ export class CacheFolder implements PieceDisk {
     const { clock } = this.#house;
     this.#cancelRecord ??= clock.at(after(clock.now(), RECORD_INTERVAL_MS), () => {
       this.#cancelRecord = undefined;
-      this.#work = this.#work.then(() => this.#writeRecord());
+      void this.#recordNow();
     });
+  }
+
+  /** Not behind the pieces that wait: a disk that is busy all the time would never get to it. */
+  #recordNow(): Promise<void> {
+    this.#hasRecord = true;
+    this.#recording = this.#recording.then(() => this.#writeRecord());
+    return this.#recording;
   }
 
   async #writeRecord(): Promise<void> {
@@ -265,17 +274,5 @@ export class CacheFolder implements PieceDisk {
       // Without it the pieces are verified anew at the next start.
       log.debug("the record of the disk cache was not written", { reason: messageOf(error) });
     }
-  }
-
-  /** Pieces that lie side by side, as one run of bytes; one write at a time, so one buffer for all. */
-  #joined(batch: readonly MemoryPiece[], length: number): Uint8Array {
-    if (batch.length === 1) return batch[0]!.bytes;
-    this.#run ??= new Uint8Array(BATCH_BYTES);
-    let at = 0;
-    for (const entry of batch) {
-      this.#run.set(entry.bytes, at);
-      at += entry.bytes.length;
-    }
-    return this.#run.subarray(0, length);
   }
 }

@@ -5,10 +5,11 @@ import type { Log } from "../base/log.ts";
 import type { Clock, Files } from "../runtime/contract.ts";
 import type { SwarmLayout } from "../swarm/contract.ts";
 import type { PieceCheck } from "../swarm/piece-check.ts";
-import { CacheFolder } from "./cache-folder.ts";
+import { CacheFolder, type ContentFolder } from "./cache-folder.ts";
 import { type CacheLayout, cacheLayout, pieceBytes, piecesOfSegment, segmentName } from "./cache-layout.ts";
 import { type CacheRecord, decodeRecord, fitsLayout, MAX_RECORD_BYTES, RECORD_NAME } from "./cache-record.ts";
 import { recoverPieces } from "./cache-recovery.ts";
+import { GuestFolder } from "./guest-folder.ts";
 
 /** One segment file. */
 export interface CachedSegment {
@@ -34,8 +35,10 @@ export interface CacheHouse {
   readonly files: Files;
   readonly clock: Clock;
   readonly log: Log;
-  /** Gives up the least recently read segments until `bytes` more fit; false where they cannot. */
+  /** Gives up the least recently read segments until `bytes` more fit, and keeps that room until `wrote` is called; false
+   * where they cannot. */
   makeRoom(bytes: number, forSegment: CachedSegment): boolean;
+  wrote(bytes: number): void;
   resize(segment: CachedSegment, byBytes: number): void;
   touch(segment: CachedSegment): void;
   /** Removes a file; a failure is logged. */
@@ -54,6 +57,8 @@ export interface DiskCacheParts {
   /** The folder of the cache. */
   readonly path: string;
   readonly limitBytes: number;
+  /** Takes the lock of the folder; the returned function gives it back. Undefined where another program holds it. */
+  readonly lock: () => Promise<(() => void) | undefined>;
   /** Called when something in memory became free to go. */
   readonly memoryChanged: () => void;
 }
@@ -61,6 +66,9 @@ export interface DiskCacheParts {
 /**
  * The disk cache of all content: one folder for each infohash, named by it. One limit holds for all; the segments that
  * were read longest ago go first, whoever's they are, but never one that a reader is about to come to.
+ *
+ * One program at a time writes and removes here: two would take each other's files away. Another is a guest that reads
+ * what is there, and owns the cache from the first content on that it opens when the owner has ended.
  */
 export class DiskCache implements CacheHouse {
   readonly files: Files;
@@ -70,7 +78,12 @@ export class DiskCache implements CacheHouse {
   /** Least recently read first. */
   readonly #segments = new Map<string, CachedSegment>();
   #bytes = 0;
+  /** Of room that was made for what is being written. */
+  #writingBytes = 0;
   #removals: Promise<void> = Promise.resolve();
+  /** Gives the lock back; undefined while another program has it. */
+  #unlock: (() => void) | undefined;
+  #owning: Promise<void> | undefined;
 
   private constructor(parts: DiskCacheParts) {
     this.files = parts.files;
@@ -79,25 +92,23 @@ export class DiskCache implements CacheHouse {
     this.#parts = parts;
   }
 
-  /** Reads what earlier runs left. Folders without a readable record are verified when their content is opened. */
+  /** Reads what earlier runs left, where no other program has the folder. */
   static async open(parts: DiskCacheParts): Promise<DiskCache> {
     const cache = new DiskCache(parts);
-    const found: CachedSegment[] = [];
-    for (const name of await parts.files.list(parts.path)) {
-      if (!/^[0-9a-f]{40}$/.test(name)) continue;
-      found.push(...(await cache.#survey(name as Infohash)));
-    }
-    found.sort((a, b) => a.lastRead - b.lastRead);
-    for (const segment of found) cache.#add(segment);
-    cache.makeRoom(0, undefined);
+    await cache.#own();
+    if (!cache.#unlock)
+      cache.log.info("another Sluice has the disk cache: what is there is read, nothing is added");
     return cache;
   }
 
   /** The folder of content that may have been here before, with all its pieces that are still there. */
-  async open(infohash: Infohash, swarmLayout: SwarmLayout): Promise<CacheFolder> {
-    await this.#removals;
+  async open(infohash: Infohash, swarmLayout: SwarmLayout): Promise<ContentFolder> {
+    await this.#own();
     const layout = cacheLayout(swarmLayout);
     const path = this.#path(infohash);
+    // From here on nobody else may give them up.
+    for (const segment of this.#segmentsOf(infohash)) this.#take(segment);
+    await this.#removals;
     const record = await this.#record(path).catch((error: unknown) => {
       this.log.warn("the record of the disk cache is unreadable", { reason: messageOf(error) });
       return undefined;
@@ -105,6 +116,7 @@ export class DiskCache implements CacheHouse {
     const known = record && fitsLayout(record, layout) ? record : undefined;
     const pieces = new Bits(layout.pieceCount);
     if (known) pieces.load(known.pieces.bytes);
+    if (!this.#unlock) return new GuestFolder(this.files, path, layout, pieces);
     const { isRight } = this.#parts;
     const isGood = (piece: number, bytes: Uint8Array) => isRight(swarmLayout, piece, bytes);
     await recoverPieces(
@@ -116,9 +128,11 @@ export class DiskCache implements CacheHouse {
   }
 
   /** The folder of content whose layout was not known before: whatever lies there is of no use. */
-  openFresh(infohash: Infohash, swarmLayout: SwarmLayout): CacheFolder {
-    for (const segment of this.#segmentsOf(infohash)) this.#take(segment);
+  openFresh(infohash: Infohash, swarmLayout: SwarmLayout): ContentFolder {
     const layout = cacheLayout(swarmLayout);
+    if (!this.#unlock)
+      return new GuestFolder(this.files, this.#path(infohash), layout, new Bits(layout.pieceCount));
+    for (const segment of this.#segmentsOf(infohash)) this.#take(segment);
     const before = this.#removals.then(() => this.remove(this.#path(infohash)));
     return this.#folder(infohash, layout, new Bits(layout.pieceCount), undefined, before);
   }
@@ -130,14 +144,14 @@ export class DiskCache implements CacheHouse {
     return { activeBytes, inactiveBytes: this.#bytes - activeBytes };
   }
 
-  makeRoom(bytes: number, forSegment: CachedSegment | undefined): boolean {
-    if (this.#bytes + bytes <= this.#parts.limitBytes) return true;
-    for (const segment of this.#segments.values()) {
-      if (segment === forSegment || segment.folder?.isWanted(segment.index)) continue;
-      this.#evict(segment);
-      if (this.#bytes + bytes <= this.#parts.limitBytes) return true;
-    }
-    return false;
+  makeRoom(bytes: number, forSegment: CachedSegment): boolean {
+    if (!this.#shrinkTo(this.#parts.limitBytes - this.#writingBytes - bytes, forSegment)) return false;
+    this.#writingBytes += bytes;
+    return true;
+  }
+
+  wrote(bytes: number): void {
+    this.#writingBytes -= bytes;
   }
 
   resize(segment: CachedSegment, byBytes: number): void {
@@ -169,9 +183,43 @@ export class DiskCache implements CacheHouse {
     if (segments.length === 0) this.#removals = this.#removals.then(() => this.remove(path));
   }
 
-  /** Resolves when all files that were given up are gone. */
+  /** Resolves when all files that were given up are gone, and another program may have the folder. */
   async close(): Promise<void> {
+    await this.#owning;
     await this.#removals;
+    this.#unlock?.();
+    this.#unlock = undefined;
+  }
+
+  /** Makes the folder ours, where no other program has it. */
+  #own(): Promise<void> {
+    if (this.#unlock) return Promise.resolve();
+    this.#owning ??= this.#tryToOwn().finally(() => {
+      this.#owning = undefined;
+    });
+    return this.#owning;
+  }
+
+  async #tryToOwn(): Promise<void> {
+    const unlock = await this.#parts.lock();
+    if (!unlock) return;
+    try {
+      await this.#surveyAll();
+    } catch (error) {
+      unlock();
+      throw error;
+    }
+    this.#unlock = unlock;
+    this.#shrinkTo(this.#parts.limitBytes);
+  }
+
+  async #surveyAll(): Promise<void> {
+    const found: CachedSegment[] = [];
+    for (const name of await this.files.list(this.#parts.path)) {
+      if (/^[0-9a-f]{40}$/.test(name)) found.push(...(await this.#survey(name as Infohash)));
+    }
+    found.sort((a, b) => a.lastRead - b.lastRead);
+    for (const segment of found) this.#add(segment);
   }
 
   #folder(
@@ -194,7 +242,8 @@ export class DiskCache implements CacheHouse {
       record?.lastRead ?? new Map(),
       this.clock.unixSeconds(),
     );
-    const folder = new CacheFolder(this, shelf, layout, { pieces, segments }, before);
+    const held = { pieces, segments, hasRecord: record !== undefined };
+    const folder = new CacheFolder(this, shelf, layout, held, before);
     for (const segment of segments) {
       segment.folder = folder;
       this.#add(segment);
@@ -208,7 +257,7 @@ export class DiskCache implements CacheHouse {
     try {
       const record = await this.#record(path);
       if (record === undefined) {
-        // Written by a run that ended before its first record, seconds after it began.
+        // Written by a run that ended before its first record, a moment after it began.
         await this.remove(path);
         return [];
       }
@@ -225,6 +274,16 @@ export class DiskCache implements CacheHouse {
   async #record(path: string): Promise<CacheRecord | undefined> {
     const bytes = await this.files.read(`${path}/${RECORD_NAME}`, MAX_RECORD_BYTES);
     return bytes && decodeRecord(bytes);
+  }
+
+  #shrinkTo(bytes: number, but?: CachedSegment): boolean {
+    if (this.#bytes <= bytes) return true;
+    for (const segment of this.#segments.values()) {
+      if (segment === but || segment.folder?.isWanted(segment.index)) continue;
+      this.#evict(segment);
+      if (this.#bytes <= bytes) return true;
+    }
+    return false;
   }
 
   #evict(segment: CachedSegment): void {

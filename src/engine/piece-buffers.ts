@@ -6,14 +6,15 @@ const GUARANTEED_PIECES = 2;
 /** Unused buffers kept for the next `take`: warm memory costs no page faults. */
 const MAX_SPARE_BYTES = 4 * 1024 * 1024;
 
-/** So far beyond the budget a transfer may go for its two pieces before what waits to be written is given up. */
+/** So far beyond the budget a transfer may go for its two pieces before it waits for the disk, or before what the disk is
+ * too slow for is given up. */
 const MAX_OVERDRAFT_BYTES = 8 * 1024 * 1024;
 
 /**
  * Frees memory that others hold: gives buffers back until `bytes` of the budget are free, if it can. Where it `mustFree`
- * it also gives up what has not been written to disk yet.
+ * it also gives up what the disk was too slow for. Returns whether more comes free by itself, as the disk writes.
  */
-export type Reclaim = (bytes: number, mustFree: boolean) => void;
+export type Reclaim = (bytes: number, mustFree: boolean) => boolean;
 
 /**
  * The memory of all pieces of all transfers, both those being filled and those kept to be read. There is one budget;
@@ -25,7 +26,7 @@ export class PieceBufferPool {
   #spareBytes = 0;
   readonly #spare = new Map<number, Uint8Array<ArrayBuffer>[]>();
   readonly #waiting = new Set<TransferBuffers>();
-  #reclaim: Reclaim = () => {};
+  #reclaim: Reclaim = () => false;
 
   constructor(limitBytes: number) {
     this.limitBytes = limitBytes;
@@ -45,14 +46,13 @@ export class PieceBufferPool {
     return new TransferBuffers(this, freed, this.#waiting);
   }
 
-  /** A buffer within the budget, or undefined. */
+  /** A buffer within the budget; where it `isGuaranteed`, beyond it as long as the disk gets on. Undefined: not now. */
   take(length: number, isGuaranteed: boolean): Uint8Array<ArrayBuffer> | undefined {
-    const missing = () => this.#inUseBytes + length - this.limitBytes;
-    if (missing() > 0) this.#reclaim(missing(), false);
-    if (missing() > 0 && !isGuaranteed) return undefined;
-    // The disk is slower than the swarm: what it has not got to is lost to the cache, never to a reader.
-    const overdraft = Math.max(MAX_OVERDRAFT_BYTES, GUARANTEED_PIECES * length);
-    if (missing() > overdraft) this.#reclaim(missing() - overdraft, true);
+    return this.#makeRoom(length, isGuaranteed) ? this.takeAnyway(length) : undefined;
+  }
+
+  /** A buffer, whatever the budget says. */
+  takeAnyway(length: number): Uint8Array<ArrayBuffer> {
     this.#inUseBytes += length;
     const spare = this.#spare.get(length)?.pop();
     if (spare === undefined) return new Uint8Array(length);
@@ -80,12 +80,22 @@ export class PieceBufferPool {
   /** Something became free or reclaimable: wakes those whose `take` failed, where it would succeed now. */
   changed(): void {
     for (const view of this.#waiting) {
-      const missing = this.#inUseBytes + view.missedBytes - this.limitBytes;
-      if (missing > 0) this.#reclaim(missing, false);
-      if (this.#inUseBytes + view.missedBytes > this.limitBytes) return;
+      if (!this.#makeRoom(view.missedBytes, view.isGuaranteed)) continue;
       this.#waiting.delete(view);
       view.freed();
     }
+  }
+
+  /** Whether there is room for `length` bytes, others' having been given up where it had to be. */
+  #makeRoom(length: number, isGuaranteed: boolean): boolean {
+    const missing = () => this.#inUseBytes + length - this.limitBytes;
+    if (missing() > 0) this.#reclaim(missing(), false);
+    if (missing() <= 0) return true;
+    if (!isGuaranteed) return false;
+    const overdraft = Math.max(MAX_OVERDRAFT_BYTES, GUARANTEED_PIECES * length);
+    if (missing() <= overdraft) return true;
+    const isDiskAtWork = this.#reclaim(missing() - overdraft, true);
+    return missing() <= overdraft || !isDiskAtWork;
   }
 
   #dropSpares(): void {
@@ -109,8 +119,13 @@ export class TransferBuffers implements PieceBuffers {
     this.#waiting = waiting;
   }
 
+  /** Whether the next `take` is one of the pieces that may always be filled. */
+  get isGuaranteed(): boolean {
+    return this.#filling < GUARANTEED_PIECES;
+  }
+
   take(length: number): Uint8Array<ArrayBuffer> | undefined {
-    const buffer = this.#pool.take(length, this.#filling < GUARANTEED_PIECES);
+    const buffer = this.#pool.take(length, this.isGuaranteed);
     if (buffer === undefined) {
       this.missedBytes = length;
       this.#waiting.add(this);
@@ -135,7 +150,7 @@ export class TransferBuffers implements PieceBuffers {
 
   /** With fewer pieces being filled a `take` succeeds again, whatever others hold. */
   #wakeIfGuaranteed(): void {
-    if (this.#filling < GUARANTEED_PIECES && this.#waiting.delete(this)) this.freed();
+    if (this.isGuaranteed && this.#waiting.delete(this)) this.freed();
   }
 
   /** The transfer is over. */

@@ -7,6 +7,8 @@ export interface MemoryPiece {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** `unsaved` waits to be written, `writing` must stay where it is, `saved` is on disk, `alone` will never be. */
   state: "unsaved" | "writing" | "saved" | "alone";
+  /** It has waited for the disk for longer than the swarm waits with it. */
+  isLate: boolean;
 }
 
 /** Whose pieces they are: the store of one transfer. */
@@ -20,8 +22,8 @@ export interface MemoryOwner {
 /**
  * The verified pieces in memory, of all transfers together, the least recently read first. Pieces go when the buffer
  * pool needs room: first those that no reader wants and that are on disk (or never will be), then those that are wanted but on
- * disk. What waits to be written goes only where there is no other way and no reader wants it. A wanted piece that is
- * nowhere else never goes: downloading waits for its reader.
+ * disk. What waits to be written goes only where there is no other way, no reader wants it, and the disk has had its time
+ * for it. A wanted piece that is nowhere else never goes: downloading waits for its reader.
  */
 export class PieceMemory {
   readonly #pool: PieceBufferPool;
@@ -51,14 +53,22 @@ export class PieceMemory {
     this.#pool.changed();
   }
 
-  #reclaim(bytes: number, mustFree: boolean): void {
+  #reclaim(bytes: number, mustFree: boolean): boolean {
     for (let freed = 0; freed < bytes; ) {
       const entry = this.#leastNeeded(mustFree);
-      if (entry === undefined) return;
+      if (entry === undefined) return this.#isDiskAtWork();
       this.remove(entry);
       entry.owner.evicted(entry);
       freed += entry.bytes.length;
     }
+    return this.#isDiskAtWork();
+  }
+
+  /** Whether something will be on disk soon. */
+  #isDiskAtWork(): boolean {
+    for (const { state, isLate } of this.#entries)
+      if (!isLate && (state === "unsaved" || state === "writing")) return true;
+    return false;
   }
 
   #leastNeeded(mustFree: boolean): MemoryPiece | undefined {
@@ -78,7 +88,7 @@ export class PieceMemory {
 function evictionCost(entry: MemoryPiece, mustFree: boolean): number {
   if (entry.state === "writing") return 3;
   const isWanted = entry.owner.isWanted(entry.piece);
-  if (entry.state === "unsaved") return isWanted || !mustFree ? 3 : 1;
+  if (entry.state === "unsaved") return isWanted || !mustFree || !entry.isLate ? 3 : 1;
   if (entry.state === "alone") return isWanted ? 3 : 0;
   return isWanted ? 2 : 0;
 }

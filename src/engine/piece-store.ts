@@ -7,6 +7,8 @@ import type { MemoryOwner, MemoryPiece, PieceMemory } from "./piece-memory.ts";
 
 /** The disk as one store sees it: the cache folder of its transfer. */
 export interface PieceDisk {
+  /** Whether it takes pieces; one that does not only has some. */
+  readonly keeps: boolean;
   has(piece: number): boolean;
   /** Writes when it can, in the background; calls `entry.state` on, and `PieceMemory.changed`, when it has. */
   save(entry: MemoryPiece): void;
@@ -54,7 +56,7 @@ export class PieceStore implements MemoryOwner {
 
   /** Whether pieces are kept on disk too. */
   get isOnDisk(): boolean {
-    return this.#parts.disk !== undefined;
+    return this.#parts.disk?.keeps === true;
   }
 
   /** The length of `piece` in bytes. */
@@ -134,7 +136,7 @@ export class PieceStore implements MemoryOwner {
   }
 
   #add(piece: number, bytes: Uint8Array<ArrayBuffer>, state: MemoryPiece["state"]): MemoryPiece {
-    const entry: MemoryPiece = { owner: this, piece, bytes, state };
+    const entry: MemoryPiece = { owner: this, piece, bytes, state, isLate: false };
     this.#entries[piece] = entry;
     this.#parts.memory.add(entry);
     return entry;
@@ -145,7 +147,7 @@ export class PieceStore implements MemoryOwner {
     const length = this.pieceBytes(piece);
     // One load at a time gets its room whatever the budget says: a piece that passes through without being kept is
     // loaded again for each of its chunks.
-    const pooled = pool.take(length, this.#loads.size === 0);
+    const pooled = pool.take(length, false) ?? (this.#loads.size === 0 ? pool.takeAnyway(length) : undefined);
     const bytes = pooled ?? new Uint8Array(length);
     const isGood = await disk!.load(piece, bytes).then(
       () => isRight(layout, piece, bytes),

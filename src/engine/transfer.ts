@@ -13,7 +13,7 @@ import type { LiveTransportFile } from "../wire/live-transport.ts";
 import type { Info, TransportFile } from "../wire/metainfo.ts";
 import { makePeerId } from "../wire/peer-id.ts";
 import { createByteSource } from "./byte-source.ts";
-import type { CacheFolder } from "./cache-folder.ts";
+import type { ContentFolder } from "./cache-folder.ts";
 import { contentFiles, headBytes, heldBytes, heldPieces } from "./content-files.ts";
 import type { ActiveTransfer, ByteSource, ContentFile, TransferContent } from "./contract.ts";
 import { deferred } from "./deferred.ts";
@@ -35,7 +35,7 @@ interface Known {
   readonly file: TransportFile;
   readonly files: readonly ContentFile[];
   readonly store: PieceStore;
-  readonly folder: CacheFolder | undefined;
+  readonly folder: ContentFolder | undefined;
   readonly demand: Demand;
 }
 
@@ -297,7 +297,7 @@ export class SwarmTransfer implements ActiveTransfer {
     });
   }
 
-  #learn(file: TransportFile, folder: CacheFolder | undefined): Known {
+  #learn(file: TransportFile, folder: ContentFolder | undefined): Known {
     const { pool, memory, runtime, settings, kept } = this.#house;
     const store = new PieceStore({
       layout: file.info,
@@ -387,9 +387,11 @@ export class SwarmTransfer implements ActiveTransfer {
     await this.#begun.catch((error: unknown) => this.#log.warn("never began", { reason: messageOf(error) }));
     this.#leaveFinder();
     this.#webSeeds.stop();
-    await this.#driver?.stop();
+    const goodbyes = this.#driver?.stop();
     this.#buffers.close();
+    // Before the goodbyes are said, which may take seconds: whoever stops us gives us few.
     await this.#known?.folder?.close();
     this.#known?.store.close();
+    await goodbyes;
   }
 }

@@ -122,7 +122,7 @@ export async function createTransfers(
 }
 
 async function openCache(
-  { files, clock, sha1, sha256 }: Runtime,
+  { files, clock, sha1, sha256, lock }: Runtime,
   { cacheLimitBytes, dataDir }: EngineSettings,
   log: Log,
   memory: PieceMemory,
@@ -138,6 +138,10 @@ async function openCache(
       log,
       path,
       limitBytes: cacheLimitBytes,
+      lock: async () => {
+        await (await files.open(`${path}.lock`)).close(); // Makes the data folder, which the lock needs.
+        return lock(`${path}.lock`);
+      },
       memoryChanged,
     });
   } catch (error) {

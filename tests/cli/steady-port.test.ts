@@ -30,5 +30,5 @@ test("withSteadyPort: the same port for the same name, another for another, and 
 
 test("withSteadyPort: a port that the user names is taken, and nothing of the engine beside", async () => {
   const named = await withSteadyPort(config({ "p2p-port": "7001" }), "broadcast news", runtime, SILENT);
-  assert.deepEqual([named.p2pPort, named.store, named.liveLimit], [7001, "memory", 0]);
+  assert.deepEqual([named.p2pPort, named.store, named.liveLimit, named.cacheLimit], [7001, "memory", 0, 0]);
 });

@@ -156,6 +156,7 @@ test("open: a piece from disk that memory has no room for is loaded once, not fo
   const large = 4 * PIECE;
   let loads = 0;
   const { source, content, store, demand } = someSource(PIECE, large, (bytes) => ({
+    keeps: true,
     has: () => true,
     save: () => assert.fail("nothing was fetched"),
     load: async (piece, into) => {

@@ -2,12 +2,11 @@ import { runtime } from "#runtime";
 import type { Log } from "../../src/base/log.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import type { EngineSettings } from "../../src/engine/contract.ts";
-import { DiskCache } from "../../src/engine/disk-cache.ts";
+import { DiskCache, type DiskCacheParts } from "../../src/engine/disk-cache.ts";
 import type { Broadcasts } from "../../src/engine/live/broadcast-contract.ts";
 import { PieceBufferPool } from "../../src/engine/piece-buffers.ts";
 import { PieceMemory } from "../../src/engine/piece-memory.ts";
 import { PieceStore } from "../../src/engine/piece-store.ts";
-import type { Files } from "../../src/runtime/contract.ts";
 import { pieceCheck } from "../../src/swarm/piece-check.ts";
 import { parseTransportFile, type TransportFile } from "../../src/wire/metainfo.ts";
 import { NO_REACH } from "../parts/no-reach.ts";
@@ -43,18 +42,20 @@ export function someContent(
 export async function someCache(
   path: string,
   limits: { memory: number; disk: number },
-  options: { log?: Log; files?: Files } = {},
+  options: Partial<Pick<DiskCacheParts, "log" | "files" | "lock" | "clock">> = {},
 ) {
   const pool = new PieceBufferPool(limits.memory);
   const memory = new PieceMemory(pool);
   const cache = await DiskCache.open({
-    files: options.files ?? runtime.files,
+    files: runtime.files,
     clock: runtime.clock,
     isRight: pieceCheck(sha1, sha256),
-    log: options.log ?? keepingLog(),
+    log: keepingLog(),
     path,
     limitBytes: limits.disk,
+    lock: async () => () => {},
     memoryChanged: () => memory.changed(),
+    ...options,
   });
   return { pool, memory, cache };
 }

@@ -12,6 +12,15 @@ function owner(wanted: ReadonlySet<number>) {
   return { it, evicted };
 }
 
+function entryOf(
+  owner: MemoryOwner,
+  piece: number,
+  bytes: Uint8Array<ArrayBuffer>,
+  state: MemoryPiece["state"],
+): MemoryPiece {
+  return { owner, piece, bytes, state, isLate: false };
+}
+
 test("PieceBufferPool.take keeps to the budget, but leaves each transfer two pieces", () => {
   const pool = new PieceBufferPool(300);
   const [a, b] = [pool.forTransfer(() => {}), pool.forTransfer(() => {})];
@@ -62,7 +71,7 @@ test("PieceMemory gives up what costs least: unwanted on disk, wanted on disk; n
   const memory = new PieceMemory(pool);
   const { it, evicted } = owner(new Set([0, 3, 4]));
   const states: MemoryPiece["state"][] = ["saved", "unsaved", "saved", "alone", "unsaved", "writing"];
-  const entries = states.map((state, piece) => ({ owner: it, piece, bytes: pool.take(100, false)!, state }));
+  const entries = states.map((state, piece) => entryOf(it, piece, pool.take(100, false)!, state));
   for (const entry of entries) memory.add(entry);
   const taken = [0, 1, 2].map(() => pool.take(100, false));
   assert.deepEqual(evicted, [2, 0]);
@@ -72,13 +81,13 @@ test("PieceMemory gives up what costs least: unwanted on disk, wanted on disk; n
   );
 });
 
-test("PieceMemory gives up what waits to be written only for pieces that may always be filled, and far over the limit", () => {
+test("PieceMemory gives up what the disk is late with only for pieces that may always be filled, and far over the limit", () => {
   const length = 4 * 1024 * 1024;
   const pool = new PieceBufferPool(3 * length);
   const memory = new PieceMemory(pool);
   const { it, evicted } = owner(new Set([1]));
   for (const piece of [0, 1, 2])
-    memory.add({ owner: it, piece, bytes: pool.take(length, false)!, state: "unsaved" });
+    memory.add({ ...entryOf(it, piece, pool.take(length, false)!, "unsaved"), isLate: true });
   assert.equal(pool.take(length, false), undefined);
   assert.ok(pool.take(length, true) && pool.take(length, true));
   assert.deepEqual(evicted, []);
@@ -86,12 +95,47 @@ test("PieceMemory gives up what waits to be written only for pieces that may alw
   assert.deepEqual(evicted, [0, 2]);
 });
 
+test("PieceBufferPool.take waits for a disk that gets on, and tells when it has written, or is late", () => {
+  const length = 4 * 1024 * 1024;
+  for (const [state, isLate] of [["saved", false] as const, ["unsaved", true] as const]) {
+    const pool = new PieceBufferPool(length);
+    const memory = new PieceMemory(pool);
+    const { it, evicted } = owner(new Set());
+    let calls = 0;
+    const view = pool.forTransfer(() => calls++);
+    const entries = [0, 1, 2].map((piece) => {
+      const entry = entryOf(it, piece, view.take(length)!, piece === 0 ? "writing" : "unsaved");
+      view.filled();
+      memory.add(entry);
+      return entry;
+    });
+    assert.equal(view.take(length), undefined);
+    memory.changed();
+    assert.equal(calls, 0);
+    assert.deepEqual(evicted, []);
+    for (const entry of entries.slice(1)) entry.isLate = isLate;
+    entries[1]!.state = state;
+    memory.changed();
+    assert.equal(calls, 1);
+    assert.deepEqual(evicted, [1]);
+    assert.ok(view.take(length));
+  }
+});
+
+test("PieceBufferPool.take: a write that never comes to an end holds nobody up", () => {
+  const pool = new PieceBufferPool(100);
+  const memory = new PieceMemory(pool);
+  const length = 16 * 1024 * 1024;
+  memory.add({ ...entryOf(owner(new Set()).it, 0, pool.takeAnyway(3 * length), "writing"), isLate: true });
+  assert.ok(pool.take(length, true));
+});
+
 test("PieceMemory gives up the least recently read first", () => {
   const pool = new PieceBufferPool(300);
   const memory = new PieceMemory(pool);
   const { it, evicted } = owner(new Set());
   const entries = [0, 1, 2].map((piece) => {
-    const entry: MemoryPiece = { owner: it, piece, bytes: pool.take(100, false)!, state: "saved" };
+    const entry = entryOf(it, piece, pool.take(100, false)!, "saved");
     memory.add(entry);
     return entry;
   });

@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { inFolder } from "../contract/folder.ts";
+import { FakeClock } from "./fake-clock.ts";
+import { GatedDisk, soon } from "./gated-disk.ts";
+import { someCache, someContent, someStore } from "./parts.ts";
+
+const MIB = 1024 * 1024;
+const PIECE = 256 * 1024;
+
+/** Puts all pieces one after another, as a swarm does; where it gets no memory it says so, and goes on when it is told. */
+async function fetchAll(
+  { pool }: Awaited<ReturnType<typeof someCache>>,
+  { store }: Awaited<ReturnType<typeof someStore>>,
+  content: Uint8Array,
+  noMemory: () => Promise<void> | void,
+): Promise<void> {
+  let isTold = false;
+  const buffers = pool.forTransfer(() => {
+    isTold = true;
+  });
+  for (let piece = 0; piece < store.layout.pieceCount; ) {
+    const length = store.pieceBytes(piece);
+    const bytes = buffers.take(length);
+    if (bytes === undefined) {
+      await noMemory();
+      await soon(() => isTold);
+      isTold = false;
+      continue;
+    }
+    bytes.set(content.subarray(piece * PIECE, piece * PIECE + length));
+    buffers.filled();
+    store.put(piece++, bytes);
+  }
+}
+
+test("DiskCache: a disk that gets on is waited for, and has everything in the end", () =>
+  inFolder(async (path) => {
+    const { file, content } = someContent(64 * MIB, PIECE);
+    const disk = new GatedDisk();
+    const clock = new FakeClock();
+    const cache = await someCache(path, { memory: 4 * MIB, disk: 256 * MIB }, { files: disk.files, clock });
+    const content1 = await someStore(cache, file);
+    let waits = 0;
+    await fetchAll(cache, content1, content, async () => {
+      waits++;
+      assert.ok(cache.pool.inUseBytes <= (4 + 8) * MIB);
+      await soon(() => disk.waiting > 0);
+      disk.write();
+    });
+    assert.ok(waits > 8, `${waits}`);
+    disk.open();
+    await content1.folder.close();
+    assert.deepEqual(content1.dropped, []);
+    assert.equal(content1.folder.bytes, content.length);
+  }));
+
+test("DiskCache: a disk that stands still is waited for a second; then playback goes on, and what it lost is fetched again", () =>
+  inFolder(async (path) => {
+    const { file, content } = someContent(32 * MIB, PIECE);
+    const disk = new GatedDisk();
+    const clock = new FakeClock();
+    const cache = await someCache(path, { memory: 4 * MIB, disk: 256 * MIB }, { files: disk.files, clock });
+    const parts = await someStore(cache, file);
+    await fetchAll(cache, parts, content, () => clock.advance(1000));
+    assert.ok(parts.dropped.length > 0);
+    assert.equal(parts.store.held.count + parts.dropped.length, file.info.pieceCount);
+    disk.open();
+    await parts.folder.close();
+    for (const piece of parts.dropped) assert.equal(parts.folder.has(piece), false);
+    // What was in memory when the disk came back is there.
+    assert.ok(parts.folder.bytes >= 4 * MIB);
+  }));
+
+test("DiskCache: a disk that stands still does not give memory up a moment before", () =>
+  inFolder(async (path) => {
+    const { file, content } = someContent(32 * MIB, PIECE);
+    const disk = new GatedDisk();
+    const clock = new FakeClock();
+    const cache = await someCache(path, { memory: 4 * MIB, disk: 256 * MIB }, { files: disk.files, clock });
+    const parts = await someStore(cache, file);
+    const stop = new Error("enough");
+    const noMemory = async () => {
+      await clock.advance(999);
+      throw stop;
+    };
+    await assert.rejects(fetchAll(cache, parts, content, noMemory), stop);
+    assert.deepEqual(parts.dropped, []);
+    disk.open();
+    await parts.folder.close();
+    assert.equal(parts.folder.bytes, parts.store.held.count * PIECE);
+  }));
+
+test("DiskCache: a segment that other content takes the room of while it is written is not held to be there", () =>
+  inFolder(async (path) => {
+    const one = someContent(4 * MIB, MIB);
+    const other = someContent(3 * MIB, 512 * 1024);
+    const disk = new GatedDisk();
+    const cache = await someCache(path, { memory: 64 * MIB, disk: 4 * MIB }, { files: disk.files });
+    const first = await someStore(cache, one.file);
+    const second = await someStore(cache, other.file);
+    const put = ({ store }: typeof first, { content, file }: typeof one, piece: number) => {
+      const bytes = cache.pool.takeAnyway(store.pieceBytes(piece));
+      const at = piece * file.info.pieceLength;
+      bytes.set(content.subarray(at, at + bytes.length));
+      store.put(piece, bytes);
+    };
+    put(first, one, 0);
+    await soon(() => disk.waiting === 1);
+    disk.write();
+    await soon(() => first.folder.has(0));
+    put(first, one, 1);
+    await soon(() => disk.waiting === 1);
+    for (let piece = 0; piece < 6; piece++) put(second, other, piece);
+    await soon(() => disk.waiting === 2);
+    // More than is left beside the first piece: its segment has to go, while the second one is on its way into it.
+    disk.open();
+    await soon(() => second.folder.bytes === 3 * MIB);
+    await Promise.all([first.folder.close(), second.folder.close()]);
+    const { activeBytes, inactiveBytes } = cache.cache.figures();
+    assert.ok(activeBytes + inactiveBytes <= 4 * MIB);
+    assert.equal(activeBytes + inactiveBytes, first.folder.bytes + second.folder.bytes);
+    const again = await someStore(await someCache(path, { memory: 64 * MIB, disk: 4 * MIB }), one.file);
+    for (const piece of [0, 1])
+      assert.equal(first.folder.has(piece) && !again.folder.has(piece), false, `piece ${piece}`);
+  }));
