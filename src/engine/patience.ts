@@ -48,7 +48,8 @@ export async function awaitFiles(
     });
     const waitMs = settings.peersTimeoutMs + settings.metadataTimeoutMs;
     limits.after(waitMs, () => {
-      const reason = `no peer sent the metadata within ${seconds(waitMs)}`;
+      const what = transfer.figures.lacksLayers ? "all hashes of its pieces (BitTorrent v2)" : "the metadata";
+      const reason = `no peer sent ${what} within ${seconds(waitMs)}`;
       limits.fail(
         transfer.figures.connectedPeers > 0
           ? new SluiceError("metadata_timeout", reason)

@@ -196,7 +196,10 @@ export interface SwarmFigures {
   readonly wasted: number;
   readonly piecesHeld: number;
   readonly pieceCount: number;
+  /** In version 2 with the piece layers. */
   readonly hasMetadata: boolean;
+  /** The metadata is here, the piece layers are not: peers are asked for them. */
+  readonly lacksLayers: boolean;
   /** Of the pieces that readers need next: how many are not here, and how many of those no connected peer has. */
   readonly needed: number;
   readonly nowhere: number;

@@ -13,7 +13,7 @@ import type { SwarmState } from "./state.ts";
 
 /** Requests that wait for one peer: we ask for four at once, libtorrent for two. Others are rejected. */
 const MAX_WAITING = 16;
-/** What one peer may have of hashes: at once those of 30,000 pieces, then 8,000 a second, which cost us ten milliseconds. */
+/** What one peer may have of hashes: at once those of 30,000 pieces, then 8,000 a second, which cost us a millisecond. */
 const BURST_BYTES = 1024 * 1024;
 const BYTES_PER_SECOND = 256 * 1024;
 

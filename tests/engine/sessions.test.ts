@@ -284,15 +284,25 @@ test("waiting: a start that got stuck is tried again when its URL is asked again
   assert.equal((await session.info()).status, "playing");
 });
 
-test("waiting: peers without metadata is its own error", async () => {
-  const { engine, clock, transfers } = fakeHouse();
-  const session = await engine.start(request({ selector: { kind: "infohash", infohash: film.infohash } }));
-  transfers.opened[0]!.figures = { ...transfers.opened[0]!.figures, connectedPeers: 3 };
-  const settle = assert.rejects(session.settle(100_000), codeOf("metadata_timeout"));
-  await clock.advance(40_000);
-  session.touch();
-  await clock.advance(20_000);
-  await settle;
+test("waiting: peers without metadata is its own error, which says what of it is missing", async () => {
+  for (const [lacksLayers, missing] of [
+    [false, /^no peer sent the metadata within/],
+    [true, /^no peer sent all hashes of its pieces .BitTorrent v2. within/],
+  ] as const) {
+    const { engine, clock, transfers } = fakeHouse();
+    const session = await engine.start(request({ selector: { kind: "infohash", infohash: film.infohash } }));
+    transfers.opened[0]!.figures = { ...transfers.opened[0]!.figures, connectedPeers: 3, lacksLayers };
+    const error = session.settle(100_000).then(
+      () => undefined,
+      (reason) => reason,
+    );
+    await clock.advance(40_000);
+    session.touch();
+    await clock.advance(20_000);
+    const failed = await error;
+    assert.ok(codeOf("metadata_timeout")(failed));
+    assert.match(failed.message, missing);
+  }
 });
 
 test("waiting: peers without data is its own error; data that trickles is waited for", async () => {

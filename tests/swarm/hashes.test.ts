@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { concatBytes } from "../../src/base/bytes.ts";
+import { DecodeError } from "../../src/base/errors.ts";
 import { DIGEST_BYTES, Merkle } from "../../src/base/merkle.ts";
 import type { SwarmSetup } from "../../src/swarm/contract.ts";
 import { layerRanges } from "../../src/swarm/layer-ranges.ts";
@@ -78,12 +79,14 @@ test("Swarm: a magnet of version 2 asks for the piece layers, and then plays (BE
   assert.deepEqual(saidTo(peer), [], "nothing is known yet");
   learn();
   assert.equal(isKnown(it), false);
+  assert.equal(it.swarm.figures(it.now).lacksLayers, true);
   assert.equal(peer.asked.length, 0);
   assert.equal(answer(peer), 3);
   const output = it.outputs.find(({ kind }) => kind === "metadata");
   assert.ok(output?.kind === "metadata");
   assert.deepEqual(output.layout.pieceHashes, FILE.info.pieceHashes);
   assert.equal(output.layout.lacksLayers, false);
+  assert.equal(it.swarm.figures(it.now).lacksLayers, false);
   for (let round = 0; round < 2_000 && it.pieces.length < 603; round++) {
     peer.answer();
     it.pass(100);
@@ -125,6 +128,17 @@ test("Swarm: after a reject, or silence, another is asked for the hashes", () =>
     assert.ok(isKnown(it));
     assert.equal(first.closed, undefined);
   }
+});
+
+test("Swarm: what a peer was asked for when it left is asked of another at once", () => {
+  const { it, learn } = magnetSwarm();
+  const gone = it.peer().seed();
+  learn();
+  const stays = it.peer();
+  saidTo(stays);
+  it.input({ kind: "closed", connection: gone.connection, reason: "gone" });
+  const other = it.peer();
+  assert.equal(saidTo(other).length, 3, "as only one is counted on now");
 });
 
 test("Swarm: those who have everything are asked first", () => {
@@ -247,6 +261,16 @@ test("Swarm: a transport file that comes while layers are asked for is enough", 
   peer.answer();
   assert.deepEqual(it.pieces, [0]);
   assert.equal(it.outputs.filter(({ kind }) => kind === "metadata").length, 1);
+});
+
+test("Swarm: a transport file tells more than its metadata: layers that peers would not be asked for", () => {
+  const readInfo = () => {
+    throw new DecodeError("transport file", 0, "too many piece layers");
+  };
+  const { it } = magnetSwarm({ readInfo });
+  it.input({ kind: "info", infoBytes: FILE.infoBytes, layout: FILE.info });
+  assert.ok(isKnown(it));
+  assert.ok(!it.outputs.some(({ kind }) => kind === "failed"));
 });
 
 test("Swarm: private content keeps to itself while its layers are asked for (BEP 27)", () => {

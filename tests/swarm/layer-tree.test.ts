@@ -44,6 +44,7 @@ for (const [pieces, level] of [
     assert.equal(ranges.length, Math.ceil(pieces / 512));
     assert.equal(ranges.at(-1)!.firstPiece + ranges.at(-1)!.pieceCount, 10 + pieces);
     for (const range of ranges) {
+      assert.ok(range.length >= 2 && range.index % range.length === 0, "as BEP 52 allows");
       const answer = tree.answer(range)!;
       assert.ok(isProven(range, answer, merkle), `range at ${range.index}`);
       const expected = rows[0]!.slice(range.index, range.index + range.length);

@@ -27,6 +27,11 @@ function ofSwarm(facts: PlaybackFacts): Reason {
   const { figures } = facts;
   const { connectedPeers, unchokedByPeers, needed, nowhere } = figures;
   if (connectedPeers === 0) return alone(facts);
+  if (figures.lacksLayers)
+    return [
+      "no_metadata",
+      `None of the connected peers (${connectedPeers}) has sent all hashes of the pieces yet, which links of version 2 do not bring.`,
+    ];
   if (!figures.hasMetadata)
     return [
       "no_metadata",

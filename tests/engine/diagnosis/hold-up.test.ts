@@ -78,6 +78,13 @@ const CASES: readonly (readonly [
     /None of the connected peers .5. has sent the description/,
   ],
   [
+    "no piece layers",
+    {},
+    { hasMetadata: false, lacksLayers: true },
+    "no_metadata",
+    /None of the connected peers .5. has sent all hashes of the pieces/,
+  ],
+  [
     "nobody has it",
     {},
     { nowhere: 4, seeds: 0 },
