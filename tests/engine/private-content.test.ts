@@ -7,6 +7,7 @@ import { EitherTransfer } from "../../src/engine/either-transfer.ts";
 import { ContentIdSwarms } from "../../src/engine/live/content-id-swarms.ts";
 import { LiveTransfer } from "../../src/engine/live/live-transfer.ts";
 import type { PeerFinder } from "../../src/engine/reach/contract.ts";
+import { SwarmTransfer } from "../../src/engine/transfer.ts";
 import {
   type LiveTransportFile,
   makeLiveTransportFile,
@@ -16,9 +17,11 @@ import { parseTransportFile } from "../../src/wire/metainfo.ts";
 import { inFolder } from "../contract/folder.ts";
 import { KEY, RECIPE } from "../wire/live-vectors.ts";
 import { makeTorrent, sha1 } from "../wire/make-torrent.ts";
+import { makeV2Torrent } from "../wire/make-v2-torrent.ts";
 import { FakeLiveTransfer } from "./fake-live-transfer.ts";
 import { keepingLog } from "./parts.ts";
 import { serveMetadata, someHouse } from "./transfer-house.ts";
+import { until } from "./web-seeds/seeded-transfer.ts";
 
 /** Finds nobody, and remembers which swarms it was asked to find: `+` for joined, `-` for left. */
 class NotingFinder implements PeerFinder {
@@ -74,6 +77,27 @@ test("SwarmTransfer: of a magnet they hear until its metadata says that it is pr
     assert.deepEqual(ready, isPrivate ? [`+${infohash}`, `-${infohash}`] : [`+${infohash}`]);
     await peer.close();
   }
+});
+
+test("SwarmTransfer: nor while the rest of what a magnet of version 2 leaves out is asked for", async () => {
+  const finder = new NotingFinder();
+  const { infoBytes } = makeV2Torrent({
+    ...{ name: "film.mp4", files: { "film.mp4": new Uint8Array(40_000) }, pieceLength: 16_384 },
+    info: { private: 1 },
+  });
+  // It has the metadata and nothing else, so that the content is never ready.
+  const peer = await serveMetadata(infoBytes);
+  await inFolder(async (folder) => {
+    const house = await someHouse(folder, { finder });
+    const { infohash } = peer;
+    const content = { infohash, trackers: [], peers: [peer.address] };
+    const transfer = new SwarmTransfer(house, content, Promise.resolve(), () => {});
+    await until(() => finder.notes.length === 2);
+    assert.deepEqual(finder.notes, [`+${infohash}`, `-${infohash}`]);
+    assert.equal(transfer.figures.lacksLayers, true);
+    await transfer.stop();
+  });
+  await peer.close();
 });
 
 function liveFile(isPrivate: boolean): LiveTransportFile {

@@ -6,11 +6,12 @@ import { listenForPeers } from "../../src/engine/peer-listener.ts";
 import { PieceBufferPool } from "../../src/engine/piece-buffers.ts";
 import { PieceMemory } from "../../src/engine/piece-memory.ts";
 import { PeerLimits } from "../../src/engine/reach/peer-limits.ts";
+import type { SwarmTransfer } from "../../src/engine/transfer.ts";
 import type { TransferHouse } from "../../src/engine/transfer-house.ts";
 import { TransportFiles } from "../../src/engine/transport-files.ts";
 import { ServerSlots } from "../../src/engine/web-seeds/server-slots.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
-import type { TcpSocket } from "../../src/runtime/contract.ts";
+import type { TcpListener, TcpSocket } from "../../src/runtime/contract.ts";
 import { Swarm } from "../../src/swarm/swarm.ts";
 import { NO_FINDER } from "../parts/no-reach.ts";
 import { sha1, sha256 } from "../wire/make-torrent.ts";
@@ -54,6 +55,15 @@ export async function someHouse(
     makeSwarm: (setup, now) => new Swarm(setup, now),
     ...changes,
   };
+}
+
+/** Lets others call a transfer, at a port of its own on 127.0.0.1. */
+export function listenFor(transfer: SwarmTransfer): Promise<TcpListener> {
+  const { net, clock } = runtime;
+  return listenForPeers(
+    { net, clock, log: keepingLog(), adopt: (_, ...rest) => transfer.accept(...rest) },
+    { host: "127.0.0.1", port: 0 },
+  );
 }
 
 /** A peer that gives `bytes` as the metadata of the swarm of their SHA-1, and counts who came. */

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { runtime } from "#runtime";
 import type { TransferContent } from "../../src/engine/contract.ts";
-import { listenForPeers } from "../../src/engine/peer-listener.ts";
 import { PieceBufferPool } from "../../src/engine/piece-buffers.ts";
 import { PieceMemory } from "../../src/engine/piece-memory.ts";
 import { SwarmTransfer } from "../../src/engine/transfer.ts";
@@ -11,7 +9,7 @@ import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
 import { sha1, sha256 } from "../wire/make-torrent.ts";
 import { makeV2Torrent } from "../wire/make-v2-torrent.ts";
 import { keepingLog, someBytes } from "./parts.ts";
-import { someHouse } from "./transfer-house.ts";
+import { listenFor, someHouse } from "./transfer-house.ts";
 
 const PIECE = 16_384;
 const FILM = someBytes(700 * PIECE + 99, 1);
@@ -27,15 +25,10 @@ const NEWS = someBytes(40_000, 4);
 async function someTransfer(changes: Partial<TransferContent>, earlier?: TempFolder) {
   const folder = earlier ?? (await tempFolder("v2-magnet"));
   const pool = new PieceBufferPool(32 << 20);
-  const log = keepingLog();
-  const house = await someHouse(folder.path, { log, pool, memory: new PieceMemory(pool) });
+  const house = await someHouse(folder.path, { log: keepingLog(), pool, memory: new PieceMemory(pool) });
   const content = { infohash: MADE.infohash, trackers: [], peers: [], ...changes };
   const transfer = new SwarmTransfer(house, content, Promise.resolve(), () => {});
-  const { net, clock } = runtime;
-  const listener = await listenForPeers(
-    { net, clock, log, adopt: (_, ...rest) => transfer.accept(...rest) },
-    { host: "127.0.0.1", port: 0 },
-  );
+  const listener = await listenFor(transfer);
   const stop = async () => {
     await listener.close();
     await transfer.stop();

@@ -1,20 +1,17 @@
 import assert from "node:assert/strict";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, writeFile } from "node:fs/promises";
 import { test } from "node:test";
-import { runtime } from "#runtime";
 import { equalBytes } from "../../src/base/bytes.ts";
-import { listenForPeers } from "../../src/engine/peer-listener.ts";
 import { PieceBufferPool } from "../../src/engine/piece-buffers.ts";
 import { PieceMemory } from "../../src/engine/piece-memory.ts";
 import { SwarmTransfer } from "../../src/engine/transfer.ts";
 import { parseMagnet } from "../../src/wire/magnet.ts";
 import { keepingLog, someBytes } from "../engine/parts.ts";
-import { someHouse } from "../engine/transfer-house.ts";
+import { listenFor, someHouse } from "../engine/transfer-house.ts";
 import { until } from "../engine/web-seeds/seeded-transfer.ts";
 import { PYTHON, startLibtorrent } from "../parts/libtorrent.ts";
 import { run } from "../parts/process.ts";
-import { tempFolder } from "../parts/torrent-files.ts";
+import { hasFiles, tempFolder } from "../parts/torrent-files.ts";
 
 /** More pieces than one request may ask hashes of, in files of many pieces, of two, and of one. With pieces of 16 KiB the
  * pieces are the leaves; of 513 the last is one alone. */
@@ -66,14 +63,6 @@ async function assertWhole(transfer: SwarmTransfer, files: Files): Promise<void>
   assert.equal(transfer.figures.bannedPeers, 0);
 }
 
-async function hasAll(folder: string, files: Files): Promise<boolean> {
-  for (const [name, bytes] of Object.entries(files)) {
-    const got = await readFile(join(folder, name)).catch(() => undefined);
-    if (!got || !equalBytes(got, bytes)) return false;
-  }
-  return true;
-}
-
 for (const { pieceLength, filmBytes } of RECIPES) {
   test(`interop: a magnet of version 2 alone with pieces of ${pieceLength} bytes, from libtorrent and then to libtorrent`, {
     timeout: 120_000,
@@ -93,21 +82,13 @@ for (const { pieceLength, filmBytes } of RECIPES) {
     const seeder = await startLibtorrent("seed", torrent, folder.file("seed"));
     await seeder.line((line) => line.includes('"seeding"'));
     const { house, transfer } = await open(folder.path, magnet, [seeder.port]);
-    const listener = await listenForPeers(
-      {
-        net: runtime.net,
-        clock: runtime.clock,
-        log: keepingLog(),
-        adopt: (_, ...rest) => transfer.accept(...rest),
-      },
-      { host: "127.0.0.1", port: 0 },
-    );
+    const listener = await listenFor(transfer);
     try {
       await assertWhole(transfer, files);
       await seeder.stop();
       const us = `127.0.0.1:${listener.address.port}`;
       const leecher = await startLibtorrent("leech", magnet, folder.file("got"), { peers: [us] });
-      await until(() => hasAll(folder.file("got/top"), files));
+      await until(() => hasFiles(folder.file("got/top"), files));
       await leecher.stop();
       assert.equal(transfer.figures.bannedPeers, 0);
 

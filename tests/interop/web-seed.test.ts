@@ -3,19 +3,17 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { runtime } from "#runtime";
-import { equalBytes } from "../../src/base/bytes.ts";
 import { readKnownFile } from "../../src/engine/known-file.ts";
-import { listenForPeers } from "../../src/engine/peer-listener.ts";
 import { PieceBufferPool } from "../../src/engine/piece-buffers.ts";
 import { PieceMemory } from "../../src/engine/piece-memory.ts";
 import { SwarmTransfer } from "../../src/engine/transfer.ts";
 import type { TransportFile } from "../../src/wire/metainfo.ts";
 import { keepingLog, someBytes } from "../engine/parts.ts";
-import { someHouse } from "../engine/transfer-house.ts";
+import { listenFor, someHouse } from "../engine/transfer-house.ts";
 import { until } from "../engine/web-seeds/seeded-transfer.ts";
 import { PYTHON, startLibtorrent } from "../parts/libtorrent.ts";
 import { run } from "../parts/process.ts";
-import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
+import { hasFiles, type TempFolder, tempFolder } from "../parts/torrent-files.ts";
 import { noNginx, startNginx } from "./nginx.ts";
 
 const FILES: Readonly<Record<string, Uint8Array>> = {
@@ -73,15 +71,6 @@ async function play(folder: TempFolder, file: TransportFile, ports: readonly num
   return transfer;
 }
 
-/** Whether a folder holds all of the files, hash-equal. */
-async function hasAll(folder: string): Promise<boolean> {
-  for (const [name, bytes] of Object.entries(FILES)) {
-    const got = await readFile(join(folder, name)).catch(() => undefined);
-    if (!got || !equalBytes(got, bytes)) return false;
-  }
-  return true;
-}
-
 /** The padding between the files of a hybrid (BEP 47). */
 const isPad = (path: string) => path.startsWith(".pad/");
 
@@ -131,22 +120,14 @@ for (const [flavour, flags] of Object.entries(FLAVOURS)) {
     const seeder = await startLibtorrent("seed", path, folder.file("www"));
     await seeder.line((line) => line.includes('"seeding"'));
     const transfer = await play(folder, file, [seeder.port]);
-    const listener = await listenForPeers(
-      {
-        net: runtime.net,
-        clock: runtime.clock,
-        log: keepingLog(),
-        adopt: (_, ...rest) => transfer.accept(...rest),
-      },
-      { host: "127.0.0.1", port: 0 },
-    );
+    const listener = await listenFor(transfer);
     try {
       await assertWhole(transfer);
       await seeder.stop();
       if (!isGiven) return;
       const us = `127.0.0.1:${listener.address.port}`;
       const leecher = await startLibtorrent("leech", path, folder.file("got"), { peers: [us] });
-      await until(() => hasAll(folder.file("got/top")));
+      await until(() => hasFiles(folder.file("got/top"), FILES));
       await leecher.stop();
     } finally {
       await listener.close();

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdtemp, open, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { equalBytes } from "../../src/base/bytes.ts";
 import { PYTHON } from "./libtorrent.ts";
 import { run } from "./process.ts";
 
@@ -33,6 +34,18 @@ export async function tempFolder(name: string): Promise<TempFolder> {
     file: (child) => join(path, child),
     remove: () => rm(path, { recursive: true, force: true }),
   };
+}
+
+/** Whether a folder holds all of these files, byte for byte. */
+export async function hasFiles(
+  folder: string,
+  files: Readonly<Record<string, Uint8Array>>,
+): Promise<boolean> {
+  for (const [name, bytes] of Object.entries(files)) {
+    const got = await readFile(join(folder, name)).catch(() => undefined);
+    if (!got || !equalBytes(got, bytes)) return false;
+  }
+  return true;
 }
 
 /** Makes the transport file of a file or folder; returns its path, bytes, infohash and the names of its files. */
