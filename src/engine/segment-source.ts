@@ -1,5 +1,5 @@
 import type { Infohash } from "../base/ids.ts";
-import type { UnixSeconds } from "../base/time.ts";
+import type { Instant, UnixSeconds } from "../base/time.ts";
 import type { ManifestRendition, SegmentName } from "./engine.ts";
 import type { SegmentBytes } from "./segment-cache.ts";
 
@@ -103,4 +103,6 @@ export interface LivePosition {
   readonly segments: number;
   /** How long a piece lasts, where it comes in pieces. */
   readonly pieceMs?: number;
+  /** When the newest of it came; absent where that tells nothing, as of what comes in long segments. */
+  readonly heardAt?: Instant;
 }

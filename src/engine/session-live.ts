@@ -1,5 +1,5 @@
 import { SluiceError } from "../base/errors.ts";
-import type { UnixSeconds } from "../base/time.ts";
+import type { Instant, UnixSeconds } from "../base/time.ts";
 import type { Clock } from "../runtime/contract.ts";
 import { CursorReader, type CursorReaderParts } from "./cursor-reader.ts";
 import type { LivePosition, LiveStream, SegmentSource } from "./segment-source.ts";
@@ -57,6 +57,11 @@ export class SessionLive {
     const at = isEdge ? undefined : (Math.max(to, window.firstAt) as UnixSeconds);
     this.#shiftMs = at === undefined ? 0 : 1000 * (window!.lastAt - at);
     for (const reader of this.#readers) reader.seek(at);
+  }
+
+  /** Since when a player at the edge has had nothing new to ask for; undefined where it is further back. */
+  stillSince(source: SegmentSource): Instant | undefined {
+    return this.#shiftMs === 0 ? source.livePosition?.()?.heardAt : undefined;
   }
 
   /** Where the player is now; of several connections, the newest counts. */

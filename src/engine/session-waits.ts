@@ -9,6 +9,9 @@ const TOLD_MS = 3_000;
 /** A player that has asked for nothing for so long has what it wants, or is paused. */
 const PLAYER_IDLE_MS = 10_000;
 
+/** The edge of a live stream has stood still where nothing has come for so long: pieces come several times a second. */
+const STILL_MS = 4_000;
+
 /** How long a session has been waiting for bytes, and what is told of it. */
 export class SessionWaits {
   readonly #clock: Clock;
@@ -32,12 +35,13 @@ export class SessionWaits {
 
   /**
    * What is to be told now. `explain` is asked where a wait is long enough to be noticed; `lastUse` is when the player last
-   * asked for anything.
+   * asked for anything; `stillSince` is when the last of a live stream came that is watched at its edge.
    */
-  holdUp(lastUse: Instant, explain: (waitingMs: number) => HoldUp): HoldUp | undefined {
+  holdUp(lastUse: Instant, explain: (waitingMs: number) => HoldUp, stillSince?: Instant): HoldUp | undefined {
     const now = this.#clock.now();
     const [first] = this.#since;
-    const waitingMs = first ? now - first.at : 0;
+    const stillMs = stillSince === undefined || now - lastUse > PLAYER_IDLE_MS ? 0 : now - stillSince;
+    const waitingMs = Math.max(first ? now - first.at : 0, stillMs >= STILL_MS ? stillMs : 0);
     const old = this.#told;
     const isFresh = old !== undefined && now - old.at < TOLD_MS;
     if (waitingMs >= NOTICED_MS) {

@@ -215,7 +215,9 @@ export class PlayerSession implements Session {
   holdUp(): HoldUp | undefined {
     const { access, hold, proxyProblem } = this.#parts;
     if (this.#status === "failed") return undefined;
-    return this.#waits.holdUp(this.#lease.lastUse, (waitingMs) =>
+    // Players of HLS that get no answer soon look again and again: no single wait is long.
+    const stillSince = this.#source && this.#live.stillSince(this.#source);
+    const explain = (waitingMs: number) =>
       explainHoldUp(
         playbackFacts(hold.transfer, {
           waitingMs,
@@ -224,8 +226,8 @@ export class PlayerSession implements Session {
           proxyProblem: proxyProblem(),
           unixMs: 1000 * access.clock.unixSeconds(),
         }),
-      ),
-    );
+      );
+    return this.#waits.holdUp(this.#lease.lastUse, explain, stillSince);
   }
 
   nextEvent(withinMs: number, asker?: AbortSignal): Promise<SessionEvent | undefined> {

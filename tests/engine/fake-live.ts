@@ -1,5 +1,5 @@
 import { SluiceError } from "../../src/base/errors.ts";
-import type { UnixSeconds } from "../../src/base/time.ts";
+import type { Instant, UnixSeconds } from "../../src/base/time.ts";
 import type { SegmentName } from "../../src/engine/engine.ts";
 import type { LiveControl } from "../../src/engine/live/contract.ts";
 import type { SegmentBytes } from "../../src/engine/segment-cache.ts";
@@ -30,6 +30,8 @@ export class FakeLive implements SegmentSource, LiveStream {
   segmentBytes = 188;
   /** Pieces below this have left the window. */
   oldest = 0;
+  /** When the newest piece came; undefined where that tells nothing. */
+  heardAt: Instant | undefined;
   #count = 0;
   #isOver = false;
   #waiting: (() => void)[] = [];
@@ -111,6 +113,7 @@ export class FakeLive implements SegmentSource, LiveStream {
       lastAt: (FIRST_AT + this.#count - 0.5) as UnixSeconds,
       segments: this.#count - this.oldest,
       pieceMs: 500,
+      ...(this.heardAt !== undefined && { heardAt: this.heardAt }),
     };
   }
 
@@ -129,5 +132,6 @@ export class FakeLive implements SegmentSource, LiveStream {
 /** A transfer's live side, for what asks in which part we take part in the stream. */
 export function fakeControl(role: "viewer" | "source" = "viewer"): LiveControl {
   const figures = () => ({ receivedBytes: 0 });
-  return { content: { role }, figures } as unknown as LiveControl;
+  const file = { info: { bytesPerSecond: 1_000_000 } };
+  return { content: { role, file }, figures } as unknown as LiveControl;
 }

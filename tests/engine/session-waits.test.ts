@@ -60,3 +60,26 @@ test("SessionWaits: a player that asks for nothing is told of, after a while", a
   assert.equal(holdUp?.code, "player");
   assert.match(holdUp.sentence, /asked for nothing for 12 s/);
 });
+
+test("SessionWaits: a live edge that stands still is waited for, though each answer comes at once", async () => {
+  const { clock, waits } = house();
+  const heardAt = clock.now();
+  const waited: number[] = [];
+  const told = (lastUse = clock.now()) =>
+    waits.holdUp(
+      lastUse,
+      (waitingMs) => {
+        waited.push(waitingMs);
+        return because("source");
+      },
+      heardAt,
+    )?.code;
+  await clock.advance(3_900);
+  assert.equal(told(), undefined);
+  await clock.advance(200);
+  assert.deepEqual([told(), waited], ["source", [4_100]]);
+  // Who is paused does not wait.
+  const paused = clock.now();
+  await clock.advance(13_000);
+  assert.equal(told(paused), "player");
+});

@@ -443,3 +443,20 @@ test("start live: a player whose stream was ended by its broadcaster gets the on
     [true, true],
   );
 });
+
+test("info live: a player of HLS at an edge that stands still waits, one that went back does not", async () => {
+  const { engine, live, clock } = liveHouse(40);
+  live.heardAt = clock.now();
+  const session = await engine.start(request({ output: "hls" }));
+  const told = async () => {
+    session.touch();
+    return (await session.info()).holdUp?.code;
+  };
+  await clock.advance(3_000);
+  assert.equal(await told(), undefined);
+  await clock.advance(2_000);
+  assert.equal(await told(), "no_peers");
+  session.liveSeek(at(10));
+  await clock.advance(5_000);
+  assert.equal(await told(), undefined);
+});

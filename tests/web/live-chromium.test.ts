@@ -85,6 +85,8 @@ describe("a live stream on the start page in Chromium", { timeout: 600_000 }, ()
       process.kill(-source.pid, "SIGKILL");
       await source.stop();
       const frames = await shownFrames(page);
+      // Whoever looks at a picture that stands still is told why.
+      await shows(page, "#waiting:not([hidden])", /No peer is connected/);
       source = await startBroadcast("test-pattern", options);
       await page.waitForFunction(
         (before) =>

@@ -113,7 +113,7 @@ export class LiveSource implements SegmentSource {
   }
 
   livePosition(): LivePosition | undefined {
-    const { segments, edgeMs, pieceMs } = this.#window;
+    const { segments, edgeMs, pieceMs, heardAt } = this.#window;
     const oldest = segments.find(({ isGone }) => !isGone);
     if (!oldest || edgeMs === undefined) return undefined;
     return {
@@ -121,6 +121,7 @@ export class LiveSource implements SegmentSource {
       lastAt: Math.floor(edgeMs / 1000) as UnixSeconds,
       segments: segments.filter(({ isGone }) => !isGone).length,
       pieceMs,
+      heardAt,
     };
   }
 

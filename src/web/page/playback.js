@@ -16,6 +16,8 @@ import { clearInfo, showFiles, showInfo, showLanguages, showProblem, showWaiting
 /** How often the figures are asked for; the sparkline shows two minutes of them. */
 const INFO_MS = 1000;
 const SPARKLINE_VALUES = 120;
+/** Said of a picture that stands still, until it is known why. */
+const WAITING = "Waiting for data";
 
 /**
  * @typedef {import("./engine.js").Session} Session
@@ -73,7 +75,7 @@ export class Playback {
       const languages = isFile ? await audioLanguages(session.infohash, fileIndex, signal) : [];
       showLanguages(page, languages, choice.audioLanguage);
       page.video.addEventListener("playing", () => this.#played(), { signal });
-      page.video.addEventListener("waiting", () => showWaiting(page, "Waiting for data"), { signal });
+      page.video.addEventListener("waiting", () => showWaiting(page, WAITING), { signal });
       const player = await attachPlayer(page.video, session.playback_url, choice.atSeconds ?? 0, {
         onFailure: (kind, message) => (kind === "unplayable" ? onUnplayable(message) : this.#fail(message)),
       });
@@ -121,7 +123,7 @@ export class Playback {
     const why = buffering && buffering.reason !== "player" ? buffering.text : undefined;
     if (!this.#isPlaying) return why ?? statusText(status === "dl" ? "prebuf" : status, peers);
     const isStalled = !video.paused && !video.ended && video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA;
-    return isStalled ? (why ?? "") : "";
+    return isStalled ? (why ?? WAITING) : "";
   }
 
   #played() {
