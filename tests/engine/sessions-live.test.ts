@@ -455,7 +455,7 @@ test("info live: a player of HLS at an edge that stands still waits, one that we
   await clock.advance(3_000);
   assert.equal(await told(), undefined);
   await clock.advance(2_000);
-  assert.equal(await told(), "no_peers");
+  assert.equal(await told(), "source");
   session.liveSeek(at(10));
   await clock.advance(5_000);
   assert.equal(await told(), undefined);
