@@ -17,6 +17,7 @@ import { play } from "./play.ts";
 import { relay } from "./relay.ts";
 import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
+import { systemTrouble } from "./system-trouble.ts";
 import { token } from "./token.ts";
 import { usageError } from "./usage.ts";
 
@@ -29,7 +30,12 @@ export async function run(context: Context): Promise<number> {
   try {
     return await dispatch(context);
   } catch (error) {
-    if (!(error instanceof SluiceError)) throw error;
+    if (!(error instanceof SluiceError)) {
+      const trouble = systemTrouble(error);
+      if (trouble === undefined) throw error;
+      context.stderr.write(`sluice: ${trouble}\n`);
+      return EXIT_FAILURE;
+    }
     context.stderr.write(`sluice: ${error.message}\n`);
     return error.code === "bad_configuration" ? EXIT_USAGE : EXIT_FAILURE;
   }
