@@ -34,12 +34,18 @@ export type RelayFigures = Pick<
 export function relayStatus(name: string, figures: RelayFigures): string {
   const { peers, children, lagMs, lastSeq, skippedPieces } = figures;
   const parts = [printable(name)];
-  if (figures.isForked) parts.push("refused: two pieces of one number are signed; its key is in other hands");
-  else if (figures.hasEnded) parts.push("has ended");
-  else if (lastSeq === undefined) parts.push("waiting for the stream");
+  const state = relayState(figures);
+  if (state !== "") parts.push(state);
   parts.push(`${children} fed from here, ${peers} ${peers === 1 ? "peer" : "peers"}`);
   if (lastSeq !== undefined) parts.push(`${(lagMs / 1000).toFixed(1)} s behind`);
   parts.push(bitsText(figures.bytesPerSecondDown), `upload ${bitsText(figures.bytesPerSecondUp)}`);
   if (skippedPieces > 0) parts.push(`${skippedPieces} pieces missed`);
   return parts.join(" · ");
+}
+
+/** What there is to say of a relay besides figures; empty where it does what it is for. */
+export function relayState({ isForked, hasEnded, lastSeq }: RelayFigures): string {
+  if (isForked) return "refused: two pieces of one number are signed; its key is in other hands";
+  if (hasEnded) return "has ended";
+  return lastSeq === undefined ? "waiting for the stream" : "";
 }

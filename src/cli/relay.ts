@@ -9,7 +9,7 @@ import type { Arguments } from "./args.ts";
 import type { Context } from "./context.ts";
 import { type House, openHouse } from "./house.ts";
 import { toldAddresses } from "./lan-addresses.ts";
-import { relayStatus, relayText } from "./relay-text.ts";
+import { relayState, relayStatus, relayText } from "./relay-text.ts";
 import { selectorOf } from "./selector.ts";
 import { type StatusLine, statusLineOf } from "./status-line.ts";
 import { withSteadyPort } from "./steady-port.ts";
@@ -94,8 +94,10 @@ async function handOn(lease: TransferLease, status: StatusLine, signal: AbortSig
     lease.release();
     throw new SluiceError("unsupported_content", `${name} is no live stream; only those are relayed`);
   }
-  const figures = () => ({ ...live.figures(), ...ratesOf(lease, live) });
-  const showing = setInterval(() => status.show(relayStatus(name, figures()), performance.now()), STATUS_MS);
+  const showing = setInterval(() => {
+    const figures = { ...live.figures(), ...ratesOf(lease, live) };
+    status.show(relayStatus(name, figures), performance.now(), relayState(figures));
+  }, STATUS_MS);
   try {
     await aborted(signal);
   } finally {

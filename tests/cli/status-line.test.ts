@@ -23,3 +23,18 @@ test("StatusLine writes plain lines elsewhere, no more often than asked, and non
   for (let ms = 0; ms <= 180_000; ms += 500) line.show(ms < 120_000 ? "a" : `b ${ms}`, ms);
   assert.deepEqual(lines, ["a\n", "b 120000\n", "b 180000\n"]);
 });
+
+test("StatusLine: a log is told soon where the state changes, and not at each change where that goes to and fro", () => {
+  const lines: string[] = [];
+  const line = new StatusLine({
+    isTerminal: false,
+    columns: 80,
+    write: (part) => lines.push(part),
+    plainLineMs: 60_000,
+  });
+  for (let ms = 0; ms < 30_000; ms += 500) line.show(`good ${ms}`, ms, "good");
+  for (let ms = 30_000; ms < 40_000; ms += 500) line.show(`silent ${ms}`, ms, "silent");
+  assert.deepEqual(lines, ["good 0\n", "silent 30000\n"]);
+  for (let ms = 40_000; ms < 60_000; ms += 500) line.show(`${ms}`, ms, ms % 1000 === 0 ? "good" : "silent");
+  assert.equal(lines.length, 2 + 4);
+});
