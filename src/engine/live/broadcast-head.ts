@@ -30,6 +30,16 @@ export class InputHead {
     this.#reader = input.packets().getReader();
   }
 
+  /** Whether the source has ended. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** What went wrong with the source last, for people. */
+  get problem(): string | undefined {
+    return this.#input.facts.problem;
+  }
+
   /**
    * Reads until `measureMs` after the first packets, the end of the source, or as much as is kept of it; where nothing comes, for `waitMs`.
    * Rejects as the source does, and with the signal's reason.

@@ -187,13 +187,25 @@ async function newInfo(
   const options = { windowSeconds: settings.liveWindowMs / 1000, isPrivate };
   if (request.place.kind === "test-pattern") return liveInfoFor(name, publicKey, PATTERN_SHAPE, options);
   await head.read(FIRST_WAIT_MS, MEASURE_MS, signal);
-  if (head.came.length === 0 && bytesPerSecond === undefined)
-    throw new SluiceError(
-      "start_timeout",
-      `nothing came from the source for ${FIRST_WAIT_MS / 1000} s; a new stream begins when its source does, or when its rate is said`,
-    );
+  if (head.came.length === 0 && (head.isOver || bytesPerSecond === undefined))
+    throw nothingCame(request, head);
   const measured: StreamShape = shapeOf(head.came);
   return liveInfoFor(name, publicKey, { ...measured, ...(bytesPerSecond && { bytesPerSecond }) }, options);
+}
+
+/** Why a new stream does not begin. */
+function nothingCame({ place }: BroadcastRequest, { isOver, problem }: InputHead): SluiceError {
+  if (isOver && place.kind === "pipe")
+    return new SluiceError(
+      "start_timeout",
+      "nothing was piped in: the program that should send has ended, and has most likely said why",
+    );
+  if (isOver) return new SluiceError("start_timeout", "the source has ended, and nothing came from it");
+  const why = problem === undefined ? "" : ` (${problem})`;
+  return new SluiceError(
+    "start_timeout",
+    `nothing came from the source for ${FIRST_WAIT_MS / 1000} s${why}; a new stream begins when its source does, or when its rate is said (--bitrate)`,
+  );
 }
 
 /** The request with its name as it is used. Throws `bad_parameter`. */

@@ -99,8 +99,8 @@ async function readIdentity(
     state,
     knownPeers: await peersAt(peersPath, parts),
     transportFilePath,
-    keepInfo: (infoBytes) => files.replace(infoPath, infoBytes),
-    keepTransportFile: (bytes) => files.replace(transportFilePath, bytes),
+    keepInfo: (infoBytes) => kept(files, infoPath, infoBytes),
+    keepTransportFile: (bytes) => kept(files, transportFilePath, bytes),
     keepPeers: (addresses) => files.replace(peersPath, encodeEndpoints(addresses.slice(0, MAX_KNOWN_PEERS))),
     async close() {
       try {
@@ -111,6 +111,16 @@ async function readIdentity(
       }
     },
   };
+}
+
+/** Keeps a small file. What is there already is not written again: a stream that was on air is so again on a full disk, too. */
+async function kept(
+  files: IdentityParts["runtime"]["files"],
+  path: string,
+  bytes: Uint8Array,
+): Promise<void> {
+  const before = await files.read(path, MAX_LIVE_FILE_BYTES).catch(() => undefined); // Damaged, then: it is written anew.
+  if (!before || !equalBytes(before, bytes)) await files.replace(path, bytes);
 }
 
 /** The secret at `path`; made where the stream is new. */

@@ -66,6 +66,7 @@ export class FileFeed implements LiveFeed {
     if (this.#file) return this.#file;
     this.#file = await this.#open();
     this.#facts.beginnings++;
+    if (this.#file.size === 0) throw new SluiceError("bad_parameter", "the file is empty");
     if (this.#isClosed) this.close();
     return this.#file;
   }

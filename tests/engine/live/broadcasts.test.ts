@@ -333,6 +333,19 @@ test("createBroadcasts: a source that is silent, broken or gone", async () => {
     studio.within(studio.broadcasts({ pipe }).start(silent)),
     code("start_timeout", /30 s.*rate/),
   );
+  const nothing = { pipe: () => streamOf([]) };
+  for (const rate of [{}, { bytesPerSecond: 1e6 }])
+    await assert.rejects(
+      studio.within(studio.broadcasts(nothing).start({ ...silent, ...rate })),
+      code("start_timeout", /nothing was piped in/),
+    );
+  const away = someRequest({ name: "away", place: { kind: "http", url: "http://a.example/b" } });
+  studio.world.answer = () => ({ failure: new SluiceError("url_unreachable", "ECONNREFUSED") });
+  await assert.rejects(
+    studio.within(studio.broadcasts().start(away)),
+    code("start_timeout", /30 s \(.*ECONNREFUSED/),
+  );
+  studio.world.answer = () => ({ status: 404 });
   const waiting = await studio.within(studio.broadcasts({ pipe }).start({ ...silent, bytesPerSecond: 1e6 }));
   assert.equal(waiting.figures().health, "waiting");
   assert.deepEqual([studio.opened[0]!.live!.file.info.stripeCount, studio.sent.length], [16, 0]);
@@ -360,6 +373,19 @@ test("createBroadcasts: a disk that fails ends no broadcast, and is told once", 
   assert.equal(studio.log.warnings.filter((line) => /state.*written/.test(line)).length, 1);
   checkSent(studio.sent, studio.opened[0]!);
   await broadcast.stop();
+});
+
+test("createBroadcasts: what was on air is so again on a disk that is full", async () => {
+  const studio = new FakeStudio();
+  const first = await studio.within(studio.broadcasts().start(someRequest()));
+  await studio.world.clock.advance(2000);
+  await first.stop();
+  studio.files.failure = new SluiceError("disk_full", "the disk is full");
+  const count = studio.sent.length;
+  const again = await studio.within(studio.broadcasts().start(someRequest()));
+  await studio.world.clock.advance(3000);
+  assert.ok(studio.sent.length >= count + 10);
+  await again.stop();
 });
 
 test("Broadcast.figures: says how it is doing", async () => {
