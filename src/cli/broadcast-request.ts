@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import { canonicalAddress, type PeerAddress } from "../base/address.ts";
-import { SluiceError } from "../base/errors.ts";
+import { messageOf, SluiceError } from "../base/errors.ts";
 import { parseHttpUrl } from "../base/http-url.ts";
 import type { BroadcastRequest } from "../engine/live/broadcast-contract.ts";
-import { broadcastNameFrom } from "../engine/live/broadcast-name.ts";
+import { broadcastNameFrom, checkedBroadcastName } from "../engine/live/broadcast-name.ts";
 import { type LivePlace, readLivePlace } from "../engine/live/source-place.ts";
 import type { ReachSettings } from "../engine/reach/contract.ts";
 import type { BroadcastWish } from "../library/contract.ts";
@@ -53,7 +53,7 @@ export async function broadcastRequest(wish: BroadcastWish, parts: RequestParts)
   // A private source is told of to nobody.
   const own = wish.isPrivate ? [] : ownTrackers(parts.tracker, places);
   return {
-    name: wish.name,
+    name: checkedBroadcastName(wish.name),
     place,
     isLooped: wish.isLooped,
     meta: {
@@ -106,11 +106,19 @@ async function addressesOf(
           `expected HOST:PORT, such as relay.example:8621 or 203.0.113.7:8621, got "${text.slice(0, 200)}"`,
         );
       const name = match[1]!.replace(/^\[(.*)\]$/, "$1");
-      const host = canonicalAddress(name) ?? (await lookup(name))[0];
-      if (host === undefined) throw bad(word, `${name} has no address`);
-      return { host, port };
+      return { host: canonicalAddress(name) ?? (await addressOf(word, name, lookup)), port };
     }),
   );
+}
+
+async function addressOf(word: string, name: string, lookup: RequestParts["lookup"]): Promise<string> {
+  const found = await lookup(name).catch((error): string[] => {
+    // That it may not be asked for is said by whoever forbids it.
+    if (error instanceof SluiceError) throw error;
+    throw bad(word, `${name} has no address that can be found from here (${messageOf(error)})`);
+  });
+  if (found[0] === undefined) throw bad(word, `${name} has no address`);
+  return found[0];
 }
 
 function trackerUrl(text: string): string {

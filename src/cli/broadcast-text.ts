@@ -10,23 +10,21 @@ export interface BroadcastPlaces {
   readonly httpUrl: string;
   /** How this program is started here, such as `sluice` (program-word.ts). */
   readonly program: string;
+  /** Viewers can find it by the DHT. */
+  readonly hasDht: boolean;
 }
 
 /** What a newcomer needs once the stream is on air: what it is called, how to look at it, how to watch it elsewhere. */
-export function broadcastText(broadcast: Broadcast, { p2pPort, httpUrl, program }: BroadcastPlaces): string {
+export function broadcastText(broadcast: Broadcast, places: BroadcastPlaces): string {
+  const { p2pPort, httpUrl, program } = places;
   const { request, magnet, link } = broadcast;
   const called = encodeURIComponent(magnet);
-  // It names no address of this machine, as the link does.
-  const isEnough = request.trackers.length > 0 || request.relays.length > 0;
   const rows: readonly (readonly [string, string])[] = [
     ["Link", link],
     ["Magnet", magnet],
     ["Id", broadcast.contentId],
     ["Infohash", broadcast.infohash],
-    [
-      "File",
-      `${broadcast.transportFilePath}${isEnough ? "" : "  (leads viewers here with a tracker or relay only)"}`,
-    ],
+    ["File", `${broadcast.transportFilePath}${fileRemark(broadcast, places)}`],
     [
       "Peers",
       `port ${p2pPort} at ${hostsText(request.addresses)}${request.isPrivate ? ", for relays alone" : ""}`,
@@ -39,6 +37,14 @@ export function broadcastText(broadcast: Broadcast, { p2pPort, httpUrl, program 
   const title = printable(request.meta.title ?? request.name);
   const lines = rows.map(([name, value]) => `  ${name.padEnd(9)}${printable(value)}`);
   return [`On air: ${title}`, "", ...lines, ""].join("\n");
+}
+
+/** The transport file names no address of this machine, as the link does. */
+function fileRemark({ request }: Broadcast, { hasDht }: BroadcastPlaces): string {
+  if (request.trackers.length > 0 || request.relays.length > 0) return "";
+  return hasDht
+    ? "  (leads viewers here by the DHT; sooner with a tracker or relay)"
+    : "  (leads viewers here with a tracker or relay only)";
 }
 
 /** The same for scripts, on one line. */

@@ -14,7 +14,7 @@ import { type House, openHouse } from "./house.ts";
 import { ownLookup, toldAddresses } from "./lan-addresses.ts";
 import { pipedIn } from "./piped-in.ts";
 import { programWord } from "./program-word.ts";
-import { statusLineOf } from "./status-line.ts";
+import { type StatusLine, statusLineOf } from "./status-line.ts";
 import { withSteadyPort } from "./steady-port.ts";
 import { aborted, stopSignals } from "./stop-signals.ts";
 import { usageError } from "./usage.ts";
@@ -22,6 +22,8 @@ import { usageError } from "./usage.ts";
 /** How often the status line changes on a terminal, and comes where there is none. */
 const STATUS_MS = 500;
 const PLAIN_STATUS_MS = 60_000;
+/** A new stream is measured for three seconds, which needs no words. */
+const QUIET_START_MS = 4000;
 /** What shells report for a program that Ctrl-C ended, here before its stream was on air. */
 const INTERRUPTED = 130;
 
@@ -36,31 +38,50 @@ export async function broadcast(
   const wish = broadcastWish(args, config.uploadLimit);
   if (wish.source === "-" && context.stdin.isTTY)
     throw usageError("broadcast: nothing is piped in; such as: ffmpeg … -f mpegts - | sluice broadcast -");
+  const lookup = ownLookup(context.runtime, config);
+  // What cannot be is said before anything is opened.
+  await broadcastRequest(wish, { lookup, ownAddresses: [], tracker: config.tracker });
   const stop = stopSignals(log);
+  const status = statusLineOf(context.stderr, PLAIN_STATUS_MS);
+  const waiting = showWaiting(status);
   try {
     const steady = await withSteadyPort(config, `broadcast ${wish.name}`, context.runtime, log);
     const pipe = () => pipedIn(context.stdin);
     const house = await openHouse({ ...context, config: steady, log, pipe });
     try {
-      const lookup = ownLookup(context.runtime, config);
       const own = toldAddresses(steady, house.p2pPort);
       const request = await broadcastRequest(wish, { lookup, ownAddresses: own, tracker: config.tracker });
       const live = await house.engine.broadcasts.start(request, stop.signal);
-      return await onAir(context, args, { house, live, stop: stop.signal, config, log });
+      clearInterval(waiting);
+      return await onAir(context, args, { house, live, status, stop: stop.signal, config, log });
     } finally {
+      clearInterval(waiting);
+      status.end();
       await house.close();
     }
   } catch (error) {
     if (stop.signal.aborted && isInterruption(error)) return INTERRUPTED;
-    throw withAdvice(error, wish.source);
+    throw withAdvice(error, wish.source, config);
   } finally {
+    clearInterval(waiting);
     stop.release();
   }
+}
+
+/** Says so where nothing is on air after a while, as where nobody sends to a port. */
+function showWaiting(status: StatusLine): NodeJS.Timeout {
+  const began = performance.now();
+  return setInterval(() => {
+    const now = performance.now();
+    if (now - began < QUIET_START_MS) return;
+    status.show(`waiting for the source · ${Math.round((now - began) / 1000)} s`, now);
+  }, STATUS_MS);
 }
 
 interface OnAir {
   readonly house: House;
   readonly live: Broadcast;
+  readonly status: StatusLine;
   readonly stop: AbortSignal;
   readonly config: Config;
   readonly log: Log;
@@ -68,22 +89,24 @@ interface OnAir {
 
 /** Tells what the stream is called, then how it goes, until it is over. */
 async function onAir(
-  { stdout, stderr, environment }: Context,
+  { stdout, environment }: Context,
   args: Arguments,
-  { house, live, stop, config, log }: OnAir,
+  { house, live, status, stop, config, log }: OnAir,
 ): Promise<number> {
   const listener = await listen(house, config, args);
-  const status = statusLineOf(stderr, PLAIN_STATUS_MS);
-  const showing = setInterval(
-    () => status.show(broadcastStatus(live.figures()), performance.now()),
-    STATUS_MS,
-  );
+  const show = () => {
+    const figures = live.figures();
+    status.show(broadcastStatus(figures), performance.now(), figures.health);
+  };
+  const showing = setInterval(show, STATUS_MS);
   try {
     const places = {
       p2pPort: house.p2pPort,
       httpUrl: `http://${addressText(listener.address)}`,
       program: programWord(environment),
+      hasDht: config.dht === "on",
     };
+    status.end();
     stdout.write((args.flags.has("json") ? broadcastJson : broadcastText)(live, places));
     await Promise.race([live.ended, aborted(stop)]);
     status.end();
@@ -106,10 +129,14 @@ function listen(house: House, config: Config, { settings }: Arguments): Promise<
   return house.listen({ host, port: settings.has("http-port") ? config.httpPort : 0 });
 }
 
-/** Says how to make a stream of what is none. */
-function withAdvice(error: unknown, source: string | null): unknown {
-  if (!(error instanceof SluiceError) || error.code !== "unsupported_container" || source === null)
-    return error;
+/** Says how to make a stream of what is none, and what to do where there is no room. */
+function withAdvice(error: unknown, source: string | null, { dataDir }: Config): unknown {
+  if (!(error instanceof SluiceError)) return error;
+  if (error.code === "disk_full") {
+    const advice = `${error.message}: make room for ${dataDir}, or choose another folder with --data-dir`;
+    return new SluiceError(error.code, advice, { cause: error });
+  }
+  if (error.code !== "unsupported_container" || source === null) return error;
   const input = source === "-" ? "…" : `-re -i '${source}'`;
   const message = `${error.message}; ffmpeg makes it so: ffmpeg ${input} -c copy -f mpegts - | sluice broadcast -`;
   return new SluiceError(error.code, message, { cause: error });

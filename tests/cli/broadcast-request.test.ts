@@ -119,3 +119,19 @@ test("defaultName: told by the source, and always one that a broadcast may have"
     assert.equal(checkedBroadcastName(name), name);
   }
 });
+
+test("broadcastRequest: a name that nobody can look up is told by the word that has it", async () => {
+  const wish = { ...WISH, relays: ["nosuch.example:80"] };
+  const lookup = async () => {
+    throw Object.assign(new Error("getaddrinfo ENOTFOUND nosuch.example"), { code: "ENOTFOUND" });
+  };
+  await assert.rejects(broadcastRequest(wish, { ...PARTS, lookup }), {
+    name: "SluiceError",
+    code: "bad_parameter",
+    message: /^relay: nosuch\.example has no address that can be found from here \(.*ENOTFOUND/,
+  });
+});
+
+test("broadcastRequest: a name that can be no folder is told before anything is opened", async () => {
+  await assert.rejects(request({ name: "../x" }), { code: "bad_parameter", message: /^name: / });
+});

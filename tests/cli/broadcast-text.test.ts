@@ -5,7 +5,7 @@ import { ownAddresses } from "../../src/cli/own-addresses.ts";
 import { relayStatus, relayText } from "../../src/cli/relay-text.ts";
 import { fakeBroadcast } from "../routes/fake-desk.ts";
 
-const PLACES = { p2pPort: 20_001, httpUrl: "http://127.0.0.1:40001", program: "npm start --" };
+const PLACES = { p2pPort: 20_001, httpUrl: "http://127.0.0.1:40001", program: "npm start --", hasDht: false };
 
 test("broadcastText: what it is called, where it lies, how to look and to watch", () => {
   const broadcast = fakeBroadcast("news");
@@ -23,6 +23,17 @@ test("broadcastText: what it is called, where it lies, how to look and to watch"
     `http://127.0.0.1:6878/ace/getstream?magnet=${encodeURIComponent(broadcast.magnet)}`,
   ])
     assert.ok(text.includes(word), `${word} in\n${text}`);
+});
+
+test("broadcastText: where the transport file alone leads viewers is said as it is", () => {
+  const { request, ...rest } = fakeBroadcast("news");
+  const told = (trackers: string[], hasDht: boolean) => {
+    const broadcast = { ...rest, request: { ...request, trackers, relays: [] } };
+    return /news\.sluice {2}\((.*)\)/.exec(broadcastText(broadcast, { ...PLACES, hasDht }))?.[1];
+  };
+  assert.equal(told([], false), "leads viewers here with a tracker or relay only");
+  assert.match(told([], true) ?? "", /by the DHT/);
+  assert.equal(told(["udp://tracker.example:6969"], false), undefined);
 });
 
 test("broadcastText: a title of strangers drives no terminal", () => {

@@ -157,6 +157,9 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
       refused.output,
       /^sluice: .*MPEG-TS.*; ffmpeg makes it so: ffmpeg -re -i '.*film\.txt' .* sluice broadcast -$/m,
     );
+    await writeFile(scratch.file("empty.ts"), "");
+    const empty = await ran("file", "broadcast", scratch.file("empty.ts"));
+    assert.deepEqual([empty.code, empty.output.includes("the file is empty")], [1, true], empty.output);
     const absent = await ran("file", "broadcast", scratch.file("none.ts"));
     assert.deepEqual(
       [absent.code, /none\.ts.*there is no such file/.test(absent.output)],
@@ -200,6 +203,21 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
       assert.equal(await interrupted(relaying), 0, relaying.output());
     }),
   );
+
+  test("broadcast: what cannot be is one line, also where nothing can be kept, or nobody has the address", async () => {
+    await writeFile(scratch.file("no-folder"), "");
+    const cases: readonly (readonly [dataDir: string, args: string[], message: RegExp])[] = [
+      ["no-folder", [], /cannot use .*no-folder.*--data-dir/],
+      ["refused", ["--relay", "nosuch.invalid:80"], /relay: nosuch\.invalid has no address/],
+      ["refused", ["--private"], /private: .*name one with relay/],
+      ["refused", ["--name", "../x"], /name: expected/],
+    ];
+    for (const [dataDir, args, message] of cases) {
+      const { code, output } = await ran(dataDir, "broadcast", "--test-pattern", "--dht", "off", ...args);
+      assert.deepEqual([code, output.split("\n").length], [1, 1], output);
+      assert.match(output, message);
+    }
+  });
 
   test("broadcast: what cannot be asked for is one line and exit code 2", async () => {
     const cases: readonly (readonly [args: string[], message: RegExp])[] = [
