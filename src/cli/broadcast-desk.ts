@@ -147,6 +147,7 @@ export class KeptBroadcasts implements BroadcastDesk {
 
   #watch(kept: Kept, broadcast: Broadcast): void {
     Object.assign(kept, { broadcast, problem: undefined, retryMs: FIRST_RETRY_MS });
+    this.#parts.log.info("on air", { name: kept.wish.name, infohash: broadcast.infohash });
     broadcast.ended.then(
       () => void this.#ended(kept),
       (error) => this.#failed(kept, error),
@@ -158,6 +159,7 @@ export class KeptBroadcasts implements BroadcastDesk {
     const { name } = kept.wish;
     if (this.#stopping.signal.aborted || this.#kept.get(name) !== kept) return;
     this.#drop(kept);
+    this.#parts.log.info("its source has ended, and so has the broadcast", { name });
     await this.#parts.records
       .forget(name)
       .catch((error) =>

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SluiceError } from "../../src/base/errors.ts";
+import type { Log } from "../../src/base/log.ts";
 import { KeptBroadcasts } from "../../src/cli/broadcast-desk.ts";
 import { broadcastRequest } from "../../src/cli/broadcast-request.ts";
 import type { Broadcast, Broadcasts } from "../../src/engine/live/broadcast-contract.ts";
@@ -58,13 +59,13 @@ function fakeBroadcasts() {
 }
 
 /** A desk as the program opens it, on records that outlive it. */
-async function opened(store = new MapStore(), fake = fakeBroadcasts()) {
+async function opened(store = new MapStore(), fake = fakeBroadcasts(), log: Log = SILENT) {
   const clock = new FakeClock();
   const desk = new KeptBroadcasts({
     broadcasts: fake.broadcasts,
     records: createBroadcastRecords(store, SILENT),
     clock,
-    log: SILENT,
+    log,
     requestOf: (wish) =>
       broadcastRequest(wish, { lookup: async () => [], ownAddresses: [], tracker: "off" as const }),
   });
@@ -86,6 +87,17 @@ test("KeptBroadcasts: what was started is on air again after a restart, until it
   await second.desk.stop(name);
   assert.deepEqual([second.desk.list().length, second.live.size], [0, 0]);
   assert.equal((await opened(first.store)).desk.list().length, 0);
+});
+
+test("KeptBroadcasts: what is on air, and what no more, is in the log", async () => {
+  const lines: string[] = [];
+  const info = (message: string, facts?: object) => void lines.push(`${message} ${JSON.stringify(facts)}`);
+  const { desk, live } = await opened(undefined, undefined, { ...SILENT, info });
+  await desk.start(fakeWish("news"));
+  live.get("news")!.end();
+  await settled();
+  assert.match(lines[0] ?? "", /^on air .*"name":"news","infohash":"[0-9a-f]{40}"/);
+  assert.match(lines[1] ?? "", /has ended.*"name":"news"/);
 });
 
 test("KeptBroadcasts: a start that fails keeps nothing", async () => {
