@@ -241,8 +241,8 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         this.#answers.request(peer, message);
         return;
       case "lacking":
-        this.#pulls.lacking(peer, message);
         this.#neighbours.found(message.holders);
+        if (this.#pulls.lacking(peer, message)) this.#pulls.round();
         return;
       case "headerRequest":
         this.#answers.headers(peer, message);

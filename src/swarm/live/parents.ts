@@ -75,10 +75,10 @@ export class Parents {
     return parent.has(seq, stripe) ? LATE_MS : STARVING_LATE_MS;
   }
 
-  /** How long the stripe is as it is now: with this parent, asking this one, or without any. */
+  /** How long the stripe is as it is now: with this parent, or without any, whoever is being asked. */
   settledMs(stripe: number): number {
-    const { parent, next, since, nextSince, orphanedAt } = this.#feeds[stripe]!;
-    return this.#state.now - (parent ? since : next ? nextSince : orphanedAt);
+    const { parent, since, orphanedAt } = this.#feeds[stripe]!;
+    return this.#state.now - (parent ? since : orphanedAt);
   }
 
   /** The way in is known from now on. */

@@ -4,6 +4,8 @@ import type { LiveState } from "./state.ts";
 
 /** The headers that tell where to begin are waited for so long. */
 const HEADERS_MS = 250;
+/** The start that was chosen first has so long before a later one may take its place: with more behind it, players begin better. */
+const FIRST_CHOICE_MS = 500;
 /** What is begun with has at least so long until it is late, and some round trips. */
 const START_MARGIN_MS = 300;
 
@@ -46,6 +48,7 @@ export class Playout {
   /** Gives out what is whole, and skips what is too late. */
   round(): void {
     if (this.#state.nextSeq < 0) this.#choose();
+    if (!this.#state.hasPlayed) this.#beginLater();
     while (this.#state.nextSeq >= 0 && this.#step());
   }
 
@@ -93,6 +96,19 @@ export class Playout {
     }
     this.#state.nextSeq = chosen;
     this.#state.firstSeq = chosen;
+  }
+
+  /** Where a later piece that players can begin with is whole before the chosen one, nothing is won by waiting for that one. */
+  #beginLater(): void {
+    const { window, nextSeq, now } = this.#state;
+    if (nextSeq < 0 || now - this.#startedAt < FIRST_CHOICE_MS || window.isWhole(nextSeq)) return;
+    for (let seq = nextSeq + 1; seq <= window.head; seq++) {
+      const piece = window.piece(seq);
+      if (piece?.header.value.randomAccessOffset === undefined || piece.mask !== window.fullMask) continue;
+      this.#state.nextSeq = seq;
+      this.#state.firstSeq = seq;
+      return;
+    }
   }
 
   /** Whether anybody has pieces from before `seq`, or is about to say what it has. */

@@ -62,15 +62,18 @@ export class Pulls {
     this.#state.send(peer, { kind: "cancel", epoch: this.#state.epoch, chunks: [{ seq, stripe }] });
   }
 
-  /** NAK: somebody else is to be asked. */
-  lacking(from: LivePeer, { chunks }: LackingMessage): void {
+  /** NAK: whether somebody else is to be asked now. */
+  lacking(from: LivePeer, { chunks }: LackingMessage): boolean {
+    let isFreed = false;
     for (const { seq, stripe, reason } of chunks) {
       const pull = this.#pulls.get(keyOf(seq, stripe));
       if (!pull?.askedOf.some(({ peer }) => peer === from)) continue;
       this.#release(pull, from);
+      isFreed = true;
       // Who starts may have nobody else to ask.
       if (reason === "busy") from.pullAvoidUntil = this.#state.now + (this.#state.hasPlayed ? 1_000 : 250);
     }
+    return isFreed;
   }
 
   left(peer: LivePeer): void {
@@ -168,6 +171,7 @@ export class Pulls {
     return best;
   }
 
+  /** Gives up who takes too long, and what is no longer wanted: who was asked for that need not send it. */
   #expire(): void {
     const { now, window, nextSeq } = this.#state;
     for (const [key, pull] of this.#pulls) {
@@ -180,7 +184,11 @@ export class Pulls {
         pull.slow.add(peer);
       }
       if (pull.seq >= nextSeq && pull.seq >= window.oldest) continue;
-      for (const { peer } of pull.askedOf) peer.pulls--;
+      for (const { peer } of pull.askedOf) {
+        peer.pulls--;
+        pull.slow.add(peer);
+      }
+      for (const peer of pull.slow) this.#cancel(peer, pull.seq, pull.stripe);
       this.#pulls.delete(key);
     }
   }

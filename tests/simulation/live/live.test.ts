@@ -9,6 +9,11 @@ const AMPLE = [
   [0.2, 0],
   [0.8, 2.5],
 ] as const;
+/** 1.4 times the bitrate on average. */
+const SCARCE = [
+  [0.2, 0],
+  [0.8, 1.75],
+] as const;
 
 function run(scenario: Partial<LiveScenario>, rules: Partial<LiveRules> = {}): LiveReport {
   return new LiveWorld({ ...SMALL, ...scenario, rules: { ...LIVE_RULES, ...rules } }).run();
@@ -33,24 +38,24 @@ test("live: the same seed gives the same trace, another seed another", () => {
   assert.notEqual(run({ peers: 10, seconds: 3, churnPercent: 100, seed: 2 }).traceHash, once.traceHash);
 });
 
-test("live: viewers vanish without a word, 60 % a minute: pulls heal what that tears", () => {
-  const scenario = { peers: 40, churnPercent: 60, uploads: AMPLE, seed: 4 };
+test("live: viewers vanish without a word, 120 % a minute: pulls heal what that tears", () => {
+  const scenario = { peers: 40, churnPercent: 120, seconds: 20, uploads: AMPLE, seed: 5 };
   assert.ok(missedShare(run(scenario)) < 1e-4);
   assert.ok(missedShare(run(scenario, { pulls: false })) > 1e-3);
 });
 
 test("live: an uplink that is promised away in full never drains its queue", () => {
-  const scenario = { peers: 40, sourceUpload: 2, uploads: AMPLE, seed: 4 };
+  const scenario = { peers: 20, seconds: 5, sourceUpload: 2, uploads: AMPLE, seed: 3 };
   assert.ok(missedShare(run(scenario)) < 1e-4);
   assert.ok(missedShare(run(scenario, { headroom: 1.3 })) > 5e-2);
 });
 
 test("live: newcomers of a crowd who take three seconds of backlog instead of one make it late for all", () => {
-  const scenario = { peers: 80, crowd: 8, uploads: AMPLE, seed: 2 };
+  const scenario = { peers: 120, crowd: 15, uploads: SCARCE, seed: 3 };
   const one = run(scenario);
   const three = run(scenario, { backfillMs: 3_000 });
   assert.ok(missedShare(one) < 1e-4, `${missedShare(one)} missed`);
-  assert.ok(missedShare(three) > 3e-4, `${missedShare(three)} missed`);
+  assert.ok(missedShare(three) > 1e-3, `${missedShare(three)} missed`);
   assert.ok(one.delayMs.quantile(0.95) < three.delayMs.quantile(0.95));
 });
 

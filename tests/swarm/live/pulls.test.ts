@@ -72,3 +72,46 @@ test("Pulls learns that a stripe always takes its time, from copies that the par
   assert.ok(pulled.length > 0);
   assert.ok(Math.max(...pulled) < 190, `${pulled}`);
 });
+
+test("Pulls asks another at once when one says that it is busy", () => {
+  const swarm = new Scripted();
+  const holders = [swarm.holder(100), swarm.holder(100)];
+  swarm.pass(500);
+  const askedOf = (connection: number) => swarm.told("request", connection).flatMap(({ chunks }) => chunks);
+  const busy = holders.find((holder) => askedOf(holder).length > 0)!;
+  const other = holders.find((holder) => holder !== busy)!;
+  const { seq, stripe } = askedOf(busy)[0]!;
+  const isAsked = () => askedOf(other).some((chunk) => chunk.seq === seq && chunk.stripe === stripe);
+  assert.equal(isAsked(), false);
+  swarm.say(busy, { kind: "lacking", epoch: 1, chunks: [{ seq, stripe, reason: "busy" }], holders: [] });
+  assert.equal(isAsked(), true);
+});
+
+test("Pulls does not wait for ever for a parent to be found: one after another may say no", () => {
+  const swarm = new Scripted();
+  const holders = Array.from({ length: 2 * STRIPES }, () => swarm.holder(100));
+  const pulled = new Set<number>();
+  let refused = 0;
+  for (let waited = 0; waited < 1_000; waited += 25) {
+    swarm.pass(25);
+    const asked = swarm.told("subscribe");
+    for (const { stripes } of asked.slice(refused)) {
+      const no = { kind: "refused", stripes, reason: "full", retryMs: 0, candidates: [] } as const;
+      for (const holder of holders) swarm.say(holder, no);
+    }
+    refused = asked.length;
+    for (const holder of holders) {
+      for (const { seq, stripe } of swarm.told("request", holder).flatMap(({ chunks }) => chunks)) {
+        if (pulled.has(STRIPES * seq + stripe)) continue;
+        pulled.add(STRIPES * seq + stripe);
+        swarm.say(holder, { ...chunk(seq, stripe), isLate: true });
+      }
+    }
+    if (waited % 125 > 0) continue;
+    const seq = 101 + waited / 125;
+    swarm.say(holders[0]!, { kind: "header", isAnswer: false, header: header(seq) });
+    for (const holder of holders) swarm.tellWindow(holder, seq);
+  }
+  assert.ok(refused > 10);
+  assert.ok(pulled.has(STRIPES * 104), `${[...pulled]}`);
+});
