@@ -2,7 +2,7 @@ import { closeSync, openSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { SluiceError } from "../base/errors.ts";
-import { troubleOf } from "./kv-sqlite-error.ts";
+import { asStoreError, troubleOf } from "./kv-sqlite-error.ts";
 
 /** A backup of a large store takes seconds; whoever holds on for longer has stopped. */
 const LONGEST_TOOL_MS = 30_000;
@@ -28,7 +28,7 @@ export async function tryLock(path: string): Promise<(() => void) | undefined> {
     return lock(path);
   } catch (error) {
     // Nothing is ever written to it: what is no database has been damaged, and nobody can hold it.
-    if (troubleOf(error) !== "other") throw error;
+    if (error instanceof SluiceError || troubleOf(error) !== "other") throw error;
     await rm(path, { force: true });
     return lock(path);
   }
@@ -38,11 +38,12 @@ function lock(path: string): (() => void) | undefined {
   closeSync(openSync(path, "a", 0o600));
   const database = new DatabaseSync(path);
   try {
-    database.exec("BEGIN EXCLUSIVE");
+    // A journal would need room on the disk, which may be full, for nothing.
+    database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
   } catch (error) {
     database.close();
     if (troubleOf(error) === "busy") return undefined;
-    throw error;
+    throw asStoreError(error);
   }
   return () => database.close();
 }
