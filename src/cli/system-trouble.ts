@@ -22,5 +22,5 @@ export function systemTrouble(error: unknown): string | undefined {
   const { code, path } = error;
   const reason = typeof code === "string" && Object.hasOwn(REASONS, code) ? REASONS[code] : undefined;
   if (reason === undefined || typeof path !== "string") return undefined;
-  return `cannot use ${path}: ${reason} (${code}). What is kept lies in the data folder; --data-dir chooses another`;
+  return `cannot use ${path}: ${reason} (${code}); where it is of the data folder, --data-dir chooses another`;
 }
