@@ -20,6 +20,9 @@ function quoted(address: string): string {
   return address.startsWith("[") ? `'${address}'` : address;
 }
 
+/** Nobody is so late (the longest lag of viewers is 8 s): either the source is silent, or there is no way to it. */
+const STILL_MS = 10_000;
+
 /** What a relay is doing. */
 export type RelayFigures = Pick<
   LiveFigures,
@@ -44,8 +47,9 @@ export function relayStatus(name: string, figures: RelayFigures): string {
 }
 
 /** What there is to say of a relay besides figures; empty where it does what it is for. */
-export function relayState({ isForked, hasEnded, lastSeq }: RelayFigures): string {
+export function relayState({ isForked, hasEnded, lastSeq, lagMs }: RelayFigures): string {
   if (isForked) return "refused: two pieces of one number are signed; its key is in other hands";
   if (hasEnded) return "has ended";
-  return lastSeq === undefined ? "waiting for the stream" : "";
+  if (lastSeq === undefined) return "waiting for the stream";
+  return lagMs > STILL_MS ? "nothing new comes" : "";
 }

@@ -97,6 +97,10 @@ test("relayText and relayStatus: the address for the source, and how it goes", (
   assert.match(relayStatus("News", { ...figures, hasEnded: true }), /^News · has ended · /);
   assert.match(relayStatus("News", { ...figures, isForked: true }), /key is in other hands/);
   assert.match(relayStatus("News", { ...figures, skippedPieces: 2 }), /2 pieces missed$/);
+  assert.match(
+    relayStatus("News", { ...figures, lagMs: 47_100 }),
+    /^News · nothing new comes · .* 47\.1 s behind/,
+  );
 });
 
 test("ownAddresses: the networks of this machine where it listens everywhere, else what it listens on", () => {

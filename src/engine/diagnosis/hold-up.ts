@@ -78,7 +78,7 @@ function ofLive(facts: PlaybackFacts, live: NonNullable<PlaybackFacts["live"]>):
   if (live.silentMs > SOURCE_SILENT_MS)
     return [
       "source",
-      `The source has sent nothing new for ${seconds(live.silentMs)}, as far as ${peers(connectedPeers)} know.`,
+      `The source has sent nothing new for ${seconds(live.silentMs)}, as far as ${peers(connectedPeers)} ${connectedPeers === 1 ? "knows" : "know"}.`,
     ];
   return limited(facts) ?? slow(facts, live.parents);
 }
