@@ -39,15 +39,21 @@ export class PatternFeed implements LiveFeed {
   }
 
   async next(): Promise<Uint8Array | undefined> {
-    if (this.#runs.length === 0) this.#make();
-    const { dueMs, packets } = this.#runs.shift()!;
-    const waitMs = Math.min(1000 * MAX_OFF_SECONDS, dueMs - this.#parts.unixMs());
+    // Where the clock was set back, what is left of the second would be due after ages.
+    if (this.#runs.length === 0 || this.#waitMs > 1000 * MAX_OFF_SECONDS) this.#make();
+    const waitMs = this.#waitMs;
+    const { packets } = this.#runs.shift()!;
     if (waitMs > 0) await pauseFor(this.#parts.clock, waitMs, this.#closed.signal);
     return this.#closed.signal.aborted ? undefined : packets;
   }
 
   close(): void {
     this.#closed.abort();
+  }
+
+  /** How long until the next packets are due. */
+  get #waitMs(): number {
+    return this.#runs[0]!.dueMs - this.#parts.unixMs();
   }
 
   #make(): void {

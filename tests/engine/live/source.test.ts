@@ -280,7 +280,7 @@ test("openLiveInput: HLS whose server fails for a while goes on with the next se
 });
 
 test(
-  "openLiveInput: the test pattern comes when its time has come, and goes on after a sleep",
+  "openLiveInput: the test pattern comes when its time has come, and goes on after a sleep, and where the clock is set back",
   WITH,
   async () => {
     const world = new FakeWorld();
@@ -313,6 +313,9 @@ test(
     world.epochMs += 100_000;
     await take(1500);
     assert.equal(input.facts.beginnings, 2);
+    world.epochMs -= 3_600_000;
+    const afterBack = await take(3000);
+    assert.ok(afterBack >= 60, `${afterBack} runs in 3 s after the clock was set back`);
     await reader.cancel();
     await world.clock.advance(3000);
     assert.equal(world.clock.waiting, 0);
