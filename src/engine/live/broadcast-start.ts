@@ -20,7 +20,7 @@ export interface SourceStart {
 /** The state is on disk for good so often; a power cut takes back no more than twice that. */
 export const STATE_SYNC_MS = 5000;
 /** Pieces from further ahead are taken by nobody (live protocol: Trust). */
-const MAX_AHEAD_MS = 600_000;
+export const MAX_AHEAD_MS = 600_000;
 
 /**
  * Where a source goes on that is started at `nowMs`. After a power cut the state may be that of some seconds ago. No number is used

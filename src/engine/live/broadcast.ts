@@ -8,7 +8,7 @@ import type { Broadcast, BroadcastRequest } from "./broadcast-contract.ts";
 import { broadcastFigures } from "./broadcast-figures.ts";
 import { broadcastLinks } from "./broadcast-file.ts";
 import { BroadcastNews } from "./broadcast-news.ts";
-import { lostCount, STATE_SYNC_MS, sourceStart } from "./broadcast-start.ts";
+import { lostCount, MAX_AHEAD_MS, STATE_SYNC_MS, sourceStart } from "./broadcast-start.ts";
 import type { LiveControl } from "./contract.ts";
 import type { BroadcastIdentity } from "./identity.ts";
 import { cutPieces } from "./piece-cutter.ts";
@@ -139,6 +139,7 @@ class BroadcastRun {
         piece = await this.#pieces.next()
       ) {
         await this.#send(this.#signer.sign(piece));
+        this.#refuseWrongClock();
       }
       if (!signal.aborted) await this.#end();
     } finally {
@@ -153,6 +154,20 @@ class BroadcastRun {
     this.#last = piece;
     this.#live.produce(piece.header, piece.chunks);
     if (isFirst) this.#tell(false);
+  }
+
+  /**
+   * Where the machine's clock was far ahead and has been set right, our time is as wrong as that was, and nobody takes what we send. A start anew
+   * heals it. But who is watched has the right time: then it is the clock that is wrong now.
+   */
+  #refuseWrongClock(): void {
+    const aheadMs = this.#now() - this.#parts.unixMs();
+    if (aheadMs <= MAX_AHEAD_MS || this.#live.figures().children > 0) return;
+    const minutes = Math.round(aheadMs / 60_000);
+    throw new SluiceError(
+      "bad_configuration",
+      `the clock of this machine was set back by ${minutes} min, and nobody can watch a stream from so far ahead: start it again, for the same link`,
+    );
   }
 
   /**

@@ -388,6 +388,29 @@ test("createBroadcasts: what was on air is so again on a disk that is full", asy
   await again.stop();
 });
 
+test("createBroadcasts: a clock that was far ahead and is set right ends what nobody can watch; the next start heals it", async () => {
+  const studio = new FakeStudio();
+  studio.world.epochMs += 3_600_000;
+  const ahead = await studio.within(studio.broadcasts().start(someRequest()));
+  await studio.world.clock.advance(5000);
+  const ended = assert.rejects(ahead.ended, code("bad_configuration", /set back by 60 min.*start it again/));
+  studio.world.epochMs -= 3_600_000;
+  await studio.world.clock.advance(5000);
+  await ended;
+  const right = await studio.within(studio.broadcasts().start(someRequest()));
+  await studio.world.clock.advance(5000);
+  const offMs =
+    studio.sent.at(-1)!.header.value.timestampMs - studio.world.epochMs - studio.world.clock.now();
+  assert.ok(Math.abs(offMs) < 2000, `${offMs} ms`);
+  // Who is watched is right: it is the clock that is wrong.
+  studio.live = { peers: 1, children: 1 };
+  studio.world.epochMs -= 3_600_000;
+  const count = studio.sent.length;
+  await studio.world.clock.advance(5000);
+  assert.ok(studio.sent.length >= count + 10);
+  await right.stop();
+});
+
 test("Broadcast.figures: says how it is doing", async () => {
   const studio = new FakeStudio();
   const broadcast = await studio.within(studio.broadcasts().start(someRequest()));
