@@ -1,3 +1,4 @@
+import { DecodeError } from "../base/errors.ts";
 import type { Sha1 } from "../base/ids.ts";
 import type { Ed25519VerifierOf, Sha256 } from "../base/signature.ts";
 import { viewBencode } from "../wire/bencode-view.ts";
@@ -52,18 +53,24 @@ export function titleOf(known: KnownFile): string {
 }
 
 /** The transport file of files around metadata that peers sent, with the trackers of the link, and the piece layers of its
- * layout where it has any. Throws `DecodeError`. */
+ * layout where it has any; or why there is none. Hostile metadata may read well by itself and not as part of a file: nested as
+ * deep as may be, or with a root that only more pieces than the file has lead to. */
 export function fileOfMetadata(
   infoBytes: Uint8Array,
   { layers = [], pieceHashes }: Pick<Info, "layers" | "pieceHashes">,
   trackers: readonly (readonly string[])[],
   { sha1, sha256 }: Pick<FileChecks, "sha1" | "sha256">,
-): TransportFile {
+): TransportFile | string {
   const bytes = makeTransportFile(infoBytes, trackers, piecesByRoot(layers, pieceHashes));
   const limitBytes = bytes.length + MAX_INFO_BYTES;
-  return isV2Info(viewBencode(infoBytes))
-    ? parseV2TransportFile(bytes, sha1, sha256, limitBytes)
-    : parseTransportFile(bytes, sha1, limitBytes);
+  try {
+    return isV2Info(viewBencode(infoBytes))
+      ? parseV2TransportFile(bytes, sha1, sha256, limitBytes)
+      : parseTransportFile(bytes, sha1, limitBytes);
+  } catch (thrown) {
+    if (thrown instanceof DecodeError) return thrown.message;
+    throw thrown;
+  }
 }
 
 /** The info dictionary that peers sent, of either version; of version 2 it may lack layers. Throws `DecodeError`. */

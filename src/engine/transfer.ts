@@ -224,10 +224,7 @@ export class SwarmTransfer implements ActiveTransfer {
 
   /** Makes the swarm and lets it go. */
   #drive(known: Known | undefined): void {
-    const { runtime, limits, connections, net, random } = {
-      ...this.#house,
-      ...this.#house.runtime,
-    };
+    const { runtime, limits, connections, net, random } = { ...this.#house, ...this.#house.runtime };
     const trackers = [...(known?.file.trackers ?? []), ...this.#content.trackers];
     const setup: SwarmSetup = {
       infohash: this.infohash,
@@ -325,6 +322,11 @@ export class SwarmTransfer implements ActiveTransfer {
     if (this.#known) return;
     const { runtime, cache } = this.#house;
     const file = this.#given ?? fileOfMetadata(infoBytes, layout, this.#content.trackers, runtime);
+    if (typeof file === "string") {
+      this.#input({ kind: "stop" });
+      this.#failed(file, []);
+      return;
+    }
     this.#learn(file, cache?.openFresh(file.infohash, file.info));
     if (file.info.isPrivate) this.#leaveFinder();
     this.#isReady(file);
