@@ -14,6 +14,7 @@ export type HoldUpCode =
   | "own_limit"
   | "disk"
   | "source"
+  | "clock"
   | "server"
   | "player";
 
@@ -52,6 +53,8 @@ export interface LiveFacts {
   readonly hasEnded: boolean;
   /** Since when nothing new of the source has been heard of. */
   readonly silentMs: number;
+  /** So far ahead of our clock that nothing of it is played; 0 where it is not. */
+  readonly minutesAhead: number;
 }
 
 /** How something is: as it should be, worth knowing, likely to be noticed, broken. */

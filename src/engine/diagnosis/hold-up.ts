@@ -69,6 +69,11 @@ function ofLive(facts: PlaybackFacts, live: NonNullable<PlaybackFacts["live"]>):
         ]
       : ["source", "What we broadcast here has only begun."];
   if (live.hasEnded) return ["source", "The broadcast has ended."];
+  if (live.minutesAhead > 0)
+    return [
+      "clock",
+      `The stream is ${live.minutesAhead} min ahead of this machine's clock, and nothing of it is played before one of the two clocks is set right.`,
+    ];
   if (connectedPeers === 0) return alone(facts);
   if (live.parents === 0)
     return [

@@ -26,7 +26,7 @@ export function playbackFacts(transfer: Transfer, session: SessionFacts): Playba
 }
 
 function liveFacts(
-  { content, figures }: NonNullable<Transfer["live"]>,
+  { content, figures, minutesAhead }: NonNullable<Transfer["live"]>,
   { waitingMs, unixMs }: SessionFacts,
 ): LiveFacts {
   const { lastTsMs, hasEnded, parents } = figures();
@@ -34,6 +34,7 @@ function liveFacts(
     isOwn: content.role === "source",
     parents,
     hasEnded,
+    minutesAhead,
     // Its clock is not ours; but it has not sent anything since we wait, or it would not be waited for.
     silentMs: lastTsMs === undefined ? waitingMs : Math.min(waitingMs, Math.max(0, unixMs - lastTsMs)),
   };

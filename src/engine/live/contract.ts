@@ -45,4 +45,6 @@ export interface LiveControl {
   reachablePeers(): readonly PeerAddress[];
   /** Two pieces of one number were signed: the key is in other hands, or its program is broken. */
   readonly isForked: boolean;
+  /** So far is the stream ahead of this machine's clock that nothing of it is played; 0 where it is not. */
+  readonly minutesAhead: number;
 }

@@ -69,6 +69,8 @@ export interface LiveDriverParts {
   readonly sink: PieceSink;
   /** The source has signed two pieces of one number. */
   forked(seq: number): void;
+  /** A genuine piece is so far ahead of our clock that nothing of it is played; 0 for one that is not. */
+  ahead?(minutes: number): void;
   /** Finds elsewhere what peers bring too late. */
   readonly fallback?: (swarm: LateSwarm) => LiveFallback;
   readonly makeSwarm?: (setup: LiveSetup, now: Instant) => DrivenLiveSwarm;

@@ -28,9 +28,12 @@ export function liveSetup(parts: LiveDriverParts, places: LivePlaces): LiveSetup
   let isClockDoubted = false;
   /** Nothing of such a stream is ever played, and nobody would know why. */
   const doubtClock = (header: PieceHeader) => {
-    if (isClockDoubted || isTimely(header, unixMs(), undefined)) return;
+    const minutes = isTimely(header, unixMs(), undefined)
+      ? 0
+      : Math.round((header.timestampMs - unixMs()) / 60_000);
+    parts.ahead?.(minutes);
+    if (isClockDoubted || minutes === 0) return;
     isClockDoubted = true;
-    const minutes = Math.round((header.timestampMs - unixMs()) / 60_000);
     parts.log.warn(
       "the stream is far ahead of this machine's clock: nothing of it is played until that is right",
       {

@@ -66,6 +66,7 @@ export class LiveTransfer implements PeerTransfer {
   #leaveFinder: () => void = () => {};
   #stopHead: () => void = () => {};
   #isForked = false;
+  #minutesAhead = 0;
 
   /** Begins as soon as `before` has resolved: an earlier transfer of the same stream must have closed its folder. */
   constructor(house: LiveHouse, content: LiveTransferContent, before: Promise<void>) {
@@ -119,6 +120,9 @@ export class LiveTransfer implements PeerTransfer {
       log: this.#log,
       sink: this.#isTransportStream ? this.#window : NO_SINK,
       forked: (seq) => this.#forkedAt(seq),
+      ahead: (minutes) => {
+        this.#minutesAhead = minutes;
+      },
       ...fallbackOf(house, live, this.#log),
     });
     this.live = this.#control();
@@ -225,6 +229,7 @@ export class LiveTransfer implements PeerTransfer {
 
   #control(): LiveControl {
     const isForked = () => this.#isForked;
+    const minutesAhead = () => this.#minutesAhead;
     return {
       content: this.#content,
       produce: (header, chunks) => {
@@ -238,6 +243,9 @@ export class LiveTransfer implements PeerTransfer {
       reachablePeers: () => this.#driver.reachablePeers(),
       get isForked() {
         return isForked();
+      },
+      get minutesAhead() {
+        return minutesAhead();
       },
     };
   }

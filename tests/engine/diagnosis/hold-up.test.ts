@@ -24,7 +24,7 @@ const FACTS: PlaybackFacts = {
   live: undefined,
 };
 const NO_PROXY = { proxyProblem: "SOCKS5 proxy 127.0.0.1:1080: connection refused" };
-const LIVE: LiveFacts = { isOwn: false, parents: 2, hasEnded: false, silentMs: 100 };
+const LIVE: LiveFacts = { isOwn: false, parents: 2, hasEnded: false, silentMs: 100, minutesAhead: 0 };
 
 const CASES: readonly (readonly [
   string,
@@ -46,6 +46,13 @@ const CASES: readonly (readonly [
     { connectedPeers: 0 },
     "proxy",
     /No peer.*--proxy.*SOCKS5 proxy 127\.0\.0\.1:1080: connection refused\.$/,
+  ],
+  [
+    "a clock is wrong, live",
+    { live: { ...LIVE, parents: 0, minutesAhead: 60 } },
+    { connectedPeers: 0 },
+    "clock",
+    /60 min ahead of this machine's clock/,
   ],
   ["nobody is reached, live", { ...NO_PROXY, live: LIVE }, { connectedPeers: 0 }, "proxy", /refused/],
   ["somebody is reached all the same", NO_PROXY, { unchokedByPeers: 0 }, "choked", /All of 5 peers/],

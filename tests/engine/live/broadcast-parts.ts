@@ -108,6 +108,7 @@ export class FakeStudio {
       figures: () => ({ ...NO_PEERS, ...this.live }),
       reachablePeers: () => this.reachable,
       isForked: this.isForked,
+      minutesAhead: 0,
     };
     const transfer: ActiveTransfer = Object.assign(new FakeTransfer(content), { live });
     return { transfer, release: () => void this.released++ };

@@ -32,7 +32,9 @@ test("liveSetup: a stream from the future by this machine's clock is told once, 
   const stream = someStream();
   const { file } = stream;
   const log = keepingLog();
-  const parts = { infohash: file.infohash, info: file.info, role: "viewer", runtime, log };
+  const told: number[] = [];
+  const ahead = (minutes: number) => void told.push(minutes);
+  const parts = { infohash: file.infohash, info: file.info, role: "viewer", runtime, log, ahead };
   const peerId = someBytes(20);
   const setup = liveSetup({ ...parts, peerId } as unknown as LiveDriverParts, new LivePlaces(undefined));
   const maker = new PieceMaker(stream);
@@ -44,4 +46,5 @@ test("liveSetup: a stream from the future by this machine's clock is told once, 
     assert.equal(setup.isSigned(maker.make(someBytes(100), Date.now() + HOUR_MS).header), true);
   assert.equal(log.warnings.length, 1);
   assert.match(log.warnings[0]!, /clock/);
+  assert.deepEqual(told, [0, 60, 60, 60]);
 });
