@@ -2,42 +2,31 @@ import { concatBytes } from "../base/bytes.ts";
 import { DIGEST_BYTES, levelsFor, type Merkle } from "../base/merkle.ts";
 import { type HashRange, MAX_HASHES, proofHashes } from "../wire/hash-message.ts";
 
-/** Nodes so many levels above the piece layer are kept, those below are made of the hashes each time: at most 512 of them. */
-const KEPT_ABOVE = levelsFor(MAX_HASHES);
-
-/** The part of one file's tree that is above its pieces, for answering others (BEP 52). */
+/** The part of one file's tree that is above its pieces, for answering others (BEP 52). It is kept whole, as large again as
+ * the hashes of the pieces: out of less, the proof of a single hash would cost us far more than it costs to ask for it. */
 export class LayerTree {
-  readonly #hashes: Uint8Array;
   readonly #level: number;
   readonly #merkle: Merkle;
   readonly #count: number;
   /** Levels from the piece layer to the root. */
   readonly #height: number;
-  /** Nodes from `KEPT_ABOVE` on, by level; made when they are first needed. */
-  #rows: readonly (readonly Uint8Array[])[] | undefined;
+  /** The nodes of each level from the pieces up, those for zeros alone left out. Of the last one not all may be made. */
+  readonly #rows: Uint8Array[];
+  /** How many nodes of the last row are made. */
+  #made: number;
 
   /** `hashes` are those of the pieces of the file, `level` is how many levels they are above the leaves. */
   constructor(hashes: Uint8Array, level: number, merkle: Merkle) {
-    this.#hashes = hashes;
     this.#level = level;
     this.#merkle = merkle;
     this.#count = hashes.length / DIGEST_BYTES;
     this.#height = levelsFor(this.#count);
+    this.#rows = [hashes];
+    this.#made = this.#count;
   }
 
-  /** The hashes of a range and of its proof; undefined where it is not one of this layer, or longer than is answered. */
-  answer(range: HashRange): Uint8Array<ArrayBuffer> | undefined {
-    if (!this.#has(range)) return undefined;
-    const { index, length } = range;
-    const parts: Uint8Array[] = [];
-    for (let i = 0; i < length; i++) parts.push(this.#node(0, index + i));
-    const first = levelsFor(length);
-    for (let above = first; above < first + proofHashes(range); above++)
-      parts.push(this.#node(above, (index >> above) ^ 1));
-    return concatBytes(parts);
-  }
-
-  #has({ baseLayer, index, length, proofLayers }: HashRange): boolean {
+  /** Whether a range is one of this layer, and no longer than is answered. */
+  has({ baseLayer, index, length, proofLayers }: HashRange): boolean {
     if (baseLayer !== this.#level || length === 0 || length > MAX_HASHES || index >= this.#count)
       return false;
     const isWhole = length === 2 ** levelsFor(length);
@@ -46,44 +35,49 @@ export class LayerTree {
     return isInside && index % 2 ** levelsFor(length) === 0 && proofLayers < this.#height;
   }
 
+  /** Whether all nodes are made but the root, which nobody is told. */
+  get isMade(): boolean {
+    return this.#rows.length >= this.#height && this.#made === this.#widthOf(this.#rows.length - 1);
+  }
+
+  /** Goes on with the nodes above the pieces, `limit` of them at most; gives how many that were. */
+  make(limit: number): number {
+    let made = 0;
+    for (; made < limit && !this.isMade; made++) this.#makeNext();
+    return made;
+  }
+
+  /** The hashes of a range and of its proof; undefined where it has none such. What is not made yet is made now. */
+  answer(range: HashRange): Uint8Array<ArrayBuffer> | undefined {
+    if (!this.has(range)) return undefined;
+    this.make(Number.POSITIVE_INFINITY);
+    const { index, length } = range;
+    const parts = Array.from({ length }, (_, i) => this.#node(0, index + i));
+    const first = levelsFor(length);
+    for (let above = first; above < first + proofHashes(range); above++)
+      parts.push(this.#node(above, (index >> above) ^ 1));
+    return concatBytes(parts);
+  }
+
   /** A node so many levels above the piece layer. */
   #node(above: number, index: number): Uint8Array {
-    if (above >= KEPT_ABOVE) return this.#kept()[above - KEPT_ABOVE]![index] ?? this.#zeros(above);
-    const start = index * 2 ** above;
-    const end = Math.min(this.#count, start + 2 ** above);
-    if (start >= end) return this.#zeros(above);
-    return above === 0 ? this.#hash(start) : this.#rootOf(start, end, above);
+    const row = this.#rows[above]!;
+    const at = index * DIGEST_BYTES;
+    return at < row.length ? row.subarray(at, at + DIGEST_BYTES) : this.#merkle.zeros(this.#level + above);
   }
 
-  /** The root of a tree of so many levels over the pieces from `start` up to `end`. */
-  #rootOf(start: number, end: number, above: number): Uint8Array {
-    const row = Array.from({ length: end - start }, (_, i) => this.#hash(start + i));
-    const root = this.#merkle.rootOf(row, this.#level);
-    return this.#merkle.grow(root, this.#level + levelsFor(row.length), this.#level + above);
-  }
-
-  #kept(): readonly (readonly Uint8Array[])[] {
-    if (this.#rows) return this.#rows;
-    const rows: Uint8Array[][] = [[]];
-    for (let at = 0; at < this.#count; at += MAX_HASHES) {
-      rows[0]!.push(this.#rootOf(at, Math.min(at + MAX_HASHES, this.#count), KEPT_ABOVE));
+  #makeNext(): void {
+    if (this.#made === this.#widthOf(this.#rows.length - 1)) {
+      this.#rows.push(new Uint8Array(DIGEST_BYTES * Math.ceil(this.#made / 2)));
+      this.#made = 0;
     }
-    for (let above = KEPT_ABOVE; above + 1 < this.#height; above++) {
-      const below = rows[above - KEPT_ABOVE]!;
-      const row: Uint8Array[] = [];
-      for (let i = 0; i < below.length; i += 2)
-        row.push(this.#merkle.rootOf([below[i]!, below[i + 1] ?? this.#zeros(above)], this.#level + above));
-      rows.push(row);
-    }
-    this.#rows = rows;
-    return rows;
+    const below = this.#rows.length - 2;
+    const pair = [this.#node(below, 2 * this.#made), this.#node(below, 2 * this.#made + 1)];
+    const node = this.#merkle.rootOf(pair, this.#level + below);
+    this.#rows[below + 1]!.set(node, this.#made++ * DIGEST_BYTES);
   }
 
-  #hash(piece: number): Uint8Array {
-    return this.#hashes.subarray(piece * DIGEST_BYTES, (piece + 1) * DIGEST_BYTES);
-  }
-
-  #zeros(above: number): Uint8Array {
-    return this.#merkle.zeros(this.#level + above);
+  #widthOf(above: number): number {
+    return this.#rows[above]!.length / DIGEST_BYTES;
   }
 }

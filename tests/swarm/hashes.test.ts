@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { concatBytes } from "../../src/base/bytes.ts";
+import { concatBytes, equalBytes } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
 import { DIGEST_BYTES, Merkle } from "../../src/base/merkle.ts";
-import type { SwarmSetup } from "../../src/swarm/contract.ts";
+import type { Sha256 } from "../../src/base/signature.ts";
+import type { SwarmLayout, SwarmSetup } from "../../src/swarm/contract.ts";
 import { layerRanges } from "../../src/swarm/layer-ranges.ts";
 import { LayerTree } from "../../src/swarm/layer-tree.ts";
 import { decodeHashMessage, encodeHashRange, type HashRange } from "../../src/wire/hash-message.ts";
@@ -179,9 +180,7 @@ test("Swarm: answers who asks for hashes, with their proof, also while it is cho
     ["hashes", "hashes", "hashes"],
   );
   for (const [i, message] of said.entries())
-    assert.ok(
-      message.kind === "hashes" && message.hashes.every((byte, at) => byte === answerTo(RANGES[i]!)[at]),
-    );
+    assert.ok(message.kind === "hashes" && equalBytes(message.hashes, answerTo(RANGES[i]!)));
 });
 
 test("Swarm: rejects requests for hashes that it does not have", () => {
@@ -243,6 +242,69 @@ test("Swarm: hashes go out within the upload limit", () => {
   it.pass(4_000);
   const bytes = saidTo(peer).length * answerTo(RANGES[0]!).length;
   assert.ok(bytes > 50_000 && bytes < 110_000, `${bytes} in 4 s`);
+});
+
+test("Swarm: who asks for more hashes than are ever answered is rejected, and uses up nothing of the upload limit", () => {
+  const it = fullSwarm({ limits: someLimits({ uploadLimit: 100_000 }) });
+  const [hostile, honest] = [it.peer(), it.peer()];
+  it.pass(1_000);
+  for (const length of [1024, 0xffff_ffff]) {
+    ask(hostile, { ...RANGES[0]!, length, proofLayers: 0xffff_ffff });
+    assert.equal(saidTo(hostile)[0]?.kind, "reject");
+  }
+  ask(honest, RANGES[0]!);
+  ask(hostile, RANGES[0]!);
+  it.pass(1_000);
+  assert.equal(saidTo(honest)[0]?.kind, "hashes");
+  assert.equal(saidTo(hostile)[0]?.kind, "hashes", "nor of its own share");
+});
+
+test("Swarm: the tree of a large file is made bit by bit, once, and then each answer is cheap", () => {
+  const pieceCount = 65_536;
+  const root = sha256(Uint8Array.of(1));
+  const layout: SwarmLayout = {
+    ...{ pieceLength: PIECE, pieceCount, length: pieceCount * PIECE, isPrivate: false },
+    ...{ shortPieces: new Map(), layers: [{ root, firstPiece: 0, pieceCount }] },
+    pieceHashes: new Uint8Array(32 * pieceCount).fill(7),
+  };
+  let hashed = 0;
+  const count: Sha256 = (bytes) => {
+    hashed++;
+    return sha256(bytes);
+  };
+  const it = new ScriptedSwarm(
+    { bytes: FILM, layout },
+    { info: { layout, infoBytes: MADE.infoBytes }, sha256: count },
+  );
+  const workOf = (what: () => void) => {
+    const before = hashed;
+    what();
+    return hashed - before;
+  };
+  const peer = it.peer();
+  const single: HashRange = { root, baseLayer: 0, index: 4_242, length: 1, proofLayers: 15 };
+  assert.ok(workOf(() => ask(peer, single)) < 10_000);
+  assert.equal(saidTo(peer).length, 0);
+  for (let i = 0; i < 10; i++) assert.ok(workOf(() => ask(peer, single)) < 2_000, "waiting costs nothing");
+  assert.ok(workOf(() => it.pass(100)) < 15_000);
+  it.pass(900);
+  assert.equal(saidTo(peer).length, 11);
+  assert.ok(hashed < pieceCount + 100, `${hashed} hashes`);
+  assert.equal(
+    workOf(() => ask(peer, single)),
+    0,
+  );
+  assert.equal(saidTo(peer)[0]?.kind, "hashes");
+});
+
+test("Swarm: those who ask for hashes share a small upload limit by turns", () => {
+  const it = fullSwarm({ limits: someLimits({ uploadLimit: 20_000 }) });
+  const peers = [it.peer(), it.peer(), it.peer()];
+  it.pass(1_000);
+  for (const peer of peers) for (let i = 0; i < 16; i++) ask(peer, RANGES[0]!);
+  it.pass(8_000);
+  const counts = peers.map((peer) => saidTo(peer).length);
+  assert.ok(Math.min(...counts) >= 2 && Math.max(...counts) <= 6, `${counts}`);
 });
 
 test("Swarm: a transport file that comes while layers are asked for is enough", () => {
