@@ -11,7 +11,8 @@ import { broadcastRequest } from "./broadcast-request.ts";
 import { broadcastJson, broadcastStatus, broadcastText } from "./broadcast-text.ts";
 import type { Context } from "./context.ts";
 import { type House, openHouse } from "./house.ts";
-import { ownLookup, toldAddresses } from "./lan-addresses.ts";
+import { lanAddresses, ownLookup, toldAddresses } from "./lan-addresses.ts";
+import { ownAddresses } from "./own-addresses.ts";
 import { pipedIn } from "./piped-in.ts";
 import { programWord } from "./program-word.ts";
 import { type StatusLine, statusLineOf } from "./status-line.ts";
@@ -100,9 +101,10 @@ async function onAir(
   };
   const showing = setInterval(show, STATUS_MS);
   try {
+    const { host, port } = listener.address;
     const places = {
       p2pPort: house.p2pPort,
-      httpUrl: `http://${addressText(listener.address)}`,
+      httpUrl: `http://${addressText(ownAddresses(host, port, lanAddresses())[0]!)}`,
       program: programWord(environment),
       hasDht: config.dht === "on",
     };

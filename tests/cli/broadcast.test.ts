@@ -141,6 +141,15 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
     assert.deepEqual(await readdir(scratch.file("again/broadcasts")), ["A clock"]);
   });
 
+  test("broadcast: an interface that listens everywhere is told by an address that can be asked", async () => {
+    const { facts } = await onAir("everywhere", "--host", "0.0.0.0");
+    assert.doesNotMatch(facts.http_url, /0\.0\.0\.0/);
+    assert.equal(
+      (await fetch(`${facts.http_url}/ace/getstream?infohash=${facts.infohash}&format=json`)).status,
+      200,
+    );
+  });
+
   test("broadcast FILE: ends where the file does; what is none is told with the command that makes it so", async () => {
     const film = scratch.file("film.ts");
     const picture = ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25:duration=3"];

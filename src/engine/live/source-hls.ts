@@ -1,4 +1,4 @@
-import { messageOf, SluiceError } from "../../base/errors.ts";
+import { DecodeError, messageOf, SluiceError } from "../../base/errors.ts";
 import { PacketAligner } from "../../media/ts-align.ts";
 import { HlsFeed } from "../http/hls-feed.ts";
 import { type FetchedManifest, fetchManifest, type HlsPlace, placeOf } from "../http/hls-fetch.ts";
@@ -83,7 +83,7 @@ export class HlsSourceFeed implements LiveFeed {
 
   async #recover(thrown: unknown): Promise<void> {
     if (!(thrown instanceof SluiceError) || thrown.code === "url_refused") throw thrown;
-    if (!this.#hasWorked && !mayRecover(thrown)) throw thrown;
+    if (!this.#hasWorked && !mayRecover(thrown)) throw ofNoManifest(thrown);
     this.#facts.problem = messageOf(thrown);
     const waitMs = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(10, this.#failures++));
     sayBrokenOff(this.#parts.log, this.#facts.problem, this.#failures, waitMs);
@@ -104,12 +104,19 @@ export class HlsSourceFeed implements LiveFeed {
     if (feed.container !== "ts")
       throw new SluiceError(
         "unsupported_container",
-        "this HLS has segments of fragmented MP4; only MPEG-TS is broadcast (ffmpeg -c copy -f mpegts - makes that of it)",
+        "this HLS has segments of fragmented MP4; only MPEG-TS is broadcast",
       );
     this.#facts.beginnings++;
     this.#feed = feed;
     return feed;
   }
+}
+
+/** People name their list of channels, which looks the same from outside. */
+function ofNoManifest(thrown: SluiceError): SluiceError {
+  if (!(thrown.cause instanceof DecodeError)) return thrown;
+  const advice = "no HLS of one stream; of a list of channels, name the URL of one of them";
+  return new SluiceError("unsupported_content", `${advice} (${thrown.message})`, { cause: thrown });
 }
 
 /** The variant that is broadcast of a list of them. Throws `unsupported_content` where sound is apart. */

@@ -345,6 +345,13 @@ test("createBroadcasts: a source that is silent, broken or gone", async () => {
     studio.within(studio.broadcasts().start(away)),
     code("start_timeout", /30 s \(.*ECONNREFUSED/),
   );
+  const channels = "#EXTM3U\n#EXTINF:-1,News\nhttp://a.example/news.ts\n";
+  studio.world.answer = () => ({ body: [new TextEncoder().encode(channels)] });
+  const list = someRequest({ name: "list", place: { kind: "hls", url: "http://a.example/b.m3u" } });
+  await assert.rejects(
+    studio.within(studio.broadcasts().start(list)),
+    code("unsupported_content", /list of channels, name the URL of one/),
+  );
   studio.world.answer = () => ({ status: 404 });
   const waiting = await studio.within(studio.broadcasts({ pipe }).start({ ...silent, bytesPerSecond: 1e6 }));
   assert.equal(waiting.figures().health, "waiting");
