@@ -266,7 +266,7 @@ export class SwarmTransfer implements ActiveTransfer {
     this.#driver.start();
     for (const input of this.#waiting.splice(0)) this.#driver.input(input);
     // Of a magnet it is not known yet whether it is private; without peers nobody would ever know.
-    if (known?.file.info.isPrivate !== true) {
+    if (this.#known?.file.info.isPrivate !== true) {
       this.#nameNodes();
       this.#leaveFinder = this.#find(this.#driver);
     }

@@ -79,6 +79,23 @@ test("SwarmTransfer: of a magnet they hear until its metadata says that it is pr
   }
 });
 
+test("SwarmTransfer: nor of a magnet whose transport file is given before it has begun", async () => {
+  for (const isPrivate of [false, true]) {
+    const { bytes, infohash } = film(isPrivate);
+    const finder = new NotingFinder();
+    await inFolder(async (folder) => {
+      const house = await someHouse(folder, { finder });
+      const content = { infohash, trackers: [], peers: [] };
+      const transfer = new SwarmTransfer(house, content, Promise.resolve(), () => {});
+      transfer.learn(parseTransportFile(bytes, sha1));
+      await transfer.ready();
+      assert.deepEqual(finder.notes, isPrivate ? [] : [`+${infohash}`]);
+      await transfer.stop();
+      await house.kept.close();
+    });
+  }
+});
+
 test("SwarmTransfer: nor while the rest of what a magnet of version 2 leaves out is asked for", async () => {
   const finder = new NotingFinder();
   const { infoBytes } = makeV2Torrent({
