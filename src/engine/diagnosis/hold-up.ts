@@ -3,8 +3,10 @@ import type { HoldUp, HoldUpCode, HoldUpNumbers, PlaybackFacts } from "./contrac
 
 /** A source that has sent nothing for so long is what everybody waits for; pieces come several times a second. */
 const SOURCE_SILENT_MS = 4_000;
-/** Who has less than this share of our own limit shares it with others. */
+/** Who has less than this share of our own limit is told how much it has. */
 const WHOLE_SHARE = 0.75;
+/** A limit that leaves so many times what the media needs is not why a player waits. */
+const AMPLE_SHARE = 2;
 /** Peers that give this share of what the media needs do; the rest is chance. */
 const ENOUGH_SHARE = 1.1;
 
@@ -30,7 +32,7 @@ function ofSwarm(facts: PlaybackFacts): Reason {
   if (figures.lacksLayers)
     return [
       "no_metadata",
-      `None of the connected peers (${connectedPeers}) has sent all hashes of the pieces yet, which links of version 2 do not bring.`,
+      `The connected peers (${connectedPeers}) have not sent all hashes of the pieces yet, which links of BitTorrent v2 do not bring.`,
     ];
   if (!figures.hasMetadata)
     return [
@@ -103,20 +105,18 @@ function ofServer(facts: PlaybackFacts): Reason {
   return ["server", `The server sends ${rate(facts.figures.bytesPerSecondDown)}${wanted(facts)}.`];
 }
 
-function limited({ figures, downloadLimit }: PlaybackFacts): Reason | undefined {
-  const { heldToBytesPerSecond: limit, bytesPerSecondDown } = figures;
-  if (limit === 0) return undefined;
-  const isShared = bytesPerSecondDown < WHOLE_SHARE * limit;
-  const others = isShared ? `: other streams share it, and this one has ${rate(bytesPerSecondDown)}` : "";
-  const setting = limit === downloadLimit ? "--download-limit" : "--schedule";
-  return ["own_limit", `Our own limit of ${rate(limit)} for downloads is used up (${setting})${others}.`];
+function limited(facts: PlaybackFacts): Reason | undefined {
+  const { heldToBytesPerSecond: limit, bytesPerSecondDown } = facts.figures;
+  if (limit === 0 || isEnough(facts, AMPLE_SHARE)) return undefined;
+  const isAll = bytesPerSecondDown >= WHOLE_SHARE * limit;
+  const part = isAll ? "" : `: this stream has ${rate(bytesPerSecondDown)} of it`;
+  const setting = limit === facts.downloadLimit ? "--download-limit" : "--schedule";
+  return ["own_limit", `Our own limit of ${rate(limit)} for downloads is used up (${setting})${part}.`];
 }
 
 function slow(facts: PlaybackFacts, giving: number): Reason {
-  const { figures, neededBytesPerSecond } = facts;
-  const isEnough =
-    neededBytesPerSecond !== undefined && figures.bytesPerSecondDown >= ENOUGH_SHARE * neededBytesPerSecond;
-  if (isEnough)
+  const { figures } = facts;
+  if (isEnough(facts, ENOUGH_SHARE))
     return [
       "catching_up",
       `It has only begun to come: ${rate(figures.bytesPerSecondDown)}, which is enough${wanted(facts)}.`,
@@ -125,6 +125,11 @@ function slow(facts: PlaybackFacts, giving: number): Reason {
     "slow_peers",
     `The peers that give (${giving}) send ${rate(figures.bytesPerSecondDown)} together${wanted(facts)}.`,
   ];
+}
+
+/** Whether so many times what the media needs comes. */
+function isEnough({ figures, neededBytesPerSecond }: PlaybackFacts, share: number): boolean {
+  return neededBytesPerSecond !== undefined && figures.bytesPerSecondDown >= share * neededBytesPerSecond;
 }
 
 function wanted({ neededBytesPerSecond }: PlaybackFacts): string {

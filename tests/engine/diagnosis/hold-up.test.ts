@@ -89,7 +89,7 @@ const CASES: readonly (readonly [
     {},
     { hasMetadata: false, lacksLayers: true },
     "no_metadata",
-    /None of the connected peers .5. has sent all hashes of the pieces/,
+    /connected peers .5. have not sent all hashes of the pieces yet/,
   ],
   [
     "nobody has it",
@@ -122,7 +122,21 @@ const CASES: readonly (readonly [
     { downloadLimit: 700_000 },
     { heldToBytesPerSecond: 700_000 },
     "own_limit",
-    /limit of 700 kB\/s.*--download-limit.*other streams.*210 kB\/s/,
+    /limit of 700 kB\/s.*--download-limit.: this stream has 210 kB\/s of it\.$/,
+  ],
+  [
+    "a limit that leaves twice what it takes",
+    { downloadLimit: 1_300_000 },
+    { heldToBytesPerSecond: 1_300_000, bytesPerSecondDown: 1_250_000 },
+    "catching_up",
+    /1\.3 MB\/s, which is enough/,
+  ],
+  [
+    "a limit that leaves hardly more than it takes",
+    { downloadLimit: 720_000 },
+    { heldToBytesPerSecond: 720_000, bytesPerSecondDown: 710_000 },
+    "own_limit",
+    /limit of 720 kB\/s for downloads is used up .--download-limit.\.$/,
   ],
   [
     "our own limit, live",
