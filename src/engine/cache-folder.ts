@@ -14,7 +14,7 @@ import type { CachedSegment, CacheHouse, CacheShelf } from "./disk-cache.ts";
 import { OpenSegments } from "./open-segments.ts";
 import type { MemoryPiece } from "./piece-memory.ts";
 import type { PieceDisk } from "./piece-store.ts";
-import { WriteQueue } from "./write-queue.ts";
+import { BATCH_BYTES, WriteQueue } from "./write-queue.ts";
 
 /** After a failed write the disk is left alone for so long; playback goes on from memory. */
 const RETRY_MS = 30_000;
@@ -62,6 +62,8 @@ export class CacheFolder implements ContentFolder {
   #hasRecord: boolean;
   #cancelRecord: (() => void) | undefined;
   #hasToldOfLoss = false;
+  /** Where neighbouring pieces are put together to be written. */
+  #run: Uint8Array | undefined;
 
   constructor(
     house: CacheHouse,
@@ -185,8 +187,7 @@ export class CacheFolder implements ContentFolder {
     }
     try {
       const at = offsetInSegment(this.#layout, first.piece);
-      const parts = batch.map((entry) => entry.bytes);
-      await this.#open.use(segment.index, (file) => file.writeParts(at, parts));
+      await this.#open.use(segment.index, (file) => file.write(at, this.#joined(batch, bytes)));
       // Other content may have needed the room meanwhile: the file goes next.
       if (this.#doomed.includes(segment.index)) this.#leaveInMemory(batch);
       else this.#saved(batch, segment, bytes);
@@ -274,5 +275,17 @@ export class CacheFolder implements ContentFolder {
       // Without it the pieces are verified anew at the next start.
       log.debug("the record of the disk cache was not written", { reason: messageOf(error) });
     }
+  }
+
+  /** Pieces that lie side by side, as one run of bytes; one write at a time, so one buffer for all. */
+  #joined(batch: readonly MemoryPiece[], length: number): Uint8Array {
+    if (batch.length === 1) return batch[0]!.bytes;
+    this.#run ??= new Uint8Array(BATCH_BYTES);
+    let at = 0;
+    for (const entry of batch) {
+      this.#run.set(entry.bytes, at);
+      at += entry.bytes.length;
+    }
+    return this.#run.subarray(0, length);
   }
 }

@@ -7,6 +7,8 @@ export interface MemoryPiece {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** `unsaved` waits to be written, `writing` must stay where it is, `saved` is on disk, `alone` will never be. */
   state: "unsaved" | "writing" | "saved" | "alone";
+  /** Somebody has read of it since it came to memory. */
+  isRead: boolean;
   /** It has waited for the disk for longer than the swarm waits with it. */
   isLate: boolean;
 }
@@ -21,9 +23,10 @@ export interface MemoryOwner {
 
 /**
  * The verified pieces in memory, of all transfers together, the least recently read first. Pieces go when the buffer
- * pool needs room: first those that no reader wants and that are on disk (or never will be), then those that are wanted but on
- * disk. What waits to be written goes only where there is no other way, no reader wants it, and the disk has had its time
- * for it. A wanted piece that is nowhere else never goes: downloading waits for its reader.
+ * pool needs room: first those that no reader wants and that are on disk (or never will be), then, where no such piece is
+ * about to be there, those that are wanted but on disk. What waits to be written goes only where there is no other way, no
+ * reader wants it, and the disk has had its time for it. A wanted piece that is nowhere else never goes: downloading waits
+ * for its reader.
  */
 export class PieceMemory {
   readonly #pool: PieceBufferPool;
@@ -40,6 +43,7 @@ export class PieceMemory {
 
   /** Marks as read just now. */
   touch(entry: MemoryPiece): void {
+    entry.isRead = true;
     if (this.#entries.delete(entry)) this.#entries.add(entry);
   }
 
@@ -66,29 +70,31 @@ export class PieceMemory {
 
   /** Whether something will be on disk soon. */
   #isDiskAtWork(): boolean {
-    for (const { state, isLate } of this.#entries)
-      if (!isLate && (state === "unsaved" || state === "writing")) return true;
+    for (const entry of this.#entries) if (isOnItsWay(entry)) return true;
     return false;
   }
 
   #leastNeeded(mustFree: boolean): MemoryPiece | undefined {
-    let best: MemoryPiece | undefined;
-    let bestCost = 3;
+    let late: MemoryPiece | undefined;
+    let unread: MemoryPiece | undefined;
+    let read: MemoryPiece | undefined;
+    let isSomeComing = false;
     for (const entry of this.#entries) {
-      const cost = evictionCost(entry, mustFree);
-      if (cost >= bestCost) continue;
-      if (cost === 0) return entry;
-      best = entry;
-      bestCost = cost;
+      const isWanted = entry.owner.isWanted(entry.piece);
+      if (!isWanted && (entry.state === "saved" || entry.state === "alone")) return entry;
+      if (!isWanted && isOnItsWay(entry)) isSomeComing = true;
+      else if (!isWanted && entry.state === "unsaved") late ??= entry;
+      else if (entry.state === "saved" && entry.isRead) read ??= entry;
+      else if (entry.state === "saved") unread = entry;
     }
-    return best;
+    if (mustFree && late) return late;
+    // What a reader wants is not read from disk and verified anew for want of a moment's patience; and where it has to be,
+    // it is what came last: that is wanted last.
+    return isSomeComing ? undefined : (unread ?? read);
   }
 }
 
-function evictionCost(entry: MemoryPiece, mustFree: boolean): number {
-  if (entry.state === "writing") return 3;
-  const isWanted = entry.owner.isWanted(entry.piece);
-  if (entry.state === "unsaved") return isWanted || !mustFree || !entry.isLate ? 3 : 1;
-  if (entry.state === "alone") return isWanted ? 3 : 0;
-  return isWanted ? 2 : 0;
+/** Whether it will be on disk soon. */
+function isOnItsWay({ state, isLate }: MemoryPiece): boolean {
+  return !isLate && (state === "unsaved" || state === "writing");
 }

@@ -136,7 +136,7 @@ export class PieceStore implements MemoryOwner {
   }
 
   #add(piece: number, bytes: Uint8Array<ArrayBuffer>, state: MemoryPiece["state"]): MemoryPiece {
-    const entry: MemoryPiece = { owner: this, piece, bytes, state, isLate: false };
+    const entry: MemoryPiece = { owner: this, piece, bytes, state, isRead: false, isLate: false };
     this.#entries[piece] = entry;
     this.#parts.memory.add(entry);
     return entry;

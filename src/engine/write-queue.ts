@@ -8,10 +8,8 @@ import type { MemoryPiece } from "./piece-memory.ts";
  * MB/s: no film comes faster, so that only copies wait for their disk, and players never.
  */
 const PATIENCE_MS = 1_000;
-/** Neighbouring pieces are written together, up to so much at once: what a busy event loop gets to in a turn. */
-const BATCH_BYTES = 4 * 1024 * 1024;
-/** Systems take 1,024 buffers in one call. */
-const BATCH_PIECES = 512;
+/** Neighbouring small pieces are written together, up to so much at once. */
+export const BATCH_BYTES = 1024 * 1024;
 
 interface Waiting {
   readonly entry: MemoryPiece;
@@ -52,7 +50,7 @@ export class WriteQueue {
       const { entry } = waiting;
       if (entry.state === "unsaved") {
         const last = run.at(-1)?.entry;
-        if (last && (!this.#goesOn(last, entry) || run.length === BATCH_PIECES)) break;
+        if (last && !this.#goesOn(last, entry)) break;
         if (last && bytes + entry.bytes.length > BATCH_BYTES) break;
         run.push(waiting);
         bytes += entry.bytes.length;

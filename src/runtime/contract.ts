@@ -209,8 +209,6 @@ export interface OpenFile {
   read(at: number, into: Uint8Array<ArrayBuffer>): Promise<void>;
   /** Writes all of `bytes` at `at`; rejects with `SluiceError("disk_full")` where the disk is full. */
   write(at: number, bytes: Uint8Array): Promise<void>;
-  /** The same for bytes in several places, which come to lie behind each other; at most 1,000 of them. */
-  writeParts(at: number, parts: readonly Uint8Array[]): Promise<void>;
   sync(): Promise<void>;
   close(): Promise<void>;
 }

@@ -87,7 +87,6 @@ function openFile(handle: FileHandle): OpenFile {
   return {
     read: (at, into) => readExactly(handle, at, into),
     write: (at, bytes) => writeAll(handle, at, bytes),
-    writeParts: (at, parts) => writeAllParts(handle, at, parts),
     sync: () => asTyped(handle.sync()),
     close: () => handle.close(),
   };
@@ -112,17 +111,6 @@ async function writeAll(handle: FileHandle, at: number, bytes: Uint8Array): Prom
   for (let put = 0; put < bytes.length; ) {
     const { bytesWritten } = await asTyped(handle.write(bytes, put, bytes.length - put, at + put));
     put += bytesWritten;
-  }
-}
-
-async function writeAllParts(handle: FileHandle, at: number, parts: readonly Uint8Array[]): Promise<void> {
-  let { bytesWritten: done } = await asTyped(handle.writev(parts, at));
-  // What the system did not take at once goes by itself: on a full disk that fails, and says why.
-  let start = at;
-  for (const part of parts) {
-    if (done < part.length) await writeAll(handle, start + done, part.subarray(done));
-    done = Math.max(0, done - part.length);
-    start += part.length;
   }
 }
 

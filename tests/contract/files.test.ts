@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runtime } from "#runtime";
-import { concatBytes } from "../../src/base/bytes.ts";
 import { inFolder } from "./folder.ts";
 
 const { files } = runtime;
@@ -20,16 +19,6 @@ test("Files.open makes folders, and writes and reads anywhere", () =>
     await assert.rejects(file.read(11, into), /ends at/);
     await file.close();
     assert.equal((await files.stat(`${folder}/a/b/c`))?.size, 15);
-  }));
-
-test("OpenFile.writeParts puts many parts behind each other, anywhere", () =>
-  inFolder(async (folder) => {
-    const file = await files.open(`${folder}/x`);
-    const parts = Array.from({ length: 1000 }, (_, i) => new Uint8Array(i).fill(i));
-    await file.writeParts(7, parts);
-    await file.close();
-    const all = await files.read(`${folder}/x`, 1 << 20);
-    assert.deepEqual(all, concatBytes([new Uint8Array(7), ...parts]));
   }));
 
 test("Files.read gives the whole file, nothing where there is none, and refuses too much", () =>

@@ -122,11 +122,9 @@ test("DiskCache: a full disk costs one warning; pieces stay in memory, and writi
       ...runtime.files,
       async open(name) {
         const opened = await runtime.files.open(name);
-        const writeParts = (at: number, parts: readonly Uint8Array[]) =>
-          isFull
-            ? Promise.reject(new SluiceError("disk_full", "the disk is full"))
-            : opened.writeParts(at, parts);
-        return { ...opened, writeParts };
+        const write = (at: number, bytes: Uint8Array) =>
+          isFull ? Promise.reject(new SluiceError("disk_full", "the disk is full")) : opened.write(at, bytes);
+        return { ...opened, write };
       },
     };
     const log = keepingLog();

@@ -17,9 +17,9 @@ export class GatedDisk {
       const file = await runtime.files.open(path);
       return {
         ...file,
-        writeParts: async (at, parts) => {
+        write: async (at, bytes) => {
           if (!this.#isOpen) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-          return file.writeParts(at, parts);
+          return file.write(at, bytes);
         },
       };
     },

@@ -18,7 +18,7 @@ function entryOf(
   bytes: Uint8Array<ArrayBuffer>,
   state: MemoryPiece["state"],
 ): MemoryPiece {
-  return { owner, piece, bytes, state, isLate: false };
+  return { owner, piece, bytes, state, isRead: false, isLate: false };
 }
 
 test("PieceBufferPool.take keeps to the budget, but leaves each transfer two pieces", () => {
@@ -67,18 +67,29 @@ test("PieceBufferPool.take gives used buffers again", () => {
 });
 
 test("PieceMemory gives up what costs least: unwanted on disk, wanted on disk; never the rest", () => {
-  const pool = new PieceBufferPool(600);
+  for (const isLate of [true, false]) {
+    const pool = new PieceBufferPool(600);
+    const memory = new PieceMemory(pool);
+    const { it, evicted } = owner(new Set([0, 3, 4]));
+    const states: MemoryPiece["state"][] = ["saved", "unsaved", "saved", "alone", "unsaved", "writing"];
+    for (const [piece, state] of states.entries())
+      memory.add({ ...entryOf(it, piece, pool.take(100, false)!, state), isLate });
+    const taken = [0, 1, 2].map(() => pool.take(100, false)?.length);
+    // What is wanted goes only where nothing unwanted is about to be on disk.
+    assert.deepEqual(evicted, isLate ? [2, 0] : [2]);
+    assert.deepEqual(taken, [100, isLate ? 100 : undefined, undefined]);
+  }
+});
+
+test("PieceMemory: of what is wanted and on disk that goes which came last, and what is being read goes last", () => {
+  const pool = new PieceBufferPool(400);
   const memory = new PieceMemory(pool);
-  const { it, evicted } = owner(new Set([0, 3, 4]));
-  const states: MemoryPiece["state"][] = ["saved", "unsaved", "saved", "alone", "unsaved", "writing"];
-  const entries = states.map((state, piece) => entryOf(it, piece, pool.take(100, false)!, state));
+  const { it, evicted } = owner(new Set([0, 1, 2, 3]));
+  const entries = [0, 1, 2, 3].map((piece) => entryOf(it, piece, pool.take(100, false)!, "saved"));
   for (const entry of entries) memory.add(entry);
-  const taken = [0, 1, 2].map(() => pool.take(100, false));
-  assert.deepEqual(evicted, [2, 0]);
-  assert.deepEqual(
-    taken.map((bytes) => bytes?.length),
-    [100, 100, undefined],
-  );
+  memory.touch(entries[0]!);
+  for (const _ of entries) assert.ok(pool.take(100, false));
+  assert.deepEqual(evicted, [3, 2, 1, 0]);
 });
 
 test("PieceMemory gives up what the disk is late with only for pieces that may always be filled, and far over the limit", () => {

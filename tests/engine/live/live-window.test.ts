@@ -34,19 +34,17 @@ const never = new AbortController().signal;
 /** A disk in memory that does as `write` says before each write. */
 function memoryDisk(write: (path: string) => Promise<void> | void = () => {}) {
   const stored = new Map<string, Uint8Array<ArrayBuffer>>();
-  const put = async (path: string, at: number, bytes: Uint8Array) => {
-    await write(path);
-    const before = stored.get(path) ?? new Uint8Array(0);
-    stored.set(path, concatBytes([before.subarray(0, at), bytes]));
-  };
   const open = async (path: string): Promise<OpenFile> => ({
     read: async (at, into) => {
       const bytes = stored.get(path);
       if (!bytes || at + into.length > bytes.length) throw new Error(`no such bytes in ${path}`);
       into.set(bytes.subarray(at, at + into.length));
     },
-    write: (at, bytes) => put(path, at, bytes),
-    writeParts: (at, parts) => put(path, at, concatBytes(parts)),
+    write: async (at, bytes) => {
+      await write(path);
+      const before = stored.get(path) ?? new Uint8Array(0);
+      stored.set(path, concatBytes([before.subarray(0, at), bytes]));
+    },
     sync: async () => {},
     close: async () => {},
   });

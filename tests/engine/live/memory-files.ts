@@ -1,4 +1,3 @@
-import { concatBytes } from "../../../src/base/bytes.ts";
 import type { Files } from "../../../src/runtime/contract.ts";
 
 interface Kept {
@@ -24,20 +23,18 @@ export class MemoryFiles implements Files {
   async open(path: string) {
     const file = this.kept.get(path) ?? { bytes: new Uint8Array(0), safe: undefined, rights: 0o600 };
     this.kept.set(path, file);
-    const write = async (at: number, bytes: Uint8Array) => {
-      if (this.failure) throw this.failure;
-      const grown = new Uint8Array(Math.max(file.bytes.length, at + bytes.length));
-      grown.set(file.bytes);
-      grown.set(bytes, at);
-      file.bytes = grown;
-    };
     return {
       read: async (at: number, into: Uint8Array<ArrayBuffer>) => {
         if (at + into.length > file.bytes.length) throw new Error("the file is shorter");
         into.set(file.bytes.subarray(at, at + into.length));
       },
-      write,
-      writeParts: (at: number, parts: readonly Uint8Array[]) => write(at, concatBytes(parts)),
+      write: async (at: number, bytes: Uint8Array) => {
+        if (this.failure) throw this.failure;
+        const grown = new Uint8Array(Math.max(file.bytes.length, at + bytes.length));
+        grown.set(file.bytes);
+        grown.set(bytes, at);
+        file.bytes = grown;
+      },
       sync: async () => {
         this.syncs++;
         file.safe = file.bytes;
