@@ -2,6 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StatusLine } from "../../src/cli/status-line.ts";
 
+/** A line that goes to a log once a minute, and what is written there. */
+function plainLine() {
+  const lines: string[] = [];
+  const write = (part: string) => lines.push(part);
+  return { line: new StatusLine({ isTerminal: false, columns: 80, write, plainLineMs: 60_000 }), lines };
+}
+
 test("StatusLine rewrites one line on a terminal, cut to its width, and leaves it", () => {
   let text = "";
   const write = (part: string) => (text += part);
@@ -13,25 +20,13 @@ test("StatusLine rewrites one line on a terminal, cut to its width, and leaves i
 });
 
 test("StatusLine writes plain lines elsewhere, no more often than asked, and none twice in a row", () => {
-  const lines: string[] = [];
-  const line = new StatusLine({
-    isTerminal: false,
-    columns: 80,
-    write: (part) => lines.push(part),
-    plainLineMs: 60_000,
-  });
+  const { line, lines } = plainLine();
   for (let ms = 0; ms <= 180_000; ms += 500) line.show(ms < 120_000 ? "a" : `b ${ms}`, ms);
   assert.deepEqual(lines, ["a\n", "b 120000\n", "b 180000\n"]);
 });
 
 test("StatusLine: a log is told soon where the state changes, and not at each change where that goes to and fro", () => {
-  const lines: string[] = [];
-  const line = new StatusLine({
-    isTerminal: false,
-    columns: 80,
-    write: (part) => lines.push(part),
-    plainLineMs: 60_000,
-  });
+  const { line, lines } = plainLine();
   for (let ms = 0; ms < 30_000; ms += 500) line.show(`good ${ms}`, ms, "good");
   for (let ms = 30_000; ms < 40_000; ms += 500) line.show(`silent ${ms}`, ms, "silent");
   assert.deepEqual(lines, ["good 0\n", "silent 30000\n"]);

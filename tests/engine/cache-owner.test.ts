@@ -24,14 +24,20 @@ function oneLock() {
   };
 }
 
+/** A cache that another program has, with the first two pieces of some content. */
+async function ownedCache(path: string) {
+  const lock = oneLock();
+  const { file, content } = someContent(4 * MIB, PIECE);
+  const owner = await someCache(path, LIMITS, { lock });
+  const owned = await someStore(owner, file);
+  putPieces(owned.store, owner.pool, content, [0, 1]);
+  await owned.folder.close();
+  return { lock, file, content, owner };
+}
+
 test("DiskCache: a second program reads what is there, and neither adds nor takes away", () =>
   inFolder(async (path) => {
-    const lock = oneLock();
-    const { file, content } = someContent(4 * MIB, PIECE);
-    const owner = await someCache(path, LIMITS, { lock });
-    const owned = await someStore(owner, file);
-    putPieces(owned.store, owner.pool, content, [0, 1]);
-    await owned.folder.close();
+    const { lock, file, content, owner } = await ownedCache(path);
     // As a folder is before its first record.
     await runtime.files.replace(`${path}/${"ab".repeat(20)}/0.pieces`, new Uint8Array(10));
     const guest = await someCache(path, { ...LIMITS, disk: 1 }, { lock });
@@ -51,12 +57,7 @@ test("DiskCache: a second program reads what is there, and neither adds nor take
 
 test("DiskCache: what the owner gives up under a guest is fetched again", () =>
   inFolder(async (path) => {
-    const lock = oneLock();
-    const { file, content } = someContent(4 * MIB, PIECE);
-    const owner = await someCache(path, LIMITS, { lock });
-    const owned = await someStore(owner, file);
-    putPieces(owned.store, owner.pool, content, [0, 1]);
-    await owned.folder.close();
+    const { lock, file } = await ownedCache(path);
     const guest = await someCache(path, LIMITS, { lock });
     const { store, dropped, folder } = await someStore(guest, file);
     await runtime.files.remove(`${path}/${file.infohash}/0.pieces`);
