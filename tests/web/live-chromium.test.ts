@@ -87,6 +87,7 @@ describe("a live stream on the start page in Chromium", { timeout: 600_000 }, ()
       const frames = await shownFrames(page);
       // Whoever looks at a picture that stands still is told why.
       await shows(page, "#waiting:not([hidden])", /No peer is connected/);
+      await shows(page, "#status", /^Waiting for data$/);
       source = await startBroadcast("test-pattern", options);
       await page.waitForFunction(
         (before) =>

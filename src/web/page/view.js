@@ -69,7 +69,8 @@ export function findElements() {
  */
 export function showInfo(page, info, speeds) {
   const share = Math.max(0, Math.min(100, info.total_progress));
-  page.status.textContent = statusText(info.status, info.peers);
+  page.status.textContent =
+    (info.status === "dl" && pictureText(page.video)) || statusText(info.status, info.peers);
   page.peers.textContent = String(info.peers);
   page.speedDown.textContent = speedText(info.speed_down);
   page.speedUp.textContent = speedText(info.speed_up);
@@ -78,6 +79,16 @@ export function showInfo(page, info, speeds) {
   page.progress.value = share;
   page.progressText.textContent = `${share} %`;
   page.sparkline.setAttribute("d", sparklinePath(speeds, 120, 28));
+}
+
+/**
+ * What only the picture tells: the engine does not know whether it is shown. Empty where it is.
+ *
+ * @param {HTMLVideoElement} video
+ */
+function pictureText(video) {
+  if (video.ended) return "Ended";
+  return !video.paused && video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA ? "Waiting for data" : "";
 }
 
 /**
