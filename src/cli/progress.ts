@@ -15,6 +15,8 @@ export interface ProgressFigures {
   readonly behindMs?: number | undefined;
 }
 
+/** Nobody is so late (the longest lag is 8 s): nothing new comes from the source, or there is no way to it. */
+const STILL_MS = 10_000;
 /** Plain lines (no terminal) come at most so often. */
 const PLAIN_LINE_MS = 5000;
 
@@ -40,7 +42,7 @@ export class ProgressLine {
 /** `playing film.mkv · 12 peers · 3.4 MB/s · 41 % of 1.4 GB · 4:02 left`, `News · 2.1 s behind live · 12 peers · 1.0 MB/s`. */
 export function progressText(figures: ProgressFigures): string {
   const parts = [printable(figures.doing)];
-  if (figures.behindMs !== undefined) parts.push(`${(figures.behindMs / 1000).toFixed(1)} s behind live`);
+  if (figures.behindMs !== undefined) parts.push(edgeText(figures.behindMs));
   parts.push(`${figures.peers} ${figures.peers === 1 ? "peer" : "peers"}`);
   parts.push(`${bytesText(figures.bytesPerSecond)}/s`);
   const { done, size } = figures;
@@ -49,4 +51,11 @@ export function progressText(figures: ProgressFigures): string {
     if (done < size) parts.push(`${secondsText((size - done) / figures.bytesPerSecond)} left`);
   }
   return parts.join(" · ");
+}
+
+function edgeText(behindMs: number): string {
+  const seconds = behindMs / 1000;
+  return behindMs > STILL_MS
+    ? `nothing new for ${seconds.toFixed(0)} s`
+    : `${seconds.toFixed(1)} s behind live`;
 }

@@ -12,6 +12,7 @@ test("progressText says what, peers, speed, percent and time left", () => {
   assert.match(progressText({ ...FIGURES, bytesPerSecond: 0 }), /– left$/);
   const live = { ...opening, doing: "News", bytesPerSecond: 1e6, size: 0, behindMs: 2140 };
   assert.equal(progressText(live), "News · 2.1 s behind live · 1 peer · 1.0 MB/s");
+  assert.match(progressText({ ...live, behindMs: 12_300 }), /^News · nothing new for 12 s · /);
 });
 
 test("ProgressLine rewrites one line on a terminal, cut to its width", () => {
