@@ -21,10 +21,15 @@ export class Merkle {
 
   /** The root of the tree over `bytes`, whose last leaf may be shorter; with no more levels than that takes. */
   rootOfBytes(bytes: Uint8Array): Uint8Array {
+    return this.rootOf(this.leavesOf(bytes), 0);
+  }
+
+  /** The leaves of `bytes`, the last of which may be of less than others. */
+  leavesOf(bytes: Uint8Array): Uint8Array[] {
     const leaves: Uint8Array[] = [];
     for (let at = 0; at < bytes.length; at += LEAF_BYTES)
       leaves.push(this.#sha256(bytes.subarray(at, at + LEAF_BYTES)));
-    return this.rootOf(leaves, 0);
+    return leaves;
   }
 
   /** The root over hashes of one level (0: leaves), at least one; with no more levels than that takes. */

@@ -212,11 +212,11 @@ export class Driver {
     socket.pause();
   }
 
-  #read({ connection, piece, begin, length }: Extract<SwarmOutput, { kind: "read" }>): void {
+  #read({ length, ...read }: Extract<SwarmOutput, { kind: "read" }>): void {
     const answer = (bytes: Uint8Array | undefined) => {
-      if (!this.#isStopped) this.input({ kind: "block", connection, piece, begin, bytes });
+      if (!this.#isStopped) this.input({ ...read, kind: "block", bytes });
     };
-    const bytes = this.#parts.hooks.block(piece, begin, length);
+    const bytes = this.#parts.hooks.block(read.piece, read.begin, length);
     if (bytes instanceof Promise) void bytes.then(answer);
     else answer(bytes);
   }

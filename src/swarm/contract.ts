@@ -125,6 +125,7 @@ export type SwarmInput =
       readonly piece: number;
       readonly begin: number;
       readonly bytes: Uint8Array | undefined;
+      readonly isForHashes?: boolean;
     }
   /** More announce URLs by tier, from another link to the same content. */
   | { readonly kind: "trackers"; readonly tiers: readonly (readonly string[])[] }
@@ -161,13 +162,15 @@ export type SwarmOutput =
   | { readonly kind: "metadata"; readonly infoBytes: Uint8Array; readonly layout: SwarmLayout }
   /** A verified piece; the driver owns `bytes` (a buffer of `buffers`) from now on. */
   | { readonly kind: "piece"; readonly piece: number; readonly bytes: Uint8Array<ArrayBuffer> }
-  /** A peer may have this block: read it from the store and answer with `block`. */
+  /** A peer may have this block (`isForHashes`: the hashes of it, which the answer is to say, too): read it from the store and
+   * answer with `block`. */
   | {
       readonly kind: "read";
       readonly connection: ConnectionId;
       readonly piece: number;
       readonly begin: number;
       readonly length: number;
+      readonly isForHashes?: boolean;
     }
   | { readonly kind: "announce"; readonly announce: AnnounceRequest }
   /** How large is the swarm? For figures only: whoever cannot find out lets it be. */

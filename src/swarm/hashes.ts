@@ -66,6 +66,11 @@ export class Hashes {
     this.#carryOut();
   }
 
+  /** The store's answer to a `read` that was for hashes. */
+  read(peer: Peer, bytes: Uint8Array | undefined): void {
+    this.#serving.read(peer, bytes);
+  }
+
   /** The connection is over. */
   left(peer: Peer): void {
     this.#serving.left(peer);

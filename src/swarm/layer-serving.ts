@@ -9,6 +9,7 @@ import type { PieceLayer } from "../wire/piece-layers.ts";
 import type { ConnectionId } from "./contract.ts";
 import { pieceLevel } from "./layer-ranges.ts";
 import { LayerTree } from "./layer-tree.ts";
+import { leafAnswer, leafPiece } from "./leaf-answer.ts";
 import type { Peer } from "./peer.ts";
 import type { SwarmState } from "./state.ts";
 
@@ -24,12 +25,27 @@ const NODES_PER_SECOND = 100_000;
 /** So many are made before the time is asked for again. */
 const NODES_AT_ONCE = 1_024;
 
+/** Bytes of pieces that are read and hashed for those who ask for leaves, of all peers together: about 1 % of a core. */
+const LEAF_BURST_BYTES = 16 * 1024 * 1024;
+const LEAF_BYTES_PER_SECOND = 8 * 1024 * 1024;
+
 interface Waiting {
   readonly ranges: HashRange[];
   readonly budget: TokenBucket;
+  /** The piece that the first range asks for the leaves of is being read. */
+  isReading: boolean;
 }
 
-/** Answers those who ask for hashes of pieces (BEP 52): in turn, at a rate, out of the layers we hold. */
+/** A file whose layer we hold, and its tree. */
+interface LayerFile {
+  readonly layer: PieceLayer;
+  readonly tree: LayerTree;
+}
+
+/**
+ * Answers those who ask for hashes (BEP 52): in turn, at a rate, out of the layers we hold; for those below, the leaves, out of
+ * the pieces we have.
+ */
 export class LayerServing {
   readonly #state: SwarmState;
   readonly #merkle: Merkle;
@@ -37,7 +53,8 @@ export class LayerServing {
   readonly #waiting = new Map<ConnectionId, Waiting>();
   /** By the root of the file. */
   #layers: ReadonlyMap<string, PieceLayer> | undefined;
-  readonly #trees = new Map<PieceLayer, LayerTree>();
+  readonly #files = new Map<PieceLayer, LayerFile>();
+  readonly #leaves = new TokenBucket(LEAF_BYTES_PER_SECOND, LEAF_BURST_BYTES);
   readonly #nodes = new TokenBucket(NODES_PER_SECOND, BURST_NODES);
   #dueAt: Instant | undefined;
 
@@ -51,13 +68,26 @@ export class LayerServing {
     const waiting = this.#waiting.get(peer.connection) ?? {
       ranges: [],
       budget: new TokenBucket(BYTES_PER_SECOND, BURST_BYTES),
+      isReading: false,
     };
-    if (!this.#treeOf(range)?.has(range) || waiting.ranges.length >= MAX_WAITING) {
+    if (!this.#has(range) || waiting.ranges.length >= MAX_WAITING) {
       peer.writer.hash(MESSAGE.hashReject, encodeHashRange(range));
       return;
     }
     this.#waiting.set(peer.connection, waiting);
     waiting.ranges.push(range);
+    this.#pump(peer, waiting);
+  }
+
+  /** The store's answer to a `read`: the piece whose leaves the first range asks for; undefined where it is gone. */
+  read(peer: Peer, bytes: Uint8Array | undefined): void {
+    const waiting = this.#waiting.get(peer.connection);
+    const range = waiting?.isReading && waiting.ranges.shift();
+    if (!range) return;
+    waiting.isReading = false;
+    const { tree } = this.#fileOf(range)!;
+    const hashes = bytes && leafAnswer(range, this.#level, { tree, bytes, merkle: this.#merkle });
+    peer.writer.hash(hashes ? MESSAGE.hashes : MESSAGE.hashReject, encodeHashRange(range), hashes);
     this.#pump(peer, waiting);
   }
 
@@ -84,20 +114,34 @@ export class LayerServing {
     const { now } = this.#state;
     const { ranges, budget } = waiting;
     const upload = this.#state.uploadBudget(peer);
-    for (let range = ranges[0]; range; range = ranges[0]) {
+    for (let range = ranges[0]; range && !waiting.isReading; range = ranges[0]) {
       const bytes = DIGEST_BYTES * (range.length + proofHashes(range));
-      const tree = this.#treeOf(range)!;
-      const waitMs = this.#makingMs(tree) || budget.waitMs(now) || uploadMs(upload, bytes, now);
+      const { layer, tree } = this.#fileOf(range)!;
+      const piece = leafPiece(range, this.#level, tree);
+      const leavesMs = piece === undefined ? 0 : this.#leaves.waitMs(now);
+      const waitMs = this.#makingMs(tree) || leavesMs || budget.waitMs(now) || uploadMs(upload, bytes, now);
       if (waitMs > 0) {
         this.#dueAt = earliest(this.#dueAt, after(now, waitMs));
         return;
       }
       budget.take(bytes, now);
-      ranges.shift();
-      peer.writer.hash(MESSAGE.hashes, encodeHashRange(range), tree.answer(range));
       this.#waiting.delete(peer.connection);
       this.#waiting.set(peer.connection, waiting);
+      if (piece !== undefined) {
+        waiting.isReading = true;
+        this.#read(peer, layer.firstPiece + piece);
+        return;
+      }
+      ranges.shift();
+      peer.writer.hash(MESSAGE.hashes, encodeHashRange(range), tree.answer(range));
     }
+  }
+
+  /** Reads a piece for its leaves. */
+  #read({ connection }: Peer, piece: number): void {
+    const length = this.#state.pieces!.lengthOf(piece);
+    this.#leaves.take(length, this.#state.now);
+    this.#state.emit({ kind: "read", connection, piece, begin: 0, length, isForHashes: true });
   }
 
   /** Goes on with a tree as far as we may work on that now; gives in how many milliseconds we may again, 0 where it is done. */
@@ -111,23 +155,35 @@ export class LayerServing {
     return 0;
   }
 
-  /** The tree of the file that a range names; undefined where we have no layer of it. */
-  #treeOf({ root }: HashRange): LayerTree | undefined {
+  /** How many levels pieces are above leaves. */
+  get #level(): number {
+    return pieceLevel(this.#state.pieces!.layout.pieceLength);
+  }
+
+  /** Whether we can answer a range. */
+  #has(range: HashRange): boolean {
+    const file = this.#fileOf(range);
+    if (!file) return false;
+    const piece = leafPiece(range, this.#level, file.tree);
+    return piece === undefined
+      ? file.tree.has(range)
+      : this.#state.pieces!.have.has(file.layer.firstPiece + piece);
+  }
+
+  /** The file that a range names; undefined where we have no layer of it. */
+  #fileOf({ root }: HashRange): LayerFile | undefined {
     const layout = this.#state.pieces?.layout;
     if (!layout?.layers) return undefined;
     this.#layers ??= new Map(layout.layers.map((layer) => [latin1Text(layer.root), layer]));
     const layer = this.#layers.get(latin1Text(root));
     if (!layer) return undefined;
-    const known = this.#trees.get(layer);
+    const known = this.#files.get(layer);
     if (known) return known;
-    const { firstPiece, pieceCount } = layer;
-    const hashes = layout.pieceHashes.subarray(
-      firstPiece * DIGEST_BYTES,
-      (firstPiece + pieceCount) * DIGEST_BYTES,
-    );
-    const tree = new LayerTree(hashes, pieceLevel(layout.pieceLength), this.#merkle);
-    this.#trees.set(layer, tree);
-    return tree;
+    const [from, to] = [layer.firstPiece, layer.firstPiece + layer.pieceCount];
+    const hashes = layout.pieceHashes.subarray(from * DIGEST_BYTES, to * DIGEST_BYTES);
+    const file = { layer, tree: new LayerTree(hashes, this.#level, this.#merkle) };
+    this.#files.set(layer, file);
+    return file;
   }
 }
 

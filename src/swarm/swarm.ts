@@ -151,7 +151,8 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
       }
       case "block": {
         const peer = peers.get(input.connection);
-        if (peer) this.#serving.block(peer, input.piece, input.begin, input.bytes);
+        if (peer && input.isForHashes) this.#hashes.read(peer, input.bytes);
+        else if (peer) this.#serving.block(peer, input.piece, input.begin, input.bytes);
         return;
       }
       case "want":

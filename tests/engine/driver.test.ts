@@ -77,3 +77,20 @@ test("Driver.input: what an output sets off comes after it, and its outputs are 
   assert.deepEqual(pieces, [1, 2, 3]);
   assert.deepEqual(swarm.heard, ["dropped", "buffers"]);
 });
+
+test("Driver: the answer to a read says what it was for, at once or later", async () => {
+  const swarm = new ScriptedSwarm();
+  const bytes = new Uint8Array(7);
+  const driver = drive(swarm, { block: (piece) => (piece === 1 ? bytes : Promise.resolve(undefined)) });
+  const heard: SwarmInput[] = [];
+  swarm.during = (input) => heard.push(input);
+  const read = { kind: "read", connection: 5, begin: 0, length: 7 } as const;
+  swarm.outputs.push({ ...read, piece: 1, isForHashes: true }, { ...read, piece: 2 });
+  driver.start();
+  await undefined;
+  await undefined;
+  assert.deepEqual(heard, [
+    { kind: "block", connection: 5, piece: 1, begin: 0, bytes, isForHashes: true },
+    { kind: "block", connection: 5, piece: 2, begin: 0, bytes: undefined },
+  ]);
+});

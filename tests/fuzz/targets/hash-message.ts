@@ -9,6 +9,7 @@ import { MESSAGE } from "../../../src/wire/peer-message.ts";
 import { PeerMessageWriter } from "../../../src/wire/peer-message-writer.ts";
 import { parseV2Info, parseV2TransportFile } from "../../../src/wire/v2-metainfo.ts";
 import { type Content, ScriptedSwarm } from "../../swarm/scripted.ts";
+import { someLimits } from "../../swarm/some-limits.ts";
 import { sha1, sha256 } from "../../wire/make-torrent.ts";
 import { makeV2Torrent } from "../../wire/make-v2-torrent.ts";
 import type { FuzzTarget } from "../contract.ts";
@@ -83,4 +84,51 @@ const swarm: FuzzTarget = {
   },
 };
 
-export const targets = [decoder, swarm];
+const LARGE = makeV2Torrent({ name: "film.mkv", files: { "film.mkv": FILM }, pieceLength: 2 * PIECE });
+const LARGE_FILE = parseV2TransportFile(LARGE.bytes, sha1, sha256);
+const [LARGE_LAYER] = LARGE_FILE.info.layers!;
+const LEAVES = { root: LARGE_LAYER!.root, baseLayer: 0, index: 2, length: 2, proofLayers: 2 };
+
+/** A swarm that has all pieces, and one after another what a hostile peer asks for; an honest one comes after it. */
+const serving: FuzzTarget = {
+  name: "swarm-hash-requests",
+  corpus: () => [
+    messages((to) => {
+      to.hash(MESSAGE.hashRequest, encodeHashRange(layerRanges(LARGE_LAYER!, 2 * PIECE)[0]!));
+      to.hash(MESSAGE.hashRequest, encodeHashRange(LEAVES));
+    }),
+    messages((to) => {
+      for (let index = 0; index < 6; index++)
+        to.hash(MESSAGE.hashRequest, encodeHashRange({ ...LEAVES, index, length: 1 }));
+    }),
+  ],
+  maxBytes: 4096,
+  run(bytes) {
+    const content: Content = { bytes: FILM, layout: LARGE_FILE.info };
+    const info = { layout: LARGE_FILE.info, infoBytes: LARGE.infoBytes };
+    const it = new ScriptedSwarm(content, {
+      info,
+      held: [0, 1, 2],
+      limits: someLimits({ uploadLimit: 1e6 }),
+    });
+    const read = () => {
+      for (const { kind, length, ...block } of it.outputs.splice(0).filter((each) => each.kind === "read")) {
+        const at = block.piece * 2 * PIECE + block.begin;
+        it.input({ ...block, kind: "block", bytes: FILM.slice(at, at + length) });
+      }
+    };
+    const hostile = it.peer();
+    hostile.raw(bytes);
+    const good = it.peer();
+    good.say((to) => to.hash(MESSAGE.hashRequest, encodeHashRange(LEAVES)));
+    for (let i = 0; i < 100; i++) {
+      read();
+      it.pass(100);
+    }
+    const [answer] = good.hashes;
+    assert(answer?.id === MESSAGE.hashes, "a hostile peer must not keep others from their hashes");
+    if (hostile.closed !== undefined) throw new DecodeError("swarm", 0, hostile.closed);
+  },
+};
+
+export const targets = [decoder, swarm, serving];
