@@ -3,18 +3,16 @@ import { readFile, writeFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { runtimeCommand } from "../parts/engine.ts";
+import { type Internet, makeInternet } from "../parts/home-router.ts";
 import { PYTHON } from "../parts/libtorrent.ts";
-import { makeSpaces, type Space, type Spaces, whyNoSpaces } from "../parts/namespaces.ts";
-import { type RunningProcess, run, startProcess } from "../parts/process.ts";
+import { makeSpaces, type Space, type Spaces, whyNoNetworks } from "../parts/namespaces.ts";
+import { type RunningProcess, startProcess } from "../parts/process.ts";
 import { randomFile, sha1OfFile, type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const PEER = fileURLToPath(new URL("../interop/libtorrent_peer.py", import.meta.url));
 const TIME = { timeout: 150_000 };
 const HTTP = "http://127.0.0.1:6878";
-/** The one that anybody can call, and the routers of two homes. */
-const MIDDLE = "93.184.216.1";
-const ROUTERS = ["93.184.216.11", "93.184.216.12"];
 const PORT = 6881;
 
 /** A router as most homes have it: it keeps the port where it can, and lets in only what answers somebody inside. */
@@ -24,25 +22,13 @@ const ROUTER_RULES = `table ip home {
   chain through { type filter hook forward priority 0; iifname wan ct state new drop; }
 }`;
 
-const missing = (await whyNoSpaces()) ?? (await whyNotHere());
+const missing = await whyNoNetworks();
 if (missing !== undefined) console.error(`not tested: peers behind two routers (${missing})`);
-
-async function whyNotHere(): Promise<string | undefined> {
-  try {
-    await run("nft", ["--version"]);
-    await run("curl", ["--version"]);
-    await run(PYTHON, ["-c", "import libtorrent"]);
-    return undefined;
-  } catch (error) {
-    return String(error).split("\n")[0];
-  }
-}
 
 describe("two homes whose routers let nobody in", { ...TIME, skip: missing ?? false }, () => {
   let scratch: TempFolder;
   let spaces: Spaces;
-  let middle: Space;
-  const homes: Space[] = [];
+  let internet: Internet;
   let torrent: { path: string; infohash: string };
   const started: RunningProcess[] = [];
 
@@ -51,23 +37,7 @@ describe("two homes whose routers let nobody in", { ...TIME, skip: missing ?? fa
     spaces = makeSpaces();
     await randomFile(scratch.file("film.bin"), 2 * 1024 * 1024);
     torrent = await torrentOf(scratch.file("film.bin"), 64 * 1024, scratch.file("film.torrent"));
-    middle = await spaces.make("middle");
-    const routers = [await spaces.make("router0"), await spaces.make("router1")];
-    await spaces.network("internet", [
-      { space: middle, device: "wan", addresses: [`${MIDDLE}/24`] },
-      ...routers.map((space, i) => ({ space, device: "wan", addresses: [`${ROUTERS[i]}/24`] })),
-    ]);
-    for (const [i, router] of routers.entries()) {
-      const home = await spaces.make(`home${i}`);
-      homes.push(home);
-      await spaces.wire(
-        { space: home, device: "lan", addresses: [`10.78.${i}.2/24`] },
-        { space: router, device: "lan", addresses: [`10.78.${i}.1/24`] },
-      );
-      await home.run("ip", "route", "add", "default", "via", `10.78.${i}.1`);
-      await router.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward");
-      await router.run("nft", ROUTER_RULES);
-    }
+    internet = await makeInternet(spaces, ROUTER_RULES);
   }, TIME);
   after(async () => {
     await Promise.all(started.map((each) => each.stop()));
@@ -91,11 +61,12 @@ describe("two homes whose routers let nobody in", { ...TIME, skip: missing ?? fa
   }
 
   test("meet through a peer that both are connected with (BEP 55), and one has the film of the other", async () => {
+    const { server, serverAddress, homes } = internet;
     // It holds the film soon as well, and gives next to nothing of it.
-    const relay = await engineIn(middle, "middle", { SLUICE_UPLOAD_LIMIT: "1KB" });
+    const relay = await engineIn(server, "middle", { SLUICE_UPLOAD_LIMIT: "1KB" });
     const body = { transport_file_data: (await readFile(torrent.path)).toString("base64") };
     await writeFile(scratch.file("body.json"), JSON.stringify(body));
-    const named = await middle.run(
+    const named = await server.run(
       ...([
         "curl",
         "-s",
@@ -115,13 +86,13 @@ describe("two homes whose routers let nobody in", { ...TIME, skip: missing ?? fa
       String(PORT),
     ];
     const seed = startProcess("ip", [
-      ...[...homes[1]!.prefix.slice(1), PYTHON, PEER, ...words, "--peer", `${MIDDLE}:${PORT}`],
+      ...[...homes[1].inside.prefix.slice(1), PYTHON, PEER, ...words, "--peer", `${serverAddress}:${PORT}`],
     ]);
     started.push(seed);
     await seed.line((line) => line.includes("listening"));
-    const viewer = await engineIn(homes[0]!, "viewer");
-    const magnet = `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=${MIDDLE}:${PORT}`;
-    const curl = (...args: string[]) => homes[0]!.run("curl", "-s", "--max-time", "100", ...args);
+    const viewer = await engineIn(homes[0].inside, "viewer");
+    const magnet = `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=${serverAddress}:${PORT}`;
+    const curl = (...args: string[]) => homes[0].inside.run("curl", "-s", "--max-time", "100", ...args);
     try {
       await curl(`${HTTP}/ace/getstream?format=json&magnet=${encodeURIComponent(magnet)}`);
       await curl("-f", "-o", scratch.file("got.bin"), `${HTTP}/files/${torrent.infohash}/0/film.bin`);

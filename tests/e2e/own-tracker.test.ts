@@ -7,6 +7,7 @@ import { createAnnouncer } from "../../src/engine/announcer.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
 import { parseLiveTransportFile } from "../../src/wire/live-transport.ts";
 import { SILENT } from "../engine/fake-house.ts";
+import { announceRequest } from "../parts/announce-request.ts";
 import { type EngineProcess, startEngine, startSession } from "../parts/engine.ts";
 import { startBroadcast } from "../parts/live-broadcast.ts";
 
@@ -31,7 +32,8 @@ test("a broadcast that is its own tracker is found by its infohash and by its co
     }
     const ports = [source, ...engines].map(({ p2pPort }) => p2pPort).sort();
     for (const each of [url, `${source.url}/announce`, `${source.url.replace("http", "ws")}/announce`]) {
-      const request = { ...LOOK, url: each, infohash: source.infohash as Infohash };
+      // Asks, without being there.
+      const request = announceRequest(each, { infohash: source.infohash as Infohash, port: 0 });
       // Whoever found peers by the content id may play before it has announced itself.
       let reply = await announcer.announce(request, { allowPrivate: true });
       for (let tries = 0; tries < 100 && reply.ok && reply.peers.length < ports.length; tries++) {
@@ -48,18 +50,6 @@ test("a broadcast that is its own tracker is found by its infohash and by its co
     await source.stop();
   }
 });
-
-/** Asks, without being there. */
-const LOOK = {
-  peerId: new Uint8Array(20),
-  port: 0,
-  uploaded: 0,
-  downloaded: 0,
-  left: 1,
-  event: "started",
-  numWant: 50,
-  key: 1,
-} as const;
 
 /** Reads a second of packets or so. */
 async function beginsToPlay(url: string): Promise<void> {

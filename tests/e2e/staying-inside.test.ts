@@ -3,8 +3,8 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { runtimeCommand } from "../parts/engine.ts";
 import { PYTHON } from "../parts/libtorrent.ts";
-import { makeSpaces, type Space, type Spaces, whyNoSpaces } from "../parts/namespaces.ts";
-import { type RunningProcess, run, startProcess } from "../parts/process.ts";
+import { makeSpaces, type Space, type Spaces, whyNoNetworks } from "../parts/namespaces.ts";
+import { type RunningProcess, startProcess } from "../parts/process.ts";
 import { randomFile, sha1OfFile, type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -47,20 +47,9 @@ const EVERYTHING = {
   DENO_NO_UPDATE_CHECK: "1",
 };
 
-const missing = (await whyNoSpaces()) ?? (await whyNotHere());
+const missing = await whyNoNetworks();
 if (missing !== undefined)
   console.error(`not tested: what leaves a home that shall stay inside (${missing})`);
-
-async function whyNotHere(): Promise<string | undefined> {
-  try {
-    await run("nft", ["--version"]);
-    await run("curl", ["--version"]);
-    await run(PYTHON, ["-c", "import libtorrent"]);
-    return undefined;
-  } catch (error) {
-    return String(error).split("\n")[0];
-  }
-}
 
 describe("staying inside", { ...TIME, skip: missing ?? false }, () => {
   let scratch: TempFolder;

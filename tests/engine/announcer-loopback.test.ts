@@ -6,23 +6,14 @@ import type { Log } from "../../src/base/log.ts";
 import { createAnnouncer } from "../../src/engine/announcer.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
 import type { AnnounceRequest } from "../../src/wire/tracker.ts";
+import { announceRequest } from "../parts/announce-request.ts";
 import { startLoopbackTracker } from "./loopback-tracker.ts";
 
 const silent: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => silent };
 const INFOHASH = "0123456789abcdef0123456789abcdef01234567" as Infohash;
 
-const request = (url: string, port: number, event: AnnounceRequest["event"]): AnnounceRequest => ({
-  url,
-  infohash: INFOHASH,
-  peerId: new Uint8Array(20).fill(0x61),
-  port,
-  uploaded: 0,
-  downloaded: 0,
-  left: 1,
-  event,
-  numWant: 50,
-  key: 1,
-});
+const request = (url: string, port: number, event: AnnounceRequest["event"]) =>
+  announceRequest(url, { infohash: INFOHASH, peerId: new Uint8Array(20).fill(0x61), port, event });
 
 for (const kind of ["httpUrl", "udpUrl"] as const) {
   test(`announce over real sockets (${kind}): two peers learn of each other until one stops`, async () => {

@@ -7,26 +7,13 @@ import type { Log } from "../../src/base/log.ts";
 import { createAnnouncer } from "../../src/engine/announcer.ts";
 import type { OutboundOptions } from "../../src/outbound/outbound.ts";
 import type { DatagramReceiver, Net } from "../../src/runtime/contract.ts";
-import type { AnnounceRequest } from "../../src/wire/tracker.ts";
+import { announceRequest } from "../parts/announce-request.ts";
 import { FakeClock, settled } from "./fake-clock.ts";
 
 const silent: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => silent };
 const TRACKER: PeerAddress = { host: "93.184.216.34", port: 80 };
 const V6: PeerAddress = { host: "2606:2800:220:1::1", port: 80 };
 const ID = fromHex("a1a2a3a4a5a6a7a8")!;
-
-const request = (url: string): AnnounceRequest => ({
-  url,
-  infohash: "ab".repeat(20) as Infohash,
-  peerId: new Uint8Array(20),
-  port: 6881,
-  uploaded: 0,
-  downloaded: 0,
-  left: 1,
-  event: "started",
-  numWant: 50,
-  key: 1,
-});
 
 interface Datagram {
   readonly to: PeerAddress;
@@ -110,7 +97,7 @@ const EXPECTED = {
 
 test("announce talks to a UDP tracker: connect, announce, and the connection again within a minute", async () => {
   const bench = new Bench();
-  const first = bench.announcer.announce(request("udp://t.example:80/announce"));
+  const first = bench.announcer.announce(announceRequest("udp://t.example:80/announce"));
   await settled();
   assert.deepEqual(bench.sent.at(-1)!.to, TRACKER);
   assert.equal(bench.sent.at(-1)!.action, 0);
@@ -121,14 +108,14 @@ test("announce talks to a UDP tracker: connect, announce, and the connection aga
   assert.deepEqual(await first, EXPECTED);
 
   await bench.clock.advance(50_000);
-  const second = bench.announcer.announce(request("udp://t.example:80/announce"));
+  const second = bench.announcer.announce(announceRequest("udp://t.example:80/announce"));
   await settled();
   assert.equal(bench.sent.at(-1)!.action, 1);
   await bench.answer(1, PEERS);
   assert.deepEqual(await second, EXPECTED);
 
   await bench.clock.advance(11_000);
-  const third = bench.announcer.announce(request("udp://t.example:80/announce"));
+  const third = bench.announcer.announce(announceRequest("udp://t.example:80/announce"));
   await settled();
   assert.equal(bench.sent.at(-1)!.action, 0);
   await bench.answer(0, ID);
@@ -142,7 +129,7 @@ test("announce talks to a UDP tracker: connect, announce, and the connection aga
 
 test("announce sends a UDP question again after 5 and 10 s, under one transaction", async () => {
   const bench = new Bench();
-  const reply = bench.announcer.announce(request("udp://93.184.216.34:80/announce"));
+  const reply = bench.announcer.announce(announceRequest("udp://93.184.216.34:80/announce"));
   await bench.clock.advance(4999);
   assert.equal(bench.sent.length, 1);
   await bench.clock.advance(1);
@@ -165,7 +152,7 @@ const asked = (bench: Bench, to: PeerAddress) =>
 
 test("announce asks both IP versions at once, and gives the peers of both", async () => {
   const bench = new Bench();
-  const reply = bench.announcer.announce(request("udp://both.example:80"));
+  const reply = bench.announcer.announce(announceRequest("udp://both.example:80"));
   await settled();
   for (const to of [TRACKER, V6]) await bench.answer(0, ID, to, asked(bench, to));
   await bench.answer(1, PEERS, TRACKER, asked(bench, TRACKER));
@@ -177,7 +164,7 @@ test("announce asks both IP versions at once, and gives the peers of both", asyn
 
 test("announce reads the peers of a name that a proxy looked up as of the IP version that its answer came by", async () => {
   const bench = new Bench();
-  const reply = bench.announcer.announce(request("udp://t.example:80"));
+  const reply = bench.announcer.announce(announceRequest("udp://t.example:80"));
   await settled();
   await bench.answer(0, ID, TRACKER, undefined, V6);
   await bench.answer(1, V6_PEERS, TRACKER, undefined, V6);
@@ -186,7 +173,7 @@ test("announce reads the peers of a name that a proxy looked up as of the IP ver
 
 test("announce waits half a second for IPv6, then leaves it alone for half an hour", async () => {
   const bench = new Bench();
-  const first = bench.announcer.announce(request("udp://both.example:80"));
+  const first = bench.announcer.announce(announceRequest("udp://both.example:80"));
   await settled();
   await bench.answer(0, ID, TRACKER, asked(bench, TRACKER));
   await bench.answer(1, PEERS, TRACKER, asked(bench, TRACKER));
@@ -194,14 +181,14 @@ test("announce waits half a second for IPv6, then leaves it alone for half an ho
   assert.deepEqual(await first, EXPECTED);
   const questionsOver6 = () => bench.sent.filter(({ to }) => to.host === V6.host).length;
   const before = questionsOver6();
-  const second = bench.announcer.announce(request("udp://both.example:80"));
+  const second = bench.announcer.announce(announceRequest("udp://both.example:80"));
   await settled();
   await bench.answer(1, PEERS, TRACKER, asked(bench, TRACKER));
   assert.deepEqual(await second, EXPECTED);
   assert.equal(questionsOver6(), before);
   assert.equal(bench.clock.waiting, 0);
   await bench.clock.advance(1_800_000);
-  const third = bench.announcer.announce(request("udp://both.example:80"));
+  const third = bench.announcer.announce(announceRequest("udp://both.example:80"));
   await settled();
   assert.equal(questionsOver6(), before + 1);
   bench.announcer.close();
@@ -211,7 +198,7 @@ test("announce waits half a second for IPv6, then leaves it alone for half an ho
 
 test("announce takes what IPv6 says where IPv4 does not answer", async () => {
   const bench = new Bench();
-  const reply = bench.announcer.announce(request("udp://both.example:80"));
+  const reply = bench.announcer.announce(announceRequest("udp://both.example:80"));
   await bench.clock.advance(6_000);
   await bench.answer(0, ID, V6, asked(bench, V6));
   await bench.answer(1, V6_PEERS, V6, asked(bench, V6));
@@ -221,13 +208,13 @@ test("announce takes what IPv6 says where IPv4 does not answer", async () => {
 
 test("announce asks an HTTP tracker over each IP version that it has", async () => {
   const bench = new Bench();
-  await bench.announcer.announce(request("http://both.example/announce"));
+  await bench.announcer.announce(announceRequest("http://both.example/announce"));
   assert.deepEqual(
     bench.fetched.map(({ options }) => options.family),
     [4, 6],
   );
   bench.fetch = () => Promise.reject(new Error("no route"));
-  assert.deepEqual(await bench.announcer.announce(request("http://both.example/announce")), {
+  assert.deepEqual(await bench.announcer.announce(announceRequest("http://both.example/announce")), {
     ok: false,
     reason: "no route",
   });
@@ -235,7 +222,7 @@ test("announce asks an HTTP tracker over each IP version that it has", async () 
 
 test("announce takes UDP answers from the asked address and with the asked transaction alone", async () => {
   const bench = new Bench();
-  const reply = bench.announcer.announce(request("udp://t.example:80"));
+  const reply = bench.announcer.announce(announceRequest("udp://t.example:80"));
   await settled();
   const { transaction } = bench.sent[0]!;
   await bench.answer(0, ID, { ...TRACKER, port: 81 });
@@ -251,7 +238,7 @@ test("announce takes UDP answers from the asked address and with the asked trans
 
 test("announce gives back what a UDP tracker says against it", async () => {
   const bench = new Bench();
-  const reply = bench.announcer.announce(request("udp://t.example:80"));
+  const reply = bench.announcer.announce(announceRequest("udp://t.example:80"));
   await settled();
   await bench.answer(0, ID);
   await bench.answer(3, latin1Bytes("not registered"));
@@ -260,12 +247,12 @@ test("announce gives back what a UDP tracker says against it", async () => {
 
 test("announce gets a new connection where a UDP tracker has forgotten the old one", async () => {
   const bench = new Bench();
-  const first = bench.announcer.announce(request("udp://t.example:80"));
+  const first = bench.announcer.announce(announceRequest("udp://t.example:80"));
   await settled();
   await bench.answer(0, ID);
   await bench.answer(1, PEERS);
   await first;
-  const second = bench.announcer.announce(request("udp://t.example:80"));
+  const second = bench.announcer.announce(announceRequest("udp://t.example:80"));
   await settled();
   await bench.answer(3, latin1Bytes("connection id mismatch"));
   assert.equal(bench.sent.at(-1)!.action, 0);
@@ -277,7 +264,7 @@ test("announce gets a new connection where a UDP tracker has forgotten the old o
 
 test("announce takes a broken UDP answer as a failure", async () => {
   const bench = new Bench();
-  const reply = bench.announcer.announce(request("udp://t.example:80"));
+  const reply = bench.announcer.announce(announceRequest("udp://t.example:80"));
   await settled();
   await bench.answer(0, ID);
   await bench.answer(1, PEERS.subarray(0, 13));
@@ -300,7 +287,7 @@ test("announce refuses UDP URLs that cannot be asked", async () => {
     ["http://t.example/announce?info_hash=x", /sets info_hash/],
   ];
   for (const [url, message] of cases) {
-    const reply = (await bench.announcer.announce(request(url))) as { reason: string };
+    const reply = (await bench.announcer.announce(announceRequest(url))) as { reason: string };
     assert.match(reply.reason, message, url);
   }
   assert.deepEqual([bench.sent.length, bench.fetched.length, bench.clock.waiting], [0, 0, 0]);
@@ -312,7 +299,10 @@ test("announce asks an HTTP tracker through the outbound client", async () => {
     status: 200,
     body: "d8:completei3e10:incompletei2e8:intervali900e5:peers6:\x01\x02\x03\x04\xff\xffe",
   });
-  assert.deepEqual(await bench.announcer.announce(request("http://t.example/announce?k=1")), EXPECTED);
+  assert.deepEqual(
+    await bench.announcer.announce(announceRequest("http://t.example/announce?k=1")),
+    EXPECTED,
+  );
   const { url, options } = bench.fetched[0]!;
   assert.match(url, /^http:\/\/t\.example\/announce\?k=1&info_hash=%AB/);
   assert.deepEqual([options.limitBytes, options.allowPrivate], [1024 * 1024, false]);
@@ -328,8 +318,9 @@ test("announce gives back what an HTTP tracker says against it", async () => {
   const bench = new Bench();
   const reason = async (status: number, body: string) => {
     bench.fetch = async () => ({ status, body });
-    return ((await bench.announcer.announce(request("http://t.example/announce"))) as { reason: string })
-      .reason;
+    return (
+      (await bench.announcer.announce(announceRequest("http://t.example/announce"))) as { reason: string }
+    ).reason;
   };
   assert.equal(await reason(200, "d14:failure reason3:noee"), "noe");
   assert.equal(await reason(400, "d14:failure reason3:noee"), "noe");
@@ -338,7 +329,8 @@ test("announce gives back what an HTTP tracker says against it", async () => {
   assert.match(await reason(200, "<html>"), /bencode/);
   bench.fetch = () => Promise.reject(new Error("connection refused"));
   assert.equal(
-    ((await bench.announcer.announce(request("http://t.example/announce"))) as { reason: string }).reason,
+    ((await bench.announcer.announce(announceRequest("http://t.example/announce"))) as { reason: string })
+      .reason,
     "connection refused",
   );
 });
@@ -346,12 +338,14 @@ test("announce gives back what an HTTP tracker says against it", async () => {
 test("announce ends when its signal fires, over UDP and before it began", async () => {
   const bench = new Bench();
   const controller = new AbortController();
-  const reply = bench.announcer.announce(request("udp://t.example:80"), { signal: controller.signal });
+  const reply = bench.announcer.announce(announceRequest("udp://t.example:80"), {
+    signal: controller.signal,
+  });
   await settled();
   controller.abort(new Error("stopped"));
   assert.deepEqual(await reply, { ok: false, reason: "stopped" });
   assert.deepEqual(
-    await bench.announcer.announce(request("udp://t.example:80"), { signal: controller.signal }),
+    await bench.announcer.announce(announceRequest("udp://t.example:80"), { signal: controller.signal }),
     {
       ok: false,
       reason: "stopped",
@@ -368,7 +362,7 @@ test("announce runs 50 at once, lets 500 wait, and refuses the rest", async () =
   });
   bench.fetch = () => gate.then(() => ({ status: 200, body: "d5:peers0:e" }));
   const replies = Array.from({ length: 551 }, () =>
-    bench.announcer.announce(request("http://t.example/announce")),
+    bench.announcer.announce(announceRequest("http://t.example/announce")),
   );
   await settled();
   assert.equal(bench.fetched.length, 50);
@@ -411,6 +405,6 @@ test("scrape asks a UDP tracker (BEP 15)", async () => {
 test("announce tells each address that trackers see us at once (BEP 24)", async () => {
   const bench = new Bench();
   bench.fetch = async () => ({ status: 200, body: "d11:external ip4:\x05\x06\x07\x085:peers0:e" });
-  for (let i = 0; i < 3; i++) await bench.announcer.announce(request("http://t.example/announce"));
+  for (let i = 0; i < 3; i++) await bench.announcer.announce(announceRequest("http://t.example/announce"));
   assert.deepEqual(bench.logged, ['trackers see us at {"address":"5.6.7.8","tracker":"t.example"}']);
 });

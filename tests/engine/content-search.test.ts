@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runtime } from "#runtime";
 import { toHex } from "../../src/base/bytes.ts";
-import type { ContentId } from "../../src/base/ids.ts";
+import type { ContentId, Infohash } from "../../src/base/ids.ts";
 import { createAnnouncer } from "../../src/engine/announcer.ts";
 import { ContentSearch } from "../../src/engine/content-search.ts";
 import { HomeTrackers } from "../../src/engine/home-trackers.ts";
@@ -12,6 +12,7 @@ import type { Dht } from "../../src/engine/reach/contract.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
 import { makeLiveTransportFile, parseLiveTransportFile } from "../../src/wire/live-transport.ts";
 import { inFolder } from "../contract/folder.ts";
+import { announceRequest } from "../parts/announce-request.ts";
 import { NO_FINDER } from "../parts/no-reach.ts";
 import { KEY, RECIPE, TRANSPORT_FILE } from "../wire/live-vectors.ts";
 import { sha1 } from "../wire/make-torrent.ts";
@@ -177,19 +178,9 @@ test("ContentSearch.find: gives up after 8 s, with the asker's signal, and beyon
     await base.kept.close();
   }));
 
-function announceOf(url: string, infohash: string, port: number) {
-  return {
-    url,
-    infohash: infohash as never,
-    peerId: new Uint8Array(20).fill(0x43),
-    port,
-    uploaded: 0,
-    downloaded: 0,
-    left: 0,
-    event: "started" as const,
-    numWant: 1,
-    key: 1,
-  };
+function announceOf(url: string, infohash: Infohash, port: number) {
+  const peerId = new Uint8Array(20).fill(0x43);
+  return announceRequest(url, { infohash, peerId, port, left: 0 });
 }
 
 test("ContentSearch.find: a short file is had from the DHT without anybody being called (BEP 44)", () =>

@@ -17,6 +17,7 @@ import { encodeBencode } from "../../src/wire/bencode-encode.ts";
 import { liveInfoDict } from "../../src/wire/live-info.ts";
 import { parseLiveTransportFile } from "../../src/wire/live-transport.ts";
 import { inFolder } from "../contract/folder.ts";
+import { announceRequest } from "../parts/announce-request.ts";
 import { INFO, TRANSPORT_FILE } from "../wire/live-vectors.ts";
 import { sha1 } from "../wire/make-torrent.ts";
 import { filmTorrent } from "./fake-house.ts";
@@ -118,18 +119,7 @@ test("EitherTransfer: the goodbye of the metadata swarm comes when the live one 
     const house = await someHouse(folder, { announcer, p2pPort });
     const announce = (event: "started" | "stopped", peerId = new Uint8Array(20).fill(0x42)) =>
       announcer.announce(
-        {
-          url: tracker.httpUrl,
-          infohash: LIVE.infohash,
-          peerId,
-          port: p2pPort,
-          uploaded: 0,
-          downloaded: 0,
-          left: 1,
-          event,
-          numWant: 10,
-          key: 1,
-        },
+        announceRequest(tracker.httpUrl, { infohash: LIVE.infohash, peerId, port: p2pPort, event }),
         { allowPrivate: true },
       );
     class Announced extends FakeLiveTransfer {

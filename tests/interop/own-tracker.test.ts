@@ -12,6 +12,7 @@ import { createAnnouncer } from "../../src/engine/announcer.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
 import type { AnnounceRequest } from "../../src/wire/tracker.ts";
 import { SILENT } from "../engine/fake-house.ts";
+import { announceRequest } from "../parts/announce-request.ts";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
 import { PYTHON } from "../parts/libtorrent.ts";
 import { startProcess } from "../parts/process.ts";
@@ -91,19 +92,13 @@ async function meet(
   }
 }
 
-const announceTo = (url: string, infohash: string, more: Partial<AnnounceRequest>): AnnounceRequest => ({
-  url,
-  infohash: infohash as Infohash,
-  peerId: new Uint8Array(20).fill(65),
-  port: 8621,
-  uploaded: 0,
-  downloaded: 0,
-  left: 1,
-  event: "started",
-  numWant: 50,
-  key: 1,
-  ...more,
-});
+const announceTo = (url: string, infohash: string, more: Partial<AnnounceRequest>) =>
+  announceRequest(url, {
+    infohash: infohash as Infohash,
+    peerId: new Uint8Array(20).fill(65),
+    port: 8621,
+    ...more,
+  });
 
 test("WebTorrent's tracker counts us over a WebSocket, and tells how many others there are", {
   skip: NO_WEBTORRENT,

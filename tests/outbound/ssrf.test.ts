@@ -13,9 +13,9 @@ import { createOutbound } from "../../src/outbound/outbound.ts";
 import { openMedia } from "../../src/remux/open-media.ts";
 import type { Net, OutboundRequest, Runtime, TcpSocket } from "../../src/runtime/contract.ts";
 import { bencodeDict, encodeBencode } from "../../src/wire/bencode-encode.ts";
-import type { AnnounceRequest } from "../../src/wire/tracker.ts";
 import { settled } from "../engine/fake-clock.ts";
 import { keepingLog, NO_BROADCASTS, someSettings } from "../engine/parts.ts";
+import { announceRequest } from "../parts/announce-request.ts";
 import { makeTorrent } from "../wire/make-torrent.ts";
 import { homeHosts, homeLookup } from "./home-urls.ts";
 
@@ -170,8 +170,8 @@ for (const [way, urlOf] of Object.entries(WAYS)) {
     );
     for (const [i, host] of HOSTS.entries()) {
       const url = urlOf(host, i).replace(/\/x$/, "/announce");
-      assert.equal((await announcer.announce(announceTo(url))).ok, false, url);
-      assert.equal(await announcer.scrape(url, announceTo(url).infohash), undefined, url);
+      assert.equal((await announcer.announce(announceRequest(url))).ok, false, url);
+      assert.equal(await announcer.scrape(url, announceRequest(url).infohash), undefined, url);
     }
     announcer.close();
     assert.deepEqual(witness.astray, []);
@@ -194,7 +194,7 @@ for (const [way, scheme] of [
     for (const [i, host] of HOSTS.entries()) {
       const stop = new AbortController();
       const url = way === "direct" ? `${scheme}://${host}:80` : WAYS.rebinding(host, i, scheme);
-      const asked = announcer.announce(announceTo(url), { signal: stop.signal });
+      const asked = announcer.announce(announceRequest(url), { signal: stop.signal });
       await Promise.race([asked, settled()]);
       stop.abort(new Error("enough"));
       assert.equal((await asked).ok, false, url);
@@ -298,23 +298,8 @@ test("SSRF: a public tracker that names peers at home is not believed", async ()
     createOutbound(witness.runtime, keepingLog()),
     keepingLog(),
   );
-  const reply = await announcer.announce(announceTo("http://pub.example/announce"));
+  const reply = await announcer.announce(announceRequest("http://pub.example/announce"));
   announcer.close();
   assert.ok(reply.ok);
   assert.deepEqual(reply.peers, [{ host: "8.8.8.8", port: 6881 }]);
 });
-
-function announceTo(url: string): AnnounceRequest {
-  return {
-    url,
-    infohash: "ab".repeat(20) as AnnounceRequest["infohash"],
-    peerId: new Uint8Array(20),
-    port: 6881,
-    uploaded: 0,
-    downloaded: 0,
-    left: 1,
-    event: "started",
-    numWant: 50,
-    key: 1,
-  };
-}

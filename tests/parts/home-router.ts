@@ -63,12 +63,12 @@ export interface InternetHome {
   readonly router: Space;
 }
 
-/** Makes them. The routers hide who is behind them and let nobody in; the addresses out there are the Internet's by their
- * numbers, though nothing here leads to it. */
-export async function makeInternet(spaces: Spaces): Promise<Internet> {
+/** Makes them. The routers hide who is behind them and let nobody in, or do as `rules` say (of nft, with devices `lan` and
+ * `wan`); the addresses out there are the Internet's by their numbers, though nothing here leads to it. */
+export async function makeInternet(spaces: Spaces, rules = RULES): Promise<Internet> {
   const serverAddress = "93.184.216.9";
   const server = await spaces.make("server");
-  const [one, two] = [await makeRouted(spaces, 77), await makeRouted(spaces, 88)];
+  const [one, two] = [await makeRouted(spaces, 77, rules), await makeRouted(spaces, 88, rules)];
   await spaces.network("net", [
     { space: server, device: "wan", addresses: [`${serverAddress}/24`] },
     { space: one.router, device: "wan", addresses: ["93.184.216.77/24"] },
@@ -78,7 +78,7 @@ export async function makeInternet(spaces: Spaces): Promise<Internet> {
 }
 
 /** A home whose network is 192.168.NUMBER.0/24, without what its router leads to. */
-async function makeRouted(spaces: Spaces, number: number): Promise<InternetHome> {
+async function makeRouted(spaces: Spaces, number: number, rules: string): Promise<InternetHome> {
   const [inside, router] = [await spaces.make(`in${number}`), await spaces.make(`r${number}`)];
   const gateway = `192.168.${number}.1`;
   await spaces.wire(
@@ -87,7 +87,7 @@ async function makeRouted(spaces: Spaces, number: number): Promise<InternetHome>
   );
   await inside.run("ip", "route", "add", "default", "via", gateway);
   await router.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward");
-  await router.run("nft", RULES);
+  await router.run("nft", rules);
   return { inside, router };
 }
 

@@ -1,3 +1,4 @@
+import { PYTHON } from "./libtorrent.ts";
 import { run } from "./process.ts";
 
 /** A computer of its own network: what runs in it sees only the networks that it is wired to. Linux, as root. */
@@ -39,6 +40,20 @@ export async function whyNoSpaces(): Promise<string | undefined> {
     return `no network namespaces here: ${String(error).split("\n")[0]}`;
   } finally {
     await run("ip", ["netns", "del", name]).catch(() => {});
+  }
+}
+
+/** Why networks of their own cannot be made here, and filtered, or nobody could play there; undefined where all of it can be. */
+export async function whyNoNetworks(): Promise<string | undefined> {
+  const noSpaces = await whyNoSpaces();
+  if (noSpaces !== undefined) return noSpaces;
+  try {
+    await run("nft", ["--version"]);
+    await run("curl", ["--version"]);
+    await run(PYTHON, ["-c", "import libtorrent"]);
+    return undefined;
+  } catch (error) {
+    return String(error).split("\n")[0];
   }
 }
 

@@ -1,21 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Infohash } from "../../../src/base/ids.ts";
 import { tellingPort } from "../../../src/engine/reach/told-port.ts";
-import type { AnnounceRequest } from "../../../src/wire/tracker.ts";
-
-const REQUEST: AnnounceRequest = {
-  url: "http://tracker.example/announce",
-  infohash: "a1".repeat(20) as Infohash,
-  peerId: new Uint8Array(20),
-  port: 6881,
-  uploaded: 0,
-  downloaded: 0,
-  left: 1,
-  event: "started",
-  numWant: 50,
-  key: 1,
-};
+import { announceRequest } from "../../parts/announce-request.ts";
 
 const TOLD: readonly [url: string, port: number][] = [
   ["http://tracker.example/announce", 20_001],
@@ -42,8 +28,8 @@ for (const [url, port] of TOLD) {
       },
       () => 20_001,
     );
-    await announcer.announce({ ...REQUEST, url });
-    await announcer.announce({ ...REQUEST, url, port: 0 });
+    await announcer.announce(announceRequest(url, { port: 6881 }));
+    await announcer.announce(announceRequest(url, { port: 0 }));
     // Who takes no calls at all is not made to.
     assert.deepEqual(told, [port, 0]);
   });

@@ -16,6 +16,7 @@ import {
   encodeUdpConnect,
   encodeUdpScrape,
 } from "../../../src/wire/tracker-udp.ts";
+import { announceRequest } from "../../parts/announce-request.ts";
 import { FakeClock } from "../fake-clock.ts";
 
 const ONE = "1".repeat(40) as Infohash;
@@ -28,19 +29,8 @@ const LAN: OwnNetwork = {
   multicastAddress: "192.168.1.5",
 };
 
-const request = (more: Partial<AnnounceRequest> = {}): AnnounceRequest => ({
-  url: "http://t/announce",
-  infohash: ONE,
-  peerId: new Uint8Array(20).fill(7),
-  port: 6881,
-  uploaded: 0,
-  downloaded: 0,
-  left: 1,
-  event: "started",
-  numWant: 50,
-  key: 1,
-  ...more,
-});
+const request = (more: Partial<AnnounceRequest> = {}) =>
+  announceRequest("http://t/announce", { infohash: ONE, peerId: new Uint8Array(20).fill(7), ...more });
 
 /** A desk on a port that is the test. */
 class Bench {

@@ -5,6 +5,7 @@ import { type Infohash, infohashBytes } from "../../../src/base/ids.ts";
 import { createTrackerSockets } from "../../../src/engine/reach/tracker-sockets.ts";
 import type { TextSocketHandlers, WebSocketRequest } from "../../../src/runtime/contract.ts";
 import type { AnnounceRequest } from "../../../src/wire/tracker.ts";
+import { announceRequest } from "../../parts/announce-request.ts";
 import { FakeClock, settled } from "../fake-clock.ts";
 
 const ONE = "1".repeat(40) as Infohash;
@@ -13,19 +14,9 @@ const HOST = "60.0.0.1";
 const URL_TEXT = "wss://t.example/announce";
 
 const binary = (infohash: Infohash) => latin1Text(infohashBytes(infohash));
-const request = (infohash: Infohash, more: Partial<AnnounceRequest> = {}): AnnounceRequest => ({
-  url: URL_TEXT,
-  infohash,
-  peerId: new Uint8Array(20).fill(0xf1),
-  port: 8621,
-  uploaded: 1,
-  downloaded: 2,
-  left: 3,
-  event: "started",
-  numWant: 50,
-  key: 7,
-  ...more,
-});
+const US = { peerId: new Uint8Array(20).fill(0xf1), uploaded: 1, downloaded: 2, left: 3, key: 7 };
+const request = (infohash: Infohash, more: Partial<AnnounceRequest> = {}) =>
+  announceRequest(URL_TEXT, { ...US, infohash, ...more });
 
 /** A connection that was opened. */
 interface Opened {

@@ -10,6 +10,7 @@ import {
 } from "../../../src/wire/tracker-http.ts";
 import { decodeUdpReply, encodeUdpAnnounce } from "../../../src/wire/tracker-udp.ts";
 import { trackerUrlProblem } from "../../../src/wire/tracker-url.ts";
+import { announceRequest } from "../../parts/announce-request.ts";
 import type { FuzzTarget } from "../contract.ts";
 import { repeated } from "../extremes.ts";
 import { mutateBencode } from "../mutate-bencode.ts";
@@ -83,18 +84,7 @@ const url: FuzzTarget = {
   run(bytes) {
     const text = latin1Text(bytes);
     if (trackerUrlProblem(text) !== undefined) return undefined;
-    const request = {
-      url: text,
-      infohash: INFOHASH,
-      peerId: new Uint8Array(20),
-      port: 1,
-      uploaded: 0,
-      downloaded: 0,
-      left: 0,
-      event: "none",
-      numWant: 0,
-      key: 0,
-    } as const;
+    const request = announceRequest(text, { infohash: INFOHASH });
     const announceUrl = httpAnnounceUrl(request);
     assert(!/[\s#]/.test(announceUrl), "a clean URL");
     encodeUdpAnnounce(new Uint8Array(8), 1, request);
