@@ -14,7 +14,7 @@ const HOST = "60.0.0.1";
 const URL_TEXT = "wss://t.example/announce";
 
 const binary = (infohash: Infohash) => latin1Text(infohashBytes(infohash));
-const US = { peerId: new Uint8Array(20).fill(0xf1), uploaded: 1, downloaded: 2, left: 3, key: 7 };
+const US = { peerId: new Uint8Array(20).fill(0xf1), port: 8621, uploaded: 1, downloaded: 2, left: 3, key: 7 };
 const request = (infohash: Infohash, more: Partial<AnnounceRequest> = {}) =>
   announceRequest(URL_TEXT, { ...US, infohash, ...more });
 
