@@ -8,6 +8,15 @@ import { someCache, someContent, someStore } from "./parts.ts";
 const MIB = 1024 * 1024;
 const PIECE = 256 * 1024;
 
+/** A cache of 4 MiB in memory over a disk that waits for the test, and a store of content of `bytes` in it. */
+async function gatedCache(path: string, bytes: number) {
+  const { file, content } = someContent(bytes, PIECE);
+  const disk = new GatedDisk();
+  const clock = new FakeClock();
+  const cache = await someCache(path, { memory: 4 * MIB, disk: 256 * MIB }, { files: disk.files, clock });
+  return { file, content, disk, clock, cache, parts: await someStore(cache, file) };
+}
+
 /** Puts all pieces one after another, as a swarm does; where it gets no memory it says so, and goes on when it is told. */
 async function fetchAll(
   { pool }: Awaited<ReturnType<typeof someCache>>,
@@ -36,13 +45,9 @@ async function fetchAll(
 
 test("DiskCache: a disk that gets on is waited for, and has everything in the end", () =>
   inFolder(async (path) => {
-    const { file, content } = someContent(64 * MIB, PIECE);
-    const disk = new GatedDisk();
-    const clock = new FakeClock();
-    const cache = await someCache(path, { memory: 4 * MIB, disk: 256 * MIB }, { files: disk.files, clock });
-    const content1 = await someStore(cache, file);
+    const { content, disk, cache, parts } = await gatedCache(path, 64 * MIB);
     let waits = 0;
-    await fetchAll(cache, content1, content, async () => {
+    await fetchAll(cache, parts, content, async () => {
       waits++;
       assert.ok(cache.pool.inUseBytes <= (4 + 8) * MIB);
       await soon(() => disk.waiting > 0);
@@ -50,18 +55,14 @@ test("DiskCache: a disk that gets on is waited for, and has everything in the en
     });
     assert.ok(waits > 8, `${waits}`);
     disk.open();
-    await content1.folder.close();
-    assert.deepEqual(content1.dropped, []);
-    assert.equal(content1.folder.bytes, content.length);
+    await parts.folder.close();
+    assert.deepEqual(parts.dropped, []);
+    assert.equal(parts.folder.bytes, content.length);
   }));
 
 test("DiskCache: a disk that stands still is waited for a second; then playback goes on, and what it lost is fetched again", () =>
   inFolder(async (path) => {
-    const { file, content } = someContent(32 * MIB, PIECE);
-    const disk = new GatedDisk();
-    const clock = new FakeClock();
-    const cache = await someCache(path, { memory: 4 * MIB, disk: 256 * MIB }, { files: disk.files, clock });
-    const parts = await someStore(cache, file);
+    const { file, content, disk, clock, cache, parts } = await gatedCache(path, 32 * MIB);
     await fetchAll(cache, parts, content, () => clock.advance(1000));
     assert.ok(parts.dropped.length > 0);
     assert.equal(parts.store.held.count + parts.dropped.length, file.info.pieceCount);
@@ -74,11 +75,7 @@ test("DiskCache: a disk that stands still is waited for a second; then playback 
 
 test("DiskCache: a disk that stands still does not give memory up a moment before", () =>
   inFolder(async (path) => {
-    const { file, content } = someContent(32 * MIB, PIECE);
-    const disk = new GatedDisk();
-    const clock = new FakeClock();
-    const cache = await someCache(path, { memory: 4 * MIB, disk: 256 * MIB }, { files: disk.files, clock });
-    const parts = await someStore(cache, file);
+    const { content, disk, clock, cache, parts } = await gatedCache(path, 32 * MIB);
     const stop = new Error("enough");
     const noMemory = async () => {
       await clock.advance(999);
