@@ -24,6 +24,7 @@ export const broadcastParams = {
   upload_limit: integer.describe("Bytes a second to all peers together; 0 for no limit"),
   bitrate: integer.describe("Bits a second that the stream needs at most; measured where it is absent"),
   loop: bool.describe("1: a file begins again at its end"),
+  standby: bool.describe("1: on air only while nobody else is with the same key, which must be here already"),
   hls: texts.describe(
     "HLS manifests (or a plain MPEG-TS) of the same stream, for viewers whose peers are too late",
   ),
@@ -46,6 +47,7 @@ export function wishOf(params: Params): BroadcastWish {
     name: params.name ?? "",
     source: source ?? null,
     isLooped: params.loop ?? false,
+    ...(params.standby && { isStandby: true }),
     title: params.title ?? null,
     description: params.description ?? null,
     categories: params.category ?? [],

@@ -13,8 +13,8 @@ const broadcastResult = z.object({
   title: z.string(),
   source: z.string().nullable().describe("null for the test pattern"),
   status: z
-    .enum(["waiting", "good", "silent", "late", "forked", "ended", "failed"])
-    .describe("failed: not on air, but tried again"),
+    .enum(["standby", "waiting", "good", "silent", "late", "forked", "ended", "failed"])
+    .describe("standby: on air elsewhere; failed: not on air, but tried again"),
   remark: z.string().describe("The same for people, with the number that matters"),
   infohash: id,
   content_id: id,

@@ -22,6 +22,7 @@ export function broadcastWish(args: Arguments, uploadLimit: number): BroadcastWi
     name: value("name") ?? defaultName(source),
     source,
     isLooped: args.flags.has("loop"),
+    ...(args.flags.has("standby") && { isStandby: true }),
     title: value("title"),
     description: value("description"),
     categories: values("category"),

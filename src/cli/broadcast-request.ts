@@ -56,6 +56,7 @@ export async function broadcastRequest(wish: BroadcastWish, parts: RequestParts)
     name: checkedBroadcastName(wish.name),
     place,
     isLooped: wish.isLooped,
+    ...(wish.isStandby && { isStandby: true }),
     meta: {
       title: textOf("title", wish.title, MAX_TEXT) ?? wish.name,
       ...present("description", textOf("description", wish.description, MAX_DESCRIPTION)),

@@ -36,7 +36,8 @@ export function broadcastText(broadcast: Broadcast, places: BroadcastPlaces): st
   ];
   const title = printable(request.meta.title ?? request.name);
   const lines = rows.map(([name, value]) => `  ${name.padEnd(9)}${printable(value)}`);
-  return [`On air: ${title}`, "", ...lines, ""].join("\n");
+  const state = request.isStandby ? "Standing by" : "On air";
+  return [`${state}: ${title}`, "", ...lines, ""].join("\n");
 }
 
 /** The transport file names no address of this machine, as the link does. */
@@ -53,6 +54,7 @@ export function broadcastJson(broadcast: Broadcast, { p2pPort, httpUrl }: Broadc
   return `${JSON.stringify({
     name: request.name,
     title: request.meta.title ?? request.name,
+    ...(request.isStandby && { standby: true }),
     infohash: broadcast.infohash,
     content_id: broadcast.contentId,
     magnet: broadcast.magnet,

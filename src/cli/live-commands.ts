@@ -48,6 +48,10 @@ export const BROADCAST_COMMAND: Command = {
       help: "What the stream needs at most, such as 8Mbit (default: measured for 3 s)",
     },
     { name: "loop", help: "Begin a file again at its end" },
+    {
+      name: "standby",
+      help: "On air only while no other machine with its key is; see README for the key",
+    },
     { name: "json", help: "Write what the stream is called as one line of JSON" },
     { name: "list", help: "Show what was broadcast from here" },
   ],
@@ -58,6 +62,7 @@ export const BROADCAST_COMMAND: Command = {
     ["ffmpeg … -f mpegts - | sluice broadcast - --name news", "whatever ffmpeg can read"],
     ["sluice broadcast film.ts --loop --title 'All day'", "a file of MPEG-TS, over and over"],
     ["sluice broadcast udp://@239.1.1.1:1234", "a multicast group of this network"],
+    ["sluice broadcast udp://@:1234 --name news --standby", "the second machine of two: takes over in 3 s"],
     ["sluice broadcast --list", "the names and infohashes that are known here"],
   ],
 };

@@ -16,6 +16,7 @@ const wishRecord: v.GenericSchema<unknown, BroadcastWish> = v.object({
   name: v.pipe(v.string(), v.minLength(1), v.maxLength(64)),
   source: v.nullable(text),
   isLooped: v.boolean(),
+  isStandby: v.exactOptional(v.boolean()),
   title: v.nullable(text),
   description: v.nullable(text),
   categories: texts,

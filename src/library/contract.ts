@@ -339,6 +339,8 @@ export interface BroadcastWish {
   /** A URL, `udp://…`, a file or `-`; null for the test pattern. */
   readonly source: string | null;
   readonly isLooped: boolean;
+  /** It stands by, for when nobody else is on air with this key. */
+  readonly isStandby?: boolean;
   readonly title: string | null;
   readonly description: string | null;
   readonly categories: readonly string[];

@@ -12,6 +12,8 @@ export interface BroadcastRequest {
   readonly place: LivePlace;
   /** Begins anew where it ends; files only. */
   readonly isLooped: boolean;
+  /** It stands by: goes on air when nobody else is with this key, and no longer than until somebody else is. False unless said. */
+  readonly isStandby?: boolean;
   /** Whether its source may be at home: a user's own may, that of somebody's list may not. True unless said. */
   readonly allowPrivateUrls?: boolean;
   /** What is shown to people. */
@@ -52,8 +54,9 @@ export interface Broadcast {
 
 /** How a broadcast is doing. */
 export interface BroadcastFigures {
-  /** `waiting`: nothing has come from the source yet; `silent`: nothing comes now; `late`: peers wait for our upload. */
-  readonly health: "waiting" | "good" | "silent" | "late" | "forked" | "ended";
+  /** `standby`: somebody else is on air; `waiting`: nothing has come from the source yet; `silent`: nothing comes now; `late`: peers wait
+   * for our upload. */
+  readonly health: "standby" | "waiting" | "good" | "silent" | "late" | "forked" | "ended";
   /** The same in a few words, for people, with the number that matters. */
   readonly remark: string;
   /** Peers that are connected, and those that get stripes from us. */

@@ -38,7 +38,10 @@ export function broadcastFigures(facts: BroadcastFacts): BroadcastFigures {
   };
 }
 
-function healthOf(facts: BroadcastFacts): BroadcastFigures["health"] {
+/** Who stands by is not asked here. */
+type Health = Exclude<BroadcastFigures["health"], "standby">;
+
+function healthOf(facts: BroadcastFacts): Health {
   if (facts.isOver) return "ended";
   if (facts.isForked) return "forked";
   if (facts.silentMs === undefined) return "waiting";
@@ -46,7 +49,7 @@ function healthOf(facts: BroadcastFacts): BroadcastFigures["health"] {
   return (facts.live.starvingPeers ?? 0) > 0 ? "late" : "good";
 }
 
-function remarkOf(health: BroadcastFigures["health"], facts: BroadcastFacts): string {
+function remarkOf(health: Health, facts: BroadcastFacts): string {
   const why = facts.problem === undefined ? "" : ` (${facts.problem})`;
   switch (health) {
     case "ended":

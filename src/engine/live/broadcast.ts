@@ -2,13 +2,15 @@ import { messageOf, SluiceError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { after } from "../../base/time.ts";
 import type { Runtime } from "../../runtime/contract.ts";
+import type { PieceHeader } from "../../wire/live-header.ts";
 import type { LiveTransportFile } from "../../wire/live-transport.ts";
+import { isTimely } from "../../wire/live-trust.ts";
 import type { Hold } from "../holds.ts";
 import type { Broadcast, BroadcastRequest } from "./broadcast-contract.ts";
 import { broadcastFigures } from "./broadcast-figures.ts";
 import { broadcastLinks } from "./broadcast-file.ts";
 import { BroadcastNews } from "./broadcast-news.ts";
-import { lostCount, MAX_AHEAD_MS, STATE_SYNC_MS, sourceStart } from "./broadcast-start.ts";
+import { lostCount, MAX_AHEAD_MS, type SourceStart, STATE_SYNC_MS, sourceStart } from "./broadcast-start.ts";
 import type { LiveControl } from "./contract.ts";
 import type { BroadcastIdentity } from "./identity.ts";
 import { cutPieces } from "./piece-cutter.ts";
@@ -28,6 +30,13 @@ export interface BroadcastParts {
   readonly file: LiveTransportFile;
   readonly input: LiveInput;
   readonly hold: Hold;
+  /** How it begins; as its state says where that is absent. */
+  readonly start?: SourceStart;
+  /**
+   * Called before it ends, since another is on air with its key: with a later epoch, or with this one. Where it is absent, a
+   * later epoch is its failure, and who has the same one is borne.
+   */
+  readonly yielded?: (rival: PieceHeader) => void;
 }
 
 /** Peers that can be called are kept so often, for the next start; and so often the source tells its news again. */
@@ -61,6 +70,13 @@ function liveOf({ transfer }: Hold): LiveControl {
   );
 }
 
+function takenOver(name: string, epoch: number): SluiceError {
+  return new SluiceError(
+    "bad_configuration",
+    `${name} is on air elsewhere: another program with its key began later (epoch ${epoch}), and viewers follow that one. Start this one with --standby, and it takes over when the other is gone; where nobody else should have the key, it is in other hands`,
+  );
+}
+
 /** One life of a source. */
 class BroadcastRun {
   readonly #parts: BroadcastParts;
@@ -86,7 +102,7 @@ class BroadcastRun {
     const { identity, file, runtime, input } = parts;
     const { clock, sha256 } = runtime;
     const { info, infohash } = file;
-    const start = sourceStart(identity.state.found.state, parts.unixMs(), info.pieceMs);
+    const start = parts.start ?? sourceStart(identity.state.found.state, parts.unixMs(), info.pieceMs);
     const time = new SteadyTime();
     // Goes on from the last piece even where the machine's clock was set back: time never does in an epoch.
     time.now(clock.now(), Math.max(start.leastTimestampMs, parts.unixMs()));
@@ -138,6 +154,7 @@ class BroadcastRun {
         piece && !signal.aborted;
         piece = await this.#pieces.next()
       ) {
+        if (this.#yields()) return;
         await this.#send(this.#signer.sign(piece));
         this.#refuseWrongClock();
       }
@@ -146,6 +163,18 @@ class BroadcastRun {
       this.#isOver = true;
       await this.#letGo();
     }
+  }
+
+  /** Whether another is on air: two must not fight, and viewers follow the later epoch. What is not of now may be told by anybody. */
+  #yields(): boolean {
+    const { rival } = this.#live;
+    const own = this.#last?.header.value;
+    if (!rival || !own || !isTimely(rival, this.#parts.unixMs(), own.timestampMs)) return false;
+    const { yielded, request } = this.#parts;
+    if (rival.epoch > own.epoch && !yielded) throw takenOver(request.name, rival.epoch);
+    if (rival.epoch < own.epoch || !yielded) return false;
+    yielded(rival);
+    return true;
   }
 
   async #send(piece: SignedPiece): Promise<void> {

@@ -1,3 +1,4 @@
+import { readU32 } from "../../base/bytes.ts";
 import { SluiceError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { Outbound } from "../../outbound/outbound.ts";
@@ -5,17 +6,20 @@ import type { Runtime } from "../../runtime/contract.ts";
 import { encodeBencode } from "../../wire/bencode-encode.ts";
 import { type LiveInfo, liveInfoDict } from "../../wire/live-info.ts";
 import { MAX_BYTES_PER_SECOND, MAX_RELAYS } from "../../wire/live-limits.ts";
+import type { LiveTransportFile } from "../../wire/live-transport.ts";
 import type { EngineSettings, TransferContent } from "../contract.ts";
 import type { Hold } from "../holds.ts";
 import { startBroadcast } from "./broadcast.ts";
+import { broadcastContent, holdSource } from "./broadcast-content.ts";
 import type { Broadcast, BroadcastRequest, Broadcasts } from "./broadcast-contract.ts";
 import { broadcastFile } from "./broadcast-file.ts";
 import { InputHead } from "./broadcast-head.ts";
 import { liveInfoFor, PATTERN_SHAPE, type StreamShape, shapeOf } from "./broadcast-info.ts";
 import { checkedBroadcastName } from "./broadcast-name.ts";
-import { headRecord } from "./head-record.ts";
 import { type BroadcastIdentity, type IdentityParts, openIdentity } from "./identity.ts";
-import { type LiveInputParts, openLiveInput } from "./source.ts";
+import { type LiveInput, type LiveInputParts, openLiveInput } from "./source.ts";
+import { startStandby } from "./standby.ts";
+import { isKeptWarm, StandbyInput } from "./standby-input.ts";
 
 /** What broadcasting needs. */
 export interface BroadcastsParts extends Pick<LiveInputParts, "unixMs" | "openFile" | "pipe"> {
@@ -58,9 +62,13 @@ export function createBroadcasts(parts: BroadcastsParts): Broadcasts {
   const begin = async (request: BroadcastRequest, signal: AbortSignal): Promise<Broadcast> => {
     const { name } = request;
     const folder = `${parts.settings.dataDir}/broadcasts/${name}`;
+    const isStandby = request.isStandby === true;
+    if (isStandby && !(await parts.runtime.files.stat(`${folder}/key`)))
+      throw nothingToStandBy(name, parts.settings.dataDir);
     const identity = await openIdentity(folder, name, { ...parts, log });
     try {
-      return await startWith(request, identity, { ...parts, log }, signal);
+      const start = isStandby ? standByWith : startWith;
+      return await start(request, identity, { ...parts, log }, signal);
     } catch (thrown) {
       await identity.close();
       throw thrown;
@@ -122,57 +130,83 @@ async function startWith(
   parts: BroadcastsParts,
   signal: AbortSignal,
 ): Promise<Broadcast> {
-  const { clock, net } = parts.runtime;
-  const outbound: LiveInputParts["outbound"] =
-    request.allowPrivateUrls === false
-      ? { open: (url, options) => parts.outbound.open(url, { ...options, allowPrivate: false }) }
-      : parts.outbound;
-  const sourceParts = { ...parts, clock, net, outbound };
-  const input = openLiveInput(request.place, sourceParts, { isLooped: request.isLooped });
+  const { clock } = parts.runtime;
+  const input = inputOf(request, parts);
   const head = new InputHead(input, clock);
   let hold: Hold | undefined;
   try {
     const info = identity.info ?? (await newInfo(request, identity, parts, head, signal));
     if (identity.info) await head.read(LATER_WAIT_MS, 0, signal);
-    if (info.isPrivate !== request.isPrivate)
-      throw new SluiceError(
-        "bad_parameter",
-        `${request.name} was begun as a ${info.isPrivate ? "private" : "public"} stream and stays one; take another name`,
-      );
-    const file = broadcastFile(request, info, identity.sign, parts.runtime);
-    await identity.keepInfo(encodeBencode(liveInfoDict(info)));
-    await identity.keepTransportFile(file.bytes);
+    const file = await keptFile(request, info, identity, parts);
     signal.throwIfAborted();
-    const { uploadLimit, relays, isPrivate } = request;
-    const content: TransferContent = {
-      infohash: file.infohash,
-      // A private source is known to nobody but its relays.
-      trackers: isPrivate ? [] : file.trackers,
-      // Who broadcasts has named them, and sits at this machine.
-      homeTrackers: isPrivate || request.allowPrivateUrls === false ? [] : request.trackers,
-      peers: relays,
-      displayName: file.meta.title ?? info.name,
-      live: {
-        file,
-        role: "source",
-        ...(uploadLimit !== undefined && { uploadBytesPerSecond: uploadLimit }),
-        ...(isPrivate && { only: relays }),
-        knownPeers: isPrivate ? [] : identity.knownPeers,
-        ...(!isPrivate && { head: headRecord(file, identity.sign, parts.unixMs() / 1000) }),
-      },
-    };
-    hold = parts.open(content);
-    if (hold.transfer.live?.content.role !== "source") {
-      // Somebody watches it here, from peers. That ends: players that ask again get it from the source itself.
-      hold.release();
-      hold = parts.open(content);
-    }
+    const { knownPeers } = identity;
+    const content = broadcastContent("source", { ...parts, request, identity, file, knownPeers });
+    hold = holdSource(parts.open, content);
     return startBroadcast({ ...parts, request, identity, file, input: head.rest(), hold });
   } catch (thrown) {
     hold?.release();
     head.close();
     throw thrown;
   }
+}
+
+/** Stands by for a stream that was begun before: nothing is decided anew. */
+async function standByWith(
+  request: BroadcastRequest,
+  identity: BroadcastIdentity,
+  parts: BroadcastsParts,
+  signal: AbortSignal,
+): Promise<Broadcast> {
+  if (!identity.info) throw nothingToStandBy(request.name, parts.settings.dataDir);
+  const file = await keptFile(request, identity.info, identity, parts);
+  if (request.place.kind === "file") await (await parts.openFile(request.place.path)).close(); // It is there.
+  signal.throwIfAborted();
+  const { randomBytes } = parts.runtime;
+  const input = new StandbyInput(() => inputOf(request, parts), isKeptWarm(request.place));
+  return startStandby({
+    ...parts,
+    request,
+    identity,
+    file,
+    input,
+    random: () => readU32(randomBytes(4), 0) / 2 ** 32,
+  });
+}
+
+/** A key that is made here would be that of another stream. */
+function nothingToStandBy(name: string, dataDir: string): SluiceError {
+  const folder = `${dataDir}/broadcasts/${name}`;
+  return new SluiceError(
+    "bad_configuration",
+    `nothing of ${name} is here to stand by with: copy the folder broadcasts/${name} of the machine that broadcasts it to ${folder}, or restore a backup of that machine`,
+  );
+}
+
+/** The transport file, kept with what it is made of. */
+async function keptFile(
+  request: BroadcastRequest,
+  info: LiveInfo,
+  identity: BroadcastIdentity,
+  { runtime }: BroadcastsParts,
+): Promise<LiveTransportFile> {
+  if (info.isPrivate !== request.isPrivate)
+    throw new SluiceError(
+      "bad_parameter",
+      `${request.name} was begun as a ${info.isPrivate ? "private" : "public"} stream and stays one; take another name`,
+    );
+  const file = broadcastFile(request, info, identity.sign, runtime);
+  await identity.keepInfo(encodeBencode(liveInfoDict(info)));
+  await identity.keepTransportFile(file.bytes);
+  return file;
+}
+
+function inputOf(request: BroadcastRequest, parts: BroadcastsParts): LiveInput {
+  const { clock, net } = parts.runtime;
+  const outbound: LiveInputParts["outbound"] =
+    request.allowPrivateUrls === false
+      ? { open: (url, options) => parts.outbound.open(url, { ...options, allowPrivate: false }) }
+      : parts.outbound;
+  return openLiveInput(request.place, { ...parts, clock, net, outbound }, { isLooped: request.isLooped });
 }
 
 /** How a new stream is cut: by what its owner says, else by what comes. */

@@ -45,6 +45,9 @@ export interface LiveControl {
   reachablePeers(): readonly PeerAddress[];
   /** Two pieces of one number were signed: the key is in other hands, or its program is broken. */
   readonly isForked: boolean;
+  /** The source's own: the newest piece that another has signed with its key, in its epoch or a later one. Whether it is of now is for
+   * the source to judge. */
+  readonly rival: PieceHeader | undefined;
   /** So far is the stream ahead of this machine's clock that nothing of it is played; 0 where it is not. */
   readonly minutesAhead: number;
 }

@@ -10,6 +10,7 @@ import type { LiveFigures, LiveInput, LiveOutput, LiveSetup } from "../../swarm/
 import type { LateMedia } from "../../swarm/live/fetched.ts";
 import { LiveSwarm } from "../../swarm/live/live-swarm.ts";
 import type { SignedHeader, SignedStat } from "../../swarm/live/messages.ts";
+import type { PieceHeader } from "../../wire/live-header.ts";
 import type { LiveRole } from "../../wire/live-hello.ts";
 import type { LiveInfo } from "../../wire/live-info.ts";
 import type { ConnectionCount } from "../driver.ts";
@@ -67,8 +68,8 @@ export interface LiveDriverParts {
   readonly log: Log;
   /** Gets the pieces that come; what a source makes does not come back to it. */
   readonly sink: PieceSink;
-  /** The source has signed two pieces of one number. */
-  forked(seq: number): void;
+  /** The source has signed two pieces of one number; or, where we are the source, another has signed this one. */
+  forked(seq: number, header: PieceHeader): void;
   /** A genuine piece is so far ahead of our clock that nothing of it is played; 0 for one that is not. */
   ahead?(minutes: number): void;
   /** Finds elsewhere what peers bring too late. */
@@ -277,7 +278,7 @@ export class LiveDriver {
         log.info("peer banned", { peer: addressText(output.address), reason: output.reason });
         break;
       case "forked":
-        forked(output.seq);
+        forked(output.seq, output.header);
         break;
     }
   }

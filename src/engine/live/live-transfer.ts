@@ -9,6 +9,7 @@ import type { Media } from "../../remux/contract.ts";
 import type { Runtime, TcpHandlers, TcpSocket } from "../../runtime/contract.ts";
 import type { SwarmFigures } from "../../swarm/contract.ts";
 import { NO_FIGURES } from "../../swarm/figures.ts";
+import type { PieceHeader } from "../../wire/live-header.ts";
 import { makePeerId } from "../../wire/peer-id.ts";
 import type { Announcer } from "../announcer.ts";
 import type { ByteSource, ContentFile, EngineSettings } from "../contract.ts";
@@ -66,6 +67,7 @@ export class LiveTransfer implements PeerTransfer {
   #leaveFinder: () => void = () => {};
   #stopHead: () => void = () => {};
   #isForked = false;
+  #rival: PieceHeader | undefined;
   #minutesAhead = 0;
 
   /** Begins as soon as `before` has resolved: an earlier transfer of the same stream must have closed its folder. */
@@ -119,7 +121,7 @@ export class LiveTransfer implements PeerTransfer {
       connections: house.connections,
       log: this.#log,
       sink: this.#isTransportStream ? this.#window : NO_SINK,
-      forked: (seq) => this.#forkedAt(seq),
+      forked: (seq, header) => this.#forkedAt(seq, header),
       ahead: (minutes) => {
         this.#minutesAhead = minutes;
       },
@@ -230,6 +232,7 @@ export class LiveTransfer implements PeerTransfer {
   #control(): LiveControl {
     const isForked = () => this.#isForked;
     const minutesAhead = () => this.#minutesAhead;
+    const rival = () => this.#rival;
     return {
       content: this.#content,
       produce: (header, chunks) => {
@@ -244,18 +247,25 @@ export class LiveTransfer implements PeerTransfer {
       get isForked() {
         return isForked();
       },
+      get rival() {
+        return rival();
+      },
       get minutesAhead() {
         return minutesAhead();
       },
     };
   }
 
-  #forkedAt(seq: number): void {
+  #forkedAt(seq: number, header: PieceHeader): void {
+    // What is told again from long ago must not hide what is of now.
+    if (!this.#rival || header.timestampMs > this.#rival.timestampMs) this.#rival = header;
     if (this.#isForked) return;
     this.#isForked = true;
     this.#log.warn(
-      "the source has signed two pieces of one number: its key is in other hands, or it is broken",
-      { seq },
+      this.#content.role === "source"
+        ? "another program signs with the key of this stream"
+        : "the source has signed two pieces of one number: its key is in other hands, or it is broken",
+      { seq, epoch: header.epoch },
     );
   }
 

@@ -28,6 +28,9 @@ export class Asking {
   readonly #chunks: Chunks;
   #newsAt = 0;
   #epochsAt = 0;
+  /** As the source: whose turn it is, and the newest piece that each was asked for. */
+  #turn = 0;
+  readonly #askedSeq = new WeakMap<LivePeer, number>();
   #hole: Hole | undefined;
 
   constructor(state: LiveState, chunks: Chunks) {
@@ -48,6 +51,28 @@ export class Asking {
     this.#holes();
     this.#news();
     this.#epochs();
+  }
+
+  /** As the source: whether another is on air with its key. Who tells of a later epoch is asked to prove it, and one peer after another
+   * which piece it has of a number that we have made. */
+  ofAnother(): void {
+    const { now, peers, epoch, window } = this.#state;
+    if (window.head < 0 || now < this.#epochsAt) return;
+    this.#epochsAt = now + NEWS_MS;
+    const told = [...peers.values()].filter((peer) => peer.window && peer.headOf(0) >= 0);
+    for (const peer of told) {
+      if (peer.window!.epoch > epoch) this.#askOnce(peer, peer.headOf(0), peer.window!.epoch);
+    }
+    const same = told.filter((peer) => peer.window!.epoch === epoch);
+    const one = same[this.#turn++ % Math.max(1, same.length)];
+    if (one) this.#askOnce(one, Math.min(one.headOf(0), window.head), epoch);
+  }
+
+  /** Asks nobody for what he was asked for before: the same header again and again would be his fault. */
+  #askOnce(peer: LivePeer, seq: number, epoch: number): void {
+    if (seq <= (this.#askedSeq.get(peer) ?? -1)) return;
+    this.#askedSeq.set(peer, seq);
+    this.#ask(peer, seq, 1, epoch);
   }
 
   /** Where players can begin is in the headers: they are asked of one who knows them, besides what SUB brings. */

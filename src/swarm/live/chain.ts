@@ -50,6 +50,6 @@ export class Chain {
     this.#others.add(toHex(this.#state.setup.hash(header.bytes)));
     if (this.#others.size > MAX_OTHERS) this.#others.delete(this.#others.keys().next().value!);
     this.#state.forkedAt = this.#state.now;
-    this.#state.emit({ kind: "forked", seq: header.value.seq });
+    this.#state.emit({ kind: "forked", seq: header.value.seq, header: header.value });
   }
 }

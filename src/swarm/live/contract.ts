@@ -1,6 +1,7 @@
 import type { PeerAddress } from "../../base/address.ts";
 import type { Random } from "../../base/random.ts";
 import type { Instant } from "../../base/time.ts";
+import type { PieceHeader } from "../../wire/live-header.ts";
 import type { StatMessage } from "../../wire/live-stat.ts";
 import type { FetchedChunks } from "./fetched.ts";
 import type { LiveAbout, LiveWord, SignedHeader, SignedStat } from "./messages.ts";
@@ -123,7 +124,7 @@ export type LiveOutput =
   | { readonly kind: "banned"; readonly address: PeerAddress; readonly reason: string }
   /** The source signed two headers of one number, or two that cannot follow each other: its key is in other hands, or it
    * is broken. */
-  | { readonly kind: "forked"; readonly seq: number };
+  | { readonly kind: "forked"; readonly seq: number; readonly header: PieceHeader };
 
 /** What `stat` and `livepos` show of a live stream. */
 export interface LiveFigures {
@@ -145,4 +146,8 @@ export interface LiveFigures {
   readonly hasEnded: boolean;
   /** Peers that say to be so late that they may soon have nothing to play. */
   readonly starvingPeers?: number;
+  /** The newest header that is verified, or made here. */
+  readonly newest?: PieceHeader | undefined;
+  /** When one of the peers that have been here for a while said something last; undefined where there is none. */
+  readonly heardAt?: Instant | undefined;
 }

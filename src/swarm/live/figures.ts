@@ -1,9 +1,12 @@
-import type { Instant } from "../../base/time.ts";
+import { type Instant, instant } from "../../base/time.ts";
 import type { LiveFigures } from "./contract.ts";
 import type { LiveState } from "./state.ts";
 
 /** The part of the lag that peers have used up who are counted as starving; half of it is what a deep tree takes. */
 const STARVING_LAG = 0.66;
+
+/** Who has just come has not told yet what it knows. */
+const SETTLED_MS = 1_000;
 
 /** What `stat` and `livepos` show. */
 export function liveFigures(state: LiveState, now: Instant): LiveFigures {
@@ -35,5 +38,11 @@ export function liveFigures(state: LiveState, now: Instant): LiveFigures {
     starvingPeers: peers.filter(
       ({ window: told }) => told !== undefined && told.lagMs > STARVING_LAG * state.setup.lagMs,
     ).length,
+    newest: last?.header.value,
+    heardAt: latest(peers.flatMap(({ openedAt, heardAt }) => (now - openedAt > SETTLED_MS ? heardAt : []))),
   };
+}
+
+function latest(times: readonly number[]): Instant | undefined {
+  return times.length === 0 ? undefined : instant(Math.max(...times));
 }

@@ -380,7 +380,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
       this.#playout.round();
       this.#pulls.round();
       this.#places.round();
-    }
+    } else this.#asking.ofAnother();
     this.#children.round();
     this.#source.round();
     this.#news.round();

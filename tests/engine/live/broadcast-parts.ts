@@ -7,7 +7,7 @@ import { type BroadcastsParts, createBroadcasts } from "../../../src/engine/live
 import type { LiveControl } from "../../../src/engine/live/contract.ts";
 import type { LiveFigures } from "../../../src/swarm/live/contract.ts";
 import type { SignedHeader, SignedStat } from "../../../src/swarm/live/messages.ts";
-import { decodeHeader } from "../../../src/wire/live-header.ts";
+import { decodeHeader, type PieceHeader } from "../../../src/wire/live-header.ts";
 import { chainProblem, isChunkOf, isSignedHeader } from "../../../src/wire/live-trust.ts";
 import { settled } from "../fake-clock.ts";
 import { FakeTransfer } from "../fake-transfers.ts";
@@ -53,6 +53,8 @@ export class FakeStudio {
   live: Partial<LiveFigures> = {};
   reachable: readonly PeerAddress[] = [];
   isForked = false;
+  /** What somebody else has signed with the key. */
+  rival: PieceHeader | undefined;
   /** What the next transfers are for, that somebody has opened before; then sources. */
   roles: ("source" | "viewer")[] = [];
   /** Called before each piece is taken. */
@@ -97,8 +99,9 @@ export class FakeStudio {
 
   #hold(content: TransferContent) {
     this.opened.push(content);
+    const studio = this;
     const live: LiveControl = {
-      content: { ...content.live!, role: this.roles.shift() ?? "source" },
+      content: { ...content.live!, role: this.roles.shift() ?? content.live!.role },
       produce: (header, chunks) => {
         const piece = { header, chunks, atMs: this.world.epochMs + this.world.clock.now() };
         this.taking(piece);
@@ -108,6 +111,9 @@ export class FakeStudio {
       figures: () => ({ ...NO_PEERS, ...this.live }),
       reachablePeers: () => this.reachable,
       isForked: this.isForked,
+      get rival() {
+        return studio.rival;
+      },
       minutesAhead: 0,
     };
     const transfer: ActiveTransfer = Object.assign(new FakeTransfer(content), { live });
