@@ -16,8 +16,10 @@ export type LayerExchangeOutput =
 /** Ranges that one peer is asked for at once: content of many files takes one for each, and one at a time would cost the way
  * there and back for each. libtorrent asks for two. */
 const MAX_ASKED = 4;
-/** Peers that are asked for one range at once: it is 16 KiB at most, and a player waits for it. */
-const MAX_ASKERS = 2;
+/** Peers that are asked for one range at once: it is 16 KiB at most, and a player waits for it. Twice as many after each that
+ * was late, up to this: a crowd of silent ones that claim to have all would be asked two by two for minutes. */
+const FIRST_ASKERS = 2;
+const MAX_ASKERS = 64;
 /** Who has not answered by then is not counted on; what it sends is welcome still. */
 const LATE_MS = 3_000;
 /** So often a peer may be late in a row, or reject, before it gets a rest. */
@@ -43,8 +45,9 @@ export class LayerExchange {
   /** Numbers of ranges that nobody is counted on for, and of those that somebody is. */
   readonly #open: Set<number>;
   readonly #pending = new Set<number>();
-  /** By range, how many peers are counted on. */
+  /** By range, how many peers are counted on, and how many may be. */
   readonly #askers: Uint8Array;
+  readonly #limits: Uint8Array;
   readonly #peers = new Map<ConnectionId, Peer>();
   readonly #outputs: LayerExchangeOutput[] = [];
 
@@ -54,6 +57,7 @@ export class LayerExchange {
     this.#ranges = layers.flatMap((layer) => layerRanges(layer, pieceLength));
     this.#open = new Set(this.#ranges.keys());
     this.#askers = new Uint8Array(this.#ranges.length);
+    this.#limits = new Uint8Array(this.#ranges.length).fill(FIRST_ASKERS);
     assert(this.#ranges.length > 0, "a layout that lacks layers has some");
   }
 
@@ -121,6 +125,7 @@ export class LayerExchange {
       for (const [number, at] of peer.asked) {
         if (at === undefined || now < after(at, LATE_MS)) continue;
         peer.asked.set(number, undefined);
+        this.#limits[number] = Math.min(MAX_ASKERS, 2 * this.#limits[number]!);
         this.#release(number);
         this.#missed(peer, now);
       }
@@ -145,7 +150,7 @@ export class LayerExchange {
 
   /** Ranges that one more peer may be asked for, to be on the safe side. */
   *#doubtful(): Generator<number, void, undefined> {
-    for (const number of this.#pending) if (this.#askers[number]! < MAX_ASKERS) yield number;
+    for (const number of this.#pending) if (this.#askers[number]! < this.#limits[number]!) yield number;
   }
 
   #askFor(connection: ConnectionId, numbers: () => Iterable<number>, now: Instant): void {

@@ -162,6 +162,19 @@ test("LayerExchange.wake: who is silent is not counted on, and holds nobody up",
   assert.deepEqual(pieceHashes, ALL);
 });
 
+test("LayerExchange: a crowd that is silent, and asked first, costs seconds, not the patience of who waits", () => {
+  const { exchange, pieceHashes } = someExchange();
+  const manners = new Map<number, Manner>();
+  for (let id = 1; id < 160; id += 2) manners.set(id, id === 159 ? "right" : "silent");
+  let now = 0;
+  for (; !exchange.isComplete && now < 120_000; now += 1_000) {
+    const asks = asksOf(converse(exchange, manners, now));
+    assert.ok(asks.length <= 4 * manners.size);
+  }
+  assert.deepEqual(pieceHashes, ALL);
+  assert.ok(now <= 15_000, `it took ${now} ms`);
+});
+
 test("LayerExchange: what comes late is welcome still", () => {
   const { exchange, pieceHashes } = someExchange();
   let now = 0;
