@@ -37,6 +37,7 @@ export interface StandbyParts {
 const LOOK_MS = 100;
 /** Of several that stand by the first one is heard by the others, if they do not begin in the same moment. */
 const SPREAD_MS = 1000;
+const START_SPREAD_MS = 2000;
 /** Two that went on air in one epoch have both stopped: whoever waits less goes on, in a later one. */
 const TIE_MS = 500;
 const TIE_SPREAD_MS = 3000;
@@ -75,11 +76,12 @@ class StandbyRun {
   #onAir: Broadcast | undefined;
   /** The newest genuine header of all that were heard: what we sign is later. */
   #newest: PieceHeader | undefined;
-  #startMs = START_MS;
+  #startMs: number;
   #isOver = false;
 
   constructor(parts: StandbyParts) {
     this.#parts = parts;
+    this.#startMs = this.#patience();
     this.ended = this.#run();
     this.ended.catch(() => {}); // Told to whoever waits for it.
   }
@@ -183,12 +185,17 @@ class StandbyRun {
     if (!rival) return "over";
     this.#hear(rival);
     const isTie = rival.epoch === start.epoch;
-    this.#startMs = isTie ? TIE_MS + random() * TIE_SPREAD_MS : START_MS;
+    this.#startMs = isTie ? TIE_MS + random() * TIE_SPREAD_MS : this.#patience();
     log.info("off air: another is on air, with a later epoch or the same", {
       name: request.name,
       epoch: rival.epoch,
     });
     return "yielded";
+  }
+
+  /** How long it waits for somebody to be on air: machines that were started together do not begin together. */
+  #patience(): number {
+    return START_MS + this.#parts.random() * START_SPREAD_MS;
   }
 
   #content(role: "source" | "relay", knownPeers: BroadcastIdentity["knownPeers"]): TransferContent {
