@@ -128,8 +128,8 @@ export class Scripted {
     return connection;
   }
 
-  tellWindow(connection: number, headSeq: number): void {
-    const window = { ...emptyWindow(STRIPES), epoch: 1, baseSeq: headSeq + 1, isOpen: true, freeSlots: 8 };
+  tellWindow(connection: number, headSeq: number, epoch = 1): void {
+    const window = { ...emptyWindow(STRIPES), epoch, baseSeq: headSeq + 1, isOpen: true, freeSlots: 8 };
     this.say(connection, { kind: "window", window });
   }
 
