@@ -31,6 +31,8 @@ interface Peer {
   /** By the number of the range, when we asked; undefined where it is late. Each is answered once. */
   readonly asked: Map<number, Instant | undefined>;
   misses: number;
+  /** It was late or rejected since it was last of use: others come first, even when it has rested. */
+  hasMissed: boolean;
   restUntil: Instant | undefined;
 }
 
@@ -71,10 +73,13 @@ export class LayerExchange {
     this.#pending.clear();
   }
 
-  /** Asks whoever may be asked, the most promising first. */
+  /** Asks whoever may be asked, the most promising first, but those last who were asked in vain. */
   ask(peers: Iterable<ConnectionId>, now: Instant): void {
     if (this.isComplete) return;
-    const able = [...peers].filter((connection) => this.#peers.get(connection)?.restUntil === undefined);
+    const hasMissed = (connection: ConnectionId) => (this.#peers.get(connection)?.hasMissed ? 1 : 0);
+    const able = [...peers]
+      .filter((connection) => this.#peers.get(connection)?.restUntil === undefined)
+      .sort((a, b) => hasMissed(a) - hasMissed(b));
     for (const connection of able) this.#askFor(connection, () => this.#open, now);
     for (const connection of able) this.#askFor(connection, () => this.#doubtful(), now);
   }
@@ -91,6 +96,7 @@ export class LayerExchange {
     }
     const peer = this.#peers.get(connection)!;
     peer.misses = 0;
+    peer.hasMissed = false;
     // Late, and right: who is slow is asked on.
     peer.restUntil = undefined;
     const isNew = this.#open.delete(number) || this.#pending.delete(number);
@@ -154,7 +160,12 @@ export class LayerExchange {
   }
 
   #askFor(connection: ConnectionId, numbers: () => Iterable<number>, now: Instant): void {
-    const peer = this.#peers.get(connection) ?? { asked: new Map(), misses: 0, restUntil: undefined };
+    const peer = this.#peers.get(connection) ?? {
+      asked: new Map(),
+      misses: 0,
+      hasMissed: false,
+      restUntil: undefined,
+    };
     this.#peers.set(connection, peer);
     while (peer.asked.size < MAX_ASKED) {
       const number = firstBut(numbers(), peer.asked);
@@ -186,6 +197,7 @@ export class LayerExchange {
   }
 
   #missed(peer: Peer, now: Instant): void {
+    peer.hasMissed = true;
     if (++peer.misses >= MAX_MISSES) peer.restUntil = after(now, REST_MS);
   }
 }

@@ -175,6 +175,28 @@ test("LayerExchange: a crowd that is silent, and asked first, costs seconds, not
   assert.ok(now <= 15_000, `it took ${now} ms`);
 });
 
+test("LayerExchange: a crowd that rejects, and is asked first, does not keep others from being asked", () => {
+  const { exchange, pieceHashes } = someExchange();
+  const ids = Array.from({ length: 80 }, (_, i) => 2 * i + 1);
+  const due: { readonly at: number; readonly answer: () => void }[] = [];
+  let now = 0;
+  for (; !exchange.isComplete && now < 120_000; now += 100) {
+    exchange.wake(at(now));
+    for (const { answer } of due.splice(0, due.findIndex((each) => each.at > now) >>> 0)) answer();
+    exchange.ask(ids, at(now));
+    for (const { connection, range } of asksOf(drain(exchange)))
+      due.push({
+        at: now + 1_000,
+        answer: () =>
+          connection === 159
+            ? exchange.received(connection, range, answerTo(range))
+            : exchange.rejected(connection, range, at(now)),
+      });
+  }
+  assert.deepEqual(pieceHashes, ALL);
+  assert.ok(now <= 30_000, `it took ${now} ms`);
+});
+
 test("LayerExchange: what comes late is welcome still", () => {
   const { exchange, pieceHashes } = someExchange();
   let now = 0;
