@@ -18,6 +18,9 @@ const MAX_WAITING = 16;
 /** What one peer may have of hashes: at once those of 30,000 pieces, then 8,000 a second. */
 const BURST_BYTES = 1024 * 1024;
 const BYTES_PER_SECOND = 256 * 1024;
+/** What all may have together: who is choked may ask, too, and a full swarm of those would else take 20 MiB a second. */
+const TOGETHER_BURST_BYTES = 8 * 1024 * 1024;
+const TOGETHER_BYTES_PER_SECOND = 1024 * 1024;
 /** Nodes of trees that are made for all who ask, before the first answer of each file: 10 to 50 ms of work at once (of
  * files of 8,000 pieces), then a fifth of the time or less; that of the largest tree there may be takes seconds. */
 const BURST_NODES = 8_192;
@@ -54,6 +57,7 @@ export class LayerServing {
   /** By the root of the file. */
   #layers: ReadonlyMap<string, PieceLayer> | undefined;
   readonly #files = new Map<PieceLayer, LayerFile>();
+  readonly #together = new TokenBucket(TOGETHER_BYTES_PER_SECOND, TOGETHER_BURST_BYTES);
   readonly #leaves = new TokenBucket(LEAF_BYTES_PER_SECOND, LEAF_BURST_BYTES);
   readonly #nodes = new TokenBucket(NODES_PER_SECOND, BURST_NODES);
   #dueAt: Instant | undefined;
@@ -119,12 +123,18 @@ export class LayerServing {
       const { layer, tree } = this.#fileOf(range)!;
       const piece = leafPiece(range, this.#level, tree);
       const leavesMs = piece === undefined ? 0 : this.#leaves.waitMs(now);
-      const waitMs = this.#makingMs(tree) || leavesMs || budget.waitMs(now) || uploadMs(upload, bytes, now);
+      const waitMs =
+        this.#makingMs(tree) ||
+        leavesMs ||
+        budget.waitMs(now) ||
+        this.#together.waitMs(now) ||
+        uploadMs(upload, bytes, now);
       if (waitMs > 0) {
         this.#dueAt = earliest(this.#dueAt, after(now, waitMs));
         return;
       }
       budget.take(bytes, now);
+      this.#together.take(bytes, now);
       this.#waiting.delete(peer.connection);
       this.#waiting.set(peer.connection, waiting);
       if (piece !== undefined) {

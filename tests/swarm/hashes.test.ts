@@ -233,6 +233,22 @@ test("Swarm: one peer gets a MiB of hashes at once and then 256 KiB a second; mo
   assert.equal(saidTo(other)[0]?.kind, "hashes", "others do not wait for it");
 });
 
+test("Swarm: all together get 8 MiB of hashes at once and then 1 MiB a second, each of them some", () => {
+  const it = fullSwarm();
+  const peers = Array.from({ length: 20 }, () => it.peer());
+  const counts = peers.map(() => 0);
+  for (let ms = 0; ms < 10_000; ms += 100) {
+    for (const [i, peer] of peers.entries()) {
+      for (let j = 0; j < 4; j++) ask(peer, RANGES[0]!);
+      counts[i]! += saidTo(peer).filter(({ kind }) => kind === "hashes").length;
+    }
+    it.pass(100);
+  }
+  const bytes = counts.reduce((sum, count) => sum + count) * answerTo(RANGES[0]!).length;
+  assert.ok(bytes > 0.9 * 18 * 2 ** 20 && bytes < 1.1 * 18 * 2 ** 20, `${bytes} in 10 s`);
+  assert.ok(Math.min(...counts) > 0.5 * Math.max(...counts), `${counts}`);
+});
+
 test("Swarm: hashes go out within the upload limit", () => {
   const it = fullSwarm({ limits: someLimits({ uploadLimit: 20_000 }) });
   const peer = it.peer();
