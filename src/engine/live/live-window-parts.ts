@@ -10,9 +10,10 @@ export interface LivePart {
 
 /** Parts are not shorter: each is a request of every player. */
 const LEAST_PART_MS = 250;
-/** The source closes a piece with the first packet after its time, so pieces are a little longer than they should be. RFC 8216bis 4.4.4.9:
- * no part is below 85 % of the target, but the last of a segment and those that begin with a keyframe. */
+/** The source closes a piece with the first packet after its time, so pieces are a little longer than they should be. */
 const SLACK = 1.1;
+/** RFC 8216bis 4.4.4.9: no part is below this share of the target, but the last of a segment and those that are independent. */
+const LEAST_SHARE = 0.85;
 
 /** How long the parts of a stream are at most, in ms, where its pieces have this length. */
 export function partTargetMs(pieceMs: number): number {
@@ -26,11 +27,11 @@ function partPieces(pieceMs: number): number {
 
 /**
  * Cuts a segment into parts, at the ends of pieces. It goes by what the pieces themselves say, so that all engines have the
- * same parts of a segment that they have from its start.
+ * same parts of a segment that they have from its start. Where pieces differ so much that a part would come out too short, another
+ * piece goes into it; one that is longer than the target is told as long as that.
  */
 export class PartCutter {
   readonly #targetMs: number;
-  readonly #pieceMs: number;
   readonly #parts: LivePart[] = [];
   #start = 0;
   #end = 0;
@@ -38,7 +39,6 @@ export class PartCutter {
   #isIndependent = true;
 
   constructor(pieceMs: number) {
-    this.#pieceMs = pieceMs;
     this.#targetMs = partTargetMs(pieceMs);
   }
 
@@ -52,8 +52,7 @@ export class PartCutter {
     if (this.#end === this.#start) this.#isIndependent = isCut;
     this.#end = end;
     this.#spanMs += spanMs;
-    // Another piece would not fit.
-    if (this.#spanMs + this.#pieceMs > this.#targetMs) this.close();
+    if (this.#spanMs >= LEAST_SHARE * this.#targetMs) this.close();
   }
 
   /** The segment ends, or can be cut no further: what is left is its last part. */

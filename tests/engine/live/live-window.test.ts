@@ -425,6 +425,15 @@ test("LiveWindow: what follows a jump within a segment goes to who reads on, and
   assert.deepEqual(whole.parts.at(-1)!.end, bytes.length);
 });
 
+/** RFC 8216bis 4.4.4.9. */
+function assertPartsAsLongAs(parts: readonly HLS.types.PartialSegment[], target: number, text: string): void {
+  const told = parts.filter(({ hint }) => !hint);
+  for (const [index, { duration, independent }] of told.entries()) {
+    assert.ok(duration! <= target, text);
+    if (!independent && index < told.length - 1) assert.ok(duration! >= 0.85 * target, text);
+  }
+}
+
 for (const seed of [1, 2, 3, 4]) {
   test(`LiveWindow: whatever a source signs, its players get whole packets and manifests that can be read (seed ${seed})`, async () => {
     const random = seededRandom(seed);
@@ -479,6 +488,7 @@ for (const seed of [1, 2, 3, 4]) {
         const list = HLS.parse(text) as HLS.types.MediaPlaylist;
         const segments = list.segments.filter(({ uri }) => uri);
         assert.ok(segments.length > 0 && segments.every(({ duration }) => duration <= 60), text);
+        for (const { parts } of list.segments) assertPartsAsLongAs(parts, list.partTargetDuration!, text);
       }
     }
     await window.close();
