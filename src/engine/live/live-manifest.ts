@@ -12,8 +12,8 @@ const LEAST_SEGMENTS = 3;
 const MAX_SEGMENTS = 128;
 /** Segments that are missing between two are told as gaps; where more are, the list begins behind them. */
 const MAX_GAPS = 16;
-/** Parts are told of so many whole segments at the end, and of the open one: far more than players are behind who use them
- * (RFC 8216bis 6.2.2: of no more than three target durations). */
+/** Parts are told of so many whole segments at the end, gaps among them, and of the open one: far more than players are behind
+ * who use them (RFC 8216bis 6.2.2: of no more than three target durations). */
 const SEGMENTS_WITH_PARTS = 2;
 /** RFC 8216bis 4.4.3.8: players shall stay at least twice, and better three times, the length of a part behind the end. */
 const HOLD_BACK_PARTS = 3;
@@ -54,7 +54,9 @@ export function writeLiveManifest(
   const { longestMs, pieceMs } = window;
   const newest = listed.at(-1)?.facts.number ?? 0;
   const open = isAtEdge && !isEnded ? openSegment(window, newest) : undefined;
-  const withParts = isAtEdge ? listed.slice(-SEGMENTS_WITH_PARTS) : [];
+  const withParts = isAtEdge
+    ? listed.slice(-SEGMENTS_WITH_PARTS).filter(({ facts }) => facts.number > newest - SEGMENTS_WITH_PARTS)
+    : [];
   const told = listed.flatMap((segment, index): ManifestSegment[] => {
     const { facts, durationMs, isDiscontinuous } = segment;
     return [

@@ -489,6 +489,10 @@ for (const seed of [1, 2, 3, 4]) {
         const segments = list.segments.filter(({ uri }) => uri);
         assert.ok(segments.length > 0 && segments.every(({ duration }) => duration <= 60), text);
         for (const { parts } of list.segments) assertPartsAsLongAs(parts, list.partTargetDuration!, text);
+        assert.ok(
+          list.segments.slice(0, -3).every(({ parts }) => parts.length === 0),
+          text,
+        );
       }
     }
     await window.close();
