@@ -18,6 +18,9 @@ export function broadcastWish(args: Arguments, uploadLimit: number): BroadcastWi
     return typeof text === "string" && text.trim() !== "" ? text.trim() : null;
   };
   const values = (name: string) => args.lists.get(name) ?? [];
+  // An empty variable of a script would begin another stream than was meant.
+  if (args.flags.has("name") && value("name") === null)
+    throw usageError("--name: expected a name, but it is empty");
   return {
     name: value("name") ?? defaultName(source),
     source,

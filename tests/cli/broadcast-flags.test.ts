@@ -29,6 +29,7 @@ test("broadcastWish: no source, two of them, and a rate that is none are usage e
   assert.throws(() => wish(), { code: "bad_configuration", message: /name a source/ });
   assert.throws(() => wish("--test-pattern", "a.ts"), { message: /leave out "a\.ts"/ });
   assert.throws(() => wish("-", "--bitrate", "fast"), { message: /^--bitrate: expected bits a second/ });
+  assert.throws(() => wish("--test-pattern", "--name", " "), { message: /^--name: expected a name/ });
 });
 
 test("parseBitRate and bitsText: bits for streams, bytes where they are written so", () => {
