@@ -22,7 +22,7 @@ export function stopSignals(log: Log): { readonly signal: AbortSignal; release()
     }
     firstMs = performance.now();
     deadline = setTimeout(() => {
-      log.warn("some connections did not close in time");
+      log.warn("not everything was closed in time; what the disk had not taken is fetched again");
       process.exit(1);
     }, CLEAN_END_MS - 500);
     deadline.unref();
