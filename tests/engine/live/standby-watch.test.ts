@@ -102,7 +102,14 @@ test("StandbyWatch.look: peers that fell silent with the stream are no witnesses
     watched.watch.look({ newest: watched.newest, heardAt, isReady: true }, instant(watched.atMs + ms)),
   );
   assert.deepEqual(looks, ["wait", "wait", "wait", "wait"]);
-  const back = instant(watched.atMs + 6000);
+  const beforeMs = instant(watched.atMs + 4500);
+  const gone = instant(watched.atMs + 6200);
+  assert.equal(
+    watched.watch.look({ newest: watched.newest, heardAt: beforeMs, isReady: true }, gone),
+    "wait",
+    "who spoke once, and is gone",
+  );
+  const back = instant(watched.atMs + 7000);
   assert.equal(
     watched.watch.look({ newest: watched.newest, heardAt: back, isReady: true }, back),
     "take over",
