@@ -41,6 +41,8 @@ export interface LiveControl {
   /** The source's own: what it says besides its pieces. */
   tell(stat: SignedStat): void;
   figures(): LiveFigures;
+  /** To be said before it is let go of: another transfer of the same stream follows at once. */
+  expectSuccessor(): void;
   /** Addresses of peers that can be called, for the next start. */
   reachablePeers(): readonly PeerAddress[];
   /** Two pieces of one number were signed: the key is in other hands, or its program is broken. */

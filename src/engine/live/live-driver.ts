@@ -201,8 +201,11 @@ export class LiveDriver {
     );
   }
 
-  /** Says goodbye to peers and trackers; resolves when that is done, within seconds. */
-  async stop(): Promise<void> {
+  /**
+   * Says goodbye to peers and trackers; resolves when that is done, within seconds. Trackers are told nothing where another swarm
+   * follows at this address: those that are away would hold it up, and others might forget that one.
+   */
+  async stop(isSucceeded = false): Promise<void> {
     if (this.#state === "stopped") return;
     const wasRunning = this.#state === "running";
     if (wasRunning) this.#input({ kind: "stop" });
@@ -210,7 +213,8 @@ export class LiveDriver {
     this.#timer.stop();
     this.#fallback?.stop();
     const traffic = this.#connections.traffic();
-    await Promise.all([this.#connections.close(), wasRunning ? this.#announces?.stop(traffic) : undefined]);
+    const says = wasRunning && !isSucceeded;
+    await Promise.all([this.#connections.close(), says ? this.#announces?.stop(traffic) : undefined]);
   }
 
   #found(addresses: readonly PeerAddress[], origin: "tracker" | "magnet" | "pex"): void {

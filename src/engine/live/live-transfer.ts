@@ -67,6 +67,7 @@ export class LiveTransfer implements PeerTransfer {
   #leaveFinder: () => void = () => {};
   #stopHead: () => void = () => {};
   #isForked = false;
+  #isSucceeded = false;
   #rival: PieceHeader | undefined;
   #minutesAhead = 0;
 
@@ -242,6 +243,9 @@ export class LiveTransfer implements PeerTransfer {
       tell: (stat) => {
         if (!this.#stopping) this.#driver.tell(stat);
       },
+      expectSuccessor: () => {
+        this.#isSucceeded = true;
+      },
       figures: () => this.#driver.figures(),
       reachablePeers: () => this.#driver.reachablePeers(),
       get isForked() {
@@ -273,7 +277,7 @@ export class LiveTransfer implements PeerTransfer {
     await this.#begun.catch((error: unknown) => this.#log.warn("never began", { reason: messageOf(error) }));
     this.#leaveFinder();
     this.#stopHead();
-    if (this.#isBegun) await Promise.all([this.#driver.stop(), this.#stopServing()]);
+    if (this.#isBegun) await Promise.all([this.#driver.stop(this.#isSucceeded), this.#stopServing()]);
     await this.#window.close();
   }
 }

@@ -156,6 +156,7 @@ class StandbyRun {
     const knownPeers = [...(live?.reachablePeers() ?? []), ...identity.knownPeers];
     const seen = this.#newest;
     const start = takeoverStart({ seen, state: identity.state.found.state, nowMs: unixMs(), random });
+    live?.expectSuccessor();
     this.#leave();
     const hold = holdSource(open, this.#content("source", knownPeers));
     let rival: PieceHeader | undefined;

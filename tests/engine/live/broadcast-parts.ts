@@ -50,6 +50,8 @@ export class FakeStudio {
   /** What was said besides pieces. */
   readonly told: SignedStat[] = [];
   released = 0;
+  /** How many were let go of for another transfer of the same stream. */
+  succeeded = 0;
   live: Partial<LiveFigures> = {};
   reachable: readonly PeerAddress[] = [];
   isForked = false;
@@ -108,6 +110,7 @@ export class FakeStudio {
         this.sent.push(piece);
       },
       tell: (stat) => void this.told.push(stat),
+      expectSuccessor: () => void this.succeeded++,
       figures: () => ({ ...NO_PEERS, ...this.live }),
       reachablePeers: () => this.reachable,
       isForked: this.isForked,

@@ -6,7 +6,7 @@ import type { PieceHeader } from "../../../src/wire/live-header.ts";
 import { comparePieces } from "../../../src/wire/live-trust.ts";
 import { FakeStudio, someRequest } from "./broadcast-parts.ts";
 
-const RUNS = 12;
+const RUNS = 8;
 const MOST_STANDBYS = 4;
 /** All have decided by then: they look, wait, collide and wait again. */
 const SETTLE_MS = 30_000;

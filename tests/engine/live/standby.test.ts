@@ -91,6 +91,7 @@ test("startStandby: follows while another is on air, takes over 2 to 3 s after i
   assert.equal(health(broadcast), "good");
   await broadcast.stop();
   assert.deepEqual([studio.released, studio.locked.size, studio.world.clock.waiting], [2, 0, 0]);
+  assert.equal(studio.succeeded, 1, "no tracker that is away holds it up");
 });
 
 test("startStandby: stands by again when another is on air with a later epoch, and takes over from that one", async () => {
