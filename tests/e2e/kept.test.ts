@@ -49,7 +49,9 @@ describe("what was played", TIME, () => {
         await nameContent(first, { magnet });
         await playAll(first);
       } finally {
-        assert.equal(await first.stop(), 0, first.output());
+        await first.stop();
+        // By itself: it was not killed for taking too long.
+        assert.match(first.output(), /stopped$/);
         await seed.stop();
       }
       const second = await startEngine({ dataDir });
