@@ -36,6 +36,7 @@ export function broadcastContent(role: "source" | "relay", parts: BroadcastConte
       ...(uploadLimit !== undefined && { uploadBytesPerSecond: uploadLimit }),
       ...(isPrivate && { only: relays }),
       knownPeers: isPrivate ? [] : knownPeers,
+      ...(role === "source" && request.isStandby && { mayHaveTwin: true }),
       ...(isHead && { head: headRecord(file, identity.sign, parts.unixMs() / 1000) }),
     },
   };

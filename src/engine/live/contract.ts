@@ -19,6 +19,8 @@ export interface LiveContent {
   readonly knownPeers?: readonly PeerAddress[];
   /** The source's own: what the DHT keeps of where the stream is. */
   readonly head?: SignedItem;
+  /** The source's own: another may have begun in the same moment, with the same key and epoch. */
+  readonly mayHaveTwin?: boolean;
   /** The manifests in its file may be at home: somebody on this host has brought the file. Not unless said. */
   readonly mayLeadHome?: boolean;
 }

@@ -64,6 +64,8 @@ export interface LiveDriverParts {
   /** The relays that the source lists, where it is known to have listed them: others that call themselves relays then count
    * as viewers. Where there are none, whoever says so is one. */
   readonly relays?: readonly PeerAddress[];
+  /** As the source: another may have begun in the same moment, with the same key and epoch. */
+  readonly mayHaveTwin?: boolean;
   readonly connections: ConnectionCount;
   readonly log: Log;
   /** Gets the pieces that come; what a source makes does not come back to it. */

@@ -72,6 +72,7 @@ export function liveSetup(parts: LiveDriverParts, places: LivePlaces): LiveSetup
       return bytes.length === end - start && isChunkOf(value, stripe, bytes, sha256);
     },
     isRelay: (address) => places.isRelay(address),
+    ...(parts.mayHaveTwin && { mayHaveTwin: true }),
     ...(allowed && { isAllowed: (address) => allowed.has(addressText(address)) }),
   };
 }

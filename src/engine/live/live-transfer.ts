@@ -119,6 +119,7 @@ export class LiveTransfer implements PeerTransfer {
       relays: live.file.isSigned ? live.file.relays : [],
       keepMs,
       ...(live.only && { only: live.only }),
+      ...(live.mayHaveTwin && { mayHaveTwin: true }),
       connections: house.connections,
       log: this.#log,
       sink: this.#isTransportStream ? this.#window : NO_SINK,

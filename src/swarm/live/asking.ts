@@ -53,8 +53,8 @@ export class Asking {
     this.#epochs();
   }
 
-  /** As the source: whether another is on air with its key. Who tells of a later epoch is asked to prove it, and one peer after another
-   * which piece it has of a number that we have made. */
+  /** As the source: whether another is on air with its key. Who tells of a later epoch is asked to prove it; where there may be one of
+   * our epoch, one peer after another which piece it has of a number that we have made. */
   ofAnother(): void {
     const { now, peers, epoch, window } = this.#state;
     if (window.head < 0 || now < this.#epochsAt) return;
@@ -63,6 +63,7 @@ export class Asking {
     for (const peer of told) {
       if (peer.window!.epoch > epoch) this.#askOnce(peer, peer.headOf(0), peer.window!.epoch);
     }
+    if (!this.#state.setup.mayHaveTwin) return;
     const same = told.filter((peer) => peer.window!.epoch === epoch);
     const one = same[this.#turn++ % Math.max(1, same.length)];
     if (one) this.#askOnce(one, Math.min(one.headOf(0), window.head), epoch);

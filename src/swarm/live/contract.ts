@@ -55,6 +55,8 @@ export interface LiveSetup {
   /** Whether the source lists a relay at this address; others that call themselves relays count as viewers. Where it is
    * absent, all are believed. */
   readonly isRelay?: (address: PeerAddress) => boolean;
+  /** As the source: another may have begun in the same moment, with the same key and epoch. */
+  readonly mayHaveTwin?: boolean;
   /** Whom a private source talks to; everybody where absent. */
   readonly isAllowed?: (address: PeerAddress) => boolean;
 }

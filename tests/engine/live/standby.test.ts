@@ -88,6 +88,7 @@ test("startStandby: follows while another is on air, takes over 2 to 3 s after i
   checkSent(studio.sent, studio.opened[1]!);
   const { live } = studio.opened[1]!;
   assert.deepEqual([live!.role, live!.knownPeers, studio.released], ["source", studio.reachable, 1]);
+  assert.ok(live!.mayHaveTwin, "it looks for one of its own epoch");
   assert.equal(health(broadcast), "good");
   await broadcast.stop();
   assert.deepEqual([studio.released, studio.locked.size, studio.world.clock.waiting], [2, 0, 0]);
