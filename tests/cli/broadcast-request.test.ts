@@ -36,6 +36,7 @@ test("broadcastRequest: reads places, words for people, addresses by name and nu
   const made = await request({
     source: "film.ts",
     isLooped: true,
+    isStandby: true,
     title: "News",
     categories: ["sport"],
     languages: ["eng"],
@@ -49,6 +50,7 @@ test("broadcastRequest: reads places, words for people, addresses by name and nu
     manifests: ["https://x.example/a.m3u8"],
     addresses: ["203.0.113.9:20001"],
   });
+  assert.equal(made.isStandby, true);
   assert.deepEqual(made.place, { kind: "file", path: resolve("film.ts") });
   assert.deepEqual(made.meta, {
     title: "News",

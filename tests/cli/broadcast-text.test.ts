@@ -36,6 +36,19 @@ test("broadcastText: where the transport file alone leads viewers is said as it 
   assert.equal(told(["udp://tracker.example:6969"], false), undefined);
 });
 
+test("broadcastText, broadcastJson, broadcastStatus: who stands by says so", () => {
+  const { request, ...rest } = fakeBroadcast("news");
+  const standby = { ...rest, request: { ...request, isStandby: true } };
+  assert.match(broadcastText(standby, PLACES), /^Standing by: About news\n/);
+  assert.equal(JSON.parse(broadcastJson(standby, PLACES)).standby, true);
+  const figures = {
+    ...rest.figures(),
+    health: "standby",
+    remark: "on air elsewhere, epoch 5, head 7",
+  } as const;
+  assert.match(broadcastStatus(figures), /^standby: on air elsewhere, epoch 5, head 7 · 12 peers/);
+});
+
 test("broadcastText: a title of strangers drives no terminal", () => {
   const { request, ...rest } = fakeBroadcast("news");
   const text = broadcastText({ ...rest, request: { ...request, meta: { title: "\x1b[2Jx" } } }, PLACES);

@@ -10,12 +10,12 @@ test("createBroadcastRecords: keeps, replaces and forgets by name, over a restar
   const records = createBroadcastRecords(store, SILENT);
   await records.keep({ ...fakeWish("Nachrichten über alles"), relays: ["1.2.3.4:5"], bitsPerSecond: 8e6 });
   await records.keep(fakeWish("film"));
-  await records.keep({ ...fakeWish("film"), source: "/film.ts", isLooped: true });
+  await records.keep({ ...fakeWish("film"), source: "/film.ts", isLooped: true, isStandby: true });
   await records.keep(fakeWish("gone"));
   await records.forget("gone");
   assert.deepEqual(await createBroadcastRecords(store, SILENT).list(), [
     { ...fakeWish("Nachrichten über alles"), relays: ["1.2.3.4:5"], bitsPerSecond: 8e6 },
-    { ...fakeWish("film"), source: "/film.ts", isLooped: true },
+    { ...fakeWish("film"), source: "/film.ts", isLooped: true, isStandby: true },
   ]);
 });
 

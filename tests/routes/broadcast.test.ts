@@ -24,6 +24,7 @@ test("broadcast_start: hands over what was said, and tells what the stream is ca
     upload_limit: 1000,
     bitrate: 8_000_000,
     loop: 0,
+    standby: 1,
     hls: "http://tv.example/a.m3u8",
   });
   for (const tracker of ["http://a.example/", "udp://b.example:1"]) words.append("tracker", tracker);
@@ -34,6 +35,7 @@ test("broadcast_start: hands over what was said, and tells what the stream is ca
     ...fakeWish("news"),
     source: "http://tv.example/news.ts",
     title: "News",
+    isStandby: true,
     trackers: ["http://a.example/", "udp://b.example:1"],
     relays: ["1.2.3.4:5"],
     isPrivate: true,
