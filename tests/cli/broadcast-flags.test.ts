@@ -21,6 +21,7 @@ test("broadcastWish: one source, and flags that are given again", () => {
   assert.deepEqual(made.trackers, ["http://a/", "udp://b:1"]);
   assert.deepEqual([made.name, made.source, made.bitsPerSecond, made.uploadLimit], ["news", "-", 8e6, null]);
   assert.deepEqual(made.relays, []);
+  assert.deepEqual([made.isStandby, wish("-", "--standby").isStandby], [undefined, true]);
   const pattern = wish("--test-pattern");
   assert.deepEqual([pattern.name, pattern.source], ["test-pattern", null]);
 });
