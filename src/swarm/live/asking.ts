@@ -45,9 +45,7 @@ export class Asking {
 
   /** Asks for what is missing. */
   round(): void {
-    for (const { seq, from } of this.#chunks.headersMissing()) {
-      if (this.#state.peers.get(from.connection) === from) this.#ask(from, seq, 1);
-    }
+    for (const { seq, from } of this.#chunks.headersMissing()) this.#ask(from, seq, 1);
     this.#holes();
     this.#news();
     this.#epochs();

@@ -30,7 +30,14 @@ export interface NewChunk {
 interface Waiting {
   readonly chunk: WholeChunk;
   readonly from: LivePeer;
-  readonly at: number;
+}
+
+/** Chunks of one piece that wait for its header. */
+interface Missing {
+  readonly chunks: Waiting[];
+  /** Each is asked for it once: the same header again and again would be its fault. */
+  readonly asked: Set<LivePeer>;
+  askAt: number;
 }
 
 /** Chunks as they come: verified against their header, which some have to wait for. */
@@ -41,7 +48,7 @@ export class Chunks {
   readonly #wasAsked: (seq: number, stripe: number, from: LivePeer) => boolean;
   /** How late each stripe usually is, in ms (a moving average). */
   readonly usualMs: Float64Array;
-  readonly #waiting = new Map<number, Waiting[]>();
+  readonly #waiting = new Map<number, Missing>();
   #waitingBytes = 0;
 
   /** `wasAsked` says whether we pulled a chunk, and settles that pull. */
@@ -83,23 +90,29 @@ export class Chunks {
     const piece = this.#state.window.piece(seq);
     if (!waiting || !piece) return;
     this.#drop(seq);
-    for (const { chunk, from } of waiting) {
-      if (this.#state.peers.get(from.connection) === from) this.#verify(piece, chunk, from);
+    for (const { chunk, from } of waiting.chunks) {
+      if (this.#isThere(from)) this.#verify(piece, chunk, from);
     }
   }
 
-  /** Headers that chunks have waited for long enough, with one who must have each. */
+  /** Headers that chunks have waited for long enough, with one who must have each, and is asked now. */
   headersMissing(): { readonly seq: number; readonly from: LivePeer }[] {
-    const missing = [];
-    for (const [seq, waiting] of this.#waiting) {
-      if (this.#state.window.isTooOld(seq)) {
+    const { window, now } = this.#state;
+    const due = [];
+    for (const [seq, missing] of this.#waiting) {
+      if (window.isTooOld(seq)) {
         this.#drop(seq);
         continue;
       }
-      const due = waiting.find(({ at }) => this.#state.now - at >= HEADER_WAIT_MS);
-      if (due) missing.push({ seq, from: waiting[waiting.length - 1]!.from });
+      if (now < missing.askAt) continue;
+      const { chunks, asked } = missing;
+      const from = chunks.findLast(({ from }) => !asked.has(from) && this.#isThere(from))?.from;
+      if (!from) continue;
+      asked.add(from);
+      missing.askAt = now + HEADER_WAIT_MS + from.rttMs;
+      due.push({ seq, from });
     }
-    return missing;
+    return due;
   }
 
   /** How much later than its stripe usually is a chunk of this piece would be now. */
@@ -171,28 +184,36 @@ export class Chunks {
       this.#conduct.strike(from, "chunks of pieces that nobody signed");
       return;
     }
-    const waiting = this.#waiting.get(chunk.seq) ?? [];
-    if (waiting.some((other) => other.chunk.stripe === chunk.stripe && other.from === from)) return;
+    const missing = this.#waiting.get(chunk.seq) ?? {
+      chunks: [],
+      asked: new Set(),
+      askAt: now + HEADER_WAIT_MS,
+    };
+    if (missing.chunks.some((other) => other.chunk.stripe === chunk.stripe && other.from === from)) return;
     // One peer cannot take the room of all others.
     if (this.#waitingOf(from) + chunk.bytes.length > MAX_QUARANTINE_BYTES / 4) {
       this.#conduct.strike(from, "too many chunks without their header");
       return;
     }
-    waiting.push({ chunk, from, at: now });
+    missing.chunks.push({ chunk, from });
     this.#waitingBytes += chunk.bytes.length;
-    this.#waiting.set(chunk.seq, waiting);
+    this.#waiting.set(chunk.seq, missing);
     while (this.#waitingBytes > MAX_QUARANTINE_BYTES) this.#drop(this.#waiting.keys().next().value!);
   }
 
   #waitingOf(peer: LivePeer): number {
     let bytes = 0;
-    for (const waiting of this.#waiting.values())
-      for (const { chunk, from } of waiting) if (from === peer) bytes += chunk.bytes.length;
+    for (const { chunks } of this.#waiting.values())
+      for (const { chunk, from } of chunks) if (from === peer) bytes += chunk.bytes.length;
     return bytes;
   }
 
+  #isThere(peer: LivePeer): boolean {
+    return this.#state.peers.get(peer.connection) === peer;
+  }
+
   #drop(seq: number): void {
-    for (const { chunk } of this.#waiting.get(seq) ?? []) this.#waitingBytes -= chunk.bytes.length;
+    for (const { chunk } of this.#waiting.get(seq)?.chunks ?? []) this.#waitingBytes -= chunk.bytes.length;
     this.#waiting.delete(seq);
   }
 }

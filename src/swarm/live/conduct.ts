@@ -22,10 +22,12 @@ export class Conduct {
     this.close(peer, reason);
   }
 
-  /** Something of no use; too much of it costs the connection. */
+  /** Something of no use; too much of it costs the connection, and is a reason for a ban unless clocks may be at fault. */
   strike(peer: LivePeer, reason: string): void {
     peer.forgive(this.#state.now);
-    if (++peer.strikes > MAX_STRIKES) this.ban(peer, reason);
+    if (++peer.strikes <= MAX_STRIKES) return;
+    if (peer.isAhead) this.close(peer, reason);
+    else this.ban(peer, reason);
   }
 
   /** Ends the connection. */

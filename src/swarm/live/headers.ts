@@ -37,6 +37,7 @@ export class Headers {
   take(header: SignedHeader, peer: LivePeer): boolean {
     const { window, epoch } = this.#state;
     const { value, bytes } = header;
+    if (this.isOfFuture(header)) peer.isAhead = true;
     if (peer.tell(value.seq, HEADER_SLOT) > MAX_TOLD) {
       this.#conduct.strike(peer, "the same header again and again");
       return this.#isHere(peer);

@@ -58,6 +58,8 @@ export class LivePeer {
   barrenUntil = 0;
   /** Nobody was seen to get anything through it, though there are many who could. */
   isUnproved = false;
+  /** It told a header of a time that is not yet: the source's clock may have been set, or ours. What follows from that is not its fault. */
+  isAhead = false;
   strikes = 0;
   strikesAt: number;
   /** The stripes of which it was not told where we are now. */

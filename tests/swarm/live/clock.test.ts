@@ -31,3 +31,26 @@ test("LiveSwarm measures lateness anew within a second when the clock of the sou
   assert.ok(skippedAfter(-5_000) <= 10);
   assert.ok(skippedAfter(-9_000) <= 30);
 });
+
+test("LiveSwarm bans nobody for a clock that was set an hour ahead, and plays what its source makes once it is right again", () => {
+  const lab = new Lab(10);
+  const source = lab.add({ role: "source" });
+  lab.produce(source, 3_000);
+  const viewer = lab.add();
+  viewer.handle({ kind: "found", addresses: [source.address] });
+  lab.produce(source, 5_000);
+  const before = viewer.played.length;
+  assert.ok(before > 0);
+  for (let i = 0; i < 480; i++) {
+    source.handle({ kind: "produced", ...lab.piece({ timestampMs: lab.now + 3_600_000 }) });
+    lab.pass(PIECE_MS);
+  }
+  assert.deepEqual(
+    viewer.outputs.filter(({ kind }) => kind === "banned"),
+    [],
+  );
+  assert.equal(viewer.played.length, before);
+  lab.epoch++;
+  lab.produce(source, 5_000);
+  assert.ok(viewer.played.at(-1)!.seq >= lab.seq - 8, `${viewer.played.at(-1)!.seq} of ${lab.seq}`);
+});
