@@ -25,8 +25,8 @@ export interface ContentIdSwarmsParts {
   readonly dht?: Pick<Dht, "keep">;
 }
 
-/** A stop of serving; resolves when trackers have been told, within seconds. */
-export type StopServing = () => Promise<void>;
+/** A stop of serving; resolves when trackers have been told, within seconds. They are told nothing where the same file is served again at once. */
+export type StopServing = (isSucceeded?: boolean) => Promise<void>;
 
 interface Served {
   readonly file: LiveTransportFile;
@@ -75,7 +75,7 @@ export class ContentIdSwarms {
     };
     this.#served.set(contentId, served);
     this.#round(served);
-    return () => this.#stop(served);
+    return (isSucceeded) => this.#stop(served, isSucceeded);
   }
 
   /** The swarms of all files that are served. */
@@ -178,13 +178,13 @@ export class ContentIdSwarms {
     served.cancelRound = clock.at(after(clock.now(), ROUND_MS), () => this.#round(served));
   }
 
-  async #stop(served: Served): Promise<void> {
+  async #stop(served: Served, isSucceeded = false): Promise<void> {
     const { contentId } = served.file;
     if (this.#served.get(contentId) !== served) return;
     this.#served.delete(contentId);
     served.cancelRound();
     served.leaveFinder();
     served.stopKeeping();
-    await served.announces?.stop(NO_TRAFFIC);
+    if (!isSucceeded) await served.announces?.stop(NO_TRAFFIC);
   }
 }

@@ -278,7 +278,8 @@ export class LiveTransfer implements PeerTransfer {
     await this.#begun.catch((error: unknown) => this.#log.warn("never began", { reason: messageOf(error) }));
     this.#leaveFinder();
     this.#stopHead();
-    if (this.#isBegun) await Promise.all([this.#driver.stop(this.#isSucceeded), this.#stopServing()]);
+    const isSucceeded = this.#isSucceeded;
+    if (this.#isBegun) await Promise.all([this.#driver.stop(isSucceeded), this.#stopServing(isSucceeded)]);
     await this.#window.close();
   }
 }

@@ -108,6 +108,17 @@ test("ContentIdSwarms.accept: who takes nothing is not read from meanwhile", () 
   assert.equal(notes.isPaused, false);
 });
 
+test("ContentIdSwarms.serve: no goodbye where the same file is served again at once", async () => {
+  const { swarms, clock, announces, announcer } = make();
+  await swarms.serve(FILE, announcer)(true);
+  const stop = swarms.serve(FILE, announcer);
+  await settled();
+  assert.deepEqual(new Set(announces.map(({ event }) => event)), new Set(["started"]));
+  await stop();
+  assert.equal(announces.filter(({ event }) => event === "stopped").length, FILE.trackers.length);
+  assert.equal(clock.waiting, 0);
+});
+
 test("ContentIdSwarms.serve: tells trackers at once, as often as they wish, and goodbye; without an announcer nobody", async () => {
   const { swarms, clock, announces, announcer } = make();
   const stop = swarms.serve(FILE, announcer);

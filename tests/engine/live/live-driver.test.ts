@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { runtime } from "#runtime";
 import { after } from "../../../src/base/time.ts";
 import type { Net, TcpHandlers, TcpSocket } from "../../../src/runtime/contract.ts";
+import type { AnnounceRequest } from "../../../src/wire/tracker.ts";
 import { inRealTime } from "../../parts/real-time.ts";
 import { someBytes } from "../parts.ts";
 import { type LoopbackPeer, loopbackPeer, PieceMaker, type SomeStream, someStream } from "./driver-parts.ts";
@@ -240,6 +241,29 @@ test(
     assert.equal(source.driver.swarmFigures().connectedPeers, 1);
   }),
 );
+
+test("LiveDriver.stop: trackers hear of it, unless another swarm follows at this address", async () => {
+  for (const isSucceeded of [false, true]) {
+    const events: (string | undefined)[] = [];
+    let begin = () => {};
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const announce = async ({ event }: AnnounceRequest) => {
+      events.push(event);
+      begin();
+      return { ok: true as const, peers: [], intervalSeconds: 1800 };
+    };
+    const peer = await loopbackPeer(someStream(), "viewer", {
+      trackers: [["udp://tracker.example:1/announce"]],
+      announcer: { announce, scrape: async () => undefined },
+    });
+    await begun;
+    await peer.driver.stop(isSucceeded);
+    assert.deepEqual(events, isSucceeded ? ["started"] : ["started", "stopped"]);
+    await peer.close();
+  }
+});
 
 test("LiveDriver.stop: the others hear of it, and nothing is left open", async () => {
   const stream = someStream();
