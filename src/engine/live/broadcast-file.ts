@@ -33,8 +33,22 @@ export function broadcastFile(
   }
 }
 
+/** What a broadcast is called, and where its transport file lies. */
+export function broadcastNames(
+  request: BroadcastRequest,
+  { transportFilePath }: Pick<BroadcastIdentity, "transportFilePath">,
+  file: LiveTransportFile,
+) {
+  const { infohash, contentId, bytes: transportFile } = file;
+  return {
+    request,
+    ...{ infohash, contentId, transportFile, transportFilePath },
+    ...broadcastLinks(request, file),
+  };
+}
+
 /** The links of a broadcast. Those of a private one lead to its relays, since it answers nobody else. */
-export function broadcastLinks(
+function broadcastLinks(
   request: BroadcastRequest,
   file: LiveTransportFile,
 ): { readonly magnet: string; readonly link: string } {

@@ -8,7 +8,7 @@ import { isTimely } from "../../wire/live-trust.ts";
 import type { Hold } from "../holds.ts";
 import type { Broadcast, BroadcastRequest } from "./broadcast-contract.ts";
 import { broadcastFigures } from "./broadcast-figures.ts";
-import { broadcastLinks } from "./broadcast-file.ts";
+import { broadcastNames } from "./broadcast-file.ts";
 import { BroadcastNews } from "./broadcast-news.ts";
 import { lostCount, MAX_AHEAD_MS, type SourceStart, STATE_SYNC_MS, sourceStart } from "./broadcast-start.ts";
 import type { LiveControl } from "./contract.ts";
@@ -49,12 +49,7 @@ export function startBroadcast(parts: BroadcastParts): Broadcast {
   const { request, identity, file, runtime } = parts;
   const run = new BroadcastRun(parts, liveOf(parts.hold));
   return {
-    request,
-    infohash: file.infohash,
-    contentId: file.contentId,
-    transportFile: file.bytes,
-    transportFilePath: identity.transportFilePath,
-    ...broadcastLinks(request, file),
+    ...broadcastNames(request, identity, file),
     startedAt: runtime.clock.unixSeconds(),
     figures: () => run.figures(),
     ended: run.ended,

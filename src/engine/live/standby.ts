@@ -10,7 +10,7 @@ import type { Hold } from "../holds.ts";
 import { startBroadcast } from "./broadcast.ts";
 import { broadcastContent, holdSource } from "./broadcast-content.ts";
 import type { Broadcast, BroadcastFigures, BroadcastRequest } from "./broadcast-contract.ts";
-import { broadcastLinks } from "./broadcast-file.ts";
+import { broadcastNames } from "./broadcast-file.ts";
 import type { BroadcastIdentity } from "./identity.ts";
 import { pauseFor } from "./source-feed.ts";
 import { standbyFigures } from "./standby-figures.ts";
@@ -49,12 +49,7 @@ export function startStandby(parts: StandbyParts): Broadcast {
   const { request, identity, file, runtime } = parts;
   const run = new StandbyRun(parts);
   return {
-    request,
-    infohash: file.infohash,
-    contentId: file.contentId,
-    transportFile: file.bytes,
-    transportFilePath: identity.transportFilePath,
-    ...broadcastLinks(request, file),
+    ...broadcastNames(request, identity, file),
     startedAt: runtime.clock.unixSeconds(),
     figures: () => run.figures(),
     ended: run.ended,
