@@ -5,10 +5,12 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { freePort, runtimeCommand, startEngine } from "../parts/engine.ts";
+import { watchUrl } from "../parts/live-broadcast.ts";
+import { PatternPlayer } from "../parts/pattern-player.ts";
 import { startProcess } from "../parts/process.ts";
 import { inRealTime } from "../parts/real-time.ts";
-import { hasFfmpeg, scratchFile } from "../remux/make-media.ts";
-import { ffmpegComplaints, probePackets } from "../remux/probe.ts";
+import { hasFfmpeg } from "../remux/make-media.ts";
+import { ffmpegComplaints } from "../remux/probe.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const WITH = { skip: (await hasFfmpeg()) ? false : "ffmpeg is not installed", timeout: 120_000 };
@@ -39,32 +41,16 @@ test(
     let second: typeof first | undefined;
     try {
       const magnet = await magnetOf(first);
-      const response = await fetch(`${viewer.url}/ace/getstream?magnet=${encodeURIComponent(magnet)}`);
-      assert.equal(response.status, 200);
-      const reader = response.body!.getReader();
-      const parts: Uint8Array[] = [];
-      const take = async (bytes: number) => {
-        for (let length = 0; length < bytes; ) {
-          const { done, value } = await reader.read();
-          assert.ok(!done, `the player was let go\n${viewer.output()}`);
-          parts.push(value);
-          length += value.length;
-        }
-      };
-      await take(SOME_BYTES);
+      const player = await PatternPlayer.open(viewer, watchUrl(viewer, magnet));
+      await player.take(SOME_BYTES);
       first.child.kill("SIGKILL");
       await first.stop();
       const startedAt = performance.now();
       second = broadcast();
       assert.equal(await magnetOf(second), magnet);
       const startSeconds = (performance.now() - startedAt) / 1000;
-      await take(SOME_BYTES);
-      await reader.cancel();
-      const bytes = Buffer.concat(parts);
-      // PTS of the pattern are the time of day.
-      const seconds = (await probePackets(await scratchFile(bytes, "ts")))
-        .filter(({ stream }) => stream === 0)
-        .map(({ pts }) => pts);
+      await player.take(SOME_BYTES);
+      const { bytes, seconds } = await player.leave();
       const gaps = seconds.slice(1).map((at, i) => at - seconds[i]!);
       const longest = Math.max(...gaps);
       // What it takes the machine to start a program is no part of the promise, where that is more than a second.

@@ -1,15 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Lab, PIECE_MS } from "./lab.ts";
+import { Lab, type LabNode, PIECE_MS } from "./lab.ts";
 
-/** How many of 80 pieces a viewer skips when the clock of the source is set by `stepMs` and its timestamps never decrease. */
-function skippedAfter(stepMs: number): number {
+/** A source, and a viewer that has played for a while. */
+function watched(): { lab: Lab; source: LabNode; viewer: LabNode } {
   const lab = new Lab(10);
   const source = lab.add({ role: "source" });
   lab.produce(source, 3_000);
   const viewer = lab.add();
   viewer.handle({ kind: "found", addresses: [source.address] });
   lab.produce(source, 5_000);
+  return { lab, source, viewer };
+}
+
+/** How many of 80 pieces a viewer skips when the clock of the source is set by `stepMs` and its timestamps never decrease. */
+function skippedAfter(stepMs: number): number {
+  const { lab, source, viewer } = watched();
   assert.deepEqual(viewer.skipped, []);
   let timestampMs = lab.now - PIECE_MS;
   for (let i = 0; i < 80; i++) {
@@ -33,12 +39,7 @@ test("LiveSwarm measures lateness anew within a second when the clock of the sou
 });
 
 test("LiveSwarm bans nobody for a clock that was set an hour ahead, and plays what its source makes once it is right again", () => {
-  const lab = new Lab(10);
-  const source = lab.add({ role: "source" });
-  lab.produce(source, 3_000);
-  const viewer = lab.add();
-  viewer.handle({ kind: "found", addresses: [source.address] });
-  lab.produce(source, 5_000);
+  const { lab, source, viewer } = watched();
   const before = viewer.played.length;
   assert.ok(before > 0);
   for (let i = 0; i < 480; i++) {
