@@ -44,7 +44,6 @@ export async function broadcast(
   await broadcastRequest(wish, { lookup, ownAddresses: [], tracker: config.tracker });
   const stop = stopSignals(log);
   const status = statusLineOf(context.stderr, PLAIN_STATUS_MS);
-  const waiting = showWaiting(status);
   try {
     const steady = await withSteadyPort(config, `broadcast ${wish.name}`, context.runtime, log);
     const pipe = () => pipedIn(context.stdin);
@@ -52,11 +51,12 @@ export async function broadcast(
     try {
       const own = toldAddresses(steady, house.p2pPort);
       const request = await broadcastRequest(wish, { lookup, ownAddresses: own, tracker: config.tracker });
-      const live = await house.engine.broadcasts.start(request, stop.signal);
-      clearInterval(waiting);
+      const waiting = showWaiting(status);
+      const live = await house.engine.broadcasts
+        .start(request, stop.signal)
+        .finally(() => clearInterval(waiting));
       return await onAir(context, args, { house, live, status, stop: stop.signal, config, log });
     } finally {
-      clearInterval(waiting);
       status.end();
       await house.close();
     }
@@ -64,7 +64,6 @@ export async function broadcast(
     if (stop.signal.aborted && isInterruption(error)) return INTERRUPTED;
     throw withAdvice(error, wish.source, config);
   } finally {
-    clearInterval(waiting);
     stop.release();
   }
 }

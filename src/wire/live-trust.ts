@@ -9,7 +9,7 @@ const PIECE_PURPOSE = "sluice-piece:";
 
 /** A header further in the future than this is not looked at. Clocks at home are minutes wrong, but a source that began
  * before its clock was set must not make all that it says later look old. */
-const MAX_AHEAD_MS = 600_000;
+export const MAX_AHEAD_MS = 600_000;
 /** A header that much behind the newest one known is history, not a head. */
 const MAX_BEHIND_MS = 30_000;
 

@@ -8,7 +8,7 @@ import {
   makeLiveTransportFile,
   parseLiveTransportFile,
 } from "../../wire/live-transport.ts";
-import type { BroadcastRequest } from "./broadcast-contract.ts";
+import type { Broadcast, BroadcastRequest } from "./broadcast-contract.ts";
 import type { BroadcastIdentity } from "./identity.ts";
 
 /** The transport file of a broadcast, signed. Throws `bad_parameter` where something of the request cannot stand in it. */
@@ -33,17 +33,29 @@ export function broadcastFile(
   }
 }
 
-/** What a broadcast is called, and where its transport file lies. */
-export function broadcastNames(
-  request: BroadcastRequest,
-  { transportFilePath }: Pick<BroadcastIdentity, "transportFilePath">,
-  file: LiveTransportFile,
-) {
+/** What a broadcast is one of. */
+interface BroadcastOwnParts {
+  readonly request: BroadcastRequest;
+  readonly identity: Pick<BroadcastIdentity, "transportFilePath">;
+  readonly file: LiveTransportFile;
+  readonly runtime: Pick<Runtime, "clock">;
+}
+
+/** A broadcast as others see it: what it is called, where its transport file lies, and what `run` says and does. */
+export function broadcastOf(
+  { request, identity, file, runtime }: BroadcastOwnParts,
+  run: Pick<Broadcast, "figures" | "ended" | "stop">,
+): Broadcast {
   const { infohash, contentId, bytes: transportFile } = file;
+  const { transportFilePath } = identity;
   return {
     request,
     ...{ infohash, contentId, transportFile, transportFilePath },
     ...broadcastLinks(request, file),
+    startedAt: runtime.clock.unixSeconds(),
+    figures: () => run.figures(),
+    ended: run.ended,
+    stop: () => run.stop(),
   };
 }
 

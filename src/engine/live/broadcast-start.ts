@@ -1,5 +1,6 @@
 import { LIVE_HASH_BYTES } from "../../wire/live-header.ts";
 import { MIN_SEGMENT_MS } from "../../wire/live-limits.ts";
+import { MAX_AHEAD_MS } from "../../wire/live-trust.ts";
 import type { SourceState } from "./identity-state.ts";
 
 /** Where the numbers of a source go on. */
@@ -19,8 +20,6 @@ export interface SourceStart {
 
 /** The state is on disk for good so often; a power cut takes back no more than twice that. */
 export const STATE_SYNC_MS = 5000;
-/** Pieces from further ahead are taken by nobody (live protocol: Trust). */
-export const MAX_AHEAD_MS = 600_000;
 
 /**
  * Where a source goes on that is started at `nowMs`. After a power cut the state may be that of some seconds ago. No number is used

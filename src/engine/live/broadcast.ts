@@ -4,13 +4,13 @@ import { after } from "../../base/time.ts";
 import type { Runtime } from "../../runtime/contract.ts";
 import type { PieceHeader } from "../../wire/live-header.ts";
 import type { LiveTransportFile } from "../../wire/live-transport.ts";
-import { isTimely } from "../../wire/live-trust.ts";
+import { isTimely, MAX_AHEAD_MS } from "../../wire/live-trust.ts";
 import type { Hold } from "../holds.ts";
 import type { Broadcast, BroadcastRequest } from "./broadcast-contract.ts";
 import { broadcastFigures } from "./broadcast-figures.ts";
-import { broadcastNames } from "./broadcast-file.ts";
+import { broadcastOf } from "./broadcast-file.ts";
 import { BroadcastNews } from "./broadcast-news.ts";
-import { lostCount, MAX_AHEAD_MS, type SourceStart, STATE_SYNC_MS, sourceStart } from "./broadcast-start.ts";
+import { lostCount, type SourceStart, STATE_SYNC_MS, sourceStart } from "./broadcast-start.ts";
 import type { LiveControl } from "./contract.ts";
 import type { BroadcastIdentity } from "./identity.ts";
 import { cutPieces } from "./piece-cutter.ts";
@@ -46,15 +46,7 @@ const LINGER_MS = 10_000;
 
 /** Starts to broadcast, for as long as the source goes on or until it is stopped. */
 export function startBroadcast(parts: BroadcastParts): Broadcast {
-  const { request, identity, file, runtime } = parts;
-  const run = new BroadcastRun(parts, liveOf(parts.hold));
-  return {
-    ...broadcastNames(request, identity, file),
-    startedAt: runtime.clock.unixSeconds(),
-    figures: () => run.figures(),
-    ended: run.ended,
-    stop: () => run.stop(),
-  };
+  return broadcastOf(parts, new BroadcastRun(parts, liveOf(parts.hold)));
 }
 
 function liveOf({ transfer }: Hold): LiveControl {

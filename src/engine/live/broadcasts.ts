@@ -1,4 +1,3 @@
-import { readU32 } from "../../base/bytes.ts";
 import { SluiceError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { Outbound } from "../../outbound/outbound.ts";
@@ -9,6 +8,7 @@ import { MAX_BYTES_PER_SECOND, MAX_RELAYS } from "../../wire/live-limits.ts";
 import type { LiveTransportFile } from "../../wire/live-transport.ts";
 import type { EngineSettings, TransferContent } from "../contract.ts";
 import type { Hold } from "../holds.ts";
+import { strongRandom } from "../reach/strong-random.ts";
 import { startBroadcast } from "./broadcast.ts";
 import { broadcastContent, holdSource } from "./broadcast-content.ts";
 import type { Broadcast, BroadcastRequest, Broadcasts } from "./broadcast-contract.ts";
@@ -161,7 +161,6 @@ async function standByWith(
   const file = await keptFile(request, identity.info, identity, parts);
   if (request.place.kind === "file") await (await parts.openFile(request.place.path)).close(); // It is there.
   signal.throwIfAborted();
-  const { randomBytes } = parts.runtime;
   const input = new StandbyInput(() => inputOf(request, parts), isKeptWarm(request.place));
   return startStandby({
     ...parts,
@@ -169,7 +168,7 @@ async function standByWith(
     identity,
     file,
     input,
-    random: () => readU32(randomBytes(4), 0) / 2 ** 32,
+    random: strongRandom(parts.runtime.randomBytes),
   });
 }
 

@@ -1,5 +1,6 @@
 import { type Random, randomBelow } from "../../base/random.ts";
 import { LIVE_HASH_BYTES, type PieceHeader } from "../../wire/live-header.ts";
+import { MAX_AHEAD_MS } from "../../wire/live-trust.ts";
 import type { SourceStart } from "./broadcast-start.ts";
 import type { SourceState } from "./identity-state.ts";
 
@@ -15,8 +16,6 @@ export interface TakeoverFacts {
 
 /** Two that take over at the same moment choose the same one of so many epochs by chance alone. */
 const SPREAD_SECONDS = 8;
-/** A state from further ahead was made by a wrong clock (live protocol: Trust). */
-const MAX_AHEAD_MS = 600_000;
 
 /**
  * How a source begins that goes on air in the place of another: always in an epoch of its own, later than all that was heard of. Epochs
@@ -26,6 +25,7 @@ const MAX_AHEAD_MS = 600_000;
  */
 export function takeoverStart({ seen, state, nowMs, random }: TakeoverFacts): SourceStart {
   const nowSeconds = Math.floor(nowMs / 1000);
+  // One from further ahead was made by a wrong clock.
   const isStateUsable = state !== undefined && state.timestampMs <= nowMs + MAX_AHEAD_MS;
   const known = Math.max(seen?.epoch ?? 0, isStateUsable ? state.epoch : 0);
   const free = Math.min(SPREAD_SECONDS, nowSeconds - known);

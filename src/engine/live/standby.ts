@@ -10,7 +10,7 @@ import type { Hold } from "../holds.ts";
 import { startBroadcast } from "./broadcast.ts";
 import { broadcastContent, holdSource } from "./broadcast-content.ts";
 import type { Broadcast, BroadcastFigures, BroadcastRequest } from "./broadcast-contract.ts";
-import { broadcastNames } from "./broadcast-file.ts";
+import { broadcastOf } from "./broadcast-file.ts";
 import type { BroadcastIdentity } from "./identity.ts";
 import { pauseFor } from "./source-feed.ts";
 import { standbyFigures } from "./standby-figures.ts";
@@ -46,15 +46,7 @@ const READY_MS = 2000;
 
 /** Stands by for a stream, and broadcasts it whenever nobody else does; until its source ends, or it is stopped. */
 export function startStandby(parts: StandbyParts): Broadcast {
-  const { request, identity, file, runtime } = parts;
-  const run = new StandbyRun(parts);
-  return {
-    ...broadcastNames(request, identity, file),
-    startedAt: runtime.clock.unixSeconds(),
-    figures: () => run.figures(),
-    ended: run.ended,
-    stop: () => run.stop(),
-  };
+  return broadcastOf(parts, new StandbyRun(parts));
 }
 
 /** Another is on air: what is seen of that. */
