@@ -37,7 +37,8 @@ export class Headers {
   take(header: SignedHeader, peer: LivePeer): boolean {
     const { window, epoch } = this.#state;
     const { value, bytes } = header;
-    if (this.isOfFuture(header)) peer.isAhead = true;
+    const isOfFuture = this.isOfFuture(header);
+    if (isOfFuture) peer.isAhead = true;
     if (peer.tell(value.seq, HEADER_SLOT) > MAX_TOLD) {
       this.#conduct.strike(peer, "the same header again and again");
       return this.#isHere(peer);
@@ -55,7 +56,7 @@ export class Headers {
       return this.#isHere(peer);
     }
     // What is not to be taken in any case costs no signature.
-    if (!this.#isTimely(header)) {
+    if (isOfFuture || !this.#isTimely(header)) {
       this.#conduct.strike(peer, "a header of another time");
       return this.#isHere(peer);
     }
@@ -118,7 +119,6 @@ export class Headers {
   #isTimely(header: SignedHeader): boolean {
     const { window, epoch, setup } = this.#state;
     const { value } = header;
-    if (this.isOfFuture(header)) return false;
     const head = window.piece(window.head);
     if (!head) return true;
     const aheadMs = value.timestampMs - head.header.value.timestampMs;

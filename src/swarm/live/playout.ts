@@ -94,8 +94,12 @@ export class Playout {
     for (let seq = Math.max(newest + 1, oldest); seq <= window.head && chosen < 0; seq++) {
       if (window.piece(seq)?.header.value.randomAccessOffset !== undefined) chosen = seq;
     }
-    this.#state.nextSeq = chosen;
-    this.#state.firstSeq = chosen;
+    this.#beginAt(chosen);
+  }
+
+  #beginAt(seq: number): void {
+    this.#state.nextSeq = seq;
+    this.#state.firstSeq = seq;
   }
 
   /** Where a later piece that players can begin with is whole before the chosen one, nothing is won by waiting for that one. */
@@ -105,8 +109,7 @@ export class Playout {
     for (let seq = nextSeq + 1; seq <= window.head; seq++) {
       const piece = window.piece(seq);
       if (piece?.header.value.randomAccessOffset === undefined || piece.mask !== window.fullMask) continue;
-      this.#state.nextSeq = seq;
-      this.#state.firstSeq = seq;
+      this.#beginAt(seq);
       return;
     }
   }

@@ -45,16 +45,21 @@ export class Pulls {
     const wasAsked =
       from !== undefined && (pull.askedOf.some(({ peer }) => peer === from) || pull.tried.has(from));
     if (wasAsked) from.answeredAt = this.#state.now;
-    for (const { peer } of pull.askedOf) {
-      peer.pulls--;
-      pull.slow.add(peer);
-    }
+    this.#giveUp(pull);
     // The parent may have it in its queue, or be pulling it to hand it down.
     const parent = this.#parents.parentOf(stripe);
     if (parent && !parent.has(seq, stripe)) pull.slow.add(parent);
     for (const peer of pull.slow) if (peer !== from) this.#cancel(peer, seq, stripe);
-    this.#pulls.delete(keyOf(seq, stripe));
     return wasAsked;
+  }
+
+  /** It is asked for no more. Those in `slow` may still send it. */
+  #giveUp(pull: Pull): void {
+    for (const { peer } of pull.askedOf) {
+      peer.pulls--;
+      pull.slow.add(peer);
+    }
+    this.#pulls.delete(keyOf(pull.seq, pull.stripe));
   }
 
   #cancel(peer: LivePeer, seq: number, stripe: number): void {
@@ -174,7 +179,7 @@ export class Pulls {
   /** Gives up who takes too long, and what is no longer wanted: who was asked for that need not send it. */
   #expire(): void {
     const { now, window, nextSeq } = this.#state;
-    for (const [key, pull] of this.#pulls) {
+    for (const pull of this.#pulls.values()) {
       for (const { peer, until } of [...pull.askedOf]) {
         if (until > now) continue;
         // Who sends one after another over a narrow uplink is slow; where it alone has the chunk, it is asked again.
@@ -184,12 +189,8 @@ export class Pulls {
         pull.slow.add(peer);
       }
       if (pull.seq >= nextSeq && pull.seq >= window.oldest) continue;
-      for (const { peer } of pull.askedOf) {
-        peer.pulls--;
-        pull.slow.add(peer);
-      }
+      this.#giveUp(pull);
       for (const peer of pull.slow) this.#cancel(peer, pull.seq, pull.stripe);
-      this.#pulls.delete(key);
     }
   }
 
