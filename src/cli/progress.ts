@@ -15,8 +15,8 @@ export interface ProgressFigures {
   readonly behindMs?: number | undefined;
 }
 
-/** Nobody is so late (the longest lag is 8 s): nothing new comes from the source, or there is no way to it. */
-const STILL_MS = 10_000;
+/** Nobody is so far behind live (the longest lag of viewers is 8 s): the source is silent, or there is no way to it. */
+export const STILL_MS = 10_000;
 /** Plain lines (no terminal) come at most so often. */
 const PLAIN_LINE_MS = 5000;
 

@@ -1,5 +1,6 @@
 import type { LiveFigures } from "../swarm/live/contract.ts";
 import { printable } from "./log.ts";
+import { STILL_MS } from "./progress.ts";
 import { bitsText } from "./units.ts";
 
 /** What the source of the stream has to know: where the relay can be called. */
@@ -19,9 +20,6 @@ export function relayText(addresses: readonly string[], p2pPort: number): string
 function quoted(address: string): string {
   return address.startsWith("[") ? `'${address}'` : address;
 }
-
-/** Nobody is so late (the longest lag of viewers is 8 s): either the source is silent, or there is no way to it. */
-const STILL_MS = 10_000;
 
 /** What a relay is doing. */
 export type RelayFigures = Pick<

@@ -82,7 +82,7 @@ export class Driver {
 
   constructor(parts: DriverParts) {
     this.#parts = parts;
-    this.#timer = new WakeTimer(parts.clock, () => this.#wake());
+    this.#timer = new WakeTimer(parts.clock, () => this.#run());
     const told = (input: SwarmInput) => {
       if (!this.#isStopped) this.input(input);
     };
@@ -275,10 +275,6 @@ export class Driver {
     this.#sockets.delete(connection);
     if (socket) this.#parts.log.debug("connection closed", { peer: addressText(socket.remote), reason });
     socket?.close();
-  }
-
-  #wake(): void {
-    if (!this.#isStopped) this.#run();
   }
 
   #wakeIfDue(): void {

@@ -12,7 +12,7 @@ const MAX_OVERDRAFT_BYTES = 8 * 1024 * 1024;
 
 /**
  * Frees memory that others hold: gives buffers back until `bytes` of the budget are free, if it can. Where it `mustFree`
- * it also gives up what the disk was too slow for. Returns whether more comes free by itself, as the disk writes.
+ * it also gives up what the disk was too slow for, and says whether more comes free by itself, as the disk writes.
  */
 export type Reclaim = (bytes: number, mustFree: boolean) => boolean;
 

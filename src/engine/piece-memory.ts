@@ -60,12 +60,12 @@ export class PieceMemory {
   #reclaim(bytes: number, mustFree: boolean): boolean {
     for (let freed = 0; freed < bytes; ) {
       const entry = this.#leastNeeded(mustFree);
-      if (entry === undefined) return this.#isDiskAtWork();
+      if (entry === undefined) break;
       this.remove(entry);
       entry.owner.evicted(entry);
       freed += entry.bytes.length;
     }
-    return this.#isDiskAtWork();
+    return mustFree && this.#isDiskAtWork();
   }
 
   /** Whether something will be on disk soon. */

@@ -1,6 +1,7 @@
 import type { Instant } from "../base/time.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type { HoldUp } from "./diagnosis/contract.ts";
+import { SOURCE_SILENT_MS } from "./diagnosis/hold-up.ts";
 
 /** Shorter waits nobody notices: players have that much in store. */
 const NOTICED_MS = 1_500;
@@ -8,9 +9,6 @@ const NOTICED_MS = 1_500;
 const TOLD_MS = 3_000;
 /** A player that has asked for nothing for so long has what it wants, or is paused. */
 const PLAYER_IDLE_MS = 10_000;
-
-/** The edge of a live stream has stood still where nothing has come for so long: pieces come several times a second. */
-const STILL_MS = 4_000;
 
 /** How long a session has been waiting for bytes, and what is told of it. */
 export class SessionWaits {
@@ -41,7 +39,7 @@ export class SessionWaits {
     const now = this.#clock.now();
     const [first] = this.#since;
     const stillMs = stillSince === undefined || now - lastUse > PLAYER_IDLE_MS ? 0 : now - stillSince;
-    const waitingMs = Math.max(first ? now - first.at : 0, stillMs >= STILL_MS ? stillMs : 0);
+    const waitingMs = Math.max(first ? now - first.at : 0, stillMs >= SOURCE_SILENT_MS ? stillMs : 0);
     const old = this.#told;
     const isFresh = old !== undefined && now - old.at < TOLD_MS;
     if (waitingMs >= NOTICED_MS) {

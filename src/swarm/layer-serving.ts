@@ -55,8 +55,7 @@ export class LayerServing {
   /** Who was answered last comes last. */
   readonly #waiting = new Map<ConnectionId, Waiting>();
   /** By the root of the file. */
-  #layers: ReadonlyMap<string, PieceLayer> | undefined;
-  readonly #files = new Map<PieceLayer, LayerFile>();
+  #files: ReadonlyMap<string, LayerFile> | undefined;
   readonly #together = new TokenBucket(TOGETHER_BYTES_PER_SECOND, TOGETHER_BURST_BYTES);
   readonly #leaves = new TokenBucket(LEAF_BYTES_PER_SECOND, LEAF_BURST_BYTES);
   readonly #nodes = new TokenBucket(NODES_PER_SECOND, BURST_NODES);
@@ -184,16 +183,17 @@ export class LayerServing {
   #fileOf({ root }: HashRange): LayerFile | undefined {
     const layout = this.#state.pieces?.layout;
     if (!layout?.layers) return undefined;
-    this.#layers ??= new Map(layout.layers.map((layer) => [latin1Text(layer.root), layer]));
-    const layer = this.#layers.get(latin1Text(root));
-    if (!layer) return undefined;
-    const known = this.#files.get(layer);
-    if (known) return known;
+    this.#files ??= new Map(
+      layout.layers.map((layer) => [latin1Text(layer.root), this.#file(layer, layout.pieceHashes)]),
+    );
+    return this.#files.get(latin1Text(root));
+  }
+
+  /** Its tree costs nothing before it is made. */
+  #file(layer: PieceLayer, pieceHashes: Uint8Array): LayerFile {
     const [from, to] = [layer.firstPiece, layer.firstPiece + layer.pieceCount];
-    const hashes = layout.pieceHashes.subarray(from * DIGEST_BYTES, to * DIGEST_BYTES);
-    const file = { layer, tree: new LayerTree(hashes, this.#level, this.#merkle) };
-    this.#files.set(layer, file);
-    return file;
+    const hashes = pieceHashes.subarray(from * DIGEST_BYTES, to * DIGEST_BYTES);
+    return { layer, tree: new LayerTree(hashes, this.#level, this.#merkle) };
   }
 }
 

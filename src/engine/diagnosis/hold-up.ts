@@ -2,7 +2,7 @@ import { trackerNews } from "../tracker-news.ts";
 import type { HoldUp, HoldUpCode, HoldUpNumbers, PlaybackFacts } from "./contract.ts";
 
 /** A source that has sent nothing for so long is what everybody waits for; pieces come several times a second. */
-const SOURCE_SILENT_MS = 4_000;
+export const SOURCE_SILENT_MS = 4_000;
 /** Who has less than this share of our own limit is told how much it has. */
 const WHOLE_SHARE = 0.75;
 /** A limit that leaves so many times what the media needs is not why a player waits. */
