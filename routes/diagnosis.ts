@@ -1,27 +1,30 @@
 import { Hono } from "hono";
 import { z } from "zod";
 import { addressText } from "../src/base/address.ts";
-import type { Diagnosis, HoldUp, StreamDiagnosis } from "../src/engine/diagnosis/contract.ts";
 import type { Library } from "../src/library/library.ts";
-import { askerOf } from "./access.ts";
-import { admitToken } from "./control/admission.ts";
-import { success } from "./envelope.ts";
-import type { House, RouteEnv } from "./house.ts";
+import type { Buffering, Diagnosis, StreamDiagnosis } from "../src/playback/diagnosis/contract.ts";
+import { authorizeToken } from "./control/authorize.ts";
+import { clientNetworkOf } from "./http/access.ts";
+import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
+import { success } from "./http/responses.ts";
 
-/** It names peers and what is played, so others than this host need the token for it. */
-const ACCESS = { name: "diagnosis", isPublic: false, isRemote: true, isOpenToPages: false } as const;
+/** The diagnosis names peers and content, so clients of other hosts need the token. */
+const ACCESS = { name: "diagnosis", isPublic: false, isRemote: true, isCrossOrigin: false } as const;
 
-/** `GET /api/diagnosis`: how the engine is doing, and why. */
+/** Serves `GET /api/diagnosis`: the state of the engine, and the reasons for it. */
 export function createDiagnosisRoutes(
-  house: House & { readonly library: Library; readonly diagnose: () => Promise<Diagnosis> },
+  dependencies: RouteDependencies & {
+    readonly library: Library;
+    readonly diagnose: () => Promise<Diagnosis>;
+  },
 ): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
   app.get("/api/diagnosis", async (c) => {
-    // In a header (RFC 6750 2.1) it is part of no address.
+    // The page sends the token in a header (RFC 6750 2.1) to keep it out of URLs.
     const token = c.req.query("token") ?? /^Bearer (\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
-    if (askerOf(c.env.origin) !== "local") await admitToken(ACCESS, c, house, token);
+    if (clientNetworkOf(c.env.origin) !== "local") await authorizeToken(ACCESS, c, dependencies, token);
     c.header("cache-control", "no-store");
-    return success(c, "result", presentDiagnosis(await house.diagnose()));
+    return success(c, "result", presentDiagnosis(await dependencies.diagnose()));
   });
   return app;
 }
@@ -31,7 +34,7 @@ const buffering = z
   .catchall(z.union([z.number(), z.string()]))
   .nullable();
 
-/** What it answers with. */
+/** The schema of the diagnosis. */
 export const diagnosisSchema = z.object({
   rows: z.array(
     z.object({
@@ -61,10 +64,10 @@ export const diagnosisSchema = z.object({
   ),
 });
 
-/** The answer as a value. */
+/** The diagnosis as JSON. */
 export type PresentedDiagnosis = z.infer<typeof diagnosisSchema>;
 
-/** The diagnosis as JSON, with the names that all answers use. */
+/** Converts a diagnosis to JSON, with the member names of the HTTP interface. */
 export function presentDiagnosis({ rows, streams }: Diagnosis): PresentedDiagnosis {
   return {
     rows: rows.map(({ name, level, text, advice = null }) => ({ name, level, text, advice })),
@@ -72,11 +75,11 @@ export function presentDiagnosis({ rows, streams }: Diagnosis): PresentedDiagnos
   };
 }
 
-function presentStream({ infohash, name, holdUps, origins, peers }: StreamDiagnosis) {
+function presentStream({ infohash, name, playersBuffering, origins, peers }: StreamDiagnosis) {
   return {
     infohash,
     name,
-    players: holdUps.map((holdUp) => ({ buffering: presentHoldUp(holdUp) })),
+    players: playersBuffering.map((buffering) => ({ buffering: presentBuffering(buffering) })),
     origins,
     peers: peers.map(({ address, client, origin, bytesPerSecondDown, bytesPerSecondUp, slow = null }) => ({
       address: addressText(address),
@@ -89,7 +92,7 @@ function presentStream({ infohash, name, holdUps, origins, peers }: StreamDiagno
   };
 }
 
-/** Why a player waits, as `stat` tells it too. */
-export function presentHoldUp(holdUp: HoldUp | undefined) {
-  return holdUp ? { reason: holdUp.code, text: holdUp.sentence, ...holdUp.numbers } : null;
+/** Converts the reason why a player waits to JSON; null if it does not wait. */
+export function presentBuffering(buffering: Buffering | undefined) {
+  return buffering ? { reason: buffering.code, text: buffering.sentence, ...buffering.numbers } : null;
 }

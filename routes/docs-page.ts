@@ -1,9 +1,40 @@
-import { ERRORS } from "./errors.ts";
-import { html, type Markup } from "./markup.ts";
-import type { OpenApiDocument } from "./openapi.ts";
-import type { JsonSchema, OpenApiOperation, OpenApiParameter } from "./openapi-parts.ts";
+import { ERRORS } from "./http/errors.ts";
 
-/** The page at `/docs`: the same document as `/openapi.json`, for people. No script, and nothing from elsewhere. */
+import type { OpenApiDocument } from "./openapi.ts";
+import type { JsonSchema } from "./openapi-examples.ts";
+import type { OpenApiOperation, OpenApiParameter } from "./openapi-parts.ts";
+
+/** HTML text, created only by `html`. */
+interface Markup {
+  readonly text: string;
+}
+
+type Value = string | number | Markup | readonly Value[];
+
+/** A template tag for HTML. Escapes values, for elements and for attributes in quotes, unless they are markup. */
+function html(parts: TemplateStringsArray, ...values: readonly Value[]): Markup {
+  return { text: parts.map((part, i) => part + (i < values.length ? textOf(values[i]!) : "")).join("") };
+}
+
+function textOf(value: Value): string {
+  if (typeof value === "string") return escaped(value);
+  if (typeof value === "number") return String(value);
+  return "text" in value ? value.text : value.map(textOf).join("");
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+function escaped(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character]!);
+}
+
+/** Renders the page at `/docs` from the OpenAPI document. `base` is the start of the URLs in the examples. */
 export function docsPage(document: OpenApiDocument, base: string): string {
   const sections = document.tags.map(({ name, description }) => ({
     name,
@@ -21,23 +52,23 @@ export function docsPage(document: OpenApiDocument, base: string): string {
 <body>
 <header>
 <h1>${document.info.title} <small>${document.info.version}</small></h1>
-<p>The HTTP interface of this engine. Also as <a href="/openapi.json">OpenAPI 3.1</a>; the <a href="/">start page</a> is built on it.</p>
+<p>The HTTP interface of this engine. It is also available as <a href="/openapi.json">OpenAPI 3.1</a>. The <a href="/">start page</a> uses it.</p>
 </header>
 <nav aria-label="Sections">${sections.map(({ name }) => html`<a href="#${anchor(name)}">${name}</a>`)}<a href="#errors">Errors</a></nav>
 <main>
 <section>
-<h2 id="begin">How to begin</h2>
-<p>Watch something: give a player this address.</p>
+<h2 id="begin">Get started</h2>
+<p>To play content, open this address in a player:</p>
 ${command(`vlc '${base}/ace/getstream?infohash=0123456789abcdef0123456789abcdef01234567'`)}
-<p>Private methods need a token. Only this host may ask for it, and no page of another site.</p>
+<p>Private methods need an access token. Only programs on the engine’s own computer can get it:</p>
 ${command(`curl '${base}/server/api?api_version=3&method=get_api_access_token'`)}
-<p>Control methods answer <code>{"result": …, "error": null}</code>, session URLs <code>{"response": …, "error": null}</code>.</p>
+<p>Control methods answer <code>{"result": …, "error": null}</code>. Session URLs answer <code>{"response": …, "error": null}</code>.</p>
 <ul class="legend">
-<li>${badge("public", "Public")} callable without a token</li>
+<li>${badge("public", "Public")} needs no token</li>
 <li>${badge("token", "Token")} needs <code>token=…</code></li>
-<li>${badge("local", "This host")} not callable from other addresses</li>
-<li>${badge("pages", "Any page")} pages of other sites may cause it</li>
-<li>${badge("extra", "Extra")} not of the interface’s own tables</li>
+<li>${badge("local", "This host")} only from the engine’s own computer</li>
+<li>${badge("pages", "Any page")} web pages of other sites may call it</li>
+<li>${badge("extra", "Extra")} an extension of the published interface</li>
 </ul>
 </section>
 ${sections.map(
@@ -57,7 +88,7 @@ ${errorsPart()}
 interface ListedOperation {
   readonly path: string;
   readonly operation: OpenApiOperation;
-  /** The same with a body. */
+  /** The variant with a request body. */
   readonly upload: OpenApiOperation | undefined;
 }
 
@@ -74,16 +105,16 @@ function operationPart(
   operation: OpenApiOperation,
   upload: OpenApiOperation | undefined,
 ): Markup {
-  const [address = path, method] = path.split("#");
-  const parameters = operation.parameters.filter(({ name }) => name !== "method" && name !== "api_version");
+  const method = /^\/server\/api\/(\w+)$/.exec(path)?.[1];
+  const { parameters } = operation;
   const files = Object.entries(upload?.requestBody?.content ?? {});
   return html`<article id="${operation.operationId}">
-<h3><a href="#${operation.operationId}">${method ?? address}</a> ${badges(operation)}</h3>
+<h3><a href="#${operation.operationId}">${method ?? path}</a> ${badges(operation)}</h3>
 <p>${operation.summary}.</p>
 ${parameters.length + files.length > 0 ? parameterTable(parameters, files) : ""}
-<details><summary>Answer and example</summary>
-${answerPart(operation)}
-${command(exampleOf(base, address, operation))}
+<details><summary>Response and example</summary>
+${responsePart(operation)}
+${command(exampleCall(base, path, method, operation))}
 </details>
 </article>
 `;
@@ -114,7 +145,7 @@ function parameterTable(
   )}${files.map(([type, { schema }]) =>
     Object.keys((schema.properties ?? {}) as object).map(
       (name) =>
-        html`<tr><td><code>${name}</code></td><td>file</td><td>In the body of a POST: ${type}</td></tr>`,
+        html`<tr><td><code>${name}</code></td><td>file</td><td>In the body of a POST request: ${type}</td></tr>`,
     ),
   )}</tbody>
 </table></div>`;
@@ -126,7 +157,7 @@ function typeName(schema: JsonSchema): string {
   return String(schema.type ?? "text");
 }
 
-function answerPart(operation: OpenApiOperation): Markup {
+function responsePart(operation: OpenApiOperation): Markup {
   const entries = Object.entries(operation.responses["200"]?.content ?? {});
   if (entries.length === 0) return html`<p>${operation.responses["200"]?.description ?? "A redirect"}.</p>`;
   return html`${entries.map(([type, { schema }]) =>
@@ -136,13 +167,13 @@ function answerPart(operation: OpenApiOperation): Markup {
   )}`;
 }
 
-/** The answer where nothing went wrong. */
+/** Returns the schema of a successful response. */
 function successOf(schema: JsonSchema): JsonSchema {
   const [success] = (schema.oneOf ?? []) as readonly JsonSchema[];
   return success ?? schema;
 }
 
-/** A schema as people write down the shape of JSON. */
+/** Renders a schema as an outline of the JSON value. */
 function shapeOf(schema: JsonSchema, depth: number): string {
   const pad = "  ".repeat(depth + 1);
   if (typeof schema.$ref === "string") return schema.$ref.split("/").at(-1)!;
@@ -161,19 +192,24 @@ function shapeOf(schema: JsonSchema, depth: number): string {
   return [schema.type ?? "any"].flat().join(" | ");
 }
 
-function exampleOf(base: string, address: string, operation: OpenApiOperation): string {
-  const named = operation.parameters.filter(({ name, required }) => required && name !== "method");
-  const method = operation.parameters.find(({ name }) => name === "method");
+function exampleCall(
+  base: string,
+  path: string,
+  method: string | undefined,
+  operation: OpenApiOperation,
+): string {
   const query = [
-    ...(address === "/server/api" ? ["api_version=3"] : []),
-    ...(method ? [`method=${String((method.schema.enum as readonly string[] | undefined)?.[0] ?? "")}`] : []),
+    ...(method === undefined ? [] : ["api_version=3", `method=${method}`]),
     ...(operation.security.length > 0 ? ["token=$TOKEN"] : []),
-    ...named.filter((each) => each.in === "query").map(({ name, schema }) => `${name}=${sampleOf(schema)}`),
+    ...operation.parameters
+      .filter((each) => each.in === "query" && each.required)
+      .map(({ name, schema }) => `${name}=${sampleOf(schema)}`),
   ];
-  const path = address.replaceAll(/\{(\w+)\}/g, (_, name: string) => `<${name}>`);
+  const address =
+    method === undefined ? path.replaceAll(/\{(\w+)\}/g, (_, name: string) => `<${name}>`) : "/server/api";
   const form =
     Object.keys(operation.requestBody?.content ?? {})[0] === "multipart/form-data" ? "-F file=@FILE " : "";
-  return `curl ${form}"${base}${path}${query.length > 0 ? `?${query.join("&")}` : ""}"`;
+  return `curl ${form}"${base}${address}${query.length > 0 ? `?${query.join("&")}` : ""}"`;
 }
 
 function sampleOf(schema: JsonSchema): string {
@@ -188,7 +224,7 @@ function command(line: string): Markup {
 function errorsPart(): Markup {
   return html`<section>
 <h2 id="errors">Errors</h2>
-<p>Control methods tell text and number, with status 200; all else answers with the status and the text.</p>
+<p>Control methods answer with status 200 and the text and number of the error. All other paths answer with the status and the text.</p>
 <div class="wide"><table>
 <thead><tr><th>Number</th><th>Text</th><th>Name</th><th>Status</th></tr></thead>
 <tbody>${Object.entries(ERRORS)

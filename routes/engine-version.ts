@@ -1,43 +1,38 @@
 import { type Context, Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
-import { admitAnybody } from "./control/admission.ts";
-import { apiVersionOf, controlFailure } from "./control/api-version.ts";
+import { authorizeWithoutToken } from "./control/authorize.ts";
 import { queryParameters } from "./control/form.ts";
 import { clipped, firstText, parameterError, type RawParameters } from "./control/params.ts";
 import { statusMethods, versionMethods } from "./control/service-status.ts";
-import { spacedJson, success } from "./envelope.ts";
-import { explain } from "./errors.ts";
-import type { House, RouteEnv } from "./house.ts";
-import { textAnswer } from "./text-answer.ts";
+import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
+import { controlFailure, spacedJson, success, textResponse } from "./http/responses.ts";
 
 const METHODS = [...versionMethods, ...statusMethods];
 
 /**
- * CHOICE(jsonp): the one answer that scripts of other pages may run with is the version, which anybody may know. A name
- * of a function, and nothing that could be more than a name.
+ * CHOICE(jsonp): only the version, which is public, is available to scripts of other pages. The callback must be a plain
+ * function name.
  */
 const CALLBACK = /^[A-Za-z_$][\w$.]{0,60}$/;
 
-/** `/webui/api/service`: what programs ask an engine before they know anything of it (interface: Control API). */
-export function createEngineVersionRoutes(house: House): Hono<RouteEnv> {
+/** Serves `/webui/api/service`, which programs call to detect the engine (interface: Control API). */
+export function createEngineVersionRoutes(dependencies: RouteDependencies): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
   app.on(["GET", "POST"], ["/webui/api/service", "/webui/api/service/"], async (c) => {
     let parameters: RawParameters = {};
     try {
       parameters = queryParameters(c.req.raw);
       const name = firstText(parameters.method);
-      if (name === undefined) throw new SluiceError("missing_method", "say method=…; see /docs");
+      if (name === undefined) throw new SluiceError("missing_method", "add method=…; see /docs");
       const method = METHODS.find((each) => each.name === name);
       if (!method) throw new SluiceError("unknown_method", `${clipped(name)}; see /docs`);
-      admitAnybody(method, c, house);
+      authorizeWithoutToken(method, c, dependencies);
       const read = method.params.safeParse(parameters);
       if (!read.success) throw parameterError(read.error);
-      const result = await method.run(read.data, { house, context: c });
+      const result = await method.run(read.data, { dependencies, context: c });
       return name === "get_version" ? versionAnswer(c, result) : success(c, "result", result);
     } catch (thrown) {
-      const error = explain(thrown);
-      if (!error) throw thrown;
-      return controlFailure(c, apiVersionOf(firstText(parameters.api_version)), error);
+      return controlFailure(c, firstText(parameters.api_version), thrown);
     }
   });
   return app;
@@ -51,7 +46,7 @@ function versionAnswer(c: Context<RouteEnv>, result: unknown): Response {
       "bad_parameter",
       `callback: expected the name of a function, got "${clipped(callback)}"`,
     );
-  // The comment keeps the answer from beginning with what the asker chose.
+  // The comment prevents the client from choosing the first bytes of the response.
   const script = `/**/${callback}(${spacedJson({ result, error: null })});`;
-  return textAnswer(c, script, "text/javascript; charset=utf-8");
+  return textResponse(c, script, "text/javascript; charset=utf-8");
 }

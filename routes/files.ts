@@ -1,12 +1,17 @@
 import { type Context, Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import { parseInfohash } from "../src/base/ids.ts";
-import type { ContentFile } from "../src/engine/contract.ts";
-import type { House, RouteEnv } from "./house.ts";
-import { contentRange, parseRange, type RangeWish } from "./range.ts";
+import type { Library } from "../src/library/library.ts";
+import type { ContentFile } from "../src/transfer/contract.ts";
+import { isForeignPage } from "./http/access.ts";
+import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
+import { byteStream } from "./http/responses.ts";
+import type { RequestedRange } from "./range.ts";
+import { contentRange, parseRange } from "./range.ts";
 
-/** `/files/<infohash>/<index>/<name>`: the file as it is, with Range. The name is for the player's eyes only. */
-export function createFileRoutes({ engine }: House): Hono<RouteEnv> {
+/** Serves `/files/<infohash>/<index>/<name>`: the unmodified file, with Range. The engine ignores the name; players display it. */
+export function createFileRoutes(dependencies: RouteDependencies): Hono<RouteEnv> {
+  const { engine } = dependencies;
   const app = new Hono<RouteEnv>();
   const serve = async (c: Context<RouteEnv>) => {
     const infohash = parseInfohash(c.req.param("infohash") ?? "");
@@ -14,56 +19,56 @@ export function createFileRoutes({ engine }: House): Hono<RouteEnv> {
     const index = c.req.param("index") ?? "";
     if (!/^\d{1,6}$/.test(index))
       throw new SluiceError("no_such_file", `expected a file index, got "${index.slice(0, 60)}"`);
-    // The content of an infohash never changes: its tag is strong (RFC 9110 8.8.3).
+    // The content of an infohash never changes, so the entity tag is strong (RFC 9110 8.8.3).
     const etag = `"${infohash}-${Number(index)}"`;
     if (c.req.header("if-none-match") === etag) return c.body(null, 304, { etag });
-    let wish: RangeWish = "whole";
+    let range: RequestedRange = "whole";
     const { file, stream } = await engine.read(
       infohash,
       Number(index),
       (file) => {
-        wish = wishedRange(c, etag, file.size);
-        if (wish === "unsatisfiable" || c.req.method === "HEAD" || file.size === 0) return undefined;
-        return wish === "whole" ? { start: 0, end: file.size } : wish;
+        range = requestedRange(c, etag, file.size);
+        if (range === "unsatisfiable" || c.req.method === "HEAD" || file.size === 0) return undefined;
+        return range === "whole" ? { start: 0, end: file.size } : range;
       },
-      c.req.raw.signal,
+      { signal: c.req.raw.signal, isForeign: isForeignPage(c, dependencies) },
     );
-    return answer(c, file, etag, wish as RangeWish, stream);
+    return fileResponse(c, file, etag, range as RequestedRange, stream);
   };
   app.get("/files/:infohash/:index", serve);
   app.get("/files/:infohash/:index/:name{.*}", serve);
   return app;
 }
 
-function answer(
+function fileResponse(
   c: Context,
   file: ContentFile,
   etag: string,
-  wish: RangeWish,
+  range: RequestedRange,
   stream: ReadableStream<Uint8Array> | undefined,
 ): Response {
   const headers = { ...safeHeaders(file), ...disposition(c, file), etag, "accept-ranges": "bytes" };
-  if (wish === "unsatisfiable")
+  if (range === "unsatisfiable")
     return c.body(null, 416, { ...headers, "content-range": contentRange(undefined, file.size) });
-  const { start, end } = wish === "whole" ? { start: 0, end: file.size } : wish;
+  const { start, end } = range === "whole" ? { start: 0, end: file.size } : range;
   const length = { "content-length": String(end - start) };
-  if (wish === "whole") return new Response(stream ?? null, { headers: { ...headers, ...length } });
-  const partial = { ...headers, ...length, "content-range": contentRange(wish, file.size) };
+  if (range === "whole") return new Response(stream ?? null, { headers: { ...headers, ...length } });
+  const partial = { ...headers, ...length, "content-range": contentRange(range, file.size) };
   return new Response(stream ?? null, { status: 206, headers: partial });
 }
 
-/** The Range header, unless `If-Range` names another state of the file (RFC 9110 13.1.5). */
-function wishedRange(c: Context, etag: string, size: number): RangeWish {
+/** Parses the Range header, unless `If-Range` names another entity tag (RFC 9110 13.1.5). */
+function requestedRange(c: Context, etag: string, size: number): RequestedRange {
   const condition = c.req.header("if-range");
   if (condition !== undefined && condition !== etag) return "whole";
   return parseRange(c.req.header("range"), size);
 }
 
-/** With `download=1` a browser saves it under its own name (RFC 6266, RFC 8187) instead of playing it. */
+/** Returns the header that makes a browser save the file under its own name (RFC 6266, RFC 8187) if `download=1`. */
 function disposition(c: Context, { name }: ContentFile): Record<string, string> {
   if (c.req.query("download") !== "1") return {};
   const last = name.split("/").at(-1)!.toWellFormed();
-  // Programs that read the plain form alone get what of it is safe in quotes.
+  // Programs that read only the plain form get the name with unsafe characters replaced.
   const plain = last.replace(/[^\x20-\x7e]|["\\%]/g, "_");
   const encoded = encodeURIComponent(last).replace(
     /['()*]/g,
@@ -72,7 +77,7 @@ function disposition(c: Context, { name }: ContentFile): Record<string, string> 
   return { "content-disposition": `attachment; filename="${plain}"; filename*=UTF-8''${encoded}` };
 }
 
-/** Content comes from strangers: nothing of it may run as a page of ours, whatever its name says. */
+/** Content is untrusted: these headers keep a browser from running it as a page of the engine, whatever its file name. */
 function safeHeaders(file: ContentFile): Record<string, string> {
   const isHarmless = /^(?:video|audio)\/|^image\/(?:png|jpeg|gif|webp)$|^text\/(?:plain|vtt)$/.test(
     file.mime,
@@ -81,4 +86,25 @@ function safeHeaders(file: ContentFile): Record<string, string> {
     "content-type": isHarmless ? file.mime : "application/octet-stream",
     "content-security-policy": "sandbox; default-src 'none'",
   };
+}
+
+/** Serves `/image/<id>`: an uploaded logo. The id is a hash of the image, so an image never changes. */
+export function createImageRoutes({ images }: Pick<Library, "images">): Hono<RouteEnv> {
+  const app = new Hono<RouteEnv>();
+  app.get("/image/:id{[0-9a-f]{40}}", async (c) => {
+    const etag = `"${c.req.param("id")}"`;
+    const image = await images.get(c.req.param("id"));
+    if (!image) return c.text("no such image\n", 404, { "cache-control": "no-store" });
+    const headers = {
+      etag,
+      "content-type": image.mime,
+      "cache-control": "public, max-age=31536000, immutable",
+      // A file that is not the image it claims to be runs no script.
+      "content-security-policy": "sandbox; default-src 'none'",
+    };
+    if (c.req.header("if-none-match") === etag) return c.body(null, 304, headers);
+    const body = c.req.method === "HEAD" ? null : byteStream(image.bytes);
+    return new Response(body, { headers: { ...headers, "content-length": String(image.bytes.length) } });
+  });
+  return app;
 }

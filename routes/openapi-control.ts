@@ -1,34 +1,25 @@
 import { CONTROL_SECTIONS } from "./control/control.ts";
 import { TRANSPORT_FILE_DATA } from "./control/form.ts";
 import type { ControlMethod } from "./control/method.ts";
+import { exampleOf } from "./openapi-examples.ts";
 import {
-  jsonAnswer,
+  jsonResponse,
   jsonSchemaOf,
-  type OpenApiAnswer,
   type OpenApiOperation,
   type OpenApiParameter,
   type OpenApiPath,
+  type OpenApiResponse,
   queryParameter,
+  REFUSALS,
   reference,
   shapeOf,
 } from "./openapi-parts.ts";
 
-const API_VERSION: OpenApiParameter = {
-  name: "api_version",
-  in: "query",
-  required: false,
-  description: "2 and 3: errors are objects; 1 or none: errors are text",
-  schema: { type: "integer", enum: [1, 2, 3], default: 1 },
-};
-
-/**
- * The control methods: each is an operation of its own. OpenAPI knows no paths with a query, so the name stands behind
- * `#`, which no client sends, and once more in the parameter `method`.
- */
+/** Describes each control method as an operation of its own path (`method-paths` in docs/choices.md). */
 export function controlPaths(): Record<string, OpenApiPath> {
   const paths: Record<string, OpenApiPath> = {};
   for (const { title, methods } of CONTROL_SECTIONS) {
-    for (const method of methods) paths[`/server/api#${method.name}`] = pathOf(method, title);
+    for (const method of methods) paths[`/server/api/${method.name}`] = pathOf(method, title);
   }
   return paths;
 }
@@ -56,26 +47,21 @@ function operationOf(
   tag: string,
   parameters: readonly OpenApiParameter[],
 ): OpenApiOperation {
-  const name: OpenApiParameter = {
-    name: "method",
-    in: "query",
-    required: true,
-    schema: { type: "string", enum: [method.name] },
-  };
   return {
     operationId: method.name,
     tags: [tag],
     summary: method.summary,
     security: method.isPublic ? [] : [{ token: [] }],
+    "x-public": method.isPublic,
     "x-remote": method.isRemote,
-    "x-other-pages": method.isPublic && method.isOpenToPages,
+    "x-other-pages": method.isPublic && method.isCrossOrigin,
     "x-extra": method.isExtra ?? false,
-    parameters: [name, API_VERSION, ...parameters],
-    responses: answersOf(method),
+    parameters,
+    responses: responsesOf(method),
   };
 }
 
-/** A transport file comes as JSON, all other files in a form. */
+/** Describes the request body: JSON for a transport file, a form for all other files. */
 function bodyOf(files: readonly { readonly name: string; readonly parameter: OpenApiParameter }[]) {
   const properties = files.map(({ name, parameter }) => {
     const { description } = parameter;
@@ -91,16 +77,14 @@ function bodyOf(files: readonly { readonly name: string; readonly parameter: Ope
   return { content: { "multipart/form-data": { schema } } };
 }
 
-function answersOf(method: ControlMethod): Readonly<Record<string, OpenApiAnswer>> {
+function responsesOf(method: ControlMethod): Readonly<Record<string, OpenApiResponse>> {
   const result = jsonSchemaOf(method.result, "output");
   if (result.format === "binary") {
-    const picture = { type: "string", format: "binary" };
+    const image = { type: "string", format: "binary" };
     return {
-      200: { description: "The picture", content: { "image/*": { schema: picture } } },
-      404: {
-        description: "There is none",
-        content: { "text/plain": { schema: { type: "string" } } },
-      },
+      200: { description: "The image", content: { "image/*": { schema: image } } },
+      404: { $ref: "#/components/responses/NotFound" },
+      ...REFUSALS,
     };
   }
   const success = {
@@ -108,5 +92,7 @@ function answersOf(method: ControlMethod): Readonly<Record<string, OpenApiAnswer
     properties: { result, error: { type: "null" } },
     required: ["result", "error"],
   };
-  return { 200: jsonAnswer("The result, or the error", { oneOf: [success, reference("ControlFailure")] }) };
+  const schema = { oneOf: [success, reference("ControlFailure")] };
+  const example = { result: exampleOf(result), error: null };
+  return { 200: jsonResponse("The result or an error", schema, example), ...REFUSALS };
 }

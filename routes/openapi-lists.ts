@@ -1,122 +1,154 @@
+import { searchParams, searchSchema } from "./control/search.ts";
 import { statusMethods, versionMethods } from "./control/service-status.ts";
 import { diagnosisSchema } from "./diagnosis.ts";
+import { exampleOf } from "./openapi-examples.ts";
 import {
-  jsonAnswer,
+  ERROR_RESPONSES,
+  jsonResponse,
   jsonSchemaOf,
-  type OpenApiAnswer,
   type OpenApiOperation,
   type OpenApiParameter,
   type OpenApiPath,
-  queryParameter,
+  type OpenApiResponse,
+  pathParameter,
+  queryParameters,
+  REFUSALS,
   reference,
-  shapeOf,
+  textParameter,
 } from "./openapi-parts.ts";
 import { exportParams } from "./playlist-export.ts";
-import { searchParams, searchSchema } from "./search.ts";
 
-const infohash = inPath("infohash", "40 hexadecimal digits");
+const exportQuery = queryParameters(exportParams);
 
-const exportQuery = Object.entries(shapeOf(exportParams)).map(([name, schema]) =>
-  queryParameter(name, schema),
-);
-
-/** The user's list for players, links to it, and what programs ask before they know the engine. */
+/** Describes playlist export, search, play links, images, the diagnosis, and `/webui/api/service`. */
 export function listPaths(): Record<string, OpenApiPath> {
-  const list: Readonly<Record<string, OpenApiAnswer>> = {
+  const list: Readonly<Record<string, OpenApiResponse>> = {
     200: {
-      description: "The list, sent while it is read",
+      description: "The playlist, streamed",
       content: {
         "audio/x-mpegurl": { schema: { type: "string" } },
         "application/json": { schema: { type: "object" } },
       },
     },
+    ...ERROR_RESPONSES,
   };
-  const redirect = { 302: { description: "To the stream" }, ...refusals };
-  const downloadable: OpenApiParameter = {
-    ...inPath("mode", "download: the file itself, not a stream of it"),
-    in: "query",
-    required: false,
+  const guide: Readonly<Record<string, OpenApiResponse>> = {
+    200: {
+      description: "The guide, streamed; its channel ids are the tvg-id of the exported playlist",
+      content: { "application/xml": { schema: { type: "string" } } },
+    },
+    ...ERROR_RESPONSES,
   };
+  const redirect = { 302: { description: "A redirect to the stream" }, ...ERROR_RESPONSES };
+  const mode = textParameter("mode", "download: redirects to the file itself instead of a stream");
   return {
     "/playlist/get": {
-      get: operation(
-        "playlist_export",
-        "Lists",
-        "The playlist as M3U or JSON, for players",
-        exportQuery,
-        list,
-      ),
+      get: operation("playlist_export", "Lists", "Exports the playlist as M3U or JSON", exportQuery, list),
     },
     "/playlist/{id}.m3u": {
       get: operation(
         "playlist_file",
         "Lists",
-        "The same under a name that ends as players expect",
-        [inPath("id", "An external playlist, or 0 for the whole list"), ...exportQuery],
-        { ...list, ...refusals },
+        "The same as /playlist/get, for players that require the file extension",
+        [pathParameter("id", "The id of an external playlist; 0 for the whole playlist"), ...exportQuery],
+        list,
       ),
     },
+    "/epg.xml": {
+      get: operation("guide", "Lists", "The programme guide of the playlist (XMLTV)", [], guide),
+    },
+    "/epg.xml.gz": { get: operation("guide_gz", "Lists", "The same, compressed with gzip", [], guide) },
     "/search": {
       get: operation(
         "search_channels",
         "Lists",
-        "What the playlist and the transport files here hold, by name",
-        Object.entries(shapeOf(searchParams)).map(([name, schema]) => queryParameter(name, schema)),
-        { 200: jsonAnswer("What was found", enveloped(jsonSchemaOf(searchSchema, "output"))) },
+        "Searches the playlist and the stored transport files by name",
+        queryParameters(searchParams),
+        {
+          200: jsonResponse("The matches", enveloped(jsonSchemaOf(searchSchema, "output"))),
+          ...ERROR_RESPONSES,
+        },
       ),
     },
     "/api/diagnosis": {
       get: operation(
         "diagnosis",
         "Engine",
-        "How the engine is doing: ports, peers, clock, disk, names, settings, and why each player waits",
-        [{ ...inPath("token", "The access token; this host needs none"), in: "query", required: false }],
-        { 200: jsonAnswer("What was found", enveloped(jsonSchemaOf(diagnosisSchema, "output"))) },
+        "Diagnoses the engine: ports, peers, clock, disk, DNS, settings, and why each player waits",
+        [textParameter("token", "The access token; not needed on the engine's own host")],
+        {
+          200: jsonResponse("The diagnosis", enveloped(jsonSchemaOf(diagnosisSchema, "output"))),
+          ...REFUSALS,
+        },
       ),
     },
     "/play/infohash/{infohash}": {
-      get: operation("play_infohash", "Lists", "Plays content", [infohash, downloadable], redirect),
+      get: operation(
+        "play_infohash",
+        "Lists",
+        "Plays content",
+        [pathParameter("infohash", "40 hexadecimal digits"), mode],
+        redirect,
+      ),
     },
     "/play/{playlist}/{item}": {
       get: operation(
         "play_item",
         "Lists",
         "Plays an item of the playlist",
-        [inPath("playlist", "Any number"), inPath("item", "The id of the item"), downloadable],
+        [pathParameter("playlist", "Any number"), pathParameter("item", "The id of the item"), mode],
         redirect,
       ),
     },
     "/image/{id}": {
-      get: operation("image", "Lists", "An uploaded logo", [inPath("id", "As an item's icons name it")], {
-        200: {
-          description: "The picture",
-          content: { "image/*": { schema: { type: "string", format: "binary" } } },
+      get: operation(
+        "image",
+        "Lists",
+        "An uploaded logo",
+        [pathParameter("id", "The image id, from the icons of an item")],
+        {
+          200: {
+            description: "The image",
+            content: { "image/*": { schema: { type: "string", format: "binary" } } },
+          },
+          404: { $ref: "#/components/responses/NotFound" },
+          ...REFUSALS,
         },
-        404: { description: "There is none" },
-      }),
+      ),
     },
-    ...servicePaths(),
+    "/webui/api/service": servicePath(),
   };
 }
 
-/** The methods that `/webui/api/service` answers; behind `#` for the same reason as control methods. */
-function servicePaths(): Record<string, OpenApiPath> {
-  const paths = [...versionMethods, ...statusMethods].map((method) => {
-    const name: OpenApiParameter = {
-      ...inPath("method", ""),
-      in: "query",
-      schema: { type: "string", enum: [method.name] },
-    };
-    const parameters = Object.entries(shapeOf(method.params)).map(([param, schema]) =>
-      queryParameter(param, schema),
-    );
-    const result = enveloped(jsonSchemaOf(method.result, "output"));
-    const get = operation(`service_${method.name}`, "Engine", method.summary, [name, ...parameters], {
-      200: jsonAnswer("The result, or the error", { oneOf: [result, reference("ControlFailure")] }),
-    });
-    return [`/webui/api/service#${method.name}`, { get }] as const;
-  });
-  return Object.fromEntries(paths);
+/** Describes `/webui/api/service`: one path, whose parameter `method` selects the result. */
+function servicePath(): OpenApiPath {
+  const methods = [...versionMethods, ...statusMethods];
+  const method: OpenApiParameter = {
+    ...pathParameter("method", "The method"),
+    in: "query",
+    schema: { type: "string", enum: methods.map(({ name }) => name) },
+    example: methods[0]!.name,
+  };
+  const parameters = new Map(
+    methods.flatMap(({ params }) => queryParameters(params)).map((each) => [each.name, each]),
+  );
+  const results = methods.map(({ result }) => enveloped(jsonSchemaOf(result, "output")));
+  const example = { result: exampleOf(jsonSchemaOf(methods[0]!.result, "output")), error: null };
+  const get = operation(
+    "service",
+    "Engine",
+    "Returns the version, the status or an identifier of the engine",
+    [method, ...parameters.values()],
+    {
+      200: jsonResponse(
+        "The result or an error",
+        { anyOf: [...results, reference("ControlFailure")] },
+        example,
+      ),
+      ...REFUSALS,
+    },
+  );
+  return { get };
 }
 
 function operation(
@@ -124,22 +156,20 @@ function operation(
   tag: string,
   summary: string,
   parameters: readonly OpenApiParameter[],
-  responses: Readonly<Record<string, OpenApiAnswer>>,
+  responses: Readonly<Record<string, OpenApiResponse>>,
 ): OpenApiOperation {
-  return { operationId, tags: [tag], summary, security: [], "x-remote": true, parameters, responses };
-}
-
-function inPath(name: string, description: string): OpenApiParameter {
-  return { name, in: "path", required: true, description, schema: { type: "string" } };
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    security: [],
+    "x-public": true,
+    "x-remote": true,
+    parameters,
+    responses,
+  };
 }
 
 function enveloped(result: unknown) {
   return { type: "object", properties: { result, error: { type: "null" } }, required: ["result", "error"] };
 }
-
-const refusals = {
-  default: {
-    description: "What went wrong, with a status of the table of errors",
-    content: { "text/plain": { schema: { type: "string" } } },
-  },
-};

@@ -1,7 +1,5 @@
 import { z } from "zod";
-
-/** Any JSON Schema (2020-12, as OpenAPI 3.1 takes it). */
-export type JsonSchema = Readonly<Record<string, unknown>>;
+import { exampleOf, type JsonSchema } from "./openapi-examples.ts";
 
 /** One parameter of an operation. */
 export interface OpenApiParameter {
@@ -10,37 +8,41 @@ export interface OpenApiParameter {
   readonly required: boolean;
   readonly description?: string;
   readonly schema: JsonSchema;
+  readonly example?: unknown;
 }
 
-/** One answer of an operation. */
-export interface OpenApiAnswer {
-  readonly description: string;
-  readonly content?: Readonly<Record<string, { readonly schema: JsonSchema }>>;
+/** One response of an operation, or a reference to a response of the document. */
+export interface OpenApiResponse {
+  readonly $ref?: string;
+  readonly description?: string;
+  readonly content?: Readonly<Record<string, { readonly schema: JsonSchema; readonly example?: unknown }>>;
 }
 
-/** What one method of HTTP does at one path. */
+/** One HTTP method of one path. */
 export interface OpenApiOperation {
   readonly operationId: string;
   readonly tags: readonly string[];
   readonly summary: string;
   readonly description?: string;
-  /** Absent: whatever the document says; empty: no token. */
+  /** Empty if the operation needs no token. */
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
-  /** Callable from other addresses than this host's. */
+  /** Whether it needs no token. */
+  readonly "x-public"?: boolean;
+  /** Whether clients of other hosts may call it. */
   readonly "x-remote"?: boolean;
-  /** Callable because of pages of other sites. */
+  /** Whether pages of other sites may call it. */
   readonly "x-other-pages"?: boolean;
-  /** Not of the interface's own tables. */
+  /** Whether it is an extension that the interface's tables do not list. */
   readonly "x-extra"?: boolean;
   readonly parameters: readonly OpenApiParameter[];
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: JsonSchema }>> };
-  readonly responses: Readonly<Record<string, OpenApiAnswer>>;
+  readonly responses: Readonly<Record<string, OpenApiResponse>>;
 }
 
-/** The operations of one path, by the method of HTTP. */
+/** The operations of one path, by HTTP method. */
 export type OpenApiPath = Readonly<Partial<Record<"get" | "post", OpenApiOperation>>>;
 
-/** A schema as JSON Schema: what goes in, or what comes out. Objects may have more members: clients ignore those. */
+/** Converts a zod schema to JSON Schema, for input or output. Allows additional members, which clients ignore. */
 export function jsonSchemaOf(schema: z.ZodType, io: "input" | "output"): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io,
@@ -52,26 +54,82 @@ export function jsonSchemaOf(schema: z.ZodType, io: "input" | "output"): JsonSch
   return rest;
 }
 
-/** A parameter of the query, as its schema reads it: it is required where the schema does not do without. */
+/** Converts a zod schema to a query parameter, which is required if the schema rejects undefined. */
 export function queryParameter(name: string, schema: z.ZodType): OpenApiParameter {
   const { description, "x-expected": _, ...json } = jsonSchemaOf(schema, "input");
   const about = typeof description === "string" ? { description } : {};
-  return { name, in: "query", required: !schema.safeParse(undefined).success, ...about, schema: json };
+  const required = !schema.safeParse(undefined).success;
+  const example = json.format === "binary" ? undefined : exampleOf(json, name);
+  return { name, in: "query", required, ...about, schema: json, ...(example !== undefined && { example }) };
 }
 
-/** The parameters of a schema, by name, whatever is checked of them together. */
+/** Returns the query parameters of an object schema. */
+export function queryParameters(schema: z.ZodType): readonly OpenApiParameter[] {
+  return Object.entries(shapeOf(schema)).map(([name, member]) => queryParameter(name, member));
+}
+
+/** Returns the members of an object schema by name, also if a transform follows it. */
 export function shapeOf(schema: z.ZodType): Readonly<Record<string, z.ZodType>> {
   if (schema instanceof z.ZodObject) return schema.shape as Record<string, z.ZodType>;
   if (schema instanceof z.ZodPipe) return shapeOf(schema.in as z.ZodType);
   return {};
 }
 
-/** An answer of JSON. */
-export function jsonAnswer(description: string, schema: JsonSchema): OpenApiAnswer {
-  return { description, content: { "application/json": { schema } } };
+/** Builds a required path parameter. */
+export function pathParameter(name: string, description: string): OpenApiParameter {
+  return { name, in: "path", required: true, description, schema: { type: "string" } };
 }
 
-/** A reference to a part of the document. */
+/** Builds an optional query parameter of text. */
+export function textParameter(name: string, description: string): OpenApiParameter {
+  return { ...pathParameter(name, description), in: "query", required: false };
+}
+
+function textResponse(description: string, example: string): OpenApiResponse {
+  return { description, content: { "text/plain": { schema: { type: "string" }, example } } };
+}
+
+/** The responses that several operations share. */
+export const OPENAPI_RESPONSES: Readonly<Record<string, OpenApiResponse>> = {
+  BadRequest: textResponse(
+    "A parameter is invalid or missing",
+    "no content selected: give one of content_id, …",
+  ),
+  AccessDenied: textResponse(
+    "This client or the page of another site may not send this request",
+    "access denied",
+  ),
+  NotFound: textResponse("The content, session or item does not exist", "unknown playback session id"),
+  Misdirected: textResponse(
+    "The Host header names another host; see the setting allowed-hosts",
+    "this engine does not answer to that address: use http://192.168.1.5:6878/",
+  ),
+  Failure: textResponse("The error text, with the status from the table of errors", "start timeout"),
+};
+
+/** The refusals of every path, before any method or content is considered. */
+export const REFUSALS: Readonly<Record<string, OpenApiResponse>> = {
+  403: { $ref: "#/components/responses/AccessDenied" },
+  421: { $ref: "#/components/responses/Misdirected" },
+};
+
+/** The error responses of operations that do not answer JSON. */
+export const ERROR_RESPONSES: Readonly<Record<string, OpenApiResponse>> = {
+  400: { $ref: "#/components/responses/BadRequest" },
+  404: { $ref: "#/components/responses/NotFound" },
+  ...REFUSALS,
+  default: { $ref: "#/components/responses/Failure" },
+};
+
+/** Builds a JSON response with an example. `more` completes the example. */
+export function jsonResponse(description: string, schema: JsonSchema, example?: unknown): OpenApiResponse {
+  return {
+    description,
+    content: { "application/json": { schema, ...(example !== undefined && { example }) } },
+  };
+}
+
+/** Builds a reference to a schema of the document. */
 export function reference(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` };
 }

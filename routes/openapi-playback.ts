@@ -1,45 +1,44 @@
+import { playbackParams } from "./http/params.ts";
+import { exampleOf, type JsonSchema } from "./openapi-examples.ts";
 import {
-  type JsonSchema,
-  jsonAnswer,
-  type OpenApiAnswer,
+  ERROR_RESPONSES,
+  jsonResponse,
   type OpenApiOperation,
   type OpenApiParameter,
   type OpenApiPath,
-  queryParameter,
+  type OpenApiResponse,
+  pathParameter,
+  queryParameters,
+  REFUSALS,
   reference,
-  shapeOf,
+  textParameter,
 } from "./openapi-parts.ts";
-import { playbackParams } from "./params.ts";
+import { OPENAPI_SCHEMAS } from "./openapi-schemas.ts";
 
 const TAG = "Playback";
 
 const infohash = pathParameter("infohash", "40 hexadecimal digits");
-const key = pathParameter("key", "Of the session's URLs");
+const key = pathParameter("key", "The session key, from the session's URLs");
 
-/** The one parameter that `/hls/manifest.m3u8` alone takes. */
-const MANIFEST_URL = "manifest_url";
-
-/** What players of live streams send when they read the playlist again (RFC 8216bis 6.2.5). */
+/** The delivery directives that live players send when they reload the playlist (RFC 8216bis 6.2.5). */
 const reloadQuery: readonly OpenApiParameter[] = [
   {
-    ...textQuery("_HLS_msn", "Live: held until this segment is there"),
+    ...textParameter("_HLS_msn", "Live: the response waits until this segment is available"),
     schema: { type: "integer", minimum: 0 },
   },
   {
-    ...textQuery("_HLS_part", "Live: held until this part of that segment is there"),
+    ...textParameter("_HLS_part", "Live: the response waits until this part of that segment is available"),
     schema: { type: "integer", minimum: 0 },
   },
   {
-    ...textQuery("_HLS_skip", "Live: leaves the old segments out"),
+    ...textParameter("_HLS_skip", "Live: omits older segments (delta update)"),
     schema: { type: "string", enum: ["YES", "v2"] },
   },
 ];
 
-const playbackQuery = Object.entries(shapeOf(playbackParams))
-  .filter(([name]) => name !== MANIFEST_URL)
-  .map(([name, schema]) => queryParameter(name, schema));
+const playbackQuery = queryParameters(playbackParams);
 
-/** Starting, watching, and looking at sessions; files as they are (interface: Playback endpoints, Session URLs). */
+/** Describes playback endpoints, session URLs, segments and files (interface: Playback endpoints, Session URLs). */
 export function playbackPaths(): Record<string, OpenApiPath> {
   return {
     "/ace/getstream": startPath("getstream", "Plays content as one MPEG transport stream"),
@@ -47,91 +46,96 @@ export function playbackPaths(): Record<string, OpenApiPath> {
     "/hls/manifest.m3u8": startPath(
       "hls_manifest",
       "Plays an HLS playlist of another server, or content as HLS",
-      [textQuery(MANIFEST_URL, "The URL of the playlist")],
+      [textParameter("manifest_url", "The URL of the playlist")],
     ),
     "/ace/m/{infohash}/{key}.m3u8": {
       get: operation("session_manifest", "The HLS playlist of a session", [infohash, key, ...reloadQuery], {
         200: binary("The playlist", "application/vnd.apple.mpegurl"),
-        ...refusals,
+        ...ERROR_RESPONSES,
       }),
     },
     "/ace/r/{infohash}/{key}": {
       get: operation("session_stream", "The transport stream of a session", [infohash, key], {
-        200: binary("The stream, without a length", "video/mp2t"),
-        ...refusals,
+        200: binary("The stream, of unknown length", "video/mp2t"),
+        ...ERROR_RESPONSES,
       }),
     },
     "/ace/c/{infohash}/{segment}": {
       get: operation(
         "segment",
-        "One HLS segment; Range is answered",
+        "One HLS segment; supports Range",
         [
           infohash,
           pathParameter(
             "segment",
-            "Such as 1000000.ts, or 512.p3.ts for a part; the names are those of the playlist",
+            "The file name from the playlist, such as 1000000.ts, or 512.p3.ts for a part",
           ),
         ],
         {
           200: binary("The segment", "video/mp2t"),
-          206: binary("A part of it", "video/mp2t"),
-          ...refusals,
+          206: binary("The requested range", "video/mp2t"),
+          ...ERROR_RESPONSES,
         },
       ),
     },
     "/ace/stat/{infohash}/{key}": {
       get: operation(
         "session_info",
-        "How a session is",
-        [infohash, key, textQuery("skip_player_activity", "1: asking does not keep the session alive")],
-        { 200: enveloped(reference("SessionInfo")) },
+        "The state of a session",
+        [
+          infohash,
+          key,
+          textParameter("skip_player_activity", "1: this request does not keep the session alive"),
+        ],
+        { 200: enveloped(reference("SessionInfo"), OPENAPI_SCHEMAS.SessionInfo), ...REFUSALS },
       ),
     },
     "/ace/cmd/{infohash}/{key}": {
       get: operation(
         "session_command",
-        "Stops a session, moves it within a live stream, or sets how long it lives without being read",
+        "Stops a session, seeks in a live stream, or sets the idle timeout of the session",
         [
           infohash,
           key,
           {
-            ...textQuery("method", "What to do"),
+            ...textParameter("method", "The command"),
             required: true,
             schema: { type: "string", enum: ["stop", "liveseek", "set_player_activity_timeout"] },
           },
           {
-            ...textQuery("pos", "UNIX seconds, for liveseek; -1 is live"),
+            ...textParameter("pos", "For liveseek: UNIX seconds; -1 is the live edge"),
             schema: { type: "integer" },
           },
           {
-            ...textQuery("timeout", "Seconds, for set_player_activity_timeout"),
+            ...textParameter("timeout", "For set_player_activity_timeout: seconds"),
             schema: { type: "integer" },
           },
         ],
-        { 200: enveloped({ type: "string", enum: ["ok"] }) },
+        { 200: enveloped({ type: "string", enum: ["ok"] }), ...REFUSALS },
       ),
     },
     "/ace/event/{infohash}/{key}": {
-      get: operation("session_event", "The next event of a session, waited for up to 15 s", [infohash, key], {
+      get: operation("session_event", "The next event of a session; waits up to 15 s", [infohash, key], {
         200: enveloped({
           type: ["object", "null"],
           properties: { name: { type: "string" }, params: { type: "object" } },
         }),
+        ...REFUSALS,
       }),
     },
     "/files/{infohash}/{index}/{name}": {
       get: operation(
         "file",
-        "A file of the content as it is; Range is answered",
+        "An unmodified file of the content; supports Range",
         [
           infohash,
-          { ...pathParameter("index", "As get_media_files counts"), schema: { type: "integer" } },
-          pathParameter("name", "Any name, for the player's eyes"),
+          { ...pathParameter("index", "The file index from get_media_files"), schema: { type: "integer" } },
+          pathParameter("name", "Any file name, which the engine ignores"),
         ],
         {
           200: binary("The file", "application/octet-stream"),
-          206: binary("A part of it", "application/octet-stream"),
-          ...refusals,
+          206: binary("The requested range", "application/octet-stream"),
+          ...ERROR_RESPONSES,
         },
       ),
     },
@@ -139,12 +143,12 @@ export function playbackPaths(): Record<string, OpenApiPath> {
 }
 
 function startPath(name: string, summary: string, more: readonly OpenApiParameter[] = []): OpenApiPath {
-  const answers = {
-    200: enveloped(reference("PlaybackSession")),
-    302: { description: "Without format=json: to the stream itself" },
-    ...refusals,
+  const responses = {
+    200: enveloped(reference("PlaybackSession"), OPENAPI_SCHEMAS.PlaybackSession),
+    302: { description: "Without format=json: a redirect to the stream" },
+    ...ERROR_RESPONSES,
   };
-  const get = operation(name, summary, [...more, ...playbackQuery], answers);
+  const get = operation(name, summary, [...more, ...playbackQuery], responses);
   const base64 = { type: "string", contentEncoding: "base64" };
   const schema = { type: "object", properties: { transport_file_data: base64 } };
   const requestBody = { content: { "application/json": { schema } } };
@@ -155,38 +159,23 @@ function operation(
   operationId: string,
   summary: string,
   parameters: readonly OpenApiParameter[],
-  responses: Readonly<Record<string, OpenApiAnswer>>,
+  responses: Readonly<Record<string, OpenApiResponse>>,
 ): OpenApiOperation {
-  const open = { "x-remote": true, "x-other-pages": true };
+  const open = { "x-public": true, "x-remote": true, "x-other-pages": true };
   return { operationId, tags: [TAG], summary, security: [], ...open, parameters, responses };
 }
 
-function pathParameter(name: string, description: string): OpenApiParameter {
-  return { name, in: "path", required: true, description, schema: { type: "string" } };
-}
-
-function textQuery(name: string, description: string): OpenApiParameter {
-  return { name, in: "query", required: false, description, schema: { type: "string" } };
-}
-
-function binary(description: string, type: string): OpenApiAnswer {
+function binary(description: string, type: string): OpenApiResponse {
   return { description, content: { [type]: { schema: { type: "string", format: "binary" } } } };
 }
 
-const refusals = {
-  default: {
-    description: "What went wrong, with a status of the table of errors",
-    content: { "text/plain": { schema: { type: "string" } } },
-  },
-};
-
-function enveloped(response: JsonSchema): OpenApiAnswer {
+/** `resolved` is the schema behind the reference, for the example. */
+function enveloped(response: JsonSchema, resolved: JsonSchema = response): OpenApiResponse {
   const success = {
     type: "object",
     properties: { response, error: { type: "null" } },
     required: ["response", "error"],
   };
-  return jsonAnswer("The session or what was asked of it, or the error", {
-    oneOf: [success, reference("PlaybackFailure")],
-  });
+  const schema = { oneOf: [success, reference("PlaybackFailure")] };
+  return jsonResponse("The value or an error", schema, { response: exampleOf(resolved), error: null });
 }

@@ -1,4 +1,4 @@
-import type { JsonSchema } from "./openapi-parts.ts";
+import type { JsonSchema } from "./openapi-examples.ts";
 
 const text = { type: "string" };
 const whole = { type: "integer" };
@@ -12,7 +12,7 @@ const identity = {
   client_session_id: { type: "integer", description: "-1 when no client session applies" },
 };
 
-/** What several operations answer with (interface: Resources and their fields, Errors). */
+/** The schemas that several responses share (interface: Resources and their fields, Errors). */
 export const OPENAPI_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ControlFailure: {
     type: "object",
@@ -20,15 +20,10 @@ export const OPENAPI_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     properties: {
       result: { type: "null" },
       error: {
-        oneOf: [
-          { type: "string", description: "Where api_version is absent or 1" },
-          {
-            type: "object",
-            description: "Where api_version is 2 or 3",
-            required: ["message", "code"],
-            properties: { message: text, code: whole },
-          },
-        ],
+        type: "object",
+        description: "docs/errors.md lists the codes. With api_version=1, the error is the message alone",
+        required: ["message", "code"],
+        properties: { message: text, code: whole },
       },
     },
   },
@@ -43,7 +38,8 @@ export const OPENAPI_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       playback_url: url,
       stat_url: url,
       command_url: url,
-      event_url: { ...url, description: "With use_api_events=1" },
+      event_url: { ...url, description: "Present with use_api_events=1 or use_stop_notifications=1" },
+      is_direct: { type: "boolean", description: "Present and true for content of a web server" },
       ...identity,
     },
   },
@@ -51,14 +47,14 @@ export const OPENAPI_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     type: "object",
     properties: {
       status: { type: "string", enum: ["prefuf", "prebuf", "dl", "err"] },
-      progress: { type: "integer", description: "Of what is needed before the first byte, 0 to 100" },
-      error_message: { type: "string", description: "Where the status is err" },
+      progress: { type: "integer", description: "Progress of the initial buffering, 0 to 100" },
+      error_message: { type: "string", description: "Present if the status is err" },
       peers: whole,
       speed_down: { type: "integer", description: "Kbytes/s" },
       speed_up: { type: "integer", description: "Kbytes/s" },
       downloaded: { type: "integer", description: "Bytes" },
       uploaded: { type: "integer", description: "Bytes" },
-      total_progress: { type: "integer", description: "Of the file, 0 to 100" },
+      total_progress: { type: "integer", description: "Share of the file that is downloaded, 0 to 100" },
       selected_file_index: { type: "integer", description: "-1 when none" },
       selected_stream_index: whole,
       network_monitor_status: whole,
@@ -73,13 +69,13 @@ export const OPENAPI_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       },
       buffering: {
         type: ["object", "null"],
-        description: "Why the player waits, with the numbers behind the sentence; null where it does not",
+        description: "Why the player waits, as a sentence and with its numbers; null if it does not wait",
         properties: { reason: text, text },
         additionalProperties: { type: "number" },
       },
       livepos: {
         type: "object",
-        description: "Of live content only. Positions are UNIX seconds, as text",
+        description: "Present for live content only. Positions are UNIX seconds, as text",
         properties: {
           live_first: text,
           live_last: text,

@@ -1,17 +1,25 @@
 import { Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
-import { parseInfohash } from "../src/base/ids.ts";
+import { type Infohash, parseInfohash } from "../src/base/ids.ts";
+import { playOrder } from "../src/base/play-order.ts";
 import type { Engine } from "../src/engine/engine.ts";
+import type { AudioRequest } from "../src/remux/contract.ts";
+import type { TextSocket, TextSocketHandlers } from "../src/runtime/contract.ts";
+import { isSameOrigin } from "./http/access.ts";
+import type { RouteEnv } from "./http/dependencies.ts";
 
-/** One file of the page; `etag` changes with its text. */
+/** What the page requests if the browser decodes only AAC and MP3. */
+const PAGE_CONVERSION = { all: true, mp3: false, ac3: false, isHls: true, channels: 2 } as const;
+
+/** One file of the page. */
 interface PageAsset {
   readonly type: string;
   readonly text: string;
 }
 
 /**
- * What the page may do: run its own scripts, talk to this engine, and play what hls.js hands to the browser as `blob:`.
- * Nothing inline, nothing from elsewhere, and no page may frame it.
+ * Lets the page run its own scripts, connect to this engine, and play the `blob:` URLs of hls.js. Forbids inline scripts,
+ * other servers, and framing.
  */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -26,17 +34,28 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** What the page stands on. */
-export interface PageParts {
+/** Dependencies of the start page. */
+interface PageDependencies {
   readonly engine: Pick<Engine, "acquire">;
+  /** The files of the page by path. */
   readonly assets: Readonly<Record<string, PageAsset>>;
-  /** Makes an entity tag of a text. */
+  /** Computes the entity tag of a text. */
   readonly digest: (text: string) => string;
+  /** Introduces open pages to each other for “Send to a screen”. */
+  readonly signaling: Signaling;
 }
 
-/** The start page at `/`, its files below `/app/`, and the list of files it lets the user choose from. */
-export function createPage({ engine, assets, digest }: PageParts): Hono {
-  const app = new Hono();
+/** The PeerJS signaling server of the engine. */
+interface Signaling {
+  /** Assigns a code to the device at `host`; returns undefined if too many are in use. */
+  assignCode(host: string): string | undefined;
+  /** Connects a page of the device at `host` under its code. */
+  join(code: string, host: string, socket: TextSocket): TextSocketHandlers;
+}
+
+/** Creates the start page at `/`, its files below `/app/`, its file list, and the signaling between open pages. */
+export function createPageRoutes({ engine, assets, digest, signaling }: PageDependencies): Hono<RouteEnv> {
+  const app = new Hono<RouteEnv>();
   for (const [path, asset] of Object.entries(assets)) {
     const headers = {
       "content-type": asset.type,
@@ -45,39 +64,77 @@ export function createPage({ engine, assets, digest }: PageParts): Hono {
       "referrer-policy": "no-referrer",
       "cross-origin-opener-policy": "same-origin",
       "cross-origin-resource-policy": "same-origin",
-      // A new version of the program must show at the next visit; the tag makes that cheap.
+      // Browsers revalidate at each visit, so that they load a new version of the program; the tag makes that cheap.
       "cache-control": "no-cache",
       etag: `"${digest(asset.text)}"`,
     };
     app.get(path, (c) => {
-      const isKnown = c.req.header("if-none-match") === headers.etag;
-      return isKnown ? c.body(null, 304, headers) : c.body(asset.text, 200, headers);
+      const isCached = c.req.header("if-none-match") === headers.etag;
+      return isCached ? c.body(null, 304, headers) : c.body(asset.text, 200, headers);
     });
   }
+  // Links of deployed engines. The page fills its form and waits for the user, because any page may link here.
+  app.get("/webui/player/:id", (c) => {
+    const id = /^[0-9a-f]{40}/i.exec(c.req.param("id"))?.[0];
+    return c.redirect(id === undefined ? "/" : `/#acestream://${id.toLowerCase()}`, 302);
+  });
   app.get("/app/content/:infohash", async (c) => {
-    const infohash = parseInfohash(c.req.param("infohash"));
-    if (infohash === undefined) throw new SluiceError("bad_selector", "expected 40 hexadecimal digits");
-    // It is open already when the page asks: a start told the page this infohash.
-    const lease = await engine.acquire({ kind: "infohash", infohash });
+    // The page requests this after a start, so the transfer of this infohash is already open.
+    const lease = await engine.acquire({ kind: "infohash", infohash: infohashOf(c.req.param("infohash")) });
     const { name, files } = lease.transfer;
     lease.release();
-    return c.json({ name, files }, 200, { "x-content-type-options": "nosniff", "cache-control": "no-store" });
+    const order = playOrder(files).map(({ index }) => index);
+    return c.json({ name, files, order }, 200, {
+      "x-content-type-options": "nosniff",
+      "cache-control": "no-store",
+    });
   });
   app.get("/app/content/:infohash/:index/languages", async (c) => {
-    const infohash = parseInfohash(c.req.param("infohash"));
-    if (infohash === undefined) throw new SluiceError("bad_selector", "expected 40 hexadecimal digits");
-    const lease = await engine.acquire({ kind: "infohash", infohash });
+    const lease = await engine.acquire({ kind: "infohash", infohash: infohashOf(c.req.param("infohash")) });
     try {
       const index = Number(c.req.param("index"));
       if (!lease.transfer.files.some((file) => file.index === index)) {
         throw new SluiceError("no_such_file", `there is no file ${c.req.param("index").slice(0, 20)}`);
       }
-      const { tracks } = await lease.transfer.media(index, undefined, c.req.raw.signal);
-      const spoken = tracks.filter(({ kind }) => kind === "audio").map(({ language }) => language);
-      return c.json([...new Set(spoken)], 200, { "cache-control": "no-store" });
+      const { signal } = c.req.raw;
+      const audioIn = async (audio: AudioRequest) => {
+        const { tracks } = await lease.transfer.media(index, audio, signal);
+        return tracks.filter(({ kind }) => kind === "audio");
+      };
+      const [all, playable] = [await audioIn({}), await audioIn({ conversion: PAGE_CONVERSION })];
+      const languages = [...new Set(all.map(({ language }) => language))];
+      const silent = playable.length === 0 ? [...new Set(all.map(({ codec }) => codec))] : [];
+      return c.json({ languages, silent }, 200, { "cache-control": "no-store" });
     } finally {
       lease.release();
     }
   });
+  addSignaling(app, signaling);
   return app;
+}
+
+function infohashOf(text: string): Infohash {
+  const infohash = parseInfohash(text);
+  if (infohash === undefined) throw new SluiceError("bad_selector", "expected 40 hexadecimal digits");
+  return infohash;
+}
+
+/**
+ * Serves the signaling protocol of PeerJS: `…/id` assigns a code, the WebSocket relays messages until two pages are
+ * connected. Only same-origin pages may use it, because browsers let any page open a WebSocket to any host.
+ */
+function addSignaling(app: Hono<RouteEnv>, signaling: Signaling): void {
+  app.get("/app/screens/peerjs/id", (c) => {
+    if (!isSameOrigin(c)) return c.text("access denied\n", 403);
+    const code = signaling.assignCode(c.env.origin.remote.host);
+    return code === undefined
+      ? c.text("too many screens are connected\n", 503, { "retry-after": "60" })
+      : c.text(code, 200, { "cache-control": "no-store" });
+  });
+  app.get("/app/screens/peerjs", (c) => {
+    if (!isSameOrigin(c)) return c.text("access denied\n", 403);
+    const accept = c.env.acceptWebSocket;
+    if (accept === undefined) return c.text("expected a WebSocket\n", 426, { upgrade: "websocket" });
+    return accept((socket) => signaling.join(c.req.query("id") ?? "", c.env.origin.remote.host, socket));
+  });
 }

@@ -1,38 +1,41 @@
 import { type Context, Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import { parseInfohash } from "../src/base/ids.ts";
-import type { ContentSelector } from "../src/engine/contract.ts";
+import { playOrder } from "../src/base/play-order.ts";
 import type { Library } from "../src/library/library.ts";
-import { isOwnPage } from "./access.ts";
+import type { ContentSelector } from "../src/transfer/contract.ts";
 import { itemSelector } from "./control/content-params.ts";
-import type { House, RouteEnv } from "./house.ts";
+import { allowsPrivateUrls, isForeignPage, isSameOrigin } from "./http/access.ts";
+import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { createPlaybackRoutes } from "./playback.ts";
-import { mayReachPrivate } from "./private-urls.ts";
 
-/** What names content in a query; a link names it in its path. */
+/** The query parameters that name content; a play link names it in its path instead. */
 const SELECTORS = ["content_id", "id", "infohash", "url", "magnet", "manifest_url"];
 
 /**
- * `/play/infohash/<infohash>` and `/play/<playlist>/<item>`: links that say no more than they must, so that the URLs of other
- * servers, with what is secret in them, stay here. They play as `/ace/getstream` does, with the same parameters; with
- * `protocol=hls` as `/ace/manifest.m3u8`; `mode=download` leads to the file itself.
+ * Serves `/play/infohash/<infohash>` and `/play/<playlist>/<item>`: links that contain no URL of another server, and so
+ * reveal no secrets in it. They take the parameters of `/ace/getstream` and play the same way; `protocol=hls` plays as
+ * `/ace/manifest.m3u8` does; `mode=download` redirects to the file itself.
  *
- * CHOICE(play-links): the number of the playlist means nothing, for numbers of items are never used again. A link plays exactly
- * what it names: the auto search has its say where a list is exported.
+ * CHOICE(play-links): the playlist number is ignored, because item ids are never reused. If auto search is on, the link
+ * plays the best source of the item's group, as exported playlists do, unless `skip_autosearch=1`.
  */
-export function createPlayLinkRoutes(house: House & { readonly library: Library }): Hono<RouteEnv> {
-  const playback = createPlaybackRoutes(house);
+export function createPlayLinkRoutes(
+  dependencies: RouteDependencies & { readonly library: Library },
+): Hono<RouteEnv> {
+  const playback = createPlaybackRoutes(dependencies);
   playback.onError((thrown) => {
     throw thrown;
   });
   const play = (c: Context<RouteEnv>, selector: ContentSelector): Response | Promise<Response> => {
-    if (c.req.query("mode") === "download") return toFile(c, house, selector);
+    if (c.req.query("mode") === "download") return redirectToFile(c, dependencies, selector);
     const url = new URL(c.req.url);
     url.pathname = c.req.query("protocol") === "hls" ? "/ace/manifest.m3u8" : "/ace/getstream";
     for (const name of SELECTORS) url.searchParams.delete(name);
     url.searchParams.set(...parameterOf(selector));
     const { headers, signal } = c.req.raw;
-    return playback.fetch(new Request(url, { headers, signal }), c.env);
+    const contentHeaders = selector.kind === "url" ? selector.headers : undefined;
+    return playback.fetch(new Request(url, { headers, signal }), { ...c.env, contentHeaders });
   };
   const app = new Hono<RouteEnv>();
   app.get("/play/infohash/:infohash", (c) => {
@@ -41,13 +44,15 @@ export function createPlayLinkRoutes(house: House & { readonly library: Library 
     return play(c, { kind: "infohash", infohash });
   });
   app.get("/play/:playlist{\\d+}/:item", async (c) => {
-    // The answer tells what is in the user's list; media are open to pages of other sites, lists are not.
-    if (!isOwnPage(c)) throw new SluiceError("access_denied", "not for other pages");
-    // What clients hang on to it (`.m3u8`, `&.mp4`) means nothing.
+    // The response reveals the user's playlist, which pages of other sites may not read, although they may read media.
+    if (!isSameOrigin(c)) throw new SluiceError("access_denied", "not available to pages of other sites");
+    // Some clients append an ending (`.m3u8`, `&.mp4`), which is ignored.
     const id = Number(/^\d{1,15}/.exec(c.req.param("item"))?.[0] ?? Number.NaN);
-    const item = await house.library.items.get(id);
+    const item = await dependencies.library.items.get(id);
     if (!item || item.deletedAt !== null) throw new SluiceError("unknown_item", `there is no item ${id}`);
-    return play(c, itemSelector(item));
+    const isSearching = item.autoSearch && c.req.query("skip_autosearch") !== "1";
+    const source = isSearching ? await dependencies.library.items.bestMatch(id) : undefined;
+    return play(c, itemSelector(source ?? item));
   });
   return app;
 }
@@ -63,18 +68,26 @@ function parameterOf(selector: ContentSelector): [name: string, value: string] {
     case "url":
       return ["url", selector.url];
     case "transport_file":
-      throw new SluiceError("bad_selector", "a link names content, it does not hold it");
+      throw new SluiceError("bad_selector", "a play link cannot contain a transport file");
   }
 }
 
-/** The largest file that plays, as it is. */
-async function toFile(c: Context<RouteEnv>, house: House, selector: ContentSelector): Promise<Response> {
-  const options = { allowPrivateUrls: mayReachPrivate(c, house), signal: c.req.raw.signal };
-  const { infohash, files, transportType } = await house.engine.inspect.describe(selector, options);
+/** Redirects to the file that the other links of this content play. */
+async function redirectToFile(
+  c: Context<RouteEnv>,
+  dependencies: RouteDependencies,
+  selector: ContentSelector,
+): Promise<Response> {
+  const options = {
+    allowPrivateUrls: allowsPrivateUrls(c, dependencies),
+    isForeign: isForeignPage(c, dependencies),
+    signal: c.req.raw.signal,
+  };
+  const { infohash, files, transportType } = await dependencies.engine.inspect.describe(selector, options);
   if (transportType !== "bt")
-    throw new SluiceError("unsupported_content", "only what comes from a swarm can be downloaded");
-  const [largest] = [...files].sort((a, b) => Number(b.isPlayable) - Number(a.isPlayable) || b.size - a.size);
-  if (!largest) throw new SluiceError("no_such_file", "the content has no files");
-  const name = largest.name.split("/").at(-1)!.toWellFormed();
-  return c.redirect(`/files/${infohash}/${largest.index}/${encodeURIComponent(name)}?download=1`, 302);
+    throw new SluiceError("unsupported_content", "only content of a swarm can be downloaded");
+  const [first] = playOrder(files);
+  if (!first) throw new SluiceError("no_such_file", "the content has no files");
+  const name = first.name.split("/").at(-1)!.toWellFormed();
+  return c.redirect(`/files/${infohash}/${first.index}/${encodeURIComponent(name)}?download=1`, 302);
 }

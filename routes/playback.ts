@@ -1,70 +1,95 @@
 import { zValidator } from "@hono/zod-validator";
 import { type Context, Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
-import type { Session } from "../src/engine/engine.ts";
-import { baseUrl } from "./access.ts";
-import { success } from "./envelope.ts";
-import type { House, RouteEnv } from "./house.ts";
-import { badParameter, type PlaybackParams, playbackParams, selectorOf } from "./params.ts";
+import type { Session } from "../src/playback/contract.ts";
+import type { AudioConversion } from "../src/remux/contract.ts";
+import { allowsPrivateUrls, baseUrl, isForeignPage } from "./http/access.ts";
+import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
+import { badParameter, type PlaybackParams, playbackParams, selectorOf } from "./http/params.ts";
+import { transportFileOf } from "./http/request-body.ts";
+import { success } from "./http/responses.ts";
 import { presentSession, sessionUrls } from "./present.ts";
-import { mayReachPrivate } from "./private-urls.ts";
-import { transportFileOf } from "./transport-file-body.ts";
 
-/** A JSON start answers within a second; a swarm that is quick enough is `dl` already at the first look. */
-const SETTLE_MS = 800;
+/**
+ * A JSON start waits until this long after its request, so that the first `stat` of a fast swarm already reports `dl`. Clients
+ * expect an answer within half a second.
+ */
+const SETTLE_MS = 450;
 
-/** `/ace/getstream` and `/ace/manifest.m3u8` (interface: Playback endpoints). */
-export function createPlaybackRoutes(house: House): Hono<RouteEnv> {
-  const { engine } = house;
+/** Serves `/ace/getstream` and `/ace/manifest.m3u8` (interface: Playback endpoints). */
+export function createPlaybackRoutes(dependencies: RouteDependencies): Hono<RouteEnv> {
+  const { engine } = dependencies;
   const app = new Hono<RouteEnv>();
   const query = zValidator("query", playbackParams, (result) => {
     if (!result.success) throw badParameter(result.error);
   });
 
-  const answer = async (c: Context<RouteEnv>, params: PlaybackParams, output: "ts" | "hls") => {
+  const start = async (c: Context<RouteEnv>, params: PlaybackParams, output: "ts" | "hls") => {
     const request = {
-      selector: await namedContent(c, params),
+      selector: await requestedContent(c, params),
       playerId: params.pid ?? params.sid,
       output,
       container: params.container ?? "auto",
       fileIndex: params._idx === undefined || params._idx < 0 ? undefined : params._idx,
       audioLanguage: params.preferred_audio_language,
+      audioConversion: conversionOf(params, output),
       maxHeight: params.quality,
       variantIndex: params.stream_id,
       clientSessionId: params.client_session_id ?? -1,
-      wantsEvents: params.use_api_events !== undefined,
-      allowPrivateUrls: mayReachPrivate(c, house),
+      isLowLatency: c.req.query("low_latency") ? params.low_latency : engine.settings.isLowLatency,
+      wantsEvents: params.use_api_events,
+      wantsStops: params.use_stop_notifications || params.use_api_stop,
+      isRestart: params.force_session_restart,
+      withoutPeers: params.disable_p2p,
+      selectedFiles: params.playlist_selected_indexes,
+      nextFiles: params.next_file_indexes,
+      outputFormats: {
+        live: params.playlist_output_format_live ?? "auto",
+        vod: params.playlist_output_format_vod ?? "auto",
+      },
+      allowPrivateUrls: allowsPrivateUrls(c, dependencies),
+      isForeign: isForeignPage(c, dependencies),
     };
+    const startedAt = performance.now();
     const session = await engine.start(request, c.req.raw.signal);
     if (params.format !== "json") return c.redirect(sessionUrls(baseUrl(c), session).playback, 302);
-    await settled(session);
+    await settle(session, SETTLE_MS - (performance.now() - startedAt));
     return success(c, "response", presentSession(baseUrl(c), session));
   };
 
-  app.on(["GET", "POST"], "/ace/getstream", query, (c) => answer(c, c.req.valid("query"), "ts"));
-  app.on(["GET", "POST"], "/ace/manifest.m3u8", query, (c) => answer(c, c.req.valid("query"), "hls"));
-  // Some TV players ask here for content of all kinds; a manifest by its URL is what the address is for.
+  app.on(["GET", "POST"], "/ace/getstream", query, (c) => start(c, c.req.valid("query"), "ts"));
+  app.on(["GET", "POST"], "/ace/manifest.m3u8", query, (c) => start(c, c.req.valid("query"), "hls"));
+  // This path plays an HLS manifest by its URL, but some TV players request any content here.
   app.on(["GET", "POST"], "/hls/manifest.m3u8", query, (c) => {
     const params = c.req.valid("query");
     const manifestUrl = c.req.query("manifest_url")?.trim();
-    return answer(c, manifestUrl ? { ...params, url: manifestUrl } : params, "hls");
+    return start(c, manifestUrl ? { ...params, url: manifestUrl } : params, "hls");
   });
   return app;
 }
 
-/** A transport file in the body names the content by itself; else the query does. */
-async function namedContent(c: Context<RouteEnv>, params: PlaybackParams) {
+/** Returns the audio that the request converts; undefined if none. */
+function conversionOf(params: PlaybackParams, output: "ts" | "hls"): AudioConversion | undefined {
+  const { transcode_audio, transcode_mp3, transcode_ac3, audio_channels } = params;
+  if (!transcode_audio && !transcode_mp3 && !transcode_ac3) return undefined;
+  const channels = audio_channels === 6 ? 6 : 2;
+  return { all: transcode_audio, mp3: transcode_mp3, ac3: transcode_ac3, isHls: output === "hls", channels };
+}
+
+/** Returns the content that the request names: a transport file in the body, else a parameter of the query. */
+async function requestedContent(c: Context<RouteEnv>, params: PlaybackParams) {
   const bytes = c.req.method === "POST" ? await transportFileOf(c.req.raw) : undefined;
   if (bytes) return { kind: "transport_file", bytes } as const;
   const selector = selectorOf(params, new URL(c.req.url).searchParams);
+  if (selector?.kind === "url") return { ...selector, headers: c.env.contentHeaders };
   if (selector) return selector;
   throw new SluiceError("no_selector", "give one of content_id, infohash, url, magnet");
 }
 
-/** Gives a quick swarm the time to be ready. What turns out impossible meanwhile is the answer. */
-async function settled(session: Session): Promise<void> {
+/** Waits up to `withinMs` for the session to be ready. If the start fails meanwhile, stops the session and throws. */
+async function settle(session: Session, withinMs: number): Promise<void> {
   try {
-    await session.settle(SETTLE_MS);
+    await session.settle(Math.max(0, withinMs));
   } catch (thrown) {
     session.stop();
     throw thrown;

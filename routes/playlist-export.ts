@@ -3,12 +3,13 @@ import { z } from "zod";
 import { SluiceError } from "../src/base/errors.ts";
 import type { ExportOptions, ItemQuery } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
-import { baseUrl } from "./access.ts";
 import { queryParameters } from "./control/form.ts";
 import { bool, integerList, oneOf, parameterError, text } from "./control/params.ts";
-import type { RouteEnv } from "./house.ts";
+import { omitUndefined, pageParams, titlePart } from "./control/playlist-params.ts";
+import { baseUrl } from "./http/access.ts";
+import type { RouteEnv } from "./http/dependencies.ts";
 
-/** A host, maybe with a port, and nothing else: it is written into every URL of the list. */
+/** A host with an optional port and nothing else, because it is copied into every URL of the list. */
 const HOST = /^(?:\[[0-9a-f:.]{2,45}\]|[a-z0-9](?:[a-z0-9_.-]{0,252}[a-z0-9])?)(?::\d{1,5})?$/i;
 
 const host = text
@@ -22,56 +23,75 @@ const language = text
   )
   .meta({ type: "string" });
 
-/** The parameters of `/playlist/get`; `is_favorite` is an older name of `favorites`. */
+/** The parameters of `/playlist/get`; `is_favorite` is the deprecated name of `favorites`. */
 export const exportParams = z.object({
-  format: oneOf(["m3u", "acestream", "json"]).describe("m3u unless given"),
-  category: text.describe("Items of this category"),
-  subcategory: text.describe("Items of this subcategory, or with this tag"),
-  favorites: bool.describe("1: favourites only"),
-  is_favorite: bool.describe("Another name of favorites"),
-  items: integerList.describe("The ids of items"),
-  host: host.describe("The host of all URLs; that of the request unless given"),
-  protocol: oneOf(["http", "hls"]).describe("http (MPEG-TS) unless given"),
-  transcode_audio: bool.describe("Written into all URLs"),
-  transcode_mp3: bool.describe("Written into all URLs"),
-  transcode_ac3: bool.describe("Written into all URLs"),
-  preferred_audio_language: language.describe("Written into all URLs"),
-  download: bool.describe("1: as a file to save"),
-  skip_autosearch: bool.describe("1: each item plays its own content, auto search or not"),
-  generate_player_id: bool.describe("1: a pid of its own in every URL"),
+  format: oneOf(["m3u", "acestream", "json"]).describe("Default m3u"),
+  name: titlePart,
+  category: text.describe("Only items of this category"),
+  subcategory: text.describe("Only items with this subcategory or tag"),
+  favorites: bool.describe("1: only favourites"),
+  is_favorite: bool.describe("Deprecated alias of favorites"),
+  items: integerList.describe("Only items with these ids"),
+  sort: bool.describe("1: by title; default: in the order in which items were added"),
+  ...pageParams,
+  host: host.describe("The host in all URLs; default: the host of the request"),
+  protocol: oneOf(["http", "hls"]).describe("Default http (MPEG-TS)"),
+  transcode_audio: bool.describe("Added to all URLs"),
+  transcode_mp3: bool.describe("Added to all URLs"),
+  transcode_ac3: bool.describe("Added to all URLs"),
+  preferred_audio_language: language.describe("Added to all URLs"),
+  download: bool.describe("1: browsers save the playlist as a file"),
+  skip_autosearch: bool.describe("1: each item plays its own content, even if auto search is on"),
+  generate_player_id: bool.describe("1: every URL has a pid of its own"),
+  show_epg: bool.describe("1: adds the present programme of each item and the next one (format json)"),
 });
 
 type ExportParams = z.output<typeof exportParams>;
 
 /**
- * The user's list for players: `/playlist/get`, and `/playlist/<id>.m3u` for those that look at the name. Without a token, since
- * players have none; the gate keeps pages of other sites away.
+ * Serves the user's playlist to players: `/playlist/get`, and `/playlist/<id>.m3u` for players that require the file
+ * extension. It needs no token, because players have none; the access middleware refuses pages of other sites.
  *
- * CHOICE(export-defaults): `format` is m3u, `protocol` is http (MPEG-TS); items come in the order in which they were added, as
- * their source has them; `transcode_*` and `preferred_audio_language` are written where they are given.
+ * CHOICE(export-defaults): `format` is m3u and `protocol` is http (MPEG-TS). Items are sorted in the order in which they
+ * were added, which is the order of their source. `transcode_*` and `preferred_audio_language` are added if given.
  */
 export function createExportRoutes(library: Library): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
-  app.get("/playlist/get", (c) => answer(c, library, {}));
-  // CHOICE(playlist-id): the whole list is number 0; every other number is that external playlist.
+  app.get("/playlist/get", (c) => exportResponse(c, library, {}));
+  // CHOICE(playlist-id): 0 is the whole list; every other number is the id of an external playlist.
   app.get("/playlist/:name{\\d{1,15}\\.m3u8?}", async (c) => {
     const id = Number.parseInt(c.req.param("name"), 10);
-    if (id === 0) return answer(c, library, {});
+    if (id === 0) return exportResponse(c, library, {});
     if (!(await library.externalPlaylists.get(id)))
       throw new SluiceError("unknown_external_playlist", `${id}; 0 is the whole list`);
-    return answer(c, library, { externalPlaylistId: id });
+    return exportResponse(c, library, { externalPlaylistId: id });
   });
+  // The names that players expect of a guide; none of them needs a token.
+  app.get("/epg.xml", (c) => guideResponse(c, library));
+  app.get("/epg.xml.gz", (c) => guideResponse(c, library, new CompressionStream("gzip")));
   return app;
 }
 
-function answer(c: Context<RouteEnv>, library: Library, part: ItemQuery): Response {
-  const read = exportParams.safeParse(queryParameters(c.req.raw));
-  if (!read.success) throw parameterError(read.error);
-  const params = read.data;
+/** The guide of the whole list as XMLTV; `zip` compresses it as a file, not as a content encoding. */
+function guideResponse(c: Context<RouteEnv>, library: Library, zip?: CompressionStream): Response {
+  const headers = {
+    "content-type": zip ? "application/gzip" : "application/xml; charset=utf-8",
+    "cache-control": "no-store",
+  };
+  if (c.req.method === "HEAD") return c.body(null, 200, headers);
+  const guide = library.exportGuide({ sort: "added" });
+  const body = zip ? guide.pipeThrough(zip as ReadableWritablePair<Uint8Array, Uint8Array>) : guide;
+  return c.body(body as ReadableStream<Uint8Array<ArrayBuffer>>, 200, headers);
+}
+
+function exportResponse(c: Context<RouteEnv>, library: Library, part: ItemQuery): Response {
+  const parsed = exportParams.safeParse(queryParameters(c.req.raw));
+  if (!parsed.success) throw parameterError(parsed.error);
+  const params = parsed.data;
   const format = params.format ?? "m3u";
   const extension = format === "json" ? "json" : "m3u";
   const headers = {
-    // What Kodi, VLC, TiviMate and Jellyfin take; the type of HLS would make some play the list as one stream.
+    // Kodi, VLC, TiviMate and Jellyfin accept this type. With the type of HLS some players would play the list as one stream.
     "content-type": format === "json" ? "application/json" : "audio/x-mpegurl; charset=utf-8",
     "cache-control": "no-store",
     ...(params.download && {
@@ -89,26 +109,32 @@ function optionsOf(
 ): Omit<ExportOptions, "format"> {
   const query: ItemQuery = {
     ...part,
-    ...(params.category !== undefined && { category: params.category }),
-    ...(params.subcategory !== undefined && { subcategory: params.subcategory }),
+    ...omitUndefined({
+      name: params.name,
+      category: params.category,
+      subcategory: params.subcategory,
+      offset: params.offset,
+      limit: params.limit,
+    }),
     ...((params.favorites || params.is_favorite) && { isFavorite: true }),
     ...(params.items.length > 0 && { ids: params.items }),
     isEnabled: true,
-    sort: "added",
+    sort: params.sort ? "title" : "added",
   };
   return {
     query,
-    base: params.host === undefined ? baseUrl(c) : baseAt(params.host, baseUrl(c)),
+    base: params.host === undefined ? baseUrl(c) : withHost(params.host, baseUrl(c)),
     protocol: params.protocol ?? "http",
     urlParameters: urlParameters(params),
     skipAutoSearch: params.skip_autosearch ?? false,
     generatePlayerId: params.generate_player_id ?? false,
+    ...(params.show_epg && { showsProgrammes: true }),
   };
 }
 
-/** Another host, by the port that the asker came to unless it names one. */
-function baseAt(host: string, asked: string): string {
-  const [, scheme, port = ""] = /^(\w+):\/\/.*?(:\d+)?$/.exec(asked)!;
+/** Replaces the host of a base URL, and keeps the port unless `host` has one. */
+function withHost(host: string, base: string): string {
+  const [, scheme, port = ""] = /^(\w+):\/\/.*?(:\d+)?$/.exec(base)!;
   return `${scheme}://${host.toLowerCase()}${/:\d+$/.test(host) ? "" : port}`;
 }
 

@@ -1,8 +1,8 @@
-import type { Session, SessionInfo } from "../src/engine/engine.ts";
-import { presentHoldUp } from "./diagnosis.ts";
-import { explain } from "./errors.ts";
+import type { Session, SessionInfo } from "../src/playback/contract.ts";
+import { presentBuffering } from "./diagnosis.ts";
+import { describeError } from "./http/errors.ts";
 
-/** The URLs of a session (interface: Playback session), without a query. */
+/** Builds the URLs of a session (interface: Playback session). */
 export function sessionUrls(base: string, { infohash, key, output }: Session) {
   const path = `${infohash}/${key}`;
   return {
@@ -13,7 +13,7 @@ export function sessionUrls(base: string, { infohash, key, output }: Session) {
   };
 }
 
-/** The answer to `format=json` (interface: Playback session). */
+/** Converts a session to the response of `format=json` (interface: Playback session). */
 export function presentSession(base: string, session: Session): Record<string, unknown> {
   const urls = sessionUrls(base, session);
   return {
@@ -21,11 +21,12 @@ export function presentSession(base: string, session: Session): Record<string, u
     stat_url: urls.stat,
     command_url: urls.command,
     event_url: session.wantsEvents ? urls.event : undefined,
+    is_direct: session.isDirect ? true : undefined,
     ...identity(session),
   };
 }
 
-/** The answer of the stat URL (interface: Playback session info). `livepos` is told of live content only. */
+/** Converts the state of a session to the response of the stat URL (interface: Playback session info). Only live content has `livepos`. */
 export function presentInfo(
   session: Session,
   info: SessionInfo,
@@ -33,10 +34,10 @@ export function presentInfo(
 ): Record<string, unknown> {
   const { figures, cache } = info;
   return {
-    status: statusWord(info, compat),
-    // Deployed clients show this while they wait.
+    status: statusOf(info, compat),
+    // Deployed clients display this percentage while they wait.
     progress: info.progress,
-    error_message: info.problem && (explain(info.problem)?.text ?? info.problem.message),
+    error_message: info.problem && (describeError(info.problem)?.text ?? info.problem.message),
     peers: figures.connectedPeers,
     speed_down: kilobytes(figures.bytesPerSecondDown),
     speed_up: kilobytes(figures.bytesPerSecondUp),
@@ -47,7 +48,8 @@ export function presentInfo(
     debug_level: 0,
     hls_streams: info.variants.length > 0 ? info.variants.map(hlsStream) : undefined,
     selected_stream_index: info.variantIndex,
-    selected_file_index: info.fileIndex,
+    // Interface: -1 when none; a live stream has no files.
+    selected_file_index: session.isLive ? -1 : info.fileIndex,
     total_progress: Math.floor(info.totalProgress),
     stream_status: -1,
     manifest_access_mode: -1,
@@ -59,9 +61,9 @@ export function presentInfo(
       inactive_inuse: cache.inactiveInUse,
       active_inuse: cache.activeInUse,
     },
-    // CHOICE(buffering): ours: why the player waits, in a sentence, with its numbers; null where it does not.
-    buffering: presentHoldUp(info.holdUp),
-    // Ours, for the page: how large trackers say the swarm is; -1 where none says.
+    // CHOICE(buffering): an extension: why the player waits, as a sentence with its numbers; null if it does not wait.
+    buffering: presentBuffering(info.buffering),
+    // An extension: the swarm size that trackers report; -1 if unknown.
     swarm_seeds: figures.trackers.seeds ?? -1,
     swarm_leechers: figures.trackers.leechers ?? -1,
   };
@@ -77,8 +79,8 @@ function identity(session: Session) {
   };
 }
 
-/** CHOICE(live-positions): positions are whole seconds since 1970, as text. */
-function livePosition({ firstAt, lastAt, position, ...standing }: NonNullable<SessionInfo["live"]>) {
+/** CHOICE(live-positions): positions are whole UNIX seconds, as text. */
+function livePosition({ firstAt, lastAt, position, ...edge }: NonNullable<SessionInfo["live"]>) {
   const [first, last, pos] = [firstAt, lastAt, position].map((at) => String(Math.floor(at)));
   return {
     last,
@@ -86,13 +88,13 @@ function livePosition({ firstAt, lastAt, position, ...standing }: NonNullable<Se
     pos,
     first_ts: first,
     last_ts: last,
-    is_live: standing.isAtEdge ? "1" : "0",
+    is_live: edge.isAtEdge ? "1" : "0",
     live_last: last,
-    buffer_pieces: String(standing.piecesAhead),
+    buffer_pieces: String(edge.piecesAhead),
   };
 }
 
-/** `bitrate` is bytes a second, `bandwidth` bits a second, as deployed clients read them. */
+/** As deployed clients expect, `bitrate` is in bytes per second and `bandwidth` in bits per second. */
 function hlsStream({ width, height, codecs, isAudio, ...rates }: SessionInfo["variants"][number]) {
   const { bitsPerSecond, averageBitsPerSecond = bitsPerSecond } = rates;
   const kilobits = Math.round(bitsPerSecond / 1000);
@@ -107,11 +109,14 @@ function hlsStream({ width, height, codecs, isAudio, ...rates }: SessionInfo["va
   };
 }
 
-/** CHOICE(status-words): the interface writes `prefuf`; deployed clients know `prebuf`. A failure is `err` in both. */
-function statusWord({ status }: SessionInfo, compat: "document" | "deployed"): string {
-  if (status === "failed") return "err";
+/**
+ * CHOICE(status-words): the interface specifies `prefuf` and `dl` only, so a failed start stays `prefuf` with an `error_message`.
+ * Deployed clients expect `prebuf`, and `err` for a failure.
+ */
+function statusOf({ status }: SessionInfo, compat: "document" | "deployed"): string {
   if (status === "playing") return "dl";
-  return compat === "deployed" ? "prebuf" : "prefuf";
+  if (compat === "document") return "prefuf";
+  return status === "failed" ? "err" : "prebuf";
 }
 
 function kilobytes(bytes: number): number {

@@ -1,13 +1,13 @@
 import type { ByteRange } from "../src/base/range.ts";
 
-/** What a Range header asks of `size` bytes. */
-export type RangeWish = "whole" | "unsatisfiable" | ByteRange;
+/** The part of a resource that a Range header requests. */
+export type RequestedRange = "whole" | "unsatisfiable" | ByteRange;
 
 /**
- * Reads a Range header (RFC 9110 14.1.2): one range of bytes, with either end open. What is no such range is ignored,
- * as the RFC asks; so are several ranges at once, which no player sends.
+ * Parses a Range header for a resource of `size` bytes (RFC 9110 14.1.2): one range of bytes with either end open. As the
+ * RFC requires, an invalid range is ignored (`whole`). Several ranges at once, which no player sends, are ignored too.
  */
-export function parseRange(header: string | undefined, size: number): RangeWish {
+export function parseRange(header: string | undefined, size: number): RequestedRange {
   const match = /^bytes=\s*(\d*)-(\d*)\s*$/i.exec(header ?? "");
   if (!match || (match[1] === "" && match[2] === "")) return "whole";
   if (match[1] === "") {
@@ -20,7 +20,7 @@ export function parseRange(header: string | undefined, size: number): RangeWish 
   return { start, end: match[2] === "" ? size : Math.min(Number(match[2]) + 1, size) };
 }
 
-/** The `Content-Range` of an answer; without a range, of a refusal. Its last byte is inclusive. */
+/** Builds a `Content-Range` header, whose last byte is inclusive; without a range, the one of a 416 response. */
 export function contentRange(range: ByteRange | undefined, size: number): string {
   return range ? `bytes ${range.start}-${range.end - 1}/${size}` : `bytes */${size}`;
 }

@@ -1,9 +1,9 @@
 import { Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import { parseInfohash } from "../src/base/ids.ts";
-import type { SegmentName } from "../src/engine/engine.ts";
-import { byteStream } from "./byte-stream.ts";
-import type { House, RouteEnv } from "./house.ts";
+import type { SegmentName } from "../src/transfer/segment-source.ts";
+import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
+import { byteStream } from "./http/responses.ts";
 import { contentRange, parseRange } from "./range.ts";
 
 const TYPES: Readonly<Record<SegmentName["kind"], string>> = {
@@ -13,8 +13,8 @@ const TYPES: Readonly<Record<SegmentName["kind"], string>> = {
   vtt: "text/vtt",
 };
 
-/** `/ace/c/<infohash>/<number>.ts` and its kin; a query behind it means nothing. */
-export function createSegmentRoutes({ engine }: House): Hono<RouteEnv> {
+/** Serves HLS segments at `/ace/c/<infohash>/<name>`, such as `12.ts`. The query is ignored. */
+export function createSegmentRoutes({ engine }: RouteDependencies): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
   app.get("/ace/c/:infohash/:name", async (c) => {
     const infohash = parseInfohash(c.req.param("infohash"));
@@ -26,7 +26,7 @@ export function createSegmentRoutes({ engine }: House): Hono<RouteEnv> {
       "cache-control": "no-store",
       "accept-ranges": "bytes",
     };
-    // The part that a manifest hints at is not there yet: a HEAD must not wait for it.
+    // A part that a manifest announces may not exist yet, and a HEAD request must not wait for it.
     if (c.req.method === "HEAD" && name.part !== undefined) return c.body(null, 200, headers);
     const bytes = await engine.segment(infohash, name, c.req.raw.signal);
     const range = parseRange(c.req.header("range"), bytes.length);
@@ -42,10 +42,12 @@ export function createSegmentRoutes({ engine }: House): Hono<RouteEnv> {
   return app;
 }
 
-/** Reads `12.ts`, `12.m4s`, `12.mp4`, these with the track of sound of its own (`12.a1.ts`), `12.p3.ts` (part 3 of a live
- * segment), and `12.s3.vtt` (subtitle track 3); undefined for anything else. */
+/**
+ * Parses the file name of a segment: `12.ts`, `12.m4s`, `12.mp4`, each also of a separate audio track (`12.a1.ts`),
+ * `12.p3.ts` (part 3 of a live segment), and `12.s3.vtt` (subtitle track 3). Returns undefined for anything else.
+ */
 function parseSegmentName(text: string): SegmentName | undefined {
-  // Clients hang `&.mp4` and the like on URLs of all kinds.
+  // Some clients append an ending such as `&.mp4` to every URL.
   const match =
     /^(\d{1,12})\.(?:p(\d{1,4})\.(ts)|(?:a([1-9]\d{0,2})\.)?(ts|m4s|mp4)|s(\d{1,3})\.(vtt))(?:&.*)?$/.exec(
       text,

@@ -1,18 +1,22 @@
 import { type Context, Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
-import { parseInfohash } from "../src/base/ids.ts";
+import { type Infohash, parseInfohash } from "../src/base/ids.ts";
 import type { UnixSeconds } from "../src/base/time.ts";
-import type { ManifestReload, ManifestRendition, Session } from "../src/engine/engine.ts";
-import { baseUrl } from "./access.ts";
-import { success } from "./envelope.ts";
-import type { House, RouteEnv } from "./house.ts";
+import type { ManifestReload, PlayerBody, Session } from "../src/playback/contract.ts";
+import type { ManifestRendition } from "../src/transfer/segment-source.ts";
+import { baseUrl } from "./http/access.ts";
+import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
+import { success, textResponse } from "./http/responses.ts";
 import { presentInfo } from "./present.ts";
-import { textAnswer } from "./text-answer.ts";
+import { contentRange, parseRange } from "./range.ts";
 
-/** Clients ask again after 15 s in any case. */
+/** Clients repeat the request after 15 s at the latest. */
 const EVENT_WAIT_MS = 15_000;
-/** What a client may set as the idle time: it shall not keep a session for ever. */
-const IDLE_LIMITS_SECONDS = { least: 1, most: 24 * 3600 };
+/** Bounds of the idle timeout that a client may set; the upper one prevents a session that never ends. */
+const IDLE_LIMITS_SECONDS = { min: 1, max: 24 * 3600 };
+
+/** A HEAD request learns the type and length of a file if its start takes no longer. It does not wait for a slow swarm. */
+const HEAD_WAIT_MS = 1000;
 
 const MANIFEST_TYPE = "application/vnd.apple.mpegurl";
 const TRANSPORT_STREAM = {
@@ -21,34 +25,49 @@ const TRANSPORT_STREAM = {
   "accept-ranges": "none",
 };
 
-/** The URLs of a session: playing, looking, commanding (interface: Session URLs). */
-export function createSessionRoutes({ engine }: House): Hono<RouteEnv> {
+/** Serves the URLs of a session: playback, statistics, commands, events (interface: Session URLs). */
+export function createSessionRoutes({ engine, statRead }: RouteDependencies): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
 
   const sessionOf = (c: Context<RouteEnv>): Session => {
-    const infohash = parseInfohash(c.req.param("infohash") ?? "");
-    // What clients hang on to it (`.m3u8`, `&.mp4`) means nothing.
-    const key = /^[0-9a-f]*/.exec(c.req.param("key") ?? "")![0];
+    const { infohash, key } = nameOf(c);
     const session = infohash && engine.session(infohash, key);
-    if (!session) throw new SluiceError("unknown_session", "the session never was, or has ended");
+    if (!session) throw new SluiceError("unknown_session", "the session does not exist or has ended");
     return session;
   };
 
   app.get("/ace/m/:infohash/:key", async (c) => {
     const session = sessionOf(c);
-    if (session.output !== "hls") throw new SluiceError("unknown_session", "the session is no HLS session");
+    if (session.output !== "hls") throw new SluiceError("unknown_session", "this is not an HLS session");
+    const toFile = () => c.redirect(`/ace/r/${session.infohash}/${session.key}`, 302);
+    if (c.req.method === "HEAD" && session.body) return toFile();
     if (c.req.method === "HEAD")
       return c.body(null, 200, { "content-type": MANIFEST_TYPE, "cache-control": "no-store" });
     const reload = reloadOf((name) => c.req.query(name));
-    const manifest = await session.manifest(baseUrl(c), renditionOf(c), c.req.raw.signal, reload);
-    return textAnswer(c, manifest, MANIFEST_TYPE);
+    try {
+      const manifest = await session.manifest(baseUrl(c), renditionOf(c), c.req.raw.signal, reload);
+      return textResponse(c, manifest, MANIFEST_TYPE);
+    } catch (thrown) {
+      // Music that HLS cannot carry is played as the file itself.
+      if (session.body) return toFile();
+      throw thrown;
+    }
   });
 
   const transportStream = async (c: Context<RouteEnv>) => {
-    const session = sessionOf(c);
-    // A HEAD must not wait for data, let alone fetch any. The length is not known: a Range is answered with the whole.
+    const { infohash, key } = nameOf(c);
+    const session = (infohash && (await engine.reconnect(infohash, key))) ?? sessionOf(c);
+    if (c.req.method === "HEAD") await session.settle(HEAD_WAIT_MS);
+    else await session.awaitStart(c.req.raw.signal);
+    if (session.body) return bodyResponse(c, session.body);
+    // The length is unknown, so a Range request gets the whole stream.
     if (c.req.method === "HEAD") return c.body(null, 200, TRANSPORT_STREAM);
-    return c.body(await session.transportStream(c.req.raw.signal), 200, TRANSPORT_STREAM);
+    // The way of the media: the pieces of the swarm, through the remuxer, to this player.
+    const body = await session.transportStream(
+      ({ pieces, remuxer }) => pieces.pipeThrough(remuxer),
+      c.req.raw.signal,
+    );
+    return c.body(body, 200, TRANSPORT_STREAM);
   };
   app.get("/ace/r/:infohash/:key", transportStream);
   app.get("/content/:infohash/:key", transportStream);
@@ -56,22 +75,43 @@ export function createSessionRoutes({ engine }: House): Hono<RouteEnv> {
   app.get("/ace/stat/:infohash/:key", async (c) => {
     const session = sessionOf(c);
     if (c.req.query("skip_player_activity") !== "1") session.touch();
+    statRead?.(loggable(c.req.header("user-agent") ?? ""));
     return success(c, "response", presentInfo(session, await session.info(), engine.settings.compat));
   });
 
   app.on(["GET", "POST"], "/ace/cmd/:infohash/:key", (c) => {
     command(sessionOf(c), (name) => c.req.query(name));
-    // Some clients read the control envelope here, and say so with the version they send with a stop.
+    // Clients that send an api_version above 1 with a stop expect the control envelope here.
     return success(c, (c.req.query("api_version") ?? "1") === "1" ? "response" : "result", "ok");
   });
 
   app.get("/ace/event/:infohash/:key", async (c) => {
-    const session = sessionOf(c);
-    // A HEAD must not wait, nor take an event that its asker never sees.
+    const { infohash, key } = nameOf(c);
+    const events = (infohash && engine.events(infohash, key)) ?? sessionOf(c);
+    // A HEAD request must not wait, and must not consume an event that its client would never see.
     if (c.req.method === "HEAD") return success(c, "response", null);
-    return success(c, "response", (await session.nextEvent(EVENT_WAIT_MS, c.req.raw.signal)) ?? null);
+    return success(c, "response", (await events.nextEvent(EVENT_WAIT_MS, c.req.raw.signal)) ?? null);
   });
   return app;
+}
+
+/** Returns the infohash and the key in a session URL. Some clients append an ending (`.m3u8`, `&.mp4`), which is ignored. */
+function nameOf(c: Context): { infohash: Infohash | undefined; key: string } {
+  const key = /^[0-9a-f]*/.exec(c.req.param("key") ?? "")![0];
+  return { infohash: parseInfohash(c.req.param("infohash") ?? ""), key };
+}
+
+function bodyResponse(c: Context, { mime, size, open }: PlayerBody): Response {
+  const headers = { "content-type": mime, "cache-control": "no-store", "accept-ranges": "bytes" };
+  const range = parseRange(c.req.header("range"), size);
+  if (range === "unsatisfiable")
+    return c.body(null, 416, { ...headers, "content-range": contentRange(undefined, size) });
+  const { start, end } = range === "whole" ? { start: 0, end: size } : range;
+  const stream = c.req.method === "HEAD" || start === end ? null : open({ start, end });
+  const length = { "content-length": String(end - start) };
+  if (range === "whole") return new Response(stream, { headers: { ...headers, ...length } });
+  const partial = { ...headers, ...length, "content-range": contentRange(range, size) };
+  return new Response(stream, { status: 206, headers: partial });
 }
 
 function renditionOf(c: Context): ManifestRendition {
@@ -82,12 +122,12 @@ function renditionOf(c: Context): ManifestRendition {
   return c.req.query("rendition") === "media" ? "media" : "main";
 }
 
-/** What a player of a live stream wants the manifest to have before it is answered (RFC 8216bis 6.2.5). */
+/** Parses the delivery directives of a live player: which segment the manifest must contain (RFC 8216bis 6.2.5). */
 function reloadOf(query: (name: string) => string | undefined): ManifestReload {
   const segment = directive(query, "_HLS_msn");
   const part = directive(query, "_HLS_part");
   if (part !== undefined && segment === undefined)
-    throw new SluiceError("bad_parameter", "_HLS_part: expected _HLS_msn with it");
+    throw new SluiceError("bad_parameter", "_HLS_part: expected _HLS_msn as well");
   const skip = query("_HLS_skip");
   const isDelta = skip === "YES" || skip === "v2";
   return segment === undefined ? { isDelta } : { isDelta, reload: { segment, part } };
@@ -112,7 +152,7 @@ function command(session: Session, query: (name: string) => string | undefined):
       session.liveSeek(livePosition(query("pos")));
       break;
     case "set_stream":
-      throw new SluiceError("bad_parameter", "set_stream: this content has one stream only");
+      throw new SluiceError("bad_parameter", "set_stream: this content has only one stream");
     default:
       throw new SluiceError(
         "bad_parameter",
@@ -121,7 +161,7 @@ function command(session: Session, query: (name: string) => string | undefined):
   }
 }
 
-/** A position of `livepos`: UNIX seconds; -1 is where the stream is now. */
+/** Parses a position in UNIX seconds; -1 is the live edge. */
 function livePosition(text: string | undefined): UnixSeconds | -1 {
   if (text === "-1") return -1;
   if (text !== undefined && /^\d{1,12}$/.test(text)) return Number(text) as UnixSeconds;
@@ -132,11 +172,16 @@ function livePosition(text: string | undefined): UnixSeconds | -1 {
 }
 
 function idleSeconds(text: string | undefined): number {
-  const { least, most } = IDLE_LIMITS_SECONDS;
+  const { min, max } = IDLE_LIMITS_SECONDS;
   const seconds = Number(text);
-  if (text && seconds >= least && seconds <= most) return seconds;
+  if (text && seconds >= min && seconds <= max) return seconds;
   throw new SluiceError(
     "bad_parameter",
-    `timeout: expected ${least} to ${most} seconds, got ${text ?? "nothing"}`,
+    `timeout: expected ${min} to ${max} seconds, got ${text ?? "nothing"}`,
   );
+}
+
+/** Shortens the name of a program, and removes characters that are not plain text. */
+function loggable(userAgent: string): string {
+  return userAgent.replace(/[^\w ./()-]/g, "").slice(0, 60);
 }

@@ -6,65 +6,59 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
-/** What the files of a room may import: other rooms or single files, and packages. Itself is always allowed. */
+/** A room: a folder whose files import only from rooms of lower layers, and the packages that are listed. */
 interface Room {
   readonly path: string;
-  readonly imports: readonly string[];
+  readonly layer: number;
   readonly packages: readonly string[];
 }
 
-const PURE = ["src/base", "src/wire", "src/media", "src/swarm"];
+const PURE = ["src/base", "src/wire", "src/media", "src/protocol"];
 
-/** The house, top floor first: the first room whose path fits is the one. `*` allows everything. */
+/** All rooms (docs/ARCHITECTURE.md). A file belongs to the room with the longest matching path; the folders inside a room are rooms too. */
 const ROOMS: readonly Room[] = [
-  {
-    path: "src/web/page",
-    imports: ["src/runtime/contract.ts"],
-    packages: ["hls.js", "idb-keyval", "peerjs"],
-  },
-  {
-    path: "src/web",
-    imports: ["src/runtime/contract.ts"],
-    packages: ["node:", "hls.js", "idb-keyval", "peerjs"],
-  },
-  { path: "src/cli", imports: ["*"], packages: ["node:"] },
-  {
-    path: "routes",
-    imports: [
-      "src/base",
-      "src/engine/engine.ts",
-      "src/engine/contract.ts",
-      "src/engine/diagnosis/contract.ts",
-      "src/engine/live/broadcast-contract.ts",
-      "src/library/library.ts",
-      "src/library/contract.ts",
-      "src/runtime/contract.ts",
-    ],
-    packages: ["hono", "@hono/zod-validator", "zod"],
-  },
-  {
-    path: "src/engine",
-    imports: [
-      ...["src/base", "src/wire", "src/media", "src/swarm", "src/remux", "src/outbound"],
-      "src/runtime/contract.ts",
-    ],
-    packages: [],
-  },
-  {
-    path: "src/library",
-    imports: ["src/base", "src/media", "src/outbound", "src/runtime/contract.ts"],
-    packages: ["valibot", "jose"],
-  },
-  { path: "src/outbound", imports: ["src/base", "src/runtime/contract.ts"], packages: [] },
-  { path: "src/remux", imports: ["src/base", "src/media"], packages: ["mediabunny", "mux.js"] },
-  { path: "src/swarm", imports: ["src/base", "src/wire"], packages: [] },
-  { path: "src/wire", imports: ["src/base"], packages: [] },
-  { path: "src/media", imports: ["src/base"], packages: [] },
-  { path: "src/runtime", imports: ["src/base"], packages: ["node:"] },
-  { path: "src/base", imports: [], packages: [] },
-  { path: "src", imports: ["*"], packages: ["node:", "valibot", "#runtime", "#web-assets"] },
+  { path: "src/base", layer: 0, packages: [] },
+  { path: "src/runtime", layer: 1, packages: ["node:"] },
+  { path: "src/wire", layer: 1, packages: [] },
+  { path: "src/media", layer: 1, packages: [] },
+  { path: "src/media/test-pattern", layer: 1.1, packages: [] },
+  { path: "src/async", layer: 2, packages: [] },
+  { path: "src/protocol", layer: 2, packages: [] },
+  { path: "src/outbound", layer: 3, packages: [] },
+  { path: "src/remux", layer: 3, packages: ["mediabunny", "mux.js"] },
+  { path: "src/storage", layer: 3, packages: [] },
+  { path: "src/net/port-mapping", layer: 4, packages: [] },
+  { path: "src/net/confined", layer: 4, packages: [] },
+  { path: "src/net", layer: 4.1, packages: [] },
+  { path: "src/transfer/web-seeds", layer: 5, packages: [] },
+  { path: "src/transfer", layer: 5.1, packages: [] },
+  { path: "src/web-content", layer: 5.2, packages: [] },
+  { path: "src/live/input", layer: 5.3, packages: [] },
+  { path: "src/live/window", layer: 5.3, packages: [] },
+  { path: "src/live/broadcast", layer: 5.4, packages: [] },
+  { path: "src/live/web-fallback", layer: 5.4, packages: [] },
+  { path: "src/live", layer: 5.5, packages: [] },
+  { path: "src/playback/diagnosis", layer: 6, packages: [] },
+  { path: "src/playback", layer: 6.1, packages: [] },
+  { path: "src/library", layer: 7, packages: ["valibot", "jose", "sax"] },
+  { path: "src/engine", layer: 7.1, packages: [] },
+  { path: "src/web/page", layer: 7.2, packages: ["hls.js", "idb-keyval", "peerjs"] },
+  { path: "src/web", layer: 7.3, packages: ["node:", "hls.js", "idb-keyval", "peerjs"] },
+  { path: "routes/http", layer: 7.8, packages: ["hono", "@hono/zod-validator", "zod"] },
+  { path: "routes/control", layer: 7.9, packages: ["hono", "@hono/zod-validator", "zod"] },
+  { path: "routes", layer: 8, packages: ["hono", "@hono/zod-validator", "zod"] },
+  { path: "src/settings", layer: 9, packages: ["node:", "valibot"] },
+  { path: "src/cli", layer: 9.1, packages: ["node:", "uqr", "#codec-scripts"] },
+  { path: "src", layer: 9.2, packages: ["#runtime", "#web-assets"] },
 ];
 
+/** Rooms above the runtime see its contract only; the program (settings, cli, main) chooses the implementation. */
+const SEES_RUNTIME = /^src\/(runtime|settings|cli|main)/;
+/** Of the engine and the library, routes see the facades and the contracts. */
+const FACADE = /\/(engine|library|contract|[a-z-]+-contract|segment-source)\.ts$|^src\/base\//;
+
+const MAX_ROOM_LINES = 9_000;
+const MAX_FOLDER_FILES = 70;
 const MAX_LINES = 400;
 
 /** This file names what others must not. */
@@ -79,14 +73,38 @@ interface SourceFile {
 const sources = ["src", "routes"].flatMap((folder) => filesBelow(folder, /(?<!\.d)\.(ts|js)$/));
 const all = [...sources, ...filesBelow("tests", /\.(ts|js|mjs|py)$/), ...filesBelow("docs", /\.md$/)];
 
-test("tidy: the rooms import downwards only, and the packages that are theirs", () => {
-  const faults = sources.flatMap((file) => {
-    const room = roomOf(file.path);
-    return importsOf(file.text)
-      .filter((target) => !isAllowed(room, file.path, target))
-      .map((target) => `${file.path} imports ${target}`);
-  });
+test("tidy: rooms import from lower layers only, and only their own packages", () => {
+  const faults = sources.flatMap((file) =>
+    importsOf(file)
+      .filter((target) => !isAllowed(file.path, target))
+      .map((target) => `${file.path} imports ${target}`),
+  );
   assert.deepEqual(faults, []);
+});
+
+test("tidy: no circle of imports; imports of types count", () => {
+  const targets = new Map(
+    sources.map((file) => [file.path, importsOf(file).filter((target) => target.includes("/"))] as const),
+  );
+  assert.deepEqual(circlesOf(targets), []);
+});
+
+test("tidy: no room has more than 9,000 lines, no folder more than 70 files", () => {
+  const lines = new Map<string, number>();
+  const files = new Map<string, number>();
+  for (const { path, text } of sources) {
+    const room = roomOf(path).path === "src/protocol" ? dirname(path) : roomOf(path).path;
+    lines.set(room, (lines.get(room) ?? 0) + text.split("\n").length - 1);
+    files.set(dirname(path), (files.get(dirname(path)) ?? 0) + 1);
+  }
+  assert.deepEqual(
+    [...lines].filter(([, count]) => count > MAX_ROOM_LINES),
+    [],
+  );
+  assert.deepEqual(
+    [...files].filter(([, count]) => count > MAX_FOLDER_FILES),
+    [],
+  );
 });
 
 test("tidy: the pure rooms have no clock, timer, promise scheduling, chance, Buffer or console", () => {
@@ -149,8 +167,8 @@ test("tidy: every CHOICE(name) in the code has its row in docs/choices.md, and e
   assert.deepEqual([...new Set(named)].sort(), rows.sort());
 });
 
-test("tidy: whatever is exported is used by another file", () => {
-  const users = [...sources, ...filesBelow("tests", /\.(ts|js)$/)].map(({ path, text }) => ({
+test("tidy: every export is used by another file that is not a test", () => {
+  const users = [...sources, ...filesBelow("examples", /\.ts$/)].map(({ path, text }) => ({
     path,
     words: new Set(text.match(/\w+/g)),
   }));
@@ -158,8 +176,9 @@ test("tidy: whatever is exported is used by another file", () => {
     [...text.matchAll(/^export (?:async )?(?:function|class|const|interface|type) (\w+)/gm)]
       .map(([, name]) => name!)
       .filter((name) => !users.some((user) => user.path !== path && user.words.has(name)))
-      // The shape of what is exported and used may be exported too.
+      // The types in an exported signature, and the class that an exported function constructs, may be exported too.
       .filter((name) => !text.split("\n").some((line) => isSignatureWith(line, name)))
+      .filter((name) => !text.includes(`=> new ${name}(`) && !text.includes(`return new ${name}(`))
       .map((name) => `${path}: ${name}`),
   );
   assert.deepEqual(unused, []);
@@ -193,30 +212,74 @@ function isSignatureWith(line: string, type: string): boolean {
   return new RegExp(`[:<|&(] ?(readonly )?${type}\\b`).test(line) && !/^export (interface|type) /.test(line);
 }
 
+/** The room with the longest path that contains the file. */
 function roomOf(path: string): Room {
-  return ROOMS.find((room) => path.startsWith(`${room.path}/`))!;
+  return ROOMS.filter((room) => path.startsWith(`${room.path}/`)).reduce((a, b) =>
+    a.path.length >= b.path.length ? a : b,
+  );
 }
 
 function isPure({ path }: SourceFile): boolean {
   return PURE.some((room) => path.startsWith(`${room}/`));
 }
 
-function importsOf(text: string): string[] {
+/** What a file imports: packages by name, files by their path below the root. */
+function importsOf({ path, text }: SourceFile): string[] {
   const statements = text.matchAll(
     /^(?:import|export)\b[^"';]*?\bfrom "([^"]+)"|^import "([^"]+)"|\bimport\("([^"]+)"\)/gm,
   );
-  return [...statements].map(([, from, bare, dynamic]) => from ?? bare ?? dynamic!);
+  return [...statements].map(([, from, bare, dynamic]) => {
+    const target = from ?? bare ?? dynamic!;
+    if (!target.startsWith(".")) return target;
+    return relative(ROOT, resolve(ROOT, dirname(path), target)).replaceAll("\\", "/");
+  });
 }
 
-function isAllowed(room: Room, path: string, target: string): boolean {
-  if (!target.startsWith(".")) {
-    return room.packages.some(
-      (name) => target === name || target.startsWith(name.endsWith(":") ? name : `${name}/`),
+function isAllowed(path: string, target: string): boolean {
+  const room = roomOf(path);
+  if (!/^(src|routes)\//.test(target)) {
+    return (
+      target === "package.json" ||
+      room.packages.some(
+        (name) => target === name || target.startsWith(name.endsWith(":") ? name : `${name}/`),
+      )
     );
   }
-  const file = relative(ROOT, resolve(ROOT, dirname(path), target)).replaceAll("\\", "/");
-  if (file.startsWith(`${room.path}/`) || room.imports.includes("*")) return true;
-  return room.imports.some((allowed) => file === allowed || file.startsWith(`${allowed}/`));
+  const other = roomOf(target);
+  if (other === room) return room.path !== "src/protocol" || dirname(path) === dirname(target);
+  // The contract of a room is also that of the folders inside it.
+  if (target === `${dirname(dirname(path))}/contract.ts`) return true;
+  if (other.path === "src/runtime" && target !== "src/runtime/contract.ts" && !SEES_RUNTIME.test(path))
+    return false;
+  if (/^routes/.test(path) && !/^routes/.test(target) && !FACADE.test(target)) return false;
+  return other.layer < room.layer;
+}
+
+/** Groups of files that import each other, directly or through others (Tarjan's strongly connected components). */
+function circlesOf(targets: ReadonlyMap<string, readonly string[]>): string[][] {
+  const circles: string[][] = [];
+  const order = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const stack: string[] = [];
+  const visit = (path: string): number => {
+    const number = order.size;
+    order.set(path, number);
+    let low = number;
+    stack.push(path);
+    for (const target of targets.get(path) ?? []) {
+      if (!targets.has(target)) continue;
+      if (!order.has(target)) low = Math.min(low, visit(target));
+      else if (stack.includes(target)) low = Math.min(low, order.get(target)!);
+    }
+    lowest.set(path, low);
+    if (low === number) {
+      const circle = stack.splice(stack.lastIndexOf(path));
+      if (circle.length > 1) circles.push(circle.sort());
+    }
+    return low;
+  };
+  for (const path of targets.keys()) if (!order.has(path)) visit(path);
+  return circles;
 }
 
 /** `path:line: text` of each line of code (no comments) that fits. */

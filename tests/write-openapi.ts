@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { openApiDocument } from "../routes/openapi.ts";
-import { VERSION } from "../src/version.ts";
+import { VERSION } from "../src/settings/version.ts";
 
 // Writes docs/openapi.json anew: `npm run openapi`. A test says when that is due.
 const file = new URL("../docs/openapi.json", import.meta.url);

@@ -1,16 +1,14 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
-import { type ControlMethod, controlMethod } from "./method.ts";
+import { type ControlMethod, controlMethod, okResult, PRIVATE } from "./method.ts";
 import { text } from "./params.ts";
 
-const PRIVATE = { isPublic: false, isRemote: true, isOpenToPages: false } as const;
-
-/** The bit of `auth_level` that says that somebody is signed in; the others are things that are sold elsewhere. */
+/** The bit of `auth_level` that means "signed in"; the other bits are paid features, which this engine does not have. */
 const SIGNED_IN = 1;
-/** What the interface says for a number that is not set. */
+/** The value of numbers that are not set, as the interface specifies. */
 const UNSET = -1;
 
-/** As it was typed: a space at its end belongs to it. */
+/** A password, not trimmed: a space at its end belongs to it. */
 const password = z
   .unknown()
   .transform(
@@ -39,15 +37,15 @@ const status = z.object({
 });
 
 /**
- * Who is signed in at this engine (interface: Account methods).
+ * Sign-in and sign-out (interface: Account methods).
  *
- * CHOICE(sign-in): one account at a time is signed in, for the whole engine, and stays so over restarts. It opens nothing
- * and is asked for nothing: who may call is decided by address and access token alone.
+ * CHOICE(sign-in): one account at a time is signed in, for the whole engine, and stays signed in after a restart. Signing
+ * in grants no access: only the client's address and the access token decide which methods it may call.
  */
 export const accountMethods: readonly ControlMethod[] = [
   controlMethod({
     name: "check_auth",
-    summary: "Tells who is signed in",
+    summary: "Returns the sign-in status",
     ...PRIVATE,
     params: z.object({}),
     result: status,
@@ -73,19 +71,19 @@ export const accountMethods: readonly ControlMethod[] = [
   }),
   controlMethod({
     name: "sign_in",
-    summary: "Signs in by e-mail address and password, or by a Google ID token",
+    summary: "Signs in with an email address and password, or with a Google ID token",
     ...PRIVATE,
     params: z.object({ email: text, password, google_token: text }),
-    result: z.literal("ok"),
+    result: okResult,
     async run({ email, password, google_token: idToken }, { library: { accounts }, context }) {
-      const asker = context.env.origin.remote.host;
+      const client = context.env.origin.remote.host;
       const signIn = () => {
         if (email !== undefined && password !== undefined)
-          return accounts.signInByPassword(email, password, asker);
-        if (idToken !== undefined) return accounts.signInByGoogle(idToken, asker);
+          return accounts.signInByPassword(email, password, client);
+        if (idToken !== undefined) return accounts.signInByGoogle(idToken, client);
         throw new SluiceError("missing_parameter", "email and password, or google_token");
       };
-      // Why it failed is told to the log alone: whoever guesses shall learn nothing.
+      // Only the log contains the reason, because it would help an attacker who guesses passwords.
       if (!(await signIn())) throw new SluiceError("auth_error", "the sign-in was refused");
       return "ok";
     },
@@ -95,7 +93,7 @@ export const accountMethods: readonly ControlMethod[] = [
     summary: "Signs out",
     ...PRIVATE,
     params: z.object({}),
-    result: z.literal("ok"),
+    result: okResult,
     async run(_, { library }) {
       await library.accounts.signOut();
       return "ok";

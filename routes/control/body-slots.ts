@@ -1,54 +1,55 @@
 import { SluiceError } from "../../src/base/errors.ts";
 import { householdOf } from "../../src/base/network.ts";
 import type { RequestOrigin } from "../../src/runtime/contract.ts";
-import { askerOf } from "../access.ts";
-import type { Asker } from "../access-decision.ts";
+import { clientNetworkOf } from "../http/access.ts";
 
-/** Who sends a body: the neighbourhood that it comes from, and whether that is this host. */
+/** The sender of a body: the subnet that it comes from, and whether it is this host. */
 export interface Sender {
-  readonly network: string;
-  readonly asker: Asker;
+  readonly subnet: string;
+  readonly isLocal: boolean;
 }
 
-/** The sender of a request. */
+/** Returns the sender of a request. */
 export function senderOf(origin: RequestOrigin): Sender {
-  return { network: householdOf(origin.remote.host), asker: askerOf(origin) };
+  return { subnet: householdOf(origin.remote.host), isLocal: clientNetworkOf(origin) === "local" };
 }
 
-/** How many bodies may be read at once. */
+/** How many bodies the engine reads at the same time. */
 export interface BodyLimits {
-  /** From other hosts, all together; this host has as many again for itself. */
+  /** From all other hosts together; this host has the same number of its own. */
   readonly total: number;
   readonly perSender: number;
 }
 
-/** Places for bodies that are being read: no sender can take them all, and none from elsewhere those of this host. */
+/** Limits the bodies that are read at the same time: no sender can use all slots, and no other host those of this host. */
 export class BodySlots {
   readonly #limits: BodyLimits;
   readonly #bySender = new Map<string, number>();
   #local = 0;
-  #elsewhere = 0;
+  #remote = 0;
 
   constructor(limits: BodyLimits) {
     this.#limits = limits;
   }
 
-  /** Takes a place; the returned function gives it back. Throws `too_many` where there is none. */
-  take({ network, asker }: Sender): () => void {
+  /** Takes a slot; the returned function releases it. Throws `too_many` if no slot is free. */
+  take({ subnet, isLocal }: Sender): () => void {
     const { total, perSender } = this.#limits;
-    const isLocal = asker === "local";
-    const own = this.#bySender.get(network) ?? 0;
-    if ((isLocal ? this.#local : this.#elsewhere) >= total || (!isLocal && own >= perSender))
-      throw new SluiceError("too_many", "other uploads are being read; try again when they are over");
-    this.#count(network, isLocal, 1);
-    return () => this.#count(network, isLocal, -1);
+    const taken = this.#bySender.get(subnet) ?? 0;
+    if ((isLocal ? this.#local : this.#remote) >= total || (!isLocal && taken >= perSender))
+      throw new SluiceError(
+        "too_many",
+        "the upload limit is reached; try again when other uploads have ended",
+      );
+    this.#count(subnet, isLocal, 1);
+    return () => this.#count(subnet, isLocal, -1);
   }
 
-  #count(network: string, isLocal: boolean, change: 1 | -1): void {
+  #count(subnet: string, isLocal: boolean, change: 1 | -1): void {
     if (isLocal) this.#local += change;
-    else this.#elsewhere += change;
-    const now = (this.#bySender.get(network) ?? 0) + change;
-    if (now === 0) this.#bySender.delete(network);
-    else this.#bySender.set(network, now);
+    else this.#remote += change;
+    const taken = (this.#bySender.get(subnet) ?? 0) + change;
+    if (taken === 0) this.#bySender.delete(subnet);
+    else this.#bySender.set(subnet, taken);
   }
 }

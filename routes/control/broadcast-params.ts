@@ -1,43 +1,43 @@
 import type { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
-import type { BroadcastWish } from "../../src/library/contract.ts";
+import type { BroadcastOptions } from "../../src/library/contract.ts";
 import { bool, integer, text, texts } from "./params.ts";
 
-/** What `broadcast_start` takes: the words of the command line. */
+/** The parameters of `broadcast_start`, named like the options of `sluice broadcast`. */
 export const broadcastParams = {
-  source: text.describe(
-    "An http or https URL, udp://address:port, or the absolute path of a file of MPEG-TS",
-  ),
-  test_pattern: bool.describe("1 in place of a source: a moving picture with a clock"),
+  source: text.describe("An http or https URL, udp://address:port, or the absolute path of an MPEG-TS file"),
+  test_pattern: bool.describe("1: broadcasts a moving test picture with a clock instead of a source"),
   name: text.describe(
-    "Whose key is used: the same name is the same stream; told by the source where it is absent",
+    "Selects the signing key: the same name continues the same stream. Default: derived from the source",
   ),
-  title: text.describe("What viewers see; the name where it is absent"),
+  title: text.describe("The title that viewers see; default: the name"),
   description: text,
-  category: texts.describe("May be given again, as all lists here"),
-  language: texts.describe("Three letters, such as eng"),
-  country: texts.describe("Two letters, such as us"),
-  logo: text.describe("The URL of a picture"),
+  category: texts.describe("A category; repeatable, as all lists of this method"),
+  language: texts.describe("A language code of three letters, such as eng"),
+  country: texts.describe("A country code of two letters, such as us"),
+  logo: text.describe("The URL of an image"),
   tracker: texts.describe("Announce URLs"),
-  relay: texts.describe("host:port of relays, named to viewers"),
-  private: bool.describe("1: the relays alone are served"),
-  upload_limit: integer.describe("Bytes a second to all peers together; 0 for no limit"),
-  bitrate: integer.describe("Bits a second that the stream needs at most; measured where it is absent"),
-  loop: bool.describe("1: a file begins again at its end"),
-  standby: bool.describe("1: on air only while nobody else is with the same key, which must be here already"),
-  hls: texts.describe(
-    "HLS manifests (or a plain MPEG-TS) of the same stream, for viewers whose peers are too late",
+  relay: texts.describe("host:port of relays, which viewers learn from the transport file"),
+  private: bool.describe("1: only relays may connect to this engine"),
+  upload_limit: integer.describe("The upload limit for all peers together, in bytes per second; 0: no limit"),
+  bitrate: integer.describe("The maximum bit rate of the stream, in bits per second; default: measured"),
+  loop: bool.describe("1: a file restarts at its end"),
+  standby: bool.describe(
+    "1: goes on air only while no other machine broadcasts with the same key; the key must exist",
   ),
-  address: texts.describe("host:port at which others reach this engine, put into the link"),
+  hls: texts.describe(
+    "URLs of HLS manifests or MPEG-TS streams with the same content, for viewers whose peers are too slow",
+  ),
+  address: texts.describe("host:port at which viewers reach this engine; part of the link"),
 } as const;
 
 type Params = { readonly [Name in keyof typeof broadcastParams]?: z.output<(typeof broadcastParams)[Name]> };
 
-/** What is wished; a name that is not given is empty. Throws `missing_parameter`, `bad_parameter`. */
-export function wishOf(params: Params): BroadcastWish {
+/** Converts the parameters; a missing name becomes empty. Throws `missing_parameter` or `bad_parameter`. */
+export function broadcastOptionsOf(params: Params): BroadcastOptions {
   const { source, test_pattern: isPattern = false } = params;
   if (isPattern && source !== undefined)
-    throw new SluiceError("bad_parameter", "test_pattern: it is a source itself; leave out source");
+    throw new SluiceError("bad_parameter", "test_pattern: expected no source as well");
   if (!isPattern && source === undefined)
     throw new SluiceError(
       "missing_parameter",

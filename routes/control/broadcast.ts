@@ -1,109 +1,111 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
-import type { BroadcastDesk, House, OnAir } from "../house.ts";
-import { broadcastParams, wishOf } from "./broadcast-params.ts";
-import { controlMethod } from "./method.ts";
+import type { BroadcastEntry, BroadcastService, RouteDependencies } from "../http/dependencies.ts";
+import { broadcastOptionsOf, broadcastParams } from "./broadcast-params.ts";
+import { controlMethod, okResult, PRIVATE, PRIVATE_LOCAL } from "./method.ts";
 import { clipped, required, text } from "./params.ts";
-import { okResult } from "./results.ts";
 
 const id = z.string().nullable();
 
 const broadcastResult = z.object({
-  name: z.string().describe("What it is stopped by"),
+  name: z.string().describe("The name for broadcast_stop"),
   title: z.string(),
   source: z.string().nullable().describe("null for the test pattern"),
   status: z
     .enum(["standby", "waiting", "good", "silent", "late", "forked", "ended", "failed"])
-    .describe("standby: on air elsewhere; failed: not on air, but tried again"),
-  remark: z.string().describe("The same for people, with the number that matters"),
+    .describe("standby: another machine is on air; failed: not on air, the engine retries"),
+  remark: z.string().describe("The status as a sentence, with its main figure"),
   infohash: id,
   content_id: id,
   magnet: id,
-  link: id.describe("What viewers open: sluice:?magnet=…"),
-  transport_file: id.describe("Where its transport file lies on the engine's disk"),
+  link: id.describe("The link that viewers open: sluice:?magnet=…"),
+  transport_file: id.describe("The path of the transport file on the engine's disk"),
   is_private: z.boolean(),
   started_at: z.int().nullable().describe("UNIX seconds"),
   peers: z.int(),
-  children: z.int().describe("Peers that are fed from here"),
-  head: z.int().nullable().describe("The number of the newest piece"),
-  head_at: z.number().nullable().describe("Its time, in UNIX milliseconds"),
-  bitrate: z.int().nullable().describe("Bits a second of the stream, by its own clock"),
-  speed_up: z.int().describe("Bytes a second to all peers together"),
+  children: z.int().describe("Peers that receive the stream from this engine"),
+  head: z.int().nullable().describe("The sequence number of the newest piece"),
+  head_at: z.number().nullable().describe("The time of the newest piece, in UNIX milliseconds"),
+  bitrate: z.int().nullable().describe("Bits per second, by the clock of the stream"),
+  speed_up: z.int().describe("Bytes per second to all peers together"),
   uploaded: z.int().describe("Bytes"),
 });
 
-/** Whoever broadcasts sits at the engine: what a neighbour may see is not what he may put on air. */
-const here = { isPublic: false, isRemote: false, isOpenToPages: false, isExtra: true } as const;
-const named = z.object({ name: required(text).describe("From broadcast_list") });
+const nameParams = z.object({ name: required(text).describe("A name from broadcast_list") });
 
 /**
- * Live streams of this engine's own; they are on air again after a restart.
+ * Broadcasts of this engine, which restart with it.
  *
- * CHOICE(broadcast-askers): only this host starts and stops broadcasts; others may look, with the token.
+ * CHOICE(broadcast-access): only this host may start and stop broadcasts; other clients with the token may list them.
  */
 export const broadcastMethods = [
   controlMethod({
     name: "broadcast_start",
-    summary: "Broadcasts a live stream, now and whenever the engine runs",
-    ...here,
+    summary: "Starts a broadcast, which restarts with the engine",
+    ...PRIVATE_LOCAL,
+    isExtra: true,
     params: z.object(broadcastParams),
     result: broadcastResult,
-    run: async (params, { house }) => presented(await deskOf(house).start(wishOf(params))),
+    run: async (params, { dependencies }) =>
+      present(await broadcastService(dependencies).start(broadcastOptionsOf(params))),
   }),
   controlMethod({
     name: "broadcast_stop",
-    summary: "Ends a broadcast; the same name goes on with the same infohash when it is started again",
-    ...here,
-    params: named,
+    summary: "Stops a broadcast; a later start with the same name keeps the infohash",
+    ...PRIVATE_LOCAL,
+    isExtra: true,
+    params: nameParams,
     result: okResult,
-    async run({ name }, { house }) {
-      await deskOf(house).stop(name);
+    async run({ name }, { dependencies }) {
+      await broadcastService(dependencies).stop(name);
       return "ok";
     },
   }),
   controlMethod({
     name: "broadcast_list",
-    summary: "What is broadcast from here, and how it goes",
-    ...here,
-    isRemote: true,
+    summary: "Lists the broadcasts of this engine and their status",
+    ...PRIVATE,
+    isExtra: true,
     params: z.object({}),
     result: z.object({ broadcasts: z.array(broadcastResult) }),
-    run: async (_, { house }) => ({ broadcasts: (house.broadcasts?.list() ?? []).map(presented) }),
+    run: async (_, { dependencies }) => ({
+      broadcasts: (dependencies.broadcasts?.list() ?? []).map(present),
+    }),
   }),
   controlMethod({
     name: "broadcast_get_status",
-    summary: "How one broadcast goes",
-    ...here,
-    isRemote: true,
-    params: named,
+    summary: "Returns the status of a broadcast",
+    ...PRIVATE,
+    isExtra: true,
+    params: nameParams,
     result: broadcastResult,
-    async run({ name }, { house }) {
-      const found = house.broadcasts?.list().find((each) => each.name === name);
-      if (found) return presented(found);
+    async run({ name }, { dependencies }) {
+      const found = dependencies.broadcasts?.list().find((each) => each.name === name);
+      if (found) return present(found);
       throw new SluiceError("unknown_broadcast", `${clipped(name)}; see broadcast_list`);
     },
   }),
 ];
 
-function deskOf({ broadcasts }: House): BroadcastDesk {
+function broadcastService({ broadcasts }: RouteDependencies): BroadcastService {
   if (broadcasts) return broadcasts;
-  throw new SluiceError("bad_configuration", "this engine was started without broadcasting");
+  throw new SluiceError("bad_configuration", "broadcasting is not available in this engine");
 }
 
-/** Cameras and encoders are asked with a login in the URL: who may look at what is on air need not know it. */
-function shownSource(source: string): string {
+/** Removes the login and the query from a source URL: clients that may list broadcasts must not learn the camera's password. */
+function publicSource(source: string): string {
   if (!/^https?:/i.test(source) || !URL.canParse(source)) return source;
   const { protocol, host, pathname } = new URL(source);
   return `${protocol}//${host}${pathname}`;
 }
 
-function presented({ name, wish, broadcast, problem }: OnAir): z.output<typeof broadcastResult> {
+function present({ name, options, broadcast, problem }: BroadcastEntry): z.output<typeof broadcastResult> {
   const figures = broadcast?.figures();
   const rate = figures?.bytesPerSecond;
   return {
     name,
-    title: broadcast?.request.meta.title ?? wish?.title ?? name,
-    source: wish?.source == null ? null : shownSource(wish.source),
+    title: broadcast?.request.meta.title ?? options?.title ?? name,
+    source: options?.source == null ? null : publicSource(options.source),
     status: problem === undefined ? (figures?.health ?? "waiting") : "failed",
     remark: problem ?? figures?.remark ?? "",
     infohash: broadcast?.infohash ?? null,
@@ -111,7 +113,7 @@ function presented({ name, wish, broadcast, problem }: OnAir): z.output<typeof b
     magnet: broadcast?.magnet ?? null,
     link: broadcast?.link ?? null,
     transport_file: broadcast?.transportFilePath ?? null,
-    is_private: broadcast?.request.isPrivate ?? wish?.isPrivate ?? false,
+    is_private: broadcast?.request.isPrivate ?? options?.isPrivate ?? false,
     started_at: broadcast?.startedAt ?? null,
     peers: figures?.peers ?? 0,
     children: figures?.children ?? 0,

@@ -1,131 +1,177 @@
-import { zValidator } from "@hono/zod-validator";
 import { type Context, Hono } from "hono";
-import type { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { Library } from "../../src/library/library.ts";
-import { askerOf, baseUrl } from "../access.ts";
-import { success } from "../envelope.ts";
-import { explain } from "../errors.ts";
-import type { House, RouteEnv } from "../house.ts";
-import { mayReachPrivate } from "../private-urls.ts";
+import { allowsPrivateUrls, baseUrl } from "../http/access.ts";
+import type { RouteDependencies, RouteEnv } from "../http/dependencies.ts";
+import { apiVersionOf, controlFailure, success } from "../http/responses.ts";
 import { accountMethods } from "./account.ts";
-import { admitAsker, admitToken, preflight } from "./admission.ts";
-import { apiVersionOf, controlFailure } from "./api-version.ts";
+import { authorizeCaller, authorizeToken, preflight } from "./authorize.ts";
 import { senderOf } from "./body-slots.ts";
 import { broadcastMethods } from "./broadcast.ts";
 import { externalPlaylistMethods } from "./external-playlist.ts";
 import { FormReader, queryParameters } from "./form.ts";
-import type { ControlCall, ControlMethod } from "./method.ts";
+import { guideMethods } from "./guide.ts";
+import type { ControlMethod } from "./method.ts";
 import { clipped, firstText, parameterError, type RawParameters } from "./params.ts";
-import { playlistMethods } from "./playlist.ts";
-import { serviceMethods } from "./service.ts";
-import { suggestion } from "./suggestion.ts";
+import { editMethods } from "./playlist-edit.ts";
+import { flagMethods } from "./playlist-flags.ts";
+import { playlistGet, playlistSearch } from "./playlist-get.ts";
+import { playlistImport } from "./playlist-import.ts";
+import { playlistClear, trashMethods } from "./playlist-trash.ts";
+import { accessMethods } from "./service-access.ts";
+import { analysisMethods } from "./service-analysis.ts";
+import { contentMethods } from "./service-content.ts";
+import { getChannelIcon, getImage } from "./service-images.ts";
+import { parseM3uPlaylist, taskMethods } from "./service-lists.ts";
+import { playerMethods } from "./service-players.ts";
+import { statusMethods, versionMethods } from "./service-status.ts";
+import { settingsMethods } from "./settings.ts";
 
-/** Every control method, by the sections of the interface and in its order. */
+/** Every control method by section, in the order of the interface; extensions come last in their section. */
 export const CONTROL_SECTIONS: readonly {
   readonly title: string;
   readonly methods: readonly ControlMethod[];
 }[] = [
-  { title: "Service", methods: serviceMethods },
-  { title: "Playlist", methods: playlistMethods },
+  {
+    title: "Service",
+    methods: [
+      ...accessMethods,
+      ...playerMethods,
+      ...contentMethods,
+      getChannelIcon,
+      ...analysisMethods,
+      ...statusMethods,
+      parseM3uPlaylist,
+      ...versionMethods,
+      ...taskMethods,
+      getImage,
+    ],
+  },
+  {
+    title: "Playlist",
+    methods: [
+      ...editMethods,
+      ...trashMethods,
+      playlistGet,
+      playlistClear,
+      ...flagMethods,
+      playlistImport,
+      playlistSearch,
+    ],
+  },
   { title: "External playlists", methods: externalPlaylistMethods },
   { title: "Accounts", methods: accountMethods },
   { title: "Broadcasts", methods: broadcastMethods },
+  { title: "Programme guides", methods: guideMethods },
+  { title: "Settings", methods: settingsMethods },
 ];
 
-/** The same in one list. */
-export const CONTROL_METHODS: readonly ControlMethod[] = CONTROL_SECTIONS.flatMap(({ methods }) => methods);
-
-const BY_NAME: ReadonlyMap<string, ControlMethod> = new Map(
-  CONTROL_METHODS.map((method) => [method.name, method]),
+const METHODS: ReadonlyMap<string, ControlMethod> = new Map(
+  CONTROL_SECTIONS.flatMap(({ methods }) => methods).map((method) => [method.name, method]),
 );
 
-/** CHOICE(service-api): the interface's heading says `/service/api`, all its examples `/server/api`: both are served. */
-const PATHS = ["/server/api", "/server/api/", "/service/api", "/service/api/"];
+/**
+ * CHOICE(service-api): the interface's heading names `/service/api`, its examples `/server/api`: both are served.
+ * CHOICE(method-paths): each method has a path of its own, too, because OpenAPI cannot tell methods apart by a query; there
+ * `api_version` is 3 by default.
+ */
+const PATHS = ["/server/api", "/server/api/", "/service/api", "/service/api/", "/server/api/:method{\\w+}"];
 
-/** `/server/api`: finds the method, asks whether it may be called, reads its parameters, runs it. */
-export function createControlRoutes(house: House & { readonly library: Library }): Hono<RouteEnv> {
+/** Serves `/server/api`: finds the method, authorizes the caller, validates the parameters, and runs the method. */
+export function createControlRoutes(
+  dependencies: RouteDependencies & { readonly library: Library },
+): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
   const forms = new FormReader();
-  app.on("OPTIONS", PATHS, (c) => preflight(BY_NAME.get(c.req.query("method") ?? ""), c, house));
+  app.on("OPTIONS", PATHS, (c) =>
+    preflight(METHODS.get(c.req.param("method") ?? c.req.query("method") ?? ""), c, dependencies),
+  );
   app.on(["GET", "POST"], PATHS, async (c) => {
     c.header("cache-control", "no-store");
     let parameters: RawParameters = {};
     try {
-      parameters = queryParameters(c.req.raw);
-      // Whoever may not call a method shall not make us read a body for it either.
-      const named = firstText(parameters.method);
-      if (named !== undefined) admitAsker(methodOf(named), c, house);
-      parameters = await forms.read(c.req.raw, senderOf(c.env.origin));
-      const result = await call(house, c, parameters);
+      parameters = withPath(c, queryParameters(c.req.raw));
+      // The query may name the method: then the body of a caller that may not call it is never read.
+      const name = firstText(parameters.method);
+      if (name !== undefined) authorizeCaller(methodOf(name), c, dependencies);
+      parameters = withPath(c, await forms.read(c.req.raw, senderOf(c.env.origin)));
+      const result = await call(dependencies, c, parameters);
       if (result instanceof Response) return result;
-      const next = c.req.method === "POST" ? ownPath(firstText(parameters.redirect)) : undefined;
+      const next = c.req.method === "POST" ? localPath(firstText(parameters.redirect)) : undefined;
       return next === undefined ? success(c, "result", result) : c.redirect(next, 303);
     } catch (thrown) {
-      const error = explain(thrown);
-      if (!error) throw thrown;
-      return controlFailure(c, apiVersionOf(firstText(parameters.api_version)), error);
+      return controlFailure(c, firstText(parameters.api_version), thrown);
     }
   });
   return app;
 }
 
-/** Where a form wants its browser sent: one of our own paths, else nowhere. */
-function ownPath(redirect: string | undefined): string | undefined {
+/** Adds the method that the path names, and its default of `api_version`. */
+function withPath(c: Context<RouteEnv>, parameters: RawParameters): RawParameters {
+  const method = c.req.param("method");
+  if (method === undefined) return parameters;
+  return { ...parameters, method: [method], api_version: parameters.api_version ?? ["3"] };
+}
+
+/** Returns the `redirect` of a form if it is a path on this engine; undefined for any other target. */
+function localPath(redirect: string | undefined): string | undefined {
   return redirect !== undefined && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,1000}$/.test(redirect)
     ? redirect
     : undefined;
 }
 
 async function call(
-  house: House & { readonly library: Library },
+  dependencies: RouteDependencies & { readonly library: Library },
   c: Context<RouteEnv>,
   parameters: RawParameters,
 ): Promise<unknown> {
   const method = methodOf(firstText(parameters.method));
-  admitAsker(method, c, house);
-  await admitToken(method, c, house, firstText(parameters.token));
-  const controlCall: ControlCall = {
-    house,
-    library: house.library,
+  authorizeCaller(method, c, dependencies);
+  await authorizeToken(method, c, dependencies, firstText(parameters.token));
+  const parsed = method.params.safeParse(parameters);
+  if (!parsed.success) throw parameterError(parsed.error);
+  return method.run(parsed.data, {
+    dependencies,
+    library: dependencies.library,
     context: c,
     apiVersion: apiVersionOf(firstText(parameters.api_version)),
-    asker: askerOf(c.env.origin),
-    allowPrivateUrls: mayReachPrivate(c, house),
+    allowPrivateUrls: allowsPrivateUrls(c, dependencies),
     base: baseUrl(c),
     signal: c.req.raw.signal,
-  };
-  return method.run(await validated(c, method.params, parameters), controlCall);
+  });
 }
 
 function methodOf(name: string | undefined): ControlMethod {
-  if (name === undefined) throw new SluiceError("missing_method", "say method=…; see /docs");
-  const method = BY_NAME.get(name);
+  if (name === undefined) throw new SluiceError("missing_method", "add method=…; see /docs");
+  const method = METHODS.get(name);
   if (method) return method;
-  const meant = suggestion(name, [...BY_NAME.keys()]);
+  const similar = similarName(name, [...METHODS.keys()]);
   throw new SluiceError(
     "unknown_method",
-    `${clipped(name)}; ${meant === undefined ? "" : `did you mean ${meant}? `}see /docs`,
+    `${clipped(name)}; ${similar === undefined ? "" : `did you mean ${similar}? `}see /docs`,
   );
 }
 
-/** The parameters as the method's schema reads them: those of the query, and those that a form brought. */
-async function validated(
-  c: Context<RouteEnv>,
-  schema: z.ZodType,
-  parameters: RawParameters,
-): Promise<unknown> {
-  let params: unknown;
-  const validator = zValidator(
-    "query",
-    schema,
-    (result) => {
-      if (!result.success) throw parameterError(result.error);
-      params = result.data;
-    },
-    { validationFunction: () => schema.safeParse(parameters) },
-  );
-  // It asks nothing of the environment, so any context will do.
-  await validator(c as unknown as Context, async () => {});
-  return params;
+/** Names with a lower Dice coefficient are not similar. */
+const MIN_SIMILARITY = 0.55;
+
+/** Returns the most similar name: the one with the highest Dice coefficient of letter pairs. */
+function similarName(name: string, names: readonly string[]): string | undefined {
+  const wanted = letterPairs(name.slice(0, 60));
+  let best: string | undefined;
+  let bestSimilarity = MIN_SIMILARITY;
+  for (const candidate of names) {
+    const offered = letterPairs(candidate);
+    const shared = [...offered].filter((pair) => wanted.has(pair)).length;
+    const similarity = (2 * shared) / (wanted.size + offered.size);
+    if (similarity <= bestSimilarity) continue;
+    best = candidate;
+    bestSimilarity = similarity;
+  }
+  return best;
+}
+
+function letterPairs(name: string): Set<string> {
+  const text = name.toLowerCase();
+  return new Set(Array.from({ length: Math.max(0, text.length - 1) }, (_, i) => text.slice(i, i + 2)));
 }

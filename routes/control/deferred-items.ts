@@ -1,54 +1,57 @@
 import { SluiceError } from "../../src/base/errors.ts";
-import type { Analysis } from "../../src/engine/contract.ts";
 import type { Item } from "../../src/library/contract.ts";
+import type { Analysis } from "../../src/transfer/contract.ts";
 import { itemSelector } from "./content-params.ts";
 import type { ControlCall } from "./method.ts";
 import { inspectOptions } from "./service-content.ts";
 
-/** One item, and how to look at it. */
+/** An item to analyze. */
 interface DeferredItem {
   readonly id: number;
-  /** Looks, and keeps what was found. Rejects with `SluiceError`. */
+  /** Analyzes the item and stores the result. Rejects with `SluiceError`. */
   analyze(): Promise<Analysis>;
 }
 
-/** So many are looked at where none is named: one that nobody has costs half a minute, and clients wait for minutes only. */
-export const UNNAMED_ITEMS = 20;
+/** The number of items that a call without ids analyzes. An item without peers takes half a minute, and clients wait only a few minutes. */
+export const DEFAULT_ITEM_COUNT = 20;
 
 /**
- * CHOICE(deferred-items): the items that are named, or some of those that nobody has looked at: by chance, so that dead ones
- * do not stand in the way of others for ever. What is found out is kept with the item (live or not, infohash, content id,
- * number of files); no edit of the user's is touched.
+ * Selects the items to analyze: `ids`, or random items that are not analyzed yet; with `withGroups` also the other sources
+ * of their channels, up to `limit` items.
+ *
+ * CHOICE(deferred-items): without ids the choice is random, so that dead items do not block others forever. The result
+ * (live or not, infohash, content id, number of files) is stored with the item; it never overwrites an edit of the user.
  */
-export async function analyzeItems(
+export async function selectItems(
   ids: readonly number[],
   withGroups: boolean,
   limit: number,
   call: ControlCall,
 ): Promise<readonly DeferredItem[]> {
   const { items } = call.library;
-  const wanted = new Set<number>(ids.length > 0 ? ids : await deferredIds(call));
+  const selected = new Set<number>(ids.length > 0 ? ids : await deferredIds(call));
   if (withGroups) {
-    for (const id of [...wanted]) {
-      if (wanted.size >= limit) break;
-      // An id that is not there is told in its own place.
+    for (const id of [...selected]) {
+      if (selected.size >= limit) break;
+      // An unknown id becomes an error in its own element of the result.
       if (!(await items.get(id))) continue;
-      for (const other of await items.group(id)) if (wanted.size < limit) wanted.add(other);
+      for (const other of await items.group(id)) if (selected.size < limit) selected.add(other);
     }
   }
-  return [...wanted].map((id) => ({ id, analyze: () => analyzeItem(id, call) }));
+  return [...selected].map((id) => ({ id, analyze: () => analyzeItem(id, call) }));
 }
 
-/** A fair choice among all of them, in the order in which they came (Knuth, Algorithm R). */
+/** Chooses items with equal probability (reservoir sampling, Algorithm R), sorted by id. */
 async function deferredIds({ library, signal }: ControlCall): Promise<number[]> {
   const chosen: number[] = [];
   let seen = 0;
-  for await (const item of library.items.each({ sort: "added" })) {
-    if (signal.aborted) break;
-    if (!isDeferred(item)) continue;
-    const place = seen < UNNAMED_ITEMS ? seen : Math.floor(Math.random() * (seen + 1));
-    seen++;
-    if (place < UNNAMED_ITEMS) chosen[place] = item.id;
+  const reader = library.items.read({ sort: "added" });
+  for (let items = await reader.next(); items.length > 0 && !signal.aborted; items = await reader.next()) {
+    for (const item of items.filter(isDeferred)) {
+      const place = seen < DEFAULT_ITEM_COUNT ? seen : Math.floor(Math.random() * (seen + 1));
+      seen++;
+      if (place < DEFAULT_ITEM_COUNT) chosen[place] = item.id;
+    }
   }
   return chosen.sort((a, b) => a - b);
 }
@@ -61,7 +64,7 @@ async function analyzeItem(id: number, call: ControlCall): Promise<Analysis> {
   const { items } = call.library;
   const item = await items.get(id);
   if (!item) throw new SluiceError("unknown_item", `there is no item ${id}`);
-  const { inspect } = call.house.engine;
+  const { inspect } = call.dependencies.engine;
   if (item.content.transport !== "bt") {
     const analysis = await inspect.analyze(item.content.url ?? "", item.title, inspectOptions(call));
     await items.learn(id, { isLive: analysis.isLive });

@@ -1,21 +1,19 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { ExternalPlaylist } from "../../src/library/contract.ts";
-import { type ControlMethod, controlMethod } from "./method.ts";
+import { type ControlMethod, controlMethod, okResult, PRIVATE } from "./method.ts";
 import { bool, integer, oneOf, required } from "./params.ts";
-import { clearableName, credential, name, owner, PRIVATE, said, webUrl } from "./playlist-params.ts";
+import { clearableName, credential, name, omitUndefined, owner, webUrl } from "./playlist-params.ts";
 
-/** The library keeps to bounds of its own (docs/choices.md: update-interval). */
+/** The library limits the interval (docs/choices.md: update-interval). */
 const updateInterval = required(
   integer
-    .refine((value) => value === undefined || value >= 0, "expected seconds, from 0 (never by itself) on")
-    .meta({ type: "integer", minimum: 0, "x-expected": "seconds, from 0 (never by itself) on" }),
+    .refine((value) => value === undefined || value >= 0, "expected seconds, 0 (manual updates only) or more")
+    .meta({ type: "integer", minimum: 0, "x-expected": "seconds, 0 (manual updates only) or more" }),
 );
 
 const id = required(integer).describe("The id of an external playlist");
-const ok = z.literal("ok");
-
-/** An external playlist as it is told (interface: External playlist). Login and password are in it by contract. */
+/** The schema of an external playlist (interface: External playlist), which includes login and password. */
 const externalPlaylistSchema = z.object({
   id: z.int(),
   type: z.enum(["content", "broadcast"]),
@@ -28,15 +26,15 @@ const externalPlaylistSchema = z.object({
   updated_at: z.int(),
   last_update: z.int(),
   next_update: z.int(),
-  /** Ours: why the last refresh failed; only where it did. */
+  /** An extension: why the last refresh failed; absent if it succeeded. */
   problem: z.string().optional(),
 });
 
-/** The methods of this section of the interface. */
+/** Interface: External playlist methods. */
 export const externalPlaylistMethods: readonly ControlMethod[] = [
   controlMethod({
     name: "external_playlist_add",
-    summary: "Adds a playlist of another server, which is fetched again and again",
+    summary: "Adds a playlist of another server, which the engine refreshes on an interval",
     ...PRIVATE,
     params: z.object({
       type: required(oneOf(["content", "broadcast"])),
@@ -44,7 +42,7 @@ export const externalPlaylistMethods: readonly ControlMethod[] = [
       name: required(name),
       url: required(webUrl),
       update_interval: updateInterval,
-      update_now: bool.describe("0: not now; 1 unless given"),
+      update_now: bool.describe("1 (default): refreshes the playlist immediately; 0: waits for the interval"),
       login: credential,
       password: credential,
       owner,
@@ -54,16 +52,16 @@ export const externalPlaylistMethods: readonly ControlMethod[] = [
       const { allowPrivateUrls, library } = call;
       return library.externalPlaylists.add(
         { ...playlist, updateInterval: update_interval, login: login ?? "", password: password ?? "" },
-        { updateNow: update_now ?? true, allowPrivateUrls, ...said({ owner }) },
+        { updateNow: update_now ?? true, allowPrivateUrls, ...omitUndefined({ owner }) },
       );
     },
   }),
   controlMethod({
     name: "external_playlist_delete",
-    summary: "Deletes an external playlist and what came from it, but for locked items",
+    summary: "Deletes an external playlist and its items, except locked items",
     ...PRIVATE,
     params: z.object({ id }),
-    result: ok,
+    result: okResult,
     async run({ id }, { library }) {
       await library.externalPlaylists.delete(id);
       return "ok";
@@ -71,10 +69,10 @@ export const externalPlaylistMethods: readonly ControlMethod[] = [
   }),
   controlMethod({
     name: "external_playlist_update",
-    summary: "Refreshes an external playlist now, in the background",
+    summary: "Refreshes an external playlist in the background",
     ...PRIVATE,
     params: z.object({ id }),
-    result: ok,
+    result: okResult,
     async run({ id }, { library }) {
       await library.externalPlaylists.refresh(id);
       return "ok";
@@ -82,7 +80,7 @@ export const externalPlaylistMethods: readonly ControlMethod[] = [
   }),
   controlMethod({
     name: "external_playlist_edit",
-    summary: "Changes an external playlist; login and password stay where they are not given",
+    summary: "Changes an external playlist; login and password are kept if absent",
     ...PRIVATE,
     params: z.object({
       id,
@@ -92,31 +90,31 @@ export const externalPlaylistMethods: readonly ControlMethod[] = [
       login: credential,
       password: credential,
     }),
-    result: ok,
+    result: okResult,
     async run({ id, update_interval, login, password, ...settings }, { library }) {
-      const change = { ...settings, updateInterval: update_interval, ...said({ login, password }) };
+      const change = { ...settings, updateInterval: update_interval, ...omitUndefined({ login, password }) };
       await library.externalPlaylists.edit(id, change);
       return "ok";
     },
   }),
   controlMethod({
     name: "external_playlist_get",
-    summary: "Lists the external playlists, or one of them",
+    summary: "Lists all external playlists, or returns one",
     ...PRIVATE,
-    params: z.object({ id: integer.describe("One of them; all where it is absent") }),
+    params: z.object({ id: integer.describe("The id of an external playlist; default: all") }),
     result: z.object({ playlist: z.array(externalPlaylistSchema) }),
     async run({ id }, { library, apiVersion }) {
       if (id === undefined) return { playlist: (await library.externalPlaylists.list()).map(present) };
-      const found = await library.externalPlaylists.get(id);
-      if (!found) throw new SluiceError("unknown_external_playlist", String(id));
-      const one = present(found);
-      // Older clients read the members of the one they asked for directly.
-      return apiVersion === 1 ? { ...one, playlist: [one] } : { playlist: [one] };
+      const playlist = await library.externalPlaylists.get(id);
+      if (!playlist) throw new SluiceError("unknown_external_playlist", String(id));
+      const presented = present(playlist);
+      // Older clients read the members of a single playlist from the result itself.
+      return apiVersion === 1 ? { ...presented, playlist: [presented] } : { playlist: [presented] };
     },
   }),
   controlMethod({
     name: "update_all_external_playlists",
-    summary: "Refreshes all external playlists now, in the background",
+    summary: "Refreshes all external playlists in the background",
     ...PRIVATE,
     params: z.object({}),
     result: z.object({ task_id: z.int() }),

@@ -6,14 +6,14 @@ import type { ItemContent } from "../../src/library/contract.ts";
 import { clipped, file, text, type UploadedFile } from "./params.ts";
 import { MAX_URL, webUrl } from "./playlist-params.ts";
 
-/** What a new item plays, in the parameters of `playlist_add_item`. */
+/** The parameters of `playlist_add_item` that name the content. */
 export const addedContentParams = {
   content_id: text.describe("A content id: 40 hexadecimal digits"),
-  id: text.describe("Another name of content_id"),
+  id: text.describe("Deprecated alias of content_id"),
   infohash: text.describe("40 hexadecimal digits"),
   magnet: text.describe("A magnet link"),
   url: webUrl.describe("The URL of a transport file"),
-  file: file.describe("A transport file, of 50 MB at most"),
+  file: file.describe("A transport file of at most 50 MB"),
   hls_manifest_url: webUrl.describe("The URL of an HLS manifest"),
   dash_manifest_url: webUrl.describe("The URL of a DASH manifest"),
   video_url: webUrl.describe("The URL of a media file or stream"),
@@ -22,23 +22,25 @@ export const addedContentParams = {
 const schema = z.object(addedContentParams);
 type ContentParams = z.output<typeof schema>;
 
-/** Content that was named, with what its link calls it; or an uploaded transport file. */
-export type NamedContent =
+/** Content with the title from its link, or an uploaded transport file. */
+type NamedContent =
   | { readonly content: ItemContent; readonly title: string }
   | { readonly upload: UploadedFile };
 
 const NOTHING = { contentId: null, infohash: null, magnet: null, url: null } as const;
 
 /**
+ * Returns the content that a call of `playlist_add_item` names. Throws `missing_parameter` or `bad_parameter`.
+ *
  * CHOICE(add-item): exactly one of content_id (or id), infohash, magnet, url, file, hls_manifest_url, dash_manifest_url and
- * video_url; content_id and infohash of one thing may come together. All else may be left out: a title that is not given is
- * what the link or the transport file says. URLs are kept as they are and fetched when they are played.
+ * video_url is required, except that content_id and infohash of the same content may come together. All other parameters
+ * are optional; the default title comes from the link or the transport file. URLs are stored, and fetched at playback.
  */
 export function namedContent(params: ContentParams): NamedContent {
   const { content_id, id, infohash, magnet, url, file } = params;
   const { hls_manifest_url, dash_manifest_url, video_url } = params;
   const ids = content_id ?? id ?? infohash;
-  const ways = {
+  const selectors = {
     "content_id or infohash": ids,
     magnet,
     url,
@@ -47,26 +49,26 @@ export function namedContent(params: ContentParams): NamedContent {
     dash_manifest_url,
     video_url,
   };
-  const names = Object.entries(ways).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  const names = Object.entries(selectors).flatMap(([name, value]) => (value === undefined ? [] : [name]));
   if (names.length === 0) throw new SluiceError("missing_parameter", `expected one of ${NAMES}`);
   if (names.length > 1)
     throw new SluiceError("bad_parameter", `expected only one of ${NAMES}, got ${names.join(" and ")}`);
   if (file) return { upload: file };
   if (magnet !== undefined) return magnetContent(magnet);
-  if (ids !== undefined) return identified(content_id ?? id, infohash);
-  if (url !== undefined) return linked("bt", url);
-  if (hls_manifest_url !== undefined) return linked("hls", hls_manifest_url);
-  if (dash_manifest_url !== undefined) return linked("dash", dash_manifest_url);
-  return linked("http", video_url!);
+  if (ids !== undefined) return idContent(content_id ?? id, infohash);
+  if (url !== undefined) return urlContent("bt", url);
+  if (hls_manifest_url !== undefined) return urlContent("hls", hls_manifest_url);
+  if (dash_manifest_url !== undefined) return urlContent("dash", dash_manifest_url);
+  return urlContent("http", video_url!);
 }
 
 const NAMES = "content_id, infohash, magnet, url, file, hls_manifest_url, dash_manifest_url and video_url";
 
-function linked(transport: ItemContent["transport"], url: string): NamedContent {
+function urlContent(transport: ItemContent["transport"], url: string): NamedContent {
   return { content: { ...NOTHING, transport, url }, title: titleOfUrl(url) };
 }
 
-function identified(id: string | undefined, hash: string | undefined): NamedContent {
+function idContent(id: string | undefined, hash: string | undefined): NamedContent {
   const contentId = digits("content_id", id, parseContentId);
   const infohash = digits("infohash", hash, parseInfohash);
   return { content: { ...NOTHING, transport: "bt", contentId, infohash }, title: infohash ?? contentId! };
@@ -83,7 +85,7 @@ function digits<T extends ContentId | Infohash>(
   throw new SluiceError("bad_parameter", `${name}: expected 40 hexadecimal digits, got "${clipped(value)}"`);
 }
 
-/** The infohash (BEP 9), in hexadecimal or base 32, or a key in its place (BEP 46); and the name that the link gives. */
+/** Parses a magnet link: the infohash (BEP 9, hexadecimal or base32) or a public key (BEP 46), and the display name. */
 function magnetContent(magnet: string): NamedContent {
   const expected = "expected a magnet link with xt=urn:btih: or xs=urn:btpk:";
   if (magnet.length > MAX_URL)
@@ -98,17 +100,17 @@ function magnetContent(magnet: string): NamedContent {
     .map((topic) => parseInfohash(/^urn:btih:(.*)$/i.exec(topic)?.[1] ?? ""))
     .find((found) => found !== undefined);
   const source = query.getAll("xs").find((text) => parseItemName(text, query.get("s") ?? ""));
-  const named = infohash ?? source;
-  if (named === undefined) throw new SluiceError("bad_parameter", `magnet: ${expected}`);
+  const identifier = infohash ?? source;
+  if (identifier === undefined) throw new SluiceError("bad_parameter", `magnet: ${expected}`);
   const name =
     query
       .get("dn")
       ?.replace(/\p{Cc}+/gu, " ")
-      .trim() || named;
+      .trim() || identifier;
   return { content: { ...NOTHING, transport: "bt", infohash: infohash ?? null, magnet }, title: name };
 }
 
-/** The last part of its path that says anything, without an extension; else its host. Never what may hold a password. */
+/** Returns the last segment of the path without its extension, else the host. Query and login may contain a password and are not used. */
 function titleOfUrl(link: string): string {
   const { pathname, hostname } = new URL(link);
   const last =

@@ -1,8 +1,10 @@
 import { z } from "zod";
-import type { ContentDescription, ContentFile } from "../../src/engine/contract.ts";
+import { playOrder } from "../../src/base/play-order.ts";
+import type { Analysis, ContentDescription, ContentFile } from "../../src/transfer/contract.ts";
+import { analysisResult, presentAnalysis } from "./analysis-result.ts";
 
 const fileResult = z.object({
-  index: z.int().describe("The _idx of the playback endpoints"),
+  index: z.int().describe("The value of _idx of the playback endpoints"),
   filename: z.string(),
   infohash: z.string().optional(),
   type: z.enum(["live", "vod"]).optional(),
@@ -11,7 +13,7 @@ const fileResult = z.object({
   size: z.int().optional().describe("Bytes"),
 });
 
-/** The result of `get_media_files` (interface: Media files description). */
+/** The schema of the result of `get_media_files` (interface: Media files description). */
 export const mediaFilesResult = z.object({
   name: z.string(),
   infohash: z.string(),
@@ -20,25 +22,31 @@ export const mediaFilesResult = z.object({
   transport_file_cache_key: z.string().nullable(),
   transport_file_data: z.string().optional().describe("Base64, with dump_transport_file=1"),
   files: z.array(fileResult),
-  mime: z.string().describe("Of the file that plays where none is chosen"),
-  size: z.int().describe("Bytes of that file"),
+  mime: z.string().describe("The MIME type of the default file"),
+  size: z
+    .int()
+    .describe(
+      "The size of the default file in bytes; for a live stream that of the part that viewers can seek in",
+    ),
+  analysis: analysisResult.optional().describe("With analyze_content=1: the result of analyze_content"),
 });
 
-/** How the description is asked for. */
 interface MediaFilesOptions {
   readonly apiVersion: 1 | 2 | 3;
   readonly isBrief: boolean;
   readonly withTransportFile: boolean;
+  readonly analysis: Analysis | undefined;
 }
 
 /**
- * CHOICE(media-files): `mime` and `size` are told of each file, and once more of the main one. Only files that play are
- * listed; their index counts all files. Version 1 has the older shape: an object by index.
+ * Converts a content description to the result of `get_media_files`.
+ *
+ * CHOICE(media-files): each file has `mime` and `size`, and the top level repeats those of the file that plays by default. Version 1
+ * has the older shape, an object keyed by index, and lists playable files only, because its clients play what they find.
  */
 export function presentMediaFiles(description: ContentDescription, options: MediaFilesOptions): unknown {
   const { infohash, type, transportType } = description;
-  const playable = description.files.filter((file) => file.isPlayable);
-  const files = playable.length > 0 ? playable : description.files;
+  const { files } = description;
   const full = (file: ContentFile) => ({
     infohash,
     type,
@@ -49,13 +57,12 @@ export function presentMediaFiles(description: ContentDescription, options: Medi
     size: file.size,
   });
   if (options.apiVersion === 1) {
-    const entries = files.map((file) => [file.index, options.isBrief ? file.name : full(file)]);
+    const playable = files.filter((file) => file.isPlayable);
+    const listed = playable.length > 0 ? playable : files;
+    const entries = listed.map((file) => [file.index, options.isBrief ? file.name : full(file)]);
     return Object.fromEntries(entries);
   }
-  const main = files.reduce<ContentFile | undefined>(
-    (best, file) => (best === undefined || file.size > best.size ? file : best),
-    undefined,
-  );
+  const [main] = playOrder(files);
   const bytes = options.withTransportFile ? description.transportFile : undefined;
   return {
     name: description.name,
@@ -67,10 +74,11 @@ export function presentMediaFiles(description: ContentDescription, options: Medi
     files: files.map((file) => (options.isBrief ? { index: file.index, filename: file.name } : full(file))),
     mime: main?.mime ?? "application/octet-stream",
     size: main?.size ?? 0,
+    analysis: options.analysis && presentAnalysis(options.analysis),
   };
 }
 
-/** Bytes turned to text at a time: as many as fit the arguments of one call. */
+/** Bytes converted per call of `fromCharCode`, limited because each byte is an argument. */
 const SLICE_BYTES = 8192;
 
 function base64Of(bytes: Uint8Array): string {

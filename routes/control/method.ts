@@ -1,60 +1,75 @@
 import type { Context } from "hono";
-import type { z } from "zod";
+import { z } from "zod";
 import type { Library } from "../../src/library/library.ts";
-import type { Asker } from "../access-decision.ts";
-import type { House, RouteEnv } from "../house.ts";
+import type { RouteDependencies, RouteEnv } from "../http/dependencies.ts";
 
-/** One operation of `/server/api`: a row of the interface's tables. */
+/** One control method: a row of the interface's tables. */
 export interface ControlMethod<Params extends z.ZodType = z.ZodType> {
   readonly name: string;
   /** One line for the documentation. */
   readonly summary: string;
   /** Callable without a token. */
   readonly isPublic: boolean;
-  /** Callable from addresses outside this host. */
+  /** Callable by clients of other hosts. */
   readonly isRemote: boolean;
-  /** Whether pages of other sites may cause it. Private methods never are. */
-  readonly isOpenToPages: boolean;
-  /** Not in the interface's tables: what deployed clients call besides. */
+  /** Whether pages of other sites may call it; private methods never allow that. */
+  readonly isCrossOrigin: boolean;
+  /** An extension that deployed clients call, which the interface's tables do not list. */
   readonly isExtra?: boolean;
-  /** Query and form together: text, lists of text where one is given again, and files. */
+  /** The parameters of query and form: texts, lists of texts if a name is repeated, and files. */
   readonly params: Params;
-  /** What `result` holds. */
+  /** The schema of `result`. */
   readonly result: z.ZodType;
-  /** Resolves to the `result`, or to a whole response (an image). Rejects with `SluiceError`. */
+  /** Resolves to `result`, or to a complete response, such as an image. Rejects with `SluiceError`. */
   run(params: z.output<Params>, call: ControlCall): Promise<unknown>;
 }
 
-/** What a method knows of its call. */
+/** The context of a call of a control method. */
 export interface ControlCall {
-  readonly house: House;
+  readonly dependencies: RouteDependencies;
   readonly library: Library;
   readonly context: Context<RouteEnv>;
-  /** 1: errors are text, and some results have their old shape. */
+  /** 1: errors are strings, and some results have an older shape. */
   readonly apiVersion: 1 | 2 | 3;
-  readonly asker: Asker;
   /** Whether URLs may lead to this host and its network. */
   readonly allowPrivateUrls: boolean;
-  /** `http://host:port` as the asker addressed us. */
+  /** `http://host:port` as the client addressed the engine. */
   readonly base: string;
-  /** Fires when the asker hangs up. */
+  /** Fires when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
-/** Declares a method, so that `run` sees the parameters as its schema reads them. */
+/** Declares a method, so that TypeScript infers the parameters of `run` from the schema. */
 export function controlMethod<Params extends z.ZodType>(method: ControlMethod<Params>): ControlMethod {
   return method as unknown as ControlMethod;
 }
 
-/** What a method knows that needs neither library nor engine's content. */
-export type HouseCall = Pick<ControlCall, "house" | "context">;
+/** The part of the context that methods of `/webui/api/service` use. */
+type EngineCall = Pick<ControlCall, "dependencies" | "context">;
 
 /** A method that `/webui/api/service` answers as well. */
-export type HouseMethod<Params extends z.ZodType = z.ZodType> = Omit<ControlMethod<Params>, "run"> & {
-  run(params: z.output<Params>, call: HouseCall): Promise<unknown>;
+type EngineMethod<Params extends z.ZodType = z.ZodType> = Omit<ControlMethod<Params>, "run"> & {
+  run(params: z.output<Params>, call: EngineCall): Promise<unknown>;
 };
 
-/** Declares such a method. */
-export function houseMethod<Params extends z.ZodType>(method: HouseMethod<Params>): HouseMethod {
-  return method as unknown as HouseMethod;
+/** Declares a method that `/webui/api/service` answers as well. */
+export function engineMethod<Params extends z.ZodType>(method: EngineMethod<Params>): EngineMethod {
+  return method as unknown as EngineMethod;
 }
+
+/** Access of methods that any page may call. */
+export const OPEN = { isPublic: true, isRemote: true, isCrossOrigin: true } as const;
+/** Access of methods that need no token, but are closed to pages of other sites. */
+export const PUBLIC = { isPublic: true, isRemote: true, isCrossOrigin: false } as const;
+/** Access of methods that need the token. */
+export const PRIVATE = { isPublic: false, isRemote: true, isCrossOrigin: false } as const;
+/** Access of methods that need the token and accept only clients of this host. */
+export const PRIVATE_LOCAL = { isPublic: false, isRemote: false, isCrossOrigin: false } as const;
+
+/** The result of most methods that change something (interface: Endpoints). */
+export const okResult = z.literal("ok");
+
+/** An error inside a list result (interface: Errors 3). */
+export const elementError = z.object({
+  error: z.object({ message: z.string(), code: z.int() }),
+});

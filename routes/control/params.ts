@@ -1,22 +1,22 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 
-/** A file that came with a form (RFC 7578), held whole: forms are bounded (`multipart.ts`). */
+/** A file of a form (RFC 7578), held in memory: `multipart.ts` limits its size. */
 export interface UploadedFile {
-  /** Display text only; never a path on our disk. */
+  /** Only for display; never used as a path. */
   readonly filename: string;
-  /** What the sender calls it; nothing is decided by that alone. */
+  /** The type that the client reports; not trusted. */
   readonly mime: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** The parameters of one call as they came: all values of a name, query before form. */
+/** The unvalidated parameters of a call: all values of each name, query before form. */
 export type RawParameters = Readonly<Record<string, readonly (string | UploadedFile)[]>>;
 
 /** A parameter that may be absent. */
 type Parameter<T> = z.ZodType<T | undefined>;
 
-/** The first value of a name that is not blank, trimmed; an empty parameter is none. */
+/** Returns the first value that is not blank, trimmed; undefined if there is none. */
 export function firstText(value: unknown): string | undefined {
   return textsOf(value)[0];
 }
@@ -28,7 +28,7 @@ function textsOf(value: unknown): string[] {
 
 const WHOLE_NUMBER = "a whole number";
 
-/** Reads the first text of a parameter; `read` answers undefined for what it cannot take. */
+/** Creates a schema that parses the first text of a parameter; `read` returns undefined for an invalid text. */
 function parameter<T>(
   expected: string,
   schema: { readonly [key: string]: unknown },
@@ -50,46 +50,24 @@ export const text: Parameter<string> = parameter("text", { type: "string" }, (va
 /** A whole number of up to 15 digits. */
 export const integer: Parameter<number> = parameter(WHOLE_NUMBER, { type: "integer" }, wholeNumber);
 
-/** Booleans are 1 and 0 in requests (interface: Endpoints, Notation); words are taken too. */
+/** A boolean: 1 or 0 (interface: Endpoints, Notation); `true` and `false` are accepted, too. */
 export const bool: Parameter<boolean> = parameter("1 or 0", { type: "integer", enum: [0, 1] }, (value) => {
-  const word = value.toLowerCase();
-  if (word === "1" || word === "true") return true;
-  return word === "0" || word === "false" ? false : undefined;
+  const text = value.toLowerCase();
+  if (text === "1" || text === "true") return true;
+  return text === "0" || text === "false" ? false : undefined;
 });
 
-/** Whole numbers with commas between them, at most `MAX_LIST`. */
-export const integers: Parameter<readonly number[]> = parameter(
-  "whole numbers with commas between them",
-  { type: "string", pattern: "^-?\\d+(,-?\\d+)*$" },
-  (value) => {
-    const numbers = value.split(",").map((each) => wholeNumber(each.trim()));
-    if (numbers.length > MAX_LIST) return undefined;
-    return numbers.every((each) => each !== undefined) ? numbers : undefined;
-  },
-);
-
-/** A list in one parameter is at most so long; what acts on more is called again. */
+/** The maximum length of a list parameter. A client with a longer list calls several times. */
 const MAX_LIST = 10_000;
 
-/** Texts as JSON: `["a","b"]` (interface: tags). */
-export const jsonTexts: Parameter<readonly string[]> = parameter(
-  'a JSON list of texts, such as ["a","b"]',
-  { type: "string", contentMediaType: "application/json" },
-  (value) => {
-    const list = jsonOf(value);
-    if (!Array.isArray(list) || list.length > MAX_LIST) return undefined;
-    return list.every((each) => typeof each === "string") ? list : undefined;
-  },
-);
-
-/** One of a few words, in any case of its letters. */
-export function oneOf<const T extends string>(words: readonly [T, ...T[]]): Parameter<T> {
-  return parameter(words.join(" or "), { type: "string", enum: words }, (value) =>
-    words.find((word) => word === value.toLowerCase()),
+/** One of several values, case-insensitive. */
+export function oneOf<const T extends string>(values: readonly [T, ...T[]]): Parameter<T> {
+  return parameter(values.join(" or "), { type: "string", enum: values }, (value) =>
+    values.find((each) => each === value.toLowerCase()),
   );
 }
 
-/** A parameter that may be given again and again: all its texts, in order; empty where it is absent. */
+/** A repeatable parameter: all its texts in order; empty if absent. */
 export const texts: z.ZodType<readonly string[]> = z
   .unknown()
   .transform((value): readonly string[] => textsOf(value))
@@ -97,7 +75,7 @@ export const texts: z.ZodType<readonly string[]> = z
   .transform((value): readonly string[] => value ?? [])
   .meta({ type: "array", items: { type: "string" }, "x-expected": "texts" });
 
-/** Whole numbers given again and again, or with commas between them; empty where there is none. */
+/** Whole numbers, comma-separated or repeated, at most `MAX_LIST`; empty if absent. */
 export const integerList: z.ZodType<readonly number[]> = z
   .unknown()
   .transform((value, context): readonly number[] => {
@@ -110,7 +88,7 @@ export const integerList: z.ZodType<readonly number[]> = z
   .transform((value): readonly number[] => value ?? [])
   .meta({ type: "array", items: { type: "integer" }, "x-expected": "whole numbers" });
 
-/** An uploaded file. A file field that was left empty (no name, no bytes) is none. */
+/** An uploaded file. An empty file field (no name, no bytes) counts as absent. */
 export const file: Parameter<UploadedFile> = z
   .unknown()
   .transform((value, context): UploadedFile | undefined => {
@@ -125,7 +103,7 @@ export const file: Parameter<UploadedFile> = z
   .optional()
   .meta({ type: "string", format: "binary", "x-expected": "a file" });
 
-/** The same parameter, without which nothing can be done: its absence is `missing_parameter`. */
+/** Makes a parameter required: its absence becomes `missing_parameter`. */
 export function required<T>(optional: Parameter<T>): z.ZodType<T> {
   const meta = optional.meta();
   const expected = String(meta?.["x-expected"] ?? "a value");
@@ -137,7 +115,7 @@ export function required<T>(optional: Parameter<T>): z.ZodType<T> {
   return meta ? whole.meta(meta) : whole;
 }
 
-/** Says which parameter is missing, or cannot be read and why. */
+/** Builds the `missing_parameter` or `bad_parameter` error for the first issue of a failed validation. */
 export function parameterError(error: { readonly issues: readonly Issue[] }): SluiceError {
   const issue = error.issues[0];
   const name = issue?.path.join(".") || "parameters";
@@ -156,19 +134,11 @@ function wholeNumber(value: string): number | undefined {
   return /^-?\d{1,15}$/.test(value) ? Number(value) : undefined;
 }
 
-function jsonOf(value: string): unknown {
-  try {
-    return JSON.parse(value);
-  } catch {
-    return undefined;
-  }
-}
-
 function isUploadedFile(value: unknown): value is UploadedFile {
   return typeof value === "object" && value !== null && "bytes" in value;
 }
 
-/** What came, short enough for a message. */
+/** Shortens a value for an error message. */
 export function clipped(value: string): string {
   return value.length > 60 ? `${value.slice(0, 60)}…` : value;
 }

@@ -1,33 +1,33 @@
 import { z } from "zod";
-import type { Inspector } from "../../src/engine/contract.ts";
 import type { ItemContent, ItemDraft } from "../../src/library/contract.ts";
+import type { Inspector } from "../../src/transfer/contract.ts";
 import { addedContentParams, namedContent } from "./item-content.ts";
 import { changeGroup } from "./media-group.ts";
-import { type ControlCall, type ControlMethod, controlMethod } from "./method.ts";
+import { type ControlCall, type ControlMethod, controlMethod, PRIVATE } from "./method.ts";
 import { bool, file } from "./params.ts";
-import * as say from "./playlist-params.ts";
+import * as itemParams from "./playlist-params.ts";
 
 const addParams = z.object({
   ...addedContentParams,
-  title: say.title,
-  description: say.description,
-  category: say.name.describe("Such as tv, movies, music_video, music, other"),
-  subcategory: say.name.describe("Such as tv, movies, music_video, music, other"),
-  poster: say.webUrl.describe("The URL of a picture"),
-  tags: say.tags,
-  is_live: say.isLive,
+  title: itemParams.title,
+  description: itemParams.description,
+  category: itemParams.name.describe("Such as tv, movies, music_video, music, other"),
+  subcategory: itemParams.name.describe("Such as tv, movies, music_video, music, other"),
+  poster: itemParams.webUrl.describe("The URL of an image"),
+  tags: itemParams.tags,
+  is_live: itemParams.isLive,
   auto_search: bool,
   use_media_groups: bool,
   logo_file: file.describe("PNG, JPEG, GIF or WebP"),
-  owner: say.owner,
+  owner: itemParams.owner,
 });
 
 /** `playlist_add_item` and `playlist_update_item` (interface: Playlist methods). */
 export const editMethods: readonly ControlMethod[] = [
   controlMethod({
     name: "playlist_add_item",
-    summary: "Adds an item to the playlist; transport file and logo as a multipart/form-data POST",
-    ...say.PRIVATE,
+    summary: "Adds an item to the playlist; upload a transport file or a logo as a multipart/form-data POST",
+    ...PRIVATE,
     params: addParams,
     result: z.int(),
     async run(params, call) {
@@ -35,7 +35,7 @@ export const editMethods: readonly ControlMethod[] = [
       const { category, subcategory, description, poster, tags, owner } = params;
       const isLive = params.is_live ?? content.isLive;
       const autoSearch = params.auto_search;
-      const details = say.said({
+      const details = itemParams.omitUndefined({
         category,
         subcategory,
         description,
@@ -46,9 +46,9 @@ export const editMethods: readonly ControlMethod[] = [
         autoSearch,
       });
       const logo = params.logo_file && (await call.library.images.put(params.logo_file.bytes));
-      const draft = { ...content, ...details, ...say.said({ title: params.title, logo }) };
+      const draft = { ...content, ...details, ...itemParams.omitUndefined({ title: params.title, logo }) };
       const { id } = await call.library.items.add(draft);
-      // It joins the sources of its channel: what is said about the search is said of them all.
+      // The item joins a media group, and auto search applies to the whole group.
       if (params.use_media_groups && autoSearch !== undefined)
         await changeGroup(call.library.items, id, { autoSearch }, { wholeGroup: true });
       return id;
@@ -56,27 +56,35 @@ export const editMethods: readonly ControlMethod[] = [
   }),
   controlMethod({
     name: "playlist_update_item",
-    summary: "Changes an item; what is not given stays as it is",
-    ...say.PRIVATE,
+    summary: "Changes an item; absent parameters keep their values",
+    ...PRIVATE,
     params: z.object({
-      ...say.itemChoice,
-      title: say.title,
-      description: say.description,
-      category: say.clearableName,
-      subcategory: say.clearableName,
-      poster: say.clearableUrl.describe("The URL of a picture; empty for none"),
-      tags: say.tags,
+      ...itemParams.itemParams,
+      title: itemParams.title,
+      description: itemParams.description,
+      category: itemParams.clearableName,
+      subcategory: itemParams.clearableName,
+      poster: itemParams.clearableUrl.describe("The URL of an image; empty removes it"),
+      tags: itemParams.tags,
       auto_search: bool,
       is_favorite: bool,
       logo_file: file.describe("PNG, JPEG, GIF or WebP"),
-      owner: say.owner,
+      owner: itemParams.owner,
     }),
     result: z.literal(true),
     async run({ id, use_media_groups, owner, logo_file, category, ...params }, { library }) {
       const { title, description, subcategory, poster, tags } = params;
       const logo = logo_file && (await library.images.put(logo_file.bytes));
       const flags = { autoSearch: params.auto_search, isFavorite: params.is_favorite };
-      const change = say.said({ title, description, subcategory, poster, tags, logo, ...flags });
+      const change = itemParams.omitUndefined({
+        title,
+        description,
+        subcategory,
+        poster,
+        tags,
+        logo,
+        ...flags,
+      });
       const cleared = category === undefined ? change : { ...change, category: category || null };
       await changeGroup(library.items, id, cleared, { wholeGroup: use_media_groups ?? false, owner });
       return true;
@@ -84,28 +92,28 @@ export const editMethods: readonly ControlMethod[] = [
   }),
 ];
 
-/** What the content itself says of the new item. An uploaded transport file is kept for good before the item is. */
+/** Builds a new item from its content. Stores an uploaded transport file permanently before the item is added. */
 async function draftedContent(
   params: z.output<typeof addParams>,
-  { house }: ControlCall,
+  { dependencies }: ControlCall,
 ): Promise<ItemDraft> {
   const named = namedContent(params);
   if (!("upload" in named)) {
-    const { title = named.title, ...known } = await knownOf(named.content, house.engine.inspect);
-    return { content: named.content, title: say.clippedTitle(title), ...known };
+    const { title = named.title, ...known } = await knownDetails(named.content, dependencies.engine.inspect);
+    return { content: named.content, title: itemParams.clippedTitle(title), ...known };
   }
-  const kept = await house.engine.inspect.keep(named.upload.bytes);
-  const ids = { infohash: kept.infohash, contentId: kept.contentId ?? null };
+  const stored = await dependencies.engine.inspect.keep(named.upload.bytes);
+  const ids = { infohash: stored.infohash, contentId: stored.contentId ?? null };
   return {
     content: { transport: "bt", ...ids, magnet: null, url: null },
-    title: say.clippedTitle(kept.name),
-    isLive: kept.type === "live" ? 1 : 0,
-    fileCount: kept.files.filter((file) => file.isPlayable).length,
+    title: itemParams.clippedTitle(stored.name),
+    isLive: stored.type === "live" ? 1 : 0,
+    fileCount: stored.files.filter((file) => file.isPlayable).length,
   };
 }
 
-/** What is known here of content of the peer network; nobody is asked. */
-async function knownOf(
+/** Returns title and kind of swarm content if the engine has its transport file; sends no network request. */
+async function knownDetails(
   { transport, infohash, contentId, magnet }: ItemContent,
   inspect: Inspector,
 ): Promise<Partial<Pick<ItemDraft, "title" | "isLive">>> {

@@ -1,53 +1,120 @@
 import { z } from "zod";
-import { listedItemSchema } from "../present-item.ts";
-import { type ControlMethod, controlMethod } from "./method.ts";
+import { encodeUtf8 } from "../../src/base/utf8.ts";
+import type { Item, ItemQuery, ItemReader } from "../../src/library/contract.ts";
+import { listedItemSchema, presentItem, presentListedItem } from "../http/present-item.ts";
+import { spacedJson } from "../http/responses.ts";
+import { presentNowAndNext, shownProgramme } from "./guide.ts";
+import { type ControlCall, type ControlMethod, controlMethod, PRIVATE } from "./method.ts";
 import { bool, integer } from "./params.ts";
-import { playlistAnswer } from "./playlist-answer.ts";
-import { name, owner, PRIVATE, said } from "./playlist-params.ts";
+import { name, omitUndefined, owner, pageParams, titlePart } from "./playlist-params.ts";
+import { search, searchParams, searchSchema } from "./search.ts";
 
-const count = integer
-  .refine((value) => value === undefined || value >= 0, "expected a whole number from 0 on")
-  .meta({ type: "integer", minimum: 0 });
+/** Up to this many items are sent at once, with a length; a longer list is streamed while it is read. */
+const MAX_BUFFERED_ITEMS = 500;
 
 const params = z.object({
   owner,
-  name: name.describe("A part of the title, whatever its case and accents"),
+  name: titlePart,
   category: name,
-  subcategory: name.describe("A subcategory, or a tag"),
-  is_favorite: bool.describe("1: favourites only"),
+  subcategory: name.describe("A subcategory or a tag"),
+  is_favorite: bool.describe("1: only favourites"),
   external_playlist_id: integer.describe(
-    "What came from this external playlist; -1: what did not come from any",
+    "Only items of this external playlist; -1: only items of no external playlist",
   ),
-  sort: bool.describe("1: by title; else in the order in which they were added"),
-  offset: count.describe("So many are left out at first"),
-  limit: count.describe("At most so many; all where it is absent"),
+  sort: bool.describe("1: by title; default: in the order in which items were added"),
+  ...pageParams,
+  show_epg: bool.describe("1: adds the present programme of each item and the next one"),
 });
 
 /**
  * `playlist_get`, with the filters that deployed clients send.
  *
- * CHOICE(playlist-filters): `is_favorite=0` and `sort=0` are as if they were not given, as `favorites=0` is in the export.
- * `sort=1` sorts by title, else the order in which items came. Without `limit` all items are told, however many;
- * `limit=0` tells only how many there are.
+ * CHOICE(playlist-filters): `is_favorite=0` and `sort=0` count as absent, like `favorites=0` in the export. `sort=1` sorts
+ * by title, otherwise items keep the order in which they were added. Without `limit` all items are returned; `limit=0`
+ * returns only their number.
  */
 export const playlistGet: ControlMethod = controlMethod({
   name: "playlist_get",
   summary: "Lists the items of the playlist",
   ...PRIVATE,
   params,
-  result: z.object({ total_items: z.int(), playlist: z.array(listedItemSchema) }),
-  run(params, call) {
-    const { owner, name, category, subcategory, offset, limit } = params;
-    const query = said({
-      owner,
-      name,
-      category,
-      subcategory,
-      externalPlaylistId: params.external_playlist_id,
-      isFavorite: params.is_favorite || undefined,
-      offset,
-      limit,
+  result: z.object({
+    total_items: z.int(),
+    playlist: z.array(listedItemSchema.extend({ epg: z.array(shownProgramme).optional() })),
+  }),
+  async run(params, call) {
+    const { owner, name, category, subcategory, offset = 0, limit = Number.POSITIVE_INFINITY } = params;
+    const query: ItemQuery = {
+      ...omitUndefined({
+        owner,
+        name,
+        category,
+        subcategory,
+        externalPlaylistId: params.external_playlist_id,
+        isFavorite: params.is_favorite || undefined,
+        offset: params.offset,
+        limit: params.limit,
+      }),
+      sort: params.sort ? "title" : "added",
+    };
+    const { items } = call.library;
+    const present = async (item: Item) => ({
+      ...presentListedItem(item, items.figures(item), call.base),
+      ...(params.show_epg && { epg: await presentNowAndNext(item, call.library.guide) }),
     });
-    return playlistAnswer({ ...query, sort: params.sort ? "title" : "added" }, call);
+    const page = await items.query({ ...query, limit: Math.min(limit, MAX_BUFFERED_ITEMS) });
+    if (page.items.length >= Math.min(limit, page.total - offset))
+      return { total_items: page.total, playlist: await Promise.all(page.items.map(present)) };
+    return streamedList(call, query, `{"total_items": ${page.total}, "playlist": [`, present);
   },
+});
+
+/** Returns the result of `playlist_trash_get`. */
+export async function trashList(owner: string, call: ControlCall): Promise<unknown> {
+  const query: ItemQuery = { state: "trash", sort: "added", owner };
+  const { items } = call.library;
+  const present = (item: Item) => presentItem(item, items.figures(item));
+  const page = await items.query({ ...query, limit: MAX_BUFFERED_ITEMS });
+  if (page.items.length === page.total) return { data: page.items.map(present) };
+  return streamedList(call, query, '{"data": [', present);
+}
+
+/** Builds a response that reads items only when the client pulls: 100,000 items are 100 MB of JSON. */
+function streamedList(
+  { library, context }: ControlCall,
+  query: ItemQuery,
+  head: string,
+  present: (item: Item) => unknown,
+): Response {
+  let reader: ItemReader | undefined;
+  let isFirst = true;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        let chunk = reader === undefined ? `{"result": ${head}` : "";
+        reader ??= library.items.read(query);
+        const items = await reader.next();
+        for (const item of items) {
+          chunk += `${isFirst ? "" : ", "}${spacedJson(await present(item))}`;
+          isFirst = false;
+        }
+        controller.enqueue(encodeUtf8(items.length === 0 ? `${chunk}]}, "error": null}` : chunk));
+        if (items.length === 0) controller.close();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return context.body(body, 200, { "content-type": "application/json", "cache-control": "no-store" });
+}
+
+/** `search`: the same as `/search`, and also finds items that are in no swarm, such as links to web servers. */
+export const playlistSearch: ControlMethod = controlMethod({
+  name: "search",
+  summary: "Searches the playlist and the stored transport files",
+  ...PRIVATE,
+  isExtra: true,
+  params: searchParams,
+  result: searchSchema,
+  run: (params, { dependencies, library, base }) =>
+    search(params, { library, engine: dependencies.engine }, base, "all"),
 });

@@ -1,17 +1,17 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import { NO_OWNER } from "../../src/library/contract.ts";
-import { byteStream } from "../byte-stream.ts";
-import { type ControlCall, type ControlMethod, controlMethod } from "./method.ts";
+import { byteStream } from "../http/responses.ts";
+import { type ControlCall, type ControlMethod, controlMethod, PRIVATE } from "./method.ts";
 import { file } from "./params.ts";
-import { clippedTitle, credential, name, owner, PRIVATE, webUrl } from "./playlist-params.ts";
+import { clippedTitle, credential, name, owner, webUrl } from "./playlist-params.ts";
 
 const params = z.object({
-  file: file.describe("A playlist (M3U), also as gzip, of 50 MB at most"),
-  name: name.describe("What the import is called while it runs"),
-  category: name.describe("The category of its items"),
+  file: file.describe("An M3U playlist of at most 50 MB, optionally gzip-compressed"),
+  name: name.describe("The name of the import task"),
+  category: name.describe("The category of the imported items"),
   owner,
-  url: webUrl.describe("Instead of a file: a playlist elsewhere, kept as an external playlist"),
+  url: webUrl.describe("Instead of a file: the URL of a playlist, which is added as an external playlist"),
   login: credential,
   password: credential,
 });
@@ -19,12 +19,12 @@ const params = z.object({
 /**
  * `playlist_import` (interface: Playlist methods).
  *
- * CHOICE(import-url): deployed import forms also send `url`, `login` and `password` instead of a file: the list is then kept as
- * an external playlist that is fetched now and never again by itself.
+ * CHOICE(import-url): deployed import forms also send `url`, `login` and `password` instead of a file. The playlist is then
+ * added as an external playlist that is fetched once and has no update interval.
  */
 export const playlistImport: ControlMethod = controlMethod({
   name: "playlist_import",
-  summary: "Imports an M3U playlist, in the background; the file comes as a multipart/form-data POST",
+  summary: "Imports an M3U playlist in the background; upload the file as a multipart/form-data POST",
   ...PRIVATE,
   params,
   result: z.object({ task_id: z.int() }),

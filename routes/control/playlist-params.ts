@@ -2,81 +2,88 @@ import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import { bool, clipped, integer, required, text } from "./params.ts";
 
-/** What one text of an item may hold, in UTF-16 units: what the library keeps whole (`library/limits.ts`). */
+/** The maximum lengths of an item's texts, in UTF-16 units: the same as in `library/limits.ts`. */
 const MAX_TITLE = 300;
 const MAX_DESCRIPTION = 4_000;
 const MAX_NAME = 128;
-/** So long may links of all kinds be. */
+/** The maximum length of a link of any kind. */
 export const MAX_URL = 4_096;
 const MAX_TAGS = 32;
 
-/** Private, and callable from other addresses: all methods of these sections of the interface. */
-export const PRIVATE = { isPublic: false, isRemote: true, isOpenToPages: false } as const;
-
-/** A line of text: what would break it (line feeds and their kin) becomes a space. */
-function line(most: number) {
+/** A single line of text: control characters, such as line feeds, become a space. */
+function line(maxLength: number) {
   return text
     .transform((value, context) => {
       const clean = value?.replace(/\p{Cc}+/gu, " ").trim();
-      return withinLimit(clean, most, context);
+      return withinLimit(clean, maxLength, context);
     })
-    .meta({ type: "string", maxLength: most, "x-expected": "text" });
+    .meta({ type: "string", maxLength, "x-expected": "text" });
 }
 
-/** A line that may be given empty, to say that there shall be none. */
-function clearableLine(most: number) {
+/** A text that may be empty, which clears the value; `read` cleans and checks it. */
+function clearableText(
+  maxLength: number,
+  read: (text: string, context: z.RefinementCtx) => string,
+): z.ZodType<string | undefined> {
   return z
     .unknown()
     .transform((value, context) => {
       const first: unknown = Array.isArray(value) ? value[0] : value;
-      if (typeof first !== "string") return undefined;
-      return withinLimit(first.replace(/\p{Cc}+/gu, " ").trim(), most, context);
+      return typeof first === "string" ? read(first, context) : undefined;
     })
     .optional()
-    .meta({ type: "string", maxLength: most, "x-expected": "text" });
+    .meta({ type: "string", maxLength, "x-expected": "text" });
 }
 
-function withinLimit<T extends string | undefined>(value: T, most: number, context: z.RefinementCtx): T {
-  if (value === undefined || value.length <= most) return value;
+/** A single line of text; an empty value clears it. */
+function clearableLine(maxLength: number) {
+  return clearableText(maxLength, (text, context) =>
+    withinLimit(text.replace(/\p{Cc}+/gu, " ").trim(), maxLength, context),
+  );
+}
+
+function withinLimit<T extends string | undefined>(value: T, maxLength: number, context: z.RefinementCtx): T {
+  if (value === undefined || value.length <= maxLength) return value;
   context.addIssue({
     code: "custom",
-    message: `expected at most ${most} characters, got ${value.length}`,
+    message: `expected at most ${maxLength} characters, got ${value.length}`,
   });
   return z.NEVER;
 }
 
-/** What can be said about an item. */
+/** The text parameters of an item. */
 export const title = line(MAX_TITLE).describe("The title");
 export const name = line(MAX_NAME);
-export const owner = line(MAX_NAME).describe("Whose items; _no_owner_ for those that belong to nobody");
+export const owner = line(MAX_NAME).describe("The owner of the items; _no_owner_ for items without an owner");
 export const clearableName = clearableLine(MAX_NAME);
 
-/** A description may have lines of its own. */
-export const description = z
-  .unknown()
-  .transform((value, context) => {
-    const first: unknown = Array.isArray(value) ? value[0] : value;
-    if (typeof first !== "string") return undefined;
-    const clean = first.replaceAll("\r\n", "\n").replace(/[^\P{Cc}\n\t]+/gu, " ");
-    return withinLimit(clean.trim(), MAX_DESCRIPTION, context);
-  })
-  .optional()
-  .meta({ type: "string", maxLength: MAX_DESCRIPTION, "x-expected": "text" });
+/** Part of a title, for filters. */
+export const titlePart = name.describe("Part of the title; ignores case and accents");
 
-/** A name or password of HTTP Basic (RFC 7617), every character of it; empty for none. It is in no error. */
-export const credential = z
-  .unknown()
-  .transform((value, context) => {
-    const first: unknown = Array.isArray(value) ? value[0] : value;
-    if (typeof first !== "string") return undefined;
-    if (first.length <= MAX_NAME && !/\p{Cc}/u.test(first)) return first;
-    context.addIssue(`expected at most ${MAX_NAME} characters, none of them a control character`);
-    return z.NEVER;
-  })
-  .optional()
-  .meta({ type: "string", maxLength: MAX_NAME, "x-expected": "text" });
+const count = integer
+  .refine((value) => value === undefined || value >= 0, "expected a whole number, 0 or more")
+  .meta({ type: "integer", minimum: 0 });
 
-const TAGS = `a JSON list of at most ${MAX_TAGS} texts of at most ${MAX_NAME} characters, such as ["a","b"]`;
+/** The part of a list that is returned. */
+export const pageParams = {
+  offset: count.describe("The number of items to skip"),
+  limit: count.describe("The maximum number of items; default: all"),
+};
+
+/** A description, which may have several lines. */
+export const description = clearableText(MAX_DESCRIPTION, (text, context) => {
+  const clean = text.replaceAll("\r\n", "\n").replace(/[^\P{Cc}\n\t]+/gu, " ");
+  return withinLimit(clean.trim(), MAX_DESCRIPTION, context);
+});
+
+/** A login or password of HTTP Basic (RFC 7617), not trimmed; empty clears it. Error messages never contain it. */
+export const credential = clearableText(MAX_NAME, (text, context) => {
+  if (text.length <= MAX_NAME && !/\p{Cc}/u.test(text)) return text;
+  context.addIssue(`expected at most ${MAX_NAME} characters, none of them a control character`);
+  return z.NEVER;
+});
+
+const TAGS = `a JSON list of at most ${MAX_TAGS} strings of at most ${MAX_NAME} characters, such as ["a","b"]`;
 
 /** Tags, as JSON (interface: Endpoints, Notation). */
 export const tags = text
@@ -87,7 +94,7 @@ export const tags = text
     return list;
   })
   .meta({ type: "string", contentMediaType: "application/json", "x-expected": TAGS })
-  .describe("A JSON list of texts");
+  .describe("A JSON list of strings");
 
 function tagsOf(value: string): readonly string[] | undefined {
   let list: unknown;
@@ -104,7 +111,7 @@ function tagsOf(value: string): readonly string[] | undefined {
 
 const WEB_URL = "an http:// or https:// URL";
 
-/** A URL of another server. What cannot be used is not repeated in the error: it may hold a password. */
+/** An http or https URL. Error messages never contain it, because it may contain a password. */
 export const webUrl = text
   .transform((value, context) => {
     if (value === undefined) return undefined;
@@ -115,7 +122,7 @@ export const webUrl = text
   })
   .meta({ type: "string", format: "uri", maxLength: MAX_URL, "x-expected": WEB_URL });
 
-/** The same, or empty for none. */
+/** An http or https URL; an empty value clears it. */
 export const clearableUrl = clearableLine(MAX_URL).transform((value, context) => {
   if (value === undefined || value === "") return value;
   const problem = urlProblem(value);
@@ -129,9 +136,9 @@ function urlProblem(value: string): string | undefined {
     return `expected ${WEB_URL} of at most ${MAX_URL} characters, got ${value.length}`;
   if (!URL.canParse(value)) return `expected ${WEB_URL}`;
   const { protocol, href } = new URL(value);
-  if (protocol === "file:") return `expected ${WEB_URL}; files of this machine are not read (file:)`;
+  if (protocol === "file:") return `expected ${WEB_URL}; the engine does not read local files (file:)`;
   if (protocol !== "http:" && protocol !== "https:")
-    return `expected ${WEB_URL}, got one of ${clipped(protocol)}`;
+    return `expected ${WEB_URL}, got the scheme ${clipped(protocol)}`;
   return href.length > MAX_URL ? `expected ${WEB_URL} of at most ${MAX_URL} characters` : undefined;
 }
 
@@ -146,20 +153,20 @@ export const isLive = text
   .meta({ type: "integer", enum: [0, 1, -1], "x-expected": "0, 1 or -1" })
   .describe("0 VOD, 1 live, -1 unknown");
 
-/** Which item is meant, and whether all sources of its channel are. */
-export const itemChoice = {
+/** The parameters that select an item, or all sources of its channel. */
+export const itemParams = {
   id: required(integer).describe("The id of an item"),
-  use_media_groups: bool.describe("1: all sources of its channel, but for locked ones"),
+  use_media_groups: bool.describe("1: also the other sources of the channel, except locked items"),
 } as const;
 
-/** The same object without the members that were not said. */
-export function said<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+/** Returns a copy without the members that are undefined. */
+export function omitUndefined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
 }
 
-/** A title that nobody typed: of a transport file or a link, cut where it is too long. */
+/** Shortens a title that comes from a transport file, a link or a file name. */
 export function clippedTitle(text: string): string {
   return text
     .replace(/\p{Cc}+/gu, " ")
@@ -167,8 +174,8 @@ export function clippedTitle(text: string): string {
     .slice(0, MAX_TITLE);
 }
 
-/** A list of ids that names at least one. */
-export function someOf(ids: readonly number[]): readonly number[] {
+/** Returns the ids without duplicates. Throws `missing_parameter` if there are none. */
+export function nonEmptyIds(ids: readonly number[]): readonly number[] {
   if (ids.length > 0) return [...new Set(ids)];
-  throw new SluiceError("missing_parameter", "ids: expected whole numbers with commas between them");
+  throw new SluiceError("missing_parameter", "ids: expected comma-separated whole numbers");
 }

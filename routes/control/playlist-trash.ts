@@ -1,25 +1,24 @@
 import { z } from "zod";
-import { itemSchema } from "../present-item.ts";
-import { deleteGroup, refuseWhereLocked } from "./media-group.ts";
-import { type ControlMethod, controlMethod } from "./method.ts";
+import { itemSchema } from "../http/present-item.ts";
+import { deleteGroup } from "./media-group.ts";
+import { type ControlMethod, controlMethod, okResult, PRIVATE } from "./method.ts";
 import { integer, integerList, required } from "./params.ts";
-import { trashAnswer } from "./playlist-answer.ts";
-import { itemChoice, owner, PRIVATE, someOf } from "./playlist-params.ts";
-
-const ok = z.literal("ok");
+import { trashList } from "./playlist-get.ts";
+import { itemParams, nonEmptyIds, owner } from "./playlist-params.ts";
 
 /**
- * The trash, and what is deleted for good (interface: States and transitions, Playlist item).
+ * Deleting, restoring, and the trash (interface: States and transitions, Playlist item).
  *
- * CHOICE(owners): an owner must be given where the interface does not call it optional; where it does, all owners are meant.
+ * CHOICE(owners): `owner` is required unless the interface calls it optional; if it is absent there, the call applies to
+ * all owners.
  */
 export const trashMethods: readonly ControlMethod[] = [
   controlMethod({
     name: "playlist_delete_item",
-    summary: "Puts an item into the trash",
+    summary: "Moves an item to the trash",
     ...PRIVATE,
-    params: z.object(itemChoice),
-    result: ok,
+    params: z.object(itemParams),
+    result: okResult,
     async run({ id, use_media_groups }, { library }) {
       await deleteGroup(library.items, id, use_media_groups ?? false);
       return "ok";
@@ -27,23 +26,21 @@ export const trashMethods: readonly ControlMethod[] = [
   }),
   controlMethod({
     name: "playlist_delete_items",
-    summary: "Puts many items into the trash; locked ones stay",
+    summary: "Moves several items to the trash",
     ...PRIVATE,
     params: z.object({ owner: required(owner), ids: integerList }),
-    result: ok,
+    result: okResult,
     async run({ owner, ids }, { library }) {
-      const named = someOf(ids);
-      const count = await library.items.delete(named, owner);
-      if (count === 0) await refuseWhereLocked(library.items, named);
+      await library.items.delete(nonEmptyIds(ids), owner);
       return "ok";
     },
   }),
   controlMethod({
     name: "playlist_restore_item",
-    summary: "Takes an item out of the trash",
+    summary: "Restores an item from the trash",
     ...PRIVATE,
     params: z.object({ owner: required(owner), id: required(integer) }),
-    result: ok,
+    result: okResult,
     async run({ owner, id }, { library }) {
       await library.items.restore(id, owner);
       return "ok";
@@ -51,18 +48,18 @@ export const trashMethods: readonly ControlMethod[] = [
   }),
   controlMethod({
     name: "playlist_trash_get",
-    summary: "Lists what is in the trash",
+    summary: "Lists the items in the trash",
     ...PRIVATE,
     params: z.object({ owner: required(owner) }),
     result: z.object({ data: z.array(itemSchema) }),
-    run: ({ owner }, call) => trashAnswer({ state: "trash", sort: "added", owner }, call),
+    run: ({ owner }, call) => trashList(owner, call),
   }),
   controlMethod({
     name: "playlist_trash_clear",
-    summary: "Deletes what is in the trash for good",
+    summary: "Permanently deletes the items in the trash",
     ...PRIVATE,
     params: z.object({ owner }),
-    result: ok,
+    result: okResult,
     async run({ owner }, { library }) {
       await library.items.clearTrash(owner);
       return "ok";
@@ -70,13 +67,13 @@ export const trashMethods: readonly ControlMethod[] = [
   }),
 ];
 
-/** `playlist_clear`, which stands behind the list in the interface's table. */
-export const clearMethod: ControlMethod = controlMethod({
+/** `playlist_clear`, separate because the interface lists it after `playlist_get`. */
+export const playlistClear: ControlMethod = controlMethod({
   name: "playlist_clear",
-  summary: "Deletes all active items of an owner for good, but for locked ones",
+  summary: "Permanently deletes all active items of an owner",
   ...PRIVATE,
   params: z.object({ owner: required(owner) }),
-  result: ok,
+  result: okResult,
   async run({ owner }, { library }) {
     await library.items.clear(owner);
     return "ok";

@@ -1,38 +1,34 @@
 import { z } from "zod";
-import { controlMethod } from "./method.ts";
+import { controlMethod, okResult, PRIVATE, PRIVATE_LOCAL } from "./method.ts";
 import { bool, required } from "./params.ts";
-import { okResult } from "./results.ts";
 
 const settingsResult = z.object({
   allow_intranet_access: z.boolean(),
   allow_remote_access: z.boolean(),
   addresses: z
     .array(z.string())
-    .describe(
-      "Where other devices of the network find this engine; none while it listens for this host alone",
-    ),
+    .describe("The URLs at which other devices reach this engine; empty if it listens on loopback only"),
 });
 
-const switchParams = z.object({ value: required(bool).describe("1 lets them in, 0 refuses them") });
+const switchParams = z.object({ value: required(bool).describe("1: allow; 0: refuse") });
 
-/** The access token, and who else is let in (interface: Authentication 2 to 4). */
+/** The access token and the access switches (interface: Authentication 2 to 4). */
 export const accessMethods = [
   controlMethod({
     name: "get_api_access_token",
-    summary: "The token that private methods ask for; told to this host only, and to no page of another site",
+    summary:
+      "Returns the token that private methods require; only to this host, and to no page of another site",
     isPublic: true,
     isRemote: false,
-    isOpenToPages: false,
+    isCrossOrigin: false,
     params: z.object({}),
     result: z.object({ token: z.string().describe("64 hexadecimal digits") }),
     run: async (_, { library }) => ({ token: await library.access.token() }),
   }),
   controlMethod({
     name: "set_allow_remote_access",
-    summary: "Lets addresses of the Internet in, or keeps them out",
-    isPublic: false,
-    isRemote: false,
-    isOpenToPages: false,
+    summary: "Allows or refuses clients of the Internet",
+    ...PRIVATE_LOCAL,
     params: switchParams,
     result: okResult,
     async run({ value }, { library }) {
@@ -42,10 +38,8 @@ export const accessMethods = [
   }),
   controlMethod({
     name: "set_allow_intranet_access",
-    summary: "Lets addresses of the same network in, or keeps them out",
-    isPublic: false,
-    isRemote: false,
-    isOpenToPages: false,
+    summary: "Allows or refuses clients of the same network",
+    ...PRIVATE_LOCAL,
     params: switchParams,
     result: okResult,
     async run({ value }, { library }) {
@@ -55,17 +49,15 @@ export const accessMethods = [
   }),
   controlMethod({
     name: "get_server_settings",
-    summary: "Who else is let in, and where they find this engine",
+    summary: "Returns the access switches, and the URLs of this engine for other devices",
     isExtra: true,
-    isPublic: false,
-    isRemote: true,
-    isOpenToPages: false,
+    ...PRIVATE,
     params: z.object({}),
     result: settingsResult,
-    run: async (_, { house, library: { access } }) => ({
+    run: async (_, { dependencies, library: { access } }) => ({
       allow_intranet_access: access.allowsIntranet,
       allow_remote_access: access.allowsRemote,
-      addresses: house.networkUrls?.() ?? [],
+      addresses: dependencies.networkUrls?.() ?? [],
     }),
   }),
 ];

@@ -1,30 +1,29 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { ContentId } from "../../src/base/ids.ts";
-import type { ContentSelector } from "../../src/engine/contract.ts";
-import { contentParams, contentSelector, itemSelector, knownItem } from "./content-params.ts";
+import type { ContentSelector } from "../../src/transfer/contract.ts";
+import { isForeignPage } from "../http/access.ts";
+import { contentParams, contentSelector, itemSelector, requireItem } from "./content-params.ts";
 import { mediaFilesResult, presentMediaFiles } from "./media-files.ts";
-import { type ControlCall, controlMethod } from "./method.ts";
+import { type ControlCall, controlMethod, OPEN } from "./method.ts";
 import { bool, file, integer, oneOf, text } from "./params.ts";
 
-const open = { isPublic: true, isRemote: true, isOpenToPages: true } as const;
-
-/** What content is made of, and what it is called (interface: Service methods). */
+/** Files and content ids of content (interface: Service methods). */
 export const contentMethods = [
   controlMethod({
     name: "get_media_files",
-    summary: "The files of content, without playing it",
-    ...open,
+    summary: "Lists the files of content without playing it",
+    ...OPEN,
     params: z.object({
       ...contentParams,
       transport_file_data: file.describe(
         'The transport file itself: POST {"transport_file_data": "<base64>"}',
       ),
-      mode: oneOf(["brief", "full"]).describe("How much is told of each file; full where it is absent"),
-      expand_wrapper: bool.describe("Accepted; nothing depends on it"),
-      dump_transport_file: bool.describe("Add the transport file, as base64"),
-      analyze_content: bool.describe("Accepted; nothing depends on it"),
-      create_wrappers: bool.describe("Accepted; nothing depends on it"),
+      mode: oneOf(["brief", "full"]).describe("The amount of detail for each file; default full"),
+      expand_wrapper: bool.describe("No effect: content of web servers is always described itself"),
+      dump_transport_file: bool.describe("1: the result includes the transport file as base64"),
+      analyze_content: bool.describe("1: the result includes the analysis of the content"),
+      create_wrappers: bool.describe("No effect: this engine has no transport files that only wrap a URL"),
     }),
     result: mediaFilesResult,
     async run(params, call) {
@@ -33,9 +32,14 @@ export const contentMethods = [
         ? { kind: "transport_file", bytes }
         : contentSelector(params, call);
       if (!selector) throw new SluiceError("no_selector", "give one of content_id, infohash, url, magnet");
-      const { inspect } = call.house.engine;
+      const { inspect } = call.dependencies.engine;
       const description = await inspect.describe(selector, inspectOptions(call));
+      const query = selector.kind === "url" ? selector.url : `sluice:?infohash=${description.infohash}`;
+      const analysis = params.analyze_content
+        ? await inspect.analyze(query, description.name, inspectOptions(call))
+        : undefined;
       return presentMediaFiles(description, {
+        analysis,
         apiVersion: call.apiVersion,
         isBrief: params.mode === "brief",
         withTransportFile: params.dump_transport_file ?? false,
@@ -44,10 +48,10 @@ export const contentMethods = [
   }),
   controlMethod({
     name: "get_content_id",
-    summary: "The content id of an item, an infohash, or a transport file's URL",
-    ...open,
+    summary: "Returns the content id of a playlist item, an infohash, or the URL of a transport file",
+    ...OPEN,
     params: z.object({
-      playlist_item_id: integer.describe("An item of the playlist; not told to pages of other sites"),
+      playlist_item_id: integer.describe("The id of a playlist item; not available to pages of other sites"),
       infohash: text.describe("40 hexadecimal digits"),
       url: text.describe("The URL of a transport file"),
       magnet: text.describe("A magnet link"),
@@ -55,8 +59,8 @@ export const contentMethods = [
     result: z.object({ content_id: z.string().describe("40 hexadecimal digits") }),
     async run({ playlist_item_id, ...params }, call) {
       if (playlist_item_id !== undefined) {
-        const item = await knownItem(playlist_item_id, call);
-        return { content_id: item.content.contentId ?? (await contentIdOf(itemSelector(item), call)) };
+        const item = await requireItem(playlist_item_id, call);
+        return { content_id: await contentIdOf(itemSelector(item), call) };
       }
       const selector = contentSelector(params, call);
       if (!selector)
@@ -66,15 +70,11 @@ export const contentMethods = [
   }),
 ];
 
-async function contentIdOf(selector: ContentSelector, call: ControlCall): Promise<ContentId> {
-  const { inspect } = call.house.engine;
-  if (selector.kind === "content_id") return selector.contentId;
-  if (selector.kind === "infohash") return inspect.contentIdOf(selector.infohash, inspectOptions(call));
-  const { contentId, infohash } = await inspect.describe(selector, inspectOptions(call));
-  return contentId ?? inspect.contentIdOf(infohash, inspectOptions(call));
+function contentIdOf(selector: ContentSelector, call: ControlCall): Promise<ContentId> {
+  return call.dependencies.engine.inspect.contentIdOf(selector, inspectOptions(call));
 }
 
-/** How a call lets the engine look: no further than its asker could reach, and no longer than he waits. */
-export function inspectOptions({ allowPrivateUrls, signal }: ControlCall) {
-  return { allowPrivateUrls, signal };
+/** Returns the options of inspections for a call: it ends when the client disconnects, and reaches private URLs only if the client may. */
+export function inspectOptions({ allowPrivateUrls, context, dependencies, signal }: ControlCall) {
+  return { allowPrivateUrls, isForeign: isForeignPage(context, dependencies), signal };
 }

@@ -1,48 +1,46 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { Image, Item } from "../../src/library/contract.ts";
-import { type ControlCall, controlMethod } from "./method.ts";
+import { type ControlCall, type ControlMethod, controlMethod, PRIVATE, PUBLIC } from "./method.ts";
 import { integer, required, text } from "./params.ts";
-import { imageResult } from "./results.ts";
 
-/** Pictures of channels (interface: get_channel_icon), and of other servers by their URL. */
-export const imageMethods = [
-  controlMethod({
-    name: "get_channel_icon",
-    summary: "The picture of an item: an uploaded logo, else the one that its list names",
-    isPublic: true,
-    isRemote: true,
-    isOpenToPages: false,
-    params: z.object({
-      id: integer.describe("An item of the playlist"),
-      common_name: text.describe("The name of a channel"),
-      item_hash: text.describe("The hash or hash_v2 of an item"),
-    }),
-    result: imageResult,
-    async run(params, call) {
-      const item = await itemMeant(params, call);
-      return imageAnswer(item && (await iconOf(item, call)), call);
-    },
-  }),
-];
+/** An image, sent as a binary response. */
+const imageResult = z.unknown().meta({
+  type: "string",
+  format: "binary",
+  description: "The image; 404 with plain text if there is none",
+});
 
-/** Not of the interface's tables: deployed pages show posters through it. */
-export const extraImageMethods = [
-  controlMethod({
-    name: "get_image",
-    summary: "A picture of another server, fetched, checked and kept here",
-    isPublic: false,
-    isRemote: true,
-    isOpenToPages: false,
-    isExtra: true,
-    params: z.object({ url: required(text).describe("http or https") }),
-    result: imageResult,
-    async run({ url }, call) {
-      const { allowPrivateUrls, signal } = call;
-      return imageAnswer(await call.library.images.fetch(url, { allowPrivateUrls, signal }), call);
-    },
+/** `get_channel_icon` (interface: Service methods). */
+export const getChannelIcon: ControlMethod = controlMethod({
+  name: "get_channel_icon",
+  summary: "Returns the image of an item: an uploaded logo, else the logo from its playlist",
+  ...PUBLIC,
+  params: z.object({
+    id: integer.describe("The id of an item"),
+    common_name: text.describe("The name of a channel"),
+    item_hash: text.describe("The hash or hash_v2 of an item"),
   }),
-];
+  result: imageResult,
+  async run(params, call) {
+    const item = await requestedItem(params, call);
+    return imageResponse(item && (await iconOf(item, call)), call);
+  },
+});
+
+/** `get_image`: an extension through which deployed pages show posters. */
+export const getImage: ControlMethod = controlMethod({
+  name: "get_image",
+  summary: "Fetches, validates and caches an image of another server",
+  ...PRIVATE,
+  isExtra: true,
+  params: z.object({ url: required(text).describe("An http or https URL") }),
+  result: imageResult,
+  async run({ url }, call) {
+    const { allowPrivateUrls, signal } = call;
+    return imageResponse(await call.library.images.fetch(url, { allowPrivateUrls, signal }), call);
+  },
+});
 
 interface IconParams {
   readonly id?: number | undefined;
@@ -50,8 +48,8 @@ interface IconParams {
   readonly item_hash?: string | undefined;
 }
 
-/** CHOICE(channel-icon): `id` is an item's; a name is a channel's, as its item says it; a hash is an item's too. */
-async function itemMeant(params: IconParams, { library }: ControlCall): Promise<Item | undefined> {
+/** CHOICE(channel-icon): `id` is an item id, `common_name` a channel name as in its item, `item_hash` the hash of an item. */
+async function requestedItem(params: IconParams, { library }: ControlCall): Promise<Item | undefined> {
   const { id, common_name, item_hash } = params;
   const { items } = library;
   const hasIcon = (item: Item) => items.figures(item).icons.length > 0;
@@ -68,10 +66,10 @@ async function itemMeant(params: IconParams, { library }: ControlCall): Promise<
   return alike.find(hasIcon);
 }
 
-/** Items of one name or hash that are looked at for a picture. */
+/** The maximum number of items with the same name or hash that are searched for an icon. */
 const MAX_NAMED = 50;
 
-/** The first of its pictures that can be had. */
+/** Returns the first icon of an item that is stored or can be fetched. */
 async function iconOf(
   item: Item,
   { library, allowPrivateUrls, signal }: ControlCall,
@@ -87,9 +85,9 @@ async function iconOf(
   return undefined;
 }
 
-/** The picture, under headers that let browsers show it and do nothing else with it. */
-function imageAnswer(image: Image | undefined, { context }: ControlCall): Response {
-  if (!image) return context.text("no picture\n", 404);
+/** Builds a response whose headers allow browsers only to display the image. */
+function imageResponse(image: Image | undefined, { context }: ControlCall): Response {
+  if (!image) return context.text("no image\n", 404);
   return context.body(image.bytes, 200, {
     "content-type": image.mime,
     "content-length": String(image.bytes.length),

@@ -1,11 +1,12 @@
-/** Addresses of one family as numbers of 32 bits, the highest first: one for IPv4, four for IPv6. */
-export type AddressWords = 1 | 4;
+/** 32-bit words in an address, most significant word first: one for IPv4, four for IPv6. */
+type AddressWords = 1 | 4;
 
-/** A machine writes the low half of 64 bits first, or last. */
-const IS_LOW_FIRST = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
-const FIRST_RANGES = 1024;
+/** Little-endian machine: a 64-bit number stores its low 32 bits first. */
+const IS_LITTLE_ENDIAN = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
+/** Ranges that fit before the buffer grows for the first time. */
+const INITIAL_RANGES = 1024;
 
-/** Gathers ranges of addresses, in any order and overlapping, and makes them a {@link AddressRanges}. */
+/** Collects address ranges of one family, in any order, overlapping or not, and builds an {@link AddressRanges}. */
 export class AddressRangesBuilder {
   readonly #words: AddressWords;
   #pairs: Uint32Array<ArrayBuffer>;
@@ -13,15 +14,15 @@ export class AddressRangesBuilder {
 
   constructor(words: AddressWords) {
     this.#words = words;
-    this.#pairs = new Uint32Array(2 * words * FIRST_RANGES);
+    this.#pairs = new Uint32Array(2 * words * INITIAL_RANGES);
   }
 
-  /** Ranges gathered. */
+  /** Ranges added so far. */
   get count(): number {
     return this.#count;
   }
 
-  /** Adds all from `first` to `last`, both included; false where there is none between them. */
+  /** Adds the range `first` to `last`, both inclusive. Returns false, and adds nothing, if `first` is above `last`. */
   add(first: ArrayLike<number>, last: ArrayLike<number>): boolean {
     const words = this.#words;
     if (compare(first, 0, last, 0, words) > 0) return false;
@@ -39,7 +40,7 @@ export class AddressRangesBuilder {
     return true;
   }
 
-  /** All that was gathered, in order, with what overlaps or meets as one. */
+  /** Returns all ranges in order; overlapping and adjacent ranges are merged. */
   build(): AddressRanges {
     const words = this.#words;
     const sorted = words === 1 ? this.#sorted4() : this.#sorted6();
@@ -58,12 +59,12 @@ export class AddressRangesBuilder {
     return new AddressRanges(sorted.slice(0, kept), words);
   }
 
-  /** As numbers of 64 bits, which the runtimes sort by themselves. */
+  /** Sorts IPv4 ranges as 64-bit numbers with the native sort of typed arrays. */
   #sorted4(): Uint32Array<ArrayBuffer> {
     const pairs = this.#pairs.slice(0, 2 * this.#count);
-    if (IS_LOW_FIRST) swapPairs(pairs);
+    if (IS_LITTLE_ENDIAN) swapPairs(pairs);
     new BigUint64Array(pairs.buffer).sort();
-    if (IS_LOW_FIRST) swapPairs(pairs);
+    if (IS_LITTLE_ENDIAN) swapPairs(pairs);
     return pairs;
   }
 
@@ -81,28 +82,29 @@ export class AddressRangesBuilder {
   }
 }
 
-/** Ranges of addresses of one family: eight bytes each for IPv4, and a look takes some twenty steps for a million. */
+/** A sorted set of address ranges of one family: 8 bytes per IPv4 range; a lookup is a binary search. */
 export class AddressRanges {
   readonly #pairs: Uint32Array;
   readonly #words: AddressWords;
 
-  /** `pairs`: first and last address of each, in order, apart from each other. */
+  /** @param pairs First and last address of each range, sorted, neither overlapping nor adjacent. */
   constructor(pairs: Uint32Array, words: AddressWords) {
     this.#pairs = pairs;
     this.#words = words;
   }
 
+  /** Number of ranges after merging. */
   get count(): number {
     return this.#pairs.length / (2 * this.#words);
   }
 
-  /** Whether an address is in one of them. */
+  /** Returns true if a range contains `address`. */
   has(address: ArrayLike<number>): boolean {
     const [pairs, words] = [this.#pairs, this.#words];
     const size = 2 * words;
     let low = 0;
     let high = this.count;
-    // The first range whose last address is not before this one.
+    // Find the first range whose last address is at or after `address`.
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (compare(pairs, middle * size + words, address, 0, words) < 0) low = middle + 1;
@@ -126,10 +128,10 @@ function compare(
   return 0;
 }
 
-/** Whether the range that begins at `first` overlaps one that ends at `last`, or follows it at once. */
+/** Returns true if a range that starts at `first` overlaps, or directly follows, a range that ends at `last`. */
 function meets(pairs: Uint32Array, last: number, first: number, words: AddressWords): boolean {
   if (compare(pairs, first, pairs, last, words) <= 0) return true;
-  // One more than `last`, word by word from the lowest.
+  // Compare with `last` plus one, from the lowest word up.
   for (let i = words - 1, carry = 1; i >= 0; i--) {
     const sum = pairs[last + i]! + carry;
     carry = sum > 0xffffffff ? 1 : 0;

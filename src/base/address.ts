@@ -1,21 +1,21 @@
-/** Where a peer (or a tracker) listens. `host` is a canonical IPv4 or IPv6 literal, never a name. */
+/** The address at which a peer or a tracker listens. `host` is a canonical IPv4 or IPv6 literal, never a name. */
 export interface PeerAddress {
   readonly host: string;
   readonly port: number;
 }
 
-/** One text for one address: `1.2.3.4:5` or `[::1]:5`. For keys of maps and for logs. */
+/** Formats an address as `1.2.3.4:5` or `[::1]:5`, for map keys and logs. */
 export function addressText(address: PeerAddress): string {
   return address.host.includes(":") ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`;
 }
 
-/** Reads a strict dotted quad (no octal, no leading zeros) as a 32-bit number; undefined where it is not one. */
+/** Parses a strict dotted quad (no octal, no leading zeros) to a 32-bit number; undefined if `text` is anything else. */
 export function parseIpv4(text: string): number | undefined {
   let value = 0;
   let part = 0;
   let digits = 0;
   let dots = 0;
-  // Digit by digit: addresses are read for every datagram that comes.
+  // No regular expression: this runs for every datagram received.
   for (let at = 0; at < text.length; at++) {
     const digit = text.charCodeAt(at) - 0x30;
     if (digit >= 0 && digit <= 9) {
@@ -30,10 +30,10 @@ export function parseIpv4(text: string): number | undefined {
   return dots === 3 && digits > 0 ? value * 256 + part : undefined;
 }
 
-/** `.`, counted from `0`. */
+/** Character code of `.` relative to `0`. */
 const DOT = -2;
 
-/** Reads an IPv6 literal (no zone) as 16 bytes (RFC 4291 2.2); undefined where it is not one. */
+/** Parses an IPv6 literal without a zone (RFC 4291 2.2) to 16 bytes; undefined if `text` is anything else. */
 function parseIpv6(text: string): Uint8Array<ArrayBuffer> | undefined {
   let body = text;
   let tail: number | undefined;
@@ -60,7 +60,7 @@ function parseIpv6(text: string): Uint8Array<ArrayBuffer> | undefined {
   return bytes;
 }
 
-/** The canonical text of 4 or 16 address bytes (RFC 5952); an IPv4-mapped address becomes its IPv4 form. */
+/** Formats 4 or 16 address bytes canonically (RFC 5952); an IPv4-mapped address becomes its IPv4 form. */
 export function addressFromBytes(bytes: Uint8Array): string {
   if (bytes.length === 4) return bytes.join(".");
   if (isMapped(bytes)) return bytes.subarray(12).join(".");
@@ -79,29 +79,30 @@ export function addressFromBytes(bytes: Uint8Array): string {
   return best.at < 0 ? text(0, 8) : `${text(0, best.at)}::${text(best.at + best.length, 8)}`;
 }
 
-/** The canonical form of an IP literal (zone dropped), or undefined where the text is none. */
+/** Returns the canonical form of an IP literal, without its zone; undefined if `text` is not an IP literal. */
 export function canonicalAddress(text: string): string | undefined {
   if (parseIpv4(text) !== undefined) return text;
   const bytes = parseIpv6(text.replace(/%.*$/, ""));
   return bytes && addressFromBytes(bytes);
 }
 
-/** 4 or 16 bytes of a canonical address. */
+/** Returns the 4 or 16 bytes of a canonical address; undefined if `host` is not an IP literal. */
 export function addressBytes(host: string): Uint8Array<ArrayBuffer> | undefined {
   const v4 = parseIpv4(host);
   if (v4 === undefined) return parseIpv6(host);
   return new Uint8Array([v4 >>> 24, v4 >>> 16, v4 >>> 8, v4]);
 }
 
-/** The IP version of a canonical address. */
+/** Returns the IP version of a canonical address. */
 export function familyOf(host: string): 4 | 6 {
   return host.includes(":") ? 6 : 4;
 }
 
-/** What kind of network an address belongs to (RFC 1918, 3927, 4193, 4291, 6598, 6890). */
+/** The kind of network an address belongs to (RFC 1918, 3927, 4193, 4291, 6598, 6890). */
 export type AddressScope = "loopback" | "private" | "link-local" | "multicast" | "unspecified" | "global";
 
-/** The scope of a canonical address, an embedded IPv4 (mapped, compatible, 6to4, NAT64, Teredo, ISATAP) judged by itself. */
+/** Returns the scope of a canonical address. An IPv6 address that embeds an IPv4 address (mapped, compatible, 6to4, NAT64,
+ * Teredo, ISATAP) has the scope of that IPv4 address unless it is global. */
 export function addressScope(host: string): AddressScope {
   const bytes = addressBytes(host);
   if (!bytes) return "unspecified";
@@ -111,21 +112,21 @@ export function addressScope(host: string): AddressScope {
   const scope = inner ? scope4(inner) : "global";
   if (scope !== "global") return scope;
   if (bytes[0] === 0xff) return "multicast";
-  // fe80::/10 link-local, fec0::/10 site-local (RFC 3879), fc00::/7 unique local, 64:ff9b:1::/48 a network's own NAT64.
+  // fe80::/10 link-local, fec0::/10 site-local (RFC 3879), fc00::/7 unique local, 64:ff9b:1::/48 local-use NAT64 (RFC 8215).
   if (bytes[0] === 0xfe && (bytes[1]! & 0xc0) === 0x80) return "link-local";
   if (bytes[0] === 0xfe && (bytes[1]! & 0xc0) === 0xc0) return "private";
   if ((bytes[0]! & 0xfe) === 0xfc) return "private";
   return startsWith(bytes, [0, 0x64, 0xff, 0x9b, 0, 1]) ? "private" : "global";
 }
 
-/** The IPv4 address that an IPv6 one stands for: whoever routes it may deliver it there. */
+/** Returns the IPv4 address embedded in an IPv6 address: a router may deliver packets there. */
 function embeddedIpv4(bytes: Uint8Array): Uint8Array | undefined {
   const last = bytes.subarray(12);
-  // Mapped, and the older "compatible" form (RFC 4291 2.5.5); NAT64 (RFC 6052 2.1).
+  // Mapped and "compatible" (RFC 4291 2.5.5), then NAT64 (RFC 6052 2.1), then 6to4 (RFC 3056 2).
   if (isMapped(bytes) || startsWith(bytes, Array(12).fill(0))) return last;
   if (startsWith(bytes, [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0])) return last;
   if (startsWith(bytes, [0x20, 0x02])) return bytes.subarray(2, 6);
-  // Teredo writes the client's address inverted (RFC 4380 4); ISATAP marks it with 00:5e:fe (RFC 5214 6.1).
+  // Teredo inverts the client's address (RFC 4380 4); ISATAP precedes it with 00:5e:fe (RFC 5214 6.1).
   if (startsWith(bytes, [0x20, 0x01, 0, 0])) return last.map((byte) => byte ^ 0xff);
   const isIsatap = (bytes[8]! & 0xfd) === 0 && startsWith(bytes.subarray(9), [0, 0x5e, 0xfe]);
   return isIsatap ? last : undefined;
@@ -143,7 +144,7 @@ function scope4(bytes: Uint8Array): AddressScope {
   if (a === 169 && b === 254) return "link-local";
   if (a === 10 || (a === 192 && b === 168) || (a === 172 && b >= 16 && b < 32)) return "private";
   if (a === 100 && b >= 64 && b < 128) return "private";
-  // Assigned to protocols and to measuring (RFC 6890, 2544); the metadata server of one large cloud has a public address.
+  // Reserved for protocols and benchmarks (RFC 6890, 2544). 168.63.129.16 is the metadata server of Azure.
   if ((a === 192 && b === 0 && bytes[2] === 0) || (a === 198 && (b === 18 || b === 19))) return "private";
   if (a === 168 && b === 63 && bytes[2] === 129 && bytes[3] === 16) return "link-local";
   return "global";

@@ -1,4 +1,4 @@
-/** A fixed-length set of bits, in the order of the wire: bit 0 is the high bit of byte 0 (BEP 3 `bitfield`). */
+/** A fixed-length set of bits in wire order: bit 0 is the high bit of byte 0 (BEP 3 `bitfield`). */
 export class Bits {
   readonly length: number;
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -9,17 +9,17 @@ export class Bits {
     this.bytes = new Uint8Array((length + 7) >> 3);
   }
 
-  /** How many bits are set. */
+  /** Number of bits that are set. */
   get count(): number {
     return this.#count;
   }
 
-  /** Whether bit `index` is set; false outside the set. */
+  /** Returns true if bit `index` is set; false if `index` is out of range. */
   has(index: number): boolean {
     return (this.bytes[index >> 3]! & (0x80 >> (index & 7))) !== 0;
   }
 
-  /** Sets bit `index`; true where it was not set before. */
+  /** Sets bit `index`. Returns true if it was clear before. */
   set(index: number): boolean {
     if (index < 0 || index >= this.length || this.has(index)) return false;
     this.bytes[index >> 3]! |= 0x80 >> (index & 7);
@@ -27,7 +27,7 @@ export class Bits {
     return true;
   }
 
-  /** Clears bit `index`; true where it was set before. */
+  /** Clears bit `index`. Returns true if it was set before. */
   clear(index: number): boolean {
     if (index < 0 || index >= this.length || !this.has(index)) return false;
     this.bytes[index >> 3]! &= ~(0x80 >> (index & 7));
@@ -47,7 +47,8 @@ export class Bits {
     this.#count = 0;
   }
 
-  /** Takes over a bitfield from the wire; false where its length or its spare bits are wrong (BEP 3). */
+  /** Replaces all bits with a `bitfield` message's payload. Returns false, and changes nothing, if its length is wrong or a spare
+   * bit is set (BEP 3). */
   load(wire: Uint8Array): boolean {
     if (wire.length !== this.bytes.length) return false;
     const spare = this.bytes.length * 8 - this.length;

@@ -1,14 +1,14 @@
 import type { ByteRange } from "./range.ts";
 
-/** How a reader of a {@link ByteSource} reads. */
+/** Options of {@link RandomAccess.read} and of byte streams. */
 export interface ReadOptions {
-  /** Ends the read: it rejects (or the stream errors) with the signal's reason. */
+  /** Aborts the read: it rejects (or the stream errors) with the signal's reason. */
   readonly signal?: AbortSignalLike;
-  /** How far beyond the position the source may fetch ahead, in bytes. The source has its own default and limit. */
+  /** How many bytes after the range the caller is going to read next, if it knows. The source has its own default and limit. */
   readonly readAheadBytes?: number;
 }
 
-/** The part of `AbortSignal` that the pure rooms may know of. */
+/** The part of `AbortSignal` that pure code needs; the platform types are not available there. */
 export interface AbortSignalLike {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -17,12 +17,12 @@ export interface AbortSignalLike {
 }
 
 /**
- * The random-access bytes of one file, some of which may still have to be fetched. Demand drives: nothing is fetched
- * that no reader asked for, beyond its read-ahead. Every byte handed out has been verified.
+ * Random access to the bytes of one file that may still be downloading. Only reads, and their read-ahead, cause downloads.
+ * Every byte returned has been verified.
  */
 export interface RandomAccess {
   /** The length of the file in bytes. */
   readonly size: number;
-  /** Waits for and returns exactly the bytes of `range`, in memory of the caller's own. */
+  /** Waits for exactly the bytes of `range` and returns them in a new array. */
   read(range: ByteRange, options?: ReadOptions): Promise<Uint8Array<ArrayBuffer>>;
 }

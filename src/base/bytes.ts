@@ -1,13 +1,13 @@
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
-/** The lower-case hexadecimal form of `bytes`. */
+/** Encodes `bytes` as lower-case hexadecimal digits. */
 export function toHex(bytes: Uint8Array): string {
   let text = "";
   for (const byte of bytes) text += HEX[byte];
   return text;
 }
 
-/** The bytes of a hexadecimal text of either case, or undefined where it is not one. */
+/** Decodes hexadecimal digits of either case; undefined if `text` is not hexadecimal or has an odd length. */
 export function fromHex(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (text.length % 2 !== 0 || !/^[0-9a-fA-F]*$/.test(text)) return undefined;
   const bytes = new Uint8Array(text.length / 2);
@@ -15,14 +15,14 @@ export function fromHex(text: string): Uint8Array<ArrayBuffer> | undefined {
   return bytes;
 }
 
-/** Whether two runs of bytes are the same. Not constant-time. */
+/** Returns true if `a` and `b` hold the same bytes. Not constant-time. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
   return true;
 }
 
-/** One array of all the parts, in order. */
+/** Joins `parts` into one new array. */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let length = 0;
   for (const part of parts) length += part.length;
@@ -35,28 +35,28 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffe
   return joined;
 }
 
-/** Big-endian unsigned 16 bits at `at`. The caller has checked the length. */
+/** Reads a big-endian unsigned 16-bit number at `at`. The caller has checked the length. */
 export function readU16(bytes: Uint8Array, at: number): number {
   return (bytes[at]! << 8) | bytes[at + 1]!;
 }
 
-/** Big-endian unsigned 32 bits at `at`. The caller has checked the length. */
+/** Reads a big-endian unsigned 32-bit number at `at`. The caller has checked the length. */
 export function readU32(bytes: Uint8Array, at: number): number {
   return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
 }
 
-/** Big-endian unsigned 48 bits at `at`: exact, since 2^48 < 2^53. The caller has checked the length. */
+/** Reads a big-endian unsigned 48-bit number at `at`; exact, since 2^48 < 2^53. The caller has checked the length. */
 export function readU48(bytes: Uint8Array, at: number): number {
   return readU16(bytes, at) * 0x1_0000_0000 + readU32(bytes, at + 2);
 }
 
-/** Writes big-endian unsigned 16 bits at `at`. */
+/** Writes a big-endian unsigned 16-bit number at `at`. */
 export function writeU16(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value >>> 8;
   bytes[at + 1] = value;
 }
 
-/** Writes big-endian unsigned 32 bits at `at`. */
+/** Writes a big-endian unsigned 32-bit number at `at`. */
 export function writeU32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value >>> 24;
   bytes[at + 1] = value >>> 16;
@@ -64,20 +64,20 @@ export function writeU32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at + 3] = value;
 }
 
-/** Writes big-endian unsigned 48 bits at `at`. */
+/** Writes a big-endian unsigned 48-bit number at `at`. */
 export function writeU48(bytes: Uint8Array, at: number, value: number): void {
   writeU16(bytes, at, Math.floor(value / 0x1_0000_0000));
   writeU32(bytes, at + 2, value % 0x1_0000_0000);
 }
 
-/** The bytes of an ASCII (or Latin-1) text; a character above 255 is a bug. */
+/** Encodes ASCII or Latin-1 text, one byte per character. A character above 255 is a bug of the caller. */
 export function latin1Bytes(text: string): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
   return bytes;
 }
 
-/** Each byte as one character; the inverse of {@link latin1Bytes}. */
+/** Decodes each byte to one character; the inverse of {@link latin1Bytes}. */
 export function latin1Text(bytes: Uint8Array): string {
   let text = "";
   for (let at = 0; at < bytes.length; at += 8192) {

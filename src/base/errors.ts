@@ -1,47 +1,46 @@
-/** Every reason for which something a user asked for cannot be. The routes map each to a message and a status. */
+/** Error codes of the interface. The routes map each code to a message and an HTTP status. */
 export type SluiceErrorCode =
-  | "no_selector" // none of content_id, infohash, url, magnet was given
-  | "bad_selector" // a selector that cannot be read: not 40 hex digits, not a magnet …
+  | "no_selector" // no content_id, infohash, url or magnet given
+  | "bad_selector" // a malformed selector: not 40 hex digits, not a magnet …
   | "bad_parameter" // any other malformed parameter
-  | "bad_transport_file" // not a torrent, or a hostile one
-  | "unsupported_content" // a valid transport file of a kind we do not play (no playable file)
-  | "url_unreachable" // a URL that could not be fetched
-  | "url_refused" // a URL we will not fetch: scheme, address, size
-  | "content_id_unknown" // nobody we can ask knows this content id
-  | "no_peers" // the swarm had no peer within the settable time
-  | "metadata_timeout" // peers, but no metadata within the settable time
-  | "start_timeout" // metadata, but no first data within the settable time
-  | "unsupported_codec" // a codec the asked container cannot carry; the message names it
-  | "unsupported_container" // not a media file we can read
-  | "broken_media" // media that contradicts itself
-  | "no_such_file" // a file index outside the transport file
-  | "no_such_segment" // a segment number outside the manifest
-  | "unknown_session" // a session that never was, or has ended
-  | "session_stopped" // the session ended while this request waited
+  | "bad_transport_file" // malformed transport file
+  | "unsupported_content" // a valid transport file without a playable file
+  | "url_unreachable" // fetching a URL failed
+  | "url_refused" // a URL that may not be fetched: scheme, address, size
+  | "content_id_unknown" // content without a content id, or a key that cannot be resolved
+  | "no_peers" // no peer found before the timeout
+  | "metadata_timeout" // peers found, but no metadata before the timeout
+  | "start_timeout" // metadata present, but no data before the timeout
+  | "unsupported_codec" // the requested container cannot carry this codec; the message names it
+  | "unsupported_container" // not a supported media file
+  | "broken_media" // malformed media
+  | "no_such_file" // file index not in the transport file
+  | "no_such_segment" // segment number not in the manifest
+  | "unknown_session" // session id unknown, or the session has ended
+  | "session_stopped" // the session ended during this request
   | "too_many" // a limit on sessions, transfers, or connections is reached
-  | "disk_full" // the cache disk cannot take more
-  | "port_busy" // another program listens there
-  | "bad_configuration" // a flag, variable or config file that cannot be read
-  | "cancelled" // the asker went away
-  | "missing_method" // a control request that names no method
-  | "unknown_method" // a control method that does not exist
-  | "missing_parameter" // a parameter without which nothing can be done
-  | "token_required" // a private method without a token
-  | "wrong_token" // a private method with a token that is none, or no more
-  | "access_denied" // asked from an address or a page that may not
-  | "auth_error" // whatever is wrong about a sign-in
-  | "unknown_protocol" // something to analyse that is no link of a kind we know
-  | "unknown_item" // an item id that is not in the playlist
-  | "item_locked" // a change of many items that finds only locked ones
-  | "unknown_external_playlist" // an external playlist id that does not exist
-  | "unknown_task" // a task id that does not exist
-  | "unknown_player" // a player id that get_available_players does not list
-  | "unknown_broadcast" // a name under which nothing is broadcast here
-  | "not_a_playlist" // expected a playlist, something else came
-  | "bad_image" // not a picture of a kind that is kept, or too large
-  | "too_large"; // an upload above its limit
+  | "disk_full" // no space left on the cache disk
+  | "port_busy" // another program listens on the port
+  | "bad_configuration" // malformed flag, environment variable or config file
+  | "cancelled" // the client disconnected
+  | "missing_method" // control request without a method
+  | "unknown_method" // control method does not exist
+  | "missing_parameter" // required parameter missing
+  | "token_required" // private method called without a token
+  | "wrong_token" // token invalid or expired
+  | "access_denied" // client address or page origin not allowed
+  | "auth_error" // sign-in failed
+  | "unknown_protocol" // link of an unsupported kind
+  | "unknown_item" // item id not in the playlist
+  | "unknown_external_playlist" // external playlist id does not exist
+  | "unknown_task" // task id does not exist
+  | "unknown_player" // player id not listed by get_available_players
+  | "unknown_broadcast" // no broadcast has this name
+  | "not_a_playlist" // the data is not a playlist
+  | "bad_image" // image of an unsupported type, or too large
+  | "too_large"; // upload larger than its limit
 
-/** Asked for, and cannot be: carries a `code` from a closed union; the message says what was expected and what came. */
+/** A request that cannot be fulfilled. `code` identifies the reason; the message says what was expected and what was received. */
 export class SluiceError extends Error {
   override readonly name = "SluiceError";
   readonly code: SluiceErrorCode;
@@ -52,12 +51,12 @@ export class SluiceError extends Error {
   }
 }
 
-/** Bytes or text from outside that break their format: costs that peer or that request, nothing else. */
+/** Malformed input from outside. It fails that peer or that request, and nothing else. */
 export class DecodeError extends Error {
   override readonly name = "DecodeError";
-  /** The format that was expected, such as `bencode` or `TS packet`. */
+  /** The expected format, such as `bencode` or `TS packet`. */
   readonly format: string;
-  /** Where in the input, in bytes (or characters for text). */
+  /** Position of the fault in the input, in bytes (in characters for text). */
   readonly offset: number;
 
   constructor(format: string, offset: number, message: string) {
@@ -67,7 +66,7 @@ export class DecodeError extends Error {
   }
 }
 
-/** The message of anything that was thrown. */
+/** Returns the message of any thrown value. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -2,16 +2,17 @@ import { householdOf } from "./network.ts";
 import { TokenBucket } from "./rate.ts";
 import type { Instant } from "./time.ts";
 
-/** How often each household may do something, and how many households are remembered. */
-export interface HouseholdRate {
+/** Limits of a {@link HouseholdLimit}. */
+interface HouseholdRate {
+  /** Sustained operations per second and household. */
   readonly perSecond: number;
-  /** What may come at once after a pause. */
+  /** Operations that a household may perform at once after a pause. */
   readonly burst: number;
-  /** One that was forgotten has its burst again. */
+  /** Households tracked at a time; the least recently active is forgotten first, and then has its full burst again. */
   readonly maxHouseholds: number;
 }
 
-/** How often one household may do what costs us something: a {@link TokenBucket} for each. */
+/** Limits how often each household (see {@link householdOf}) may perform a costly operation: one {@link TokenBucket} each. */
 export class HouseholdLimit {
   readonly #rate: HouseholdRate;
   readonly #buckets = new Map<string, TokenBucket>();
@@ -20,17 +21,17 @@ export class HouseholdLimit {
     this.#rate = rate;
   }
 
-  /** Households that are remembered now. */
+  /** Households tracked at present. */
   get size(): number {
     return this.#buckets.size;
   }
 
-  /** Whether whoever is at this address may do it once more now. */
+  /** Counts one operation of the household of `host`. Returns false if the household is over its limit. */
   take(host: string, now: Instant): boolean {
     const { perSecond, burst, maxHouseholds } = this.#rate;
     const household = householdOf(host);
     const bucket = this.#buckets.get(household) ?? new TokenBucket(perSecond, burst);
-    // Moved to the end: those that have not come for longest are forgotten first.
+    // Moved to the end of the map, so that the first key is the least recently active household.
     this.#buckets.delete(household);
     this.#buckets.set(household, bucket);
     const [oldest] = this.#buckets.keys();

@@ -1,23 +1,23 @@
-/** The platform's reader of URLs: values in, values out, and the same on all runtimes, so it may be used here, too. */
+/** The platform's URL parser. It is pure and the same on all runtimes, so pure code may use it. */
 declare const URL: {
   canParse(text: string): boolean;
   new (text: string): HttpUrl & { readonly protocol: string };
 };
 
-/** A URL of http or https, as the WHATWG's URL standard reads it. */
+/** An http or https URL (WHATWG URL standard). */
 export interface HttpUrl {
-  /** The whole, in its canonical form. */
+  /** The whole URL in canonical form. */
   readonly href: string;
-  /** With its `/`; percent-encoded. */
+  /** The path with its leading `/`, percent-encoded. */
   readonly pathname: string;
-  /** The query with its `?`; empty where there is none. */
+  /** The query with its leading `?`, or an empty string. */
   readonly search: string;
 }
 
-/** Longer ones are refused: no server takes them. */
+/** Longer URLs are refused; servers do not accept them. */
 const MAX_URL_LENGTH = 16 * 1024;
 
-/** Reads a URL of http or https; undefined where it is none. */
+/** Parses an http or https URL; undefined if `text` is anything else. */
 export function parseHttpUrl(text: string): HttpUrl | undefined {
   if (text.length > MAX_URL_LENGTH || !/^https?:\/\//i.test(text) || !URL.canParse(text)) return undefined;
   return new URL(text);

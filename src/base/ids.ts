@@ -4,43 +4,52 @@ import type { Sha256 } from "./signature.ts";
 /** The SHA-1 of a transport file's info dictionary: 40 lower-case hex digits (BEP 3). */
 export type Infohash = string & { readonly __brand: "Infohash" };
 
-/** The SHA-1 of a whole transport file: 40 lower-case hex digits. */
+/** A content id: 40 lower-case hex digits. See {@link contentIdOf}. */
 export type ContentId = string & { readonly __brand: "ContentId" };
 
-/** SHA-1 as a pure function: 20 bytes out. The runtime brings it. */
+/** The SHA-1 of a whole transport file: 40 lower-case hex digits. */
+export type FileHash = string & { readonly __brand: "FileHash" };
+
+/** SHA-1 as a pure function that returns 20 bytes. The runtime provides it. */
 export type Sha1 = (bytes: Uint8Array) => Uint8Array;
 
-/** Reads an infohash from 40 hex digits, or from 32 base-32 characters (BEP 9 magnets); undefined where it is neither. */
+/** Parses an infohash from 40 hex digits or 32 base-32 characters (BEP 9); undefined if `text` is neither. */
 export function parseInfohash(text: string): Infohash | undefined {
   if (/^[0-9a-fA-F]{40}$/.test(text)) return text.toLowerCase() as Infohash;
   if (!/^[a-zA-Z2-7]{32}$/.test(text)) return undefined;
   return toHex(fromBase32(text.toUpperCase())) as Infohash;
 }
 
-/** Reads a content id from 40 hex digits; undefined where it is not one. */
+/** Parses a content id from 40 hex digits; undefined if `text` is anything else. */
 export function parseContentId(text: string): ContentId | undefined {
   return /^[0-9a-fA-F]{40}$/.test(text) ? (text.toLowerCase() as ContentId) : undefined;
 }
 
-/** Reads the infohash of version 2 out of a `btmh` magnet: a SHA-256 with its multihash prefix, in hex digits. Cut to 20 bytes
- * it is what peers, trackers and the DHT know (BEP 52). Undefined where it is none. */
+/** Returns the content id of files or a live stream: the infohash itself (live protocol: Identities). */
+export function contentIdOf(infohash: Infohash): ContentId {
+  return infohash as string as ContentId;
+}
+
+/** Parses the v2 infohash of a `btmh` magnet: a SHA-256 with its multihash prefix, in hex digits. Returns it truncated to 20
+ * bytes, the form that peers, trackers and the DHT use (BEP 52); undefined if `text` is anything else. */
 export function parseMultihash(text: string): Infohash | undefined {
   const digits = /^1220([0-9a-fA-F]{64})$/.exec(text)?.[1];
   return digits === undefined ? undefined : (digits.slice(0, 40).toLowerCase() as Infohash);
 }
 
-/** The infohash whose 20 bytes are given. */
+/** Converts a 20-byte digest to an infohash. */
 export function infohashOf(digest: Uint8Array): Infohash {
   return toHex(digest) as Infohash;
 }
 
-/** The 20 bytes of an infohash. */
+/** Returns the 20 bytes of an infohash. */
 export function infohashBytes(infohash: Infohash): Uint8Array<ArrayBuffer> {
   return fromHex(infohash)!;
 }
 
-/** The hash of metadata whose infohash is of either version: SHA-1, or SHA-256 cut to 20 bytes where that is what fits. */
-export function eitherHash(infohash: Infohash, sha1: Sha1, sha256: Sha256): Sha1 {
+/** Returns a hash function for metadata whose infohash may be v1 or v2: it returns the SHA-1 if that equals `infohash`,
+ * otherwise the SHA-256 truncated to 20 bytes. */
+export function metadataHash(infohash: Infohash, sha1: Sha1, sha256: Sha256): Sha1 {
   const wanted = infohashBytes(infohash);
   return (bytes) => {
     const digest = sha1(bytes);

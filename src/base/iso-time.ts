@@ -1,14 +1,15 @@
 const DAY_MS = 86_400_000;
-/** Days from 0000-03-01 to 1970-01-01, and in 400 years, after which the calendar repeats. */
+/** Days from 0000-03-01 to 1970-01-01. The calendar repeats every 400 years. */
 const DAYS_BEFORE_1970 = 719_468;
 const DAYS_IN_400_YEARS = 146_097;
 const DAYS_IN_100_YEARS = 36_524;
 const DAYS_IN_4_YEARS = 1461;
-/** Years begin in March here, so that the day that some of them have more is their last; the months from then on come in
- * runs of five with this many days. */
+/** Years start in March here, so a leap day is the last day of its year. From March on, each run of five months has this many
+ * days. */
 const DAYS_IN_5_MONTHS = 153;
 
-/** A time of day as ISO 8601 writes it, in UTC with milliseconds. Takes UNIX milliseconds up to the year 9999. */
+/** Formats a time as ISO 8601 in UTC with milliseconds. Pure code has no `Date`.
+ * @param unixMs UNIX milliseconds, up to the year 9999. */
 export function isoTime(unixMs: number): string {
   const wholeMs = Math.floor(unixMs);
   const days = Math.floor(wholeMs / DAY_MS);
@@ -17,7 +18,7 @@ export function isoTime(unixMs: number): string {
   return `${date(days + DAYS_BEFORE_1970)}T${clock}.${digits(ms % 1000, 3)}Z`;
 }
 
-/** The date so many days after 0000-03-01. */
+/** Formats the date that is `days` days after 0000-03-01. */
 function date(days: number): string {
   const era = Math.floor(days / DAYS_IN_400_YEARS);
   const day = days - era * DAYS_IN_400_YEARS;

@@ -4,27 +4,27 @@ import { parseItemName } from "./item-name.ts";
 import { percentDecode } from "./percent.ts";
 import { decodeUtf8 } from "./utf8.ts";
 
-/** What a link names, whatever its form. */
+/** The content that a link identifies. */
 export type Link =
   | { readonly kind: "content_id"; readonly contentId: ContentId; readonly fileIndex?: number }
   | { readonly kind: "infohash"; readonly infohash: Infohash; readonly fileIndex?: number }
-  /** Without an infohash: it names a key, of which the DHT knows where it leads (BEP 46). */
+  /** Without an infohash the magnet names a public key; the DHT maps it to an infohash (BEP 46). */
   | { readonly kind: "magnet"; readonly magnet: string; readonly infohash: Infohash | undefined }
-  /** http or https, in its canonical form: a transport file, a manifest, a playlist, a media file. */
+  /** An http or https URL in canonical form: a transport file, manifest, playlist or media file. */
   | { readonly kind: "url"; readonly url: string };
 
-/** Longer texts are no links. */
+/** Longer texts are not links. */
 const MAX_LINK_LENGTH = 64 * 1024;
-/** A link may hold another (`url=`), but not for ever. */
+/** Links nested in `url=` parameters. */
 const MAX_DEPTH = 3;
 const MAX_FILE_INDEX = 100_000;
-/** Members of a magnet (BEP 9, 46, 53): they belong to it where it stands in a query without being encoded. */
-const MAGNET_MEMBER = /^(?:xt|dn|tr|xl|ws|xs|as|kt|mt|so|s|x\.pe)(?:\.\d+)?$/i;
+/** Parameters of a magnet (BEP 9, 46, 53). In a query that holds an unencoded magnet they belong to the magnet. */
+const MAGNET_PARAMETER = /^(?:xt|dn|tr|xl|ws|xs|as|kt|mt|so|s|x\.pe)(?:\.\d+)?$/i;
 
 /**
- * Reads any link that can be played: 40 hex digits (a content id), `acestream:` and `sluice:` URIs in all their forms,
- * magnets, the URLs of engines on any host, and other http and https URLs. Undefined for everything else (`file:`,
- * `rtsp:`, prose); never throws.
+ * Parses any link that can be played: 40 hex digits (a content id), `acestream:` and `sluice:` URIs in all their forms,
+ * magnets, playback URLs of engines on any host, and other http and https URLs. Returns undefined for anything else; never
+ * throws.
  */
 export function parseLink(text: string): Link | undefined {
   return text.length > MAX_LINK_LENGTH ? undefined : readLink(text.trim(), 0);
@@ -52,8 +52,8 @@ function readLink(text: string, depth: number): Link | undefined {
 function readMagnet(magnet: string): Link | undefined {
   const query = /^magnet:\?(.*)$/is.exec(magnet)?.[1];
   let second: Infohash | undefined;
-  const members = membersOf(query ?? "");
-  for (const [name, value] of members) {
+  const parameters = parametersOf(query ?? "");
+  for (const [name, value] of parameters) {
     if (!/^xt(?:\.\d+)?$/.test(name)) continue;
     const [, kind, text] = /^urn:(bt[im]h):(.*)$/is.exec(decoded(value)) ?? [];
     const isFirst = kind?.toLowerCase() === "btih";
@@ -61,14 +61,14 @@ function readMagnet(magnet: string): Link | undefined {
     if (infohash) return { kind: "magnet", magnet, infohash };
     if (!isFirst) second ??= parseMultihash(text?.trim() ?? "");
   }
-  // That of version 2 counts where there is no other (BEP 52).
+  // The v2 infohash counts only if there is no v1 infohash (BEP 52).
   if (second) return { kind: "magnet", magnet, infohash: second };
-  const salt = decoded(first(members, "s"));
-  const isKey = members.some(([name, value]) => name === "xs" && parseItemName(decoded(value), salt));
+  const salt = decoded(first(parameters, "s"));
+  const isKey = parameters.some(([name, value]) => name === "xs" && parseItemName(decoded(value), salt));
   return isKey ? { kind: "magnet", magnet, infohash: undefined } : undefined;
 }
 
-/** What follows `acestream:`: an id, or a query; with or without `//`, the question mark maybe encoded. */
+/** Parses the part after `acestream:`: an id or a query, with or without `//`; the question mark may be encoded. */
 function readEngineUri(rest: string, depth: number): Link | undefined {
   const plain = rest
     .replace(/^\/\//, "")
@@ -77,10 +77,12 @@ function readEngineUri(rest: string, depth: number): Link | undefined {
   if (plain.startsWith("?")) return readSelector(plain.slice(1), depth);
   const match = /^([0-9a-f]{40})\/?(?:\?(.*))?$/is.exec(plain);
   const contentId = match && parseContentId(match[1]!);
-  return contentId ? { kind: "content_id", contentId, ...fileIndex(membersOf(match[2] ?? "")) } : undefined;
+  return contentId
+    ? { kind: "content_id", contentId, ...fileIndex(parametersOf(match[2] ?? "")) }
+    : undefined;
 }
 
-/** The URL of an engine becomes what it names: its host and its session are of no use to anybody else. */
+/** A playback URL of an engine becomes the content it names, since its host and session are not portable. */
 function readUrl(text: string, depth: number): Link | undefined {
   const url = parseHttpUrl(text);
   return url && (readEngineUrl(url, depth) ?? { kind: "url", url: url.href });
@@ -89,29 +91,29 @@ function readUrl(text: string, depth: number): Link | undefined {
 function readEngineUrl({ pathname, search }: HttpUrl, depth: number): Link | undefined {
   if (/^\/(?:ace|hls)\/(?:getstream|manifest\.m3u8)\/?$/i.test(pathname))
     return readSelector(search.slice(1), depth);
-  // Session URLs, and those of proxies in front of engines.
+  // Session URLs, and URLs of proxies in front of engines.
   const match = /^\/(?:ace\/([rm])|(?:play\/)?(pid|content_id|infohash))\/([0-9a-f]{40})(?:[/.]|$)/i.exec(
     pathname,
   );
   if (!match) return undefined;
   const [, session, form, id] = match;
-  const members = membersOf(search.slice(1));
+  const parameters = parametersOf(search.slice(1));
   return session !== undefined || form!.toLowerCase() === "infohash"
-    ? { kind: "infohash", infohash: parseInfohash(id!)!, ...fileIndex(members) }
-    : { kind: "content_id", contentId: parseContentId(id!)!, ...fileIndex(members) };
+    ? { kind: "infohash", infohash: parseInfohash(id!)!, ...fileIndex(parameters) }
+    : { kind: "content_id", contentId: parseContentId(id!)!, ...fileIndex(parameters) };
 }
 
-/** What a query names: the first member that can be read counts, ids before links. */
+/** Returns the content that a query names: the first well-formed parameter counts, ids before links. */
 function readSelector(query: string, depth: number): Link | undefined {
-  const members = membersOf(query);
-  const value = (name: string) => decoded(first(members, name)).trim();
+  const parameters = parametersOf(query);
+  const value = (name: string) => decoded(first(parameters, name)).trim();
   for (const name of ["content_id", "id"]) {
     const contentId = parseContentId(value(name).replace(/^acestream:\/\//i, ""));
-    if (contentId) return { kind: "content_id", contentId, ...fileIndex(members) };
+    if (contentId) return { kind: "content_id", contentId, ...fileIndex(parameters) };
   }
   const infohash = parseInfohash(value("infohash"));
-  if (infohash) return { kind: "infohash", infohash, ...fileIndex(members) };
-  const magnet = readMagnet(rawMagnet(members)) ?? readMagnet(value("magnet"));
+  if (infohash) return { kind: "infohash", infohash, ...fileIndex(parameters) };
+  const magnet = readMagnet(rawMagnet(parameters)) ?? readMagnet(value("magnet"));
   if (magnet) return magnet;
   for (const name of ["url", "manifest_url", "data"]) {
     const link = readLink(value(name), depth + 1);
@@ -120,33 +122,33 @@ function readSelector(query: string, depth: number): Link | undefined {
   return undefined;
 }
 
-/** A name in lower case, and a value as it is written. */
-type Member = readonly [name: string, value: string];
+/** A query parameter: lower-case name and undecoded value. */
+type Parameter = readonly [name: string, value: string];
 
-function membersOf(query: string): Member[] {
-  const members: Member[] = [];
-  // Links copied from the source of a page have their ampersands escaped.
-  for (const member of query.replaceAll("&amp;", "&").split("&")) {
-    const equals = member.indexOf("=");
-    if (equals > 0) members.push([member.slice(0, equals).toLowerCase(), member.slice(equals + 1)]);
+function parametersOf(query: string): Parameter[] {
+  const parameters: Parameter[] = [];
+  // Links copied from HTML source have escaped ampersands.
+  for (const parameter of query.replaceAll("&amp;", "&").split("&")) {
+    const equals = parameter.indexOf("=");
+    if (equals > 0) parameters.push([parameter.slice(0, equals).toLowerCase(), parameter.slice(equals + 1)]);
   }
-  return members;
+  return parameters;
 }
 
-function first(members: readonly Member[], wanted: string): string {
-  return members.find(([name]) => name === wanted)?.[1] ?? "";
+function first(parameters: readonly Parameter[], wanted: string): string {
+  return parameters.find(([name]) => name === wanted)?.[1] ?? "";
 }
 
-/** A magnet that was not encoded, so that its members have become those of the query around it. */
-function rawMagnet(members: readonly Member[]): string {
-  const own = members
-    .filter(([name]) => MAGNET_MEMBER.test(name))
+/** Rebuilds a magnet that was put into a query unencoded, so that its parameters became parameters of the query. */
+function rawMagnet(parameters: readonly Parameter[]): string {
+  const own = parameters
+    .filter(([name]) => MAGNET_PARAMETER.test(name))
     .map(([name, value]) => `&${name}=${value}`);
-  return `${first(members, "magnet")}${own.join("")}`;
+  return `${first(parameters, "magnet")}${own.join("")}`;
 }
 
-function fileIndex(members: readonly Member[]): { fileIndex?: number } {
-  const text = first(members, "index") || first(members, "_idx");
+function fileIndex(parameters: readonly Parameter[]): { fileIndex?: number } {
+  const text = first(parameters, "index") || first(parameters, "_idx");
   return /^\d{1,6}$/.test(text) && Number(text) <= MAX_FILE_INDEX ? { fileIndex: Number(text) } : {};
 }
 

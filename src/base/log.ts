@@ -1,13 +1,13 @@
-/** How much is said: each level includes those before it. */
+/** Log level; each level includes the levels before it. */
 export type LogLevel = "silent" | "error" | "warn" | "info" | "debug";
 
-/** Where the engine says what it does. Fields are printed as `key=value`; secrets never get here. */
+/** The log of the engine. Fields are printed as `key=value`. Callers never pass secrets. */
 export interface Log {
   error(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
   debug(message: string, fields?: LogFields): void;
-  /** The same log with the name of a part before each line. */
+  /** Returns a log that writes to the same place and prefixes each line with `part`. */
   named(part: string): Log;
 }
 

@@ -1,16 +1,16 @@
 import type { Instant } from "./time.ts";
 
 /**
- * A pure state machine: inputs and the time go in, outputs come out; it owns no clock, socket, promise or timer.
- * The caller drains `poll` after every `handle`, and calls `handle` or `wake` again at `nextWake` at the latest.
+ * A pure state machine without clock, socket, promise or timer: the caller passes inputs and the time, and collects outputs.
+ * After each `handle` or `wake` the caller drains `poll`; it calls `wake` no later than `nextWake`.
  */
 export interface Machine<Input, Output> {
-  /** Takes one input. `now` never goes backwards. */
+  /** Processes one input. `now` never goes backwards. */
   handle(input: Input, now: Instant): void;
-  /** Does what is due by time alone. */
+  /** Processes timers that are due at `now`. */
   wake(now: Instant): void;
-  /** The next output, or undefined when there is none for now. */
+  /** Returns the next output, or undefined if there is none at present. */
   poll(): Output | undefined;
-  /** When `wake` wants to be called next, or undefined for never. */
+  /** Returns the time of the next timer, or undefined if none is set. */
   nextWake(): Instant | undefined;
 }

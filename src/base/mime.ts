@@ -1,4 +1,4 @@
-/** MIME types by lower-case extension, for the files that content commonly holds. */
+/** MIME types by lower-case file extension. */
 const TYPES: Readonly<Record<string, string>> = {
   "3gp": "video/3gpp",
   avi: "video/x-msvideo",
@@ -46,14 +46,14 @@ const TYPES: Readonly<Record<string, string>> = {
   zip: "application/zip",
 };
 
-/** The MIME type that the extension of a file name stands for; `application/octet-stream` where it says nothing. */
+/** Returns the MIME type for the extension of a file name, or `application/octet-stream` if the extension is unknown. */
 export function mimeOf(name: string): string {
   const dot = name.lastIndexOf(".");
   const type = dot < 0 ? undefined : TYPES[name.slice(dot + 1).toLowerCase()];
   return type ?? "application/octet-stream";
 }
 
-/** Whether a player could play a file of this name: its extension is one of video or audio. */
+/** Returns true if the extension of a file name is that of a video or audio file. */
 export function isPlayableName(name: string): boolean {
   return /^(?:video|audio)\//.test(mimeOf(name));
 }

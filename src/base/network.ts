@@ -1,26 +1,26 @@
 import { addressBytes, canonicalAddress } from "./address.ts";
 import { toHex } from "./bytes.ts";
 
-/** All addresses that share their first `bits` bits with `host`, a canonical address. */
+/** A network: all addresses that share their first `bits` bits with the canonical address `host`. */
 export interface Network {
   readonly host: string;
   /** 0 to 32 for IPv4, 0 to 128 for IPv6. */
   readonly bits: number;
 }
 
-/** Reads `192.168.1.0/24`, `fd00::/8`, or one address alone; undefined where it is none of these. */
+/** Parses `192.168.1.0/24`, `fd00::/8` or a single address; undefined if `text` is anything else. */
 export function parseNetwork(text: string): Network | undefined {
   const [, address, prefix] = /^([0-9a-fA-F:.]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const host = address === undefined ? undefined : canonicalAddress(address);
   if (address === undefined || host === undefined) return undefined;
-  const most = host.includes(":") ? 128 : 32;
-  // An IPv4-mapped network counts from the 96 bits that all of them share.
-  const shift = address.includes(":") && most === 32 ? 96 : 0;
-  const bits = prefix === undefined ? most : Number(prefix) - shift;
-  return bits >= 0 && bits <= most ? { host, bits } : undefined;
+  const maxBits = host.includes(":") ? 128 : 32;
+  // The prefix of an IPv4-mapped network includes the 96 bits before the IPv4 address.
+  const shift = address.includes(":") && maxBits === 32 ? 96 : 0;
+  const bits = prefix === undefined ? maxBits : Number(prefix) - shift;
+  return bits >= 0 && bits <= maxBits ? { host, bits } : undefined;
 }
 
-/** Whether a canonical address belongs to a network: compared bit by bit, never as text. */
+/** Returns true if a canonical address belongs to a network. */
 export function isInNetwork(host: string, { host: start, bits }: Network): boolean {
   const [left, right] = [addressBytes(host), addressBytes(start)];
   if (left === undefined || right === undefined || left.length !== right.length) return false;
@@ -31,10 +31,16 @@ export function isInNetwork(host: string, { host: start, bits }: Network): boole
 }
 
 /**
- * One text for all addresses that one asker may use: a household has 64 bits of IPv6 for itself (RFC 6177), and one IPv4
- * address. For limits by asker.
+ * Returns the same key for all addresses of one household, for limits by client: a household usually has one IPv4 address and
+ * one IPv6 /64 (RFC 6177).
  */
 export function householdOf(host: string): string {
   const bytes = addressBytes(host);
   return bytes === undefined ? host : toHex(bytes.subarray(0, 8));
+}
+
+/** The /24 of an IPv4 address, the /64 of an IPv6 one: what one party usually holds at least. */
+export function networkOf(host: string): string {
+  const bytes = addressBytes(host)!;
+  return toHex(bytes.subarray(0, bytes.length === 4 ? 3 : 8));
 }

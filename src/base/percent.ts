@@ -1,5 +1,5 @@
-import { latin1Text } from "../base/bytes.ts";
-import { encodeUtf8 } from "../base/utf8.ts";
+import { latin1Text } from "./bytes.ts";
+import { encodeUtf8 } from "./utf8.ts";
 
 const UNRESERVED = /^[A-Za-z0-9._~-]$/;
 const ESCAPED = Array.from({ length: 256 }, (_, byte) => {
@@ -7,14 +7,14 @@ const ESCAPED = Array.from({ length: 256 }, (_, byte) => {
   return UNRESERVED.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
 });
 
-/** Percent-encodes every byte but the unreserved ones (RFC 3986 2.3). */
+/** Percent-encodes every byte except unreserved characters (RFC 3986 2.3). */
 export function percentEncode(bytes: Uint8Array): string {
   let text = "";
   for (const byte of bytes) text += ESCAPED[byte];
   return text;
 }
 
-/** The bytes of a percent-encoded text; a `%` that escapes nothing stands for itself. */
+/** Decodes percent-encoded text to bytes; a `%` without two hex digits stays as it is. */
 export function percentDecode(text: string): Uint8Array {
   const raw = encodeUtf8(text);
   const bytes = new Uint8Array(raw.length);

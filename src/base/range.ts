@@ -1,10 +1,10 @@
-/** Bytes `start` (inclusive) to `end` (exclusive). Half-open everywhere but in HTTP headers. */
+/** Bytes `[start, end)`. Half-open everywhere except in HTTP headers. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
-/** How many bytes a range holds. */
+/** Returns the length of a range in bytes. */
 export function rangeLength(range: ByteRange): number {
   return range.end - range.start;
 }

@@ -1,101 +1,104 @@
 import { RateMeter } from "./rate.ts";
 import { after, type Instant } from "./time.ts";
 
-/** What may go at once after a pause, so that the limit holds over any few seconds: a quarter of one, or two blocks. */
+/** Burst after a pause: a quarter of a second, at least two blocks, so that the limit holds over any few seconds. */
 const BURST_SECONDS = 0.25;
-const LEAST_BURST_BYTES = 32 * 1024;
-/** So far one may be ahead of another that waits: what those who look ten times a second need to use it all. */
-const TURN_SECONDS = 0.1;
-/** Who was refused counts as waiting for so long: some rounds of a swarm that asks ten times a second. */
+const MIN_BURST_BYTES = 32 * 1024;
+/** How far a budget may be ahead of a waiting one: lets users that poll ten times a second use the whole limit. */
+const MAX_LEAD_SECONDS = 0.1;
+/** A refused budget counts as waiting for this time: a few rounds of a swarm that polls ten times a second. */
 const WAITING_MS = 250;
-/** Who is refused in favour of another may ask again then. */
-const RECHECK_MS = 20;
-/** Who has asked for nothing for so long has no claim to what went by. */
+/** Retry delay of a budget that was refused in favour of another. */
+const RETRY_MS = 20;
+/** A budget that was unused for this time has no claim to capacity that passed meanwhile. */
 const IDLE_MS = 1_000;
-/** And after so long it shares the limit with nobody: a round of who is served by whom, and a margin. */
-const GONE_MS = 15_000;
-/** Of a limit this share is all that ever comes: what is sent in bursts never fills it. */
-const FULL_SHARE = 0.85;
+/** A budget that was unused for this time gets no share of the limit: one choking round, and a margin. */
+const FORGET_MS = 15_000;
+/** A limit counts as used up from this share on: bursty traffic never fills it completely. */
+const SATURATED_SHARE = 0.85;
 
-/** Who comes first where a limit does not suffice: what is late is worth nothing to who watches live. */
-export const URGENCY = { live: 0, files: 1 } as const;
+/** Priorities of a limit. Late data is useless to a viewer of a live stream, so live transfers come first. Transfers without a
+ * player come last. */
+export const URGENCY = { live: 0, files: 1, idle: 2 } as const;
 export type Urgency = (typeof URGENCY)[keyof typeof URGENCY];
 
-/** One user's part in a limit. */
+/** One transfer's share of a {@link RateLimit}. */
 export interface Budget {
-  /** Takes `bytes`, where that is allowed now; false where the caller must wait. May go below nothing once. */
+  /** Takes `bytes` if the limit allows it; may overdraw once. Returns false if the caller must wait. */
   take(bytes: number, now: Instant): boolean;
-  /** Counts what could not be asked about before it went by; less than nothing gives back what was taken in vain. */
+  /** Counts bytes that were transferred without {@link Budget.take}. A negative number returns bytes that were taken but unused. */
   spend(bytes: number, now: Instant): void;
-  /** In how many milliseconds something may be taken again; 0: now. */
+  /** Returns the milliseconds until something can be taken; 0 for now. */
   waitMs(now: Instant): number;
-  /** What falls to this user of the whole limit, in bytes a second; 0 for no limit. */
-  fairBytesPerSecond(now: Instant): number;
+  /** Returns this budget's equal share of the limit, in bytes per second; 0 if there is no limit. */
+  fairShareBytesPerSecond(now: Instant): number;
   /**
-   * The whole limit, in bytes a second, where it is what holds this user back: all of it is used, and of what the more urgent
-   * leave this user has its part already. 0 where it does not.
+   * Returns the whole limit, in bytes per second, if it is what limits this budget: the limit is used up, and this budget already
+   * has its share of what more urgent budgets leave. Returns 0 otherwise.
    */
-  heldToBytesPerSecond(now: Instant): number;
+  limitedToBytesPerSecond(now: Instant): number;
 }
 
+/** State of one budget. */
 interface Lane {
-  readonly urgency: Urgency;
-  /** All that it was given, as far as it counts against others. */
+  readonly urgency: () => Urgency;
+  /** Bytes taken, for comparison with budgets of the same urgency. */
   served: number;
-  /** What it was given lately. */
+  /** Current rate of bytes taken. */
   readonly rate: RateMeter;
-  askedAt: Instant | undefined;
+  activeAt: Instant | undefined;
   waitingUntil: Instant | undefined;
 }
 
 /**
- * A limit that several users share, which holds for all of them together: the more urgent before the others, and equals
- * alike. Each has a {@link Budget} of it. It begins with nothing, and fills at its rate.
+ * A rate limit for the sum of several {@link Budget}s: more urgent budgets first, equal shares among budgets of the same urgency.
+ * It starts empty and fills at its rate.
  */
 export class RateLimit {
   #bytesPerSecond: number;
   #tokens = 0;
   #filledAt: Instant | undefined;
-  readonly #asking = new Set<Lane>();
+  readonly #lanes = new Set<Lane>();
 
-  /** In bytes a second; 0 for no limit. */
+  /** @param bytesPerSecond 0 means no limit. */
   constructor(bytesPerSecond: number) {
     this.#bytesPerSecond = bytesPerSecond;
   }
 
+  /** The limit in bytes per second; 0 means no limit. */
   get bytesPerSecond(): number {
     return this.#bytesPerSecond;
   }
 
-  /** Another limit from now on. */
+  /** Changes the limit. */
   change(bytesPerSecond: number, now: Instant): void {
     this.#fill(now);
     if (this.#bytesPerSecond === 0) this.#tokens = 0;
     this.#bytesPerSecond = bytesPerSecond;
   }
 
-  /** A budget for one more user. Those that are not used any more need not be given back. */
-  budget(urgency: Urgency): Budget {
+  /** Creates a budget; `urgency` is called at each use. An unused budget is forgotten; it need not be released. */
+  budget(urgency: () => Urgency): Budget {
     const lane: Lane = {
       urgency,
       served: 0,
       rate: new RateMeter(),
-      askedAt: undefined,
+      activeAt: undefined,
       waitingUntil: undefined,
     };
     return {
       take: (bytes, now) => this.#take(lane, bytes, now),
       spend: (bytes, now) => this.#spend(lane, bytes, now),
       waitMs: (now) => this.#waitMs(lane, now),
-      fairBytesPerSecond: (now) => this.#fair(lane, now),
-      heldToBytesPerSecond: (now) => (this.#isHolding(lane, now) ? this.#bytesPerSecond : 0),
+      fairShareBytesPerSecond: (now) => this.#fairShare(lane, now),
+      limitedToBytesPerSecond: (now) => (this.#isLimiting(lane, now) ? this.#bytesPerSecond : 0),
     };
   }
 
   #take(lane: Lane, bytes: number, now: Instant): boolean {
     if (this.#bytesPerSecond === 0) return true;
     this.#fill(now);
-    this.#ask(lane, now);
+    this.#markActive(lane, now);
     if (this.#tokens <= 0 || this.#isBehind(lane, now)) {
       lane.waitingUntil = after(now, WAITING_MS);
       return false;
@@ -108,7 +111,7 @@ export class RateLimit {
   #spend(lane: Lane, bytes: number, now: Instant): void {
     if (this.#bytesPerSecond === 0) return;
     this.#fill(now);
-    this.#ask(lane, now);
+    this.#markActive(lane, now);
     this.#count(lane, bytes, now);
   }
 
@@ -122,75 +125,77 @@ export class RateLimit {
     if (this.#bytesPerSecond === 0) return 0;
     this.#fill(now);
     if (this.#tokens <= 0) return Math.ceil(((1 - this.#tokens) * 1000) / this.#bytesPerSecond);
-    return this.#isBehind(lane, now) ? RECHECK_MS : 0;
+    return this.#isBehind(lane, now) ? RETRY_MS : 0;
   }
 
-  #fair(lane: Lane, now: Instant): number {
+  #fairShare(lane: Lane, now: Instant): number {
     if (this.#bytesPerSecond === 0) return 0;
     this.#forget(now);
-    const others = this.#asking.size - (this.#asking.has(lane) ? 1 : 0);
+    const others = this.#lanes.size - (this.#lanes.has(lane) ? 1 : 0);
     return this.#bytesPerSecond / (others + 1);
   }
 
-  #isHolding(lane: Lane, now: Instant): boolean {
+  #isLimiting(lane: Lane, now: Instant): boolean {
     if (this.#bytesPerSecond === 0 || !isActive(lane, now)) return false;
-    const full = FULL_SHARE * this.#bytesPerSecond;
-    let [used, left, equals] = [0, full, 0];
-    for (const other of this.#asking) {
+    const urgency = lane.urgency();
+    const full = SATURATED_SHARE * this.#bytesPerSecond;
+    let [used, available, equals] = [0, full, 0];
+    for (const other of this.#lanes) {
       const rate = other.rate.bytesPerSecond(now);
       used += rate;
-      if (other.urgency < lane.urgency) left -= rate;
-      if (other.urgency === lane.urgency && isActive(other, now)) equals++;
+      if (other.urgency() < urgency) available -= rate;
+      if (other.urgency() === urgency && isActive(other, now)) equals++;
     }
-    return used >= full && lane.rate.bytesPerSecond(now) >= Math.max(0, left) / equals;
+    return used >= full && lane.rate.bytesPerSecond(now) >= Math.max(0, available) / equals;
   }
 
-  /** Whether another that waits comes first. */
+  /** Returns true if another waiting budget comes first. */
   #isBehind(lane: Lane, now: Instant): boolean {
-    const turn = TURN_SECONDS * this.#bytesPerSecond;
-    for (const other of this.#asking) {
+    const urgency = lane.urgency();
+    const maxLead = MAX_LEAD_SECONDS * this.#bytesPerSecond;
+    for (const other of this.#lanes) {
       if (other === lane || other.waitingUntil === undefined || other.waitingUntil <= now) continue;
-      if (other.urgency < lane.urgency) return true;
-      if (other.urgency === lane.urgency && other.served + turn < lane.served) return true;
+      if (other.urgency() < urgency) return true;
+      if (other.urgency() === urgency && other.served + maxLead < lane.served) return true;
     }
     return false;
   }
 
-  /** Notes that a user is there. One that comes, or comes back, begins where the others are. */
-  #ask(lane: Lane, now: Instant): void {
-    const isBack = lane.askedAt === undefined || now - lane.askedAt > IDLE_MS;
-    if (isBack) {
+  /** Marks a budget as active. A new or returning budget starts level with the one that took least. */
+  #markActive(lane: Lane, now: Instant): void {
+    const isReturning = lane.activeAt === undefined || now - lane.activeAt > IDLE_MS;
+    if (isReturning) {
       this.#forget(now);
-      const active = [...this.#asking].filter((other) => other !== lane && isActive(other, now));
+      const active = [...this.#lanes].filter((other) => other !== lane && isActive(other, now));
       if (active.length > 0) lane.served = Math.min(...active.map(({ served }) => served));
-      this.#asking.add(lane);
+      this.#lanes.add(lane);
     }
-    lane.askedAt = now;
+    lane.activeAt = now;
   }
 
   #forget(now: Instant): void {
-    for (const lane of this.#asking) {
-      if (lane.askedAt !== undefined && now - lane.askedAt > GONE_MS) this.#asking.delete(lane);
+    for (const lane of this.#lanes) {
+      if (lane.activeAt !== undefined && now - lane.activeAt > FORGET_MS) this.#lanes.delete(lane);
     }
   }
 
   #fill(now: Instant): void {
     const elapsed = this.#filledAt === undefined ? 0 : now - this.#filledAt;
     this.#filledAt = now;
-    const burst = Math.max(BURST_SECONDS * this.#bytesPerSecond, LEAST_BURST_BYTES);
+    const burst = Math.max(BURST_SECONDS * this.#bytesPerSecond, MIN_BURST_BYTES);
     this.#tokens = Math.min(burst, this.#tokens + (elapsed * this.#bytesPerSecond) / 1000);
   }
 }
 
-function isActive({ askedAt }: Lane, now: Instant): boolean {
-  return askedAt !== undefined && now - askedAt <= IDLE_MS;
+function isActive({ activeAt }: Lane, now: Instant): boolean {
+  return activeAt !== undefined && now - activeAt <= IDLE_MS;
 }
 
-/** Of what is not limited. */
+/** A budget without a limit. */
 export const NO_LIMIT: Budget = {
   take: () => true,
   spend() {},
   waitMs: () => 0,
-  fairBytesPerSecond: () => 0,
-  heldToBytesPerSecond: () => 0,
+  fairShareBytesPerSecond: () => 0,
+  limitedToBytesPerSecond: () => 0,
 };

@@ -1,14 +1,13 @@
 import type { Instant } from "./time.ts";
 
-/** What came in a shorter time than this is too little to tell a rate by: it counts as if spread over so long. */
-const LEAST_MS = 500;
-/** Where nothing has come for so many windows there is no rate any more, and what comes then begins a new one. */
-const FORGET_WINDOWS = 2;
+/** Shorter samples do not give a usable rate; their bytes count as if spread over this time. */
+const MIN_SAMPLE_MS = 500;
+/** After this many windows without bytes the meter resets. */
+const RESET_WINDOWS = 2;
 
 /**
- * A rate in bytes a second, averaged over about the last `windowMs` with exponential forgetting. The average begins
- * at nothing, so it is divided by the weight of the time that it has seen: without that a new rate would take two
- * windows to show.
+ * Measures a rate in bytes per second as an exponential moving average over about the last `windowMs`. The average starts at 0,
+ * so it is divided by the weight of the time measured so far; otherwise a new rate would need two windows to show.
  */
 export class RateMeter {
   readonly #windowMs: number;
@@ -17,16 +16,16 @@ export class RateMeter {
   #first: Instant | undefined;
   #last: Instant | undefined;
   #lastBytes: Instant | undefined;
-  /** All bytes ever counted. */
+  /** Bytes counted since the meter was created. */
   total = 0;
 
   constructor(windowMs = 4000) {
     this.#windowMs = windowMs;
   }
 
-  /** Counts `bytes` that moved at `now`. */
+  /** Counts `bytes` transferred at `now`. */
   add(bytes: number, now: Instant): void {
-    this.#forget(now);
+    this.#reset(now);
     this.total += bytes;
     this.#pending += bytes;
     this.#lastBytes = now;
@@ -35,17 +34,17 @@ export class RateMeter {
     if (now - this.#last >= 100) this.#fold(now);
   }
 
-  /** The rate at `now`, in bytes a second. */
+  /** Returns the rate at `now`, in bytes per second. */
   bytesPerSecond(now: Instant): number {
-    this.#forget(now);
+    this.#reset(now);
     if (this.#first === undefined || this.#last === undefined) return 0;
     if (now - this.#last >= 100) this.#fold(now);
-    const seenMs = Math.max(LEAST_MS, this.#last - this.#first);
-    return (this.#bytesPerMs * 1000) / (1 - Math.exp(-seenMs / this.#windowMs));
+    const measuredMs = Math.max(MIN_SAMPLE_MS, this.#last - this.#first);
+    return (this.#bytesPerMs * 1000) / (1 - Math.exp(-measuredMs / this.#windowMs));
   }
 
-  #forget(now: Instant): void {
-    if (this.#lastBytes === undefined || now - this.#lastBytes < FORGET_WINDOWS * this.#windowMs) return;
+  #reset(now: Instant): void {
+    if (this.#lastBytes === undefined || now - this.#lastBytes < RESET_WINDOWS * this.#windowMs) return;
     this.#bytesPerMs = 0;
     this.#pending = 0;
     this.#first = this.#last = this.#lastBytes = undefined;
@@ -60,7 +59,7 @@ export class RateMeter {
   }
 }
 
-/** A budget of bytes that fills at a rate: for upload and download limits. A rate of 0 means no limit. */
+/** A token bucket that fills at a constant rate, in bytes or operations per second. A rate of 0 means no limit. */
 export class TokenBucket {
   #tokens: number;
   #last: Instant | undefined;
@@ -73,7 +72,7 @@ export class TokenBucket {
     this.#tokens = burstBytes;
   }
 
-  /** Takes `bytes` if the budget is not spent (it may go below zero once); false where the caller must wait. */
+  /** Takes `bytes` if the bucket is not empty; it may go below zero once. Returns false if the caller must wait. */
   take(bytes: number, now: Instant): boolean {
     if (this.bytesPerSecond === 0) return true;
     this.#fill(now);
@@ -82,7 +81,13 @@ export class TokenBucket {
     return true;
   }
 
-  /** How long until something can be taken again, in milliseconds. */
+  /** Takes `bytes` in any case: what has happened already cannot wait. */
+  spend(bytes: number, now: Instant): void {
+    this.#fill(now);
+    this.#tokens -= bytes;
+  }
+
+  /** Returns the time until something can be taken again, in milliseconds. */
   waitMs(now: Instant): number {
     if (this.bytesPerSecond === 0) return 0;
     this.#fill(now);

@@ -1,4 +1,4 @@
-/** Monotonic milliseconds since some start; never compared with a wall clock. */
+/** Monotonic milliseconds since an arbitrary start; never compared with a wall clock. */
 export type Instant = number & { readonly __brand: "Instant" };
 
 /** Wall-clock seconds since 1970-01-01T00:00:00Z. */
@@ -9,12 +9,12 @@ export function instant(ms: number): Instant {
   return ms as Instant;
 }
 
-/** The instant `ms` milliseconds after `at`. */
+/** Returns the instant `ms` milliseconds after `at`. */
 export function after(at: Instant, ms: number): Instant {
   return (at + ms) as Instant;
 }
 
-/** The earlier of two instants, where either may be absent. */
+/** Returns the earlier of two instants; undefined counts as never. */
 export function earliest(a: Instant | undefined, b: Instant | undefined): Instant | undefined {
   if (a === undefined) return b;
   if (b === undefined) return a;

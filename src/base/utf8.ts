@@ -1,9 +1,9 @@
 import { latin1Bytes, latin1Text } from "./bytes.ts";
 
-/** How many UTF-16 units are gathered before they become text: well below every engine's argument limit. */
+/** UTF-16 units converted at once; well below the argument limit of every JavaScript engine. */
 const CHUNK_UNITS = 4096;
 
-/** The text of UTF-8 bytes; each maximal broken run becomes one U+FFFD, as browsers do (Unicode 3.9, Table 3-7). */
+/** Decodes UTF-8. Each maximal ill-formed subsequence becomes one U+FFFD, as in browsers (Unicode 3.9, Table 3-7). */
 export function decodeUtf8(bytes: Uint8Array): string {
   if (isAscii(bytes)) return latin1Text(bytes);
   let text = "";
@@ -22,18 +22,18 @@ export function decodeUtf8(bytes: Uint8Array): string {
   return text + String.fromCharCode(...units);
 }
 
-/** Whether bytes are UTF-8 throughout. */
+/** Returns true if `bytes` is well-formed UTF-8. */
 export function isUtf8(bytes: Uint8Array): boolean {
   for (let at = 0; at < bytes.length; ) {
     const { codePoint, length } = readSequence(bytes, at);
-    // U+FFFD itself is proper UTF-8; a run that breaks behind the same lead is shorter.
-    if (codePoint === BROKEN && !(length === 3 && bytes[at] === 0xef)) return false;
+    // An encoded U+FFFD has three bytes; an ill-formed sequence with the same lead byte is shorter.
+    if (codePoint === REPLACEMENT && !(length === 3 && bytes[at] === 0xef)) return false;
     at += length;
   }
   return true;
 }
 
-/** The UTF-8 bytes of a text; a lone surrogate becomes U+FFFD. */
+/** Encodes text as UTF-8; a lone surrogate becomes U+FFFD. */
 export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
   if (/^[\0-\x7f]*$/.test(text)) return latin1Bytes(text);
   const bytes = new Uint8Array(text.length * 3);
@@ -64,21 +64,21 @@ function isAscii(bytes: Uint8Array): boolean {
   return true;
 }
 
-const BROKEN = 0xfffd;
+const REPLACEMENT = 0xfffd;
 
 function readSequence(bytes: Uint8Array, at: number): { codePoint: number; length: number } {
   const lead = bytes[at]!;
   if (lead < 0x80) return { codePoint: lead, length: 1 };
   const following =
     lead >= 0xc2 && lead < 0xe0 ? 1 : lead >= 0xe0 && lead < 0xf0 ? 2 : lead >= 0xf0 && lead < 0xf5 ? 3 : 0;
-  if (following === 0) return { codePoint: BROKEN, length: 1 };
+  if (following === 0) return { codePoint: REPLACEMENT, length: 1 };
   let codePoint = lead & (0x3f >> following);
-  // The second byte's range keeps out overlong forms, surrogates and what lies beyond U+10FFFF.
+  // The range of the second byte excludes overlong forms, surrogates and values above U+10FFFF.
   let low = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80;
   let high = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf;
   for (let i = 1; i <= following; i++) {
     const byte = bytes[at + i];
-    if (byte === undefined || byte < low || byte > high) return { codePoint: BROKEN, length: i };
+    if (byte === undefined || byte < low || byte > high) return { codePoint: REPLACEMENT, length: i };
     codePoint = (codePoint << 6) | (byte & 0x3f);
     low = 0x80;
     high = 0xbf;

@@ -1,22 +1,22 @@
-import { nearest } from "../nearest.ts";
+import { SluiceError } from "../base/errors.ts";
+import { nearest } from "../settings/nearest.ts";
 import { COMMANDS, type Command, type CommandFlag, type CommandName, GLOBAL_FLAGS } from "./commands.ts";
-import { usageError } from "./usage.ts";
 
-/** A command line that has been read: nothing in it is unknown. */
+/** A parsed command line. */
 export interface Arguments {
   readonly command: CommandName;
-  /** Values of the settings by flag name, such as `http-port`; checked later. */
+  /** Values of settings by flag name, such as `http-port`; not validated yet. */
   readonly settings: ReadonlyMap<string, string>;
-  /** The command's own flags and the global ones by name; `true` for a flag without a value. */
+  /** Values of the command's own flags and the global flags; `true` for a flag without a value. */
   readonly flags: ReadonlyMap<string, string | true>;
-  /** All values, in order, of the command's flags that may be given again. */
+  /** Values of repeatable flags, in order. */
   readonly lists: ReadonlyMap<string, readonly string[]>;
   readonly operands: readonly string[];
 }
 
 /**
- * Reads the arguments after the program's name: `[command] [flags and operands]`. A flag's value follows it or comes
- * after `=`; `--` ends the flags. Throws a usage error that suggests the nearest known word.
+ * Parses the arguments after the program name: `[command] [flags and operands]`. The value of a flag follows it or `=`; `--`
+ * ends the flags. Throws a usage error that suggests the closest known command or flag.
  */
 export function parseArguments(args: readonly string[], settingNames: readonly string[]): Arguments {
   const first = args[0];
@@ -82,7 +82,7 @@ function unknownCommand(word: string): Error {
     word,
     COMMANDS.map((command) => command.name),
   );
-  // Somebody who gives a link without a command means to play it.
+  // A link without a command is meant to be played.
   const link = /^magnet:|^sluice:|^https?:|\.torrent$|^[0-9a-f]{40}$/i.test(word);
   if (link) return usageError(`unknown command; did you mean: sluice play '${word}'?`);
   return usageError(
@@ -93,4 +93,9 @@ function unknownCommand(word: string): Error {
 function splitAtEquals(arg: string): [flag: string, value: string | undefined] {
   const at = arg.indexOf("=");
   return at < 0 ? [arg, undefined] : [arg.slice(0, at), arg.slice(at + 1)];
+}
+
+/** An invalid command line; the program exits with 2. The message says what was expected. */
+export function usageError(message: string): SluiceError {
+  return new SluiceError("bad_configuration", message);
 }

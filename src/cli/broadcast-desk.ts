@@ -1,82 +1,82 @@
 import { isAbsolute } from "node:path";
-import type { BroadcastDesk, OnAir } from "../../routes/house.ts";
+import type { BroadcastEntry, BroadcastService } from "../../routes/http/dependencies.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { after } from "../base/time.ts";
-import type { Broadcast, BroadcastRequest, Broadcasts } from "../engine/live/broadcast-contract.ts";
-import { checkedBroadcastName } from "../engine/live/broadcast-name.ts";
-import { readLivePlace } from "../engine/live/source-place.ts";
-import type { BroadcastRecords, BroadcastWish } from "../library/contract.ts";
+import type { BroadcastOptions, BroadcastRecords } from "../library/contract.ts";
+import type { Broadcast, BroadcastRequest, Broadcasts } from "../live/broadcast/broadcast-contract.ts";
+import { checkedBroadcastName } from "../live/broadcast/broadcast-name.ts";
+import { readLivePlace } from "../live/input/source-place.ts";
 import type { Clock } from "../runtime/contract.ts";
 import { defaultName } from "./broadcast-request.ts";
 
-/** More would need more upload than a home has. */
+/** Maximum number of broadcasts; more would exceed the upload of a usual line. */
 const MAX_KEPT = 16;
-/** What cannot be on air now is tried again: soon, then ever more seldom. */
+/** Retry interval of a broadcast that cannot start; it doubles up to the maximum. */
 const FIRST_RETRY_MS = 10_000;
 const MOST_RETRY_MS = 5 * 60_000;
 
-/** What a desk works with. */
-export interface BroadcastDeskParts {
+/** What {@link KeptBroadcasts} needs. */
+export interface KeptBroadcastsDependencies {
   readonly broadcasts: Broadcasts;
   readonly records: BroadcastRecords;
   readonly clock: Clock;
   readonly log: Log;
-  /** What the engine shall do for a wish. */
-  requestOf(wish: BroadcastWish): Promise<BroadcastRequest>;
+  /** Validates options and converts them to a request for the engine. */
+  requestOf(options: BroadcastOptions): Promise<BroadcastRequest>;
 }
 
-/** One that is kept. */
+/** A broadcast that is kept on air. */
 interface Kept {
-  readonly wish: BroadcastWish;
+  readonly options: BroadcastOptions;
   broadcast: Broadcast | undefined;
   problem: string | undefined;
   retryMs: number;
   cancelRetry: (() => void) | undefined;
 }
 
-/** Keeps on air what was asked for by control methods: after a restart too, and after failures. */
-export class KeptBroadcasts implements BroadcastDesk {
-  readonly #parts: BroadcastDeskParts;
+/** Keeps the broadcasts of the control methods on air, also after restarts and failures. */
+export class KeptBroadcasts implements BroadcastService {
+  readonly #dependencies: KeptBroadcastsDependencies;
   readonly #kept = new Map<string, Kept>();
-  /** Those that are being started, and what ends that. */
+  /** Broadcasts that are being started, with the controller that cancels the start. */
   readonly #starting = new Map<string, AbortController>();
   readonly #stopping = new AbortController();
 
-  constructor(parts: BroadcastDeskParts) {
-    this.#parts = parts;
+  constructor(dependencies: KeptBroadcastsDependencies) {
+    this.#dependencies = dependencies;
   }
 
-  /** Puts on air what was so before; resolves as soon as it is known what that is. */
+  /** Starts the broadcasts of the last run. Resolves when their records are read, before they are on air. */
   async restore(): Promise<void> {
-    for (const wish of await this.#parts.records.list()) {
-      const kept = keptOf(wish);
-      this.#kept.set(wish.name, kept);
+    for (const options of await this.#dependencies.records.list()) {
+      const kept = keptOf(options);
+      this.#kept.set(options.name, kept);
       void this.#try(kept);
     }
   }
 
-  async start(asked: BroadcastWish): Promise<OnAir> {
-    const wish = { ...asked, name: checkedBroadcastName(asked.name || defaultName(asked.source)) };
-    refuseHere(wish.source);
-    const { name } = wish;
+  async start(asked: BroadcastOptions): Promise<BroadcastEntry> {
+    const options = { ...asked, name: checkedBroadcastName(asked.name || defaultName(asked.source)) };
+    requireReadableSource(options.source);
+    const { name } = options;
     const before = this.#kept.get(name);
     if (this.#starting.has(name) || before?.broadcast)
       throw new SluiceError(
         "bad_parameter",
-        `name: ${name} is on air already; stop it first, or choose another name`,
+        `name: ${name} is already on air; stop it first, or choose another name`,
       );
     const names = new Set([...this.#kept.keys(), ...this.#starting.keys()]);
     if (!before && names.size >= MAX_KEPT)
       throw new SluiceError("too_many", `broadcasts: at most ${MAX_KEPT}`);
     try {
       before?.cancelRetry?.();
-      const broadcast = await this.#begin(wish);
-      await this.#parts.records.keep(wish).catch(async (error) => {
+      const broadcast = await this.#begin(options);
+      await this.#dependencies.records.keep(options).catch(async (error) => {
         await broadcast.stop();
         throw error;
       });
-      const kept = keptOf(wish);
+      const kept = keptOf(options);
       this.#kept.set(name, kept);
       this.#watch(kept, broadcast);
       return onAir(name, kept);
@@ -90,19 +90,19 @@ export class KeptBroadcasts implements BroadcastDesk {
 
   async stop(name: string): Promise<void> {
     const kept = this.#kept.get(name);
-    const broadcast = kept?.broadcast ?? this.#parts.broadcasts.get(name);
+    const broadcast = kept?.broadcast ?? this.#dependencies.broadcasts.get(name);
     const starting = this.#starting.get(name);
     if (!kept && !broadcast && !starting)
       throw new SluiceError("unknown_broadcast", `${name.slice(0, 60)}; see broadcast_list`);
-    // First what would bring it back.
-    await this.#parts.records.forget(name);
+    // Remove the record first, because it would start the broadcast again.
+    await this.#dependencies.records.forget(name);
     starting?.abort();
     if (kept) this.#drop(kept);
     await broadcast?.stop();
   }
 
-  list(): readonly OnAir[] {
-    const others = this.#parts.broadcasts
+  list(): readonly BroadcastEntry[] {
+    const others = this.#dependencies.broadcasts
       .all()
       .filter(({ request }) => !this.#kept.get(request.name)?.broadcast);
     return [
@@ -111,31 +111,31 @@ export class KeptBroadcasts implements BroadcastDesk {
         .filter(({ request }) => !this.#kept.has(request.name))
         .map((broadcast) => ({
           name: broadcast.request.name,
-          wish: undefined,
+          options: undefined,
           broadcast,
           problem: undefined,
         })),
     ];
   }
 
-  /** Starts nothing more; what is on air is the engine's to end, and is on air again at the next start. */
+  /** Stops retries. The engine ends the running broadcasts; the next start restores them. */
   close(): void {
     this.#stopping.abort();
     for (const kept of this.#kept.values()) kept.cancelRetry?.();
   }
 
-  async #begin(wish: BroadcastWish): Promise<Broadcast> {
+  async #begin(options: BroadcastOptions): Promise<Broadcast> {
     const given = new AbortController();
-    this.#starting.set(wish.name, given);
+    this.#starting.set(options.name, given);
     const signal = AbortSignal.any([this.#stopping.signal, given.signal]);
-    return this.#parts.broadcasts.start(await this.#parts.requestOf(wish), signal);
+    return this.#dependencies.broadcasts.start(await this.#dependencies.requestOf(options), signal);
   }
 
   async #try(kept: Kept): Promise<void> {
-    const { name } = kept.wish;
+    const { name } = kept.options;
     kept.cancelRetry = undefined;
     try {
-      const broadcast = await this.#begin(kept.wish);
+      const broadcast = await this.#begin(kept.options);
       if (this.#kept.get(name) === kept) this.#watch(kept, broadcast);
       else await broadcast.stop();
     } catch (error) {
@@ -147,39 +147,40 @@ export class KeptBroadcasts implements BroadcastDesk {
 
   #watch(kept: Kept, broadcast: Broadcast): void {
     Object.assign(kept, { broadcast, problem: undefined, retryMs: FIRST_RETRY_MS });
-    this.#parts.log.info("on air", { name: kept.wish.name, infohash: broadcast.infohash });
+    this.#dependencies.log.info("on air", { name: kept.options.name, infohash: broadcast.infohash });
     broadcast.ended.then(
       () => void this.#ended(kept),
       (error) => this.#failed(kept, error),
     );
   }
 
-  /** A file that was shown to its end shall not begin again at the next start. */
+  /** A file that was broadcast to its end must not start again at the next start of the engine. */
   async #ended(kept: Kept): Promise<void> {
-    const { name } = kept.wish;
+    const { name } = kept.options;
     if (this.#stopping.signal.aborted || this.#kept.get(name) !== kept) return;
     this.#drop(kept);
-    this.#parts.log.info("its source has ended, and so has the broadcast", { name });
-    await this.#parts.records
-      .forget(name)
-      .catch((error) =>
-        this.#parts.log.error("a broadcast that has ended is still kept", { name, why: messageOf(error) }),
-      );
+    this.#dependencies.log.info("broadcast ended: the source has ended", { name });
+    await this.#dependencies.records.forget(name).catch((error) =>
+      this.#dependencies.log.error("cannot remove the record of an ended broadcast", {
+        name,
+        error: messageOf(error),
+      }),
+    );
   }
 
   #failed(kept: Kept, error: unknown): void {
-    if (this.#stopping.signal.aborted || this.#kept.get(kept.wish.name) !== kept) return;
+    if (this.#stopping.signal.aborted || this.#kept.get(kept.options.name) !== kept) return;
     Object.assign(kept, { broadcast: undefined, problem: messageOf(error) });
-    this.#parts.log.warn("not on air; tried again", {
-      name: kept.wish.name,
-      why: messageOf(error),
+    this.#dependencies.log.warn("broadcast failed; retrying", {
+      name: kept.options.name,
+      error: messageOf(error),
       seconds: kept.retryMs / 1000,
     });
     this.#retryLater(kept);
   }
 
   #retryLater(kept: Kept): void {
-    const { clock } = this.#parts;
+    const { clock } = this.#dependencies;
     if (this.#stopping.signal.aborted) return;
     kept.cancelRetry = clock.at(after(clock.now(), kept.retryMs), () => void this.#try(kept));
     kept.retryMs = Math.min(2 * kept.retryMs, MOST_RETRY_MS);
@@ -187,26 +188,32 @@ export class KeptBroadcasts implements BroadcastDesk {
 
   #drop(kept: Kept): void {
     kept.cancelRetry?.();
-    this.#kept.delete(kept.wish.name);
+    this.#kept.delete(kept.options.name);
   }
 }
 
-function keptOf(wish: BroadcastWish): Kept {
-  return { wish, broadcast: undefined, problem: undefined, retryMs: FIRST_RETRY_MS, cancelRetry: undefined };
+function keptOf(options: BroadcastOptions): Kept {
+  return {
+    options,
+    broadcast: undefined,
+    problem: undefined,
+    retryMs: FIRST_RETRY_MS,
+    cancelRetry: undefined,
+  };
 }
 
-function onAir(name: string, { wish, broadcast, problem }: Kept): OnAir {
-  return { name, wish, broadcast, problem };
+function onAir(name: string, { options, broadcast, problem }: Kept): BroadcastEntry {
+  return { name, options, broadcast, problem };
 }
 
-/** What an engine that runs by itself cannot read. */
-function refuseHere(source: string | null): void {
+/** Throws for sources that a running engine cannot read. */
+function requireReadableSource(source: string | null): void {
   if (source === null) return;
   const place = readLivePlace(source);
   if (place.kind === "pipe")
     throw new SluiceError(
       "bad_parameter",
-      "source: nothing is piped into the engine; sluice broadcast - does that",
+      "source: the engine has no standard input; use sluice broadcast -",
     );
   if (place.kind === "file" && !isAbsolute(place.path))
     throw new SluiceError(

@@ -1,31 +1,30 @@
-import type { BroadcastWish } from "../library/contract.ts";
-import type { Arguments } from "./args.ts";
+import type { BroadcastOptions } from "../library/contract.ts";
+import { type Arguments, usageError } from "./args.ts";
 import { defaultName } from "./broadcast-request.ts";
 import { parseBitRate } from "./units.ts";
-import { usageError } from "./usage.ts";
 
-/** What a command line wishes to be broadcast; `uploadLimit` is the setting, 0 for none. Throws a usage error. */
-export function broadcastWish(args: Arguments, uploadLimit: number): BroadcastWish {
+/** Returns the broadcast that a command line asks for. `uploadLimit` is in bytes per second, 0 for no limit. Throws a usage error. */
+export function broadcastOptions(args: Arguments, uploadLimit: number): BroadcastOptions {
   const named = args.operands[0];
   const isPattern = args.flags.has("test-pattern");
   if (isPattern && named !== undefined)
-    throw usageError(`broadcast: --test-pattern is a source itself; leave out "${named}", or the flag`);
+    throw usageError(`broadcast: --test-pattern is a source; remove "${named}" or the flag`);
   if (!isPattern && named === undefined)
-    throw usageError("broadcast: name a source: a file of MPEG-TS, a URL, udp://…, - or --test-pattern");
+    throw usageError("broadcast: expected a source: an MPEG-TS file, a URL, udp://…, - or --test-pattern");
   const source = named ?? null;
   const value = (name: string) => {
     const text = args.flags.get(name);
     return typeof text === "string" && text.trim() !== "" ? text.trim() : null;
   };
   const values = (name: string) => args.lists.get(name) ?? [];
-  // An empty variable of a script would begin another stream than was meant.
-  if (args.flags.has("name") && value("name") === null)
-    throw usageError("--name: expected a name, but it is empty");
+  // An empty variable in a script must not start a stream with another name.
+  if (args.flags.has("name") && value("name") === null) throw usageError("--name: the name is empty");
   return {
     name: value("name") ?? defaultName(source),
     source,
     isLooped: args.flags.has("loop"),
     ...(args.flags.has("standby") && { isStandby: true }),
+    ...present("successorPath", value("successor")),
     title: value("title"),
     description: value("description"),
     categories: values("category"),
@@ -42,9 +41,13 @@ export function broadcastWish(args: Arguments, uploadLimit: number): BroadcastWi
   };
 }
 
+function present<K extends string>(key: K, value: string | null): { [P in K]?: string } {
+  return (value === null ? {} : { [key]: value }) as { [P in K]?: string };
+}
+
 function bitRate(written: string | null): number | null {
   if (written === null) return null;
   const bits = parseBitRate(written);
   if (bits !== undefined) return bits;
-  throw usageError(`--bitrate: expected bits a second such as 8Mbit or 2500kbit, but it is "${written}"`);
+  throw usageError(`--bitrate: expected bits a second such as 8Mbit or 2500kbit, got "${written}"`);
 }

@@ -1,26 +1,27 @@
 import { join } from "node:path";
 import { messageOf } from "../base/errors.ts";
+import { contentIdOf } from "../base/ids.ts";
 import type { Runtime } from "../runtime/contract.ts";
-import type { Config } from "../settings.ts";
-import { MAX_LIVE_FILE_BYTES } from "../wire/live-limits.ts";
-import { parseLiveTransportFile } from "../wire/live-transport.ts";
+import type { Config } from "../settings/settings.ts";
+import { MAX_LIVE_FILE_BYTES } from "../wire/live/limits.ts";
+import { parseLiveTransportFile } from "../wire/live/transport-file.ts";
 import type { Context } from "./context.ts";
 import { printable } from "./log.ts";
 
-/** A stream that was broadcast from here. */
+/** A broadcast in the data folder. */
 interface Known {
   readonly name: string;
   readonly title: string | null;
   readonly infohash: string | null;
   readonly content_id: string | null;
-  /** When its state was last written, by ISO 8601; null where it never was. */
+  /** Time of the last run (ISO 8601); null if it never ran. */
   readonly last_run: string | null;
   readonly transport_file: string;
-  /** Why nothing is known of it. */
+  /** Why its transport file cannot be read; null if it can. */
   readonly problem: string | null;
 }
 
-/** `sluice broadcast --list`: what was broadcast out of this data folder. Resolves to the exit code. */
+/** `sluice broadcast --list`: lists the broadcasts in the data folder. Resolves to the exit code. */
 export async function broadcastList(context: Context, config: Config, isJson: boolean): Promise<number> {
   const { stdout, runtime } = context;
   const folder = join(config.dataDir, "broadcasts");
@@ -29,7 +30,7 @@ export async function broadcastList(context: Context, config: Config, isJson: bo
   for (const name of names) all.push(await knownAt(folder, name, runtime));
   if (isJson) stdout.write(`${JSON.stringify(all)}\n`);
   else if (all.length > 0) stdout.write(`${all.map(lineOf).join("\n")}\n`);
-  else stdout.write(`nothing was broadcast from here yet (${printable(folder)})\n`);
+  else stdout.write(`no broadcasts in ${printable(folder)}\n`);
   return 0;
 }
 
@@ -46,8 +47,14 @@ async function knownAt(folder: string, name: string, runtime: Runtime): Promise<
   try {
     const bytes = await files.read(path, MAX_LIVE_FILE_BYTES);
     if (bytes === undefined) return { ...unknown, problem: "was never on air" };
-    const { infohash, contentId, meta } = parseLiveTransportFile(bytes, sha1, ed25519Verifier);
-    return { ...about, title: meta.title ?? null, infohash, content_id: contentId, problem: null };
+    const { infohash, meta } = parseLiveTransportFile(bytes, sha1, ed25519Verifier);
+    return {
+      ...about,
+      title: meta.title ?? null,
+      infohash,
+      content_id: contentIdOf(infohash),
+      problem: null,
+    };
   } catch (thrown) {
     return { ...unknown, problem: messageOf(thrown) };
   }

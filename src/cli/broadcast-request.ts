@@ -2,45 +2,48 @@ import { resolve } from "node:path";
 import { canonicalAddress, type PeerAddress } from "../base/address.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import { parseHttpUrl } from "../base/http-url.ts";
-import type { BroadcastRequest } from "../engine/live/broadcast-contract.ts";
-import { broadcastNameFrom, checkedBroadcastName } from "../engine/live/broadcast-name.ts";
-import { type LivePlace, readLivePlace } from "../engine/live/source-place.ts";
-import type { ReachSettings } from "../engine/reach/contract.ts";
-import type { BroadcastWish } from "../library/contract.ts";
-import { MAX_BYTES_PER_SECOND, MAX_MANIFESTS, MAX_RELAYS } from "../wire/live-limits.ts";
-import { ownTrackers } from "./own-trackers.ts";
+import type { BroadcastOptions } from "../library/contract.ts";
+import type { BroadcastRequest } from "../live/broadcast/broadcast-contract.ts";
+import { broadcastNameFrom, checkedBroadcastName } from "../live/broadcast/broadcast-name.ts";
+import { type LivePlace, readLivePlace } from "../live/input/source-place.ts";
+import type { ReachSettings } from "../net/contract.ts";
+import { MAX_BYTES_PER_SECOND, MAX_MANIFESTS, MAX_RELAYS } from "../wire/live/limits.ts";
+import { ownTrackers } from "./own-addresses.ts";
 
-/** More announce URLs than this only cost the viewers time. */
+/** Viewers ask every tracker, so more than this would delay them. */
 const MAX_TRACKERS = 16;
 const MAX_ADDRESSES = 8;
-/** What viewers are shown at most; longer texts would be cut by those who read them. */
+/** Maximum lengths of texts for viewers, in characters; players cut longer texts. */
 const MAX_TEXT = 256;
 const MAX_DESCRIPTION = 4096;
-const MAX_WORDS = 32;
-/** Less is nothing that can be watched, but a forgotten "M"; and what was said at the first start stays. */
+const MAX_ITEMS = 32;
+/** A lower rate is probably a missing "M"; the rate of the first start cannot be changed later. */
 const MIN_BYTES_PER_SECOND = 500;
 
-/** What it takes to make a request of a wish. */
-export interface RequestParts {
-  /** The addresses of a name. */
+/** What {@link broadcastRequest} needs. */
+export interface RequestContext {
+  /** Resolves a name to addresses. */
   lookup(name: string): Promise<string[]>;
-  /** Addresses of this machine at which its peers are told to call. */
+  /** The peer addresses of this machine that links contain. */
   readonly ownAddresses: readonly PeerAddress[];
-  /** Whom our own tracker answers: viewers are sent to it too. */
+  /** Mode of the own tracker; if it is on, links name it. */
   readonly tracker: ReachSettings["tracker"];
 }
 
 /**
- * What the engine shall do, from what the user said; relative files are looked for in the working folder. Rejects with
- * `bad_parameter`, which names the word that cannot be.
+ * Validates what the user asked for and converts it to a request for the engine. Relative paths refer to the working folder.
+ * Rejects with `bad_parameter`, which names the invalid parameter.
  */
-export async function broadcastRequest(wish: BroadcastWish, parts: RequestParts): Promise<BroadcastRequest> {
-  const place = placeOf(wish.source);
-  if (wish.isLooped && place.kind !== "file") throw bad("loop", "only a file ends and can begin again");
-  if (wish.isPrivate && wish.relays.length === 0)
-    throw bad("private", "a private source serves its relays alone: name one with relay");
-  const addresses = await addressesOf("address", wish.addresses, MAX_ADDRESSES, parts);
-  const bytesPerSecond = wish.bitsPerSecond === null ? undefined : Math.ceil(wish.bitsPerSecond / 8);
+export async function broadcastRequest(
+  options: BroadcastOptions,
+  parts: RequestContext,
+): Promise<BroadcastRequest> {
+  const place = placeOf(options.source);
+  if (options.isLooped && place.kind !== "file") throw bad("loop", "only a file can be looped");
+  if (options.isPrivate && options.relays.length === 0)
+    throw bad("private", "a private source serves only relays: add one with relay");
+  const addresses = await addressesOf("address", options.addresses, MAX_ADDRESSES, parts);
+  const bytesPerSecond = options.bitsPerSecond === null ? undefined : Math.ceil(options.bitsPerSecond / 8);
   if (bytesPerSecond !== undefined && bytesPerSecond > MAX_BYTES_PER_SECOND)
     throw bad("bitrate", `expected at most ${(8 * MAX_BYTES_PER_SECOND) / 1e6} Mbit/s`);
   if (bytesPerSecond !== undefined && bytesPerSecond < MIN_BYTES_PER_SECOND)
@@ -48,34 +51,35 @@ export async function broadcastRequest(wish: BroadcastWish, parts: RequestParts)
       "bitrate",
       `expected bits a second, at least ${8 * MIN_BYTES_PER_SECOND}, such as 8Mbit or 8000000`,
     );
-  // What the user says first: addresses of a home network are of no use elsewhere.
+  // Addresses from the user come first: those of a local network are useless elsewhere.
   const places = [...addresses, ...parts.ownAddresses].slice(0, MAX_ADDRESSES);
-  // A private source is told of to nobody.
-  const own = wish.isPrivate ? [] : ownTrackers(parts.tracker, places);
+  // A private source is not announced to trackers.
+  const own = options.isPrivate ? [] : ownTrackers(parts.tracker, places);
   return {
-    name: checkedBroadcastName(wish.name),
+    name: checkedBroadcastName(options.name),
     place,
-    isLooped: wish.isLooped,
-    ...(wish.isStandby && { isStandby: true }),
+    isLooped: options.isLooped,
+    ...(options.isStandby && { isStandby: true }),
+    ...(options.successorPath && { successorPath: resolve(options.successorPath) }),
     meta: {
-      title: textOf("title", wish.title, MAX_TEXT) ?? wish.name,
-      ...present("description", textOf("description", wish.description, MAX_DESCRIPTION)),
-      ...present("categories", wordsOf("category", wish.categories)),
-      ...present("languages", wordsOf("language", wish.languages, LANGUAGE)),
-      ...present("countries", wordsOf("country", wish.countries, COUNTRY)),
-      ...present("logo", wish.logo === null ? undefined : webUrl("logo", wish.logo)),
+      title: textOf("title", options.title, MAX_TEXT) ?? options.name,
+      ...present("description", textOf("description", options.description, MAX_DESCRIPTION)),
+      ...present("categories", wordsOf("category", options.categories)),
+      ...present("languages", wordsOf("language", options.languages, LANGUAGE)),
+      ...present("countries", wordsOf("country", options.countries, COUNTRY)),
+      ...present("logo", options.logo === null ? undefined : webUrl("logo", options.logo)),
     },
-    trackers: [...atMost("tracker", wish.trackers, MAX_TRACKERS).map(trackerUrl), ...own],
-    relays: await addressesOf("relay", wish.relays, MAX_RELAYS, parts),
-    isPrivate: wish.isPrivate,
-    uploadLimit: wish.uploadLimit ?? undefined,
+    trackers: [...atMost("tracker", options.trackers, MAX_TRACKERS).map(trackerUrl), ...own],
+    relays: await addressesOf("relay", options.relays, MAX_RELAYS, parts),
+    isPrivate: options.isPrivate,
+    uploadLimit: options.uploadLimit ?? undefined,
     bytesPerSecond,
-    manifests: atMost("hls", wish.manifests, MAX_MANIFESTS).map((url) => webUrl("hls", url)),
+    manifests: atMost("hls", options.manifests, MAX_MANIFESTS).map((url) => webUrl("hls", url)),
     addresses: places,
   };
 }
 
-/** What is broadcast where nobody has named it: told by its source, in letters that a name may have. */
+/** Returns the default name of a broadcast, derived from its source, with the characters that names allow. */
 export function defaultName(source: string | null): string {
   if (source === null) return "test-pattern";
   if (source === "-") return "piped-in";
@@ -84,7 +88,7 @@ export function defaultName(source: string | null): string {
   return broadcastNameFrom(words.replace(/\.(ts|m2ts|mts|mpegts|m3u8?)$/i, "").replaceAll("/", " "));
 }
 
-/** What a source is, told from its text; a file's path is made absolute. */
+/** Parses a source; file paths become absolute. */
 function placeOf(source: string | null): LivePlace {
   if (source === null) return { kind: "test-pattern" };
   const place = readLivePlace(source);
@@ -95,7 +99,7 @@ async function addressesOf(
   word: string,
   written: readonly string[],
   most: number,
-  { lookup }: Pick<RequestParts, "lookup">,
+  { lookup }: Pick<RequestContext, "lookup">,
 ): Promise<PeerAddress[]> {
   return Promise.all(
     atMost(word, written, most).map(async (text) => {
@@ -112,11 +116,11 @@ async function addressesOf(
   );
 }
 
-async function addressOf(word: string, name: string, lookup: RequestParts["lookup"]): Promise<string> {
+async function addressOf(word: string, name: string, lookup: RequestContext["lookup"]): Promise<string> {
   const found = await lookup(name).catch((error): string[] => {
-    // That it may not be asked for is said by whoever forbids it.
+    // A lookup that the proxy settings forbid has its own message.
     if (error instanceof SluiceError) throw error;
-    throw bad(word, `${name} has no address that can be found from here (${messageOf(error)})`);
+    throw bad(word, `cannot resolve ${name} (${messageOf(error)})`);
   });
   if (found[0] === undefined) throw bad(word, `${name} has no address`);
   return found[0];
@@ -140,7 +144,7 @@ function textOf(word: string, text: string | null, most: number): string | undef
   throw bad(word, `expected at most ${most} characters, got ${text.length}`);
 }
 
-/** How a word must look, and what to say where it does not. */
+/** The pattern of a word, and its description for errors. */
 interface WordForm {
   readonly pattern: RegExp;
   readonly expected: string;
@@ -151,7 +155,7 @@ const LANGUAGE: WordForm = { pattern: /^[a-z]{2,3}$/i, expected: "two or three l
 const COUNTRY: WordForm = { pattern: /^[a-z]{2}$/i, expected: "two letters, such as us" };
 
 function wordsOf(word: string, words: readonly string[], form = ANY): readonly string[] | undefined {
-  const wrong = atMost(word, words, MAX_WORDS).find((each) => !form.pattern.test(each));
+  const wrong = atMost(word, words, MAX_ITEMS).find((each) => !form.pattern.test(each));
   if (wrong !== undefined) throw bad(word, `expected ${form.expected}, got "${wrong.slice(0, 200)}"`);
   return words.length > 0 ? words : undefined;
 }

@@ -1,20 +1,20 @@
 import { addressText, type PeerAddress } from "../base/address.ts";
-import type { Broadcast, BroadcastFigures } from "../engine/live/broadcast-contract.ts";
+import type { Broadcast, BroadcastFigures } from "../live/broadcast/broadcast-contract.ts";
 import { printable } from "./log.ts";
 import { bitsText } from "./units.ts";
 
-/** Where a broadcast can be reached from here. */
+/** Ports, URLs and commands for the text of a broadcast. */
 export interface BroadcastPlaces {
   readonly p2pPort: number;
-  /** `http://host:port` of its own HTTP interface. */
+  /** `http://host:port` of the HTTP interface of this process. */
   readonly httpUrl: string;
-  /** How this program is started here, such as `sluice` (program-word.ts). */
+  /** How the user starts this program: see {@link startCommand}. */
   readonly program: string;
-  /** Viewers can find it by the DHT. */
+  /** Viewers can find the broadcast through the DHT. */
   readonly hasDht: boolean;
 }
 
-/** What a newcomer needs once the stream is on air: what it is called, how to look at it, how to watch it elsewhere. */
+/** Returns the text shown when the stream is on air: its names, and how to watch it here and elsewhere. */
 export function broadcastText(broadcast: Broadcast, places: BroadcastPlaces): string {
   const { p2pPort, httpUrl, program } = places;
   const { request, magnet, link } = broadcast;
@@ -27,28 +27,28 @@ export function broadcastText(broadcast: Broadcast, places: BroadcastPlaces): st
     ["File", `${broadcast.transportFilePath}${fileRemark(broadcast, places)}`],
     [
       "Peers",
-      `port ${p2pPort} at ${hostsText(request.addresses)}${request.isPrivate ? ", for relays alone" : ""}`,
+      `port ${p2pPort} at ${hostsText(request.addresses)}${request.isPrivate ? ", for relays only" : ""}`,
     ],
-    ["Look", `${httpUrl}/ace/getstream?infohash=${broadcast.infohash}`],
+    ["Preview", `${httpUrl}/ace/getstream?infohash=${broadcast.infohash}`],
     ["Watch", `${program} play '${link}'`],
     ["Player", `http://127.0.0.1:6878/ace/getstream?magnet=${called}`],
-    ["Stop", "Ctrl-C; the next start goes on with the same link"],
+    ["Stop", "Ctrl-C; the next start keeps the link"],
   ];
   const title = printable(request.meta.title ?? request.name);
   const lines = rows.map(([name, value]) => `  ${name.padEnd(9)}${printable(value)}`);
-  const state = request.isStandby ? "Standing by" : "On air";
+  const state = request.isStandby ? "Standby" : "On air";
   return [`${state}: ${title}`, "", ...lines, ""].join("\n");
 }
 
-/** The transport file names no address of this machine, as the link does. */
+/** Unlike the link, the transport file contains no address of this machine. */
 function fileRemark({ request }: Broadcast, { hasDht }: BroadcastPlaces): string {
   if (request.trackers.length > 0 || request.relays.length > 0) return "";
   return hasDht
-    ? "  (leads viewers here by the DHT; sooner with a tracker or relay)"
-    : "  (leads viewers here with a tracker or relay only)";
+    ? "  (viewers find this machine through the DHT; faster with a tracker or relay)"
+    : "  (viewers find this machine only with a tracker or relay)";
 }
 
-/** The same for scripts, on one line. */
+/** Returns the same facts as one line of JSON, for scripts. */
 export function broadcastJson(broadcast: Broadcast, { p2pPort, httpUrl }: BroadcastPlaces): string {
   const { request } = broadcast;
   return `${JSON.stringify({
@@ -66,11 +66,13 @@ export function broadcastJson(broadcast: Broadcast, { p2pPort, httpUrl }: Broadc
   })}\n`;
 }
 
-/** `good · 12 peers, 3 fed from here · piece 14283 · 8.0 Mbit/s · upload 24.3 Mbit/s`. */
+/** Returns the status line: `good · 12 peers, 3 direct viewers · piece 14283 · 8.0 Mbit/s · upload 24.3 Mbit/s`. */
 export function broadcastStatus(figures: BroadcastFigures): string {
   const { health, remark, peers, children, seq, bytesPerSecond, uploadBytesPerSecond } = figures;
   const parts: string[] = [health === "good" || remark === "" ? health : `${health}: ${printable(remark)}`];
-  parts.push(`${peers} ${peers === 1 ? "peer" : "peers"}, ${children} fed from here`);
+  parts.push(
+    `${peers} ${peers === 1 ? "peer" : "peers"}, ${children} direct ${children === 1 ? "viewer" : "viewers"}`,
+  );
   if (seq !== undefined) parts.push(`piece ${seq}`);
   if (bytesPerSecond !== undefined) parts.push(bitsText(bytesPerSecond));
   parts.push(`upload ${bitsText(uploadBytesPerSecond)}`);
@@ -79,4 +81,11 @@ export function broadcastStatus(figures: BroadcastFigures): string {
 
 function hostsText(addresses: readonly PeerAddress[]): string {
   return addresses.map(addressText).join(", ");
+}
+
+/** Returns how the user starts the program, for commands to copy: `sluice`, or the script of npm or Bun. */
+export function startCommand(environment: Readonly<Record<string, string | undefined>>): string {
+  // npm and Bun set the name of the script and their own name: `npm/10.2.4 node/…`, `bun/1.4.5 …`.
+  if (environment.npm_lifecycle_event !== "start") return "sluice";
+  return environment.npm_config_user_agent?.startsWith("bun/") ? "bun run start" : "npm start --";
 }

@@ -1,34 +1,31 @@
 import { addressText } from "../base/address.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { Broadcast } from "../engine/live/broadcast-contract.ts";
+import type { Broadcast } from "../live/broadcast/broadcast-contract.ts";
 import type { HttpListener } from "../runtime/contract.ts";
-import type { Config } from "../settings.ts";
-import type { Arguments } from "./args.ts";
-import { broadcastWish } from "./broadcast-flags.ts";
+import type { Config } from "../settings/settings.ts";
+import { type Arguments, usageError } from "./args.ts";
+import { broadcastOptions } from "./broadcast-flags.ts";
 import { broadcastList } from "./broadcast-list.ts";
 import { broadcastRequest } from "./broadcast-request.ts";
-import { broadcastJson, broadcastStatus, broadcastText } from "./broadcast-text.ts";
+import { broadcastJson, broadcastStatus, broadcastText, startCommand } from "./broadcast-text.ts";
 import type { Context } from "./context.ts";
-import { type House, openHouse } from "./house.ts";
-import { lanAddresses, ownLookup, toldAddresses } from "./lan-addresses.ts";
-import { ownAddresses } from "./own-addresses.ts";
-import { pipedIn } from "./piped-in.ts";
-import { programWord } from "./program-word.ts";
+import { announcedAddresses, lanAddresses, ownAddresses, ownLookup } from "./own-addresses.ts";
+import { withSteadyPort } from "./second-engine.ts";
+import { openService, type Service } from "./service.ts";
 import { type StatusLine, statusLineOf } from "./status-line.ts";
-import { withSteadyPort } from "./steady-port.ts";
+import { pipedIn } from "./stdin.ts";
 import { aborted, stopSignals } from "./stop-signals.ts";
-import { usageError } from "./usage.ts";
 
-/** How often the status line changes on a terminal, and comes where there is none. */
+/** Update interval of the status line on a terminal, and of plain lines elsewhere. */
 const STATUS_MS = 500;
 const PLAIN_STATUS_MS = 60_000;
-/** A new stream is measured for three seconds, which needs no words. */
+/** A new stream is measured for 3 s; the status line appears only after that. */
 const QUIET_START_MS = 4000;
-/** What shells report for a program that Ctrl-C ended, here before its stream was on air. */
+/** Exit code after Ctrl-C (128 + SIGINT), here before the stream is on air. */
 const INTERRUPTED = 130;
 
-/** `sluice broadcast`: until the source ends, SIGINT or SIGTERM. Resolves to the exit code. */
+/** `sluice broadcast`: runs until the source ends, SIGINT or SIGTERM. Resolves to the exit code. */
 export async function broadcast(
   context: Context,
   config: Config,
@@ -36,39 +33,41 @@ export async function broadcast(
   args: Arguments,
 ): Promise<number> {
   if (args.flags.has("list")) return broadcastList(context, config, args.flags.has("json"));
-  const wish = broadcastWish(args, config.uploadLimit);
-  if (wish.source === "-" && context.stdin.isTTY)
-    throw usageError("broadcast: nothing is piped in; such as: ffmpeg … -f mpegts - | sluice broadcast -");
+  const options = broadcastOptions(args, config.uploadLimit);
+  if (options.source === "-" && context.stdin.isTTY)
+    throw usageError(
+      "broadcast: standard input is a terminal; use: ffmpeg … -f mpegts - | sluice broadcast -",
+    );
   const lookup = ownLookup(context.runtime, config);
-  // What cannot be is said before anything is opened.
-  await broadcastRequest(wish, { lookup, ownAddresses: [], tracker: config.tracker });
+  // Report invalid parameters before anything is opened.
+  await broadcastRequest(options, { lookup, ownAddresses: [], tracker: config.tracker });
   const stop = stopSignals(log);
   const status = statusLineOf(context.stderr, PLAIN_STATUS_MS);
   try {
-    const steady = await withSteadyPort(config, `broadcast ${wish.name}`, context.runtime, log);
+    const steady = await withSteadyPort(config, `broadcast ${options.name}`, context.runtime, log);
     const pipe = () => pipedIn(context.stdin);
-    const house = await openHouse({ ...context, config: steady, log, pipe });
+    const service = await openService({ ...context, config: steady, log, pipe });
     try {
-      const own = toldAddresses(steady, house.p2pPort);
-      const request = await broadcastRequest(wish, { lookup, ownAddresses: own, tracker: config.tracker });
+      const own = announcedAddresses(steady, service.p2pPort);
+      const request = await broadcastRequest(options, { lookup, ownAddresses: own, tracker: config.tracker });
       const waiting = showWaiting(status);
-      const live = await house.engine.broadcasts
+      const live = await service.engine.broadcasts
         .start(request, stop.signal)
         .finally(() => clearInterval(waiting));
-      return await onAir(context, args, { house, live, status, stop: stop.signal, config, log });
+      return await onAir(context, args, { service, live, status, stop: stop.signal, config, log });
     } finally {
       status.end();
-      await house.close();
+      await service.close();
     }
   } catch (error) {
     if (stop.signal.aborted && isInterruption(error)) return INTERRUPTED;
-    throw withAdvice(error, wish.source, config);
+    throw withAdvice(error, options.source);
   } finally {
     stop.release();
   }
 }
 
-/** Says so where nothing is on air after a while, as where nobody sends to a port. */
+/** Shows how long the source has sent no data, for example on a UDP port without a sender. */
 function showWaiting(status: StatusLine): NodeJS.Timeout {
   const began = performance.now();
   return setInterval(() => {
@@ -79,7 +78,7 @@ function showWaiting(status: StatusLine): NodeJS.Timeout {
 }
 
 interface OnAir {
-  readonly house: House;
+  readonly service: Service;
   readonly live: Broadcast;
   readonly status: StatusLine;
   readonly stop: AbortSignal;
@@ -87,13 +86,13 @@ interface OnAir {
   readonly log: Log;
 }
 
-/** Tells what the stream is called, then how it goes, until it is over. */
+/** Shows the names of the stream, then its status until it ends. */
 async function onAir(
   { stdout, environment }: Context,
   args: Arguments,
-  { house, live, status, stop, config, log }: OnAir,
+  { service, live, status, stop, config, log }: OnAir,
 ): Promise<number> {
-  const listener = await listen(house, config, args);
+  const listener = await listen(service, config, args);
   const show = () => {
     const figures = live.figures();
     status.show(broadcastStatus(figures), performance.now(), figures.health);
@@ -102,9 +101,9 @@ async function onAir(
   try {
     const { host, port } = listener.address;
     const places = {
-      p2pPort: house.p2pPort,
+      p2pPort: service.p2pPort,
       httpUrl: `http://${addressText(ownAddresses(host, port, lanAddresses())[0]!)}`,
-      program: programWord(environment),
+      program: startCommand(environment),
       hasDht: config.dht === "on",
     };
     status.end();
@@ -122,24 +121,20 @@ async function onAir(
 }
 
 /**
- * Its own HTTP interface, so that whoever broadcasts can look at it with any player and without a second engine. What the
- * config file says is for `serve`, which may run beside: only flags count.
+ * Starts an HTTP interface for previews. Only flags choose its address: variables and the config file are for `serve`, which may
+ * be running.
  */
-function listen(house: House, config: Config, { settings }: Arguments): Promise<HttpListener> {
+function listen(service: Service, config: Config, { settings }: Arguments): Promise<HttpListener> {
   const host = settings.has("host") ? config.host : "127.0.0.1";
-  return house.listen({ host, port: settings.has("http-port") ? config.httpPort : 0 });
+  return service.listen({ host, port: settings.has("http-port") ? config.httpPort : 0 });
 }
 
-/** Says how to make a stream of what is none, and what to do where there is no room. */
-function withAdvice(error: unknown, source: string | null, { dataDir }: Config): unknown {
+/** Adds an ffmpeg command to the error of a source that is not MPEG-TS. */
+function withAdvice(error: unknown, source: string | null): unknown {
   if (!(error instanceof SluiceError)) return error;
-  if (error.code === "disk_full") {
-    const advice = `${error.message}: make room for ${dataDir}, or choose another folder with --data-dir`;
-    return new SluiceError(error.code, advice, { cause: error });
-  }
   if (error.code !== "unsupported_container" || source === null) return error;
   const input = source === "-" ? "…" : `-re -i '${source}'`;
-  const message = `${error.message}; ffmpeg makes it so: ffmpeg ${input} -c copy -f mpegts - | sluice broadcast -`;
+  const message = `${error.message}. ffmpeg can convert it: ffmpeg ${input} -c copy -f mpegts - | sluice broadcast -`;
   return new SluiceError(error.code, message, { cause: error });
 }
 

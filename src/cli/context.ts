@@ -1,11 +1,11 @@
 import type { Runtime } from "../runtime/contract.ts";
 import type { WebAsset } from "../web/assets.ts";
 
-/** What `main.ts` hands to the command line: everything of the process that the commands touch. */
+/** Everything of the process that the commands use; `main.ts` provides it. */
 export interface Context {
   readonly runtime: Runtime;
   readonly webAssets: Readonly<Record<string, WebAsset>>;
-  /** The arguments after the program's name. */
+  /** The arguments after the program name. */
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly stdin: NodeJS.ReadStream;

@@ -7,10 +7,10 @@ type Stream = PresentedDiagnosis["streams"][number];
 
 const SIGNS = { ok: "✓", note: "·", warn: "!", fail: "✗" } as const;
 const COLORS = { ok: 32, note: 2, warn: 33, fail: 31 } as const;
-/** Of many peers the slow ones and the best are worth a look. */
+/** At most this many peers of a stream are listed, fastest first. */
 const SHOWN_PEERS = 20;
 
-/** What `sluice doctor` prints. */
+/** Returns the output of `sluice doctor`. */
 export function doctorText({ rows, streams }: PresentedDiagnosis, hasColors: boolean): string {
   const width = Math.max(...rows.map(({ name }) => name.length)) + 2;
   const lines = rows.flatMap((row) => rowLines(row, width, hasColors));
@@ -29,7 +29,7 @@ function rowLines({ name, level, text, advice }: Row, width: number, hasColors: 
 function streamLines({ name, players, peers }: Stream): string[] {
   const lines = [printable(name)];
   for (const { buffering } of players)
-    lines.push(buffering ? `  waits: ${printable(buffering.text)}` : "  plays without waiting");
+    lines.push(buffering ? `  buffering: ${printable(buffering.text)}` : "  plays without buffering");
   const sorted = [...peers].sort((a, b) => b.bytes_per_second_down - a.bytes_per_second_down);
   for (const peer of sorted.slice(0, SHOWN_PEERS)) {
     const rate = `${bytesText(peer.bytes_per_second_down)}/s`.padStart(10);
@@ -43,10 +43,10 @@ function streamLines({ name, players, peers }: Stream): string[] {
 function verdict(rows: readonly Row[]): string {
   const count = (level: Row["level"]) => rows.filter((row) => row.level === level).length;
   const [fails, warns] = [count("fail"), count("warn")];
-  if (fails + warns === 0) return "All is well.";
+  if (fails + warns === 0) return "No problems found.";
   const parts = [
-    ...(fails > 0 ? [`${fails} ${fails === 1 ? "thing is" : "things are"} broken`] : []),
-    ...(warns > 0 ? [`${warns} ${warns === 1 ? "is" : "are"} worth a look`] : []),
+    ...(fails > 0 ? [`${fails} ${fails === 1 ? "check" : "checks"} failed`] : []),
+    ...(warns > 0 ? [`${warns} ${warns === 1 ? "warning" : "warnings"}`] : []),
   ];
   return `${parts.join(", ")}.`;
 }

@@ -2,32 +2,32 @@ import { diagnosisSchema, type PresentedDiagnosis, presentDiagnosis } from "../.
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { after } from "../base/time.ts";
-import type { Diagnosis } from "../engine/diagnosis/contract.ts";
-import { seenRow } from "../engine/reach/inside/seen-address.ts";
-import { reachSettings } from "../reach-settings.ts";
-import type { Config } from "../settings.ts";
-import type { Arguments } from "./args.ts";
+import { visibleAddressRow } from "../net/confined/visible-address.ts";
+import type { Diagnosis } from "../playback/diagnosis/contract.ts";
+import { reachSettings } from "../settings/config.ts";
+import type { Config } from "../settings/settings.ts";
+import { type Arguments, usageError } from "./args.ts";
 import type { Context } from "./context.ts";
 import { diagnose } from "./diagnose.ts";
 import { doctorText } from "./doctor-text.ts";
-import { openHouse } from "./house.ts";
-import { usageError } from "./usage.ts";
+import { openService } from "./service.ts";
 
-/** The DHT, the router and a proxy have answered by then, or will not. */
+/** The DHT, the router and a proxy answer within this time or not at all. */
 const TRIAL_MS = 8_000;
-/** An engine of this machine answers at once, but for what it writes to try the disk. */
+/** A running engine answers at once, except for the time of its disk test. */
 const ANSWER_MS = 20_000;
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
 /**
- * `sluice doctor`: asks the engine that runs, or tries everything by itself for some seconds where none does. Resolves to the
- * exit code: 0 where nothing is broken.
+ * `sluice doctor`: shows the diagnosis of the running engine, or starts a temporary engine if none runs. Resolves to the exit
+ * code: 0 if no check failed.
  */
 export async function doctor(context: Context, config: Config, log: Log, args: Arguments): Promise<number> {
   if (args.operands.length > 0) throw usageError("doctor: takes no operands");
   const { stdout, stderr } = context;
   const running = await askEngine(config);
-  if (!running) stderr.write(`No engine answers at ${urlOf(config)}; trying for ${TRIAL_MS / 1000} s …\n`);
+  if (!running)
+    stderr.write(`No engine answers at ${urlOf(config)}. Testing this machine for ${TRIAL_MS / 1000} s …\n`);
   const found = running ?? presentDiagnosis(await tryAlone(context, config, log));
   const diagnosis = args.flags.has("seen") ? await withSeen(context, config, found) : found;
   if (args.flags.has("json")) stdout.write(`${JSON.stringify(diagnosis, undefined, 2)}\n`);
@@ -35,17 +35,17 @@ export async function doctor(context: Context, config: Config, log: Log, args: A
   return diagnosis.rows.some(({ level }) => level === "fail") ? 1 : 0;
 }
 
-/** With the row that shows this machine to others: only for who asks for it. */
+/** Adds the row of `--seen`, whose test reveals this machine to DHT nodes. */
 async function withSeen(
   { runtime }: Context,
   config: Config,
   found: PresentedDiagnosis,
 ): Promise<PresentedDiagnosis> {
-  const row = await seenRow(runtime, reachSettings(config), config.dhtNodes);
+  const row = await visibleAddressRow(runtime, reachSettings(config), config.dhtNodes);
   return { ...found, rows: [...presentDiagnosis({ rows: [row], streams: [] }).rows, ...found.rows] };
 }
 
-/** What a running engine says of itself; undefined where none runs. */
+/** Returns the diagnosis of the running engine; undefined if none runs. */
 async function askEngine(config: Config): Promise<PresentedDiagnosis | undefined> {
   let response: Response;
   try {
@@ -66,13 +66,13 @@ async function askEngine(config: Config): Promise<PresentedDiagnosis | undefined
   return read.success ? read.data : undefined;
 }
 
-/** Opens an engine that keeps nothing, lets it look around, and asks it. */
+/** Starts an engine without database and cache, waits while it finds peers, and returns its diagnosis. */
 async function tryAlone(context: Context, config: Config, log: Log): Promise<Diagnosis> {
   const { runtime } = context;
   const alone = { ...config, store: "memory", cacheLimit: 0, liveLimit: 0 } as const;
-  let house: Awaited<ReturnType<typeof openHouse>>;
+  let service: Awaited<ReturnType<typeof openService>>;
   try {
-    house = await openHouse({ ...context, config: alone, log });
+    service = await openService({ ...context, config: alone, log });
   } catch (error) {
     const nothing = { diagnosis: async (): Promise<Diagnosis> => ({ rows: [], streams: [] }) };
     const { rows } = await diagnose(runtime, config, nothing);
@@ -80,13 +80,13 @@ async function tryAlone(context: Context, config: Config, log: Log): Promise<Dia
   }
   try {
     const { clock } = runtime;
-    // The engine's timers do not keep a process alive.
+    // The timers of the engine do not keep the process alive.
     const staying = setInterval(() => {}, TRIAL_MS);
     await new Promise<void>((resolve) => clock.at(after(clock.now(), TRIAL_MS), resolve));
     clearInterval(staying);
-    return await diagnose(runtime, config, house.engine);
+    return await diagnose(runtime, config, service.engine);
   } finally {
-    await house.close();
+    await service.close();
   }
 }
 

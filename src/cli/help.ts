@@ -1,16 +1,35 @@
-import { type SettingsTable, variableOf } from "../settings.ts";
-import { COMMANDS, type CommandFlag, type CommandName, GLOBAL_FLAGS } from "./commands.ts";
+import type { DescribedSetting } from "../settings/config.ts";
+import { type Setting, type SettingsTable, variableOf } from "../settings/settings.ts";
+import { COMMANDS, type CommandFlag, type CommandName, commandOf, GLOBAL_FLAGS } from "./commands.ts";
 
-/** The help of the whole program. */
+/** Help is wrapped at this column. */
+const COLUMNS = 110;
+
+/** What the program is, in one line. */
+export const SUMMARY = "Stream from the BitTorrent network to any player over HTTP; broadcast and watch live";
+
+/** Exit codes of all commands. `doctor` exits with 1 if a check fails, `play` with the code of the player. */
+export const EXIT_CODES = [
+  ["0", "success"],
+  ["1", "failure, such as a port in use, a full disk or no peers; doctor: a check failed"],
+  ["2", "invalid command line, setting or config file"],
+  ["130", "interrupted by Ctrl-C"],
+] as const;
+
+/** Where settings come from. */
+export const PRECEDENCE =
+  "A flag overrides a variable, which overrides the config file, which overrides the default. The config file is JSON, such as " +
+  '{"http-port": 7000}, at $XDG_CONFIG_HOME/sluice/config.json or where --config or SLUICE_CONFIG says.';
+
+/** The help of the program. */
 export function generalHelp(): string {
-  const commands = COMMANDS.map((command) => [command.name, command.summary] as const);
   return [
-    "Sluice: play from the BitTorrent network in any player, over HTTP; broadcast live, and watch live.",
+    `${SUMMARY}.`,
     "",
     "Usage: sluice [command] [flags]",
     "",
     "Commands",
-    ...columns(commands),
+    ...columns(COMMANDS.map(({ name, summary }) => [name, summary])),
     "",
     "Flags",
     ...columns(GLOBAL_FLAGS.map(flagRow)),
@@ -18,48 +37,99 @@ export function generalHelp(): string {
     "Examples",
     ...columns(COMMANDS.slice(0, 3).flatMap((command) => command.examples.slice(0, 2))),
     "",
-    "sluice serve --help lists every setting.",
+    "Exit codes",
+    ...columns(EXIT_CODES),
+    "",
+    "sluice COMMAND --help shows the flags of a command.",
+    "sluice settings lists all settings: each is a flag, a variable and a key of the config file.",
   ].join("\n");
 }
 
-/** The help of one command, with the settings that matter to it. */
+/** The help of one command: its own flags, and the settings that matter most to it. */
 export function commandHelp(name: CommandName, table: SettingsTable): string {
-  const command = COMMANDS.find((one) => one.name === name)!;
+  const command = commandOf(name);
   const lines = [
     `${command.summary}.`,
     "",
-    `Usage: ${["sluice", command.name, command.operands, "[flags]"].filter((part) => part !== "").join(" ")}`,
+    `Usage: ${usageLine(name)}`,
     "",
     "Flags",
     ...columns([...command.flags, ...GLOBAL_FLAGS].map(flagRow)),
   ];
-  if (command.takesSettings) {
-    lines.push("", "Settings (flag over variable over config file over default)");
-    const { shownSettings } = command;
-    for (const setting of Object.values(table)) {
-      if (shownSettings && !shownSettings.includes(setting.name)) continue;
-      lines.push(`  --${setting.name} ${setting.kind.placeholder}`);
-      lines.push(`      ${setting.help}`);
-      lines.push(`      default ${setting.shownDefault}; variable ${variableOf(setting)}`);
-    }
-    if (shownSettings) lines.push("  sluice serve --help lists all others, which are taken too.");
-    lines.push(
-      "",
-      'The config file is JSON, such as {"http-port": 7000}: $XDG_CONFIG_HOME/sluice/config.json,',
-    );
-    lines.push("or the file that --config or SLUICE_CONFIG names.");
+  const { shownSettings = [] } = command;
+  if (shownSettings.length > 0) {
+    const shown = Object.values(table).filter((setting) => shownSettings.includes(setting.name));
+    lines.push("", "Settings", ...columns(shown.map(settingRow)));
   }
+  if (command.takesSettings)
+    lines.push("", "sluice settings lists all settings; each can be given as a flag.");
   lines.push("", "Examples", ...columns(command.examples));
   return lines.join("\n");
 }
 
+/** The output of `sluice settings`. */
+export function settingsText(settings: readonly DescribedSetting[], isJson: boolean): string {
+  if (isJson) return `${JSON.stringify(settings.map(settingJson), undefined, 2)}\n`;
+  const lines = [...wrapped(PRECEDENCE, COLUMNS), ""];
+  for (const { setting, value, source } of settings) {
+    lines.push(`--${setting.name} ${setting.kind.placeholder}`);
+    lines.push(`    ${setting.help}`);
+    lines.push(`    variable ${variableOf(setting)}, default ${setting.shownDefault}`);
+    if (source !== undefined)
+      lines.push(`    now ${value === undefined ? "set" : valueText(value)} (${source})`);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** `sluice play <link> [flags]`. */
+export function usageLine(name: CommandName): string {
+  const { operands } = commandOf(name);
+  return ["sluice", name, operands, "[flags]"].filter((part) => part !== "").join(" ");
+}
+
+function settingJson({ setting, value, source }: DescribedSetting) {
+  return {
+    name: setting.name,
+    flag: `--${setting.name}`,
+    variable: variableOf(setting),
+    expected: setting.kind.expected,
+    help: setting.help,
+    default: setting.shownDefault,
+    value: value ?? null,
+    source: source ?? null,
+  };
+}
+
+function valueText(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
 function flagRow(flag: CommandFlag): readonly [string, string] {
   const short = flag.short === undefined ? "    " : `-${flag.short}, `;
-  const value = flag.value === undefined ? "" : ` ${flag.value}${flag.isRepeated ? " …" : ""}`;
+  const value = flag.value === undefined ? "" : ` ${flag.value}`;
   return [`${short}--${flag.name}${value}`, flag.help];
+}
+
+function settingRow({ name, kind, help, shownDefault }: Setting<unknown>): readonly [string, string] {
+  return [`    --${name} ${kind.placeholder}`, `${help} (default: ${shownDefault})`];
 }
 
 function columns(rows: readonly (readonly [string, string])[]): string[] {
   const width = Math.max(...rows.map(([left]) => left.length));
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd());
+  return rows.flatMap(([left, right]) =>
+    wrapped(right, COLUMNS - width - 4).map((line, i) =>
+      `  ${(i === 0 ? left : "").padEnd(width)}  ${line}`.trimEnd(),
+    ),
+  );
+}
+
+/** Breaks a text into lines of at most `width` characters. */
+function wrapped(text: string, width: number): string[] {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const line = lines.at(-1)!;
+    if (line !== "" && line.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = line === "" ? word : `${line} ${word}`;
+  }
+  return lines;
 }

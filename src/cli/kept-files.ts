@@ -1,21 +1,24 @@
 import { join } from "node:path";
 import { equalBytes } from "../base/bytes.ts";
 import { SluiceError } from "../base/errors.ts";
-import { checkedBroadcastName } from "../engine/live/broadcast-name.ts";
+import { checkedBroadcastName } from "../live/broadcast/broadcast-name.ts";
 import type { Files } from "../runtime/contract.ts";
 import { printable } from "./log.ts";
 
-/** The folders below the data folder whose files belong to the records: what users uploaded, and content ids of theirs. */
+/** Folders in the data folder that a backup contains: uploaded images and transport files. */
 const FOLDERS = ["library/images", "transport-files"] as const;
-/** What was broadcast: a folder for each, and what of it must not be lost. The rest is made anew. */
+/** Transport files that the user did not upload are a cache, like `cache`. */
+const CACHED_FILE = /^transport-files\/[^.]*\.(?:torrent|sluice)$/;
+/** Holds a folder for each broadcast; a backup contains only the files that cannot be recreated. */
 const BROADCASTS = "broadcasts";
 
-/** The files of a data folder that belong to the records, by their names below it. */
+/** Yields the files of a backup, as paths relative to the data folder. */
 export async function* keptFiles(files: Pick<Files, "list">, dataDir: string): AsyncGenerator<string> {
   for (const folder of FOLDERS) {
     for (const name of await files.list(join(dataDir, folder))) {
-      // One that is being written has another name.
-      if (!name.endsWith(".new")) yield `${folder}/${name}`;
+      // Files with this suffix are being written.
+      const path = `${folder}/${name}`;
+      if (!name.endsWith(".new") && !CACHED_FILE.test(path)) yield path;
     }
   }
   for (const name of await files.list(join(dataDir, BROADCASTS))) {
@@ -24,8 +27,7 @@ export async function* keptFiles(files: Pick<Files, "list">, dataDir: string): A
   }
 }
 
-/** Throws `bad_parameter` where a backup names a file that is none of those: it may come from anywhere, and shall not write
- * wherever it likes. */
+/** Throws `bad_parameter` if a backup contains a path that no backup may write: backups are untrusted input. */
 export function requireKeptFile(name: string): void {
   const [folder, broadcast = "", file = "", ...more] = name.split("/");
   const at = name.lastIndexOf("/");
@@ -38,10 +40,10 @@ export function requireKeptFile(name: string): void {
     isBroadcastName(broadcast) &&
     broadcastFiles(broadcast).includes(file);
   if (isUsual || isBroadcast) return;
-  throw new SluiceError("bad_parameter", `the backup names a file that is none of ours: ${printable(name)}`);
+  throw new SluiceError("bad_parameter", `the backup contains an unexpected file: ${printable(name)}`);
 }
 
-/** Writes a file of a backup where it was. The key of a broadcast never takes the place of another: rejects then. */
+/** Writes a file of a backup to its place. Rejects if it would overwrite a different broadcast key. */
 export async function restoreFile(
   files: Pick<Files, "read" | "replace">,
   dataDir: string,
@@ -54,7 +56,7 @@ export async function restoreFile(
     if (there !== undefined && !equalBytes(there, bytes))
       throw new SluiceError(
         "bad_configuration",
-        `${printable(path)} is another key than that of the backup, and would be lost; move its folder away first`,
+        `${printable(path)} differs from the key in the backup and would be lost; move its folder away first`,
       );
   }
   await files.replace(path, bytes);

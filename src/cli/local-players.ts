@@ -4,7 +4,7 @@ import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { installedPlayers } from "./players.ts";
 
-/** A program on this host that plays, as `get_available_players` lists it (interface: Player). */
+/** A media player on this host, as `get_available_players` lists it (interface: Player). */
 export interface LocalPlayer {
   readonly id: string;
   readonly type: "proxy";
@@ -13,16 +13,16 @@ export interface LocalPlayer {
   readonly icon: null;
 }
 
-/** Anyone on the network may ask to play here: so many windows at once, and no more. */
+/** Maximum number of open players: any device on the network may open them. */
 const MAX_OPEN = 4;
 
-/** The players of this host, as other devices see and use them. */
+/** The media players of this host, for other devices. */
 export interface LocalPlayers {
-  /** Those that are installed; none where there is no screen to play on. */
+  /** Lists the installed players; empty if this host has no screen. */
   list(): Promise<readonly LocalPlayer[]>;
-  /** Opens `url` in a player of the list, -1 for the first. Rejects with `unknown_player` or `too_many`. */
+  /** Opens `url` in the player `id`; -1 means the first. Rejects with `unknown_player` or `too_many`. */
   open(id: string, url: string): Promise<void>;
-  /** Ends what was opened. */
+  /** Terminates all opened players. */
   close(): void;
 }
 
@@ -41,9 +41,9 @@ export function createLocalPlayers(
       const players = await find();
       const player = id === "-1" ? players[0] : players.find(({ name }) => name === id);
       if (!player)
-        throw new SluiceError("unknown_player", "ask get_available_players for those of this host");
-      if (open.size >= MAX_OPEN) throw new SluiceError("too_many", `${MAX_OPEN} players are open already`);
-      // No shell, and nothing of the URL can be taken for an option: see `players.ts`.
+        throw new SluiceError("unknown_player", "see get_available_players for the players of this host");
+      if (open.size >= MAX_OPEN) throw new SluiceError("too_many", `${MAX_OPEN} players are already open`);
+      // No shell is involved, and the URL cannot be parsed as an option: see `players.ts`.
       const child = spawn(player.program, [...player.args, url], { stdio: "ignore" });
       const end = () => void child.kill("SIGTERM");
       open.add(end);
@@ -52,9 +52,9 @@ export function createLocalPlayers(
         await once(child, "spawn");
       } catch (error) {
         open.delete(end);
-        throw new SluiceError("unknown_player", `${player.name} could not be started: ${messageOf(error)}`);
+        throw new SluiceError("unknown_player", `cannot start ${player.name}: ${messageOf(error)}`);
       }
-      log.info("opened in a player", { player: player.name });
+      log.info("opened a player", { player: player.name });
     },
     close() {
       for (const end of open) end();
@@ -62,7 +62,7 @@ export function createLocalPlayers(
   };
 }
 
-/** Linux programs find their screen by these variables; elsewhere there is one. */
+/** On Linux these variables name the screen; other systems are assumed to have one. */
 function hasScreen(environment: Readonly<Record<string, string | undefined>>, system: string): boolean {
   return system !== "linux" || Boolean(environment.DISPLAY || environment.WAYLAND_DISPLAY);
 }

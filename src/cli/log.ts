@@ -10,16 +10,16 @@ const COLORS: Readonly<Record<LogLevel, string>> = {
 };
 const PLAIN = "\x1b[0m";
 
-/** Where log lines go, and how. */
+/** Options of {@link createLog}. */
 export interface LogOptions {
   readonly level: LogLevel;
   readonly colors: boolean;
-  /** Takes one line with its newline. */
+  /** Writes one line; it includes the newline. */
   readonly write: (line: string) => void;
   readonly wallClock: () => Date;
 }
 
-/** A log of lines: time, level, part, message, `key=value` fields. Control characters never reach the terminal. */
+/** Creates a log that writes lines of time, level, component, message and `key=value` fields. Control characters are escaped. */
 export function createLog(options: LogOptions, part = ""): Log {
   const say = (level: LogLevel, message: string, fields?: LogFields) => {
     if (RANKS[level] > RANKS[options.level]) return;
@@ -37,7 +37,7 @@ export function createLog(options: LogOptions, part = ""): Log {
   };
 }
 
-/** The text with control characters shown as escapes: names from peers must not drive a terminal or forge a line. */
+/** Escapes control and bidirectional characters: names from peers must not control a terminal or forge lines. */
 export function printable(text: string): string {
   return text.replace(
     /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu,

@@ -2,13 +2,13 @@ import { toHex } from "../base/bytes.ts";
 import type { Log } from "../base/log.ts";
 import { createBroadcastRecords } from "../library/broadcast-records.ts";
 import type { BroadcastRecords } from "../library/contract.ts";
-import { createLibrary, type Library, type LibraryParts } from "../library/library.ts";
+import { createLibrary, type Library, type LibraryDependencies } from "../library/library.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { KeyValueStore, Runtime } from "../runtime/contract.ts";
-import type { Config } from "../settings.ts";
-import { storePlace } from "./store-place.ts";
+import type { Config } from "../settings/settings.ts";
+import { storeOptions } from "./store.ts";
 
-/** What is remembered, and by which number this installation is known. */
+/** The library, and the id of this installation. */
 export interface OpenLibrary {
   readonly library: Library;
   /** 40 hex digits. */
@@ -16,15 +16,15 @@ export interface OpenLibrary {
   readonly broadcastRecords: BroadcastRecords;
 }
 
-/** Opens the records of this configuration; `broadcasts` are asked by lists of sources. Rejects with `bad_configuration` where another engine has them. */
+/** Opens the database and its library. Rejects with `bad_configuration` if another engine uses the database. */
 export async function openLibrary(
   runtime: Runtime,
   config: Config,
   outbound: Outbound,
   log: Log,
-  broadcasts: LibraryParts["broadcasts"] & object,
+  broadcasts: LibraryDependencies["broadcasts"] & object,
 ): Promise<OpenLibrary> {
-  const place = storePlace(config, log, false);
+  const place = storeOptions(config, log, false);
   const store = await runtime.openStore(place);
   try {
     const deviceId = await deviceIdOf(store, runtime);
@@ -52,7 +52,7 @@ export async function openLibrary(
 
 const DEVICE_KEY = "meta/device";
 
-/** Made by chance at the first start, so that it says nothing about the machine. */
+/** Returns the id, generated at the first start; it is random so that it reveals nothing about the machine. */
 async function deviceIdOf(store: KeyValueStore, runtime: Runtime): Promise<string> {
   const kept = await store.get(DEVICE_KEY);
   if (typeof kept === "string" && /^[0-9a-f]{40}$/.test(kept)) return kept;

@@ -1,17 +1,17 @@
 import { SluiceError } from "../base/errors.ts";
-import type { Transfer } from "../engine/contract.ts";
-import type { House } from "./house.ts";
+import type { Transfer } from "../transfer/contract.ts";
+import type { Service } from "./service.ts";
 
 /**
- * What comes as segments, HLS of another server or a transport stream without an end, as one transport stream. Rejects
- * with `SluiceError` where it cannot be one. A live one goes on until `signal` fires: that is its end, not an error.
+ * Opens content that arrives as segments (HLS of another server, or a live transport stream) as one transport stream. Rejects
+ * with `SluiceError` if it cannot be remuxed. When `signal` fires, the stream ends without an error.
  */
 export async function streamBytes(
-  house: House,
+  service: Service,
   { infohash }: Transfer,
   signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
-  const session = await house.engine.start(
+  const session = await service.engine.start(
     {
       selector: { kind: "infohash", infohash },
       playerId: undefined,
@@ -28,9 +28,12 @@ export async function streamBytes(
   const stop = () => session.stop();
   signal.addEventListener("abort", stop, { once: true });
   try {
-    // Longer than any start may take: what cannot be played is told before a file is made.
-    await session.settle(house.engine.settings.startTimeoutMs + house.engine.settings.metadataTimeoutMs);
-    return untilStopped(await session.transportStream(signal), signal);
+    // Wait for the start to succeed or fail, so that content that cannot be played creates no file.
+    await session.settle(service.engine.settings.startTimeoutMs + service.engine.settings.metadataTimeoutMs);
+    return untilStopped(
+      await session.transportStream(({ pieces, remuxer }) => pieces.pipeThrough(remuxer), signal),
+      signal,
+    );
   } catch (thrown) {
     session.stop();
     throw thrown;
@@ -39,22 +42,19 @@ export async function streamBytes(
   }
 }
 
-/** Where a player finds it: HLS as HLS, with all its sounds and subtitles. */
+/** Returns the URL for a player. HLS is served as HLS, with all its audio tracks and subtitles. */
 export function streamUrl(base: string, { infohash, transportType }: Transfer): string {
   const path = transportType === "hls" ? "manifest.m3u8" : "getstream";
   return `${base}/ace/${path}?infohash=${infohash}`;
 }
 
-/** Throws where what has neither size nor end was asked for as a file. */
+/** Throws if the user asked for the raw file of a stream. */
 export function refuseRaw(format: string | undefined): void {
   if (format !== "raw") return;
-  throw new SluiceError(
-    "bad_configuration",
-    "--format raw: this is a stream, which has no file of its own; it is written as ts",
-  );
+  throw new SluiceError("bad_configuration", "--format raw: a stream has no file; use --format ts");
 }
 
-/** The same bytes, which end when the signal fires: what has been written of a live stream is kept. */
+/** Returns the same bytes, ended when the signal fires. */
 function untilStopped(inner: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {
   const reader = inner.getReader();
   const stop = () => void reader.cancel(signal.reason).catch(() => {});

@@ -2,16 +2,16 @@ import { spawn } from "node:child_process";
 import { access, constants } from "node:fs/promises";
 import { delimiter, isAbsolute, join } from "node:path";
 import { messageOf, SluiceError } from "../base/errors.ts";
-import { usageError } from "./usage.ts";
+import { usageError } from "./args.ts";
 
-/** The players we know how to start, best first: the arguments before the URL. Their own lines about time would mix with ours. */
+/** Known players in order of preference, with the arguments before the URL. Their status output is turned off. */
 const PLAYERS: readonly (readonly [name: string, args: readonly string[]])[] = [
   ["mpv", ["--msg-level=all=error", "--"]],
   ["vlc", ["--play-and-exit", "--"]],
   ["ffplay", ["-autoexit", "-loglevel", "error", "-i"]],
 ];
 
-/** The program to play in: the one that was asked for, or the first that is installed. Rejects where there is none. */
+/** Returns the path of the player named `asked`, or of the first installed one. Rejects with a usage error if none is found. */
 export async function findPlayer(
   environment: Readonly<Record<string, string | undefined>>,
   asked: string | true | undefined,
@@ -21,20 +21,20 @@ export async function findPlayer(
     const program = await findProgram(environment, name);
     if (program !== undefined) return program;
   }
-  if (typeof asked === "string") throw usageError(`--player: there is no program "${asked}"`);
+  if (typeof asked === "string") throw usageError(`--player: cannot find the program "${asked}"`);
   throw usageError(
-    "no player found (mpv, vlc, ffplay): install one, name one with --player, or use --output FILE",
+    "no player found (mpv, vlc, ffplay). Install one, choose one with --player, or use --output FILE",
   );
 }
 
-/** A player that is installed: where, and what it is told before the URL. */
+/** An installed player: its path, and the arguments before the URL. */
 export interface InstalledPlayer {
   readonly name: string;
   readonly program: string;
   readonly args: readonly string[];
 }
 
-/** The players we know that are installed, best first. */
+/** Returns the installed players in order of preference. */
 export async function installedPlayers(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<InstalledPlayer[]> {
@@ -47,17 +47,17 @@ export async function installedPlayers(
   return found.flat();
 }
 
-/** Starts the player on `url` and resolves to its exit code. The signal ends it. No shell is involved. */
-export function playIn(program: string, url: string, signal: AbortSignal): Promise<number> {
+/** Starts the player without a shell, with URLs to play one after another; resolves to its exit code. `signal` terminates it. */
+export function playIn(program: string, urls: readonly string[], signal: AbortSignal): Promise<number> {
   const name = program.split("/").pop() ?? program;
   const args = PLAYERS.find(([known]) => known === name)?.[1] ?? [];
   return new Promise((resolve, reject) => {
-    const child = spawn(program, [...args, url], { stdio: ["ignore", "ignore", "inherit"] });
+    const child = spawn(program, [...args, ...urls], { stdio: ["ignore", "ignore", "inherit"] });
     const onAbort = () => void child.kill("SIGTERM");
     if (signal.aborted) onAbort();
     signal.addEventListener("abort", onAbort, { once: true });
     child.once("error", (error) =>
-      reject(new SluiceError("bad_configuration", `${name} could not be started: ${messageOf(error)}`)),
+      reject(new SluiceError("bad_configuration", `cannot start ${name}: ${messageOf(error)}`)),
     );
     child.once("close", (code) => {
       signal.removeEventListener("abort", onAbort);

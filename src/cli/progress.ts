@@ -2,45 +2,49 @@ import { printable } from "./log.ts";
 import { StatusLine, type StatusOutput } from "./status-line.ts";
 import { bytesText, secondsText } from "./units.ts";
 
-/** What a progress line says. */
+/** Values of a progress line. */
 export interface ProgressFigures {
-  /** What is going on now, such as `looking for peers`. */
+  /** The current activity, such as `opening`, or the name of the content. */
   readonly doing: string;
   readonly peers: number;
   readonly bytesPerSecond: number;
-  /** Bytes that are there, of all; undefined until the size is known. */
+  /** Bytes that are available, of `size`; undefined until the size is known. */
   readonly done: number | undefined;
   readonly size: number | undefined;
-  /** How far behind live, in ms, where it is a live stream whose edge is known. */
+  /** How far playback is behind the live edge, in ms; only for live streams whose edge is known. */
   readonly behindMs?: number | undefined;
 }
 
-/** Nobody is so far behind live (the longest lag of viewers is 8 s): the source is silent, or there is no way to it. */
+/** Viewers lag at most 8 s. Beyond this, the source is silent or unreachable. */
 export const STILL_MS = 10_000;
-/** Plain lines (no terminal) come at most so often. */
+/** Minimum interval of lines if standard error is not a terminal. */
 const PLAIN_LINE_MS = 5000;
 
 /** A {@link StatusLine} of a download. */
 export class ProgressLine {
   readonly #line: StatusLine;
+  readonly #isJson: boolean;
 
-  constructor(output: Omit<StatusOutput, "plainLineMs">) {
+  /** `isJson`: lines are JSON objects instead of text. */
+  constructor(output: Omit<StatusOutput, "plainLineMs">, isJson = false) {
     this.#line = new StatusLine({ ...output, plainLineMs: PLAIN_LINE_MS });
+    this.#isJson = isJson;
   }
 
-  /** Shows the figures at `nowMs` (any clock that goes forward). */
+  /** Shows the figures. `nowMs` is the time of any monotonic clock. */
   show(figures: ProgressFigures, nowMs: number): void {
-    this.#line.show(progressText(figures), nowMs);
+    this.#line.show(progressText(figures, this.#isJson), nowMs);
   }
 
-  /** Leaves the terminal line, so that other text can follow. */
+  /** Clears the line, so that other text can follow. */
   end(): void {
     this.#line.end();
   }
 }
 
-/** `playing film.mkv · 12 peers · 3.4 MB/s · 41 % of 1.4 GB · 4:02 left`, `News · 2.1 s behind live · 12 peers · 1.0 MB/s`. */
-export function progressText(figures: ProgressFigures): string {
+/** One line of progress, or one JSON object: `playing film.mkv · 12 peers · 3.4 MB/s · 41 % of 1.4 GB · 4:02 left`, `News · 2.1 s behind live · 12 peers · 1.0 MB/s`. */
+export function progressText(figures: ProgressFigures, isJson = false): string {
+  if (isJson) return progressJson(figures);
   const parts = [printable(figures.doing)];
   if (figures.behindMs !== undefined) parts.push(edgeText(figures.behindMs));
   parts.push(`${figures.peers} ${figures.peers === 1 ? "peer" : "peers"}`);
@@ -53,9 +57,20 @@ export function progressText(figures: ProgressFigures): string {
   return parts.join(" · ");
 }
 
+function progressJson({ doing, peers, bytesPerSecond, done, size, behindMs }: ProgressFigures): string {
+  return JSON.stringify({
+    doing,
+    peers,
+    bytes_per_second: Math.round(bytesPerSecond),
+    done_bytes: done === undefined ? null : Math.round(done),
+    size_bytes: size ?? null,
+    behind_live_ms: behindMs ?? null,
+  });
+}
+
 function edgeText(behindMs: number): string {
   const seconds = behindMs / 1000;
   return behindMs > STILL_MS
-    ? `nothing new for ${seconds.toFixed(0)} s`
+    ? `no new data for ${seconds.toFixed(0)} s`
     : `${seconds.toFixed(1)} s behind live`;
 }

@@ -1,9 +1,9 @@
-import type { LiveFigures } from "../swarm/live/contract.ts";
+import type { LiveFigures } from "../protocol/live/contract.ts";
 import { printable } from "./log.ts";
 import { STILL_MS } from "./progress.ts";
 import { bitsText } from "./units.ts";
 
-/** What the source of the stream has to know: where the relay can be called. */
+/** Returns the start-up text of a relay: the addresses to give to the source. */
 export function relayText(addresses: readonly string[], p2pPort: number): string {
   return [
     `Relay on port ${p2pPort}`,
@@ -16,12 +16,12 @@ export function relayText(addresses: readonly string[], p2pPort: number): string
   ].join("\n");
 }
 
-/** As shells take it: to some, brackets are a pattern. */
+/** Quotes an IPv6 address: brackets are a pattern in some shells. */
 function quoted(address: string): string {
   return address.startsWith("[") ? `'${address}'` : address;
 }
 
-/** What a relay is doing. */
+/** Values of the status line of a relay. */
 export type RelayFigures = Pick<
   LiveFigures,
   "peers" | "children" | "lagMs" | "lastSeq" | "firstTsMs" | "lastTsMs" | "skippedPieces" | "hasEnded"
@@ -31,23 +31,26 @@ export type RelayFigures = Pick<
   readonly isForked: boolean;
 };
 
-/** `News · 3 fed from here, 12 peers · 0.8 s behind · 8.0 Mbit/s · upload 24.3 Mbit/s`. */
+/** Returns the status line: `News · 3 direct viewers, 12 peers · 0.8 s behind · 8.0 Mbit/s · upload 24.3 Mbit/s`. */
 export function relayStatus(name: string, figures: RelayFigures): string {
   const { peers, children, lagMs, lastSeq, skippedPieces } = figures;
   const parts = [printable(name)];
   const state = relayState(figures);
   if (state !== "") parts.push(state);
-  parts.push(`${children} fed from here, ${peers} ${peers === 1 ? "peer" : "peers"}`);
+  parts.push(
+    `${children} direct ${children === 1 ? "viewer" : "viewers"}, ${peers} ${peers === 1 ? "peer" : "peers"}`,
+  );
   if (lastSeq !== undefined) parts.push(`${(lagMs / 1000).toFixed(1)} s behind`);
   parts.push(bitsText(figures.bytesPerSecondDown), `upload ${bitsText(figures.bytesPerSecondUp)}`);
   if (skippedPieces > 0) parts.push(`${skippedPieces} pieces missed`);
   return parts.join(" · ");
 }
 
-/** What there is to say of a relay besides figures; empty where it does what it is for. */
+/** Returns the problem of a relay; empty if it works. */
 export function relayState({ isForked, hasEnded, lastSeq, lagMs }: RelayFigures): string {
-  if (isForked) return "refused: two pieces of one number are signed; its key is in other hands";
-  if (hasEnded) return "has ended";
+  if (isForked)
+    return "refused: the source signed two different pieces with one number; its key may be stolen";
+  if (hasEnded) return "ended";
   if (lastSeq === undefined) return "waiting for the stream";
-  return lagMs > STILL_MS ? "nothing new comes" : "";
+  return lagMs > STILL_MS ? "no new data" : "";
 }

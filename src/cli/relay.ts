@@ -1,27 +1,26 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { addressText } from "../base/address.ts";
 import { messageOf, SluiceError, type SluiceErrorCode } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { ContentSelector } from "../engine/contract.ts";
-import type { TransferLease } from "../engine/engine.ts";
-import type { LiveControl } from "../engine/live/contract.ts";
-import type { Config } from "../settings.ts";
-import type { Arguments } from "./args.ts";
+import type { TransferLease } from "../playback/contract.ts";
+import type { Config } from "../settings/settings.ts";
+import type { ContentSelector, LiveControl } from "../transfer/contract.ts";
+import { type Arguments, usageError } from "./args.ts";
 import type { Context } from "./context.ts";
-import { type House, openHouse } from "./house.ts";
-import { toldAddresses } from "./lan-addresses.ts";
+import { announcedAddresses } from "./own-addresses.ts";
 import { relayState, relayStatus, relayText } from "./relay-text.ts";
+import { withSteadyPort } from "./second-engine.ts";
 import { selectorOf } from "./selector.ts";
+import { openService, type Service } from "./service.ts";
 import { type StatusLine, statusLineOf } from "./status-line.ts";
-import { withSteadyPort } from "./steady-port.ts";
 import { aborted, stopSignals } from "./stop-signals.ts";
-import { usageError } from "./usage.ts";
 
-/** How often the status line changes on a terminal, and comes where there is none. */
+/** Update interval of the status line on a terminal, and of plain lines elsewhere. */
 const STATUS_MS = 500;
 const PLAIN_STATUS_MS = 60_000;
-/** A relay outlives its source: what cannot be joined now is tried again so often. */
+/** A relay outlives its source: joining is retried at this interval. */
 const RETRY_MS = 10_000;
-/** What time may mend. */
+/** Errors after which joining is retried. */
 const PASSING: readonly SluiceErrorCode[] = [
   "no_peers",
   "metadata_timeout",
@@ -29,38 +28,40 @@ const PASSING: readonly SluiceErrorCode[] = [
   "url_unreachable",
 ];
 
-/** `sluice relay`: joins a live stream to hand it on, until SIGINT or SIGTERM. Resolves to the exit code. */
+/** `sluice relay`: joins a live stream and forwards it until SIGINT or SIGTERM. Resolves to the exit code. */
 export async function relay(context: Context, config: Config, log: Log, args: Arguments): Promise<number> {
   const named = args.operands[0];
   if (named === undefined)
-    throw usageError("relay: name the stream: its link, magnet, infohash, transport file or that file's URL");
+    throw usageError("relay: expected a link, a magnet, an infohash, a transport file or its URL");
   const selector = await selectorOf(named);
   const stop = stopSignals(log);
   const status = statusLineOf(context.stderr, PLAIN_STATUS_MS);
   try {
     const steady = await withSteadyPort(config, `relay ${nameOf(selector, named)}`, context.runtime, log);
-    // What it keeps is what it is for.
+    // A relay serves the live window, so it uses the disk as the settings allow.
     const own = { ...steady, liveLimit: config.liveLimit };
-    const house = await openHouse({ ...context, config: own, log });
+    const service = await openService({ ...context, config: own, log });
     try {
-      const addresses = toldAddresses(steady, house.p2pPort);
-      context.stdout.write(relayText(addresses.map(addressText), house.p2pPort));
-      const lease = await joined(house, selector, status, log, stop.signal);
-      if (lease !== undefined) await handOn(lease, status, stop.signal);
+      const addresses = announcedAddresses(steady, service.p2pPort);
+      const texts = addresses.map(addressText);
+      const json = `${JSON.stringify({ p2p_port: service.p2pPort, addresses: texts })}\n`;
+      context.stdout.write(args.flags.has("json") ? json : relayText(texts, service.p2pPort));
+      const lease = await join(service, selector, status, log, stop.signal);
+      if (lease !== undefined) await forward(lease, status, stop.signal);
       log.info("stopping");
       return 0;
     } finally {
       status.end();
-      await house.close();
+      await service.close();
     }
   } finally {
     stop.release();
   }
 }
 
-/** Joins, as often as it takes; undefined where the user has stopped it. */
-async function joined(
-  house: House,
+/** Joins the stream, with retries. Returns undefined if the user stops the relay. */
+async function join(
+  service: Service,
   selector: ContentSelector,
   status: StatusLine,
   log: Log,
@@ -68,7 +69,7 @@ async function joined(
 ): Promise<TransferLease | undefined> {
   while (!signal.aborted) {
     try {
-      return await house.engine.acquire(selector, {
+      return await service.engine.acquire(selector, {
         signal,
         allowPrivateUrls: true,
         liveRole: "relay",
@@ -81,18 +82,21 @@ async function joined(
       if (signal.aborted) break;
       if (!(error instanceof SluiceError) || !PASSING.includes(error.code)) throw error;
       status.end();
-      log.warn("not joined yet; trying again", { why: messageOf(error), seconds: RETRY_MS / 1000 });
-      await pause(RETRY_MS, signal);
+      log.warn("cannot join the stream; retrying", { error: messageOf(error), seconds: RETRY_MS / 1000 });
+      await delay(RETRY_MS, undefined, { signal }).catch(() => {});
     }
   }
   return undefined;
 }
 
-async function handOn(lease: TransferLease, status: StatusLine, signal: AbortSignal): Promise<void> {
+async function forward(lease: TransferLease, status: StatusLine, signal: AbortSignal): Promise<void> {
   const { live, name } = lease.transfer;
   if (live === undefined) {
     lease.release();
-    throw new SluiceError("unsupported_content", `${name} is no live stream; only those are relayed`);
+    throw new SluiceError(
+      "unsupported_content",
+      `${name} is not a live stream; only live streams can be relayed`,
+    );
   }
   const showing = setInterval(() => {
     const figures = { ...live.figures(), ...ratesOf(lease, live) };
@@ -111,20 +115,8 @@ function ratesOf({ transfer }: TransferLease, live: LiveControl) {
   return { bytesPerSecondDown, bytesPerSecondUp, isForked: live.isForked };
 }
 
-/** What stays the same however the stream is named, where that can be told. */
+/** Returns the same name for different ways to name a stream (link, magnet, infohash), if possible. */
 function nameOf(selector: ContentSelector, named: string): string {
   if (selector.kind === "infohash") return selector.infohash;
   return (/urn:btih:([0-9a-z]+)/i.exec(named)?.[1] ?? named).toLowerCase();
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, ms);
-    function done() {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    }
-    signal.addEventListener("abort", done, { once: true });
-  });
 }

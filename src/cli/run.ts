@@ -1,63 +1,80 @@
 import { SluiceError } from "../base/errors.ts";
-import { unknownVariables } from "../config.ts";
-import { type Config, settingsTable } from "../settings.ts";
-import { VERSION } from "../version.ts";
-import { account } from "./account.ts";
-import { type Arguments, parseArguments } from "./args.ts";
+import type { Log } from "../base/log.ts";
+import { describeSettings, unknownVariables } from "../settings/config.ts";
+import { type Config, type SettingsTable, settingsTable } from "../settings/settings.ts";
+import { VERSION } from "../settings/version.ts";
+import { account, token } from "./access.ts";
+import { type Arguments, parseArguments, usageError } from "./args.ts";
 import { backup } from "./backup.ts";
 import { broadcast } from "./broadcast.ts";
 import { COMMANDS, type CommandName } from "./commands.ts";
+import { completions } from "./completions.ts";
 import type { Context } from "./context.ts";
 import { doctor } from "./doctor.ts";
-import { foldersOf } from "./folders.ts";
-import { commandHelp, generalHelp } from "./help.ts";
-import { loadConfig } from "./load-config.ts";
+import { commandHelp, generalHelp, settingsText } from "./help.ts";
+import { configFrom, configSources, foldersOf } from "./load-config.ts";
 import { createLog } from "./log.ts";
+import { manPage } from "./man-page.ts";
 import { play } from "./play.ts";
 import { relay } from "./relay.ts";
 import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
-import { systemTrouble } from "./system-trouble.ts";
-import { token } from "./token.ts";
-import { usageError } from "./usage.ts";
+import { systemError } from "./system-error.ts";
 
-/** The command line could not be read: what shells and `getopt` programs use. */
-const EXIT_USAGE = 2;
+/** Exit codes; `help.ts` documents them. */
 const EXIT_FAILURE = 1;
+const EXIT_USAGE = 2;
 
-/** Reads the command line, does what it says, and resolves to the exit code. Everything that fails is one clear line. */
+/** Runs the command line and resolves to the exit code. Every expected failure is one line on standard error. */
 export async function run(context: Context): Promise<number> {
+  let config: Config | undefined;
   try {
-    return await dispatch(context);
-  } catch (error) {
-    if (!(error instanceof SluiceError)) {
-      const trouble = systemTrouble(error);
-      if (trouble === undefined) throw error;
-      context.stderr.write(`sluice: ${trouble}\n`);
-      return EXIT_FAILURE;
+    const folders = foldersOf(context.environment);
+    const table = settingsTable(folders);
+    const args = parseArguments(
+      context.args,
+      Object.values(table).map(({ name }) => name),
+    );
+    if (args.flags.has("help") || args.command === "help") {
+      const topic = topicOf(args, context.args[0]);
+      context.stdout.write(`${topic === undefined ? generalHelp() : commandHelp(topic, table)}\n`);
+      return 0;
     }
-    context.stderr.write(`sluice: ${error.message}\n`);
-    return error.code === "bad_configuration" ? EXIT_USAGE : EXIT_FAILURE;
+    const text = textOf(context, args, table);
+    if (text !== undefined) {
+      context.stdout.write(text);
+      return 0;
+    }
+    const readSources = () => configSources(args, context.environment, folders.configFile);
+    const sources = await readSources();
+    if (args.command === "settings") {
+      context.stdout.write(settingsText(describeSettings(table, sources), args.flags.has("json")));
+      return 0;
+    }
+    config = configFrom(table, sources);
+    const log = logOf(context, config);
+    for (const line of unknownVariables(table, context.environment)) log.warn(line);
+    if (args.command !== "serve") return await runCommand(context, config, log, args);
+    const path = sources.file?.path ?? folders.configFile;
+    const logFor = (changed: Config) => logOf(context, changed);
+    return await serve(context, config, args, { table, sources: readSources, path, logOf: logFor });
+  } catch (error) {
+    const message = failureText(error, config?.dataDir);
+    if (message === undefined) throw error;
+    context.stderr.write(`sluice: ${message}\n`);
+    return error instanceof SluiceError && error.code === "bad_configuration" ? EXIT_USAGE : EXIT_FAILURE;
   }
 }
 
-async function dispatch(context: Context): Promise<number> {
-  const folders = foldersOf(context.environment);
-  const table = settingsTable(folders);
-  const names = Object.values(table).map((setting) => setting.name);
-  const args = parseArguments(context.args, names);
-  if (args.flags.has("help") || args.command === "help") {
-    const topic = topicOf(args, context.args[0]);
-    context.stdout.write(`${topic === undefined ? generalHelp() : commandHelp(topic, table)}\n`);
-    return 0;
-  }
-  if (args.flags.has("version") || args.command === "version") {
-    context.stdout.write(versionText(context, args.flags.has("version")));
-    return 0;
-  }
-  const config = await loadConfig(table, args, context.environment, folders.configFile);
-  const log = logOf(context, config);
-  for (const line of unknownVariables(table, context.environment)) log.warn(line);
+/** Returns the line to print for a failure; undefined for a bug. */
+function failureText(error: unknown, dataDir: string | undefined): string | undefined {
+  if (!(error instanceof SluiceError)) return systemError(error, dataDir);
+  // The runtime adapter does not name the place.
+  if (error.message !== "the disk is full" || dataDir === undefined) return error.message;
+  return `the disk of ${dataDir} is full. Free some space, or choose another data folder with --data-dir.`;
+}
+
+function runCommand(context: Context, config: Config, log: Log, args: Arguments): Promise<number> {
   switch (args.command) {
     case "play":
       return play(context, config, log, args);
@@ -76,31 +93,52 @@ async function dispatch(context: Context): Promise<number> {
     case "restore":
       return restore(context, config, log, args);
     default:
-      return serve(context, config, log);
+      throw new Error(`the command ${args.command} has no implementation`);
   }
 }
 
-/** `sluice help play`, `sluice play --help`, or nothing for the general help. */
+/** The command of `sluice help play` or `sluice play --help`; undefined for the general help. */
 function topicOf(args: Arguments, first: string | undefined): CommandName | undefined {
   const word = args.command === "help" ? args.operands[0] : first;
   if (word === undefined || word.startsWith("-") || word === "help") return undefined;
   const command = COMMANDS.find(({ name }) => name === word);
-  if (command === undefined) throw usageError(`no help on "${word}"; see sluice --help`);
+  if (command === undefined) throw usageError(`help: unknown command "${word}"; see sluice --help`);
   return command.name;
 }
 
-function versionText({ runtime }: Context, isShort: boolean): string {
-  if (isShort) return `${VERSION}\n`;
-  return `sluice ${VERSION} (${runtime.name} ${runtime.version}, ${process.platform} ${process.arch})\n`;
+/** The output of commands that need no settings; undefined for other commands. */
+function textOf(context: Context, args: Arguments, table: SettingsTable): string | undefined {
+  if (args.flags.has("version")) return `${VERSION}\n`;
+  if (args.command === "version") return versionText(context, args.flags.has("json"));
+  if (args.command === "man") return manPage(table);
+  if (args.command !== "completions") return undefined;
+  const [shell = ""] = args.operands;
+  if (shell === "bash" || shell === "zsh" || shell === "fish") return completions(shell, table);
+  throw usageError("completions: expected bash, zsh or fish");
+}
+
+function versionText({ runtime }: Context, isJson: boolean): string {
+  const { platform, arch } = process;
+  if (isJson) {
+    const facts = {
+      version: VERSION,
+      runtime: runtime.name,
+      runtime_version: runtime.version,
+      platform,
+      arch,
+    };
+    return `${JSON.stringify(facts)}\n`;
+  }
+  return `sluice ${VERSION} (${runtime.name} ${runtime.version}, ${platform} ${arch})\n`;
 }
 
 function logOf({ stderr, environment }: Context, config: Config) {
-  // https://no-color.org: a variable that is there and not empty asks for no colours.
+  // https://no-color.org: any value that is not empty turns colors off.
   const isWanted = stderr.isTTY === true && (environment.NO_COLOR ?? "") === "";
   return createLog({
     level: config.log,
     colors: config.logColors === "auto" ? isWanted : config.logColors === "always",
-    // Over what a progress line left there; the next one comes below.
+    // Overwrites a progress line, which is drawn again below.
     write: (line) => void stderr.write(stderr.isTTY === true ? `\r\x1b[2K${line}` : line),
     wallClock: () => new Date(),
   });

@@ -2,10 +2,10 @@ import { readFile, stat } from "node:fs/promises";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import { parseInfohash } from "../base/ids.ts";
 import { parseLink } from "../base/link.ts";
-import type { ContentSelector } from "../engine/contract.ts";
-import { usageError } from "./usage.ts";
+import type { ContentSelector } from "../transfer/contract.ts";
+import { usageError } from "./args.ts";
 
-/** A transport file is never larger (the same limit holds for those that are fetched or posted). */
+/** Maximum size of a transport file, in bytes; downloads and uploads have the same limit. */
 const MAX_TRANSPORT_FILE_BYTES = 10_000_000;
 
 /**
@@ -34,7 +34,7 @@ function linkSelector(named: string): ContentSelector {
       return { kind: "url", url: link.url };
     case undefined:
       throw usageError(
-        `the link "${named.slice(0, 200)}" names nothing; expected sluice:?magnet=… or sluice://<content id>`,
+        `the link "${named.slice(0, 200)}" is invalid; expected sluice:?magnet=… or sluice://<content id>`,
       );
   }
 }
@@ -45,12 +45,12 @@ async function readTransportFile(path: string): Promise<Uint8Array> {
     if (size > MAX_TRANSPORT_FILE_BYTES) {
       throw usageError(`${path} is ${size} bytes; a transport file has at most ${MAX_TRANSPORT_FILE_BYTES}`);
     }
-    // A Buffer's slices are no copies; nobody below shall have to think of that.
+    // Slices of a Buffer share its memory, slices of a Uint8Array are copies.
     return new Uint8Array(await readFile(path));
   } catch (error) {
     if (error instanceof SluiceError) throw error;
     throw usageError(
-      `"${path}" is neither a magnet, an infohash, a URL nor a file that can be read (${messageOf(error)})`,
+      `"${path}" is not a magnet, an infohash, a URL or a readable file (${messageOf(error)})`,
     );
   }
 }

@@ -1,43 +1,112 @@
+import { deferred } from "../async/deferred.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import { needsUdp } from "../engine/reach/needs-udp.ts";
-import { reachSettings } from "../reach-settings.ts";
-import type { Config } from "../settings.ts";
-import { VERSION } from "../version.ts";
-import { banner } from "./banner.ts";
+import { needsUdp } from "../net/confined/proxy.ts";
+import { type ConfigSources, reachSettings } from "../settings/config.ts";
+import type { Config, SettingsTable } from "../settings/settings.ts";
+import { VERSION } from "../settings/version.ts";
+import type { Arguments } from "./args.ts";
+import { type BannerFacts, banner } from "./banner.ts";
 import type { Context } from "./context.ts";
-import { openHouse } from "./house.ts";
-import { lanAddresses } from "./lan-addresses.ts";
+import { exposureWarnings, isInContainer } from "./exposure.ts";
+import { configFrom } from "./load-config.ts";
+import { lanAddresses } from "./own-addresses.ts";
+import { openService } from "./service.ts";
+import { SettingsDesk } from "./settings-desk.ts";
 import { aborted, stopSignals } from "./stop-signals.ts";
 
-/** `sluice serve`: runs until SIGINT or SIGTERM. Resolves to the exit code. */
-export async function serve(context: Context, config: Config, log: Log): Promise<number> {
-  const { runtime } = context;
+/** What `serve` needs to restart with changed settings. */
+export interface SettingsAccess {
+  readonly table: SettingsTable;
+  /** Reads flags, variables and the config file again. Rejects with `bad_configuration`. */
+  readonly sources: () => Promise<ConfigSources>;
+  /** The config file, which may not exist; undefined if the user has no folder for it. */
+  readonly path: string | undefined;
+  /** Returns the log that these settings ask for. */
+  readonly logOf: (config: Config) => Log;
+}
+
+/**
+ * `sluice serve`: runs until SIGINT or SIGTERM. Resolves to the exit code. If the settings page asks for a restart, the engine
+ * closes and opens again in this process; if it cannot start with the changed settings, it starts with the previous ones.
+ */
+export async function serve(
+  context: Context,
+  config: Config,
+  args: Arguments,
+  settings: SettingsAccess,
+): Promise<number> {
+  let running = config;
+  let log = settings.logOf(config);
   const stop = stopSignals(log);
+  let restarted = deferred();
+  const desk = new SettingsDesk({
+    ...settings,
+    files: context.runtime.files,
+    running: () => running,
+    onRestart: () => restarted.resolve(),
+  });
   try {
-    const house = await openHouse({ runtime, webAssets: context.webAssets, config, log });
-    try {
-      const listener = await house.listen({ host: config.host, port: config.httpPort });
-      context.stdout.write(
-        banner({
-          version: VERSION,
-          runtime: `${runtime.name} ${runtime.version}`,
-          http: listener.address,
-          p2pPort: house.p2pPort,
-          hasUdp: needsUdp(reachSettings(config)),
-          dataDir: config.dataDir,
-          cacheLimit: config.cacheLimit,
-          lanAddresses: lanAddresses(),
-        }),
-      );
-      await aborted(stop.signal);
-      log.info("stopping");
-      await listener.close();
-    } finally {
-      await house.close();
+    for (;;) {
+      restarted = deferred();
+      const end = Promise.race([aborted(stop.signal), restarted.promise]);
+      try {
+        await serveUntil(end, { context, config: running, log, args, desk });
+      } catch (error) {
+        if (!(await desk.revert(messageOf(error)))) throw error;
+        log.error("cannot start with the changed settings; starting with the previous ones", {
+          reason: messageOf(error),
+        });
+      }
+      if (stop.signal.aborted) break;
+      running = configFrom(settings.table, await settings.sources());
+      log = settings.logOf(running);
     }
     log.info("stopped");
     return 0;
   } finally {
     stop.release();
   }
+}
+
+interface Run {
+  readonly context: Context;
+  readonly config: Config;
+  readonly log: Log;
+  readonly args: Arguments;
+  readonly desk: SettingsDesk;
+}
+
+/** Runs the engine until `end` resolves. */
+async function serveUntil(end: Promise<void>, { context, config, log, args, desk }: Run): Promise<void> {
+  const { runtime, webAssets } = context;
+  const service = await openService({ runtime, webAssets, config, log, settings: desk });
+  try {
+    const listener = await service.listen({ host: config.host, port: config.httpPort });
+    const tcpApi = await service.listenForTcpClients(listener.address);
+    desk.applied();
+    const facts: BannerFacts = {
+      version: VERSION,
+      runtime: `${runtime.name} ${runtime.version}`,
+      http: listener.address,
+      p2pPort: service.p2pPort,
+      hasUdp: needsUdp(reachSettings(config)),
+      dataDir: config.dataDir,
+      cacheLimit: config.cacheLimit,
+      lanAddresses: lanAddresses(),
+      warnings: exposureWarnings(listener.address, runtime.surroundings.networks(), isInContainer()),
+    };
+    context.stdout.write(banner(facts, bannerForm(context, args)));
+    await end;
+    log.info("stopping");
+    await Promise.all([tcpApi?.close(), listener.close()]);
+  } finally {
+    await service.close();
+  }
+}
+
+/** Terminals show a QR code, unless NO_COLOR is set: the code needs colors (https://no-color.org). */
+function bannerForm({ stdout, environment }: Context, { flags }: Arguments): "text" | "terminal" | "json" {
+  if (flags.has("json")) return "json";
+  return stdout.isTTY === true && (environment.NO_COLOR ?? "") === "" ? "terminal" : "text";
 }

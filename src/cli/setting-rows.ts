@@ -1,16 +1,22 @@
 import { addressScope, canonicalAddress } from "../base/address.ts";
-import type { DiagnosisRow } from "../engine/diagnosis/contract.ts";
-import type { Config } from "../settings.ts";
+import type { DiagnosisRow } from "../base/diagnosis.ts";
+import type { Config } from "../settings/settings.ts";
 
-/** Less upload than that, and most peers give little in return. */
+/** Below this upload, most peers send little in return. */
 const LITTLE_UPLOAD_BYTES_PER_SECOND = 20_000;
 
-/** Settings that work against each other, or against what most people want. */
-export function settingRows(config: Config): DiagnosisRow[] {
-  const rows = [upload(config), ways(config), proxied(config), memory(config), ports(config), doors(config)];
+/**
+ * Returns a row for each combination of settings that conflicts or has surprising effects. `statReader` is the user agent of a
+ * program that reads the status of sessions.
+ */
+export function settingRows(config: Config, statReader?: string): DiagnosisRow[] {
+  const rows = [
+    ...[upload(config), ways(config), proxied(config), memory(config), ports(config), doors(config)],
+    statusWords(config, statReader),
+  ];
   const found = rows.filter((row) => row !== undefined);
   if (found.length > 0) return found;
-  return [{ name: "Settings", level: "ok", text: "No two of them work against each other." }];
+  return [{ name: "Settings", level: "ok", text: "No conflicts." }];
 }
 
 function row(text: string, advice: string, level: DiagnosisRow["level"] = "warn"): DiagnosisRow {
@@ -20,16 +26,29 @@ function row(text: string, advice: string, level: DiagnosisRow["level"] = "warn"
 function upload({ uploadLimit }: Config): DiagnosisRow | undefined {
   if (uploadLimit === 0 || uploadLimit >= LITTLE_UPLOAD_BYTES_PER_SECOND) return undefined;
   return row(
-    "The upload limit is so low that peers have little reason to give us anything.",
-    "Raise --upload-limit; a tenth of the line does no harm.",
+    "The upload limit is so low that peers have little reason to send data.",
+    "Raise --upload-limit to about a tenth of the line's upload.",
+  );
+}
+
+/** Browsers and players read no status, or know both words. */
+const CONTROLLING_PROGRAM =
+  /^(?:python|go-http-client|okhttp|node|axios|java|dart|ruby|curl|libcurl|kodi|aio)/i;
+
+function statusWords({ compat }: Config, statReader: string | undefined): DiagnosisRow | undefined {
+  if (compat === "deployed" || !CONTROLLING_PROGRAM.test(statReader ?? "")) return undefined;
+  return row(
+    `A program (${statReader}) reads the status of sessions. Programs written for other engines may wait for a status word that is not documented.`,
+    "If that program never starts its player, use --compat deployed.",
+    "note",
   );
 }
 
 function ways({ dht, lsd, trackers }: Config): DiagnosisRow | undefined {
   if (dht === "on" || lsd === "on" || trackers.length > 0) return undefined;
   return row(
-    "With the DHT and local discovery off, content whose link names no tracker is never found.",
-    "Turn --dht on, or name --trackers.",
+    "The DHT and local discovery are off, so content without trackers in its link is never found.",
+    "Use --dht on, or add trackers with --trackers.",
     "note",
   );
 }
@@ -38,13 +57,13 @@ function proxied({ proxy, proxyStrict, portMapping, lsd }: Config): DiagnosisRow
   if (proxy === "") return undefined;
   if (proxyStrict === "off")
     return row(
-      "What the proxy cannot carry goes around it, and shows this machine's address.",
-      "Turn --proxy-strict on where nobody may see it.",
+      "Traffic that the proxy cannot carry bypasses it and reveals the address of this machine.",
+      "Use --proxy-strict on to hide the address.",
     );
   if (portMapping === "off" && lsd === "off") return undefined;
   return row(
-    "With a strict proxy the router is not asked for anything, and nobody is looked for in this network.",
-    "Nothing needs to be done; --port-mapping off and --lsd off say the same.",
+    "With a strict proxy, port mapping and local discovery do not run.",
+    "No action is needed; --port-mapping off and --lsd off have the same effect.",
     "note",
   );
 }
@@ -52,7 +71,7 @@ function proxied({ proxy, proxyStrict, portMapping, lsd }: Config): DiagnosisRow
 function memory({ memoryLimit, downloadLimit, maxConnections }: Config): DiagnosisRow | undefined {
   if (downloadLimit > 0 || memoryLimit / maxConnections >= 64 * 1024) return undefined;
   return row(
-    "For so many connections there is little memory for pieces on their way.",
+    "The memory for pieces is small for this number of connections.",
     "Raise --memory-limit, or lower --max-connections.",
     "note",
   );
@@ -60,11 +79,11 @@ function memory({ memoryLimit, downloadLimit, maxConnections }: Config): Diagnos
 
 function ports({ portFile, portCommand, portMapping }: Config): DiagnosisRow | undefined {
   if (portFile !== "" && portCommand !== "")
-    return row("Both a file and a command name the port.", "Leave out --port-file or --port-command.");
+    return row("Both a file and a command set the port.", "Remove --port-file or --port-command.");
   if ((portFile === "" && portCommand === "") || portMapping === "off") return undefined;
   return row(
-    "The port comes from elsewhere, so the router is not asked to let peers in.",
-    "Nothing needs to be done; --port-mapping off says the same.",
+    "The port comes from a file or command, so port mapping does not run.",
+    "No action is needed; --port-mapping off has the same effect.",
     "note",
   );
 }
@@ -74,7 +93,7 @@ function doors({ host, trustedProxies }: Config): DiagnosisRow | undefined {
   const isOpen = address !== undefined && addressScope(address) === "global";
   if (!isOpen || trustedProxies.length > 0) return undefined;
   return row(
-    `The interface listens at ${host}, an address of the Internet.`,
-    "Let only this network in (--host with an address of it), or put a proxy with TLS before it.",
+    `The HTTP interface listens on ${host}, a public address.`,
+    "Listen on an address of the local network (--host), or use a reverse proxy with TLS.",
   );
 }

@@ -1,16 +1,16 @@
-/** Where the line goes. */
+/** Where the line is written. */
 export interface StatusOutput {
   readonly isTerminal: boolean;
   readonly columns: number;
   readonly write: (text: string) => void;
-  /** Without a terminal, lines come at most so often: a log file should stay readable. */
+  /** Minimum interval of lines if the output is not a terminal, so that log files stay readable. */
   readonly plainLineMs: number;
 }
 
-/** What has changed is told sooner than that, but not more often than so. */
+/** Minimum interval after a change of state. */
 const CHANGE_MS = 5000;
 
-/** One line that is rewritten on a terminal, plain lines now and then elsewhere. */
+/** A line that is rewritten on a terminal, or appended at intervals elsewhere. */
 export class StatusLine {
   readonly #output: StatusOutput;
   #shown = "";
@@ -22,8 +22,8 @@ export class StatusLine {
   }
 
   /**
-   * Shows a text without control characters at `nowMs` (any clock that goes forward). `state` is the word in it that should not be told late:
-   * a log has a line soon after it changed.
+   * Shows a text without control characters. `nowMs` is the time of any monotonic clock. A change of `state` is written sooner
+   * than other changes if the output is not a terminal.
    */
   show(line: string, nowMs: number, state = ""): void {
     if (this.#output.isTerminal) {
@@ -41,18 +41,18 @@ export class StatusLine {
     this.#output.write(`${line}\n`);
   }
 
-  /** Leaves the terminal line, so that other text can follow. */
+  /** Clears the line, so that other text can follow. */
   end(): void {
     if (this.#output.isTerminal && this.#shown !== "") this.#output.write("\r\x1b[2K");
     this.#shown = "";
   }
 }
 
-/** The status line of a command, on standard error. */
+/** Returns the status line of a command, on standard error. */
 export function statusLineOf(stderr: NodeJS.WriteStream, plainLineMs: number): StatusLine {
   return new StatusLine({
     isTerminal: stderr.isTTY === true,
-    // A terminal that does not know its width says 0.
+    // A terminal of unknown width reports 0.
     columns: stderr.columns || 80,
     write: (text) => void stderr.write(text),
     plainLineMs,

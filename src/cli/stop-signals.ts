@@ -1,15 +1,15 @@
 import type { Log } from "../base/log.ts";
 
-/** A clean end takes a moment (goodbyes to trackers, records); whoever asked must not wait longer. */
+/** Maximum time of a clean shutdown (`stopped` to trackers, closing the database). */
 const CLEAN_END_MS = 5000;
-/** One Ctrl-C can arrive twice: from the terminal, and from the npm that started us. */
+/** One Ctrl-C can arrive twice: from the terminal, and from the npm that started this process. */
 const SAME_SIGNAL_MS = 300;
-/** What shells report for a program that Ctrl-C ended. */
+/** Exit code after Ctrl-C (128 + SIGINT). */
 const INTERRUPTED = 130;
 
 /**
- * Fires at the first SIGINT or SIGTERM. The second one, or five seconds, end the process at once. `release` takes the
- * listeners away again.
+ * Returns a signal that fires at the first SIGINT or SIGTERM. A second one, or a shutdown of more than 5 s, ends the process.
+ * `release` removes the listeners.
  */
 export function stopSignals(log: Log): { readonly signal: AbortSignal; release(): void } {
   const stop = new AbortController();
@@ -22,7 +22,7 @@ export function stopSignals(log: Log): { readonly signal: AbortSignal; release()
     }
     firstMs = performance.now();
     deadline = setTimeout(() => {
-      log.warn("not everything was closed in time; what the disk had not taken is fetched again");
+      log.warn("the shutdown timed out; data that was not written to disk will be downloaded again");
       process.exit(1);
     }, CLEAN_END_MS - 500);
     deadline.unref();

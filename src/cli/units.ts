@@ -1,4 +1,4 @@
-/** Bytes for people: `1.4 GB`. Three digits say enough. */
+/** Formats bytes for users with up to three digits: `1.4 GB`. */
 export function bytesText(bytes: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let value = bytes;
@@ -10,14 +10,14 @@ export function bytesText(bytes: number): string {
   return `${unit === 0 || value >= 99.95 ? value.toFixed(0) : value.toFixed(1)} ${units[unit]}`;
 }
 
-/** Bytes a second as people write the rates of streams: `8.0 Mbit/s`. */
+/** Formats bytes per second as a bit rate: `8.0 Mbit/s`. */
 export function bitsText(bytesPerSecond: number): string {
   const bits = 8 * bytesPerSecond;
   if (bits < 999_500) return `${Math.round(bits / 1e3)} kbit/s`;
   return `${(bits / 1e6).toFixed(bits < 99.95e6 ? 1 : 0)} Mbit/s`;
 }
 
-/** Reads `8Mbit`, `2500kbit/s`, `1.5M`, `8000000` (bits a second) or `1MB` (bytes), as bits a second; undefined where it is none. */
+/** Parses `8Mbit`, `2500kbit/s`, `1.5M`, `8000000` (bits) or `1MB` (bytes) as bits per second. Returns undefined for other texts. */
 export function parseBitRate(text: string): number | undefined {
   const match = /^(\d{1,12}(?:\.\d{1,6})?) ?([kMG]?)(?:(bit|bps|b|B)?(?:\/s|ps)?)$/i.exec(text.trim());
   if (match === null) return undefined;
@@ -26,7 +26,7 @@ export function parseBitRate(text: string): number | undefined {
   return Number.isSafeInteger(bits) && bits > 0 ? bits : undefined;
 }
 
-/** Seconds for people: `1:02:03`, `2:03`; `–` where nobody can tell. */
+/** Formats seconds for users: `1:02:03`, `2:03`; `–` if unknown. */
 export function secondsText(seconds: number): string {
   if (!Number.isFinite(seconds) || seconds > 99 * 3600) return "–";
   const whole = Math.ceil(seconds);

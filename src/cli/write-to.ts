@@ -2,8 +2,8 @@ import { open, rename, rm } from "node:fs/promises";
 import { messageOf, SluiceError } from "../base/errors.ts";
 
 /**
- * Writes all of `bytes` to a file, or to standard output for `-`, at the pace of whoever takes them. A file appears
- * under its name only when it is whole; until then it is `<name>.part`. Resolves to the count of bytes.
+ * Writes all of `bytes` to a file, or to standard output for `-`, with backpressure. A file is named `<name>.part` until it is
+ * complete. Resolves to the number of bytes.
  */
 export async function writeTo(
   bytes: ReadableStream<Uint8Array>,
@@ -26,7 +26,9 @@ async function writeToFile(
   let written = 0;
   try {
     await each(bytes, signal, async (chunk) => {
-      await file.writeFile(chunk);
+      await file.writeFile(chunk).catch((error) => {
+        throw new SluiceError("disk_full", `cannot write ${path}: ${messageOf(error)}`, { cause: error });
+      });
       written += chunk.length;
       return true;
     });
@@ -53,7 +55,7 @@ async function writeToStdout(
   });
   await each(bytes, signal, async (chunk) => {
     await new Promise<void>((resolve) => stdout.write(chunk, () => resolve()));
-    // The reader of the pipe went away, as `head` does: we are done, and nothing is wrong.
+    // The reader closed the pipe, as `head` does: a normal end.
     if ((failure as { code?: string } | undefined)?.code === "EPIPE") return false;
     if (failure !== undefined) throw failure;
     written += chunk.length;
@@ -62,7 +64,7 @@ async function writeToStdout(
   return written;
 }
 
-/** Hands on each chunk and waits for `take`; ends early where it says false, fails where the signal fires. */
+/** Calls `take` for each chunk in turn. Ends early if it returns false; rejects if the signal fires. */
 async function each(
   bytes: ReadableStream<Uint8Array>,
   signal: AbortSignal,

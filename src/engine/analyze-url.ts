@@ -1,63 +1,70 @@
 import { latin1Text } from "../base/bytes.ts";
 import { DecodeError, SluiceError } from "../base/errors.ts";
+import { contentIdOf } from "../base/ids.ts";
 import { isPlayableName } from "../base/mime.ts";
+import { percentDecode } from "../base/percent.ts";
 import { decodeUtf8 } from "../base/utf8.ts";
 import { M3uReader } from "../media/m3u.ts";
-import { sniffContainer } from "../remux/sniff.ts";
-import { MAX_TRANSPORT_FILE_BYTES } from "../wire/metainfo.ts";
-import { type WebAnswer, WebLook, type WebLookParts } from "./analyze-answer.ts";
+import { sniffFormat } from "../remux/sniff.ts";
+import { type KnownFile, titleOf } from "../storage/known-file.ts";
+import type { Analysis, InspectOptions } from "../transfer/contract.ts";
+import { MAX_TRANSPORT_FILE_BYTES } from "../wire/torrent/metainfo.ts";
 import { hlsNature } from "./analyze-hls.ts";
-import { plainTitle, urlTitle } from "./analyze-title.ts";
-import type { Analysis, InspectOptions } from "./contract.ts";
-import { type KnownFile, titleOf } from "./known-file.ts";
+import { type WebAnswer, WebLookup, type WebLookupDependencies } from "./web-lookup.ts";
 
-/** What looking at URLs takes. */
-export interface UrlAnalysisParts extends WebLookParts {
-  /** Reads a transport file; rejects with `bad_transport_file`. */
+/** Dependencies of `analyzeUrl`. */
+export interface UrlAnalysisDependencies extends WebLookupDependencies {
+  /** Parses a transport file. Rejects with `bad_transport_file`. */
   readonly readTransportFile: (bytes: Uint8Array) => Promise<KnownFile>;
 }
 
-/** What a URL leads to, without its title being settled. */
-export type UrlAnalysis = Omit<Analysis, "itemUrl">;
+/** The analysis of a URL, before a title from the caller replaces its own. */
+type UrlAnalysis = Omit<Analysis, "itemUrl">;
 
-/** Enough for five packets of a transport stream, and for what stands in front of the first tag that tells. */
+/** Enough for five packets of a transport stream, or for the comments before the first decisive tag of a playlist. */
 const HEAD_BYTES = 4096;
-/** So much of a list is read to see its first entry. */
+/** Bytes read of a playlist, enough to reach its first entry. */
 const LIST_HEAD_BYTES = 64 * 1024;
+/** In characters: longer titles cannot be displayed. */
+const MAX_TITLE_LENGTH = 300;
+/** Generic file names of scripts and manifests, which are no titles. */
+const GENERIC_NAME =
+  /^(?:index|playlist|master|manifest|stream|live|chunklist|mono|video|get|file|download)$/i;
+const EXTENSION = /\.(?:[a-z][a-z0-9]{1,4}|3gp|7z|mp[34])$/i;
 
-/** Asks a URL what it is, by the first bytes of the answer before what the server calls them. Rejects with `SluiceError`. */
+/** Requests a URL and classifies the response. Its first bytes take precedence over its MIME type. Rejects with `SluiceError`. */
 export function analyzeUrl(
-  parts: UrlAnalysisParts,
+  deps: UrlAnalysisDependencies,
   url: string,
   options: InspectOptions,
 ): Promise<UrlAnalysis> {
-  const look = new WebLook(parts, options);
-  return look.at(url, "content", async (answer) => {
+  const lookup = new WebLookup(deps, options);
+  return lookup.request(url, "content", async (answer) => {
     const head = await answer.head(HEAD_BYTES);
     const text = decodeUtf8(head.subarray(0, HEAD_BYTES))
       .replace(/^\ufeff/, "")
       .trimStart();
-    if (/^d\d{1,3}:/.test(text)) return transportFile(parts, answer);
-    if (text.startsWith("#EXT") || /mpegurl/.test(answer.mime)) return list(look, answer, url);
+    if (/^d\d{1,3}:/.test(text)) return transportFile(deps, answer);
+    if (text.startsWith("#EXT") || /mpegurl/.test(answer.mime)) return list(lookup, answer, url);
     if (text.startsWith("<") && /<(?:\w+:)?MPD[\s>]/.test(text)) return dash(text, url);
     return media(head, answer, url) ?? refuse(text, answer);
   });
 }
 
-async function transportFile(parts: UrlAnalysisParts, answer: WebAnswer): Promise<UrlAnalysis> {
-  const known = await parts.readTransportFile(await answer.whole(MAX_TRANSPORT_FILE_BYTES));
-  const { infohash, contentId } = known.file;
+async function transportFile(deps: UrlAnalysisDependencies, answer: WebAnswer): Promise<UrlAnalysis> {
+  const known = await deps.readTransportFile(await answer.whole(MAX_TRANSPORT_FILE_BYTES));
+  const { infohash } = known.file;
   return {
     contentType: "transport_file",
     transportType: "bt",
     infohash,
-    contentId,
+    contentId: contentIdOf(infohash),
     title: titleOf(known),
     ...natureOfFile(known),
   };
 }
 
-/** What a transport file says of itself for lists: live or not, and what its maker counts it among. */
+/** Returns whether a transport file describes a live stream, and its categories. */
 export function natureOfFile(known: KnownFile | undefined): Pick<Analysis, "isLive" | "categories"> {
   if (!known) return { isLive: -1, categories: [] };
   return known.kind === "live"
@@ -65,18 +72,18 @@ export function natureOfFile(known: KnownFile | undefined): Pick<Analysis, "isLi
     : { isLive: 0, categories: [] };
 }
 
-async function list(look: WebLook, answer: WebAnswer, url: string): Promise<UrlAnalysis> {
+async function list(lookup: WebLookup, answer: WebAnswer, url: string): Promise<UrlAnalysis> {
   if (isHls(await answer.head(LIST_HEAD_BYTES)))
-    return { ...ofWeb(url), ...(await hlsNature(look, answer)), transportType: "hls" };
+    return { ...ofWeb(url), ...(await hlsNature(lookup, answer)), transportType: "hls" };
   return { ...ofWeb(url), contentType: "playlist", isLive: -1 };
 }
 
-/** Whether a list is the manifest of one stream; rejects with `not_a_playlist`. */
+/** Returns true if a playlist is an HLS manifest. Throws `not_a_playlist`. */
 function isHls(head: Uint8Array): boolean {
   const reader = new M3uReader();
   try {
     reader.push(head.subarray(0, LIST_HEAD_BYTES));
-    // A list that is longer than its head may have a last line that is cut in two: it must not be judged.
+    // A longer playlist may end in an incomplete line here, which must not be parsed.
     if (head.length < LIST_HEAD_BYTES) reader.end();
   } catch (thrown) {
     if (!(thrown instanceof DecodeError)) throw thrown;
@@ -85,40 +92,45 @@ function isHls(head: Uint8Array): boolean {
   return reader.kind === "hls";
 }
 
-/** DASH is not played, yet its links are kept in playlists: what can be told of them is. */
+/** DASH cannot be played, but playlists may contain such links. */
 function dash(text: string, url: string): UrlAnalysis {
   const isLive = /\btype\s*=\s*["']dynamic["']/.test(text);
   return { ...ofWeb(url), contentType: isLive ? "direct_stream" : "direct_content", isLive: isLive ? 1 : 0 };
 }
 
-/** Film, sound or stream; undefined for what is none of them. */
+/** Classifies a media file or stream; undefined if the response is neither. */
 function media(head: Uint8Array, answer: WebAnswer, url: string): UrlAnalysis | undefined {
-  const container = sniffContainer(head);
-  const isRead = !container.includes(" ");
+  const format = sniffFormat(head);
+  const isRecognized = format !== undefined;
   const isText = /^\s*[<{[]/.test(latin1Text(head.subarray(0, 64)));
-  const isSaid = /^(?:video|audio)\//.test(answer.mime) || /^application\/(?:ogg|mp4)$/.test(answer.mime);
-  const isNamed =
-    /^(?:|application\/octet-stream|binary\/octet-stream)$/.test(answer.mime) && isPlayableName(path(url));
-  if (head.length === 0 || !(isRead || (!isText && (isSaid || isNamed)))) return undefined;
+  const hasMediaType =
+    /^(?:video|audio)\//.test(answer.mime) || /^application\/(?:ogg|mp4)$/.test(answer.mime);
+  const hasMediaName =
+    /^(?:|application\/octet-stream|binary\/octet-stream)$/.test(answer.mime) && isPlayableName(pathOf(url));
+  if (head.length === 0 || !(isRecognized || (!isText && (hasMediaType || hasMediaName)))) return undefined;
   const station = answer.headers.get("icy-name") ?? "";
   if (answer.size !== undefined && station === "")
     return { ...ofWeb(url), contentType: "direct_content", isLive: 0 };
-  // Files whose server does not say how long they are; everything else without an end is made while it is sent.
-  const isFile = container === "mp4" || container === "matroska";
+  // The server may omit the size of a file; other media without a size is live.
+  const isFile = isRecognized && format !== "mpegts";
   const title = plainTitle(station) || ofWeb(url).title;
   return { ...ofWeb(url), title, contentType: "direct_stream", isLive: isFile ? -1 : 1 };
 }
 
 function refuse(text: string, { mime }: WebAnswer): never {
   const what =
-    text === "" ? "nothing" : text.startsWith("<") ? "a web page" : `${mime || "something unknown"}`;
+    text === ""
+      ? "an empty response"
+      : text.startsWith("<")
+        ? "a web page"
+        : `${mime || "something unknown"}`;
   throw new SluiceError(
     "unsupported_content",
-    `expected a transport file, a playlist, a manifest or media, ${plainTitle(what).slice(0, 80)} came`,
+    `expected a transport file, a playlist, a manifest or media, got ${plainTitle(what).slice(0, 80)}`,
   );
 }
 
-/** What everything that comes from a web server has in common. */
+/** The fields that all web content has in common. */
 function ofWeb(url: string) {
   return {
     transportType: "hls",
@@ -129,6 +141,24 @@ function ofWeb(url: string) {
   } as const;
 }
 
-function path(url: string): string {
+function pathOf(url: string): string {
   return new URL(url).pathname;
+}
+
+/** Cleans an untrusted title: one line, no invisible characters, at most `MAX_TITLE_LENGTH`. */
+export function plainTitle(text: string): string {
+  const plain = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
+  return plain.length <= MAX_TITLE_LENGTH
+    ? plain
+    : plain.slice(0, MAX_TITLE_LENGTH).replace(/[\ud800-\udbff]$/, "");
+}
+
+/** Derives a title from a URL: the file name without extension, else the folder, else the host. */
+function urlTitle(text: string): string {
+  const { pathname, hostname } = new URL(text);
+  for (const part of pathname.split("/").reverse()) {
+    const name = plainTitle(decodeUtf8(percentDecode(part)).replace(EXTENSION, ""));
+    if (name !== "" && !GENERIC_NAME.test(name)) return name;
+  }
+  return hostname;
 }

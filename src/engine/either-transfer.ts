@@ -1,117 +1,115 @@
 import { addressText, type PeerAddress } from "../base/address.ts";
 import { messageOf } from "../base/errors.ts";
-import type { ContentId, Infohash } from "../base/ids.ts";
-import type { Media } from "../remux/contract.ts";
+import type { Infohash } from "../base/ids.ts";
+import type { LiveTransferContent } from "../live/live-content.ts";
+import { PendingStops } from "../net/pending-stops.ts";
+import type { Candidate, CandidateOrigin, SwarmFigures } from "../protocol/swarm/contract.ts";
+import type { AudioRequest, Media } from "../remux/contract.ts";
 import type { TcpHandlers, TcpSocket } from "../runtime/contract.ts";
-import type { Candidate, CandidateOrigin, SwarmFigures } from "../swarm/contract.ts";
-import type { LiveTransportFile } from "../wire/live-transport.ts";
-import type { TransportFile } from "../wire/metainfo.ts";
-import type { ActiveTransfer, ByteSource, ContentFile, Transfer, TransferContent } from "./contract.ts";
-import { HeldGoodbyes } from "./held-goodbyes.ts";
-import type { LiveContent, LiveControl } from "./live/contract.ts";
-import type { LiveTransferContent } from "./live/live-content.ts";
-import { SwarmTransfer } from "./transfer.ts";
-import type { TransferHouse } from "./transfer-house.ts";
+import type {
+  ByteSource,
+  ContentFile,
+  LiveContent,
+  LiveControl,
+  PeerTransfer,
+  Transfer,
+  TransferContent,
+  TransferDependencies,
+} from "../transfer/contract.ts";
+import { SwarmTransfer } from "../transfer/transfer.ts";
+import type { LiveTransportFile } from "../wire/live/transport-file.ts";
+import type { TransportFile } from "../wire/torrent/metainfo.ts";
 
-/** A transfer that peers call, too. */
-export interface PeerTransfer extends ActiveTransfer {
-  /** Takes over an incoming connection whose handshake `first` has been read; undefined where there is no swarm for it. */
-  accept(socket: TcpSocket, first: Uint8Array): TcpHandlers | undefined;
-}
+/** Opens a live transfer. The caller stops it; it starts when `before` has resolved. */
+type OpenLive = (content: LiveTransferContent, before: Promise<void>) => PeerTransfer;
 
-/** Opens a live stream. Its owner stops it; it begins when `before` has resolved. */
-export type OpenLive = (content: LiveTransferContent, before: Promise<void>) => PeerTransfer;
-
-/** Of what links and other transfers told, kept for a live swarm that is still to come: as many as a swarm takes. */
+/** Trackers or peers kept for a later live transfer; a swarm takes no more. */
 const MAX_ADDED = 100;
-/** Origins that private content takes peers of (BEP 27): trackers, and who gave the link. */
+/** Origins from which private content accepts peers (BEP 27). */
 const PRIVATE_ORIGINS: ReadonlySet<CandidateOrigin> = new Set(["tracker", "magnet"]);
 
 /**
- * Content of which only the infohash is known: files, or a live stream. It begins as the swarm of files, which asks peers
- * for the metadata. Where that is a live stream's (or somebody brings its transport file), a live transfer takes over, with
- * the peers and trackers that are known by then. Who plays sees one transfer all the time.
+ * A transfer of content that is either files or a live stream. If only the infohash is known, it starts as a file swarm,
+ * which asks peers for the metadata. If the metadata (or a transport file given later) describes a live stream, a live
+ * transfer takes over with the peers and trackers known by then. Sessions see the same transfer throughout.
  */
 export class EitherTransfer implements PeerTransfer {
   readonly infohash: Infohash;
-  readonly #house: TransferHouse;
+  readonly #deps: TransferDependencies;
   readonly #content: TransferContent;
   readonly #openLive: OpenLive;
   readonly #before: Promise<void>;
-  readonly #leave: () => void;
-  readonly #goodbyes: HeldGoodbyes;
+  readonly #onStop: () => void;
+  readonly #pendingStops: PendingStops;
   readonly #files: SwarmTransfer | undefined;
   readonly #addedTrackers: (readonly string[])[] = [];
-  readonly #addedHomeTrackers: string[] = [];
+  readonly #addedLocalTrackers: string[] = [];
   readonly #addedPeers: Candidate[] = [];
   #live: PeerTransfer | undefined;
+  #isIdle = false;
   #stopping: Promise<void> | undefined;
 
-  /** Begins as soon as `before` has resolved: an earlier transfer of the same content must have closed its folder.
-   * `leave` is called when it begins to stop. */
+  /** Starts when `before` has resolved: an earlier transfer of the same content must have closed its folder first.
+   * `onStop` is called when stopping begins. */
   constructor(
-    house: TransferHouse,
+    deps: TransferDependencies,
     content: TransferContent,
     before: Promise<void>,
     openLive: OpenLive,
-    leave: () => void,
+    onStop: () => void,
   ) {
     this.infohash = content.infohash;
-    this.#house = house;
+    this.#deps = deps;
     this.#content = content;
     this.#before = before;
     this.#openLive = openLive;
-    this.#leave = leave;
-    this.#goodbyes = new HeldGoodbyes(house.announcer, house.runtime.clock);
+    this.#onStop = onStop;
+    this.#pendingStops = new PendingStops(deps.announcer, deps.runtime.clock);
     const { live } = content;
     if (live) {
       this.#live = openLive({ ...content, live }, before);
-      house.kept.save({ kind: "live", file: live.file });
+      deps.kept.save({ kind: "live", file: live.file });
     } else {
       const found = (file: LiveTransportFile, peers: readonly Candidate[]) => this.#becomeLive(file, peers);
-      const own = { ...house, announcer: this.#goodbyes };
+      const own = { ...deps, announcer: this.#pendingStops };
       this.#files = new SwarmTransfer(own, content, before, () => {}, found);
     }
   }
 
   get name(): string {
-    return this.#now.name;
+    return this.#current.name;
   }
 
   get files(): readonly ContentFile[] {
-    return this.#now.files;
-  }
-
-  get contentId(): ContentId | undefined {
-    return this.#now.contentId;
+    return this.#current.files;
   }
 
   get figures(): SwarmFigures {
-    return this.#now.figures;
+    return this.#current.figures;
   }
 
   get live(): LiveControl | undefined {
-    return this.#now.live;
+    return this.#current.live;
   }
 
-  /** Whether others may be told that it is open here: it is known what it is, and it is not private (BEP 27). */
+  /** Whether DHT and local discovery may announce it: its metadata is known and it is not private (BEP 27). */
   get isShared(): boolean {
     const { info } = this.live?.content.file ?? this.transportFile() ?? {};
     return info !== undefined && !info.isPrivate;
   }
 
   get segmentSource(): Transfer["segmentSource"] {
-    return this.#now.segmentSource;
+    return this.#current.segmentSource;
   }
 
-  /** What another opening of the same content brings. */
+  /** Adds what another request for the same content supplies: a transport file, trackers, peers, web seeds. */
   learn(content: TransferContent): void {
-    const { live, transportFile, trackers, homeTrackers, peers } = content;
+    const { live, transportFile, trackers, localTrackers, peers } = content;
     if (live && !this.#live) this.#becomeLive(live.file, [], live);
-    // A signed file is worth keeping, also where the stream was joined without one.
-    else if (live) this.#house.kept.save({ kind: "live", file: live.file });
+    // Store the signed file even if the stream was joined without one.
+    else if (live) this.#deps.kept.save({ kind: "live", file: live.file });
     const ofFile = live?.file.trackers ?? transportFile?.trackers ?? [];
-    this.addTrackers([...ofFile, ...trackers], homeTrackers);
+    this.addTrackers([...ofFile, ...trackers], localTrackers);
     this.addPeers(peers, "magnet");
     if (!this.#live) this.#files?.addWebSeeds(content);
     if (transportFile && !this.#live) this.#files?.learn(transportFile);
@@ -119,80 +117,84 @@ export class EitherTransfer implements PeerTransfer {
 
   async ready(signal?: AbortSignal): Promise<void> {
     for (;;) {
-      const asked = this.#now;
+      const current = this.#current;
       try {
-        return await asked.ready(signal);
+        return await current.ready(signal);
       } catch (thrown) {
-        // The swarm of files ends when the live one begins: whoever waits goes on waiting.
-        if (asked === this.#now || signal?.aborted) throw thrown;
+        // The file swarm stopped because the live transfer took over: wait for that one.
+        if (current === this.#current || signal?.aborted) throw thrown;
       }
     }
   }
 
   source(fileIndex: number): ByteSource {
-    return this.#now.source(fileIndex);
+    return this.#current.source(fileIndex);
   }
 
-  media(fileIndex: number, preferredAudioLanguage: string | undefined, signal?: AbortSignal): Promise<Media> {
-    return this.#now.media(fileIndex, preferredAudioLanguage, signal);
+  media(fileIndex: number, audio: AudioRequest, signal?: AbortSignal): Promise<Media> {
+    return this.#current.media(fileIndex, audio, signal);
   }
 
   progress(fileIndex: number): number {
-    return this.#now.progress(fileIndex);
+    return this.#current.progress(fileIndex);
   }
 
   headBytes(fileIndex: number): number {
-    return this.#now.headBytes(fileIndex);
+    return this.#current.headBytes(fileIndex);
   }
 
-  addTrackers(tiers: readonly (readonly string[])[], homeTrackers: readonly string[] = []): void {
+  addTrackers(tiers: readonly (readonly string[])[], localTrackers: readonly string[] = []): void {
     if (!this.#live) {
-      keep(this.#addedTrackers, tiers);
-      keep(this.#addedHomeTrackers, homeTrackers);
+      addBounded(this.#addedTrackers, tiers);
+      addBounded(this.#addedLocalTrackers, localTrackers);
     }
-    this.#now.addTrackers(tiers, homeTrackers);
+    this.#current.addTrackers(tiers, localTrackers);
   }
 
   addPeers(addresses: readonly PeerAddress[], origin: CandidateOrigin): void {
     if (!this.#live) {
-      keep(
+      addBounded(
         this.#addedPeers,
         addresses.map((address) => ({ address, origin })),
       );
     }
-    this.#now.addPeers(addresses, origin);
+    this.#current.addPeers(addresses, origin);
+  }
+
+  setIdle(isIdle: boolean): void {
+    this.#isIdle = isIdle;
+    this.#current.setIdle?.(isIdle);
   }
 
   transportFile(): TransportFile | undefined {
-    return this.#now.transportFile();
+    return this.#current.transportFile();
   }
 
   accept(socket: TcpSocket, first: Uint8Array): TcpHandlers | undefined {
-    return this.#stopping ? undefined : this.#now.accept(socket, first);
+    return this.#stopping ? undefined : this.#current.accept(socket, first);
   }
 
   stop(): Promise<void> {
     if (this.#stopping === undefined) {
       this.#stopping = this.#stop();
-      this.#leave();
+      this.#onStop();
     }
     return this.#stopping;
   }
 
-  get #now(): PeerTransfer {
+  get #current(): PeerTransfer {
     return this.#live ?? this.#files!;
   }
 
   #becomeLive(file: LiveTransportFile, peers: readonly Candidate[], live = this.#watching(file)): void {
     if (this.#stopping || this.#live) return;
-    const { trackers, homeTrackers = [], displayName } = this.#content;
-    this.#house.log.debug("a live stream", { infohash: this.infohash, peers: peers.length });
-    // From here on no goodbye is said: the live swarm goes on under the same infohash, address and port.
-    this.#goodbyes.hold();
-    const left = this.#files?.stop();
-    left?.catch((thrown) => {
+    const { trackers, localTrackers = [], displayName } = this.#content;
+    this.#deps.log.debug("the content is a live stream", { infohash: this.infohash, peers: peers.length });
+    // Delay `stopped` announces: the live swarm continues with the same infohash, address and port.
+    this.#pendingStops.hold();
+    this.#files?.stop().catch((thrown) => {
       const reason = messageOf(thrown);
-      this.#house.log.warn("metadata swarm did not end well", { infohash: this.infohash, reason });
+      this.#deps.log.warn("stopping the metadata swarm failed", { infohash: this.infohash, reason });
     });
     const allowed = [...peers, ...this.#addedPeers].filter(
       ({ origin }) => !file.info.isPrivate || PRIVATE_ORIGINS.has(origin),
@@ -203,13 +205,14 @@ export class EitherTransfer implements PeerTransfer {
         infohash: this.infohash,
         live: { ...live, knownPeers: known.slice(0, MAX_ADDED) },
         trackers: [...trackers, ...this.#addedTrackers],
-        homeTrackers: [...homeTrackers, ...this.#addedHomeTrackers],
+        localTrackers: [...localTrackers, ...this.#addedLocalTrackers],
         peers: this.#content.peers,
         ...(displayName !== undefined && { displayName }),
       },
       this.#before,
     );
-    this.#house.kept.save({ kind: "live", file });
+    if (this.#isIdle) this.#live.setIdle?.(true);
+    this.#deps.kept.save({ kind: "live", file });
   }
 
   #watching(file: LiveTransportFile): LiveContent {
@@ -218,12 +221,12 @@ export class EitherTransfer implements PeerTransfer {
 
   async #stop(): Promise<void> {
     await Promise.all([this.#files?.stop(), this.#live?.stop()]);
-    await this.#goodbyes.say();
+    await this.#pendingStops.send();
   }
 }
 
-/** Adds what fits into the bound. */
-function keep<T>(list: T[], more: readonly T[]): void {
+/** Adds items up to `MAX_ADDED`. */
+function addBounded<T>(list: T[], more: readonly T[]): void {
   for (const each of more) if (list.length < MAX_ADDED) list.push(each);
 }
 

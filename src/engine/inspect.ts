@@ -1,44 +1,44 @@
-import { SluiceError, type SluiceErrorCode } from "../base/errors.ts";
-import type { Access } from "./access.ts";
-import { type AnalysisParts, analyze } from "./analyze.ts";
-import { WebLook } from "./analyze-answer.ts";
-import { hlsNature, MANIFEST_LIMIT_BYTES, natureOf } from "./analyze-hls.ts";
-import { contentFiles } from "./content-files.ts";
+import { SluiceError } from "../base/errors.ts";
+import { contentIdOf } from "../base/ids.ts";
+import { liveFiles } from "../live/live-content.ts";
+import type { Access } from "../playback/access.ts";
+import { awaitFiles } from "../playback/timeouts.ts";
+import { type KnownFile, titleOf } from "../storage/known-file.ts";
 import type {
   ContentDescription,
+  ContentFile,
   ContentSelector,
   InspectOptions,
   Inspector,
   TransferContent,
   Transfers,
-} from "./contract.ts";
-import type { FoundManifest } from "./http/probe.ts";
-import type { WebContent } from "./http/web-content.ts";
+  WebContent,
+} from "../transfer/contract.ts";
+import { contentFiles } from "../transfer/known-content.ts";
+import type { FoundManifest } from "../web-content/probe.ts";
+import type { LiveTransportFile } from "../wire/live/transport-file.ts";
+import { type AnalysisDependencies, analyze } from "./analyze.ts";
+import { hlsNature, MANIFEST_LIMIT_BYTES, natureOf } from "./analyze-hls.ts";
 import { KeptNames } from "./kept-names.ts";
-import { type KnownFile, titleOf } from "./known-file.ts";
-import { liveFiles } from "./live/live-content.ts";
-import { awaitFiles } from "./patience.ts";
+import { WebLookup } from "./web-lookup.ts";
 
-/** What the inspector is made of. */
-export interface InspectorParts extends Omit<AnalysisParts, "readTransportFile" | "transfers"> {
+/** Dependencies of the inspector. */
+interface InspectorDependencies extends Omit<AnalysisDependencies, "readTransportFile" | "transfers"> {
   readonly access: Access;
   readonly transfers: Transfers;
 }
 
-/** Because of these nobody could be asked; the question stays open. */
-const NOBODY_KNOWS: ReadonlySet<SluiceErrorCode> = new Set(["no_peers", "metadata_timeout", "start_timeout"]);
-
-/** The inspector of this engine. */
-export function createInspector(parts: InspectorParts): Inspector {
-  const { transfers, access } = parts;
+/** Creates the inspector of the engine. */
+export function createInspector(deps: InspectorDependencies): Inspector {
+  const { transfers, access } = deps;
   const readTransportFile = async (bytes: Uint8Array) => {
     const selector = { kind: "transport_file", bytes } as const;
     return fileOf((await access.resolve(selector, { allowPrivateUrls: false })).content)!;
   };
-  const names = new KeptNames(parts.clock, transfers);
-  const analysis: AnalysisParts = { ...parts, readTransportFile };
+  const names = new KeptNames(deps.clock, transfers);
+  const analysis: AnalysisDependencies = { ...deps, readTransportFile };
   const describe = (selector: ContentSelector, options: InspectOptions) =>
-    describeContent(parts, selector, options);
+    describeContent(deps, selector, options);
   return {
     describe,
     async keep(bytes) {
@@ -46,19 +46,13 @@ export function createInspector(parts: InspectorParts): Inspector {
       await transfers.keep(file);
       return describeFile(file);
     },
-    async contentIdOf(infohash, options) {
-      const { contentId } = await describe({ kind: "infohash", infohash }, options).catch((thrown) => {
-        if (!(thrown instanceof SluiceError) || !NOBODY_KNOWS.has(thrown.code)) throw thrown;
-        throw new SluiceError(
-          "content_id_unknown",
-          `no transport file of ${infohash} is to be had: ${thrown.message}`,
-          {
-            cause: thrown,
-          },
-        );
-      });
-      if (contentId) return contentId;
-      throw new SluiceError("content_id_unknown", `${infohash} has no transport file`);
+    async contentIdOf(selector, options) {
+      const { content } = await access.resolve(selector, options);
+      if (!content.web) return contentIdOf(content.infohash);
+      throw new SluiceError(
+        "content_id_unknown",
+        "content of a web server has no content id: other engines open its URL",
+      );
     },
     analyze: (query, title, options) => analyze(analysis, query, title, options),
     search: (text, limit) => names.search(text, limit),
@@ -66,22 +60,23 @@ export function createInspector(parts: InspectorParts): Inspector {
 }
 
 async function describeContent(
-  parts: InspectorParts,
+  deps: InspectorDependencies,
   selector: ContentSelector,
   options: InspectOptions,
 ): Promise<ContentDescription> {
-  // What is asked of a server has to be there in the time of one look.
-  const look = new WebLook(parts, options);
-  const asked = { ...options, manifestLimitBytes: MANIFEST_LIMIT_BYTES };
-  const { content, manifest } = await parts.access.resolve(selector, asked);
-  if (content.web) return describeWeb(look, content, content.web, manifest);
+  // Created first, so that its time-out covers resolving as well.
+  const lookup = new WebLookup(deps, options);
+  const resolveOptions = { ...options, manifestLimitBytes: MANIFEST_LIMIT_BYTES };
+  const { content, manifest } = await deps.access.resolve(selector, resolveOptions);
+  if (content.web) return describeWeb(lookup, content, content.web, manifest);
   const known = fileOf(content);
   if (known) return describeFile(known);
-  const { transfer, release } = parts.access.holds.open(content);
+  const { transfer, release } = deps.access.holds.open(content, options.isForeign);
   try {
-    await awaitFiles(parts.access, transfer, options);
-    const { name, infohash, contentId, files, live } = transfer;
-    if (live) return { ...describeFile({ kind: "live", file: live.content.file }), contentId };
+    await awaitFiles(deps.access, transfer, options);
+    const { name, infohash, files, live } = transfer;
+    if (live) return describeFile({ kind: "live", file: live.content.file });
+    const contentId = contentIdOf(infohash);
     const file = transfer.transportFile();
     return { type: "vod", name, infohash, contentId, files, transportType: "bt", transportFile: file?.bytes };
   } finally {
@@ -95,28 +90,34 @@ function fileOf({ live, transportFile }: TransferContent): KnownFile | undefined
 }
 
 function describeFile(known: KnownFile): ContentDescription {
-  const { infohash, contentId, bytes } = known.file;
+  const { infohash, bytes } = known.file;
   return {
     type: known.kind,
     name: titleOf(known),
     infohash,
-    contentId,
-    files: known.kind === "live" ? liveFiles(known.file) : contentFiles(known.file.info),
+    contentId: contentIdOf(infohash),
+    files: known.kind === "live" ? describedLive(known.file) : contentFiles(known.file.info),
     transportType: "bt",
     transportFile: bytes,
   };
 }
 
+/** A live stream has no end; its size is that of the window in which viewers can seek. */
+function describedLive(file: LiveTransportFile): ContentFile[] {
+  const size = file.info.bytesPerSecond * file.info.windowSeconds;
+  return liveFiles(file).map((each) => ({ ...each, size }));
+}
+
 async function describeWeb(
-  look: WebLook,
+  lookup: WebLookup,
   { infohash }: TransferContent,
   { url, kind, name, mime, size, allowPrivate }: WebContent,
   manifest: FoundManifest | undefined,
 ): Promise<ContentDescription> {
   const nature = () =>
     manifest
-      ? natureOf(look, manifest)
-      : look.at(url, "HLS manifest", (answer) => hlsNature(look, answer), { allowPrivate });
+      ? natureOf(lookup, manifest)
+      : lookup.request(url, "HLS manifest", (answer) => hlsNature(lookup, answer), { allowPrivate });
   const isLive = kind === "hls" ? (await nature()).isLive === 1 : kind === "stream";
   return {
     name,

@@ -1,26 +1,25 @@
 import type { Infohash } from "../base/ids.ts";
 import { after } from "../base/time.ts";
 import type { Clock } from "../runtime/contract.ts";
-import type { Transfers } from "./contract.ts";
-import { titleOf } from "./known-file.ts";
+import { titleOf } from "../storage/known-file.ts";
+import type { Transfers } from "../transfer/contract.ts";
 
-/** What was found by its name. */
 interface Found {
   readonly name: string;
   readonly infohash: Infohash;
 }
 
-/** Reading the names of thousands of files takes seconds, once: nobody waits for all of it. */
+/** Reading thousands of names takes seconds, once. A search waits this long, then uses the names read so far. */
 const FIRST_SEARCH_MS = 2_000;
-/** Words of a query that count. */
+/** Further words of a query are ignored. */
 const MAX_WORDS = 16;
 const MAX_QUERY_LENGTH = 500;
 
-/** The names of the kept transport files, read when somebody first searches them. */
+/** The names of the stored transport files, read at the first search. */
 export class KeptNames {
   readonly #clock: Clock;
   readonly #transfers: Pick<Transfers, "keptInfohashes" | "knownTransportFile">;
-  /** Only of content that is still kept, so there are as many as files; `plain` is what is searched. */
+  /** Bounded by the number of stored files. `plain` is the name without case and accents. */
   readonly #names = new Map<Infohash, { readonly name: string; readonly plain: string }>();
   #reading: Promise<void> | undefined;
 
@@ -29,10 +28,10 @@ export class KeptNames {
     this.#transfers = transfers;
   }
 
-  /** Those whose name has all words of `text`, whatever their case and accents; the latest first, `limit` at most. */
+  /** Returns up to `limit` files whose name contains every word of `text`, ignoring case and accents, newest first. */
   async search(text: string, limit: number): Promise<readonly Found[]> {
     const words = plain(text.slice(0, MAX_QUERY_LENGTH)).split(/\s+/).filter(Boolean).slice(0, MAX_WORDS);
-    await this.#upToDate();
+    await this.#update();
     const found: Found[] = [];
     for (const infohash of this.#transfers.keptInfohashes()) {
       if (found.length >= limit) break;
@@ -43,8 +42,8 @@ export class KeptNames {
     return found;
   }
 
-  /** Waits until all names are read, or long enough; the reading goes on. */
-  async #upToDate(): Promise<void> {
+  /** Waits until all names are read, at most `FIRST_SEARCH_MS`; reading continues in the background. */
+  async #update(): Promise<void> {
     this.#reading ??= this.#readAll().finally(() => {
       this.#reading = undefined;
     });

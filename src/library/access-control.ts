@@ -4,12 +4,12 @@ import { SluiceError } from "../base/errors.ts";
 import type { KeyValueStore } from "../runtime/contract.ts";
 import type { AccessControl } from "./contract.ts";
 import { sameSecret } from "./same-secret.ts";
+import { SerialQueue } from "./serial-queue.ts";
 
-/** What the switches and the token need. */
-export interface AccessControlParts {
+interface AccessControlDependencies {
   readonly store: KeyValueStore;
   readonly randomBytes: (length: number) => Uint8Array;
-  /** The token that the settings say; none is made then. */
+  /** The token from the settings; if given, none is generated. */
   readonly fixedToken?: string | undefined;
 }
 
@@ -23,24 +23,27 @@ type Switches = v.InferOutput<typeof switchesRecord>;
 
 /** Interface: Authentication 3. */
 const DEFAULT_SWITCHES: Switches = { intranet: true, remote: false };
-/** What a record that cannot be read counts as: nobody is let in who was not meant to be. */
-const SHUT: Switches = { intranet: false, remote: false };
+/** Used if the record is damaged, so that no client gets access by accident. */
+const CLOSED: Switches = { intranet: false, remote: false };
 
-/** Opens the switches and the token that are kept. */
-export async function createAccessControl(parts: AccessControlParts): Promise<AccessControl> {
-  const kept = await parts.store.get(SWITCHES_KEY);
-  const read = v.safeParse(switchesRecord, kept);
-  return new KeptAccess(parts, kept === undefined ? DEFAULT_SWITCHES : read.success ? read.output : SHUT);
+/** Loads the access switches and the access token. */
+export async function createAccessControl(dependencies: AccessControlDependencies): Promise<AccessControl> {
+  const stored = await dependencies.store.get(SWITCHES_KEY);
+  const read = v.safeParse(switchesRecord, stored);
+  return new StoredAccessControl(
+    dependencies,
+    stored === undefined ? DEFAULT_SWITCHES : read.success ? read.output : CLOSED,
+  );
 }
 
-class KeptAccess implements AccessControl {
-  readonly #parts: AccessControlParts;
+class StoredAccessControl implements AccessControl {
+  readonly #dependencies: AccessControlDependencies;
   #switches: Switches;
-  /** Changes of the switches, one after another: each keeps what the one before it has done. */
-  #turn: Promise<void> = Promise.resolve();
+  readonly #queue = new SerialQueue();
+  #switched: () => void = () => {};
 
-  constructor(parts: AccessControlParts, switches: Switches) {
-    this.#parts = parts;
+  constructor(dependencies: AccessControlDependencies, switches: Switches) {
+    this.#dependencies = dependencies;
     this.#switches = switches;
   }
 
@@ -60,43 +63,50 @@ class KeptAccess implements AccessControl {
     return this.#set({ remote: value });
   }
 
+  onSwitched(switched: () => void): void {
+    const before = this.#switched;
+    this.#switched = () => {
+      before();
+      switched();
+    };
+  }
+
   async token(): Promise<string> {
-    const { fixedToken, store } = this.#parts;
+    const { fixedToken, store } = this.#dependencies;
     if (fixedToken !== undefined) return fixedToken;
-    const kept = await store.get(TOKEN_KEY);
-    if (v.is(tokenRecord, kept)) return kept;
-    const made = this.#newToken();
-    // Where another process was quicker, its token counts.
-    const isOurs = await store.commit({ check: [[TOKEN_KEY, kept]], set: [[TOKEN_KEY, made]] });
-    return isOurs ? made : this.token();
+    const stored = await store.get(TOKEN_KEY);
+    if (v.is(tokenRecord, stored)) return stored;
+    const token = this.#newToken();
+    // If another process has stored a token meanwhile, that one is used.
+    const isDone = await store.commit({ check: [[TOKEN_KEY, stored]], set: [[TOKEN_KEY, token]] });
+    return isDone ? token : this.token();
   }
 
   async isToken(token: string): Promise<boolean> {
-    const { fixedToken, store } = this.#parts;
+    const { fixedToken, store } = this.#dependencies;
     if (fixedToken !== undefined) return sameSecret(token, fixedToken);
-    const kept = await store.get(TOKEN_KEY);
-    return v.is(tokenRecord, kept) && (await sameSecret(token, kept));
+    const stored = await store.get(TOKEN_KEY);
+    return v.is(tokenRecord, stored) && (await sameSecret(token, stored));
   }
 
   async renewToken(): Promise<string> {
-    if (this.#parts.fixedToken !== undefined)
-      throw new SluiceError("bad_configuration", "the setting access-token fixes the token: change it there");
-    const made = this.#newToken();
-    await this.#parts.store.commit({ set: [[TOKEN_KEY, made]] });
-    return made;
+    if (this.#dependencies.fixedToken !== undefined)
+      throw new SluiceError("bad_configuration", "the setting access-token fixes the token; change it there");
+    const token = this.#newToken();
+    await this.#dependencies.store.commit({ set: [[TOKEN_KEY, token]] });
+    return token;
   }
 
   #newToken(): string {
-    return toHex(this.#parts.randomBytes(TOKEN_BYTES));
+    return toHex(this.#dependencies.randomBytes(TOKEN_BYTES));
   }
 
   #set(change: Partial<Switches>): Promise<void> {
-    const done = this.#turn.then(async () => {
+    return this.#queue.run(async () => {
       const switches = { ...this.#switches, ...change };
-      await this.#parts.store.commit({ set: [[SWITCHES_KEY, switches]] });
+      await this.#dependencies.store.commit({ set: [[SWITCHES_KEY, switches]] });
       this.#switches = switches;
+      this.#switched();
     });
-    this.#turn = done.catch(() => {}); // Who asked for it hears of it; the next one tries anew.
-    return done;
   }
 }

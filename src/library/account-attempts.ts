@@ -1,10 +1,10 @@
 import { after, type Instant } from "../base/time.ts";
 
-/** So many failures within a window are let go by; the next attempt is refused until the block is over. */
+/** After this many failures within a window, further attempts are refused until the block ends. */
 const MAX_FAILURES = 5;
 const WINDOW_MS = 60_000;
 const BLOCK_MS = 60_000;
-/** Askers and accounts that are remembered. Each of them cost a slow hash, so that nobody can push others out quickly. */
+/** Limit of remembered clients and accounts. Each costs a slow password hash, so an attacker cannot evict them quickly. */
 const MAX_KEYS = 10_000;
 
 interface Failures {
@@ -12,14 +12,14 @@ interface Failures {
   blockedUntil: Instant | undefined;
 }
 
-/** Limits how often a password may be tried, for each asker and for each account. Time is an argument. */
+/** Limits the password attempts of each client and for each account. */
 export class AttemptLimit {
-  /** The one that was touched longest ago first. */
+  /** The least recently changed first. */
   readonly #failures = new Map<string, Failures>();
 
   /**
-   * Counts an attempt as failed until it is known better, so that many at once count as well. False, and nothing is
-   * counted, where one of the keys is blocked.
+   * Counts an attempt as failed until {@link succeeded}, so that concurrent attempts count too. Returns false, without
+   * counting, if one of the keys is blocked.
    */
   begin(keys: readonly string[], now: Instant): boolean {
     if (keys.some((key) => this.#isBlocked(key, now))) return false;
@@ -27,7 +27,7 @@ export class AttemptLimit {
     return true;
   }
 
-  /** The attempt that began then was right after all. */
+  /** Uncounts the attempt that began at `began`. */
   succeeded(keys: readonly string[], began: Instant): void {
     for (const key of keys) {
       const failures = this.#failures.get(key);

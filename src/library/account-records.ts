@@ -4,7 +4,7 @@ import type { UnixSeconds } from "../base/time.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
 import { passwordRecord } from "./password.ts";
 
-/** Where accounts are kept, who is signed in, and the key that signs for them. */
+/** Keys in the store: accounts, the current session, and the key that signs tokens. */
 export const ACCOUNT_PREFIX = "account/user/";
 export const SESSION_KEY = "account/session";
 export const SIGNING_KEY = "account/key";
@@ -15,7 +15,7 @@ const seconds = v.pipe(
   v.transform((value) => value as UnixSeconds),
 );
 
-/** One account of this engine. */
+/** A local account. */
 export const accountRecord = v.object({
   email: v.pipe(v.string(), v.nonEmpty()),
   password: passwordRecord,
@@ -23,7 +23,7 @@ export const accountRecord = v.object({
 });
 export type AccountRecord = v.InferOutput<typeof accountRecord>;
 
-/** Who is signed in. */
+/** The current session. */
 export const sessionRecord = v.object({
   method: v.picklist(["engine", "google"]),
   login: v.pipe(v.string(), v.nonEmpty()),
@@ -31,7 +31,7 @@ export const sessionRecord = v.object({
 });
 export type SessionRecord = v.InferOutput<typeof sessionRecord>;
 
-/** The private half of the key that signs `ace_auth_token` (RFC 8037 2). */
+/** The private key that signs `ace_auth_token`, as a JWK (RFC 8037 2). */
 export const signingKeyRecord = v.object({
   kty: v.literal("OKP"),
   crv: v.literal("Ed25519"),
@@ -42,10 +42,10 @@ export type SigningKey = v.InferOutput<typeof signingKeyRecord>;
 
 /** RFC 5321 4.5.3.1.3. */
 const MAX_EMAIL_BYTES = 254;
-/** Of a password that somebody types, or of a sentence; longer ones only cost time. */
+/** Allowed length of a password; longer ones only cost time. */
 export const PASSWORD_CHARACTERS = { least: 8, most: 1_000 };
 
-/** One text for one account, whatever the case; undefined where the text is no e-mail address. */
+/** Normalizes an e-mail address (NFKC, lower case); returns undefined if it is invalid. */
 export function normalEmail(text: string): string | undefined {
   if (text.length > MAX_EMAIL_BYTES) return undefined;
   const email = text.normalize("NFKC").trim().toLowerCase();
@@ -53,7 +53,8 @@ export function normalEmail(text: string): string | undefined {
   return isEmail && encodeUtf8(email).length <= MAX_EMAIL_BYTES ? email : undefined;
 }
 
-/** Throws `bad_parameter` where a text is no e-mail address, and never repeats it: it may be a password in the wrong place. */
+/** Normalizes an e-mail address; throws `bad_parameter` if it is invalid. The error does not repeat the text, which may be
+ * a password in the wrong field. */
 export function requireEmail(text: string): string {
   const email = normalEmail(text);
   if (email === undefined)
@@ -61,7 +62,7 @@ export function requireEmail(text: string): string {
   return email;
 }
 
-/** Throws `bad_parameter` where a password is too short or too long. */
+/** Throws `bad_parameter` if a password is too short or too long. */
 export function requirePassword(password: string): void {
   const length = [...password.normalize("NFC")].length;
   const { least, most } = PASSWORD_CHARACTERS;

@@ -1,3 +1,4 @@
+import { importJWK, SignJWT } from "jose";
 import * as v from "valibot";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -15,15 +16,18 @@ import {
   requirePassword,
   SESSION_KEY,
   type SessionRecord,
+  SIGNING_KEY,
+  type SigningKey,
   sessionRecord,
+  signingKeyRecord,
 } from "./account-records.ts";
-import { signAuthToken } from "./account-token.ts";
 import type { Accounts, AuthStatus } from "./contract.ts";
 import { type GoogleSettings, GoogleSignIn } from "./google-sign-in.ts";
-import { hashPassword, isPassword, type PasswordParts } from "./password.ts";
+import { hashPassword, isPassword, type PasswordDependencies } from "./password.ts";
+import { SerialQueue } from "./serial-queue.ts";
 
-/** What accounts need. */
-export interface AccountsParts extends PasswordParts {
+/** Dependencies of {@link createAccounts}. */
+export interface AccountsDependencies extends PasswordDependencies {
   readonly store: KeyValueStore;
   readonly clock: Clock;
   readonly outbound: Pick<Outbound, "get">;
@@ -31,60 +35,66 @@ export interface AccountsParts extends PasswordParts {
   readonly log: Log;
 }
 
-/** One household, and room to spare. */
+/** More than a household needs. */
 const MAX_ACCOUNTS = 1_000;
-/** Passwords that wait for their turn: each costs 32 MiB for a third of a second, so one at a time. */
+/** Queue limit of password checks. Each needs 32 MiB for a third of a second, so they run one at a time. */
 const MAX_WAITING = 16;
-/** A change that met another one is tried again. */
+/** Attempts at a change that conflicts with another one. */
 const MAX_TRIES = 10;
+/** Validity of a token; clients request a new one with `check_auth`. */
+const TOKEN_SECONDS = 24 * 3600;
 
-/** Local accounts, and who is signed in at this engine. */
-export function createAccounts(parts: AccountsParts): Accounts {
-  return new KeptAccounts(parts);
+/** Creates the local accounts and the sign-in state of this engine. */
+export function createAccounts(dependencies: AccountsDependencies): Accounts {
+  return new LocalAccounts(dependencies);
 }
 
-class KeptAccounts implements Accounts {
-  readonly #parts: AccountsParts;
+class LocalAccounts implements Accounts {
+  readonly #dependencies: AccountsDependencies;
   readonly #log: Log;
   readonly #google: GoogleSignIn;
   readonly #attempts = new AttemptLimit();
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #queue = new SerialQueue();
   #waiting = 0;
 
-  constructor(parts: AccountsParts) {
-    this.#parts = parts;
-    this.#log = parts.log.named("accounts");
-    this.#google = new GoogleSignIn({ settings: parts.google, outbound: parts.outbound, clock: parts.clock });
-  }
-
-  async signInByPassword(email: string, password: string, asker: string): Promise<boolean> {
-    const login = normalEmail(email);
-    return this.#attempt([askerKey(asker), `account ${login ?? "?"}`], async () => {
-      const { record: kept, raw } = await this.#account(login ?? "?");
-      const isPossible = password.length <= 2 * PASSWORD_CHARACTERS.most;
-      const isRight = await this.#oneAtATime(() =>
-        isPassword(isPossible ? password : "", isPossible ? kept?.password : undefined, this.#parts),
-      );
-      if (kept === undefined) throw new SluiceError("auth_error", "there is no such account");
-      if (!isRight) throw new SluiceError("auth_error", "wrong password");
-      await this.#open("engine", kept.email, [[accountKey(kept.email), raw]]);
+  constructor(dependencies: AccountsDependencies) {
+    this.#dependencies = dependencies;
+    this.#log = dependencies.log.named("accounts");
+    this.#google = new GoogleSignIn({
+      settings: dependencies.google,
+      outbound: dependencies.outbound,
+      clock: dependencies.clock,
     });
   }
 
-  async signInByGoogle(idToken: string, asker: string): Promise<boolean> {
-    return this.#attempt([askerKey(asker)], async () => {
+  async signInByPassword(email: string, password: string, client: string): Promise<boolean> {
+    const login = normalEmail(email);
+    return this.#attempt([clientKey(client), `account ${login ?? "?"}`], async () => {
+      const { record, raw } = await this.#account(login ?? "?");
+      const isPossible = password.length <= 2 * PASSWORD_CHARACTERS.most;
+      const isRight = await this.#oneAtATime(() =>
+        isPassword(isPossible ? password : "", isPossible ? record?.password : undefined, this.#dependencies),
+      );
+      if (record === undefined) throw new SluiceError("auth_error", "the account does not exist");
+      if (!isRight) throw new SluiceError("auth_error", "wrong password");
+      await this.#open("engine", record.email, [[accountKey(record.email), raw]]);
+    });
+  }
+
+  async signInByGoogle(idToken: string, client: string): Promise<boolean> {
+    return this.#attempt([clientKey(client)], async () => {
       await this.#open("google", await this.#google.emailOf(idToken), []);
     });
   }
 
   async signOut(): Promise<void> {
-    await this.#parts.store.commit({ delete: [SESSION_KEY] });
+    await this.#dependencies.store.commit({ delete: [SESSION_KEY] });
   }
 
   async status(): Promise<AuthStatus> {
     const session = await this.#session();
     if (session === undefined) return { method: "none", login: null, authToken: null };
-    const authToken = await signAuthToken(session, this.#parts);
+    const authToken = await this.#signToken(session);
     return { method: session.method, login: session.login, authToken };
   }
 
@@ -95,18 +105,18 @@ class KeptAccounts implements Accounts {
       throw new SluiceError("too_many", `at most ${MAX_ACCOUNTS} accounts`);
     const record = {
       email: login,
-      password: await hashPassword(password, this.#parts),
-      createdAt: this.#parts.clock.unixSeconds(),
+      password: await hashPassword(password, this.#dependencies),
+      createdAt: this.#dependencies.clock.unixSeconds(),
     };
     const key = accountKey(login);
-    if (!(await this.#parts.store.commit({ check: [[key, undefined]], set: [[key, record]] })))
-      throw new SluiceError("bad_parameter", `there is an account ${login} already`);
+    if (!(await this.#dependencies.store.commit({ check: [[key, undefined]], set: [[key, record]] })))
+      throw new SluiceError("bad_parameter", `the account ${login} already exists`);
   }
 
   async setPassword(email: string, password: string): Promise<void> {
     const login = requireEmail(email);
     requirePassword(password);
-    const hashed = await hashPassword(password, this.#parts);
+    const hashed = await hashPassword(password, this.#dependencies);
     await this.#change(login, (record) => ({ ...record, password: hashed }));
   }
 
@@ -116,25 +126,25 @@ class KeptAccounts implements Accounts {
 
   async list(): Promise<readonly string[]> {
     const emails: string[] = [];
-    for await (const [, value] of this.#parts.store.list(ACCOUNT_PREFIX)) {
+    for await (const [, value] of this.#dependencies.store.list(ACCOUNT_PREFIX)) {
       if (v.is(accountRecord, value)) emails.push(value.email);
     }
     return emails;
   }
 
-  /** Makes an attempt, unless there were too many; why it failed is told to the log alone. */
+  /** Runs a sign-in attempt unless there were too many. Logs why it failed; the client does not learn the reason. */
   async #attempt(keys: readonly string[], signIn: () => Promise<void>): Promise<boolean> {
-    const began = this.#parts.clock.now();
+    const began = this.#dependencies.clock.now();
     if (!this.#attempts.begin(keys, began)) {
-      this.#log.warn("a sign-in was refused", { reason: "too many failures; try again in a minute" });
+      this.#log.warn("sign-in refused", { reason: "too many failures; try again in a minute" });
       return false;
     }
     try {
       await signIn();
     } catch (thrown) {
-      // A full disk is no wrong password.
+      // A full disk does not mean that the password is wrong.
       if (thrown instanceof SluiceError && thrown.code === "disk_full") throw thrown;
-      this.#log.warn("a sign-in was refused", { reason: messageOf(thrown) });
+      this.#log.warn("sign-in refused", { reason: messageOf(thrown) });
       return false;
     }
     this.#attempts.succeeded(keys, began);
@@ -146,18 +156,18 @@ class KeptAccounts implements Accounts {
     login: string,
     check: readonly (readonly [string, unknown])[],
   ): Promise<void> {
-    const session: SessionRecord = { method, login, since: this.#parts.clock.unixSeconds() };
-    if (!(await this.#parts.store.commit({ check, set: [[SESSION_KEY, session]] })))
-      throw new SluiceError("auth_error", "the account was changed meanwhile");
+    const session: SessionRecord = { method, login, since: this.#dependencies.clock.unixSeconds() };
+    if (!(await this.#dependencies.store.commit({ check, set: [[SESSION_KEY, session]] })))
+      throw new SluiceError("auth_error", "the account was changed during the sign-in");
     this.#log.info("signed in", { method });
   }
 
-  /** Changes or removes an account; whoever is signed in with it is so no more. */
+  /** Changes or removes an account and ends its session. */
   async #change(login: string, change: (record: AccountRecord) => AccountRecord | undefined): Promise<void> {
-    const { store } = this.#parts;
+    const { store } = this.#dependencies;
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const [{ record, raw }, session] = [await this.#account(login), await store.get(SESSION_KEY)];
-      if (record === undefined) throw new SluiceError("bad_parameter", `there is no account ${login}`);
+      if (record === undefined) throw new SluiceError("bad_parameter", `the account ${login} does not exist`);
       const read = v.safeParse(sessionRecord, session);
       const isOpen = read.success && read.output.method === "engine" && read.output.login === login;
       const changed = change(record);
@@ -171,37 +181,66 @@ class KeptAccounts implements Accounts {
       });
       if (isDone) return;
     }
-    throw new SluiceError("too_many", `others change the account ${login} all the time`);
+    throw new SluiceError(
+      "too_many",
+      `the account ${login} was changed by others ${MAX_TRIES} times; try again`,
+    );
   }
 
-  /** An account, and the very value that is kept, which a commit compares with. */
+  /** Signs a JWT (RFC 7519, EdDSA) for the session. */
+  async #signToken({ login }: SessionRecord): Promise<string> {
+    const { store, clock } = this.#dependencies;
+    const key = await importJWK(await signingKey(store), "EdDSA");
+    const now = clock.unixSeconds();
+    return new SignJWT({})
+      .setProtectedHeader({ alg: "EdDSA", typ: "JWT" })
+      .setSubject(login)
+      .setIssuer("sluice")
+      .setIssuedAt(now)
+      .setExpirationTime(now + TOKEN_SECONDS)
+      .sign(key);
+  }
+
+  /** Reads an account, and the raw record for the check of a commit. */
   async #account(login: string): Promise<{ record: AccountRecord | undefined; raw: unknown }> {
-    const raw = await this.#parts.store.get(accountKey(login));
+    const raw = await this.#dependencies.store.get(accountKey(login));
     const read = v.safeParse(accountRecord, raw);
     return { record: read.success ? read.output : undefined, raw };
   }
 
   async #session(): Promise<SessionRecord | undefined> {
-    const read = v.safeParse(sessionRecord, await this.#parts.store.get(SESSION_KEY));
+    const read = v.safeParse(sessionRecord, await this.#dependencies.store.get(SESSION_KEY));
     if (!read.success) return undefined;
     const { method, login } = read.output;
-    const isThere = method === "google" || (await this.#account(login)).record !== undefined;
-    return isThere ? read.output : undefined;
+    const exists = method === "google" || (await this.#account(login)).record !== undefined;
+    return exists ? read.output : undefined;
   }
 
   async #oneAtATime<T>(work: () => Promise<T>): Promise<T> {
     if (this.#waiting >= MAX_WAITING) throw new SluiceError("auth_error", "too many sign-ins at once");
     this.#waiting++;
-    const done = this.#turn.then(work).finally(() => this.#waiting--);
-    this.#turn = done.catch(() => {}); // Whoever waits for it hears of it.
-    return done;
+    return this.#queue.run(work).finally(() => this.#waiting--);
   }
+}
+
+/** Returns the stored signing key, or generates and stores one. */
+async function signingKey(store: KeyValueStore): Promise<SigningKey> {
+  const stored = await store.get(SIGNING_KEY);
+  const read = v.safeParse(signingKeyRecord, stored);
+  if (read.success) return read.output;
+  const pair = (await crypto.subtle.generateKey({ name: "Ed25519" }, true, [
+    "sign",
+    "verify",
+  ])) as CryptoKeyPair;
+  const key = v.parse(signingKeyRecord, await crypto.subtle.exportKey("jwk", pair.privateKey));
+  const isDone = await store.commit({ check: [[SIGNING_KEY, stored]], set: [[SIGNING_KEY, key]] });
+  return isDone ? key : signingKey(store);
 }
 
 function accountKey(login: string): string {
   return ACCOUNT_PREFIX + login;
 }
 
-function askerKey(host: string): string {
-  return `asker ${householdOf(host)}`;
+function clientKey(host: string): string {
+  return `client ${householdOf(host)}`;
 }

@@ -1,12 +1,12 @@
 import type { ContentId, Infohash } from "../base/ids.ts";
 import type { UnixSeconds } from "../base/time.ts";
 
-/** The owner of items that belong to nobody (interface: Playlist methods). */
+/** The owner of items without an owner (interface: Playlist methods). */
 export const NO_OWNER = "_no_owner_";
 
-/** One thing of the playlist, as it is kept. Texts are bounded where they come in (`library/limits.ts`). */
+/** An item of the playlist. `library/limits.ts` limits the length of its texts. */
 export interface Item {
-  /** From 1 on; never used again. */
+  /** From 1 on; never reused. */
   readonly id: number;
   readonly owner: string;
   readonly title: string;
@@ -22,23 +22,27 @@ export interface Item {
   readonly isLive: 0 | 1 | -1;
   readonly isFavorite: boolean;
   readonly isEnabled: boolean;
-  /** Not changed or deleted by a refresh, by clearing, or by calls on many items. */
+  /** Locked items are not changed or deleted by a refresh of their external playlist. */
   readonly isLocked: boolean;
   readonly autoSearch: boolean;
-  /** When it went to the trash; null while it is active. */
+  /** When it was moved to the trash; null while it is active. */
   readonly deletedAt: UnixSeconds | null;
-  /** How many playable files its transport file has; null where nobody has looked yet. */
+  /** Number of playable files in its transport file; null if unknown. */
   readonly fileCount: number | null;
-  /** -1 where it is not from an external playlist. */
+  /** -1 if it is not from an external playlist. */
   readonly externalPlaylistId: number;
-  /** What identifies it within its source over refreshes; null for items that the user added. */
+  /** Identifies the item in its external playlist across refreshes; null for items that the user added. */
   readonly sourceKey: string | null;
-  /** Members that the user has changed: a refresh leaves them alone. */
+  /** Members that the user has changed; a refresh does not overwrite them. */
   readonly edited: readonly EditableMember[];
   readonly tvgId: string;
   readonly tvgName: string;
   readonly tvgLogo: string;
-  /** Three-letter language and two-letter country codes, lower case; null where nothing is said. */
+  /** Other attributes of its list entry that exports repeat, as `name=value`: catch-up, time shift, channel number. */
+  readonly tvgExtra: readonly string[];
+  /** Request headers that its list sets for its URL, as `name: value` with the name in lower case. Never exported or shown. */
+  readonly httpHeaders: readonly string[];
+  /** Three-letter language and two-letter country codes in lower case; null if unknown. */
   readonly languages: readonly string[] | null;
   readonly countries: readonly string[] | null;
   /** An uploaded logo (`Images`), or null. */
@@ -47,19 +51,19 @@ export interface Item {
   readonly updatedAt: UnixSeconds;
 }
 
-/** What an item plays. */
+/** The content of an item. */
 export interface ItemContent {
   /** `bt` through a swarm; `hls`, `dash` and `http` are URLs of other servers. */
   readonly transport: "bt" | "hls" | "dash" | "http";
   readonly contentId: ContentId | null;
   readonly infohash: Infohash | null;
-  /** The whole link, where the item came as one: it may name trackers. */
+  /** The original magnet link, which may name trackers. */
   readonly magnet: string | null;
-  /** Of a transport file (`bt`), a manifest, or a media file. */
+  /** URL of a transport file (`bt`), a manifest, or a media file. */
   readonly url: string | null;
 }
 
-/** What the user may change of one item. */
+/** The members that the user can change. */
 export interface ItemChange {
   readonly title?: string;
   readonly description?: string;
@@ -75,7 +79,7 @@ export interface ItemChange {
 }
 export type EditableMember = keyof ItemChange;
 
-/** A new item: what is not said has the default of an item that the user added. */
+/** A new item; absent members get the defaults of an item that the user adds. */
 export interface ItemDraft {
   readonly owner?: string;
   readonly title: string;
@@ -94,40 +98,48 @@ export interface ItemDraft {
   readonly tvgId?: string;
   readonly tvgName?: string;
   readonly tvgLogo?: string;
+  readonly tvgExtra?: readonly string[];
+  readonly httpHeaders?: readonly string[];
   readonly languages?: readonly string[] | null;
   readonly countries?: readonly string[] | null;
   readonly logo?: string | null;
 }
 
-/** Which items are asked for; what is not said does not matter. */
+/** A filter for items; absent members match everything. */
 export interface ItemQuery {
   readonly owner?: string;
   readonly ids?: readonly number[];
-  /** Part of the title, whatever its case and accents. */
+  /** Part of the title; case and accents are ignored. */
   readonly name?: string;
   readonly category?: string;
   /** A subcategory, or a tag. */
   readonly subcategory?: string;
-  /** The `hash` of `Items.figures`: the sources of one channel. Or the `hashV2`: the items that play the same. */
+  /** The `hash` of `Items.figures` (sources of one channel) or the `hashV2` (items with the same content). */
   readonly hash?: string;
   readonly isFavorite?: boolean;
   readonly isEnabled?: boolean;
   readonly externalPlaylistId?: number;
-  /** `active` unless said. */
+  /** Default: `active`. */
   readonly state?: "active" | "trash";
-  /** `title`: as people sort (numbers by value), unless said. `added`: the order in which they came. */
+  /** `title` (default): natural order, numbers by value. `added`: order of ids. */
   readonly sort?: "title" | "added";
   readonly offset?: number;
   readonly limit?: number;
 }
 
 export interface ItemPage {
-  /** How many there are without offset and limit. */
+  /** Number of matches without offset and limit. */
   readonly total: number;
   readonly items: readonly Item[];
 }
 
-/** What was found out about an item's content after it was added; what is not said stays as it is. */
+/** Reads items in batches. Between two calls it holds no items, because a slow client may read a list for hours. */
+export interface ItemReader {
+  /** Returns the next items, at most 100; empty at the end. */
+  next(): Promise<readonly Item[]>;
+}
+
+/** Facts about an item's content that were found after it was added; absent members stay unchanged. */
 export interface ItemFacts {
   readonly isLive?: 0 | 1 | -1;
   readonly fileCount?: number | null;
@@ -135,13 +147,13 @@ export interface ItemFacts {
   readonly contentId?: ContentId;
 }
 
-/** What the interface tells of an item beside what is kept of it (interface: Playlist item). */
+/** Computed properties of an item (interface: Playlist item). */
 export interface ItemFigures {
-  /** 40 hex digits of the channel's name, without its quality: equal for all sources of one channel. */
+  /** Hash of the channel's name without its quality, 40 hex digits: equal for all sources of a channel. */
   readonly hash: string;
-  /** 40 hex digits of what it plays. */
+  /** Hash of the content, 40 hex digits. */
   readonly hashV2: string;
-  /** Whether there is anything for the auto search to find, or it is on. */
+  /** True if auto search is on or could find another source. */
   readonly showAutosearch: boolean;
   /** A VOD of several playable files. */
   readonly isMultiVod: boolean;
@@ -149,46 +161,47 @@ export interface ItemFigures {
   readonly isMultiTfile: boolean;
   /** 1 for a URL of another server. */
   readonly isWrappedUrl: 0 | 1;
-  /** The best one first. */
+  /** Best first. */
   readonly icons: readonly ItemIcon[];
 }
 
-/** A picture of an item: one that was uploaded (`Images`), or one of another server. */
+/** A picture of an item: uploaded (`Images`), or a URL of another server. */
 export type ItemIcon =
   | { readonly type: "logo"; readonly imageId: string }
   | { readonly type: "logo" | "poster"; readonly url: string };
 
-/** The user's lists. Every change is durable when it resolves. Rejects with `unknown_item` where an id is not there. */
+/** The user's playlist items. Changes are durable when they resolve. Rejects with `unknown_item` for an unknown id. */
 export interface Items {
   get(id: number): Promise<Item | undefined>;
   query(query: ItemQuery): Promise<ItemPage>;
-  /** All that fit, a batch at a time, for lists that are sent while they are read. */
-  each(query: ItemQuery): AsyncIterable<Item>;
+  /** All matches, for lists that are sent while they are read. An item whose place in the order changes meanwhile may be left
+   * out or come twice. */
+  read(query: ItemQuery): ItemReader;
   add(draft: ItemDraft): Promise<Item>;
-  /** Changes one item; a locked one too, for the user named it. Remembers which members the user has changed. */
+  /** Changes an item and records which members the user has edited. */
   update(id: number, change: ItemChange): Promise<Item>;
-  /** Changes many; locked ones stay as they are (but for `isLocked`). Resolves to how many were changed. */
+  /** Changes items. Resolves to the number of changed items. */
   updateMany(ids: readonly number[], change: ItemChange): Promise<number>;
-  /** Remembers what was found out about its content. No edit of the user's: `updatedAt` stays. */
+  /** Stores facts about an item's content. This is not a user edit: `updatedAt` stays. */
   learn(id: number, facts: ItemFacts): Promise<Item>;
-  /** The active items of its owner that are sources of one channel with this one, itself first (`use_media_groups`). */
+  /** The owner's active items that are sources of the same channel, starting with this one (`use_media_groups`). */
   group(id: number): Promise<readonly number[]>;
   /**
-   * What to play for an item with auto search: the best other active and enabled source of its channel (favourites first,
-   * then live ones from a swarm, then the one updated last). Undefined where there is no other.
+   * The item to play for an item with auto search: the best other active and enabled source of its channel (favorites
+   * first, then live swarms, then the most recently updated). Undefined if there is none.
    */
   bestMatch(id: number): Promise<Item | undefined>;
-  /** What the interface tells beside. Costs no reading. */
+  /** Computed properties of an item; reads no records. */
   figures(item: Item): ItemFigures;
-  /** To the trash. One id: a locked item too. Resolves to how many went. */
+  /** Moves items to the trash. Resolves to the number of moved items. */
   delete(ids: readonly number[], owner?: string): Promise<number>;
   restore(id: number, owner: string): Promise<void>;
   clearTrash(owner?: string): Promise<void>;
-  /** Deletes all active items of an owner for good, but for locked ones. */
+  /** Deletes an owner's active items permanently. */
   clear(owner: string): Promise<void>;
 }
 
-/** One list that is fetched from elsewhere again and again (interface: External playlist). */
+/** A list that is fetched from a URL repeatedly (interface: External playlist). */
 export interface ExternalPlaylist {
   readonly id: number;
   readonly type: "content" | "broadcast";
@@ -197,7 +210,7 @@ export interface ExternalPlaylist {
   readonly url: string;
   readonly login: string;
   readonly password: string;
-  /** Seconds; 0: never by itself. */
+  /** Seconds; 0: never automatically. */
   readonly updateInterval: number;
   readonly updatedAt: UnixSeconds;
   /** 0: never. */
@@ -208,16 +221,16 @@ export interface ExternalPlaylist {
   readonly itemCount: number;
 }
 
-export type ExternalPlaylistSettings = Pick<
+type ExternalPlaylistSettings = Pick<
   ExternalPlaylist,
   "category" | "name" | "updateInterval" | "login" | "password"
 >;
 
-/** Lists of other servers. Rejects with `unknown_external_playlist` where an id is not there. */
+/** External playlists. Rejects with `unknown_external_playlist` for an unknown id. */
 export interface ExternalPlaylists {
   list(): Promise<readonly ExternalPlaylist[]>;
   get(id: number): Promise<ExternalPlaylist | undefined>;
-  /** Keeps it; its first refresh goes on in the background unless `updateNow` is false. */
+  /** Adds a playlist and resolves to its id; the first refresh runs in the background if `updateNow`. */
   add(
     playlist: ExternalPlaylistSettings & Pick<ExternalPlaylist, "type" | "url">,
     options: { readonly updateNow: boolean; readonly allowPrivateUrls: boolean; readonly owner?: string },
@@ -227,73 +240,75 @@ export interface ExternalPlaylists {
     settings: Omit<ExternalPlaylistSettings, "login" | "password"> &
       Partial<Pick<ExternalPlaylist, "login" | "password">>,
   ): Promise<void>;
-  /** Deletes it and what came from it, but for locked items. */
+  /** Deletes a playlist and its items. */
   delete(id: number): Promise<void>;
-  /** Starts a refresh, or joins the one that runs; resolves to its task. */
+  /** Starts a refresh, or joins the running one; resolves to its task id. */
   refresh(id: number): Promise<number>;
   refreshAll(): Promise<number>;
 }
 
-/** Work that goes on after its request was answered. */
+/** Background work that continues after the response. */
 export interface Task {
   readonly id: number;
   readonly category: "content" | "broadcast" | "";
-  /** What is being done, for people, with its progress: `Importing channels.m3u: 12,000 items`. */
+  /** Description with progress for the user: `Importing channels.m3u: 12,000 items`. */
   readonly message: string;
   readonly state: "running" | "done" | "failed";
   readonly problem: string | null;
-  /** How much has been done, and of how much where that is known. */
+  /** Completed units of `total`; `total` is null if unknown. */
   readonly done: number;
   readonly total: number | null;
-  /** What a page should load anew when it is over. */
+  /** What a page should reload when the task ends. */
   readonly actions: readonly string[];
   readonly startedAt: UnixSeconds;
   readonly endedAt: UnixSeconds | null;
 }
 
 export interface Tasks {
-  /** Running ones, and those that ended less than a minute ago. */
+  /** Running tasks, and those that ended within the last minute. */
   list(category?: string): readonly Task[];
   get(id: number): Task | undefined;
 }
 
-/** Who may ask: the switches and the access token (interface: Authentication). */
+/** The access switches and the access token (interface: Authentication). */
 export interface AccessControl {
   readonly allowsIntranet: boolean;
   readonly allowsRemote: boolean;
   setAllowsIntranet(value: boolean): Promise<void>;
   setAllowsRemote(value: boolean): Promise<void>;
-  /** The access token: 64 hex digits, made when it is first asked for, the same until it is renewed. */
+  /** Calls `switched` after each change of a switch. */
+  onSwitched(switched: () => void): void;
+  /** The access token, 64 hex digits; generated on first use. */
   token(): Promise<string>;
-  /** Compared in constant time. */
+  /** Compares in constant time. */
   isToken(token: string): Promise<boolean>;
-  /** Makes a new token; the old one is good for nothing from then on. */
+  /** Generates a new token and revokes the old one. */
   renewToken(): Promise<string>;
 }
 
-/** What `check_auth` tells. */
+/** The result of `check_auth`. */
 export interface AuthStatus {
   readonly method: "none" | "engine" | "google";
   readonly login: string | null;
-  /** A signed token that others can check, while somebody is signed in. */
+  /** A signed token (JWT) while a user is signed in. */
   readonly authToken: string | null;
 }
 
-/** Local accounts, and who is signed in. */
+/** Local accounts and the current session. */
 export interface Accounts {
-  /** Whether that was right. `asker` is the address that asks, for the limit on attempts. */
-  signInByPassword(email: string, password: string, asker: string): Promise<boolean>;
-  signInByGoogle(idToken: string, asker: string): Promise<boolean>;
+  /** Resolves to true if the sign-in succeeded. `client` is the client's address, for the limit on attempts. */
+  signInByPassword(email: string, password: string, client: string): Promise<boolean>;
+  signInByGoogle(idToken: string, client: string): Promise<boolean>;
   signOut(): Promise<void>;
   status(): Promise<AuthStatus>;
-  /** Rejects with `bad_parameter` where there is one already, or where the password is too short. */
+  /** Rejects with `bad_parameter` if the account exists or the password is too short. */
   add(email: string, password: string): Promise<void>;
   setPassword(email: string, password: string): Promise<void>;
   remove(email: string): Promise<void>;
   list(): Promise<readonly string[]>;
 }
 
-/** A picture that was uploaded or fetched, of a type that browsers show and nothing else. */
+/** An uploaded or fetched picture of a type that cannot contain scripts. */
 export interface Image {
   readonly mime: "image/png" | "image/jpeg" | "image/gif" | "image/webp";
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -301,46 +316,50 @@ export interface Image {
 
 /** Logos. */
 export interface Images {
-  /** Keeps a picture; resolves to its id (the SHA-1 of its bytes). Rejects with `bad_image`. */
+  /** Stores a picture; resolves to its id, the SHA-1 of its bytes. Rejects with `bad_image`. */
   put(bytes: Uint8Array): Promise<string>;
   get(id: string): Promise<Image | undefined>;
-  /** A picture of another server, cached; undefined where it cannot be had or is none. */
+  /** Fetches a picture through a cache; undefined if it is unavailable or not a picture. */
   fetch(
     url: string,
     options: { readonly allowPrivateUrls: boolean; readonly signal?: AbortSignal },
   ): Promise<Image | undefined>;
 }
 
-/** How items are written for players (interface-compatible `/playlist/get`). */
+/** Options of a playlist export (interface: `/playlist/get`). */
 export interface ExportOptions {
   readonly query: ItemQuery;
   readonly format: "m3u" | "acestream" | "json";
-  /** Such as `http://192.168.1.5:6878`. */
+  /** Base URL of this engine: `http://192.168.1.5:6878`. */
   readonly base: string;
   readonly protocol: "http" | "hls";
-  /** Written into every URL, as they are: `transcode_audio=0` … */
+  /** Added to every URL: `transcode_audio=0` … */
   readonly urlParameters: readonly (readonly [name: string, value: string])[];
   readonly skipAutoSearch: boolean;
-  /** A random `pid` in every URL. */
+  /** Adds a random `pid` to every URL. */
   readonly generatePlayerId: boolean;
+  /** Format `json`: adds the present programme of each item and the next one. */
+  readonly showsProgrammes?: boolean;
 }
 
-/** What a list is imported as. */
+/** Options of a playlist import. */
 export interface ImportOptions {
   readonly name: string;
   readonly owner: string;
   readonly category: string | null;
 }
 
-/** What shall be broadcast, in the user's words: read from the command line or a control method, and kept for the next start. */
-export interface BroadcastWish {
-  /** Whose key is used. */
+/** A broadcast as the user defines it by the command line or a control method; stored for the next start. */
+export interface BroadcastOptions {
+  /** Selects the signing key. */
   readonly name: string;
   /** A URL, `udp://…`, a file or `-`; null for the test pattern. */
   readonly source: string | null;
   readonly isLooped: boolean;
-  /** It stands by, for when nobody else is on air with this key. */
+  /** Standby: broadcasts only while no other machine does with this key. */
   readonly isStandby?: boolean;
+  /** The transport file of the stream that replaces this one. */
+  readonly successorPath?: string;
   readonly title: string | null;
   readonly description: string | null;
   readonly categories: readonly string[];
@@ -348,22 +367,22 @@ export interface BroadcastWish {
   readonly countries: readonly string[];
   readonly logo: string | null;
   readonly trackers: readonly string[];
-  /** `host:port`, as all addresses here. */
+  /** `host:port`. */
   readonly relays: readonly string[];
   readonly isPrivate: boolean;
-  /** Bytes a second to all peers together; null for no limit of its own. */
+  /** Bytes per second to all peers together; null: no limit for this broadcast. */
   readonly uploadLimit: number | null;
-  /** Bits a second; null where nobody knows. */
+  /** Null if unknown. */
   readonly bitsPerSecond: number | null;
   readonly manifests: readonly string[];
   readonly addresses: readonly string[];
 }
 
-/** The broadcasts that shall be there whenever the engine runs, by name. */
+/** The broadcasts that the engine starts whenever it runs, by name. */
 export interface BroadcastRecords {
-  /** What cannot be read is left out, and said. */
-  list(): Promise<BroadcastWish[]>;
+  /** Logs and skips records that cannot be read. */
+  list(): Promise<BroadcastOptions[]>;
   /** Durable when it resolves. */
-  keep(wish: BroadcastWish): Promise<void>;
+  keep(options: BroadcastOptions): Promise<void>;
   forget(name: string): Promise<void>;
 }

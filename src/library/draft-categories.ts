@@ -1,4 +1,4 @@
-/** The categories of the interface (Playlist export), by the words that lists use for them. */
+/** Media categories (interface: Playlist export) by the names that lists use. */
 const MEDIA_CATEGORIES: Readonly<Record<string, string>> = {
   tv: "tv",
   movies: "movies",
@@ -12,7 +12,7 @@ const MEDIA_CATEGORIES: Readonly<Record<string, string>> = {
   other: "other",
 };
 
-/** What kinds of channel the network tells apart, by the words that lists use for them. */
+/** Channel categories of the network by the names that lists use. */
 const NETWORK_CATEGORIES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     (
@@ -32,20 +32,19 @@ const NETWORK_CATEGORIES: Readonly<Record<string, string>> = {
   children: "kids",
 };
 
-/** An entry may be in several groups; more than this is no order any more. */
+/** Groups of an entry beyond this are ignored. */
 const MAX_GROUPS = 20;
 
-/** What the groups of an entry say. */
-export interface Categories {
+interface Categories {
   readonly category: string | null;
   readonly subcategory: string;
-  /** The groups as the list writes them. */
+  /** The groups as written in the list. */
   readonly tags: readonly string[];
 }
 
 /**
- * CHOICE(import-groups): each group of an entry (`group-title`, separated by `;`) is a tag, as the list writes it, so that an export
- * has the groups again. A group that has the name of a media or network category is also its category or subcategory.
+ * CHOICE(import-groups): each group of an entry (`group-title`, separated by `;`) becomes a tag verbatim, so that an
+ * export restores the groups. A group with the name of a media or network category also sets category or subcategory.
  */
 export function categoriesOf(group: string): Categories {
   const tags = [...new Set(group.split(";", MAX_GROUPS).map((part) => part.trim()))].filter(Boolean);

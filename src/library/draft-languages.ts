@@ -1,9 +1,9 @@
 import { languageCode } from "../media/language.ts";
 
-/** Nobody lists more, but to flood us. */
+/** Codes of one entry beyond this are ignored. */
 const MAX_CODES = 20;
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
-/** What lists write besides the names that the machine knows. */
+/** Country names in lists that `Intl.DisplayNames` does not know. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   uk: "gb",
   usa: "us",
@@ -11,15 +11,15 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   "great britain": "gb",
 };
 
-/** Reads what lists say of languages and countries, in codes and in English names. */
+/** Parses the languages and countries of list entries, given as codes or English names. */
 export interface LanguageReader {
-  /** Three-letter codes of `English;fr`; null where none is known. */
+  /** Returns three-letter codes for `English;fr`; null if none is known. */
   languages(text: string | undefined): string[] | null;
-  /** Two-letter codes in lower case of `US;United Kingdom`; null where none is known. */
+  /** Returns two-letter codes in lower case for `US;United Kingdom`; null if none is known. */
   countries(text: string | undefined): string[] | null;
 }
 
-/** A reader with the English names that the machine has for codes. */
+/** Creates a reader with the English names of `Intl.DisplayNames`. */
 export function createLanguageReader(): LanguageReader {
   const languages = namesOf("language");
   const countries = namesOf("region");
@@ -44,7 +44,7 @@ function codesOf(text: string | undefined, codeOf: (word: string) => string | un
   return codes.size > 0 ? [...codes] : null;
 }
 
-/** Two-letter codes by their English names, in lower case. */
+/** Maps English names in lower case to two-letter codes. */
 function namesOf(type: "language" | "region"): Map<string, string> {
   const display = new Intl.DisplayNames("en", { type, fallback: "none" });
   const names = new Map<string, string>();
@@ -52,7 +52,7 @@ function namesOf(type: "language" | "region"): Map<string, string> {
     for (const second of LETTERS) {
       const code = `${first}${second}`;
       const name = display.of(type === "region" ? code.toUpperCase() : code);
-      // Retired codes come with the names of today's: the first of a name stays.
+      // Retired codes have the same name as their replacement; the first one is used.
       if (name && !names.has(name.toLowerCase())) names.set(name.toLowerCase(), code);
     }
   }

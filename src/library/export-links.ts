@@ -3,10 +3,11 @@ import type { ExportOptions, Item, ItemContent } from "./contract.ts";
 type LinkOptions = Pick<ExportOptions, "base" | "protocol" | "urlParameters">;
 
 /**
- * Where a player finds an item at this engine.
+ * Builds the URL under which this engine plays an item.
  *
- * CHOICE(export-links): what an id is enough for is named by it (`/ace/getstream?infohash=…`). URLs of other servers and magnets
- * with trackers are played by the item's own number (`/play/…`): they may hold logins and keys in any place.
+ * CHOICE(export-links): content that an id identifies is linked by that id (`/ace/getstream?infohash=…`). URLs of other
+ * servers and magnets with trackers are linked by the item's id (`/play/…`), because they may contain credentials. Films are linked
+ * in a form in which players can seek (`container=raw`); live streams are MPEG-TS in either form.
  */
 export function playLink(
   item: Item,
@@ -17,22 +18,30 @@ export function playLink(
   const parameters = new URLSearchParams(id ? [id] : []);
   parameters.append("hlc", "1");
   for (const [name, value] of urlParameters) parameters.append(name, value);
+  if (protocol === "http" && !urlParameters.some(needsRemux)) parameters.append("container", "raw");
   if (pid !== undefined) parameters.append("pid", pid);
   if (!id) {
     if (protocol === "hls") parameters.append("protocol", "hls");
+    // The export has chosen the source already.
+    if (item.autoSearch) parameters.append("skip_autosearch", "1");
     return `${itemLink(item, base)}?${parameters}`;
   }
   return `${base}/ace/${protocol === "hls" ? "manifest.m3u8" : "getstream"}?${parameters}`;
 }
 
-/** What other engines find it by; by way of this engine where it is a URL. */
+/** Returns true for parameters that change the media: audio conversion, or the order of the tracks. */
+function needsRemux([name, value]: readonly [string, string]): boolean {
+  return name === "preferred_audio_language" || (name.startsWith("transcode_") && value === "1");
+}
+
+/** Builds a link for other engines: a content id, a magnet, or for a URL a link to this engine. */
 export function contentLink(item: Item, base: string): string {
   const { contentId, infohash } = item.content;
   if (contentId !== null) return `acestream://${contentId}`;
   return infohash === null ? itemLink(item, base) : `magnet:?xt=urn:btih:${infohash}`;
 }
 
-/** A URL as it may be shown; empty where it holds a login, or what looks like one. */
+/** Returns a URL that may be published, or an empty text if it contains credentials or a parameter that looks secret. */
 export function withoutLogin(url: string): string {
   if (!URL.canParse(url)) return "";
   const { protocol, username, password, search } = new URL(url);
@@ -41,13 +50,13 @@ export function withoutLogin(url: string): string {
   return isWeb && !isSecret ? url : "";
 }
 
-/** Parameters that hold secrets, as list servers name them. */
+/** Names that servers use for secret parameters. */
 const SECRET_NAME = /[?&](user\w*|login|pass\w*|pwd|token|auth\w*|key|api_?key|secret|sig\w*|session\w*)=/i;
 
-/** The parameter that names content wholly: a content id, or an infohash whose magnet says no more. */
+/** Returns the parameter that fully identifies the content: a content id, or an infohash if the magnet adds nothing. */
 function bareId({ contentId, infohash, magnet, url }: ItemContent): [string, string] | undefined {
-  const isMore = magnet !== null && /[?&](tr|ws|x\.pe|as|xs)(\.\d+)?=/i.test(magnet);
-  if (isMore || (url !== null && infohash === null)) return undefined;
+  const hasMore = magnet !== null && /[?&](tr|ws|x\.pe|as|xs)(\.\d+)?=/i.test(magnet);
+  if (hasMore || (url !== null && infohash === null)) return undefined;
   if (infohash !== null) return ["infohash", infohash];
   return contentId === null ? undefined : ["id", contentId];
 }

@@ -3,90 +3,102 @@ import { encodeUtf8 } from "../base/utf8.ts";
 import { m3uEntry, m3uHeader } from "../media/m3u-writer.ts";
 import type { ExportOptions, Item, Items } from "./contract.ts";
 import { contentLink, playLink, withoutLogin } from "./export-links.ts";
+import type { Guide, Programme } from "./guide/guide-contract.ts";
+import { exportedChannelId } from "./guide/guide-export.ts";
 
-/** What an export works with. */
-export interface ExportParts {
-  readonly items: Pick<Items, "each" | "bestMatch" | "figures">;
+interface ExportDependencies {
+  readonly items: Pick<Items, "query" | "read" | "bestMatch" | "figures">;
   readonly randomBytes: (length: number) => Uint8Array;
-  /** The programme guides of one external playlist, or of all lists. */
+  /** The program guides of one external playlist, or of all lists. */
   guides(externalPlaylistId: number | undefined): readonly string[];
+  readonly guide: Pick<Guide, "match" | "hasProgrammes" | "nowAndNext">;
 }
 
-/** Items whose text is made at once: some 30 KiB. */
-const BATCH_ITEMS = 100;
-/** In one attribute; players fetch each of them. */
-const MAX_NAMED_GUIDES = 20;
+/** Guides in the header; players fetch each of them. */
+const MAX_GUIDES = 20;
 
-/** How one form writes a list. */
-interface Form {
-  readonly head: string;
+/** An output format. */
+interface Format {
+  /** `total` is the number of matches without offset and limit. */
+  head(total: number): string;
   readonly tail: string;
-  entry(item: Item, source: Item, isFirst: boolean): string;
+  /** `programmes` is undefined if they are not asked for. */
+  entry(item: Item, source: Item, isFirst: boolean, programmes: readonly Programme[] | undefined): string;
 }
 
 /**
- * The enabled items that are asked for, as a playlist that is made while it is read. Links that need no more than an id name
- * it; all others lead to the item itself (`export-links.ts`), so that no URL of another server, and none of its secrets, gets
- * into a list that anybody on the network may read.
+ * Streams the enabled items that match the query as a playlist; pull drives it. Content that an id identifies is linked
+ * by that id, everything else by the item (`export-links.ts`), so that the list never contains a URL of another server
+ * with its secrets.
  */
-export function exportItems(parts: ExportParts, options: ExportOptions): ReadableStream<Uint8Array> {
-  const form = options.format === "json" ? jsonForm(parts, options) : m3uForm(parts, options);
-  const items = parts.items.each({ ...options.query, isEnabled: true })[Symbol.asyncIterator]();
-  let isBegun = false;
+export function exportItems(
+  dependencies: ExportDependencies,
+  options: ExportOptions,
+): ReadableStream<Uint8Array> {
+  const format =
+    options.format === "json" ? jsonFormat(dependencies, options) : m3uFormat(dependencies, options);
+  const query = { ...options.query, isEnabled: true };
+  const reader = dependencies.items.read(query);
+  let hasBegun = false;
   let isFirst = true;
   return new ReadableStream(
     {
+      /** Builds a chunk of at most 100 items, about 30 KiB. */
       async pull(controller) {
-        let text = isBegun ? "" : form.head;
-        isBegun = true;
-        for (let count = 0; count < BATCH_ITEMS; count++) {
-          const { done, value: item } = await items.next();
-          if (done) {
-            controller.enqueue(encodeUtf8(text + form.tail));
-            controller.close();
-            return;
-          }
-          text += form.entry(item, await sourceOf(parts, item, options), isFirst);
+        let text = hasBegun
+          ? ""
+          : format.head((await dependencies.items.query({ ...query, limit: 0 })).total);
+        hasBegun = true;
+        const items = await reader.next();
+        for (const item of items) {
+          const source = await sourceOf(dependencies, item, options);
+          const programmes = options.showsProgrammes ? await dependencies.guide.nowAndNext(item) : undefined;
+          text += format.entry(item, source, isFirst, programmes);
           isFirst = false;
         }
-        controller.enqueue(encodeUtf8(text));
+        controller.enqueue(encodeUtf8(items.length === 0 ? text + format.tail : text));
+        if (items.length === 0) controller.close();
       },
-      cancel: async () => void (await items.return?.()),
     },
     { highWaterMark: 0 },
   );
 }
 
-/** The item whose content an item plays: with auto search on, its best other source. */
-async function sourceOf({ items }: ExportParts, item: Item, options: ExportOptions): Promise<Item> {
+/** Returns the item whose content is exported: the best match if auto search is on, else the item itself. */
+async function sourceOf({ items }: ExportDependencies, item: Item, options: ExportOptions): Promise<Item> {
   if (!item.autoSearch || options.skipAutoSearch) return item;
   return (await items.bestMatch(item.id)) ?? item;
 }
 
-function m3uForm(parts: ExportParts, options: ExportOptions): Form {
-  const guides = parts
-    .guides(options.query.externalPlaylistId)
+function m3uFormat(dependencies: ExportDependencies, options: ExportOptions): Format {
+  const { guide, items } = dependencies;
+  // The engine's own guide has the ids of this list, and devices need no Internet for it.
+  const fetched = guide.hasProgrammes
+    ? [`${options.base}/epg.xml.gz`]
+    : dependencies.guides(options.query.externalPlaylistId);
+  const guides = fetched
     .filter((guide) => withoutLogin(guide) !== "")
-    .slice(0, MAX_NAMED_GUIDES)
+    .slice(0, MAX_GUIDES)
     .map((guide) => guide.replaceAll(",", "%2C"))
     .join(",");
-  // Players know one name or the other; Kodi takes the first guide, others take all.
+  // Players know one of the two names. Kodi reads the first guide, other players all of them.
   const head = m3uHeader([
     ["url-tvg", guides],
     ["x-tvg-url", guides],
   ]);
   const isForEngines = options.format === "acestream";
   return {
-    head,
+    head: () => head,
     tail: "",
     entry(item, source) {
-      const url = isForEngines ? contentLink(source, options.base) : playUrl(parts, source, options);
+      const url = isForEngines ? contentLink(source, options.base) : playUrl(dependencies, source, options);
       const attributes: [string, string][] = [
-        ["tvg-id", item.tvgId],
+        ["tvg-id", guide.match(item) ? exportedChannelId(item, items.figures(item)) : item.tvgId],
         ["tvg-name", item.tvgName || item.title],
-        ["tvg-logo", logoOf(parts, item, options.base)],
+        ["tvg-logo", logoOf(dependencies, item, options.base)],
         ["group-title", groupOf(item)],
         ["radio", item.tags.includes("radio") ? "true" : ""],
+        ...extraOf(item),
         ["acestream-autosearch", isForEngines && item.autoSearch ? "1" : ""],
       ];
       return m3uEntry({ durationSeconds: undefined, attributes, title: titleOf(item), url });
@@ -94,11 +106,17 @@ function m3uForm(parts: ExportParts, options: ExportOptions): Form {
   };
 }
 
-function jsonForm(parts: ExportParts, options: ExportOptions): Form {
+function jsonFormat(dependencies: ExportDependencies, options: ExportOptions): Format {
   return {
-    head: '{"playlist":[',
+    head: (total) => `{"total_items":${total},"playlist":[`,
     tail: "]}\n",
-    entry(item, source, isFirst) {
+    entry(item, source, isFirst, programmes) {
+      const epg = programmes?.map(({ start, stop, title, description }) => ({
+        start,
+        stop,
+        title,
+        description,
+      }));
       const shown = {
         id: item.id,
         title: titleOf(item),
@@ -107,22 +125,23 @@ function jsonForm(parts: ExportParts, options: ExportOptions): Form {
         tags: item.tags,
         content_id: source.content.contentId,
         infohash: source.content.infohash,
-        url: playUrl(parts, source, options),
+        url: playUrl(dependencies, source, options),
         is_live: item.isLive,
         is_favorite: item.isFavorite,
         tvg_id: item.tvgId,
         tvg_name: item.tvgName,
-        tvg_logo: logoOf(parts, item, options.base),
+        tvg_logo: logoOf(dependencies, item, options.base),
         languages: item.languages,
         countries: item.countries,
+        ...(epg && { epg }),
       };
       return `${isFirst ? "" : ","}\n${JSON.stringify(shown)}`;
     },
   };
 }
 
-function playUrl(parts: ExportParts, item: Item, options: ExportOptions): string {
-  const pid = options.generatePlayerId ? toHex(parts.randomBytes(16)) : undefined;
+function playUrl(dependencies: ExportDependencies, item: Item, options: ExportOptions): string {
+  const pid = options.generatePlayerId ? toHex(dependencies.randomBytes(16)) : undefined;
   return playLink(item, options, pid);
 }
 
@@ -130,12 +149,27 @@ function titleOf(item: Item): string {
   return item.displayTitle || item.title;
 }
 
-/** All groups of an item; where it has none, what it is. */
+/** Returns the attributes of its list entry that an export repeats. Drops URLs that may contain credentials: those of the server that
+ * also has the content often do, in their path. */
+function extraOf({ tvgExtra, content }: Item): [string, string][] {
+  return tvgExtra.map((text) => {
+    const equals = text.indexOf("=");
+    const [name, value] = [text.slice(0, equals), text.slice(equals + 1)];
+    if (!/^[a-z]+:\/\//i.test(value)) return [name, value];
+    return [name, hostOf(value) === hostOf(content.url ?? "") ? "" : withoutLogin(value)];
+  });
+}
+
+function hostOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).hostname : undefined;
+}
+
+/** Returns all groups of an item, or its category if it has none. */
 function groupOf({ tags, subcategory, category }: Item): string {
   return tags.filter((tag) => tag !== "radio").join(";") || subcategory || category || "";
 }
 
-function logoOf({ items }: ExportParts, item: Item, base: string): string {
+function logoOf({ items }: ExportDependencies, item: Item, base: string): string {
   const [icon] = items.figures(item).icons;
   if (!icon) return "";
   return "imageId" in icon ? `${base}/image/${icon.imageId}` : withoutLogin(icon.url);

@@ -4,53 +4,53 @@ import type { KeyValueStore } from "../runtime/contract.ts";
 import type { ExternalPlaylist, ExternalPlaylists } from "./contract.ts";
 import { NO_OWNER } from "./contract.ts";
 import { type ExternalRecord, MAX_NAME_LENGTH, MAX_URL_LENGTH } from "./external-record.ts";
-import { ExternalRefresher, type RefresherParts } from "./external-refresher.ts";
+import { ExternalRefresher, type RefresherDependencies } from "./external-refresher.ts";
 import { type ExternalStore, openExternalStore } from "./external-store.ts";
 import { boundedInterval } from "./refresh-times.ts";
 
-/** Nobody has more; each costs a record, a timer's look and a fetch. */
+/** More than users have; each costs a record and its fetches. */
 const MAX_PLAYLISTS = 1_000;
 
-/** External playlists, with what only the library itself asks of them. */
-export interface ExternalPlaylistStore extends ExternalPlaylists {
-  /** The programme guides that the lists name: of one, or of all. */
+/** External playlists with the operations that only the library uses. */
+interface ExternalPlaylistStore extends ExternalPlaylists {
+  /** The program guides that a list names, or all lists. */
   guides(id?: number): readonly string[];
-  /** No refresh begins any more; those that run end with the tasks. */
+  /** Starts no more refreshes; running ones end with the tasks. */
   close(): void;
 }
 
-/** Reads the records, goes on with what was interrupted, and begins to refresh what is due. */
+/** Loads the records, continues interrupted work and starts the refreshes that are due. */
 export async function createExternalPlaylists(
-  parts: Omit<RefresherParts, "records"> & { readonly store: KeyValueStore },
+  dependencies: Omit<RefresherDependencies, "records"> & { readonly store: KeyValueStore },
 ): Promise<ExternalPlaylistStore> {
-  const records = await openExternalStore(parts.store, parts.log);
-  const refresher = new ExternalRefresher({ ...parts, records });
-  const kept = new KeptPlaylists({ ...parts, records, refresher });
-  for (const record of [...records.all()]) if (record.isGoing) await kept.finishDelete(record.id);
+  const records = await openExternalStore(dependencies.store, dependencies.log);
+  const refresher = new ExternalRefresher({ ...dependencies, records });
+  const playlists = new StoredPlaylists({ ...dependencies, records, refresher });
+  for (const record of [...records.all()]) if (record.isGoing) await playlists.finishDelete(record.id);
   refresher.begin();
-  return kept;
+  return playlists;
 }
 
-type Parts = Omit<RefresherParts, "records"> & {
+type Dependencies = Omit<RefresherDependencies, "records"> & {
   readonly records: ExternalStore;
   readonly refresher: ExternalRefresher;
 };
 
-class KeptPlaylists implements ExternalPlaylistStore {
-  readonly #parts: Parts;
+class StoredPlaylists implements ExternalPlaylistStore {
+  readonly #dependencies: Dependencies;
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
+  constructor(dependencies: Dependencies) {
+    this.#dependencies = dependencies;
   }
 
   async list(): Promise<readonly ExternalPlaylist[]> {
-    return [...this.#parts.records.all()]
+    return [...this.#dependencies.records.all()]
       .filter(({ isGoing }) => !isGoing)
       .map((record) => this.#shown(record));
   }
 
   async get(id: number): Promise<ExternalPlaylist | undefined> {
-    const record = this.#parts.records.get(id);
+    const record = this.#dependencies.records.get(id);
     return record && !record.isGoing ? this.#shown(record) : undefined;
   }
 
@@ -58,7 +58,7 @@ class KeptPlaylists implements ExternalPlaylistStore {
     playlist: Parameters<ExternalPlaylists["add"]>[0],
     options: Parameters<ExternalPlaylists["add"]>[1],
   ): Promise<number> {
-    const { records, clock, refresher } = this.#parts;
+    const { records, clock, refresher } = this.#dependencies;
     if (records.size >= MAX_PLAYLISTS)
       throw new SluiceError("too_many", `at most ${MAX_PLAYLISTS} external playlists; delete some first`);
     checkTexts(playlist);
@@ -88,13 +88,13 @@ class KeptPlaylists implements ExternalPlaylistStore {
       isGoing: false,
       nextKey: 1,
     });
-    if (options.updateNow) refresher.startWherePossible(id);
-    refresher.look();
+    if (options.updateNow) refresher.tryStart(id);
+    refresher.check();
     return id;
   }
 
   async edit(id: number, settings: Parameters<ExternalPlaylists["edit"]>[1]): Promise<void> {
-    const { records, clock, refresher } = this.#parts;
+    const { records, clock, refresher } = this.#dependencies;
     const record = this.#known(id);
     checkTexts({ login: record.login, password: record.password, ...settings });
     const updateInterval = checkedInterval(settings.updateInterval);
@@ -108,22 +108,22 @@ class KeptPlaylists implements ExternalPlaylistStore {
       ...(settings.password === undefined ? {} : { password: settings.password }),
       updatedAt: now,
       nextUpdate: (updateInterval === 0 ? 0 : Math.max(next, now)) as UnixSeconds,
-      // What the list says must reach items that have the old category, and another login may see another list.
+      // Forces the next fetch: items need the new category, and another login may get another list.
       etag: "",
       lastModified: "",
     });
-    refresher.look();
+    refresher.check();
   }
 
   async delete(id: number): Promise<void> {
     this.#known(id);
-    // Kept first: a deletion that is interrupted goes on at the next start.
-    await this.#parts.records.change(id, { isGoing: true });
+    // Stored first, so that the next start continues an interrupted deletion.
+    await this.#dependencies.records.change(id, { isGoing: true });
     await this.finishDelete(id);
   }
 
   async finishDelete(id: number): Promise<void> {
-    const { records, refresher, items, rows, broadcasts } = this.#parts;
+    const { records, refresher, items, rows, broadcasts } = this.#dependencies;
     await refresher.stop(id);
     await broadcasts?.forget(id);
     await items.removeAll(id);
@@ -133,49 +133,49 @@ class KeptPlaylists implements ExternalPlaylistStore {
 
   async refresh(id: number): Promise<number> {
     this.#known(id);
-    return this.#parts.refresher.start(id, true);
+    return this.#dependencies.refresher.start(id, true);
   }
 
   async refreshAll(): Promise<number> {
-    return this.#parts.refresher.startAll();
+    return this.#dependencies.refresher.startAll();
   }
 
   guides(id?: number): readonly string[] {
-    const { records } = this.#parts;
+    const { records } = this.#dependencies;
     if (id !== undefined) return records.get(id)?.guides ?? [];
     return [...new Set([...records.all()].flatMap(({ guides }) => guides))];
   }
 
   close(): void {
-    this.#parts.refresher.close();
+    this.#dependencies.refresher.close();
   }
 
   #known(id: number): ExternalRecord {
-    const record = this.#parts.records.get(id);
+    const record = this.#dependencies.records.get(id);
     if (record && !record.isGoing) return record;
-    throw new SluiceError("unknown_external_playlist", `there is no external playlist ${id}`);
+    throw new SluiceError("unknown_external_playlist", `external playlist ${id} does not exist`);
   }
 
   #shown(record: ExternalRecord): ExternalPlaylist {
     const { id, type, category, name, url, login, password } = record;
     const { updateInterval, updatedAt, lastUpdate, nextUpdate, problem } = record;
-    const itemCount = this.#parts.items.countOf(id);
+    const itemCount = this.#dependencies.items.countOf(id);
     const times = { updateInterval, updatedAt, lastUpdate, nextUpdate };
     return { id, type, category, name, url, login, password, ...times, problem, itemCount };
   }
 }
 
-/** Credentials within the URL are left there: they are what the user gave, and the outbound client makes a header of them. */
+/** Credentials stay in the URL; the outbound client sends them as a header. */
 function checkedUrl(text: string): string {
   const scheme = URL.canParse(text) ? new URL(text).protocol : undefined;
   if (text.length <= MAX_URL_LENGTH && (scheme === "http:" || scheme === "https:")) return text;
-  const came =
+  const found =
     scheme === undefined
-      ? "that is no URL"
+      ? "text that is not a URL"
       : text.length > MAX_URL_LENGTH
-        ? "it is too long"
-        : `${scheme} came`;
-  throw new SluiceError("bad_parameter", `url: expected an http or https URL, ${came}`);
+        ? `more than ${MAX_URL_LENGTH} characters`
+        : scheme;
+  throw new SluiceError("bad_parameter", `url: expected an http or https URL, got ${found}`);
 }
 
 function checkedInterval(seconds: number): number {

@@ -2,34 +2,34 @@ import * as v from "valibot";
 import type { UnixSeconds } from "../base/time.ts";
 import type { ExternalPlaylist } from "./contract.ts";
 
-/** An external playlist as it is kept, at `external/<10 digits>`: what is shown of it, and what refreshing it needs. */
+/** The record of an external playlist, at `external/<10 digits>`, with the state of its refreshes. */
 export interface ExternalRecord extends Omit<ExternalPlaylist, "itemCount"> {
   readonly owner: string;
-  /** Whether its URL may lead to this host and its network: as allowed to the one who added it. */
+  /** True if its URL may use private addresses, which depends on the client that added it. */
   readonly allowPrivateUrls: boolean;
-  /** What its server named the version that we have (RFC 9110 8.8); empty where it did not. */
+  /** Validators of the stored version (RFC 9110 8.8); empty if the server sent none. */
   readonly etag: string;
   readonly lastModified: string;
-  /** The programme guides it names. */
+  /** The program guides it names. */
   readonly guides: readonly string[];
-  /** Refreshes in a row that failed. */
+  /** Consecutive failed refreshes. */
   readonly failures: number;
-  /** How many entries it had when it was last taken over. */
+  /** Number of entries at the last successful refresh. */
   readonly entryCount: number;
-  /** The last refresh refused a list that was much shorter than before: the next one believes it. */
+  /** The last refresh rejected a list that was much shorter than before; the next one accepts it. */
   readonly hasShrunk: boolean;
-  /** A refresh began to change items and has not ended: it is done again at the next start. */
+  /** A refresh has begun to change items and has not ended; the next start repeats it. */
   readonly isPending: boolean;
-  /** It is being deleted, which goes on at the next start. */
+  /** It is being deleted; the next start continues. */
   readonly isGoing: boolean;
-  /** The key of the next entry that has never been there (`SourceRow.key`). */
+  /** The key of the next new entry (`SourceRow.key`). */
   readonly nextKey: number;
 }
 
-/** What names and settings of a playlist may have at most, in characters. */
+/** Limits of names, settings and URLs in characters. */
 export const MAX_NAME_LENGTH = 1000;
 export const MAX_URL_LENGTH = 8192;
-/** Guides of one list, and the length of each, in characters: some lists name one for each country. */
+/** Limits of guides per list (some lists name one for each country) and of their length in characters. */
 export const MAX_GUIDES = 20;
 export const MAX_GUIDE_LENGTH = 1000;
 
@@ -67,15 +67,15 @@ const recordSchema = v.object({
   nextKey: v.pipe(count, v.minValue(1)),
 });
 
-/** Where all records of this kind are. */
+/** The key prefix of these records. */
 export const EXTERNAL_PREFIX = "external/";
 
-/** The key of a playlist's record. */
+/** Returns the key of a playlist's record. */
 export function externalKey(id: number): string {
   return `${EXTERNAL_PREFIX}${String(id).padStart(10, "0")}`;
 }
 
-/** Reads what is kept; undefined where that is not such a record. */
+/** Decodes a record; returns undefined if it is damaged. */
 export function readExternalRecord(value: unknown): ExternalRecord | undefined {
   const parsed = v.safeParse(recordSchema, value);
   return parsed.success ? parsed.output : undefined;

@@ -1,39 +1,42 @@
+import { onAbort } from "../async/abort.ts";
+import { Slots } from "../async/slots.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import { after, type Instant, type UnixSeconds } from "../base/time.ts";
 import type { ExternalRecord } from "./external-record.ts";
 import type { ExternalStore } from "./external-store.ts";
-import { type RefreshOutcome, type RefreshParts, refreshList } from "./refresh.ts";
+import { type RefreshDependencies, type RefreshOutcome, refreshList } from "./refresh.ts";
 import { jitterSeconds, nextAfterFailure, nextAfterSuccess, saneNext } from "./refresh-times.ts";
-import { createSlots } from "./slots.ts";
 import type { Progress, TaskRunner } from "./tasks.ts";
 
-/** Makes what we broadcast what a list says: playlists of type `broadcast`. */
+/** Applies playlists of type `broadcast`: starts and stops broadcasts to match the list. */
 export interface BroadcastRefresher {
   refresh(
     playlist: Pick<ExternalRecord, "id" | "url" | "login" | "password" | "allowPrivateUrls">,
     progress: Progress,
   ): Promise<string>;
-  /** The playlist is no more: stops what came from it. */
+  /** Stops the broadcasts of a deleted playlist. */
   forget(id: number): Promise<void>;
 }
 
-/** What refreshes need beside the work itself. */
-export interface RefresherParts extends RefreshParts {
+/** Dependencies of {@link ExternalRefresher}. */
+export interface RefresherDependencies extends RefreshDependencies {
   readonly records: ExternalStore;
   readonly tasks: TaskRunner;
   readonly log: Log;
   readonly random: Random;
-  /** Absent where broadcasting is not there. */
+  /** Absent if broadcasting is unavailable. */
   readonly broadcasts?: BroadcastRefresher;
 }
 
-/** Each may hold a list of 64 MiB. */
-const MAX_AT_ONCE = 2;
-/** The wall clock may be set, and a machine may sleep: nothing is waited for longer than this without a look at it. */
-const LOOK_SECONDS = 60;
-/** A list whose due time cannot be kept (a full disk) stays due; it is not begun again at once. */
+/** Concurrent refreshes; each may hold a list of 64 MiB. */
+const MAX_CONCURRENT = 2;
+/** Twice the limit of external playlists; each has at most one refresh. */
+const MAX_QUEUED = 2_000;
+/** Due times are checked at least this often, because the wall clock may be set and the machine may sleep. */
+const CHECK_SECONDS = 60;
+/** A list stays due if its next due time cannot be stored (full disk); this prevents an immediate repetition. */
 const MIN_SECONDS_BETWEEN = 60;
 const ACTIONS = ["reload_playlist", "reload_external_playlists"];
 const MAX_SHOWN_NAME = 60;
@@ -44,37 +47,41 @@ interface Run {
   readonly abort: AbortController;
 }
 
-/** Refreshes external playlists, when they are due and when somebody asks, a few at once, each once at a time. */
+/** Refreshes external playlists when they are due or on request, at most two at a time. */
 export class ExternalRefresher {
-  readonly #parts: RefresherParts;
-  readonly #slots = createSlots(MAX_AT_ONCE);
+  readonly #dependencies: RefresherDependencies;
+  readonly #slots = new Slots({
+    limit: MAX_CONCURRENT,
+    queueLimit: MAX_QUEUED,
+    queueFull: () => new SluiceError("too_many", "too many refreshes are waiting; try again later"),
+  });
   readonly #runs = new Map<number, Run>();
-  /** Seconds behind the due time, for each list, until its next refresh. */
+  /** Delay of the next refresh after its due time in seconds, by list. */
   readonly #jitter = new Map<number, number>();
   readonly #startedAt = new Map<number, Instant>();
-  #cancelLook: () => void = () => {};
+  #cancelCheck: () => void = () => {};
   #isClosed = true;
 
-  constructor(parts: RefresherParts) {
-    this.#parts = parts;
+  constructor(dependencies: RefresherDependencies) {
+    this.#dependencies = dependencies;
   }
 
-  /** Refreshes that were interrupted are begun again, whatever their interval; so is what was broadcast. */
+  /** Repeats interrupted refreshes, whatever their interval, and starts broadcasts again. */
   begin(): void {
     this.#isClosed = false;
-    const { records, broadcasts } = this.#parts;
+    const { records, broadcasts } = this.#dependencies;
     for (const { id, isPending, type } of records.all())
-      if (isPending || (type === "broadcast" && broadcasts)) this.startWherePossible(id);
-    this.look();
+      if (isPending || (type === "broadcast" && broadcasts)) this.tryStart(id);
+    this.check();
   }
 
-  /** Starts what is due, and sees to it that the next due time is not missed. */
-  look(): void {
-    this.#cancelLook();
+  /** Starts the refreshes that are due and schedules the next check. */
+  check(): void {
+    this.#cancelCheck();
     if (this.#isClosed) return;
-    const { records, clock } = this.#parts;
+    const { records, clock } = this.#dependencies;
     const now = clock.unixSeconds();
-    let waitSeconds = LOOK_SECONDS;
+    let waitSeconds = CHECK_SECONDS;
     for (const record of [...records.all()]) {
       const { id, updateInterval, isGoing } = record;
       if (updateInterval === 0 || isGoing || this.#runs.has(id)) continue;
@@ -82,57 +89,58 @@ export class ExternalRefresher {
       if (next !== record.nextUpdate) this.#keep(id, { nextUpdate: next });
       const due = next + (this.#jitter.get(id) ?? 0) - now;
       const left = Math.max(due, this.#restSeconds(id));
-      if (left <= 0) this.startWherePossible(id);
+      if (left <= 0) this.tryStart(id);
       else waitSeconds = Math.min(waitSeconds, left);
     }
-    this.#cancelLook = clock.at(after(clock.now(), Math.max(waitSeconds, 1) * 1000), () => this.look());
+    this.#cancelCheck = clock.at(after(clock.now(), Math.max(waitSeconds, 1) * 1000), () => this.check());
   }
 
-  /** Starts a refresh by itself; where that cannot be now, the next look tries again. */
-  startWherePossible(id: number): void {
+  /** Starts an automatic refresh; if it cannot start now, the next check tries again. */
+  tryStart(id: number): void {
     try {
       this.start(id, false);
     } catch (thrown) {
-      this.#parts.log.warn(`an external playlist is not refreshed now: ${messageOf(thrown)}`, { id });
+      this.#dependencies.log.warn(`cannot refresh an external playlist now: ${messageOf(thrown)}`, { id });
     }
   }
 
-  /** Starts a refresh, or joins the one that runs; returns its task. */
+  /** Starts a refresh, or joins the running one; returns its task id. `isForced` fetches the list even if unchanged. */
   start(id: number, isForced: boolean): number {
     const running = this.#runs.get(id);
     if (running) return running.taskId;
-    const record = this.#parts.records.get(id)!;
+    const record = this.#dependencies.records.get(id)!;
     const abort = new AbortController();
-    let ended: (isWell: boolean) => void = () => {};
+    let ended: (hasSucceeded: boolean) => void = () => {};
     const end = new Promise<boolean>((resolve) => {
       ended = resolve;
     });
-    const taskId = this.#parts.tasks.start({
+    const taskId = this.#dependencies.tasks.start({
       category: record.type,
       title: `Refreshing "${record.name.slice(0, MAX_SHOWN_NAME)}"`,
       actions: ACTIONS,
       run: async (progress) => {
-        const stop = () => abort.abort(progress.signal.reason);
-        progress.signal.addEventListener("abort", stop, { once: true });
-        let isWell = false;
+        const stopListening = onAbort(progress.signal, () => abort.abort(progress.signal.reason));
+        let hasSucceeded = false;
         try {
           const message = await this.#refresh(id, isForced, { ...progress, signal: abort.signal });
-          isWell = true;
+          hasSucceeded = true;
           return message;
         } finally {
-          progress.signal.removeEventListener("abort", stop);
-          this.#finish(id, () => ended(isWell));
+          stopListening();
+          this.#runs.delete(id);
+          ended(hasSucceeded);
+          this.check();
         }
       },
     });
     this.#runs.set(id, { taskId, ended: end, abort });
-    this.#startedAt.set(id, this.#parts.clock.now());
+    this.#startedAt.set(id, this.#dependencies.clock.now());
     return taskId;
   }
 
-  /** One task that waits for the refreshes of all. */
+  /** Starts one task that refreshes all playlists; returns its id. */
   startAll(): number {
-    const { records, tasks } = this.#parts;
+    const { records, tasks } = this.#dependencies;
     const ids = [...records.all()].filter(({ isGoing }) => !isGoing).map(({ id }) => id);
     return tasks.start({
       category: "content",
@@ -143,18 +151,18 @@ export class ExternalRefresher {
         const outcomes = await Promise.all(
           ids.map(async (id) => {
             if (records.get(id)) this.start(id, true);
-            const isWell = await this.#runs.get(id)?.ended;
+            const hasSucceeded = await this.#runs.get(id)?.ended;
             report(++done, ids.length, "playlists");
-            return isWell !== false;
+            return hasSucceeded !== false;
           }),
         );
-        const failed = outcomes.filter((isWell) => !isWell).length;
+        const failed = outcomes.filter((hasSucceeded) => !hasSucceeded).length;
         return `Refreshed ${ids.length - failed} of ${ids.length} external playlists`;
       },
     });
   }
 
-  /** Ends the refresh that runs, and resolves when it has ended. */
+  /** Aborts a running refresh and resolves when it has ended. */
   async stop(id: number): Promise<void> {
     const run = this.#runs.get(id);
     run?.abort.abort(new SluiceError("cancelled", "the external playlist is being deleted"));
@@ -163,26 +171,26 @@ export class ExternalRefresher {
     this.#startedAt.delete(id);
   }
 
-  /** Nothing starts any more. */
+  /** Starts no more refreshes. */
   close(): void {
     this.#isClosed = true;
-    this.#cancelLook();
+    this.#cancelCheck();
   }
 
   async #refresh(id: number, isForced: boolean, progress: Progress): Promise<string> {
-    const giveBack = await this.#slots.take(progress.signal);
+    const release = await this.#slots.take(progress.signal);
     try {
-      const record = this.#parts.records.get(id);
+      const record = this.#dependencies.records.get(id);
       if (!record || record.isGoing)
-        throw new SluiceError("unknown_external_playlist", "it has been deleted");
+        throw new SluiceError("unknown_external_playlist", "the external playlist has been deleted");
       return await this.#refreshNow(record, isForced, progress);
     } finally {
-      giveBack();
+      release();
     }
   }
 
   async #refreshNow(record: ExternalRecord, isForced: boolean, progress: Progress): Promise<string> {
-    const { records, clock, random } = this.#parts;
+    const { records, clock, random } = this.#dependencies;
     const { id } = record;
     let result: RefreshOutcome;
     let changes: Partial<ExternalRecord> = { isPending: false };
@@ -193,7 +201,7 @@ export class ExternalRefresher {
       };
       result = await this.#work(record, { isForced, begin }, progress);
     } catch (thrown) {
-      // Stopped by us: the next start goes on.
+      // Aborted by the engine; the next start repeats it.
       if (progress.signal.aborted) throw thrown;
       await this.#fail(id, changes, messageOf(thrown), 0);
       throw thrown;
@@ -203,7 +211,7 @@ export class ExternalRefresher {
       throw new SluiceError("url_unreachable", result.problem);
     }
     const now = clock.unixSeconds();
-    // The settings may have been changed meanwhile.
+    // The user may have changed the settings meanwhile.
     const settings = records.get(id) ?? record;
     const interval = settings.updateInterval;
     this.#jitter.set(id, jitterSeconds(interval, random));
@@ -221,12 +229,12 @@ export class ExternalRefresher {
 
   async #work(
     record: ExternalRecord,
-    way: Parameters<typeof refreshList>[2],
+    options: Parameters<typeof refreshList>[2],
     progress: Progress,
   ): Promise<RefreshOutcome> {
-    if (record.type === "content") return refreshList(this.#parts, record, way, progress);
-    const { broadcasts } = this.#parts;
-    if (!broadcasts) throw new SluiceError("unsupported_content", "broadcasting is not there yet");
+    if (record.type === "content") return refreshList(this.#dependencies, record, options, progress);
+    const { broadcasts } = this.#dependencies;
+    if (!broadcasts) throw new SluiceError("unsupported_content", "broadcasting is unavailable");
     const message = await broadcasts.refresh(record, progress);
     return { changes: {}, problem: null, retryAfterSeconds: 0, message };
   }
@@ -237,7 +245,7 @@ export class ExternalRefresher {
     problem: string,
     retryAfterSeconds: number,
   ): Promise<void> {
-    const { records, clock, random, log } = this.#parts;
+    const { records, clock, random, log } = this.#dependencies;
     const record = records.get(id);
     if (!record) return;
     const failures = record.failures + 1;
@@ -248,27 +256,22 @@ export class ExternalRefresher {
     await records.change(id, { ...changes, problem: problem.slice(0, 1000), failures, nextUpdate });
   }
 
-  /** Seconds until it may start by itself again. */
+  /** Seconds until it may start automatically again. */
   #restSeconds(id: number): number {
     const startedAt = this.#startedAt.get(id);
     if (startedAt === undefined) return 0;
-    return MIN_SECONDS_BETWEEN - (this.#parts.clock.now() - startedAt) / 1000;
-  }
-
-  #finish(id: number, tell: () => void): void {
-    this.#runs.delete(id);
-    tell();
-    this.look();
+    return MIN_SECONDS_BETWEEN - (this.#dependencies.clock.now() - startedAt) / 1000;
   }
 
   #keep(id: number, changes: { readonly nextUpdate: UnixSeconds }): void {
-    this.#parts.records.change(id, changes).catch((thrown) => {
-      this.#parts.log.error(`the due time of an external playlist is not kept: ${messageOf(thrown)}`, { id });
+    this.#dependencies.records.change(id, changes).catch((thrown) => {
+      const problem = `the due time of an external playlist could not be stored: ${messageOf(thrown)}`;
+      this.#dependencies.log.error(problem, { id });
     });
   }
 }
 
-/** Whether what was fetched with these settings is what the others would bring. */
+/** Returns true if both settings fetch the same list for the same category. */
 function isSameList(a: ExternalRecord, b: ExternalRecord): boolean {
   return a.category === b.category && a.login === b.login && a.password === b.password;
 }

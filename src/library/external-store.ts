@@ -2,40 +2,36 @@ import * as v from "valibot";
 import type { Log } from "../base/log.ts";
 import type { KeyValueStore } from "../runtime/contract.ts";
 import { EXTERNAL_PREFIX, type ExternalRecord, externalKey, readExternalRecord } from "./external-record.ts";
+import { SerialQueue } from "./serial-queue.ts";
 
 const NEXT_KEY = "meta/external";
 const nextSchema = v.object({ next: v.pipe(v.number(), v.safeInteger(), v.minValue(1)) });
 
-/** The records of external playlists: in memory to be looked at, in the store for good. Changes go one after the other. */
+/** The records of external playlists, cached in memory. Changes run one after another. */
 export interface ExternalStore {
   all(): IterableIterator<ExternalRecord>;
   get(id: number): ExternalRecord | undefined;
   readonly size: number;
-  /** Keeps a new record under an id that was never used. */
+  /** Stores a record under a new id. */
   add(record: Omit<ExternalRecord, "id">): Promise<ExternalRecord>;
-  /** Changes what is kept of a record, if it is still there. */
+  /** Changes a record if it exists. */
   change(id: number, changes: Partial<ExternalRecord>): Promise<void>;
   remove(id: number): Promise<void>;
 }
 
-/** Reads all records. One that cannot be read is told to the log, and left where it is. */
+/** Reads all records. Logs and skips damaged ones, which stay in the store. */
 export async function openExternalStore(store: KeyValueStore, log: Log): Promise<ExternalStore> {
   const records = new Map<number, ExternalRecord>();
   const saved = v.safeParse(nextSchema, await store.get(NEXT_KEY));
   let nextId = saved.success ? saved.output.next : 1;
   for await (const [key, value] of store.list(EXTERNAL_PREFIX)) {
     const record = readExternalRecord(value);
-    // Even where it cannot be read: its items may still bear its number.
+    // Ids of damaged records are not reused either, because their items still refer to them.
     nextId = Math.max(nextId, (record?.id ?? (Number(key.slice(EXTERNAL_PREFIX.length)) || 0)) + 1);
     if (record && externalKey(record.id) === key) records.set(record.id, record);
-    else log.error(`the record ${key} cannot be read: this external playlist is left out`);
+    else log.error(`the record ${key} cannot be read; this external playlist is ignored`);
   }
-  let last: Promise<unknown> = Promise.resolve();
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const mine = last.then(work);
-    last = mine.catch(() => {}); // Whoever asked for it hears of it; the next change does not depend on it.
-    return mine;
-  };
+  const queue = new SerialQueue();
   return {
     all: () => records.values(),
     get: (id) => records.get(id),
@@ -43,7 +39,7 @@ export async function openExternalStore(store: KeyValueStore, log: Log): Promise
       return records.size;
     },
     add: (fields) =>
-      inTurn(async () => {
+      queue.run(async () => {
         const record = { ...fields, id: nextId };
         await store.commit({
           set: [
@@ -56,7 +52,7 @@ export async function openExternalStore(store: KeyValueStore, log: Log): Promise
         return record;
       }),
     change: (id, changes) =>
-      inTurn(async () => {
+      queue.run(async () => {
         const before = records.get(id);
         if (!before) return;
         const record = { ...before, ...changes };
@@ -64,7 +60,7 @@ export async function openExternalStore(store: KeyValueStore, log: Log): Promise
         records.set(id, record);
       }),
     remove: (id) =>
-      inTurn(async () => {
+      queue.run(async () => {
         await store.commit({ delete: [externalKey(id)] });
         records.delete(id);
       }),

@@ -7,17 +7,16 @@ import type { Outbound } from "../outbound/outbound.ts";
 import type { Clock } from "../runtime/contract.ts";
 import { normalEmail } from "./account-records.ts";
 
-/** Whose ID tokens are taken, and for whom they must be made. */
+/** Settings of the sign-in with ID tokens. */
 export interface GoogleSettings {
   readonly issuer: string;
-  /** The client id that the token must be meant for; empty: nobody signs in so. */
+  /** The required audience (client id); empty: this sign-in is disabled. */
   readonly audience: string;
-  /** Where the issuer's public keys are. */
+  /** URL of the issuer's public keys. */
   readonly keysUrl: string;
 }
 
-/** What checking needs. */
-export interface GoogleParts {
+interface GoogleDependencies {
   readonly settings: GoogleSettings;
   readonly outbound: Pick<Outbound, "get">;
   readonly clock: Clock;
@@ -28,35 +27,35 @@ const MAX_KEYS_BYTES = 64 * 1024;
 const MAX_KEYS = 32;
 const FETCH_TIMEOUT_MS = 8_000;
 /** Issuers announce new keys days before they use them. */
-const FRESH_MS = 3_600_000;
-/** A token that names a key we do not know makes us look again, but not more often. */
-const AGAIN_MS = 60_000;
+const CACHE_MS = 3_600_000;
+/** A token with an unknown key triggers another fetch of the keys, at most this often. */
+const REFETCH_MS = 60_000;
 const CLOCK_TOLERANCE_SECONDS = 60;
-/** Those that issuers use; never a symmetric one, whose key would be public. */
+/** Asymmetric algorithms only: a symmetric key would be public. */
 const ALGORITHMS = ["RS256", "PS256", "ES256", "EdDSA"];
 
 const keySet = v.object({
   keys: v.pipe(v.array(v.looseObject({ kty: v.string() })), v.maxLength(MAX_KEYS)),
 });
 
-/** Checks ID tokens (OpenID Connect Core 3.1.3.7). */
+/** Verifies ID tokens (OpenID Connect Core 3.1.3.7). */
 export class GoogleSignIn {
-  readonly #parts: GoogleParts;
+  readonly #dependencies: GoogleDependencies;
   #keys: { readonly set: JSONWebKeySet; readonly at: Instant } | undefined;
   #triedAt: Instant | undefined;
   #fetching: Promise<JSONWebKeySet> | undefined;
 
-  constructor(parts: GoogleParts) {
-    this.#parts = parts;
+  constructor(dependencies: GoogleDependencies) {
+    this.#dependencies = dependencies;
   }
 
-  /** The verified e-mail address of a token; rejects with the reason where it is not good. */
+  /** Returns the verified e-mail address of a token; rejects with `auth_error` if the token is invalid. */
   async emailOf(idToken: string): Promise<string> {
-    if (this.#parts.settings.audience === "") throw refused("there is no google-audience in the settings");
+    if (this.#dependencies.settings.audience === "") throw refused("the setting google-audience is empty");
     if (idToken.length > MAX_TOKEN_LENGTH) throw refused("the token is too long");
     const { email, email_verified: isVerified } = await this.#payload(idToken);
     const login = typeof email === "string" ? normalEmail(email) : undefined;
-    // Some issuers write it as text.
+    // Some issuers send `email_verified` as text.
     if (login === undefined || (isVerified !== true && isVerified !== "true"))
       throw refused("the token has no verified e-mail address");
     return login;
@@ -66,15 +65,15 @@ export class GoogleSignIn {
     try {
       return await this.#verified(idToken, await this.#keySet(false));
     } catch (thrown) {
-      if (!(thrown instanceof errors.JWKSNoMatchingKey) || !this.#mayLookAgain()) throw thrown;
+      if (!(thrown instanceof errors.JWKSNoMatchingKey) || !this.#mayRefetch()) throw thrown;
       return this.#verified(idToken, await this.#keySet(true));
     }
   }
 
   async #verified(idToken: string, keys: JSONWebKeySet): Promise<JWTPayload> {
-    const { settings, clock } = this.#parts;
+    const { settings, clock } = this.#dependencies;
     const { payload } = await jwtVerify(idToken, createLocalJWKSet(keys), {
-      // Google writes its name with and without the scheme.
+      // Google sends its issuer name with and without the scheme.
       issuer: [settings.issuer, settings.issuer.replace(/^https:\/\//, "")],
       audience: settings.audience,
       algorithms: ALGORITHMS,
@@ -87,7 +86,7 @@ export class GoogleSignIn {
 
   async #keySet(isStale: boolean): Promise<JSONWebKeySet> {
     const known = this.#keys;
-    if (known !== undefined && !isStale && this.#parts.clock.now() < after(known.at, FRESH_MS))
+    if (known !== undefined && !isStale && this.#dependencies.clock.now() < after(known.at, CACHE_MS))
       return known.set;
     this.#fetching ??= this.#fetch().finally(() => {
       this.#fetching = undefined;
@@ -95,22 +94,23 @@ export class GoogleSignIn {
     return this.#fetching;
   }
 
-  #mayLookAgain(): boolean {
-    return this.#triedAt === undefined || this.#parts.clock.now() >= after(this.#triedAt, AGAIN_MS);
+  #mayRefetch(): boolean {
+    return this.#triedAt === undefined || this.#dependencies.clock.now() >= after(this.#triedAt, REFETCH_MS);
   }
 
   async #fetch(): Promise<JSONWebKeySet> {
-    const { outbound, clock, settings } = this.#parts;
+    const { outbound, clock, settings } = this.#dependencies;
     this.#triedAt = clock.now();
-    const answer = await outbound.get(settings.keysUrl, {
+    const response = await outbound.get(settings.keysUrl, {
       limitBytes: MAX_KEYS_BYTES,
       timeoutMs: FETCH_TIMEOUT_MS,
-      // The user's own setting: it may well be a server at home.
+      // The URL is a setting of the user's and may name a local server.
       allowPrivate: true,
       purpose: "keys of the sign-in",
     });
-    if (answer.status !== 200) throw refused(`the keys of the sign-in were answered with ${answer.status}`);
-    const set = keysOf(answer.bytes);
+    if (response.status !== 200)
+      throw refused(`the keys of the sign-in could not be fetched: status ${response.status}`);
+    const set = keysOf(response.bytes);
     this.#keys = { set, at: clock.now() };
     return set;
   }
@@ -120,7 +120,7 @@ function keysOf(bytes: Uint8Array): JSONWebKeySet {
   try {
     return v.parse(keySet, JSON.parse(decodeUtf8(bytes))) as JSONWebKeySet;
   } catch (thrown) {
-    throw refused(`the keys of the sign-in cannot be read: ${messageOf(thrown)}`);
+    throw refused(`the keys of the sign-in are invalid: ${messageOf(thrown)}`);
   }
 }
 

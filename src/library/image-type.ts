@@ -1,11 +1,11 @@
 import type { Image } from "./contract.ts";
 
-/** Larger pictures are no logos, and cost whoever shows them memory by the square. */
-const MAX_PIXELS_A_SIDE = 8192;
+/** Larger pictures are not logos and would cost a browser too much memory. */
+const MAX_SIDE_PIXELS = 8192;
 
 /**
- * What a picture is, by its own first bytes: one of the four types that browsers show and that hold no script. Undefined
- * where it is none of them, or where its size in pixels cannot be or is beyond 8192 on a side.
+ * Detects the type of a picture by its first bytes. Returns undefined unless it is PNG, JPEG, GIF or WebP, which cannot
+ * contain scripts, and has 1 to 8192 pixels a side.
  */
 export function imageType(bytes: Uint8Array): Image["mime"] | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -22,10 +22,10 @@ interface Found {
 }
 
 function isSide(pixels: number): boolean {
-  return pixels >= 1 && pixels <= MAX_PIXELS_A_SIDE;
+  return pixels >= 1 && pixels <= MAX_SIDE_PIXELS;
 }
 
-/** ISO 15948 5.2 and 11.2.2: the signature, then IHDR. */
+/** ISO 15948 5.2, 11.2.2: signature and IHDR. */
 function png(view: DataView): Found | undefined {
   if (view.byteLength < 33 || view.getUint32(0) !== 0x89504e47 || view.getUint32(4) !== 0x0d0a1a0a)
     return undefined;
@@ -33,13 +33,13 @@ function png(view: DataView): Found | undefined {
   return { mime: "image/png", width: view.getUint32(16), height: view.getUint32(20) };
 }
 
-/** GIF89a 17 and 18: the signature, then the logical screen. */
+/** GIF89a 17, 18: signature and logical screen descriptor. */
 function gif(view: DataView): Found | undefined {
   if (view.byteLength < 13 || !/^GIF8[79]a$/.test(ascii(view, 0, 6))) return undefined;
   return { mime: "image/gif", width: view.getUint16(6, true), height: view.getUint16(8, true) };
 }
 
-/** RFC 9649 2.4 to 2.7: RIFF, and one of three kinds of frame. */
+/** RFC 9649 2.4 to 2.7: RIFF and one of three frame types. */
 function webp(view: DataView): Found | undefined {
   if (view.byteLength < 30 || ascii(view, 0, 4) !== "RIFF" || ascii(view, 8, 4) !== "WEBP") return undefined;
   const mime = "image/webp";
@@ -61,7 +61,7 @@ function webp(view: DataView): Found | undefined {
   }
 }
 
-/** ITU-T T.81 B.1 and B.2.2: from marker to marker, until a frame says its size. */
+/** ITU-T T.81 B.1, B.2.2: scans the markers up to the frame header. */
 function jpeg(view: DataView): Found | undefined {
   if (view.byteLength < 4 || view.getUint16(0) !== 0xffd8) return undefined;
   for (let at = 2; at + 9 <= view.byteLength; ) {

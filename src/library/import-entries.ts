@@ -1,45 +1,44 @@
 import { DecodeError, SluiceError } from "../base/errors.ts";
 import { type M3uEntry, M3uReader } from "../media/m3u.ts";
-import type { Breathe } from "./breathe.ts";
+import type { YieldIfDue } from "./event-loop.ts";
 
-/** What there was in a list beside its entries. */
-export interface ListFacts {
-  /** Entries that can be played. */
+/** Facts about a list that was read. */
+interface ListFacts {
+  /** Number of playable entries. */
   readonly count: number;
-  /** Entries that cannot, whatever the reason. */
+  /** Number of entries that cannot be played. */
   readonly leftOut: number;
   readonly guides: readonly string[];
 }
 
-/** How a list is read. */
-export interface ListReading<Made> {
-  /** What an entry becomes; undefined where it cannot be played. */
-  make(entry: M3uEntry): Made | undefined;
-  readonly breathe: Breathe;
+/** Options of {@link readEntries}. */
+export interface ListReadOptions<Made> {
+  /** Converts an entry, with the attributes of the list; undefined if it cannot be played. */
+  make(entry: M3uEntry, header: ReadonlyMap<string, string>): Made | undefined;
+  readonly yieldIfDue: YieldIfDue;
   readonly signal: AbortSignal;
 }
 
 /**
- * Reads the blocks of a list and hands on what its entries become, a block's at a time, in order: the same blocks have the
- * same entries each time. Rejects with `not_a_playlist` where they are none, or where there are too many entries: those
- * before have been handed on then.
+ * Parses the blocks of a list and passes the converted entries of each block to `take`, in order. Rejects with
+ * `not_a_playlist` if they are not a list or have too many entries; earlier entries have been passed on by then.
  */
 export async function readEntries<Made>(
   blocks: Iterable<Uint8Array>,
-  reading: ListReading<Made>,
+  options: ListReadOptions<Made>,
   take: (made: readonly Made[]) => void | Promise<void>,
 ): Promise<ListFacts> {
   const reader = new M3uReader();
   let count = 0;
   let leftOut = 0;
   const pass = async (read: () => ReturnType<M3uReader["push"]>) => {
-    reading.signal.throwIfAborted();
-    await reading.breathe();
-    const entries = explained(read);
-    if (reader.kind === "hls") throw notAList("the manifest of a single stream came: add it as an item");
+    options.signal.throwIfAborted();
+    await options.yieldIfDue();
+    const entries = withPlaylistErrors(read);
+    refuseManifest(reader);
     const all: Made[] = [];
     for (const entry of entries) {
-      const made = reading.make(entry);
+      const made = options.make(entry, reader.header.attributes);
       if (made !== undefined) all.push(made);
     }
     count += all.length;
@@ -51,16 +50,16 @@ export async function readEntries<Made>(
   return { count, leftOut: leftOut + reader.skipped, guides: reader.header.guides };
 }
 
-/** Reads the head of a list: rejects with `not_a_playlist` where it is none. */
+/** Throws `not_a_playlist` if the first bytes are not those of a list. `isWhole`: `head` is the whole list. */
 export function checkHead(head: Uint8Array, isWhole: boolean): void {
   const reader = new M3uReader();
-  explained(() => reader.push(head));
-  if (isWhole) explained(() => reader.end());
-  if (reader.kind === "hls") throw notAList("the manifest of a single stream came: add it as an item");
+  withPlaylistErrors(() => reader.push(head));
+  if (isWhole) withPlaylistErrors(() => reader.end());
+  refuseManifest(reader);
 }
 
-/** What `read` returns; what a reader throws becomes an error for people. */
-export function explained<T>(read: () => T): T {
+/** Calls `read`; converts a `DecodeError` to `not_a_playlist`. */
+export function withPlaylistErrors<T>(read: () => T): T {
   try {
     return read();
   } catch (thrown) {
@@ -69,12 +68,13 @@ export function explained<T>(read: () => T): T {
   }
 }
 
-function notAList(what: string): SluiceError {
-  return new SluiceError("not_a_playlist", what);
+function refuseManifest({ kind }: M3uReader): void {
+  if (kind === "hls")
+    throw new SluiceError("not_a_playlist", "this is the manifest of a single stream; add it as an item");
 }
 
-/** The blocks in order, each let go once it has been read. */
-export function* taken(blocks: Uint8Array[]): Generator<Uint8Array> {
+/** Yields the blocks in order and releases the memory of each after it is read. */
+export function* consume(blocks: Uint8Array[]): Generator<Uint8Array> {
   blocks.reverse();
   for (let block = blocks.pop(); block; block = blocks.pop()) yield block;
 }

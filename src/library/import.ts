@@ -1,53 +1,49 @@
 import { SluiceError } from "../base/errors.ts";
 import type { Clock } from "../runtime/contract.ts";
-import { createBreathe } from "./breathe.ts";
 import type { ImportOptions, ItemDraft, Items } from "./contract.ts";
-import { contentText, draftOf } from "./draft.ts";
+import { draftOf } from "./draft.ts";
 import type { LanguageReader } from "./draft-languages.ts";
-import { checkHead, type ListReading, readEntries, taken } from "./import-entries.ts";
+import { createYielder } from "./event-loop.ts";
+import { FingerprintSet } from "./fingerprint-set.ts";
+import { checkHead, consume, type ListReadOptions, readEntries } from "./import-entries.ts";
 import type { ImportGuides } from "./import-guides.ts";
-import type { ImportMarks } from "./import-marks.ts";
+import type { ImportJournal } from "./import-journal.ts";
+import { contentName } from "./item-figures.ts";
 import { type ItemSync, MAX_UPSERT_DRAFTS } from "./item-sync.ts";
-import { MarkSet } from "./mark-set.ts";
 import { readListBody } from "./playlist-body.ts";
-import { textMark } from "./refresh-match.ts";
-import { counted, type Progress, type TaskRunner } from "./tasks.ts";
+import { fingerprintOf } from "./refresh-match.ts";
+import { formatCount, type Progress, type TaskRunner } from "./tasks.ts";
 
-/** What an import works with. */
-export interface ImportParts {
-  readonly items: Pick<Items, "each"> & Pick<ItemSync, "upsert">;
+interface ImportDependencies {
+  readonly items: Pick<Items, "read"> & Pick<ItemSync, "upsert">;
   readonly tasks: TaskRunner;
   readonly clock: Clock;
   readonly languages: LanguageReader;
   readonly guides: ImportGuides;
-  readonly marks: ImportMarks;
+  readonly journal: ImportJournal;
 }
 
-/** Each may hold a list of 64 MiB until its task has gone through it. */
-const MAX_AT_ONCE = 3;
+/** Concurrent imports; each may hold a list of 64 MiB. */
+const MAX_CONCURRENT = 3;
 const MAX_SHOWN_NAME = 60;
-/** What is kept of a title is cut: only what is never cut can be compared with it. */
+/** Stored titles may be cut; this prefix never is. */
 const COMPARED_LENGTH = 100;
 
-/** Imports playlists, each in a task of its own. */
-export type Importer = (body: ReadableStream<Uint8Array>, options: ImportOptions) => Promise<number>;
+type Importer = (body: ReadableStream<Uint8Array>, options: ImportOptions) => Promise<number>;
 
 /**
- * An importer. It reads the body to its end and then resolves to the task that adds the items; rejects with
- * `not_a_playlist` or `too_large` before that, and with `too_many` where others are being imported.
+ * Creates an importer. It reads the whole body, then resolves to the id of the task that adds the items. Rejects with
+ * `not_a_playlist` or `too_large`, and with `too_many` if too many imports run.
  *
- * What the owner has already, the same link under the same title, is not added again: so an import that was interrupted can
- * simply be done once more. What a task brought before it failed stays.
+ * Entries whose link and title the owner already has are not added, so an interrupted import can be repeated. Items that
+ * a task added before it failed stay.
  */
-export function createImporter(parts: ImportParts): Importer {
+export function createImporter(dependencies: ImportDependencies): Importer {
   let running = 0;
   return async (body, options) => {
-    if (running >= MAX_AT_ONCE) {
-      const error = new SluiceError(
-        "too_many",
-        `${running} playlists are being imported; wait for one to end`,
-      );
-      await body.cancel(error).catch(() => {}); // Nobody reads it.
+    if (running >= MAX_CONCURRENT) {
+      const error = new SluiceError("too_many", `${running} imports are running; wait until one ends`);
+      await body.cancel(error).catch(() => {}); // The body is not used.
       throw error;
     }
     running++;
@@ -58,18 +54,18 @@ export function createImporter(parts: ImportParts): Importer {
       const title = `Importing "${options.name.slice(0, MAX_SHOWN_NAME)}"`;
       const run = async (progress: Progress) => {
         try {
-          const mark = await parts.marks.begin(title);
+          const entry = await dependencies.journal.begin(title);
           try {
-            return await importBlocks(parts, blocks, options, progress);
+            return await importBlocks(dependencies, blocks, options, progress);
           } finally {
-            // One that the end of the engine cuts off is told of at the next start.
-            if (!progress.signal.aborted) await mark.end();
+            // The entry of an interrupted import stays, and the next start reports it.
+            if (!progress.signal.aborted) await entry.end();
           }
         } finally {
           running--;
         }
       };
-      const id = parts.tasks.start({ category: "content", title, actions: ["reload_playlist"], run });
+      const id = dependencies.tasks.start({ category: "content", title, actions: ["reload_playlist"], run });
       isStarted = true;
       return id;
     } finally {
@@ -79,54 +75,55 @@ export function createImporter(parts: ImportParts): Importer {
 }
 
 async function importBlocks(
-  parts: ImportParts,
+  dependencies: ImportDependencies,
   blocks: Uint8Array[],
   { name, owner, category }: ImportOptions,
   { report, signal }: Progress,
 ): Promise<string> {
-  const breathe = createBreathe(parts.clock);
-  const there = new MarkSet();
-  for await (const { title, content } of parts.items.each({ owner, externalPlaylistId: -1, sort: "added" })) {
-    there.add(mark({ title, content }));
-    await breathe();
+  const yieldIfDue = createYielder(dependencies.clock);
+  const existing = new FingerprintSet();
+  const reader = dependencies.items.read({ owner, externalPlaylistId: -1, sort: "added" });
+  for (let items = await reader.next(); items.length > 0; items = await reader.next()) {
+    for (const item of items) existing.add(fingerprintOfItem(item));
+    await yieldIfDue();
   }
   const defaults = { owner, category, externalPlaylistId: -1 };
-  const reading: ListReading<ItemDraft> = {
-    make: (entry) => draftOf(entry, defaults, parts.languages),
-    breathe,
+  const readOptions: ListReadOptions<ItemDraft> = {
+    make: (entry, header) => draftOf(entry, defaults, dependencies.languages, header),
+    yieldIfDue,
     signal,
   };
   let added = 0;
   let repeated = 0;
   let tooLong = 0;
-  const facts = await readEntries(taken(blocks), reading, async (drafts) => {
-    const fresh = drafts.filter((draft) => there.add(mark(draft)));
+  const facts = await readEntries(consume(blocks), readOptions, async (drafts) => {
+    const fresh = drafts.filter((draft) => existing.add(fingerprintOfItem(draft)));
     repeated += drafts.length - fresh.length;
     for (let at = 0; at < fresh.length; at += MAX_UPSERT_DRAFTS) {
       signal.throwIfAborted();
-      const outcome = await parts.items.upsert(fresh.slice(at, at + MAX_UPSERT_DRAFTS));
+      const outcome = await dependencies.items.upsert(fresh.slice(at, at + MAX_UPSERT_DRAFTS));
       added += outcome.added;
       tooLong += outcome.ids.filter((id) => id === undefined).length;
     }
     report(added, null, "items");
   });
   if (facts.count === 0) throw new SluiceError("not_a_playlist", emptyText(facts.leftOut));
-  await parts.guides.add(facts.guides);
+  await dependencies.guides.add(facts.guides);
   const leftOut = facts.leftOut + tooLong;
   const notes = [
-    `Imported "${name.slice(0, MAX_SHOWN_NAME)}": ${counted(added)} items`,
-    repeated > 0 ? `already there: ${counted(repeated)}` : "",
-    leftOut > 0 ? `cannot be played: ${counted(leftOut)}` : "",
+    `Imported "${name.slice(0, MAX_SHOWN_NAME)}": ${formatCount(added)} items`,
+    repeated > 0 ? `already present: ${formatCount(repeated)}` : "",
+    leftOut > 0 ? `not playable: ${formatCount(leftOut)}` : "",
   ];
   return notes.filter((note) => note !== "").join("; ");
 }
 
 function emptyText(leftOut: number): string {
-  const others = leftOut > 0 ? `; ${counted(leftOut)} with links of another kind` : "";
-  return `the list has no entry that can be played${others}`;
+  const others = leftOut > 0 ? `; ${formatCount(leftOut)} have unsupported links` : "";
+  return `the list has no playable entry${others}`;
 }
 
-/** The same link under the same title. */
-function mark({ title, content }: Pick<ItemDraft, "title" | "content">): number {
-  return textMark(contentText(content)) + textMark(title.slice(0, COMPARED_LENGTH).toLowerCase());
+/** The fingerprint of link and title. */
+function fingerprintOfItem({ title, content }: Pick<ItemDraft, "title" | "content">): number {
+  return fingerprintOf(contentName(content)) + fingerprintOf(title.slice(0, COMPARED_LENGTH).toLowerCase());
 }

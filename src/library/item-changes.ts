@@ -1,20 +1,20 @@
 import type { UnixSeconds } from "../base/time.ts";
 import type { EditableMember, Item, ItemChange, ItemFacts } from "./contract.ts";
 import { isSameMember, SOURCE_MEMBERS, type SourceMembers } from "./item-members.ts";
-import { DEFAULTS, type KeptItem } from "./item-record.ts";
+import { DEFAULTS, type StoredItem } from "./item-record.ts";
 
-/** A new item. */
+/** Creates an item. */
 export function newItem(
   id: number,
   members: SourceMembers,
   origin: Pick<Item, "externalPlaylistId" | "sourceKey">,
   now: UnixSeconds,
-): KeptItem {
+): StoredItem {
   return { item: { ...DEFAULTS, ...members, ...origin, id, createdAt: now, updatedAt: now }, source: {} };
 }
 
-/** The item as the user wants it; undefined where it is so already. */
-export function withChange(kept: KeptItem, change: ItemChange, now: UnixSeconds): KeptItem | undefined {
+/** Applies a user's change; returns undefined if it changes nothing. */
+export function withChange(kept: StoredItem, change: ItemChange, now: UnixSeconds): StoredItem | undefined {
   const names = (Object.keys(change) as EditableMember[]).filter(
     (name) => !isSameMember(kept.item[name], change[name]!),
   );
@@ -24,8 +24,8 @@ export function withChange(kept: KeptItem, change: ItemChange, now: UnixSeconds)
   return { item: { ...kept.item, ...change, edited, updatedAt: now }, source };
 }
 
-/** The item with what was found out about its content; undefined where it is known already. */
-export function withFacts(kept: KeptItem, facts: ItemFacts): KeptItem | undefined {
+/** Applies facts about the content; returns undefined if they change nothing. */
+export function withFacts(kept: StoredItem, facts: ItemFacts): StoredItem | undefined {
   const { infohash, contentId, isLive, fileCount } = facts;
   const before = kept.item.content;
   const found: Partial<Item> = {
@@ -41,20 +41,24 @@ export function withFacts(kept: KeptItem, facts: ItemFacts): KeptItem | undefine
 }
 
 /**
- * The item after its source says something new; undefined where it says nothing new. What the user has edited stays,
- * and so does what was found out, as long as the source says of that what it said before.
+ * Applies a new version from the source; returns undefined if the source has not changed. Keeps the user's edits, and
+ * keeps facts of members that the source has not changed.
  */
-export function withSource(kept: KeptItem, members: SourceMembers, now: UnixSeconds): KeptItem | undefined {
+export function withSource(
+  kept: StoredItem,
+  members: SourceMembers,
+  now: UnixSeconds,
+): StoredItem | undefined {
   const before = sourceOf(kept);
   const names = SOURCE_MEMBERS.filter((name) => !isSameMember(before[name], members[name]));
   if (names.length === 0) return undefined;
   const isOtherContent = names.includes("content");
   const item: Record<string, unknown> = { ...kept.item };
   const source: Record<string, unknown> = { ...kept.source };
-  let isSeen = false;
+  let isVisible = false;
   for (const name of SOURCE_MEMBERS) {
     const isEdited = (kept.item.edited as readonly string[]).includes(name);
-    // What was found out about other content is worth nothing now.
+    // Facts about the previous content are no longer valid.
     const isStale = isOtherContent && !isEdited && name in source;
     if (!isStale && !names.includes(name)) continue;
     if (isEdited) {
@@ -63,22 +67,22 @@ export function withSource(kept: KeptItem, members: SourceMembers, now: UnixSeco
     }
     item[name] = members[name];
     delete source[name];
-    isSeen = true;
+    isVisible = true;
   }
-  if (isSeen) item.updatedAt = now;
+  if (isVisible) item.updatedAt = now;
   return { item: item as unknown as Item, source };
 }
 
-/** What the source of an item said last. */
-export function sourceOf({ item, source }: KeptItem): SourceMembers {
-  // As a rule it is what the item has: no copy of a hundred thousand.
+/** Returns the members as the source last listed them. */
+export function sourceOf({ item, source }: StoredItem): SourceMembers {
+  // Usually the item itself; a copy of each item would cost too much.
   if (Object.keys(source).length === 0) return item as SourceMembers;
   return { ...(item as SourceMembers), ...source };
 }
 
-/** The source's word on members that are about to differ from it; nothing for items that have no source. */
-function sourceBehind({ item }: KeptItem, names: readonly (keyof Item)[]): Partial<SourceMembers> {
+/** Returns the source's values of members that are about to differ from it; empty for items without a source. */
+function sourceBehind({ item }: StoredItem, names: readonly (keyof Item)[]): Partial<SourceMembers> {
   if (item.sourceKey === null) return {};
-  const spoken = SOURCE_MEMBERS.filter((name) => names.includes(name));
-  return Object.fromEntries(spoken.map((name) => [name, item[name]]));
+  const changed = SOURCE_MEMBERS.filter((name) => names.includes(name));
+  return Object.fromEntries(changed.map((name) => [name, item[name]]));
 }

@@ -1,4 +1,4 @@
-/** What is known of a slot at a glance. */
+/** Bits of `ItemColumns.flags`. */
 export const FLAGS = {
   gone: 1,
   favorite: 2,
@@ -9,7 +9,7 @@ export const FLAGS = {
   swarm: 64,
   /** It has a source key. */
   sourced: 128,
-  /** Used while the order changes. */
+  /** Set temporarily while the order changes. */
   moving: 256,
 } as const;
 
@@ -18,63 +18,69 @@ const FIRST_SLOTS = 1024;
 type Column = Float64Array | Uint16Array | Uint32Array | Int32Array;
 
 /**
- * The catalogue as columns: one slot for each item, in the order of their ids. Typed arrays, because a hundred thousand
- * objects would cost five times the memory and keep the collector busy.
+ * The index of items as columns: one slot per item, in the order of ids. Typed arrays take a fifth of the memory of
+ * objects and spare the garbage collector.
  */
 export class ItemColumns {
-  /** Slots in use, those of items that have gone since included. */
+  /** Slots in use, including gaps left by removed items. */
   count = 0;
   ids = new Float64Array(FIRST_SLOTS);
   flags = new Uint16Array(FIRST_SLOTS);
-  /** Numbers of `Words`. */
+  /** Numbers of `TextTable`. */
   owners = new Uint32Array(FIRST_SLOTS);
   categories = new Uint32Array(FIRST_SLOTS);
   labels = new Uint32Array(FIRST_SLOTS);
   playlists = new Float64Array(FIRST_SLOTS);
   updatedAt = new Float64Array(FIRST_SLOTS);
-  /** 64 bits of the group's hash: the first 8 bytes of it. */
+  /** The first 64 bits of the group's hash. */
   groupLow = new Uint32Array(FIRST_SLOTS);
   groupHigh = new Uint32Array(FIRST_SLOTS);
-  /** The same of what it plays. */
+  /** The first 64 bits of the content's hash. */
   contentLow = new Uint32Array(FIRST_SLOTS);
   contentHigh = new Uint32Array(FIRST_SLOTS);
-  /** 64 bits that stand for external playlist and source key. */
+  /** A 64-bit hash of external playlist and source key. */
   sourceLow = new Uint32Array(FIRST_SLOTS);
   sourceHigh = new Uint32Array(FIRST_SLOTS);
-  /** 64 bits that stand for what the source said last. */
+  /** A 64-bit hash of the source's last version. */
   printLow = new Uint32Array(FIRST_SLOTS);
   printHigh = new Uint32Array(FIRST_SLOTS);
-  /** The next slot of the same group, or of the same source bucket; -1 at the end. */
+  /** The next slot of the same group, or of the same bucket of sources; -1 at the end. */
   nextOfGroup = new Int32Array(FIRST_SLOTS);
   nextOfSource = new Int32Array(FIRST_SLOTS);
-  /** Titles, folded. */
+  /** Folded titles. */
   titles: string[] = [];
-  /** What titles are sorted by: often the folded title itself. */
+  /** Sort keys of the titles, often the folded title itself. */
   sortKeys: string[] = [];
 
-  /** The slot of an id, or -1: slots are in the order of ids. */
+  /** Returns the slot of an id, or -1 (binary search). */
   slotOf(id: number): number {
+    const slot = this.slotAfter(id - 1);
+    return slot < this.count && this.ids[slot] === id && !this.has(slot, FLAGS.gone) ? slot : -1;
+  }
+
+  /** Returns the first slot, used or a gap, with a larger id; `count` if there is none (binary search). */
+  slotAfter(id: number): number {
     let low = 0;
     let high = this.count;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.ids[middle]! < id) low = middle + 1;
+      if (this.ids[middle]! <= id) low = middle + 1;
       else high = middle;
     }
-    return low < this.count && this.ids[low] === id && !this.has(low, FLAGS.gone) ? low : -1;
+    return low;
   }
 
   has(slot: number, flag: number): boolean {
     return (this.flags[slot]! & flag) !== 0;
   }
 
-  /** A slot after all others. */
+  /** Adds a slot at the end and returns it. */
   append(): number {
     if (this.count === this.ids.length) this.#resize(Math.ceil(this.count * 1.5));
     return this.count++;
   }
 
-  /** Closes the gaps. Returns where each slot went; -1 where it was a gap. */
+  /** Removes the gaps. Returns the new number of each slot; -1 for a gap. */
   compact(): Int32Array {
     const moved = new Int32Array(this.count).fill(-1);
     let to = 0;
@@ -123,7 +129,7 @@ export class ItemColumns {
   }
 }
 
-/** Runs of slots that move together: copied at once, they cost little even where there are hundreds of thousands. */
+/** Returns runs of slots that move together, so that each can be copied at once. */
 function runsOf(moved: Int32Array): Run[] {
   const runs: Run[] = [];
   for (let from = 0; from < moved.length; from++) {

@@ -5,20 +5,20 @@ import type { Item, ItemContent, ItemFigures, ItemIcon } from "./contract.ts";
 import { channelName } from "./item-names.ts";
 
 /**
- * CHOICE(item-hash): what the hash of an item is made of: the name of its channel, or what it plays where the title names
- * nothing (only brackets or signs).
+ * Computes the hash of an item's channel. CHOICE(item-hash): it covers the channel's name, or the content if the title
+ * has no name (only brackets or signs).
  */
 export function groupHash(item: Pick<Item, "title" | "content">, sha1: Sha1): Uint8Array {
   const name = channelName(item.title);
   return sha1(encodeUtf8(name === "" ? `content ${contentName(item.content)}` : `channel ${name}`));
 }
 
-/** The hash of what an item plays. */
+/** Computes the hash of an item's content. */
 export function contentHash(item: Pick<Item, "content">, sha1: Sha1): Uint8Array {
   return sha1(encodeUtf8(contentName(item.content)));
 }
 
-/** CHOICE(item-figures): what is computed of an item. `hasOthers`: whether its channel has other sources that can be played. */
+/** CHOICE(item-figures): computes the properties of an item. `hasOthers`: its channel has other playable sources. */
 export function itemFigures(item: Item, hasOthers: boolean, sha1: Sha1): ItemFigures {
   const isMulti = item.fileCount !== null && item.fileCount > 1;
   const isSwarm = item.content.transport === "bt";
@@ -33,8 +33,8 @@ export function itemFigures(item: Item, hasOthers: boolean, sha1: Sha1): ItemFig
   };
 }
 
-/** What it plays, in one word: the same for two links to one swarm. */
-function contentName({ infohash, contentId, url, magnet }: ItemContent): string {
+/** Returns a text that identifies the content: equal for two links to the same swarm. */
+export function contentName({ infohash, contentId, url, magnet }: ItemContent): string {
   return infohash ?? contentId ?? url ?? magnet ?? "";
 }
 

@@ -6,22 +6,86 @@ import { foldText } from "./item-names.ts";
 
 type Test = (slot: number) => boolean;
 
-/** The ids of all that fit, in the order that is asked for. Looks at the index only. */
+/** A place in the order of a query: that of an item, which may have been changed or removed since. */
+export interface ItemPosition {
+  readonly id: number;
+  readonly sortKey: string;
+}
+
+/** Returns the ids of all matches in the requested order. Uses only the index, without offset and limit. */
 export function findItems(index: ItemIndex, query: ItemQuery): number[] {
-  const tests = testsOf(index, query);
-  if (tests === undefined) return [];
-  const { ids, count } = index.columns;
+  const { ids } = index.columns;
   const found: number[] = [];
-  const take = (slot: number): void => {
-    for (const test of tests) if (!test(slot)) return;
+  visitMatches(index, query, undefined, (slot) => {
     found.push(ids[slot]!);
-  };
-  if (query.sort === "added") for (let slot = 0; slot < count; slot++) take(slot);
-  else for (const slot of index.byTitle) take(slot);
+    return true;
+  });
   return found;
 }
 
-/** The cheapest first; undefined where nothing can fit, because nobody has such an owner or category. */
+/** Returns the number of all matches, and the ids of those within offset and limit. */
+export function findPage(index: ItemIndex, query: ItemQuery): { total: number; ids: number[] } {
+  const { offset = 0, limit = Number.POSITIVE_INFINITY } = query;
+  const ids: number[] = [];
+  let total = 0;
+  visitMatches(index, query, undefined, (slot) => {
+    if (total >= offset && total < offset + limit) ids.push(index.columns.ids[slot]!);
+    total++;
+    return true;
+  });
+  return { total, ids };
+}
+
+/** Returns the ids of at most `count` matches behind a position, without the first `skip` ones, and the position of the last;
+ * undefined if no more matches follow. Ignores offset and limit. */
+export function findNext(
+  index: ItemIndex,
+  query: ItemQuery,
+  after: ItemPosition | undefined,
+  { skip, count }: { readonly skip: number; readonly count: number },
+): { ids: number[]; last: ItemPosition | undefined } {
+  const { columns } = index;
+  const ids: number[] = [];
+  let last: ItemPosition | undefined;
+  let seen = 0;
+  visitMatches(index, query, after, (slot) => {
+    if (seen++ < skip) return true;
+    if (ids.length === count) {
+      const id = ids[count - 1]!;
+      last = { id, sortKey: columns.sortKeys[columns.slotOf(id)]! };
+      return false;
+    }
+    ids.push(columns.ids[slot]!);
+    return true;
+  });
+  return { ids, last };
+}
+
+/** Calls `visit` for the slots of the matches behind a position, in the requested order, until it returns false. */
+function visitMatches(
+  index: ItemIndex,
+  query: ItemQuery,
+  after: ItemPosition | undefined,
+  visit: (slot: number) => boolean,
+): void {
+  const tests = testsOf(index, query);
+  if (tests === undefined) return;
+  const { columns } = index;
+  const isMatch = (slot: number): boolean => {
+    for (const test of tests) if (!test(slot)) return false;
+    return true;
+  };
+  if (query.sort === "added") {
+    for (let slot = after ? columns.slotAfter(after.id) : 0; slot < columns.count; slot++)
+      if (isMatch(slot) && !visit(slot)) return;
+    return;
+  }
+  const order = index.byTitle;
+  for (let at = after ? index.placeAfter(after) : 0; at < order.length; at++)
+    if (isMatch(order[at]!) && !visit(order[at]!)) return;
+}
+
+/** Returns the tests of a query, cheapest first; undefined if nothing can match, for example an unknown owner. */
 function testsOf(index: ItemIndex, query: ItemQuery): Test[] | undefined {
   const { columns } = index;
   const { owner, ids, name, category, subcategory, hash, isFavorite, isEnabled, externalPlaylistId } = query;

@@ -1,6 +1,6 @@
 /**
- * A hash of 64 bits for what is only ever compared within one run: quick, and seeded by chance, so that nobody can prepare
- * texts that collide. The outcome is in `low` and `high` until the next call.
+ * A fast 64-bit hash with a random seed, so that colliding texts cannot be prepared; comparable only within one process.
+ * The result is in `low` and `high` until the next call.
  */
 export class TextHash {
   low = 0;

@@ -1,32 +1,42 @@
 import { SluiceError } from "../base/errors.ts";
 import { type Item, type ItemChange, type ItemContent, type ItemDraft, NO_OWNER } from "./contract.ts";
 import { ownCopy } from "./item-names.ts";
-import { MAX_CODES, MAX_DESCRIPTION, MAX_NAME, MAX_TAGS, MAX_TEXTS, MAX_TITLE, MAX_URL } from "./limits.ts";
+import {
+  MAX_CODES,
+  MAX_DESCRIPTION,
+  MAX_EXTRA,
+  MAX_EXTRA_TEXT,
+  MAX_NAME,
+  MAX_TAGS,
+  MAX_TEXTS,
+  MAX_TITLE,
+  MAX_URL,
+} from "./limits.ts";
 
-/** The members of an item that a source has a word in. */
+/** The members of an item that a source sets. */
 export type SourceMembers = Required<Omit<ItemDraft, "externalPlaylistId" | "sourceKey">>;
 
-/** In the order in which a source's version is compared. */
+/** The names of these members, in the order in which versions are compared. */
 export const SOURCE_MEMBERS = [
   ...(["owner", "title", "content", "displayTitle", "description", "poster", "category", "subcategory"] as const),
   ...(["tags", "isLive", "autoSearch", "fileCount", "tvgId", "tvgName", "tvgLogo", "languages"] as const),
-  ...(["countries", "logo"] as const),
+  ...(["countries", "logo", "tvgExtra", "httpHeaders"] as const),
 ] as const satisfies readonly (keyof SourceMembers)[]; // biome-ignore format: a table
 
-/** What becomes of what is wrong: the user is told, a source's is cut. */
+/** How invalid values are handled: the user's are refused, a source's are cut. */
 type TooLong = "refuse" | "cut";
 
-/** What the user adds, cleaned and with the defaults of what is not said. Throws `SluiceError("bad_parameter")`. */
+/** Validates and cleans an item that the user adds; absent members get defaults. Throws `bad_parameter`. */
 export function readDraft(draft: ItemDraft): SourceMembers {
-  return membersOf(draft, "refuse")!;
+  return sourceMembers(draft, "refuse")!;
 }
 
-/** What a source lists, cleaned and cut to what is kept; undefined where what it plays cannot be kept. */
+/** Cleans an item from a source and cuts texts to their limits; returns undefined if its content is invalid. */
 export function fitDraft(draft: ItemDraft): SourceMembers | undefined {
-  return membersOf(draft, "cut");
+  return sourceMembers(draft, "cut");
 }
 
-function membersOf(draft: ItemDraft, tooLong: TooLong): SourceMembers | undefined {
+function sourceMembers(draft: ItemDraft, tooLong: TooLong): SourceMembers | undefined {
   const content = readContent(draft.content, tooLong);
   if (content === undefined) return undefined;
   const line = (name: string, text: string | null | undefined, most: number) =>
@@ -53,18 +63,20 @@ function membersOf(draft: ItemDraft, tooLong: TooLong): SourceMembers | undefine
     languages: readCodes(draft.languages),
     countries: readCodes(draft.countries),
     logo: readLogo(draft.logo ?? null, tooLong),
+    tvgExtra: readExtra(draft.tvgExtra ?? [], "="),
+    httpHeaders: readExtra(draft.httpHeaders ?? [], ": "),
   };
   if (textsOf(members) <= MAX_TEXTS) return members;
   if (tooLong === "cut") return undefined;
   throw tooMuchText();
 }
 
-/** Throws `SluiceError("bad_parameter")` where all texts of an item together are more than its record can hold. */
+/** Throws `bad_parameter` if the texts of an item together exceed the size of its record. */
 export function checkTexts(item: SourceMembers): void {
   if (textsOf(item) > MAX_TEXTS) throw tooMuchText();
 }
 
-/** What the user changes, cleaned; members that are undefined are left out. Throws `SluiceError("bad_parameter")`. */
+/** Validates and cleans a change by the user; drops undefined members. Throws `bad_parameter`. */
 export function readChange(change: ItemChange): ItemChange {
   const { title, description, poster, category, subcategory, tags, logo } = change;
   const line = (name: string, text: string, most: number) => bounded(name, oneLine(text), most, "refuse");
@@ -127,6 +139,12 @@ function readCodes(codes: readonly string[] | null | undefined): string[] | null
   return good.length > 0 ? good.map(ownCopy) : null;
 }
 
+/** Drops attributes and headers that are too long, because a cut one would be useless. */
+function readExtra(texts: readonly string[], mark: "=" | ": "): string[] {
+  const extra = texts.map(oneLine).filter((text) => text.length <= MAX_EXTRA_TEXT && text.includes(mark));
+  return extra.slice(0, MAX_EXTRA).map(ownCopy);
+}
+
 function readLogo(id: string | null, tooLong: TooLong): string | null {
   if (id === null || /^[0-9a-f]{40}$/.test(id)) return id;
   if (tooLong === "cut") return null;
@@ -135,7 +153,7 @@ function readLogo(id: string | null, tooLong: TooLong): string | null {
 
 function boundedLink(name: string, text: string, tooLong: TooLong): string {
   const link = oneLine(text);
-  // Half a URL leads nowhere.
+  // A truncated URL would be useless.
   return link.length > MAX_URL && tooLong === "cut" ? "" : bounded(name, link, MAX_URL, tooLong);
 }
 
@@ -169,7 +187,7 @@ function fallbackTitle(content: ItemContent): string {
 function textsOf(members: SourceMembers): number {
   const { content, tags } = members;
   let units = (content.url?.length ?? 0) + (content.magnet?.length ?? 0);
-  for (const tag of tags) units += tag.length + 3;
+  for (const text of [...tags, ...members.tvgExtra, ...members.httpHeaders]) units += text.length + 3;
   for (const name of SOURCE_MEMBERS) {
     const value = members[name];
     if (typeof value === "string") units += value.length;
@@ -178,14 +196,14 @@ function textsOf(members: SourceMembers): number {
 }
 
 function tooMuchText(): SluiceError {
-  return expected("texts", `at most ${MAX_TEXTS} characters in all of the item`, "more");
+  return expected("texts", `at most ${MAX_TEXTS} characters in all texts of the item`, "more");
 }
 
-function expected(name: string, what: string, came: string): SluiceError {
-  return new SluiceError("bad_parameter", `${name}: expected ${what}, got ${came.slice(0, 80)}`);
+function expected(name: string, what: string, found: string): SluiceError {
+  return new SluiceError("bad_parameter", `${name}: expected ${what}, got ${found.slice(0, 80)}`);
 }
 
-/** Whether two values of a member are the same. */
+/** Returns true if two values of a member are equal. */
 export function isSameMember(a: Item[keyof Item], b: Item[keyof Item]): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
 }

@@ -1,9 +1,9 @@
-/** Letters that no decomposition turns into plain ones. */
+/** Letters that Unicode normalization does not decompose. */
 const PLAIN: Readonly<Record<string, string>> = {
   ß: "ss", æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ð: "d", þ: "th", ı: "i", ħ: "h",
 }; // biome-ignore format: a table
 
-/** What is said of a picture and not of a channel. */
+/** Words in titles that describe the picture quality. */
 const QUALITY = new Set(
   ["sd", "hd", "fhd", "uhd", "qhd", "hq", "lq", "hdr", "hdr10", "sdr", "4k", "8k", "2k", "full", "ultra", "hevc", "avc", "av1"]
     .concat(["h264", "h265", "x264", "x265", "50fps", "60fps", "480p", "480i", "576p", "576i", "720p", "720i", "1080p"])
@@ -11,12 +11,11 @@ const QUALITY = new Set(
 ); // biome-ignore format: a table
 
 /**
- * A text as people look for it: whatever its case and accents. Cyrillic й stays a letter of its own, and so do the
- * voiced signs of Japanese.
+ * Folds case and accents for searching. Cyrillic й stays a separate letter, and so do voiced Japanese signs.
  */
 export function foldText(text: string): string {
   const lower = text.toLowerCase();
-  // What was changed is a text of its own already.
+  // A changed text is a copy already.
   if (/^[\0-\x7f]*$/.test(lower)) return lower === text ? ownCopy(lower) : lower;
   return lower
     .normalize("NFKD")
@@ -26,8 +25,8 @@ export function foldText(text: string): string {
 }
 
 /**
- * What folded texts are sorted by, unit for unit: words without what is between them, numbers by their value. A number
- * is led by how many digits it has. Cheaper than a collator by far, and can be kept.
+ * Returns the sort key of a folded text for comparison by code units: words separated by spaces, numbers by value (each
+ * number is preceded by its digit count). Much cheaper than a collator, and can be stored.
  */
 export function sortKey(folded: string): string {
   const words = folded.replace(/[^\p{L}\p{N}\p{M}]+/gu, " ").trim();
@@ -39,8 +38,8 @@ export function sortKey(folded: string): string {
 }
 
 /**
- * A channel's name without what differs between its sources: quality, brackets (but for a film's year), and whatever is
- * no letter, number or plus. Empty where nothing is left.
+ * Returns a channel's name without the parts that differ between sources: quality, brackets (except a film's year), and
+ * all characters but letters, numbers and plus. May be empty.
  */
 export function channelName(title: string): string {
   const folded = foldText(title);
@@ -50,12 +49,12 @@ export function channelName(title: string): string {
   return joined(bare) || joined(folded);
 }
 
-/** `text` without the larger text it may be a part of, which engines keep as long as the part. */
+/** Copies a text, because JavaScript engines keep the larger text in memory of which it may be a slice. */
 export function ownCopy(text: string): string {
   return ` ${text}`.slice(1);
 }
 
-/** The words that name, put together; a space stays between two numbers. */
+/** Joins all words except quality words; adjacent numbers stay separated by a space. */
 function joined(folded: string): string {
   const words = folded.match(/[\p{L}\p{N}\p{M}+]+/gu) ?? [];
   const names = words.filter((word) => !QUALITY.has(word));

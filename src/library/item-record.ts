@@ -5,23 +5,23 @@ import { encodeUtf8 } from "../base/utf8.ts";
 import { type EditableMember, type Item, type ItemContent, NO_OWNER } from "./contract.ts";
 import type { SourceMembers } from "./item-members.ts";
 
-/** An item, and what its source says where that is not what the item has. */
-export interface KeptItem {
+/** An item with the values of its source that differ from it. */
+export interface StoredItem {
   readonly item: Item;
-  /** The source's word on members that the user has edited, or that were found out later. */
+  /** The source's values of members that the user has edited or that facts have changed. */
   readonly source: Partial<SourceMembers>;
 }
 
-/** All keys of items begin so. */
+/** The key prefix of items. */
 export const ITEM_PREFIX = "item/";
 const ID_DIGITS = 10;
 
-/** The key of an item; keys sort as ids do. */
+/** Returns the key of an item; keys sort like ids. */
 export function itemKey(id: number): string {
   return ITEM_PREFIX + String(id).padStart(ID_DIGITS, "0");
 }
 
-/** The id in a key of the store, or undefined where it is none. */
+/** Returns the id in a key; undefined if the key is invalid. */
 export function idOfKey(key: string): number | undefined {
   const digits = key.slice(ITEM_PREFIX.length);
   return /^[0-9]{10}$/.test(digits) ? Number(digits) : undefined;
@@ -74,12 +74,14 @@ const members = {
   tvgId: v.string(),
   tvgName: v.string(),
   tvgLogo: v.string(),
+  tvgExtra: words,
+  httpHeaders: words,
   languages: v.nullable(words),
   countries: v.nullable(words),
   logo: v.nullable(hex),
 };
 
-/** What is not written is as in {@link DEFAULTS}. */
+/** Absent members have the values of {@link DEFAULTS}. */
 const schema = v.object({
   ...v.partial(v.object(members)).entries,
   title: v.string(),
@@ -96,7 +98,7 @@ const schema = v.object({
   source: v.optional(v.partial(v.object({ ...members, title: v.string(), content }))),
 });
 
-/** What an item is where nobody says otherwise. */
+/** Default values of an item. */
 export const DEFAULTS = {
   owner: NO_OWNER,
   displayTitle: null,
@@ -118,46 +120,51 @@ export const DEFAULTS = {
   tvgId: "",
   tvgName: "",
   tvgLogo: "",
+  tvgExtra: [],
+  httpHeaders: [],
   languages: null,
   countries: null,
   logo: null,
 } as const satisfies Partial<Item>;
 
-/** Reads a record of the store; undefined where it is damaged or none of ours. */
-export function decodeItem(id: number, value: unknown): KeptItem | undefined {
+/** Decodes a record; returns undefined if it is damaged. */
+export function decodeItem(id: number, value: unknown): StoredItem | undefined {
   const result = v.safeParse(schema, value, { abortEarly: true });
   if (!result.success) return undefined;
-  const { source = {}, ...said } = result.output;
-  const item = { ...DEFAULTS, updatedAt: said.createdAt, ...said, id } as Item;
+  const { source = {}, ...members } = result.output;
+  const item = { ...DEFAULTS, updatedAt: members.createdAt, ...members, id } as Item;
   return { item, source: source as Partial<SourceMembers> };
 }
 
-/** The record of an item: what is as usual is left out. */
-export function encodeItem({ item, source }: KeptItem): Readonly<Record<string, unknown>> {
+/** Encodes an item without its default values. */
+export function encodeItem({ item, source }: StoredItem): Readonly<Record<string, unknown>> {
   const record: Record<string, unknown> = {};
   const { id: _, content, ...members } = item;
   for (const name of Object.keys(members) as (keyof typeof members)[])
     if (!isDefault(name, members[name])) record[name] = members[name];
   if (item.updatedAt === item.createdAt) delete record.updatedAt;
   record.content = compactContent(content);
-  const said = Object.entries(source);
-  if (said.length > 0)
+  const values = Object.entries(source);
+  if (values.length > 0)
     record.source = Object.fromEntries(
-      said.map(([name, value]) => [name, name === "content" ? compactContent(value as ItemContent) : value]),
+      values.map(([name, value]) => [
+        name,
+        name === "content" ? compactContent(value as ItemContent) : value,
+      ]),
     );
   return record;
 }
 
-/** The size of a record as the store counts it. */
+/** Returns the size of a record as JSON in UTF-8. */
 export function recordBytes(record: unknown): number {
   const json = JSON.stringify(record);
-  // Most are ASCII, and need no copy to be counted.
+  // Most records are ASCII and need no encoding.
   return /^[\0-\x7f]*$/.test(json) ? json.length : encodeUtf8(json).length;
 }
 
 function isDefault(name: string, value: unknown): boolean {
-  const usual = (DEFAULTS as Readonly<Record<string, unknown>>)[name];
-  return value === usual || (Array.isArray(usual) && Array.isArray(value) && value.length === 0);
+  const standard = (DEFAULTS as Readonly<Record<string, unknown>>)[name];
+  return value === standard || (Array.isArray(standard) && Array.isArray(value) && value.length === 0);
 }
 
 function compactContent(content: ItemContent): Partial<ItemContent> {

@@ -1,154 +1,158 @@
 import type { Clock } from "../runtime/contract.ts";
 import type { Item, ItemDraft } from "./contract.ts";
+import { yieldToLoop } from "./event-loop.ts";
 import { newItem, withSource } from "./item-changes.ts";
 import { FLAGS } from "./item-columns.ts";
 import { findItems } from "./item-filter.ts";
 import type { ItemIndex } from "./item-index.ts";
 import { fitDraft, type SourceMembers } from "./item-members.ts";
-import { pause } from "./item-pause.ts";
-import type { KeptItem } from "./item-record.ts";
+import type { StoredItem } from "./item-record.ts";
 import { type ItemSync, MAX_UPSERT_DRAFTS, type UpsertOutcome } from "./item-sync.ts";
 import type { Tombstones } from "./item-tombstones.ts";
 import type { ItemWriter } from "./item-writer.ts";
 import { BATCH_ITEMS, MAX_SOURCE_KEY } from "./limits.ts";
 
-/** What imports and refreshes are made of. */
-export interface ItemRefreshParts {
+interface ItemRefreshDependencies {
   readonly clock: Clock;
   readonly index: ItemIndex;
   readonly tombstones: Tombstones;
   readonly writer: ItemWriter;
 }
 
-/** What is to be done about a draft. */
+/** How a draft is applied. */
 interface Plan {
-  /** Undefined where it is not kept. */
+  /** Undefined if the draft is not stored. */
   readonly id: number | undefined;
-  readonly doing: "nothing" | "add" | "compare";
+  readonly action: "none" | "add" | "adopt" | "compare";
   readonly draft: ItemDraft;
   readonly members: SourceMembers;
 }
 
-/** Brings what sources list, and takes what they drop. */
+/** Adds, updates and removes the items of imports and external playlists. */
 export class ItemRefresh implements ItemSync {
-  readonly #parts: ItemRefreshParts;
+  readonly #dependencies: ItemRefreshDependencies;
 
-  constructor(parts: ItemRefreshParts) {
-    this.#parts = parts;
+  constructor(dependencies: ItemRefreshDependencies) {
+    this.#dependencies = dependencies;
   }
 
   async upsert(drafts: readonly ItemDraft[]): Promise<UpsertOutcome> {
     if (drafts.length > MAX_UPSERT_DRAFTS)
       throw new RangeError(`expected at most ${MAX_UPSERT_DRAFTS} drafts, got ${drafts.length}`);
-    const outcome = await this.#parts.writer.turns.run(() => this.#upsert(drafts));
-    await pause();
+    const outcome = await this.#dependencies.writer.queue.run(() => this.#upsert(drafts));
+    await yieldToLoop();
     return outcome;
   }
 
   async removeExcept(externalPlaylistId: number, keep: ReadonlySet<number>): Promise<number> {
-    const { writer, tombstones } = this.#parts;
-    const removed = await this.#remove(this.#of(externalPlaylistId).filter((id) => !keep.has(id)));
-    await writer.turns.run(async () => {
-      await writer.unbury(tombstones.unlisted(externalPlaylistId, false));
+    const { writer, tombstones, index } = this.#dependencies;
+    const { columns } = index;
+    // CHOICE(locked): a refresh keeps locked items; only the user deletes them.
+    const stays = (id: number) => keep.has(id) || columns.has(columns.slotOf(id), FLAGS.locked);
+    const removed = await this.#remove(this.#of(externalPlaylistId), stays);
+    await writer.queue.run(async () => {
+      await writer.removeTombstones(tombstones.unlisted(externalPlaylistId, false));
       tombstones.endPass(externalPlaylistId);
     });
     return removed;
   }
 
   async removeAll(externalPlaylistId: number): Promise<number> {
-    const { writer, tombstones } = this.#parts;
+    const { writer, tombstones } = this.#dependencies;
     const removed = await this.#remove(this.#of(externalPlaylistId));
-    const locked = this.#of(externalPlaylistId);
-    for (let at = 0; at < locked.length; at += BATCH_ITEMS) {
-      await writer.turns.run(async () => {
-        const items = await writer.readMany(locked.slice(at, at + BATCH_ITEMS));
-        await writer.put(items.map(detached));
-      });
-    }
-    await writer.turns.run(() => writer.unbury(tombstones.unlisted(externalPlaylistId, true)));
+    await writer.queue.run(() => writer.removeTombstones(tombstones.unlisted(externalPlaylistId, true)));
     return removed;
   }
 
   countOf(externalPlaylistId: number): number {
-    return this.#parts.index.countOf(externalPlaylistId);
+    return this.#dependencies.index.countOf(externalPlaylistId);
   }
 
   async #upsert(drafts: readonly ItemDraft[]): Promise<UpsertOutcome> {
-    const { writer, clock } = this.#parts;
+    const { writer, clock } = this.#dependencies;
     const now = clock.unixSeconds();
     const { ids, plans } = this.#plan(drafts);
-    await pause();
-    const items: KeptItem[] = [];
+    await yieldToLoop();
+    const items: StoredItem[] = [];
     let added = 0;
-    for (const { id, doing, draft, members } of plans) {
-      const before = doing === "compare" ? await writer.read(id!) : undefined;
-      // A record that has gone or is damaged is written anew.
-      const item = before ? withSource(before, members, now) : newItem(id!, members, originOf(draft), now);
+    for (const { id, action, draft, members } of plans) {
+      const kept = action === "add" ? undefined : await writer.read(id!);
+      const before = kept && action === "adopt" ? adopted(kept, draft) : kept;
+      const changed = before && (withSource(before, members, now) ?? (before === kept ? undefined : before));
+      // A missing or damaged record is written again.
+      const item = before ? changed : newItem(id!, members, originOf(draft), now);
       if (item === undefined) continue;
       items.push(item);
-      if (doing === "add") added++;
+      if (action === "add") added++;
     }
     await writer.put(items);
     return { ids, added, changed: items.length - added };
   }
 
-  /** Compares drafts with the index, and reads nothing. Only what has to be done is planned. */
+  /** Compares drafts with the index, without reading records. Returns plans only for drafts that need a change. */
   #plan(drafts: readonly ItemDraft[]): { ids: (number | undefined)[]; plans: Plan[] } {
-    const { writer } = this.#parts;
+    const { writer } = this.#dependencies;
     const plans: Plan[] = [];
-    /** A list that names the same thing twice gets one item. */
+    /** A source key that occurs twice gets one item. */
     const seen = new Map<string, number | undefined>();
+    const taken = new Set<number>();
     const ids = drafts.map((draft) => {
       const { externalPlaylistId, sourceKey } = originOf(draft);
       const name = `${externalPlaylistId} ${sourceKey}`;
       if (sourceKey !== null && seen.has(name)) return seen.get(name);
-      const plan = this.#planOne(draft);
-      if (plan !== undefined && plan.doing !== "nothing") plans.push(plan);
+      const plan = this.#planOne(draft, taken);
+      if (plan !== undefined && plan.action !== "none") plans.push(plan);
       if (sourceKey !== null) seen.set(name, plan?.id);
       return plan?.id;
     });
-    writer.makeRoom(plans.filter(({ doing }) => doing === "add").length);
+    writer.checkCapacity(plans.filter(({ action }) => action === "add").length);
     return { ids, plans };
   }
 
-  #planOne(draft: ItemDraft): Plan | undefined {
-    const { index, tombstones, writer } = this.#parts;
+  /** `taken` collects the ids of items that this batch adopts, so that each is adopted once. */
+  #planOne(draft: ItemDraft, taken: Set<number>): Plan | undefined {
+    const { index, tombstones, writer } = this.#dependencies;
     const { externalPlaylistId, sourceKey } = originOf(draft);
     const members = fitDraft(draft);
     if (members === undefined) return undefined;
-    if (sourceKey === null) return { id: writer.takeId(), doing: "add", draft, members };
+    if (sourceKey === null) return { id: writer.takeId(), action: "add", draft, members };
     if (sourceKey.length > MAX_SOURCE_KEY) return undefined;
     const slot = index.findSource(externalPlaylistId, sourceKey);
     if (slot === -1) {
-      if (tombstones.meets(externalPlaylistId, sourceKey)) return undefined;
-      return { id: writer.takeId(), doing: "add", draft, members };
+      if (tombstones.matches(externalPlaylistId, sourceKey)) return undefined;
+      const own = index.findOwn(members);
+      const ownId = own === -1 ? undefined : index.columns.ids[own]!;
+      if (ownId !== undefined && !taken.has(ownId)) {
+        taken.add(ownId);
+        return { id: ownId, action: "adopt", draft, members };
+      }
+      return { id: writer.takeId(), action: "add", draft, members };
     }
     const id = index.columns.ids[slot]!;
     const isSame = index.columns.has(slot, FLAGS.locked) || index.isSameSource(slot, members);
-    return { id, doing: isSame ? "nothing" : "compare", draft, members };
+    return { id, action: isSame ? "none" : "compare", draft, members };
   }
 
   #of(externalPlaylistId: number): number[] {
-    const { index } = this.#parts;
+    const { index } = this.#dependencies;
     return (["active", "trash"] as const).flatMap((state) =>
       findItems(index, { externalPlaylistId, state, sort: "added" }),
     );
   }
 
-  /** Deletes for good, a batch at a time, what is not locked by then. */
-  async #remove(ids: readonly number[]): Promise<number> {
-    const { writer, index } = this.#parts;
+  /** Deletes items permanently in batches, except those that `stays` selects when their batch is deleted. */
+  async #remove(ids: readonly number[], stays: (id: number) => boolean = () => false): Promise<number> {
+    const { writer, index } = this.#dependencies;
     let removed = 0;
     for (let at = 0; at < ids.length; at += BATCH_ITEMS) {
-      await writer.turns.run(async () => {
-        const going = ids.slice(at, at + BATCH_ITEMS).filter((id) => {
-          const slot = index.columns.slotOf(id);
-          return slot !== -1 && !index.columns.has(slot, FLAGS.locked);
+      await writer.queue.run(async () => {
+        const deletable = ids.slice(at, at + BATCH_ITEMS).filter((id) => {
+          return index.columns.slotOf(id) !== -1 && !stays(id);
         });
-        await writer.remove(going, { withTombstones: false });
-        removed += going.length;
+        await writer.remove(deletable, { withTombstones: false });
+        removed += deletable.length;
       });
-      await pause();
+      await yieldToLoop();
     }
     return removed;
   }
@@ -161,7 +165,10 @@ function originOf({
   return { externalPlaylistId, sourceKey };
 }
 
-/** CHOICE(locked-items): a locked item whose playlist is gone is the user's own from now on. */
-function detached({ item }: KeptItem): KeptItem {
-  return { item: { ...item, externalPlaylistId: -1, sourceKey: null }, source: {} };
+/**
+ * CHOICE(adopted-items): the user's item becomes an item of the playlist that lists the same title and content, so that
+ * subscribing to a list that was imported before duplicates nothing. It keeps its id, its flags and the user's edits.
+ */
+function adopted({ item, source }: StoredItem, draft: ItemDraft): StoredItem {
+  return { item: { ...item, ...originOf(draft) }, source };
 }

@@ -1,35 +1,35 @@
 import type { ItemDraft, Items } from "./contract.ts";
 
-/** What imports and refreshes do to items. Each call is durable when it resolves, and lets others run in between. */
+/** Operations of imports and refreshes on items. Each is durable when it resolves, and yields between batches. */
 export interface ItemSync {
   /**
-   * At most {@link MAX_UPSERT_DRAFTS} drafts. Adds those whose (externalPlaylistId, sourceKey) is new; changes those that differ, but
-   * for locked items and members that the user has edited; trash stays trash. An unchanged list costs no write. A `sourceKey`
-   * of null always adds. What the user deleted for good does not come back as long as its source lists it. Texts that are
-   * too long are cut. Rejects with `too_many` where the playlist is full; what earlier calls brought stays.
+   * Applies at most {@link MAX_UPSERT_DRAFTS} drafts. Adds items whose (externalPlaylistId, sourceKey) is new or whose
+   * `sourceKey` is null; a new entry of a playlist takes over the user's item with the same title and content instead. Updates items that differ, except locked items and members that the user has edited; items in
+   * the trash stay there. Skips items that the user has deleted permanently. Cuts texts that are too long. Writes nothing
+   * for unchanged items. Rejects with `too_many` if the playlist is full; the changes of earlier calls stay.
    */
   upsert(drafts: readonly ItemDraft[]): Promise<UpsertOutcome>;
   /**
-   * After a whole pass over the source: deletes for good what came from this playlist and is not in `keep`, but for locked items. Resolves
-   * to how many went. Forgets what the user deleted for good and the pass did not list any more.
+   * Call it after a complete pass over a list. Permanently deletes the playlist's items that are not in `keep`, except
+   * locked ones, and the tombstones of entries that the list no longer has. Resolves to the number of deleted items.
    */
   removeExcept(externalPlaylistId: number, keep: ReadonlySet<number>): Promise<number>;
-  /** The playlist itself goes: deletes all that came from it; locked items stay and belong to no playlist then. */
+  /** Deletes all items of a playlist that is being deleted, locked ones included. */
   removeAll(externalPlaylistId: number): Promise<number>;
-  /** How many items came from this playlist, without those in the trash. */
+  /** Number of items of a playlist outside the trash. */
   countOf(externalPlaylistId: number): number;
 }
 
-/** What became of the drafts of one `upsert`. */
+/** The result of `upsert`. */
 export interface UpsertOutcome {
-  /** In the order of the drafts; undefined where the user deleted it for good, or where its content is too long to be kept. */
+  /** By draft; undefined if the user deleted the item permanently or its content is invalid. */
   readonly ids: readonly (number | undefined)[];
   readonly added: number;
   readonly changed: number;
 }
 
-/** The items, as the library itself sees them. */
+/** The items with the operations that only the library uses. */
 export interface ItemStore extends Items, ItemSync {}
 
-/** How many drafts one `upsert` takes. */
+/** Limit of drafts for one `upsert`. */
 export const MAX_UPSERT_DRAFTS = 500;

@@ -5,54 +5,49 @@ import { MAX_COMMIT_KEYS } from "../base/store-limits.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
 import { MAX_TOMBSTONES } from "./limits.ts";
 
-/** All keys of tombstones begin so. */
+/** The key prefix of tombstones. */
 export const TOMBSTONE_PREFIX = "gone/";
 const KEY = /^gone\/([0-9]{10})\/([0-9a-f]{40})$/;
 
 /**
- * What the user deleted for good while a source goes on listing it. CHOICE(deleted-for-good): it does not come back, until
- * the source has dropped it, or the external playlist is added anew.
+ * The entries whose items the user deleted permanently while the source still lists them. CHOICE(deleted-for-good): such
+ * an item is not added again until the source drops it or the external playlist is added again.
  */
 export class Tombstones {
   readonly #sha1: Sha1;
   readonly #log: Log;
-  /** By external playlist: the hash of each source key, and whether this pass over the source has come by it. */
+  /** By external playlist: the hash of each source key, and whether the current pass has listed it. */
   readonly #playlists = new Map<number, Map<string, boolean>>();
   #count = 0;
-  #isTold = false;
+  #hasWarned = false;
 
   constructor(sha1: Sha1, log: Log) {
     this.#sha1 = sha1;
     this.#log = log;
   }
 
-  /** A key of the store, while it is opened. */
-  load(key: string): void {
+  /** Adds a tombstone by its key in the store. */
+  add(key: string): void {
     const match = KEY.exec(key);
     if (match !== null) this.#set(Number(match[1]), match[2]!);
   }
 
-  /** The key to be set when such an item goes for good; undefined where none is needed, or no more are kept. */
+  /** Returns the key to set when an item is deleted; undefined if it needs none or the limit is reached. */
   keyFor(externalPlaylistId: number, sourceKey: string | null): string | undefined {
     if (externalPlaylistId < 0 || sourceKey === null) return undefined;
     if (this.#count >= MAX_TOMBSTONES) {
-      if (!this.#isTold)
+      if (!this.#hasWarned)
         this.#log.warn(
-          "too many items were deleted for good while their sources list them: some will come back",
+          "too many deleted items are still in external playlists; the next refresh restores some",
         );
-      this.#isTold = true;
+      this.#hasWarned = true;
       return undefined;
     }
     return keyOf(externalPlaylistId, this.#hash(sourceKey));
   }
 
-  /** The key has been set. */
-  add(key: string): void {
-    this.load(key);
-  }
-
-  /** Whether the user deleted it for good. Counts as being listed. */
-  meets(externalPlaylistId: number, sourceKey: string): boolean {
+  /** Returns true if the entry has a tombstone, and marks it as listed. */
+  matches(externalPlaylistId: number, sourceKey: string): boolean {
     const playlist = this.#playlists.get(externalPlaylistId);
     if (playlist === undefined) return false;
     const hash = this.#hash(sourceKey);
@@ -62,14 +57,14 @@ export class Tombstones {
   }
 
   /**
-   * The keys of what this pass over the source did not come by, as many at a time as a commit takes; all of them where the
-   * playlist goes. Each batch may be removed before the next is asked for.
+   * Yields the keys that the current pass has not listed, or all keys of the playlist, in batches of a commit. The caller
+   * may remove each batch before it requests the next.
    */
-  *unlisted(externalPlaylistId: number, isGoing: boolean): Generator<readonly string[]> {
+  *unlisted(externalPlaylistId: number, includeAll: boolean): Generator<readonly string[]> {
     const playlist = this.#playlists.get(externalPlaylistId) ?? new Map<string, boolean>();
     let keys: string[] = [];
     for (const [hash, isListed] of playlist) {
-      if (isListed && !isGoing) continue;
+      if (isListed && !includeAll) continue;
       keys.push(keyOf(externalPlaylistId, hash));
       if (keys.length < MAX_COMMIT_KEYS) continue;
       yield keys;
@@ -78,7 +73,7 @@ export class Tombstones {
     if (keys.length > 0) yield keys;
   }
 
-  /** The keys have been deleted. */
+  /** Removes tombstones whose keys have been deleted from the store. */
   remove(keys: readonly string[]): void {
     for (const key of keys) {
       const [, id, hash] = KEY.exec(key)!;
@@ -89,7 +84,7 @@ export class Tombstones {
     }
   }
 
-  /** The pass is over. */
+  /** Ends a pass: no entry counts as listed any more. */
   endPass(externalPlaylistId: number): void {
     const playlist = this.#playlists.get(externalPlaylistId);
     for (const hash of playlist?.keys() ?? []) playlist!.set(hash, false);

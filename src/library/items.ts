@@ -1,25 +1,41 @@
+import { Slots } from "../async/slots.ts";
 import { assert } from "../base/assert.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { Sha1 } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { Clock, KeyValueStore } from "../runtime/contract.ts";
-import type { Item, ItemChange, ItemDraft, ItemFacts, ItemFigures, ItemPage, ItemQuery } from "./contract.ts";
+import type {
+  Item,
+  ItemChange,
+  ItemDraft,
+  ItemFacts,
+  ItemFigures,
+  ItemPage,
+  ItemQuery,
+  ItemReader,
+} from "./contract.ts";
+import { yieldToLoop } from "./event-loop.ts";
 import { newItem, withChange, withFacts } from "./item-changes.ts";
 import { FLAGS } from "./item-columns.ts";
 import { itemFigures } from "./item-figures.ts";
-import { findItems } from "./item-filter.ts";
+import { findItems, findNext, findPage, type ItemPosition } from "./item-filter.ts";
 import type { ItemIndex } from "./item-index.ts";
-import { openItemParts } from "./item-loading.ts";
+import { openItemStorage } from "./item-loading.ts";
 import { checkTexts, readChange, readDraft } from "./item-members.ts";
-import { pause } from "./item-pause.ts";
-import type { KeptItem } from "./item-record.ts";
+import type { StoredItem } from "./item-record.ts";
 import { ItemRefresh } from "./item-refresh.ts";
 import type { ItemStore, UpsertOutcome } from "./item-sync.ts";
 import type { ItemWriter } from "./item-writer.ts";
 import { BATCH_ITEMS, MAX_SOURCE_KEY, MAX_SOURCES } from "./limits.ts";
 
-/** What the items are made of. */
-export interface ItemsParts {
+/** Items that an {@link ItemReader} returns at once. */
+const READ_ITEMS = 100;
+/** Ids that it holds: few, because there may be hundreds of readers, but a search in all titles takes milliseconds. */
+const PAGE_ITEMS = 2_000;
+/** Readers that may wait; as many as there are HTTP connections. */
+const MAX_WAITING_READERS = 1_000;
+
+interface ItemsDependencies {
   readonly store: KeyValueStore;
   readonly clock: Clock;
   readonly log: Log;
@@ -27,23 +43,30 @@ export interface ItemsParts {
 }
 
 /**
- * Opens the user's lists. Reads every record once; one that is damaged is left out, and told to the log. Nobody else
- * may write items to the same store.
+ * Opens the items. Reads every record; logs and ignores damaged ones. No other process may write items to the same
+ * store.
  */
-export async function createItems(parts: ItemsParts): Promise<ItemStore> {
-  const { index, tombstones, writer } = await openItemParts(parts);
-  const refresh = new ItemRefresh({ clock: parts.clock, index, tombstones, writer });
-  return new KeptItems(parts, index, writer, refresh);
+export async function createItems(dependencies: ItemsDependencies): Promise<ItemStore> {
+  const { index, tombstones, writer } = await openItemStorage(dependencies);
+  const refresh = new ItemRefresh({ clock: dependencies.clock, index, tombstones, writer });
+  return new StoreItems(dependencies, index, writer, refresh);
 }
 
-class KeptItems implements ItemStore {
-  readonly #parts: ItemsParts;
+class StoreItems implements ItemStore {
+  readonly #dependencies: ItemsDependencies;
   readonly #index: ItemIndex;
   readonly #writer: ItemWriter;
   readonly #refresh: ItemRefresh;
+  /** One reader reads at a time, in a turn of the event loop of its own, so that many of them do not delay players. */
+  readonly #readSlots = new Slots({
+    limit: 1,
+    queueLimit: MAX_WAITING_READERS,
+    queueFull: () =>
+      new SluiceError("too_many", `${MAX_WAITING_READERS} lists are waiting to be read; try again later`),
+  });
 
-  constructor(parts: ItemsParts, index: ItemIndex, writer: ItemWriter, refresh: ItemRefresh) {
-    this.#parts = parts;
+  constructor(dependencies: ItemsDependencies, index: ItemIndex, writer: ItemWriter, refresh: ItemRefresh) {
+    this.#dependencies = dependencies;
     this.#index = index;
     this.#writer = writer;
     this.#refresh = refresh;
@@ -54,27 +77,58 @@ class KeptItems implements ItemStore {
   }
 
   async query(query: ItemQuery): Promise<ItemPage> {
-    const ids = findItems(this.#index, query);
-    const { offset = 0, limit = ids.length } = query;
+    const { total, ids } = findPage(this.#index, query);
     const items: Item[] = [];
-    for await (const batch of this.#read(ids.slice(offset, offset + limit))) items.push(...batch);
-    return { total: ids.length, items };
+    for (let at = 0; at < ids.length; at += BATCH_ITEMS) {
+      if (at > 0) await yieldToLoop();
+      items.push(...(await this.#itemsOf(ids.slice(at, at + BATCH_ITEMS))));
+    }
+    return { total, items };
   }
 
-  async *each(query: ItemQuery): AsyncIterable<Item> {
-    const ids = findItems(this.#index, query);
-    const { offset = 0, limit = ids.length } = query;
-    for await (const batch of this.#read(ids.slice(offset, offset + limit))) yield* batch;
+  read(query: ItemQuery): ItemReader {
+    let skip = query.offset ?? 0;
+    let left = query.limit ?? Number.POSITIVE_INFINITY;
+    let position: ItemPosition | undefined;
+    let isAtEnd = false;
+    let ids: number[] = [];
+    const nextIds = () => {
+      if (ids.length === 0 && !isAtEnd) {
+        const page = findNext(this.#index, query, position, { skip, count: Math.min(PAGE_ITEMS, left) });
+        ids = page.ids;
+        position = page.last;
+        skip = 0;
+        left -= ids.length;
+        isAtEnd = position === undefined || left === 0;
+      }
+      return ids.splice(0, READ_ITEMS);
+    };
+    return {
+      next: async () => {
+        const release = await this.#readSlots.take();
+        try {
+          await yieldToLoop();
+          for (let some = nextIds(); some.length > 0; some = nextIds()) {
+            const items = await this.#itemsOf(some);
+            // Empty if they were removed meanwhile.
+            if (items.length > 0) return items;
+          }
+          return [];
+        } finally {
+          release();
+        }
+      },
+    };
   }
 
   async add(draft: ItemDraft): Promise<Item> {
     const members = readDraft(draft);
     const { externalPlaylistId = -1, sourceKey = null } = draft;
     assert((sourceKey?.length ?? 0) <= MAX_SOURCE_KEY, "a source key is short");
-    return this.#writer.turns.run(async () => {
-      this.#writer.makeRoom(1);
+    return this.#writer.queue.run(async () => {
+      this.#writer.checkCapacity(1);
       const origin = { externalPlaylistId, sourceKey };
-      const kept = newItem(this.#writer.takeId(), members, origin, this.#parts.clock.unixSeconds());
+      const kept = newItem(this.#writer.takeId(), members, origin, this.#dependencies.clock.unixSeconds());
       await this.#writer.put([kept]);
       return kept.item;
     });
@@ -82,17 +136,13 @@ class KeptItems implements ItemStore {
 
   async update(id: number, change: ItemChange): Promise<Item> {
     const wanted = readChange(change);
-    return this.#change(id, (kept) => withChange(kept, wanted, this.#parts.clock.unixSeconds()));
+    return this.#change(id, (kept) => withChange(kept, wanted, this.#dependencies.clock.unixSeconds()));
   }
 
   async updateMany(ids: readonly number[], change: ItemChange): Promise<number> {
     const wanted = readChange(change);
-    const { isLocked } = wanted;
     this.#checkKnown(ids);
-    return this.#changeMany(ids, (kept) => {
-      const allowed = kept.item.isLocked ? (isLocked === undefined ? {} : { isLocked }) : wanted;
-      return withChange(kept, allowed, this.#parts.clock.unixSeconds());
-    });
+    return this.#changeMany(ids, (kept) => withChange(kept, wanted, this.#dependencies.clock.unixSeconds()));
   }
 
   async learn(id: number, facts: ItemFacts): Promise<Item> {
@@ -117,16 +167,15 @@ class KeptItems implements ItemStore {
   figures(item: Item): ItemFigures {
     const slot = this.#index.columns.slotOf(item.id);
     const hasOthers = slot !== -1 && this.#playableOthers(slot).length > 0;
-    return itemFigures(item, hasOthers, this.#parts.sha1);
+    return itemFigures(item, hasOthers, this.#dependencies.sha1);
   }
 
   async delete(ids: readonly number[], owner?: string): Promise<number> {
     this.#checkKnown(ids, owner);
-    const deletedAt = this.#parts.clock.unixSeconds();
-    return this.#changeMany(ids, (kept) => {
-      const stays = kept.item.deletedAt !== null || (kept.item.isLocked && ids.length > 1);
-      return stays ? undefined : { ...kept, item: { ...kept.item, deletedAt } };
-    });
+    const deletedAt = this.#dependencies.clock.unixSeconds();
+    return this.#changeMany(ids, (kept) =>
+      kept.item.deletedAt === null ? { ...kept, item: { ...kept.item, deletedAt } } : undefined,
+    );
   }
 
   async restore(id: number, owner: string): Promise<void> {
@@ -161,17 +210,13 @@ class KeptItems implements ItemStore {
     return this.#refresh.countOf(externalPlaylistId);
   }
 
-  /** What is still there of these ids, a batch at a time, others having their turn in between. */
-  async *#read(ids: readonly number[]): AsyncIterable<Item[]> {
-    for (let at = 0; at < ids.length; at += BATCH_ITEMS) {
-      if (at > 0) await pause();
-      const batch = await this.#writer.readMany(ids.slice(at, at + BATCH_ITEMS));
-      yield batch.map(({ item }) => item);
-    }
+  /** Returns the existing items of these ids. */
+  async #itemsOf(ids: readonly number[]): Promise<Item[]> {
+    return (await this.#writer.readMany(ids)).map(({ item }) => item);
   }
 
-  #change(id: number, change: (kept: KeptItem) => KeptItem | undefined): Promise<Item> {
-    return this.#writer.turns.run(async () => {
+  #change(id: number, change: (kept: StoredItem) => StoredItem | undefined): Promise<Item> {
+    return this.#writer.queue.run(async () => {
       const kept = await this.#writer.read(id);
       if (kept === undefined) throw unknownItem(id);
       const changed = change(kept);
@@ -184,15 +229,15 @@ class KeptItems implements ItemStore {
 
   async #changeMany(
     ids: readonly number[],
-    change: (kept: KeptItem) => KeptItem | undefined,
+    change: (kept: StoredItem) => StoredItem | undefined,
   ): Promise<number> {
     const all = [...new Set(ids)];
     let changed = 0;
     for (let at = 0; at < all.length; at += BATCH_ITEMS) {
-      await this.#writer.turns.run(async () => {
+      await this.#writer.queue.run(async () => {
         const items = (await this.#writer.readMany(all.slice(at, at + BATCH_ITEMS))).map(change);
-        // Also where nothing is to be written.
-        await pause();
+        // `put` yields only if it writes.
+        await yieldToLoop();
         const different = items.filter((kept) => kept !== undefined);
         for (const { item } of different) checkTexts(item);
         await this.#writer.put(different);
@@ -202,21 +247,21 @@ class KeptItems implements ItemStore {
     return changed;
   }
 
-  /** Deletes for good what fits and is not locked, a batch at a time. */
+  /** Permanently deletes the matching items in batches. */
   async #removeAll(query: ItemQuery): Promise<void> {
     const { columns } = this.#index;
     const ids = findItems(this.#index, { ...query, sort: "added" });
     const state = query.state === "trash" ? FLAGS.trash : 0;
     for (let at = 0; at < ids.length; at += BATCH_ITEMS) {
-      await this.#writer.turns.run(async () => {
-        // What was restored or locked meanwhile stays.
-        const going = ids.slice(at, at + BATCH_ITEMS).filter((id) => {
+      await this.#writer.queue.run(async () => {
+        // Items that were restored meanwhile stay.
+        const deletable = ids.slice(at, at + BATCH_ITEMS).filter((id) => {
           const slot = columns.slotOf(id);
-          return slot !== -1 && (columns.flags[slot]! & (FLAGS.trash | FLAGS.locked)) === state;
+          return slot !== -1 && (columns.flags[slot]! & FLAGS.trash) === state;
         });
-        await this.#writer.remove(going, { withTombstones: true });
+        await this.#writer.remove(deletable, { withTombstones: true });
       });
-      await pause();
+      await yieldToLoop();
     }
   }
 
@@ -231,7 +276,7 @@ class KeptItems implements ItemStore {
     for (const id of ids) {
       const slot = this.#slotOf(id);
       if (owner !== undefined && columns.owners[slot] !== owners.find(owner))
-        throw new SluiceError("unknown_item", `there is no item ${id} of ${owner}`);
+        throw new SluiceError("unknown_item", `item ${id} of ${owner} does not exist`);
     }
   }
 
@@ -246,7 +291,7 @@ class KeptItems implements ItemStore {
     return sources.filter((other) => other !== slot && columns.has(other, FLAGS.enabled));
   }
 
-  /** CHOICE(auto-search): the best source of a channel. Above 0 where `a` is the better one. */
+  /** CHOICE(auto-search): compares two sources of a channel; positive if `a` is the better one. */
   #rank(a: number, b: number): number {
     const { columns } = this.#index;
     const isLiveSwarm = (slot: number) => columns.has(slot, FLAGS.live) && columns.has(slot, FLAGS.swarm);
@@ -260,5 +305,5 @@ class KeptItems implements ItemStore {
 }
 
 function unknownItem(id: number): SluiceError {
-  return new SluiceError("unknown_item", `there is no item ${id}`);
+  return new SluiceError("unknown_item", `item ${id} does not exist`);
 }

@@ -4,8 +4,7 @@ import type { Random } from "../base/random.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { Clock, Files, KeyValueStore } from "../runtime/contract.ts";
 import { createAccessControl } from "./access-control.ts";
-import { type AccountsParts, createAccounts } from "./accounts.ts";
-import { createBreathe } from "./breathe.ts";
+import { type AccountsDependencies, createAccounts } from "./accounts.ts";
 import type {
   AccessControl,
   Accounts,
@@ -13,23 +12,28 @@ import type {
   ExternalPlaylists,
   Images,
   ImportOptions,
+  ItemQuery,
   Items,
   Tasks,
 } from "./contract.ts";
 import { createLanguageReader } from "./draft-languages.ts";
+import { createYielder } from "./event-loop.ts";
 import { exportItems } from "./export.ts";
 import { createExternalPlaylists } from "./external-playlists.ts";
 import type { BroadcastRefresher } from "./external-refresher.ts";
+import { createGuide } from "./guide/guide.ts";
+import type { Guide } from "./guide/guide-contract.ts";
+import { exportGuide } from "./guide/guide-export.ts";
 import { guidesOf } from "./guides.ts";
 import { createImages } from "./images.ts";
 import { createImporter } from "./import.ts";
 import { openImportGuides } from "./import-guides.ts";
-import { openImportMarks } from "./import-marks.ts";
+import { openImportJournal } from "./import-journal.ts";
 import { createItems } from "./items.ts";
 import { createSourceRows } from "./source-rows.ts";
 import { createTasks } from "./tasks.ts";
 
-/** What is remembered: the user's lists, other people's lists, who may ask. The routes see this and nothing below it. */
+/** The stored data of the engine: playlists, external playlists, access and accounts. Routes use only this interface. */
 export interface Library {
   readonly items: Items;
   readonly externalPlaylists: ExternalPlaylists;
@@ -37,75 +41,90 @@ export interface Library {
   readonly access: AccessControl;
   readonly accounts: Accounts;
   readonly images: Images;
+  /** The programme guides of the channels. */
+  readonly guide: Guide;
+  /** Streams the guide of the items that match the query as XMLTV; pull drives it. */
+  exportGuide(query: ItemQuery): ReadableStream<Uint8Array>;
   /**
-   * Imports a playlist in the background and resolves to the task as soon as the body has been read far enough to know
-   * that it is one; rejects with `not_a_playlist`. The body is read to its end before it resolves, so that it may be a request's.
+   * Reads the whole body, then imports the playlist in the background and resolves to the task id. Rejects with
+   * `not_a_playlist`, `too_large` or `too_many`.
    */
   importPlaylist(body: ReadableStream<Uint8Array>, options: ImportOptions): Promise<number>;
-  /** The items as a playlist, written while it is read. */
+  /** Streams items as a playlist; pull drives it. */
   exportPlaylist(options: ExportOptions): ReadableStream<Uint8Array>;
-  /** The URLs of the programme guides that a playlist elsewhere names. */
+  /** Fetches the URLs of the program guides that the playlist at `url` names. */
   guidesOf(
     url: string,
     options: { readonly allowPrivateUrls: boolean; readonly signal?: AbortSignal },
   ): Promise<string[]>;
-  /** Ends refreshes and imports, makes everything safe, and closes the store. */
+  /** Ends refreshes and imports and closes the store. */
   close(): Promise<void>;
 }
 
-/** What a library is made of. */
-export interface LibraryParts {
-  /** The library's own from now on. */
+/** Dependencies of {@link createLibrary}. */
+export interface LibraryDependencies {
+  /** Owned and closed by the library. */
   readonly store: KeyValueStore;
   readonly clock: Clock;
   readonly files: Files;
-  /** For pictures; need not exist yet. */
+  /** The folder for pictures, which need not exist. */
   readonly folder: string;
   readonly outbound: Outbound;
   readonly randomBytes: (length: number) => Uint8Array;
-  readonly scrypt: AccountsParts["scrypt"];
+  readonly scrypt: AccountsDependencies["scrypt"];
   readonly sha1: Sha1;
   readonly random: Random;
   readonly log: Log;
-  readonly google: AccountsParts["google"];
-  /** The access token that the settings say; none: one is made and kept. */
+  readonly google: AccountsDependencies["google"];
+  /** The access token from the settings; if absent, one is generated and stored. */
   readonly fixedToken?: string | undefined;
-  /** Absent where broadcasting is not there. */
+  /** Absent if broadcasting is unavailable. */
   readonly broadcasts?: BroadcastRefresher;
 }
 
-/** Opens what is remembered: reads all records once, and goes on with the refreshes that are due or were interrupted. */
-export async function createLibrary(parts: LibraryParts): Promise<Library> {
-  const { store, clock, outbound, randomBytes } = parts;
-  const log = parts.log.named("library");
-  const items = await createItems({ ...parts, log });
+/** Opens the library: reads all records, and continues refreshes that are due or were interrupted. */
+export async function createLibrary(dependencies: LibraryDependencies): Promise<Library> {
+  const { store, clock, outbound, randomBytes } = dependencies;
+  const log = dependencies.log.named("library");
+  const items = await createItems({ ...dependencies, log });
   const tasks = createTasks({ clock, log });
-  const access = await createAccessControl(parts);
-  const images = await createImages({ ...parts, log });
+  const access = await createAccessControl(dependencies);
+  const images = await createImages({ ...dependencies, log });
   const importGuides = await openImportGuides(store);
   const languages = createLanguageReader();
-  const marks = await openImportMarks(store, tasks, log);
-  const importPlaylist = createImporter({ items, tasks, clock, languages, guides: importGuides, marks });
-  // Last: from here on it works by itself.
-  const rows = createSourceRows(store, log, createBreathe(clock));
-  const externalPlaylists = await createExternalPlaylists({ ...parts, log, items, tasks, rows, languages });
+  const journal = await openImportJournal(store, tasks, log);
+  const importPlaylist = createImporter({ items, tasks, clock, languages, guides: importGuides, journal });
+  // Last, because it starts background work.
+  const rows = createSourceRows(store, log, createYielder(clock));
+  const externalPlaylists = await createExternalPlaylists({
+    ...dependencies,
+    log,
+    items,
+    tasks,
+    rows,
+    languages,
+  });
   const guides = (id: number | undefined) =>
     id === undefined
       ? [...new Set([...importGuides.all(), ...externalPlaylists.guides()])]
       : externalPlaylists.guides(id);
+  const guide = await createGuide({ ...dependencies, log, tasks, items, listed: () => guides(undefined) });
   return {
     items,
     externalPlaylists,
     tasks,
     access,
-    accounts: createAccounts(parts),
+    accounts: createAccounts(dependencies),
     images,
+    guide,
+    exportGuide: (query) => exportGuide({ items, guide, clock }, query),
     importPlaylist,
-    exportPlaylist: (options) => exportItems({ items, randomBytes, guides }, options),
+    exportPlaylist: (options) => exportItems({ items, randomBytes, guides, guide }, options),
     guidesOf: (url, options) => guidesOf(outbound, url, options),
     async close() {
       externalPlaylists.close();
       await tasks.close();
+      await guide.close();
       await store.close();
     },
   };

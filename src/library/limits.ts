@@ -1,15 +1,15 @@
-/** Items at once, trash included: three times the largest real lists. Each costs some 250 bytes of memory. */
+/** Items including the trash: three times the largest real lists. Each takes about 250 bytes of memory. */
 export const MAX_ITEMS = 300_000;
 
-/** What the user deleted for good and a source still lists; beyond that, such items come back. */
+/** Tombstones; beyond this limit, permanently deleted items are added again. */
 export const MAX_TOMBSTONES = 300_000;
 
 /**
- * What all texts of an item may hold together, in UTF-16 units: a unit is three bytes at most, a record may hold the texts
- * twice (what the user made of them, and what their source says), and a record has 60 KiB.
+ * Limit of all texts of an item together, in UTF-16 units. A record of 60 KiB may hold them twice (edited and as listed),
+ * and a unit takes up to three bytes.
  */
 export const MAX_TEXTS = 9_000;
-/** And each of them. */
+/** Limits of single texts and lists. */
 export const MAX_TITLE = 300;
 export const MAX_DESCRIPTION = 4_000;
 export const MAX_NAME = 128;
@@ -17,9 +17,11 @@ export const MAX_URL = 4_096;
 export const MAX_SOURCE_KEY = 1_024;
 export const MAX_TAGS = 32;
 export const MAX_CODES = 16;
+export const MAX_EXTRA = 8;
+export const MAX_EXTRA_TEXT = 1_024;
 
-/** How many records are read or changed before others have their turn: 10 ms of work. */
+/** Records read or changed before yielding to the event loop: about 10 ms of work. */
 export const BATCH_ITEMS = 250;
 
-/** How many sources of one channel are looked at for the best of them. */
+/** Sources of one channel that are compared to find the best one. */
 export const MAX_SOURCES = 1_000;

@@ -1,34 +1,44 @@
 import { SluiceError } from "../base/errors.ts";
-import { inflated } from "../outbound/inflated.ts";
-import { pause } from "./item-pause.ts";
+import { inflated } from "../outbound/inflate.ts";
+import { yieldToLoop } from "./event-loop.ts";
 
-/** Lists of 200,000 entries have some 40 MiB; what is larger is no list that anybody scrolls through. */
+/** A list of 200,000 entries has about 40 MiB. */
 export const MAX_LIST_BYTES = 64 * 1024 * 1024;
-/** What the reader of lists is given at once: a few milliseconds of work. */
+/** Parsing a block takes a few milliseconds. */
 const BLOCK_BYTES = 64 * 1024;
 
 /**
- * Reads a list whole, as blocks of at most 64 KiB, decompressed where it is gzip (known by its first bytes). Rejects with
- * `too_large`, with `not_a_playlist` where the compression is broken or a bomb, and with whatever breaks the body.
+ * Reads a whole list as blocks of at most 64 KiB and decompresses gzip (detected by the first bytes). Rejects with
+ * `too_large`, with `not_a_playlist` if the compressed data is invalid or a bomb, and with the errors of the body.
  */
 export async function readListBody(
   body: ReadableStream<Uint8Array>,
   signal: AbortSignal,
 ): Promise<Uint8Array[]> {
-  const { head, rest } = await peek(body, signal);
-  if (!(head[0] === 0x1f && head[1] === 0x8b)) return gathered(rest);
   try {
-    return await gathered(inflated(rest, false, MAX_LIST_BYTES, signal));
+    return await readBlocks(await unzippedBody(body, MAX_LIST_BYTES, signal));
   } catch (thrown) {
-    // What came of the network's own faults keeps its name.
-    const isOurs = thrown instanceof SluiceError && !/compress|larger/.test(thrown.message);
-    if (isOurs || signal.aborted) throw thrown;
-    const why = thrown instanceof SluiceError ? thrown.message : "its gzip compression is broken";
-    throw new SluiceError("not_a_playlist", `the list cannot be unpacked: ${why}`, { cause: thrown });
+    // Errors of the network keep their code.
+    const isNetworkError = thrown instanceof SluiceError && !/compress|larger/.test(thrown.message);
+    const isTooLarge = thrown instanceof SluiceError && thrown.code === "too_large";
+    if (isNetworkError || isTooLarge || signal.aborted) throw thrown;
+    const why = thrown instanceof SluiceError ? thrown.message : "its gzip data is invalid";
+    throw new SluiceError("not_a_playlist", `the list cannot be decompressed: ${why}`, { cause: thrown });
   }
 }
 
-/** The first bytes of a stream, and the stream with them. Cancelling goes on to the source, and so does the signal. */
+/** Decompresses a body if its first bytes are those of gzip (RFC 1952 2.3.1); errors if it becomes longer than `limitBytes`. */
+export async function unzippedBody(
+  body: ReadableStream<Uint8Array>,
+  limitBytes: number,
+  signal: AbortSignal,
+): Promise<ReadableStream<Uint8Array>> {
+  const { head, rest } = await peek(body, signal);
+  const isGzip = head[0] === 0x1f && head[1] === 0x8b;
+  return isGzip ? inflated(rest, false, limitBytes, signal) : rest;
+}
+
+/** Returns the first two bytes of a stream, and a stream that includes them. `signal` cancels the source. */
 async function peek(
   body: ReadableStream<Uint8Array>,
   signal: AbortSignal,
@@ -47,7 +57,7 @@ async function peek(
     {
       async pull(controller) {
         if (signal.aborted) {
-          await reader.cancel(signal.reason).catch(() => {}); // The reason is thrown right here.
+          await reader.cancel(signal.reason).catch(() => {}); // The reason is thrown below.
           throw signal.reason;
         }
         const next = seen.shift() ?? (await reader.read()).value;
@@ -61,11 +71,8 @@ async function peek(
   return { head: new Uint8Array(head), rest };
 }
 
-/**
- * Copied into blocks of one size, where it does not come in such: a body may come a packet at a time, or all at once. One
- * that is here already lets others have their turn at each MiB.
- */
-async function gathered(stream: ReadableStream<Uint8Array>): Promise<Uint8Array[]> {
+/** Copies a body of any chunk size into blocks of 64 KiB. Yields to the event loop after each MiB. */
+async function readBlocks(stream: ReadableStream<Uint8Array>): Promise<Uint8Array[]> {
   const blocks: Uint8Array[] = [];
   let block = new Uint8Array(BLOCK_BYTES);
   let filled = 0;
@@ -78,12 +85,12 @@ async function gathered(stream: ReadableStream<Uint8Array>): Promise<Uint8Array[
     if (length > MAX_LIST_BYTES) {
       const error = new SluiceError(
         "too_large",
-        `a list may have ${MAX_LIST_BYTES / 1024 / 1024} MiB at most`,
+        `the list is larger than ${MAX_LIST_BYTES / 1024 / 1024} MiB`,
       );
-      await reader.cancel(error).catch(() => {}); // The error at hand says more than that of cancelling.
+      await reader.cancel(error).catch(() => {}); // `error` is the more useful one.
       throw error;
     }
-    if ((length - value.length) >> 20 < length >> 20) await pause();
+    if ((length - value.length) >> 20 < length >> 20) await yieldToLoop();
     if (filled === 0 && isBlock(value)) {
       blocks.push(value);
       continue;
@@ -103,7 +110,7 @@ async function gathered(stream: ReadableStream<Uint8Array>): Promise<Uint8Array[
   return blocks;
 }
 
-/** Whether a chunk can stay as it is: not much smaller than a block, and no part of some larger memory. */
+/** Returns true if a chunk can be a block without a copy: at least half a block, and not a view on a larger buffer. */
 function isBlock(chunk: Uint8Array): boolean {
   return (
     chunk.length <= BLOCK_BYTES && chunk.length >= BLOCK_BYTES / 2 && chunk.length === chunk.buffer.byteLength

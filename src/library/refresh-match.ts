@@ -1,44 +1,44 @@
-import type { Breathe } from "./breathe.ts";
-import { MarkTable } from "./mark-table.ts";
+import type { YieldIfDue } from "./event-loop.ts";
+import { FingerprintTable } from "./fingerprint-table.ts";
 
 /**
- * What an entry of a list can be recognised by: numbers below 2^53 made of texts (`textMark`). They are kept with the
- * key that the entry's item has for good (docs/design/library.md).
+ * Fingerprints (`fingerprintOf`) that identify an entry of a list across refreshes. They are stored with the permanent
+ * key of the entry's item (docs/design/library.md).
  */
-export interface EntryMarks {
-  /** Of what it plays. */
+export interface EntryFingerprints {
+  /** Of its content. */
   readonly link: number;
   /** Of its title. */
   readonly name: number;
-  /** Of its programme guide's channel; 0 where it names none. */
+  /** Of its channel in the program guide; 0 if it names none. */
   readonly guide: number;
 }
 
-/** Among the entries that are left, those with one mark are paired … */
+/** A matching pass: pairs the remaining entries with equal fingerprints. */
 interface Pass {
-  mark(entry: EntryMarks): number;
-  /** … if there is one on each side, or the first with the first, the second with the second, and so on. */
+  fingerprint(entry: EntryFingerprints): number;
+  /** True: pairs only if each side has exactly one such entry. False: pairs them in order. */
   readonly isUnique: boolean;
 }
 
-/** A mark of 0 pairs nothing. Two random sums of marks are as unlikely to be equal as two marks. */
+/** A fingerprint of 0 never matches. Sums of fingerprints collide as rarely as fingerprints. */
 const PASSES: readonly Pass[] = [
-  { mark: ({ link, name }) => link + name, isUnique: false },
-  { mark: ({ name }) => name, isUnique: true },
-  { mark: ({ link }) => link, isUnique: false },
-  { mark: ({ name }) => name, isUnique: false },
-  { mark: ({ guide }) => guide, isUnique: true },
+  { fingerprint: ({ link, name }) => link + name, isUnique: false },
+  { fingerprint: ({ name }) => name, isUnique: true },
+  { fingerprint: ({ link }) => link, isUnique: false },
+  { fingerprint: ({ name }) => name, isUnique: false },
+  { fingerprint: ({ guide }) => guide, isUnique: true },
 ];
 
 /**
- * Finds for each entry that a list has now the one that it was before: the result has, for each of `listed`, its index in
- * `known`, or -1 where it is new. Same link and title first; then the only one of a title (its link changed, as tokens
- * do); then the same link (it was renamed); then further ones of a title; then the only one of a guide's channel.
+ * Matches the entries of a list with its previous ones. Returns for each of `listed` its index in `known`, or -1 if it is
+ * new. Passes: same link and title; unique title (the link changed, for example a token); same link (renamed); further
+ * entries with the same title; unique guide channel.
  */
 export async function matchEntries(
-  known: readonly EntryMarks[],
-  listed: readonly EntryMarks[],
-  breathe: Breathe,
+  known: readonly EntryFingerprints[],
+  listed: readonly EntryFingerprints[],
+  yieldIfDue: YieldIfDue,
 ): Promise<Int32Array> {
   const found = new Int32Array(listed.length).fill(-1);
   let knownLeft = Array.from(known.keys());
@@ -46,48 +46,52 @@ export async function matchEntries(
   const taken = new Uint8Array(known.length);
   for (const pass of PASSES) {
     if (knownLeft.length === 0 || listedLeft.length === 0) break;
-    const before = await tableOf(known, knownLeft, pass, breathe);
-    const now = pass.isUnique ? await tableOf(listed, listedLeft, pass, breathe) : undefined;
+    const before = await tableOf(known, knownLeft, pass, yieldIfDue);
+    const now = pass.isUnique ? await tableOf(listed, listedLeft, pass, yieldIfDue) : undefined;
     let turns = 0;
     for (const index of listedLeft) {
-      if (turns++ % 1000 === 0) await breathe();
-      const mark = pass.mark(listed[index]!);
-      if (mark === 0) continue;
+      if (turns++ % 1000 === 0) await yieldIfDue();
+      const fingerprint = pass.fingerprint(listed[index]!);
+      if (fingerprint === 0) continue;
       const was =
-        now === undefined ? before.takeFirst(mark) : now.only(mark) === index ? before.only(mark) : -1;
+        now === undefined
+          ? before.takeFirst(fingerprint)
+          : now.only(fingerprint) === index
+            ? before.only(fingerprint)
+            : -1;
       if (was === -1) continue;
       found[index] = was;
       taken[was] = 1;
     }
-    await breathe();
+    await yieldIfDue();
     knownLeft = knownLeft.filter((index) => taken[index] === 0);
     listedLeft = listedLeft.filter((index) => found[index] === -1);
   }
   return found;
 }
 
-/** The entries by their marks. */
+/** Builds a table of the remaining entries by fingerprint. */
 async function tableOf(
-  entries: readonly EntryMarks[],
+  entries: readonly EntryFingerprints[],
   left: readonly number[],
-  { mark }: Pass,
-  breathe: Breathe,
-): Promise<MarkTable> {
-  const table = new MarkTable(left.length, entries.length);
+  { fingerprint }: Pass,
+  yieldIfDue: YieldIfDue,
+): Promise<FingerprintTable> {
+  const table = new FingerprintTable(left.length, entries.length);
   let turns = 0;
   for (const index of left) {
-    if (turns++ % 1000 === 0) await breathe();
-    const value = mark(entries[index]!);
+    if (turns++ % 1000 === 0) await yieldIfDue();
+    const value = fingerprint(entries[index]!);
     if (value !== 0) table.add(value, index);
   }
   return table;
 }
 
 /**
- * A number below 2^53 that stands for a text; never 0. Two texts of one list share one once in ten million lists of
- * 100,000; who makes them do it on purpose confuses only the items of a list that is theirs.
+ * Computes a 53-bit hash of a text; never 0. In a list of 100,000 entries the probability of a collision is about 10^-7.
+ * Deliberate collisions affect only the list of their author.
  */
-export function textMark(text: string): number {
+export function fingerprintOf(text: string): number {
   let a = 0x9e3779b9;
   let b = 0x85ebca6b;
   for (let i = 0; i < text.length; i++) {

@@ -1,22 +1,22 @@
 import type { M3uEntry } from "../media/m3u.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { Clock } from "../runtime/contract.ts";
-import { createBreathe } from "./breathe.ts";
 import type { ItemDraft } from "./contract.ts";
-import { type DraftDefaults, draftOf, essenceOf } from "./draft.ts";
+import { type DraftDefaults, draftOf, identityOf } from "./draft.ts";
 import type { LanguageReader } from "./draft-languages.ts";
+import { createYielder } from "./event-loop.ts";
 import type { ExternalRecord } from "./external-record.ts";
 import { boundedGuides } from "./guides.ts";
-import { type ListReading, readEntries, taken } from "./import-entries.ts";
+import { consume, type ListReadOptions, readEntries } from "./import-entries.ts";
 import { type ItemSync, MAX_UPSERT_DRAFTS } from "./item-sync.ts";
-import { fetchList, suspicion } from "./refresh-fetch.ts";
-import { type EntryMarks, textMark } from "./refresh-match.ts";
+import { fetchList, listProblem } from "./refresh-fetch.ts";
+import { type EntryFingerprints, fingerprintOf } from "./refresh-match.ts";
 import { planRefresh } from "./refresh-plan.ts";
 import type { SourceRows } from "./source-rows.ts";
-import { counted, type Progress } from "./tasks.ts";
+import { formatCount, type Progress } from "./tasks.ts";
 
-/** What a refresh works with. */
-export interface RefreshParts {
+/** Dependencies of {@link refreshList}. */
+export interface RefreshDependencies {
   readonly outbound: Pick<Outbound, "open">;
   readonly clock: Clock;
   readonly items: ItemSync;
@@ -24,66 +24,70 @@ export interface RefreshParts {
   readonly languages: LanguageReader;
 }
 
-/** How one refresh goes about it. */
-export interface RefreshWay {
-  /** Asks for the list even where it has not changed. */
+interface RefreshOptions {
+  /** Fetches the list even if it has not changed. */
   readonly isForced: boolean;
-  /** Keeps these changes before the first item is touched. */
+  /** Stores changes of the record; called before the first item changes. */
   begin(changes: Partial<ExternalRecord>): Promise<void>;
 }
 
-/** What a refresh came to. */
+/** The result of a refresh. */
 export interface RefreshOutcome {
-  /** What is to be kept of it. */
+  /** Changes of the record. */
   readonly changes: Partial<ExternalRecord>;
-  /** Why nothing was taken over; null where all went well. */
+  /** Why no item was changed; null on success. */
   readonly problem: string | null;
   readonly retryAfterSeconds: number;
-  /** What was done, for people. */
+  /** Summary for the user. */
   readonly message: string;
 }
 
 /**
- * Fetches a list and makes its items what it says (docs/design/library.md). The whole list is here and has been read to
- * its end before the first item is touched; what fails before leaves everything as it was.
+ * Fetches a list and updates its items (docs/design/library.md). Reads the whole list before it changes the first item,
+ * so an earlier failure changes nothing.
  */
 export async function refreshList(
-  parts: RefreshParts,
+  dependencies: RefreshDependencies,
   record: ExternalRecord,
-  way: RefreshWay,
+  { isForced, begin }: RefreshOptions,
   progress: Progress,
 ): Promise<RefreshOutcome> {
   const { signal } = progress;
-  const isConditional = !way.isForced && parts.items.countOf(record.id) > 0;
-  const answer = await fetchList(parts, record, isConditional, signal);
+  const isConditional = !isForced && dependencies.items.countOf(record.id) > 0;
+  const answer = await fetchList(dependencies, record, isConditional, signal);
   if (answer.kind === "unchanged") return outcome({}, "nothing has changed");
   if (answer.kind === "failed")
     return { ...outcome({}, ""), problem: answer.problem, retryAfterSeconds: answer.retryAfterSeconds };
 
-  const breathe = createBreathe(parts.clock);
+  const yieldIfDue = createYielder(dependencies.clock);
   const defaults: DraftDefaults = {
     owner: record.owner,
     category: record.category,
     externalPlaylistId: record.id,
   };
-  const { marks, guides, leftOut } = await readMarks(answer.blocks, { make: marksOf, breathe, signal });
-  const doubt = suspicion(record, marks.length, leftOut);
-  if (doubt) return { ...outcome({ hasShrunk: marks.length > 0 }, ""), problem: doubt.message };
+  const { fingerprints, guides, leftOut } = await readFingerprints(answer.blocks, {
+    make: fingerprintsOf,
+    yieldIfDue,
+    signal,
+  });
+  const doubt = listProblem(record, fingerprints.length, leftOut);
+  if (doubt) return { ...outcome({ hasShrunk: fingerprints.length > 0 }, ""), problem: doubt.message };
 
-  const before = await parts.rows.load(record.id);
-  const today = Math.floor(parts.clock.unixSeconds() / 86_400);
-  const plan = await planRefresh(before, marks, record.nextKey, today, breathe);
-  const entryCount = marks.length;
-  // From here on items change: a version that we do not have whole must not be taken for the one we have.
-  await way.begin({ isPending: true, etag: "", lastModified: "", nextKey: plan.nextKey });
-  await parts.rows.save(record.id, before, plan.rows);
-  const make = (entry: M3uEntry) => draftOf(entry, defaults, parts.languages);
-  const done = await takeOver(
-    parts,
+  const before = await dependencies.rows.load(record.id);
+  const today = Math.floor(dependencies.clock.unixSeconds() / 86_400);
+  const plan = await planRefresh(before, fingerprints, record.nextKey, today, yieldIfDue);
+  const entryCount = fingerprints.length;
+  // From here on items change. Clears the validators, because an interrupted refresh leaves an incomplete version.
+  await begin({ isPending: true, etag: "", lastModified: "", nextKey: plan.nextKey });
+  await dependencies.rows.save(record.id, before, plan.rows);
+  const make = (entry: M3uEntry, header: ReadonlyMap<string, string>) =>
+    draftOf(entry, defaults, dependencies.languages, header);
+  const done = await updateItems(
+    dependencies,
     record.id,
     answer.blocks,
     plan.keys,
-    { make, breathe, signal },
+    { make, yieldIfDue, signal },
     progress,
   );
   const { etag, lastModified } = answer;
@@ -95,10 +99,10 @@ export async function refreshList(
     hasShrunk: false,
     isPending: false,
   };
-  const left = leftOut > 0 ? `; cannot be played: ${counted(leftOut)}` : "";
+  const notPlayable = leftOut > 0 ? `; not playable: ${formatCount(leftOut)}` : "";
   return outcome(
     changes,
-    `${counted(done.count)} items: ${done.added} new, ${done.changed} changed, ${done.removed} gone${left}`,
+    `${formatCount(done.count)} items: ${done.added} new, ${done.changed} changed, ${done.removed} removed${notPlayable}`,
   );
 }
 
@@ -106,40 +110,40 @@ function outcome(changes: Partial<ExternalRecord>, message: string): RefreshOutc
   return { changes, problem: null, retryAfterSeconds: 0, message };
 }
 
-/** First time through the list: what its entries are recognised by. */
-async function readMarks(blocks: readonly Uint8Array[], reading: ListReading<EntryMarks>) {
-  const marks: EntryMarks[] = [];
+/** First pass over the list: the fingerprints of its entries. */
+async function readFingerprints(blocks: readonly Uint8Array[], reading: ListReadOptions<EntryFingerprints>) {
+  const fingerprints: EntryFingerprints[] = [];
   const facts = await readEntries(blocks, reading, (some) => {
-    for (const entry of some) marks.push(entry);
+    for (const entry of some) fingerprints.push(entry);
   });
-  return { marks, ...facts };
+  return { fingerprints, ...facts };
 }
 
-function marksOf(entry: M3uEntry): EntryMarks | undefined {
-  const essence = essenceOf(entry);
+function fingerprintsOf(entry: M3uEntry): EntryFingerprints | undefined {
+  const essence = identityOf(entry);
   if (!essence) return undefined;
   const { content, title, tvgId } = essence;
   return {
-    link: textMark(content),
-    name: textMark(title.toLowerCase()),
-    guide: tvgId ? textMark(tvgId.toLowerCase()) : 0,
+    link: fingerprintOf(content),
+    name: fingerprintOf(title.toLowerCase()),
+    guide: tvgId ? fingerprintOf(tvgId.toLowerCase()) : 0,
   };
 }
 
-/** Second time: the items become what their entries say; those without an entry go. */
-async function takeOver(
-  { items }: RefreshParts,
+/** Second pass: updates the items from their entries and deletes items without an entry. */
+async function updateItems(
+  { items }: RefreshDependencies,
   playlistId: number,
   blocks: Uint8Array[],
   keys: readonly number[],
-  reading: ListReading<ItemDraft>,
+  options: ListReadOptions<ItemDraft>,
   progress: Progress,
 ): Promise<{ count: number; added: number; changed: number; removed: number }> {
   const keep = new Set<number>();
   let entry = 0;
   let added = 0;
   let changed = 0;
-  await readEntries(taken(blocks), reading, async (drafts) => {
+  await readEntries(consume(blocks), options, async (drafts) => {
     const keyed = drafts
       .map((draft) => ({ ...draft, sourceKey: String(keys[entry++]!) }))
       .filter(({ sourceKey }) => sourceKey !== "0");

@@ -1,15 +1,12 @@
 import { encodeUtf8 } from "../base/utf8.ts";
 
-/**
- * Whether two secrets are the same, in a time that tells nothing of either: digests of one length are compared to their
- * end, whatever differs.
- */
+/** Compares two secrets in constant time, through digests of equal length. */
 export async function sameSecret(a: string, b: string): Promise<boolean> {
   const [left, right] = await Promise.all([digest(a), digest(b)]);
   return sameBytes(left, right);
 }
 
-/** Whether two runs of bytes are the same, compared to their end. */
+/** Compares bytes without stopping at the first difference. */
 export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;
   let difference = 0;

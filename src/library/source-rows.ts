@@ -2,37 +2,37 @@ import * as v from "valibot";
 import type { Log } from "../base/log.ts";
 import { MAX_COMMIT_KEYS } from "../base/store-limits.ts";
 import type { KeyValueStore } from "../runtime/contract.ts";
-import type { Breathe } from "./breathe.ts";
-import type { EntryMarks } from "./refresh-match.ts";
+import type { YieldIfDue } from "./event-loop.ts";
+import type { EntryFingerprints } from "./refresh-match.ts";
 
-/** One entry of an external playlist, as it was when the list was last read. */
-export interface SourceRow extends EntryMarks {
-  /** What its item is known by, whatever becomes of link and title (`Item.sourceKey`, as text): 1, 2, 3 … */
+/** An entry of an external playlist at the last refresh. */
+export interface SourceRow extends EntryFingerprints {
+  /** The permanent key of its item (`Item.sourceKey` as text): 1, 2, 3 … */
   readonly key: number;
-  /** The day (since 1970) on which the list was first without it; 0 where it has it. */
+  /** The day (since 1970) of the first refresh without the entry; 0 while the list has it. */
   readonly goneSince: number;
 }
 
-/** Which entries an external playlist had, in records of some hundred rows each: `source/<playlist>/<keys / 800>`. */
+/** The entries of external playlists, in records of up to 800 rows: `source/<playlist>/<key / 800>`. */
 export interface SourceRows {
-  /** In the order of their keys. A record that cannot be read counts as absent. */
+  /** Loads the rows in the order of their keys. A damaged record counts as missing. */
   load(playlistId: number): Promise<SourceRow[]>;
-  /** Makes `rows`, in the order of their keys, what is kept. A record that stays as it is costs no write. */
+  /** Replaces the rows `before` by `rows`, both in the order of their keys. Writes only records that change. */
   save(playlistId: number, before: readonly SourceRow[], rows: readonly SourceRow[]): Promise<void>;
-  /** Forgets all rows of a playlist. */
+  /** Deletes all rows of a playlist. */
   clear(playlistId: number): Promise<void>;
 }
 
-/** A row takes at most 16 digits a mark, 10 a key, 6 a day, and commas: 800 of them stay below the 60 KiB of a record. */
+/** A row has at most 16 digits per fingerprint, 10 per key and 6 per day: 800 rows stay below the 60 KiB of a record. */
 const ROWS_PER_RECORD = 800;
 const RECORDS_PER_COMMIT = 8;
 const COLUMNS = 5;
 
-/** Looked at in one go: a schema for each of half a million numbers leaves 24 MB of garbage. */
+/** One check for the whole record: a schema per number would leave 24 MB of garbage for half a million numbers. */
 const recordSchema = v.custom<number[]>(isRecord, `expected rows of ${COLUMNS} numbers`);
 
-/** The rows in a store. */
-export function createSourceRows(store: KeyValueStore, log: Log, breathe: Breathe): SourceRows {
+/** Creates the rows in a store. */
+export function createSourceRows(store: KeyValueStore, log: Log, yieldIfDue: YieldIfDue): SourceRows {
   const removeAll = async (keys: readonly string[]) => {
     for (let at = 0; at < keys.length; at += MAX_COMMIT_KEYS)
       await store.commit({ delete: keys.slice(at, at + MAX_COMMIT_KEYS) });
@@ -41,23 +41,23 @@ export function createSourceRows(store: KeyValueStore, log: Log, breathe: Breath
     async load(playlistId) {
       const rows: SourceRow[] = [];
       for await (const [key, value] of store.list(prefixOf(playlistId))) {
-        await breathe();
+        await yieldIfDue();
         const parsed = v.safeParse(recordSchema, value);
         if (parsed.success) readRows(parsed.output, rows);
-        else log.error(`the record ${key} cannot be read; its items are taken for new ones`);
+        else log.error(`the record ${key} cannot be read; its items will be added again`);
       }
       return rows;
     },
     async save(playlistId, before, rows) {
       const old = recordsOf(before);
-      await breathe();
+      await yieldIfDue();
       const now = recordsOf(rows);
-      await breathe();
+      await yieldIfDue();
       const set = [...now].filter(([record, numbers]) => !isSame(numbers, old.get(record)));
       const gone = [...old.keys()].filter((record) => !now.has(record));
       const name = (record: number) => `${prefixOf(playlistId)}${String(record).padStart(8, "0")}`;
       for (let at = 0; at < set.length; at += RECORDS_PER_COMMIT) {
-        await breathe();
+        await yieldIfDue();
         const some = set.slice(at, at + RECORDS_PER_COMMIT);
         await store.commit({ set: some.map(([record, numbers]) => [name(record), numbers] as const) });
       }
@@ -92,7 +92,7 @@ function readRows(numbers: readonly number[], into: SourceRow[]): void {
   }
 }
 
-/** The rows by the number of their record. A row's place follows from its key, so that one that goes moves no other. */
+/** Groups rows by record. The key determines the record, so that a removed row does not move others. */
 function recordsOf(rows: readonly SourceRow[]): Map<number, number[]> {
   const records = new Map<number, number[]>();
   for (const { key, link, name, guide, goneSince } of rows) {

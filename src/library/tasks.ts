@@ -4,41 +4,41 @@ import type { UnixSeconds } from "../base/time.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type { Task, Tasks } from "./contract.ts";
 
-/** Work that goes on behind its request. */
-export interface NewTask {
+/** Options of a task. */
+interface NewTask {
   readonly category: Task["category"];
-  /** What is being done, for people: `Importing "channels.m3u"`. */
+  /** Description for the user: `Importing "channels.m3u"`. */
   readonly title: string;
   readonly actions: readonly string[];
-  /** Does the work and resolves to what was done, for people; whatever it rejects with becomes the task's problem. */
+  /** Does the work and resolves to a summary for the user; the message of a rejection becomes the task's problem. */
   run(progress: Progress): Promise<string>;
 }
 
-/** How a task tells how far it is, and hears that nobody wants it any more. */
+/** Lets a task report its progress and learn that it is cancelled. */
 export interface Progress {
-  /** `total` null where it is not known; `unit` as people count: `items`. */
+  /** `total` is null if unknown; `unit` is shown to the user: `items`. */
   report(done: number, total: number | null, unit: string): void;
   readonly signal: AbortSignal;
 }
 
-/** Tasks, for who starts them. */
+/** Starts and lists tasks. */
 export interface TaskRunner extends Tasks {
-  /** Starts at once and returns the task's id. Throws `too_many` where too many run. */
+  /** Starts a task and returns its id. Throws `too_many` if too many tasks run. */
   start(task: NewTask): number;
-  /** Tells all that run to end, and resolves when they have. */
+  /** Aborts all running tasks and resolves when they have ended. */
   close(): Promise<void>;
 }
 
-/** Pages ask each second; a minute is enough for those that sleep meanwhile. */
+/** Pages poll each second; a page in the background less often. */
 const KEPT_SECONDS = 60;
-/** A refresh of each playlist, and imports; beyond this somebody floods us. */
+/** Enough for a refresh of each playlist and the imports. */
 const MAX_RUNNING = 1_100;
-/** Ended ones within that minute. */
+/** Limit of ended tasks that are kept. */
 const MAX_ENDED = 500;
 
-/** No tasks yet. */
-export function createTasks(parts: { readonly clock: Clock; readonly log: Log }): TaskRunner {
-  return new RunningTasks(parts);
+/** Creates a task runner. */
+export function createTasks(dependencies: { readonly clock: Clock; readonly log: Log }): TaskRunner {
+  return new RunningTasks(dependencies);
 }
 
 class RunningTasks implements TaskRunner {
@@ -56,20 +56,20 @@ class RunningTasks implements TaskRunner {
   }
 
   list(category?: string): readonly Task[] {
-    this.#forget();
+    this.#dropExpired();
     const all = [...[...this.#running.values()].map(({ task }) => task), ...this.#ended];
     return category ? all.filter((task) => task.category === category) : all;
   }
 
   get(id: number): Task | undefined {
-    this.#forget();
+    this.#dropExpired();
     return this.#running.get(id)?.task ?? this.#ended.find((task) => task.id === id);
   }
 
   start(started: NewTask): number {
-    if (this.#abort.signal.aborted) throw new SluiceError("cancelled", "the engine is being stopped");
+    if (this.#abort.signal.aborted) throw new SluiceError("cancelled", "the engine is stopping");
     if (this.#running.size >= MAX_RUNNING)
-      throw new SluiceError("too_many", `at most ${MAX_RUNNING} tasks run at once; wait for some to end`);
+      throw new SluiceError("too_many", `task limit reached (${MAX_RUNNING}); wait until a task ends`);
     const id = ++this.#lastId;
     const task: Task = {
       id,
@@ -90,20 +90,20 @@ class RunningTasks implements TaskRunner {
   }
 
   async close(): Promise<void> {
-    this.#abort.abort(new SluiceError("cancelled", "the engine is being stopped"));
+    this.#abort.abort(new SluiceError("cancelled", "the engine is stopping"));
     await Promise.all([...this.#running.values()].map(({ ended }) => ended));
   }
 
   async #run(started: NewTask, entry: { task: Task }): Promise<void> {
     const report: Progress["report"] = (done, total, unit) => {
-      const amount = total === null ? counted(done) : `${counted(done)} of ${counted(total)}`;
+      const amount = total === null ? formatCount(done) : `${formatCount(done)} of ${formatCount(total)}`;
       entry.task = { ...entry.task, message: `${started.title}: ${amount} ${unit}`, done, total };
     };
     try {
       const message = await started.run({ report, signal: this.#abort.signal });
       this.#end(entry.task, { state: "done", message });
     } catch (thrown) {
-      // A SluiceError was meant for people; anything else is our fault, and its text may help to find it.
+      // A SluiceError is meant for the user; any other error is a bug and is logged.
       if (!(thrown instanceof SluiceError)) this.#log.error(`${started.title}: ${messageOf(thrown)}`);
       this.#end(entry.task, { state: "failed", problem: messageOf(thrown) });
     }
@@ -112,17 +112,17 @@ class RunningTasks implements TaskRunner {
   #end(task: Task, outcome: Partial<Task>): void {
     this.#running.delete(task.id);
     this.#ended.push({ ...task, ...outcome, endedAt: this.#clock.unixSeconds() });
-    this.#forget();
+    this.#dropExpired();
   }
 
-  /** A clock that was set back keeps an ended task longer, not for ever: there is a bound on their number too. */
-  #forget(): void {
+  /** If the clock was set back, ended tasks stay longer, but their number is limited too. */
+  #dropExpired(): void {
     const since = (this.#clock.unixSeconds() - KEPT_SECONDS) as UnixSeconds;
     this.#ended = this.#ended.filter(({ endedAt }) => endedAt! > since).slice(-MAX_ENDED);
   }
 }
 
-/** A number as people read it: `12,000`. */
-export function counted(number: number): string {
+/** Formats a number with thousands separators: `12,000`. */
+export function formatCount(number: number): string {
   return String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 }

@@ -1,40 +1,41 @@
 import { DecodeError } from "../base/errors.ts";
 import { BitReader } from "./bit-reader.ts";
+import { BitWriter } from "./bit-writer.ts";
 
 /** Sampling rates by index (ISO 14496-3 table 1.18), in Hz. */
-export const AAC_RATES = [
+const AAC_RATES = [
   96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350,
 ] as const;
 
-/** What an AudioSpecificConfig says (ISO 14496-3 1.6.2.1). */
-export interface AacConfig {
-  /** Of the core coder: 2 for AAC-LC, whatever is built on top of it. */
+/** An AudioSpecificConfig (ISO 14496-3 1.6.2.1). */
+interface AacConfig {
+  /** Audio object type of the core coder: 2 for AAC-LC, also in HE-AAC. */
   readonly objectType: number;
-  /** Of the core coder, in Hz. */
+  /** Sampling rate of the core coder, in Hz. */
   readonly sampleRate: number;
-  /** 0 where a program config element says it. */
+  /** Channel configuration; 0 if a program config element defines the channels. */
   readonly channelConfig: number;
-  /** Spectral band replication (HE-AAC) is signalled: 5; parametric stereo (HE-AAC v2): 29; else undefined. */
+  /** 5 if spectral band replication (HE-AAC) is signalled, 29 for parametric stereo (HE-AAC v2), else undefined. */
   readonly extension: 5 | 29 | undefined;
-  /** The program config element as it stands in a raw data block, its tag included, in whole bytes. */
+  /** The program config element in the form of a raw data block, including its tag, in whole bytes. */
   readonly programConfig: Uint8Array | undefined;
   /** Such as `mp4a.40.2`. */
   readonly codecString: string;
 }
 
-/** What an ADTS header says (ISO 13818-7 6.2). */
-export interface AdtsHeader {
+/** An ADTS header (ISO 13818-7 6.2). */
+interface AdtsHeader {
   readonly objectType: number;
   readonly sampleRate: number;
   readonly channelConfig: number;
   readonly headerBytes: number;
-  /** Header included. */
+  /** Size of the frame, including the header. */
   readonly frameBytes: number;
-  /** 1024 for each raw data block. */
+  /** Samples per channel: 1024 for each raw data block. */
   readonly samples: number;
 }
 
-/** Reads an AudioSpecificConfig; throws {@link DecodeError}. */
+/** Parses an AudioSpecificConfig. Throws {@link DecodeError} if it is truncated or has a reserved sampling rate. */
 export function parseAacConfig(bytes: Uint8Array): AacConfig {
   const bits = new BitReader(bytes, "AudioSpecificConfig");
   let objectType = readObjectType(bits);
@@ -58,18 +59,19 @@ export function parseAacConfig(bytes: Uint8Array): AacConfig {
   };
 }
 
-/** Why ADTS cannot carry this AAC, or undefined where it can: it knows the object types 1 to 4 only. */
+/** Why ADTS cannot carry this AAC; undefined if it can. ADTS has only the object types 1 to 4. */
 export function adtsProblem(config: AacConfig): string | undefined {
   if (config.objectType < 1 || config.objectType > 4)
     return `AAC object type ${config.objectType} has no ADTS form`;
   if (config.channelConfig > 7) return `AAC channel configuration ${config.channelConfig} has no ADTS form`;
-  if (config.channelConfig === 0 && !config.programConfig) return "AAC without a channel configuration";
+  if (config.channelConfig === 0 && !config.programConfig)
+    return "the AAC configuration has no channel configuration";
   return undefined;
 }
 
 /**
- * The bytes to put before each raw AAC frame: seven of ADTS header, then the program config element where the channel
- * configuration is 0. The frame length is left 0 for {@link setAdtsLength}. SBR and PS stay implicit (the core's rate).
+ * Returns the bytes to write before each raw AAC frame: seven bytes of ADTS header, then the program config element if the channel
+ * configuration is 0. {@link setAdtsLength} sets the frame length. SBR and PS are signalled implicitly (the header has the core's rate).
  */
 export function adtsPrefix(config: AacConfig): Uint8Array<ArrayBuffer> {
   const rate = nearestRateIndex(config.sampleRate);
@@ -85,14 +87,14 @@ export function adtsPrefix(config: AacConfig): Uint8Array<ArrayBuffer> {
   return prefix;
 }
 
-/** Writes the whole length of an ADTS frame into the header at `at`. */
+/** Sets the length of an ADTS frame, including its prefix, in the header at offset `at`. */
 export function setAdtsLength(bytes: Uint8Array, at: number, frameBytes: number): void {
   bytes[at + 3] = (bytes[at + 3]! & 0xfc) | (frameBytes >> 11);
   bytes[at + 4] = frameBytes >> 3;
   bytes[at + 5] = (bytes[at + 5]! & 0x1f) | ((frameBytes & 7) << 5);
 }
 
-/** The ADTS header at `at`, or undefined where there is none. */
+/** Reads the ADTS header at offset `at`; undefined if there is no valid header. */
 export function readAdtsHeader(bytes: Uint8Array, at: number): AdtsHeader | undefined {
   if (at + 7 > bytes.length || bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) return undefined;
   const sampleRate = AAC_RATES[(bytes[at + 2]! >> 2) & 15];
@@ -127,18 +129,22 @@ function readRate(bits: BitReader): number {
   if (index === 15) return bits.bits(24);
   const rate = AAC_RATES[index];
   if (rate === undefined)
-    throw new DecodeError("AudioSpecificConfig", bits.position >> 3, `sampling index ${index}`);
+    throw new DecodeError("AudioSpecificConfig", bits.position >> 3, `reserved sampling rate index ${index}`);
   return rate;
 }
 
-/** Copies the element of GASpecificConfig (4.5.2.1) behind its tag `101`: byte alignment moves, so bit by bit. */
+/** Copies the program config element (ISO 14496-3 4.5.2.1) after its tag `101`, bit by bit because the byte alignment differs. */
 function readProgramConfig(bits: BitReader): Uint8Array {
   bits.skip(1);
   if (bits.flag()) bits.skip(14);
   bits.skip(1);
   const out = new BitWriter();
-  out.put(5, 3);
-  const copy = (count: number): number => out.put(bits.bits(count), count);
+  out.bits(5, 3);
+  const copy = (count: number): number => {
+    const value = bits.bits(count);
+    out.bits(value, count);
+    return value;
+  };
   copy(10);
   const [front, side, back, lfe, data, coupling] = [copy(4), copy(4), copy(4), copy(2), copy(3), copy(4)];
   if (copy(1)) copy(4);
@@ -152,23 +158,4 @@ function readProgramConfig(bits: BitReader): Uint8Array {
   const comment = copy(8);
   for (let i = 0; i < comment; i++) copy(8);
   return out.bytes();
-}
-
-class BitWriter {
-  readonly #bits: number[] = [];
-
-  put(value: number, count: number): number {
-    for (let i = count - 1; i >= 0; i--) this.#bits.push((value >> i) & 1);
-    return value;
-  }
-
-  align(): void {
-    while (this.#bits.length % 8 !== 0) this.#bits.push(0);
-  }
-
-  bytes(): Uint8Array {
-    const bytes = new Uint8Array(this.#bits.length >> 3);
-    for (const [i, bit] of this.#bits.entries()) bytes[i >> 3]! |= bit << (7 - (i & 7));
-    return bytes;
-  }
 }

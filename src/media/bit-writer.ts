@@ -1,12 +1,12 @@
-/** Writes bits from the high end; grows as needed. The opposite of `BitReader`. */
+/** Writes bits, most significant first; the counterpart of `BitReader`. */
 export class BitWriter {
   #bytes = new Uint8Array(1024);
   #length = 0;
-  /** Bits that do not fill a byte yet, in the low end. */
+  /** Bits of the incomplete last byte, in the low bits. */
   #open = 0;
   #openBits = 0;
 
-  /** Writes the `count` (0 to 24) low bits of `value`. */
+  /** Writes the low `count` bits (0 to 24) of `value`. */
   bits(value: number, count: number): void {
     this.#open = (this.#open << count) | (value & ((1 << count) - 1));
     this.#openBits += count;
@@ -17,7 +17,7 @@ export class BitWriter {
     this.#open &= (1 << this.#openBits) - 1;
   }
 
-  /** An unsigned Exp-Golomb number below 2^16, `ue(v)` (ISO 14496-10 9.1). */
+  /** Writes an unsigned Exp-Golomb number below 2^16, `ue(v)` (ISO 14496-10 9.1). */
   ue(value: number): void {
     const code = value + 1;
     const length = 32 - Math.clz32(code);
@@ -25,17 +25,17 @@ export class BitWriter {
     this.bits(code, length);
   }
 
-  /** A signed Exp-Golomb number, `se(v)`. */
+  /** Writes a signed Exp-Golomb number, `se(v)` (ISO 14496-10 9.1.1). */
   se(value: number): void {
     this.ue(value > 0 ? 2 * value - 1 : -2 * value);
   }
 
-  /** Fills the open byte with zeros. */
+  /** Fills the incomplete last byte with zeros. */
   align(): void {
     if (this.#openBits > 0) this.bits(0, 8 - this.#openBits);
   }
 
-  /** All whole bytes, as a copy. */
+  /** Returns a copy of all complete bytes. */
   bytes(): Uint8Array<ArrayBuffer> {
     return this.#bytes.slice(0, this.#length);
   }

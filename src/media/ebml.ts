@@ -4,16 +4,16 @@ import { DecodeError } from "../base/errors.ts";
 /** The head of one EBML element (RFC 8794 6). */
 export interface EbmlHead {
   readonly id: number;
-  /** Where its data begin, in the bytes given. */
+  /** Offset of its data. */
   readonly start: number;
-  /** Where its data end; undefined for an unknown size (RFC 8794 6.2). May lie beyond the bytes given. */
+  /** Offset of the end of its data, possibly beyond the given bytes; undefined for an unknown size (RFC 8794 6.2). */
   readonly end: number | undefined;
 }
 
-/** The longest head: 4 bytes of id, 8 of size. */
+/** Maximum size of an element head: 4 bytes of id, 8 of size. */
 export const EBML_HEAD_BYTES = 12;
 
-/** The element at `at`, or undefined where there are too few bytes or no element. */
+/** Reads the element head at offset `at`; undefined if it is truncated or invalid. */
 export function readEbmlHead(bytes: Uint8Array, at: number): EbmlHead | undefined {
   const first = bytes[at];
   if (first === undefined || first < 0x10) return undefined;
@@ -27,7 +27,7 @@ export function readEbmlHead(bytes: Uint8Array, at: number): EbmlHead | undefine
   return { id, start, end: size.value === undefined ? undefined : start + size.value };
 }
 
-/** A variable-length integer (RFC 8794 4): its value (undefined where all bits are set) and how many bytes it took. */
+/** Reads a variable-length integer (RFC 8794 4): its value, undefined if all bits are set, and its size in bytes. */
 export function readVint(
   bytes: Uint8Array,
   at: number,
@@ -47,8 +47,8 @@ export function readVint(
 }
 
 /**
- * Calls `visit` for each child element between `from` and `to`. An element that is cut short or of unknown size ends
- * the walk; `visit` may end it by returning false.
+ * Calls `visit` for each child element in the bytes `[from, to)` until it returns false. Stops at a truncated element or one of
+ * unknown size.
  */
 export function eachEbmlChild(
   bytes: Uint8Array,
@@ -65,30 +65,30 @@ export function eachEbmlChild(
   }
 }
 
-/** An unsigned integer element of up to 8 bytes (RFC 8794 7.2); throws {@link DecodeError} beyond 2^53. */
+/** Reads an unsigned integer element of up to 8 bytes (RFC 8794 7.2). Throws {@link DecodeError} if it exceeds 2^53. */
 export function ebmlUint(bytes: Uint8Array, start: number, end: number): number {
-  if (end - start > 8) throw new DecodeError("EBML", start, "an integer of more than 8 bytes");
+  if (end - start > 8) throw new DecodeError("EBML", start, "integer of more than 8 bytes");
   let value = 0;
   for (let at = start; at < end; at++) value = value * 256 + bytes[at]!;
-  if (value > Number.MAX_SAFE_INTEGER) throw new DecodeError("EBML", start, "an integer beyond 2^53");
+  if (value > Number.MAX_SAFE_INTEGER) throw new DecodeError("EBML", start, "integer above 2^53");
   return value;
 }
 
-/** A float element of 0, 4 or 8 bytes (RFC 8794 7.3). */
+/** Reads a float element of 0, 4 or 8 bytes (RFC 8794 7.3). Throws {@link DecodeError} for other sizes. */
 export function ebmlFloat(bytes: Uint8Array, start: number, end: number): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (end - start === 4) return view.getFloat32(start);
   if (end - start === 8) return view.getFloat64(start);
   if (end === start) return 0;
-  throw new DecodeError("EBML", start, "a float that is not of 4 or 8 bytes");
+  throw new DecodeError("EBML", start, `float of ${end - start} bytes, expected 0, 4 or 8`);
 }
 
-/** Whether bytes begin as an EBML document does (Matroska, WebM). */
+/** Returns true if the bytes begin with an EBML header (Matroska, WebM). */
 export function isEbml(bytes: Uint8Array): boolean {
   return bytes.length >= 4 && readU32(bytes, 0) === 0x1a45dfa3;
 }
 
-/** The head of a `Void` element of `totalBytes`, head included: with it an element can be blanked. At least 9 bytes. */
+/** Returns the head of a Void element of `totalBytes` (at least 9, including the head), to blank out another element. */
 export function voidHead(totalBytes: number): Uint8Array<ArrayBuffer> {
   const head = new Uint8Array(9);
   head[0] = 0xec;

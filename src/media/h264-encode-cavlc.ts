@@ -1,12 +1,12 @@
 import type { BitWriter } from "./bit-writer.ts";
 
-/** A code for each value: its bits and how many they are, in two rows. */
+/** A table of variable-length codes: length and bits of the code for each value. */
 interface Codes {
   readonly lengths: readonly number[];
   readonly bits: readonly number[];
 }
 
-/** `coeff_token` for 0 ≤ nC < 2 (ISO 14496-10 table 9-5), at 4 · total coefficients + trailing ones. */
+/** `coeff_token` for 0 ≤ nC < 2 (ISO 14496-10 table 9-5), indexed by 4 · total coefficients + trailing ones. */
 const TOKENS: Codes = {
   lengths: [
     1, 0, 0, 0, 6, 2, 0, 0, 8, 6, 3, 0, 9, 8, 7, 5, 10, 9, 8, 6, 11, 10, 9, 7, 13, 11, 10, 8, 13, 13, 11, 9,
@@ -20,13 +20,13 @@ const TOKENS: Codes = {
   ],
 };
 
-/** The same for the four DC coefficients of 4:2:0 chroma (nC = −1). */
+/** `coeff_token` for the four DC coefficients of 4:2:0 chroma (nC = −1). */
 const CHROMA_TOKENS: Codes = {
   lengths: [2, 0, 0, 0, 6, 1, 0, 0, 6, 6, 3, 0, 6, 7, 7, 6, 6, 8, 8, 7],
   bits: [1, 0, 0, 0, 7, 1, 0, 0, 4, 6, 1, 0, 3, 3, 2, 5, 2, 3, 2, 0],
 };
 
-/** `total_zeros` of a block of 16, by coefficients − 1 (tables 9-7 and 9-8). */
+/** `total_zeros` of a block of 16 levels, indexed by number of coefficients − 1 (tables 9-7 and 9-8). */
 const ZEROS: readonly Codes[] = [
   {
     lengths: [1, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 9],
@@ -51,14 +51,14 @@ const ZEROS: readonly Codes[] = [
   { lengths: [1, 1], bits: [0, 1] },
 ];
 
-/** The same of the four chroma DC coefficients (table 9-9). */
+/** `total_zeros` of the four chroma DC coefficients (table 9-9). */
 const CHROMA_ZEROS: readonly Codes[] = [
   { lengths: [1, 2, 3, 3], bits: [1, 1, 1, 0] },
   { lengths: [1, 2, 2], bits: [1, 1, 0] },
   { lengths: [1, 1], bits: [1, 0] },
 ];
 
-/** `run_before`, by the zeros that are left, 7 for more than six (table 9-10). */
+/** `run_before`, indexed by remaining zeros − 1; the last entry applies if more than six zeros remain (table 9-10). */
 const RUNS: readonly Codes[] = [
   { lengths: [1, 1], bits: [1, 0] },
   { lengths: [1, 2, 2], bits: [1, 1, 0] },
@@ -72,12 +72,12 @@ const RUNS: readonly Codes[] = [
   },
 ];
 
-/** Levels above this would need codes that the baseline profile does not have (9.2.2.1). */
+/** Larger levels need codes that the baseline profile does not have (9.2.2.1). */
 export const MAX_LEVEL = 2000;
 
 /**
- * Writes one block of transform levels (7.3.5.3.2, 9.2): 16 of luma DC, whose neighbours have none, or 4 of chroma DC. `levels`
- * are in scan order.
+ * Writes one block of transform coefficient levels (ISO 14496-10 7.3.5.3.2, 9.2): 16 levels of luma DC (nC 0) or 4 of chroma DC.
+ * @param levels the levels in scan order.
  */
 export function writeLevels(out: BitWriter, levels: Int32Array): void {
   const isChroma = levels.length === 4;
@@ -99,13 +99,13 @@ export function writeLevels(out: BitWriter, levels: Int32Array): void {
   }
 }
 
-/** The levels that are no trailing ones, highest frequency first. */
+/** Writes the levels that are not trailing ones, highest frequency first. */
 function writeValues(out: BitWriter, levels: Int32Array, nonZero: readonly number[], ones: number): void {
   let suffixBits = nonZero.length > 10 && ones < 3 ? 1 : 0;
   for (let i = ones; i < nonZero.length; i++) {
     const level = levels[nonZero[i]!]!;
     let code = level > 0 ? 2 * level - 2 : -2 * level - 1;
-    // The first cannot be ±1 where fewer than three ones were told: it is written one smaller.
+    // If there are fewer than three trailing ones, the first level cannot be ±1, so its magnitude is coded one smaller.
     if (i === ones && ones < 3) code -= 2;
     writeLevel(out, code, suffixBits);
     if (suffixBits === 0) suffixBits = 1;

@@ -1,32 +1,32 @@
 /**
- * A picture of flat squares: one luma value for each 4×4 pixels, one value of each chroma for each 8×8. Rows from the top,
- * whole macroblocks (16×16 pixels) wide and high.
+ * A picture of flat squares: one luma value per 4×4 pixels, one value of each chroma plane per 8×8 pixels. Rows from the top; width and
+ * height are whole macroblocks (16×16 pixels).
  */
 export interface FlatPicture {
   /** 4 × `columns` by 4 × `rows` values. */
   readonly luma: Uint8Array;
   /** 2 × `columns` by 2 × `rows` values. */
-  readonly blue: Uint8Array;
-  readonly red: Uint8Array;
+  readonly cb: Uint8Array;
+  readonly cr: Uint8Array;
 }
 
-/** How large the pictures are, and how fast. */
+/** Picture size and frame rate. */
 export interface FlatFormat {
-  /** Macroblocks across and down. */
+  /** Macroblocks per row, and rows of macroblocks. */
   readonly columns: number;
   readonly rows: number;
-  /** What is seen, in pixels: even numbers, from the top left corner. */
+  /** Visible size in pixels, even, from the top left corner. */
   readonly width: number;
   readonly height: number;
   readonly framesPerSecond: number;
 }
 
-/** A flat picture of one colour. */
+/** Returns a black picture. */
 export function flatPicture({ columns, rows }: FlatFormat): FlatPicture {
   const cells = columns * rows;
   return {
     luma: new Uint8Array(16 * cells).fill(16),
-    blue: new Uint8Array(4 * cells).fill(128),
-    red: new Uint8Array(4 * cells).fill(128),
+    cb: new Uint8Array(4 * cells).fill(128),
+    cr: new Uint8Array(4 * cells).fill(128),
   };
 }

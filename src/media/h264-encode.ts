@@ -1,57 +1,58 @@
+import { concatBytes } from "../base/bytes.ts";
 import { BitWriter } from "./bit-writer.ts";
 import { type FlatFormat, type FlatPicture, flatPicture } from "./h264-encode-picture.ts";
 import { QUANTISER, writeSlice } from "./h264-encode-slice.ts";
 
-/** Numbers of frames have four bits (`log2_max_frame_num_minus4` 0). */
+/** `frame_num` has four bits (`log2_max_frame_num_minus4` 0). */
 const FRAME_NUMBERS = 16;
-/** Level 3.0 (A.3.4.1): 1620 macroblocks a picture, 40500 a second. */
+/** Level 3.0 (A.3.4.1): 1620 macroblocks per picture, 40500 per second. */
 const LEVEL = 30;
 
 /**
- * Encodes flat pictures as H.264 of the constrained baseline profile (ISO 14496-10), one access unit a picture without delimiter, in
- * the byte stream format (Annex B). Macroblocks that differ from the picture before are sent as Intra 16×16 with DC levels alone,
- * all others are skipped; nothing is smoothed, so what a decoder shows is known here to the bit.
+ * Encodes flat pictures as H.264 constrained baseline (ISO 14496-10): one access unit per picture, without delimiter, in the byte stream
+ * format (Annex B). Macroblocks that differ from the previous picture are Intra 16×16 with DC levels only, all others are skipped.
+ * Without deblocking, the encoder reproduces the decoded picture exactly.
  */
 export class FlatEncoder {
   readonly #format: FlatFormat;
   readonly #parameterSets: Uint8Array<ArrayBuffer>;
-  /** What decoders show, and what was asked for, before the next picture. */
-  readonly #shown: FlatPicture;
-  readonly #asked: FlatPicture;
+  /** The previous picture as decoded, and as given. */
+  readonly #decoded: FlatPicture;
+  readonly #previous: FlatPicture;
   #frameNumber = 0;
   #keyframes = 0;
 
   constructor(format: FlatFormat) {
     this.#format = format;
-    this.#parameterSets = joined(
+    this.#parameterSets = concatBytes([
       nalUnit(0x67, (out) => writeSps(out, format)),
       nalUnit(0x68, writePps),
-    );
-    this.#shown = flatPicture(format);
-    this.#asked = flatPicture(format);
+    ]);
+    this.#decoded = flatPicture(format);
+    this.#previous = flatPicture(format);
   }
 
-  /** One access unit. A key picture has its parameter sets before it, and needs nothing that came before. */
+  /** Returns one access unit. A key picture is an IDR picture, preceded by its parameter sets. */
   encode(picture: FlatPicture, isKey: boolean): Uint8Array<ArrayBuffer> {
     if (isKey) this.#frameNumber = 0;
     const slice = nalUnit(isKey ? 0x65 : 0x61, (out) => {
       writeSliceHead(out, isKey, this.#frameNumber, this.#keyframes);
-      writeSlice(out, this.#format, { isKey, picture, asked: this.#asked, shown: this.#shown });
+      writeSlice(out, this.#format, { isKey, picture, previous: this.#previous, decoded: this.#decoded });
     });
     if (isKey) this.#keyframes++;
     this.#frameNumber = (this.#frameNumber + 1) % FRAME_NUMBERS;
-    return isKey ? joined(this.#parameterSets, slice) : slice;
+    return isKey ? concatBytes([this.#parameterSets, slice]) : slice;
   }
 }
 
-/** 7.3.2.1.1, with the usability information of Annex E. */
+/** Sequence parameter set (7.3.2.1.1), with video usability information (Annex E). */
 function writeSps(out: BitWriter, { columns, rows, width, height, framesPerSecond }: FlatFormat): void {
   out.bits(66, 8);
   out.bits(0xc0, 8); // constraint_set0 and 1: constrained baseline
   out.bits(LEVEL, 8);
   out.ue(0); // seq_parameter_set_id
   out.ue(0); // log2_max_frame_num_minus4
-  out.ue(2); // pic_order_cnt_type: shown as decoded
+  out.ue(2); // pic_order_cnt_type: output order is decoding order
   out.ue(1); // max_num_ref_frames
   out.bits(0, 1); // no gaps in frame numbers
   out.ue(columns - 1);
@@ -79,13 +80,13 @@ function writeSps(out: BitWriter, { columns, rows, width, height, framesPerSecon
   out.bits(1, 1);
   out.ue(0);
   out.ue(0);
-  out.ue(9); // vectors: none is used, the profile's range is told
+  out.ue(9); // motion vector range of the profile; no vectors are used
   out.ue(9);
   out.ue(0); // max_num_reorder_frames
   out.ue(1); // max_dec_frame_buffering
 }
 
-/** 7.3.2.2 */
+/** Picture parameter set (7.3.2.2). */
 function writePps(out: BitWriter): void {
   out.ue(0);
   out.ue(0);
@@ -94,13 +95,13 @@ function writePps(out: BitWriter): void {
   out.ue(0);
   out.ue(0);
   out.bits(0, 3); // no weights
-  out.se(0); // pic_init_qp: 26; the slice says its own
+  out.se(0); // pic_init_qp: 26; each slice sets its own
   out.se(0);
   out.se(0); // chroma_qp_index_offset
-  out.bits(0b100, 3); // the slice says whether edges are smoothed
+  out.bits(0b100, 3); // deblocking_filter_control_present_flag
 }
 
-/** 7.3.3 */
+/** Slice header (7.3.3). */
 function writeSliceHead(out: BitWriter, isKey: boolean, frameNumber: number, keyframes: number): void {
   out.ue(0); // first_mb_in_slice
   out.ue(isKey ? 7 : 5); // I or P, as all slices of the picture
@@ -111,7 +112,7 @@ function writeSliceHead(out: BitWriter, isKey: boolean, frameNumber: number, key
   else out.bits(0, 2); // no override of references, no reordering
   out.bits(0, isKey ? 2 : 1); // reference marking: nothing special
   out.se(QUANTISER - 26);
-  out.ue(1); // edges are not smoothed
+  out.ue(1); // disable_deblocking_filter_idc
 }
 
 function writeU32Bits(out: BitWriter, value: number): void {
@@ -119,14 +120,14 @@ function writeU32Bits(out: BitWriter, value: number): void {
   out.bits(value & 0xffff, 16);
 }
 
-/** One NAL unit with its start code: trailing bits and emulation prevention bytes are added (7.3.1). */
+/** Returns a NAL unit with start code, trailing bits and emulation prevention bytes (7.3.1). */
 function nalUnit(header: number, write: (out: BitWriter) => void): Uint8Array<ArrayBuffer> {
   const out = new BitWriter();
   write(out);
   out.bits(1, 1);
   out.align();
   const payload = out.bytes();
-  // At worst one byte in three is preceded by a 3.
+  // At most one emulation prevention byte per two payload bytes.
   const unit = new Uint8Array(5 + payload.length + (payload.length >> 1) + 1);
   unit[3] = 1;
   unit[4] = header;
@@ -141,14 +142,4 @@ function nalUnit(header: number, write: (out: BitWriter) => void): Uint8Array<Ar
     zeros = byte === 0 ? zeros + 1 : 0;
   }
   return unit.subarray(0, length);
-}
-
-function joined(...parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }

@@ -6,27 +6,23 @@ import { unescapeNal } from "./nal.ts";
 /** NAL unit types of H.264 (ISO 14496-10 table 7-1). */
 export const H264_NAL = { slice: 1, idr: 5, sei: 6, sps: 7, pps: 8, delimiter: 9 } as const;
 
-/** What an `avcC` box says (ISO 14496-15 5.3.3.1). */
-export interface AvcConfig {
-  /** Bytes of each NAL length in the frames: 1, 2 or 4. */
+/** An AVCDecoderConfigurationRecord, the content of `avcC` (ISO 14496-15 5.3.3.1). */
+interface AvcConfig {
+  /** Size of the NAL unit length fields in bytes: 1, 2 or 4. */
   readonly lengthSize: number;
   readonly sps: readonly Uint8Array[];
   readonly pps: readonly Uint8Array[];
 }
 
-/** What we use of a sequence parameter set (ISO 14496-10 7.3.2.1.1). */
-export interface H264Sps {
+/** The used fields of a sequence parameter set (ISO 14496-10 7.3.2.1.1). */
+interface H264Sps {
   readonly width: number;
   readonly height: number;
-  /** How many frames may wait for their turn, or undefined where the stream does not say. */
-  readonly reorderFrames: number | undefined;
-  /** False for interlaced coding. */
-  readonly framesOnly: boolean;
   /** Such as `avc1.64001f` (RFC 6381 3.3). */
   readonly codecString: string;
 }
 
-/** Reads an `avcC`; throws {@link DecodeError}. */
+/** Parses the content of `avcC`. Throws {@link DecodeError} if it is truncated or has another version. */
 export function parseAvcConfig(bytes: Uint8Array): AvcConfig {
   if (bytes.length < 7 || bytes[0] !== 1) throw new DecodeError("avcC", 0, "expected version 1");
   let at = 5;
@@ -35,7 +31,7 @@ export function parseAvcConfig(bytes: Uint8Array): AvcConfig {
     for (let i = 0; i < count; i++) {
       const end = at + 2 + (at + 2 <= bytes.length ? readU16(bytes, at) : 0);
       if (at + 2 > bytes.length || end > bytes.length)
-        throw new DecodeError("avcC", at, "a cut parameter set");
+        throw new DecodeError("avcC", at, "truncated parameter set");
       if (end > at + 2) sets.push(bytes.subarray(at + 2, end));
       at = end;
     }
@@ -47,13 +43,13 @@ export function parseAvcConfig(bytes: Uint8Array): AvcConfig {
   return { lengthSize: (bytes[4]! & 3) + 1, sps, pps };
 }
 
-/** Whether a NAL unit is a coded slice: with it the head of an access unit is over. */
+/** Returns true if a NAL unit with this header byte is a coded slice, which ends the head of an access unit. */
 export function isH264Slice(header: number): boolean {
   const type = header & 0x1f;
   return type >= 1 && type <= 5;
 }
 
-/** Reads a sequence parameter set, its NAL header included; throws {@link DecodeError}. */
+/** Parses a sequence parameter set, including its NAL unit header. Throws {@link DecodeError}. */
 export function parseH264Sps(nal: Uint8Array): H264Sps {
   const clean = unescapeNal(nal.subarray(0, 1024));
   const bits = new BitReader(clean, "H.264 SPS");
@@ -78,12 +74,11 @@ export function parseH264Sps(nal: Uint8Array): H264Sps {
   return {
     width: widthUnits * 16 - (crop[0]! + crop[1]!) * cropX,
     height: heightUnits * 16 * (framesOnly ? 1 : 2) - (crop[2]! + crop[3]!) * cropY,
-    reorderFrames: readReorderFrames(bits, profile, constraints),
-    framesOnly,
     codecString: `avc1.${[profile, constraints, level].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`,
   };
 }
 
+/** Reads the fields of high profiles and returns `chroma_format_idc`. */
 function readHighProfile(bits: BitReader): number {
   const chroma = bits.ue();
   if (chroma === 3) bits.skip(1);
@@ -115,45 +110,7 @@ function readOrderCount(bits: BitReader): void {
   bits.se();
   bits.se();
   const cycle = bits.ue();
-  if (cycle > 255) throw new DecodeError("H.264 SPS", bits.position >> 3, "a picture order cycle over 255");
+  if (cycle > 255)
+    throw new DecodeError("H.264 SPS", bits.position >> 3, "picture order count cycle above 255");
   for (let i = 0; i < cycle; i++) bits.se();
-}
-
-/** `max_num_reorder_frames` of the VUI (E.2.1); 0 where the profile has no B-frames. */
-function readReorderFrames(bits: BitReader, profile: number, constraints: number): number | undefined {
-  const unknown = profile === 66 || (constraints & 0x10 && profile >= 44 && profile !== 77) ? 0 : undefined;
-  if (!bits.flag()) return unknown;
-  if (bits.flag() && bits.bits(8) === 255) bits.skip(32);
-  if (bits.flag()) bits.skip(1);
-  if (bits.flag()) {
-    bits.skip(4);
-    if (bits.flag()) bits.skip(24);
-  }
-  if (bits.flag()) {
-    bits.ue();
-    bits.ue();
-  }
-  if (bits.flag()) bits.skip(65);
-  const nalHrd = bits.flag();
-  if (nalHrd) skipHrd(bits);
-  const vclHrd = bits.flag();
-  if (vclHrd) skipHrd(bits);
-  if (nalHrd || vclHrd) bits.skip(1);
-  bits.skip(1);
-  if (!bits.flag()) return unknown;
-  bits.skip(1);
-  for (let i = 0; i < 4; i++) bits.ue();
-  return bits.ue();
-}
-
-function skipHrd(bits: BitReader): void {
-  const count = bits.ue() + 1;
-  if (count > 32) throw new DecodeError("H.264 SPS", bits.position >> 3, "more than 32 HRD entries");
-  bits.skip(8);
-  for (let i = 0; i < count; i++) {
-    bits.ue();
-    bits.ue();
-    bits.skip(1);
-  }
-  bits.skip(20);
 }

@@ -6,45 +6,45 @@ import { unescapeNal } from "./nal.ts";
 /** NAL unit types of HEVC (ISO 23008-2 table 7-1). */
 export const HEVC_NAL = { vps: 32, sps: 33, pps: 34, delimiter: 35 } as const;
 
-/** What an `hvcC` box says (ISO 14496-15 8.3.3.1). */
-export interface HevcConfig {
+/** An HEVCDecoderConfigurationRecord, the content of `hvcC` (ISO 14496-15 8.3.3.1). */
+interface HevcConfig {
+  /** Size of the NAL unit length fields in bytes: 1, 2 or 4. */
   readonly lengthSize: number;
   /** VPS, SPS, PPS (and SEI) units, in the order of the box. */
   readonly units: readonly Uint8Array[];
 }
 
-/** What we use of a sequence parameter set (ISO 23008-2 7.3.2.2). */
-export interface HevcSps {
+/** The used fields of a sequence parameter set (ISO 23008-2 7.3.2.2). */
+interface HevcSps {
   readonly width: number;
   readonly height: number;
-  readonly reorderFrames: number;
   /** Such as `hvc1.1.6.L93.90` (ISO 14496-15 Annex E). */
   readonly codecString: string;
 }
 
-/** The type in the first byte of a NAL unit header. */
+/** Returns the NAL unit type from the first byte of the header. */
 export function hevcNalType(header: number): number {
   return (header >> 1) & 0x3f;
 }
 
-/** Whether a unit of this type is an intra random access point: BLA, IDR or CRA. */
+/** Returns true if the NAL unit type is an intra random access point: BLA, IDR or CRA (ISO 23008-2 table 7-1). */
 export function isHevcKey(type: number): boolean {
   return type >= 16 && type <= 23;
 }
 
-/** Reads an `hvcC`; throws {@link DecodeError}. */
+/** Parses the content of `hvcC`. Throws {@link DecodeError} if it is truncated. */
 export function parseHevcConfig(bytes: Uint8Array): HevcConfig {
   if (bytes.length < 23) throw new DecodeError("hvcC", bytes.length, "expected at least 23 bytes");
   const units: Uint8Array[] = [];
   let at = 23;
   for (let array = 0; array < bytes[22]!; array++) {
-    if (at + 3 > bytes.length) throw new DecodeError("hvcC", at, "a cut array");
+    if (at + 3 > bytes.length) throw new DecodeError("hvcC", at, "truncated array");
     const count = readU16(bytes, at + 1);
     at += 3;
     for (let i = 0; i < count; i++) {
       const end = at + 2 + (at + 2 <= bytes.length ? readU16(bytes, at) : 0);
       if (at + 2 > bytes.length || end > bytes.length)
-        throw new DecodeError("hvcC", at, "a cut parameter set");
+        throw new DecodeError("hvcC", at, "truncated parameter set");
       if (end > at + 2) units.push(bytes.subarray(at + 2, end));
       at = end;
     }
@@ -52,7 +52,7 @@ export function parseHevcConfig(bytes: Uint8Array): HevcConfig {
   return { lengthSize: (bytes[21]! & 3) + 1, units };
 }
 
-/** Reads a sequence parameter set, its two-byte NAL header included; throws {@link DecodeError}. */
+/** Parses a sequence parameter set, including its two-byte NAL unit header. Throws {@link DecodeError}. */
 export function parseHevcSps(nal: Uint8Array): HevcSps {
   const clean = unescapeNal(nal.subarray(0, 2048));
   const bits = new BitReader(clean, "HEVC SPS");
@@ -70,17 +70,7 @@ export function parseHevcSps(nal: Uint8Array): HevcSps {
     width -= (crop[0]! + crop[1]!) * (chroma === 1 || chroma === 2 ? 2 : 1);
     height -= (crop[2]! + crop[3]!) * (chroma === 1 ? 2 : 1);
   }
-  bits.ue();
-  bits.ue();
-  bits.ue();
-  const eachLayer = bits.flag();
-  let reorderFrames = 0;
-  for (let layer = eachLayer ? 0 : subLayers; layer <= subLayers; layer++) {
-    bits.ue();
-    reorderFrames = Math.max(reorderFrames, bits.ue());
-    bits.ue();
-  }
-  return { width, height, reorderFrames, codecString };
+  return { width, height, codecString };
 }
 
 function readProfile(bits: BitReader, subLayers: number): string {

@@ -1,17 +1,17 @@
 import type { ByteRange } from "../base/range.ts";
 
-/** The attribute list of a tag (RFC 8216 4.2): names as they are, values without their quotes. */
+/** The attribute list of a tag (RFC 8216 4.2), values without their quotes. */
 export type HlsAttributes = ReadonlyMap<string, string>;
 
-/** Further attributes of one tag are not read; the RFC knows about twenty. */
+/** Limit of attributes read from one tag; RFC 8216 defines about twenty. */
 const MAX_ATTRIBUTES = 64;
 
-/** Reads an attribute list. What breaks it ends it; of a repeated name the first counts. */
+/** Reads an attribute list up to the first syntax error. The first value of a repeated name is used. */
 export function readHlsAttributes(text: string): HlsAttributes {
   const attributes = new Map<string, string>();
-  const one = /\s*([\w-]+)\s*=\s*("[^"]*"|[^,]*)\s*(?:,|$)/y;
+  const attribute = /\s*([\w-]+)\s*=\s*("[^"]*"|[^,]*)\s*(?:,|$)/y;
   while (attributes.size < MAX_ATTRIBUTES) {
-    const match = one.exec(text);
+    const match = attribute.exec(text);
     if (!match) break;
     const [, name, value] = match;
     if (!attributes.has(name!)) attributes.set(name!, value!.replace(/^"|"$/g, "").trim());
@@ -19,19 +19,21 @@ export function readHlsAttributes(text: string): HlsAttributes {
   return attributes;
 }
 
-/** A whole or decimal number that is not negative; undefined where it is none, or larger than anything means. */
+/** Reads a non-negative integer or decimal number; undefined if it is not one or has more than 15 digits. */
 export function hlsNumber(text: string | undefined): number | undefined {
-  return text !== undefined && /^\d{1,15}(?:\.\d{0,20})?$/.test(text.trim()) ? Number(text) : undefined;
+  return text !== undefined && /^(?:\d{1,15}(?:\.\d{0,20})?|\.\d{1,20})$/.test(text.trim())
+    ? Number(text)
+    : undefined;
 }
 
-/** `<length>[@<offset>]` as a range; `start` where no offset is said. Undefined where it is none. */
+/** Reads `<length>[@<offset>]` (RFC 8216 4.3.2.2); the offset defaults to `start`. Undefined if it is invalid. */
 export function hlsByteRange(text: string, start: number | undefined): ByteRange | undefined {
   const match = /^(\d{1,15})(?:@(\d{1,15}))?$/.exec(text.trim());
   const from = match?.[2] === undefined ? start : Number(match[2]);
   return match && from !== undefined ? { start: from, end: from + Number(match[1]) } : undefined;
 }
 
-/** `#EXT-X-PROGRAM-DATE-TIME` (ISO 8601) in milliseconds since 1970; UTC where no zone is said. */
+/** Reads `#EXT-X-PROGRAM-DATE-TIME` (ISO 8601) as UNIX milliseconds; UTC if it has no zone. Undefined if it is invalid. */
 export function hlsTimeMs(text: string): number | undefined {
   const match =
     /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s*(?:Z|([+-])(\d\d):?(\d\d)?)?$/i.exec(

@@ -1,50 +1,48 @@
 import { DecodeError } from "../base/errors.ts";
 import { type HlsAttributes, hlsNumber, readHlsAttributes } from "./hls-attributes.ts";
+import type { HlsValues } from "./hls-variables.ts";
 
-/** One stream in several forms (RFC 8216 4.3.4). */
+/** A master playlist (RFC 8216 4.3.4). */
 export interface HlsMaster {
   readonly kind: "master";
-  /** At least one, in the order of the manifest. */
+  /** In the order of the manifest; at least one. */
   readonly variants: readonly HlsVariant[];
   readonly renditions: readonly HlsRendition[];
+  /** The variables that its media manifests may import. */
+  readonly variables: HlsValues;
 }
 
-/** One form of a stream (`#EXT-X-STREAM-INF`). */
+/** A variant stream (`#EXT-X-STREAM-INF`, RFC 8216 4.3.4.2). */
 export interface HlsVariant {
-  /** As it stands there; relative to the manifest's own URL. */
+  /** Unresolved; relative to the manifest's URL. */
   readonly uri: string;
-  /** The peak; 0 where it is not said. */
+  /** Peak bit rate; 0 if not stated. */
   readonly bitsPerSecond: number;
   readonly averageBitsPerSecond: number | undefined;
-  /** Pixels; undefined for audio alone, and where it is not said. */
+  /** In pixels; undefined for audio, and if not stated. */
   readonly width: number | undefined;
   readonly height: number | undefined;
-  readonly frameRate: number | undefined;
-  /** RFC 6381; empty where they are not said. */
+  /** RFC 6381; empty if not stated. */
   readonly codecs: readonly string[];
-  /** The groups of the renditions that belong to it. */
+  /** The group ids of its renditions. */
   readonly audioGroup: string | undefined;
-  readonly videoGroup: string | undefined;
   readonly subtitleGroup: string | undefined;
 }
 
-/** Another way to see or hear the same (`#EXT-X-MEDIA`). */
+/** An alternative rendition (`#EXT-X-MEDIA`, RFC 8216 4.3.4.1). */
 export interface HlsRendition {
   readonly type: "audio" | "video" | "subtitles" | "closed-captions";
   readonly group: string;
   readonly name: string;
   /** RFC 5646, such as `en`. */
   readonly language: string | undefined;
-  /** Undefined where the variant itself carries it. */
+  /** Undefined if the variant itself carries it. */
   readonly uri: string | undefined;
   readonly isDefault: boolean;
-  readonly isAutoSelect: boolean;
   readonly isForced: boolean;
-  /** Audio channels. */
-  readonly channels: number | undefined;
 }
 
-/** The largest services have about fifty. */
+/** Limits for hostile manifests; the largest services have about fifty variants. */
 const MAX_VARIANTS = 500;
 const MAX_RENDITIONS = 500;
 const TYPES = {
@@ -54,24 +52,24 @@ const TYPES = {
   "CLOSED-CAPTIONS": "closed-captions",
 } as const;
 
-/** Gathers what the lines of a master manifest say. */
+/** Builds an {@link HlsMaster} from the lines of a manifest. */
 export class HlsMasterBuilder {
   readonly #variants: HlsVariant[] = [];
   readonly #renditions: HlsRendition[] = [];
   #pending: HlsAttributes | undefined;
 
-  /** Whether the next URI is that of a variant. */
+  /** True if the next URI belongs to a variant. */
   get awaitsUri(): boolean {
     return this.#pending !== undefined;
   }
 
-  /** Takes a tag, if it is one of its own. */
+  /** Processes a tag; ignores tags of media playlists. */
   tag(name: string, value: string): void {
     if (name === "EXT-X-STREAM-INF") this.#pending = readHlsAttributes(value);
     else if (name === "EXT-X-MEDIA") this.#rendition(readHlsAttributes(value));
   }
 
-  /** Takes the URI of the variant that the last tag was about. */
+  /** Adds the variant of the last `#EXT-X-STREAM-INF`. Throws `DecodeError` at the variant limit. */
   uri(uri: string, offset: number): void {
     if (this.#variants.length === MAX_VARIANTS)
       throw new DecodeError("HLS manifest", offset, `more than ${MAX_VARIANTS} variants`);
@@ -79,8 +77,8 @@ export class HlsMasterBuilder {
     this.#pending = undefined;
   }
 
-  finish(): HlsMaster {
-    return { kind: "master", variants: this.#variants, renditions: this.#renditions };
+  finish(variables: HlsValues): HlsMaster {
+    return { kind: "master", variants: this.#variants, renditions: this.#renditions, variables };
   }
 
   #rendition(attributes: HlsAttributes): void {
@@ -94,9 +92,7 @@ export class HlsMasterBuilder {
       language: attributes.get("LANGUAGE") || undefined,
       uri: attributes.get("URI") || undefined,
       isDefault: attributes.get("DEFAULT") === "YES",
-      isAutoSelect: attributes.get("AUTOSELECT") === "YES",
       isForced: attributes.get("FORCED") === "YES",
-      channels: hlsNumber(attributes.get("CHANNELS")?.split("/", 1)[0]),
     });
   }
 }
@@ -110,10 +106,8 @@ function variantOf(uri: string, attributes: HlsAttributes): HlsVariant {
     averageBitsPerSecond: hlsNumber(attributes.get("AVERAGE-BANDWIDTH")),
     width: size ? Number(size[1]) : undefined,
     height: size ? Number(size[2]) : undefined,
-    frameRate: hlsNumber(attributes.get("FRAME-RATE")),
     codecs: codecs.filter((codec) => codec !== ""),
     audioGroup: attributes.get("AUDIO") || undefined,
-    videoGroup: attributes.get("VIDEO") || undefined,
     subtitleGroup: attributes.get("SUBTITLES") || undefined,
   };
 }

@@ -3,76 +3,76 @@ import { DecodeError } from "../base/errors.ts";
 import type { ByteRange } from "../base/range.ts";
 import { hlsByteRange, hlsNumber, hlsTimeMs, readHlsAttributes } from "./hls-attributes.ts";
 
-/** The segments of one stream (RFC 8216 4.3.3). */
+/** A media playlist (RFC 8216 4.3.3). */
 export interface HlsMedia {
   readonly kind: "media";
   readonly version: number;
-  /** No segment is longer, rounded; where a manifest does not say, that of its longest segment. */
+  /** `#EXT-X-TARGETDURATION`; if the manifest has none, the rounded duration of its longest segment. */
   readonly targetSeconds: number;
-  /** The number of the first segment of `segments`. */
+  /** Media sequence number of the first segment. */
   readonly firstNumber: number;
   readonly segments: readonly HlsSegment[];
-  /** Nothing will be added (`#EXT-X-ENDLIST`). */
+  /** True if no segments will be added (`#EXT-X-ENDLIST`). */
   readonly isEnded: boolean;
   readonly type: "vod" | "event" | undefined;
-  /** Where playing should begin: from the start, or from the end where it is negative. */
+  /** Preferred start of playback (`#EXT-X-START`), from the start, or from the end if negative. */
   readonly startSeconds: number | undefined;
 }
 
-/** Whether more will come: it is being made while it is watched. */
+/** Returns true if the playlist is live: the server will add segments. */
 export function isLiveHls({ isEnded, type }: HlsMedia): boolean {
   return !isEnded && type !== "vod";
 }
 
-/** One segment. */
+/** A media segment (RFC 8216 4.3.2). */
 export interface HlsSegment {
-  /** As it stands there; relative to the manifest's own URL. */
+  /** Unresolved; relative to the manifest's URL. */
   readonly uri: string;
-  /** Its media sequence number: the same when the manifest is read again. */
+  /** Media sequence number, which identifies the segment across reloads. */
   readonly number: number;
   readonly durationSeconds: number;
   readonly title: string;
-  /** The part of the resource; undefined for all of it. */
+  /** Byte range of the resource; undefined for all of it. */
   readonly range: ByteRange | undefined;
   readonly key: HlsKey | undefined;
-  /** The initialisation of fragmented MP4. */
+  /** The initialisation segment of fragmented MP4. */
   readonly map: HlsMap | undefined;
-  /** The clocks jump before it. */
+  /** True after `#EXT-X-DISCONTINUITY`. */
   readonly isDiscontinuous: boolean;
-  /** Its discontinuity sequence number: segments of the same share their clocks. */
+  /** Discontinuity sequence number; segments with the same number have a common clock. */
   readonly discontinuity: number;
-  /** When it was made, in milliseconds since 1970, where it says so itself. */
+  /** `#EXT-X-PROGRAM-DATE-TIME` in UNIX milliseconds; undefined if the segment has none. */
   readonly programTimeMs: number | undefined;
-  /** It is missing, and must not be asked for. */
+  /** True if it is missing and must not be requested (`#EXT-X-GAP`). */
   readonly isGap: boolean;
 }
 
-/** How segments are encrypted (RFC 8216 4.3.2.4). */
+/** Encryption of segments (RFC 8216 4.3.2.4). */
 export interface HlsKey {
-  /** `AES-128`, or one that we do not know. */
+  /** `AES-128`, or an unsupported method. */
   readonly method: string;
   readonly uri: string;
-  /** 16 bytes; where none is said, it is the segment's number. */
+  /** 16 bytes; if undefined, the segment's number is the IV. */
   readonly iv: Uint8Array | undefined;
-  /** `identity`: the URI's answer is the key itself. */
+  /** `identity` if the URI returns the key itself. */
   readonly format: string;
 }
 
-/** Where an initialisation segment is. */
-export interface HlsMap {
+/** Location of an initialisation segment (RFC 8216 4.3.2.5). */
+interface HlsMap {
   readonly uri: string;
   readonly range: ByteRange | undefined;
 }
 
-/** More than two days of two-second segments. */
+/** Limit of segments: two days of two-second segments. */
 const MAX_SEGMENTS = 100_000;
 const MAX_KEY_FORMATS = 8;
-/** A day: whole films as one segment are seen, longer ones are not. */
+/** Limit of a segment duration: a day, because some servers send a whole film as one segment. */
 const MAX_SEGMENT_SECONDS = 24 * 3600;
 const MAX_TITLE_LENGTH = 1000;
 const FORMAT = "HLS manifest";
 
-/** Gathers what the lines of a media manifest say. */
+/** Builds an {@link HlsMedia} from the lines of a manifest. */
 export class HlsMediaBuilder {
   readonly #segments: HlsSegment[] = [];
   readonly #keys = new Map<string, HlsKey>();
@@ -86,10 +86,10 @@ export class HlsMediaBuilder {
   #type: "vod" | "event" | undefined;
   #startSeconds: number | undefined;
   #next: NextSegment = {};
-  /** The next byte of each resource of which parts were named: only that of the last one. */
+  /** End of the last byte range, which is the default offset of the next range of the same resource. */
   #lastRange: { uri: string; end: number } | undefined;
 
-  /** Whether the next URI is that of a segment. */
+  /** True if the next URI belongs to a segment. */
   get awaitsUri(): boolean {
     return this.#next.durationSeconds !== undefined;
   }
@@ -98,11 +98,11 @@ export class HlsMediaBuilder {
     return this.#segments.length === 0 && this.#targetSeconds === undefined && !this.awaitsUri;
   }
 
-  /** Takes a tag, if it is one of its own. Throws `DecodeError`. */
+  /** Processes a tag; ignores tags of master playlists. Throws `DecodeError`. */
   tag(name: string, value: string, offset: number): void {
     switch (name) {
       case "EXTINF":
-        this.#info(value, offset);
+        this.#readInfo(value, offset);
         break;
       case "EXT-X-BYTERANGE":
         this.#next.range = value;
@@ -128,12 +128,12 @@ export class HlsMediaBuilder {
     }
   }
 
-  /** Takes the URI of the segment that the last tags were about. Throws `DecodeError`. */
+  /** Adds the segment described by the last tags. Throws `DecodeError`. */
   uri(uri: string, offset: number): void {
     if (this.#segments.length === MAX_SEGMENTS)
       throw new DecodeError(FORMAT, offset, `more than ${MAX_SEGMENTS} segments`);
     const { durationSeconds, title = "", isDiscontinuous = false, isGap = false, programTimeMs } = this.#next;
-    const range = this.#rangeOf(uri, offset);
+    const range = this.#readRange(uri, offset);
     this.#segments.push({
       uri,
       number: this.#number + this.#segments.length,
@@ -166,7 +166,7 @@ export class HlsMediaBuilder {
     };
   }
 
-  /** Tags about the whole manifest. */
+  /** Processes the tags that apply to the whole manifest. */
   #wholeTag(name: string, value: string): void {
     const number = hlsNumber(value);
     switch (name) {
@@ -177,14 +177,14 @@ export class HlsMediaBuilder {
         this.#targetSeconds = Math.min(MAX_SEGMENT_SECONDS, Math.ceil(number ?? 0));
         break;
       case "EXT-X-MEDIA-SEQUENCE":
-        // Behind the first segment they would give it another number.
+        // After the first segment the tag would change the number of that segment.
         if (this.#segments.length === 0) this.#number = Math.floor(number ?? 0);
         break;
       case "EXT-X-DISCONTINUITY-SEQUENCE":
         if (this.#segments.length === 0) this.#discontinuity = Math.floor(number ?? 0);
         break;
       case "EXT-X-SKIP":
-        // A shortened manifest, which we never ask for: what is left out counts all the same.
+        // A delta update, which the engine never requests; skipped segments count nevertheless.
         if (this.#segments.length === 0)
           this.#number += hlsNumber(readHlsAttributes(value).get("SKIPPED-SEGMENTS")) ?? 0;
         break;
@@ -199,16 +199,16 @@ export class HlsMediaBuilder {
     }
   }
 
-  #info(value: string, offset: number): void {
+  #readInfo(value: string, offset: number): void {
     const comma = value.indexOf(",");
     const seconds = hlsNumber(comma < 0 ? value : value.slice(0, comma));
     if (seconds === undefined || seconds > MAX_SEGMENT_SECONDS)
-      throw new DecodeError(FORMAT, offset, `expected the length of a segment, not "${value.slice(0, 20)}"`);
+      throw new DecodeError(FORMAT, offset, `expected a segment duration, got "${value.slice(0, 20)}"`);
     this.#next.durationSeconds = seconds;
     if (comma >= 0) this.#next.title = value.slice(comma + 1, comma + 1 + MAX_TITLE_LENGTH).trim();
   }
 
-  #rangeOf(uri: string, offset: number): ByteRange | undefined {
+  #readRange(uri: string, offset: number): ByteRange | undefined {
     if (this.#next.range === undefined) {
       this.#lastRange = undefined;
       return undefined;
@@ -216,7 +216,7 @@ export class HlsMediaBuilder {
     const start = this.#lastRange?.uri === uri ? this.#lastRange.end : undefined;
     const range = hlsByteRange(this.#next.range, start);
     if (!range)
-      throw new DecodeError(FORMAT, offset, `expected a byte range, not "${this.#next.range.slice(0, 40)}"`);
+      throw new DecodeError(FORMAT, offset, `expected a byte range, got "${this.#next.range.slice(0, 40)}"`);
     this.#lastRange = { uri, end: range.end };
     return range;
   }
@@ -228,16 +228,16 @@ export class HlsMediaBuilder {
     else {
       const uri = attributes.get("URI");
       if (method === "" || uri === undefined)
-        throw new DecodeError(FORMAT, offset, "a key without method or URI");
+        throw new DecodeError(FORMAT, offset, "EXT-X-KEY has no METHOD or no URI");
       const format = attributes.get("KEYFORMAT") ?? "identity";
       const ivText = attributes.get("IV");
-      const iv = ivText === undefined ? undefined : ivOf(ivText);
+      const iv = ivText === undefined ? undefined : parseIv(ivText);
       if (ivText !== undefined && !iv)
-        throw new DecodeError(FORMAT, offset, "a key whose IV is not hexadecimal");
+        throw new DecodeError(FORMAT, offset, "the IV of EXT-X-KEY is not hexadecimal");
       if (this.#keys.size < MAX_KEY_FORMATS || this.#keys.has(format))
         this.#keys.set(format, { method, uri, iv, format });
     }
-    // The same key in several forms, for players of several makers: ours is the plain one.
+    // The same key can be listed in several formats for different players; this engine uses `identity`.
     this.#key = this.#keys.get("identity") ?? this.#keys.values().next().value;
   }
 
@@ -247,12 +247,12 @@ export class HlsMediaBuilder {
     const rangeText = attributes.get("BYTERANGE");
     const range = rangeText === undefined ? undefined : hlsByteRange(rangeText, 0);
     if (uri === undefined || (rangeText !== undefined && !range))
-      throw new DecodeError(FORMAT, offset, "an initialisation segment without URI, or with a broken range");
+      throw new DecodeError(FORMAT, offset, "EXT-X-MAP has no URI, or an invalid BYTERANGE");
     this.#map = { uri, range };
   }
 }
 
-/** What the tags before a URI say about its segment. */
+/** The tags since the last URI, which apply to the next segment. */
 interface NextSegment {
   durationSeconds?: number;
   title?: string;
@@ -262,9 +262,9 @@ interface NextSegment {
   programTimeMs?: number | undefined;
 }
 
-/** `0x…`, up to 128 bits. */
-function ivOf(text: string): Uint8Array | undefined {
-  const digits = /^0x([0-9a-f]{1,32})$/i.exec(text)?.[1];
+/** Reads `0x…`, up to 128 bits, as 16 bytes. Some servers omit the `0x`, which is unambiguous only for 32 digits. */
+function parseIv(text: string): Uint8Array | undefined {
+  const [, prefixed, digits = prefixed] = /^(?:0x([0-9a-f]{1,32})|([0-9a-f]{32}))$/i.exec(text) ?? [];
   return digits === undefined ? undefined : fromHex(digits.padStart(32, "0"));
 }
 

@@ -1,4 +1,4 @@
-/** ISO 639-1 to ISO 639-2/T, for the languages films come in. */
+/** ISO 639-1 to ISO 639-2/T, for languages that media commonly have. */
 const TWO_TO_THREE: Readonly<Record<string, string>> = {
   af: "afr", am: "amh", ar: "ara", az: "aze", be: "bel", bg: "bul", bn: "ben", bs: "bos", ca: "cat", cs: "ces",
   cy: "cym", da: "dan", de: "deu", el: "ell", en: "eng", eo: "epo", es: "spa", et: "est", eu: "eus", fa: "fas",
@@ -11,14 +11,14 @@ const TWO_TO_THREE: Readonly<Record<string, string>> = {
   uz: "uzb", vi: "vie", yi: "yid", zh: "zho", zu: "zul",
 }; // biome-ignore format: a table
 
-/** ISO 639-2/B (bibliographic) to 639-2/T where they differ. */
+/** ISO 639-2/B (bibliographic) to ISO 639-2/T, for codes that differ. */
 const BIBLIOGRAPHIC: Readonly<Record<string, string>> = {
   alb: "sqi", arm: "hye", baq: "eus", bur: "mya", chi: "zho", cze: "ces", dut: "nld", fre: "fra", geo: "kat",
   ger: "deu", gre: "ell", ice: "isl", mac: "mkd", mao: "mri", may: "msa", per: "fas", rum: "ron", slo: "slk",
   tib: "bod", wel: "cym",
 }; // biome-ignore format: a table
 
-/** The ISO 639-2/T code (three letters) of an ISO 639 code or BCP 47 tag of any kind; `und` where it is none. */
+/** Returns the ISO 639-2/T code (three letters) of an ISO 639 code or BCP 47 tag; `und` if it is not a known language. */
 export function languageCode(tag: string | null | undefined): string {
   const primary = (tag ?? "").toLowerCase().split(/[-_]/, 1)[0]!;
   if (/^[a-z]{2}$/.test(primary)) return TWO_TO_THREE[primary] ?? "und";
@@ -27,15 +27,15 @@ export function languageCode(tag: string | null | undefined): string {
 }
 
 /**
- * The three-letter code that a track is written with: as its source has it, be it the bibliographic or the
- * terminological one (`ger` or `deu`; players know both), or made from a shorter tag; `und` where it is none.
+ * Returns the three-letter code for a track: the code of the source unchanged, bibliographic or terminological (`ger` or `deu`, players
+ * know both), or the code for a shorter tag; `und` if it is not a known language.
  */
 export function trackLanguage(tag: string | null | undefined): string {
   const primary = (tag ?? "").toLowerCase().split(/[-_]/, 1)[0]!;
   return /^[a-z]{3}$/.test(primary) ? primary : languageCode(primary);
 }
 
-/** The shortest tag for a three-letter code, as HLS and HTML want it (RFC 5646 2.2.1): `en` for `eng`. */
+/** Returns the shortest tag for a three-letter code (RFC 5646 2.2.1), as HLS and HTML require: `en` for `eng`. */
 export function languageTag(code: string): string {
   const terminological = languageCode(code);
   for (const [two, three] of Object.entries(TWO_TO_THREE)) if (three === terminological) return two;

@@ -8,32 +8,32 @@ import { clockReferenceAt } from "./ts-clock.ts";
 import { isUnitStartAt, NULL_PID, pidAt, TS_PACKET_BYTES } from "./ts-packet.ts";
 import { nextUnit } from "./ts-units.ts";
 
-/** How a stream is cut. */
+/** Options of {@link PieceCutter}. */
 export interface PieceCutterOptions {
-  /** A piece is closed after so long (see `pieceMsFor`). */
+  /** A piece is closed after this time (see `pieceMsFor`). */
   readonly pieceMs: number;
-  /** No piece is larger. */
+  /** Size limit of a piece. */
   readonly maxPieceBytes: number;
-  /** The least duration of a segment of HLS. */
+  /** Minimum duration of an HLS segment. */
   readonly segmentMs: number;
-  /** The number of the first segment: what a source that was started again had before, plus one. By the clock where absent. */
+  /** Number of the first segment: after a restart, the last number before it plus one. If absent, computed from the time. */
   readonly firstSegment?: number;
 }
 
-/** A source that brings nothing still makes a piece so often: viewers see that it lives. */
+/** Interval of empty pieces while the source is silent, which show viewers that the broadcast continues. */
 const SILENT_PIECE_MS = 1000;
-/** So much is held back at most until it is known whether a keyframe begins: 8 KiB of video, and what is sent between. */
-const MAX_HELD_BYTES = 64 * 1024;
-/** Sound alone: a player may begin so often, though it could with every unit. */
-const SOUND_ACCESS_MS = 500;
-/** Steps of the programme clock outside these, beyond the time that passed, are jumps. */
+/** Limit of bytes held back until it is known whether a unit is a key frame: 8 KiB of video, plus other packets between. */
+const MAX_PENDING_BYTES = 64 * 1024;
+/** Interval of random access points in a stream without video, where every unit could be one. */
+const AUDIO_ACCESS_MS = 500;
+/** Steps of the PCR outside these limits, relative to the elapsed time, are discontinuities. */
 const MAX_BACK_TICKS = 0.1 * TICKS_PER_SECOND;
 const MAX_AHEAD_TICKS = 3 * TICKS_PER_SECOND;
 
 /**
- * Cuts a transport stream into pieces by the time at which it comes. Packets pass as they are, but: stuffing (null packets) is left out; PAT
- * and PMT are put before a keyframe where the source has not just sent them, so that a player may begin there; and the continuity
- * counters of those two follow on. Nothing is remuxed, no packet is split. Times are UNIX ms and never go backwards.
+ * Cuts a transport stream into pieces by arrival time. Packets pass unchanged, with three exceptions: null packets are dropped; PAT and PMT
+ * are inserted before a key frame unless the source has just sent them, so that playback can start there; and the continuity counters
+ * of PAT and PMT are renumbered. Nothing is remuxed, and no packet is split. Times are UNIX milliseconds and never decrease.
  */
 export class PieceCutter {
   readonly #options: PieceCutterOptions;
@@ -42,89 +42,85 @@ export class PieceCutter {
   readonly #segments: LiveSegments;
   #open: OpenPiece | undefined;
   #closed: LivePiece[] = [];
-  /** A unit of the leading stream that may be a keyframe, with all that came since. */
-  #held = new Uint8Array(0);
-  #heldAtMs = 0;
-  /** Where in the open piece the tables stand that came since the last unit of the leading stream. */
+  /** A unit of the leading stream that may be a key frame, and all later packets. */
+  #pending = new Uint8Array(0);
+  #pendingSinceMs = 0;
+  /** Offsets in the open piece of tables received since the last unit of the leading stream. */
   #patAt: number | undefined;
   #pmtAt: number | undefined;
-  /** The counters of PAT and PMT as they are written, and as they came. */
-  readonly #written = new Map<number, number>();
-  readonly #came = new Map<number, number>();
+  /** The last continuity counters of PAT and PMT, as written and as received. */
+  readonly #writtenCounters = new Map<number, number>();
+  readonly #sourceCounters = new Map<number, number>();
   #clock: { readonly ticks: number; readonly atMs: number } | undefined;
   #bytesSinceClock = 0;
-  #accessAtMs = Number.NEGATIVE_INFINITY;
-  /** Packets of stuffing that were left out. */
-  stuffingPackets = 0;
+  #lastAccessMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: PieceCutterOptions) {
     this.#options = options;
     this.#segments = new LiveSegments(options.segmentMs, options.firstSegment);
   }
 
-  /** The rate of the stream by its own clock; undefined before its first second. */
+  /** The bit rate by the PCR of the stream; undefined during its first second. */
   get bytesPerSecond(): number | undefined {
     return this.#rate.bytesPerSecond;
   }
 
-  /** Takes whole packets that came at `nowMs`, and gives the pieces that are complete. */
+  /** Adds whole packets received at `nowMs`, and returns the completed pieces. */
   push(packets: Uint8Array, nowMs: number): LivePiece[] {
     this.#open ??= new OpenPiece(nowMs);
     this.#expire(nowMs);
     for (let at = 0; at + TS_PACKET_BYTES <= packets.length; at += TS_PACKET_BYTES)
-      this.#take(packets, at, nowMs);
-    return this.#given();
+      this.#handlePacket(packets, at, nowMs);
+    return this.#takeClosed();
   }
 
-  /** Does what is due by time alone. */
+  /** Closes pieces that are due by time, and returns them. */
   wake(nowMs: number): LivePiece[] {
     this.#expire(nowMs);
-    return this.#given();
+    return this.#takeClosed();
   }
 
-  /** When `wake` wants to be called, in UNIX ms; undefined before the first packet. */
+  /** When to call `wake` next, in UNIX milliseconds; undefined before the first packet. */
   nextWakeMs(): number | undefined {
     if (!this.#open) return undefined;
     const { pieceMs } = this.#options;
     const closeMs = this.#open.openedAtMs + (this.#open.length > 0 ? pieceMs : SILENT_PIECE_MS);
-    return this.#held.length > 0 ? Math.min(this.#heldAtMs + pieceMs, closeMs) : closeMs;
+    return this.#pending.length > 0 ? Math.min(this.#pendingSinceMs + pieceMs, closeMs) : closeMs;
   }
 
-  /** The source was lost: what comes next does not go on from what came. */
+  /** Marks a discontinuity: the source was lost, and the next packets do not continue the stream. */
   break(nowMs: number): LivePiece[] {
     this.#break(nowMs);
     this.#clock = undefined;
-    return this.#given();
+    return this.#takeClosed();
   }
 
-  /** No more will come: gives what is left. */
+  /** Ends the stream and returns the last pieces. */
   finish(nowMs: number): LivePiece[] {
-    this.#release(false, undefined, nowMs);
+    this.#flushPending(false, undefined, nowMs);
     if (this.#open && this.#open.length > 0) this.#close(nowMs);
-    return this.#given();
+    return this.#takeClosed();
   }
 
-  #given(): LivePiece[] {
-    const given = this.#closed;
+  #takeClosed(): LivePiece[] {
+    const closed = this.#closed;
     this.#closed = [];
-    return given;
+    return closed;
   }
 
   #expire(nowMs: number): void {
     const open = this.#open;
     if (!open) return;
     const { pieceMs } = this.#options;
-    if (this.#held.length > 0 && nowMs >= this.#heldAtMs + pieceMs) this.#release(false, undefined, nowMs);
+    if (this.#pending.length > 0 && nowMs >= this.#pendingSinceMs + pieceMs)
+      this.#flushPending(false, undefined, nowMs);
     const limitMs = open.length > 0 ? pieceMs : SILENT_PIECE_MS;
     if (nowMs >= open.openedAtMs + limitMs) this.#close(nowMs);
   }
 
-  #take(packets: Uint8Array, at: number, nowMs: number): void {
+  #handlePacket(packets: Uint8Array, at: number, nowMs: number): void {
     const pid = pidAt(packets, at);
-    if (pid === NULL_PID) {
-      this.stuffingPackets++;
-      return;
-    }
+    if (pid === NULL_PID) return;
     const before = this.#tables.programme;
     if (this.#tables.push(packets, at) && before) {
       if (this.#tables.programme!.streamsText !== before.streamsText) this.#break(nowMs);
@@ -133,55 +129,56 @@ export class PieceCutter {
     this.#bytesSinceClock += TS_PACKET_BYTES;
     const leading = this.#tables.programme?.leading;
     if (leading?.pid === pid && isUnitStartAt(packets, at)) {
-      this.#judge(true, nowMs);
-      this.#heldAtMs = nowMs;
-      this.#hold(packets, at);
-      this.#judge(false, nowMs);
-    } else if (this.#held.length > 0) {
-      this.#hold(packets, at);
-      if (leading?.pid === pid || this.#held.length >= MAX_HELD_BYTES) this.#judge(false, nowMs);
+      this.#classifyPending(true, nowMs);
+      this.#pendingSinceMs = nowMs;
+      this.#appendPending(packets, at);
+      this.#classifyPending(false, nowMs);
+    } else if (this.#pending.length > 0) {
+      this.#appendPending(packets, at);
+      if (leading?.pid === pid || this.#pending.length >= MAX_PENDING_BYTES)
+        this.#classifyPending(false, nowMs);
     } else {
       this.#add(packets, at, nowMs);
     }
   }
 
-  #hold(packets: Uint8Array, at: number): void {
-    const held = new Uint8Array(this.#held.length + TS_PACKET_BYTES);
-    held.set(this.#held);
-    held.set(packets.subarray(at, at + TS_PACKET_BYTES), this.#held.length);
-    this.#held = held;
+  #appendPending(packets: Uint8Array, at: number): void {
+    const pending = new Uint8Array(this.#pending.length + TS_PACKET_BYTES);
+    pending.set(this.#pending);
+    pending.set(packets.subarray(at, at + TS_PACKET_BYTES), this.#pending.length);
+    this.#pending = pending;
   }
 
-  /** Lets what is held go as soon as it is known what it is; `isWhole` where the unit has ended. */
-  #judge(isWhole: boolean, nowMs: number): void {
+  /** Releases the pending packets once it is known whether they begin with a key frame; `isWhole`: the unit has ended. */
+  #classifyPending(isWhole: boolean, nowMs: number): void {
     const leading = this.#tables.programme?.leading;
-    if (this.#held.length === 0) return;
-    const unit = leading && nextUnit(this.#held, 0, leading);
+    if (this.#pending.length === 0) return;
+    const unit = leading && nextUnit(this.#pending, 0, leading);
     if (unit?.at !== 0) {
-      this.#release(false, undefined, nowMs);
+      this.#flushPending(false, undefined, nowMs);
       return;
     }
-    if (unit.isKey === undefined && !isWhole && this.#held.length < MAX_HELD_BYTES) return;
-    this.#release(unit.isKey === true, unit.dts, nowMs);
+    if (unit.isKey === undefined && !isWhole && this.#pending.length < MAX_PENDING_BYTES) return;
+    this.#flushPending(unit.isKey === true, unit.dts, nowMs);
   }
 
-  #release(isKey: boolean, dts: number | undefined, nowMs: number): void {
-    const held = this.#held;
-    if (held.length === 0) return;
-    this.#held = new Uint8Array(0);
-    const isSegmentStart = dts !== undefined && this.#segments.meet(dts, isKey, nowMs);
-    if (isKey) this.#offerAccess(isSegmentStart, nowMs);
+  #flushPending(isKey: boolean, dts: number | undefined, nowMs: number): void {
+    const pending = this.#pending;
+    if (pending.length === 0) return;
+    this.#pending = new Uint8Array(0);
+    const isSegmentStart = dts !== undefined && this.#segments.addUnit(dts, isKey, nowMs);
+    if (isKey) this.#markRandomAccess(isSegmentStart, nowMs);
     this.#patAt = undefined;
     this.#pmtAt = undefined;
-    for (let at = 0; at < held.length; at += TS_PACKET_BYTES) this.#add(held, at, nowMs);
+    for (let at = 0; at < pending.length; at += TS_PACKET_BYTES) this.#add(pending, at, nowMs);
   }
 
-  /** What is added next begins with a keyframe. */
-  #offerAccess(isSegmentStart: boolean, nowMs: number): void {
+  /** Marks a random access point, because the packet to be added next begins a key frame. */
+  #markRandomAccess(isSegmentStart: boolean, nowMs: number): void {
     const { leading, packets } = this.#tables.programme!;
-    const isDue = leading.kind === "video" || nowMs - this.#accessAtMs >= SOUND_ACCESS_MS;
+    const isDue = leading.kind === "video" || nowMs - this.#lastAccessMs >= AUDIO_ACCESS_MS;
     if (!isSegmentStart && !isDue) return;
-    // Tables, keyframe's first packet: all in one piece.
+    // The tables and the first packet of the key frame belong to the same piece.
     this.#makeRoom(packets.length + TS_PACKET_BYTES, nowMs);
     const open = this.#open!;
     let offset = this.#patAt;
@@ -189,7 +186,7 @@ export class PieceCutter {
       offset = open.length;
       for (let at = 0; at < packets.length; at += TS_PACKET_BYTES) this.#write(packets, at, nowMs, false);
     }
-    this.#accessAtMs = nowMs;
+    this.#lastAccessMs = nowMs;
     if (open.randomAccessOffset !== undefined && !isSegmentStart) return;
     open.randomAccessOffset = offset;
     open.isSegmentStart ||= isSegmentStart;
@@ -211,16 +208,17 @@ export class PieceCutter {
     else this.#pmtAt = start;
   }
 
-  /** Writes a packet of a table. The counter of one that comes from the source goes as far as it went there. */
+  /** Writes a table packet and renumbers it. Gaps in the counters of the source are kept. */
   #write(packets: Uint8Array, at: number, nowMs: number, isSource: boolean): number {
     const pid = pidAt(packets, at);
     const start = this.#open!.add(packets, at, nowMs);
-    const came = packets[at + 3]! & 15;
-    const last = this.#written.get(pid);
-    const step = isSource && this.#came.has(pid) ? (came - this.#came.get(pid)!) & 15 : 1;
-    const counter = last === undefined ? came : (last + step) & 15;
-    this.#written.set(pid, counter);
-    if (isSource) this.#came.set(pid, came);
+    const received = packets[at + 3]! & 15;
+    const last = this.#writtenCounters.get(pid);
+    const step =
+      isSource && this.#sourceCounters.has(pid) ? (received - this.#sourceCounters.get(pid)!) & 15 : 1;
+    const counter = last === undefined ? received : (last + step) & 15;
+    this.#writtenCounters.set(pid, counter);
+    if (isSource) this.#sourceCounters.set(pid, received);
     this.#open!.renumber(start, counter);
     return start;
   }
@@ -237,10 +235,10 @@ export class PieceCutter {
 
   #break(nowMs: number): void {
     if (!this.#open) return;
-    this.#release(false, undefined, nowMs);
+    this.#flushPending(false, undefined, nowMs);
     if (this.#open.length > 0) this.#close(nowMs);
     this.#open.isDiscontinuity = true;
-    this.#came.clear();
+    this.#sourceCounters.clear();
     this.#segments.break();
   }
 

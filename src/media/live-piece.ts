@@ -1,26 +1,26 @@
 import { TS_PACKET_BYTES } from "./ts-packet.ts";
 
-/** A run of transport packets that travels as one. */
+/** A run of transport packets that is transferred as one unit. */
 export interface LivePiece {
-  /** Whole packets; none where the source was silent. */
+  /** Whole packets; empty if the source was silent. */
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** When its last byte came, in UNIX ms; when it was closed, where it has none. */
+  /** When its last byte arrived, in UNIX milliseconds; for an empty piece, when it was closed. */
   readonly timestampMs: number;
-  /** How much time it spans: from the end of the piece before to its own. */
+  /** Time from the end of the previous piece to its own. */
   readonly spanMs: number;
-  /** The first clock of the programme in it, in ticks of 27 MHz. */
+  /** Its first PCR, in 27 MHz ticks. */
   readonly clockReference: number | undefined;
-  /** Where a player may begin: PAT, PMT, then a keyframe. */
+  /** Byte offset where playback can start: PAT, PMT, then a key frame. */
   readonly randomAccessOffset: number | undefined;
-  /** A segment of HLS begins there. */
+  /** True if an HLS segment begins at `randomAccessOffset`. */
   readonly isSegmentStart: boolean;
-  /** The number of the segment that begins in this piece, or else goes on in it. */
+  /** Number of the segment that begins in this piece, or else continues in it. */
   readonly segment: number;
-  /** What it brings does not go on from the piece before. */
+  /** True if its packets do not continue the previous piece. */
   readonly isDiscontinuity: boolean;
 }
 
-/** The piece under way: gathers packets until it is closed. */
+/** The current piece, which collects packets until it is closed. */
 export class OpenPiece {
   #bytes = new Uint8Array(64 * 1024);
   length = 0;
@@ -35,7 +35,7 @@ export class OpenPiece {
     this.openedAtMs = openedAtMs;
   }
 
-  /** Adds the packet at `at`, and returns where in the piece it begins. */
+  /** Adds the packet at offset `at` of `packets`, and returns its offset in the piece. */
   add(packets: Uint8Array, at: number, nowMs: number): number {
     if (this.length + TS_PACKET_BYTES > this.#bytes.length) {
       const larger = new Uint8Array(2 * this.#bytes.length);
@@ -49,12 +49,12 @@ export class OpenPiece {
     return start;
   }
 
-  /** Gives the continuity counter of the packet that begins at `start` another value. */
+  /** Sets the continuity counter of the packet at offset `start` of the piece. */
   renumber(start: number, continuity: number): void {
     this.#bytes[start + 3] = (this.#bytes[start + 3]! & 0xf0) | continuity;
   }
 
-  /** The piece as it is now; this one is empty afterwards, and begins where that ended. */
+  /** Returns the piece and starts an empty one at its end. */
   close(nowMs: number, segment: number): LivePiece {
     const spanMs = Math.min(MAX_SPAN_MS, Math.max(0, Math.round(nowMs - this.openedAtMs)));
     const piece = {
@@ -78,5 +78,5 @@ export class OpenPiece {
   }
 }
 
-/** A silent source has a piece each second, so that five never pass unless the machine itself stood still. */
+/** Limit of a span. Even a silent source closes a piece every second, so only a suspended machine exceeds it. */
 const MAX_SPAN_MS = 5000;

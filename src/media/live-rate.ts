@@ -1,23 +1,23 @@
 import { TICKS_PER_SECOND } from "./timestamps.ts";
 
-/** Media time over which the rate is measured: long enough that a large keyframe does not show. */
+/** Media time of one measurement, long enough to average out large key frames. */
 const BUCKET_TICKS = TICKS_PER_SECOND;
 const BUCKETS = 30;
-/** Below this rate a piece of 125 ms would be too small for its header. */
+/** Below this rate the header of a piece of 125 ms would be a large share of it. */
 const SLOW_BYTES_PER_SECOND = 250_000;
 
-/** How long pieces of a stream of this rate should be, in ms. */
+/** Returns the duration of pieces for a stream with this bit rate, in milliseconds. */
 export function pieceMsFor(bytesPerSecond: number): number {
   return bytesPerSecond < SLOW_BYTES_PER_SECOND ? 250 : 125;
 }
 
-/** The rate of a stream by its own clock, whatever the pace at which it comes. */
+/** Measures the bit rate of a stream by its PCR, independent of the speed of arrival. */
 export class LiveRate {
   readonly #buckets: { ticks: number; bytes: number }[] = [];
   #ticks = 0;
   #bytes = 0;
 
-  /** `ticks` of 90 kHz of the programme clock passed with `bytes`. */
+  /** Adds `bytes` that cover `ticks` (90 kHz) of the PCR. */
   add(ticks: number, bytes: number): void {
     this.#ticks += ticks;
     this.#bytes += bytes;
@@ -28,7 +28,7 @@ export class LiveRate {
     this.#bytes = 0;
   }
 
-  /** Bytes a second over the last half minute; undefined before the first second. */
+  /** Bytes per second over the last 30 s; undefined during the first second. */
   get bytesPerSecond(): number | undefined {
     if (this.#buckets.length === 0) return undefined;
     let ticks = 0;

@@ -1,58 +1,58 @@
 import { deltaTicks, TICKS_PER_SECOND } from "./timestamps.ts";
 
-/** Steps of decode times outside these are jumps. */
+/** Steps of the DTS outside these limits are discontinuities. */
 const MAX_BACK_TICKS = 0.1 * TICKS_PER_SECOND;
 const MAX_STEP_TICKS = 3 * TICKS_PER_SECOND;
 
 /**
- * Says at which keyframes segments of HLS begin, and numbers them. It runs at the source alone: all engines then cut at the same
- * places, whenever they joined.
+ * Decides at which key frames HLS segments begin, and numbers them. Only the source of a broadcast runs it, so all viewers have the same
+ * segments whenever they join.
  */
 export class LiveSegments {
   readonly #segmentTicks: number;
   readonly #segmentMs: number;
   readonly #first: number | undefined;
-  /** The number of the segment under way; undefined before the first. */
+  /** Number of the current segment; undefined before the first. */
   #number: number | undefined;
   #ticks = 0;
   #lastDts: number | undefined;
   #frameTicks = TICKS_PER_SECOND / 25;
-  #isBroken = false;
+  #isDiscontinuous = false;
 
-  /** `first` is the number of the first one, for a source that goes on after an end; else the clock gives it. */
+  /** `first` is the number of the first segment, for a restarted source; if undefined, the number is computed from the time. */
   constructor(segmentMs: number, first: number | undefined) {
     this.#segmentMs = segmentMs;
     this.#segmentTicks = (segmentMs * TICKS_PER_SECOND) / 1000;
     this.#first = first;
   }
 
-  /** What the pieces say that are closed now. */
+  /** The segment number for a piece that is closed at `nowMs` (UNIX milliseconds). */
   numberAt(nowMs: number): number {
     return this.#number ?? this.#first ?? Math.floor(nowMs / this.#segmentMs);
   }
 
-  /** What came before and what comes next do not belong together: the next keyframe begins a segment. */
+  /** Marks a discontinuity: the next key frame begins a segment. */
   break(): void {
-    this.#isBroken = true;
+    this.#isDiscontinuous = true;
     this.#lastDts = undefined;
   }
 
-  /** A unit of the leading stream; true where a segment begins with it. */
-  meet(dts: number, isKey: boolean, nowMs: number): boolean {
+  /** Processes a unit of the leading stream. Returns true if a segment begins with it. */
+  addUnit(dts: number, isKey: boolean, nowMs: number): boolean {
     const step = this.#lastDts === undefined ? 0 : deltaTicks(dts, this.#lastDts);
     this.#lastDts = dts;
     if (step > 0 && step <= MAX_STEP_TICKS) this.#frameTicks = step;
-    const isJump = step < -MAX_BACK_TICKS || step > MAX_STEP_TICKS;
-    this.#ticks += isJump ? this.#frameTicks : step;
-    if (isJump) this.#isBroken = true;
+    const isDiscontinuity = step < -MAX_BACK_TICKS || step > MAX_STEP_TICKS;
+    this.#ticks += isDiscontinuity ? this.#frameTicks : step;
+    if (isDiscontinuity) this.#isDiscontinuous = true;
     const isDue =
       this.#number === undefined ||
-      this.#isBroken ||
+      this.#isDiscontinuous ||
       this.#ticks >= this.#segmentTicks - Math.min(this.#frameTicks / 2, this.#segmentTicks / 10);
     if (!isKey || !isDue) return false;
     this.#number = this.#number === undefined ? this.numberAt(nowMs) : this.#number + 1;
     this.#ticks = 0;
-    this.#isBroken = false;
+    this.#isDiscontinuous = false;
     return true;
   }
 }

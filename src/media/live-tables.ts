@@ -5,21 +5,21 @@ import { isUnitStartAt, payloadStartAt, pidAt, TS_PACKET_BYTES } from "./ts-pack
 import { leadingStream, streamsOf, type TsStream } from "./ts-programme.ts";
 import { TableReader } from "./ts-tables.ts";
 
-/** What the tables say of the programme that is played. */
-export interface LiveProgramme {
+/** The selected programme of a live stream, from PAT and PMT. */
+interface LiveProgramme {
   readonly pmtPid: number;
   readonly clockPid: number;
   readonly leading: TsStream;
-  /** PAT and PMT as whole packets, for whoever begins in the middle. The continuity counters have no meaning. */
+  /** PAT and PMT as whole packets, for insertion at a random access point. Their continuity counters must be replaced. */
   readonly packets: Uint8Array;
-  /** Tells one set of streams from another. */
+  /** Identifies the set of streams; changes if a stream changes. */
   readonly streamsText: string;
 }
 
-/** So many packets are waited for the tables of programmes that the PAT lists and the stream leaves out. */
-const PATIENCE_PACKETS = 4096;
+/** How long to wait for the PMT of every programme in the PAT, because some may be missing from the stream. */
+const TABLE_WAIT_PACKETS = 4096;
 
-/** Follows PAT and PMT of a stream as it passes, and keeps them ready to be repeated. */
+/** Tracks PAT and PMT of a stream, and keeps them as packets for insertion. */
 export class LiveTables {
   readonly #reader = new TableReader();
   readonly #pat = new SectionReader();
@@ -27,14 +27,14 @@ export class LiveTables {
   #packets = 0;
   programme: LiveProgramme | undefined;
 
-  /** Looks at the packet at `at`. True where the programme was found, or is another than before. */
+  /** Processes the packet at offset `at`. Returns true if the programme was found or has changed. */
   push(packets: Uint8Array, at: number): boolean {
     const pid = pidAt(packets, at);
     if (pid === PAT_PID) this.#keepPat(packets, at);
     this.#packets++;
     const isNew = this.#reader.wants(pid) && this.#reader.push(packets, at);
-    const isLate = this.#packets === PATIENCE_PACKETS && !this.programme;
-    return (isNew || isLate) && this.#learn();
+    const isTimeout = this.#packets === TABLE_WAIT_PACKETS && !this.programme;
+    return (isNew || isTimeout) && this.#updateProgramme();
   }
 
   #keepPat(packets: Uint8Array, at: number): void {
@@ -45,13 +45,13 @@ export class LiveTables {
         parsePat(section);
         this.#patSection = section;
       } catch (error) {
-        if (!(error instanceof DecodeError)) throw error; // A damaged one is passed over: it is repeated.
+        if (!(error instanceof DecodeError)) throw error; // Damaged: ignore it, because tables are repeated.
       }
     }
   }
 
-  #learn(): boolean {
-    const tables = this.#reader.tables(this.#packets >= PATIENCE_PACKETS);
+  #updateProgramme(): boolean {
+    const tables = this.#reader.tables(this.#packets >= TABLE_WAIT_PACKETS);
     if (!tables || !this.#patSection) return false;
     const streams = streamsOf(tables.pmt);
     const leading = leadingStream(streams);

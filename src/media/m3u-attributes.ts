@@ -1,8 +1,8 @@
 import { lineText, type M3uLine } from "./m3u-line.ts";
 
-/** Of one entry; nobody has more than twenty. */
+/** Limit of attributes of an entry; real playlists have up to twenty. */
 export const MAX_M3U_ATTRIBUTES = 64;
-/** A longer value is left out: pictures within an attribute, mostly. Half of it would be of no use. */
+/** Longer values are dropped; most are embedded pictures. */
 export const MAX_M3U_VALUE_BYTES = 8192;
 const MAX_NAME_BYTES = 64;
 
@@ -11,49 +11,48 @@ const APOSTROPHE = 0x27;
 const COMMA = 0x2c;
 const EQUALS = 0x3d;
 
-/** Which bytes may be in an attribute's name: letters, digits, `-`, `_`, `.`. */
+/** Bytes allowed in an attribute name: letters, digits, `-`, `_`, `.`. */
 const IS_NAME = Array.from({ length: 256 }, (_, byte) => /^[\w.-]$/.test(String.fromCharCode(byte)));
 
-/** What stands on an `#EXTINF` or `#EXTM3U` line behind the tag. */
-export interface M3uTagLine {
-  /** Names in lower case; where one is there twice, the first counts. */
+/** The content of an `#EXTINF` or `#EXTM3U` line after the tag. */
+interface M3uTagLine {
+  /** Names in lower case; the first value of a repeated name is kept. */
   readonly attributes: Map<string, string>;
-  /** Where the title begins in the line's bytes: at its end where there is none. */
+  /** Offset of the title in the line's bytes; the end of the line if there is no title. */
   readonly titleAt: number;
 }
 
 /**
- * Reads `name="value"` from `at` on, up to the comma in front of the title. Lists are written by hand and by
- * careless programs: values in single quotes or none, quotes within quotes, quotes that never close, and a comma
- * between the length and the attributes are all read as they were meant. Goes over the line once, but for each quote
- * that does not close, whose number is limited with that of the attributes.
+ * Reads `name="value"` pairs from offset `at` to the comma before the title. Tolerates common errors of hand-written and generated
+ * playlists: values in single quotes or without quotes, quotes within quotes, unclosed quotes, and a comma between the duration and the
+ * attributes. Linear time, except for unclosed quotes, whose number is limited by the attribute limit.
  */
 export function readM3uAttributes(line: M3uLine, at: number): M3uTagLine {
   const attributes = new Map<string, string>();
-  let looseAt: number | undefined;
-  let isLoose = false;
+  let titleCandidateAt: number | undefined;
+  let isInLooseText = false;
   let cursor = at;
   for (let count = 0; ; ) {
-    const mayBeMore = count < MAX_M3U_ATTRIBUTES;
+    const isBelowLimit = count < MAX_M3U_ATTRIBUTES;
     cursor = skipSpaces(line, cursor);
-    if (cursor >= line.end) return { attributes, titleAt: looseAt ?? line.end };
+    if (cursor >= line.end) return { attributes, titleAt: titleCandidateAt ?? line.end };
     if (line.bytes[cursor] === COMMA) {
-      if (mayBeMore && startsQuoted(line, skipSpaces(line, cursor + 1))) {
+      if (isBelowLimit && startsQuoted(line, skipSpaces(line, cursor + 1))) {
         cursor++;
         continue;
       }
       return { attributes, titleAt: cursor + 1 };
     }
-    const equals = mayBeMore ? equalsAfterName(line, cursor) : undefined;
+    const equals = isBelowLimit ? equalsAfterName(line, cursor) : undefined;
     if (equals === undefined) {
-      // Where no comma comes any more, the title begins here.
-      if (!isLoose) looseAt = cursor;
-      isLoose = true;
+      // If no comma follows, the title begins here.
+      if (!isInLooseText) titleCandidateAt = cursor;
+      isInLooseText = true;
       cursor = endOfWord(line, cursor);
       continue;
     }
-    isLoose = false;
-    looseAt = undefined;
+    isInLooseText = false;
+    titleCandidateAt = undefined;
     count++;
     const name = lineText(line, cursor, equals).toLowerCase();
     const value = readValue(line, equals + 1);
@@ -66,7 +65,7 @@ export function readM3uAttributes(line: M3uLine, at: number): M3uTagLine {
 interface Value {
   readonly from: number;
   readonly to: number;
-  /** Where reading goes on. */
+  /** Offset after the value. */
   readonly next: number;
 }
 
@@ -74,7 +73,7 @@ function readValue(line: M3uLine, at: number): Value {
   const quoteAt = skipSpaces(line, at);
   const opening = quoteAt < line.end ? line.bytes[quoteAt] : undefined;
   if (opening === QUOTE || opening === APOSTROPHE) return readQuoted(line, quoteAt + 1, opening);
-  // Without quotes: to the comma, or to the next name.
+  // Without quotes, the value ends at a comma or at the next name.
   let to = at;
   for (let cursor = at; cursor < line.end && line.bytes[cursor] !== COMMA; ) {
     to = endOfWord(line, cursor);
@@ -86,12 +85,12 @@ function readValue(line: M3uLine, at: number): Value {
 
 function readQuoted(line: M3uLine, from: number, quote: number): Value {
   const { bytes, end } = line;
-  // Where it ends if nothing closes it properly: at a comma, or at a quote with a space behind it.
+  // The end if no quote closes the value properly: the first comma, or a quote followed by a space.
   let fallback: Value | undefined;
   for (let at = from; at < end; at++) {
     if (bytes[at] === COMMA) fallback ??= { from, to: at, next: at };
     if (bytes[at] !== quote) continue;
-    // A quote that opens the next value: this one was never closed.
+    // This quote opens the next value, so the current one was never closed.
     const nextName = nameBefore(line, at, from);
     if (nextName !== undefined) return { from, to: nextName, next: nextName };
     if (closes(line, at + 1)) return { from, to: at, next: at + 1 };
@@ -100,13 +99,13 @@ function readQuoted(line: M3uLine, from: number, quote: number): Value {
   return fallback ?? { from, to: end, next: end };
 }
 
-/** Whether what follows a quote is what follows a value. A quote within a value is followed by more of it. */
+/** Returns true if the text after a quote shows that the quote ends a value. */
 function closes(line: M3uLine, at: number): boolean {
   const next = skipSpaces(line, at);
   return next >= line.end || line.bytes[next] === COMMA || equalsAfterName(line, next) !== undefined;
 }
 
-/** Where the name begins that stands with its `=` right before the quote at `at`, a space before it. */
+/** Offset of the attribute name before `="` if the quote at `at` opens a value after a space; undefined if it does not. */
 function nameBefore({ bytes }: M3uLine, at: number, from: number): number | undefined {
   if (bytes[at - 1] !== EQUALS) return undefined;
   let start = at - 1;
@@ -114,7 +113,7 @@ function nameBefore({ bytes }: M3uLine, at: number, from: number): number | unde
   return start < at - 1 && start > from && bytes[start - 1]! <= 0x20 ? start : undefined;
 }
 
-/** Where the `=` is of the name that begins at `at`, or undefined where none does. */
+/** Offset of the `=` after the attribute name at `at`; undefined if no name begins there. */
 function equalsAfterName(line: M3uLine, at: number): number | undefined {
   const { bytes, end } = line;
   const limit = Math.min(end, at + MAX_NAME_BYTES);
@@ -123,7 +122,7 @@ function equalsAfterName(line: M3uLine, at: number): number | undefined {
   return cursor > at && cursor < end && bytes[cursor] === EQUALS ? cursor : undefined;
 }
 
-/** Whether `name="` begins at `at`. */
+/** Returns true if `name="` begins at `at`. */
 function startsQuoted(line: M3uLine, at: number): boolean {
   const equals = equalsAfterName(line, at);
   return equals !== undefined && line.bytes[equals + 1] === QUOTE;
@@ -135,7 +134,7 @@ function skipSpaces({ bytes, end }: M3uLine, at: number): number {
   return cursor;
 }
 
-/** To the next space or comma. */
+/** Offset of the next space or comma. */
 function endOfWord({ bytes, end }: M3uLine, at: number): number {
   let cursor = at;
   while (cursor < end && bytes[cursor]! > 0x20 && bytes[cursor] !== COMMA) cursor++;

@@ -1,21 +1,21 @@
-/** What stands in a list about one entry. */
-export interface M3uEntryText {
-  /** Undefined for what is live, or not known. */
+/** An entry to write. */
+interface M3uEntryText {
+  /** Undefined if live or unknown. */
   readonly durationSeconds: number | undefined;
-  /** In order; those with an empty value are left out. */
+  /** In order; attributes with an empty value are omitted. */
   readonly attributes: Iterable<readonly [name: string, value: string]>;
   readonly title: string;
   readonly url: string;
 }
 
-/** The first line of a list, with its attributes (`url-tvg` …). */
+/** Returns the first line of a playlist, with its attributes (`url-tvg`, …). */
 export function m3uHeader(attributes: Iterable<readonly [name: string, value: string]> = []): string {
   return `#EXTM3U${attributesText(attributes, oneLine)}\n`;
 }
 
 /**
- * The two lines of an entry, such that every player finds the title and the URL: Kodi looks for the title behind the
- * last quote, VLC behind the first comma, so neither may be anywhere else.
+ * Returns the two lines of an entry. Kodi takes the title after the last quote, VLC after the first comma, so quotes and commas are
+ * replaced everywhere else.
  */
 export function m3uEntry({ durationSeconds, attributes, title, url }: M3uEntryText): string {
   const seconds = durationSeconds === undefined ? -1 : Math.max(1, Math.round(durationSeconds));
@@ -39,14 +39,14 @@ function attributesText(
   return text;
 }
 
-/** One line without a straight quote: there is no way to escape one. */
+/** Reduces a text to one line without straight quotes, which cannot be escaped. */
 function oneLine(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
   const plain = text.replace(/[\0-\x1f\x7f-\x9f\u2028\u2029\ufeff]+/g, " ");
   return plain.replaceAll('"', "\u201d").trim();
 }
 
-/** A URL without what would end its line or value, begin a comment, or begin what Kodi takes for headers. */
+/** Escapes characters of a URL that would end its line or value, start a comment, or start Kodi headers (`|`). */
 function urlText(url: string): string {
   const escaped = url
     .trim()

@@ -1,76 +1,77 @@
 import { isoTime } from "../base/iso-time.ts";
 
-/** One media segment of a manifest. */
+/** A media segment of a manifest. */
 export interface ManifestSegment {
   readonly durationSeconds: number;
   readonly uri: string;
-  /** The clocks jump before this segment. */
+  /** Writes `#EXT-X-DISCONTINUITY` before the segment. */
   readonly isDiscontinuous?: boolean;
-  /** The initialisation segment of fragmented MP4 that holds from here on, where it is not one for all. */
+  /** The initialisation segment of fragmented MP4 from this segment on, if it differs from the previous one. */
   readonly mapUri?: string;
-  /** When its first picture was made, in UNIX milliseconds. */
+  /** When its first frame was recorded, in UNIX milliseconds. */
   readonly programDateTimeMs?: number;
-  /** What it was made of while it came; told of the newest segments only. */
+  /** Its parts; listed only for the newest segments. */
   readonly parts?: readonly ManifestPart[];
-  /** It is missing: its URL must not be asked for. */
+  /** True if it is missing and its URL must not be requested (`#EXT-X-GAP`). */
   readonly isGap?: boolean;
 }
 
-/** A part of a segment that is told before the whole of it is there (RFC 8216bis 4.4.4.9). */
+/** A partial segment, listed before the whole segment exists (RFC 8216bis 4.4.4.9). */
 export interface ManifestPart {
   readonly uri: string;
   readonly durationSeconds: number;
-  /** A decoder can begin here. */
+  /** True if decoding can start here. */
   readonly isIndependent: boolean;
 }
 
-/** What a media manifest says (RFC 8216 4.3.3). */
+/** The content of a media manifest (RFC 8216 4.3.3). */
 export interface MediaManifest {
   readonly segments: readonly ManifestSegment[];
   /** The initialisation segment of fragmented MP4. */
   readonly mapUri?: string;
-  /** `vod`: whole and final. `event`: grows at its end. `live`: a window that slides. */
+  /** `vod`: complete and final. `event`: segments are appended. `live`: a sliding window. */
   readonly kind: "vod" | "event" | "live";
-  /** The number of the first segment (default 0). */
+  /** Media sequence number of the first segment (default 0). */
   readonly firstNumber?: number;
-  /** How many discontinuities have left the window (live only; default 0). */
+  /** Number of discontinuities before the window (live only; default 0). */
   readonly firstDiscontinuity?: number;
-  /** An event or a broadcast that is over. */
+  /** True if an event or live stream has ended. */
   readonly isEnded?: boolean;
-  /** At least so many seconds: it must not change while a live manifest is read again. */
+  /** Minimum of the target duration, which must not change between reloads of a live manifest. */
   readonly targetSeconds?: number;
-  /** For a live manifest whose reload is held until there is something new, and that has parts (RFC 8216bis 4.4.3.7,
-   * 4.4.3.8): no part is longer than the target; players stay at least the hold-back behind the end, which is three targets or more. */
+  /**
+   * For a low-latency manifest with parts and blocking reload (RFC 8216bis 4.4.3.7, 4.4.3.8): no part is longer than the part target;
+   * players stay at least the hold-back (three part targets or more) behind the end.
+   */
   readonly lowLatency?: { readonly partTargetSeconds: number; readonly holdBackSeconds: number };
-  /** The parts of the segment that is not whole yet, and how that segment begins. */
+  /** The parts of the incomplete last segment, and the tags before them. */
   readonly openParts?: readonly ManifestPart[];
   readonly openStart?: Pick<ManifestSegment, "isDiscontinuous" | "programDateTimeMs">;
-  /** The part to come next: who asks for it is answered when it is there (RFC 8216bis 4.4.5.3). */
+  /** URI of the next part; a request for it is answered when the part exists (RFC 8216bis 4.4.5.3). */
   readonly preloadHintUri?: string;
-  /** Its asker has read an earlier one, and does without the old segments (`_HLS_skip`, RFC 8216bis 6.2.5.1); low latency
-   * only. */
+  /** True to write a delta update, which omits old segments (`_HLS_skip`, RFC 8216bis 6.2.5.1); low latency only. */
   readonly isDelta?: boolean;
 }
 
-/** Another way to see or hear the same (RFC 8216 4.3.4.1). */
+/** A rendition of a master manifest (RFC 8216 4.3.4.1). */
 export interface ManifestRendition {
   readonly kind: "audio" | "subtitles";
   readonly group: string;
   readonly name: string;
-  /** Undefined for audio that is in the variant itself. */
+  /** Undefined for audio that the variant itself carries. */
   readonly uri: string | undefined;
   /** RFC 5646, such as `en`. */
   readonly language?: string;
   readonly isDefault: boolean;
-  /** For those who cannot hear or see; never chosen by itself. */
+  /** Writes `FORCED=YES` (subtitles only): essential text, such as translations of signs. */
   readonly isForced?: boolean;
 }
 
-/** One variant of a master manifest (RFC 8216 4.3.4.2). */
-export interface ManifestVariant {
+/** A variant of a master manifest (RFC 8216 4.3.4.2). */
+interface ManifestVariant {
   readonly uri: string;
   readonly bitsPerSecond: number;
-  /** RFC 6381 strings; left out where one of them is not known. */
+  /** RFC 6381 strings; `CODECS` is omitted if one of them is undefined. */
   readonly codecs?: readonly (string | undefined)[];
   readonly width?: number;
   readonly height?: number;
@@ -79,8 +80,8 @@ export interface ManifestVariant {
 }
 
 /**
- * Writes a media manifest. Durations keep six digits, so that their sum does not drift; the target is the longest,
- * rounded (RFC 8216 4.3.3.1). It does not promise independent segments: an open GOP breaks that promise.
+ * Writes a media manifest. Durations have six decimals, so that their sum does not drift; the target duration is the longest duration,
+ * rounded up (RFC 8216 4.3.3.1). It does not declare independent segments, because segments can begin with an open GOP.
  */
 export function writeMediaManifest(manifest: MediaManifest): string {
   let longest = manifest.targetSeconds ?? 0;
@@ -115,11 +116,10 @@ export function writeMediaManifest(manifest: MediaManifest): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Who has read a manifest that ended so many target durations ago, or later, needs nothing older (RFC 8216bis 4.4.3.8: six
- * at least). */
+/** `CAN-SKIP-UNTIL` in target durations: a delta update lists the segments newer than that (RFC 8216bis 4.4.3.8: at least six). */
 const SKIP_TARGETS = 6;
 
-/** RFC 8216bis 8. What players ignore where they do not know it needs none, such as parts. */
+/** The minimum protocol version (RFC 8216bis 8). Tags that old players can ignore, such as parts, do not count. */
 function versionOf({ segments, mapUri, lowLatency }: MediaManifest, skippedSegments: number): number {
   if (skippedSegments > 0) return 9;
   if (segments.some(({ isGap }) => isGap)) return 8;
@@ -138,15 +138,15 @@ function lowLatencyLines({ lowLatency }: MediaManifest, targetSeconds: number): 
   return [`#EXT-X-SERVER-CONTROL:${control}`, `#EXT-X-PART-INF:PART-TARGET=${partTargetSeconds.toFixed(3)}`];
 }
 
-/** How many segments end further from the end of the manifest than its readers have to be told again. */
+/** The number of segments that a delta update omits. */
 function skippable({ segments, openParts = [], lowLatency }: MediaManifest, targetSeconds: number): number {
   if (!lowLatency) return 0;
-  let toldSeconds = 0;
-  for (const { durationSeconds } of openParts) toldSeconds += durationSeconds;
-  let told = segments.length;
-  while (told > 0 && toldSeconds < SKIP_TARGETS * targetSeconds)
-    toldSeconds += segments[--told]!.durationSeconds;
-  return told;
+  let listedSeconds = 0;
+  for (const { durationSeconds } of openParts) listedSeconds += durationSeconds;
+  let skipped = segments.length;
+  while (skipped > 0 && listedSeconds < SKIP_TARGETS * targetSeconds)
+    listedSeconds += segments[--skipped]!.durationSeconds;
+  return skipped;
 }
 
 function timeLines({ programDateTimeMs }: Pick<ManifestSegment, "programDateTimeMs">): string[] {
@@ -165,7 +165,7 @@ function partLines(parts: readonly ManifestPart[] = []): string[] {
   });
 }
 
-/** The segment that is being made: it has no URL of its own yet. */
+/** The lines of the incomplete last segment, which has no URL yet. */
 function openLines({ openParts = [], openStart = {}, preloadHintUri, isEnded }: MediaManifest): string[] {
   const lines = [];
   if (openParts.length > 0) {
@@ -177,7 +177,7 @@ function openLines({ openParts = [], openStart = {}, preloadHintUri, isEnded }: 
   return lines;
 }
 
-/** Writes a master manifest. */
+/** Writes a master manifest (RFC 8216 4.3.4). */
 export function writeMasterManifest(
   variants: readonly ManifestVariant[],
   renditions: readonly ManifestRendition[] = [],
@@ -197,7 +197,7 @@ function renditionAttributes(rendition: ManifestRendition): string {
     NAME: quoted(rendition.name),
     LANGUAGE: language === undefined ? undefined : quoted(language),
     DEFAULT: rendition.isDefault ? "YES" : "NO",
-    // Subtitles that nobody asked for stay off; a player may choose audio by its user's language.
+    // Players must not turn on subtitles automatically, but may choose audio by language.
     AUTOSELECT: rendition.isDefault || kind === "audio" ? "YES" : "NO",
     FORCED: kind === "subtitles" && rendition.isForced ? "YES" : undefined,
     URI: uri === undefined ? undefined : quoted(uri),
@@ -223,13 +223,13 @@ function attributes(pairs: Readonly<Record<string, string | undefined>>): string
     .join(",");
 }
 
-/** A quoted string knows no escapes: what cannot be in it is replaced (RFC 8216 4.2). */
+/** A quoted string (RFC 8216 4.2), which has no escapes: quotes and control characters are replaced. */
 function quoted(text: string): string {
   return `"${line(text).replaceAll('"', "\u201d")}"`;
 }
 
-/** One line, whatever the text: names of tracks come from files. */
+/** Replaces control characters, because track names come from files. */
 function line(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
   return text.replace(/[\u0000-\u001f\u007f\u0085\u2028\u2029]+/g, " ").trim();
 }

@@ -4,26 +4,26 @@ import { eachEbmlChild, ebmlUint, readVint } from "./ebml.ts";
 /** Element ids inside clusters (RFC 9559 5.1.3). */
 export const CLUSTER = { timestamp: 0xe7, simpleBlock: 0xa3, blockGroup: 0xa0 } as const;
 
-/** The head of a block: enough to know whom it is for and when. */
+/** The head of a block: its track and time. */
 export interface BlockHead {
   readonly track: number;
-  /** In ticks, counted from the cluster's timestamp. */
+  /** In ticks, relative to the cluster's timestamp. */
   readonly relativeTime: number;
-  /** Only a simple block says so itself. */
+  /** The key frame flag, valid only in a SimpleBlock. */
   readonly isKey: boolean;
   readonly lacing: 0 | 1 | 2 | 3;
-  /** Where the frames begin. */
+  /** Offset of the frames. */
   readonly start: number;
 }
 
-/** One block, its frames taken apart. */
+/** A block with its frames. */
 export interface MatroskaBlock extends BlockHead {
-  /** In ticks, for all its frames together; undefined where it is not told. */
+  /** Total duration of its frames in ticks; undefined if not stated. */
   readonly duration: number | undefined;
   readonly frames: readonly Uint8Array[];
 }
 
-/** Reads the head of a block at `at`; undefined where there are too few bytes (RFC 9559 10.1). */
+/** Reads the head of a block at offset `at` (RFC 9559 10.1); undefined if it is truncated. */
 export function readBlockHead(bytes: Uint8Array, at: number): BlockHead | undefined {
   const track = readVint(bytes, at);
   if (!track || track.value === undefined || at + track.length + 3 > bytes.length) return undefined;
@@ -38,14 +38,14 @@ export function readBlockHead(bytes: Uint8Array, at: number): BlockHead | undefi
   };
 }
 
-/** Reads a `SimpleBlock` whose data lie between `start` and `end`; throws {@link DecodeError}. */
+/** Parses the content `[start, end)` of a SimpleBlock. Throws {@link DecodeError} if it is invalid. */
 export function parseSimpleBlock(bytes: Uint8Array, start: number, end: number): MatroskaBlock {
   const head = readBlockHead(bytes, start);
-  if (!head || head.start > end) throw new DecodeError("Matroska block", start, "a cut head");
+  if (!head || head.start > end) throw new DecodeError("Matroska block", start, "truncated head");
   return { ...head, duration: undefined, frames: splitFrames(bytes, head, end) };
 }
 
-/** Reads a `BlockGroup`: a block that refers to no other is a key frame; throws {@link DecodeError}. */
+/** Parses the content of a BlockGroup; a block without ReferenceBlock is a key frame. Throws {@link DecodeError} if it is invalid. */
 export function parseBlockGroup(bytes: Uint8Array, start: number, end: number): MatroskaBlock | undefined {
   let block: MatroskaBlock | undefined;
   let duration: number | undefined;
@@ -58,11 +58,11 @@ export function parseBlockGroup(bytes: Uint8Array, start: number, end: number): 
   return block && { ...block, isKey, duration };
 }
 
-/** Undoes lacing (RFC 9559 10.3): several small frames in one block. */
+/** Splits the frames of a laced block (RFC 9559 10.3). */
 function splitFrames(bytes: Uint8Array, head: BlockHead, end: number): Uint8Array[] {
   const { lacing, start } = head;
   if (lacing === 0) return [bytes.subarray(start, end)];
-  if (start >= end) throw new DecodeError("Matroska lacing", start, "no count of frames");
+  if (start >= end) throw new DecodeError("Matroska lacing", start, "missing frame count");
   const count = bytes[start]! + 1;
   const { sizes, at } =
     lacing === 1
@@ -74,7 +74,7 @@ function splitFrames(bytes: Uint8Array, head: BlockHead, end: number): Uint8Arra
   let from = at;
   for (const size of sizes) {
     if (size < 0 || from + size > end)
-      throw new DecodeError("Matroska lacing", from, "a frame beyond its block");
+      throw new DecodeError("Matroska lacing", from, "frame exceeds its block");
     frames.push(bytes.subarray(from, from + size));
     from += size;
   }
@@ -86,7 +86,7 @@ function xiphSizes(bytes: Uint8Array, start: number, end: number, count: number)
   const sizes: number[] = [];
   let [at, size] = [start, 0];
   while (sizes.length < count - 1) {
-    if (at >= end) throw new DecodeError("Matroska lacing", at, "cut sizes");
+    if (at >= end) throw new DecodeError("Matroska lacing", at, "truncated frame sizes");
     const byte = bytes[at++]!;
     size += byte;
     if (byte === 255) continue;
@@ -102,9 +102,9 @@ function ebmlSizes(bytes: Uint8Array, start: number, end: number, count: number)
   while (sizes.length < count - 1) {
     const vint = readVint(bytes, at);
     if (!vint || vint.value === undefined || at + vint.length > end) {
-      throw new DecodeError("Matroska lacing", at, "cut sizes");
+      throw new DecodeError("Matroska lacing", at, "truncated frame sizes");
     }
-    // After the first, each is the difference to the one before, with its zero in the middle of the range.
+    // Sizes after the first are signed differences to the previous size (RFC 9559 10.3.3).
     const last = sizes.at(-1);
     sizes.push(last === undefined ? vint.value : last + vint.value - (2 ** (vint.length * 7 - 1) - 1));
     at += vint.length;

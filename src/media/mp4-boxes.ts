@@ -1,21 +1,21 @@
 import { latin1Text, readU32 } from "../base/bytes.ts";
 
-/** The head of one box (ISO 14496-12 4.2). */
+/** The head of a box (ISO 14496-12 4.2). */
 export interface Mp4Box {
   /** Four characters, such as `moov`. */
   readonly type: string;
-  /** Where it begins. */
+  /** Position of its first byte. */
   readonly at: number;
-  /** Where its content begins. */
+  /** Position of its content. */
   readonly start: number;
-  /** Where it ends; `Infinity` where it reaches to the end of the file. */
+  /** Position of its end; `Infinity` if it extends to the end of the file. */
   readonly end: number;
 }
 
-/** The longest head: 8 bytes, and 8 more of a large size. */
+/** Maximum size of a box head: 8 bytes, and 8 more for a 64-bit size. */
 export const MP4_HEAD_BYTES = 16;
 
-/** The box at `at`, or undefined where there is none. `base` is added to all positions. */
+/** Reads the box head at offset `at`; undefined if it is truncated or invalid. `base` is added to all positions. */
 export function readMp4Box(bytes: Uint8Array, at: number, base = 0): Mp4Box | undefined {
   if (at + 8 > bytes.length) return undefined;
   const type = latin1Text(bytes.subarray(at + 4, at + 8));
@@ -29,7 +29,7 @@ export function readMp4Box(bytes: Uint8Array, at: number, base = 0): Mp4Box | un
   return { type, at: base + at, start: base + at + 16, end: base + at + large };
 }
 
-/** Calls `visit` for each box between `from` and `to`; a broken or cut box ends the walk. */
+/** Calls `visit` for each box in the bytes `[from, to)`, up to the first invalid or truncated one. */
 export function eachMp4Box(bytes: Uint8Array, from: number, to: number, visit: (box: Mp4Box) => void): void {
   let at = from;
   while (at < to) {
@@ -42,7 +42,7 @@ export function eachMp4Box(bytes: Uint8Array, from: number, to: number, visit: (
   }
 }
 
-/** The first box at the end of a path of types, or undefined. */
+/** Returns the first box at `path`, a list of box types from outside to inside; undefined if there is none. */
 export function findMp4Box(
   bytes: Uint8Array,
   from: number,
@@ -57,7 +57,7 @@ export function findMp4Box(
   return found;
 }
 
-/** Big-endian unsigned 64 bits; exact up to 2^53. */
+/** Reads a big-endian unsigned 64-bit integer; exact up to 2^53. */
 export function readU64(bytes: Uint8Array, at: number): number {
   return readU32(bytes, at) * 2 ** 32 + readU32(bytes, at + 4);
 }

@@ -1,12 +1,11 @@
 import { latin1Bytes, writeU32 } from "../base/bytes.ts";
 
-/** One frame of a fragment. */
+/** A frame of a fragment. Times are in ticks of its track. */
 export interface FragmentSample {
   readonly data: Uint8Array;
-  /** In ticks of the track, as are the times below. */
   readonly duration: number;
   readonly isSync: boolean;
-  /** Presentation time less decode time; may be negative. */
+  /** Presentation time minus decode time; can be negative. */
   readonly compositionOffset: number;
 }
 
@@ -23,13 +22,13 @@ const MOOF_HEAD = 8 + 16;
 const TRAF_HEAD = 8 + 16 + 20 + 20;
 /** Duration, size, flags, composition offset. */
 const SAMPLE_BYTES = 16;
-/** Does not depend on others, is a sync sample (ISO 14496-12 8.8.3.1). */
+/** Sample flags: depends on no other sample, sync sample (ISO 14496-12 8.8.3.1). */
 const SYNC_FLAGS = 0x02000000;
 const DELTA_FLAGS = 0x01010000;
 
 /**
- * One `moof` and its `mdat` (ISO 14496-12 8.8). Every sample carries its own flags, so that players find each key frame
- * also where there are several in a fragment.
+ * Builds a `moof` box and its `mdat` (ISO 14496-12 8.8). Every sample has its own flags, so that players find all key frames of a
+ * fragment.
  */
 export function buildFragment(sequence: number, tracks: readonly FragmentTrack[]): Uint8Array<ArrayBuffer> {
   let moofBytes = MOOF_HEAD;
@@ -62,7 +61,7 @@ function writeTraf(out: Uint8Array, start: number, track: FragmentTrack, dataAt:
   at = writeFullHead(out, at, 20, "tfdt", 0x01000000); // version 1: 64 bits
   at = write(out, at, Math.floor(track.decodeTime / 2 ** 32));
   at = write(out, at, track.decodeTime % 2 ** 32);
-  // Version 1: signed offsets. Data offset, and all four fields for every sample.
+  // Version 1: signed composition offsets. Flags: data offset, and all four fields for every sample.
   at = writeFullHead(out, at, 20 + samples.length * SAMPLE_BYTES, "trun", 0x01000f01);
   at = write(out, at, samples.length);
   at = write(out, at, dataAt);

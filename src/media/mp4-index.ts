@@ -2,39 +2,39 @@ import { readU16, readU32 } from "../base/bytes.ts";
 import { DecodeError } from "../base/errors.ts";
 import { eachMp4Box, readU64 } from "./mp4-boxes.ts";
 
-/** Where a run of fragments begins that a decoder may start at. */
+/** An index entry: the position of a fragment at which decoding can start. */
 export interface FragmentEntry {
-  /** In ticks of the index, or of the track. */
+  /** In ticks of the index or of the track. */
   readonly time: number;
-  /** Where its first box lies in the file. */
+  /** Byte position of its first box in the file. */
   readonly at: number;
-  /** Which sample of its track in this fragment it is; 0 for the first. */
+  /** Index of the sample within its track and fragment, from 0. */
   readonly sample: number;
 }
 
-/** A segment index (ISO 14496-12 8.16.3). */
+/** A segment index (`sidx`, ISO 14496-12 8.16.3). */
 export interface SegmentIndex {
   readonly trackId: number;
   readonly timescale: number;
   readonly entries: readonly FragmentEntry[];
-  /** The time at which the last entry ends. */
+  /** End time of the last entry. */
   readonly end: number;
-  /** Entries that lead to further indexes are not followed: true where there are such. */
+  /** True if entries refer to further indexes, which are not followed. */
   readonly isNested: boolean;
 }
 
-/** A week of fragments of a tenth of a second. */
+/** Limit of entries: a week of fragments of 0.1 s. */
 const ENTRIES_LIMIT = 6_000_000;
 
-/** Reads the content of a `sidx` box that ends at `boxEnd` in the file; throws {@link DecodeError}. */
+/** Parses the content of a `sidx` box that ends at byte `boxEnd` of the file. Throws {@link DecodeError} if it is invalid. */
 export function parseSegmentIndex(bytes: Uint8Array, boxEnd: number): SegmentIndex {
-  if (bytes.length < 24) throw new DecodeError("sidx", 0, "a cut head");
+  if (bytes.length < 24) throw new DecodeError("sidx", 0, "truncated head");
   const isLong = bytes[0] !== 0;
   const head = isLong ? 32 : 24;
-  if (bytes.length < head) throw new DecodeError("sidx", 0, "a cut head");
+  if (bytes.length < head) throw new DecodeError("sidx", 0, "truncated head");
   const trackId = readU32(bytes, 4);
   const timescale = readU32(bytes, 8);
-  if (timescale === 0) throw new DecodeError("sidx", 8, "a timescale of 0");
+  if (timescale === 0) throw new DecodeError("sidx", 8, "timescale is 0");
   let time = isLong ? readU64(bytes, 12) : readU32(bytes, 12);
   let at = boxEnd + (isLong ? readU64(bytes, 20) : readU32(bytes, 16));
   const count = Math.min(readU16(bytes, head - 2), Math.floor((bytes.length - head) / 12));
@@ -51,8 +51,8 @@ export function parseSegmentIndex(bytes: Uint8Array, boxEnd: number): SegmentInd
 }
 
 /**
- * The sync samples of each track, by its id, from the content of an `mfra` box (ISO 14496-12 8.8.9); those in a second run of a
- * fragment are left out. Throws {@link DecodeError}.
+ * Parses the sync samples of each track, by track id, from the content of an `mfra` box (ISO 14496-12 8.8.9). Omits samples in a second
+ * run of a fragment. Throws {@link DecodeError} above the limit of entries.
  */
 export function parseFragmentAccess(bytes: Uint8Array): Map<number, FragmentEntry[]> {
   const tracks = new Map<number, FragmentEntry[]>();

@@ -2,19 +2,20 @@ import { readU32 } from "../base/bytes.ts";
 import { DecodeError } from "../base/errors.ts";
 import { eachMp4Box, findMp4Box, type Mp4Box, readU64 } from "./mp4-boxes.ts";
 
-/** What holds for the samples of a track unless a fragment says otherwise (ISO 14496-12 8.8.3). */
+/** Sample defaults of a track, from its `trex` box (ISO 14496-12 8.8.3). A fragment can override each of them. */
 export interface SampleDefaults {
   readonly duration: number;
   readonly size: number;
   readonly flags: number;
 }
 
-/** One sample of a fragment; times in ticks of its track, the edit list not yet subtracted. */
+/** One sample of a fragment. Times are ticks of the track's timescale, before the edit list is applied. */
 export interface MovieSample {
-  /** Where it lies in the file. */
+  /** Byte position in the file. */
   readonly at: number;
   readonly size: number;
-  readonly shown: number;
+  /** Presentation time. */
+  readonly pts: number;
   readonly duration: number;
   readonly isKey: boolean;
 }
@@ -25,13 +26,13 @@ export interface TrackFragment {
   readonly samples: MovieSample[];
 }
 
-/** More is no fragment. */
+/** A fragment with more samples is treated as hostile. */
 const SAMPLES_LIMIT = 200_000;
-/** The sample flag "is not a sync sample" (8.8.3.1). */
+/** The sample flag `sample_is_non_sync_sample` (8.8.3.1). */
 const NON_SYNC = 0x00010000;
 const NO_DEFAULTS: SampleDefaults = { duration: 0, size: 0, flags: 0 };
 
-/** The defaults of each track, by its id, from the content of a `moov` box. */
+/** Reads the sample defaults of each track, by track id, from the content of a `moov` box. */
 export function parseTrackExtends(moov: Uint8Array): Map<number, SampleDefaults> {
   const defaults = new Map<number, SampleDefaults>();
   const extend = findMp4Box(moov, 0, moov.length, ["mvex"]);
@@ -45,8 +46,11 @@ export function parseTrackExtends(moov: Uint8Array): Map<number, SampleDefaults>
 }
 
 /**
- * The samples that a `moof` box tells of (8.8.4 to 8.8.12). Its content lies in `bytes` from `start` to `end`, the box itself at
- * `moofAt` of the file. Throws {@link DecodeError}, also where a track does not tell its decode time (`tfdt`).
+ * Parses the samples of a `moof` box (ISO 14496-12 8.8.4 to 8.8.12).
+ * @param bytes holds the content of the box in `[start, end)`.
+ * @param moofAt the byte position of the box in the file.
+ * @param decodeTimes decode times by track id for tracks without a `tfdt` box; updated to the end of this fragment.
+ * @throws {@link DecodeError} if a box is truncated, or a track has neither `tfdt` nor an entry in `decodeTimes`.
  */
 export function parseMovieFragment(
   bytes: Uint8Array,
@@ -54,12 +58,13 @@ export function parseMovieFragment(
   end: number,
   moofAt: number,
   defaults: ReadonlyMap<number, SampleDefaults>,
+  decodeTimes: Map<number, number> = new Map(),
 ): TrackFragment[] {
   const tracks: TrackFragment[] = [];
   let dataEnd = moofAt;
   eachMp4Box(bytes, start, end, (box) => {
     if (box.type !== "traf") return;
-    const parsed = parseTrack(bytes, box, moofAt, dataEnd, defaults);
+    const parsed = parseTrack(bytes, box, moofAt, dataEnd, defaults, decodeTimes);
     dataEnd = parsed.dataEnd;
     tracks.push(parsed.track);
   });
@@ -72,21 +77,22 @@ function parseTrack(
   moofAt: number,
   dataEnd: number,
   defaults: ReadonlyMap<number, SampleDefaults>,
+  decodeTimes: Map<number, number>,
 ): { track: TrackFragment; dataEnd: number } {
   const head = findMp4Box(bytes, traf.start, traf.end, ["tfhd"]);
-  if (!head || head.end - head.start < 8) throw new DecodeError("traf", traf.at, "no tfhd box");
+  if (!head || head.end - head.start < 8) throw new DecodeError("traf", traf.at, "traf has no tfhd box");
   const flags = readU32(bytes, head.start);
   const trackId = readU32(bytes, head.start + 4);
   let at = head.start + 8;
   const next = (flag: number) => {
     if ((flags & flag) === 0) return undefined;
     at += 4;
-    if (at > head.end) throw new DecodeError("tfhd", head.at, "a cut box");
+    if (at > head.end) throw new DecodeError("tfhd", head.at, "truncated box");
     return readU32(bytes, at - 4);
   };
   let base = (flags & 0x020000) !== 0 ? moofAt : dataEnd;
   if ((flags & 1) !== 0) {
-    if (at + 8 > head.end) throw new DecodeError("tfhd", head.at, "a cut box");
+    if (at + 8 > head.end) throw new DecodeError("tfhd", head.at, "truncated box");
     base = readU64(bytes, at);
     at += 8;
   }
@@ -98,32 +104,35 @@ function parseTrack(
     duration: next(8) ?? own.duration,
     size: next(0x10) ?? own.size,
     flags: next(0x20) ?? own.flags,
-    decoded: decodeTime(bytes, traf),
+    dts: readDecodeTime(bytes, traf) ?? decodeTimes.get(trackId) ?? Number.NaN,
     samples: [],
   };
+  if (Number.isNaN(run.dts))
+    throw new DecodeError("traf", traf.at, "no tfdt box, and no decode time is known");
   eachMp4Box(bytes, traf.start, traf.end, (box) => {
     if (box.type === "trun") parseRun(bytes, box, run);
   });
+  decodeTimes.set(trackId, run.dts);
   return { track: { trackId, samples: run.samples }, dataEnd: run.dataAt };
 }
 
 interface Run extends SampleDefaults {
   readonly base: number;
   dataAt: number;
-  decoded: number;
+  dts: number;
   readonly samples: MovieSample[];
 }
 
-function decodeTime(bytes: Uint8Array, traf: Mp4Box): number {
+/** Reads `baseMediaDecodeTime` (8.8.12); undefined if there is no usable `tfdt` box. */
+function readDecodeTime(bytes: Uint8Array, traf: Mp4Box): number | undefined {
   const box = findMp4Box(bytes, traf.start, traf.end, ["tfdt"]);
   const isLong = box !== undefined && bytes[box.start] === 1;
-  if (!box || box.end - box.start < (isLong ? 12 : 8))
-    throw new DecodeError("traf", traf.at, "a fragment that does not tell its time");
+  if (!box || box.end - box.start < (isLong ? 12 : 8)) return undefined;
   return isLong ? readU64(bytes, box.start + 4) : readU32(bytes, box.start + 4);
 }
 
 function parseRun(bytes: Uint8Array, box: Mp4Box, run: Run): void {
-  if (box.end - box.start < 8) throw new DecodeError("trun", box.at, "a cut box");
+  if (box.end - box.start < 8) throw new DecodeError("trun", box.at, "truncated box");
   const flags = readU32(bytes, box.start) & 0xffffff;
   const count = readU32(bytes, box.start + 4);
   let at = box.start + 8;
@@ -131,7 +140,7 @@ function parseRun(bytes: Uint8Array, box: Mp4Box, run: Run): void {
   let entryBytes = 0;
   for (const flag of [0x100, 0x200, 0x400, 0x800]) if ((flags & flag) !== 0) entryBytes += 4;
   if (heads + count * entryBytes > box.end - at || run.samples.length + count > SAMPLES_LIMIT)
-    throw new DecodeError("trun", box.at, `${count} samples in ${box.end - box.start} bytes`);
+    throw new DecodeError("trun", box.at, `${count} samples do not fit in ${box.end - box.start} bytes`);
   const next = () => {
     at += 4;
     return readU32(bytes, at - 4);
@@ -141,13 +150,13 @@ function parseRun(bytes: Uint8Array, box: Mp4Box, run: Run): void {
   for (let i = 0; i < count; i++) {
     const duration = (flags & 0x100) !== 0 ? next() : run.duration;
     const size = (flags & 0x200) !== 0 ? next() : run.size;
-    const others = i === 0 && firstFlags !== undefined ? firstFlags : run.flags;
-    const own = (flags & 0x400) !== 0 ? next() : others;
-    // Signed in version 1; writers put negative ones into version 0 too.
-    const shift = (flags & 0x800) !== 0 ? next() | 0 : 0;
-    const isKey = (own & NON_SYNC) === 0;
-    run.samples.push({ at: run.dataAt, size, shown: run.decoded + shift, duration, isKey });
+    const defaultFlags = i === 0 && firstFlags !== undefined ? firstFlags : run.flags;
+    const sampleFlags = (flags & 0x400) !== 0 ? next() : defaultFlags;
+    // Signed in version 1. Some writers store negative offsets in version 0 too.
+    const compositionOffset = (flags & 0x800) !== 0 ? next() | 0 : 0;
+    const isKey = (sampleFlags & NON_SYNC) === 0;
+    run.samples.push({ at: run.dataAt, size, pts: run.dts + compositionOffset, duration, isKey });
     run.dataAt += size;
-    run.decoded += duration;
+    run.dts += duration;
   }
 }

@@ -2,36 +2,37 @@ import { latin1Text, readU16, readU32 } from "../base/bytes.ts";
 import { DecodeError } from "../base/errors.ts";
 import { eachMp4Box, findMp4Box, type Mp4Box, readU64 } from "./mp4-boxes.ts";
 
-/** More samples than this (eleven days of video) is no film: their table would not fit in memory either. */
+/** Limit of samples: eleven days of video. Larger tables do not fit in memory. */
 const SAMPLES_LIMIT = 24_000_000;
 
 const TRACKS_LIMIT = 128;
 
-/** Where every sample of a track lies, and when it is shown (ISO 14496-12 8.6, 8.7). In decode order. */
+/** Positions and times of all samples of a track (ISO 14496-12 8.6, 8.7), in decode order. */
 export interface Mp4Samples {
   readonly trackId: number;
-  /** The handler: `vide`, `soun`, `text`, `sbtl`, `subt` … */
+  /** Handler type: `vide`, `soun`, `text`, `sbtl`, `subt`, … */
   readonly handler: string;
-  /** The type of the first sample entry: `avc1`, `tx3g` … */
+  /** Type of the first sample entry: `avc1`, `tx3g`, … */
   readonly entryType: string;
-  /** ISO 639-2, as `mdhd` packs it. */
+  /** ISO 639-2, from `mdhd`; `und` if invalid. */
   readonly language: string;
   readonly timescale: number;
-  /** Subtract it from presentation times: what the edit list cuts away, less what it puts in front. */
+  /** To subtract from presentation times: the skipped start of the media minus the initial delay of the edit list. */
   readonly editTicks: number;
+  /** Samples before the first one that is not completely in the file: a truncated file plays up to there. */
   readonly count: number;
   readonly offsets: Float64Array;
   readonly sizes: Uint32Array;
-  /** Presentation times in ticks, the edit not yet subtracted. */
-  readonly shown: Float64Array;
+  /** Presentation times in ticks, before `editTicks` is subtracted. */
+  readonly pts: Float64Array;
   readonly durations: Uint32Array;
-  /** The numbers of the key frames; undefined where all are. */
+  /** Indexes of the key frames; undefined if all samples are key frames. */
   readonly keys: Uint32Array | undefined;
 }
 
 /**
- * The sample tables of all tracks in the content of a `moov` box, for a file of `fileBytes`. Throws {@link DecodeError}, also for
- * compact sizes (`stz2`), which nobody writes.
+ * Parses the sample tables of all tracks from the content of a `moov` box. `fileBytes` is the file size, to reject impossible tables.
+ * Throws {@link DecodeError} if a table is missing or invalid, or sizes are compact (`stz2`).
  */
 export function parseMp4Samples(moov: Uint8Array, fileBytes: number): Mp4Samples[] {
   const movie = findMp4Box(moov, 0, moov.length, ["mvhd"]);
@@ -47,7 +48,7 @@ export function parseMp4Samples(moov: Uint8Array, fileBytes: number): Mp4Samples
 function parseTrack(moov: Uint8Array, trak: Mp4Box, movieScale: number, fileBytes: number): Mp4Samples {
   const need = (path: string[]) => {
     const box = findMp4Box(moov, trak.start, trak.end, path);
-    if (!box) throw new DecodeError("MP4 track", trak.at, `no ${path.at(-1)} box`);
+    if (!box) throw new DecodeError("MP4 track", trak.at, `missing ${path.at(-1)} box`);
     return box;
   };
   const header = need(["tkhd"]);
@@ -56,10 +57,11 @@ function parseTrack(moov: Uint8Array, trak: Mp4Box, movieScale: number, fileByte
   const stbl = need(["mdia", "minf", "stbl"]);
   const entries = need(["mdia", "minf", "stbl", "stsd"]);
   const timescale = timescaleOf(moov, media);
-  if (timescale === 0) throw new DecodeError("MP4 track", media.at, "a timescale of 0");
+  if (timescale === 0) throw new DecodeError("MP4 track", media.at, "timescale is 0");
   const table = (type: string) => findMp4Box(moov, stbl.start, stbl.end, [type]);
   const sizes = parseSizes(moov, table("stsz"), fileBytes);
-  const count = sizes.length;
+  const offsets = parseOffsets(moov, table("stco") ?? table("co64"), table("stsc"), sizes);
+  const count = countWithin(offsets, sizes, fileBytes);
   const times = parseTimes(moov, table("stts"), table("ctts"), count);
   const editList = findMp4Box(moov, trak.start, trak.end, ["edts", "elst"]);
   return {
@@ -70,7 +72,7 @@ function parseTrack(moov: Uint8Array, trak: Mp4Box, movieScale: number, fileByte
     timescale,
     editTicks: editList ? parseEdit(moov, editList, movieScale, timescale) : 0,
     count,
-    offsets: parseOffsets(moov, table("stco") ?? table("co64"), table("stsc"), sizes),
+    offsets,
     sizes,
     ...times,
     keys: parseKeys(moov, table("stss"), count),
@@ -79,37 +81,42 @@ function parseTrack(moov: Uint8Array, trak: Mp4Box, movieScale: number, fileByte
 
 function timescaleOf(moov: Uint8Array, header: Mp4Box): number {
   const at = header.start + (moov[header.start] === 1 ? 20 : 12);
-  if (at + 4 > header.end) throw new DecodeError("MP4", header.at, "a cut header");
+  if (at + 4 > header.end) throw new DecodeError("MP4", header.at, "truncated header");
   return readU32(moov, at);
 }
 
-/** Three letters of five bits each (8.4.2.3). */
+/** Decodes three letters of five bits each (8.4.2.3). */
 function packedLanguage(packed: number): string {
   const letters = [packed >> 10, packed >> 5, packed].map((bits) => 0x60 + (bits & 0x1f));
   return letters.every((code) => code >= 0x61 && code <= 0x7a) ? String.fromCharCode(...letters) : "und";
 }
 
-/** How many entries of `entryBytes` a table claims and has. */
+/** The number of samples before the first one that ends behind the end of the file. */
+function countWithin(offsets: Float64Array, sizes: Uint32Array, fileBytes: number): number {
+  const cut = offsets.findIndex((offset, i) => offset + sizes[i]! > fileBytes);
+  return cut < 0 ? offsets.length : cut;
+}
+
+/** The number of entries of `entryBytes` that a table states, limited to its size. */
 function entriesOf(moov: Uint8Array, box: Mp4Box, head: number, entryBytes: number): number {
   if (box.end - box.start < head) return 0;
   return Math.min(readU32(moov, box.start + head - 4), Math.floor((box.end - box.start - head) / entryBytes));
 }
 
-/** A size for all takes no room in the file, so the file itself must have room for the samples. */
+/** Reads sample sizes. A constant size has no table, so the file size limits the count. */
 function parseSizes(moov: Uint8Array, box: Mp4Box | undefined, fileBytes: number): Uint32Array {
   if (!box || box.end - box.start < 12) return new Uint32Array(0);
   const fixed = readU32(moov, box.start + 4);
   const claimed = readU32(moov, box.start + 8);
-  const limit = Math.min(SAMPLES_LIMIT, fixed > 0 ? fileBytes / fixed : SAMPLES_LIMIT);
-  if (claimed > limit) throw new DecodeError("stsz", box.at, `${claimed} samples`);
-  if (fixed > 0) return new Uint32Array(claimed).fill(fixed);
+  if (claimed > SAMPLES_LIMIT) throw new DecodeError("stsz", box.at, `${claimed} samples`);
+  if (fixed > 0) return new Uint32Array(Math.min(claimed, Math.floor(fileBytes / fixed))).fill(fixed);
   const sizes = new Uint32Array(entriesOf(moov, box, 12, 4));
   for (let i = 0; i < sizes.length; i++) sizes[i] = readU32(moov, box.start + 12 + i * 4);
   return sizes;
 }
 
 function parseTimes(moov: Uint8Array, stts: Mp4Box | undefined, ctts: Mp4Box | undefined, count: number) {
-  const shown = new Float64Array(count);
+  const pts = new Float64Array(count);
   const durations = new Uint32Array(count);
   let [sample, time] = [0, 0];
   const runs = stts ? entriesOf(moov, stts, 8, 8) : 0;
@@ -118,22 +125,23 @@ function parseTimes(moov: Uint8Array, stts: Mp4Box | undefined, ctts: Mp4Box | u
     const end = Math.min(count, sample + readU32(moov, from));
     const delta = readU32(moov, from + 4);
     for (; sample < end; sample++) {
-      shown[sample] = time;
+      pts[sample] = time;
       durations[sample] = delta;
       time += delta;
     }
   }
-  if (sample < count) throw new DecodeError("stts", stts?.at ?? 0, `times for ${sample} of ${count} samples`);
+  if (sample < count)
+    throw new DecodeError("stts", stts?.at ?? 0, `times for only ${sample} of ${count} samples`);
   sample = 0;
   const shifts = ctts ? entriesOf(moov, ctts, 8, 8) : 0;
   for (let i = 0; i < shifts && sample < count; i++) {
     const from = ctts!.start + 8 + i * 8;
     const end = Math.min(count, sample + readU32(moov, from));
-    // Signed in version 1; writers of version 0 have always put negative offsets there too.
-    const shift = readU32(moov, from + 4) | 0;
-    for (; sample < end; sample++) shown[sample]! += shift;
+    // Signed in version 1. Some writers store negative offsets in version 0 too.
+    const compositionOffset = readU32(moov, from + 4) | 0;
+    for (; sample < end; sample++) pts[sample]! += compositionOffset;
   }
-  return { shown, durations };
+  return { pts, durations };
 }
 
 function parseOffsets(
@@ -144,7 +152,7 @@ function parseOffsets(
 ): Float64Array {
   const offsets = new Float64Array(sizes.length);
   if (sizes.length === 0) return offsets;
-  if (!chunks || !stsc) throw new DecodeError("MP4 track", 0, "no chunk table");
+  if (!chunks || !stsc) throw new DecodeError("MP4 track", 0, "missing chunk table");
   const isLong = chunks.type === "co64";
   const chunkCount = entriesOf(moov, chunks, 8, isLong ? 8 : 4);
   const runs = entriesOf(moov, stsc, 8, 12);
@@ -169,7 +177,7 @@ function parseOffsets(
     }
   }
   if (sample < sizes.length) {
-    throw new DecodeError("stsc", stsc.at, `places for ${sample} of ${sizes.length} samples`);
+    throw new DecodeError("stsc", stsc.at, `chunks for only ${sample} of ${sizes.length} samples`);
   }
   return offsets;
 }
@@ -185,7 +193,7 @@ function parseKeys(moov: Uint8Array, stss: Mp4Box | undefined, count: number): U
   return keys.slice(0, length);
 }
 
-/** Empty edits delay a track; the first real edit says where its media begin (8.6.6). Later edits are not followed. */
+/** Reads the offset of the edit list (8.6.6): empty edits delay a track, the first other edit sets its start. Ignores later edits. */
 function parseEdit(moov: Uint8Array, box: Mp4Box, movieScale: number, timescale: number): number {
   const isLong = moov[box.start] === 1;
   const count = entriesOf(moov, box, 8, isLong ? 20 : 12);

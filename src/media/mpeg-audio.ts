@@ -1,9 +1,8 @@
-/** What the header of an MPEG audio frame says (ISO 11172-3 2.4.1.3, ISO 13818-3). */
-export interface MpegAudioHeader {
+/** The header of an MPEG audio frame (ISO 11172-3 2.4.1.3, ISO 13818-3). */
+interface MpegAudioHeader {
   /** 1, 2 (MP2) or 3 (MP3). */
   readonly layer: 1 | 2 | 3;
   readonly sampleRate: number;
-  readonly channels: 1 | 2;
   readonly samples: number;
   readonly frameBytes: number;
 }
@@ -19,7 +18,7 @@ const BITRATES_V2 = {
   3: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
 } as const;
 
-/** The header at `at`, or undefined where there is none. Free-format frames (bitrate 0) are not known. */
+/** Reads the header at offset `at`; undefined if there is no valid header. Free-format frames (bit rate 0) are not supported. */
 export function readMpegAudioHeader(bytes: Uint8Array, at: number): MpegAudioHeader | undefined {
   if (at + 4 > bytes.length || bytes[at] !== 0xff || (bytes[at + 1]! & 0xe0) !== 0xe0) return undefined;
   const version = (bytes[at + 1]! >> 3) & 3;
@@ -34,5 +33,5 @@ export function readMpegAudioHeader(bytes: Uint8Array, at: number): MpegAudioHea
   const samples = layer === 1 ? 384 : layer === 3 && version !== 3 ? 576 : 1152;
   const slot = layer === 1 ? 4 : 1;
   const frameBytes = (Math.floor((samples * kilobits * 125) / sampleRate / slot) + padding) * slot;
-  return { layer, sampleRate, channels: bytes[at + 3]! >> 6 === 3 ? 1 : 2, samples, frameBytes };
+  return { layer, sampleRate, samples, frameBytes };
 }

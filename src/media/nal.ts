@@ -1,10 +1,10 @@
-/** One NAL unit inside a frame: bytes `start` to `end`, without its start code or length. */
-export interface NalRange {
+/** The bytes `[start, end)` of a NAL unit in a frame, without its start code or length field. */
+interface NalRange {
   readonly start: number;
   readonly end: number;
 }
 
-/** Where the next start code `00 00 01` begins at or after `at`, or −1. Hops by `indexOf`, so it runs at memory speed. */
+/** Returns the offset of the next start code `00 00 01` at or after `at`, or −1. Uses `indexOf` for speed. */
 export function findStartCode(bytes: Uint8Array, at: number): number {
   let one = at + 2;
   for (;;) {
@@ -15,7 +15,7 @@ export function findStartCode(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** The NAL units of an Annex B byte stream (ISO 14496-10 Annex B), at most `limit` of them. */
+/** Finds the NAL units of a byte stream (ISO 14496-10 Annex B), at most `limit`. */
 export function annexBNals(bytes: Uint8Array, limit = Number.POSITIVE_INFINITY): NalRange[] {
   const nals: NalRange[] = [];
   let code = findStartCode(bytes, 0);
@@ -29,7 +29,7 @@ export function annexBNals(bytes: Uint8Array, limit = Number.POSITIVE_INFINITY):
   return nals;
 }
 
-/** The payload without its emulation prevention bytes (ISO 14496-10 7.4.1): each `00 00 03` loses its 3. */
+/** Removes the emulation prevention bytes (ISO 14496-10 7.4.1): the 3 of each `00 00 03`. */
 export function unescapeNal(bytes: Uint8Array): Uint8Array {
   const clean = new Uint8Array(bytes.length);
   let length = 0;
@@ -45,7 +45,7 @@ export function unescapeNal(bytes: Uint8Array): Uint8Array {
   return clean.subarray(0, length);
 }
 
-/** The units, each with a four-byte start code, one after another. */
+/** Concatenates NAL units, each after a four-byte start code. */
 export function withStartCodes(units: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let length = 0;
   for (const unit of units) length += 4 + unit.length;

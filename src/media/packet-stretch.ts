@@ -3,25 +3,25 @@ import { PAT_PID } from "./psi.ts";
 import { clockReferenceAt } from "./ts-clock.ts";
 import { NULL_PID, pidAt, TS_PACKET_BYTES } from "./ts-packet.ts";
 
-/** A packet that carries a clock. */
-export interface ClockPlace {
-  /** Its number in the stretch. */
+/** A packet with a PCR. */
+interface ClockPlace {
+  /** Number of the packet in the stretch. */
   readonly at: number;
   readonly pid: number;
-  /** Ticks of 27 MHz. */
+  /** PCR in 27 MHz ticks. */
   readonly reference: number;
 }
 
 const FIRST_BYTES = 256 * 1024;
 
 /**
- * Packets that follow each other, without stuffing, of which the oldest leave when there is no room. Packets are numbered from where the
- * stretch began; those that have left keep their numbers.
+ * A window of consecutive packets, without null packets, that drops the oldest ones at its size limit. Packets are numbered from the
+ * start of the stretch; dropping packets does not change the numbers of the others.
  */
 export class PacketStretch {
   readonly #limitBytes: number;
   #bytes = new Uint8Array(FIRST_BYTES);
-  /** The number of the first packet in `#bytes`, and of the one after the last. */
+  /** Number of the first packet in `#bytes`, and the number after the last. */
   #start = 0;
   #end = 0;
   #clocks: ClockPlace[] = [];
@@ -31,28 +31,28 @@ export class PacketStretch {
     this.#limitBytes = limitBytes;
   }
 
-  /** The first packet that is here. */
+  /** Number of the oldest packet. */
   get start(): number {
     return this.#start;
   }
 
-  /** Where the next packet will be. */
+  /** Number of the next packet to be added. */
   get end(): number {
     return this.#end;
   }
 
-  /** All packets with a clock of the programme that is played; of any while that is not known. */
+  /** The packets with a PCR of the selected programme, or of any programme while it is unknown. */
   get clocks(): readonly ClockPlace[] {
     const pid = this.#tables.programme?.clockPid;
     return pid === undefined ? this.#clocks : this.#clocks.filter((clock) => clock.pid === pid);
   }
 
-  /** PAT and PMT as packets, with continuity counters that mean nothing; undefined until they have come. */
+  /** PAT and PMT as packets, whose continuity counters must be replaced; undefined until they are known. */
   get tables(): Uint8Array | undefined {
     return this.#tables.programme?.packets;
   }
 
-  /** Whether packets of this PID are tables. */
+  /** Returns true if the PID carries the PAT or the PMT. */
   isTable(pid: number): boolean {
     return pid === PAT_PID || pid === this.#tables.programme?.pmtPid;
   }
@@ -64,7 +64,7 @@ export class PacketStretch {
       const pid = pidAt(packets, at);
       if (pid === NULL_PID) continue;
       const to = (this.#end - this.#start) * TS_PACKET_BYTES;
-      if (to + TS_PACKET_BYTES > this.#bytes.length) break; // More at once than there is room for in all.
+      if (to + TS_PACKET_BYTES > this.#bytes.length) break; // The input is larger than the window.
       this.#bytes.set(packets.subarray(at, at + TS_PACKET_BYTES), to);
       const reference = clockReferenceAt(packets, at);
       if (reference !== undefined) this.#clocks.push({ at: this.#end, pid, reference });
@@ -73,7 +73,7 @@ export class PacketStretch {
     }
   }
 
-  /** The packets from `from` to before `to` as one view, which the next `push` may change; undefined where not all of them are here. */
+  /** Returns the packets `[from, to)` as a view that the next `push` can change; undefined if one of them is not in the window. */
   packets(from: number, to: number): Uint8Array | undefined {
     if (from < this.#start || to > this.#end || from > to) return undefined;
     return this.#bytes.subarray((from - this.#start) * TS_PACKET_BYTES, (to - this.#start) * TS_PACKET_BYTES);
@@ -83,15 +83,15 @@ export class PacketStretch {
     const used = (this.#end - this.#start) * TS_PACKET_BYTES;
     if (used + bytes <= this.#bytes.length) return;
     const wanted = Math.min(this.#limitBytes, Math.max(2 * this.#bytes.length, used + bytes));
-    const gone = Math.min(used, Math.max(0, used + bytes - wanted));
-    const gonePackets = Math.ceil(gone / TS_PACKET_BYTES);
-    const kept = this.#bytes.subarray(gonePackets * TS_PACKET_BYTES, used);
+    const droppedBytes = Math.min(used, Math.max(0, used + bytes - wanted));
+    const droppedPackets = Math.ceil(droppedBytes / TS_PACKET_BYTES);
+    const kept = this.#bytes.subarray(droppedPackets * TS_PACKET_BYTES, used);
     if (wanted > this.#bytes.length) {
       const larger = new Uint8Array(wanted);
       larger.set(kept);
       this.#bytes = larger;
     } else this.#bytes.set(kept);
-    this.#start += gonePackets;
+    this.#start += droppedPackets;
     this.#clocks = this.#clocks.filter(({ at }) => at >= this.#start);
   }
 }

@@ -1,48 +1,48 @@
 import { DecodeError } from "../base/errors.ts";
 import { wrapTicks } from "./timestamps.ts";
 
-/** What the head of a PES packet says (ISO 13818-1 2.4.3.6). Times are ticks of 90 kHz, 33 bits. */
-export interface PesHeader {
+/** The header of a PES packet (ISO 13818-1 2.4.3.6). Times are 90 kHz ticks, 33 bits. */
+interface PesHeader {
   readonly streamId: number;
-  /** Bytes after the length field; 0 where unknown (video). */
+  /** Bytes after the length field; 0 if unknown (video only). */
   readonly packetBytes: number;
   readonly pts: number | undefined;
-  /** The PTS where the stream says no DTS. */
+  /** The DTS; equal to the PTS if the header has none. */
   readonly dts: number | undefined;
-  /** Where the elementary stream begins, counted from the start code. */
+  /** Offset of the elementary stream data from the start code. */
   readonly payloadAt: number;
 }
 
-/** Bytes of a written header: with PTS alone, and with PTS and DTS. */
-export const PES_HEADER_PTS = 14;
-export const PES_HEADER_PTS_DTS = 19;
+/** Size of a written header: with PTS only, and with PTS and DTS. */
+const PES_HEADER_PTS = 14;
+const PES_HEADER_PTS_DTS = 19;
 
-/** Stream ids whose packets have no optional header (2.4.3.7): maps, padding, private 2, ECM, EMM, directory, DSM-CC, H.222.1 E. */
-const PLAIN_IDS = [0xbc, 0xbe, 0xbf, 0xf0, 0xf1, 0xf2, 0xf8, 0xff];
+/** Stream ids without the optional header (2.4.3.7): map, padding, private 2, ECM, EMM, directory, DSM-CC, H.222.1 type E. */
+const IDS_WITHOUT_HEADER = [0xbc, 0xbe, 0xbf, 0xf0, 0xf1, 0xf2, 0xf8, 0xff];
 
-/** Reads the header at `at`; throws {@link DecodeError} where it is none or is cut. */
+/** Reads the header at offset `at`, in bytes before `end`. Throws {@link DecodeError} if it is truncated or invalid. */
 export function readPesHeader(bytes: Uint8Array, at: number, end = bytes.length): PesHeader {
-  if (at + 9 > end) throw new DecodeError("PES", at, "a cut header");
+  if (at + 9 > end) throw new DecodeError("PES", at, "truncated header");
   if (bytes[at] !== 0 || bytes[at + 1] !== 0 || bytes[at + 2] !== 1) {
     throw new DecodeError("PES", at, "expected start code 00 00 01");
   }
   const streamId = bytes[at + 3]!;
   const packetBytes = (bytes[at + 4]! << 8) | bytes[at + 5]!;
-  if (PLAIN_IDS.includes(streamId))
+  if (IDS_WITHOUT_HEADER.includes(streamId))
     return { streamId, packetBytes, pts: undefined, dts: undefined, payloadAt: 6 };
   if ((bytes[at + 6]! & 0xc0) !== 0x80) throw new DecodeError("PES", at + 6, "expected marker bits 10");
   const flags = bytes[at + 7]! >> 6;
   const headerBytes = bytes[at + 8]!;
   if (at + 9 + headerBytes > end)
-    throw new DecodeError("PES", at + 8, `a header of ${headerBytes} bytes runs past the end`);
+    throw new DecodeError("PES", at + 8, `header of ${headerBytes} bytes is truncated`);
   const pts = flags >= 2 && headerBytes >= 5 ? readTimestamp(bytes, at + 9) : undefined;
   const dts = flags === 3 && headerBytes >= 10 ? readTimestamp(bytes, at + 14) : pts;
   return { streamId, packetBytes, pts, dts, payloadAt: 9 + headerBytes };
 }
 
 /**
- * Writes a header at `at` and returns its length. `payloadBytes` is the length of the elementary stream in it; a length
- * that does not fit 16 bits is written as 0, which only video may do (2.4.3.7). The DTS is left out where it equals the PTS.
+ * Writes a header at offset `at` and returns its size. Omits the DTS if it equals the PTS.
+ * @param payloadBytes size of the elementary stream data; a packet length above 16 bits is written as 0, allowed for video only (2.4.3.7).
  */
 export function writePesHeader(
   bytes: Uint8Array,
@@ -61,7 +61,7 @@ export function writePesHeader(
   bytes[at + 3] = streamId;
   bytes[at + 4] = length >> 8;
   bytes[at + 5] = length;
-  bytes[at + 6] = 0x84; // data_alignment_indicator: an access unit begins at once
+  bytes[at + 6] = 0x84; // data_alignment_indicator: the payload begins with an access unit
   bytes[at + 7] = pts === dts ? 0x80 : 0xc0;
   bytes[at + 8] = headerBytes - 9;
   writeTimestamp(bytes, at + 9, pts === dts ? 2 : 3, pts);
@@ -69,7 +69,7 @@ export function writePesHeader(
   return headerBytes;
 }
 
-/** Adds `ticks` to the PTS and DTS of the header at `at`, which can be read ({@link readPesHeader}) and has a PTS. */
+/** Adds `ticks` to the PTS and DTS of the header at offset `at`, which must be valid ({@link readPesHeader}) and have a PTS. */
 export function shiftPesTimes(bytes: Uint8Array, at: number, ticks: number): void {
   const flags = bytes[at + 7]! >> 6;
   for (let i = 0; i < (flags === 3 && bytes[at + 8]! >= 10 ? 2 : 1); i++) {
@@ -78,12 +78,12 @@ export function shiftPesTimes(bytes: Uint8Array, at: number, ticks: number): voi
   }
 }
 
-/** How long the header for these times is. */
+/** Returns the size of a written header with these times. */
 export function pesHeaderBytes(pts: number, dts: number): number {
   return pts === dts ? PES_HEADER_PTS : PES_HEADER_PTS_DTS;
 }
 
-/** A 33-bit time in five bytes with marker bits. */
+/** Reads a 33-bit time from five bytes with marker bits. */
 function readTimestamp(bytes: Uint8Array, at: number): number {
   return (
     ((bytes[at]! >> 1) & 7) * 0x40000000 +
@@ -91,7 +91,7 @@ function readTimestamp(bytes: Uint8Array, at: number): number {
   );
 }
 
-/** Writes a 33-bit time in five bytes; `prefix` is the four bits before it. */
+/** Writes a 33-bit time as five bytes with marker bits; `prefix` is the first four bits. */
 function writeTimestamp(bytes: Uint8Array, at: number, prefix: number, ticks: number): void {
   const high = Math.floor(ticks / 0x40000000);
   const low = ticks % 0x40000000;

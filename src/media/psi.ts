@@ -1,18 +1,17 @@
-import { latin1Bytes, latin1Text, readU16, readU32, writeU16, writeU32 } from "../base/bytes.ts";
+import { concatBytes, latin1Bytes, latin1Text, readU16, readU32, writeU16, writeU32 } from "../base/bytes.ts";
 import { DecodeError } from "../base/errors.ts";
-import { crc32Mpeg } from "./crc32.ts";
 import { TS_PACKET_BYTES, writeTsHeader } from "./ts-packet.ts";
 
-/** The PID of the programme association table. */
+/** PID of the programme association table (PAT). */
 export const PAT_PID = 0;
 
-/** One programme of a programme association table. */
+/** A programme of the PAT (ISO 13818-1 2.4.4.3). */
 export interface PatProgramme {
   readonly number: number;
   readonly pmtPid: number;
 }
 
-/** One elementary stream of a programme map table. */
+/** An elementary stream of a programme map table (PMT). */
 export interface PmtStream {
   readonly streamType: number;
   readonly pid: number;
@@ -20,11 +19,11 @@ export interface PmtStream {
   readonly registration?: string;
   /** ISO 639-2 of a language descriptor (2.6.18). */
   readonly language?: string;
-  /** Tags of all its descriptors: DVB tells codecs of private data by them (ETSI EN 300 468). */
+  /** Tags of all its descriptors, by which DVB identifies codecs of private data (ETSI EN 300 468). */
   readonly tags?: readonly number[];
 }
 
-/** A programme map table (2.4.4.8). */
+/** A programme map table (ISO 13818-1 2.4.4.8). */
 export interface Pmt {
   readonly programme: number;
   readonly version: number;
@@ -32,10 +31,23 @@ export interface Pmt {
   readonly streams: readonly PmtStream[];
 }
 
+/** A stream to add from another programme. */
+interface AddedStream {
+  /** The whole PMT section that describes it. */
+  readonly section: Uint8Array;
+  readonly pid: number;
+  /** Its PID in the merged programme. */
+  readonly newPid: number;
+  /** ISO 639-2, written if its own descriptors have no language; `und` for none. */
+  readonly language: string;
+}
+
+/** Limit of a section (ISO 13818-1 2.4.4.9). */
+const MAX_SECTION_BYTES = 1024;
 const TAG_REGISTRATION = 5;
 const TAG_LANGUAGE = 10;
 
-/** Reads a whole PAT section, checksum included; throws {@link DecodeError}. The network PID is left out. */
+/** Parses a PAT section, without the network PID. Throws {@link DecodeError} if it or its checksum is invalid. */
 export function parsePat(section: Uint8Array): PatProgramme[] {
   checkSection(section, 0, "PAT");
   const programmes: PatProgramme[] = [];
@@ -46,17 +58,17 @@ export function parsePat(section: Uint8Array): PatProgramme[] {
   return programmes;
 }
 
-/** Reads a whole PMT section, checksum included; throws {@link DecodeError}. */
+/** Parses a PMT section. Throws {@link DecodeError} if it or its checksum is invalid. */
 export function parsePmt(section: Uint8Array): Pmt {
   checkSection(section, 2, "PMT");
   const end = section.length - 4;
-  if (end < 12) throw new DecodeError("PMT", end, "a cut table");
+  if (end < 12) throw new DecodeError("PMT", end, "truncated table");
   const streams: PmtStream[] = [];
   let at = 12 + (readU16(section, 10) & 0xfff);
   while (at + 5 <= end) {
     const descriptors = at + 5;
     const next = descriptors + (readU16(section, at + 3) & 0xfff);
-    if (next > end) throw new DecodeError("PMT", at, "descriptors run past the end");
+    if (next > end) throw new DecodeError("PMT", at, "truncated descriptors");
     const pid = readU16(section, at + 1) & 0x1fff;
     streams.push({ streamType: section[at]!, pid, ...readDescriptors(section, descriptors, next) });
     at = next;
@@ -70,13 +82,13 @@ export function parsePmt(section: Uint8Array): Pmt {
 }
 
 function checkSection(section: Uint8Array, tableId: number, name: string): void {
-  if (section.length < 12) throw new DecodeError(name, section.length, "a cut section");
+  if (section.length < 12) throw new DecodeError(name, section.length, "truncated section");
   if (section[0] !== tableId) throw new DecodeError(name, 0, `expected table ${tableId}, got ${section[0]}`);
   const length = 3 + (readU16(section, 1) & 0xfff);
   if (length !== section.length)
-    throw new DecodeError(name, 1, `a section of ${length} bytes in ${section.length}`);
+    throw new DecodeError(name, 1, `section length is ${length}, but it has ${section.length} bytes`);
   if (crc32Mpeg(section, 0, section.length - 4) !== readU32(section, section.length - 4)) {
-    throw new DecodeError(name, section.length - 4, "a wrong checksum");
+    throw new DecodeError(name, section.length - 4, "wrong checksum");
   }
 }
 
@@ -92,7 +104,7 @@ function readDescriptors(
     const tag = section[at]!;
     const body = at + 2;
     const next = body + section[at + 1]!;
-    if (next > end) break; // A cut descriptor spoils the ones after it, not the stream.
+    if (next > end) break; // A truncated descriptor invalidates the ones after it, not the stream.
     tags.push(tag);
     if (tag === TAG_REGISTRATION && next >= body + 4)
       registration ??= latin1Text(section.subarray(body, body + 4));
@@ -107,16 +119,16 @@ function readDescriptors(
   };
 }
 
-/** A PAT section of one programme. */
+/** Builds a PAT section with one programme. */
 export function buildPat(programme: PatProgramme): Uint8Array<ArrayBuffer> {
   const section = new Uint8Array(16);
   writeSectionHead(section, 0, 1, 0);
   writeU16(section, 8, programme.number);
   writeU16(section, 10, 0xe000 | programme.pmtPid);
-  return sealed(section);
+  return withChecksum(section);
 }
 
-/** A PMT section with registration and language descriptors. */
+/** Builds a PMT section with registration and language descriptors. */
 export function buildPmt(pmt: Pmt): Uint8Array<ArrayBuffer> {
   const streams = pmt.streams.map((stream) => {
     const registration = stream.registration
@@ -139,28 +151,74 @@ export function buildPmt(pmt: Pmt): Uint8Array<ArrayBuffer> {
     section.set(descriptors, at + 5);
     at += 5 + descriptors.length;
   }
-  return sealed(section);
+  return withChecksum(section);
 }
 
-/** The same PMT with the streams of `pids` first, in that order; the others follow as they were. */
+/** Returns the PMT with the streams of `pids` first, in that order; the other streams follow in their order. */
 export function reorderPmt(section: Uint8Array, pids: readonly number[]): Uint8Array<ArrayBuffer> {
-  const end = section.length - 4;
-  const head = 12 + (readU16(section, 10) & 0xfff);
-  const entries: { pid: number; bytes: Uint8Array }[] = [];
-  for (let at = head; at + 5 <= end; ) {
+  const rank = (entry: Uint8Array) =>
+    pids.includes(pidOf(entry)) ? pids.indexOf(pidOf(entry)) : pids.length;
+  const entries = entriesOf(section).sort((a, b) => rank(a) - rank(b));
+  return withEntries(section, entries);
+}
+
+/**
+ * Returns the PMT `section` without the streams with PIDs in `dropped`, and with `added` at its end; keeps all descriptors. Both sections
+ * must be valid. Throws {@link DecodeError} if the result is too large for a section.
+ */
+export function mergePmt(
+  section: Uint8Array,
+  dropped: ReadonlySet<number>,
+  added: AddedStream | undefined,
+): Uint8Array<ArrayBuffer> {
+  const entries = entriesOf(section).filter((entry) => !dropped.has(pidOf(entry)));
+  const other = added && entriesOf(added.section).find((entry) => pidOf(entry) === added.pid);
+  if (other) entries.push(addedEntry(other, added));
+  const merged = withEntries(section, entries);
+  if (merged.length > MAX_SECTION_BYTES)
+    throw new DecodeError("PMT", merged.length, `expected at most ${MAX_SECTION_BYTES} bytes`);
+  return merged;
+}
+
+function withEntries(section: Uint8Array, entries: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const result = concatBytes([section.subarray(0, headBytes(section)), ...entries, new Uint8Array(4)]);
+  writeU16(result, 1, (readU16(section, 1) & 0xf000) | (result.length - 3));
+  return withChecksum(result);
+}
+
+function addedEntry(entry: Uint8Array, { newPid, language }: AddedStream): Uint8Array {
+  const needsNoDescriptor = language === "und" || !/^[a-z]{3}$/.test(language) || hasLanguage(entry);
+  const extra = needsNoDescriptor
+    ? new Uint8Array(0)
+    : Uint8Array.of(TAG_LANGUAGE, 4, ...latin1Bytes(language), 0);
+  const own = concatBytes([entry, extra]);
+  writeU16(own, 1, 0xe000 | newPid);
+  writeU16(own, 3, 0xf000 | (own.length - 5));
+  return own;
+}
+
+function hasLanguage(entry: Uint8Array): boolean {
+  for (let at = 5; at + 2 <= entry.length; at += 2 + entry[at + 1]!)
+    if (entry[at] === TAG_LANGUAGE) return true;
+  return false;
+}
+
+function entriesOf(section: Uint8Array): Uint8Array[] {
+  const entries: Uint8Array[] = [];
+  for (let at = headBytes(section); at + 5 <= section.length - 4; ) {
     const next = at + 5 + (readU16(section, at + 3) & 0xfff);
-    entries.push({ pid: readU16(section, at + 1) & 0x1fff, bytes: section.subarray(at, next) });
+    entries.push(section.subarray(at, next));
     at = next;
   }
-  const rank = ({ pid }: { pid: number }) => (pids.includes(pid) ? pids.indexOf(pid) : pids.length);
-  entries.sort((a, b) => rank(a) - rank(b));
-  const reordered = section.slice();
-  let to = head;
-  for (const { bytes } of entries) {
-    reordered.set(bytes, to);
-    to += bytes.length;
-  }
-  return sealed(reordered);
+  return entries;
+}
+
+function headBytes(section: Uint8Array): number {
+  return 12 + (readU16(section, 10) & 0xfff);
+}
+
+function pidOf(entry: Uint8Array): number {
+  return readU16(entry, 1) & 0x1fff;
 }
 
 function writeSectionHead(section: Uint8Array, tableId: number, id: number, version: number): void {
@@ -170,12 +228,12 @@ function writeSectionHead(section: Uint8Array, tableId: number, id: number, vers
   section[5] = 0xc1 | (version << 1);
 }
 
-function sealed(section: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+function withChecksum(section: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   writeU32(section, section.length - 4, crc32Mpeg(section, 0, section.length - 4));
   return section;
 }
 
-/** A section as whole packets on `pid`, continuity counters from 0. */
+/** Splits a section into whole packets on `pid`, with continuity counters from 0. */
 export function packetsOfSection(section: Uint8Array, pid: number): Uint8Array<ArrayBuffer> {
   const count = Math.ceil((section.length + 1) / 184);
   const packets = new Uint8Array(count * TS_PACKET_BYTES).fill(0xff);
@@ -183,11 +241,24 @@ export function packetsOfSection(section: Uint8Array, pid: number): Uint8Array<A
   for (let i = 0; i < count; i++) {
     const at = i * TS_PACKET_BYTES;
     writeTsHeader(packets, at, pid, i === 0, false, i);
-    if (i === 0) packets[at + 4] = 0; // pointer_field: the section begins at once
+    if (i === 0) packets[at + 4] = 0; // pointer_field: the section begins immediately
     const body = i === 0 ? 5 : 4;
     const part = section.subarray(from, from + TS_PACKET_BYTES - body);
     packets.set(part, at + body);
     from += part.length;
   }
   return packets;
+}
+
+const CRC_TABLE = Int32Array.from({ length: 256 }, (_, index) => {
+  let value = index << 24;
+  for (let bit = 0; bit < 8; bit++) value = value < 0 ? (value << 1) ^ 0x04c11db7 : value << 1;
+  return value;
+});
+
+/** Returns the checksum of PSI sections (CRC-32/MPEG-2, ISO 13818-1 Annex A) over the bytes `[start, end)`. */
+export function crc32Mpeg(bytes: Uint8Array, start: number, end: number): number {
+  let value = -1;
+  for (let at = start; at < end; at++) value = (value << 8) ^ CRC_TABLE[((value >>> 24) ^ bytes[at]!) & 255]!;
+  return value >>> 0;
 }

@@ -1,17 +1,17 @@
 import { readU16 } from "../base/bytes.ts";
 import { TS_PACKET_BYTES, TS_SYNC } from "./ts-packet.ts";
 
-/** Transport packets out of one RTP packet. */
-export interface RtpPayload {
-  /** Whole packets: a view. */
+/** The transport packets of an RTP packet. */
+interface RtpPayload {
+  /** Whole packets, as a view. */
   readonly packets: Uint8Array;
-  /** Counts RTP packets, 16 bits. */
+  /** RTP sequence number, 16 bits. */
   readonly sequence: number;
 }
 
 /**
- * MPEG-TS in RTP (RFC 2250 2, RFC 3550 5.1), whatever number the payload type has. Undefined where the datagram is no RTP packet with
- * whole transport packets in it.
+ * Reads MPEG-TS from an RTP packet (RFC 2250 2, RFC 3550 5.1) with any payload type. Returns undefined if the datagram is not an RTP
+ * packet with whole transport packets.
  */
 export function readRtpTs(datagram: Uint8Array): RtpPayload | undefined {
   if (datagram.length < 12 + TS_PACKET_BYTES || datagram[0]! >> 6 !== 2) return undefined;

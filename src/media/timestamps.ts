@@ -1,29 +1,29 @@
-/** Ticks of the MPEG system clock a second (ISO 13818-1 2.4.3.7). */
+/** Ticks per second of PTS and DTS (ISO 13818-1 2.4.3.7). */
 export const TICKS_PER_SECOND = 90_000;
 
-/** PTS, DTS and PCR base have 33 bits: they wrap after 26.5 hours. */
+/** PTS, DTS and PCR base have 33 bits, and wrap after 26.5 hours. */
 export const TICKS_MODULUS = 2 ** 33;
 
-/** `ticks` brought into 0 … 2^33 − 1, as it is written. */
+/** Reduces `ticks` to the range `[0, 2^33)`. */
 export function wrapTicks(ticks: number): number {
-  const rest = ticks % TICKS_MODULUS;
-  return rest < 0 ? rest + TICKS_MODULUS : rest;
+  const remainder = ticks % TICKS_MODULUS;
+  return remainder < 0 ? remainder + TICKS_MODULUS : remainder;
 }
 
-/** How far `to` lies after `from` on the 33-bit clock: −2^32 … 2^32 − 1 ticks, the shorter way round. */
+/** The distance from `from` to `to` on the 33-bit clock, in ticks in `[−2^32, 2^32)`. */
 export function deltaTicks(to: number, from: number): number {
   const delta = wrapTicks(to - from);
   return delta >= TICKS_MODULUS / 2 ? delta - TICKS_MODULUS : delta;
 }
 
-/** Whole ticks of a time in seconds. */
+/** Converts seconds to whole ticks. */
 export function secondsToTicks(seconds: number): number {
   return Math.round(seconds * TICKS_PER_SECOND);
 }
 
 /**
- * How long decoding must run ahead of presentation so that `sorted[i] − D` is a valid DTS for each frame (never after
- * its PTS). `pts` is in decode order, in any unit; the result is in the same unit.
+ * Returns the smallest D for which `sorted[i] − D` is a valid DTS (not after the PTS) of every frame. `pts` is in decode order, in any
+ * unit; the result has the same unit.
  */
 export function reorderTicks(pts: readonly number[]): number {
   const sorted = Float64Array.from(pts).sort();
@@ -33,11 +33,30 @@ export function reorderTicks(pts: readonly number[]): number {
 }
 
 /**
- * Decode times for frames whose presentation times are known, in decode order: the sorted presentation times, `reorder`
- * earlier. Strictly increasing, and never after the PTS, even where `reorder` was measured too small.
+ * Returns how many frames can precede a frame in decode order and follow it in presentation order, the reordering depth of an
+ * encoder. `pts` is in decode order.
  */
-export function decodeTicks(pts: ArrayLike<number>, reorder: number): Float64Array {
-  const dts = Float64Array.from(pts).sort();
+export function reorderFrames(pts: readonly number[]): number {
+  let most = 0;
+  for (const [i, at] of pts.entries()) {
+    let later = 0;
+    for (let before = 0; before < i; before++) if (pts[before]! > at) later++;
+    most = Math.max(most, later);
+  }
+  return most;
+}
+
+/**
+ * Computes decode times for presentation times in decode order: the sorted presentation times minus `reorder`. The result is strictly
+ * increasing and never after the PTS, even if `reorder` is too small. For a part of the frames, `sorted` holds the smallest times
+ * that no earlier frame has taken.
+ */
+export function decodeTicks(
+  pts: ArrayLike<number>,
+  reorder: number,
+  sorted: ArrayLike<number> = Float64Array.from(pts).sort(),
+): Float64Array {
+  const dts = Float64Array.from(sorted);
   let next = Number.POSITIVE_INFINITY;
   for (let i = dts.length - 1; i >= 0; i--) {
     next = Math.min(dts[i]! - reorder, pts[i]!, next - 1);

@@ -1,24 +1,25 @@
+import { concatBytes } from "../base/bytes.ts";
 import { TS_PACKET_BYTES } from "./ts-packet.ts";
 import { alignPackets, detectLayout } from "./ts-sync.ts";
 
-/** So much is held to find out how packets lie; without five of them in a row by then the oldest bytes go. */
-const MAX_UNSURE_BYTES = 64 * 1024;
+/** Limit of bytes buffered while the packet layout is unknown; beyond it the oldest bytes are dropped. */
+const MAX_UNALIGNED_BYTES = 64 * 1024;
 
-/** Finds the packets in bytes that come in any chunks, from any point on, and finds them again after loss or garbage. */
+/** Finds packets in a byte stream that begins anywhere and has any chunk sizes, also after loss or garbage. */
 export class PacketAligner {
   #raw: Uint8Array = new Uint8Array(0);
   #stride: number | undefined;
   #isSynced = false;
-  /** Bytes that were no packets. */
+  /** Number of bytes that were not part of a packet. */
   skippedBytes = 0;
 
-  /** The whole packets that there are now, one after another; none where more bytes are needed. */
+  /** Adds bytes and returns the whole packets found, 188 bytes each; empty if more bytes are needed. */
   push(bytes: Uint8Array): Uint8Array {
-    this.#raw = this.#raw.length === 0 ? bytes : joined(this.#raw, bytes);
+    this.#raw = this.#raw.length === 0 ? bytes : concatBytes([this.#raw, bytes]);
     return this.#aligned(false);
   }
 
-  /** No more bytes will come: the packets that were too few to judge before. */
+  /** Ends the stream and returns the last packets. */
   finish(): Uint8Array {
     return this.#aligned(true);
   }
@@ -26,7 +27,7 @@ export class PacketAligner {
   #aligned(isEnd: boolean): Uint8Array {
     this.#stride ??= detectLayout(this.#raw)?.stride ?? (isEnd ? TS_PACKET_BYTES : undefined);
     if (this.#stride === undefined) {
-      const excess = this.#raw.length - MAX_UNSURE_BYTES;
+      const excess = this.#raw.length - MAX_UNALIGNED_BYTES;
       if (excess > 0) this.skippedBytes += excess;
       this.#raw = this.#raw.slice(Math.max(0, excess));
       return new Uint8Array(0);
@@ -37,11 +38,4 @@ export class PacketAligner {
     this.skippedBytes += skipped;
     return packets;
   }
-}
-
-function joined(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const both = new Uint8Array(a.length + b.length);
-  both.set(a);
-  both.set(b, a.length);
-  return both;
 }

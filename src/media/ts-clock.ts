@@ -1,27 +1,27 @@
 import { readU32 } from "../base/bytes.ts";
 import { NULL_PID, pidAt, TS_PACKET_BYTES } from "./ts-packet.ts";
 
-/** Packets that follow each other, the first of which carries the programme clock. */
+/** Consecutive packets, the first of which has a PCR. */
 export interface ClockRun {
   readonly packets: Uint8Array;
-  /** Ticks of 90 kHz, 33 bits; undefined for what comes before the first clock. */
+  /** PCR in 90 kHz ticks, 33 bits; undefined for packets before the first PCR. */
   readonly clock: number | undefined;
 }
 
-/** A clock that is silent for so many bytes is no clock any more: another programme's is taken. */
+/** After this many bytes without a PCR on its PID, the splitter follows another PID. */
 const MAX_SILENT_BYTES = 4 * 1024 * 1024;
 
-/** Parts a stream of whole packets at each value of its clock. Of several clocks it follows the one that came first. */
+/** Splits a stream of whole packets at each PCR. If several PIDs have a PCR, it follows the first one. */
 export class ClockSplitter {
   #pid: number | undefined;
   #silentBytes = 0;
 
-  /** How many bytes went by without the clock. */
+  /** Number of bytes since the last PCR. */
   get silentBytes(): number {
     return this.#silentBytes;
   }
 
-  /** The runs of `packets`; the first goes on from what came before where it has no clock. */
+  /** Returns the runs of `packets`; a first run without PCR continues the last run of the previous call. */
   push(packets: Uint8Array): ClockRun[] {
     const runs: ClockRun[] = [];
     let from = 0;
@@ -51,7 +51,7 @@ export class ClockSplitter {
   }
 }
 
-/** The programme clock in the packet at `at`, in ticks of 27 MHz (ISO 13818-1 2.4.3.5); undefined where it has none. */
+/** Reads the PCR of the packet at offset `at`, in 27 MHz ticks (ISO 13818-1 2.4.3.5); undefined if it has none. */
 export function clockReferenceAt(packets: Uint8Array, at: number): number | undefined {
   const fieldBytes = (packets[at + 3]! & 0x20) !== 0 ? packets[at + 4]! : 0;
   if (fieldBytes < 7 || fieldBytes > 183 || (packets[at + 5]! & 0x10) === 0) return undefined;

@@ -1,10 +1,10 @@
 import type { Pmt, PmtStream } from "./psi.ts";
 
-/** One elementary stream, by what a player needs to know. */
+/** An elementary stream, described for players. */
 export interface TsStream {
   readonly pid: number;
   readonly kind: "video" | "audio" | "subtitle" | "data";
-  /** Short name: `h264`, `hevc`, `mpeg2video`, `aac`, `mp2` (or MP3: its frames tell), `ac3`, … */
+  /** Short name: `h264`, `hevc`, `mpeg2video`, `aac`, `mp2` (MPEG audio of layer II or III), `ac3`, … */
   readonly codec: string;
   readonly language: string;
 }
@@ -42,7 +42,7 @@ const BY_REGISTRATION: Readonly<Record<string, readonly [TsStream["kind"], strin
   DTS3: ["audio", "dts"],
 };
 
-/** DVB tells private data by the tags of descriptors (ETSI EN 300 468 6.1). */
+/** Codecs of private data by descriptor tag (DVB, ETSI EN 300 468 6.1). */
 const BY_TAG: Readonly<Record<number, readonly [TsStream["kind"], string]>> = {
   106: ["audio", "ac3"],
   122: ["audio", "eac3"],
@@ -51,7 +51,7 @@ const BY_TAG: Readonly<Record<number, readonly [TsStream["kind"], string]>> = {
   86: ["subtitle", "dvb_teletext"],
 };
 
-/** The streams of a programme (ISO 13818-1 table 2-34; ATSC A/52, Blu-ray and DVB for the private types). */
+/** Describes the streams of a programme (ISO 13818-1 table 2-34; ATSC A/52, Blu-ray and DVB for private types). */
 export function streamsOf(pmt: Pmt): TsStream[] {
   return pmt.streams.map((stream) => {
     const [kind, codec] = classify(stream);
@@ -61,14 +61,14 @@ export function streamsOf(pmt: Pmt): TsStream[] {
   });
 }
 
-/** The stream whose units decide where segments begin: the first video, else the first audio. */
+/** Returns the stream whose units decide where segments begin: the first video, else the first audio. */
 export function leadingStream(streams: readonly TsStream[]): TsStream | undefined {
   return streams.find(({ kind }) => kind === "video") ?? streams.find(({ kind }) => kind === "audio");
 }
 
 function classify(stream: PmtStream): readonly [TsStream["kind"], string] {
   const byRegistration = stream.registration === undefined ? undefined : BY_REGISTRATION[stream.registration];
-  // 0x80 to 0xff mean what the registration says; Blu-ray and ATSC give no registration at all.
+  // The types 0x80 to 0xff depend on the registration, but Blu-ray and ATSC streams have none.
   if (stream.streamType !== 6)
     return BY_TYPE[stream.streamType] ?? byRegistration ?? ["data", `type ${stream.streamType}`];
   if (byRegistration) return byRegistration;

@@ -4,60 +4,60 @@ import { deltaTicks, wrapTicks } from "./timestamps.ts";
 import { clockReferenceAt } from "./ts-clock.ts";
 import { isUnitStartAt, NULL_PID, payloadStartAt, pidAt, TS_PACKET_BYTES, writePcr } from "./ts-packet.ts";
 
-/** A stream of one round of a file, as its units went by. */
+/** The times of a stream within one pass over the file. */
 interface Span {
   readonly last: number;
-  /** Ticks from the first to the last, over any wrap. */
+  /** Ticks from the first unit to the last, across a wrap. */
   readonly ticks: number;
   readonly step: number;
 }
 
-/** A unit this much later than the one before is not the next frame. */
+/** A larger step between two units is a gap, not a frame duration. */
 const MAX_STEP_TICKS = 90_000;
-/** Packets of a file have at most so many PIDs; others are passed on as they are. */
+/** Limit of tracked PIDs; packets on further PIDs pass unchanged. */
 const MAX_PIDS = 256;
 
 /**
- * Lets a file that begins again go on where it ended: its clock, its times and its continuity counters count on, so that a player sees
- * one stream without end. Of the first round no bit is changed.
+ * Makes a looped file one continuous stream: from the second pass on, it shifts PCR, PTS and DTS and renumbers the continuity counters. The
+ * first pass is unchanged.
  */
 export class TsRestamper {
   #offset = 0;
   #spans = new Map<number, Span>();
-  readonly #came = new Map<number, number>();
-  readonly #written = new Map<number, number>();
+  readonly #sourceCounters = new Map<number, number>();
+  readonly #writtenCounters = new Map<number, number>();
 
-  /** The next packets are the first of the file again. */
+  /** Starts the next pass: the next packets are from the start of the file. */
   restart(): void {
     let ticks = 0;
     for (const span of this.#spans.values()) ticks = Math.max(ticks, span.ticks + span.step);
     this.#offset += ticks;
     this.#spans = new Map();
-    this.#came.clear();
+    this.#sourceCounters.clear();
   }
 
-  /** Changes whole packets in place. */
+  /** Adjusts whole packets in place. */
   restamp(packets: Uint8Array): void {
     for (let at = 0; at + TS_PACKET_BYTES <= packets.length; at += TS_PACKET_BYTES) {
       const pid = pidAt(packets, at);
       if (pid === NULL_PID) continue;
-      this.#count(packets, at, pid);
+      this.#renumber(packets, at, pid);
       this.#shift(packets, at, pid);
     }
   }
 
-  /** A hole in the file stays a hole; the seam is none. */
-  #count(packets: Uint8Array, at: number, pid: number): void {
-    const came = packets[at + 3]! & 15;
-    const last = this.#written.get(pid);
-    if (last === undefined && this.#written.size >= MAX_PIDS) return;
+  /** Renumbers the continuity counter. Gaps within the file are kept; there is none between two passes. */
+  #renumber(packets: Uint8Array, at: number, pid: number): void {
+    const received = packets[at + 3]! & 15;
+    const last = this.#writtenCounters.get(pid);
+    if (last === undefined && this.#writtenCounters.size >= MAX_PIDS) return;
     const hasPayload = (packets[at + 3]! & 0x10) !== 0;
-    const before = this.#came.get(pid);
-    const step = before === undefined ? (hasPayload ? 1 : 0) : (came - before) & 15;
-    const counter = last === undefined ? came : (last + step) & 15;
+    const before = this.#sourceCounters.get(pid);
+    const step = before === undefined ? (hasPayload ? 1 : 0) : (received - before) & 15;
+    const counter = last === undefined ? received : (last + step) & 15;
     packets[at + 3] = (packets[at + 3]! & 0xf0) | counter;
-    this.#came.set(pid, came);
-    this.#written.set(pid, counter);
+    this.#sourceCounters.set(pid, received);
+    this.#writtenCounters.set(pid, counter);
   }
 
   #shift(packets: Uint8Array, at: number, pid: number): void {
@@ -76,7 +76,7 @@ export class TsRestamper {
       this.#measure(pid, dts);
       if (this.#offset > 0) shiftPesTimes(packets, body, this.#offset);
     } catch (error) {
-      if (!(error instanceof DecodeError)) throw error; // A section, or a damaged header: it has no times.
+      if (!(error instanceof DecodeError)) throw error; // A section or a damaged header has no times.
     }
   }
 

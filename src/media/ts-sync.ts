@@ -1,31 +1,31 @@
 import { TS_PACKET_BYTES, TS_SYNC } from "./ts-packet.ts";
 
-/** How packets lie in a stream: every `stride` bytes, the first sync byte at `at`. */
+/** The packet layout of a stream: the first sync byte is at `at`, the next ones every `stride` bytes. */
 export interface TsLayout {
-  /** 188; 192 with a time stamp before each packet (Blu-ray, AVCHD); 204 with error correction after it (DVB). */
+  /** 188; 192 with a timestamp before each packet (Blu-ray, AVCHD); 204 with error correction after it (DVB). */
   readonly stride: 188 | 192 | 204;
   readonly at: number;
 }
 
-/** Packets found in a run of bytes. */
-export interface AlignedPackets {
-  /** Whole packets of 188 bytes one after another; a view on the input where nothing had to be moved. */
+/** The packets found by {@link alignPackets}. */
+interface AlignedPackets {
+  /** Consecutive packets of 188 bytes; a view of the input if they are consecutive there. */
   readonly packets: Uint8Array;
-  /** Where each packet's sync byte lies in the input. */
+  /** Offset of each packet's sync byte in the input. */
   readonly starts: Float64Array;
-  /** How much of the input is done with: what comes after belongs before the next input. */
+  /** Number of processed input bytes; the rest must be prepended to the next input. */
   readonly used: number;
-  /** The next input begins where a packet is due. */
+  /** True if the next input begins at a packet boundary. */
   readonly isSynced: boolean;
-  /** How many bytes were no packets. */
+  /** Number of bytes that were not part of a packet. */
   readonly skipped: number;
 }
 
-/** One sync byte may be chance; this many in a row, a packet apart, are not. */
+/** Number of sync bytes at packet distance that identify packets; fewer can occur by chance. */
 const SYNC_RUN = 3;
 const STRIDES = [188, 192, 204] as const;
 
-/** Finds out how packets lie in `bytes`, or undefined where there is no transport stream in it. */
+/** Detects the packet layout of `bytes`; undefined if five consecutive packets are not found. */
 export function detectLayout(bytes: Uint8Array): TsLayout | undefined {
   let best: TsLayout | undefined;
   for (const stride of STRIDES) {
@@ -35,7 +35,7 @@ export function detectLayout(bytes: Uint8Array): TsLayout | undefined {
   return best;
 }
 
-/** Where at or after `from` the first of `run` sync bytes lies, each `stride` after the one before, or −1. */
+/** Offset at or after `from` of the first of `run` sync bytes at distances of `stride`, or −1. */
 function findSync(bytes: Uint8Array, from: number, stride: number, run = SYNC_RUN): number {
   let at = bytes.indexOf(TS_SYNC, from);
   while (at >= 0 && at + (run - 1) * stride < bytes.length) {
@@ -48,9 +48,9 @@ function findSync(bytes: Uint8Array, from: number, stride: number, run = SYNC_RU
 }
 
 /**
- * Takes the packets out of `bytes`. `isSynced` says that they begin where a packet is due; otherwise, and where a sync byte is
- * missing, it looks for the next run of three. Without `isEnd` the last bytes, too few to judge, are left unused; with it every
- * whole packet at the end that begins with a sync byte is taken. The outcome does not depend on how the input was cut.
+ * Extracts the packets from `bytes`. If `isSynced`, the bytes begin at a packet boundary; otherwise, and after a missing sync byte, the
+ * next run of three sync bytes is searched for. Unless `isEnd`, the last bytes stay unused if they are too few to decide; with `isEnd`,
+ * every whole packet with a sync byte is taken. The result does not depend on the chunking of the input.
  */
 export function alignPackets(
   bytes: Uint8Array,
@@ -87,7 +87,7 @@ export function alignPackets(
   };
 }
 
-/** How many whole packets follow each other from `at`. */
+/** Number of consecutive whole packets from `at`. */
 function syncedPackets(bytes: Uint8Array, at: number, stride: number, isEnd: boolean): number {
   const size = isEnd ? TS_PACKET_BYTES : stride;
   let count = 0;
@@ -103,9 +103,13 @@ function nextSync(
 ): { at: number; isFound: boolean } {
   const found = findSync(bytes, at, stride);
   if (found >= 0) return { at: found, isFound: true };
-  const unsure = Math.max(at, bytes.length - SYNC_RUN * stride);
-  if (!isEnd) return { at: unsure, isFound: false };
-  for (let start = bytes.indexOf(TS_SYNC, unsure); start >= 0; start = bytes.indexOf(TS_SYNC, start + 1)) {
+  const undecidedAt = Math.max(at, bytes.length - SYNC_RUN * stride);
+  if (!isEnd) return { at: undecidedAt, isFound: false };
+  for (
+    let start = bytes.indexOf(TS_SYNC, undecidedAt);
+    start >= 0;
+    start = bytes.indexOf(TS_SYNC, start + 1)
+  ) {
     if (start + TS_PACKET_BYTES > bytes.length) break;
     const second = start + stride;
     if (second >= bytes.length || bytes[second] === TS_SYNC) return { at: start, isFound: true };

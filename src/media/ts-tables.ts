@@ -4,20 +4,20 @@ import { PAT_PID, type PatProgramme, type Pmt, parsePat, parsePmt } from "./psi.
 import { SectionReader } from "./section-reader.ts";
 import { isUnitStartAt, payloadStartAt, pidAt, TS_PACKET_BYTES } from "./ts-packet.ts";
 
-/** The programme that is played, as the stream itself describes it. */
+/** The selected programme of a stream. */
 export interface TsTables {
   readonly pmtPid: number;
   readonly pmt: Pmt;
-  /** The whole PMT section: it is passed on with all its descriptors. */
+  /** The whole PMT section with all its descriptors. */
   readonly pmtSection: Uint8Array;
 }
 
-/** A multiplex with more programmes than this is no file anyone plays. */
+/** Limit of programmes in a multiplex. */
 const MAX_PROGRAMMES = 64;
 
 /**
- * Learns the tables from packets as they pass. Of several programmes it takes the first in the PAT that has video, or, where
- * none has, the first that has any stream. Damaged sections are passed over: they are repeated.
+ * Reads PAT and PMTs from packets. Selects the first programme in the PAT with video, else the first with any stream. Ignores damaged
+ * sections, because tables are repeated.
  */
 export class TableReader {
   readonly #pat = new SectionReader();
@@ -25,12 +25,12 @@ export class TableReader {
   readonly #found = new Map<number, TsTables>();
   #programmes: PatProgramme[] = [];
 
-  /** Whether packets of this PID matter here. */
+  /** Returns true if packets of this PID must be passed to {@link push}. */
   wants(pid: number): boolean {
     return pid === PAT_PID || this.#pmts.has(pid);
   }
 
-  /** Takes the packet at `at`, of a PID that it wants. True where something was learned or changed. */
+  /** Processes the packet at offset `at`. Returns true if a table is new or has changed. */
   push(packets: Uint8Array, at: number): boolean {
     const pid = pidAt(packets, at);
     const reader = pid === PAT_PID ? this.#pat : this.#pmts.get(pid);
@@ -38,12 +38,12 @@ export class TableReader {
     if (!reader || payload.length === 0) return false;
     let isNew = false;
     for (const section of reader.push(payload, isUnitStartAt(packets, at), packets[at + 3]! & 15)) {
-      if (this.#learn(pid, section)) isNew = true;
+      if (this.#readSection(pid, section)) isNew = true;
     }
     return isNew;
   }
 
-  /** The chosen programme, once its tables are known. `isFinal`: no more will come, take what there is. */
+  /** Returns the selected programme once its tables are known. With `isFinal`, does not wait for missing PMTs. */
   tables(isFinal: boolean): TsTables | undefined {
     const known = this.#programmes.map(({ pmtPid }) => this.#found.get(pmtPid));
     for (const tables of known) {
@@ -53,14 +53,14 @@ export class TableReader {
     return known.find((tables) => tables && tables.pmt.streams.length > 0);
   }
 
-  #learn(pid: number, section: Uint8Array): boolean {
+  #readSection(pid: number, section: Uint8Array): boolean {
     try {
-      if (pid === PAT_PID) return this.#learnPat(section);
-      if (section[0] !== 2) return false; // Other tables may share the PID.
+      if (pid === PAT_PID) return this.#readPat(section);
+      if (section[0] !== 2) return false; // Other tables can share the PID.
       const before = this.#found.get(pid);
       if (before && equalBytes(before.pmtSection, section)) return false;
       const pmt = parsePmt(section);
-      // Several programmes may share a PMT PID; only one of them is listed first.
+      // Several programmes can share a PMT PID; the first one in the PAT is used.
       if (this.#programmes.find(({ pmtPid }) => pmtPid === pid)?.number !== pmt.programme) return false;
       this.#found.set(pid, { pmtPid: pid, pmt, pmtSection: section });
       return true;
@@ -70,7 +70,7 @@ export class TableReader {
     }
   }
 
-  #learnPat(section: Uint8Array): boolean {
+  #readPat(section: Uint8Array): boolean {
     const programmes = parsePat(section).slice(0, MAX_PROGRAMMES);
     const text = JSON.stringify(programmes);
     if (programmes.length === 0 || text === JSON.stringify(this.#programmes)) return false;

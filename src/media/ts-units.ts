@@ -3,25 +3,25 @@ import { H264_NAL, isH264Slice } from "./h264.ts";
 import { hevcNalType, isHevcKey } from "./hevc.ts";
 import { findStartCode } from "./nal.ts";
 import { readPesHeader } from "./pes.ts";
-import { isUnitStartAt, payloadStartAt, pidAt, readTsPacket, TS_PACKET_BYTES } from "./ts-packet.ts";
+import { isRandomAccessAt, isUnitStartAt, payloadStartAt, pidAt, TS_PACKET_BYTES } from "./ts-packet.ts";
 import type { TsStream } from "./ts-programme.ts";
 
-/** A PES packet with a time, as it begins in a run of transport packets. */
+/** The start of a PES packet with a PTS. Times are 90 kHz ticks. */
 export interface TsUnit {
-  /** Where its first transport packet begins. */
+  /** Offset of the first transport packet of the unit, in bytes. */
   readonly at: number;
   readonly pts: number;
   readonly dts: number;
-  /** Undefined where the bytes end before it can be told. */
+  /** True if the unit is a key frame; undefined if the available bytes do not show whether it is. */
   readonly isKey: boolean | undefined;
 }
 
-/** So much of an access unit is looked at before it is held to be no keyframe: parameter sets and SEI come before a slice. */
+/** Number of bytes of an access unit that are searched for a slice, because parameter sets and SEI precede the slice. */
 const HEAD_BYTES = 8192;
 
 /**
- * The first unit of `stream` that begins at or after `from` in `packets` (whole packets) and has a time, or undefined.
- * Damaged packets and headers are passed over.
+ * Finds the first unit of `stream` with a PTS at or after offset `from` of `packets` (whole packets); undefined if there is none. Ignores
+ * damaged packets and headers.
  */
 export function nextUnit(packets: Uint8Array, from: number, stream: TsStream): TsUnit | undefined {
   for (let at = from; at + TS_PACKET_BYTES <= packets.length; at += TS_PACKET_BYTES) {
@@ -50,17 +50,17 @@ function readTimes(
 }
 
 function isKeyframe(packets: Uint8Array, at: number, payload: number, stream: TsStream): boolean | undefined {
-  const verdict = VERDICTS[stream.codec];
-  if (!verdict) return readTsPacket(packets, at).isRandomAccess;
-  const quick = verdict(packets.subarray(payload, at + TS_PACKET_BYTES));
+  const detect = KEY_DETECTORS[stream.codec];
+  if (!detect) return isRandomAccessAt(packets, at);
+  const quick = detect(packets.subarray(payload, at + TS_PACKET_BYTES));
   if (quick !== undefined) return quick;
   const head = unitHead(packets, at, stream.pid, HEAD_BYTES);
-  return verdict(head.bytes) ?? (head.isCut ? undefined : false);
+  return detect(head.bytes) ?? (head.isCut ? undefined : false);
 }
 
 /**
- * The first bytes of elementary stream, at most `limit`, of the unit that begins at `at`. `isCut` where the packets end before
- * the unit or the limit does.
+ * Returns the first `limit` bytes of elementary stream data of the unit at offset `at`. `isCut` is true if the packets end before the unit
+ * and before the limit.
  */
 export function unitHead(
   packets: Uint8Array,
@@ -89,9 +89,12 @@ export function unitHead(
   };
 }
 
-/** From the first bytes of an access unit: a keyframe, none, or not to be told yet. */
-const VERDICTS: Readonly<Record<string, (head: Uint8Array) => boolean | undefined>> = {
-  // A parameter set before the slice marks a recovery point, which broadcasts have instead of IDR pictures.
+/**
+ * Detectors by codec. Each returns true if the access unit is a key frame; undefined if its first bytes do not show
+ * the type yet.
+ */
+const KEY_DETECTORS: Readonly<Record<string, (head: Uint8Array) => boolean | undefined>> = {
+  // A parameter set before the slice marks a recovery point, which broadcasts use instead of IDR pictures.
   h264: (head) =>
     firstNal(head, (header) => {
       const type = header & 0x1f;
@@ -103,15 +106,15 @@ const VERDICTS: Readonly<Record<string, (head: Uint8Array) => boolean | undefine
       const type = hevcNalType(header);
       return type < 32 ? isHevcKey(type) : undefined;
     }),
-  // A sequence header comes before an I picture (ISO 13818-2 6.2.2); a picture header without one is no place to join.
+  // A sequence header precedes an I picture (ISO 13818-2 6.2.2); decoding cannot start at a picture header without one.
   mpeg2video: (head) => firstNal(head, (code) => (code === 0xb3 ? true : code === 0 ? false : undefined)),
   mpeg1video: (head) => firstNal(head, (code) => (code === 0xb3 ? true : code === 0 ? false : undefined)),
 };
 
-function firstNal(head: Uint8Array, judge: (header: number) => boolean | undefined): boolean | undefined {
+function firstNal(head: Uint8Array, classify: (header: number) => boolean | undefined): boolean | undefined {
   for (let at = findStartCode(head, 0); at >= 0 && at + 3 < head.length; at = findStartCode(head, at + 3)) {
-    const verdict = judge(head[at + 3]!);
-    if (verdict !== undefined) return verdict;
+    const result = classify(head[at + 3]!);
+    if (result !== undefined) return result;
   }
   return undefined;
 }

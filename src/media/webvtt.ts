@@ -1,40 +1,36 @@
-/** One subtitle, to be seen from `startSeconds` to `endSeconds`. */
+/** A subtitle cue. */
 export interface TextCue {
   readonly startSeconds: number;
   readonly endSeconds: number;
-  /** WebVTT cue text: escaped, lines parted by single line feeds. */
+  /** WebVTT cue text: escaped, lines separated by single line feeds. */
   readonly text: string;
-  /** WebVTT cue settings, such as `align:start`; none where absent. */
-  readonly settings?: string;
 }
 
 /**
- * Writes cues as a WebVTT segment of HLS (RFC 8216 3.5): `offsetTicks` is the time of the media (90 kHz) at which the
- * cues' clock shows zero.
+ * Writes cues as a WebVTT segment of HLS (RFC 8216 3.5). `offsetTicks` is the media time (90 kHz) of cue time 0.
  */
 export function writeWebvtt(cues: readonly TextCue[], offsetTicks: number): string {
   const blocks = [`WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:${offsetTicks},LOCAL:00:00:00.000`];
-  for (const { startSeconds, endSeconds, text, settings } of cues) {
-    const arrow = `${webvttTime(startSeconds)} --> ${webvttTime(endSeconds)}`;
-    blocks.push(`${settings ? `${arrow} ${settings}` : arrow}\n${text}`);
+  for (const { startSeconds, endSeconds, text } of cues) {
+    blocks.push(`${webvttTime(startSeconds)} --> ${webvttTime(endSeconds)}\n${text}`);
   }
   return `${blocks.join("\n\n")}\n`;
 }
 
-/** Such as `01:02:03.004`; times before zero become zero. */
-export function webvttTime(seconds: number): string {
+/** Formats a time as `01:02:03.004`; negative times become zero. */
+function webvttTime(seconds: number): string {
   const ms = Math.max(0, Math.round(seconds * 1000));
   const pad = (value: number, length: number) => String(value).padStart(length, "0");
   const [hours, minutes] = [Math.floor(ms / 3_600_000), Math.floor(ms / 60_000) % 60];
   return `${pad(hours, 2)}:${pad(minutes, 2)}:${pad(Math.floor(ms / 1000) % 60, 2)}.${pad(ms % 1000, 3)}`;
 }
 
-/** Makes plain text safe as cue text: escapes, drops empty lines (they would end the cue). */
+/** Converts plain text to cue text: escapes markup and removes empty lines, which would end the cue. */
 export function escapeCueText(text: string): string {
   return cleanLines(escapeMarkup(text));
 }
 
-/** SubRip text as cue text: its `<b>`, `<i>`, `<u>` stay, every other tag goes, the rest is escaped. */
+/** Converts SubRip text to cue text: keeps `<b>`, `<i>` and `<u>`, removes other tags, and escapes the rest. */
 export function subripToCueText(text: string): string {
   const parts = text.replace(/\{\\[^}]{0,200}\}/g, "").split(/(<\/?[a-zA-Z][^<>]{0,200}>)/);
   const open: string[] = [];
@@ -51,7 +47,7 @@ export function subripToCueText(text: string): string {
       open.push(name);
       out += `<${name}>`;
     } else if (open.includes(name)) {
-      // WebVTT tags must nest: whatever was opened later is closed first.
+      // WebVTT tags must nest, so tags opened later are closed first.
       while (open.length > 0) {
         const last = open.pop()!;
         out += `</${last}>`;
@@ -63,7 +59,7 @@ export function subripToCueText(text: string): string {
   return cleanLines(out);
 }
 
-/** The text of an ASS or SSA event as Matroska stores it (fields parted by commas), its drawing and styling left out. */
+/** Converts an ASS or SSA event, as Matroska stores it (fields separated by commas), to cue text without drawings and styles. */
 export function assToCueText(event: string): string {
   // ReadOrder, Layer, Style, Name, MarginL, MarginR, MarginV, Effect, Text.
   const text = event.split(",").slice(8).join(",");
@@ -82,7 +78,7 @@ function escapeMarkup(text: string): string {
 function cleanLines(text: string): string {
   const lines = text.replaceAll("\0", "").split(/\r\n|\r|\n/);
   return lines
-    .map((one) => one.trimEnd())
-    .filter((one) => one !== "")
+    .map((line) => line.trimEnd())
+    .filter((line) => line !== "")
     .join("\n");
 }

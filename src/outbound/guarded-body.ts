@@ -2,19 +2,19 @@ import { after } from "../base/time.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type { Deadline } from "./deadline.ts";
 
-/** What guards a body. */
-export interface BodyGuard {
+/** Limits of a body. */
+interface BodyGuard {
   readonly clock: Clock;
-  /** The longest wait for the next bytes, while somebody waits for them. */
+  /** The longest time that one read may take. */
   readonly idleTimeoutMs: number;
-  /** For all of it; ended when the body is. */
+  /** The deadline of the whole exchange; ended with the body. */
   readonly whole: Deadline;
-  /** Says what was being fetched. */
+  /** Adds what was being fetched to an error. */
   explain(thrown: unknown): Error;
 }
 
-/** A body that fails in words, that ends when its time is over or its source is silent, and that leaves nothing behind.
- * One pull of its reader is one read of its source. */
+/** Wraps a body: it errors if the deadline passes or a read takes too long, and releases its timers and its source when
+ * it ends. Each pull is one read of `source`. */
 export function guardedBody(
   source: ReadableStream<Uint8Array>,
   guard: BodyGuard,
@@ -23,34 +23,34 @@ export function guardedBody(
   const reader = source.getReader();
   let isOver = false;
   let stopWaiting = () => {};
-  /** True the first time: what happens after the end is nobody's. */
+  /** Releases everything; returns false if that has already happened. */
   const finish = () => {
     if (isOver) return false;
     isOver = true;
     stopWaiting();
-    whole.signal.removeEventListener("abort", late);
+    whole.signal.removeEventListener("abort", expire);
     whole.end();
     return true;
   };
-  let late = () => {};
+  let expire = () => {};
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
         const fail = (thrown: unknown) => {
           const error = guard.explain(thrown);
           if (!finish()) return;
-          reader.cancel(error).catch(() => {}); // The error at hand says more than that of cancelling.
+          reader.cancel(error).catch(() => {}); // `error` is the more useful of the two.
           controller.error(error);
         };
-        late = () => fail(whole.signal.reason);
-        if (whole.signal.aborted) late();
-        else whole.signal.addEventListener("abort", late, { once: true });
+        expire = () => fail(whole.signal.reason);
+        if (whole.signal.aborted) expire();
+        else whole.signal.addEventListener("abort", expire, { once: true });
       },
       async pull(controller) {
         const fail = (thrown: unknown) => {
           const error = guard.explain(thrown);
           if (finish()) controller.error(error);
-          reader.cancel(error).catch(() => {}); // As above.
+          reader.cancel(error).catch(() => {}); // As in `start`.
         };
         if (Number.isFinite(idleTimeoutMs))
           stopWaiting = clock.at(after(clock.now(), idleTimeoutMs), () =>
@@ -69,7 +69,7 @@ export function guardedBody(
       },
       async cancel(reason) {
         finish();
-        await reader.cancel(reason).catch(() => {}); // Whoever cancels does not care how it ended.
+        await reader.cancel(reason).catch(() => {}); // The caller has no use for an error of the source.
       },
     },
     { highWaterMark: 0 },

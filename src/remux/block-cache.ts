@@ -1,22 +1,22 @@
 import type { AbortSignalLike, RandomAccess } from "../base/byte-source.ts";
 
-/** Small enough that the edges of a segment waste little, large enough that a read is worth its promise. */
+/** Small enough that reads at segment edges waste little, large enough that each read justifies its overhead. */
 const BLOCK_BYTES = 64 * 1024;
 
 interface Block {
-  /** The bytes, once they are here. */
+  /** The bytes; undefined until they arrive. */
   bytes: Uint8Array | undefined;
-  /** Resolves when they are; undefined afterwards. */
+  /** Resolves when the read ends, successful or not; undefined afterwards. */
   arriving: Promise<void> | undefined;
 }
 
 /**
- * The most recently read blocks of a file. Demultiplexers read a few bytes at a time; this turns their reads into few
- * and larger ones, each run of missing blocks into one. Holds at most `limitBytes` (and what is being read).
+ * An LRU cache of file blocks. Demultiplexers read a few bytes at a time; the cache combines these reads into few large
+ * ones: each run of missing blocks is one read. Holds at most `limitBytes`, plus the reads in progress.
  */
 export class BlockCache {
   readonly size: number;
-  /** What stands behind it, for those who know exactly what they want. */
+  /** The uncached source, for callers that know exactly which bytes they need. */
   readonly source: RandomAccess;
   readonly #limit: number;
   /** By block number, least recently used first. */
@@ -29,23 +29,23 @@ export class BlockCache {
   }
 
   /**
-   * Bytes `start` to `end`: at once where all of them are held, else a promise. The memory may be shared: it is for
-   * reading only. Rejects with what the source rejects with, or with the reason of `signal`.
+   * Returns the bytes `[start, end)`: directly if all of them are cached, else as a promise. The memory can be shared with the
+   * cache, so the caller must not modify it. Rejects with the error of the source, or with the reason of `signal`.
    */
   read(start: number, end: number, signal?: AbortSignalLike): Uint8Array | Promise<Uint8Array> {
-    return this.#held(start, end) ?? this.#fetch(start, end, signal);
+    return this.#cached(start, end) ?? this.#fetch(start, end, signal);
   }
 
-  #held(start: number, end: number): Uint8Array | undefined {
+  #cached(start: number, end: number): Uint8Array | undefined {
     const first = Math.floor(start / BLOCK_BYTES);
     const last = Math.floor((end - 1) / BLOCK_BYTES);
     if (first === last) {
-      const bytes = this.#touch(first);
+      const bytes = this.#markUsed(first);
       return bytes?.subarray(start - first * BLOCK_BYTES, end - first * BLOCK_BYTES);
     }
     for (let at = first; at <= last; at++) if (!this.#blocks.get(at)?.bytes) return undefined;
     const joined = new Uint8Array(end - start);
-    for (let at = first; at <= last; at++) this.#copy(at, this.#touch(at)!, joined, start);
+    for (let at = first; at <= last; at++) this.#copy(at, this.#markUsed(at)!, joined, start);
     return joined;
   }
 
@@ -57,7 +57,7 @@ export class BlockCache {
     for (let at = first; at <= last; at++) {
       const block = this.#blocks.get(at);
       if (block?.bytes) {
-        this.#copy(at, this.#touch(at)!, joined, start);
+        this.#copy(at, this.#markUsed(at)!, joined, start);
         continue;
       }
       if (block?.arriving) {
@@ -73,11 +73,11 @@ export class BlockCache {
     return joined;
   }
 
-  /** Reads blocks `from` to `to` in one piece. */
+  /** Reads the blocks `[from, to)` in one read. */
   async #load(from: number, to: number, joined: Uint8Array, start: number, signal?: AbortSignalLike) {
     const range = { start: from * BLOCK_BYTES, end: Math.min(to * BLOCK_BYTES, this.size) };
     const reading = this.source.read(range, signal ? { signal } : {});
-    // Whoever else waits for these blocks sees that they did not come, and reads them itself.
+    // If this read fails, other readers that wait for these blocks find them missing and read them again.
     const arriving = reading.then(noResult, noResult);
     for (let at = from; at < to; at++) this.#blocks.set(at, { bytes: undefined, arriving });
     try {
@@ -86,7 +86,7 @@ export class BlockCache {
         const offset = (at - from) * BLOCK_BYTES;
         const part = bytes.subarray(offset, Math.min(offset + BLOCK_BYTES, bytes.length));
         this.#copy(at, part, joined, start);
-        // A copy for runs: a view would keep the whole run in memory for the sake of one block.
+        // Runs are copied: a view of one block would keep the whole run in memory.
         this.#blocks.set(at, { bytes: to - from === 1 ? part : part.slice(), arriving: undefined });
       }
       this.#evict();
@@ -96,7 +96,7 @@ export class BlockCache {
     }
   }
 
-  /** Waits for a block that another reader asked for; reads it itself where that reader gave up. */
+  /** Waits for a block that another call is reading; reads it again if that call fails. */
   async #join(at: number, block: Block, joined: Uint8Array, start: number, signal?: AbortSignalLike) {
     await block.arriving;
     const end = Math.min((at + 1) * BLOCK_BYTES, this.size, start + joined.length);
@@ -104,7 +104,7 @@ export class BlockCache {
     joined.set(bytes, Math.max(0, at * BLOCK_BYTES - start));
   }
 
-  #touch(at: number): Uint8Array | undefined {
+  #markUsed(at: number): Uint8Array | undefined {
     const block = this.#blocks.get(at);
     if (!block?.bytes) return undefined;
     this.#blocks.delete(at);

@@ -6,12 +6,12 @@ import type { BlockCache } from "./block-cache.ts";
 import { type WalkedBlock, walkBlocks } from "./cluster-walk.ts";
 import type { MatroskaIndex } from "./matroska-index.ts";
 
-/** Clusters are at most a few seconds long; within so many bytes one begins. */
+/** Clusters last a few seconds at most, so at least one begins within this many bytes. */
 const SEARCH_BYTES = 8 * 1024 * 1024;
 const SEARCH_STEP_BYTES = 64 * 1024;
-/** Interpolation comes near in three or four looks; each may cost a piece. */
+/** Interpolation usually converges in three or four probes; each probe can cost the download of a piece. */
 const PROBES_LIMIT = 12;
-/** Nearer than this a further look costs more than reading on. */
+/** Closer than this, reading forward costs less than another probe. */
 const NEAR_BYTES = 1024 * 1024;
 const NEAR_SECONDS = 3;
 
@@ -21,8 +21,8 @@ interface Place {
 }
 
 /**
- * Finds a cluster at which to begin reading for a time: by the cues, or without them by looking into the file where the time
- * should be. Any answer that lies before the wanted key frame is right; a near one is cheap.
+ * Finds the cluster from which to read for a given time: from the cues, or without cues by probing the file where the time
+ * should be. Every cluster before the wanted key frame is a correct answer; a near one saves reading.
  */
 export class ClusterFinder {
   readonly #cache: BlockCache;
@@ -40,7 +40,7 @@ export class ClusterFinder {
       .filter(({ at }) => at >= index.firstCluster && at < index.dataEnd);
   }
 
-  /** Where a cluster begins, at or before the key frame of `seconds`. */
+  /** Returns the byte position of a cluster at or before the key frame of `seconds`. */
   async before(seconds: number, signal?: AbortSignalLike): Promise<number> {
     return this.#cues.length > 0 ? this.#byCue(seconds) : this.#bySearch(seconds, signal);
   }
@@ -61,7 +61,7 @@ export class ClusterFinder {
     for (let i = 0; i < PROBES_LIMIT; i++) {
       if (high.at - low.at < NEAR_BYTES || seconds - low.seconds < NEAR_SECONDS) break;
       const share = (seconds - NEAR_SECONDS / 2 - low.seconds) / Math.max(0.001, high.seconds - low.seconds);
-      // Never at the edges, so that each look makes the gap smaller.
+      // Stay away from the edges, so that each probe shrinks the interval.
       const guess = Math.floor(low.at + (high.at - low.at) * Math.min(0.95, Math.max(0.05, share)));
       const place = await this.#clusterAfter(guess, high.at, signal);
       if (place && place.seconds <= seconds) low = place;
@@ -70,11 +70,11 @@ export class ClusterFinder {
     return low.at;
   }
 
-  /** The first cluster that begins between two places. */
+  /** The first cluster that begins in the bytes `[from, to)`. */
   async #clusterAfter(from: number, to: number, signal?: AbortSignalLike): Promise<Place | undefined> {
     const end = Math.min(to, from + SEARCH_BYTES);
     for (let at = from; at < end; at += SEARCH_STEP_BYTES) {
-      // Some bytes more, for a cluster that begins at the very end of the step.
+      // 32 bytes more, for a cluster that begins at the very end of the step.
       const bytes = await this.#cache.read(
         at,
         Math.min(at + SEARCH_STEP_BYTES + 32, this.#cache.size),
@@ -87,12 +87,27 @@ export class ClusterFinder {
   }
 }
 
-/** When the last frame of a file begins, in seconds; for files that do not tell how long they are. */
+/** The start of the last frame of a file in seconds, for files that state no duration; 0 if no cluster is found. */
 export async function lastBlockSeconds(
   cache: BlockCache,
   index: MatroskaIndex,
   signal?: AbortSignalLike,
 ): Promise<number> {
+  let latest = 0;
+  const visit = ({ time }: WalkedBlock) => {
+    latest = Math.max(latest, time);
+  };
+  await walkLastCluster(cache, index, visit, signal);
+  return latest * index.tickSeconds;
+}
+
+/** Visits the blocks of the last cluster of a file; none if it is not found in the last {@link SEARCH_BYTES}. */
+export async function walkLastCluster(
+  cache: BlockCache,
+  index: MatroskaIndex,
+  visit: (block: WalkedBlock) => void,
+  signal?: AbortSignalLike,
+): Promise<void> {
   const lowest = Math.max(index.firstCluster, index.dataEnd - SEARCH_BYTES);
   for (let end = index.dataEnd; end > lowest; end -= SEARCH_STEP_BYTES) {
     const start = Math.max(lowest, end - SEARCH_STEP_BYTES);
@@ -104,25 +119,22 @@ export async function lastBlockSeconds(
       found = next && { at: found.at + 1 + next.at, time: next.time };
     }
     if (!last) continue;
-    let latest = last.time;
-    const walk = { start: start + last.at, bulkEnd: start + last.at, end: index.dataEnd };
-    const visit = ({ time }: WalkedBlock) => {
-      latest = Math.max(latest, time);
+    const walk = { start: start + last.at, end: index.dataEnd };
+    const visitAll = (block: WalkedBlock) => {
+      visit(block);
       return true;
     };
-    await walkBlocks(cache, walk, visit, signal);
-    return latest * index.tickSeconds;
+    return walkBlocks(cache, walk, visitAll, signal);
   }
-  return 0;
 }
 
-/** The first cluster that begins before `limit`: its id, a size, and its timestamp as the first or second child. */
+/** Finds the first cluster that begins before `limit`, recognised by its id, a size, and a timestamp as first or second child. */
 function findCluster(bytes: Uint8Array, limit: number): { at: number; time: number } | undefined {
   for (let at = bytes.indexOf(0x1f); at >= 0 && at < limit; at = bytes.indexOf(0x1f, at + 1)) {
     const head = readEbmlHead(bytes, at);
     if (head?.id !== MATROSKA.cluster) continue;
     let child = readEbmlHead(bytes, head.start);
-    // A checksum may come first.
+    // A CRC-32 element can precede the timestamp.
     if (child?.id === MATROSKA.crc && child.end !== undefined) child = readEbmlHead(bytes, child.end);
     if (child?.id !== CLUSTER.timestamp || child.end === undefined) continue;
     if (child.end - child.start > 8 || child.end > bytes.length) continue;

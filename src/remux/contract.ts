@@ -1,39 +1,58 @@
 import type { RandomAccess } from "../base/byte-source.ts";
 import type { SluiceError } from "../base/errors.ts";
+import type { PlannedPieces } from "./piece-stream.ts";
 
-/** What a player sees of one media file: its tracks, its index, and segments made on demand.
- * One for each viewer or for all: it keeps no position. Segments made in any order are identical. */
+/**
+ * One media file: its tracks, its index, and segments made on demand. It keeps no position, so several viewers can share it;
+ * a segment has the same bytes in whatever order segments are requested.
+ */
 export interface Media {
-  readonly container: "mp4" | "matroska" | "mpegts";
+  /** `raw`: a file that is not remuxed, such as AVI; it has no segments. */
+  readonly container: "mp4" | "matroska" | "mpegts" | "raw";
+  /** The MIME type of the file if players of a continuous stream should get the file itself: music, and `raw`. */
+  readonly rawMime: string | undefined;
   readonly durationSeconds: number;
   readonly tracks: readonly MediaTrack[];
-  /** Where each segment lies, in order, without gaps; cut at keyframes (by time for audio alone). */
+  /** The times of all segments, in order, without gaps. Cut at key frames, or by time if there is no video. */
   readonly segments: readonly SegmentTimes[];
-  /** Undefined where MPEG-TS can carry the video and an audio track (others it cannot carry are left out); else why
-   * not, naming the codec. */
+  /**
+   * Why the file cannot be served as MPEG-TS, naming the codec; undefined if MPEG-TS can carry the video, or an audio track of a file
+   * without video. Audio tracks that it cannot carry are omitted.
+   */
   readonly tsProblem: SluiceError | undefined;
-  /** Undefined where fMP4 can carry the video and an audio track (one only, the first, is written); else why not. */
+  /** The same for fragmented MP4, which carries the video and the first audio track that it can carry. */
   readonly fmp4Problem: SluiceError | undefined;
-  /** Segment `index` as whole 188-byte packets, beginning with PAT and PMT; concatenating all of them in order is a
-   * valid transport stream (continuity counters included). Rejects with `SluiceError`. */
-  tsSegment(index: number, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
+  /** The containers that can carry none of the audio tracks: there the picture plays without sound. */
+  readonly silentIn: readonly ("ts" | "fmp4")[];
+  /**
+   * Returns what to read for the segments `[from, to)` and how to remux it; to the end of the file by default. As `ts`: whole
+   * 188-byte packets, each segment beginning with PAT and PMT; the segments in order are one valid transport stream. As `fmp4`:
+   * `moof` + `mdat` of each segment. Rejects with `SluiceError`.
+   */
+  remux(format: RemuxFormat, from: number, to?: number, signal?: AbortSignal): Promise<Remux>;
   /** The fMP4 initialisation segment (`ftyp` + `moov`), for `EXT-X-MAP`. */
   fmp4Init(signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
-  /** Segment `index` as `moof` + `mdat`. */
-  fmp4Segment(index: number, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
-  /** Subtitle track `trackIndex` (into `tracks`) from segment `index`, as a WebVTT file. */
+  /** The cues of subtitle track `tracks[trackIndex]` within segment `index`, as a WebVTT file. */
   webvttSegment(trackIndex: number, index: number, signal?: AbortSignal): Promise<string>;
-  /** Frees what it holds; pending calls reject with `SluiceError("cancelled")`. */
+  /** Frees all resources. Pending and later calls reject with `SluiceError("cancelled")`. */
   close(): void;
+}
+
+/** The containers that segments can have. */
+export type RemuxFormat = "ts" | "fmp4";
+
+/** One way from the bytes of a file to a player: `pieceStream(remux).pipeThrough(remux.remuxer)`. */
+export interface Remux extends PlannedPieces {
+  readonly remuxer: ReadableWritablePair<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>;
 }
 
 export interface MediaTrack {
   readonly kind: "video" | "audio" | "subtitle";
   /** Short name: `h264`, `hevc`, `aac`, `mp2`, `mp3`, `ac3`, `eac3`, `vp9`, `av1`, `opus`, `flac`, `subrip`, `webvtt`, … */
   readonly codec: string;
-  /** The RFC 6381 string for `CODECS`, where known. */
+  /** The RFC 6381 string for the `CODECS` attribute; undefined if unknown. */
   readonly codecString: string | undefined;
-  /** ISO 639-2 (three letters), `und` where unknown. */
+  /** ISO 639-2 (three letters); `und` if unknown. */
   readonly language: string;
   readonly title: string | undefined;
   readonly isDefault: boolean;
@@ -46,13 +65,40 @@ export interface SegmentTimes {
   readonly durationSeconds: number;
 }
 
+/** The tracks that are converted to AAC (interface: `transcode_audio`, `transcode_mp3`, `transcode_ac3`). */
+export interface AudioConversion {
+  /** Everything except AAC and MP3. */
+  readonly all: boolean;
+  /** MP3 and MP2. */
+  readonly mp3: boolean;
+  /** AC-3 and E-AC-3. */
+  readonly ac3: boolean;
+  /** Opus and FLAC stay: HLS carries them in fragmented MP4, and browsers play them. */
+  readonly isHls: boolean;
+  /** Six channels for sources with more than two; otherwise stereo. */
+  readonly channels: 2 | 6;
+}
+
+/** What a player requests of the audio of a file. */
+export interface AudioRequest {
+  /** ISO 639-1 or 639-2. The first audio track in this language is listed first and marked as default. */
+  readonly language?: string | undefined;
+  readonly conversion?: AudioConversion | undefined;
+}
+
 export interface OpenMediaOptions {
-  /** ISO 639-1 or 639-2: this language's audio track comes first and is the default one. */
-  readonly preferredAudioLanguage?: string;
-  /** Wished length of a segment, in seconds (default 6). */
+  readonly audio?: AudioRequest;
+  /** Target duration of a segment, in seconds (default 6). */
   readonly targetSeconds?: number;
   readonly signal?: AbortSignal;
 }
 
-/** Reads the head (and the index) of a media file; rejects with `SluiceError` where it is none. Lives in `open-media.ts`. */
+/** Returns a text that is equal for equal requests. */
+export function audioKey({ language = "", conversion }: AudioRequest): string {
+  if (!conversion) return language;
+  const { all, mp3, ac3, isHls, channels } = conversion;
+  return `${language}${all ? " all" : ""}${mp3 ? " mp3" : ""}${ac3 ? " ac3" : ""}${isHls ? " hls" : ""} ${channels}`;
+}
+
+/** The signature of `openMedia` in `open-media.ts`, which callers receive as a dependency. */
 export type OpenMedia = (source: RandomAccess, options?: OpenMediaOptions) => Promise<Media>;

@@ -11,87 +11,103 @@ import {
 import { assert } from "../base/assert.ts";
 import type { AbortSignalLike } from "../base/byte-source.ts";
 import { concatBytes, readU32 } from "../base/bytes.ts";
+import { SluiceError } from "../base/errors.ts";
 import { eachMp4Box, findMp4Box } from "../media/mp4-boxes.ts";
 import { buildFragment, type FragmentSample, type FragmentTrack } from "../media/mp4-fragment.ts";
 import { decodeTicks } from "../media/timestamps.ts";
 import type { SourceTrack } from "./media-tracks.ts";
-import { OwnedMemory } from "./owned-memory.ts";
-import type { PacketReader, SegmentBounds } from "./packet-reader.ts";
-import type { TsMuxPacket } from "./ts-mux-input.ts";
-import { TS_BASE_SECONDS } from "./ts-muxer.ts";
+import type { PacketReader } from "./packet-reader.ts";
+import { Remuxer } from "./remuxer.ts";
+import { type PacketBatch, TS_BASE_SECONDS, type TsMuxPacket } from "./ts-mux-input.ts";
 
-/** The initialisation segment, and what fragments must know of its tracks. */
+/** The initialisation segment, and the track numbers that fragments refer to. */
 interface Init {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly tracks: readonly InitTrack[];
 }
 
 interface InitTrack {
+  readonly source: SourceTrack;
   readonly id: number;
   readonly timescale: number;
-  /** How far decoding runs ahead of showing. */
+  /** How far decode times precede presentation times. */
   readonly reorderSeconds: number;
 }
 
 /**
- * Writes packets as fragmented MP4: one `moov` for all, one fragment for each segment. Times are those of the transport
- * stream (ten seconds later than in the file), so that subtitles fit both. It keeps no position.
+ * Writes packets as fragmented MP4 (ISO 14496-12 8.8): one `moov` for the file, one fragment per segment. Times equal those of the
+ * transport stream (`TS_BASE_SECONDS` after the file's), so that the same subtitles fit both. It keeps no position.
  */
 export class Fmp4Writer {
-  readonly tracks: readonly SourceTrack[];
+  readonly #tracks: readonly SourceTrack[];
   readonly #reader: PacketReader;
   #init: Init | undefined;
 
   constructor(reader: PacketReader, tracks: readonly SourceTrack[]) {
     this.#reader = reader;
-    this.tracks = tracks;
+    this.#tracks = tracks;
   }
 
-  /** The initialisation segment. Reads the first packet of each track, once. */
+  /** Returns the initialisation segment. The first call reads the first packet of each track. Rejects with `SluiceError`. */
   async init(signal?: AbortSignalLike): Promise<Uint8Array<ArrayBuffer>> {
     return (await this.#prepare(signal)).bytes;
   }
 
-  /** The packets within `bounds` as one fragment, numbered `index` + 1. */
-  async segment(
-    bounds: SegmentBounds,
+  /** Returns the tracks of the segments: those that have a packet near the start. */
+  async tracks(signal?: AbortSignalLike): Promise<readonly SourceTrack[]> {
+    return (await this.#prepare(signal)).tracks.map(({ source }) => source);
+  }
+
+  /**
+   * Returns the stage that writes each segment as one fragment; the first has the sequence number `index + 1`. It holds a segment,
+   * because the sizes of all frames precede the first (ISO 14496-12 8.8.8). Rejects with `SluiceError`.
+   */
+  async remuxer(
     index: number,
     signal?: AbortSignalLike,
-  ): Promise<Uint8Array<ArrayBuffer>> {
+  ): Promise<Remuxer<PacketBatch, Uint8Array<ArrayBuffer>>> {
     const init = await this.#prepare(signal);
-    const memory = new OwnedMemory();
-    const packets = await this.#reader.read(this.tracks, bounds, memory, signal);
-    const fragments: FragmentTrack[] = [];
-    for (const [position, track] of this.tracks.entries()) {
-      const own = packets.filter((packet) => packet.track === position);
-      if (own.length > 0) fragments.push(fragmentOf(own, track, init.tracks[position]!));
-    }
-    const segment = buildFragment(index + 1, fragments);
-    memory.free();
-    return segment;
+    let sequence = index;
+    let held: TsMuxPacket[][] = init.tracks.map(() => []);
+    return new Remuxer({
+      transform: ({ packets, endsSegment }) => {
+        for (const packet of packets) held[packet.track]!.push(packet);
+        if (!endsSegment) return [];
+        const fragments = held.flatMap((own, position) =>
+          own.length > 0 ? [fragmentOf(own, init.tracks[position]!)] : [],
+        );
+        const fragment = buildFragment(++sequence, fragments);
+        for (const { memory } of held.flat()) memory?.release();
+        held = init.tracks.map(() => []);
+        return [fragment];
+      },
+    });
   }
 
   async #prepare(signal?: AbortSignalLike): Promise<Init> {
-    this.#init ??= await writeInit(this.#reader, this.tracks, signal);
+    this.#init ??= await writeInit(this.#reader, this.#tracks, signal);
     return this.#init;
   }
 }
 
-/** Lets the library write the `moov`: it knows the sample entries of every codec. */
+/** Writes the `moov` with mediabunny, which knows the sample entries of all codecs. */
 async function writeInit(
   reader: PacketReader,
   tracks: readonly SourceTrack[],
   signal?: AbortSignalLike,
 ): Promise<Init> {
   const parts: Uint8Array[] = [];
-  const keep = (data: Uint8Array) => parts.push(data.slice());
-  const format = new CmafOutputFormat({ onFtyp: keep, onMoov: keep });
+  const collect = (data: Uint8Array) => parts.push(data.slice());
+  const format = new CmafOutputFormat({ onFtyp: collect, onMoov: collect });
   const output = new Output({ format, target: new NullTarget(), initTarget: new NullTarget() });
   const feeds: Array<() => Promise<void>> = [];
+  const kept: SourceTrack[] = [];
   for (const track of tracks) {
-    const packet = await reader.first(track, signal);
-    assert(track.decoderConfig !== undefined, "a known codec has a decoder configuration");
-    const moved = new EncodedPacket(
+    const packet = await firstPacket(reader, track, tracks, signal);
+    if (!packet) continue;
+    kept.push(track);
+    assert(track.decoderConfig !== undefined, "a supported codec has no decoder configuration");
+    const nonNegative = new EncodedPacket(
       packet.data,
       "key",
       Math.max(0, packet.ptsSeconds),
@@ -100,11 +116,11 @@ async function writeInit(
     if (track.kind === "video") {
       const source = new EncodedVideoPacketSource(track.libraryCodec as VideoCodec);
       output.addVideoTrack(source);
-      feeds.push(() => source.add(moved, { decoderConfig: track.decoderConfig as VideoDecoderConfig }));
+      feeds.push(() => source.add(nonNegative, { decoderConfig: track.decoderConfig as VideoDecoderConfig }));
     } else {
       const source = new EncodedAudioPacketSource(track.libraryCodec as AudioCodec);
       output.addAudioTrack(source, { languageCode: track.described.language });
-      feeds.push(() => source.add(moved, { decoderConfig: track.decoderConfig as AudioDecoderConfig }));
+      feeds.push(() => source.add(nonNegative, { decoderConfig: track.decoderConfig as AudioDecoderConfig }));
     }
   }
   await output.start();
@@ -113,15 +129,31 @@ async function writeInit(
   const bytes = concatBytes(parts);
   clearDates(bytes, 0, bytes.length);
   const numbered: InitTrack[] = [];
-  for (const [position, numbers] of trackNumbers(bytes, tracks.length).entries()) {
-    const track = tracks[position]!;
-    const isVideo = track.kind === "video";
-    numbered.push({ ...numbers, reorderSeconds: isVideo ? await reader.reorderSeconds(track, signal) : 0 });
+  for (const [position, numbers] of trackNumbers(bytes, kept.length).entries()) {
+    const source = kept[position]!;
+    const reorderSeconds = source.kind === "video" ? (await reader.reordering(source, signal)).seconds : 0;
+    numbered.push({ source, ...numbers, reorderSeconds });
   }
   return { bytes, tracks: numbered };
 }
 
-/** The library writes when it wrote; without that the same file gives the same bytes, whenever it is asked for. */
+/** Returns the first packet of a track; undefined for an audio track without packets beside a video, which then plays without sound. */
+async function firstPacket(
+  reader: PacketReader,
+  track: SourceTrack,
+  tracks: readonly SourceTrack[],
+  signal?: AbortSignalLike,
+): Promise<TsMuxPacket | undefined> {
+  try {
+    return await reader.first(track, signal);
+  } catch (error) {
+    const isOptional = track.kind === "audio" && tracks.some(({ kind }) => kind === "video");
+    if (isOptional && error instanceof SluiceError && error.code === "broken_media") return undefined;
+    throw error;
+  }
+}
+
+/** Clears the creation and modification times that mediabunny writes, so that the same file always gives the same bytes. */
 function clearDates(bytes: Uint8Array, from: number, to: number): void {
   eachMp4Box(bytes, from, to, ({ type, start, end }) => {
     if (type === "moov" || type === "trak" || type === "mdia") clearDates(bytes, start, end);
@@ -131,11 +163,11 @@ function clearDates(bytes: Uint8Array, from: number, to: number): void {
   });
 }
 
-/** The id and the ticks a second of each track, in order. */
+/** The id and timescale of each track, in order. */
 function trackNumbers(bytes: Uint8Array, count: number): { id: number; timescale: number }[] {
   const numbers: { id: number; timescale: number }[] = [];
   const moov = findMp4Box(bytes, 0, bytes.length, ["moov"]);
-  assert(moov !== undefined, "the library writes a moov");
+  assert(moov !== undefined, "mediabunny wrote no moov");
   eachMp4Box(bytes, moov.start, moov.end, (box) => {
     if (box.type !== "trak") return;
     const header = findMp4Box(bytes, box.start, box.end, ["tkhd"])!;
@@ -146,19 +178,19 @@ function trackNumbers(bytes: Uint8Array, count: number): { id: number; timescale
       timescale: readU32(bytes, media.start + (isLong(media.start) ? 20 : 12)),
     });
   });
-  assert(numbers.length === count, "the library writes every track");
+  assert(numbers.length === count, "mediabunny did not write every track");
   return numbers;
 }
 
 /**
- * Decode times are rebuilt as for MPEG-TS, never after the presentation: players differ in what they make of negative
- * composition offsets.
+ * Computes decode times as for MPEG-TS, never after the presentation time, because players handle negative composition offsets
+ * differently.
  */
-function fragmentOf(packets: readonly TsMuxPacket[], track: SourceTrack, init: InitTrack): FragmentTrack {
-  const { id, timescale, reorderSeconds } = init;
+function fragmentOf(packets: readonly TsMuxPacket[], track: InitTrack): FragmentTrack {
+  const { source, id, timescale, reorderSeconds } = track;
   const reorder = Math.round(reorderSeconds * timescale);
-  const shown = packets.map(({ ptsSeconds }) => Math.round((ptsSeconds + TS_BASE_SECONDS) * timescale));
-  const decoded = decodeTicks(shown, reorder);
+  const pts = packets.map(({ ptsSeconds }) => Math.round((ptsSeconds + TS_BASE_SECONDS) * timescale));
+  const dts = decodeTicks(pts, reorder);
   let latest = packets[0]!;
   for (const packet of packets) if (packet.ptsSeconds > latest.ptsSeconds) latest = packet;
   const end =
@@ -166,10 +198,10 @@ function fragmentOf(packets: readonly TsMuxPacket[], track: SourceTrack, init: I
   const samples = packets.map(
     (packet, i): FragmentSample => ({
       data: packet.data,
-      duration: Math.max(0, (decoded[i + 1] ?? end) - decoded[i]!),
-      isSync: track.kind === "audio" || packet.isKey,
-      compositionOffset: shown[i]! - decoded[i]!,
+      duration: Math.max(0, (dts[i + 1] ?? end) - dts[i]!),
+      isSync: source.kind === "audio" || packet.isKey,
+      compositionOffset: pts[i]! - dts[i]!,
     }),
   );
-  return { id, decodeTime: Math.max(0, decoded[0]!), samples };
+  return { id, decodeTime: Math.max(0, dts[0]!), samples };
 }

@@ -1,62 +1,62 @@
 import type { AbortSignalLike } from "../base/byte-source.ts";
 import type { FragmentPlace, Fragments } from "./fragments.ts";
 
-/** Where a segment of a fragmented file begins. */
-export interface FragmentBorder {
-  /** Where the `moof` box lies, or a box before it; 0 for samples that `moov` tells of. */
+/** The position where a segment of a fragmented file begins. */
+export interface FragmentBoundary {
+  /** Byte position of the `moof` box or a box before it; 0 for the samples in `moov`. */
   readonly at: number;
-  /** With which sample of the leading track in that fragment; 0 for all of it. */
+  /** Index of the sample of the leading track in that fragment at which the segment begins; 0 for the whole fragment. */
   readonly sample: number;
   readonly seconds: number;
 }
 
-/** Tells where segments begin. */
-export interface FragmentBorders {
-  /** The border that was planned at `seconds`; undefined for the end of the file. */
-  find(seconds: number, signal?: AbortSignalLike): Promise<FragmentBorder | undefined>;
+/** Locates the segment boundaries of a file. */
+export interface FragmentBoundaries {
+  /** Returns the boundary for the cut planned at `seconds`; undefined if the file ends before it. */
+  find(seconds: number, signal?: AbortSignalLike): Promise<FragmentBoundary | undefined>;
 }
 
-/** Cuts are told in the seconds they were planned in; so much covers the rounding of a division. */
+/** Tolerance for the rounding of divisions, because cuts are compared in seconds. */
 const GRACE_SECONDS = 1e-6;
-/** From so near it is cheaper to walk on from fragment to fragment than to look again. */
+/** Closer than this, reading fragment by fragment costs less than another probe. */
 const NEAR_SECONDS = 12;
 const NEAR_BYTES = 1024 * 1024;
 const PROBES_LIMIT = 12;
-/** A fragment begins within so many bytes: 10 seconds of 25 Mbit/s. */
+/** A fragment begins within this many bytes: 10 seconds of 25 Mbit/s. */
 const SEARCH_BYTES = 32 * 1024 * 1024;
-/** Fragments of a tenth of a second, over the distance that is walked. */
+/** Limit of fragments read in sequence: enough for fragments of 0.1 s over the distance between probes. */
 const WALK_LIMIT = 10_000;
-/** Fragments without a key frame after one that an index names. */
+/** Limit of fragments without a key frame after an index entry. */
 const CHECK_LIMIT = 256;
 
-/** Borders that an index of the file tells. */
-export class IndexedBorders implements FragmentBorders {
-  readonly #borders: ReadonlyMap<number, FragmentBorder>;
+/** Boundaries from an index whose entries are all key frames. */
+export class IndexedBoundaries implements FragmentBoundaries {
+  readonly #boundaries: ReadonlyMap<number, FragmentBoundary>;
 
-  constructor(borders: readonly FragmentBorder[]) {
-    this.#borders = new Map(borders.map((border) => [border.seconds, border]));
+  constructor(boundaries: readonly FragmentBoundary[]) {
+    this.#boundaries = new Map(boundaries.map((boundary) => [boundary.seconds, boundary]));
   }
 
-  async find(seconds: number): Promise<FragmentBorder | undefined> {
-    return this.#borders.get(seconds);
+  async find(seconds: number): Promise<FragmentBoundary | undefined> {
+    return this.#boundaries.get(seconds);
   }
 }
 
 /**
- * Borders by an index whose entries need not be key frames (some writers list every fragment at the end of the file): the border of
- * an entry is the first fragment from there on that has one, and its first key frame.
+ * Boundaries from an index whose entries need not be key frames (some writers list every fragment in `mfra`): the boundary of an
+ * entry is the first key frame at or after it.
  */
-export class CheckedBorders implements FragmentBorders {
+export class CheckedBoundaries implements FragmentBoundaries {
   readonly #fragments: Fragments;
-  readonly #entries: ReadonlyMap<number, FragmentBorder>;
-  readonly #known = new Map<number, FragmentBorder>();
+  readonly #entries: ReadonlyMap<number, FragmentBoundary>;
+  readonly #known = new Map<number, FragmentBoundary>();
 
-  constructor(fragments: Fragments, entries: readonly FragmentBorder[]) {
+  constructor(fragments: Fragments, entries: readonly FragmentBoundary[]) {
     this.#fragments = fragments;
     this.#entries = new Map(entries.map((entry) => [entry.seconds, entry]));
   }
 
-  async find(seconds: number, signal?: AbortSignalLike): Promise<FragmentBorder | undefined> {
+  async find(seconds: number, signal?: AbortSignalLike): Promise<FragmentBoundary | undefined> {
     const entry = this.#entries.get(seconds);
     if (!entry || entry.at === 0) return entry;
     const known = this.#known.get(seconds);
@@ -65,21 +65,22 @@ export class CheckedBorders implements FragmentBorders {
     let place = await this.#fragments.nextPlace(entry.at, size, signal);
     for (let i = 0; i < CHECK_LIMIT && place && !place.isKey; i++)
       place = await this.#fragments.nextPlace(place.next, size, signal);
-    const border = place?.isKey ? { at: place.at, sample: place.sample, seconds: place.seconds } : entry;
-    this.#known.set(seconds, border);
-    return border;
+    const boundary = place?.isKey ? { at: place.at, sample: place.sample, seconds: place.seconds } : entry;
+    this.#known.set(seconds, boundary);
+    return boundary;
   }
 }
 
 /**
- * Finds borders in a file without an index. The border of a cut is the first fragment in file order whose first key frame is at
- * or after its time (any fragment, where the next cut passes without one): so it is the same however it was searched for.
+ * Searches for boundaries in a file without an index. The boundary of a cut is the first fragment in file order whose first key
+ * frame is at or after its time (or any fragment, if there is no key frame before the next cut), so the result does not depend on
+ * the course of the search.
  */
-export class SearchedBorders implements FragmentBorders {
+export class SearchedBoundaries implements FragmentBoundaries {
   readonly #fragments: Fragments;
   readonly #cuts: readonly number[];
   readonly #endSeconds: number;
-  readonly #known = new Map<number, FragmentBorder | undefined>();
+  readonly #known = new Map<number, FragmentBoundary | undefined>();
   readonly #first: FragmentPlace;
 
   constructor(fragments: Fragments, cuts: readonly number[], first: FragmentPlace, endSeconds: number) {
@@ -89,7 +90,7 @@ export class SearchedBorders implements FragmentBorders {
     this.#endSeconds = endSeconds;
   }
 
-  async find(seconds: number, signal?: AbortSignalLike): Promise<FragmentBorder | undefined> {
+  async find(seconds: number, signal?: AbortSignalLike): Promise<FragmentBoundary | undefined> {
     if (!this.#known.has(seconds)) {
       const found = await this.#search(seconds, signal);
       this.#known.set(seconds, found && { at: found.at, sample: found.sample, seconds: found.seconds });
@@ -114,14 +115,14 @@ export class SearchedBorders implements FragmentBorders {
     return fallback;
   }
 
-  /** A place before the border, near enough to walk on from. */
+  /** Finds a byte position before the boundary from which reading forward is cheap. */
   async #approach(seconds: number, signal?: AbortSignalLike): Promise<number> {
     let low = this.#nearestKnown(seconds);
     let high = { at: this.#fragments.cache.size, seconds: Math.max(this.#endSeconds, seconds + 1) };
     for (let i = 0; i < PROBES_LIMIT; i++) {
       if (high.at - low.at < NEAR_BYTES || seconds - low.seconds < NEAR_SECONDS) break;
       const share = (seconds - NEAR_SECONDS / 2 - low.seconds) / Math.max(0.001, high.seconds - low.seconds);
-      // Never at the edges, so that each look makes the gap smaller.
+      // Stay away from the edges, so that each probe shrinks the interval.
       const guess = Math.floor(low.at + (high.at - low.at) * Math.min(0.95, Math.max(0.05, share)));
       const place = await this.#placeAfter(guess, high.at, signal);
       if (place && place.seconds < seconds - GRACE_SECONDS) low = place;
@@ -132,8 +133,8 @@ export class SearchedBorders implements FragmentBorders {
 
   #nearestKnown(seconds: number): { at: number; seconds: number } {
     let best: { at: number; seconds: number } = { at: this.#first.at, seconds: this.#first.seconds };
-    for (const border of this.#known.values()) {
-      if (border && border.seconds < seconds - GRACE_SECONDS && border.at > best.at) best = border;
+    for (const boundary of this.#known.values()) {
+      if (boundary && boundary.seconds < seconds - GRACE_SECONDS && boundary.at > best.at) best = boundary;
     }
     return best;
   }

@@ -1,56 +1,62 @@
 import type { AbortSignalLike } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
-import { readMp4Box } from "../media/mp4-boxes.ts";
 import type { MovieSample } from "../media/mp4-moof.ts";
-import { reorderTicks } from "../media/timestamps.ts";
-import type { FragmentBorder, FragmentBorders } from "./fragment-finder.ts";
+import { reorderFrames, reorderTicks } from "../media/timestamps.ts";
+import type { FragmentBoundaries, FragmentBoundary } from "./fragment-finder.ts";
 import type { Fragment, Fragments } from "./fragments.ts";
 import type { SourceTrack } from "./media-tracks.ts";
-import { boxAt } from "./mp4-layout.ts";
-import type { OwnedMemory } from "./owned-memory.ts";
 import {
+  checkSegmentSize,
+  type Demux,
+  lastSeconds,
   type PacketReader,
-  SEGMENT_LIMIT_BYTES,
-  SEGMENT_LIMIT_PACKETS,
+  type Reordering,
   type SegmentBounds,
 } from "./packet-reader.ts";
+import {
+  demuxedPackets,
+  demuxSamples,
+  type PlannedSample,
+  type SampleSlice,
+  sliceSamples,
+} from "./sample-demuxer.ts";
 import type { TsMuxPacket } from "./ts-mux-input.ts";
 
-/** Enough frames to see the reordering of an encoder; a whole fragment is taken, as far as it goes. */
+/** Enough frames to measure an encoder's reordering; whole fragments are read, up to the limit below. */
 const REORDER_FRAMES = 32;
 const REORDER_FRAMES_LIMIT = 250;
-/** How far the first packet of a track may lie behind the first fragment. */
+/** How far after the first fragment the first packet of a track can be. */
 const FIRST_PACKET_BYTES = 32 * 1024 * 1024;
-/** Boxes of one fragment behind its `moof`. */
-const TAIL_BOXES = 64;
+const NO_BYTES = new Uint8Array(0);
 
 /**
- * Reads the packets of a fragmented MP4 file. A segment is what lies in the file between two borders, of all tracks: it is read in
- * one piece, nothing is looked for twice, none lost or doubled.
+ * Reads the packets of a fragmented MP4 file. A segment is the bytes of all tracks between two boundaries, read at once, so no
+ * packet is lost or duplicated between segments.
  */
 export class FragmentReader implements PacketReader {
   readonly #fragments: Fragments;
-  readonly #borders: FragmentBorders;
+  readonly #boundaries: FragmentBoundaries;
   readonly #firstAt: number;
 
-  constructor(fragments: Fragments, borders: FragmentBorders, firstAt: number) {
+  constructor(fragments: Fragments, boundaries: FragmentBoundaries, firstAt: number) {
     this.#fragments = fragments;
-    this.#borders = borders;
+    this.#boundaries = boundaries;
     this.#firstAt = firstAt;
   }
 
-  async read(
-    tracks: readonly SourceTrack[],
-    bounds: SegmentBounds,
-    memory: OwnedMemory,
+  async demux(tracks: readonly SourceTrack[], segments: readonly SegmentBounds[]): Promise<Demux> {
+    return demuxSamples((signal) => this.#slices(tracks, segments, signal));
+  }
+
+  async tail(
+    track: SourceTrack,
+    segment: SegmentBounds,
+    seconds: number,
     signal?: AbortSignalLike,
-  ) {
-    const isWhole = bounds.startSeconds === Number.NEGATIVE_INFINITY;
-    const first = { at: this.#firstAt, sample: 0, seconds: bounds.startSeconds };
-    const start = isWhole ? first : await this.#borders.find(bounds.startSeconds, signal);
-    const isLast = bounds.endSeconds === Number.POSITIVE_INFINITY;
-    const end = isLast ? undefined : await this.#borders.find(bounds.endSeconds, signal);
-    return start ? this.#between(tracks, start, end, memory, signal) : [];
+  ): Promise<TsMuxPacket[]> {
+    const { source } = this.#fragments.cache;
+    const packets = await demuxedPackets(source, await this.demux([track], [segment]), signal);
+    return lastSeconds(packets, seconds);
   }
 
   async first(track: SourceTrack, signal?: AbortSignalLike): Promise<TsMuxPacket> {
@@ -59,130 +65,133 @@ export class FragmentReader implements PacketReader {
     for (;;) {
       const fragment = await this.#fragments.next(at, limit, signal);
       if (!fragment) {
-        throw new SluiceError("broken_media", `the ${track.kind} track has no packets at its start`);
+        throw new SluiceError(
+          "broken_media",
+          `the ${track.kind} track has no packets in the first ${FIRST_PACKET_BYTES} bytes of media`,
+        );
       }
       for (const { trackId, samples } of fragment.tracks) {
         const sample = samples[0];
         if (trackId !== track.id || !sample) continue;
-        this.#check(sample.at, sample.size, 0, this.#fragments.cache.size);
-        const data = await this.#fragments.cache.read(sample.at, sample.at + sample.size, signal);
-        return this.#packet(track, 0, sample, data);
+        const packet = this.#packet(track, 0, sample);
+        return {
+          ...packet,
+          data: await this.#fragments.cache.read(sample.at, sample.at + sample.size, signal),
+        };
       }
       at = fragment.end;
     }
   }
 
-  async reorderSeconds(track: SourceTrack, signal?: AbortSignalLike): Promise<number> {
+  async reordering(track: SourceTrack, signal?: AbortSignalLike): Promise<Reordering> {
     const times: number[] = [];
     let at = this.#firstAt;
     while (times.length < REORDER_FRAMES) {
       const fragment = await this.#fragments.next(at, this.#fragments.cache.size, signal);
       if (!fragment) break;
       for (const { trackId, samples } of fragment.tracks)
-        if (trackId === track.id) for (const { shown } of samples) times.push(shown);
+        if (trackId === track.id) for (const { pts } of samples) times.push(pts);
       at = fragment.end;
     }
     const scale = this.#fragments.tables.get(track.id)?.timescale ?? 1;
-    return reorderTicks(times.slice(0, REORDER_FRAMES_LIMIT)) / scale;
+    const pts = times.slice(0, REORDER_FRAMES_LIMIT);
+    return { seconds: reorderTicks(pts) / scale, frames: reorderFrames(pts) };
   }
 
-  close(): void {}
-
-  async #between(
+  async *#slices(
     tracks: readonly SourceTrack[],
-    start: FragmentBorder,
-    end: FragmentBorder | undefined,
-    memory: OwnedMemory,
+    segments: readonly SegmentBounds[],
     signal?: AbortSignalLike,
-  ): Promise<TsMuxPacket[]> {
-    const to = await this.#endOf(end, signal);
-    if (to - start.at > SEGMENT_LIMIT_BYTES)
-      throw new SluiceError("broken_media", `a segment of ${to - start.at} bytes: too few key frames`);
-    if (to <= start.at) return [];
-    const range = { start: start.at, end: to };
-    const bytes = memory.own(await this.#fragments.cache.source.read(range, signal ? { signal } : {}));
-    const byTrack: TsMuxPacket[][] = tracks.map(() => []);
-    let count = 0;
-    for (const fragment of this.#fragmentsIn(bytes, start.at)) {
-      for (const { trackId, samples } of fragment.tracks) {
-        const position = tracks.findIndex(({ id }) => id === trackId);
-        if (position < 0) continue;
-        const own = this.#within(fragment, trackId, samples, start, end);
-        count += own.length;
-        if (count > SEGMENT_LIMIT_PACKETS) throw new SluiceError("broken_media", "too many packets");
-        for (const sample of own) {
-          this.#check(sample.at, sample.size, start.at, to);
-          const from = sample.at - start.at;
-          const data = bytes.subarray(from, from + sample.size);
-          byTrack[position]!.push(this.#packet(tracks[position]!, position, sample, data));
-        }
-      }
+  ): AsyncGenerator<SampleSlice> {
+    const { size } = this.#fragments.cache;
+    for (const { startSeconds, endSeconds } of segments) {
+      const isWhole = startSeconds === Number.NEGATIVE_INFINITY;
+      const first = { at: this.#firstAt, sample: 0, seconds: startSeconds };
+      const start = isWhole ? first : await this.#boundaries.find(startSeconds, signal);
+      const isLast = endSeconds === Number.POSITIVE_INFINITY;
+      const end = isLast ? undefined : await this.#boundaries.find(endSeconds, signal);
+      const until = isLast || endSeconds < segments.at(-1)!.endSeconds ? size : end?.at;
+      if (start) yield* this.#between(tracks, start, end, until ?? size, signal);
     }
-    return byTrack.flat();
   }
 
-  /** Where the bytes of a segment end: at the next border, or behind its fragment where that is cut in two. */
-  async #endOf(end: FragmentBorder | undefined, signal?: AbortSignalLike): Promise<number> {
-    const { cache } = this.#fragments;
-    if (!end) return cache.size;
-    if (end.sample === 0) return end.at;
-    const moof = await this.#fragments.next(end.at, cache.size, signal);
-    let at = moof?.end ?? end.at;
-    for (let i = 0; i < TAIL_BOXES; i++) {
-      const box = await boxAt(cache, at, signal);
-      if (!box || box.type === "moof") break;
-      at = box.end;
+  /** The frames of one segment, fragment by fragment. */
+  async *#between(
+    tracks: readonly SourceTrack[],
+    start: FragmentBoundary,
+    end: FragmentBoundary | undefined,
+    until: number,
+    signal?: AbortSignalLike,
+  ): AsyncGenerator<SampleSlice> {
+    const { size } = this.#fragments.cache;
+    // A boundary within a fragment: the segment has its first samples.
+    const limit = end === undefined ? size : end.sample > 0 ? end.at + 1 : end.at;
+    let [bytes, packets] = [0, 0];
+    for (let at = start.at; at < limit; ) {
+      const fragment = await this.#fragments.next(at, limit, signal);
+      if (!fragment) break;
+      const samples = tracks.map((source, track) => this.#samples(fragment, source, track, start, end));
+      for (const own of samples) {
+        packets += own.length;
+        for (const sample of own) bytes += sample.size;
+      }
+      checkSegmentSize(bytes, packets);
+      if (packets > 0) yield* sliceSamples(samples, false, until);
+      at = fragment.end;
     }
-    return at;
+    yield { samples: [], endsSegment: true, until };
   }
 
-  *#fragmentsIn(bytes: Uint8Array, base: number): Generator<Fragment> {
-    let at = 0;
-    if (base === 0 && this.#fragments.head) yield this.#fragments.head;
-    while (at < bytes.length) {
-      const box = readMp4Box(bytes, at, base);
-      if (!box) return;
-      if (box.type === "moof" && box.end - base <= bytes.length) {
-        yield this.#fragments.parse(bytes, box, base);
-      }
-      at = box.end - base;
-    }
+  #samples(
+    fragment: Fragment,
+    source: SourceTrack,
+    track: number,
+    start: FragmentBoundary,
+    end: FragmentBoundary | undefined,
+  ): PlannedSample[] {
+    const own = fragment.tracks.filter(({ trackId }) => trackId === source.id);
+    return own.flatMap(({ samples }) =>
+      this.#within(fragment, source.id, samples, start, end)
+        // The file can be truncated within this fragment.
+        .filter(({ at, size }) => at + size <= this.#fragments.cache.size)
+        .map((sample) => this.#packet(source, track, sample)),
+    );
   }
 
   /**
-   * The samples of a fragment between two borders. Both ends of a border decide alike: the leading track is parted by number, the
-   * others by time.
+   * The samples of a fragment between two boundaries. A boundary within the fragment splits the leading track by sample number and the
+   * other tracks by time, alike for the segments on both sides.
    */
   #within(
     fragment: Fragment,
     trackId: number,
     samples: MovieSample[],
-    start: FragmentBorder,
-    end: FragmentBorder | undefined,
+    start: FragmentBoundary,
+    end: FragmentBoundary | undefined,
   ): MovieSample[] {
-    const isParted = (border: FragmentBorder | undefined) => border?.at === fragment.at && border.sample > 0;
-    if (!isParted(start) && !isParted(end)) return samples;
-    const isBefore = (border: FragmentBorder | undefined, sample: MovieSample, index: number) => {
-      if (!border || !isParted(border)) return border === end;
-      if (trackId === this.#fragments.leading) return index < border.sample;
-      return this.#fragments.secondsOf(trackId, sample.shown) < border.seconds;
+    const isSplitBy = (boundary: FragmentBoundary | undefined) =>
+      boundary?.at === fragment.at && boundary.sample > 0;
+    if (!isSplitBy(start) && !isSplitBy(end)) return samples;
+    const isBefore = (boundary: FragmentBoundary | undefined, sample: MovieSample, index: number) => {
+      if (!boundary || !isSplitBy(boundary)) return boundary === end;
+      if (trackId === this.#fragments.leading) return index < boundary.sample;
+      return this.#fragments.secondsOf(trackId, sample.pts) < boundary.seconds;
     };
     return samples.filter((sample, i) => !isBefore(start, sample, i) && isBefore(end, sample, i));
   }
 
-  #check(at: number, size: number, from: number, to: number): void {
-    if (at < from || at + size > to)
-      throw new SluiceError("broken_media", `a sample at ${at}, outside of its segment`);
-  }
-
-  #packet(source: SourceTrack, track: number, sample: MovieSample, data: Uint8Array): TsMuxPacket {
+  #packet(source: SourceTrack, track: number, { at, size, ...sample }: MovieSample): PlannedSample {
+    if (at < 0 || at + size > this.#fragments.cache.size)
+      throw new SluiceError("broken_media", `a sample at byte ${at} is outside of the file`);
     const scale = this.#fragments.tables.get(source.id)?.timescale ?? 1;
     return {
       track,
-      ptsSeconds: this.#fragments.secondsOf(source.id, sample.shown),
+      ptsSeconds: this.#fragments.secondsOf(source.id, sample.pts),
       durationSeconds: sample.duration / scale,
       isKey: source.kind === "audio" || sample.isKey,
-      data,
+      at,
+      size,
+      data: NO_BYTES,
     };
   }
 }

@@ -1,50 +1,59 @@
 import type { AbortSignalLike } from "../base/byte-source.ts";
 import { latin1Bytes, readU32 } from "../base/bytes.ts";
+import { SluiceError } from "../base/errors.ts";
 import type { Mp4Box } from "../media/mp4-boxes.ts";
 import { parseMovieFragment, type SampleDefaults, type TrackFragment } from "../media/mp4-moof.ts";
 import type { Mp4Samples } from "../media/mp4-samples.ts";
 import type { BlockCache } from "./block-cache.ts";
 import { boxAt } from "./mp4-layout.ts";
 
-/** One fragment of a file, its samples read. */
+/** One parsed fragment of a file. */
 export interface Fragment {
-  /** Where its `moof` box lies. */
+  /** Byte position of its `moof` box. */
   readonly at: number;
-  /** Where that box ends. */
+  /** Byte position where that box ends. */
   readonly end: number;
   readonly tracks: readonly TrackFragment[];
 }
 
-/** A fragment by what its leading track says. */
+/** The position and time of a fragment, from the samples of its leading track. */
 export interface FragmentPlace {
   readonly at: number;
-  /** Where to look for the next one. */
+  /** Byte position from which to search for the next fragment. */
   readonly next: number;
-  /** Its first key frame of the leading track, or its first sample where it has none. */
+  /** Index of the first key frame of the leading track; 0 if the fragment has none. */
   readonly sample: number;
-  /** When that is shown, in the time of the file. */
+  /** Presentation time of that sample, in seconds of the file's timeline. */
   readonly seconds: number;
   readonly isKey: boolean;
 }
 
-/** The head of a fragment of many frames takes some 16 bytes for each. */
+/** Limit of a `moof` box: a sample takes about 16 bytes. */
 const MOOF_LIMIT_BYTES = 16 * 1024 * 1024;
-/** Boxes between two fragments of the leading track: other tracks' fragments, `styp`, `emsg`, `prft` … */
+/** Limit of boxes between two fragments of the leading track: other tracks' fragments, `styp`, `emsg`, `prft`, … */
 const BOXES_LIMIT = 4096;
+/** Limit of fragments in a file without decode times, whose fragments are all parsed: a day of half-second fragments. */
+const SUMMED_FRAGMENTS_LIMIT = 200_000;
 const STEP_BYTES = 256 * 1024;
 const MOOF = latin1Bytes("moof");
 const MFHD = latin1Bytes("mfhd");
 
-/** Reads the heads of fragments, wherever in the file they lie. */
+/** Finds and parses the fragments of a fragmented MP4 file. */
 export class Fragments {
   readonly cache: BlockCache;
   readonly tables: ReadonlyMap<number, Mp4Samples>;
+  /** Id of the track whose key frames decide the segment boundaries. */
   readonly leading: number;
-  /** Samples that `moov` itself tells of, before the fragments. */
+  /** The samples in the sample tables of `moov`, which precede the first fragment; undefined if there are none. */
   readonly head: Fragment | undefined;
   readonly #defaults: ReadonlyMap<number, SampleDefaults>;
+  /** Decode times by track at the start of each fragment, by the position of its `moof`; only for files without `tfdt`. */
+  #decodeTimes: ReadonlyMap<number, ReadonlyMap<number, number>> = new Map();
 
-  /** `tables` are those of `moov`: they tell timescales and edit lists. `firstBoxEnd` is where the first box of the file ends. */
+  /**
+   * @param tables the tables of `moov`: timescales, edit lists, and samples before the first fragment.
+   * @param firstBoxEnd the byte position where the first box of the file ends.
+   */
   constructor(
     cache: BlockCache,
     tables: readonly Mp4Samples[],
@@ -61,28 +70,19 @@ export class Fragments {
     }
   }
 
-  /** The samples of a `moof` box whose content lies in `bytes`, the byte 0 of which lies at `base` in the file. */
+  /** Parses a `moof` box whose content is in `bytes`; byte 0 of `bytes` is byte `base` of the file. Throws `DecodeError`. */
   parse(bytes: Uint8Array, box: Mp4Box, base: number): Fragment {
-    const tracks = parseMovieFragment(bytes, box.start - base, box.end - base, box.at, this.#defaults);
-    return { at: box.at, end: box.end, tracks };
+    return this.#parse(bytes, box, base, new Map(this.#decodeTimes.get(box.at)));
   }
 
-  /** The first fragment that begins at or after a box at `at`, and before `limit`. */
+  /** Finds the first fragment in `[at, limit)`; a box must begin at `at`. Returns undefined if there is none. */
   async next(at: number, limit: number, signal?: AbortSignalLike): Promise<Fragment | undefined> {
     if (at === 0 && this.head) return this.head;
-    for (let i = 0; i < BOXES_LIMIT && at < limit; i++) {
-      const box = await boxAt(this.cache, at, signal);
-      if (!box) return undefined;
-      if (box.type === "moof") {
-        if (box.end - box.start > MOOF_LIMIT_BYTES) return undefined;
-        return this.parse(await this.cache.read(box.start, box.end, signal), box, box.start);
-      }
-      at = box.end;
-    }
-    return undefined;
+    const found = await this.#readMoof(at, limit, signal);
+    return found && this.parse(found.bytes, found.box, found.box.start);
   }
 
-  /** The first fragment with samples of the leading track that begins at or after a box at `at`, and before `limit`. */
+  /** Finds the first fragment in `[at, limit)` that has samples of the leading track; a box must begin at `at`. */
   async nextPlace(at: number, limit: number, signal?: AbortSignalLike): Promise<FragmentPlace | undefined> {
     for (let i = 0; i < BOXES_LIMIT; i++) {
       const fragment = await this.next(at, limit, signal);
@@ -94,7 +94,32 @@ export class Fragments {
     return undefined;
   }
 
-  /** Where a `moof` box seems to begin between two places of the file: the first one, or the last one. */
+  /**
+   * Computes the decode times of all fragments as the sum of the durations before them (ISO 14496-12 8.8.12), for files without
+   * `tfdt` boxes. Reads the head of every fragment from `firstAt` to the end of the file.
+   */
+  async sumDecodeTimes(firstAt: number, signal?: AbortSignalLike): Promise<void> {
+    const running = new Map<number, number>();
+    for (const { trackId, durations } of this.tables.values()) {
+      running.set(
+        trackId,
+        durations.reduce((sum, ticks) => sum + ticks, 0),
+      );
+    }
+    const decodeTimes = new Map<number, ReadonlyMap<number, number>>();
+    const { size } = this.cache;
+    let found = await this.#readMoof(firstAt, size, signal);
+    while (found) {
+      if (decodeTimes.size >= SUMMED_FRAGMENTS_LIMIT)
+        throw new SluiceError("broken_media", "the file has too many fragments without decode times");
+      decodeTimes.set(found.box.at, new Map(running));
+      this.#parse(found.bytes, found.box, found.box.start, running);
+      found = await this.#readMoof(found.box.end, size, signal);
+    }
+    this.#decodeTimes = decodeTimes;
+  }
+
+  /** Searches the bytes `[from, to)` for something that looks like a `moof` box, and returns the position of the first or last. */
   async find(
     from: number,
     to: number,
@@ -105,7 +130,7 @@ export class Fragments {
     for (let i = 0; i < steps; i++) {
       const start = which === "first" ? from + i * STEP_BYTES : Math.max(from, to - (i + 1) * STEP_BYTES);
       const end = which === "first" ? Math.min(to, start + STEP_BYTES) : to - i * STEP_BYTES;
-      // Some bytes more, for a box that begins at the very end of the step.
+      // 16 bytes more, for a box that begins at the very end of the step.
       const bytes = await this.cache.read(start, Math.min(end + 16, this.cache.size), signal);
       const found = moofIn(bytes, end - start, which);
       if (found !== undefined) return start + found;
@@ -113,19 +138,41 @@ export class Fragments {
     return undefined;
   }
 
-  /** When the last sample of a fragment has been shown, of whatever track. */
+  /** The presentation end of a fragment over all its tracks, in seconds; -Infinity if it has no samples. */
   endOf(fragment: Fragment): number {
     let end = Number.NEGATIVE_INFINITY;
     for (const { trackId, samples } of fragment.tracks)
-      for (const { shown, duration } of samples)
-        end = Math.max(end, this.secondsOf(trackId, shown + duration));
+      for (const { pts, duration } of samples) end = Math.max(end, this.secondsOf(trackId, pts + duration));
     return end;
   }
 
-  /** In the time of the file. */
-  secondsOf(track: number, shown: number): number {
+  /** Converts a presentation time in ticks of `track` to seconds of the file's timeline. */
+  secondsOf(track: number, pts: number): number {
     const table = this.tables.get(track);
-    return table ? (shown - table.editTicks) / table.timescale : 0;
+    return table ? (pts - table.editTicks) / table.timescale : 0;
+  }
+
+  async #readMoof(
+    at: number,
+    limit: number,
+    signal?: AbortSignalLike,
+  ): Promise<{ box: Mp4Box; bytes: Uint8Array } | undefined> {
+    for (let i = 0; i < BOXES_LIMIT && at < limit; i++) {
+      const box = await boxAt(this.cache, at, signal);
+      if (!box) return undefined;
+      if (box.type === "moof") {
+        if (box.end - box.start > MOOF_LIMIT_BYTES) return undefined;
+        return { box, bytes: await this.cache.read(box.start, box.end, signal) };
+      }
+      at = box.end;
+    }
+    return undefined;
+  }
+
+  #parse(bytes: Uint8Array, box: Mp4Box, base: number, decodeTimes: Map<number, number>): Fragment {
+    const [start, end] = [box.start - base, box.end - base];
+    const tracks = parseMovieFragment(bytes, start, end, box.at, this.#defaults, decodeTimes);
+    return { at: box.at, end: box.end, tracks };
   }
 
   #placeOf(fragment: Fragment): FragmentPlace | undefined {
@@ -135,7 +182,7 @@ export class Fragments {
     if (!own) return undefined;
     const key = own.samples.findIndex(({ isKey }) => isKey);
     const sample = Math.max(0, key);
-    const seconds = this.secondsOf(this.leading, own.samples[sample]!.shown);
+    const seconds = this.secondsOf(this.leading, own.samples[sample]!.pts);
     return { at: fragment.at, next: fragment.end, sample, seconds, isKey: key >= 0 };
   }
 }
@@ -145,14 +192,14 @@ function samplesOf(table: Mp4Samples): TrackFragment {
   const samples = Array.from({ length: table.count }, (_, i) => ({
     at: table.offsets[i]!,
     size: table.sizes[i]!,
-    shown: table.shown[i]!,
+    pts: table.pts[i]!,
     duration: table.durations[i]!,
     isKey: keys?.has(i) ?? true,
   }));
   return { trackId: table.trackId, samples };
 }
 
-/** A `moof` box that begins before `limit`: a likely size, its name, and the `mfhd` it begins with (ISO 14496-12 8.8.4). */
+/** Finds a `moof` box before `limit` by a plausible size, its type, and the `mfhd` box that it begins with (8.8.4). */
 function moofIn(bytes: Uint8Array, limit: number, which: "first" | "last"): number | undefined {
   let last: number | undefined;
   for (let at = bytes.indexOf(MOOF[0]!, 4); at >= 0 && at < limit + 4; at = bytes.indexOf(MOOF[0]!, at + 1)) {

@@ -1,49 +1,51 @@
 import type { AbortSignalLike } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
 import { EBML_HEAD_BYTES, type EbmlHead, readEbmlHead } from "../media/ebml.ts";
-import { type MatroskaCue, parseMatroskaCues } from "../media/matroska-cues.ts";
+
 import {
   MATROSKA,
+  type MatroskaCue,
   type MatroskaTrack,
+  parseMatroskaCues,
   parseMatroskaTracks,
   parseSeekHead,
   parseSegmentInfo,
 } from "../media/matroska-head.ts";
 import type { BlockCache } from "./block-cache.ts";
 
-/** What the head of a Matroska file says. */
+/** The head and the cues of a Matroska file. */
 export interface MatroskaIndex {
   readonly tickSeconds: number;
   readonly durationSeconds: number | undefined;
   readonly tracks: readonly MatroskaTrack[];
-  /** Where the data of the segment begin: positions are counted from here. */
+  /** Byte position of the first child of the Segment; positions in the file are relative to it (RFC 9559 5.1.1). */
   readonly dataStart: number;
   readonly dataEnd: number;
-  /** Where the first cluster begins in the file. */
+  /** Byte position of the first cluster. */
   readonly firstCluster: number;
-  /** Fonts and pictures before the first cluster: the library would read them all. */
+  /** Fonts and pictures before the first cluster. */
   readonly attachments: readonly EbmlRange[];
-  /** Sorted by time; empty where the file has none. */
+  /** Sorted by time; empty if the file has none. */
   readonly cues: readonly MatroskaCue[];
 }
 
-/** Where an element lies in the file, its head included. */
-export interface EbmlRange {
+/** The byte range of an element: `at` is its head, `[start, end)` its content. */
+interface EbmlRange {
   readonly at: number;
   readonly start: number;
   readonly end: number;
 }
 
-/** Elements before the first cluster: seek heads, info, tracks, tags, fonts … */
+/** Limit of elements before the first cluster: seek heads, info, tracks, tags, fonts, … */
 const ELEMENTS_LIMIT = 64;
-/** The index of a week is a few MB. */
+/** Limit of a head element; the cues of a week of video take a few MB. */
 const ELEMENT_LIMIT_BYTES = 32 * 1024 * 1024;
 
-/** Reads the head and the cues; rejects with `SluiceError("broken_media")` where there is no segment or no tracks. */
+/** Reads the head and the cues. Rejects with `SluiceError("broken_media")` if there is no Segment or no Tracks element. */
 export async function readMatroskaIndex(cache: BlockCache, signal?: AbortSignalLike): Promise<MatroskaIndex> {
   const ebml = await headAt(cache, 0, signal);
   const segment = ebml?.end === undefined ? undefined : await headAt(cache, ebml.end, signal);
-  if (segment?.id !== MATROSKA.segment) throw broken("no segment");
+  if (segment?.id !== MATROSKA.segment) throw broken("has no Segment element");
   const dataStart = segment.start;
   const dataEnd = Math.min(segment.end ?? cache.size, cache.size);
   const found = new Map<number, Uint8Array>();
@@ -57,7 +59,7 @@ export async function readMatroskaIndex(cache: BlockCache, signal?: AbortSignalL
       firstCluster = at;
       break;
     }
-    if (element.end === undefined) throw broken("an element of unknown size");
+    if (element.end === undefined) throw broken("has an element of unknown size in its head");
     if (isWanted(element.id)) {
       const bytes = await bodyOf(cache, element, signal);
       if (element.id === MATROSKA.seekHead) seeks = new Map([...parseSeekHead(bytes), ...seeks]);
@@ -73,7 +75,7 @@ export async function readMatroskaIndex(cache: BlockCache, signal?: AbortSignalL
     if (element?.id === id) found.set(id, await bodyOf(cache, element, signal));
   }
   const tracks = found.get(MATROSKA.tracks);
-  if (!tracks) throw broken("no tracks");
+  if (!tracks) throw broken("has no Tracks element");
   const cues = found.get(MATROSKA.cues);
   return {
     ...parseSegmentInfo(found.get(MATROSKA.info) ?? new Uint8Array(0)),
@@ -86,14 +88,14 @@ export async function readMatroskaIndex(cache: BlockCache, signal?: AbortSignalL
   };
 }
 
-/** The times of the key frames of a track, from its cues (or, where it has none, from those of any track). */
+/** The key frame times of a track in seconds, from its cues, or from the cues of all tracks if it has none. */
 export function cueSeconds(index: MatroskaIndex, trackNumber: number): number[] {
   const own = index.cues.filter((cue) => cue.track === trackNumber);
   const times = (own.length > 0 ? own : index.cues).map((cue) => cue.time * index.tickSeconds);
   return times.filter((time, i) => i === 0 || time > times[i - 1]!);
 }
 
-/** The element head at a place of the file, its offsets counted in the file. */
+/** Reads the element head at a byte position; its offsets are byte positions in the file. */
 async function headAt(
   cache: BlockCache,
   at: number,
@@ -109,7 +111,7 @@ async function headAt(
 
 async function bodyOf(cache: BlockCache, element: EbmlHead, signal?: AbortSignalLike): Promise<Uint8Array> {
   const end = Math.min(element.end ?? cache.size, cache.size);
-  if (end - element.start > ELEMENT_LIMIT_BYTES) throw broken("an element of the head that is too large");
+  if (end - element.start > ELEMENT_LIMIT_BYTES) throw broken("has a head element of more than 32 MiB");
   return end > element.start ? cache.read(element.start, end, signal) : new Uint8Array(0);
 }
 
@@ -117,6 +119,6 @@ function isWanted(id: number): boolean {
   return id === MATROSKA.seekHead || id === MATROSKA.info || id === MATROSKA.tracks || id === MATROSKA.cues;
 }
 
-function broken(what: string): SluiceError {
-  return new SluiceError("broken_media", `a Matroska file with ${what}`);
+function broken(problem: string): SluiceError {
+  return new SluiceError("broken_media", `the Matroska file ${problem}`);
 }

@@ -1,4 +1,5 @@
 import type { AbortSignalLike } from "../base/byte-source.ts";
+import { concatBytes } from "../base/bytes.ts";
 import { SluiceError } from "../base/errors.ts";
 import { decodeUtf8 } from "../base/utf8.ts";
 import { trackLanguage } from "../media/language.ts";
@@ -8,12 +9,11 @@ import type { BlockCache } from "./block-cache.ts";
 import type { ClusterFinder } from "./cluster-finder.ts";
 import { type WalkedBlock, walkBlocks } from "./cluster-walk.ts";
 import type { MediaTrack } from "./contract.ts";
-import { inflateZlib } from "./inflate.ts";
 import type { MatroskaIndex } from "./matroska-index.ts";
 import type { SegmentBounds } from "./packet-reader.ts";
 import { CUES_LIMIT, SUBTITLE_OFFSET_TICKS, type SubtitleSource, TEXT_LIMIT_BYTES } from "./subtitles.ts";
 
-/** The text codecs we can show (RFC 9559 does not list them; the Matroska codec registry does), and their short names. */
+/** Supported text codecs (Matroska codec registry), with their short names. */
 const CODECS: Readonly<Record<string, { name: string; toCueText: (text: string) => string }>> = {
   "S_TEXT/UTF8": { name: "subrip", toCueText: subripToCueText },
   "S_TEXT/ASCII": { name: "subrip", toCueText: subripToCueText },
@@ -21,19 +21,19 @@ const CODECS: Readonly<Record<string, { name: string; toCueText: (text: string) 
   "S_TEXT/SSA": { name: "ass", toCueText: assToCueText },
   S_ASS: { name: "ass", toCueText: assToCueText },
   S_SSA: { name: "ass", toCueText: assToCueText },
-  "S_TEXT/WEBVTT": { name: "webvtt", toCueText: keepCueText },
+  "S_TEXT/WEBVTT": { name: "webvtt", toCueText: webvttCueText },
   "D_WEBVTT/SUBTITLES": {
     name: "webvtt",
-    toCueText: (text) => keepCueText(text.split("\n").slice(2).join("\n")),
+    toCueText: (text) => webvttCueText(text.split("\n").slice(2).join("\n")),
   },
 };
 
-/** A line whose end is not told stays so long, or until the next one. */
-const USUAL_SECONDS = 5;
-/** Clusters are interleaved: what belongs to a time lies at most so far behind it. */
-const BEHIND_BYTES = 256 * 1024;
+/** Duration of a cue for which the file states none. */
+const DEFAULT_CUE_SECONDS = 5;
+/** How far after the end of a time range its blocks can be, because clusters are interleaved. */
+const INTERLEAVE_BYTES = 256 * 1024;
 
-/** The text subtitles of a Matroska file, read from the clusters of the wanted time. */
+/** The text subtitles of a Matroska file, read from the clusters of the requested time. */
 export class MatroskaSubtitles implements SubtitleSource {
   readonly tracks: readonly MediaTrack[];
   readonly #cache: BlockCache;
@@ -60,7 +60,7 @@ export class MatroskaSubtitles implements SubtitleSource {
 
   async webvtt(track: number, bounds: SegmentBounds, signal?: AbortSignalLike): Promise<string> {
     const own = this.#own[track];
-    if (!own) throw new SluiceError("no_such_segment", `there is no subtitle track ${track}`);
+    if (!own) throw new SluiceError("no_such_segment", `the file has no subtitle track ${track}`);
     const { firstCluster, dataEnd, tickSeconds } = this.#index;
     const [from, to] = [bounds.startSeconds, bounds.endSeconds];
     const start = from === Number.NEGATIVE_INFINITY ? firstCluster : await this.#finder.before(from, signal);
@@ -71,11 +71,11 @@ export class MatroskaSubtitles implements SubtitleSource {
       if (block.head.track !== own.number || seconds < from || seconds >= to) return true;
       const body = await block.body();
       const text = await textOf(own, body?.frames[0]);
-      const length = body?.duration === undefined ? USUAL_SECONDS : body.duration * tickSeconds;
+      const length = body?.duration === undefined ? DEFAULT_CUE_SECONDS : body.duration * tickSeconds;
       if (text !== "") cues.push({ startSeconds: seconds, endSeconds: seconds + length, text });
       return cues.length < CUES_LIMIT;
     };
-    const walk = { start, bulkEnd: start, end: Math.min(dataEnd, end + BEHIND_BYTES) };
+    const walk = { start, end: Math.min(dataEnd, end + INTERLEAVE_BYTES) };
     await walkBlocks(this.#cache, walk, visit, signal);
     return writeWebvtt(cues, SUBTITLE_OFFSET_TICKS);
   }
@@ -88,11 +88,33 @@ async function textOf(track: MatroskaTrack, frame: Uint8Array | undefined): Prom
   return CODECS[track.codecId]!.toCueText(decodeUtf8(bytes));
 }
 
-/** Already cue text: an arrow or an empty line would break out of it. */
-function keepCueText(text: string): string {
+/** Escapes WebVTT cue text: an arrow or an empty line would end the cue. */
+function webvttCueText(text: string): string {
   return text
     .replaceAll("-->", "--&gt;")
     .split(/\r\n|\r|\n/)
     .filter((line) => line.trim() !== "")
     .join("\n");
+}
+
+/** Decompresses zlib data (RFC 1950). Rejects with `broken_media` if it is invalid or expands beyond the limit. */
+async function inflateZlib(packed: Uint8Array, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const stream = new Blob([packed.slice()]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for (const reader = stream.getReader(); ; ) {
+      const { done, value } = await reader.read();
+      if (done) return concatBytes(parts);
+      length += value.length;
+      if (length > limitBytes) {
+        await reader.cancel();
+        throw new SluiceError("broken_media", `a subtitle expands to more than ${limitBytes} bytes`);
+      }
+      parts.push(value);
+    }
+  } catch (error) {
+    if (error instanceof SluiceError) throw error;
+    throw new SluiceError("broken_media", "a compressed subtitle cannot be decompressed", { cause: error });
+  }
 }

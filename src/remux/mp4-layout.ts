@@ -9,25 +9,25 @@ import {
 } from "../media/mp4-index.ts";
 import type { BlockCache } from "./block-cache.ts";
 
-/** Boxes before the media: `ftyp`, `free`, `uuid`, indexes … */
+/** Limit of boxes before the media: `ftyp`, `free`, `uuid`, indexes, … */
 const BOXES_LIMIT = 256;
 const INDEX_LIMIT_BYTES = 64 * 1024 * 1024;
 
-/** What the top level of an MP4 file says. */
+/** The top-level boxes of an MP4 file. */
 export interface Mp4Layout {
-  /** The content of `moov`; undefined where there is none (or one beyond belief). */
+  /** The content of `moov`; undefined if it is missing or larger than 64 MiB. */
   readonly moov: Uint8Array | undefined;
-  /** Whether its media come in fragments. */
+  /** True if `moov` has an `mvex` box: the media are in fragments. */
   readonly isFragmented: boolean;
-  /** Where the first fragment begins; undefined where there is none. */
+  /** Byte position of the first fragment; undefined if there is none. */
   readonly firstFragment: number | undefined;
-  /** Indexes before the first fragment. */
+  /** The `sidx` boxes before the first fragment. */
   readonly segmentIndexes: readonly SegmentIndex[];
-  /** By track, from the end of the file. */
+  /** The entries of the `mfra` box at the end of the file, by track id. */
   readonly fragmentAccess: ReadonlyMap<number, readonly FragmentEntry[]>;
 }
 
-/** Walks the top level as far as it must; reads `moov` and the indexes of fragments, nothing else. */
+/** Reads box heads until the layout is known, and the content of `moov` and of the fragment indexes. */
 export async function readMp4Layout(cache: BlockCache, signal?: AbortSignalLike): Promise<Mp4Layout> {
   const segmentIndexes: SegmentIndex[] = [];
   let [moov, isFragmented, at]: [Uint8Array | undefined, boolean, number] = [undefined, false, 0];
@@ -53,7 +53,7 @@ export async function readMp4Layout(cache: BlockCache, signal?: AbortSignalLike)
   return { moov, isFragmented, firstFragment, segmentIndexes, fragmentAccess };
 }
 
-/** The head of the box at a place of the file. */
+/** Reads the head of the box at byte position `at`; undefined if no box is there. */
 export async function boxAt(
   cache: BlockCache,
   at: number,
@@ -65,7 +65,7 @@ export async function boxAt(
   return box && { ...box, end: Math.min(box.end, cache.size) };
 }
 
-/** The last box of a fragmented file may lead to its key frames; its own last 4 bytes say where it begins (8.8.11). */
+/** Reads the `mfra` box, which is the last box of the file if present; its last 4 bytes hold its size (ISO 14496-12 8.8.11). */
 async function readFragmentAccess(cache: BlockCache, signal?: AbortSignalLike) {
   const none = new Map<number, FragmentEntry[]>();
   if (cache.size < 32) return none;

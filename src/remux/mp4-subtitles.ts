@@ -11,10 +11,10 @@ import { firstAtLeast, secondsAt } from "./mp4-reader.ts";
 import type { SegmentBounds } from "./packet-reader.ts";
 import { CUES_LIMIT, SUBTITLE_OFFSET_TICKS, type SubtitleSource, TEXT_LIMIT_BYTES } from "./subtitles.ts";
 
-/** Sample entries of text: 3GPP timed text (TS 26.245) and WebVTT (ISO 14496-30). */
+/** Sample entries for text: 3GPP timed text (TS 26.245) and WebVTT (ISO 14496-30). */
 const CODECS: Readonly<Record<string, string>> = { tx3g: "tx3g", text: "tx3g", wvtt: "webvtt" };
 
-/** The text subtitles of an MP4 file. Each line is read by itself: they are small and far apart. */
+/** The text subtitles of an MP4 file. Each sample is read separately, because samples are small and far apart. */
 export class Mp4Subtitles implements SubtitleSource {
   readonly tracks: readonly MediaTrack[];
   readonly #source: RandomAccess;
@@ -37,14 +37,14 @@ export class Mp4Subtitles implements SubtitleSource {
 
   async webvtt(track: number, bounds: SegmentBounds, signal?: AbortSignalLike): Promise<string> {
     const table = this.#own[track];
-    if (!table) throw new SluiceError("no_such_segment", `there is no subtitle track ${track}`);
+    if (!table) throw new SluiceError("no_such_segment", `the file has no subtitle track ${track}`);
     const at = (seconds: number) => firstAtLeast(table.count, (i) => secondsAt(table, i) - seconds);
     const [from, to] = [at(bounds.startSeconds), at(bounds.endSeconds)];
     const cues: TextCue[] = [];
     for (let index = from; index < Math.min(to, from + CUES_LIMIT); index++) {
       const start = table.offsets[index]!;
       const size = table.sizes[index]!;
-      // Two bytes are an empty line: the pause between two others.
+      // A sample of two bytes is empty: a pause between cues.
       if (size <= 2 || size > TEXT_LIMIT_BYTES || start + size > this.#source.size) continue;
       const bytes = await this.#source.read({ start, end: start + size }, signal ? { signal } : {});
       const text = table.entryType === "wvtt" ? boxedText(bytes) : escapeCueText(timedText(bytes));
@@ -56,7 +56,7 @@ export class Mp4Subtitles implements SubtitleSource {
   }
 }
 
-/** Length, text, and boxes of style that we leave out (TS 26.245 5.17). UTF-16 begins with its mark. */
+/** The text of a 3GPP sample (TS 26.245 5.17), without its style boxes. UTF-16 text begins with a byte order mark. */
 function timedText(bytes: Uint8Array): string {
   const text = bytes.subarray(2, 2 + readU16(bytes, 0));
   const mark = text.length >= 2 ? readU16(text, 0) : 0;
@@ -64,7 +64,7 @@ function timedText(bytes: Uint8Array): string {
   return new TextDecoder(mark === 0xfeff ? "utf-16be" : "utf-16le").decode(text);
 }
 
-/** Cue boxes with a payload each, already in cue markup (ISO 14496-30 7.5). */
+/** The payloads of the cue boxes of a WebVTT sample (ISO 14496-30 7.5), already in cue markup. */
 function boxedText(bytes: Uint8Array): string {
   const lines: string[] = [];
   eachMp4Box(bytes, 0, bytes.length, (cue) => {

@@ -1,4 +1,4 @@
-/** The part of mux.js that we use: the package brings no types. */
+/** Types for the used part of mux.js, which has no types of its own. */
 declare module "mux.js" {
   interface TransmuxedSegment {
     readonly type: "combined" | "video" | "audio";
@@ -16,6 +16,6 @@ declare module "mux.js" {
     mp4: { Transmuxer: new (options: { keepOriginalTimestamps: boolean; remux: boolean }) => Transmuxer };
   };
 
-  // biome-ignore lint/style/noDefaultExport: so the package exports it
+  // biome-ignore lint/style/noDefaultExport: mux.js has a default export
   export default muxjs;
 }

@@ -1,21 +1,31 @@
 /**
- * Bytes that nobody else holds. A segment is megabytes, and two kinds of garbage come with each: what was read for it, and what was
- * made of it. The collector is in no hurry with either, so what was read is given back by hand.
+ * Memory of the frames of one batch. A stream makes megabytes of garbage a second, which the garbage collector frees late, so the
+ * last stage that uses a batch frees it.
  */
 export class OwnedMemory {
   readonly #parts: Uint8Array<ArrayBuffer>[] = [];
+  #users = 0;
 
-  /** Takes note of bytes that are this one's own, and returns them. */
+  /** Registers bytes that no other code references, and returns them. */
   own(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
     this.#parts.push(bytes);
     return bytes;
   }
 
-  /** Frees them at once, where the runtime can; every view of them is empty afterwards. */
-  free(): void {
-    for (const { buffer, byteLength } of this.#parts.splice(0)) {
-      // A part of something larger may be shared after all (ES2024: Node has `transfer` from version 21 on).
-      if (buffer.byteLength === byteLength && typeof buffer.transfer === "function") buffer.transfer(0);
-    }
+  /** Counts frames that are in this memory. */
+  use(count: number): void {
+    this.#users += count;
   }
+
+  /** Frees the memory when it was called for each frame; every view of it is empty afterwards. */
+  release(): void {
+    if (--this.#users > 0) return;
+    for (const bytes of this.#parts.splice(0)) freeBytes(bytes);
+  }
+}
+
+/** Frees bytes that no other code references, if the runtime supports it. */
+export function freeBytes({ buffer, byteLength }: Uint8Array<ArrayBuffer>): void {
+  // A view of a larger buffer can be shared. Node has `ArrayBuffer.transfer` (ES2024) from version 21.
+  if (buffer.byteLength === byteLength && typeof buffer.transfer === "function") buffer.transfer(0);
 }

@@ -1,114 +1,148 @@
+import { withLinkedAbort } from "../async/abort.ts";
+import { Slots } from "../async/slots.ts";
 import { assert } from "../base/assert.ts";
-import { DecodeError, messageOf, SluiceError } from "../base/errors.ts";
-import { fmp4ProblemOf, isFmp4Codec, isTsCodec, tsProblemOf } from "./container-rules.ts";
-import type { Media, MediaTrack, SegmentTimes } from "./contract.ts";
-import { underEither } from "./either-signal.ts";
+import type { RandomAccess } from "../base/byte-source.ts";
+import { SluiceError } from "../base/errors.ts";
+import { transcodeFile } from "./audio/transcoded-reader.ts";
+import { fitFmp4, fitTs, isTsCodec } from "./container-rules.ts";
+import type { Media, MediaTrack, Remux, RemuxFormat, SegmentTimes } from "./contract.ts";
 import { Fmp4Writer } from "./fmp4-writer.ts";
-import { Gate } from "./gate.ts";
-import type { SourceTrack } from "./media-tracks.ts";
-import { OwnedMemory } from "./owned-memory.ts";
+import type { OpenSettings, SourceTrack } from "./media-tracks.ts";
 import type { PacketReader, SegmentBounds } from "./packet-reader.ts";
+import { asMediaError, connect } from "./remuxer.ts";
 import { segmentTimes } from "./segment-plan.ts";
 import type { SubtitleSource } from "./subtitles.ts";
 import type { TsMuxTrack } from "./ts-mux-input.ts";
-import { TsMuxer, tsMuxProblem } from "./ts-muxer.ts";
+import { TsMuxer } from "./ts-muxer.ts";
 
-/** What a {@link PacketMedia} is made of. */
-export interface PacketMediaParts {
+/** The parts of a {@link PacketMedia}. */
+interface PacketMediaParts {
   readonly container: "mp4" | "matroska";
+  readonly source: RandomAccess;
   readonly reader: PacketReader;
-  /** In the order players shall see them: video first, then audio, the preferred language before the others. */
+  /** In the order for players: video first, then audio, the preferred language before the others. */
   readonly tracks: readonly SourceTrack[];
   readonly subtitles: SubtitleSource;
-  /** Where segments begin, in the time of the file; never empty. */
+  /** Start times of the segments, in seconds of the file's timeline; never empty. */
   readonly cuts: readonly number[];
   readonly endSeconds: number;
 }
 
-/** A file whose packets mediabunny takes apart, put together again as MPEG-TS or fragmented MP4. */
-export class PacketMedia implements Media {
+/** Creates the media of an MP4 or Matroska file; converts its audio if the settings request it. */
+export async function createPacketMedia(
+  parts: PacketMediaParts,
+  { conversion, transcoder, signal }: OpenSettings,
+): Promise<Media> {
+  return new PacketMedia(
+    conversion && transcoder ? await transcodeFile(parts, conversion, transcoder, signal) : parts,
+  );
+}
+
+/** An MP4 or Matroska file, remuxed to MPEG-TS or fragmented MP4. */
+class PacketMedia implements Media {
   readonly container: "mp4" | "matroska";
+  readonly rawMime: string | undefined;
   readonly durationSeconds: number;
   readonly tracks: readonly MediaTrack[];
   readonly segments: readonly SegmentTimes[];
   readonly tsProblem: SluiceError | undefined;
   readonly fmp4Problem: SluiceError | undefined;
+  readonly silentIn: Media["silentIn"];
   readonly #parts: PacketMediaParts;
   readonly #tsTracks: readonly SourceTrack[];
   readonly #fmp4Writer: Fmp4Writer;
   #muxer: TsMuxer | undefined;
   readonly #closing = new AbortController();
-  /** A job holds a whole segment, twice. */
-  readonly #gate = new Gate(4);
+  /** Limits memory: a job reads parts of the index. */
+  readonly #slots = new Slots({
+    limit: 4,
+    // More means that a caller requests without waiting for results.
+    queueLimit: 256,
+    queueFull: () =>
+      new SluiceError("too_many", "more than 256 requests are waiting for this file; close some players"),
+  });
 
   constructor(parts: PacketMediaParts) {
     this.#parts = parts;
     this.container = parts.container;
+    const hasVideo = parts.tracks.some(({ kind }) => kind === "video");
+    this.rawMime = hasVideo ? undefined : parts.container === "mp4" ? "audio/mp4" : "audio/x-matroska";
     this.durationSeconds = Math.max(0, parts.endSeconds - parts.cuts[0]!);
     this.tracks = [...parts.tracks.map((track) => track.described), ...parts.subtitles.tracks];
     this.segments = segmentTimes(parts.cuts, parts.endSeconds);
-    this.#tsTracks = parts.tracks.filter((track) => isTsCodec(track.described.codec));
-    this.tsProblem = tsProblemOf(parts.tracks) ?? tsMuxProblem(this.#tsTracks.map(muxTrack));
-    this.fmp4Problem = fmp4ProblemOf(parts.tracks);
-    const fmp4Tracks = parts.tracks.filter((track) => isFmp4Codec(track.described.codec));
-    this.#fmp4Writer = new Fmp4Writer(parts.reader, [
-      ...fmp4Tracks.filter((track) => track.kind === "video"),
-      ...fmp4Tracks.filter((track) => track.kind === "audio").slice(0, 1),
-    ]);
+    const [ts, fmp4] = [fitTs(parts.tracks), fitFmp4(parts.tracks)];
+    this.#tsTracks = ts.tracks;
+    this.tsProblem = ts.problem;
+    this.fmp4Problem = fmp4.problem;
+    this.silentIn = [
+      ...(ts.isSilent ? (["ts"] as const) : []),
+      ...(fmp4.isSilent ? (["fmp4"] as const) : []),
+    ];
+    this.#fmp4Writer = new Fmp4Writer(parts.reader, fmp4.tracks);
   }
 
-  async tsSegment(index: number, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
-    const bounds = this.#bounds(index);
-    if (this.tsProblem) throw this.tsProblem;
-    return this.#run(async (ending) => {
-      this.#muxer ??= new TsMuxer(await this.#muxTracks(ending));
-      const memory = new OwnedMemory();
-      const packets = await this.#parts.reader.read(this.#tsTracks, bounds, memory, ending);
-      const segment = this.#muxer.segment(packets);
-      memory.free();
-      return segment;
+  async remux(
+    format: RemuxFormat,
+    from: number,
+    to = this.segments.length,
+    signal?: AbortSignal,
+  ): Promise<Remux> {
+    const segments = Array.from({ length: Math.max(1, to - from) }, (_, i) => this.#bounds(from + i));
+    const problem = format === "ts" ? this.tsProblem : this.fmp4Problem;
+    if (problem) throw problem;
+    return this.#run(async (aborted) => {
+      const { reader, source } = this.#parts;
+      const tracks = format === "ts" ? this.#tsTracks : await this.#fmp4Writer.tracks(aborted);
+      const muxer =
+        format === "ts"
+          ? (await this.#tsMuxer(aborted)).remuxer()
+          : await this.#fmp4Writer.remuxer(from, aborted);
+      const { ranges, demuxer } = await reader.demux(tracks, segments, aborted);
+      return { source, ranges, closed: this.#closing.signal, remuxer: connect(demuxer, muxer) };
     }, signal);
   }
 
   async fmp4Init(signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
     if (this.fmp4Problem) throw this.fmp4Problem;
-    return this.#run((ending) => this.#fmp4Writer.init(ending), signal);
-  }
-
-  async fmp4Segment(index: number, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
-    const bounds = this.#bounds(index);
-    if (this.fmp4Problem) throw this.fmp4Problem;
-    return this.#run((ending) => this.#fmp4Writer.segment(bounds, index, ending), signal);
+    return this.#run((aborted) => this.#fmp4Writer.init(aborted), signal);
   }
 
   async webvttSegment(trackIndex: number, index: number, signal?: AbortSignal): Promise<string> {
     const { startSeconds, endSeconds } = this.#bounds(index);
     const subtitle = trackIndex - this.#parts.tracks.length;
     if (this.tracks[trackIndex]?.kind !== "subtitle") {
-      throw new SluiceError("no_such_segment", `track ${trackIndex} is no subtitle track`);
+      throw new SluiceError("no_such_segment", `track ${trackIndex} is not a subtitle track`);
     }
     return this.#run(
-      (ending) => this.#parts.subtitles.webvtt(subtitle, { startSeconds, endSeconds }, ending),
+      (aborted) => this.#parts.subtitles.webvtt(subtitle, { startSeconds, endSeconds }, aborted),
       signal,
     );
   }
 
   close(): void {
-    this.#closing.abort();
-    this.#parts.reader.close();
+    this.#closing.abort(new SluiceError("cancelled", "the media was closed"));
   }
 
-  /** Does `job` when there is room for it; ends it when `signal` fires or the file is closed. */
-  #run<T>(job: (ending: AbortSignal) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-    return underEither(signal, this.#closing.signal, (ending) =>
-      this.#gate.run(() => asSluiceError(job(ending)), ending),
-    );
+  /** Runs `job` when a slot is free; aborts it when `signal` fires or the media is closed. */
+  #run<T>(job: (aborted: AbortSignal) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    return withLinkedAbort(signal, this.#closing.signal, async (aborted) => {
+      try {
+        return await this.#slots.run(() => asSluiceError(job(aborted)), aborted);
+      } catch (error) {
+        if (aborted.aborted)
+          throw new SluiceError("cancelled", "the request was cancelled", { cause: error });
+        throw error;
+      }
+    });
   }
 
   #bounds(index: number): SegmentBounds {
     const { cuts } = this.#parts;
     if (!Number.isInteger(index) || index < 0 || index >= cuts.length) {
-      throw new SluiceError("no_such_segment", `there is no segment ${index}: there are ${cuts.length}`);
+      throw new SluiceError(
+        "no_such_segment",
+        `segment ${index} does not exist; the file has ${cuts.length} segments`,
+      );
     }
     return {
       startSeconds: index === 0 ? Number.NEGATIVE_INFINITY : cuts[index]!,
@@ -116,21 +150,22 @@ export class PacketMedia implements Media {
     };
   }
 
-  async #muxTracks(signal: AbortSignal): Promise<TsMuxTrack[]> {
+  async #tsMuxer(signal: AbortSignal): Promise<TsMuxer> {
+    if (this.#muxer) return this.#muxer;
     const tracks: TsMuxTrack[] = [];
     for (const track of this.#tsTracks) {
       const isVideo = track.kind === "video";
-      const reorder = isVideo
-        ? { reorderSeconds: await this.#parts.reader.reorderSeconds(track, signal) }
-        : {};
+      const order = isVideo ? await this.#parts.reader.reordering(track, signal) : undefined;
+      const reorder = order && { reorderSeconds: order.seconds, reorderFrames: order.frames };
       tracks.push({ ...muxTrack(track), ...reorder });
     }
-    return tracks;
+    this.#muxer ??= new TsMuxer(tracks);
+    return this.#muxer;
   }
 }
 
 function muxTrack({ described, config, sampleRate }: SourceTrack): TsMuxTrack {
-  assert(isTsCodec(described.codec), "only tracks that MPEG-TS can carry");
+  assert(isTsCodec(described.codec), "MPEG-TS cannot carry the codec");
   return {
     codec: described.codec,
     language: described.language,
@@ -139,24 +174,11 @@ function muxTrack({ described, config, sampleRate }: SourceTrack): TsMuxTrack {
   };
 }
 
-/** Whatever goes wrong while reading media is the media's fault, unless it says otherwise itself. */
+/** Maps errors of parsers and of mediabunny to `SluiceError("broken_media")`; other errors pass unchanged. */
 export async function asSluiceError<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    if (error instanceof SluiceError || (error instanceof Error && error.name === "BugError")) throw error;
-    if (error instanceof DecodeError || isLibraryError(error)) {
-      throw new SluiceError("broken_media", `the media file is broken: ${messageOf(error)}`, {
-        cause: error,
-      });
-    }
-    throw error;
+    throw asMediaError(error);
   }
-}
-
-const NOT_THE_MEDIA = new Set(["AbortError", "ReferenceError"]);
-
-/** Errors of the media library have no class of their own. */
-function isLibraryError(error: unknown): boolean {
-  return error instanceof Error && !("code" in error) && !NOT_THE_MEDIA.has(error.name);
 }

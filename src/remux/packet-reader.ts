@@ -1,35 +1,73 @@
 import type { AbortSignalLike } from "../base/byte-source.ts";
+import { SluiceError } from "../base/errors.ts";
 import type { SourceTrack } from "./media-tracks.ts";
-import type { OwnedMemory } from "./owned-memory.ts";
-import type { TsMuxPacket } from "./ts-mux-input.ts";
+import type { ReadingOrder } from "./piece-stream.ts";
+import type { PacketBatch, TsMuxPacket } from "./ts-mux-input.ts";
 
-/** One segment holds at most so many bytes: what a hostile or keyless file can make us hold at once. */
-export const SEGMENT_LIMIT_BYTES = 192 * 1024 * 1024;
-export const SEGMENT_LIMIT_PACKETS = 200_000;
+/** Limits of one segment, for hostile files and files with too few key frames. */
+const SEGMENT_LIMIT_BYTES = 192 * 1024 * 1024;
+const SEGMENT_LIMIT_PACKETS = 200_000;
 
-/** Where a segment begins and ends, in the time of the file; infinite at the ends of the file. */
+/** Throws `SluiceError("broken_media")` if a segment is too large. */
+export function checkSegmentSize(bytes: number, packets: number): void {
+  if (bytes <= SEGMENT_LIMIT_BYTES && packets <= SEGMENT_LIMIT_PACKETS) return;
+  throw new SluiceError(
+    "broken_media",
+    `a segment exceeds ${SEGMENT_LIMIT_BYTES} bytes or ${SEGMENT_LIMIT_PACKETS} packets; the file has too few key frames`,
+  );
+}
+
+/** The bounds of a segment in seconds of the file's timeline; infinite at the ends of the file. */
 export interface SegmentBounds {
   readonly startSeconds: number;
   readonly endSeconds: number;
 }
 
-/** Takes encoded packets out of a container, by time. It keeps no position. */
+/** What to read of a file, and the stage that finds the frames in it. */
+export interface Demux {
+  readonly ranges: ReadingOrder;
+  readonly demuxer: ReadableWritablePair<PacketBatch, Uint8Array<ArrayBuffer>>;
+}
+
+/** Finds encoded packets in a container by time. It keeps no position. */
 export interface PacketReader {
   /**
-   * All packets of `tracks` in a segment, in decode order within each track; `track` of a packet is the position in `tracks`.
-   * Of video from one key frame to the next, of audio those that begin within the time: none is lost or doubled
-   * between segments. They lie in `memory`, or in memory that is shared. Rejects with `SluiceError`.
+   * Demultiplexes consecutive segments; the last batch of each ends the segment. `packet.track` is an index into `tracks`. Video
+   * reaches from key frame to key frame, audio is split by time, so no packet is lost or duplicated between segments. Rejects with
+   * `SluiceError`.
    */
-  read(
+  demux(
     tracks: readonly SourceTrack[],
-    bounds: SegmentBounds,
-    memory: OwnedMemory,
+    segments: readonly SegmentBounds[],
+    signal?: AbortSignalLike,
+  ): Promise<Demux>;
+  /**
+   * Reads the packets of an audio track in the last `seconds` of a segment. Together with those of the next segment they have no gap.
+   * Rejects with `SluiceError`.
+   */
+  tail(
+    track: SourceTrack,
+    segment: SegmentBounds,
+    seconds: number,
     signal?: AbortSignalLike,
   ): Promise<TsMuxPacket[]>;
-  /** The first packet of a track. */
+  /** Reads the first packet of a track. Rejects with `SluiceError("broken_media")` if it has none. */
   first(track: SourceTrack, signal?: AbortSignalLike): Promise<TsMuxPacket>;
-  /** How far decoding runs ahead of showing, in seconds, measured on the first frames of a video track. */
-  reorderSeconds(track: SourceTrack, signal?: AbortSignalLike): Promise<number>;
-  /** Frees what it holds; pending calls reject. */
-  close(): void;
+  /** Measures on the first frames of a video track how its encoder reorders frames. */
+  reordering(track: SourceTrack, signal?: AbortSignalLike): Promise<Reordering>;
+}
+
+/** How an encoder reorders frames. */
+export interface Reordering {
+  /** How far decode times precede presentation times. */
+  readonly seconds: number;
+  /** How many frames precede another in decode order and follow it in presentation order. */
+  readonly frames: number;
+}
+
+/** The packets of the last `seconds`. */
+export function lastSeconds(packets: readonly TsMuxPacket[], seconds: number): TsMuxPacket[] {
+  const end = packets.at(-1)?.ptsSeconds ?? 0;
+  const from = packets.findIndex(({ ptsSeconds }) => ptsSeconds > end - seconds);
+  return from < 0 ? [] : packets.slice(from);
 }

@@ -1,39 +1,39 @@
 import type { SegmentTimes } from "./contract.ts";
 
-/** More segments than this (a week of 6 s) is no film: a hostile index. */
-export const SEGMENTS_LIMIT = 100_000;
+/** Limit for hostile indexes: a week of 6 s segments. */
+const SEGMENTS_LIMIT = 100_000;
 
-/** Key times and wished times are rounded by containers: so much earlier still counts. */
+/** Tolerance for key frame times that the container rounded down. */
 const GRACE_SECONDS = 0.0005;
 
-/** A player waits for the whole of its first segment: the first ones are short, so that a slow swarm can begin. */
+/** Durations of the first segments. A player waits for its whole first segment, so short ones start sooner from a slow swarm. */
 const FIRST_SECONDS = [2, 4];
 
-/** How long segment `index` is wished to be. */
-export function wishedSeconds(index: number, targetSeconds: number): number {
+/** The target duration of segment `index`, in seconds. */
+export function targetSecondsOf(index: number, targetSeconds: number): number {
   return Math.min(targetSeconds, FIRST_SECONDS[index] ?? targetSeconds);
 }
 
-/** Chooses where to cut: of the sorted key times, the first and then each first one a wished length after the last cut. */
+/** Chooses the cuts from sorted key frame times: the first one, then the first one at least a target duration after each cut. */
 export function planCuts(keySeconds: readonly number[], targetSeconds: number): number[] {
   const cuts: number[] = [];
   for (const at of keySeconds) {
     const last = cuts.at(-1);
-    const wished = wishedSeconds(cuts.length - 1, targetSeconds);
-    if (last === undefined || at - last >= wished - GRACE_SECONDS) cuts.push(at);
+    const target = targetSecondsOf(cuts.length - 1, targetSeconds);
+    if (last === undefined || at - last >= target - GRACE_SECONDS) cuts.push(at);
   }
   return cuts.slice(0, SEGMENTS_LIMIT);
 }
 
-/** Lets a rest shorter than a third of the target join the segment before it. */
+/** Merges a last segment that is shorter than a third of the target into the one before it. */
 export function mergeTail(cuts: number[], endSeconds: number, targetSeconds: number): number[] {
   while (cuts.length > 1 && endSeconds - cuts.at(-1)! < targetSeconds / 3) cuts.pop();
   return cuts;
 }
 
 /**
- * Cuts at even times, for audio alone and for files without an index of key frames. Where key frames seem to come every
- * `gridSeconds`, at multiples of that. The last is half a target at least.
+ * Plans cuts at even times, for audio files and for files without an index of key frames. If `gridSeconds` (the assumed distance of
+ * key frames) is positive, segment durations are multiples of it. The last segment has at least half the target duration.
  */
 export function evenCuts(
   startSeconds: number,
@@ -43,9 +43,9 @@ export function evenCuts(
 ): number[] {
   const cuts = [startSeconds];
   while (cuts.length < SEGMENTS_LIMIT) {
-    const wished = wishedSeconds(cuts.length - 1, targetSeconds);
+    const target = targetSecondsOf(cuts.length - 1, targetSeconds);
     const onGrid =
-      gridSeconds > 0 ? Math.max(1, Math.ceil((wished - GRACE_SECONDS) / gridSeconds)) * gridSeconds : wished;
+      gridSeconds > 0 ? Math.max(1, Math.ceil((target - GRACE_SECONDS) / gridSeconds)) * gridSeconds : target;
     const next = cuts.at(-1)! + onGrid;
     if (!(next <= endSeconds - targetSeconds / 2)) break;
     cuts.push(next);
@@ -53,12 +53,12 @@ export function evenCuts(
   return cuts;
 }
 
-/** The times of the segments between cuts, counted from the first cut. */
+/** The times of the segments between the cuts, relative to the first cut. */
 export function segmentTimes(cuts: readonly number[], endSeconds: number): SegmentTimes[] {
   const origin = cuts[0] ?? 0;
   return cuts.map((at, index) => ({
     startSeconds: at - origin,
-    // The last is never empty, whatever the container says of its length.
+    // The last segment is never empty, whatever duration the container states.
     durationSeconds: Math.max((cuts[index + 1] ?? endSeconds) - at, 0.001),
   }));
 }

@@ -1,43 +1,159 @@
+import { concatBytes } from "../base/bytes.ts";
 import { isUnitStartAt, NULL_PID, pidAt, TS_PACKET_BYTES } from "../media/ts-packet.ts";
 import type { TsStream } from "../media/ts-programme.ts";
+import { alignPackets } from "../media/ts-sync.ts";
 import type { TsTables } from "../media/ts-tables.ts";
-import { passTables, tableCount } from "./ts-tables-writer.ts";
+import { freeBytes } from "./owned-memory.ts";
+import { Remuxer } from "./remuxer.ts";
+import { type TablesWriter, tableCount, tablesWriter } from "./ts-tables-writer.ts";
 
-/** How far beyond a border the rest of an audio unit is looked for, in bytes of packets. */
+/** How far beyond a boundary the rest of an audio unit is searched for. */
 export const STRADDLE_BYTES = 1024 * 1024;
 
-/** What a segment of a stream that passes through is made of. */
+/** The parts of a transport stream whose packets pass through unchanged. */
 export interface TsCut {
   readonly tables: TsTables;
   readonly streams: readonly TsStream[];
-  /** Cut by place; other audio is cut by its own units. */
+  /** Split exactly at the boundaries; other audio is split between its own units. */
   readonly leading: TsStream;
-  /** The packets between the two borders. */
-  readonly body: Uint8Array;
-  /** Packets after the end: the rest of audio units that began before it is taken from them. */
-  readonly after: Uint8Array;
-  /** The first segment has no one before it who took the rest of a unit. */
+  /** Distance of packets in the input: 188, 192 or 204. */
+  readonly stride: number;
+  /** Bytes of the input before the end boundary; the input continues with packets that hold the rest of audio units. */
+  readonly bodyBytes: number;
+  /** True for the first segment: no earlier segment holds the start of its packets' audio units. */
   readonly isFirst: boolean;
   readonly seconds: number;
 }
 
 /**
- * A segment of packets as they came: PAT and PMT first and often, other programmes and stuffing left out. An audio unit that
- * straddles a border stays whole in the segment where it began, so counters run on from segment to segment on every PID.
+ * Cuts a segment out of a transport stream, with PAT and PMT first and repeated, without other programmes and stuffing. An audio unit
+ * that crosses a boundary belongs to the segment of its first packet, so continuity counters are continuous across segments.
  */
-export function cutSegment(cut: TsCut): Uint8Array<ArrayBuffer> {
-  const audio = cut.streams.filter((stream) => stream.kind === "audio" && stream.pid !== cut.leading.pid);
-  const audioPids = new Set(audio.map(({ pid }) => pid));
-  const kept = new Set([cut.tables.pmt.pcrPid, ...cut.streams.map(({ pid }) => pid)]);
-  kept.delete(NULL_PID);
-  const runs = [
-    ...keptRuns(cut.body, kept, cut.isFirst ? new Set() : new Set(audioPids)),
-    ...straddlingRuns(cut.after, audioPids),
-  ];
-  return join(runs, cut);
+export function tsCutter(cut: TsCut): Remuxer<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
+  const cutter = new TsCutter(cut);
+  return new Remuxer({
+    transform(bytes) {
+      const packets = cutter.push(bytes, false);
+      freeBytes(bytes);
+      return packets;
+    },
+    flush: () => [...cutter.push(new Uint8Array(0), true), ...cutter.end()],
+    isDone: () => cutter.isDone,
+  });
 }
 
-/** Whether `after` holds the begin of a new unit on every audio PID: no more of it is needed. */
+/** Cuts a segment out of consecutive whole packets; see {@link tsCutter}. */
+export function cutSegment(cut: Omit<TsCut, "stride">, packets: Uint8Array): Uint8Array<ArrayBuffer> {
+  const cutter = new TsCutter({ ...cut, stride: TS_PACKET_BYTES }, true);
+  const parts = [...cutter.push(packets, true), ...cutter.end()];
+  return parts.length === 1 ? parts[0]! : concatBytes(parts);
+}
+
+class TsCutter {
+  readonly #cut: TsCut;
+  readonly #kept: ReadonlySet<number>;
+  /** Audio PIDs whose first unit has not begun yet, and those whose last unit has not ended yet. */
+  readonly #waiting: Set<number>;
+  readonly #open: Set<number>;
+  readonly #writer: TablesWriter;
+  readonly #count: number;
+  #tables = 0;
+  /** Position of `#rest` in the input. */
+  #at = 0;
+  #rest: Uint8Array = new Uint8Array(0);
+  #isSynced: boolean;
+
+  constructor(cut: TsCut, isSynced = false) {
+    this.#cut = cut;
+    this.#isSynced = isSynced;
+    const audio = cut.streams.filter((stream) => stream.kind === "audio" && stream.pid !== cut.leading.pid);
+    const kept = new Set([cut.tables.pmt.pcrPid, ...cut.streams.map(({ pid }) => pid)]);
+    kept.delete(NULL_PID);
+    this.#kept = kept;
+    this.#waiting = new Set(cut.isFirst ? [] : audio.map(({ pid }) => pid));
+    this.#open = new Set(audio.map(({ pid }) => pid));
+    this.#writer = tablesWriter(cut.tables);
+    this.#count = tableCount(cut.seconds);
+  }
+
+  /** True if no unit that began in the segment continues in the input. */
+  get isDone(): boolean {
+    const after = this.#at - this.#cut.bodyBytes;
+    return after >= 0 && (this.#open.size === 0 || after >= STRADDLE_BYTES);
+  }
+
+  /** Takes the next bytes and returns the packets of the segment in them. */
+  push(input: Uint8Array, isEnd: boolean): Uint8Array<ArrayBuffer>[] {
+    const bytes = this.#rest.length === 0 ? input : concatBytes([this.#rest, input]);
+    const aligned = alignPackets(bytes, this.#cut.stride, this.#isSynced, isEnd);
+    const { packets, starts } = aligned;
+    const base = this.#at;
+    this.#rest = bytes.slice(aligned.used);
+    this.#at += aligned.used;
+    this.#isSynced = aligned.isSynced;
+    const end = packets.length > 0 ? base + starts.at(-1)! : base;
+    const tables = this.#tablesDue(end) - this.#tables;
+    const out = new Uint8Array(packets.length + tables * this.#writer.length);
+    let to = 0;
+    let from = -1;
+    for (let i = 0; i < starts.length; i++) {
+      const at = i * TS_PACKET_BYTES;
+      const position = base + starts[i]!;
+      const isDue = this.#tables < this.#tablesDue(position);
+      const isKept = this.#keeps(packets, at, position);
+      if (from >= 0 && (isDue || !isKept)) {
+        out.set(packets.subarray(from, at), to);
+        to += at - from;
+        from = -1;
+      }
+      if (isDue) to = this.#writeTables(out, to, this.#tablesDue(position));
+      if (isKept && from < 0) from = at;
+    }
+    if (from >= 0) {
+      out.set(packets.subarray(from), to);
+      to += packets.length - from;
+    }
+    return to > 0 ? [out.subarray(0, to)] : [];
+  }
+
+  /** Returns the rest of the tables, so that the next segment continues their continuity counters. */
+  end(): Uint8Array<ArrayBuffer>[] {
+    if (this.#tables === this.#count) return [];
+    const out = new Uint8Array((this.#count - this.#tables) * this.#writer.length);
+    this.#writeTables(out, 0, this.#count);
+    return [out];
+  }
+
+  /** How many tables precede the packet at this position of the input. They are distributed evenly. */
+  #tablesDue(position: number): number {
+    const { bodyBytes } = this.#cut;
+    if (position >= bodyBytes) return this.#count;
+    return Math.min(this.#count, 1 + Math.floor((position * this.#count) / Math.max(1, bodyBytes)));
+  }
+
+  #writeTables(out: Uint8Array, to: number, until: number): number {
+    while (this.#tables < until) to = this.#writer.write(out, to, this.#tables++);
+    return to;
+  }
+
+  #keeps(packets: Uint8Array, at: number, position: number): boolean {
+    const pid = pidAt(packets, at);
+    const after = position - this.#cut.bodyBytes;
+    if (after >= 0) {
+      if (after >= STRADDLE_BYTES || !this.#open.has(pid)) return false;
+      if (!isUnitStartAt(packets, at)) return true;
+      this.#open.delete(pid);
+      return false;
+    }
+    if (!this.#kept.has(pid)) return false;
+    if (!this.#waiting.has(pid)) return true;
+    if (!isUnitStartAt(packets, at) && position < STRADDLE_BYTES) return false;
+    this.#waiting.delete(pid);
+    return true;
+  }
+}
+
+/** Returns true if `after` has the start of a new unit on every audio PID, so that no more of it is needed. */
 export function hasAllStarts(cut: Pick<TsCut, "streams" | "leading">, after: Uint8Array): boolean {
   const open = new Set<number>();
   for (const { kind, pid } of cut.streams) if (kind === "audio" && pid !== cut.leading.pid) open.add(pid);
@@ -45,63 +161,4 @@ export function hasAllStarts(cut: Pick<TsCut, "streams" | "leading">, after: Uin
     if (isUnitStartAt(after, at)) open.delete(pidAt(after, at));
   }
   return open.size === 0;
-}
-
-/** Runs of packets to keep; those of `waiting` PIDs only from their first unit on. */
-function keptRuns(packets: Uint8Array, kept: ReadonlySet<number>, waiting: Set<number>): Uint8Array[] {
-  const runs: Uint8Array[] = [];
-  let start = -1;
-  for (let at = 0; at < packets.length; at += TS_PACKET_BYTES) {
-    const pid = pidAt(packets, at);
-    let isKept = kept.has(pid);
-    if (waiting.size > 0 && waiting.has(pid)) {
-      if (isUnitStartAt(packets, at) || at >= STRADDLE_BYTES) waiting.delete(pid);
-      else isKept = false;
-    }
-    if (isKept === start >= 0) continue;
-    if (start >= 0) runs.push(packets.subarray(start, at));
-    start = isKept ? at : -1;
-  }
-  if (start >= 0) runs.push(packets.subarray(start));
-  return runs;
-}
-
-function straddlingRuns(after: Uint8Array, audioPids: Set<number>): Uint8Array[] {
-  const runs: Uint8Array[] = [];
-  const open = new Set(audioPids);
-  const end = Math.min(after.length, STRADDLE_BYTES);
-  for (let at = 0; at < end && open.size > 0; at += TS_PACKET_BYTES) {
-    const pid = pidAt(after, at);
-    if (!open.has(pid)) continue;
-    if (isUnitStartAt(after, at)) open.delete(pid);
-    else runs.push(after.subarray(at, at + TS_PACKET_BYTES));
-  }
-  return runs;
-}
-
-/** Joins the runs, with the tables spread evenly over them. */
-function join(runs: readonly Uint8Array[], cut: TsCut): Uint8Array<ArrayBuffer> {
-  const writer = passTables(cut.tables);
-  const count = tableCount(cut.seconds);
-  let bytes = 0;
-  for (const run of runs) bytes += run.length;
-  const out = new Uint8Array(bytes + count * writer.length);
-  const placeOf = (index: number) => Math.floor((index * bytes) / count / TS_PACKET_BYTES) * TS_PACKET_BYTES;
-  let table = 0;
-  let at = 0;
-  let copied = 0;
-  for (const run of runs) {
-    let from = 0;
-    while (from < run.length) {
-      while (table < count && placeOf(table) <= copied) at = writer.write(out, at, table++);
-      const room = table < count ? placeOf(table) - copied : run.length;
-      const part = run.subarray(from, from + room);
-      out.set(part, at);
-      at += part.length;
-      copied += part.length;
-      from += part.length;
-    }
-  }
-  while (table < count) at = writer.write(out, at, table++);
-  return out;
 }

@@ -1,27 +1,26 @@
 import { concatBytes } from "../base/bytes.ts";
-import { SluiceError } from "../base/errors.ts";
 import { adtsPrefix, parseAacConfig, setAdtsLength } from "../media/aac.ts";
 import { H264_NAL, isH264Slice, parseAvcConfig } from "../media/h264.ts";
 import { HEVC_NAL, hevcNalType, parseHevcConfig } from "../media/hevc.ts";
 import { findStartCode, withStartCodes } from "../media/nal.ts";
 import type { TsMuxTrack } from "./ts-mux-input.ts";
 
-/** Brings the frames of one track into the form that a transport stream carries. */
+/** Converts the frames of one track to the form that a transport stream carries. */
 export interface FrameWriter {
-  /** How many bytes the frame will take, or 0 where nothing of it is usable. */
+  /** Returns the size of the converted frame in bytes; 0 if nothing of it is usable. */
   measure(data: Uint8Array, isKey: boolean): number;
-  /** Writes the frame at `at` and returns its length: what `measure` said. */
+  /** Writes the converted frame at offset `at` and returns its size, which equals the result of `measure`. */
   write(data: Uint8Array, isKey: boolean, out: Uint8Array, at: number): number;
 }
 
-/** The writer for a track. Throws `DecodeError` where its decoder configuration cannot be read. */
+/** Returns the writer for a track. Throws `DecodeError` if its decoder configuration is invalid. */
 export function frameWriter(track: TsMuxTrack): FrameWriter {
   if (track.codec === "h264") return h264Writer(track.config);
   if (track.codec === "hevc") return hevcWriter(track.config);
   return track.codec === "aac" && track.config ? new AdtsWriter(track.config) : new PlainWriter();
 }
 
-/** For frames that are carried as they are. */
+/** Carries frames unchanged. */
 class PlainWriter implements FrameWriter {
   measure(data: Uint8Array): number {
     return data.length;
@@ -33,6 +32,9 @@ class PlainWriter implements FrameWriter {
   }
 }
 
+/** The length of an ADTS frame has 13 bits. A larger frame is invalid and omitted. */
+const MAX_ADTS_BYTES = 8191;
+
 /** Puts an ADTS header before each raw AAC frame (ISO 13818-7 6.2). */
 class AdtsWriter implements FrameWriter {
   readonly #prefix: Uint8Array;
@@ -43,9 +45,7 @@ class AdtsWriter implements FrameWriter {
 
   measure(data: Uint8Array): number {
     const length = data.length === 0 ? 0 : this.#prefix.length + data.length;
-    if (length > 8191)
-      throw new SluiceError("broken_media", `an AAC frame of ${length} bytes; ADTS carries up to 8191`);
-    return length;
+    return length > MAX_ADTS_BYTES ? 0 : length;
   }
 
   write(data: Uint8Array, _isKey: boolean, out: Uint8Array, at: number): number {
@@ -57,15 +57,15 @@ class AdtsWriter implements FrameWriter {
   }
 }
 
-const NOTHING = new Uint8Array(0);
+const NO_BYTES = new Uint8Array(0);
 
-/** What sets H.264 and HEVC apart here. */
+/** The differences between H.264 and HEVC. */
 interface NalSyntax {
   /** An access unit delimiter with its start code. */
   readonly delimiter: Uint8Array;
-  /** Parameter sets with their start codes; empty where the container gave none. */
+  /** Parameter sets with their start codes; empty if the container has none. */
   readonly parameterSets: Uint8Array;
-  /** Bytes of a NAL length; 0 for Annex B. */
+  /** Size of a NAL unit length field in bytes; 0 for Annex B. */
   readonly lengthSize: number;
   isDelimiter(header: number): boolean;
   isParameterSet(header: number): boolean;
@@ -99,9 +99,9 @@ function hevcWriter(config: Uint8Array | undefined): FrameWriter {
 }
 
 /**
- * Writes video as Annex B: each access unit begins with a delimiter (ISO 13818-1 2.14.1), and a keyframe has its parameter
- * sets before it, so that a player may join there. A unit whose length runs past the frame ends the frame before it:
- * decoders conceal a lost slice, and one damaged frame must not stop the film.
+ * Writes video as Annex B: each access unit begins with a delimiter (ISO 13818-1 2.14.1), and parameter sets precede a key frame, so
+ * that playback can start there. A unit whose length exceeds the frame ends the frame early: decoders conceal a lost slice, and one
+ * damaged frame must not stop playback.
  */
 class NalWriter implements FrameWriter {
   readonly #syntax: NalSyntax;
@@ -125,7 +125,7 @@ class NalWriter implements FrameWriter {
     return prefix.length + data.length;
   }
 
-  /** Goes over length-prefixed units, writing them with start codes where `out` is given; how many bytes they take. */
+  /** Converts length-prefixed units to start codes and returns the size of the result; only measures if `out` is undefined. */
   #walk(data: Uint8Array, out: Uint8Array | undefined, at: number): number {
     const size = this.#syntax.lengthSize;
     let from = 0;
@@ -135,7 +135,7 @@ class NalWriter implements FrameWriter {
       for (let i = 0; i < size; i++) unit = unit * 256 + data[from + i]!;
       from += size;
       if (unit > data.length - from) break;
-      const isKept = unit > 0 && !this.#syntax.isDelimiter(data[from]!); // We have written our own.
+      const isKept = unit > 0 && !this.#syntax.isDelimiter(data[from]!); // The prefix already has a delimiter.
       if (isKept && out) {
         out.set(data.subarray(from, from + unit), at + length + 4);
         out[at + length] = 0;
@@ -153,10 +153,10 @@ class NalWriter implements FrameWriter {
     const { lengthSize, delimiter, isDelimiter } = this.#syntax;
     if (lengthSize !== 0) return isKey && !this.#hasSets(data) ? this.#delimiterAndSets : delimiter;
     const first = findStartCode(data, 0) + 3;
-    return first >= 3 && first < data.length && isDelimiter(data[first]!) ? NOTHING : delimiter;
+    return first >= 3 && first < data.length && isDelimiter(data[first]!) ? NO_BYTES : delimiter;
   }
 
-  /** Whether a sequence parameter set stands before the first slice. */
+  /** Returns true if a sequence parameter set precedes the first slice. */
   #hasSets(data: Uint8Array): boolean {
     const { lengthSize, isParameterSet, isSlice } = this.#syntax;
     for (let at = lengthSize; at < data.length && !isSlice(data[at]!); at = this.#nextUnit(data, at)) {
@@ -165,7 +165,7 @@ class NalWriter implements FrameWriter {
     return false;
   }
 
-  /** The first byte of the unit after the one that begins at `at`. */
+  /** Offset of the unit after the unit at `at`. */
   #nextUnit(data: Uint8Array, at: number): number {
     const size = this.#syntax.lengthSize;
     let unit = 0;

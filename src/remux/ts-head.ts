@@ -7,60 +7,59 @@ import { detectLayout, type TsLayout } from "../media/ts-sync.ts";
 import { TableReader, type TsTables } from "../media/ts-tables.ts";
 import { TsReader } from "./ts-reader.ts";
 
-/** What the head of a transport stream file says. */
+/** Packet layout and streams of a transport stream file, read from its head. */
 export interface TsHead {
   readonly layout: TsLayout;
   readonly tables: TsTables;
   readonly streams: readonly TsStream[];
-  /** Its units decide where segments begin. */
+  /** The stream whose units decide where segments begin. */
   readonly leading: TsStream;
-  /** Whole packets from the start of the file: the first frame of each track is in it, if the file is sound. */
+  /** Whole packets from the start of the file; includes the first frame of each track unless the file is damaged. */
   readonly packets: Uint8Array;
 }
 
-/** A place in the file where a segment could begin; `ticks` are counted from the first unit. */
+/** A byte position where a segment can begin; `ticks` (90 kHz) are relative to the first unit. */
 export interface TsPlace {
   readonly at: number;
   readonly ticks: number;
 }
 
-/** The clock of a file, from its head and its tail. */
+/** Timing of a file, measured at its head and tail. All times in 90 kHz ticks. */
 export interface TsTimes {
   readonly firstDts: number;
   /** From the first unit to the end of the last. */
   readonly durationTicks: number;
-  /** Between two units. */
+  /** The shortest distance between two units. */
   readonly frameTicks: number;
-  /** Keyframes at the head. */
+  /** Key frames at the head. */
   readonly keys: readonly TsPlace[];
-  /** One keyframe at the tail, where there is one. */
+  /** The last key frame at the tail, if there is one. */
   readonly tailKey: TsPlace | undefined;
-  /** The clock runs on from head to tail: a unit's DTS tells its time. Else bytes do. */
-  readonly isClockSound: boolean;
+  /** True if DTS values are continuous from head to tail. If false, time is estimated from byte positions. */
+  readonly isClockContinuous: boolean;
 }
 
 const HEAD_STEP_BYTES = 512 * 1024;
-/** A stream that says nothing of its programmes for so long is none. */
+/** How far the head is searched for PAT and PMT. */
 const MAX_HEAD_BYTES = 4 * 1024 * 1024;
 const KEY_STEP_BYTES = 256 * 1024;
-/** How far the head is read for the keyframe at which the first segment ends: that segment needs these bytes anyway. */
+/** How far the head is read for the key frame that ends the first segment; that segment needs these bytes anyway. */
 const MAX_KEY_BYTES = 12 * 1024 * 1024;
 const MAX_KEYS = 256;
-/** A frame or two begin in it; where none does, more is read. */
+/** Usually contains the start of a frame; if not, more is read. */
 const TAIL_BYTES = 128 * 1024;
 const MAX_TAIL_BYTES = 4 * 1024 * 1024;
-/** Head and tail contradict each other where the bit rates they imply are so far apart. */
+/** The clock is unusable if the bit rates of head and whole file differ by more than this factor. */
 const MAX_RATE_RATIO = 16;
 
-/** Finds layout, tables and streams. Rejects with `SluiceError("unsupported_container")`. */
+/** Detects layout, tables and streams. Rejects with `SluiceError("unsupported_container")` if there are none. */
 export async function readTsHead(source: RandomAccess, signal?: AbortSignal): Promise<TsHead> {
   const options = signal ? { signal } : {};
   for (let length = HEAD_STEP_BYTES; ; length += HEAD_STEP_BYTES) {
     const end = Math.min(length, source.size);
     const bytes = await source.read({ start: 0, end }, options);
     const layout = detectLayout(bytes);
-    if (!layout)
-      throw new SluiceError("unsupported_container", "expected MPEG-TS packets, found no sync bytes");
+    if (!layout) throw new SluiceError("unsupported_container", "the file has no MPEG-TS sync bytes");
     const packets = await new TsReader(source, layout).packets(0, end, signal);
     const isFinal = length >= MAX_HEAD_BYTES || end === source.size;
     const tables = readTables(packets, isFinal);
@@ -68,7 +67,10 @@ export async function readTsHead(source: RandomAccess, signal?: AbortSignal): Pr
     const leading = leadingStream(streams);
     if (tables && leading) return { layout, tables, streams, leading, packets };
     if (isFinal)
-      throw new SluiceError("unsupported_container", "an MPEG-TS file without video or audio in its tables");
+      throw new SluiceError(
+        "unsupported_container",
+        "the MPEG-TS file lists no video or audio in its tables",
+      );
   }
 }
 
@@ -83,8 +85,8 @@ function readTables(packets: Uint8Array, isFinal: boolean): TsTables | undefined
 }
 
 /**
- * Learns the clock from the head and the tail of a file. Of the head no more is read than a first segment of `firstTicks` takes.
- * Rejects with `SluiceError("broken_media")` where no frame has a time.
+ * Measures the timing of a file from its head and tail. Reads no more of the head than a first segment of `firstTicks` needs.
+ * Rejects with `SluiceError("broken_media")` if no frame at the head has a time.
  */
 export async function readTsTimes(
   reader: TsReader,
@@ -107,23 +109,23 @@ export async function readTsTimes(
     if ((place.ticks > 0 && isLong && unit.isKey) || unit.at > MAX_KEY_BYTES) break;
   }
   if (firstDts === undefined || !last)
-    throw new SluiceError("broken_media", `no ${leading.codec} frame with a time at the head`);
+    throw new SluiceError("broken_media", `no ${leading.codec} frame at the start of the file has a time`);
   if (frameTicks === Number.POSITIVE_INFINITY) frameTicks = TICKS_PER_SECOND / 25;
   const tail = await readTail(reader, leading, firstDts, signal);
   const durationTicks = (tail?.last.ticks ?? 0) + frameTicks;
   const headTicks = Math.max(frameTicks, last.ticks);
-  // Without a sound clock: as long as the head's bit rate says.
+  // If the clock is unusable, the bit rate of the head gives the duration.
   const byRate = (size / Math.max(TS_PACKET_BYTES, last.at)) * headTicks;
   const ratio = durationTicks / byRate;
-  const isClockSound =
+  const isClockContinuous =
     tail !== undefined && (size <= MAX_TAIL_BYTES || (ratio < MAX_RATE_RATIO && ratio > 1 / MAX_RATE_RATIO));
   return {
     firstDts,
-    durationTicks: isClockSound && durationTicks > 0 ? durationTicks : byRate,
+    durationTicks: isClockContinuous && durationTicks > 0 ? durationTicks : byRate,
     frameTicks,
     keys,
     tailKey: tail?.key,
-    isClockSound: isClockSound && durationTicks > 0,
+    isClockContinuous: isClockContinuous && durationTicks > 0,
   };
 }
 
@@ -146,7 +148,7 @@ async function readTail(
   }
 }
 
-/** Ticks from `firstDts` on, over the wrap; a file shorter than 26 hours is assumed, and a little may lie before. */
+/** Ticks from `firstDts` to `dts` across the 33-bit wrap (26 hours); up to ten minutes before `firstDts` count as negative. */
 export function ticksSince(dts: number, firstDts: number): number {
   const ticks = wrapTicks(dts - firstDts);
   return ticks > TICKS_MODULUS - 600 * TICKS_PER_SECOND ? ticks - TICKS_MODULUS : ticks;

@@ -1,6 +1,5 @@
 import { SluiceError } from "../base/errors.ts";
-import { mergePmt } from "../media/pmt-merge.ts";
-import { PAT_PID } from "../media/psi.ts";
+import { mergePmt, PAT_PID } from "../media/psi.ts";
 import { deltaTicks, TICKS_PER_SECOND } from "../media/timestamps.ts";
 import { NULL_PID, pidAt, TS_PACKET_BYTES, TS_SYNC } from "../media/ts-packet.ts";
 import { streamsOf, type TsStream } from "../media/ts-programme.ts";
@@ -8,26 +7,26 @@ import { TableReader, type TsTables } from "../media/ts-tables.ts";
 import { nextUnit } from "../media/ts-units.ts";
 import { TablesWriter, tableCount } from "./ts-tables-writer.ts";
 
-/** Where sound goes that would stand on a PID of the picture. */
-const FIRST_OWN_PID = 0x1a0;
+/** First candidate for the PID of the separate audio stream. */
+const FIRST_AUDIO_PID = 0x1a0;
 
-/** Times that are broken must not become tables without end. */
+/** Limits the number of tables if the times are invalid. */
 const MAX_TABLE_SECONDS = 60;
 
-/** A run of packets of one stream, and when it is decoded. */
+/** A run of packets that begins with a unit of one stream, and the DTS of that unit. */
 interface Run {
   readonly packets: Uint8Array;
   readonly dts: number;
 }
 
-/** A piece of a transport stream that was read. */
+/** A parsed segment of a transport stream. */
 interface Piece {
   readonly packets: Uint8Array;
   readonly tables: TsTables;
   readonly streams: readonly TsStream[];
 }
 
-/** When the first unit of the leading stream is shown, in ticks; undefined where there is none. Throws `broken_media`. */
+/** The PTS of the first unit of the leading stream, in ticks; undefined if there is none. Throws `broken_media`. */
 export function firstTicks(bytes: Uint8Array): number | undefined {
   const { packets, streams } = readPiece(bytes);
   const stream = streams.find(({ kind }) => kind === "video") ?? streams[0];
@@ -35,45 +34,48 @@ export function firstTicks(bytes: Uint8Array): number | undefined {
 }
 
 /**
- * One transport stream of a picture and of sound that came apart from it: packets stay as they are but for the sound's PID,
- * in the order in which they are decoded. `sound` are pieces of one stream, one after another. Throws `broken_media`.
+ * Multiplexes separate video and audio transport streams (RFC 8216 4.3.4.1 renditions) into one. Packets keep their content except for
+ * the PID of the audio, and are sorted by decode time.
+ * @param audio consecutive segments of one stream.
+ * @param language ISO 639-2, for the PMT.
+ * @throws SluiceError `broken_media` if a segment has no tables.
  */
 export function interleaveTs(
-  picture: Uint8Array,
-  sound: readonly Uint8Array[],
+  video: Uint8Array,
+  audio: readonly Uint8Array[],
   language: string,
 ): Uint8Array<ArrayBuffer> {
-  const main = readPiece(picture);
-  const pieces = sound.map(readPiece);
-  const [heard] = pieces;
-  const own = heard?.streams.find(({ kind }) => kind === "audio");
-  // A picture that has sound of its own all the same keeps the other one: nobody shall hear two.
-  const muted = new Set(main.streams.filter(({ kind }) => own && kind === "audio").map(({ pid }) => pid));
+  const main = readPiece(video);
+  const pieces = audio.map(readPiece);
+  const [firstAudio] = pieces;
+  const own = firstAudio?.streams.find(({ kind }) => kind === "audio");
+  // If the video segment has audio too, the separate audio replaces it.
+  const replaced = new Set(main.streams.filter(({ kind }) => own && kind === "audio").map(({ pid }) => pid));
   const pid = freePid(main.tables);
   const { pmt, pmtPid, pmtSection } = main.tables;
-  const taken = own && { section: heard!.tables.pmtSection, pid: own.pid, newPid: pid, language };
-  const writer = new TablesWriter(pmtPid, pmt.programme, mergePmt(pmtSection, muted, taken));
+  const added = own && { section: firstAudio!.tables.pmtSection, pid: own.pid, newPid: pid, language };
+  const writer = new TablesWriter(pmtPid, pmt.programme, mergePmt(pmtSection, replaced, added));
   const kept = new Set([pmt.pcrPid, ...pmt.streams.map((stream) => stream.pid)]);
-  // The clock stays, whoever carries it.
-  for (const gone of muted) if (gone !== pmt.pcrPid) kept.delete(gone);
+  // Keep the PID that carries the PCR.
+  for (const removed of replaced) if (removed !== pmt.pcrPid) kept.delete(removed);
   kept.delete(NULL_PID);
   const leading = main.streams.find(({ kind }) => kind === "video") ?? main.streams[0];
-  const runs = merged(
+  const runs = mergeRuns(
     leading ? runsOf(main.packets, leading, (packet) => kept.has(packet)) : [],
-    pieces.flatMap((piece) => soundRuns(piece, pid)),
+    pieces.flatMap((piece) => audioRuns(piece, pid)),
   );
-  return written(runs, writer);
+  return writeRuns(runs, writer);
 }
 
-function soundRuns(piece: Piece, pid: number): Run[] {
+function audioRuns(piece: Piece, pid: number): Run[] {
   const stream = piece.streams.find(({ kind }) => kind === "audio");
   if (!stream) return [];
   const runs = runsOf(piece.packets, stream, (packet) => packet === stream.pid);
-  return runs.map(({ packets, dts }) => ({ packets: renamed(packets, pid), dts }));
+  return runs.map(({ packets, dts }) => ({ packets: withPid(packets, pid), dts }));
 }
 
-/** On another PID, and without its clock: there is one already. What carried the clock alone goes. */
-function renamed(packets: Uint8Array, pid: number): Uint8Array {
+/** Changes the PID in place and removes the PCR, because the video has one. Drops packets without payload. */
+function withPid(packets: Uint8Array, pid: number): Uint8Array {
   let length = 0;
   for (let at = 0; at < packets.length; at += TS_PACKET_BYTES) {
     const control = packets[at + 3]!;
@@ -91,10 +93,10 @@ function renamed(packets: Uint8Array, pid: number): Uint8Array {
   return packets.subarray(0, length);
 }
 
-/** The packets that are kept, cut before each unit of `stream`; what stands before the first goes with it. */
+/** Splits the packets to keep before each unit of `stream`; packets before the first unit belong to its run. */
 function runsOf(packets: Uint8Array, stream: TsStream, keeps: (pid: number) => boolean): Run[] {
   const runs: Run[] = [];
-  // Which of them are keyframes does not matter here, and would cost a look into each.
+  // As a data stream its units are not searched for key frames, which do not matter here.
   const leading = { ...stream, kind: "data" } as const;
   let unit = nextUnit(packets, 0, leading);
   if (!unit) return runs;
@@ -119,8 +121,8 @@ function keptOf(packets: Uint8Array, from: number, end: number, keeps: (pid: num
   return kept.subarray(0, length);
 }
 
-/** Both in one order; each stays in its own. */
-function merged(a: readonly Run[], b: readonly Run[]): Run[] {
+/** Merges two lists by DTS, with each list in its own order. */
+function mergeRuns(a: readonly Run[], b: readonly Run[]): Run[] {
   const all: Run[] = [];
   let next = 0;
   for (const run of a) {
@@ -130,8 +132,8 @@ function merged(a: readonly Run[], b: readonly Run[]): Run[] {
   return [...all, ...b.slice(next)];
 }
 
-/** Tables stand at the start, and evenly among the rest. */
-function written(runs: readonly Run[], writer: TablesWriter): Uint8Array<ArrayBuffer> {
+/** Writes the runs, with tables at the start and then at even distances. */
+function writeRuns(runs: readonly Run[], writer: TablesWriter): Uint8Array<ArrayBuffer> {
   const [first, last] = [runs[0], runs.at(-1)];
   const ticks = first && last ? Math.max(0, deltaTicks(last.dts, first.dts)) : 0;
   const seconds = Math.min(MAX_TABLE_SECONDS, ticks / TICKS_PER_SECOND);
@@ -152,13 +154,14 @@ function written(runs: readonly Run[], writer: TablesWriter): Uint8Array<ArrayBu
 }
 
 function freePid({ pmtPid, pmt }: TsTables): number {
-  const taken = new Set([pmtPid, pmt.pcrPid, ...pmt.streams.map((stream) => stream.pid)]);
-  let pid = FIRST_OWN_PID;
-  while (taken.has(pid)) pid++;
+  const used = new Set([pmtPid, pmt.pcrPid, ...pmt.streams.map((stream) => stream.pid)]);
+  let pid = FIRST_AUDIO_PID;
+  while (used.has(pid)) pid++;
   return pid;
 }
 
-function readPiece(bytes: Uint8Array): Piece {
+/** Parses a segment. Throws `broken_media` if it has no tables. */
+export function readPiece(bytes: Uint8Array): Piece {
   const packets = wholePackets(bytes);
   const reader = new TableReader();
   for (let at = 0; at < packets.length; at += TS_PACKET_BYTES) {
@@ -166,11 +169,11 @@ function readPiece(bytes: Uint8Array): Piece {
     if (pid === PAT_PID || reader.wants(pid)) reader.push(packets, at);
   }
   const tables = reader.tables(true);
-  if (!tables) throw new SluiceError("broken_media", "a segment of MPEG-TS comes without its tables");
+  if (!tables) throw new SluiceError("broken_media", "an MPEG-TS segment has no PAT or PMT");
   return { packets, tables, streams: streamsOf(tables.pmt) };
 }
 
-/** The packets without what stands between them; a copy. */
+/** Copies the packets without the bytes between them. */
 function wholePackets(bytes: Uint8Array): Uint8Array {
   const packets = new Uint8Array(bytes.length);
   let length = 0;

@@ -1,22 +1,32 @@
-/** What our transport stream writer can carry. */
-export type TsCodec = "h264" | "hevc" | "aac" | "mp3" | "mp2" | "ac3" | "eac3";
+import type { OwnedMemory } from "./owned-memory.ts";
 
-/** One track as the writer must know it before the first packet. At most one is video. */
+/** Added to all times, so that audio priming, decode times and the PCR are never negative. */
+export const TS_BASE_SECONDS = 10;
+
+/** Codecs that the transport stream writer supports. */
+export type TsCodec = "h264" | "hevc" | "aac" | "mp3" | "mp2" | "ac3" | "eac3" | "dts";
+
+/** A track of the transport stream writer. At most one track is video. */
 export interface TsMuxTrack {
   readonly codec: TsCodec;
-  /** ISO 639-2, three letters; `und` where unknown. */
+  /** ISO 639-2 (three letters); `und` if unknown. */
   readonly language: string;
   /**
-   * The decoder configuration of the container: avcC, hvcC or AudioSpecificConfig. With it, packets of video are
-   * length-prefixed NAL units and packets of AAC are raw; without it they are Annex B and ADTS already.
+   * The decoder configuration: avcC, hvcC or AudioSpecificConfig. If present, video packets are length-prefixed NAL units and AAC
+   * packets are raw; otherwise they are Annex B and ADTS.
    */
   readonly config?: Uint8Array;
   /**
-   * Video only: how much earlier than the sorted presentation times frames must be decoded (`reorderTicks` of
-   * `media/timestamps.ts` over the first few hundred frames). The same for every segment of a file. Default 0.
+   * Video only: how far decode times precede presentation times (`reorderTicks` of `media/timestamps.ts` over the first few hundred
+   * frames). The same for every segment of a file. Default 0.
    */
   readonly reorderSeconds?: number;
-  /** Audio only, in Hz: below 32000 MPEG audio gets the stream type of MPEG-2. */
+  /**
+   * Video only: how many frames the encoder reorders at most (`reorderFrames` of `media/timestamps.ts`). A frame is written when so
+   * many later ones are known. Default: at the end of the segment.
+   */
+  readonly reorderFrames?: number;
+  /** Audio only, in Hz. MPEG audio below 32000 Hz gets the stream type of MPEG-2 audio (ISO 13818-3). */
   readonly sampleRate?: number;
 }
 
@@ -24,9 +34,19 @@ export interface TsMuxTrack {
 export interface TsMuxPacket {
   /** Index into the tracks given to the writer. */
   readonly track: number;
-  /** Presentation time; may be slightly negative (audio priming). */
+  /** Presentation time; can be slightly negative (audio priming). */
   readonly ptsSeconds: number;
   readonly durationSeconds: number;
   readonly isKey: boolean;
   readonly data: Uint8Array;
+  /** The memory that `data` is in, if it can be freed early. A stage that has used the frame releases it once. */
+  readonly memory?: OwnedMemory;
+}
+
+/** Frames of all tracks, as a demuxer delivers them: about 128 KiB, and at most the rest of a segment. */
+export interface PacketBatch {
+  /** In decode order within each track. */
+  readonly packets: readonly TsMuxPacket[];
+  /** True if the next batch belongs to the next segment. */
+  readonly endsSegment: boolean;
 }

@@ -5,8 +5,8 @@ import { TS_PACKET_BYTES, writePcr, writeTsHeader } from "../media/ts-packet.ts"
 import type { FrameWriter } from "./ts-frames.ts";
 import type { TsMuxPacket } from "./ts-mux-input.ts";
 
-/** Where a PES packet goes. */
-export interface PesTrack {
+/** The destination of a PES packet. */
+interface PesTrack {
   readonly pid: number;
   readonly streamId: number;
   readonly frames: FrameWriter;
@@ -18,46 +18,49 @@ export interface PesPlan {
   readonly pts: number;
   readonly dts: number;
   readonly frames: readonly TsMuxPacket[];
-  /** Of elementary stream. */
+  /** Size of the elementary stream data. */
   readonly bytes: number;
-  /** Its first transport packet carries the programme clock. */
+  /** True if its first transport packet carries a PCR. */
   readonly hasClock: boolean;
   readonly isKey: boolean;
-  /** How many transport packets it takes; set by {@link spreadPackets}. */
+  /** Number of transport packets; {@link spreadPackets} raises it. */
   packets: number;
 }
 
 /** Payload of a transport packet without an adaptation field. */
 const PACKET_PAYLOAD = 184;
 
+/** The smallest number of transport packets that carry a PES packet. */
+export function leastPackets(plan: Omit<PesPlan, "packets">): number {
+  return Math.ceil((headerBytes(plan) + adaptationBytes(plan) + plan.bytes) / PACKET_PAYLOAD);
+}
+
+/** How many more transport packets a PES packet can be distributed over, at least one byte in each. */
+export function sparePackets(plan: PesPlan): number {
+  return Math.max(0, plan.bytes - plan.packets);
+}
+
 /**
- * Decides how many transport packets each PES packet of one PID takes, so that their sum is a multiple of 16: the spare ones
- * go to the last PES packets, whose bytes are spread thinner (at least one in each packet, the PES header whole in the first).
+ * Distributes the last PES packets of one PID over `spare` more transport packets, so that the packets of the segment are a multiple
+ * of 16. Each packet has at least one byte of the frame, and the first has the whole PES header.
  */
-export function spreadPackets(plans: readonly PesPlan[]): void {
-  let total = 0;
-  for (const plan of plans) {
-    plan.packets = Math.ceil((headerBytes(plan) + adaptationBytes(plan) + plan.bytes) / PACKET_PAYLOAD);
-    total += plan.packets;
-  }
-  let spare = (16 - (total % 16)) % 16;
+export function spreadPackets(plans: readonly PesPlan[], spare: number): void {
   for (let i = plans.length - 1; i >= 0 && spare > 0; i--) {
     const plan = plans[i]!;
-    const more = Math.min(spare, plan.bytes - plan.packets);
-    if (more <= 0) continue;
+    const more = Math.min(spare, sparePackets(plan));
     plan.packets += more;
     spare -= more;
   }
   const last = plans.at(-1);
   if (spare === 0 || !last) return;
-  // Only a segment of one tiny frame comes here: its PES header is split over packets, which is allowed.
+  // Only for a segment with a single tiny frame: its PES header is split over packets, which is allowed.
   last.packets += spare;
-  assert(last.packets <= last.bytes + headerBytes(last), "a frame too small to fill 16 packets");
+  assert(last.packets <= last.bytes + headerBytes(last), "the frame is too small to fill 16 packets");
 }
 
 /**
- * Writes a PES packet at `at` and returns where it ends. The elementary stream is written once, at the far end of the region;
- * each packet's share then moves forward to its place, which never runs into bytes not yet moved.
+ * Writes a PES packet at offset `at` and returns the offset of its end. The elementary stream data is written once, at the end of the
+ * region; each packet's share then moves forward to its position, which never overlaps bytes that are not yet moved.
  */
 export function writePes(
   plan: PesPlan,
@@ -73,7 +76,7 @@ export function writePes(
   writePesHeader(out, from, track.streamId, plan.bytes, wrapTicks(plan.pts), wrapTicks(plan.dts));
   let to = from + head;
   for (const frame of plan.frames) to += track.frames.write(frame.data, frame.isKey, out, to);
-  assert(to === end, "a frame of another size than measured");
+  assert(to === end, "the frame does not have the measured size");
   for (let i = 0; i < packets; i++) {
     const start = at + i * TS_PACKET_BYTES;
     const fixed = i === 0 ? adaptationBytes(plan) : 0;
@@ -103,11 +106,11 @@ function writeAdaptation(
   out.fill(0xff, at + (hasClock ? 8 : 2), end);
 }
 
-function headerBytes(plan: PesPlan): number {
+function headerBytes(plan: Pick<PesPlan, "pts" | "dts">): number {
   return pesHeaderBytes(plan.pts, plan.dts);
 }
 
-/** What the first packet's adaptation field takes at least. */
-function adaptationBytes(plan: PesPlan): number {
+/** Minimum size of the adaptation field of the first packet. */
+function adaptationBytes(plan: Pick<PesPlan, "hasClock" | "isKey">): number {
   return plan.hasClock ? 8 : plan.isKey ? 2 : 0;
 }

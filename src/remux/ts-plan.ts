@@ -1,28 +1,28 @@
 import { deltaTicks, TICKS_PER_SECOND } from "../media/timestamps.ts";
 import type { TsStream } from "../media/ts-programme.ts";
-import { wishedSeconds } from "./segment-plan.ts";
+import { targetSecondsOf } from "./segment-plan.ts";
 import type { TsPlace, TsTimes } from "./ts-head.ts";
 import type { TsReader } from "./ts-reader.ts";
 
-/** Where the segments of a file begin: at places known already, or at the first keyframe from a time on. */
+/** The planned segments of a file: each begins at a known byte position, or at the first key frame at or after a time. */
 export interface TsPlan {
-  /** One for each segment, the first at 0; ticks from the first unit. */
+  /** Start of each segment in ticks from the first unit; the first is 0. */
   readonly starts: readonly number[];
   readonly endTicks: number;
-  /** Bytes: of all starts where the whole file has been looked at, else of the first ones. */
+  /** Byte positions of all starts if the whole file was read, else of the first ones. */
   readonly places: readonly number[] | undefined;
 }
 
-/** Files up to this size are looked at as a whole, so that every duration is exact. */
+/** Files up to this size are read in full, so that every duration is exact. */
 export const FULL_INDEX_BYTES = 4 * 1024 * 1024;
 
 const INDEX_STEP_BYTES = 1024 * 1024;
-/** Without a keyframe for so many target durations a segment is cut at any frame: players and memory cannot wait. */
+/** After this many target durations without a key frame, a segment is cut at any frame, to bound memory and delay. */
 const MAX_TARGETS_WITHOUT_KEY = 4;
-/** A longer step from one unit to the next is a jump of the clock, not time that passed. */
+/** A longer step between two units is a discontinuity of the clock. */
 const MAX_STEP_TICKS = 10 * TICKS_PER_SECOND;
 
-/** The exact plan of a file, by looking at all of it. Jumps of the clock are bridged. */
+/** Plans a file exactly, by reading all of it. A discontinuity of the clock counts as one frame. */
 export async function planByScan(
   reader: TsReader,
   leading: TsStream,
@@ -44,7 +44,7 @@ export async function planByScan(
     isFirst = false;
     lastDts = unit.dts;
     const length = ticks - starts.at(-1)!;
-    const isDue = length >= wishedTicks(starts.length - 1, targetTicks) - times.frameTicks / 2;
+    const isDue = length >= targetTicksOf(starts.length - 1, targetTicks) - times.frameTicks / 2;
     if (!(isDue && unit.isKey) && length < MAX_TARGETS_WITHOUT_KEY * targetTicks) continue;
     starts.push(ticks);
     places.push(unit.at);
@@ -53,22 +53,21 @@ export async function planByScan(
 }
 
 /**
- * The plan of a file from its head and tail alone. The first segment ends at a keyframe that the head shows. Where keyframes come
- * at even distances there (and the one at the tail agrees), the durations are exact; else a segment begins at the first keyframe
- * from its planned time on.
+ * Plans a file from its head and tail alone. The first segment ends at a key frame in the head. If the key frames in head and tail
+ * are evenly spaced, the durations are exact; else a segment begins at the first key frame at or after its planned time.
  */
 export function planByTimes(times: TsTimes, leading: TsStream, targetTicks: number): TsPlan {
   const { keys, frameTicks, durationTicks } = times;
-  const isKeyed = leading.kind !== "audio" && times.isClockSound;
+  const isKeyed = leading.kind !== "audio" && times.isClockContinuous;
   const interval = isKeyed ? evenInterval(times) : undefined;
   const longest = leading.kind === "audio" ? 0 : longestGap(keys);
   const stepOf = (index: number) => {
-    const wished = wishedTicks(index, targetTicks);
-    if (interval === undefined) return Math.max(wished, longest);
-    return interval * Math.max(1, Math.ceil((wished - frameTicks / 2) / interval));
+    const target = targetTicksOf(index, targetTicks);
+    if (interval === undefined) return Math.max(target, longest);
+    return interval * Math.max(1, Math.ceil((target - frameTicks / 2) / interval));
   };
   const firstEnd = isKeyed
-    ? keys.find(({ ticks }) => ticks >= wishedTicks(0, targetTicks) - frameTicks / 2)
+    ? keys.find(({ ticks }) => ticks >= targetTicksOf(0, targetTicks) - frameTicks / 2)
     : undefined;
   const starts = [0];
   for (let at = firstEnd?.ticks ?? stepOf(0); at < durationTicks - stepOf(starts.length) / 4; ) {
@@ -79,9 +78,9 @@ export function planByTimes(times: TsTimes, leading: TsStream, targetTicks: numb
   return { starts, endTicks: durationTicks, places };
 }
 
-/** How long segment `index` is wished to be. */
-export function wishedTicks(index: number, targetTicks: number): number {
-  return wishedSeconds(index, targetTicks / TICKS_PER_SECOND) * TICKS_PER_SECOND;
+/** The target duration of segment `index`, in ticks. */
+export function targetTicksOf(index: number, targetTicks: number): number {
+  return targetSecondsOf(index, targetTicks / TICKS_PER_SECOND) * TICKS_PER_SECOND;
 }
 
 function evenInterval(times: TsTimes): number | undefined {
@@ -90,8 +89,8 @@ function evenInterval(times: TsTimes): number | undefined {
   const interval = keys[1]!.ticks - keys[0]!.ticks;
   if (interval <= 0) return undefined;
   const isOnGrid = (key: TsPlace) => {
-    const rest = (key.ticks - keys[0]!.ticks) % interval;
-    return Math.min(rest, interval - rest) <= frameTicks / 2;
+    const remainder = (key.ticks - keys[0]!.ticks) % interval;
+    return Math.min(remainder, interval - remainder) <= frameTicks / 2;
   };
   return keys.every(isOnGrid) && (!tailKey || isOnGrid(tailKey)) ? interval : undefined;
 }

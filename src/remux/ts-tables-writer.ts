@@ -2,11 +2,11 @@ import { buildPat, PAT_PID, packetsOfSection } from "../media/psi.ts";
 import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
 import type { TsTables } from "../media/ts-tables.ts";
 
-/** PAT and PMT of one programme, ready to be written any number of times. */
+/** Writes the PAT and PMT of one programme repeatedly. */
 export class TablesWriter {
   readonly #packets: Uint8Array;
   readonly #pmtPackets: number;
-  /** Bytes of one PAT and one PMT. */
+  /** Size of one PAT plus one PMT, in bytes. */
   readonly length: number;
 
   constructor(pmtPid: number, programme: number, pmtSection: Uint8Array) {
@@ -19,7 +19,7 @@ export class TablesWriter {
     this.length = this.#packets.length;
   }
 
-  /** Writes both at `at` for the `index`th time, and returns where they end. */
+  /** Writes both at offset `at`, with the continuity counters of repetition `index`. Returns the offset of their end. */
   write(out: Uint8Array, at: number, index: number): number {
     out.set(this.#packets, at);
     out[at + 3] = 0x10 | (index & 15);
@@ -30,14 +30,14 @@ export class TablesWriter {
   }
 }
 
-/** The writer for tables that were read from a stream. */
-export function passTables(tables: TsTables): TablesWriter {
+/** Returns the writer for tables read from a stream. */
+export function tablesWriter(tables: TsTables): TablesWriter {
   return new TablesWriter(tables.pmtPid, tables.pmt.programme, tables.pmtSection);
 }
 
 /**
- * How often the tables are written in a segment: at least every half second, and a multiple of 16 times, so that each
- * segment begins with continuity counter 0.
+ * How many times a segment of `seconds` repeats the tables: at least every half second, and a multiple of 16, so that each segment
+ * begins with continuity counter 0.
  */
 export function tableCount(seconds: number): number {
   return Math.max(16, Math.ceil(seconds / 0.5 / 16) * 16);

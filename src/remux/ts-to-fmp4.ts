@@ -2,56 +2,49 @@ import muxjs from "mux.js";
 import { concatBytes } from "../base/bytes.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { TsStream } from "../media/ts-programme.ts";
+import { Remuxer } from "./remuxer.ts";
 
-/** One segment as fMP4. */
-export interface Fmp4Segment {
-  /** `ftyp` and `moov`: the same for all segments of a stream. */
-  readonly init: Uint8Array<ArrayBuffer>;
-  /** `moof` and `mdat`. */
-  readonly data: Uint8Array<ArrayBuffer>;
-}
-
-/** Why the streams cannot go into fMP4 this way, naming the codec; undefined where they can. */
+/**
+ * Why {@link tsToFmp4} cannot convert these streams, naming the codec; undefined if it can convert the video, or the audio of a file
+ * without video. It omits audio other than AAC.
+ */
 export function tsToFmp4Problem(
   streams: readonly Pick<TsStream, "kind" | "codec">[],
 ): SluiceError | undefined {
-  for (const { kind, codec } of streams) {
-    const isCarried = (kind === "video" && codec === "h264") || (kind === "audio" && codec === "aac");
-    if (isCarried || (kind !== "video" && kind !== "audio")) continue;
-    return new SluiceError(
-      "unsupported_codec",
-      `fMP4 from MPEG-TS carries H.264 and AAC; this ${kind} is ${codec}`,
-    );
-  }
-  return undefined;
+  const video = streams.find(({ kind }) => kind === "video");
+  const audio = streams.find(({ kind }) => kind === "audio");
+  const problem = video ? video.codec !== "h264" && video : !hasAac(streams) && audio;
+  if (!problem) return undefined;
+  return new SluiceError(
+    "unsupported_codec",
+    `MPEG-TS is converted to fMP4 only with H.264 and AAC; this ${problem.kind} is ${problem.codec}`,
+  );
+}
+
+/** Returns true if {@link tsToFmp4} finds audio in these streams that it can convert. */
+export function hasAac(streams: readonly Pick<TsStream, "kind" | "codec">[]): boolean {
+  return streams.some(({ kind, codec }) => kind === "audio" && codec === "aac");
 }
 
 /**
- * Whole MPEG-TS segments in, each beginning with a keyframe; each as fMP4 out. H.264 and AAC only. Times are those of the
- * source, and each segment has a converter of its own, so that they may come in any order. Fails with
- * `SluiceError("broken_media")` where nothing in a segment can be converted.
+ * Converts one MPEG-TS segment of H.264 and AAC that begins with a key frame: to the initialisation segment (`ftyp` and `moov`, the
+ * same for all segments of a stream), or to the data (`moof` and `mdat`). Keeps the times of the source; segments are independent
+ * of each other. mux.js holds the segment. Fails with `SluiceError("broken_media")` if the segment has nothing to convert.
  */
-export class TsToFmp4 extends TransformStream<Uint8Array, Fmp4Segment> {
-  constructor() {
-    super({
-      transform(segment, controller) {
-        controller.enqueue(convert(segment));
-      },
-    });
-  }
-}
-
-function convert(segment: Uint8Array): Fmp4Segment {
+export function tsToFmp4(part: "init" | "data"): Remuxer<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
   const transmuxer = new muxjs.mp4.Transmuxer({ keepOriginalTimestamps: true, remux: true });
-  const inits: Uint8Array[] = [];
-  const parts: Uint8Array[] = [];
-  transmuxer.on("data", (part) => {
-    inits.push(part.initSegment);
-    parts.push(part.data);
+  const made: { initSegment: Uint8Array; data: Uint8Array }[] = [];
+  transmuxer.on("data", (segment) => made.push(segment));
+  return new Remuxer({
+    transform(packets) {
+      transmuxer.push(packets);
+      return [];
+    },
+    flush() {
+      transmuxer.flush();
+      transmuxer.dispose();
+      if (made.length === 0) throw new SluiceError("broken_media", "the segment has no H.264 or AAC frame");
+      return [concatBytes(part === "init" ? [made[0]!.initSegment] : made.map(({ data }) => data))];
+    },
   });
-  transmuxer.push(segment);
-  transmuxer.flush();
-  transmuxer.dispose();
-  if (inits.length === 0) throw new SluiceError("broken_media", "a segment without any H.264 or AAC frame");
-  return { init: concatBytes(inits.slice(0, 1)), data: concatBytes(parts) };
 }

@@ -11,20 +11,20 @@ import type { TsStream } from "../media/ts-programme.ts";
 import { nextUnit, unitHead } from "../media/ts-units.ts";
 import type { MediaTrack } from "./contract.ts";
 
-/** A track of a transport stream, as players see it, with its PID. */
+/** The description of a track of a transport stream, with its PID. */
 export interface TsTrack {
   readonly pid: number;
   readonly described: MediaTrack;
 }
 
-/** So much of a frame holds its parameter sets. */
+/** How much of a frame is searched for parameter sets. */
 const HEAD_BYTES = 4096;
-/** Frames looked at until one has what we want: a recording may begin anywhere. */
+/** Limit of frames searched, because a recording can begin anywhere. */
 const MAX_UNITS = 300;
 
 /**
- * The tracks as players shall see them: video, then audio with the wished language first and default, then subtitles. What
- * frames alone tell (size, profile, MP2 or MP3) is read from the head of the file.
+ * Describes the tracks in the order for players: video, then audio with the preferred language first and as default, then
+ * subtitles. Frame size, profile and MPEG audio layer are read from the frames in `packets`, the head of the file.
  */
 export function describeTracks(
   streams: readonly TsStream[],
@@ -33,9 +33,9 @@ export function describeTracks(
 ): TsTrack[] {
   const video = streams.filter(({ kind }) => kind === "video").slice(0, 1);
   const audio = streams.filter(({ kind }) => kind === "audio");
-  const wished =
+  const preferred =
     language === "und" ? undefined : audio.find((stream) => languageCode(stream.language) === language);
-  const first = wished ?? audio[0];
+  const first = preferred ?? audio[0];
   const ordered = [...(first ? [first] : []), ...audio.filter((stream) => stream !== first)];
   const subtitles = streams.filter(({ kind }) => kind === "subtitle");
   return [...video, ...ordered, ...subtitles].map((stream) => ({
@@ -80,7 +80,7 @@ function readDetails(codec: string, head: Uint8Array): Details | undefined {
     return adts && { codecString: `mp4a.40.${adts.objectType}` };
   }
   if (codec === "ac3" || codec === "eac3") {
-    // Some recorders give E-AC-3 the stream type of AC-3.
+    // Some recorders write E-AC-3 with the stream type of AC-3.
     const found = readAc3Header(head, 0)?.codec;
     return found && { codec: found, codecString: CODEC_STRINGS[found] };
   }

@@ -1,7 +1,7 @@
-/** So long a task may hold the event loop before it lets others have it. */
+/** The longest time that a task may block the event loop. */
 const HOLD_MS = 8;
 
-/** Lets others have the event loop, where a long task has held it for long enough: `await breather.breathe()`. */
+/** Yields to the event loop if the task has blocked it for 8 ms: `await breather.breathe()` in each step of long work. */
 export class Breather {
   #since = performance.now();
 

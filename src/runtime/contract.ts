@@ -3,7 +3,7 @@ import type { Network } from "../base/network.ts";
 import type { Ed25519Sign, Ed25519VerifierOf, Sha256 } from "../base/signature.ts";
 import type { Instant, UnixSeconds } from "../base/time.ts";
 
-/** Everything a runtime (Bun, Deno, Node) gives to the engine. Nothing else knows which one runs. */
+/** The services of the JavaScript runtime (Bun, Deno or Node). No other interface depends on which one runs. */
 export interface Runtime {
   readonly name: "bun" | "deno" | "node";
   readonly version: string;
@@ -12,35 +12,35 @@ export interface Runtime {
   readonly files: Files;
   readonly http: HttpClient;
   readonly surroundings: Surroundings;
-  /** 20 bytes. Synchronous: one call a finished piece costs less than handing it to a worker. */
+  /** SHA-1, 20 bytes. Synchronous: hashing a piece costs less than passing it to a worker. */
   sha1(bytes: Uint8Array): Uint8Array;
   readonly sha256: Sha256;
-  /** Throws where the 32 bytes are no key at all. Synchronous: a check costs some 50 µs, eight a second of a stream. */
+  /** Throws unless the key has 32 bytes. Synchronous: a check takes about 50 µs, and a stream needs eight per second. */
   readonly ed25519Verifier: Ed25519VerifierOf;
-  /** The Ed25519 key that follows from 32 secret bytes. */
+  /** Derives an Ed25519 key pair from a 32-byte secret seed. */
   ed25519Key(seed: Uint8Array): { readonly publicKey: Uint8Array; readonly sign: Ed25519Sign };
   /** Cryptographically strong random bytes. */
   randomBytes(length: number): Uint8Array;
-  /** A key out of a password (RFC 7914), made beside the event loop. */
+  /** Derives a key from a password (RFC 7914) without blocking the event loop. */
   scrypt(password: string, salt: Uint8Array, cost: ScryptCost): Promise<Uint8Array>;
-  /** Serves Fetch API handlers; rejects with `SluiceError("port_busy")` where the port is taken. */
+  /** Serves a Fetch API handler; rejects with `port_busy` if the port is in use. */
   serve(handler: HttpHandler, options: ServeOptions): Promise<HttpListener>;
-  /** Resolves a name to canonical IP literals; rejects where it has none. */
+  /** Resolves a name to canonical IP literals; rejects if it has none. */
   lookup(name: string): Promise<string[]>;
-  /** Takes a lock that ends with the process, on a file in a folder that is there; the returned function gives it back.
-   * Undefined where another process holds it. */
+  /** Takes a lock on a file in an existing folder; the lock ends with the process. Resolves to a function that releases
+   * it, or to undefined if another process holds it. */
   lock(path: string): Promise<(() => void) | undefined>;
-  /** Opens the durable records in a folder. Rejects with `bad_configuration` where another engine owns them. */
+  /** Opens the durable records in a folder. Rejects with `bad_configuration` if another engine owns them. */
   openStore(options: StoreOptions): Promise<KeyValueStore>;
   /**
-   * All records as one moment had them, as text for {@link restoreStore}; beside a running engine too. `parts` follow
-   * the records. What was read before an error is no backup.
+   * Yields a consistent state of all records as text for {@link restoreStore}, followed by `parts`; also while an engine
+   * runs. Output before an error is not a valid backup.
    */
   backupStore(options: StoreOptions, parts: AsyncIterable<BackupPart>): AsyncIterable<Uint8Array>;
   /**
-   * Puts a backup in the place of all records, whole or not at all. `backup` is read twice: first to see that it is
-   * whole (`bad_parameter` where it is not), then to take it. Rejects with `bad_configuration` where an engine runs, and
-   * where there are records already and `overwrite` is false.
+   * Replaces all records by a backup, atomically. Calls `backup` twice: to verify it (`bad_parameter` if it is damaged),
+   * then to read it. Rejects with `bad_configuration` if an engine runs, or if the store has records and `overwrite` is
+   * false.
    */
   restoreStore(
     options: StoreOptions,
@@ -50,27 +50,27 @@ export interface Runtime {
   ): Promise<{ readonly records: number }>;
 }
 
-/** Which store, and where. */
+/** Options of a store. */
 export interface StoreOptions {
-  /** A folder of its own; made where it is not there. */
+  /** A folder for the store alone; created if it does not exist. */
   readonly folder: string;
-  readonly kind: "sqlite" | "deno-kv" | "memory";
-  /** False: this process owns the store, checks and repairs it. True: a tool, perhaps beside the engine that owns it. */
+  readonly kind: "sqlite" | "memory";
+  /** False: this process owns the store, checks and repairs it. True: a tool, which may run while an engine owns it. */
   readonly shared: boolean;
-  /** Hears of damage that was found, and of what was done about it. */
+  /** Called with each report of damage and repair. */
   readonly warn: (message: string) => void;
 }
 
-/** A part of a file that is kept beside the records; parts of one file follow each other. */
+/** A part of a file in a backup. The parts of a file are consecutive. */
 export interface BackupPart {
-  /** Below the data folder, with `/`. */
+  /** Path relative to the data folder, with `/`. */
   readonly name: string;
   readonly base64: string;
-  /** No other part of this file follows. */
+  /** True for the last part of the file. */
   readonly isLast: boolean;
 }
 
-/** What scrypt shall cost: it takes 128 · N · r bytes of memory. */
+/** Parameters of scrypt, which needs 128 · N · r bytes of memory. */
 export interface ScryptCost {
   readonly N: number;
   readonly r: number;
@@ -78,89 +78,88 @@ export interface ScryptCost {
   readonly keyBytes: number;
 }
 
-/** What this machine is connected to. */
+/** The networks that this machine is connected to. */
 export interface Surroundings {
-  /** Its addresses with the networks they are on, asked anew each time. */
+  /** This machine's addresses with their networks, read at each call. */
   networks(): readonly OwnNetwork[];
-  /** The IPv4 address of the router that leads to the Internet; `none` where there is none, undefined where the system
-   * does not say. */
+  /** The IPv4 address of the default gateway; `none` if there is none, undefined if the system does not report it. */
   gateway(): Promise<string | "none" | undefined>;
-  /** What a command line of the user's own prints; rejects where it fails, prints too much or takes too long. */
+  /** Runs a command line from the settings. Resolves to its output; rejects if it fails, prints more than 64 KiB or takes
+   * longer than `timeoutMs`. */
   run(commandLine: string, timeoutMs: number): Promise<string>;
 }
 
-/** An address of ours, and the network it is on. */
+/** An address of this machine with its network. */
 export interface OwnNetwork extends Network {
   readonly interfaceName: string;
   readonly isLoopback: boolean;
-  /** What {@link UdpOptions} calls this network: its address, or `::%name`. */
+  /** The `networkAddress` of this network in {@link UdpOptions}: its address, or `::%name`. */
   readonly multicastAddress: string;
 }
 
 export interface Clock {
   now(): Instant;
   unixSeconds(): UnixSeconds;
-  /** Calls `run` once, at `at` or soon after; the returned function cancels. Does not keep the process alive. */
+  /** Calls `run` once, at or after `at`; the returned function cancels it. Does not keep the process alive. */
   at(at: Instant, run: () => void): () => void;
 }
 
 // ---- sockets -----------------------------------------------------------------------------------------------------
 
 export interface Net {
-  /** Opens a TCP connection; the outcome comes to the handlers. */
+  /** Opens a TCP connection; calls `opened`, or `closed` if it fails. */
   connect(address: PeerAddress, handlers: TcpHandlers, options: ConnectOptions): TcpSocket;
-  /** Listens on TCP; each connection gets handlers of its own. */
+  /** Listens on TCP; `accept` returns the handlers of each connection. */
   listen(address: PeerAddress, accept: (socket: TcpSocket) => TcpHandlers): Promise<TcpListener>;
   bindUdp(address: PeerAddress, received: DatagramReceiver, options?: UdpOptions): Promise<UdpSocket>;
 }
 
 export interface ConnectOptions {
   readonly timeoutMs: number;
-  /** The address of ours that the connection leaves from; where it is none of ours, there is no connection. The system
-   * chooses where it is not given. */
+  /** The source address; the connection fails unless it belongs to this machine. The system chooses by default. */
   readonly localAddress?: string;
 }
 
 /**
- * Hears of a datagram; the bytes are valid during the call only. `from` is where to answer. Where that address stands for a
- * name that somebody else looked up (`engine/reach/inside.ts`), `actual` is what the name was found to be.
+ * Called for each datagram; `bytes` is valid only during the call. Responses go to `from`. If `from` stands for a name
+ * that a proxy resolved (`net/confined`), `actual` is the resolved address.
  */
 export type DatagramReceiver = (bytes: Uint8Array, from: PeerAddress, actual?: PeerAddress) => void;
 
-/** What a UDP socket is for, where it is not one of the peer network. */
+/** Options of a UDP socket. */
 export interface UdpOptions {
-  /** Hears what is sent to this group too; other programs of this machine may listen to the same. */
+  /** Joins a multicast group; other programs on this machine may join the same one. */
   readonly multicast?: {
     readonly group: string;
-    /** The address of ours (for IPv6: `::%name`) whose network is listened to; the system chooses where it is not given. */
+    /** The address of this machine (IPv6: `::%name`) on the network to listen on; the system chooses by default. */
     readonly networkAddress?: string;
-    /** What is sent to groups leaves by that network too, and passes so many routers less one. */
+    /** Time to live of datagrams to the group, which are sent on the same network. */
     readonly hops?: number;
   };
-  /** How much the system shall keep while we are busy, in bytes; it may give less. */
+  /** Requested size of the system's receive buffer; the system may provide less. */
   readonly receiveBufferBytes?: number;
 }
 
 export interface TcpHandlers {
-  /** An outgoing connection stands. */
+  /** An outgoing connection is established. */
   opened?(): void;
-  /** `bytes` is a view on the read buffer: valid only during the call. */
+  /** `bytes` is a view on the read buffer, valid only during the call. */
   received(bytes: Uint8Array): void;
-  /** All that was written has gone to the kernel. */
+  /** The kernel has taken all written bytes. */
   drained(): void;
-  /** The connection is over (or never was); called exactly once. */
+  /** The connection has closed or could not be established; called exactly once. */
   closed(reason: string): void;
 }
 
 export interface TcpSocket {
   readonly remote: PeerAddress;
-  /** Bytes written and not yet taken by the kernel. */
+  /** Written bytes that the kernel has not taken yet. */
   readonly bufferedBytes: number;
-  /** Writes; the socket owns `bytes` from now on. False where the caller should wait for `drained`. */
+  /** Takes ownership of `bytes`. Returns false if the caller should wait for `drained`. */
   write(bytes: Uint8Array): boolean;
   pause(): void;
   resume(): void;
-  /** Closes at once, without waiting for what is unsent. `closed` is still called. */
+  /** Closes immediately and drops unsent bytes. `closed` is still called. */
   close(): void;
 }
 
@@ -177,37 +176,41 @@ export interface UdpSocket {
 
 // ---- files -------------------------------------------------------------------------------------------------------
 
-/** The disk. Paths are absolute; names come from us (infohash, numbers), never from peers. */
+/** The file system. Paths are absolute and made by the engine (infohashes, numbers), never taken from peers. */
 export interface Files {
-  /** Opens for positional reading and writing, creating file and folders. */
-  open(path: string): Promise<OpenFile>;
-  /** The whole file, or undefined where there is none. Refuses more than `limitBytes`. */
+  /**
+   * Opens for positional reading and writing; creates the file and its folders. With `bypassesPageCache`, long aligned writes go
+   * directly to the disk if the system supports it: for data that is rarely read again.
+   */
+  open(path: string, options?: { readonly bypassesPageCache?: boolean }): Promise<OpenFile>;
+  /** Reads a whole file; undefined if it does not exist. Rejects if it is longer than `limitBytes`. */
   read(path: string, limitBytes: number): Promise<Uint8Array<ArrayBuffer> | undefined>;
-  /** A file of the user's, some 64 KiB at a time as they are asked for; throws where it cannot be read. */
+  /** Reads a file in chunks of at most 64 KiB on demand; throws if it cannot be read. */
   parts(path: string): AsyncIterable<Uint8Array>;
-  /** Writes beside, syncs, renames over, syncs the folder: after it resolves the file is whole, whatever happens. */
+  /** Replaces a file atomically: writes a temporary file, syncs and renames it. Durable when it resolves. */
   replace(path: string, bytes: Uint8Array): Promise<void>;
   remove(path: string): Promise<void>;
-  /** The names in a folder; empty where there is none. */
+  /** The names in a folder; empty if it does not exist. */
   list(path: string): Promise<string[]>;
-  /** Size in bytes and time of the last change, or undefined where there is no such file. */
+  /** Size and modification time; undefined if the file does not exist. */
   stat(path: string): Promise<FileFacts | undefined>;
-  /** Free bytes on the disk that holds `path`, or undefined where the system does not say. */
+  /** Free bytes on the disk that holds `path`; undefined if the system does not report them. */
   freeBytes(path: string): Promise<number | undefined>;
 }
 
 export interface FileFacts {
+  /** In bytes. */
   readonly size: number;
-  /** Wall-clock milliseconds. */
+  /** Unix time in milliseconds. */
   readonly modifiedMs: number;
-  /** Who may do what, as POSIX has it (the lowest nine bits); absent where the system has no such rights. */
-  readonly rights?: number;
+  /** The nine POSIX permission bits; absent on systems without them. */
+  readonly permissions?: number;
 }
 
 export interface OpenFile {
-  /** Fills `into` with the bytes at `at`; rejects where the file is shorter. */
+  /** Fills `into` with the bytes at offset `at`; rejects if the file is shorter. */
   read(at: number, into: Uint8Array<ArrayBuffer>): Promise<void>;
-  /** Writes all of `bytes` at `at`; rejects with `SluiceError("disk_full")` where the disk is full. */
+  /** Writes all of `bytes` at offset `at`; rejects with `disk_full` if the disk is full. */
   write(at: number, bytes: Uint8Array): Promise<void>;
   sync(): Promise<void>;
   close(): Promise<void>;
@@ -216,24 +219,25 @@ export interface OpenFile {
 // ---- durable records ---------------------------------------------------------------------------------------------
 
 /**
- * Small durable records. A value is JSON of at most `MAX_VALUE_BYTES`, a commit sets and deletes at most
- * `MAX_COMMIT_KEYS` keys and `MAX_COMMIT_BYTES` (base/store-limits.ts): more is a `RangeError`, what is not JSON a
- * `TypeError`. Keys are text of 1 to 512 characters. One conformance suite for every implementation.
+ * Small durable records. A value is JSON of at most `MAX_VALUE_BYTES`; a commit sets and deletes at most
+ * `MAX_COMMIT_KEYS` keys and `MAX_COMMIT_BYTES` (base/store-limits.ts). Keys are text of 1 to 512 characters. Throws
+ * `RangeError` if a limit is exceeded, `TypeError` for values that are not JSON. One conformance suite tests every
+ * implementation.
  */
 export interface KeyValueStore {
   get(key: string): Promise<unknown>;
-  /** Entries whose key starts with `prefix`, in the order of their UTF-8 bytes, read in batches that yield to others. */
+  /** Entries whose key starts with `prefix`, in byte order of the keys. Yields to the event loop between batches. */
   list(prefix: string): AsyncIterable<readonly [key: string, value: unknown]>;
   /**
-   * All or nothing, durable when it resolves. False (and nothing done) where a `check` no longer holds. Rejects with
-   * `SluiceError("disk_full")` where the disk is full; a rejected commit has changed nothing.
+   * Applies a change atomically; durable when it resolves. Resolves to false, without a change, if a `check` does not
+   * hold. Rejects with `disk_full` if the disk is full; a rejected commit has changed nothing.
    */
   commit(change: KeyValueChange): Promise<boolean>;
   close(): Promise<void>;
 }
 
 export interface KeyValueChange {
-  /** Keys with the value they must still have (compared as JSON; undefined: absent). */
+  /** Keys with the values they must have, compared as JSON; undefined: the key must be absent. */
   readonly check?: readonly (readonly [key: string, value: unknown])[];
   readonly set?: readonly (readonly [key: string, value: unknown])[];
   readonly delete?: readonly string[];
@@ -241,18 +245,18 @@ export interface KeyValueChange {
 
 // ---- HTTP --------------------------------------------------------------------------------------------------------
 
-/** Who asks: the socket's own addresses, never a header (but for what a trusted proxy says: `routes/access-proxy.ts`). */
+/** Where a request comes from: the socket's addresses, or the header of a trusted proxy (`routes/access-proxy.ts`). */
 export interface RequestOrigin {
   readonly remote: PeerAddress;
   readonly local: PeerAddress;
-  /** The addresses of this machine and their networks; where it is absent, /24 and /64 are taken. */
+  /** This machine's addresses with their networks; /24 and /64 are assumed if absent. */
   readonly networks?: readonly Network[];
-  /** Further networks whose addresses count as neighbours, from the settings. */
+  /** Additional networks from the settings whose addresses count as intranet. */
   readonly neighbours?: readonly Network[];
 }
 
-/** The request's `signal` fires when the asker hangs up before the answer has begun, and never after; a body that is
- * being sent hears of it by `cancel`. */
+/** Handles a request. The request's `signal` fires if the client hangs up before the response begins; afterwards the
+ * response body is cancelled instead. */
 export type HttpHandler = (
   request: Request,
   origin: RequestOrigin,
@@ -260,57 +264,60 @@ export type HttpHandler = (
 ) => Response | Promise<Response>;
 
 /**
- * Given with requests that ask to become a WebSocket (RFC 6455). The handler that agrees calls it and answers with the
- * response it returns; any other response refuses.
+ * Passed to the handler of a WebSocket request (RFC 6455). To accept, the handler calls it and returns its response; any
+ * other response refuses the request.
  */
 export type AcceptWebSocket = (open: (socket: TextSocket) => TextSocketHandlers) => Response;
 
-/** A WebSocket that carries text, a message at a time; short ones only. */
+/** A WebSocket for short text messages. */
 export interface TextSocket {
-  /** Sends at most 65535 bytes; a page that does not read what it is sent loses the connection. */
+  /** Sends at most 65535 bytes; the connection is closed if the other side does not read. */
   send(text: string): void;
   close(): void;
 }
 
 export interface TextSocketHandlers {
   received(text: string): void;
-  /** The connection is over; called exactly once. */
+  /** The connection has closed; called exactly once. */
   closed(): void;
 }
 
 export interface ServeOptions {
   readonly host: string;
   readonly port: number;
-  /** At most this many connections at once. For a further one the longest idle one goes; it is refused where none is. */
+  /** Connection limit. One in eight is reserved for this host; another device may hold half. A new connection beyond a
+   * limit closes one that is idle or whose client does not read, or is refused if there is none. */
   readonly maxConnections: number;
 }
 
 export interface HttpListener {
   readonly address: PeerAddress;
+  /** Closes all connections whose origin `mayStay` refuses, with the responses that they carry. */
+  disconnect(mayStay: (origin: RequestOrigin) => boolean): void;
   /** Stops accepting, ends open responses, and resolves when the port is free. */
   close(): Promise<void>;
 }
 
-/** HTTP/1.1 exchanges with addresses that have been checked already. Redirects are not followed here. */
+/** HTTP/1.1 client that connects to a given address. Does not follow redirects. */
 export interface HttpClient {
   request(request: OutboundRequest): Promise<OutboundResponse>;
-  /** Opens a WebSocket (RFC 6455) for text. Rejects where it does not stand within the time, or as the signal says. */
+  /** Opens a WebSocket (RFC 6455) for text; rejects after the timeout or when the signal fires. `handlers` are not called
+   * before it resolves. */
   openWebSocket(request: WebSocketRequest, handlers: TextSocketHandlers): Promise<TextSocket>;
 }
 
-/** Makes the connection that an exchange goes over, where it is not a direct one; told as TCP's handlers are. */
+/** Opens the connection for a request, if it is not a direct one (for example through a proxy). */
 export type Dial = (handlers: TcpHandlers) => TcpSocket;
 
-/** `handlers` hear of nothing before the socket stands. */
 export interface WebSocketRequest {
   /** ws: or wss:, without credentials. */
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  /** The IP literal to connect to, whatever the URL's name says. */
+  /** The IP literal to connect to, whatever host the URL names. */
   readonly connectTo: string;
-  /** Goes before `connectTo`. */
+  /** Overrides `connectTo`. */
   readonly dial?: Dial;
-  /** Until it stands. */
+  /** Limit of the handshake. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }
@@ -320,10 +327,11 @@ export interface OutboundRequest {
   readonly method: "GET" | "HEAD" | "POST";
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** The IP literal to connect to, whatever the URL's name says. */
+  /** The IP literal to connect to, whatever host the URL names. */
   readonly connectTo: string;
-  /** Goes before `connectTo`. */
+  /** Overrides `connectTo`. */
   readonly dial?: Dial;
+  /** Limit of the whole exchange including the body. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }

@@ -7,7 +7,7 @@ import { concatBytes, fromHex } from "../base/bytes.ts";
 import type { Ed25519Sign, Ed25519VerifierOf, Sha256 } from "../base/signature.ts";
 import type { ScryptCost } from "./contract.ts";
 
-/** SHA-1, 20 bytes. `crypto.hash` is one call without a hash object, where the runtime has it. */
+/** SHA-1, 20 bytes. Uses `crypto.hash`, which needs no hash object, if the runtime has it. */
 export const sha1: (bytes: Uint8Array) => Uint8Array =
   typeof crypto.hash === "function"
     ? (bytes) => crypto.hash("sha1", bytes, "buffer")
@@ -24,10 +24,10 @@ export function randomBytes(length: number): Uint8Array {
   return new Uint8Array(crypto.randomBytes(length));
 }
 
-/** A key out of a password (RFC 7914). The runtimes make it in a thread of their own. */
+/** Derives a key from a password (RFC 7914) in a thread of the runtime. */
 export function scrypt(password: string, salt: Uint8Array, cost: ScryptCost): Promise<Uint8Array> {
   const { N, r, p, keyBytes } = cost;
-  // Twice what is needed: the runtimes count a little differently.
+  // Twice the memory needed: the runtimes count it differently.
   const options = { N, r, p, maxmem: 256 * N * r };
   return new Promise((resolve, reject) => {
     crypto.scrypt(password, salt, keyBytes, options, (error, key) =>
@@ -36,27 +36,26 @@ export function scrypt(password: string, salt: Uint8Array, cost: ScryptCost): Pr
   });
 }
 
-/** What precedes the 32 bytes of an Ed25519 key in DER (RFC 8410): a public one in SPKI, a private one in PKCS #8. */
+/** DER prefixes of a 32-byte Ed25519 key (RFC 8410): public in SPKI, private in PKCS #8. */
 const SPKI_HEAD = fromHex("302a300506032b6570032100")!;
 const PKCS8_HEAD = fromHex("302e020100300506032b657004220420")!;
 
-/** The verifier of an Ed25519 public key of 32 bytes (RFC 8032). With bytes that are no point of the curve nobody can have
- * signed anything. */
+/** Returns a verifier for a 32-byte Ed25519 public key (RFC 8032). Bytes that are not a point on the curve verify nothing. */
 export const ed25519Verifier: Ed25519VerifierOf = (publicKey) => {
-  // Some runtimes overlook what follows the key.
+  // Some runtimes ignore bytes after the key.
   assert(publicKey.length === 32, `a key of ${publicKey.length} bytes`);
   const der = Buffer.from(concatBytes([SPKI_HEAD, publicKey]));
   let key: crypto.KeyObject;
   try {
     key = crypto.createPublicKey({ key: der, format: "der", type: "spki" });
   } catch {
-    // Deno looks for the point at once, the others when something is to be verified; keys come from strangers.
+    // Keys come from untrusted peers. Deno decodes the point here, the other runtimes when they verify.
     return () => false;
   }
   return (message, signature) => signature.length === 64 && crypto.verify(null, message, key, signature);
 };
 
-/** The Ed25519 key that follows from a seed of 32 secret bytes (RFC 8032): its public half, and how it signs. */
+/** Derives an Ed25519 key pair from a 32-byte seed (RFC 8032). */
 export function ed25519Key(seed: Uint8Array): { readonly publicKey: Uint8Array; readonly sign: Ed25519Sign } {
   assert(seed.length === 32, `a seed of ${seed.length} bytes`);
   const der = Buffer.from(concatBytes([PKCS8_HEAD, seed]));
@@ -70,7 +69,7 @@ export function ed25519Key(seed: Uint8Array): { readonly publicKey: Uint8Array; 
 
 const resolve = promisify(lookupCallback);
 
-/** All addresses of a name as canonical IP literals, as the system resolves them; rejects where it has none. */
+/** Resolves a name with the system resolver to canonical IP literals; rejects if it has none. */
 export async function lookup(name: string): Promise<string[]> {
   const found = await resolve(name, { all: true });
   return found.flatMap(({ address }) => canonicalAddress(address) ?? []);

@@ -1,5 +1,5 @@
 import type { Runtime } from "./contract.ts";
 import { machineRuntime } from "./machine.ts";
 
-/** What Deno gives. */
+/** The runtime on Deno. */
 export const runtime: Runtime = machineRuntime("deno", process.versions.deno ?? "");

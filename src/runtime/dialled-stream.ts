@@ -4,35 +4,35 @@ import type { Dial, TcpSocket } from "./contract.ts";
 import { CLOSED_BY_PEER } from "./sockets.ts";
 
 /**
- * A connection that somebody else makes, as the stream that `node:http` and `node:tls` take for a socket. It has no end of
- * its own to send: whoever is done destroys it.
+ * Wraps a connection made by `dial` as a stream that `node:http` and `node:tls` accept as a socket. The stream cannot be
+ * half-closed; destroy it to close the connection.
  */
 export function dialledStream(dial: Dial): Socket {
   let socket: TcpSocket | undefined;
   let isOpen = false;
-  let isOver = false;
-  /** What goes on when the connection stands, or takes more. */
-  let waiting = () => {};
-  const goOn = () => {
-    const next = waiting;
-    waiting = () => {};
+  let isClosed = false;
+  /** The write that waits for the connection to open or to drain. */
+  let pending = () => {};
+  const runPending = () => {
+    const next = pending;
+    pending = () => {};
     next();
   };
   const stream = new Duplex({
     read: () => socket?.resume(),
     write(chunk: Uint8Array, _encoding, done) {
-      // The connection owns what it is given, and this chunk is a view on who knows what.
+      // The socket takes ownership of the bytes, but the chunk may be a view on a shared buffer.
       const send = () => {
-        if (isOver || socket!.write(new Uint8Array(chunk))) done();
-        else waiting = done;
+        if (isClosed || socket!.write(new Uint8Array(chunk))) done();
+        else pending = done;
       };
       if (isOpen) send();
-      else waiting = send;
+      else pending = send;
     },
     destroy(error, done) {
-      isOver = true;
+      isClosed = true;
       socket?.close();
-      goOn();
+      runPending();
       done(error);
     },
   });
@@ -40,21 +40,24 @@ export function dialledStream(dial: Dial): Socket {
     opened() {
       isOpen = true;
       stream.emit("connect");
-      goOn();
+      runPending();
     },
     received(bytes) {
       if (!stream.destroyed && !stream.push(new Uint8Array(bytes))) socket?.pause();
     },
-    drained: goOn,
+    drained: runPending,
     closed(reason) {
-      isOver = true;
+      isClosed = true;
       if (isOpen && reason === CLOSED_BY_PEER) stream.push(null);
       else stream.destroy(new Error(reason));
-      goOn();
+      runPending();
     },
   });
-  // What is asked of sockets, and has no meaning here.
-  const same = () => stream;
-  const settings = { setTimeout: same, setNoDelay: same, setKeepAlive: same, ref: same, unref: same };
-  return Object.assign(stream, settings) as unknown as Socket;
+  // Socket methods that `node:http` and `node:tls` call and that have no effect on this stream.
+  const noEffect = () => stream;
+  const methods = {
+    ...{ setTimeout: noEffect, setNoDelay: noEffect, setKeepAlive: noEffect },
+    ...{ ref: noEffect, unref: noEffect },
+  };
+  return Object.assign(stream, methods) as unknown as Socket;
 }

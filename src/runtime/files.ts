@@ -1,18 +1,21 @@
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
-import { SluiceError } from "../base/errors.ts";
+import type { RandomAccess } from "../base/byte-source.ts";
+import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Files, OpenFile } from "./contract.ts";
+import { DirectWrites } from "./direct-writes.ts";
 
-/** Only the user may read what is kept: folders and files are created so. */
+/** Folders and files are readable by the user only. */
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 const PART_BYTES = 64 * 1024;
 
-/** The disk of the machine. A full disk (or quota) rejects with `disk_full`; any other failure as the system says it. */
+/** The machine's file system. A full disk or quota rejects with `disk_full`, other failures with the system's error. */
 export const files: Files = {
-  async open(path) {
-    return openFile(await openCreating(path, constants.O_RDWR | constants.O_CREAT));
+  async open(path, { bypassesPageCache = false } = {}) {
+    const handle = await openCreating(path, constants.O_RDWR | constants.O_CREAT);
+    return openFile(handle, bypassesPageCache ? new DirectWrites(path) : undefined);
   },
 
   async read(path, limitBytes) {
@@ -44,15 +47,15 @@ export const files: Files = {
   },
 
   async replace(path, bytes) {
-    const beside = `${path}.new`;
-    const handle = await openCreating(beside, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC);
+    const temporary = `${path}.new`;
+    const handle = await openCreating(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC);
     try {
       await writeAll(handle, 0, bytes);
       await handle.sync();
     } finally {
       await handle.close();
     }
-    await rename(beside, path);
+    await rename(temporary, path);
     await syncFolder(dirname(path));
   },
 
@@ -67,8 +70,8 @@ export const files: Files = {
   async stat(path) {
     const facts = await unlessMissing(stat(path));
     if (facts === undefined) return undefined;
-    const rights = process.platform === "win32" ? {} : { rights: facts.mode & 0o777 };
-    return { size: facts.size, modifiedMs: facts.mtimeMs, ...rights };
+    const permissions = process.platform === "win32" ? {} : { permissions: facts.mode & 0o777 };
+    return { size: facts.size, modifiedMs: facts.mtimeMs, ...permissions };
   },
 
   async freeBytes(path) {
@@ -83,12 +86,18 @@ export const files: Files = {
   },
 };
 
-function openFile(handle: FileHandle): OpenFile {
+function openFile(handle: FileHandle, direct: DirectWrites | undefined): OpenFile {
   return {
     read: (at, into) => readExactly(handle, at, into),
-    write: (at, bytes) => writeAll(handle, at, bytes),
+    async write(at, bytes) {
+      if (direct && (await asTyped(direct.write(at, bytes)))) return;
+      await writeAll(handle, at, bytes);
+    },
     sync: () => asTyped(handle.sync()),
-    close: () => handle.close(),
+    async close() {
+      await direct?.close();
+      await handle.close();
+    },
   };
 }
 
@@ -102,7 +111,7 @@ async function openCreating(path: string, flags: number): Promise<FileHandle> {
 async function readExactly(handle: FileHandle, at: number, into: Uint8Array): Promise<void> {
   for (let got = 0; got < into.length; ) {
     const { bytesRead } = await handle.read(into, got, into.length - got, at + got);
-    if (bytesRead === 0) throw new Error(`the file ends at ${at + got}, expected ${at + into.length} bytes`);
+    if (bytesRead === 0) throw new Error(`the file has ${at + got} bytes, expected ${at + into.length}`);
     got += bytesRead;
   }
 }
@@ -114,7 +123,41 @@ async function writeAll(handle: FileHandle, at: number, bytes: Uint8Array): Prom
   }
 }
 
-/** A rename is durable only when its folder is. Systems that cannot open folders keep their own order. */
+/** A file of the user's, opened for reading. */
+interface ReadableFile extends RandomAccess {
+  close(): Promise<void>;
+}
+
+/** Opens a file of the user's. Rejects with `bad_parameter` if it cannot be read or is not a regular file. */
+export async function openToRead(path: string): Promise<ReadableFile> {
+  const handle = await open(path, "r").catch((error: unknown) => {
+    const why = isMissing(error) ? "there is no such file" : messageOf(error);
+    throw new SluiceError("bad_parameter", `${path} cannot be read: ${why}`, { cause: error });
+  });
+  const facts = await handle.stat();
+  if (!facts.isFile()) {
+    await handle.close();
+    throw new SluiceError(
+      "bad_parameter",
+      `${path} is not a regular file; pipe its data in and use - instead`,
+    );
+  }
+  return {
+    size: facts.size,
+    async read({ start, end }) {
+      const bytes = new Uint8Array(end - start);
+      for (let got = 0; got < bytes.length; ) {
+        const { bytesRead } = await handle.read(bytes, got, bytes.length - got, start + got);
+        if (bytesRead === 0) throw new SluiceError("broken_media", `${path} has become shorter`);
+        got += bytesRead;
+      }
+      return bytes;
+    },
+    close: () => handle.close(),
+  };
+}
+
+/** Syncs a folder, which makes renames in it durable. Does nothing on Windows, which cannot open folders. */
 export async function syncFolder(path: string): Promise<void> {
   if (process.platform === "win32") return;
   const folder = await open(path, "r");

@@ -7,30 +7,30 @@ import { dialledStream } from "./dialled-stream.ts";
 import { readableBody } from "./node-streams.ts";
 import { openWebSocket } from "./web-socket-client.ts";
 
-/** The longest response head; answers of trackers and web servers stay far below. */
+/** The longest response head; trackers and web servers stay far below. */
 const MAX_HEADER_BYTES = 16 * 1024;
 
-/** One exchange a connection, to the address that was checked; TLS is verified against the URL's own name. */
+/** Opens a connection for each request, to the given address; TLS certificates are verified against the URL's host. */
 export const httpClient: HttpClient = {
   request: (request) => new Promise((resolve, reject) => exchange(request, resolve, reject)),
   openWebSocket,
 };
 
 function exchange(
-  asked: OutboundRequest,
+  outbound: OutboundRequest,
   resolve: (response: OutboundResponse) => void,
   reject: (reason: unknown) => void,
 ): void {
-  const { signal, timeoutMs } = asked;
+  const { signal, timeoutMs } = outbound;
   if (signal?.aborted) {
     reject(signal.reason);
     return;
   }
-  const request = start(asked);
+  const request = start(outbound);
   const abort = () => request.destroy(signal!.reason);
-  // For the whole exchange, the body included: a server that drips bytes must not hold us for ever.
-  const late = () => request.destroy(new Error(`no answer in ${Math.round(timeoutMs)} ms`));
-  const timer = setTimeout(late, timeoutMs);
+  // Covers the body too, because a server may send it a byte at a time.
+  const expire = () => request.destroy(new Error(`no complete response within ${Math.round(timeoutMs)} ms`));
+  const timer = setTimeout(expire, timeoutMs);
   signal?.addEventListener("abort", abort, { once: true });
   request.once("close", () => {
     clearTimeout(timer);
@@ -44,7 +44,7 @@ function exchange(
       body: readableBody(response, () => request.destroy()),
     });
   });
-  request.end(asked.body);
+  request.end(outbound.body);
 }
 
 function start({ url, method, headers, body, connectTo, dial }: OutboundRequest): ClientRequest {
@@ -59,7 +59,7 @@ function start({ url, method, headers, body, connectTo, dial }: OutboundRequest)
     headers: { ...headers, host: url.host, ...(body && { "content-length": String(body.length) }) },
     maxHeaderSize: MAX_HEADER_BYTES,
   };
-  // An IP literal has no server name (RFC 6066 3); the certificate is then checked against the address.
+  // An IP literal has no server name (RFC 6066 3); the certificate is checked against the address instead.
   const tls = { ...(isIP(name) === 0 && { servername: name }), rejectUnauthorized: true };
   if (dial) {
     const createConnection = () => {

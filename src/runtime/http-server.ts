@@ -1,39 +1,40 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { canonicalAddress, type PeerAddress } from "../base/address.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Network } from "../base/network.ts";
 import { pumpBody } from "./body-pump.ts";
-import { limitConnections } from "./connection-limit.ts";
+import { limitConnections, type PendingRequest } from "./connection-limit.ts";
 import type { AcceptWebSocket, HttpHandler, HttpListener, RequestOrigin, ServeOptions } from "./contract.ts";
 import { readableBody } from "./node-streams.ts";
 import { bound } from "./sockets.ts";
-import { machineNetworks } from "./subnets.ts";
+import { cachedNetworks } from "./surroundings.ts";
 import { serveWebSockets } from "./web-socket.ts";
 
-/** Request line and headers together; browsers send about 1 KiB. */
+/** Maximum size of the request line and headers together; browsers send about 1 KiB. */
 const MAX_HEADER_BYTES = 16 * 1024;
 /**
- * A request head must be complete by then, a whole request by the second limit: a playlist of 50 MB over a weak wireless
- * link takes a minute. Few bodies are read at once (routes/control/form.ts), so that dripping ones cost little.
+ * Time limits for the request head and for the whole request: uploading a 50 MB playlist over a weak wireless link takes
+ * a minute. Few bodies are read at once (routes/control/form.ts), so slow uploads cost little.
  */
 const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 120_000;
-/** An idle kept-alive connection is closed; players ask for a segment every few seconds. */
+/** The server closes a connection that is idle for this time; players request a segment every few seconds. */
 const KEEP_ALIVE_TIMEOUT_MS = 15_000;
 const CHECK_INTERVAL_MS = 1_000;
 
 /**
- * Serves Fetch API handlers over `node:http`, which all runtimes have and which has limits. `sent` hears of all that
- * bodies send.
+ * Serves a Fetch API handler over `node:http`, which all runtimes provide and which can limit the size and time of
+ * requests. Calls `sent` with the number of body bytes sent.
  */
 export async function serve(
   handler: HttpHandler,
   options: ServeOptions,
   sent: (bytes: number) => void = () => {},
 ): Promise<HttpListener> {
-  const networks = machineNetworks();
-  const ask: AskHandler = (incoming, request, accept) => {
-    const origin = originOf(incoming, networks());
+  const networks = cachedNetworks();
+  const handle: OriginHandler = (incoming, request, accept) => {
+    const origin = originOf(incoming.socket, networks());
     return origin && handler(request, origin, accept);
   };
   const server = createServer(
@@ -46,53 +47,64 @@ export async function serve(
       noDelay: true,
     },
     (incoming, outgoing) => {
-      const work = limit.works(incoming.socket);
-      outgoing.once("close", () => work.done());
-      void answer(ask, incoming, outgoing, sent);
+      const pending = limit.begin(incoming.socket);
+      outgoing.once("close", () => pending.done());
+      void respond(handle, incoming, outgoing, { pending, sent });
     },
   );
   const limit = limitConnections(server, options.maxConnections);
   const webSockets = serveWebSockets(server, (incoming, accept) => {
-    // At work for as long as it lives.
-    limit.works(incoming.socket);
+    // A WebSocket connection counts as busy until it closes.
+    limit.begin(incoming.socket);
     const request = requestOf(incoming);
-    return request && ask(incoming, request, accept);
+    return request && handle(incoming, request, accept);
   });
   await bound(server, { host: options.host, port: options.port });
   const end = () => {
     webSockets.close();
     return close(server);
   };
-  return { address: listening(server), close: end };
+  const disconnect = (mayStay: (origin: RequestOrigin) => boolean) =>
+    limit.closeEach((socket) => {
+      const origin = originOf(socket, networks());
+      return origin !== undefined && !mayStay(origin);
+    });
+  return { address: listening(server), disconnect, close: end };
 }
 
-/** Asks the handler; undefined where the socket is gone and nobody knows any more who asked. */
-type AskHandler = (
+/** Calls the handler with the request's origin; returns undefined if the socket has closed and no longer has an address. */
+type OriginHandler = (
   incoming: IncomingMessage,
   request: Request,
   accept?: AcceptWebSocket,
 ) => ReturnType<HttpHandler> | undefined;
 
-async function answer(
-  ask: AskHandler,
+/** Observers of one response. */
+interface Observers {
+  readonly pending: PendingRequest;
+  readonly sent: (bytes: number) => void;
+}
+
+async function respond(
+  handle: OriginHandler,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  sent: (bytes: number) => void,
+  observers: Observers,
 ): Promise<void> {
-  const waiting = whileWaiting(outgoing);
+  const hangUp = hangUpSignal(outgoing);
   try {
-    const request = requestOf(incoming, waiting.signal);
+    const request = requestOf(incoming, hangUp.signal);
     if (request === undefined) return refuse(outgoing, 400);
-    const answering = ask(incoming, request);
-    if (answering === undefined) return void outgoing.destroy();
-    const response = await answering;
-    waiting.end();
-    await send(response, outgoing, incoming.method === "HEAD", sent);
+    const responding = handle(incoming, request);
+    if (responding === undefined) return void outgoing.destroy();
+    const response = await responding;
+    hangUp.end();
+    await send(response, outgoing, incoming.method === "HEAD", observers);
   } catch (error) {
-    waiting.end();
-    // The routes answer every expected error: this is a bug of ours, or a body that broke off half way.
-    const isGone = waiting.signal.aborted && error === waiting.signal.reason;
-    if (outgoing.headersSent || isGone) {
+    hangUp.end();
+    // The routes handle every expected error, so the error is a bug, or a body failed while it was sent.
+    const hasHungUp = hangUp.signal.aborted && error === hangUp.signal.reason;
+    if (outgoing.headersSent || hasHungUp) {
       outgoing.destroy();
     } else {
       console.error(`request failed: ${error instanceof Error ? error.stack : messageOf(error)}`);
@@ -102,12 +114,12 @@ async function answer(
 }
 
 /**
- * Fires when the asker hangs up while its answer has not begun. From then on `cancel` of the body tells it: a signal
- * that outlived the head would make every body listen to two messengers.
+ * Returns a signal that fires if the client hangs up before the response begins. After `end` it never fires: from then
+ * on the body's `cancel` reports it.
  */
-function whileWaiting(outgoing: ServerResponse): { readonly signal: AbortSignal; end(): void } {
+function hangUpSignal(outgoing: ServerResponse): { readonly signal: AbortSignal; end(): void } {
   const abort = new AbortController();
-  const hungUp = () => abort.abort(new SluiceError("cancelled", "the asker went away"));
+  const hungUp = () => abort.abort(new SluiceError("cancelled", "the client hung up"));
   outgoing.once("close", hungUp);
   return { signal: abort.signal, end: () => void outgoing.off("close", hungUp) };
 }
@@ -117,13 +129,13 @@ function refuse(outgoing: ServerResponse, status: number): void {
   outgoing.end();
 }
 
-/** The Fetch form of a request, or undefined where its target or its Host cannot be read (RFC 9112 3.2). */
+/** Converts to a Fetch request; returns undefined if the target or the Host header is invalid (RFC 9112 3.2). */
 function requestOf(incoming: IncomingMessage, signal?: AbortSignal): Request | undefined {
   const headers = new Headers();
   for (let i = 0; i + 1 < incoming.rawHeaders.length; i += 2) {
     headers.append(incoming.rawHeaders[i]!, incoming.rawHeaders[i + 1]!);
   }
-  // Of all Hosts that came: two of them are none.
+  // Several Host headers are joined by a comma, which the pattern refuses.
   const host = headers.get("host");
   if (host === null || !/^[\w.:[\]%-]+$/.test(host)) return undefined;
   const target = originForm(incoming.url ?? "", host);
@@ -143,14 +155,14 @@ function requestOf(incoming: IncomingMessage, signal?: AbortSignal): Request | u
   }
 }
 
-/** The path and query of a target; one in absolute form must name the very Host (RFC 9112 3.2.2). */
+/** Returns path and query of a target; the host of an absolute target must equal the Host header (RFC 9112 3.2.2). */
 function originForm(target: string, host: string): string | undefined {
   if (target.startsWith("/")) return target;
   const [, authority, rest] = /^http:\/\/([^/?#]+)(\/.*)?$/i.exec(target) ?? [];
   return authority?.toLowerCase() === host.toLowerCase() ? (rest ?? "/") : undefined;
 }
 
-function originOf({ socket }: IncomingMessage, networks: readonly Network[]): RequestOrigin | undefined {
+function originOf(socket: Socket, networks: readonly Network[]): RequestOrigin | undefined {
   const remote = canonicalAddress(socket.remoteAddress ?? "");
   const local = canonicalAddress(socket.localAddress ?? "");
   if (remote === undefined || local === undefined) return undefined;
@@ -165,18 +177,25 @@ async function send(
   response: Response,
   outgoing: ServerResponse,
   isHead: boolean,
-  sent: (bytes: number) => void,
+  { pending, sent }: Observers,
 ): Promise<void> {
   const { body } = response;
-  if (outgoing.destroyed) return void (await body?.cancel("the asker went away"));
+  if (outgoing.destroyed) return void (await body?.cancel("the client hung up"));
   outgoing.writeHead(response.status, headerList(response.headers));
   if (body === null || isHead) {
     await body?.cancel("a HEAD request");
+    pending.writing();
     return void outgoing.end();
   }
-  // Where the body has nothing to say yet the asker learns its head alone; else both go out together.
+  // Sends the head alone if the body has no data yet; otherwise both leave in one write.
   setImmediate(() => outgoing.flushHeaders());
-  await pumpBody(body, Number(response.headers.get("content-length") ?? 0), outgoing, sent);
+  await pumpBody(body, Number(response.headers.get("content-length") ?? 0), outgoing, {
+    writing: pending.writing,
+    written: (bytes) => {
+      pending.written();
+      sent(bytes);
+    },
+  });
 }
 
 function headerList(headers: Headers): [string, string][] {

@@ -1,18 +1,18 @@
 import { hash } from "node:crypto";
 
-/** A checksum has 64 bits, as hexadecimal digits: damage that it does not show is not met in practice. */
-export const CHECKSUM_DIGITS = 16;
+/** 64 bits as hexadecimal digits. */
+const CHECKSUM_DIGITS = 16;
 /** The digest of no records. */
 export const EMPTY_DIGEST = "0".repeat(CHECKSUM_DIGITS);
 
-/** The checksum of one record: of its key too, so that a whole value under a wrong key is noticed. */
+/** Computes the checksum of a record. It covers the key, so that it detects an intact value under a wrong key. */
 export function checksumOf(key: string, json: string): string {
   return hash("sha256", `${key}\0${json}`, "hex").slice(0, CHECKSUM_DIGITS);
 }
 
 /**
- * Adds a record's checksum to a digest of many, or takes it out again: the same digest comes out in whatever order. It
- * tells whether all records are there that should be, and no others.
+ * Adds a record's checksum to the digest of a set of records, or removes it (XOR, so the order does not matter). The
+ * digest detects missing and surplus records.
  */
 export function toggled(digest: string, checksum: string): string {
   const half = CHECKSUM_DIGITS / 2;

@@ -2,7 +2,7 @@ import { Breather } from "./breather.ts";
 import type { KeyValueChange, KeyValueStore } from "./contract.ts";
 import { checkedChange, checkedKey, holds } from "./kv-values.ts";
 
-/** Records that are gone when the program ends; with the limits of all the others. For tests and trials. */
+/** Opens a store that is lost when the process ends, with the limits of the durable stores. */
 export function openMemory(): KeyValueStore {
   const records = new Map<string, string>();
   let isClosed = false;
@@ -39,7 +39,7 @@ export function openMemory(): KeyValueStore {
   };
 }
 
-/** The order of the UTF-8 bytes, which is that of the code points. */
+/** Compares by UTF-8 bytes, which is the order of the code points. */
 function byUtf8(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -1,26 +1,26 @@
 import { MAX_COMMIT_BYTES, MAX_COMMIT_KEYS } from "../base/store-limits.ts";
 import { Breather } from "./breather.ts";
-import { markReady, type Places, removeDatabase } from "./kv-places.ts";
+import { markReady, removeDatabase, type StorePaths } from "./kv-paths.ts";
 import { RecordFile, type StoredRecord, type StoreState } from "./kv-sqlite-file.ts";
 
-/** A database that is made beside the one that is there, in large transactions that are synced once, at the end. */
+/** Builds a new database next to the current one, in large transactions that are synced once at the end. */
 export class Rebuild {
-  readonly #places: Places;
+  readonly #paths: StorePaths;
   readonly #file: RecordFile;
-  readonly #waiting = new Map<string, string>();
+  readonly #pending = new Map<string, string>();
   readonly #breather = new Breather();
-  #waitingBytes = 0;
+  #pendingBytes = 0;
 
-  private constructor(places: Places) {
-    this.#places = places;
-    this.#file = new RecordFile(places.building, { mayCreate: true, busyMs: 0 });
+  private constructor(paths: StorePaths) {
+    this.#paths = paths;
+    this.#file = new RecordFile(paths.building, { mayCreate: true, busyMs: 0 });
     this.#file.run("PRAGMA synchronous = OFF");
   }
 
-  /** Begins anew, whatever an earlier attempt left. */
-  static async begin(places: Places): Promise<Rebuild> {
-    await removeDatabase(places.building);
-    return new Rebuild(places);
+  /** Starts with an empty database and removes what an earlier attempt left. */
+  static async begin(paths: StorePaths): Promise<Rebuild> {
+    await removeDatabase(paths.building);
+    return new Rebuild(paths);
   }
 
   get state(): StoreState {
@@ -29,35 +29,35 @@ export class Rebuild {
   }
 
   has(key: string): boolean {
-    return this.#waiting.has(key) || this.#file.get(key) !== undefined;
+    return this.#pending.has(key) || this.#file.get(key) !== undefined;
   }
 
   async add({ key, value }: StoredRecord): Promise<void> {
-    this.#waiting.set(key, value);
-    this.#waitingBytes += value.length;
-    if (this.#waiting.size < MAX_COMMIT_KEYS && this.#waitingBytes < MAX_COMMIT_BYTES) return;
+    this.#pending.set(key, value);
+    this.#pendingBytes += value.length;
+    if (this.#pending.size < MAX_COMMIT_KEYS && this.#pendingBytes < MAX_COMMIT_BYTES) return;
     this.#flush();
     await this.#breather.breathe();
   }
 
-  /** Makes it durable and ready to take the other's place; it goes on counting from `sequence`. */
+  /** Makes the database durable and ready for {@link finishSwap}; `sequence` becomes its number of commits. */
   async finish(sequence: number): Promise<void> {
     this.#flush();
-    this.#file.countOn(sequence);
+    this.#file.advanceSequence(sequence);
     this.#file.close();
-    await markReady(this.#places);
+    await markReady(this.#paths);
   }
 
-  /** Gives it up. */
-  async drop(): Promise<void> {
+  /** Deletes the unfinished database. */
+  async discard(): Promise<void> {
     this.#file.close();
-    await removeDatabase(this.#places.building);
+    await removeDatabase(this.#paths.building);
   }
 
   #flush(): void {
-    if (this.#waiting.size === 0) return;
-    this.#file.commit({ check: [], set: this.#waiting, delete: new Set() });
-    this.#waiting.clear();
-    this.#waitingBytes = 0;
+    if (this.#pending.size === 0) return;
+    this.#file.commit({ check: [], set: this.#pending, delete: new Set() });
+    this.#pending.clear();
+    this.#pendingBytes = 0;
   }
 }

@@ -1,9 +1,9 @@
 import { messageOf } from "../base/errors.ts";
 import { files } from "./files.ts";
 import { EMPTY_DIGEST, toggled } from "./kv-checksum.ts";
-import { finishSwap, type Places } from "./kv-places.ts";
+import { finishSwap, type StorePaths } from "./kv-paths.ts";
 import { Rebuild } from "./kv-rebuild.ts";
-import { wholeRecords } from "./kv-salvage.ts";
+import { intactRecords } from "./kv-salvage.ts";
 import { readSnapshot } from "./kv-snapshot.ts";
 import { closeQuietly, examine, type Finding } from "./kv-sqlite-check.ts";
 import { RecordFile } from "./kv-sqlite-file.ts";
@@ -12,60 +12,60 @@ import { readTip } from "./kv-tip.ts";
 
 const BUSY_MS = 200;
 
-/** What was found at start, before any of it is used. */
-interface Found {
-  readonly places: Places;
+/** The state of the store's files at start. */
+interface Inspection {
+  readonly paths: StorePaths;
   readonly finding: Finding;
-  /** Of the snapshot; undefined where there is none. */
-  readonly kept: TextReport | undefined;
-  /** How many commits were acknowledged, where that is known. */
+  /** Report on the snapshot; undefined if there is none. */
+  readonly snapshot: TextReport | undefined;
+  /** The number of acknowledged commits; undefined if it is not known. */
   readonly tip: number | undefined;
   readonly warn: (message: string) => void;
 }
 
-/** Where the records of a repaired store came from. */
+/** The number of records that the repair took from each source. */
 interface Sources {
   readonly fromDatabase: number;
   readonly fromSnapshot: number;
-  /** All that the damaged file should have had was found in it. */
+  /** True if the damaged file still contained all of its records. */
   readonly isComplete: boolean;
 }
 
-/** The file of records, whole, and how many commits its snapshot holds (undefined: it must be made anew). */
-export interface Recovered {
+interface Recovered {
   readonly file: RecordFile;
+  /** The number of commits that the snapshot contains; undefined if a new snapshot is needed. */
   readonly snapshotSequence: number | undefined;
 }
 
 /**
- * Opens the records of a folder that nobody else has open. A damaged file is replaced by one made of what is whole in
- * it and of the snapshot, is kept beside, and told to `warn`. A crash at any point begins this again from the same
- * files: nothing is removed before what takes its place is durable. Rejects where the disk fails or is full.
+ * Opens the records of a folder whose lock the caller holds. Replaces a damaged file by one made of its intact records
+ * and the snapshot, keeps the damaged file as a copy, and reports to `warn`. Safe against a crash at every step: nothing
+ * is removed before its replacement is durable. Rejects if the disk fails or is full.
  */
-export async function openRecovered(places: Places, warn: (message: string) => void): Promise<Recovered> {
-  if (await finishSwap(places)) {
+export async function openRecovered(paths: StorePaths, warn: (message: string) => void): Promise<Recovered> {
+  if (await finishSwap(paths)) {
     warn(
-      `${places.database} was being replaced when the last run ended: that is done now, and the former file is kept beside`,
+      `${paths.database} was being replaced when the last run ended; the replacement is finished, and the old file is kept as a copy`,
     );
   }
-  const isThere = (await files.stat(places.database)) !== undefined;
-  const kept = await readSnapshot(places, () => {}).catch((error: unknown) => {
-    // Where the database is whole it is not needed.
-    warn(`${places.snapshot} cannot be read: ${messageOf(error)}`);
+  const exists = (await files.stat(paths.database)) !== undefined;
+  const snapshot = await readSnapshot(paths, () => {}).catch((error: unknown) => {
+    // If the database is intact, the snapshot is not needed.
+    warn(`${paths.snapshot} cannot be read: ${messageOf(error)}`);
     return UNREADABLE;
   });
-  const tip = tipOf(places, warn);
-  if (!isThere && kept === undefined && tip === undefined)
-    return { file: fresh(places), snapshotSequence: undefined };
-  const finding: Finding = isThere ? await examine(places.database) : MISSING;
-  if (finding.isBlank && kept === undefined && tip === undefined) {
+  const tip = tipOf(paths, warn);
+  if (!exists && snapshot === undefined && tip === undefined)
+    return { file: openFile(paths), snapshotSequence: undefined };
+  const finding: Finding = exists ? await examine(paths.database) : MISSING;
+  if (finding.isBlank && snapshot === undefined && tip === undefined) {
     closeQuietly(finding.file);
-    return { file: fresh(places), snapshotSequence: undefined };
+    return { file: openFile(paths), snapshotSequence: undefined };
   }
-  const found: Found = { places, finding, kept, tip, warn };
-  if (finding.problem === undefined && !isBehindSnapshot(found)) return healthy(found);
-  await repair(found);
-  return { file: fresh(places), snapshotSequence: undefined };
+  const inspection: Inspection = { paths, finding, snapshot, tip, warn };
+  if (finding.problem === undefined && !isBehindSnapshot(inspection)) return openIntact(inspection);
+  await repair(inspection);
+  return { file: openFile(paths), snapshotSequence: undefined };
 }
 
 const MISSING: Finding = {
@@ -80,11 +80,11 @@ const MISSING: Finding = {
 
 const UNREADABLE: TextReport = { isWhole: false, sequence: undefined, lines: 0, badLines: 0 };
 
-function fresh(places: Places): RecordFile {
-  return new RecordFile(places.database, { mayCreate: true, busyMs: BUSY_MS });
+function openFile(paths: StorePaths): RecordFile {
+  return new RecordFile(paths.database, { mayCreate: true, busyMs: BUSY_MS });
 }
 
-function tipOf({ tip }: Places, warn: (message: string) => void): number | undefined {
+function tipOf({ tip }: StorePaths, warn: (message: string) => void): number | undefined {
   try {
     return readTip(tip);
   } catch (error) {
@@ -93,122 +93,124 @@ function tipOf({ tip }: Places, warn: (message: string) => void): number | undef
   }
 }
 
-/** The snapshot cannot be newer, unless the database has lost its last commits. */
-function isBehindSnapshot({ finding, kept }: Found): boolean {
-  return kept?.isWhole === true && (finding.state?.sequence ?? 0) < (kept.sequence ?? 0);
+/** An intact snapshot is newer than the database only if the database has lost commits. */
+function isBehindSnapshot({ finding, snapshot }: Inspection): boolean {
+  return snapshot?.isWhole === true && (finding.state?.sequence ?? 0) < (snapshot.sequence ?? 0);
 }
 
-async function healthy({ places, finding, kept, tip = 0, warn }: Found): Promise<Recovered> {
+async function openIntact({ paths, finding, snapshot, tip = 0, warn }: Inspection): Promise<Recovered> {
   const sequence = finding.state?.sequence ?? 0;
   if (tip > sequence) {
-    warn(`${places.database} has lost the last ${tip - sequence} changes: the end of its log is damaged`);
-    await files.remove(places.tip); // Told once.
+    warn(`${paths.database} has lost the last ${tip - sequence} changes: the end of its log is damaged`);
+    await files.remove(paths.tip); // Warn only once.
   }
-  if (kept?.isWhole === false) {
+  if (snapshot?.isWhole === false) {
     warn(
-      `${places.snapshot} is damaged (${kept.badLines} lines); the records are whole, and it is made anew`,
+      `${paths.snapshot} is damaged (${snapshot.badLines} lines); the records are intact, and a new snapshot is written`,
     );
   }
   closeQuietly(finding.file);
-  return { file: fresh(places), snapshotSequence: kept?.isWhole ? kept.sequence : undefined };
+  return { file: openFile(paths), snapshotSequence: snapshot?.isWhole ? snapshot.sequence : undefined };
 }
 
-async function repair(found: Found): Promise<void> {
-  const { places, finding, kept, tip, warn } = found;
-  const sources = await rebuild(found);
+async function repair(inspection: Inspection): Promise<void> {
+  const { paths, finding, snapshot, tip, warn } = inspection;
+  const sources = await rebuild(inspection);
   closeQuietly(finding.file);
-  await finishSwap(places);
+  await finishSwap(paths);
   const problem = finding.problem ?? "its last changes are lost";
   const lost = sources.isComplete ? "nothing is lost" : "changes since the snapshot may be lost";
-  const without =
-    kept === undefined
+  const snapshotProblem =
+    snapshot === undefined
       ? " (there was none)"
-      : kept.isWhole
+      : snapshot.isWhole
         ? ""
-        : ` (${kept.badLines} lines of it are damaged)`;
+        : ` (${snapshot.badLines} lines of it are damaged)`;
   warn(
-    `${places.database} was damaged: ${problem}. Restored ${sources.fromDatabase} records from it and ` +
-      `${sources.fromSnapshot} from the snapshot${without}; ${lost}. The damaged file is kept beside it`,
+    `${paths.database} was damaged: ${problem}. Restored ${sources.fromDatabase} records from it and ` +
+      `${sources.fromSnapshot} from the snapshot${snapshotProblem}; ${lost}. The damaged file is kept as a copy`,
   );
-  const sequence = Math.max(finding.state?.sequence ?? 0, kept?.isWhole ? (kept.sequence ?? 0) : 0);
+  const sequence = Math.max(finding.state?.sequence ?? 0, snapshot?.isWhole ? (snapshot.sequence ?? 0) : 0);
   if (tip !== undefined && tip > sequence)
-    warn(`${places.database} has lost the last ${tip - sequence} changes`);
+    warn(`${paths.database} has lost the last ${tip - sequence} changes`);
 }
 
-/** Makes the file that takes the damaged one's place, and makes it ready. */
-async function rebuild(found: Found): Promise<Sources> {
-  const { places, finding, kept, tip = 0 } = found;
-  const next = 1 + Math.max(tip, finding.state?.sequence ?? 0, kept?.isWhole ? (kept.sequence ?? 0) : 0);
-  let building = await Rebuild.begin(places);
+/** Builds the replacement of the damaged file. */
+async function rebuild(inspection: Inspection): Promise<Sources> {
+  const { paths, finding, snapshot, tip = 0 } = inspection;
+  const snapshotSequence = snapshot?.isWhole ? (snapshot.sequence ?? 0) : 0;
+  const next = 1 + Math.max(tip, finding.state?.sequence ?? 0, snapshotSequence);
+  let building = await Rebuild.begin(paths);
   try {
     let sources: Sources | undefined;
-    if (!isBehindSnapshot(found)) sources = await fromDatabase(found, building);
+    if (!isBehindSnapshot(inspection)) sources = await addIntactRecords(inspection, building);
     if (sources === undefined) {
-      await building.drop();
-      building = await Rebuild.begin(places);
-      const fromSnapshot = await fill(found, building, () => true);
+      await building.discard();
+      building = await Rebuild.begin(paths);
+      const fromSnapshot = await addFromSnapshot(inspection, building, () => true);
       sources = { fromDatabase: 0, fromSnapshot, isComplete: false };
     }
     await building.finish(next);
     return sources;
   } catch (error) {
-    await building.drop();
+    await building.discard();
     closeQuietly(finding.file);
     throw error;
   }
 }
 
 /**
- * Takes what is whole in the damaged file, and from the snapshot what is not. Undefined where nobody knows whether that
- * is all, and the snapshot is whole: a state that once was is better than one that never was.
+ * Adds the intact records of the damaged file, and the remaining records from the snapshot. Returns undefined if the result may
+ * mix two states and the snapshot is intact: an older consistent state is better than one that never existed.
  */
-async function fromDatabase(found: Found, building: Rebuild): Promise<Sources | undefined> {
-  const { finding, kept } = found;
-  holdOff(finding.file);
-  const isComplete = await hasAll(finding);
+async function addIntactRecords(inspection: Inspection, building: Rebuild): Promise<Sources | undefined> {
+  const { finding, snapshot } = inspection;
+  blockWriters(finding.file);
+  const isComplete = await hasAllRecords(finding);
   const isCurrent = finding.isSound && finding.isCurrent;
-  if (!isComplete && !isCurrent && kept?.isWhole) return undefined;
+  if (!isComplete && !isCurrent && snapshot?.isWhole) return undefined;
   if (finding.file !== undefined) {
-    for await (const record of wholeRecords(finding.file)) await building.add(record);
+    for await (const record of intactRecords(finding.file)) await building.add(record);
   }
   const { count } = building.state;
   if (isComplete) return { fromDatabase: count, fromSnapshot: 0, isComplete };
-  const fromSnapshot = await fill(found, building, (key) => !isCurrent || finding.badKeys.has(key));
+  const isWanted = (key: string) => !isCurrent || finding.badKeys.has(key);
+  const fromSnapshot = await addFromSnapshot(inspection, building, isWanted);
   return { fromDatabase: count, fromSnapshot, isComplete };
 }
 
-/** Whether all that should be there can be read: then only the pages around it are damaged. */
-async function hasAll({ file, state }: Finding): Promise<boolean> {
+/** Returns true if every record of the last commit can be read. Damage is then limited to other parts of the file. */
+async function hasAllRecords({ file, state }: Finding): Promise<boolean> {
   if (file === undefined || state === undefined) return false;
   let count = 0;
   let digest = EMPTY_DIGEST;
-  for await (const { checksum } of wholeRecords(file)) {
+  for await (const { checksum } of intactRecords(file)) {
     count++;
     digest = toggled(digest, checksum);
   }
   return count === state.count && digest === state.digest;
 }
 
-/** Adds what the snapshot has of the records that are wanted and not there. */
-async function fill(
-  { places }: Found,
+/** Adds the wanted records that are missing so far. Returns their number. */
+async function addFromSnapshot(
+  { paths }: Inspection,
   building: Rebuild,
   isWanted: (key: string) => boolean,
 ): Promise<number> {
-  let filled = 0;
-  await readSnapshot(places, async (line) => {
+  let added = 0;
+  await readSnapshot(paths, async (line) => {
     if (!("key" in line) || !isWanted(line.key) || building.has(line.key)) return;
     await building.add(line);
-    filled++;
+    added++;
   });
-  return filled;
+  return added;
 }
 
-/** Tools beside wait meanwhile: what they write to a file that is being replaced would be lost. */
-function holdOff(file: RecordFile | undefined): void {
+/** Blocks writes of other processes, because changes to a file that is being replaced would be lost. */
+function blockWriters(file: RecordFile | undefined): void {
   try {
     file?.run("BEGIN IMMEDIATE");
   } catch {
-    // A file that is too damaged to be locked takes no writes either.
+    // If the file is too damaged to be locked, other processes cannot write to it either.
   }
 }

@@ -2,43 +2,44 @@ import { Breather } from "./breather.ts";
 import { checksumOf } from "./kv-checksum.ts";
 import type { RecordFile, StoredRecord } from "./kv-sqlite-file.ts";
 
-/** Rows that are asked for at once; where one of them cannot be read, each is asked for alone. */
+/** Rows of one query; if one of them cannot be read, each row gets its own query. */
 const BATCH_ROWS = 64;
-/** The start of the engine waits for it: what cannot be read in this time is left to the snapshot. */
-const LONGEST_MS = 2000;
+/** The engine waits for this when it starts; rows not read within this time come from the snapshot. */
+const MAX_READ_MS = 2000;
 const COLUMNS = "SELECT rowid, key, value, checksum FROM record WHERE";
 
 /**
- * The records of a damaged file that can be read and are as they were written, in no order. Reads the table row by row,
- * past what cannot be read, and without the index on keys, which may be damaged itself.
+ * Yields the intact records of a damaged file, in no order. Reads the table row by row and skips unreadable rows. Does
+ * not use the index on keys, which may be damaged too.
  */
-export async function* wholeRecords(file: RecordFile): AsyncGenerator<StoredRecord> {
+export async function* intactRecords(file: RecordFile): AsyncGenerator<StoredRecord> {
   const breather = new Breather();
-  const endMs = performance.now() + LONGEST_MS;
+  const endMs = performance.now() + MAX_READ_MS;
   const last = lastRow(file);
   for (let row = 0; row < last && performance.now() < endMs; row += BATCH_ROWS) {
-    for (const record of rowsAfter(file, row)) if (isWhole(record)) yield record;
+    for (const record of rowsAfter(file, row)) if (isIntact(record)) yield record;
     await breather.breathe();
   }
 }
 
 function rowsAfter(file: RecordFile, row: number): StoredRecord[] {
-  const all = readable(file, `${COLUMNS} rowid > ? AND rowid <= ?`, row, row + BATCH_ROWS);
+  const all = readableRows(file, `${COLUMNS} rowid > ? AND rowid <= ?`, row, row + BATCH_ROWS);
   if (all !== undefined) return all;
   return Array.from({ length: BATCH_ROWS }, (_, i) => row + 1 + i).flatMap(
-    (one) => readable(file, `${COLUMNS} rowid = ?`, one) ?? [],
+    (single) => readableRows(file, `${COLUMNS} rowid = ?`, single) ?? [],
   );
 }
 
-function readable(file: RecordFile, sql: string, ...rows: number[]): StoredRecord[] | undefined {
+/** Returns undefined if the rows cannot be read. */
+function readableRows(file: RecordFile, sql: string, ...rows: number[]): StoredRecord[] | undefined {
   try {
     return file.rows(sql, ...rows) as unknown as StoredRecord[];
   } catch {
-    return undefined; // Damaged: that is what this is for.
+    return undefined;
   }
 }
 
-/** The number of the last row, or more than there can be where even that cannot be read. */
+/** Returns the id of the last row, or more than any store has if it cannot be read. */
 function lastRow(file: RecordFile): number {
   try {
     return Number(file.rows("SELECT max(rowid) AS last FROM record")[0]?.last ?? 0);
@@ -47,6 +48,6 @@ function lastRow(file: RecordFile): number {
   }
 }
 
-function isWhole({ key, value, checksum }: StoredRecord): boolean {
+function isIntact({ key, value, checksum }: StoredRecord): boolean {
   return typeof key === "string" && typeof value === "string" && checksum === checksumOf(key, value);
 }

@@ -4,7 +4,7 @@ import { Breather } from "./breather.ts";
 import type { KeyValueStore } from "./contract.ts";
 import { files, syncFolder } from "./files.ts";
 import { checksumOf } from "./kv-checksum.ts";
-import type { Places } from "./kv-places.ts";
+import type { StorePaths } from "./kv-paths.ts";
 import { inKeyOrder } from "./kv-sqlite-check.ts";
 import { DamagedRecord, RecordFile, type StoredRecord } from "./kv-sqlite-file.ts";
 import { readText, type TextLine, type TextReport, writeText } from "./kv-text.ts";
@@ -13,10 +13,10 @@ const READ_BYTES = 256 * 1024;
 const BUSY_MS = 1000;
 
 /**
- * All records as one moment had them, as text (`kv-text.ts`), read on a connection of its own beside whoever writes.
- * Throws rather than write down a record that is damaged. `more` follows the records.
+ * Yields a consistent state of all records as text (`kv-text.ts`), followed by `more`. Reads on a connection of its own
+ * while others write. Throws {@link DamagedRecord} for a damaged record.
  */
-export async function* momentText(
+export async function* snapshotText(
   database: string,
   more: AsyncIterable<TextLine> = none(),
 ): AsyncGenerator<Uint8Array> {
@@ -24,19 +24,19 @@ export async function* momentText(
   try {
     file.run("BEGIN");
     const { sequence } = file.state();
-    yield* writeText(sequence, both(whole(inKeyOrder(file)), more));
+    yield* writeText(sequence, concat(verified(inKeyOrder(file)), more));
     file.run("ROLLBACK");
   } finally {
     file.close();
   }
 }
 
-/** The records of any other store as text, one after another while it may change. */
+/** Yields the records of any store as text, followed by `more`. Changes made meanwhile may be included. */
 export async function* listText(
   store: KeyValueStore,
   more: AsyncIterable<TextLine>,
 ): AsyncGenerator<Uint8Array> {
-  yield* writeText(0, both(listed(store), more));
+  yield* writeText(0, concat(listed(store), more));
 }
 
 async function* listed(store: KeyValueStore): AsyncGenerator<StoredRecord> {
@@ -46,14 +46,14 @@ async function* listed(store: KeyValueStore): AsyncGenerator<StoredRecord> {
   }
 }
 
-/** Writes the snapshot beside, syncs, renames, syncs the folder. */
-export async function writeSnapshot(places: Places): Promise<void> {
-  const beside = `${places.snapshot}.new`;
-  await files.remove(beside);
-  const file = await files.open(beside);
+/** Writes the snapshot to a temporary file, syncs and renames it. */
+export async function writeSnapshot(paths: StorePaths): Promise<void> {
+  const temporary = `${paths.snapshot}.new`;
+  await files.remove(temporary);
+  const file = await files.open(temporary);
   try {
     let at = 0;
-    for await (const chunk of momentText(places.database)) {
+    for await (const chunk of snapshotText(paths.database)) {
       await file.write(at, chunk);
       at += chunk.length;
     }
@@ -61,33 +61,31 @@ export async function writeSnapshot(places: Places): Promise<void> {
   } finally {
     await file.close();
   }
-  await rename(beside, places.snapshot);
-  await syncFolder(places.folder);
+  await rename(temporary, paths.snapshot);
+  await syncFolder(paths.folder);
 }
 
-/** Reads the snapshot; undefined where there is none. */
+/** Reads the snapshot and calls `onLine` for each intact line. Returns undefined if there is no snapshot. */
 export async function readSnapshot(
-  places: Places,
-  found: (line: TextLine) => void | Promise<void>,
+  paths: StorePaths,
+  onLine: (line: TextLine) => void | Promise<void>,
 ): Promise<TextReport | undefined> {
-  if ((await files.stat(places.snapshot)) === undefined) return undefined;
+  if ((await files.stat(paths.snapshot)) === undefined) return undefined;
   const breather = new Breather();
-  return readText(createReadStream(places.snapshot, { highWaterMark: READ_BYTES }), async (line) => {
-    await found(line);
+  return readText(createReadStream(paths.snapshot, { highWaterMark: READ_BYTES }), async (line) => {
+    await onLine(line);
     await breather.breathe();
   });
 }
 
-async function* whole(records: AsyncIterable<StoredRecord>): AsyncGenerator<StoredRecord> {
+async function* verified(records: AsyncIterable<StoredRecord>): AsyncGenerator<StoredRecord> {
   for await (const record of records) {
-    if (record.checksum !== checksumOf(record.key, record.value)) {
-      throw new DamagedRecord(`${record.key} is damaged on disk; start the engine again, and it is repaired`);
-    }
+    if (record.checksum !== checksumOf(record.key, record.value)) throw new DamagedRecord(record.key);
     yield record;
   }
 }
 
-async function* both<T>(first: AsyncIterable<T>, second: AsyncIterable<T>): AsyncGenerator<T> {
+async function* concat<T>(first: AsyncIterable<T>, second: AsyncIterable<T>): AsyncGenerator<T> {
   yield* first;
   yield* second;
 }

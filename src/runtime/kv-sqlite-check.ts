@@ -1,34 +1,34 @@
 import { messageOf, SluiceError } from "../base/errors.ts";
 import { Breather } from "./breather.ts";
 import { checksumOf, EMPTY_DIGEST, toggled } from "./kv-checksum.ts";
-import { troubleOf } from "./kv-sqlite-error.ts";
+import { sqliteErrorKind } from "./kv-sqlite-error.ts";
 import { RecordFile, type StoredRecord, type StoreState, TABLES, TABLES_VERSION } from "./kv-sqlite-file.ts";
 
-/** More damaged records than this are not told apart. */
+/** Beyond this number the keys of damaged records are not collected. */
 const MAX_BAD_KEYS = 10_000;
-/** The file has one owner at start; a tool beside it is done in this time. */
+/** At start the file has one owner; a tool that uses it finishes within this time. */
 const BUSY_MS = 5000;
 
-/** What the check of a file found. */
+/** The result of checking a file. */
 export interface Finding {
-  /** The file, open, where it could be opened at all. */
+  /** The open file, if it could be opened. */
   readonly file: RecordFile | undefined;
-  /** What is wrong, in words; undefined where nothing is. */
+  /** What is wrong; undefined if nothing is. */
   readonly problem: string | undefined;
-  /** The file's pages fit together, so that what was read is what is there. */
+  /** The file's pages are consistent, so all records could be read. */
   readonly isSound: boolean;
-  /** It has no tables: a crash came while it was made, or somebody emptied it. */
+  /** The file has no tables: a crash interrupted its creation, or the user emptied it. */
   readonly isBlank: boolean;
   readonly state: StoreState | undefined;
-  /** Keys of records that are not as they were written. */
+  /** Keys of damaged records. */
   readonly badKeys: ReadonlySet<string>;
-  /** All other records are known to be those of the last commit: none is missing, none is of an earlier one. */
+  /** Apart from `badKeys` the records are those of the last commit: none is missing or outdated. */
   readonly isCurrent: boolean;
 }
 
 /**
- * Looks whether a file is as it was left: its description, its pages (SQLite's own check), each record's checksum, and
- * all records together. Throws where the disk fails or the file is from a newer version; damage is a finding.
+ * Checks a file for damage: its schema, its pages (SQLite's integrity check), the checksum of each record, and the digest
+ * of all records. Throws if the disk fails or a newer version wrote the file; reports damage as a finding.
  */
 export async function examine(path: string): Promise<Finding> {
   const finding: { -readonly [K in keyof Finding]: Finding[K] } = {
@@ -52,7 +52,7 @@ export async function examine(path: string): Promise<Finding> {
     finding.problem = contentProblem(found, finding.state);
     if (finding.problem === undefined) writeOnce(finding.file, finding.state);
   } catch (error) {
-    if (error instanceof SluiceError || ["disk", "busy"].includes(troubleOf(error))) {
+    if (error instanceof SluiceError || ["disk", "busy"].includes(sqliteErrorKind(error))) {
       closeQuietly(finding.file);
       throw error;
     }
@@ -63,13 +63,11 @@ export async function examine(path: string): Promise<Finding> {
   return finding;
 }
 
-/** Closes a file that is given up: what it says to that changes nothing. */
+/** Closes a file and ignores errors, which closing a damaged file may cause. */
 export function closeQuietly(file: RecordFile | undefined): void {
   try {
     file?.close();
-  } catch {
-    // A damaged file may not even be closed without a complaint.
-  }
+  } catch {}
 }
 
 function stateOf(file: RecordFile): StoreState | undefined {
@@ -77,30 +75,30 @@ function stateOf(file: RecordFile): StoreState | undefined {
   try {
     state = file.state();
   } catch (error) {
-    if (troubleOf(error) !== "other") throw error;
-    return undefined; // Which is one of the problems that are told.
+    if (sqliteErrorKind(error) !== "other") throw error;
+    return undefined; // `contentProblem` reports it.
   }
   if (state.version <= TABLES_VERSION) return state;
   throw new SluiceError(
     "bad_configuration",
-    `the records were written by a newer Sluice (tables ${state.version}, this one knows ${TABLES_VERSION}); use that one`,
+    `the records were written by a newer Sluice (table version ${state.version}, supported: ${TABLES_VERSION}); use that version`,
   );
 }
 
 function structureProblem(file: RecordFile, state: StoreState | undefined): string | undefined {
   const tables = file.rows("SELECT sql FROM sqlite_schema WHERE type = 'table' ORDER BY name");
   if (JSON.stringify(tables.map(({ sql }) => sql)) !== JSON.stringify(TABLES)) {
-    return "the description of its tables is damaged";
+    return "its schema is damaged";
   }
   const version = file.rows("PRAGMA user_version")[0]?.user_version;
-  if (version !== (state?.version ?? TABLES_VERSION)) return "its version is damaged";
-  const answer = file.rows("PRAGMA integrity_check(1)")[0]?.integrity_check;
-  return answer === "ok" ? undefined : String(answer).split("\n").slice(-1)[0];
+  if (version !== (state?.version ?? TABLES_VERSION)) return "its version number is damaged";
+  const result = file.rows("PRAGMA integrity_check(1)")[0]?.integrity_check;
+  return result === "ok" ? undefined : String(result).split("\n").slice(-1)[0];
 }
 
 interface Content {
   readonly count: number;
-  /** Of the checksums as they lie there, those of damaged records too. */
+  /** Digest of the stored checksums, including those of damaged records. */
   readonly digest: string;
   readonly badKeys: ReadonlySet<string>;
 }
@@ -117,7 +115,7 @@ async function readAll(file: RecordFile): Promise<Content> {
   return { count, digest, badKeys };
 }
 
-/** All records as they lie there, in the order of their keys; lets others have the event loop. */
+/** Yields all records unverified, in key order; yields to the event loop between batches. */
 export async function* inKeyOrder(file: RecordFile): AsyncGenerator<StoredRecord> {
   const breather = new Breather();
   for (let last: string | undefined; ; ) {
@@ -131,25 +129,25 @@ export async function* inKeyOrder(file: RecordFile): AsyncGenerator<StoredRecord
 }
 
 function contentProblem(found: Content, state: StoreState | undefined): string | undefined {
-  if (found.badKeys.size > 0) return `${found.badKeys.size} records are not as they were written`;
-  if (state === undefined) return "what it says about itself is damaged";
+  if (found.badKeys.size > 0) return `${found.badKeys.size} records are damaged`;
+  if (state === undefined) return "its state record is damaged";
   if (found.count !== state.count) return `it has ${found.count} records, expected ${state.count}`;
-  return found.digest === state.digest ? undefined : "its records are not those that it should have";
+  return found.digest === state.digest ? undefined : "its records are not those of the last commit";
 }
 
-/** Where only the state is damaged, it is the damage that was found: there is no reason to doubt the records. */
+/** If only the state record is damaged, the records count as current. */
 function isCurrent(found: Content, state: StoreState | undefined): boolean {
   if (found.badKeys.size === MAX_BAD_KEYS) return false;
   if (state === undefined) return found.badKeys.size === 0;
   return found.count === state.count && found.digest === state.digest;
 }
 
-/** A file that reads well and cannot be written to is damaged too; a full disk is no damage. */
+/** Detects a file that can be read but not written. A full disk is not damage. */
 function writeOnce(file: RecordFile, state: StoreState | undefined): void {
   try {
-    file.countOn(state?.sequence);
+    file.advanceSequence(state?.sequence);
   } catch (error) {
-    if (troubleOf(error) !== "full") throw error;
+    if (sqliteErrorKind(error) !== "full") throw error;
   }
 }
 

@@ -1,29 +1,44 @@
 import { messageOf, SluiceError } from "../base/errors.ts";
 
-/** What kind of trouble SQLite reports. */
-export type SqliteTrouble = "busy" | "full" | "disk" | "other";
+/** SQLite needs this much for its write-ahead log and shared memory file. */
+const MIN_OPEN_BYTES = 256 * 1024;
 
-/** The primary result codes (https://sqlite.org/rescode.html), and the texts for runtimes that give no code (Deno). */
-const TROUBLES: readonly (readonly [trouble: SqliteTrouble, codes: readonly number[], text: RegExp])[] = [
+type SqliteErrorKind = "busy" | "full" | "disk" | "other";
+
+/** Primary result codes (https://sqlite.org/rescode.html), and message patterns for Deno, which gives no code. */
+const KINDS: readonly (readonly [kind: SqliteErrorKind, codes: readonly number[], message: RegExp])[] = [
   ["busy", [5, 6], /\b(is locked|SQLITE_BUSY)\b/],
   ["full", [13], /database or disk is full/],
-  // Out of memory, an error of the disk, a file that cannot be opened: these say nothing about what is on the disk.
+  // Out of memory, I/O error, file cannot be opened: these do not indicate damaged data.
   ["disk", [7, 10, 14], /out of memory|disk I\/O error|unable to open/],
 ];
 
-/** The kind of an error that `node:sqlite` threw. */
-export function troubleOf(error: unknown): SqliteTrouble {
+/** Classifies an error that `node:sqlite` threw. */
+export function sqliteErrorKind(error: unknown): SqliteErrorKind {
   const { errcode } = error as { errcode?: unknown };
   const text = messageOf(error);
-  for (const [trouble, codes, words] of TROUBLES) {
-    // The low byte is the primary code; the rest says more about it.
-    if (typeof errcode === "number" ? codes.includes(errcode & 0xff) : words.test(text)) return trouble;
+  for (const [kind, codes, message] of KINDS) {
+    // The low byte is the primary result code.
+    if (typeof errcode === "number" ? codes.includes(errcode & 0xff) : message.test(text)) return kind;
   }
   return "other";
 }
 
-/** The error as the contract has it: a full disk is `disk_full`, all else is told as it came. */
+/**
+ * Converts an error of opening the store in `folder` to a `SluiceError` that names the folder. `freeBytes` is the free
+ * space of its disk: on a full one SQLite reports "disk I/O error" if it cannot grow its shared memory file.
+ */
+export function asOpenError(error: unknown, folder: string, freeBytes: number | undefined): unknown {
+  const kind = error instanceof SluiceError ? "other" : sqliteErrorKind(error);
+  if (kind === "full" || (kind === "disk" && freeBytes !== undefined && freeBytes < MIN_OPEN_BYTES))
+    return new SluiceError("disk_full", "the disk is full", { cause: error });
+  if (kind !== "disk") return error;
+  const message = `cannot open the database in ${folder}: ${messageOf(error)}`;
+  return new SluiceError("bad_parameter", message, { cause: error });
+}
+
+/** Converts SQLite's "disk full" error to `disk_full`; returns every other error unchanged. */
 export function asStoreError(error: unknown): unknown {
-  if (troubleOf(error) !== "full") return error;
+  if (sqliteErrorKind(error) !== "full") return error;
   return new SluiceError("disk_full", "the disk is full", { cause: error });
 }

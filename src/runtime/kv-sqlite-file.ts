@@ -1,47 +1,52 @@
 import { closeSync, openSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { checksumOf, EMPTY_DIGEST, toggled } from "./kv-checksum.ts";
-import { troubleOf } from "./kv-sqlite-error.ts";
+import { sqliteErrorKind } from "./kv-sqlite-error.ts";
 import { type CheckedChange, holds } from "./kv-values.ts";
 
-/** The version of the tables, in `user_version` and in the state. */
+/** The version of the schema, stored in `user_version` and in the state record. */
 export const TABLES_VERSION = 1;
 
-/** The tables exactly as the file must describe them: a flipped bit in the description is damage like any other. */
+/** The schema exactly as the file must contain it, so that a flipped bit in it is detected. */
 export const TABLES: readonly string[] = [
   "CREATE TABLE record (key TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL, checksum TEXT NOT NULL) STRICT",
   "CREATE TABLE state (id INTEGER PRIMARY KEY, value TEXT NOT NULL, checksum TEXT NOT NULL) STRICT",
 ];
 
-/** A write-ahead log of 1 MiB is put into the database: often enough that doing it takes a few milliseconds. */
+/** Size of the write-ahead log that triggers a checkpoint: 1 MiB, which takes a few milliseconds. */
 const CHECKPOINT_PAGES = 256;
-/** Rows that one query brings, at most 60 KiB each. */
+/** Rows of one query, at most 60 KiB each. */
 const BATCH_ROWS = 64;
 const STATE_KEY = "state";
 
-/** One record as it lies in the file. */
+/** A record as stored. */
 export interface StoredRecord {
   readonly key: string;
   readonly value: string;
   readonly checksum: string;
 }
 
-/** What the file says about itself; it changes with every commit, in the same transaction. */
+/** The state record, updated by every commit in the same transaction. */
 export interface StoreState {
   readonly version: number;
-  /** How many commits there were. */
+  /** Number of commits. */
   readonly sequence: number;
+  /** Number of records. */
   readonly count: number;
-  /** All records' checksums together. */
+  /** Digest of all records' checksums ({@link toggled}). */
   readonly digest: string;
 }
 
-/** A record, or the state, is not as it was written. */
+/** The record `key`, or the state record, does not match its checksum. */
 export class DamagedRecord extends Error {
   override readonly name = "DamagedRecord";
+
+  constructor(key: string) {
+    super(`${key} is damaged on disk; restart the engine to repair it`);
+  }
 }
 
-/** One connection to a file of records. Every call is synchronous and short; nothing here waits or looks for damage. */
+/** A connection to a file of records. Every call is synchronous and short. */
 export class RecordFile {
   readonly #database: DatabaseSync;
   readonly #get: StatementSync;
@@ -53,7 +58,7 @@ export class RecordFile {
   readonly #state: StatementSync;
   readonly #putState: StatementSync;
 
-  /** Opens the file; makes it, with its tables, where `mayCreate` and it has none. Throws what SQLite throws. */
+  /** Opens the file; creates it and its tables if `mayCreate`. Throws SQLite's errors. */
   constructor(path: string, { mayCreate, busyMs }: { mayCreate: boolean; busyMs: number }) {
     if (mayCreate) closeSync(openSync(path, "a", 0o600));
     this.#database = new DatabaseSync(path);
@@ -80,29 +85,29 @@ export class RecordFile {
     }
   }
 
-  /** The JSON text of a record. Throws {@link DamagedRecord} rather than give one that is not as it was written. */
+  /** Returns the JSON text of a record. Throws {@link DamagedRecord} if it does not match its checksum. */
   get(key: string): string | undefined {
     const row = this.#get.get(key) as Omit<StoredRecord, "key"> | undefined;
     if (row === undefined) return undefined;
-    if (row.checksum !== checksumOf(key, row.value)) throw damagedRecord(key);
+    if (row.checksum !== checksumOf(key, row.value)) throw new DamagedRecord(key);
     return row.value;
   }
 
-  /** The next few records, in the order of their keys' bytes, as they lie there: after `last`, or from `first` on. */
+  /** Returns the next records in byte order of the keys, unverified: after `last` if given, else from `first` on. */
   batch(first: string, last: string | undefined): StoredRecord[] {
     const rows = last === undefined ? this.#from.all(first) : this.#after.all(last);
     return rows as unknown as StoredRecord[];
   }
 
-  /** What the file says about itself. Throws {@link DamagedRecord} where that cannot be believed. */
+  /** Returns the state record. Throws {@link DamagedRecord} if it does not match its checksum. */
   state(): StoreState {
     const row = this.#state.get() as Omit<StoredRecord, "key"> | undefined;
     if (row === undefined || row.checksum !== checksumOf(STATE_KEY, row.value))
-      throw damagedRecord("the state");
+      throw new DamagedRecord("the state");
     return JSON.parse(row.value) as StoreState;
   }
 
-  /** Does a change in one transaction; false, and nothing done, where a check does not hold. */
+  /** Applies a change in one transaction. Returns false, without a change, if a check does not hold. */
   commit(change: CheckedChange): boolean {
     this.#database.exec("BEGIN IMMEDIATE");
     try {
@@ -116,8 +121,8 @@ export class RecordFile {
     }
   }
 
-  /** Sets the count of commits, or counts one more: a commit of nothing, which shows that the file can be written to. */
-  countOn(sequence?: number): void {
+  /** Commits only the state: sets the number of commits to `sequence`, or increments it. */
+  advanceSequence(sequence?: number): void {
     this.#database.exec("BEGIN IMMEDIATE");
     try {
       const state = this.state();
@@ -129,17 +134,17 @@ export class RecordFile {
     }
   }
 
-  /** Runs one statement as it is: what checks, repairs and snapshots need besides. */
+  /** Runs a statement. */
   run(sql: string): void {
     this.#database.exec(sql);
   }
 
-  /** The rows of a query as they are. */
+  /** Returns the rows of a query. */
   rows(sql: string, ...values: number[]): Record<string, unknown>[] {
     return this.#database.prepare(sql).all(...values) as Record<string, unknown>[];
   }
 
-  /** Puts the write-ahead log into the database and removes it, where nobody else has the file open. */
+  /** Closes the connection; the last connection also merges the write-ahead log into the database. */
   close(): void {
     this.#database.close();
   }
@@ -171,16 +176,16 @@ export class RecordFile {
   #apply(change: CheckedChange): void {
     const { version, sequence, ...rest } = this.state();
     let { count, digest } = rest;
-    const forget = (key: string) => {
+    const subtract = (key: string) => {
       const row = this.#checksum.get(key) as { checksum: string } | undefined;
       if (row === undefined) return false;
       digest = toggled(digest, row.checksum);
       count--;
       return true;
     };
-    for (const key of change.delete) if (forget(key)) this.#delete.run(key);
+    for (const key of change.delete) if (subtract(key)) this.#delete.run(key);
     for (const [key, json] of change.set) {
-      forget(key);
+      subtract(key);
       const checksum = checksumOf(key, json);
       this.#put.run(key, json, checksum);
       digest = toggled(digest, checksum);
@@ -195,16 +200,16 @@ export class RecordFile {
   }
 
   /**
-   * After a commit that failed: its pages may lie in the write-ahead log all the same, and a crash would bring them to
-   * life. A small commit of nothing takes their place at once; where that fails too, the next one does.
+   * Rolls back a failed commit. Its pages may be in the write-ahead log, where a crash would make them effective, so an
+   * empty commit overwrites them. If that fails too, the next commit does.
    */
   #undo(error: unknown): void {
     this.#rollBack();
-    if (error instanceof DamagedRecord || troubleOf(error) === "busy") return;
+    if (error instanceof DamagedRecord || sqliteErrorKind(error) === "busy") return;
     try {
-      this.countOn();
+      this.advanceSequence();
     } catch {
-      // The error that is thrown is the one of the commit itself.
+      // The caller throws the commit's own error.
     }
   }
 
@@ -212,11 +217,7 @@ export class RecordFile {
     try {
       this.#database.exec("ROLLBACK");
     } catch {
-      // SQLite has ended the transaction by itself, as it does when the disk is full.
+      // SQLite ends the transaction itself if the disk is full.
     }
   }
-}
-
-function damagedRecord(name: string): DamagedRecord {
-  return new DamagedRecord(`${name} is damaged on disk; start the engine again, and it is repaired`);
 }

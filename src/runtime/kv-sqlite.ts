@@ -3,64 +3,64 @@ import { messageOf, SluiceError } from "../base/errors.ts";
 import { Breather } from "./breather.ts";
 import type { KeyValueChange, KeyValueStore } from "./contract.ts";
 import { checksumOf } from "./kv-checksum.ts";
-import type { Places } from "./kv-places.ts";
+import type { StorePaths } from "./kv-paths.ts";
 import { openRecovered } from "./kv-recovery.ts";
 import { writeSnapshot } from "./kv-snapshot.ts";
-import { asStoreError, troubleOf } from "./kv-sqlite-error.ts";
+import { asStoreError, sqliteErrorKind } from "./kv-sqlite-error.ts";
 import { DamagedRecord, RecordFile } from "./kv-sqlite-file.ts";
 import { Tip } from "./kv-tip.ts";
 import { type CheckedChange, checkedChange, checkedKey } from "./kv-values.ts";
 
-/** The first snapshot after a change comes so late: changes come in groups. */
-const SNAPSHOT_AFTER_MS = 30_000;
-/** Snapshots are at least so far apart, and so many times as far as the last one took: a large store writes rarely. */
-const SNAPSHOT_EVERY_MS = 300_000;
-const SNAPSHOT_REST = 100;
-/** A tool beside writes for milliseconds; after so long something is wrong. */
-const BUSY_LONGEST_MS = 10_000;
+/** Delay of a snapshot after a change, because changes come in groups. */
+const SNAPSHOT_DELAY_MS = 30_000;
+/** Snapshots are at least this far apart, and at least this multiple of the time that the last one took. */
+const SNAPSHOT_INTERVAL_MS = 300_000;
+const SNAPSHOT_REST_FACTOR = 100;
+/** Other processes hold the database for milliseconds; longer means a fault. */
+const BUSY_TIMEOUT_MS = 10_000;
 const BUSY_RETRY_MS = 5;
 
-/** Opens the store for its owner: checked, repaired where it must be. `release` is called when it is closed. */
+/** Opens the store for its owner; checks and repairs it first. `release` is called when the store is closed. */
 export async function openOwned(
-  places: Places,
+  paths: StorePaths,
   warn: (message: string) => void,
   release: () => void,
 ): Promise<KeyValueStore> {
-  const { file, snapshotSequence } = await openRecovered(places, warn);
-  return new SqliteStore({ places, file, warn, release, owned: { snapshotSequence } });
+  const { file, snapshotSequence } = await openRecovered(paths, warn);
+  return new SqliteStore({ paths, file, warn, release, owned: { snapshotSequence } });
 }
 
-/** Opens the store beside the engine that owns it. `release` is called when it is closed. */
-export async function openBeside(
-  places: Places,
+/** Opens the store that an engine owns, without a check. `release` is called when the store is closed. */
+export async function openShared(
+  paths: StorePaths,
   warn: (message: string) => void,
   release: () => void,
 ): Promise<KeyValueStore> {
   try {
-    const file = new RecordFile(places.database, { mayCreate: true, busyMs: BUSY_LONGEST_MS });
-    return new SqliteStore({ places, file, warn, release, owned: undefined });
+    const file = new RecordFile(paths.database, { mayCreate: true, busyMs: BUSY_TIMEOUT_MS });
+    return new SqliteStore({ paths, file, warn, release, owned: undefined });
   } catch (error) {
     throw asStoreError(error);
   }
 }
 
-interface Parts {
-  readonly places: Places;
+interface SqliteStoreOptions {
+  readonly paths: StorePaths;
   readonly file: RecordFile;
   readonly warn: (message: string) => void;
   readonly release: () => void;
-  /** Of the owner, who also makes the snapshots. */
+  /** Present if this process owns the store; the owner writes the snapshots. */
   readonly owned: { readonly snapshotSequence: number | undefined } | undefined;
 }
 
-/** Records in SQLite: a commit is one transaction, synced before it is acknowledged. */
+/** A store in SQLite. A commit is one transaction, synced before it is acknowledged. */
 class SqliteStore implements KeyValueStore {
-  readonly #parts: Parts;
+  readonly #options: SqliteStoreOptions;
   readonly #file: RecordFile;
   readonly #tip: Tip;
   readonly #inode: number;
   readonly #breather = new Breather();
-  /** Commits happen one after another. */
+  /** The last commit; commits run one after another. */
   #last: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
   #snapshotSequence: number | undefined;
@@ -68,13 +68,13 @@ class SqliteStore implements KeyValueStore {
   #snapshotNotBeforeMs = 0;
   #snapshotting: Promise<void> = Promise.resolve();
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
-    this.#file = parts.file;
-    this.#snapshotSequence = parts.owned?.snapshotSequence;
-    this.#tip = new Tip(parts.places.tip, parts.warn);
-    this.#inode = statSync(parts.places.database).ino;
-    if (parts.owned !== undefined && this.#isSnapshotDue()) this.#planSnapshot();
+  constructor(options: SqliteStoreOptions) {
+    this.#options = options;
+    this.#file = options.file;
+    this.#snapshotSequence = options.owned?.snapshotSequence;
+    this.#tip = new Tip(options.paths.tip, options.warn);
+    this.#inode = statSync(options.paths.database).ino;
+    if (options.owned !== undefined && this.#isSnapshotDue()) this.#scheduleSnapshot();
   }
 
   async get(key: string): Promise<unknown> {
@@ -90,9 +90,7 @@ class SqliteStore implements KeyValueStore {
       const batch = this.#file.batch(prefix, last);
       for (const { key, value, checksum } of batch) {
         if (!key.startsWith(prefix)) return;
-        if (checksum !== checksumOf(key, value)) {
-          throw new DamagedRecord(`${key} is damaged on disk; start the engine again, and it is repaired`);
-        }
+        if (checksum !== checksumOf(key, value)) throw new DamagedRecord(key);
         yield [key, JSON.parse(value)];
         last = key;
       }
@@ -105,7 +103,7 @@ class SqliteStore implements KeyValueStore {
     this.#refuseClosed();
     const checked = checkedChange(change);
     const done = this.#last.then(() => this.#commit(checked));
-    // The next commit must not fail because this one did.
+    // A failed commit must not fail the next one.
     this.#last = done.catch(() => {});
     return done;
   }
@@ -116,26 +114,26 @@ class SqliteStore implements KeyValueStore {
   }
 
   async #commit(change: CheckedChange): Promise<boolean> {
-    // Commits are synchronous: many in a row would let nobody else have a turn.
+    // Commits are synchronous; many in a row would block the event loop.
     await this.#breather.breathe();
-    const isDone = await this.#whenFree(() => {
+    const isDone = await this.#retryWhileBusy(() => {
       this.#refuseReplaced();
       return this.#file.commit(change);
     });
     if (isDone && change.set.size + change.delete.size > 0) {
       this.#tip.write(this.#file.state().sequence);
-      if (this.#parts.owned !== undefined) this.#planSnapshot();
+      if (this.#options.owned !== undefined) this.#scheduleSnapshot();
     }
     return isDone;
   }
 
-  /** Waits, without holding up the event loop, while a tool beside writes. */
-  async #whenFree<T>(work: () => T): Promise<T> {
-    for (let leftMs = BUSY_LONGEST_MS; ; leftMs -= BUSY_RETRY_MS) {
+  /** Retries while another process writes, without blocking the event loop. */
+  async #retryWhileBusy<T>(work: () => T): Promise<T> {
+    for (let leftMs = BUSY_TIMEOUT_MS; ; leftMs -= BUSY_RETRY_MS) {
       try {
         return work();
       } catch (error) {
-        if (troubleOf(error) !== "busy" || leftMs <= 0) throw asStoreError(error);
+        if (sqliteErrorKind(error) !== "busy" || leftMs <= 0) throw asStoreError(error);
       }
       await new Promise((resolve) => setTimeout(resolve, BUSY_RETRY_MS));
     }
@@ -145,10 +143,11 @@ class SqliteStore implements KeyValueStore {
     if (this.#closing !== undefined) throw new Error("the store is closed");
   }
 
-  /** Beside an engine that starts and repairs its file, this one could write to what is thrown away. */
+  /** Refuses to write to a database file that an engine has replaced while it repaired the store. */
   #refuseReplaced(): void {
-    if (this.#parts.owned !== undefined || statSync(this.#parts.places.database).ino === this.#inode) return;
-    throw new SluiceError("bad_configuration", "the store was repaired meanwhile; try again");
+    const { owned, paths } = this.#options;
+    if (owned !== undefined || statSync(paths.database).ino === this.#inode) return;
+    throw new SluiceError("bad_configuration", "the engine has repaired the store meanwhile; try again");
   }
 
   #isSnapshotDue(): boolean {
@@ -156,31 +155,33 @@ class SqliteStore implements KeyValueStore {
     return sequence !== this.#snapshotSequence && (count > 0 || this.#snapshotSequence !== undefined);
   }
 
-  #planSnapshot(): void {
+  #scheduleSnapshot(): void {
     if (this.#snapshotTimer !== undefined || this.#closing !== undefined) return;
-    const waitMs = Math.max(SNAPSHOT_AFTER_MS, this.#snapshotNotBeforeMs - performance.now());
+    const waitMs = Math.max(SNAPSHOT_DELAY_MS, this.#snapshotNotBeforeMs - performance.now());
     this.#snapshotTimer = setTimeout(() => {
       this.#snapshotting = this.#snapshot().finally(() => {
         this.#snapshotTimer = undefined;
       });
     }, waitMs);
-    // Nobody should wait for it: closing makes one too.
+    // The process need not wait for it: `close` writes a snapshot too.
     this.#snapshotTimer.unref?.();
   }
 
-  /** A snapshot that cannot be made is told; the records themselves are safe. */
+  /** Writes a snapshot; a failure is only a warning, because the records themselves are safe. */
   async #snapshot(): Promise<void> {
-    const beganMs = performance.now();
+    const { paths, warn } = this.#options;
+    const startMs = performance.now();
     try {
       if (!this.#isSnapshotDue()) return;
       const { sequence } = this.#file.state();
-      await writeSnapshot(this.#parts.places);
+      await writeSnapshot(paths);
       this.#snapshotSequence = sequence;
     } catch (error) {
-      this.#parts.warn(`${this.#parts.places.snapshot} could not be written: ${messageOf(error)}`);
+      warn(`${paths.snapshot} could not be written: ${messageOf(error)}`);
     } finally {
-      const tookMs = performance.now() - beganMs;
-      this.#snapshotNotBeforeMs = performance.now() + Math.max(SNAPSHOT_EVERY_MS, SNAPSHOT_REST * tookMs);
+      const endMs = performance.now();
+      const restMs = Math.max(SNAPSHOT_INTERVAL_MS, SNAPSHOT_REST_FACTOR * (endMs - startMs));
+      this.#snapshotNotBeforeMs = endMs + restMs;
     }
   }
 
@@ -189,11 +190,11 @@ class SqliteStore implements KeyValueStore {
     clearTimeout(this.#snapshotTimer);
     await this.#snapshotting;
     try {
-      if (this.#parts.owned !== undefined) await this.#snapshot();
+      if (this.#options.owned !== undefined) await this.#snapshot();
       this.#tip.close();
       this.#file.close();
     } finally {
-      this.#parts.release();
+      this.#options.release();
     }
   }
 }

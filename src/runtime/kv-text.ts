@@ -3,34 +3,35 @@ import type { BackupPart } from "./contract.ts";
 import { checksumOf } from "./kv-checksum.ts";
 import type { StoredRecord } from "./kv-sqlite-file.ts";
 
-/** The version of this format: one JSON text a line. */
+/** The version of this format, which has one JSON value per line. */
 const VERSION = 1;
-/** A record of 60 KiB, its key and what stands around them, all of it escaped; longer lines are no lines of ours. */
+/** Longer lines are invalid: a 60 KiB record with its key, all characters escaped, is shorter. */
 const MAX_LINE_CHARACTERS = 512 * 1024;
 const CHUNK_BYTES = 64 * 1024;
 
-/** What one line holds. Parts of one file follow each other. */
+/** The content of a line: a record, or a part of a file. Parts of a file are consecutive. */
 export type TextLine = StoredRecord | BackupPart;
 
-/** What was found in a text of records. */
+/** The result of reading a text. */
 export interface TextReport {
-  /** Header, every line and the end are as they were written. */
+  /** The header, every line and the end are intact. */
   readonly isWhole: boolean;
-  /** How many commits the store had seen; undefined where the header cannot be believed. */
+  /** Number of commits of the store; undefined if the header is damaged. */
   readonly sequence: number | undefined;
-  /** Lines that are whole. */
+  /** Number of intact lines. */
   readonly lines: number;
-  /** Lines that are damaged. */
+  /** Number of damaged lines. */
   readonly badLines: number;
 }
 
-/** Writes records (and files) as text, in pieces: a header, a line each with a checksum, an end with the SHA-256 of all. */
+/** Encodes records and file parts: a header, a line with a checksum for each, and an end with the SHA-256 of all. Yields
+ * chunks of about 64 KiB. */
 export async function* writeText(
   sequence: number,
   lines: AsyncIterable<TextLine>,
 ): AsyncGenerator<Uint8Array> {
   const all = createHash("sha256");
-  let waiting = `${JSON.stringify({ sluice: "records", version: VERSION, sequence })}\n`;
+  let pending = `${JSON.stringify({ sluice: "records", version: VERSION, sequence })}\n`;
   let count = 0;
   const encoded = (text: string) => {
     const bytes = Buffer.from(text);
@@ -38,24 +39,21 @@ export async function* writeText(
     return bytes;
   };
   for await (const line of lines) {
-    waiting += lineOf(line);
+    pending += lineOf(line);
     count++;
-    if (waiting.length < CHUNK_BYTES) continue;
-    yield encoded(waiting);
-    waiting = "";
+    if (pending.length < CHUNK_BYTES) continue;
+    yield encoded(pending);
+    pending = "";
   }
-  const last = encoded(waiting);
+  const last = encoded(pending);
   const end = `${JSON.stringify({ lines: count, sha256: all.digest("hex") })}\n`;
   yield Buffer.concat([last, Buffer.from(end)]);
 }
 
-/**
- * Reads such a text, hands each line that is whole to `found`, and says whether all of it was. Never throws for what
- * the text is; a line that is damaged costs that line.
- */
+/** Decodes a text and calls `onLine` for each intact line. Skips and counts damaged lines; never throws for damage. */
 export async function readText(
   chunks: AsyncIterable<Uint8Array>,
-  found: (line: TextLine) => void | Promise<void>,
+  onLine: (line: TextLine) => void | Promise<void>,
 ): Promise<TextReport> {
   const all = createHash("sha256");
   let sequence: number | undefined;
@@ -64,7 +62,7 @@ export async function readText(
   let isFirst = true;
   let end: string | undefined;
   for await (const line of linesOf(chunks)) {
-    // What follows the last line shows that it was not the last: only one line may be held back.
+    // Holds one line back, because the last line is the end.
     if (end !== undefined) {
       all.update(end);
       const read = isFirst ? undefined : readLine(end);
@@ -72,7 +70,7 @@ export async function readText(
       else if (read === undefined) badLines++;
       else {
         lines++;
-        await found(read);
+        await onLine(read);
       }
       isFirst = false;
     }
@@ -86,14 +84,13 @@ export async function readText(
 function lineOf(line: TextLine): string {
   if ("key" in line) return `{"c":"${line.checksum}","k":${JSON.stringify(line.key)},"v":${line.value}}\n`;
   const { name, base64, isLast } = line;
-  return `${JSON.stringify({ c: partChecksum(line), f: name, last: isLast, b: base64 })}
-`;
+  return `${JSON.stringify({ c: partChecksum(line), f: name, last: isLast, b: base64 })}\n`;
 }
 
 function readLine(text: string): TextLine | undefined {
   const { c: checksum, k: key, f: name, last: isLast, b: base64 } = parsed(text);
   if (typeof key === "string") {
-    // The value as it was written: from behind the key to the last brace.
+    // The value's original text, from after the key to the last brace.
     const start = `{"c":"","k":,"v":`.length + String(checksum).length + JSON.stringify(key).length;
     const value = text.slice(start, -"}\n".length);
     return checksum === checksumOf(key, value) ? { key, value, checksum: String(checksum) } : undefined;
@@ -123,11 +120,11 @@ function parsed(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
   } catch {
-    return {}; // A line that is no JSON has none of the members that are asked for.
+    return {}; // A line that is not JSON has no valid members.
   }
 }
 
-/** Lines with their ends, as Latin-1 would not do: bytes that are no UTF-8 make a line that its checksum refuses. */
+/** Splits into lines, including their line feeds. Invalid UTF-8 makes a line whose checksum does not match. */
 async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let rest = "";

@@ -6,9 +6,8 @@ const NAME = "tip";
 const DIGITS = 16;
 
 /**
- * How many commits were acknowledged, in a file of its own. A write-ahead log that has lost its end looks like one that
- * never had it; this number tells the difference. It is written after a commit is durable and is not synced itself, so
- * it may lag behind, and never runs ahead.
+ * A file with the number of acknowledged commits. It reveals a truncated write-ahead log, which otherwise looks intact.
+ * It is written after each durable commit and not synced, so it may be behind the database but never ahead of it.
  */
 export class Tip {
   readonly #path: string;
@@ -20,12 +19,12 @@ export class Tip {
     this.#warn = warn;
   }
 
-  /** Writes the number. Where that fails the store goes on without it, and says so. */
+  /** Writes the number; a failure is only a warning. */
   write(sequence: number): void {
     const digits = String(sequence).padStart(DIGITS, "0");
     try {
       this.#file ??= openSync(this.#path, openingFlags(this.#path), 0o600);
-      // As bytes: of text, Deno does not heed the position.
+      // Bytes, because Deno ignores the position if it writes a string.
       const bytes = Buffer.from(`${digits} ${checksumOf(NAME, digits)}\n`);
       writeSync(this.#file, bytes, 0, bytes.length, 0);
     } catch (error) {
@@ -39,7 +38,7 @@ export class Tip {
   }
 }
 
-/** The number in the file; undefined where there is none, or none that can be believed. */
+/** Reads the number; returns undefined if the file is missing or damaged. */
 export function readTip(path: string): number | undefined {
   let text: string;
   try {
@@ -52,12 +51,12 @@ export function readTip(path: string): number | undefined {
   return text === `${digits} ${checksumOf(NAME, digits)}\n` ? Number(digits) : undefined;
 }
 
-/** Written in place: a file that is emptied first could be found empty. */
+/** An existing file is opened without truncation, because a crash could leave a truncated file empty. */
 function openingFlags(path: string): string {
   try {
     closeSync(openSync(path, "r"));
     return "r+";
   } catch {
-    return "w"; // Not there yet, or not readable, which the opening itself will tell.
+    return "w"; // Missing or unreadable; opening it reports the latter.
   }
 }

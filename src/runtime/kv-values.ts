@@ -1,28 +1,26 @@
 import { MAX_COMMIT_BYTES, MAX_COMMIT_KEYS, MAX_VALUE_BYTES } from "../base/store-limits.ts";
 import type { KeyValueChange } from "./contract.ts";
 
-/** Deno KV takes keys of 2 KiB; so many characters are at most 1.5 KiB of UTF-8. */
+/** At most 1.5 KiB of UTF-8; Deno KV allows keys of 2 KiB. */
 const MAX_KEY_CHARACTERS = 512;
 
-/** A change that keeps every limit, with its values as JSON text. */
+/** A change within all limits, with its values as JSON text. */
 export interface CheckedChange {
-  /** What must still be there, as {@link canonicalJson}; undefined: absent. */
+  /** Expected values as {@link canonicalJson}; undefined if the key must be absent. */
   readonly check: readonly (readonly [key: string, canonical: string | undefined])[];
-  /** Each key once, with the value that was given last. */
+  /** Each key once, with its last value. */
   readonly set: ReadonlyMap<string, string>;
   readonly delete: ReadonlySet<string>;
 }
 
 /**
- * Measures a change against `base/store-limits.ts` and writes its values as JSON, before any of it is done. Throws
- * `TypeError` for what is not JSON and for keys that are no text, `RangeError` for what is too large.
+ * Validates a change against `base/store-limits.ts` and encodes its values. Throws `TypeError` for invalid keys and
+ * values that are not JSON, `RangeError` if a limit is exceeded.
  */
-export function checkedChange({ check = [], set = [], delete: gone = [] }: KeyValueChange): CheckedChange {
-  if (set.length + gone.length > MAX_COMMIT_KEYS) {
-    throw new RangeError(
-      `expected at most ${MAX_COMMIT_KEYS} keys in a commit, got ${set.length + gone.length}`,
-    );
-  }
+export function checkedChange({ check = [], set = [], delete: deleted = [] }: KeyValueChange): CheckedChange {
+  const keys = set.length + deleted.length;
+  if (keys > MAX_COMMIT_KEYS)
+    throw new RangeError(`expected at most ${MAX_COMMIT_KEYS} keys in a commit, got ${keys}`);
   let bytes = 0;
   const texts = new Map<string, string>();
   for (const [key, value] of set) {
@@ -30,7 +28,7 @@ export function checkedChange({ check = [], set = [], delete: gone = [] }: KeyVa
     bytes += Buffer.byteLength(checkedKey(key)) + Buffer.byteLength(json);
     texts.set(key, json);
   }
-  for (const key of gone) bytes += Buffer.byteLength(checkedKey(key));
+  for (const key of deleted) bytes += Buffer.byteLength(checkedKey(key));
   if (bytes > MAX_COMMIT_BYTES) {
     throw new RangeError(`expected at most ${MAX_COMMIT_BYTES} bytes in a commit, got ${bytes}`);
   }
@@ -40,11 +38,11 @@ export function checkedChange({ check = [], set = [], delete: gone = [] }: KeyVa
       value === undefined ? undefined : canonicalJson(value),
     ]),
     set: texts,
-    delete: new Set(gone),
+    delete: new Set(deleted),
   };
 }
 
-/** The key itself, where it may be one. A lone surrogate or a zero would not come back from every store as it went in. */
+/** Returns the key, or throws if it is invalid. Some stores would change lone surrogates and zero characters. */
 export function checkedKey(key: string): string {
   if (typeof key !== "string" || key.includes("\0") || !key.isWellFormed()) {
     throw new TypeError("expected a key of well-formed text without zero characters");
@@ -55,14 +53,14 @@ export function checkedKey(key: string): string {
   return key;
 }
 
-/** A value as JSON whose members are sorted: two values are the same JSON where these texts are equal. */
-export function canonicalJson(value: unknown): string {
+/** Encodes a value with sorted members, so that equal values have equal texts. */
+function canonicalJson(value: unknown): string {
   const json = JSON.stringify(value);
-  if (json === undefined) throw new TypeError("expected a JSON value to compare with");
+  if (json === undefined) throw new TypeError("expected a JSON value in a check");
   return JSON.stringify(JSON.parse(json), (_key, inner) => (isObject(inner) ? sorted(inner) : inner));
 }
 
-/** Whether stored JSON text (undefined: absent) is what a check expects. */
+/** Returns true if stored JSON text (undefined: absent) equals the expected value of a check. */
 export function holds(json: string | undefined, canonical: string | undefined): boolean {
   if (json === undefined || canonical === undefined) return json === canonical;
   return json === canonical || canonicalJson(JSON.parse(json)) === canonical;
@@ -70,7 +68,7 @@ export function holds(json: string | undefined, canonical: string | undefined): 
 
 function jsonOf(key: string, value: unknown): string {
   const json = JSON.stringify(value);
-  if (json === undefined) throw new TypeError(`expected a JSON value for ${key}; to remove a key, delete it`);
+  if (json === undefined) throw new TypeError(`expected a JSON value for ${key}; use delete to remove a key`);
   const size = Buffer.byteLength(json);
   if (size > MAX_VALUE_BYTES) {
     throw new RangeError(`expected at most ${MAX_VALUE_BYTES} bytes for ${key}, got ${size}`);
@@ -82,7 +80,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Without a prototype, so that a member named `__proto__` is one like any other. */
+/** The copy has no prototype, so that a member named `__proto__` needs no special case. */
 function sorted(value: Record<string, unknown>): Record<string, unknown> {
   const copy = Object.create(null) as Record<string, unknown>;
   for (const key of Object.keys(value).sort()) copy[key] = value[key];

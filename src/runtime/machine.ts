@@ -1,5 +1,5 @@
-import { clock } from "./clock.ts";
-import type { Runtime } from "./contract.ts";
+import type { Instant, UnixSeconds } from "../base/time.ts";
+import type { Clock, Runtime } from "./contract.ts";
 import { ed25519Key, ed25519Verifier, lookup, randomBytes, scrypt, sha1, sha256 } from "./crypto.ts";
 import { files } from "./files.ts";
 import { httpClient } from "./http-client.ts";
@@ -8,28 +8,42 @@ import { backupStore, openStore, restoreStore } from "./open-store.ts";
 import { machineNet } from "./sockets.ts";
 import { surroundings } from "./surroundings.ts";
 
-/** What a connection reads at once, where each has a buffer of its own: 200 connections then cost 12.5 MiB. */
+/** Read buffer of a connection if each has its own: 200 connections cost 12.5 MiB. */
 const OWN_BUFFER_BYTES = 64 * 1024;
-/** One buffer for all, where a read is handed over before the next one begins: few system calls a megabyte. */
+/** Read buffer shared by all connections; large, to save system calls. */
 const SHARED_BUFFER_BYTES = 256 * 1024;
+/** The longest delay that timers accept (a signed 32-bit number of milliseconds); longer ones fire at once. */
+const MAX_DELAY_MS = 2 ** 31 - 1;
+
+const clock: Clock = {
+  now: () => performance.now() as Instant,
+  unixSeconds: () => Math.floor(Date.now() / 1000) as UnixSeconds,
+  at(at, run) {
+    // Rounded up: if a timer fires early, its callback schedules the next one immediately.
+    const delayMs = Math.min(Math.max(Math.ceil(at - performance.now()), 0), MAX_DELAY_MS);
+    const timer = setTimeout(run, delayMs);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};
 
 /**
- * The parts that `node:*` modules give on every runtime, put together. `moved` hears of every read from a peer, and of
- * all that bodies of HTTP answers send.
+ * Builds a runtime from the `node:*` modules, which Bun, Deno and Node all provide. `onTraffic` is called with the bytes
+ * of every read from a peer and of every HTTP response body sent.
  */
 export function machineRuntime(
   name: Runtime["name"],
   version: string,
-  moved: (bytes: number) => void = () => {},
+  onTraffic: (bytes: number) => void = () => {},
 ): Runtime {
   const shared = new Uint8Array(SHARED_BUFFER_BYTES);
-  // Deno reads into the buffer while other callbacks run, so two connections must not share one.
+  // Deno reads into the buffer while other callbacks run, so connections must not share one.
   const readBuffer = name === "deno" ? () => new Uint8Array(OWN_BUFFER_BYTES) : () => shared;
   return {
     name,
     version,
     clock,
-    net: machineNet(readBuffer, moved),
+    net: machineNet(readBuffer, onTraffic),
     files,
     http: httpClient,
     surroundings,
@@ -39,7 +53,7 @@ export function machineRuntime(
     ed25519Verifier,
     randomBytes,
     scrypt,
-    serve: (handler, options) => serve(handler, options, moved),
+    serve: (handler, options) => serve(handler, options, onTraffic),
     lookup,
     lock: async (path) => (await import("./kv-lock.ts")).tryLock(path),
     openStore,

@@ -1,13 +1,10 @@
 import type { IncomingMessage } from "node:http";
 
-/** How a chunk leaves the queue: one at a time, so that the socket is paused while nobody reads. */
-const ONE_AT_A_TIME = { highWaterMark: 0 };
-
 /**
- * The body of an HTTP message as a stream that its reader's pull drives. `abandon` is called when the reader cancels.
- * A message that ends before its time errors the stream.
+ * Converts the body of an HTTP message to a pull-driven stream; the socket is paused between reads. `onCancel` is called
+ * if the reader cancels. A message that ends early errors the stream.
  */
-export function readableBody(message: IncomingMessage, abandon: () => void): ReadableStream<Uint8Array> {
+export function readableBody(message: IncomingMessage, onCancel: () => void): ReadableStream<Uint8Array> {
   let isOver = false;
   return new ReadableStream<Uint8Array>(
     {
@@ -28,14 +25,14 @@ export function readableBody(message: IncomingMessage, abandon: () => void): Rea
           end(() => controller.close()),
         );
         message.once("error", fail);
-        message.once("close", () => fail(new Error("the connection ended within the body")));
+        message.once("close", () => fail(new Error("the connection closed before the end of the body")));
       },
       pull: () => void message.resume(),
       cancel() {
         isOver = true;
-        abandon();
+        onCancel();
       },
     },
-    ONE_AT_A_TIME,
+    { highWaterMark: 0 },
   );
 }

@@ -1,5 +1,5 @@
 import type { Runtime } from "./contract.ts";
 import { machineRuntime } from "./machine.ts";
 
-/** What Node gives. */
+/** The runtime on Node. */
 export const runtime: Runtime = machineRuntime("node", process.versions.node);

@@ -1,54 +1,55 @@
 import { mkdir } from "node:fs/promises";
 import { SluiceError } from "../base/errors.ts";
 import type { BackupPart, KeyValueStore, StoreOptions } from "./contract.ts";
-import { openDenoKv } from "./kv-deno.ts";
+import { files } from "./files.ts";
 import { openMemory } from "./kv-memory.ts";
-import { type Places, placesIn } from "./kv-places.ts";
+import type { StorePaths } from "./kv-paths.ts";
+import { storePaths } from "./kv-paths.ts";
+import { asOpenError } from "./kv-sqlite-error.ts";
 import type { TextLine } from "./kv-text.ts";
 
-/** Opens the store of the kind that is asked for; see `Runtime.openStore`. */
+/** Opens a store; see `Runtime.openStore`. */
 export async function openStore(options: StoreOptions): Promise<KeyValueStore> {
   const { kind, folder, warn, shared } = options;
   if (kind === "memory") return openMemory();
   const { takeOwnerLock, takeToolLock, tryLock } = await locks();
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const places = placesIn(folder);
-  const releaseTool = shared ? await takeToolLock(places.toolLock) : undefined;
+  const paths = storePaths(folder);
+  const releaseTool = shared ? await takeToolLock(paths.toolLock) : undefined;
   let releaseOwner: (() => void) | undefined;
   const release = () => {
     releaseOwner?.();
     releaseTool?.();
   };
   try {
-    // A tool works beside the engine; where there is none, it owns the store meanwhile.
-    releaseOwner = await (shared ? tryLock(places.lock) : takeOwnerLock(places.lock, places.toolLock));
-    if (kind === "deno-kv") return await openDenoKv(folder, release);
-    const { openBeside, openOwned } = await sqlite();
-    if (releaseOwner === undefined) return await openBeside(places, warn, release);
-    return await openOwned(places, warn, release);
+    // If no engine runs, a tool becomes the owner.
+    releaseOwner = await (shared ? tryLock(paths.lock) : takeOwnerLock(paths.lock, paths.toolLock));
+    const { openOwned, openShared } = await sqlite();
+    if (releaseOwner === undefined) return await openShared(paths, warn, release);
+    return await openOwned(paths, warn, release);
   } catch (error) {
     release();
-    throw error;
+    throw asOpenError(error, folder, await files.freeBytes(folder));
   }
 }
 
-/** Writes all records as text; see `Runtime.backupStore`. */
+/** Yields all records as text; see `Runtime.backupStore`. */
 export async function* backupStore(
   options: StoreOptions,
   parts: AsyncIterable<BackupPart>,
 ): AsyncGenerator<Uint8Array> {
-  // Opening checks the records first, where no engine has done so.
+  // Opening checks the records unless an engine has done so.
   const store = await openStore({ ...options, shared: true });
   try {
-    const { listText, momentText } = await snapshots();
-    if (options.kind === "sqlite") yield* momentText(placesIn(options.folder).database, parts);
+    const { listText, snapshotText } = await snapshots();
+    if (options.kind === "sqlite") yield* snapshotText(storePaths(options.folder).database, parts);
     else yield* listText(store, parts);
   } finally {
     await store.close();
   }
 }
 
-/** Takes a backup in the place of all records; see `Runtime.restoreStore`. */
+/** Replaces all records by a backup; see `Runtime.restoreStore`. */
 export async function restoreStore(
   options: StoreOptions,
   backup: () => AsyncIterable<Uint8Array>,
@@ -58,17 +59,17 @@ export async function restoreStore(
   if (options.kind !== "sqlite") {
     throw new SluiceError(
       "bad_configuration",
-      `restore works on the store sqlite; this one is ${options.kind}`,
+      `restore supports only the store sqlite, not ${options.kind}; use --store sqlite`,
     );
   }
   const { restoreInto, verifyBackup } = await restoring();
   await verifyBackup(backup());
   await mkdir(options.folder, { recursive: true, mode: 0o700 });
-  const places: Places = placesIn(options.folder);
+  const paths: StorePaths = storePaths(options.folder);
   const { takeOwnerLock } = await locks();
-  const release = await takeOwnerLock(places.lock, places.toolLock);
+  const release = await takeOwnerLock(paths.lock, paths.toolLock);
   try {
-    return await restoreInto(places, backup(), overwrite, async (line: TextLine) => {
+    return await restoreInto(paths, backup(), overwrite, async (line: TextLine) => {
       if ("name" in line) await restorePart(line);
     });
   } finally {
@@ -81,14 +82,14 @@ const sqlite = () => withSqlite(() => import("./kv-sqlite.ts"));
 const snapshots = () => withSqlite(() => import("./kv-snapshot.ts"));
 const restoring = () => withSqlite(() => import("./kv-restore.ts"));
 
-/** Loads what needs `node:sqlite`, which old Node does not have: it can still run what needs no store. */
+/** Loads a module that needs `node:sqlite`, which old versions of Node lack; these can still run without a store. */
 async function withSqlite<T>(load: () => Promise<T>): Promise<T> {
   try {
     return await load();
   } catch (error) {
     const { code } = error as { code?: unknown };
     if (code !== "ERR_UNKNOWN_BUILTIN_MODULE" && code !== "ERR_NO_SUCH_BUILTIN_MODULE") throw error;
-    const message = `the records need node:sqlite, which this Node (${process.versions.node}) does not have: use Node 22.13 or newer, or Bun`;
+    const message = `the records need node:sqlite, which Node ${process.versions.node} lacks: use Node 22.13 or newer, or Bun`;
     throw new SluiceError("bad_configuration", message, { cause: error });
   }
 }

@@ -1,29 +1,26 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { canonicalAddress, type PeerAddress } from "../base/address.ts";
-import { messageOf, SluiceError } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import type { ConnectOptions, Net, TcpHandlers, TcpListener, TcpSocket } from "./contract.ts";
+import { listenError } from "./listen-error.ts";
 import { bindUdp } from "./udp.ts";
 
-/** Above this many bytes unsent in one socket its writer waits: a few round trips of a fast peer. */
-const WRITE_MARK_BYTES = 1024 * 1024;
+/** Unsent bytes of a socket above which its writer must wait; covers a few round trips of a fast peer. */
+const WRITE_LIMIT_BYTES = 1024 * 1024;
 
-/** Why a connection is over that nobody disturbed. */
+/** The `closed` reason of a connection that the peer closed without an error. */
 export const CLOSED_BY_PEER = "closed by the peer";
 
-/** Gives the buffer that a connection reads into. */
-type ReadBuffers = () => Uint8Array;
-
 /**
- * TCP and UDP of the machine. Outgoing connections read into a buffer that is used again and again (`onread`), which
- * saves an allocation a read; `readBuffer` says whether it is one for all or one for each connection. `received` hears
- * of every read, after it has been handed over.
+ * Returns the machine's TCP and UDP. `readBuffer` returns the buffer that an outgoing connection reads into (`onread`),
+ * which saves an allocation per read. `onReceived` is called with the number of bytes after each read.
  */
-export function machineNet(readBuffer: ReadBuffers, received: (bytes: number) => void): Net {
+export function machineNet(readBuffer: () => Uint8Array, onReceived: (bytes: number) => void): Net {
   const counted = (handlers: TcpHandlers): TcpHandlers => ({
     opened: () => handlers.opened?.(),
     received: (bytes) => {
       handlers.received(bytes);
-      received(bytes.length);
+      onReceived(bytes.length);
     },
     drained: () => handlers.drained(),
     closed: (reason) => handlers.closed(reason),
@@ -50,11 +47,12 @@ function open(
     const from = localAddress === undefined ? {} : { localAddress };
     socket = connect({ host, port, ...from, noDelay: true, onread: { buffer, callback } });
   } catch (error) {
-    // A port of 0 or above 65535 is refused before anything is tried.
+    // `connect` throws for invalid ports.
     queueMicrotask(() => handlers.closed(messageOf(error)));
     return closedSocket({ host, port });
   }
-  const timer = setTimeout(() => socket.destroy(new Error(`no connection in ${timeoutMs} ms`)), timeoutMs);
+  const expire = () => socket.destroy(new Error(`no connection within ${timeoutMs} ms`));
+  const timer = setTimeout(expire, timeoutMs);
   socket.once("connect", () => {
     clearTimeout(timer);
     handlers.opened?.();
@@ -63,7 +61,7 @@ function open(
   return wire(socket, { host, port }, handlers);
 }
 
-/** Ties the events of a socket to handlers, so that `closed` comes exactly once and nothing comes after it. */
+/** Connects a socket's events to handlers; `closed` is called exactly once and last. */
 function wire(socket: Socket, remote: PeerAddress, handlers: TcpHandlers): TcpSocket {
   let reason = CLOSED_BY_PEER;
   let owesDrained = false;
@@ -75,7 +73,7 @@ function wire(socket: Socket, remote: PeerAddress, handlers: TcpHandlers): TcpSo
   socket.on("error", (error) => {
     reason = messageOf(error);
   });
-  // The peer network knows no half-closed connections.
+  // The peer protocols do not use half-closed connections.
   socket.on("end", () => socket.destroy());
   socket.once("close", () => handlers.closed(reason));
   return {
@@ -87,7 +85,7 @@ function wire(socket: Socket, remote: PeerAddress, handlers: TcpHandlers): TcpSo
       if (socket.destroyed) return true;
       owesDrained = true;
       socket.write(bytes, written);
-      return socket.writableLength < WRITE_MARK_BYTES;
+      return socket.writableLength < WRITE_LIMIT_BYTES;
     },
     pause: () => void socket.pause(),
     resume: () => void socket.resume(),
@@ -99,8 +97,8 @@ function wire(socket: Socket, remote: PeerAddress, handlers: TcpHandlers): TcpSo
 }
 
 function closedSocket(remote: PeerAddress): TcpSocket {
-  const nothing = () => {};
-  return { remote, bufferedBytes: 0, write: () => true, pause: nothing, resume: nothing, close: nothing };
+  const noop = () => {};
+  return { remote, bufferedBytes: 0, write: () => true, pause: noop, resume: noop, close: noop };
 }
 
 async function listen(
@@ -129,7 +127,7 @@ async function listen(
 function adopt(socket: Socket, accept: (socket: TcpSocket) => TcpHandlers): void {
   const host = canonicalAddress(socket.remoteAddress ?? "");
   if (host === undefined || socket.remotePort === undefined) {
-    socket.destroy(); // It is gone already: there is no one to talk to.
+    socket.destroy(); // The peer has closed the connection already.
     return;
   }
   // The handlers are known only after `accept` has seen the socket.
@@ -149,20 +147,15 @@ function adopt(socket: Socket, accept: (socket: TcpSocket) => TcpHandlers): void
   });
 }
 
-/** Resolves when `server` listens; rejects with `port_busy` where another program does. */
+/** Starts listening. Rejects with `port_busy` if another program uses the port, with `bad_parameter` for other reasons. */
 export function bound(server: Server, address: PeerAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
-      const text = `${address.host} port ${address.port}`;
-      if (error.code === "EADDRINUSE") {
-        reject(new SluiceError("port_busy", `another program listens on ${text}`, { cause: error }));
-      } else {
-        reject(error);
-      }
+      reject(listenError(error, "TCP", address));
     });
     server.listen({ host: address.host, port: address.port }, () => {
       server.removeAllListeners("error");
-      // What fails after this point fails one accept, as when descriptors run out: the listener goes on.
+      // Later errors concern one `accept`, for example if descriptors run out; the listener continues.
       server.on("error", () => {});
       resolve();
     });

@@ -1,23 +1,32 @@
-/** A handshake between two browsers takes a few KiB, ten of them in one question to a tracker some forty. */
+import { createHash } from "node:crypto";
+
+/** A WebRTC offer takes a few KiB; an announce to a tracker with ten offers takes about 40 KiB. */
 const MAX_MESSAGE_BYTES = 64 * 1024;
-/** RFC 6455 5.5: control frames are short and whole. */
+/** RFC 6455 5.5: control frames are short and not fragmented. */
 const MAX_CONTROL_BYTES = 125;
+/** RFC 6455 1.3. */
+const HANDSHAKE_GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 const OPCODE = { continuation: 0, text: 1, close: 8, ping: 9, pong: 10 } as const;
 
-/** What a frame brought: a whole message, a sign of life to answer, or the end with its status code (RFC 6455 7.4). */
-export type FrameEvent =
+/** Computes `Sec-WebSocket-Accept` from `Sec-WebSocket-Key` (RFC 6455 4.2.2). */
+export function acceptKey(key: string): string {
+  return createHash("sha1").update(`${key}${HANDSHAKE_GUID}`).digest("base64");
+}
+
+/** A complete message, a ping to answer, or the end with a status code (RFC 6455 7.4). */
+type FrameEvent =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "ping"; readonly bytes: Uint8Array }
   | { readonly kind: "close"; readonly code: number };
 
 /**
- * Reads the frames that the other side sends (RFC 6455 5.2): text only, at most 64 KiB a message. Browsers mask all that
- * they send, servers nothing.
+ * Decodes the frames that the other side sends (RFC 6455 5.2): text messages of at most 64 KiB. Frames from a browser
+ * must be masked, frames from a server must not.
  */
 export class FrameReader {
   readonly #isMasked: boolean;
-  /** What has come and is no whole frame yet: from `#start` to `#end`. */
+  /** The bytes `[#start, #end)` of the buffer are not decoded yet. */
   #buffer = new Uint8Array(0);
   #start = 0;
   #end = 0;
@@ -29,7 +38,7 @@ export class FrameReader {
     this.#isMasked = from === "browser";
   }
 
-  /** The events of these bytes; after a `close` there are no more. What breaks the protocol is a `close` too. */
+  /** Decodes bytes to events. `close` is the last event; a protocol error is a `close` too. */
   read(bytes: Uint8Array): FrameEvent[] {
     const events: FrameEvent[] = [];
     if (this.#isOver) return events;
@@ -48,22 +57,22 @@ export class FrameReader {
     return events;
   }
 
-  /** In room that doubles: a frame may come a byte at a time. */
+  /** The buffer doubles when it is full, because a frame may arrive a byte at a time. */
   #append(bytes: Uint8Array): void {
-    const held = this.#end - this.#start;
+    const length = this.#end - this.#start;
     if (this.#end + bytes.length > this.#buffer.length) {
-      const isRoomInFront = 2 * held + bytes.length <= this.#buffer.length;
-      const into = isRoomInFront ? this.#buffer : new Uint8Array(2 * held + bytes.length);
+      const fitsAtFront = 2 * length + bytes.length <= this.#buffer.length;
+      const into = fitsAtFront ? this.#buffer : new Uint8Array(2 * length + bytes.length);
       into.set(this.#buffer.subarray(this.#start, this.#end));
       this.#buffer = into;
       this.#start = 0;
-      this.#end = held;
+      this.#end = length;
     }
     this.#buffer.set(bytes, this.#end);
     this.#end += bytes.length;
   }
 
-  /** One frame: its event, undefined where it is a part or needs no answer, or `more` where it is not whole yet. */
+  /** Decodes a frame: returns its event, undefined if it causes none, or `more` if it is incomplete. */
   #next(): FrameEvent | "more" | undefined {
     const at = this.#buffer.subarray(this.#start, this.#end);
     if (at.length < 2) return "more";
@@ -71,7 +80,7 @@ export class FrameReader {
     const isFinal = (at[0]! & 0x80) !== 0;
     const isControl = opcode >= 8;
     const short = at[1]! & 0x7f;
-    // Reserved bits belong to extensions, which we never agreed to.
+    // Reserved bits belong to extensions, which are never negotiated.
     if ((at[0]! & 0x70) !== 0 || ((at[1]! & 0x80) !== 0) !== this.#isMasked)
       return { kind: "close", code: 1002 };
     if (isControl && (!isFinal || short > MAX_CONTROL_BYTES)) return { kind: "close", code: 1002 };
@@ -94,7 +103,7 @@ export class FrameReader {
       return { kind: "close", code: opcode === 2 ? 1003 : 1002 };
     }
     this.#parts.push(payload);
-    // An empty part counts as well, so that they cannot be piled up.
+    // Empty fragments count too, so that their number is limited.
     this.#partBytes += payload.length + 1;
     if (!isFinal) return undefined;
     const whole = joined(this.#parts);
@@ -108,24 +117,24 @@ export class FrameReader {
   }
 }
 
-/** The frame of a text message. Who asked a server masks it with four bytes by chance, here and below. */
+/** Encodes a text message of at most 65535 bytes. A client passes four random bytes as `mask`, here and below. */
 export function textFrame(text: string, mask?: Uint8Array): Uint8Array {
   return frame(OPCODE.text, new TextEncoder().encode(text), mask);
 }
 
-/** The answer to a ping: the same bytes. */
+/** Encodes the response to a ping with the same bytes. */
 export function pongFrame(bytes: Uint8Array, mask?: Uint8Array): Uint8Array {
   return frame(OPCODE.pong, bytes, mask);
 }
 
-/** The last frame, with its status code. */
+/** Encodes the last frame with a status code (RFC 6455 7.4). */
 export function closeFrame(code: number, mask?: Uint8Array): Uint8Array {
   return frame(OPCODE.close, Uint8Array.of(code >> 8, code & 0xff), mask);
 }
 
 function frame(opcode: number, payload: Uint8Array, mask: Uint8Array | undefined): Uint8Array {
   const { length } = payload;
-  if (length > 0xffff) throw new RangeError(`expected at most 65535 bytes, but there are ${length}`);
+  if (length > 0xffff) throw new RangeError(`expected at most 65535 bytes, got ${length}`);
   const [short, ...long] = length <= 125 ? [length] : [126, length >> 8, length & 0xff];
   const head = Uint8Array.of(0x80 | opcode, (mask ? 0x80 : 0) | short!, ...long);
   return mask ? joined([head, mask, masked(payload, mask)]) : joined([head, payload]);
@@ -137,7 +146,7 @@ function control(opcode: number, payload: Uint8Array): FrameEvent | undefined {
   return { kind: "close", code: opcode === OPCODE.close ? 1000 : 1002 };
 }
 
-/** RFC 6455 5.3: the same hides and shows. */
+/** RFC 6455 5.3: the same operation masks and unmasks. */
 function masked(payload: Uint8Array, mask: Uint8Array): Uint8Array {
   return payload.map((byte, i) => byte ^ mask[i & 3]!);
 }

@@ -1,4 +1,4 @@
 import { readWebAssets } from "./assets.ts" with { type: "macro" };
 
-/** The page's files, put into this module when Bun translates it: so the single binary holds them. */
+/** The files of the page. Bun inlines them when it bundles this module, so that the single binary contains them. */
 export const webAssets = readWebAssets();

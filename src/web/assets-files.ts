@@ -1,4 +1,4 @@
 import { readWebAssets } from "./assets.ts";
 
-/** The page's files, read from the disk at start. */
+/** The files of the page, read from disk at start. */
 export const webAssets = readWebAssets();

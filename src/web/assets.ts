@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
-/** One file of the page. */
+/** One file of the page: its content type and its text. */
 export interface WebAsset {
   readonly type: string;
   readonly text: string;
@@ -15,6 +15,7 @@ const OWN = [
   "engine",
   "player",
   "figures",
+  "guide",
   "health",
   "kv",
   "link",
@@ -31,25 +32,28 @@ const OWN = [
   "playlist-subscriptions",
   "playlist-tabs",
   "playlist-tasks",
-  "playlist-times",
+
   "playlist-trash",
   "recent",
   "remote-control",
   "screen-controls",
   "screens",
+  "settings",
   "view",
 ];
 
 /**
- * Every file of the page by its path: the page's own modules as they are written, and the libraries it uses, from
- * their packages. Bun inlines the result when it builds the single binary; the other runtimes read the files.
+ * Reads every file of the page: its own modules, and the libraries that it uses from their packages. Bun runs this when it
+ * builds the single binary and inlines the result; the other runtimes run it at start.
+ *
+ * @returns the files by URL path
  */
 export function readWebAssets(): Record<string, WebAsset> {
   const own = (name: string) => readFileSync(new URL(`./page/${name}`, import.meta.url), "utf8");
   const packages = createRequire(import.meta.url);
   const library = (name: string) => ({
     type: SCRIPT,
-    // Their source maps are not served.
+    // Source maps of libraries are not served.
     text: readFileSync(packages.resolve(name), "utf8").replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"),
   });
   const assets: Record<string, WebAsset> = {
@@ -57,6 +61,7 @@ export function readWebAssets(): Record<string, WebAsset> {
     "/app/style.css": { type: "text/css; charset=utf-8", text: own("style.css") },
     "/app/playlist.css": { type: "text/css; charset=utf-8", text: own("playlist.css") },
     "/app/health.css": { type: "text/css; charset=utf-8", text: own("health.css") },
+    "/app/settings.css": { type: "text/css; charset=utf-8", text: own("settings.css") },
     "/app/icon.svg": { type: "image/svg+xml", text: own("icon.svg") },
     "/app/hls.js": library("hls.js/dist/hls.min.mjs"),
     "/app/hls.worker.js": library("hls.js/dist/hls.worker.js"),
@@ -69,12 +74,12 @@ export function readWebAssets(): Record<string, WebAsset> {
   return assets;
 }
 
-/** PeerJS's module needs packages of its own; its whole script is none and leaves its names on `window`. */
+/** Converts the PeerJS script, which defines `window.peerjs`, to a module; its own module imports further packages. */
 function asModule({ type, text }: WebAsset): WebAsset {
   return { type, text: `${text}\nexport const { Peer } = window.peerjs;\n` };
 }
 
-/** Browsers know no package names: those that the page imports become the paths above. */
+/** Replaces package names in imports by the paths above, because browsers cannot resolve package names. */
 function withLibraryPaths(script: string): string {
   return script
     .replaceAll('from "idb-keyval"', 'from "./idb-keyval.js"')

@@ -1,7 +1,7 @@
 import { assert } from "../base/assert.ts";
 import { concatBytes, latin1Bytes } from "../base/bytes.ts";
 
-/** What can be written: a value as it is read, or a text (written as UTF-8 by the caller, Latin-1 here). */
+/** A value to encode. A string is written as Latin-1; the caller encodes other text as UTF-8 bytes. */
 export type BencodeInput =
   | number
   | string
@@ -10,7 +10,7 @@ export type BencodeInput =
   | readonly BencodeInput[]
   | ReadonlyMap<string, BencodeInput>;
 
-/** A value that is bencoded already, and is written as it is. */
+/** Bytes that are already bencoded; written unchanged. */
 export class Bencoded {
   readonly bytes: Uint8Array;
 
@@ -19,14 +19,14 @@ export class Bencoded {
   }
 }
 
-/** The one canonical form of a value (BEP 3): keys sorted by their bytes. A text counts as Latin-1 bytes. */
+/** Encodes a value in canonical form (BEP 3): dictionary keys sorted by their bytes, strings as Latin-1. */
 export function encodeBencode(value: BencodeInput): Uint8Array<ArrayBuffer> {
   const parts: Uint8Array[] = [];
   write(value, parts);
   return concatBytes(parts);
 }
 
-/** A dictionary from an object's members, leaving out those that are undefined. */
+/** Makes a dictionary of an object's members, without those that are undefined. */
 export function bencodeDict(
   members: Readonly<Record<string, BencodeInput | undefined>>,
 ): ReadonlyMap<string, BencodeInput> {
@@ -35,10 +35,10 @@ export function bencodeDict(
   return dict;
 }
 
-/** Our own values are shallow, so recursion is safe here. */
+/** Encoded values are shallow, so recursion is safe. */
 function write(value: BencodeInput, parts: Uint8Array[]): void {
   if (typeof value === "number") {
-    assert(Number.isSafeInteger(value), `bencode holds whole numbers, not ${value}`);
+    assert(Number.isSafeInteger(value), `expected an integer to bencode, not ${value}`);
     parts.push(latin1Bytes(`i${value}e`));
   } else if (typeof value === "string") {
     parts.push(latin1Bytes(`${value.length}:${value}`));
@@ -57,13 +57,13 @@ function write(value: BencodeInput, parts: Uint8Array[]): void {
 
 function writeDict(dict: ReadonlyMap<string, BencodeInput>, parts: Uint8Array[]): void {
   parts.push(latin1Bytes("d"));
-  for (const key of [...dict.keys()].sort(byUnits)) {
+  for (const key of [...dict.keys()].sort(byCodeUnits)) {
     write(key, parts);
     write(dict.get(key)!, parts);
   }
   parts.push(latin1Bytes("e"));
 }
 
-function byUnits(a: string, b: string): number {
+function byCodeUnits(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

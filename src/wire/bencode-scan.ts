@@ -1,36 +1,39 @@
 import { latin1Text } from "../base/bytes.ts";
 import { DecodeError } from "../base/errors.ts";
 
-/** How much a decoder bears, and how strict it is. */
+/** Limits and strictness of a decoder. */
 export interface BencodeLimits {
-  /** Containers within containers (libtorrent: 100). */
+  /** Maximum nesting of containers; default 100, as in libtorrent. */
   readonly maxDepth?: number;
-  /** Keys and values in all; by default one for each four bytes and some thousands for small inputs. The densest real
-   * lists of files need that. */
+  /** Maximum number of keys and values; by default 4096 plus one for each four bytes, enough for the densest real file lists. */
   readonly maxTokens?: number;
-  /** Bears unsorted keys, never repeated ones. Only for what is not hashed: some trackers and clients in the field
-   * write their dictionaries in the order of their source code. */
+  /** Accepts unsorted (never repeated) keys. Only for data that is not hashed: some trackers and clients do not sort keys. */
   readonly lenientKeyOrder?: boolean;
+  /** Accepts what libtorrent accepts: unsorted and repeated keys (the first one counts), leading zeros, integers of 64 bits. Only for
+   * data whose bytes a hash protects, so that no two programs can disagree about its identity. */
+  readonly isTolerant?: boolean;
 }
 
-/** Where every value of a checked input lies. Keys are values of their own, before theirs; the end of a container is
- * one too. */
+/** The positions of all tokens of a checked input. A key is a token before the token of its value; the end of a container is a
+ * token, too. */
 export interface BencodeTape {
   readonly bytes: Uint8Array;
-  /** The offset of each value. */
+  /** Offset of each token. */
   readonly starts: Uint32Array;
-  /** The token that follows each value with all it holds. */
+  /** For each token, the token after it and its contents. */
   readonly nexts: Uint32Array;
 }
 
 const MAX_DEPTH = 100;
-/** No input of ours has more (libtorrent's limit too). */
+/** Absolute limit of the default for `maxTokens` (libtorrent: the same). */
 const MAX_TOKENS = 3_000_000;
+/** In tolerant mode; more digits are no integer of any other program. */
+const MAX_INT64 = 2 ** 64;
 const FORMAT = "bencode";
 const [COLON, ZERO, NINE, MINUS, D, E, I, L] = [0x3a, 0x30, 0x39, 0x2d, 0x64, 0x65, 0x69, 0x6c];
 
-/** Checks one value at the start of `bytes` (exactly one where `isWhole`): sorted unique keys, no leading zeros, no
- * negative zero. `end` is where it ends. Throws `DecodeError`. */
+/** Checks one value at the start of `bytes` (BEP 3): sorted unique keys, no leading zeros, no negative zero. With `isWhole`, bytes
+ * after the value are an error. Returns the token positions and the offset after the value. Throws `DecodeError`. */
 export function scanBencode(
   bytes: Uint8Array,
   limits: BencodeLimits,
@@ -39,33 +42,34 @@ export function scanBencode(
   const scanner = new Scanner(bytes, limits);
   const at = scanner.scan();
   if (isWhole && at !== bytes.length) {
-    throw new DecodeError(FORMAT, at, `${bytes.length - at} bytes after the value`);
+    throw new DecodeError(FORMAT, at, `${bytes.length - at} bytes after the end of the value`);
   }
   return { tape: scanner.tape(), end: at };
 }
 
-/** A container that is being read. */
+/** An open container. */
 interface Frame {
   readonly token: number;
   readonly isDict: boolean;
-  /** In a dictionary: whether a value comes next, not a key. */
+  /** In a dictionary: the next token is a value, not a key. */
   isValueNext: boolean;
   lastKeyStart: number;
   lastKeyEnd: number;
-  /** All keys so far, where they may come in any order. */
+  /** All keys so far, if keys may be unsorted. */
   keys: Set<string> | undefined;
 }
 
-/** One loop and a stack of its own: nesting cannot overflow the call stack. */
+/** Scans without recursion, so that nesting cannot overflow the call stack. */
 class Scanner {
   readonly #bytes: Uint8Array;
   readonly #maxDepth: number;
   readonly #maxTokens: number;
   readonly #isLenient: boolean;
+  readonly #isTolerant: boolean;
   #starts = new Uint32Array(64);
   #nexts = new Uint32Array(64);
   #count = 0;
-  /** Keys and values; ends of containers do not count. */
+  /** Keys and values; container ends do not count. */
   #tokens = 0;
   #at = 0;
 
@@ -74,6 +78,7 @@ class Scanner {
     this.#maxDepth = limits.maxDepth ?? MAX_DEPTH;
     this.#maxTokens = limits.maxTokens ?? Math.min(MAX_TOKENS, 4096 + Math.floor(bytes.length / 4));
     this.#isLenient = limits.lenientKeyOrder ?? false;
+    this.#isTolerant = limits.isTolerant ?? false;
   }
 
   tape(): BencodeTape {
@@ -84,7 +89,7 @@ class Scanner {
     };
   }
 
-  /** Reads one value; returns where it ends. */
+  /** Scans one value; returns the offset after it. */
   scan(): number {
     const bytes = this.#bytes;
     const stack: Frame[] = [];
@@ -92,9 +97,9 @@ class Scanner {
     do {
       const at = this.#at;
       const byte = bytes[at];
-      if (byte === undefined) throw new DecodeError(FORMAT, at, "the input ends within a value");
+      if (byte === undefined) throw new DecodeError(FORMAT, at, "the input ends inside a value");
       if (byte === E && top) {
-        if (top.isValueNext) throw new DecodeError(FORMAT, at, "a key without a value");
+        if (top.isValueNext) throw new DecodeError(FORMAT, at, "key without a value");
         this.#push(at);
         this.#nexts[top.token] = this.#count;
         this.#at = at + 1;
@@ -137,22 +142,23 @@ class Scanner {
     const at = this.#at;
     this.#push(at);
     const start = this.#string();
+    frame.isValueNext = true;
+    if (this.#isTolerant) return;
     const end = this.#at;
     const order = frame.lastKeyEnd < 0 ? 1 : this.#compare(start, end, frame.lastKeyStart, frame.lastKeyEnd);
-    if (order === 0) throw new DecodeError(FORMAT, at, "a key comes twice");
+    if (order === 0) throw new DecodeError(FORMAT, at, "duplicate key");
     if (order < 0 && !this.#isLenient) throw new DecodeError(FORMAT, at, "keys are not sorted");
     if (this.#isLenient) {
       const key = latin1Text(this.#bytes.subarray(start, end));
       frame.keys ??= new Set();
-      if (frame.keys.has(key)) throw new DecodeError(FORMAT, at, "a key comes twice");
+      if (frame.keys.has(key)) throw new DecodeError(FORMAT, at, "duplicate key");
       frame.keys.add(key);
     }
     frame.lastKeyStart = start;
     frame.lastKeyEnd = end;
-    frame.isValueNext = true;
   }
 
-  /** Raw bytes decide (BEP 3); of two keys that begin alike the shorter comes first. */
+  /** Compares two keys by raw bytes (BEP 3); a prefix sorts before the longer key. */
   #compare(start: number, end: number, otherStart: number, otherEnd: number): number {
     const bytes = this.#bytes;
     const shared = Math.min(end - start, otherEnd - otherStart);
@@ -168,21 +174,22 @@ class Scanner {
     const start = this.#at;
     const isNegative = bytes[start + 1] === MINUS;
     const first = start + (isNegative ? 2 : 1);
+    const max = this.#isTolerant ? MAX_INT64 : Number.MAX_SAFE_INTEGER;
     let at = first;
     let value = 0;
     for (let byte = bytes[at]; byte !== undefined && byte >= ZERO! && byte <= NINE!; byte = bytes[++at]) {
       value = value * 10 + (byte - ZERO!);
-      if (value > Number.MAX_SAFE_INTEGER) throw new DecodeError(FORMAT, start, "an integer beyond 2^53");
+      if (value > max) throw new DecodeError(FORMAT, start, `integer above 2^${this.#isTolerant ? 64 : 53}`);
     }
     if (at === first || bytes[at] !== E)
-      throw new DecodeError(FORMAT, at, "expected digits and `e` in an integer");
-    if (bytes[first] === ZERO && (at > first + 1 || isNegative)) {
-      throw new DecodeError(FORMAT, start, "an integer with a leading or negative zero");
+      throw new DecodeError(FORMAT, at, "expected digits and `e` of an integer");
+    if (bytes[first] === ZERO && (at > first + 1 || isNegative) && !this.#isTolerant) {
+      throw new DecodeError(FORMAT, start, "integer with a leading zero, or negative zero");
     }
     this.#at = at + 1;
   }
 
-  /** Passes a string; returns where its content starts, which ends where the scanner then stands. */
+  /** Skips a string; returns the offset of its content, which ends at the scanner's new position. */
   #string(): number {
     const bytes = this.#bytes;
     const start = this.#at;
@@ -190,14 +197,13 @@ class Scanner {
     let length = 0;
     for (let byte = bytes[at]; byte !== undefined && byte >= ZERO! && byte <= NINE!; byte = bytes[++at]) {
       length = length * 10 + (byte - ZERO!);
-      if (length > bytes.length) throw new DecodeError(FORMAT, start, "a string longer than the input");
+      if (length > bytes.length) throw new DecodeError(FORMAT, start, "string longer than the input");
     }
     if (at === start) throw new DecodeError(FORMAT, at, "expected a value");
-    if (bytes[at] !== COLON) throw new DecodeError(FORMAT, at, "expected `:` after the length of a string");
-    if (bytes[start] === ZERO && at > start + 1)
-      throw new DecodeError(FORMAT, start, "a length with a leading zero");
-    if (at + 1 + length > bytes.length)
-      throw new DecodeError(FORMAT, start, "a string longer than the input");
+    if (bytes[at] !== COLON) throw new DecodeError(FORMAT, at, "expected `:` after a string length");
+    if (bytes[start] === ZERO && at > start + 1 && !this.#isTolerant)
+      throw new DecodeError(FORMAT, start, "string length with a leading zero");
+    if (at + 1 + length > bytes.length) throw new DecodeError(FORMAT, start, "string longer than the input");
     this.#at = at + 1 + length;
     return at + 1;
   }

@@ -4,8 +4,8 @@ import { type BencodeLimits, type BencodeTape, scanBencode } from "./bencode-sca
 
 const [COLON, ZERO, MINUS, D, I, L] = [0x3a, 0x30, 0x2d, 0x64, 0x69, 0x6c];
 
-/** A bencoded value that has been checked, and is read where it lies: nothing is copied or built before it is asked
- * for, so that a hostile input costs little more than its own bytes. */
+/** A lazy view of a checked bencoded value. Values are read in place and nothing is built in advance, so a hostile input costs
+ * little more memory than its own bytes. */
 export class BencodeView {
   readonly #tape: BencodeTape;
   readonly #token: number;
@@ -15,7 +15,7 @@ export class BencodeView {
     this.#token = token;
   }
 
-  /** Where the value lies in the input. */
+  /** The byte range of the value in the input. */
   get range(): ByteRange {
     const { bytes } = this.#tape;
     const start = this.#start();
@@ -33,7 +33,7 @@ export class BencodeView {
     return this.#tape.bytes[this.#start()] === D;
   }
 
-  /** The value as a whole number, or undefined where it is none. */
+  /** Returns the value if it is an integer, otherwise undefined. */
   integer(): number | undefined {
     const { bytes } = this.#tape;
     const start = this.#start();
@@ -42,10 +42,10 @@ export class BencodeView {
     let value = 0;
     for (let at = start + (isNegative ? 2 : 1); bytes[at] !== 0x65; at++)
       value = value * 10 + (bytes[at]! - ZERO!);
-    return isNegative ? -value : value;
+    return isNegative ? 0 - value : value;
   }
 
-  /** The value as bytes (a view on the input), or undefined where it is none. */
+  /** Returns the value if it is a byte string (a view of the input), otherwise undefined. */
   bytes(): Uint8Array | undefined {
     const { bytes } = this.#tape;
     const start = this.#start();
@@ -55,7 +55,7 @@ export class BencodeView {
     return bytes.subarray(range.start, range.end);
   }
 
-  /** The values of a list in order; nothing where the value is none. */
+  /** Iterates over the values of a list; empty if the value is not a list. */
   *items(): Generator<BencodeView, void, undefined> {
     if (!this.isList) return;
     const end = this.#tape.nexts[this.#token]! - 1;
@@ -64,7 +64,7 @@ export class BencodeView {
     }
   }
 
-  /** How many values a list holds; 0 where the value is none. */
+  /** Returns the number of values in a list; 0 if the value is not a list. */
   itemCount(): number {
     if (!this.isList) return 0;
     const end = this.#tape.nexts[this.#token]! - 1;
@@ -73,7 +73,7 @@ export class BencodeView {
     return count;
   }
 
-  /** Keys (as Latin-1) and values of a dictionary in order; nothing where the value is none. */
+  /** Iterates over keys (as Latin-1) and values of a dictionary; empty if the value is not a dictionary. */
   *entries(): Generator<readonly [key: string, value: BencodeView], void, undefined> {
     if (!this.isDict) return;
     const { bytes, starts, nexts } = this.#tape;
@@ -84,7 +84,7 @@ export class BencodeView {
     }
   }
 
-  /** The value of a key (ASCII) of a dictionary, or undefined where there is none. */
+  /** Returns the value of an ASCII key; undefined if the key is absent or the value is not a dictionary. */
   get(key: string): BencodeView | undefined {
     if (!this.isDict) return undefined;
     const { bytes, starts, nexts } = this.#tape;
@@ -100,21 +100,17 @@ export class BencodeView {
   }
 }
 
-/** Checks exactly one value, as `decodeBencode` does, and gives a view on it. Throws `DecodeError`. */
+/** Checks exactly one value, as strictly as `decodeBencode`, and returns a view of it. Throws `DecodeError`. */
 export function viewBencode(bytes: Uint8Array, limits: BencodeLimits = {}): BencodeView {
   return new BencodeView(scanBencode(bytes, limits, true).tape);
 }
 
-/** Where the value of `key` of the outermost dictionary lies; undefined where there is none. Throws `DecodeError`. */
-export function bencodeSpan(
-  bytes: Uint8Array,
-  key: string,
-  limits: BencodeLimits = {},
-): ByteRange | undefined {
-  return viewBencode(bytes, limits).get(key)?.range;
+/** Like `viewBencode`, for one value at the start of `bytes`: bytes after it are ignored. */
+export function viewBencodePrefix(bytes: Uint8Array, limits: BencodeLimits = {}): BencodeView {
+  return new BencodeView(scanBencode(bytes, limits, false).tape);
 }
 
-/** Where the content of the string lies whose length begins at `at`. The string has been checked. */
+/** Returns the content range of the checked string whose length prefix starts at `at`. */
 function stringRange(bytes: Uint8Array, at: number): ByteRange {
   let length = 0;
   for (; bytes[at] !== COLON; at++) length = length * 10 + (bytes[at]! - ZERO!);

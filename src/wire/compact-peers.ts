@@ -2,17 +2,16 @@ import { addressBytes, addressFromBytes, type PeerAddress } from "../base/addres
 import { readU16, writeU16 } from "../base/bytes.ts";
 import { DecodeError } from "../base/errors.ts";
 
-/** The IP version of a list of compact addresses: 6 bytes each (BEP 23), or 18 (BEP 7). */
+/** IP version of a list of compact addresses: 6 bytes per address (BEP 23) or 18 (BEP 7). */
 export type AddressFamily = 4 | 6;
 
-/** How many bytes one compact address takes. */
+/** Returns the size of one compact address in bytes. */
 export function compactPeerBytes(family: AddressFamily): number {
   return family === 4 ? 6 : 18;
 }
 
-/** Reads addresses of 4 or 16 bytes with 2 bytes of port each. Every entry is kept (port 0 too), so that flags beside
- * the list still fit; what comes after the first `maxPeers` is not read. Throws `DecodeError` where the length is not a
- * whole number of entries. */
+/** Decodes addresses of 4 or 16 bytes, each followed by 2 bytes of port. Keeps every entry, also with port 0, so that the indices
+ * match a parallel list of flags; reads at most `maxPeers`. Throws `DecodeError` on a partial entry. */
 export function decodeCompactPeers(
   bytes: Uint8Array,
   family: AddressFamily,
@@ -31,7 +30,7 @@ export function decodeCompactPeers(
   return addresses;
 }
 
-/** The compact form of the addresses of this family; those of the other are left out. */
+/** Encodes the addresses of one family; addresses of the other family are left out. */
 export function encodeCompactPeers(
   addresses: readonly PeerAddress[],
   family: AddressFamily,

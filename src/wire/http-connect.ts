@@ -1,30 +1,29 @@
 import { latin1Bytes, latin1Text } from "../base/bytes.ts";
 import { DecodeError } from "../base/errors.ts";
 
-/** What an HTTP proxy answered to CONNECT (RFC 9110 9.3.6). */
-export interface ConnectAnswer {
+/** The response of an HTTP proxy to CONNECT (RFC 9110 9.3.6). */
+interface ConnectResponse {
   readonly status: number;
-  /** The words behind the status, as the proxy chose them; printable ASCII. */
+  /** The reason phrase; printable ASCII. */
   readonly reason: string;
-  /** How many bytes the head took: what follows belongs to the connection. */
+  /** Length of the head in bytes; later bytes belong to the tunnel. */
   readonly length: number;
 }
 
-/** The longest head of an answer, as everywhere. */
 const MAX_CONNECT_HEAD_BYTES = 16 * 1024;
 const MAX_REASON_LENGTH = 80;
-const FORMAT = "HTTP proxy answer";
+const FORMAT = "HTTP proxy response";
 
-/** Asks an HTTP proxy for a connection to `authority` (`host:port`). `basic` is what follows `Basic ` (RFC 7617). */
+/** Encodes a CONNECT request for `authority` (`host:port`). `basic` is the base64 part of Basic credentials (RFC 7617). */
 export function encodeHttpConnect(authority: string, basic: string | undefined): Uint8Array<ArrayBuffer> {
   const lines = [`CONNECT ${authority} HTTP/1.1`, `Host: ${authority}`];
   if (basic !== undefined) lines.push(`Proxy-Authorization: Basic ${basic}`);
   return latin1Bytes(`${lines.join("\r\n")}\r\n\r\n`);
 }
 
-/** Reads the head of the answer; undefined while it is not all there. `seen` bytes were looked at before, in vain: who drips
- * costs no more than who does not. Throws `DecodeError` where it is none, or too long. */
-export function decodeHttpConnect(bytes: Uint8Array, seen = 0): ConnectAnswer | undefined {
+/** Decodes the head of the response; undefined while it is incomplete. `seen` bytes were already searched for its end, so that
+ * a slow proxy costs no more than a fast one. Throws `DecodeError` if it is malformed or too long. */
+export function decodeHttpConnectResponse(bytes: Uint8Array, seen = 0): ConnectResponse | undefined {
   const begin = latin1Text(bytes.subarray(0, 12));
   if (!"HTTP/1.".startsWith(begin.slice(0, 7))) throw new DecodeError(FORMAT, 0, "expected HTTP/1.1");
   const end = headEnd(bytes, seen);
@@ -40,7 +39,7 @@ export function decodeHttpConnect(bytes: Uint8Array, seen = 0): ConnectAnswer | 
   return { status: Number(match[1]), reason: reason.trim(), length: end };
 }
 
-/** Where the empty line ends. Lines may end with a bare LF (RFC 9112 2.2). */
+/** Returns the offset after the empty line. Lines may end with a bare LF (RFC 9112 2.2). */
 function headEnd(bytes: Uint8Array, seen: number): number | undefined {
   const last = Math.min(bytes.length, MAX_CONNECT_HEAD_BYTES);
   for (

@@ -2,40 +2,40 @@ import { addressBytes, canonicalAddress } from "../base/address.ts";
 import { readU32 } from "../base/bytes.ts";
 import { parseNetwork } from "../base/network.ts";
 
-/** All addresses from `first` to `last`, both included: one word of 32 bits each for IPv4, four for IPv6. */
-export interface IpRange {
+/** The addresses `first` to `last`, both inclusive: one 32-bit word for IPv4, four for IPv6. */
+interface IpRange {
   readonly first: readonly number[];
   readonly last: readonly number[];
 }
 
-/** `1.2.3.4-1.2.3.9` at the end of a line, with leading zeros or not; eMule's form adds a level and a name. */
+/** `1.2.3.4-1.2.3.9` at the end of a line, with or without leading zeros; eMule's form adds a level and a name. */
 const PAIR =
   /(?:^|[:\s])(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\s*-\s*(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\s*(?:,\s*(\d{1,3})\s*(?:,.*)?)?$/;
-/** A name, which is no part of an IPv6 address that went wrong. */
+/** A name before the range, as opposed to the start of a malformed IPv6 address. */
 const NAMED = /^[^:]*[^0-9a-fA-F:.\s-][^:]*:/;
-/** eMule: from this level on an address is let through. */
+/** eMule allows addresses from this level on. */
 const ALLOWED_LEVEL = 128;
-const NOTHING = /^\s*(?:[#;]|\/\/|$)/;
+const IGNORED = /^\s*(?:[#;]|\/\/|$)/;
 
 /**
- * Reads a line of a list of addresses that are not talked to: P2P text (`name:1.2.3.4-1.2.3.9`), eMule's `ipfilter.dat`
- * (`001.002.003.004 - 001.002.003.009 , 100 , name`), a network, or an address. `nothing` for comments, empty lines, and what
- * the list itself lets through; undefined where the line is none of these.
+ * Parses a line of a block list: P2P text (`name:1.2.3.4-1.2.3.9`), eMule's `ipfilter.dat`
+ * (`001.002.003.004 - 001.002.003.009 , 100 , name`), a network, or an address. Returns `ignored` for comments, empty lines and
+ * ranges that the list allows; undefined if the line is malformed.
  */
-export function parseIpListLine(line: string): IpRange | "nothing" | undefined {
-  if (NOTHING.test(line)) return "nothing";
+export function parseIpListLine(line: string): IpRange | "ignored" | undefined {
+  if (IGNORED.test(line)) return "ignored";
   const pair = PAIR.exec(line);
   if (pair) return readPair(pair);
-  // What stands behind a network, as in lists of spam, is a comment.
+  // Spam lists put a comment after the network.
   const text = line.replace(/\s+[#;].*$/, "").trim();
   return readRange(text) ?? (NAMED.test(text) ? readRange(text.slice(text.indexOf(":") + 1)) : undefined);
 }
 
-function readPair(pair: RegExpExecArray): IpRange | "nothing" | undefined {
+function readPair(pair: RegExpExecArray): IpRange | "ignored" | undefined {
   const first = quad(pair, 1);
   const last = quad(pair, 5);
   if (first === undefined || last === undefined || first > last) return undefined;
-  if (pair[9] !== undefined && Number(pair[9]) >= ALLOWED_LEVEL) return "nothing";
+  if (pair[9] !== undefined && Number(pair[9]) >= ALLOWED_LEVEL) return "ignored";
   return { first: [first], last: [last] };
 }
 
@@ -49,7 +49,7 @@ function quad(match: RegExpExecArray, at: number): number | undefined {
   return value;
 }
 
-/** A network, an address, or two with a dash between them. */
+/** Parses a network, an address, or two addresses with a dash between them. */
 function readRange(text: string): IpRange | undefined {
   const network = parseNetwork(text);
   if (network) return networkRange(addressBytes(network.host)!, network.bits);
@@ -65,12 +65,12 @@ function networkRange(bytes: Uint8Array, bits: number): IpRange {
   return { first: addressWords(first), last: addressWords(last) };
 }
 
-/** The bits of byte `i` that lie behind the first `bits`. */
+/** Returns the bits of byte `i` after the first `bits` bits of the address. */
 function hostMask(i: number, bits: number): number {
   return 0xff >> Math.min(8, Math.max(0, bits - 8 * i));
 }
 
-/** 4 or 16 bytes of an address as words of 32 bits. */
+/** Converts the 4 or 16 bytes of an address to 32-bit words. */
 export function addressWords(bytes: Uint8Array): number[] {
   return Array.from({ length: bytes.length / 4 }, (_, i) => readU32(bytes, 4 * i));
 }

@@ -2,29 +2,29 @@ import { latin1Bytes, latin1Text } from "../base/bytes.ts";
 import { DecodeError } from "../base/errors.ts";
 import { type Infohash, parseInfohash } from "../base/ids.ts";
 
-/** The port of local service discovery, and its groups (BEP 14). */
+/** Port and multicast groups of local service discovery (BEP 14). */
 export const LSD_PORT = 6771;
 export const LSD_GROUPS = { 4: "239.192.152.143", 6: "ff15::efc0:988f" } as const;
 
-/** What one datagram of local service discovery says (BEP 14). */
+/** One announce of local service discovery (BEP 14). */
 export interface LsdAnnounce {
-  /** Where the sender listens, at the address that the datagram comes from. */
+  /** The port at which the sender listens; its host is the source address of the datagram. */
   readonly port: number;
   readonly infohashes: readonly Infohash[];
-  /** By which a sender knows its own datagrams. */
+  /** Lets a sender recognize its own datagrams. */
   readonly cookie: string | undefined;
 }
 
 const FORMAT = "LSD announce";
 const FIRST_LINE = "BT-SEARCH * HTTP/1.1";
-/** Longer ones are cut to pieces on their way (BEP 14). */
+/** Longer datagrams could be fragmented (BEP 14). */
 const MAX_BYTES = 1400;
-/** An own header line of 52 bytes each, and room for the others below {@link MAX_BYTES}. */
+/** Each takes a header line of 52 bytes; the other headers fit into the rest of {@link MAX_BYTES}. */
 export const MAX_LSD_INFOHASHES = 24;
-/** Those that we make have 8 characters; others' are compared with ours and nothing else. */
+/** Cookies of this program have 8 characters; cookies of others are only compared with them. */
 const MAX_COOKIE_LENGTH = 64;
 
-/** Writes an announce to the group of a family; at most {@link MAX_LSD_INFOHASHES} at once. */
+/** Encodes an announce to the group of a family, with at most {@link MAX_LSD_INFOHASHES} infohashes. */
 export function encodeLsdAnnounce(family: 4 | 6, announce: LsdAnnounce): Uint8Array<ArrayBuffer> {
   const { port, infohashes, cookie } = announce;
   const host = family === 4 ? LSD_GROUPS[4] : `[${LSD_GROUPS[6]}]`;
@@ -39,8 +39,8 @@ export function encodeLsdAnnounce(family: 4 | 6, announce: LsdAnnounce): Uint8Ar
 }
 
 /**
- * Reads an announce. Headers in any order and case; unknown ones are passed over (BEP 14). Throws `DecodeError` where it is
- * none, or names no port or no infohash.
+ * Decodes an announce. Headers may have any order and case; unknown headers are ignored (BEP 14). Throws `DecodeError` if the
+ * datagram is malformed, or has no port or no infohash.
  */
 export function decodeLsdAnnounce(bytes: Uint8Array): LsdAnnounce {
   if (bytes.length > MAX_BYTES)

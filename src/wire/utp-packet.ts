@@ -1,32 +1,32 @@
 import { readU16, readU32, writeU16, writeU32 } from "../base/bytes.ts";
 import { DecodeError } from "../base/errors.ts";
 
-/** What a packet is for (BEP 29): bytes, the last of them, an acknowledgement alone, an abrupt end, a beginning. */
+/** Packet types (BEP 29): payload, end of stream, acknowledgement only, abort, connection request. */
 export type UtpKind = "data" | "fin" | "state" | "reset" | "syn";
 
-/** One packet of uTP (BEP 29). */
+/** A decoded uTP packet (BEP 29). */
 export interface UtpPacket extends UtpHeader {
-  /** A bit for each packet after the next expected one, lowest bit of each byte first; absent where none came early. */
+  /** One bit for each packet after the next expected one, lowest bit of each byte first; undefined if there is no such extension. */
   readonly selectiveAck: Uint8Array | undefined;
   readonly payload: Uint8Array;
 }
 
-/** What every packet says. */
+/** The fields of the header that every packet has. */
 export interface UtpHeader {
   readonly kind: UtpKind;
   /** 16 bits. */
   readonly connectionId: number;
-  /** The sender's clock in microseconds, and what the last packet from us took by both clocks; both modulo 2^32. */
+  /** The sender's clock, and the one-way delay that it measured for our last packet; microseconds modulo 2^32. */
   readonly timestampUs: number;
   readonly delayUs: number;
-  /** How many bytes more the sender can take. */
+  /** Bytes that the sender can still receive. */
   readonly windowBytes: number;
-  /** 16 bits each: this packet's number, and the last one that came without a gap. */
+  /** 16 bits each: number of this packet, and of the last packet received in order. */
   readonly sequence: number;
   readonly ack: number;
 }
 
-/** How long a packet without extensions and payload is. */
+/** Length of a packet without extensions and payload. */
 export const UTP_HEADER_BYTES = 20;
 
 const FORMAT = "uTP packet";
@@ -34,15 +34,16 @@ const KINDS: readonly UtpKind[] = ["data", "fin", "state", "reset", "syn"];
 const NUMBERS: Readonly<Record<UtpKind, number>> = { data: 0, fin: 1, state: 2, reset: 3, syn: 4 };
 const VERSION = 1;
 const SELECTIVE_ACK = 1;
-/** An extension that nobody knows and everybody skips, as BEP 29 asks: it makes a packet longer. */
+/** An unassigned extension, which receivers skip (BEP 29), used to pad a packet. */
 const PADDING = 0x70;
 const MAX_EXTENSION_BYTES = 255;
-/** BEP 29 knows two extensions, and a padded packet has seven at most. */
+/** BEP 29 defines two extensions; a padded packet has at most seven. */
 const MAX_EXTENSIONS = 16;
 
-/** Reads a datagram. Views on `bytes` are as long valid as they are. Throws `DecodeError`. */
+/** Decodes a datagram. The packet holds views of `bytes`. Throws `DecodeError`. */
 export function decodeUtpPacket(bytes: Uint8Array): UtpPacket {
-  if (bytes.length < UTP_HEADER_BYTES) throw new DecodeError(FORMAT, bytes.length, "shorter than a header");
+  if (bytes.length < UTP_HEADER_BYTES)
+    throw new DecodeError(FORMAT, bytes.length, "packet shorter than a header");
   const kind = KINDS[bytes[0]! >> 4];
   if (kind === undefined || (bytes[0]! & 0x0f) !== VERSION) {
     throw new DecodeError(FORMAT, 0, `expected version 1 and one of five types, not ${bytes[0]}`);
@@ -52,9 +53,9 @@ export function decodeUtpPacket(bytes: Uint8Array): UtpPacket {
   let extension = bytes[1]!;
   for (let count = 0; extension !== 0; count++) {
     if (count >= MAX_EXTENSIONS) throw new DecodeError(FORMAT, at, `more than ${MAX_EXTENSIONS} extensions`);
-    if (at + 2 > bytes.length) throw new DecodeError(FORMAT, at, "an extension beyond the end");
+    if (at + 2 > bytes.length) throw new DecodeError(FORMAT, at, "extension exceeds the packet");
     const end = at + 2 + bytes[at + 1]!;
-    if (end > bytes.length) throw new DecodeError(FORMAT, at, "an extension beyond the end");
+    if (end > bytes.length) throw new DecodeError(FORMAT, at, "extension exceeds the packet");
     if (extension === SELECTIVE_ACK) selectiveAck = bytes.subarray(at + 2, end);
     extension = bytes[at]!;
     at = end;
@@ -72,18 +73,17 @@ export function decodeUtpPacket(bytes: Uint8Array): UtpPacket {
   };
 }
 
-/** What a packet carries besides its header. */
+/** The parts of a packet besides its header. */
 export interface UtpBody {
-  /** At most 252 bytes, in fours (BEP 29). */
+  /** At most 252 bytes, a multiple of four (BEP 29). */
   readonly selectiveAck?: Uint8Array | undefined;
-  /** Fills the packet with bytes that say nothing up to this length; where it would be longer anyway, or shorter by a single
-   * byte, it stays as it is. */
+  /** Pads the packet to this length, unless it is already longer or only one byte shorter. */
   readonly paddedBytes?: number;
-  /** The length of the payload, which the caller writes at the end. */
+  /** Length of the payload, which the caller writes at the end. */
   readonly payloadBytes?: number;
 }
 
-/** Makes a packet whose payload is yet to be written: the last `payloadBytes` of it. */
+/** Encodes a packet without its payload: the caller writes the last `payloadBytes` bytes. */
 export function encodeUtpPacket(header: UtpHeader, body: UtpBody = {}): Uint8Array<ArrayBuffer> {
   const { selectiveAck, paddedBytes = 0, payloadBytes = 0 } = body;
   const ackBytes = selectiveAck ? 2 + selectiveAck.length : 0;
@@ -94,7 +94,7 @@ export function encodeUtpPacket(header: UtpHeader, body: UtpBody = {}): Uint8Arr
   writeU16(bytes, 2, header.connectionId);
   writeU16(bytes, 16, header.sequence);
   updateUtpPacket(bytes, header);
-  // Each extension says at its beginning what follows it; the header says what comes first.
+  // Each extension starts with the type of the next extension; the header has the type of the first.
   let linkAt = 1;
   let at = UTP_HEADER_BYTES;
   const extend = (kind: number, length: number) => {
@@ -111,7 +111,7 @@ export function encodeUtpPacket(header: UtpHeader, body: UtpBody = {}): Uint8Arr
   return bytes;
 }
 
-/** Writes what a packet says anew each time it is sent: clocks, window and acknowledgement. */
+/** Overwrites the fields that change on each transmission: clocks, window and acknowledgement. */
 export function updateUtpPacket(
   bytes: Uint8Array,
   header: Pick<UtpHeader, "timestampUs" | "delayUs" | "windowBytes" | "ack">,
@@ -122,12 +122,12 @@ export function updateUtpPacket(
   writeU16(bytes, 18, header.ack);
 }
 
-/** The lengths of the extensions that take `bytes` in all, two of each for its own head. */
+/** Returns the lengths of padding extensions that take `bytes` in total, including two bytes of header each. */
 function paddingOf(bytes: number): number[] {
   const lengths: number[] = [];
   let left = bytes;
   while (left >= 2) {
-    // A single byte that is left over could not be an extension.
+    // One remaining byte would be too short for an extension.
     const whole = Math.min(left, 2 + MAX_EXTENSION_BYTES);
     const taken = left - whole === 1 ? whole - 1 : whole;
     lengths.push(taken - 2);

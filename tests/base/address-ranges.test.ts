@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AddressRangesBuilder } from "../../src/base/address-ranges.ts";
-import { randomBelow, seededRandom } from "../../src/base/random.ts";
+import { randomBelow } from "../../src/base/random.ts";
+import { seededRandom } from "../seeded-random.ts";
 
-test("AddressRanges.has: the same as looking through all ranges, whatever their order and overlap", () => {
+test("AddressRanges.has: agrees with a linear search, for any order and overlap of ranges", () => {
   for (const words of [1, 4] as const) {
     for (let seed = 0; seed < 20; seed++) {
       const random = seededRandom(seed);
       const builder = new AddressRangesBuilder(words);
       const ranges: [number, number][] = [];
-      // The highest word of IPv6 differs as well, and carries are met.
+      // Vary the highest word of IPv6 as well, and cover carries.
       const address = (value: number) =>
         words === 1 ? [value] : [value >>> 4, 0xffffffff, value & 8 ? 0xffffffff : 0, value & 7];
       for (let i = 0; i < randomBelow(random, 60); i++) {
@@ -28,7 +29,7 @@ test("AddressRanges.has: the same as looking through all ranges, whatever their 
   }
 });
 
-test("AddressRangesBuilder: what meets becomes one, the ends of the space too, and what ends before it begins is none", () => {
+test("AddressRangesBuilder: merges adjacent ranges, also at the ends of the address space, and rejects reversed ranges", () => {
   const builder = new AddressRangesBuilder(1);
   assert.equal(builder.add([5], [4]), false);
   for (const [first, last] of [

@@ -6,19 +6,19 @@ import { instant } from "../../src/base/time.ts";
 const NOW = instant(1_000);
 const RATE = { perSecond: 2, burst: 20, maxHouseholds: 3 };
 
-/** How often `host` is let do it, of `count` times at `now`. */
+/** Returns how many of `count` operations at `now` are allowed. */
 function taken(limit: HouseholdLimit, host: string, count: number, now = NOW): number {
   return Array.from({ length: count }, () => limit.take(host, now)).filter(Boolean).length;
 }
 
-test("HouseholdLimit.take: a burst, then so many a second", () => {
+test("HouseholdLimit.take: allows a burst, then the rate per second", () => {
   const limit = new HouseholdLimit(RATE);
   assert.equal(taken(limit, "60.0.0.1", 100), 20);
   assert.equal(taken(limit, "60.0.0.1", 100, instant(NOW + 5_000)), 10);
   assert.equal(taken(limit, "60.0.0.1", 100, instant(NOW + 3_600_000)), 20);
 });
 
-test("HouseholdLimit.take: 64 bits of IPv6 are one household, each address of IPv4 is one", () => {
+test("HouseholdLimit.take: an IPv6 /64 is one household, each IPv4 address is one", () => {
   const limit = new HouseholdLimit(RATE);
   assert.equal(taken(limit, "2001:470::1", 15), 15);
   assert.equal(taken(limit, "2001:470::ffff", 15), 5);
@@ -26,7 +26,7 @@ test("HouseholdLimit.take: 64 bits of IPv6 are one household, each address of IP
   assert.equal(taken(limit, "60.0.0.1", 15), 15);
 });
 
-test("HouseholdLimit.take: who has not come for longest is forgotten, who comes again is not", () => {
+test("HouseholdLimit.take: forgets the least recently active household", () => {
   const limit = new HouseholdLimit(RATE);
   for (const host of ["60.0.0.1", "60.0.0.2", "60.0.0.3"]) taken(limit, host, 20);
   assert.equal(limit.take("60.0.0.1", NOW), false);
@@ -35,7 +35,7 @@ test("HouseholdLimit.take: who has not come for longest is forgotten, who comes 
   assert.ok(limit.take("60.0.0.2", NOW), "forgotten, it has its burst again");
 });
 
-test("HouseholdLimit: a hundred thousand households leave no more than ten thousand behind", () => {
+test("HouseholdLimit: tracks at most ten thousand of a hundred thousand households", () => {
   const limit = new HouseholdLimit({ perSecond: 5, burst: 200, maxHouseholds: 10_000 });
   for (let n = 0; n < 100_000; n++) assert.ok(limit.take(`60.${n >> 16}.${(n >> 8) & 255}.${n & 255}`, NOW));
   assert.equal(limit.size, 10_000);

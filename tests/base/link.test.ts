@@ -12,12 +12,12 @@ const infohash = (fileIndex?: number) =>
 const magnet = (text: string) => ({ kind: "magnet", magnet: text, infohash: HASH }) as unknown as Link;
 const url = (text: string): Link => ({ kind: "url", url: text });
 
-/** Each link is read as expected. */
+/** Checks that each link parses to the expected value. */
 function table(cases: Readonly<Record<string, Link | undefined>>): void {
   for (const [text, link] of Object.entries(cases)) assert.deepEqual(parseLink(text), link, text);
 }
 
-test("parseLink: bare ids are content ids, of either case", () => {
+test("parseLink: bare ids of either case are content ids", () => {
   table({
     [ID]: contentId(),
     [` ${ID.toUpperCase()}\n`]: contentId(),
@@ -28,7 +28,7 @@ test("parseLink: bare ids are content ids, of either case", () => {
   });
 });
 
-test("parseLink: acestream and sluice URIs, with and without slashes, the question mark maybe encoded", () => {
+test("parseLink: acestream and sluice URIs, with and without slashes, with a plain or encoded question mark", () => {
   for (const scheme of ["acestream", "sluice", "AceStream"])
     table({
       [`${scheme}://${ID}`]: contentId(),
@@ -56,7 +56,7 @@ test("parseLink: acestream and sluice URIs, with and without slashes, the questi
     });
 });
 
-test("parseLink: magnets in hexadecimal and base 32, hybrids too; of version 2 where there is no other", () => {
+test("parseLink: magnets in hexadecimal and base 32; the v2 infohash counts only without a v1 infohash", () => {
   for (const text of [
     `magnet:?xt=urn:btih:${HASH}`,
     `MAGNET:?dn=x&xt.1=URN:BTIH:${BASE32}&tr=udp%3A%2F%2Ft`,
@@ -70,7 +70,7 @@ test("parseLink: magnets in hexadecimal and base 32, hybrids too; of version 2 w
   table({ "magnet:?xt=urn:btmh:1220ab": undefined, "magnet:?dn=a": undefined, "magnet:": undefined });
 });
 
-test("parseLink: the URLs of engines become what they name, whatever the host", () => {
+test("parseLink: a playback URL of an engine on any host becomes its content", () => {
   for (const host of ["http://127.0.0.1:6878", "https://engine.example", "http://[2001:db8::1]:62000"])
     table({
       [`${host}/ace/getstream?id=${ID}&hlc=1&transcode_audio=0`]: contentId(),
@@ -90,14 +90,14 @@ test("parseLink: the URLs of engines become what they name, whatever the host", 
       [`${host}/infohash/${HASH}/0/stream.ts`]: infohash(),
       [`${host}/ace/r/${HASH}/0123456789abcdef0123456789abcdef`]: infohash(),
       [`${host}/ace/m/${HASH}/0123456789abcdef0123456789abcdef.m3u8`]: infohash(),
-      // Not those of engines, or naming nothing: URLs like any other.
+      // Not playback URLs of an engine, or without content: ordinary URLs.
       [`${host}/ace/getstream?id=123`]: url(`${host}/ace/getstream?id=123`),
       [`${host}/pid/${ID}0`]: url(`${host}/pid/${ID}0`),
       [`${host}/x/ace/getstream?id=${ID}`]: url(`${host}/x/ace/getstream?id=${ID}`),
     });
 });
 
-test("parseLink: http and https URLs in their canonical form, and no others", () => {
+test("parseLink: http and https URLs in canonical form, and no other schemes", () => {
   table({
     "HTTP://Example.COM:80/a b?c=d#e": url("http://example.com/a%20b?c=d#e"),
     "https://user:pw@h.example/x.m3u8": url("https://user:pw@h.example/x.m3u8"),
@@ -123,7 +123,7 @@ test("parseLink: http and https URLs in their canonical form, and no others", ()
     assert.equal(parseLink(text), undefined, text);
 });
 
-test("parseLink: what is too long or too deep is none", () => {
+test("parseLink: refuses links that are too long or nested too deep", () => {
   assert.equal(parseLink(`magnet:?xt=urn:btih:${HASH}&dn=${"x".repeat(70_000)}`), undefined);
   assert.equal(parseLink(`http://h/${"x".repeat(20_000)}`), undefined);
   let text = "http://h/a";
@@ -131,7 +131,7 @@ test("parseLink: what is too long or too deep is none", () => {
   assert.equal(parseLink(text), undefined);
 });
 
-test("parseLink: a magnet that names a key alone has no infohash yet (BEP 46)", () => {
+test("parseLink: a magnet with only a public key has no infohash (BEP 46)", () => {
   const key = "ab".repeat(32);
   const byKey = (text: string): Link => ({ kind: "magnet", magnet: text, infohash: undefined });
   const salted = `magnet:?xs=urn:btpk:${key}&s=6c697665`;

@@ -3,13 +3,13 @@ import { test } from "node:test";
 import { RateMeter } from "../../src/base/rate.ts";
 import { instant } from "../../src/base/time.ts";
 
-/** Feeds 4 MB/s in pieces of 16 KiB from `fromMs` on, for `ms`. */
+/** Adds 4 MB/s in blocks of 16 KiB from `fromMs` on, for `ms`. */
 function feed(meter: RateMeter, fromMs: number, ms: number): void {
   const stepMs = 16_384 / 4_000;
   for (let at = 0; at <= ms; at += stepMs) meter.add(16_384, instant(fromMs + at));
 }
 
-test("RateMeter: a steady rate shows after a second, and stays", () => {
+test("RateMeter: measures a steady rate after one second", () => {
   for (const ms of [1_000, 2_000, 4_000, 30_000]) {
     const meter = new RateMeter();
     feed(meter, 5_000, ms);
@@ -18,14 +18,14 @@ test("RateMeter: a steady rate shows after a second, and stays", () => {
   }
 });
 
-test("RateMeter: a single block at the start is no high rate", () => {
+test("RateMeter: a single block at the start is not a high rate", () => {
   const meter = new RateMeter();
   meter.add(16_384, instant(0));
   assert.equal(meter.bytesPerSecond(instant(50)), 0);
   assert.ok(meter.bytesPerSecond(instant(100)) < 2 * 16_384 * 1.1);
 });
 
-test("RateMeter: what has stopped is forgotten after two windows, and shows at once when it comes back", () => {
+test("RateMeter: resets after two windows without bytes, and measures a new rate at once", () => {
   const meter = new RateMeter();
   feed(meter, 0, 10_000);
   assert.ok(meter.bytesPerSecond(instant(14_000)) < 0.4 * 4e6);
@@ -35,7 +35,7 @@ test("RateMeter: what has stopped is forgotten after two windows, and shows at o
   assert.ok(Math.abs(rate - 4e6) < 0.05 * 4e6, String(rate));
 });
 
-test("RateMeter: asked often or seldom, it says the same", () => {
+test("RateMeter: the result does not depend on how often it is read", () => {
   const [often, seldom] = [new RateMeter(), new RateMeter()];
   for (let at = 0; at < 3_000; at += 50) {
     for (const meter of [often, seldom]) meter.add(1_000, instant(at));
@@ -45,6 +45,6 @@ test("RateMeter: asked often or seldom, it says the same", () => {
   assert.ok(Math.abs(a! - b!) < 0.02 * b!, `${a} ${b}`);
 });
 
-test("RateMeter: nothing counted is a rate of nothing", () => {
+test("RateMeter: the rate is 0 before any bytes", () => {
   assert.equal(new RateMeter().bytesPerSecond(instant(1_000)), 0);
 });

@@ -25,7 +25,7 @@ test("encodeUtf8 writes a lone surrogate as U+FFFD", () => {
   assert.deepEqual(encodeUtf8("\udc00"), encodeUtf8("\ufffd"));
 });
 
-// Broken sequences: overlong, surrogate, beyond U+10FFFF, cut off, stray continuation.
+// Ill-formed sequences: overlong, surrogate, above U+10FFFF, truncated, stray continuation.
 const BROKEN = [
   [0xc0, 0x80],
   [0xe0, 0x80, 0x80],
@@ -39,7 +39,7 @@ const BROKEN = [
   [0xff],
 ];
 
-test("decodeUtf8 replaces broken sequences as the platform does", () => {
+test("decodeUtf8 replaces ill-formed sequences as the platform does", () => {
   const platform = new TextDecoder("utf-8", { ignoreBOM: true });
   for (const broken of BROKEN) {
     const bytes = Uint8Array.from([0x41, ...broken, 0x42]);

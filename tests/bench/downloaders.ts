@@ -7,14 +7,14 @@ import { startProcess, usageOf } from "../parts/process.ts";
 
 const WEBTORRENT = fileURLToPath(new URL("../interop/webtorrent/webtorrent-peer.mjs", import.meta.url));
 
-/** What one download cost the downloader's process. */
+/** The cost of one download in the downloader's process. */
 export interface Cost {
   readonly cpuSeconds: number;
   readonly seconds: number;
   readonly peakBytes: number;
 }
 
-/** What is downloaded, and from where. */
+/** The content to download and its seeder. */
 export interface Job {
   readonly torrent: { readonly path: string; readonly bytes: Uint8Array; readonly infohash: string };
   /** The same with a tracker that knows the seeder. */

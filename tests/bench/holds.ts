@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 
-/** How long the event loop was held, and by whom. */
+/** How long the event loop was blocked, in total and by this thread. */
 export interface Holds {
   /** The longest time between two turns of the loop. */
   readonly longestMs: number;
-  /** The longest of what our own thread computed between two turns, its collecting of garbage included. */
+  /** The longest time this thread computed between two turns, including garbage collection. */
   readonly longestOwnMs: number;
-  /** How often that was more than 20 ms. */
+  /** How often `longestOwnMs` exceeded 20 ms. */
   readonly over20: number;
-  /** The most that was resident, above the start. */
+  /** Peak resident memory minus the memory at the start. */
   readonly addedBytes: number;
 }
 
@@ -16,8 +16,8 @@ const EVERY_MS = 1;
 const TOO_LONG_MS = 20;
 
 /**
- * Watches the event loop until it is told to stop. What others took of the processor is no hold of ours: both are told. With HOLDS=20 in the
- * environment each one of more than 20 ms is printed as it ends.
+ * Measures how long the event loop blocks, until the returned function is called. Reports wall time and this thread's CPU time. With HOLDS=20 in the
+ * environment, each block longer than 20 ms is printed when it ends.
  */
 export function watchHolds(): () => Holds {
   const before = process.memoryUsage().rss;
@@ -38,7 +38,7 @@ export function watchHolds(): () => Holds {
         `  hold at ${now.toFixed(0)}: ${(own - lastOwn).toFixed(0)} of ${(now - last).toFixed(0)} ms`,
       );
     most = Math.max(most, process.memoryUsage().rss);
-    // What the looking itself took is not counted.
+    // Excludes the cost of this measurement.
     last = performance.now();
     lastOwn = ownMs();
   };

@@ -2,7 +2,7 @@ import { nameContent, startEngine } from "../parts/engine.ts";
 import { type Job, rawUrl } from "./downloaders.ts";
 import { markdownTable, median } from "./table.ts";
 
-/** Times first bytes and far seeks, each in an engine of its own that has seen nothing. Milliseconds. */
+/** Times first bytes and far seeks, each in a new engine without cached data. Milliseconds. */
 export async function benchLatency(job: Job, rounds: number): Promise<string> {
   const cases: [name: string, aim: string, run: () => Promise<number>][] = [
     ["request → first byte, transport file", "≤ 60", () => firstByte(job, "transport file", 0)],

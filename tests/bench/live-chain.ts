@@ -46,7 +46,7 @@ try {
   stops.push(() => source.stop());
   const urls: string[] = [];
   for (let i = 1; i <= hops; i++) {
-    // In a namespace of its own nobody else has its ports.
+    // Ports cannot collide: each engine has its own network namespace.
     const engine = startProcess(
       "ip",
       [...within(i).slice(1), command, ...runtimeArgs, "src/main.ts", "serve"],

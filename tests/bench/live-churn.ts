@@ -1,8 +1,8 @@
-// `bun tests/bench/live-churn.ts [--engines 30 --minutes 5 --kbit 2000 --killed 33]`: so many engines as processes of their own
-// watch one stream; each minute a part of them is killed (SIGKILL) and replaced. Those that stay are watched: what they miss.
+// `bun tests/bench/live-churn.ts [--engines 30 --minutes 5 --kbit 2000 --killed 33]`: runs N engines as separate processes that
+// watch one stream; each minute some are killed (SIGKILL) and replaced. Measures what the remaining engines miss.
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
-import { startLoopbackTracker } from "../engine/loopback-tracker.ts";
+import { startLoopbackTracker } from "../net/loopback-tracker.ts";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
 import { startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
 import { quantile, type Watched, watchLive } from "../parts/live-watch.ts";
@@ -105,7 +105,7 @@ try {
   await tracker.close();
 }
 
-/** What the source has sent to peers since its start, by its own account. */
+/** Bytes that the source has sent to peers since its start, as it reports. */
 async function sourceFigures(): Promise<{ readonly uploaded: number }> {
   const answer = await fetch(`${watchUrl({ url: source.url }, source.magnet)}&format=json`);
   const { response } = (await answer.json()) as { response: { stat_url: string } };

@@ -1,4 +1,4 @@
-// `bun tests/bench/live-players.ts [--players 100 --minutes 10 --kbit 2000]`: so many players on one engine. Its memory each
+// `bun tests/bench/live-players.ts [--players 100 --minutes 10 --kbit 2000]`: connects N players to one engine. Prints its memory each
 // half minute, and whether every player gets the bytes that a player at the source gets.
 import { createHash } from "node:crypto";
 import { parseArgs } from "node:util";
@@ -16,11 +16,11 @@ const { values } = parseArgs({
   },
 });
 const PACKET_BYTES = 188;
-/** Bytes are compared in runs that end at every so many-th mark. */
+/** Bytes are hashed and compared in runs of this many marks. */
 const RUN_MARKS = 2_048;
 const endAt = performance.now() + Number(values.minutes) * 60_000;
 
-/** What one player got: the hash of each run, by the mark that ends it. */
+/** What one player received: the hash of each run, keyed by the run's last mark. */
 type Runs = Map<number, string>;
 
 async function play(url: string): Promise<Runs> {

@@ -4,13 +4,13 @@
 import { infohashOf } from "../../src/base/ids.ts";
 import { ed25519Key, ed25519Verifier, sha256 } from "../../src/runtime/crypto.ts";
 import { encodeBencode } from "../../src/wire/bencode-encode.ts";
-import { decodeChunk, writeChunkHead } from "../../src/wire/live-chunk-message.ts";
-import { decodeHeader } from "../../src/wire/live-header.ts";
-import { liveInfoDict } from "../../src/wire/live-info.ts";
-import { decodeLiveMessage, encodeLiveMessage } from "../../src/wire/live-message.ts";
-import { isChunkOf, isSignedHeader } from "../../src/wire/live-trust.ts";
-import { emptyWindow, readWindow, windowBytes, writeWindow } from "../../src/wire/live-window.ts";
-import { PeerMessageWriter } from "../../src/wire/peer-message-writer.ts";
+import { decodeChunk, writeChunkHead } from "../../src/wire/live/chunk-message.ts";
+import { decodeHeader } from "../../src/wire/live/header.ts";
+import { liveInfoDict } from "../../src/wire/live/info.ts";
+import { decodeLiveMessage, encodeLiveMessage } from "../../src/wire/live/message.ts";
+import { isChunkOf, isSignedHeader } from "../../src/wire/live/trust.ts";
+import { emptyWindow, readWindow, windowBytes, writeWindow } from "../../src/wire/live/window.ts";
+import { PeerMessageWriter } from "../../src/wire/peer/peer-message-writer.ts";
 import { INFO, makePieces, SEED } from "../wire/live-vectors.ts";
 import { sha1 } from "../wire/make-torrent.ts";
 

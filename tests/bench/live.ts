@@ -1,5 +1,5 @@
 // `bun tests/bench/live.ts [--joins N] [--seconds N]`: joins, delays and CPU of real engines on one machine, each a process of
-// its own, with a stream of 8 Mbit/s whose packets say when they were sent.
+// its own, with a stream of 8 Mbit/s whose packets carry their send time.
 import { parseArgs } from "node:util";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
@@ -60,7 +60,7 @@ function row(name: string, aim: string, figures: readonly number[]): string[] {
   return [name, ...[0.5, 0.95, 1].map((q) => quantile(sorted, q).toFixed(0)), aim];
 }
 
-/** One engine between the source and one that it feeds, so that it takes the stream in once and gives it out about once. */
+/** Measures an engine between the source and one viewer: it downloads the stream once and uploads it about once. */
 async function steady(source: BroadcastProcess, seconds: number): Promise<string[][]> {
   const engines: EngineProcess[] = [];
   for (let i = 0; i < 3; i++) engines.push(await startEngine({ env: { SLUICE_LOG: "error" } }));

@@ -3,7 +3,7 @@
 import { mkdir } from "node:fs/promises";
 import { arch, cpus, release } from "node:os";
 import { parseArgs } from "node:util";
-import { startLoopbackTracker } from "../engine/loopback-tracker.ts";
+import { startLoopbackTracker } from "../net/loopback-tracker.ts";
 import type { RuntimeName } from "../parts/engine.ts";
 import { startLibtorrent } from "../parts/libtorrent.ts";
 import { randomFile, tempFolder, torrentOf } from "../parts/torrent-files.ts";
@@ -46,7 +46,7 @@ async function benchPieces(file: string, kib: number): Promise<void> {
   if (!wants("downloads") && !wants("latency")) return;
   const torrent = await torrentOf(file, kib * 1024, scratch.file(`film-${kib}.torrent`));
   const tracker = await startLoopbackTracker();
-  // The same content; who has only the transport file finds the seeder by its tracker.
+  // The same content; downloaders that have only the transport file find the seeder through the tracker.
   const announced = await torrentOf(file, kib * 1024, scratch.file(`announced-${kib}.torrent`), [
     tracker.httpUrl,
   ]);

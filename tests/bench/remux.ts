@@ -5,7 +5,7 @@ import { run, startProcess, usageOf } from "../parts/process.ts";
 import { type TempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { markdownTable, median } from "./table.ts";
 
-/** What it costs to play a long MP4 as MPEG-TS, beside `ffmpeg -c copy` of the local file; and far segments of it. */
+/** Measures playing a long MP4 as MPEG-TS compared with `ffmpeg -c copy` of the local file, and requesting segments far from the playhead. */
 export async function benchRemux(
   scratch: TempFolder,
   size: number,
@@ -45,7 +45,7 @@ export async function benchRemux(
   }
 }
 
-/** How a film is named. */
+/** The query that names a film. */
 interface Film {
   readonly magnet: string;
   readonly infohash: string;
@@ -84,7 +84,7 @@ async function drainOnce({ magnet, infohash }: Film, runtime: RuntimeName, as: "
   }
 }
 
-/** Times whole segments of HLS far from where the film plays, each in an engine that has seen only the beginning. */
+/** Times whole HLS segments far from the playhead, each in an engine that has only the beginning. */
 async function benchSegments(film: Film, rounds: number): Promise<string> {
   const cases: [name: string, place: number][] = [
     ["segment three quarters in", 0.75],

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SluiceError } from "../../src/base/errors.ts";
-import { accessSettings } from "../../src/cli/access-settings.ts";
-import { readConfig } from "../../src/config.ts";
-import { settingsTable } from "../../src/settings.ts";
+import { accessSettings } from "../../src/cli/service.ts";
+import { readConfig } from "../../src/settings/config.ts";
+import { settingsTable } from "../../src/settings/settings.ts";
 
 const table = settingsTable({ dataDir: "/data/sluice" });
 
@@ -22,7 +22,7 @@ function refusal(flags: Record<string, string>): string {
   throw new Error("nothing was refused");
 }
 
-test("allowed-hosts: names and addresses, with and without ports; anything else is refused", () => {
+test("allowed-hosts: names and addresses with and without ports; anything else is refused", () => {
   const { allowedHosts } = read({
     "allowed-hosts": "TV.lan, nas:8080,10.0.0.2,[2001:db8::5]:80,2001:db8::6",
   });
@@ -44,7 +44,7 @@ test("intranet-networks, trusted-proxies: networks and addresses; anything else 
     assert.match(refusal({ "trusted-proxies": text }), /expected addresses or networks/, text);
 });
 
-test("allowed-origins: as browsers send them; anything else is refused", () => {
+test("allowed-origins: origins as browsers send them; anything else is refused", () => {
   const { allowedOrigins } = read({ "allowed-origins": "https://TV.example/,http://nas.lan:8080" });
   assert.deepEqual(allowedOrigins, ["https://tv.example", "http://nas.lan:8080"]);
   for (const text of [
@@ -58,7 +58,7 @@ test("allowed-origins: as browsers send them; anything else is refused", () => {
     assert.match(refusal({ "allowed-origins": text }), /expected origins/, text);
 });
 
-test("access-token: at least 32 characters, and no message repeats it", () => {
+test("access-token: at least 32 characters, and no error repeats it", () => {
   const secret = "0123456789abcdef0123456789abcdef";
   assert.equal(read({ "access-token": secret }).accessToken, secret);
   assert.equal(read({}).accessToken, "");
@@ -69,9 +69,15 @@ test("access-token: at least 32 characters, and no message repeats it", () => {
   }
 });
 
-test("accessSettings: this machine is called by its name, the first part of it, and that in .local", () => {
+test("accessSettings: the host name, its first label, and that label in the zones of local networks", () => {
   const names = (machine: string) => accessSettings(read({}), machine).ownNames;
-  assert.deepEqual(names("NAS"), ["nas", "nas.local"]);
-  assert.deepEqual(names("nas.example.org"), ["nas.example.org", "nas", "nas.local"]);
+  assert.deepEqual(names("NAS"), ["nas", "nas.local", "nas.home.arpa", "nas.lan"]);
+  assert.deepEqual(names("nas.example.org"), [
+    "nas.example.org",
+    "nas",
+    "nas.local",
+    "nas.home.arpa",
+    "nas.lan",
+  ]);
   assert.deepEqual(names(""), []);
 });

@@ -21,7 +21,7 @@ async function withFolder(work: (tool: Tool, dataDir: string) => Promise<void>) 
   }
 }
 
-test("account add, list, password, remove: by a line of standard input, and no file holds the password", () =>
+test("account add, list, password, remove: the password is a line of standard input, and no file contains it", () =>
   withFolder(async (tool, dataDir) => {
     assert.equal((await tool("list")).out, "");
     assert.deepEqual(await tool("add me@example.org", "correct horse\r\nmore"), {
@@ -30,12 +30,16 @@ test("account add, list, password, remove: by a line of standard input, and no f
       err: "",
     });
     assert.equal((await tool("list")).out, "me@example.org\n");
+    assert.deepEqual(JSON.parse((await tool("list --json")).out), ["me@example.org"]);
     assert.match(
       (await tool("add ME@example.org", "correct horse\n")).err,
-      /there is an account me@example\.org/,
+      /the account me@example\.org already exists/,
     );
     assert.equal((await tool("password me@example.org", "battery staple")).code, 0);
-    assert.match((await tool("password you@example.org", "battery staple")).err, /there is no account you@/);
+    assert.match(
+      (await tool("password you@example.org", "battery staple")).err,
+      /the account you@.* does not exist/,
+    );
     for (const name of await readdir(join(dataDir, "library"))) {
       const text = await readFile(join(dataDir, "library", name), "latin1");
       assert.doesNotMatch(text, /correct horse|battery staple/, name);
@@ -45,22 +49,22 @@ test("account add, list, password, remove: by a line of standard input, and no f
     assert.equal((await tool("remove me@example.org")).code, 1);
   }));
 
-test("account add: typed twice, unseen, with what was wiped left out; Ctrl-C changes nothing", () =>
+test("account add: the password is typed twice without echo; backspace works, and Ctrl-C changes nothing", () =>
   withFolder(async (tool) => {
     const typed = await tool("add me@example.org", "correkt\x7f\x7ft horse\rcorret horse\r", true);
     assert.deepEqual(typed, {
       code: 0,
       out: "me@example.org can sign in\n",
-      err: "Password: \nOnce more: \n",
+      err: "Password: \nRepeat the password: \n",
     });
     const different = await tool("add you@example.org", "correct horse\rcorrect house\r", true);
     assert.equal(different.code, 2);
-    assert.match(different.err, /not the same; nothing was changed/);
+    assert.match(different.err, /differ; nothing was changed/);
     assert.match((await tool("add you@example.org", "corr\x03", true)).err, /nothing was changed/);
     assert.equal((await tool("list")).out, "me@example.org\n");
   }));
 
-test("account: says what it expected, and repeats no password", () =>
+test("account: errors say what was expected and never repeat a password", () =>
   withFolder(async (tool) => {
     for (const args of ["", "dance", "list x", "add", "remove"])
       assert.equal((await tool(args)).code, 2, args);

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseArguments } from "../../src/cli/args.ts";
-import { settingsTable } from "../../src/settings.ts";
+import { settingsTable } from "../../src/settings/settings.ts";
 
 const NAMES = Object.values(settingsTable({ dataDir: "/data" })).map((setting) => setting.name);
 const parse = (...args: string[]) => parseArguments(args, NAMES);
 
-test("parseArguments takes serve where no command is named", () => {
+test("parseArguments: serve is the default command", () => {
   assert.equal(parse().command, "serve");
   assert.deepEqual([...parse("--http-port", "7000").settings], [["http-port", "7000"]]);
   assert.deepEqual([...parse("serve", "--http-port=7000").settings], [["http-port", "7000"]]);
@@ -37,7 +37,7 @@ test("parseArguments suggests the nearest command, and play for a bare link", ()
   assert.throws(() => parse("frobnicate"), /see sluice --help/);
 });
 
-test("parseArguments refuses a flag without its value, a value without need, and operands too many", () => {
+test("parseArguments refuses a missing value, a value of a flag without one, and too many operands", () => {
   assert.throws(() => parse("--http-port"), /--http-port needs a value/);
   assert.throws(() => parse("--host", "--log", "debug"), /--host needs a value/);
   assert.throws(() => parse("--help=yes"), /--help takes no value/);

@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { KeyValueStore } from "../../src/runtime/contract.ts";
 import { openStore } from "../../src/runtime/open-store.ts";
 import { inFolder } from "../contract/folder.ts";
 import { runtimeCommand } from "../parts/engine.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { startProcess } from "../parts/process.ts";
+
+const { test } = await testsThatNeed("time");
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const [RUNTIME, ...RUNTIME_ARGS] = runtimeCommand();
@@ -34,7 +36,7 @@ async function withRecords<T>(dataDir: string, work: (store: KeyValueStore) => P
   }
 }
 
-test("backup beside an owner, restored elsewhere, gives the same records and files", SLOW, () =>
+test("backup while the database is open, restored elsewhere, gives the same records and files", SLOW, () =>
   inFolder(async (folder) => {
     const [from, to, file] = [join(folder, "from"), join(folder, "to"), join(folder, "kept.backup")];
     const logo = Buffer.alloc(500_000, "logo");
@@ -57,7 +59,7 @@ test("backup beside an owner, restored elsewhere, gives the same records and fil
 
     const restored = await sluice(to, "restore", file);
     assert.equal(restored.code, 0, restored.output);
-    assert.match(restored.output, /kept\.backup: 2 records are back$/);
+    assert.match(restored.output, /kept\.backup: restored 2 records$/);
     await withRecords(to, async (store) => {
       assert.deepEqual(await store.get("item/1"), JSON.parse(JSON.stringify(value)));
       assert.equal(await store.get("é"), null);
@@ -74,7 +76,7 @@ test("backup beside an owner, restored elsewhere, gives the same records and fil
   }),
 );
 
-test("restore refuses records that are there, and replaces them with --force", SLOW, () =>
+test("restore refuses to replace a database, except with --force", SLOW, () =>
   inFolder(async (folder) => {
     const [from, to, file] = [join(folder, "from"), join(folder, "to"), join(folder, "kept.backup")];
     await withRecords(from, (store) => store.commit({ set: [["a", "new"]] }));
@@ -89,7 +91,7 @@ test("restore refuses records that are there, and replaces them with --force", S
     );
     const refused = await sluice(to, "restore", file);
     assert.equal(refused.code, 2);
-    assert.match(refused.output, /^sluice: there are records already; --force replaces them/);
+    assert.match(refused.output, /^sluice: the store already has records; --force replaces them/);
     await withRecords(to, async (store) => assert.equal(await store.get("a"), "old"));
     assert.equal((await sluice(to, "restore", file, "--force")).code, 0);
     await withRecords(to, async (store) => {
@@ -100,7 +102,7 @@ test("restore refuses records that are there, and replaces them with --force", S
   }),
 );
 
-test("restore refuses while an owner has the store open", SLOW, () =>
+test("restore refuses while an engine uses the database", SLOW, () =>
   inFolder(async (folder) => {
     const file = join(folder, "kept.backup");
     await withRecords(folder, async () => {
@@ -112,7 +114,7 @@ test("restore refuses while an owner has the store open", SLOW, () =>
   }),
 );
 
-test("restore refuses a backup that is not whole, and one that names other files", SLOW, () =>
+test("restore refuses an incomplete backup, and a backup with unexpected files", SLOW, () =>
   inFolder(async (folder) => {
     const [from, to, file] = [join(folder, "from"), join(folder, "to"), join(folder, "kept.backup")];
     await mkdir(join(from, "library/images"), { recursive: true });
@@ -121,7 +123,7 @@ test("restore refuses a backup that is not whole, and one that names other files
     await sluice(from, "backup", file);
     const named = await sluice(to, "restore", file);
     assert.equal(named.code, 1);
-    assert.match(named.output, /names a file that is none of ours: library\/images\/\.\.hidden/);
+    assert.match(named.output, /contains an unexpected file: library\/images\/\.\.hidden/);
     const whole = await readFile(file);
     const flipped = Buffer.from(whole);
     flipped[whole.length - 20]! ^= 1;
@@ -136,7 +138,7 @@ test("restore refuses a backup that is not whole, and one that names other files
       await writeFile(file, bytes);
       const { code, output } = await sluice(to, "restore", file);
       assert.equal(code, 1, output);
-      assert.match(output, /^sluice: this is no whole backup of a Sluice: .*nothing was changed$/);
+      assert.match(output, /^sluice: this is not a complete Sluice backup: .*nothing was changed$/);
     }
     await withRecords(to, async (store) => assert.equal(await store.get("a"), undefined));
   }),

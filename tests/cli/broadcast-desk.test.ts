@@ -4,14 +4,14 @@ import { SluiceError } from "../../src/base/errors.ts";
 import type { Log } from "../../src/base/log.ts";
 import { KeptBroadcasts } from "../../src/cli/broadcast-desk.ts";
 import { broadcastRequest } from "../../src/cli/broadcast-request.ts";
-import type { Broadcast, Broadcasts } from "../../src/engine/live/broadcast-contract.ts";
 import { createBroadcastRecords } from "../../src/library/broadcast-records.ts";
+import type { Broadcast, Broadcasts } from "../../src/live/broadcast/broadcast-contract.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-house.ts";
+import { SILENT } from "../engine/fake-engine.ts";
 import { MapStore } from "../library/map-store.ts";
-import { fakeBroadcast, fakeWish } from "../routes/fake-desk.ts";
+import { fakeBroadcast, fakeBroadcastOptions } from "../routes/fake-broadcasts.ts";
 
-/** Broadcasts that begin, end and fail as the test says. */
+/** Broadcasts that start, end and fail on demand. */
 function fakeBroadcasts() {
   const live = new Map<string, { broadcast: Broadcast; end: () => void; fail: (why: string) => void }>();
   let failure: string | undefined;
@@ -46,7 +46,7 @@ function fakeBroadcasts() {
     broadcasts,
     live,
     started: () => started,
-    /** Starts wait for a source that says nothing yet, until the returned function is called. */
+    /** Makes starts wait until the returned function is called. */
     beSilent() {
       const { promise, resolve } = Promise.withResolvers<void>();
       silence = promise;
@@ -58,7 +58,7 @@ function fakeBroadcasts() {
   };
 }
 
-/** A desk as the program opens it, on records that outlive it. */
+/** Opens a `KeptBroadcasts` on records that survive it. */
 async function opened(store = new MapStore(), fake = fakeBroadcasts(), log: Log = SILENT) {
   const clock = new FakeClock();
   const desk = new KeptBroadcasts({
@@ -74,9 +74,9 @@ async function opened(store = new MapStore(), fake = fakeBroadcasts(), log: Log 
   return { desk, clock, store, ...fake };
 }
 
-test("KeptBroadcasts: what was started is on air again after a restart, until it is stopped", async () => {
+test("KeptBroadcasts: broadcasts are on air again after a restart, until they are stopped", async () => {
   const first = await opened();
-  const { name } = await first.desk.start({ ...fakeWish(""), title: "A clock" });
+  const { name } = await first.desk.start({ ...fakeBroadcastOptions(""), title: "A clock" });
   assert.equal(name, "test-pattern");
   first.desk.close();
   await first.broadcasts.close();
@@ -89,11 +89,11 @@ test("KeptBroadcasts: what was started is on air again after a restart, until it
   assert.equal((await opened(first.store)).desk.list().length, 0);
 });
 
-test("KeptBroadcasts: what is on air, and what no more, is in the log", async () => {
+test("KeptBroadcasts: logs the start and end of broadcasts", async () => {
   const lines: string[] = [];
   const info = (message: string, facts?: object) => void lines.push(`${message} ${JSON.stringify(facts)}`);
   const { desk, live } = await opened(undefined, undefined, { ...SILENT, info });
-  await desk.start(fakeWish("news"));
+  await desk.start(fakeBroadcastOptions("news"));
   live.get("news")!.end();
   await settled();
   assert.match(lines[0] ?? "", /^on air .*"name":"news","infohash":"[0-9a-f]{40}"/);
@@ -103,18 +103,18 @@ test("KeptBroadcasts: what is on air, and what no more, is in the log", async ()
 test("KeptBroadcasts: a start that fails keeps nothing", async () => {
   const { desk, store, failWith, clock, started } = await opened();
   failWith("nothing answers");
-  await assert.rejects(desk.start(fakeWish("news")), { code: "url_unreachable" });
+  await assert.rejects(desk.start(fakeBroadcastOptions("news")), { code: "url_unreachable" });
   store.failure = new SluiceError("disk_full", "full");
   failWith(undefined);
-  await assert.rejects(desk.start(fakeWish("news")), { code: "disk_full" });
+  await assert.rejects(desk.start(fakeBroadcastOptions("news")), { code: "disk_full" });
   store.failure = undefined;
   await clock.advance(3_600_000);
   assert.deepEqual([desk.list().length, store.records.size, started()], [0, 0, 2]);
 });
 
-test("KeptBroadcasts: what fails later is told, and tried again ever more seldom", async () => {
+test("KeptBroadcasts: a later failure is reported and retried at growing intervals", async () => {
   const { desk, live, failWith, clock, started } = await opened();
-  await desk.start(fakeWish("news"));
+  await desk.start(fakeBroadcastOptions("news"));
   failWith("still away");
   live.get("news")!.fail("went away");
   await settled();
@@ -131,16 +131,16 @@ test("KeptBroadcasts: what fails later is told, and tried again ever more seldom
   assert.deepEqual([desk.list()[0]?.problem, live.size], [undefined, 1]);
 });
 
-test("KeptBroadcasts: one that is tried again can be started by hand, and stopped", async () => {
+test("KeptBroadcasts: a broadcast that is being retried can be started and stopped", async () => {
   const { desk, live, failWith, clock, started } = await opened();
-  await desk.start(fakeWish("news"));
+  await desk.start(fakeBroadcastOptions("news"));
   failWith("away");
   live.get("news")!.fail("away");
   await settled();
-  await assert.rejects(desk.start(fakeWish("news")));
+  await assert.rejects(desk.start(fakeBroadcastOptions("news")));
   assert.equal(desk.list().length, 1);
   failWith(undefined);
-  await desk.start({ ...fakeWish("news"), title: "Anew" });
+  await desk.start({ ...fakeBroadcastOptions("news"), title: "Anew" });
   assert.deepEqual([desk.list().length, desk.list()[0]?.broadcast?.request.meta.title], [1, "Anew"]);
   const before = started();
   await clock.advance(3_600_000);
@@ -149,20 +149,20 @@ test("KeptBroadcasts: one that is tried again can be started by hand, and stoppe
   assert.equal(desk.list().length, 0);
 });
 
-test("KeptBroadcasts: a file that has come to its end is not shown again at the next start", async () => {
+test("KeptBroadcasts: a file that has ended does not start again at the next start", async () => {
   const { desk, live, store } = await opened();
-  await desk.start({ ...fakeWish("film"), source: "/film.ts" });
+  await desk.start({ ...fakeBroadcastOptions("film"), source: "/film.ts" });
   live.get("film")!.end();
   await settled();
   assert.deepEqual([desk.list().length, store.records.size], [0, 0]);
 });
 
-test("KeptBroadcasts: lists and stops what lists of others put on air, too", async () => {
+test("KeptBroadcasts: lists and stops the broadcasts of external playlists too", async () => {
   const { desk, broadcasts, live } = await opened();
   const parts = { lookup: async () => [], ownAddresses: [], tracker: "off" as const };
-  await broadcasts.start(await broadcastRequest(fakeWish("theirs"), parts));
+  await broadcasts.start(await broadcastRequest(fakeBroadcastOptions("theirs"), parts));
   assert.deepEqual(
-    desk.list().map(({ name, wish }) => [name, wish]),
+    desk.list().map(({ name, options }) => [name, options]),
     [["theirs", undefined]],
   );
   await desk.stop("theirs");
@@ -170,39 +170,39 @@ test("KeptBroadcasts: lists and stops what lists of others put on air, too", asy
   await assert.rejects(desk.stop("theirs"), { code: "unknown_broadcast" });
 });
 
-test("KeptBroadcasts: refuses what is on air, pipes, relative files, and the seventeenth", async () => {
+test("KeptBroadcasts: refuses a name that is on air, pipes, relative files, and a seventeenth broadcast", async () => {
   const { desk } = await opened();
-  await desk.start(fakeWish("news"));
+  await desk.start(fakeBroadcastOptions("news"));
   const refused = (wish: object, code: string) =>
-    assert.rejects(desk.start({ ...fakeWish("other"), ...wish }), { code });
+    assert.rejects(desk.start({ ...fakeBroadcastOptions("other"), ...wish }), { code });
   await refused({ name: "news" }, "bad_parameter");
   await refused({ source: "-" }, "bad_parameter");
   await refused({ source: "film.ts" }, "bad_parameter");
   await refused({ name: "../etc" }, "bad_parameter");
-  const [one, two] = [desk.start(fakeWish("twice")), desk.start(fakeWish("twice"))];
+  const [one, two] = [desk.start(fakeBroadcastOptions("twice")), desk.start(fakeBroadcastOptions("twice"))];
   await one;
   await assert.rejects(two, { code: "bad_parameter" });
-  for (let i = 3; i <= 16; i++) await desk.start(fakeWish(`number ${i}`));
+  for (let i = 3; i <= 16; i++) await desk.start(fakeBroadcastOptions(`number ${i}`));
   await refused({}, "too_many");
 });
 
-test("KeptBroadcasts.stop: what is still being started is given up, and does not come back", async () => {
+test("KeptBroadcasts.stop: cancels a pending start for good", async () => {
   const { desk, live, store, beSilent, failWith, broadcasts, clock } = await opened();
   const speak = beSilent();
-  const starting = desk.start({ ...fakeWish("udp://239.0.0.1:1234"), name: "slow" });
+  const starting = desk.start({ ...fakeBroadcastOptions("udp://239.0.0.1:1234"), name: "slow" });
   await settled();
   await desk.stop("slow");
   speak();
   await assert.rejects(starting, (error) => error instanceof SluiceError && error.code === "cancelled");
   assert.deepEqual([desk.list().length, live.size], [0, 0]);
-  // The same of one that had failed, and is started by hand while it waits to be tried again.
-  await desk.start({ ...fakeWish("udp://239.0.0.1:1234"), name: "slow" });
+  // The same for a failed broadcast that is started while it waits for its retry.
+  await desk.start({ ...fakeBroadcastOptions("udp://239.0.0.1:1234"), name: "slow" });
   failWith("gone");
   live.get("slow")!.fail("gone");
   await settled();
   failWith(undefined);
   const speakAgain = beSilent();
-  const again = desk.start({ ...fakeWish("udp://239.0.0.1:1234"), name: "slow" });
+  const again = desk.start({ ...fakeBroadcastOptions("udp://239.0.0.1:1234"), name: "slow" });
   await settled();
   await desk.stop("slow");
   speakAgain();

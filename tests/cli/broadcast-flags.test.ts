@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseArguments } from "../../src/cli/args.ts";
-import { broadcastWish } from "../../src/cli/broadcast-flags.ts";
+import { broadcastOptions } from "../../src/cli/broadcast-flags.ts";
 import { bitsText, parseBitRate } from "../../src/cli/units.ts";
 
 const wish = (...args: string[]) =>
-  broadcastWish(parseArguments(["broadcast", ...args], ["upload-limit"]), 0);
+  broadcastOptions(parseArguments(["broadcast", ...args], ["upload-limit"]), 0);
 
-test("broadcastWish: one source, and flags that are given again", () => {
+test("broadcastOptions: one source, and repeated flags", () => {
   const made = wish(
     "-",
     "--tracker",
@@ -26,14 +26,14 @@ test("broadcastWish: one source, and flags that are given again", () => {
   assert.deepEqual([pattern.name, pattern.source], ["test-pattern", null]);
 });
 
-test("broadcastWish: no source, two of them, and a rate that is none are usage errors", () => {
-  assert.throws(() => wish(), { code: "bad_configuration", message: /name a source/ });
-  assert.throws(() => wish("--test-pattern", "a.ts"), { message: /leave out "a\.ts"/ });
+test("broadcastOptions: no source, two sources, and an invalid rate are usage errors", () => {
+  assert.throws(() => wish(), { code: "bad_configuration", message: /expected a source/ });
+  assert.throws(() => wish("--test-pattern", "a.ts"), { message: /remove "a\.ts"/ });
   assert.throws(() => wish("-", "--bitrate", "fast"), { message: /^--bitrate: expected bits a second/ });
-  assert.throws(() => wish("--test-pattern", "--name", " "), { message: /^--name: expected a name/ });
+  assert.throws(() => wish("--test-pattern", "--name", " "), { message: /^--name: the name is empty/ });
 });
 
-test("parseBitRate and bitsText: bits for streams, bytes where they are written so", () => {
+test("parseBitRate and bitsText: bits, or bytes if written as B", () => {
   const rates: readonly [string, number | undefined][] = [
     ["8Mbit", 8e6],
     ["2500 kbit/s", 2.5e6],

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { resolve } from "node:path";
 import { test } from "node:test";
 import { broadcastRequest, defaultName } from "../../src/cli/broadcast-request.ts";
-import { checkedBroadcastName } from "../../src/engine/live/broadcast-name.ts";
-import type { BroadcastWish } from "../../src/library/contract.ts";
-import { fakeWish } from "../routes/fake-desk.ts";
+import type { BroadcastOptions } from "../../src/library/contract.ts";
+import { checkedBroadcastName } from "../../src/live/broadcast/broadcast-name.ts";
+import { fakeBroadcastOptions } from "../routes/fake-broadcasts.ts";
 
-const WISH = { ...fakeWish("news"), source: "-" };
+const WISH = { ...fakeBroadcastOptions("news"), source: "-" };
 
 const OWN = { host: "192.168.1.5", port: 20_001 };
 const PARTS = {
@@ -14,7 +14,7 @@ const PARTS = {
   tracker: "off" as const,
   lookup: async (name: string) => (name === "relay.example" ? ["203.0.113.7"] : []),
 };
-const request = (wish: Partial<BroadcastWish>) => broadcastRequest({ ...WISH, ...wish }, PARTS);
+const request = (wish: Partial<BroadcastOptions>) => broadcastRequest({ ...WISH, ...wish }, PARTS);
 
 test("broadcastRequest: what is not said has its default", async () => {
   assert.deepEqual(await request({}), {
@@ -32,7 +32,7 @@ test("broadcastRequest: what is not said has its default", async () => {
   });
 });
 
-test("broadcastRequest: reads places, words for people, addresses by name and number, and rates", async () => {
+test("broadcastRequest: converts sources, texts, addresses, names and rates", async () => {
   const made = await request({
     source: "film.ts",
     isLooped: true,
@@ -68,7 +68,7 @@ test("broadcastRequest: reads places, words for people, addresses by name and nu
   assert.equal((await request({ source: null })).place.kind, "test-pattern");
 });
 
-test("broadcastRequest: our own tracker is named too, at what the user said first; never of a private source", async () => {
+test("broadcastRequest: adds the own tracker after those of the user, but not for a private source", async () => {
   const parts = { ...PARTS, tracker: "own" as const };
   const wish = { ...WISH, trackers: ["http://t.example/"], addresses: ["203.0.113.9:20001"] };
   assert.deepEqual((await broadcastRequest(wish, parts)).trackers, [
@@ -80,10 +80,10 @@ test("broadcastRequest: our own tracker is named too, at what the user said firs
   assert.deepEqual((await broadcastRequest(hidden, parts)).trackers, ["http://t.example/"]);
 });
 
-const REFUSED: readonly [Partial<BroadcastWish>, RegExp][] = [
+const REFUSED: readonly [Partial<BroadcastOptions>, RegExp][] = [
   [{ isLooped: true }, /^loop: only a file/],
   [{ isPrivate: true }, /^private: .*relay/],
-  [{ source: "gopher://x/" }, /^gopher: cannot be broadcast/],
+  [{ source: "gopher://x/" }, /^gopher: sources are not supported/],
   [{ title: "x".repeat(257) }, /^title: expected at most 256 characters, got 257/],
   [{ languages: ["english"] }, /^language: expected two or three letters, such as eng, got "english"/],
   [{ countries: ["usa"] }, /^country: expected two letters, such as us, got "usa"/],
@@ -106,7 +106,7 @@ for (const [wish, message] of REFUSED) {
   });
 }
 
-test("defaultName: told by the source, and always one that a broadcast may have", () => {
+test("defaultName: derives a valid name from the source", () => {
   const names: readonly [string | null, string][] = [
     [null, "test-pattern"],
     ["-", "piped-in"],
@@ -122,7 +122,7 @@ test("defaultName: told by the source, and always one that a broadcast may have"
   }
 });
 
-test("broadcastRequest: a name that nobody can look up is told by the word that has it", async () => {
+test("broadcastRequest: the error of a name that cannot be resolved names its parameter", async () => {
   const wish = { ...WISH, relays: ["nosuch.example:80"] };
   const lookup = async () => {
     throw Object.assign(new Error("getaddrinfo ENOTFOUND nosuch.example"), { code: "ENOTFOUND" });
@@ -130,10 +130,10 @@ test("broadcastRequest: a name that nobody can look up is told by the word that 
   await assert.rejects(broadcastRequest(wish, { ...PARTS, lookup }), {
     name: "SluiceError",
     code: "bad_parameter",
-    message: /^relay: nosuch\.example has no address that can be found from here \(.*ENOTFOUND/,
+    message: /^relay: cannot resolve nosuch\.example \(.*ENOTFOUND/,
   });
 });
 
-test("broadcastRequest: a name that can be no folder is told before anything is opened", async () => {
+test("broadcastRequest: refuses a name that is not a valid folder name", async () => {
   await assert.rejects(request({ name: "../x" }), { code: "bad_parameter", message: /^name: / });
 });

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { broadcastJson, broadcastStatus, broadcastText } from "../../src/cli/broadcast-text.ts";
-import { ownAddresses } from "../../src/cli/own-addresses.ts";
+import { broadcastJson, broadcastStatus, broadcastText, startCommand } from "../../src/cli/broadcast-text.ts";
 import { relayStatus, relayText } from "../../src/cli/relay-text.ts";
-import { fakeBroadcast } from "../routes/fake-desk.ts";
+import { fakeBroadcast } from "../routes/fake-broadcasts.ts";
 
 const PLACES = { p2pPort: 20_001, httpUrl: "http://127.0.0.1:40001", program: "npm start --", hasDht: false };
 
-test("broadcastText: what it is called, where it lies, how to look and to watch", () => {
+test("broadcastText: names, files, addresses, and how to preview and watch", () => {
   const broadcast = fakeBroadcast("news");
   const text = broadcastText(broadcast, PLACES);
   for (const word of [
@@ -25,37 +24,37 @@ test("broadcastText: what it is called, where it lies, how to look and to watch"
     assert.ok(text.includes(word), `${word} in\n${text}`);
 });
 
-test("broadcastText: where the transport file alone leads viewers is said as it is", () => {
+test("broadcastText: says how viewers of the transport file find this machine", () => {
   const { request, ...rest } = fakeBroadcast("news");
-  const told = (trackers: string[], hasDht: boolean) => {
+  const remark = (trackers: string[], hasDht: boolean) => {
     const broadcast = { ...rest, request: { ...request, trackers, relays: [] } };
     return /news\.sluice {2}\((.*)\)/.exec(broadcastText(broadcast, { ...PLACES, hasDht }))?.[1];
   };
-  assert.equal(told([], false), "leads viewers here with a tracker or relay only");
-  assert.match(told([], true) ?? "", /by the DHT/);
-  assert.equal(told(["udp://tracker.example:6969"], false), undefined);
+  assert.equal(remark([], false), "viewers find this machine only with a tracker or relay");
+  assert.match(remark([], true) ?? "", /through the DHT/);
+  assert.equal(remark(["udp://tracker.example:6969"], false), undefined);
 });
 
-test("broadcastText, broadcastJson, broadcastStatus: who stands by says so", () => {
+test("broadcastText, broadcastJson, broadcastStatus: a standby is marked", () => {
   const { request, ...rest } = fakeBroadcast("news");
   const standby = { ...rest, request: { ...request, isStandby: true } };
-  assert.match(broadcastText(standby, PLACES), /^Standing by: About news\n/);
+  assert.match(broadcastText(standby, PLACES), /^Standby: About news\n/);
   assert.equal(JSON.parse(broadcastJson(standby, PLACES)).standby, true);
   const figures = {
     ...rest.figures(),
     health: "standby",
-    remark: "on air elsewhere, epoch 5, head 7",
+    remark: "another source is on air: epoch 5, piece 7",
   } as const;
-  assert.match(broadcastStatus(figures), /^standby: on air elsewhere, epoch 5, head 7 · 12 peers/);
+  assert.match(broadcastStatus(figures), /^standby: another source is on air: epoch 5, piece 7 · 12 peers/);
 });
 
-test("broadcastText: a title of strangers drives no terminal", () => {
+test("broadcastText: escapes control characters in the title", () => {
   const { request, ...rest } = fakeBroadcast("news");
   const text = broadcastText({ ...rest, request: { ...request, meta: { title: "\x1b[2Jx" } } }, PLACES);
   assert.ok(!text.includes("\x1b"), JSON.stringify(text));
 });
 
-test("broadcastJson: one line with all of it", () => {
+test("broadcastJson: one line with all facts", () => {
   const line = broadcastJson(fakeBroadcast("news"), PLACES);
   assert.equal(line.split("\n").length, 2);
   const { link, magnet, infohash, contentId, transportFilePath } = fakeBroadcast("news");
@@ -73,20 +72,20 @@ test("broadcastJson: one line with all of it", () => {
   });
 });
 
-test("broadcastStatus: health first, and what is not known yet left out", () => {
+test("broadcastStatus: health first; unknown values are omitted", () => {
   const figures = fakeBroadcast("news").figures();
   assert.equal(
     broadcastStatus(figures),
-    "good · 12 peers, 3 fed from here · piece 14283 · 217 kbit/s · upload 651 kbit/s",
+    "good · 12 peers, 3 direct viewers · piece 14283 · 217 kbit/s · upload 651 kbit/s",
   );
   const waiting = { ...figures, health: "waiting", remark: "nothing from the source for 4 s" } as const;
   assert.equal(
     broadcastStatus({ ...waiting, peers: 1, children: 0, seq: undefined, bytesPerSecond: undefined }),
-    "waiting: nothing from the source for 4 s · 1 peer, 0 fed from here · upload 651 kbit/s",
+    "waiting: nothing from the source for 4 s · 1 peer, 0 direct viewers · upload 651 kbit/s",
   );
 });
 
-test("relayText and relayStatus: the address for the source, and how it goes", () => {
+test("relayText and relayStatus: the addresses for the source, and the status", () => {
   const text = relayText(["192.168.1.5:20311", "[fd00::1]:20311"], 20_311);
   assert.match(text, /sluice broadcast … --relay 192\.168\.1\.5:20311 --relay '?\[fd00::1\]:20311'?\n/);
   const figures = {
@@ -104,25 +103,21 @@ test("relayText and relayStatus: the address for the source, and how it goes", (
   };
   assert.equal(
     relayStatus("News", figures),
-    "News · 3 fed from here, 12 peers · 0.8 s behind · 8.0 Mbit/s · upload 24.0 Mbit/s",
+    "News · 3 direct viewers, 12 peers · 0.8 s behind · 8.0 Mbit/s · upload 24.0 Mbit/s",
   );
   assert.match(relayStatus("News", { ...figures, lastSeq: undefined }), /^News · waiting for the stream · /);
-  assert.match(relayStatus("News", { ...figures, hasEnded: true }), /^News · has ended · /);
-  assert.match(relayStatus("News", { ...figures, isForked: true }), /key is in other hands/);
+  assert.match(relayStatus("News", { ...figures, hasEnded: true }), /^News · ended · /);
+  assert.match(relayStatus("News", { ...figures, isForked: true }), /key may be stolen/);
   assert.match(relayStatus("News", { ...figures, skippedPieces: 2 }), /2 pieces missed$/);
-  assert.match(
-    relayStatus("News", { ...figures, lagMs: 47_100 }),
-    /^News · nothing new comes · .* 47\.1 s behind/,
-  );
+  assert.match(relayStatus("News", { ...figures, lagMs: 47_100 }), /^News · no new data · .* 47\.1 s behind/);
 });
 
-test("ownAddresses: the networks of this machine where it listens everywhere, else what it listens on", () => {
-  const lan = ["192.168.1.5", "fd00::5"];
-  const hosts = (host: string, addresses: readonly string[]) =>
-    ownAddresses(host, 1, addresses).map((each) => each.host);
-  assert.deepEqual(hosts("::", lan), lan);
-  assert.deepEqual(hosts("0.0.0.0", lan), ["192.168.1.5"]);
-  assert.deepEqual(hosts("127.0.0.1", lan), ["127.0.0.1"]);
-  assert.deepEqual(hosts("::", []), ["127.0.0.1"]);
-  assert.equal(hosts("::", Array(9).fill("10.0.0.1")).length, 4);
+test("startCommand: the command that the user's shell accepts", () => {
+  const started = { npm_lifecycle_event: "start" };
+  assert.equal(startCommand({}), "sluice");
+  assert.equal(startCommand({ npm_lifecycle_event: "test" }), "sluice");
+  const npm = { ...started, npm_config_user_agent: "npm/10.2.4 node/v22.13.0" };
+  assert.equal(startCommand(npm), "npm start --");
+  const bun = { ...started, npm_config_user_agent: "bun/1.4.5 npm/? node/v24" };
+  assert.equal(startCommand(bun), "bun run start");
 });

@@ -1,11 +1,17 @@
 import assert from "node:assert/strict";
-import { chmod, readdir, stat, writeFile } from "node:fs/promises";
-import { after, afterEach, before, describe, test } from "node:test";
+import { chmod, copyFile, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { freePort, runtimeCommand } from "../parts/engine.ts";
+import { fixturePath } from "../parts/media-fixtures.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { type RunningProcess, run, startProcess } from "../parts/process.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
+import { checkTs } from "../remux/ts-checker.ts";
+
+const { after, afterEach, before, describe, test } = await testsThatNeed("time");
+
+const { test: ffmpegTest } = await testsThatNeed("ffmpeg");
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const [RUNTIME, ...RUNTIME_ARGS] = runtimeCommand();
@@ -24,7 +30,7 @@ interface Facts {
   readonly http_url: string;
 }
 
-describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => {
+describe("sluice broadcast, relay and play", { timeout: 600_000 }, () => {
   let scratch: TempFolder;
   const running = new Set<RunningProcess>();
 
@@ -37,7 +43,7 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
   });
   after(() => scratch?.remove());
 
-  /** Starts the program as a user would, on loopback and in a folder of the test's. */
+  /** Starts the program on loopback with a data folder of the test. */
   function start(dataDir: string, ...args: string[]): RunningProcess {
     const env = {
       SLUICE_P2P_HOST: "127.0.0.1",
@@ -49,7 +55,7 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
     return each;
   }
 
-  /** Runs it to its end. */
+  /** Runs the program to its end. */
   async function ran(dataDir: string, ...args: string[]) {
     const each = start(dataDir, ...args);
     const code = await new Promise<number | null>((resolve) => each.child.on("close", resolve));
@@ -62,15 +68,15 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
     return { process, facts: JSON.parse(line) as Facts };
   }
 
-  /** Ends it as Ctrl-C does, and resolves to its exit code. */
+  /** Sends the signal of Ctrl-C, and resolves to the exit code. */
   function interrupted({ child, pid }: RunningProcess, signal: "SIGINT" | "SIGTERM" = "SIGINT") {
     const closed = new Promise<number | null>((resolve) => child.on("close", resolve));
     process.kill(pid, signal);
     return closed;
   }
 
-  test(
-    "broadcast --test-pattern: watched by play with nothing but its link, as whole MPEG-TS",
+  /** Watches a broadcast of the test pattern by its link; `judge` looks at the file that `play` wrote. */
+  const watched = (judge: (path: string) => Promise<void>) =>
     inRealTime(async () => {
       const { process: source, facts } = await onAir("source", "--title", "A clock");
       assert.deepEqual([facts.name, facts.title], ["test-pattern", "A clock"]);
@@ -82,30 +88,39 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
       await viewer.line((line) => /^A clock · .* behind live · 1 peer · /.test(line));
       await written(`${out}.part`, 100_000);
       assert.equal(await interrupted(viewer), 0, viewer.output());
-      const streams = await run("ffprobe", [
-        "-v",
-        "error",
-        "-show_entries",
-        "stream=codec_name",
-        "-of",
-        "csv=p=0",
-        out,
-      ]);
-      assert.deepEqual(new Set(streams.split(/\s+/).filter(Boolean)), new Set(["h264", "aac"]));
-      const complaints = await run("ffmpeg", ["-v", "error", "-xerror", "-i", out, "-f", "null", "-"]);
-      assert.equal(complaints, "");
+      await judge(out);
 
       assert.equal(await interrupted(source, "SIGTERM"), 0, source.output());
       assert.match(source.output(), /stopping/);
+    });
+
+  test(
+    "broadcast --test-pattern: play needs only its link, and receives valid MPEG-TS",
+    watched(async (path) => {
+      const report = checkTs(await readFile(path), { isPassThrough: true });
+      assert.deepEqual(report.faults, []);
+      assert.ok(report.keyframes > 0);
+      assert.equal(report.units.size, 2, "picture and sound");
     }),
   );
 
-  test(
-    "play: a live stream in a player, and into a pipe whose reader goes away",
+  ffmpegTest(
+    "broadcast --test-pattern: ffmpeg decodes what play wrote without an error",
+    watched(async (path) => {
+      const query = ["-v", "error", "-show_entries", "stream=codec_name", "-of", "csv=p=0", path];
+      const streams = await run("ffprobe", query);
+      assert.deepEqual(new Set(streams.split(/\s+/).filter(Boolean)), new Set(["h264", "aac"]));
+      const complaints = await run("ffmpeg", ["-v", "error", "-xerror", "-i", path, "-f", "null", "-"]);
+      assert.equal(complaints, "");
+    }),
+  );
+
+  /** Plays a live stream in a player, which a shell command is, and into a pipe. */
+  const playedBy = (command: string) =>
     inRealTime(async () => {
       const { facts } = await onAir("players");
       const player = scratch.file("player");
-      await writeFile(player, `#!/bin/sh\nexec ffmpeg -v error -t 1 -i "$1" -f null -\n`);
+      await writeFile(player, `#!/bin/sh\nexec ${command}\n`);
       await chmod(player, 0o755);
       const played = await ran("viewer", "play", facts.link, "--player", player);
       assert.equal(played.code, 0, played.output);
@@ -119,10 +134,15 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
       running.add(piped);
       assert.equal((await piped.line((line) => /^\s*\d+$/.test(line))).trim(), "60000");
       await new Promise((resolve) => piped.child.on("close", resolve));
-    }),
+    });
+  const takeBytes = `${[RUNTIME, ...RUNTIME_ARGS].join(" ")} ${ROOT}tests/parts/take-bytes.ts "$1" 50000`;
+  test("play: a live stream in a player, and into a pipe whose reader closes", playedBy(takeBytes));
+  ffmpegTest(
+    "play: a live stream in ffmpeg, and into a pipe",
+    playedBy('ffmpeg -v error -t 1 -i "$1" -f null -'),
   );
 
-  test("broadcast: looked at over its own HTTP interface; the second start is the same stream", async () => {
+  test("broadcast: has a preview over HTTP; the second start is the same stream", async () => {
     const first = await onAir("again", "--name", "A clock");
     const { http_url, infohash } = first.facts;
     const body = (await fetch(`${http_url}/ace/getstream?infohash=${infohash}`)).body!.getReader();
@@ -141,7 +161,7 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
     assert.deepEqual(await readdir(scratch.file("again/broadcasts")), ["A clock"]);
   });
 
-  test("broadcast: an interface that listens everywhere is told by an address that can be asked", async () => {
+  test("broadcast: http_url of a wildcard host is a reachable address", async () => {
     const { facts } = await onAir("everywhere", "--host", "0.0.0.0");
     assert.doesNotMatch(facts.http_url, /0\.0\.0\.0/);
     assert.equal(
@@ -150,10 +170,9 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
     );
   });
 
-  test("broadcast FILE: ends where the file does; what is none is told with the command that makes it so", async () => {
+  test("broadcast FILE: ends with the file; another format is refused with the ffmpeg command that converts it", async () => {
     const film = scratch.file("film.ts");
-    const picture = ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25:duration=3"];
-    await run("ffmpeg", ["-v", "error", ...picture, "-c:v", "libx264", "-g", "25", "-f", "mpegts", film]);
+    await copyFile(fixturePath("tables.mpegts"), film);
     const shown = await ran("file", "broadcast", film);
     assert.equal(shown.code, 0, shown.output);
     assert.match(shown.output, /^On air: film$/m);
@@ -164,7 +183,7 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
     assert.equal(refused.code, 1);
     assert.match(
       refused.output,
-      /^sluice: .*MPEG-TS.*; ffmpeg makes it so: ffmpeg -re -i '.*film\.txt' .* sluice broadcast -$/m,
+      /^sluice: .*MPEG-TS.*\. ffmpeg can convert it: ffmpeg -re -i '.*film\.txt' .* sluice broadcast -$/m,
     );
     await writeFile(scratch.file("empty.ts"), "");
     const empty = await ran("file", "broadcast", scratch.file("empty.ts"));
@@ -177,11 +196,9 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
     );
   });
 
-  test(
-    "broadcast -: what ffmpeg pipes in",
+  /** Broadcasts what a shell command writes. */
+  const pipedFrom = (feeding: string) =>
     inRealTime(async () => {
-      const feed = ["-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25:duration=3"];
-      const feeding = `ffmpeg ${feed.join(" ")} -c:v libx264 -g 25 -f mpegts -`;
       const program = [RUNTIME, ...RUNTIME_ARGS, "src/main.ts", "broadcast", "-", "--json"].join(" ");
       const env = { SLUICE_P2P_HOST: "127.0.0.1", SLUICE_DATA_DIR: scratch.file("pipe") };
       const broadcast = startProcess("sh", ["-c", `${feeding} | ${program}`], { cwd: ROOT, env });
@@ -189,16 +206,22 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
       const { name } = JSON.parse(await broadcast.line((line) => line.startsWith("{"))) as Facts;
       assert.equal(name, "piped-in");
       await broadcast.line((line) => line.includes("the source has ended"));
-    }),
+    });
+  test("broadcast -: reads standard input", pipedFrom(`cat '${fixturePath("tables.mpegts")}'`));
+  ffmpegTest(
+    "broadcast -: reads the output of ffmpeg",
+    pipedFrom(
+      "ffmpeg -v error -f lavfi -i testsrc2=size=320x180:rate=25:duration=3 -c:v libx264 -g 25 -f mpegts -",
+    ),
   );
 
   test(
-    "relay: a private source feeds it, and viewers get the stream from it alone",
+    "relay: receives a private stream, and viewers receive it only from the relay",
     inRealTime(async () => {
       const port = await freePort();
       const relay = `127.0.0.1:${port}`;
       const args = ["--name", "private", "--private", "--relay", relay];
-      // Its first start makes the transport file, without which a relay knows nothing of it.
+      // The first start creates the transport file, which the relay needs.
       const { process: first, facts } = await onAir("private", ...args);
       assert.equal(await interrupted(first), 0);
       assert.ok(!facts.link.includes(String(facts.p2p_port)), "the source is not named to viewers");
@@ -213,25 +236,34 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
     }),
   );
 
-  test("broadcast: what cannot be is one line, also where nothing can be kept, or nobody has the address", async () => {
+  test("broadcast: failures are one line and exit code 1", async () => {
     await writeFile(scratch.file("no-folder"), "");
     const cases: readonly (readonly [dataDir: string, args: string[], message: RegExp])[] = [
       ["no-folder", [], /cannot use .*no-folder.*--data-dir/],
-      ["refused", ["--relay", "nosuch.invalid:80"], /relay: nosuch\.invalid has no address/],
-      ["refused", ["--private"], /private: .*name one with relay/],
+      ["refused", ["--relay", "nosuch.invalid:80"], /relay: cannot resolve nosuch\.invalid/],
+      ["refused", ["--private"], /private: .*add one with relay/],
       ["refused", ["--name", "../x"], /name: expected/],
     ];
     for (const [dataDir, args, message] of cases) {
-      const { code, output } = await ran(dataDir, "broadcast", "--test-pattern", "--dht", "off", ...args);
+      const { code, output } = await ran(
+        dataDir,
+        "broadcast",
+        "--test-pattern",
+        "--dht",
+        "off",
+        "--p2p-port",
+        "0",
+        ...args,
+      );
       assert.deepEqual([code, output.split("\n").length], [1, 1], output);
       assert.match(output, message);
     }
   });
 
-  test("broadcast: what cannot be asked for is one line and exit code 2", async () => {
+  test("broadcast: usage errors are one line and exit code 2", async () => {
     const cases: readonly (readonly [args: string[], message: RegExp])[] = [
-      [[], /name a source/],
-      [["--test-pattern", "film.ts"], /leave out "film\.ts"/],
+      [[], /expected a source/],
+      [["--test-pattern", "film.ts"], /remove "film\.ts"/],
       [["-", "--bitrate", "fast"], /--bitrate: expected bits/],
       [["--test-patern"], /did you mean --test-pattern\?/],
     ];
@@ -243,7 +275,7 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
   });
 
   test(
-    "broadcast_start: on air again after the engine was started anew, until broadcast_stop",
+    "broadcast_start: on air again after a restart of the engine, until broadcast_stop",
     inRealTime(async () => {
       const ports = ["--http-port", String(await freePort()), "--p2p-port", String(await freePort())];
       const base = `http://127.0.0.1:${ports[1]}/server/api?api_version=3`;
@@ -276,7 +308,7 @@ describe("sluice broadcast and what belongs to it", { timeout: 600_000 }, () => 
   );
 });
 
-/** Waits until a file has so many bytes; the test's own time limit ends it. */
+/** Waits until a file has at least `bytes` bytes; the time limit of the test ends it. */
 async function written(path: string, bytes: number): Promise<void> {
   for (;;) {
     const size = await stat(path).then(

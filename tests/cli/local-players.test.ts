@@ -7,7 +7,7 @@ import { inFolder } from "../contract/folder.ts";
 
 const silent: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => silent };
 
-/** A folder with a `vlc` that writes down how it was called, and then plays until it is ended. */
+/** A folder with a `vlc` that records its arguments and runs until it is terminated. */
 function withPlayer(work: (environment: Record<string, string>, called: string) => Promise<void>) {
   return inFolder(async (folder) => {
     const called = `${folder}/called`;
@@ -25,7 +25,7 @@ async function contentOf(path: string): Promise<string> {
   }
 }
 
-test("LocalPlayers.list names what is installed, and nothing without a screen", () =>
+test("LocalPlayers.list: the installed players, or none without a screen", () =>
   withPlayer(async (environment) => {
     const expected = [{ id: "vlc", type: "proxy", protocol: null, name: "vlc", icon: null }];
     assert.deepEqual(await createLocalPlayers(environment, "linux", silent).list(), expected);
@@ -34,7 +34,7 @@ test("LocalPlayers.list names what is installed, and nothing without a screen", 
     assert.deepEqual(await createLocalPlayers(blind, "win32", silent).list(), expected);
   }));
 
-test("LocalPlayers.open hands over the URL after the options are over; -1 is the first", () =>
+test("LocalPlayers.open passes the URL after the end of options; -1 is the first player", () =>
   withPlayer(async (environment, called) => {
     const players = createLocalPlayers(environment, "linux", silent);
     await players.open("-1", "--fullscreen http://127.0.0.1/$(reboot)");
@@ -42,7 +42,7 @@ test("LocalPlayers.open hands over the URL after the options are over; -1 is the
     players.close();
   }));
 
-test("LocalPlayers.open refuses players that are not listed, and a fifth window", () =>
+test("LocalPlayers.open refuses unlisted players and a fifth window", () =>
   withPlayer(async (environment) => {
     const players = createLocalPlayers(environment, "linux", silent);
     for (const id of ["mpv", "/bin/sh", "", "../vlc"])

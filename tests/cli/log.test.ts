@@ -9,7 +9,7 @@ function recorded(level: LogLevel, colors = false) {
   return { lines, log: createLog({ level, colors, wallClock, write: (line) => lines.push(line) }) };
 }
 
-test("createLog writes time, level, part, message and fields", () => {
+test("createLog writes time, level, component, message and fields", () => {
   const { lines, log } = recorded("info");
   log
     .named("engine")
@@ -20,7 +20,7 @@ test("createLog writes time, level, part, message and fields", () => {
   ]);
 });
 
-test("createLog leaves out what is above its level", () => {
+test("createLog omits lines above its level", () => {
   const { lines, log } = recorded("warn");
   log.info("no");
   log.debug("no");
@@ -32,7 +32,7 @@ test("createLog leaves out what is above its level", () => {
   assert.equal(silent.lines.length, 0);
 });
 
-test("createLog lets no control character through", () => {
+test("createLog escapes control characters", () => {
   const { lines, log } = recorded("info");
   log.info("name\n03:04 error forged\x1b[2J", { name: "a\rb\u202ec" });
   assert.equal(lines.length, 1);

@@ -5,7 +5,7 @@ import { selectorOf } from "../../src/cli/selector.ts";
 const ID = "ab".repeat(20);
 const MAGNET = `magnet:?xt=urn:btih:${ID}&x.pe=192.168.1.5:20001`;
 
-test("selectorOf: every form of a link", async () => {
+test("selectorOf: accepts every form of link", async () => {
   const forms: readonly [string, object][] = [
     [MAGNET, { kind: "magnet", magnet: MAGNET }],
     [`sluice:?magnet=${encodeURIComponent(MAGNET)}`, { kind: "magnet", magnet: MAGNET }],
@@ -18,13 +18,13 @@ test("selectorOf: every form of a link", async () => {
   for (const [text, selector] of forms) assert.deepEqual(await selectorOf(text), selector, text);
 });
 
-test("selectorOf: a link that names nothing, and a file that is not there, are usage errors", async () => {
+test("selectorOf: an invalid link and a missing file are usage errors", async () => {
   await assert.rejects(selectorOf("sluice:?magnet=x"), {
     code: "bad_configuration",
-    message: /names nothing/,
+    message: /is invalid/,
   });
   await assert.rejects(selectorOf("no-such.sluice"), {
     code: "bad_configuration",
-    message: /neither a magnet/,
+    message: /is not a magnet/,
   });
 });

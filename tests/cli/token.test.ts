@@ -6,11 +6,11 @@ import { createAccessControl } from "../../src/library/access-control.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
 import { runInProcess } from "./run-in-process.ts";
 
-test("token show, token renew: the kept token and a new one, for a running engine at once", async () => {
+test("token show, token renew: the stored token and a new one, effective at once in a running engine", async () => {
   const folder = await tempFolder("token");
   try {
     const dataDir = folder.file("data");
-    // The engine holds the store open while the tool works beside it.
+    // An engine has the database open while the command runs.
     const store = await runtime.openStore({
       folder: join(dataDir, "library"),
       kind: "sqlite",
@@ -21,6 +21,7 @@ test("token show, token renew: the kept token and a new one, for a running engin
     const first = await engine.token();
     const tool = (...args: string[]) => runInProcess(["token", ...args], { dataDir });
     assert.deepEqual(await tool("show"), { code: 0, out: `${first}\n`, err: "" });
+    assert.deepEqual(JSON.parse((await tool("show", "--json")).out), { access_token: first });
     const renewed = await tool("renew");
     assert.match(renewed.out, /^[0-9a-f]{64}\n$/);
     assert.equal(await engine.isToken(first), false);
@@ -31,7 +32,7 @@ test("token show, token renew: the kept token and a new one, for a running engin
   }
 });
 
-test("token: a fixed one is shown and not renewed; a store in memory and unknown words are told", async () => {
+test("token: a fixed token is shown and cannot be renewed; a store in memory and unknown words are errors", async () => {
   const folder = await tempFolder("token");
   try {
     const dataDir = folder.file("data");

@@ -6,7 +6,7 @@ import { inFolder } from "./folder.ts";
 const { files } = runtime;
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-test("Files.open makes folders, and writes and reads anywhere", () =>
+test("Files.open: creates folders; reads and writes at any offset", () =>
   inFolder(async (folder) => {
     const file = await files.open(`${folder}/a/b/c`);
     await file.write(10, bytes("hello"));
@@ -16,12 +16,12 @@ test("Files.open makes folders, and writes and reads anywhere", () =>
     await file.read(5, into);
     assert.deepEqual(into, new Uint8Array(5));
     await file.sync();
-    await assert.rejects(file.read(11, into), /ends at/);
+    await assert.rejects(file.read(11, into), /has 15 bytes, expected 16/);
     await file.close();
     assert.equal((await files.stat(`${folder}/a/b/c`))?.size, 15);
   }));
 
-test("Files.read gives the whole file, nothing where there is none, and refuses too much", () =>
+test("Files.read: the whole file, undefined if missing, and the limit", () =>
   inFolder(async (folder) => {
     assert.equal(await files.read(`${folder}/none`, 10), undefined);
     await files.replace(`${folder}/x`, bytes("0123456789"));
@@ -29,7 +29,7 @@ test("Files.read gives the whole file, nothing where there is none, and refuses 
     await assert.rejects(files.read(`${folder}/x`, 9), /at most 9/);
   }));
 
-test("Files.parts gives a file part by part, to its end, and throws where there is none", () =>
+test("Files.parts: reads in chunks; throws if the file is missing", () =>
   inFolder(async (folder) => {
     const whole = Uint8Array.from({ length: 200_000 }, (_, i) => i * 7);
     await files.replace(`${folder}/x`, whole);
@@ -46,7 +46,7 @@ test("Files.parts gives a file part by part, to its end, and throws where there 
     }, /ENOENT/);
   }));
 
-test("Files.replace leaves one whole file", () =>
+test("Files.replace: leaves exactly one complete file", () =>
   inFolder(async (folder) => {
     await files.replace(`${folder}/deep/x`, bytes("a longer one"));
     await files.replace(`${folder}/deep/x`, bytes("short"));
@@ -54,7 +54,7 @@ test("Files.replace leaves one whole file", () =>
     assert.deepEqual(await files.list(`${folder}/deep`), ["x"]);
   }));
 
-test("Files.remove takes files and folders, and what is not there", () =>
+test("Files.remove: removes files and folders; ignores missing ones", () =>
   inFolder(async (folder) => {
     await files.replace(`${folder}/d/x`, bytes("1"));
     await files.remove(`${folder}/d`);
@@ -63,12 +63,12 @@ test("Files.remove takes files and folders, and what is not there", () =>
     assert.equal(await files.stat(`${folder}/d/x`), undefined);
   }));
 
-test("Files.freeBytes tells of the disk that a path will be on", () =>
+test("Files.freeBytes: the disk of a path that does not exist yet", () =>
   inFolder(async (folder) => {
     assert.ok((await files.freeBytes(`${folder}/not/yet/there`))! > 0);
   }));
 
-test("OpenFile.write says that the disk is full", async () => {
+test("OpenFile.write: rejects with disk_full on a full disk", async () => {
   const file = await files.open("/dev/full");
   await assert.rejects(file.write(0, bytes("x")), { name: "SluiceError", code: "disk_full" });
   await file.close();

@@ -2,18 +2,20 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import { test } from "node:test";
 import type { TLSSocket } from "node:tls";
 import { fileURLToPath } from "node:url";
 import { runtimeCommand } from "../parts/engine.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { run, startProcess } from "../parts/process.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
+
+const { test } = await testsThatNeed("openssl");
 
 const ASK = fileURLToPath(new URL("./ask-https.ts", import.meta.url));
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
 
-/** An authority of the test's own, and a certificate by it for `tracker.test`. */
+/** Creates a certificate authority and a certificate for `tracker.test`. */
 async function makeCertificate(scratch: TempFolder): Promise<void> {
   const at = (name: string) => scratch.file(name);
   const authority = ["-keyout", at("ca.key"), "-out", at("ca.pem"), "-subj", "/CN=authority", "-days", "2"];
@@ -26,7 +28,7 @@ async function makeCertificate(scratch: TempFolder): Promise<void> {
   await run("openssl", request);
 }
 
-/** A server that answers with the name its asker gave (SNI, RFC 6066 3). */
+/** A server that responds with the client's server name (SNI, RFC 6066 3). */
 async function serveTls(scratch: TempFolder): Promise<Server> {
   const [key, cert] = await Promise.all([
     readFile(scratch.file("own.key")),
@@ -35,13 +37,13 @@ async function serveTls(scratch: TempFolder): Promise<Server> {
   const server = createServer({ key, cert }, (request, response) => {
     response.end(`name ${(request.socket as TLSSocket).servername || "none"}, host ${request.headers.host}`);
   });
-  // A client that refuses our certificate breaks the handshake off.
+  // A client that refuses the certificate aborts the handshake.
   server.on("tlsClientError", () => {});
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return server;
 }
 
-/** Asks in a process of its own: trusted authorities are read when a process starts. */
+/** Sends a request in a new process, because trusted authorities are read at process start. */
 async function ask(url: string, authority: string | undefined, way = "direct"): Promise<string> {
   const [command, ...args] = runtimeCommand();
   const trust = authority && { NODE_EXTRA_CA_CERTS: authority, DENO_CERT: authority };
@@ -56,7 +58,7 @@ async function ask(url: string, authority: string | undefined, way = "direct"): 
   }
 }
 
-test("HttpClient: TLS is checked against the URL's name, whatever address is connected to", {
+test("HttpClient: verifies TLS against the URL's host, whatever the address", {
   timeout: 120_000,
 }, async () => {
   const scratch = await tempFolder("https");

@@ -1,17 +1,19 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { after, before, describe } from "node:test";
 import { type Browser, chromium, type Page } from "playwright-core";
 import type { KeyValueChange, KeyValueStore } from "../../src/runtime/contract.ts";
 import { readWebAssets } from "../../src/web/assets.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { keyValueSuite } from "./key-value-suite.ts";
+
+const { after, before, describe } = await testsThatNeed("chromium");
 
 const LAUNCH = {
   executablePath: "/usr/bin/chromium",
   headless: true,
   args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"],
 };
-/** JSON has no words for these two; the suite says them. */
+/** The suite uses two values that JSON cannot represent. */
 const UNDEFINED = "\u0001undefined";
 const FUNCTION = "\u0001function";
 const ERRORS = { RangeError, TypeError };
@@ -42,13 +44,13 @@ describe("the browser's store, in Chromium", { timeout: 120_000 }, () => {
   keyValueSuite("indexeddb", async (folder) => remote(page, await call(page, "open", folder)));
 });
 
-/** What runs in the page: it holds the stores and lists, and does what it is told by name. */
+/** Runs in the page: holds the stores and lists, and executes operations by name. */
 const IN_PAGE = `
   const things = [];
   const kept = (thing) => things.push(thing) - 1;
   const revive = (key, value) =>
     value === ${JSON.stringify(UNDEFINED)} ? undefined : value === ${JSON.stringify(FUNCTION)} ? () => 1 : value;
-  // JSON.parse leaves out what a reviver makes undefined: lists of pairs are filled up again.
+  // JSON.parse drops values that the reviver makes undefined; this restores them in pairs.
   const pairs = (list) => list?.map(([key, value]) => [key, value]);
   const operations = {
     open: async (name) => kept(await (await import("/app/kv.js")).openKeyValueStore(name)),
@@ -69,7 +71,7 @@ const IN_PAGE = `
   };
 `;
 
-/** A store whose every operation is done in the page. */
+/** A store that executes every operation in the page. */
 function remote(page: Page, id: unknown): KeyValueStore {
   return {
     get: (key) => call(page, "get", id, key),

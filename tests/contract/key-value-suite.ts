@@ -4,12 +4,12 @@ import { MAX_COMMIT_BYTES, MAX_COMMIT_KEYS, MAX_VALUE_BYTES } from "../../src/ba
 import type { KeyValueStore } from "../../src/runtime/contract.ts";
 import { inFolder } from "./folder.ts";
 
-/** What `open` is given: it opens the store that lives in a folder, again and again. */
+/** Opens the store in a folder; may be called repeatedly. */
 type Open = (folder: string) => Promise<KeyValueStore>;
 
-/** How a store differs from the others. */
+/** Differences between stores. */
 interface SuiteOptions {
-  /** It forgets when it is closed. */
+  /** Closing loses all records. */
   readonly isForgetful?: boolean;
 }
 
@@ -22,7 +22,7 @@ async function entries(store: KeyValueStore, prefix: string): Promise<(readonly 
 const keysOf = async (store: KeyValueStore, prefix: string) =>
   (await entries(store, prefix)).map(([key]) => key);
 
-/** What every KeyValueStore must do. */
+/** The conformance suite of every KeyValueStore. */
 export function keyValueSuite(name: string, open: Open, { isForgetful = false }: SuiteOptions = {}): void {
   const check = (
     what: string,
@@ -43,7 +43,7 @@ export function keyValueSuite(name: string, open: Open, { isForgetful = false }:
         }
       }));
 
-  check("get gives what commit set, after reopening too", async (store, again) => {
+  check("get returns what commit set, also after reopening", async (store, again) => {
     const value = { n: 1.5e-7, list: ["é\n\u0000\ud800", null, true], "": {}, ["__proto__"]: 1 };
     assert.equal(await store.get("a"), undefined);
     assert.equal(await store.commit({ set: [["a", value]] }), true);
@@ -52,8 +52,8 @@ export function keyValueSuite(name: string, open: Open, { isForgetful = false }:
     if (!isForgetful) assert.deepEqual(await (await again()).get("a"), expected);
   });
 
-  check("list gives the prefix in the order of UTF-8 bytes", async (store) => {
-    // UTF-16 would put the last one before the one with U+FF61.
+  check("list yields the prefix in byte order", async (store) => {
+    // In UTF-16 order the last key would precede the one with U+FF61.
     const keys = ["p", "p/", "p/A", "p/a", "p/b", "p/b/c", "p/é", "p/\uff61", "p/\u{1f600}"];
     const others = ["P/a", "o", "q", "p.", "p0", "\u{10ffff}"];
     await store.commit({ set: [...keys, ...others].reverse().map((key) => [key, key]) });
@@ -64,7 +64,7 @@ export function keyValueSuite(name: string, open: Open, { isForgetful = false }:
     assert.equal((await keysOf(store, "")).length, keys.length + others.length);
   });
 
-  check("commit does nothing where a check does not hold", async (store) => {
+  check("commit changes nothing if a check does not hold", async (store) => {
     await store.commit({ set: [["a", { x: 1, y: [2] }]] });
     assert.equal(await store.commit({ check: [["a", { x: 1 }]], set: [["b", 1]], delete: ["a"] }), false);
     assert.equal(await store.commit({ check: [["a", undefined]], set: [["b", 1]] }), false);
@@ -79,7 +79,7 @@ export function keyValueSuite(name: string, open: Open, { isForgetful = false }:
     assert.deepEqual(await entries(store, ""), []);
   });
 
-  check("commit sets what it also deletes, and takes the last of two values", async (store) => {
+  check("commit sets a key that it also deletes, and uses the last of two values", async (store) => {
     await store.commit({ set: [["a", 1]] });
     const twice = [
       ["a", 2],
@@ -89,7 +89,7 @@ export function keyValueSuite(name: string, open: Open, { isForgetful = false }:
     assert.deepEqual(await entries(store, ""), [["a", 3]]);
   });
 
-  check("commits at once are done one after another", async (store) => {
+  check("concurrent commits run one after another", async (store) => {
     const attempts = Array.from({ length: 20 }, (_, i) =>
       store.commit({ check: [["one", undefined]], set: [["one", i]] }),
     );
@@ -97,7 +97,7 @@ export function keyValueSuite(name: string, open: Open, { isForgetful = false }:
     assert.equal(await store.get("one"), 0);
   });
 
-  check("list goes on while others commit, and misses nothing that stays", async (store) => {
+  check("list continues during commits and misses no record that stays", async (store) => {
     const key = (i: number) => `k/${String(i).padStart(4, "0")}`;
     const all = Array.from({ length: MAX_COMMIT_KEYS }, (_, i) => key(i));
     await store.commit({ set: all.map((one) => [one, 0]) });
@@ -111,7 +111,7 @@ export function keyValueSuite(name: string, open: Open, { isForgetful = false }:
     assert.equal((await keysOf(store, "k/")).length, MAX_COMMIT_KEYS - 10);
   });
 
-  check("takes what the limits allow, and refuses more with nothing done", async (store) => {
+  check("accepts values at the limits, and refuses more without a change", async (store) => {
     const key = "é".repeat(512);
     const large = "x".repeat(MAX_VALUE_BYTES - 2);
     await store.commit({
@@ -138,7 +138,7 @@ export function keyValueSuite(name: string, open: Open, { isForgetful = false }:
     assert.equal(await store.commit({ set: [["b", 1]] }), true);
   });
 
-  check("close waits for what was begun, may be called twice, and ends all use", async (store, again) => {
+  check("close waits for pending commits, may be called twice, and ends all use", async (store, again) => {
     const begun = store.commit({ set: [["a", 1]] });
     await Promise.all([store.close(), store.close()]);
     assert.equal(await begun, true);

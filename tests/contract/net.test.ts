@@ -7,7 +7,7 @@ const { net } = runtime;
 const HERE = { host: "127.0.0.1", port: 0 };
 const nothing: TcpHandlers = { received() {}, drained() {}, closed() {} };
 
-test("Net: what many connections send arrives in order, though read buffers are used again", async () => {
+test("Net: data of many connections arrives in order although read buffers are reused", async () => {
   const size = 3_000_000;
   const listener = await net.listen(HERE, (socket) => {
     let sent = 0;
@@ -47,7 +47,7 @@ test("Net: what many connections send arrives in order, though read buffers are 
   await listener.close();
 });
 
-test("Net: a paused socket takes nothing more, and its writer is told to wait", async () => {
+test("Net: a paused socket applies backpressure to its writer", async () => {
   let client: TcpSocket | undefined;
   let got = 0;
   const full = later();
@@ -56,7 +56,7 @@ test("Net: a paused socket takes nothing more, and its writer is told to wait", 
   const listener = await net.listen(HERE, (socket) => {
     queueMicrotask(() => {
       let sent = 0;
-      // The kernel's own buffers take some megabytes; ours must refuse long before this.
+      // The kernel's buffers take some megabytes; the socket must refuse long before this.
       while (sent < 256 * 1024 * 1024 && socket.write(new Uint8Array(64 * 1024))) sent += 64 * 1024;
       assert.ok(sent < 256 * 1024 * 1024);
       assert.ok(socket.bufferedBytes > 0);
@@ -86,7 +86,7 @@ test("Net: a paused socket takes nothing more, and its writer is told to wait", 
   await listener.close();
 });
 
-test("Net.connect: closed is called once, with a reason, where nobody listens or the port is no port", async () => {
+test("Net.connect: closed is called once with a reason if the port is closed or invalid", async () => {
   const listener = await net.listen(HERE, () => nothing);
   await listener.close();
   for (const port of [listener.address.port, 0, 70_000]) {
@@ -108,7 +108,7 @@ test("Net.connect: closed is called once, with a reason, where nobody listens or
   }
 });
 
-test("Net.connect: leaves from the address of ours that is named, or not at all", async (t) => {
+test("Net.connect: uses the given local address or fails", async (t) => {
   const callers: string[] = [];
   const listener = await net.listen(HERE, (socket) => {
     callers.push(socket.remote.host);
@@ -130,7 +130,7 @@ test("Net.connect: leaves from the address of ours that is named, or not at all"
   assert.deepEqual(callers, ["127.0.0.1"]);
 });
 
-test("Net: write says by drained that all has gone; close by either side ends both", async () => {
+test("Net: drained follows a complete write; close by either side ends both", async () => {
   const ended = later();
   const listener = await net.listen(HERE, (socket) => ({
     received: () => socket.close(),
@@ -155,7 +155,7 @@ test("Net: write says by drained that all has gone; close by either side ends bo
   await listener.close();
 });
 
-test("Net.listen: a port that is taken rejects with port_busy", async () => {
+test("Net.listen: rejects with port_busy if the port is in use", async () => {
   const first = await net.listen(HERE, () => nothing);
   await assert.rejects(
     net.listen(first.address, () => nothing),
@@ -166,7 +166,7 @@ test("Net.listen: a port that is taken rejects with port_busy", async () => {
   await again.close();
 });
 
-test("Net.listen: addresses of IPv4 peers are IPv4, on a socket for both", async () => {
+test("Net.listen: IPv4 peers of a dual-stack socket have IPv4 addresses", async () => {
   const remote = later<string>();
   const listener = await net.listen({ host: "::", port: 0 }, (socket) => {
     remote.resolve(socket.remote.host);
@@ -179,7 +179,7 @@ test("Net.listen: addresses of IPv4 peers are IPv4, on a socket for both", async
   await listener.close();
 });
 
-test("Net.bindUdp: datagrams go both ways, over IPv4 and IPv6", async () => {
+test("Net.bindUdp: datagrams in both directions over IPv4 and IPv6", async () => {
   for (const host of ["127.0.0.1", "::1"]) {
     const answer = later<string>();
     const a = await net.bindUdp({ host, port: 0 }, (bytes, from) => a.send(bytes.slice().reverse(), from));
@@ -194,8 +194,8 @@ test("Net.bindUdp: datagrams go both ways, over IPv4 and IPv6", async () => {
   }
 });
 
-test("Net.bindUdp: an address that is none of this machine's is told", async () => {
-  // RFC 5737: addresses of documentation, which no machine has.
+test("Net.bindUdp: refuses an address that this machine does not have", async () => {
+  // RFC 5737: documentation addresses, which no machine has.
   const bound = net.bindUdp({ host: "203.0.113.7", port: 0 }, () => {});
   await assert.rejects(bound, { code: "bad_parameter", message: /203\.0\.113\.7/ });
 });

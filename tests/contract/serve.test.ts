@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { runtime } from "#runtime";
+import { deferred } from "../../src/async/deferred.ts";
 import type { SluiceError } from "../../src/base/errors.ts";
 import type { HttpHandler, HttpListener } from "../../src/runtime/contract.ts";
 import { machineRuntime } from "../../src/runtime/machine.ts";
-import { deferred } from "../engine/deferred.ts";
 
 const CHUNK = new Uint8Array(64 * 1024);
 
@@ -22,7 +22,7 @@ async function serving(
   }
 }
 
-/** Sends raw text; gives everything that came until the other side closed. */
+/** Sends raw text; resolves to everything received until the server closes. */
 function exchange(port: number, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () => socket.write(text));
@@ -35,7 +35,7 @@ function exchange(port: number, text: string): Promise<string> {
   });
 }
 
-test("serve: hands over method, URL, headers, body and the socket's addresses", () =>
+test("serve: passes method, URL, headers, body and the socket's addresses", () =>
   serving(
     async (request, origin) =>
       Response.json([
@@ -53,7 +53,7 @@ test("serve: hands over method, URL, headers, body and the socket's addresses", 
     },
   ));
 
-test("serve: a player that hangs up reaches cancel of the body", async () => {
+test("serve: a player that hangs up cancels the body", async () => {
   let cancelled = () => {};
   const cancel = new Promise<void>((resolve) => {
     cancelled = resolve;
@@ -72,7 +72,7 @@ test("serve: a player that hangs up reaches cancel of the body", async () => {
   );
 });
 
-test("serve: a player that hangs up while the body waits reaches cancel too", async () => {
+test("serve: a player that hangs up during a pending pull cancels the body", async () => {
   let cancelled = () => {};
   const cancel = new Promise<void>((resolve) => {
     cancelled = resolve;
@@ -98,7 +98,37 @@ test("serve: a player that hangs up while the body waits reaches cancel too", as
   );
 });
 
-test("serve: a player that hangs up before its answer has begun fires the request's signal", async () => {
+test("serve: disconnect closes the connections that may not stay, and cancels their bodies", async () => {
+  const cancelled = deferred<void>();
+  const body = () =>
+    new ReadableStream(
+      { pull: (c) => c.enqueue(CHUNK), cancel: () => cancelled.resolve() },
+      { highWaterMark: 0 },
+    );
+  await serving(
+    () => new Response(body()),
+    async ({ address, disconnect }) => {
+      const closed = deferred<void>();
+      const socket = connect(address.port, "127.0.0.1", () =>
+        socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+      );
+      socket.on("error", () => {}).once("close", () => closed.resolve());
+      await new Promise((resolve) => socket.once("data", resolve));
+      const asked: string[] = [];
+      disconnect(({ remote }) => asked.push(remote.host) > 0);
+      assert.equal(
+        await Promise.race([closed.promise, new Promise((next) => socket.once("data", () => next("open")))]),
+        "open",
+      );
+      disconnect(() => false);
+      socket.resume();
+      await Promise.all([closed.promise, cancelled.promise]);
+      assert.deepEqual(asked, ["127.0.0.1"]);
+    },
+  );
+});
+
+test("serve: a player that hangs up before the response fires the request's signal", async () => {
   const asked = deferred<Request>();
   const fired = deferred<unknown>();
   await serving(
@@ -118,7 +148,7 @@ test("serve: a player that hangs up before its answer has begun fires the reques
   );
 });
 
-test("serve: the request's signal stays quiet once the answer has begun, however it ends", async () => {
+test("serve: the request's signal does not fire after the response has begun", async () => {
   const signals: AbortSignal[] = [];
   const cancelled = deferred<void>();
   await serving(
@@ -145,7 +175,7 @@ test("serve: the request's signal stays quiet once the answer has begun, however
   );
 });
 
-test("serve: readers that stall pull no more than the kernel's buffers take", async () => {
+test("serve: stalled readers pull no more than the kernel's buffers take", async () => {
   let pulled = 0;
   const body = () =>
     new ReadableStream(
@@ -168,7 +198,7 @@ test("serve: readers that stall pull no more than the kernel's buffers take", as
         socket.pause();
         sockets.push(socket);
       }
-      // Until nothing moves any more.
+      // Waits until nothing is pulled any more.
       for (let before = -1; before !== pulled || pulled === 0; ) {
         before = pulled;
         await new Promise((resolve) => setTimeout(resolve, 150));
@@ -176,6 +206,34 @@ test("serve: readers that stall pull no more than the kernel's buffers take", as
       assert.ok(pulled / sockets.length < 16 * 1024 * 1024, `${pulled / sockets.length} bytes each`);
       for (const socket of sockets) socket.destroy();
     },
+  );
+});
+
+test("serve: a device that reads none of its responses does not lock out others", async () => {
+  const body = () => new ReadableStream({ pull: (c) => c.enqueue(CHUNK) }, { highWaterMark: 0 });
+  await serving(
+    (request) => new Response(new URL(request.url).pathname === "/" ? body() : "ok"),
+    async ({ address: { port } }) => {
+      const hostile = await Promise.all(
+        Array.from({ length: 40 }, async () => {
+          const socket = connect({ port, host: "127.0.0.1", localAddress: "127.0.1.1" });
+          socket.on("error", () => {});
+          await new Promise((resolve) => socket.once("connect", resolve));
+          socket.pause();
+          socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+          return socket;
+        }),
+      );
+      for (const localAddress of ["127.0.0.1", "127.0.1.2"]) {
+        const socket = connect({ port, host: "127.0.0.1", localAddress });
+        socket.write("GET /ok HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        let got = "";
+        for await (const bytes of socket) got += bytes;
+        assert.match(got, /^HTTP\/1.1 200 [\s\S]*ok/, localAddress);
+      }
+      for (const socket of hostile) socket.destroy();
+    },
+    16,
   );
 });
 
@@ -214,7 +272,7 @@ test("serve: Range passes through both ways", () =>
     },
   ));
 
-test("serve: a body that fails half way breaks the connection off", () =>
+test("serve: a failing body aborts the connection", () =>
   serving(
     () => {
       let pulls = 0;
@@ -229,7 +287,7 @@ test("serve: a body that fails half way breaks the connection off", () =>
     },
   ));
 
-test("serve: heads that are too long, or without a readable Host, are refused", () =>
+test("serve: refuses overlong heads and invalid Host headers", () =>
   serving(
     () => new Response("ok"),
     async ({ address }) => {
@@ -240,7 +298,7 @@ test("serve: heads that are too long, or without a readable Host, are refused", 
     },
   ));
 
-test("serve: a port that is taken rejects with port_busy", () =>
+test("serve: rejects with port_busy if the port is in use", () =>
   serving(
     () => new Response("ok"),
     async ({ address }) => {
@@ -249,7 +307,7 @@ test("serve: a port that is taken rejects with port_busy", () =>
     },
   ));
 
-test("HttpClient: connects where it is told, sends the name it was given, and can be ended", () =>
+test("HttpClient: connects to the given address, sends the URL's host, and can be aborted", () =>
   serving(
     (request) =>
       new URL(request.url).pathname === "/slow"
@@ -291,7 +349,7 @@ function countingBody(length: number, memory: Set<number>): ReadableStream<Uint8
   });
 }
 
-test("serve: a long byte stream is read into one buffer, and comes whole and in order", async () => {
+test("serve: reads a long byte stream into one buffer and sends it complete and in order", async () => {
   const length = 3_000_000;
   const asked = new Set<number>();
   await serving(
@@ -306,7 +364,7 @@ test("serve: a long byte stream is read into one buffer, and comes whole and in 
   );
 });
 
-test("serve: HEAD of a long byte stream cancels it and sends its length alone", async () => {
+test("serve: HEAD of a long byte stream cancels it and sends only its length", async () => {
   const asked = new Set<number>();
   await serving(
     () => new Response(countingBody(100_000, asked), { headers: { "content-length": "100000" } }),
@@ -318,7 +376,7 @@ test("serve: HEAD of a long byte stream cancels it and sends its length alone", 
   );
 });
 
-test("serve: a long byte stream that fails half way breaks the connection off", async () => {
+test("serve: a failing long byte stream aborts the connection", async () => {
   const body = () => {
     let pulls = 0;
     return new ReadableStream({
@@ -339,12 +397,12 @@ test("serve: a long byte stream that fails half way breaks the connection off", 
   );
 });
 
-test("machineRuntime: hears of all that a body sends, by the time it has ended", async () => {
+test("machineRuntime: reports all bytes of a body by its end", async () => {
   let moved = 0;
   const counting = machineRuntime(runtime.name, runtime.version, (bytes) => {
     moved += bytes;
   });
-  // Without a length: its end is told by bytes of its own, which go out after the last of it has been counted.
+  // Without a length the end has bytes of its own, sent after the last ones are counted.
   const body = () => {
     let pulls = 0;
     return new ReadableStream<Uint8Array>({
@@ -365,7 +423,7 @@ test("machineRuntime: hears of all that a body sends, by the time it has ended",
   }
 });
 
-test("serve: a target in absolute form is taken where it names the very Host, and refused elsewhere", () =>
+test("serve: accepts an absolute target only if it equals the Host header", () =>
   serving(
     (request) => Response.json(request.url),
     async ({ address }) => {
@@ -376,13 +434,13 @@ test("serve: a target in absolute form is taken where it names the very Host, an
         await ask(`http://${host}/a?b`),
         /^HTTP\/1\.1 200 [\s\S]*"http:\/\/127\.0\.0\.1:\d+\/a\?b"/,
       );
-      // A runtime that hides the form gives the path alone; then Host still decides.
+      // Some runtimes show only the path; then the Host header counts.
       for (const other of ["http://evil.example/a", "http://127.0.0.1:1/a", "https://evil.example/a"])
         assert.doesNotMatch(await ask(other), /evil\.example|127\.0\.0\.1:1\//, other);
     },
   ));
 
-test("serve: hands over the networks of this machine", () =>
+test("serve: passes the networks of this machine", () =>
   serving(
     (_request, { networks }) => Response.json(networks),
     async ({ address }) => {

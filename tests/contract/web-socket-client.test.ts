@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import { createServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { runtime } from "#runtime";
+import { deferred } from "../../src/async/deferred.ts";
 import type { TextSocketHandlers, WebSocketRequest } from "../../src/runtime/contract.ts";
 import { closeFrame, textFrame } from "../../src/runtime/web-socket-frames.ts";
-import { deferred } from "../engine/deferred.ts";
 
 const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const SILENT: TextSocketHandlers = { received() {}, closed() {} };
@@ -18,7 +18,7 @@ const requestTo = (port: number, more: Partial<WebSocketRequest> = {}): WebSocke
   ...more,
 });
 
-test("openWebSocket: asks by name where it is told to connect, carries text both ways, hears of the end", async () => {
+test("openWebSocket: sends the URL's host to the given address, exchanges text, reports the close", async () => {
   const asked = deferred<string>();
   const listener = await runtime.serve(
     (request, _origin, accept) => {
@@ -47,7 +47,7 @@ test("openWebSocket: asks by name where it is told to connect, carries text both
   }
 });
 
-test("openWebSocket: what comes with the answer's head, in pieces, is read after it stands", async () => {
+test("openWebSocket: reads frames that arrive with the response head", async () => {
   await answering(
     (socket, accept) => {
       const frames = Buffer.concat([textFrame("one"), textFrame("two"), closeFrame(1000)]);
@@ -70,15 +70,15 @@ test("openWebSocket: what comes with the answer's head, in pieces, is read after
 const REFUSALS: readonly (readonly [what: string, answer: (accept: string) => string, problem: RegExp])[] = [
   ["another status", () => "HTTP/1.1 403 no\r\nContent-Length: 0\r\n\r\n", /status 403/],
   ["no HTTP at all", () => "hello\r\n\r\n", /status unknown/],
-  ["another key's answer", () => head("AAAA"), /another question/],
-  ["another protocol", (accept) => head(accept).replace("websocket", "h2c"), /another protocol/],
+  ["another key's answer", () => head("AAAA"), /wrong accept key/],
+  ["another protocol", (accept) => head(accept).replace("websocket", "h2c"), /wrong protocol/],
   [
     "an extension",
     (accept) => head(accept).replace("\r\n\r\n", "\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n"),
     /extension/,
   ],
-  ["an endless head", () => "HTTP/1.1 101 x\r\nA: ".padEnd(40_000, "x"), /longer head/],
-  ["a hang-up", () => "", /closed before/],
+  ["an endless head", () => "HTTP/1.1 101 x\r\nA: ".padEnd(40_000, "x"), /head is too long/],
+  ["a hang-up", () => "", /closed during/],
 ];
 
 for (const [what, answer, problem] of REFUSALS) {
@@ -89,7 +89,7 @@ for (const [what, answer, problem] of REFUSALS) {
     ));
 }
 
-test("openWebSocket: ends by the signal, by the time, and where nobody listens", async () => {
+test("openWebSocket: rejects by signal, by timeout, and if the port is closed", async () => {
   await answering(
     () => {},
     async (port) => {
@@ -99,7 +99,7 @@ test("openWebSocket: ends by the signal, by the time, and where nobody listens",
       await assert.rejects(opening, /not wanted/);
       await assert.rejects(
         runtime.http.openWebSocket(requestTo(port, { timeoutMs: 50 }), SILENT),
-        /no WebSocket in 50 ms/,
+        /no WebSocket within 50 ms/,
       );
     },
   );
@@ -110,7 +110,7 @@ function head(accept: string): string {
   return `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`;
 }
 
-/** Runs `use` beside a server that answers each question's head by `answer`, which is told the right `accept`. */
+/** Runs `use` with a server that responds by `answer`, which gets the right `accept` key. */
 async function answering(
   answer: (socket: Socket, accept: string) => void,
   use: (port: number) => Promise<void>,

@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { runtime } from "#runtime";
+import { deferred } from "../../src/async/deferred.ts";
 import type { HttpHandler, HttpListener, TextSocket } from "../../src/runtime/contract.ts";
-import { deferred } from "../engine/deferred.ts";
 import { masked } from "../runtime/masked-frame.ts";
 
-/** The key of RFC 6455 1.3, and the answer to it. */
+/** The example key of RFC 6455 1.3 and its accept key. */
 const ASK =
   "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 const ACCEPT = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
-test("serve: a request becomes a WebSocket where the handler agrees; it answers, pings are returned", async () => {
+test("serve: opens a WebSocket if the handler accepts; answers pings", async () => {
   const closed = deferred<void>();
   const echo: HttpHandler = (_request, _origin, accept) =>
     accept!((socket) => ({
@@ -35,7 +35,7 @@ test("serve: a request becomes a WebSocket where the handler agrees; it answers,
   });
 });
 
-test("serve: a player that hangs up closes its WebSocket; the listener's end closes all", async () => {
+test("serve: a client that hangs up closes its WebSocket; closing the listener closes all", async () => {
   const opened: TextSocket[] = [];
   let closings = 0;
   const first = deferred<void>();
@@ -65,7 +65,7 @@ test("serve: a player that hangs up closes its WebSocket; the listener's end clo
   await both.promise;
 });
 
-test("serve: no WebSocket where the handler refuses, or where the request is none", async () => {
+test("serve: no WebSocket if the handler refuses or the request is invalid", async () => {
   const seen: boolean[] = [];
   const refuse: HttpHandler = (_request, _origin, accept) => {
     seen.push(accept !== undefined);
@@ -89,7 +89,7 @@ test("serve: no WebSocket where the handler refuses, or where the request is non
   });
 });
 
-test("serve: a WebSocket that was ended is cut off, though its page goes on sending", async () => {
+test("serve: closes an ended WebSocket even if the page continues to send", async () => {
   let texts = 0;
   const end: HttpHandler = (_request, _origin, accept) =>
     accept!((socket) => ({
@@ -121,7 +121,7 @@ async function serving(handler: HttpHandler, use: (listener: HttpListener) => Pr
   }
 }
 
-/** A connection, and what came over it (a character a byte) as soon as it contains `part`. */
+/** A connection; `until` resolves to the received bytes (Latin-1) when they contain `part`. */
 async function dial(port: number): Promise<{ socket: Socket; until(part: string): Promise<string> }> {
   const socket = connect(port, "127.0.0.1");
   let got = "";

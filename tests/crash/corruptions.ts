@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { seededRandom } from "../../src/base/random.ts";
 import { openStore } from "../../src/runtime/open-store.ts";
+import { seededRandom } from "../seeded-random.ts";
 import { areSame, History, recordsOf } from "./history.ts";
 
 const PAGE = 4096;
-/** Commits up to the snapshot, and in all. */
+/** Commits up to the snapshot, and in total. */
 const KEPT = 120;
 const DONE = 160;
 const LONGEST_START_MS = 5000;
@@ -14,39 +14,39 @@ const LONGEST_START_MS = 5000;
 const DAMAGES = ["bit", "bits", "zeroed", "noise", "truncated", "swapped", "older", "removed"] as const;
 type Damage = (typeof DAMAGES)[number];
 
-/** What came of many corruptions. */
+/** Results of many corruptions. */
 export interface CorruptionFigures {
   readonly corruptions: number;
-  /** All records were there in the end. */
+  /** No record was lost. */
   readonly nothingLost: number;
-  /** Damage was found and told. */
-  readonly told: number;
+  /** Damage was reported. */
+  readonly reported: number;
   readonly slowestStartMs: number;
 }
 
 /**
- * Damages a copy of a store again and again, and opens it: it must start, tell of damage that costs anything, hold all
- * that the snapshot holds, and no record that never was. Throws with the seed where one of these does not hold.
+ * Damages a copy of a store repeatedly and opens it: it must start, report damage that loses records, contain all
+ * records of the snapshot, and no record that never existed. Throws with the seed if a condition does not hold.
  */
 export async function corrupt(folder: string, count: number, seed: number): Promise<CorruptionFigures> {
   const history = new History(seed);
   const models = await makeModels(folder, history);
   let nothingLost = 0;
-  let told = 0;
+  let reported = 0;
   let slowestStartMs = 0;
   for (let i = 0; i < count; i++) {
     const one = await corruptOnce(join(folder, "one"), models, history, seed * 1_000_003 + i);
     if (one.isAllThere) nothingLost++;
-    if (one.warnings.length > 0) told++;
+    if (one.warnings.length > 0) reported++;
     slowestStartMs = Math.max(slowestStartMs, one.startMs);
   }
-  return { corruptions: count, nothingLost, told, slowestStartMs: Math.round(slowestStartMs) };
+  return { corruptions: count, nothingLost, reported, slowestStartMs: Math.round(slowestStartMs) };
 }
 
 interface Models {
-  /** As a crash leaves it: much of it in the log. */
+  /** The state after a crash: many records are only in the log. */
   readonly crashed: string;
-  /** As closing leaves it, with the older snapshot put back. */
+  /** The state after closing, with the older snapshot restored. */
   readonly closed: string;
   /** An earlier state of the same file, for pages that were never written. */
   readonly early: string;
@@ -97,35 +97,35 @@ async function corruptOnce(folder: string, models: Models, history: History, see
 
   const records = await recordsOf(store);
   const isAllThere = areSame(records, history.after(DONE));
-  const said = `${label}: ${warnings.join("; ") || "nothing was told"}`;
-  assert.ok(isAllThere || warnings.length > 0, `${said}, and records are lost`);
+  const details = `${label}: ${warnings.join("; ") || "no warning"}`;
+  assert.ok(isAllThere || warnings.length > 0, `${details}, and records are lost`);
   for (const [key, json] of records)
-    assert.ok(history.wasEver(key, json, 0, DONE), `${said}, ${key} never was so`);
-  if (/snapshot|tip|lock/.test(where)) assert.ok(isAllThere, `${said}, and records are lost`);
+    assert.ok(history.wasEver(key, json, 0, DONE), `${details}, ${key} never was so`);
+  if (/snapshot|tip|lock/.test(where)) assert.ok(isAllThere, `${details}, and records are lost`);
   else {
     for (const [key] of history.after(KEPT)) {
       assert.ok(
         history.wasEver(key, records.get(key), KEPT, DONE),
-        `${said}, ${key} is older than the snapshot's`,
+        `${details}, ${key} is older than the snapshot's`,
       );
     }
   }
 
-  // It goes on as any other, and what was repaired stays so.
+  // The store works on, and the repair persists.
   warnings.length = 0;
-  assert.equal(await store.commit({ set: [["item/new", 1]] }), true, said);
+  assert.equal(await store.commit({ set: [["item/new", 1]] }), true, details);
   await store.close();
   store = await open();
-  assert.deepEqual(warnings, [], `${said}; after it was opened again`);
+  assert.deepEqual(warnings, [], `${details}; after it was opened again`);
   assert.ok(
     areSame(await recordsOf(store), new Map([...records, ["item/new", "1"]])),
-    `${said}; opened again`,
+    `${details}; opened again`,
   );
   await store.close();
-  return { isAllThere, warnings: said.endsWith("nothing was told") ? [] : [said], startMs };
+  return { isAllThere, warnings: details.endsWith("no warning") ? [] : [details], startMs };
 }
 
-/** Damages one file of the store, and tells what was done. */
+/** Damages one file of the store; returns a description. */
 async function damage(folder: string, early: string, random: () => number): Promise<string> {
   const below = (limit: number) => Math.floor(random() * limit);
   const files = [

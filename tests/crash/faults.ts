@@ -7,10 +7,10 @@ import { openStore } from "../../src/runtime/open-store.ts";
 import { areSame, History, recordsOf } from "./history.ts";
 
 const WRITER = fileURLToPath(new URL("writer.ts", import.meta.url));
-/** Commits that are there before, and at the end of the workload that faults meet. */
+/** Commits before the workload, and at its end. */
 const BEFORE = 10;
 const LAST = 22;
-/** All calls by which a store changes what is on the disk, or comes to it. */
+/** All system calls by which a store accesses the disk. */
 const CALLS = ["openat", "pwrite64", "write", "fsync", "fdatasync", "ftruncate", "rename", "unlink", "mkdir"];
 const FILES = [
   "",
@@ -28,29 +28,29 @@ const FILES = [
 ];
 const FAULTS = ["error=EIO", "error=ENOSPC", "signal=SIGKILL"] as const;
 
-/** What the workload begins with: nothing, a store that a crash left, or one whose database is to be repaired. */
+/** Initial states: no store, a store after a crash, one whose database must be repaired. */
 const SCENARIOS = ["new", "crashed", "damaged"] as const;
 type Scenario = (typeof SCENARIOS)[number];
 
-/** What came of the faults. */
+/** Results of the faults. */
 export interface FaultFigures {
-  /** Calls that were failed, each once with each fault. */
+  /** Number of failed calls, each with every fault. */
   readonly calls: number;
   readonly runs: number;
   readonly failedCommits: number;
   readonly refusedStarts: number;
 }
 
-/** Why faults cannot be tried here; undefined where they can. */
-export function whyNoFaults(): string | undefined {
+/** Why fault injection is unavailable; undefined if it is available. */
+export function missingFaultSupport(): string | undefined {
   const { status, error } = spawnSync("strace", ["-f", "-qq", "-o", "/dev/null", "true"]);
   if (error !== undefined) return `strace cannot be run: ${error.message}`;
   return status === 0 ? undefined : "strace may not trace here";
 }
 
 /**
- * Fails every call of a workload that touches the store, once with each fault, by strace. `every`: only each so-manieth.
- * A commit that is acknowledged must be there in the end, one that was rejected must not, and the store must open.
+ * Injects each fault into each system call of a workload by strace. `every`: only each n-th call.
+ * Acknowledged commits must persist, rejected ones must not, and the store must open.
  */
 export async function failEachCall(
   folder: string,
@@ -106,7 +106,7 @@ async function begin(folder: string, scenario: Scenario): Promise<void> {
   if (scenario !== "new") await cp(join(folder, scenario), join(folder, "one"), { recursive: true });
 }
 
-/** Runs the writer under strace; gives its lines, and the calls that touched the store. */
+/** Runs the writer under strace; returns its output and the calls that accessed the store. */
 async function live(folder: string, command: readonly string[], seed: number, inject: readonly string[]) {
   const one = join(folder, "one");
   const log = join(folder, "strace.log");
@@ -141,21 +141,21 @@ async function judge(
   label: string,
   isKilled: boolean,
 ): Promise<void> {
-  const said = `${label}:\n${lines.join("\n")}\n`;
+  const details = `${label}:\n${lines.join("\n")}\n`;
   const numbers = lines.filter((line) => /^\d+$/.test(line)).map(Number);
   const acknowledged = numbers.at(-1) ?? (scenario === "new" ? 0 : BEFORE);
   if (!isKilled && !lines.some((line) => line.startsWith("refused ")))
-    assert.ok(lines.includes("closed"), said);
+    assert.ok(lines.includes("closed"), details);
   const warnings: string[] = [];
   const warn = (message: string) => warnings.push(message);
   const store = await openStore({ folder: join(folder, "one"), kind: "sqlite", shared: false, warn });
   const there = await recordsOf(store);
   await store.close();
-  if (scenario !== "damaged") assert.deepEqual(warnings, [], said);
+  if (scenario !== "damaged") assert.deepEqual(warnings, [], details);
   const count = Number(there.get("meta/count") ?? 0);
   assert.ok(
     count === acknowledged || (isKilled && count === acknowledged + 1),
-    `${said}commit ${count} is the last one`,
+    `${details}commit ${count} is the last one`,
   );
-  assert.ok(areSame(there, history.after(count)), `${said}the records are not those of commit ${count}`);
+  assert.ok(areSame(there, history.after(count)), `${details}the records are not those of commit ${count}`);
 }

@@ -1,15 +1,15 @@
-import { seededRandom } from "../../src/base/random.ts";
 import type { KeyValueChange, KeyValueStore } from "../../src/runtime/contract.ts";
+import { seededRandom } from "../seeded-random.ts";
 
 /** Records by key, as JSON text. */
 export type Records = ReadonlyMap<string, string>;
 
-/** Kept in every commit twice: a half commit shows. */
+/** Stored twice in every commit, to detect partial commits. */
 const COUNTERS = ["meta/count", "zzz/count"];
 const KEYS = 400;
 
 /**
- * A workload that follows from its seed alone: whoever knows how many commits were done knows all records. Commits set
+ * A workload determined by its seed: the number of commits determines all records. Commits set
  * and delete several records each, of a few bytes to some pages.
  */
 export class History {
@@ -32,7 +32,7 @@ export class History {
     return { delete: gone, set: [...set, ...COUNTERS.map((one) => [one, number] as const)] };
   }
 
-  /** All records after so many commits. */
+  /** All records after this number of commits. */
   after(commits: number): Records {
     while (this.#after.length <= commits) {
       const records = new Map(this.#after.at(-1));
@@ -44,7 +44,7 @@ export class History {
     return this.#after[commits]!;
   }
 
-  /** Whether a record was ever (or, undefined, was ever missing) from commit `from` to commit `to`. */
+  /** Returns true if a record had this value (undefined: was missing) at a commit in `[from, to]`. */
   wasEver(key: string, json: string | undefined, from: number, to: number): boolean {
     for (let commits = to; commits >= from; commits--) if (this.after(commits).get(key) === json) return true;
     return false;
@@ -58,7 +58,7 @@ export async function recordsOf(store: KeyValueStore): Promise<Records> {
   return records;
 }
 
-/** Whether two hold the same. */
+/** Compares two sets of records. */
 export function areSame(one: Records, other: Records): boolean {
   return one.size === other.size && [...one].every(([key, json]) => other.get(key) === json);
 }

@@ -2,31 +2,31 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { seededRandom } from "../../src/base/random.ts";
 import { openStore } from "../../src/runtime/open-store.ts";
+import { seededRandom } from "../seeded-random.ts";
 import { areSame, History, recordsOf } from "./history.ts";
 
-/** More commits than a life has time for. */
+/** More commits than a process has time for. */
 const MANY = 100_000;
-/** A life ends within so many acknowledged commits, and a moment that is no multiple of anything. */
+/** A process is killed within this many acknowledged commits, plus a random delay. */
 const LONGEST_LIFE_COMMITS = 60;
 const LONGEST_MOMENT_MS = 3;
-/** Some are killed while they start, on what the one before left. */
+/** Share of processes that are killed while they start. */
 const EARLY_SHARE = 0.25;
 const LONGEST_START_MS = 150;
 const WRITER = fileURLToPath(new URL("writer.ts", import.meta.url));
 
-/** What came of many kills. */
+/** Results of many kills. */
 export interface KillFigures {
   readonly kills: number;
   readonly acknowledged: number;
-  /** Commits that were durable and not yet told when the kill came. */
+  /** Commits that were durable but not acknowledged when the process was killed. */
   readonly inFlight: number;
 }
 
 /**
- * Kills a process that commits (SIGKILL) again and again, each time on the same store: nothing acknowledged may be lost,
- * none may be there by half, and the next start must do. Throws with the seed where one of these does not hold.
+ * Kills a committing process (SIGKILL) repeatedly on the same store: no acknowledged commit may be lost,
+ * none may be partial, and the next start must succeed. Throws with the seed if a condition does not hold.
  */
 export async function killOften(
   folder: string,
@@ -50,7 +50,7 @@ export async function killOften(
     if (life.begun === done + 1) inFlight++;
     acknowledged += life.last - (life.begun ?? life.last);
     done = life.last;
-    // The next life finds what this one left, unless the last look is now.
+    // The next process then starts from the state that this one left.
     if (random() < EARLY_SHARE && kill + 1 < kills) continue;
     const store = await openStore({
       folder,
@@ -72,7 +72,7 @@ export async function killOften(
   return { kills, acknowledged, inFlight };
 }
 
-/** Starts the writer, lets it commit for a while, and kills it. */
+/** Starts the writer and kills it after a while. */
 async function liveAndDie([program, ...args]: string[], done: number, random: () => number) {
   const child = spawn(program!, args, { stdio: ["ignore", "pipe", "inherit"] });
   const ended = new Promise((resolve) => child.once("close", resolve));

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { runtimeCommand } from "../parts/engine.ts";
 import { corrupt } from "./corruptions.ts";
-import { failEachCall, whyNoFaults } from "./faults.ts";
+import { failEachCall, missingFaultSupport } from "./faults.ts";
 import { killOften } from "./kills.ts";
 
 /**
- * Crashes, faults and damage of the store, as many as one likes:
+ * Kills, faults and corruptions of the store, in any number:
  * `npm run crash -- --kills 1000 --corruptions 10000 --faults [--seed N]`.
  */
 const { values } = parseArgs({
@@ -23,17 +23,19 @@ const seed = Number(values.seed);
 const command = runtimeCommand();
 console.log(`seed ${seed}, ${command[0]}`);
 
-await told("kills", Number(values.kills) > 0, (folder) =>
+await runIfWanted("kills", Number(values.kills) > 0, (folder) =>
   killOften(folder, command, Number(values.kills), seed),
 );
-await told("corruptions", Number(values.corruptions) > 0, (folder) =>
+await runIfWanted("corruptions", Number(values.corruptions) > 0, (folder) =>
   corrupt(folder, Number(values.corruptions), seed),
 );
-const why = values.faults ? whyNoFaults() : undefined;
+const why = values.faults ? missingFaultSupport() : undefined;
 if (why !== undefined) console.log(`faults: skipped, ${why}`);
-await told("faults", values.faults && why === undefined, (folder) => failEachCall(folder, command, 1, seed));
+await runIfWanted("faults", values.faults && why === undefined, (folder) =>
+  failEachCall(folder, command, 1, seed),
+);
 
-async function told(
+async function runIfWanted(
   name: string,
   isWanted: boolean,
   work: (folder: string) => Promise<object>,
@@ -44,6 +46,6 @@ async function told(
   const figures = await work(folder);
   const seconds = Math.round((performance.now() - beganMs) / 1000);
   console.log(name, JSON.stringify({ ...figures, seconds }));
-  // Where it fails the folder stays, to be looked at.
+  // After a failure the folder stays for inspection.
   await rm(folder, { recursive: true });
 }

@@ -3,9 +3,9 @@ import { openStore } from "../../src/runtime/open-store.ts";
 import { History } from "./history.ts";
 
 /**
- * A process that commits, one after another from where the store is, and prints the number of each commit once it is
- * acknowledged. Arguments: folder, seed, last commit. A commit that is rejected is printed as `failed <number>` and not
- * tried again; the next one has its number.
+ * A process that commits continuously from the store's last commit, and prints the number of each commit once it is
+ * acknowledged. Arguments: folder, seed, last commit. Prints a rejected commit as `failed <number>` and does not repeat
+ * it; the next one has its number.
  */
 const [folder = "", seed = "1", last = "0"] = process.argv.slice(2);
 const say = (line: string) => writeSync(1, `${line}\n`);

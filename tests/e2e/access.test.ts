@@ -56,7 +56,7 @@ test("a running engine: an account that sluice account adds signs in, and a wron
   assert.equal((await call("sign_out", { token })).result, "ok");
 });
 
-test("a running engine: this host by its own address on the network is this host", async (t) => {
+test("a running engine: a request from this host's own network address is treated as local", async (t) => {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   const own = all.find(({ internal, family }) => !internal && family === "IPv4");
   if (own === undefined) return t.skip("this machine is on no network");
@@ -64,7 +64,7 @@ test("a running engine: this host by its own address on the network is this host
   assert.match(result.token as string, /^[0-9a-f]{64}$/);
 });
 
-test("a running engine: a WebSocket under a foreign name, or for a foreign page, is refused", async () => {
+test("a running engine: a WebSocket under a foreign host name, or from a foreign page, is refused", async () => {
   const ask = async (host: string, origin: string) => {
     const raw = await openRaw(Number(portOf()));
     try {
@@ -83,8 +83,8 @@ test("a running engine: a WebSocket under a foreign name, or for a foreign page,
   assert.equal(await ask(own, "https://evil.example"), "403");
 });
 
-test("a running engine: said none of these secrets, at any level", () => {
+test("a running engine: logs none of these secrets at any level", () => {
   assert.ok(secrets.length >= 6);
   for (const secret of secrets) assert.ok(!engine.output().includes(secret));
-  assert.match(engine.output(), /sign-in was refused.*wrong password/);
+  assert.match(engine.output(), /sign-in refused.*wrong password/);
 });

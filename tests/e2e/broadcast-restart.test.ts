@@ -2,15 +2,17 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { freePort, runtimeCommand, startEngine } from "../parts/engine.ts";
 import { watchUrl } from "../parts/live-broadcast.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { PatternPlayer } from "../parts/pattern-player.ts";
 import { startProcess } from "../parts/process.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { hasFfmpeg } from "../remux/make-media.ts";
-import { ffmpegComplaints } from "../remux/probe.ts";
+import { ffmpegErrors } from "../remux/probe.ts";
+
+const { test } = await testsThatNeed("ffmpeg");
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const WITH = { skip: (await hasFfmpeg()) ? false : "ffmpeg is not installed", timeout: 120_000 };
@@ -18,7 +20,7 @@ const WITH = { skip: (await hasFfmpeg()) ? false : "ffmpeg is not installed", ti
 const SOME_BYTES = 125_000;
 
 test(
-  "sluice broadcast: killed and started again, its viewers miss less than 3 s, at the same link",
+  "sluice broadcast: after a kill and a restart, viewers miss less than 3 s and the link stays the same",
   WITH,
   inRealTime(async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "sluice-broadcast-"));
@@ -53,13 +55,13 @@ test(
       const { bytes, seconds } = await player.leave();
       const gaps = seconds.slice(1).map((at, i) => at - seconds[i]!);
       const longest = Math.max(...gaps);
-      // What it takes the machine to start a program is no part of the promise, where that is more than a second.
+      // Subtract the program's start time if it is more than a second: the limit does not cover it.
       const promisedSeconds = 3 + Math.max(0, startSeconds - 1);
       assert.ok(longest < promisedSeconds, `a gap of ${longest} s, of them ${startSeconds} s to start`);
-      // The pattern begins anew with the second in which it is started.
+      // The pattern restarts at the second in which it is started.
       assert.ok(Math.min(...gaps) > -1, `${Math.min(...gaps)} s back`);
       assert.ok(seconds.at(-1)! - seconds[0]! > 7, "it goes on after the restart");
-      assert.equal(await ffmpegComplaints(bytes), "");
+      assert.equal(await ffmpegErrors(bytes), "");
     } finally {
       await Promise.all([first.stop(), second?.stop(), viewer.stop()]);
       await rm(dataDir, { recursive: true, force: true });

@@ -2,19 +2,21 @@ import assert from "node:assert/strict";
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
 import { freePort, startEngine } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { PatternPlayer } from "../parts/pattern-player.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { hasFfmpeg } from "../remux/make-media.ts";
-import { ffmpegComplaints } from "../remux/probe.ts";
+import { ffmpegErrors } from "../remux/probe.ts";
+
+const { test } = await testsThatNeed("ffmpeg");
 
 const WITH = { skip: (await hasFfmpeg()) ? false : "ffmpeg is not installed", timeout: 240_000 };
 /** Some two seconds of the test pattern. */
 const SOME_BYTES = 60_000;
-const FOLLOWS = /stands by: on air elsewhere/;
-const ON_AIR = /on air: nobody else is/;
+const FOLLOWS = /standby: another source is on air/;
+const ON_AIR = /on air: no other source is/;
 
 /** Two machines with the key of one stream, each known to the other and to viewers as a relay of it. */
 class Machines {
@@ -50,7 +52,7 @@ class Machines {
   }
 }
 
-/** All of its processes at once, as when the power goes. */
+/** Kills all of its processes at once, as in a power failure. */
 function kill({ pid }: BroadcastProcess): void {
   process.kill(-pid, "SIGKILL");
 }
@@ -62,7 +64,7 @@ function segmentsOf(manifest: string): readonly [first: number, end: number] {
 }
 
 test(
-  "sluice broadcast --standby: takes over from a source that is killed, and the other way round; the player goes on",
+  "sluice broadcast --standby: takes over from a killed source, in both directions; playback continues",
   WITH,
   inRealTime(async () => {
     const machines = new Machines();
@@ -91,15 +93,15 @@ test(
       await third.line((line) => ON_AIR.test(line));
       await player.take(2 * SOME_BYTES);
       const { bytes, seconds } = await player.leave();
-      // Segments go on by one, and a player is told that its clocks may not.
+      // Segment numbers continue by one; a discontinuity tag marks the change of timestamps.
       assert.ok(segmentsOf(between)[0] <= before[1], `${before} and then ${segmentsOf(between)}`);
       assert.match(between, /#EXT-X-DISCONTINUITY\n/);
       const steps = seconds.slice(1).map((at, i) => at - seconds[i]!);
       const gaps = steps.filter((step) => step > 0.5);
       assert.ok(gaps.length >= 2, `gaps of ${gaps} s`);
-      // The pattern begins anew with the second in which it is started.
+      // The pattern restarts at the second in which it is started.
       assert.ok(Math.min(...steps) > -1, `${Math.min(...steps)} s back`);
-      assert.equal(await ffmpegComplaints(bytes), "");
+      assert.equal(await ffmpegErrors(bytes), "");
     } finally {
       await Promise.all([machines.close(), viewer.stop()]);
     }

@@ -1,19 +1,21 @@
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { runtimeCommand } from "../parts/engine.ts";
-import { makeHome, startMiniupnpd, whyNoRouter } from "../parts/home-router.ts";
+import { makeHome, startMiniupnpd } from "../parts/home-router.ts";
 import { startBroadcast } from "../parts/live-broadcast.ts";
-import { makeSpaces, type Space, whyNoSpaces } from "../parts/namespaces.ts";
+import { makeSpaces, type Space } from "../parts/namespaces.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { type RunningProcess, startProcess } from "../parts/process.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
+
+const { test } = await testsThatNeed("namespaces", "router");
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const TIME = { timeout: 240_000 };
 /** Some four seconds of the test pattern. */
 const SOME_BYTES = 100_000;
 const P2P_PORT = 20_881;
-/** In a network of its own nobody else has the usual port. */
+/** The default port; it is free in a separate network namespace. */
 const HTTP = "http://127.0.0.1:6878";
 
 /** An engine in a network of its own; resolves when it listens. */
@@ -31,7 +33,7 @@ async function engineIn(
   return engine;
 }
 
-/** Plays some of what a query names at the engine of a network. */
+/** Plays part of the content named by a query, through the engine in a network namespace. */
 async function play(space: Space, query: string): Promise<void> {
   const [command, ...args] = runtimeCommand();
   const url = `${HTTP}/ace/getstream?${query}`;
@@ -44,61 +46,46 @@ async function play(space: Space, query: string): Promise<void> {
   await player.stop();
 }
 
-/** Says why this cannot be tried here, and skips; false where it can. */
-async function isSkipped(context: TestContext, needsRouter: boolean): Promise<boolean> {
-  const why = (await whyNoSpaces()) ?? (needsRouter ? await whyNoRouter() : undefined);
-  if (why === undefined) return false;
-  console.log(`skipped: ${why}`);
-  context.skip(why);
-  return true;
-}
-
 for (const [by, ways] of [
   ["PCP", { upnp: false, natPmp: true }],
   ["UPnP", { upnp: true, natPmp: false }],
 ] as const) {
-  test(
-    `behind a router that speaks ${by}, a broadcast is played from outside, until it ends`,
-    TIME,
-    async (context) => {
-      if (await isSkipped(context, true)) return;
-      const scratch = await tempFolder("home");
-      const spaces = makeSpaces();
-      const stops: (() => Promise<unknown>)[] = [];
-      try {
-        const home = await makeHome(spaces);
-        const daemon = await startMiniupnpd(home, scratch.path, ways);
-        stops.push(() => daemon.stop());
-        await daemon.line((line) => /HTTP listening|Listening for NAT-PMP/.test(line));
-        const source = await startBroadcast("test-pattern", {
-          prefix: home.inside.prefix,
-          p2pPort: P2P_PORT,
-          flags: ["--port-mapping", "on", "--log", "info"],
-        });
-        stops.push(() => source.stop());
-        const at = await source.line((line) => line.includes("the router lets peers in"));
-        assert.ok(at.includes(`at=${home.externalAddress}:${P2P_PORT} by=${by}`), at);
-        const viewer = await engineIn(home.outside, scratch.file("viewer"), {});
-        stops.push(() => viewer.stop());
-        const peer = `${home.externalAddress}:${P2P_PORT}`;
-        await play(
-          home.outside,
-          `magnet=${encodeURIComponent(`magnet:?xt=urn:btih:${source.infohash}&x.pe=${peer}`)}`,
-        );
-        await source.stop();
-        const left = await home.router.run("nft", "list", "chain", "inet", "filter", "prerouting_miniupnpd");
-        assert.doesNotMatch(left, /dnat/, "what was opened is closed");
-      } finally {
-        for (const stop of stops.reverse()) await stop();
-        await spaces.remove();
-        await scratch.remove();
-      }
-    },
-  );
+  test(`behind a router with ${by}, a broadcast can be played from outside until it ends`, TIME, async () => {
+    const scratch = await tempFolder("home");
+    const spaces = makeSpaces();
+    const stops: (() => Promise<unknown>)[] = [];
+    try {
+      const home = await makeHome(spaces);
+      const daemon = await startMiniupnpd(home, scratch.path, ways);
+      stops.push(() => daemon.stop());
+      await daemon.line((line) => /HTTP listening|Listening for NAT-PMP/.test(line));
+      const source = await startBroadcast("test-pattern", {
+        prefix: home.inside.prefix,
+        p2pPort: P2P_PORT,
+        flags: ["--port-mapping", "on", "--log", "info"],
+      });
+      stops.push(() => source.stop());
+      const at = await source.line((line) => line.includes("peer port mapped by the router"));
+      assert.ok(at.includes(`at=${home.externalAddress}:${P2P_PORT} by=${by}`), at);
+      const viewer = await engineIn(home.outside, scratch.file("viewer"), {});
+      stops.push(() => viewer.stop());
+      const peer = `${home.externalAddress}:${P2P_PORT}`;
+      await play(
+        home.outside,
+        `magnet=${encodeURIComponent(`magnet:?xt=urn:btih:${source.infohash}&x.pe=${peer}`)}`,
+      );
+      await source.stop();
+      const left = await home.router.run("nft", "list", "chain", "inet", "filter", "prerouting_miniupnpd");
+      assert.doesNotMatch(left, /dnat/, "what was opened is closed");
+    } finally {
+      for (const stop of stops.reverse()) await stop();
+      await spaces.remove();
+      await scratch.remove();
+    }
+  });
 }
 
-test("a router maps ports by NAT-PMP and takes them back", TIME, async (context) => {
-  if (await isSkipped(context, true)) return;
+test("a router maps ports by NAT-PMP and removes the mappings", TIME, async () => {
   const scratch = await tempFolder("nat-pmp");
   const spaces = makeSpaces();
   const stops: (() => Promise<unknown>)[] = [];
@@ -136,8 +123,7 @@ for (const [family, addresses] of [
   ["IPv4", ["192.168.5.1/24", "192.168.5.2/24"]],
   ["IPv6", ["fd00:5::1/64", "fd00:5::2/64"]],
 ] as const) {
-  test(`two of one ${family} network meet by local discovery alone`, TIME, async (context) => {
-    if (await isSkipped(context, false)) return;
+  test(`two engines in one ${family} network find each other by local discovery alone`, TIME, async () => {
     const scratch = await tempFolder("subnet");
     const spaces = makeSpaces();
     const stops: (() => Promise<unknown>)[] = [];

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { usageOf } from "../parts/process.ts";
 import { openRaw, type RawSocket } from "../parts/raw-socket.ts";
+
+const { after, before, test } = await testsThatNeed("time");
 
 const PATIENCE_MS = 5_000;
 const GOOD = "/webui/api/service?method=get_version";
@@ -23,7 +25,7 @@ async function statusOf(raw: RawSocket, withinMs = PATIENCE_MS): Promise<number 
   return heard && Number(heard.toString("latin1", 9, 12));
 }
 
-/** Sends raw text; returns the status, 0 where the connection was closed without one, undefined where nothing came. */
+/** Sends raw text; returns the status, 0 if the connection closed without one, undefined if no answer arrived. */
 async function ask(text: string | Uint8Array): Promise<number | undefined> {
   const raw = await openRaw(portOf());
   try {
@@ -47,7 +49,7 @@ const post = (body: string, more = "") =>
   `POST /ace/getstream HTTP/1.1\r\nHost: 127.0.0.1:${portOf()}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n${more}\r\n${body}`;
 const upload = (data: string) => JSON.stringify({ transport_file_data: data });
 
-/** What is sent, and the statuses that are right for it; 0: the connection is closed without a word. */
+/** The bytes sent and the accepted statuses; 0: the connection is closed without an answer. */
 const CASES: readonly (readonly [name: string, sent: () => string, right: readonly number[]])[] = [
   ["a head of 20 KiB", () => get(GOOD, `X-Long: ${"a".repeat(20_000)}\r\n`), [431, 0]],
   ["ten thousand headers", () => get(GOOD, "a: b\r\n".repeat(10_000)), [431, 0]],
@@ -55,7 +57,7 @@ const CASES: readonly (readonly [name: string, sent: () => string, right: readon
   ["a target in absolute form of another host", () => get(`http://evil.example${GOOD}`), [400, 421]],
   ["two Hosts", () => get(GOOD, "Host: evil.example\r\n"), [400]],
   ["no Host", () => `GET ${GOOD} HTTP/1.1\r\n\r\n`, [400, 0]],
-  ["a Host that is none", () => `GET ${GOOD} HTTP/1.1\r\nHost: a b\r\n\r\n`, [400, 421, 0]],
+  ["an invalid Host", () => `GET ${GOOD} HTTP/1.1\r\nHost: a b\r\n\r\n`, [400, 421, 0]],
   ["a name of the Internet as Host", () => `GET ${GOOD} HTTP/1.1\r\nHost: evil.example\r\n\r\n`, [421]],
   [
     "an unknown method",
@@ -71,16 +73,12 @@ const CASES: readonly (readonly [name: string, sent: () => string, right: readon
   ["DELETE", () => `DELETE ${GOOD} HTTP/1.1\r\nHost: 127.0.0.1:${portOf()}\r\n\r\n`, [400, 404, 405]],
   ["a path that climbs", () => get("/files/..%2f..%2fetc%2fpasswd"), [400, 404]],
   ["a path that climbs by dots", () => get("/../../../../etc/passwd"), [400, 404]],
-  ["a path with a null byte", () => get("/ace/m/%00/%00.m3u8"), [400, 404]],
+  ["a path with a null byte", () => get("/ace/m/%00/%00.m3u8"), [400, 403, 404]],
   ["a URL of 8 KiB", () => get(`/ace/getstream?magnet=${"a".repeat(8_192)}`), [400, 414]],
   ["broken percent signs", () => get("/ace/getstream?magnet=%ff%zz%"), [400]],
   ["not HTTP at all", () => `${"\x16\x03\x01\x02\x00"}\r\n\r\n`, [400, 0]],
   ["HTTP/2 by prior knowledge", () => "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", [400, 505, 0]],
-  [
-    "an upgrade that nobody knows",
-    () => get(GOOD, "Upgrade: h2c\r\nConnection: Upgrade\r\n"),
-    [200, 400, 404, 426, 0],
-  ],
+  ["an unknown upgrade", () => get(GOOD, "Upgrade: h2c\r\nConnection: Upgrade\r\n"), [200, 400, 404, 426, 0]],
   ["a body of 11 MB that is no transport file", () => post(upload("A".repeat(11_000_000))), [415]],
   ["a body of 16 MB", () => post(upload("A".repeat(16_000_000))), [413, 415, 0]],
   ["broken base64", () => post(upload("%%%")), [415]],
@@ -113,7 +111,7 @@ for (const [name, sent, right] of CASES) {
   });
 }
 
-test("hostile HTTP: bodies shorter than their length, heads that drip: neither holds up others, and both end", {
+test("hostile HTTP: short bodies and slow heads do not delay other requests, and both are cut off", {
   timeout: 60_000,
 }, async () => {
   const short = await openRaw(portOf());
@@ -153,7 +151,7 @@ test("hostile HTTP: a pipeline of 50 requests is answered in order", async () =>
   }
 });
 
-test("hostile HTTP: 300 idle connections do not keep anybody out, nor cost memory that stays", async () => {
+test("hostile HTTP: 300 idle connections do not block other clients or retain memory", async () => {
   const before = usageOf(engine.pid).residentBytes;
   const idle = await Promise.all(Array.from({ length: 300 }, () => openRaw(portOf())));
   try {

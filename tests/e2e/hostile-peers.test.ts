@@ -1,18 +1,23 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readFile } from "node:fs/promises";
-import { test } from "node:test";
 import { type EngineProcess, nameContent, startEngine } from "../parts/engine.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { startPlainSeeder } from "../parts/plain-seeder.ts";
 import { usageOf } from "../parts/process.ts";
 import { openRaw, type RawSocket } from "../parts/raw-socket.ts";
 import { randomFile, sha1OfStream, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 
+const { test } = await testsThatNeed("time");
+
 const MIB = 1024 * 1024;
 const PIECE = 256 * 1024;
 const BLOCK = 16 * 1024;
-const PATIENCE_MS = 5_000;
-/** What attacks may cost in memory that stays. */
+/** The engine closes the connection of an attacker before it has answered this many requests that follow the attack. */
+const MAX_REQUESTS_BEFORE_CLOSE = 200;
+/** Ends a test that hangs; no result depends on it. */
+const HANG_MS = 60_000;
+/** The limit for memory retained after the attacks. */
 const MAX_GROWTH_BYTES = 32 * MIB;
 
 const u32 = (...values: number[]) => {
@@ -27,7 +32,7 @@ const message = (id: number, ...parts: Uint8Array[]) => {
 const [INTERESTED, HAVE, BITFIELD, REQUEST, BLOCK_SENT, EXTENDED] = [2, 4, 5, 6, 7, 20] as const;
 const HAVE_NONE = message(15);
 
-/** Where an attack happens: the content's own swarm, which has `pieces` pieces. */
+/** The target of an attack: a swarm whose content has `pieces` pieces. */
 interface Target {
   readonly infohash: string;
   readonly pieces: number;
@@ -35,7 +40,7 @@ interface Target {
 
 interface Attack {
   readonly name: string;
-  /** Whether the engine must cut the attacker off; undefined: as it likes. */
+  /** True if the engine must cut the attacker off; undefined if it may. */
   readonly isCutOff?: boolean;
   run(raw: RawSocket, target: Target): void;
 }
@@ -53,7 +58,7 @@ function greeting(infohash: string, flags: { extensions?: boolean; fast?: boolea
   ]);
 }
 
-/** An attack by a peer that has said hello as it should. */
+/** An attack by a peer after a valid handshake. */
 function inSwarm(name: string, isCutOff: boolean | undefined, bytes: (target: Target) => Uint8Array): Attack {
   return {
     name,
@@ -66,7 +71,7 @@ function inSwarm(name: string, isCutOff: boolean | undefined, bytes: (target: Ta
 const extended = (id: number, dict: string, tail: Uint8Array = Buffer.alloc(0)) =>
   message(EXTENDED, Buffer.of(id), Buffer.from(dict, "latin1"), tail);
 
-/** Addresses that lead nowhere but to this machine. */
+/** Loopback addresses. */
 const floodedAddresses = (count: number) =>
   Buffer.concat(Array.from({ length: count }, (_, i) => Buffer.of(127, 1 + (i >> 16), i >> 8, i, 0, 1)));
 
@@ -77,7 +82,7 @@ function requestFlood(): Buffer {
 
 const ATTACKS: readonly Attack[] = [
   { name: "garbage", isCutOff: true, run: (raw) => raw.send(randomBytes(4_096)) },
-  // It may be the first of an encrypted handshake: that is waited for as long as any other.
+  // This may be the start of an encrypted handshake, which has the usual timeout.
   { name: "one byte", run: (raw) => raw.send("G") },
   { name: "another infohash", isCutOff: true, run: (raw) => raw.send(greeting("ab".repeat(20))) },
   inSwarm("a length of 4 GiB", true, () => Buffer.concat([u32(0xffffffff), Buffer.of(EXTENDED)])),
@@ -93,7 +98,7 @@ const ATTACKS: readonly Attack[] = [
   ),
   inSwarm("a have beyond the end", true, ({ pieces }) => message(HAVE, u32(pieces))),
   inSwarm("a have of piece 2^32 - 1", true, () => message(HAVE, u32(0xffffffff))),
-  inSwarm("200 blocks that nobody asked for", true, () =>
+  inSwarm("200 blocks that were not requested", true, () =>
     Buffer.concat([
       HAVE_NONE,
       ...Array.from({ length: 200 }, () => message(BLOCK_SENT, u32(1, 0), Buffer.alloc(BLOCK))),
@@ -104,7 +109,7 @@ const ATTACKS: readonly Attack[] = [
   ),
   inSwarm("100,000 requests", undefined, requestFlood),
   {
-    name: "100,000 requests by one who does not listen",
+    name: "100,000 requests by a peer that does not read",
     run(raw, target) {
       raw.socket.pause();
       raw.send(Buffer.concat([greeting(target.infohash), requestFlood()]));
@@ -135,28 +140,32 @@ async function attack(engine: EngineProcess, target: Target): Promise<RawSocket[
     const raw = await openRaw(engine.p2pPort);
     open.push(raw);
     each.run(raw, target);
-    if (each.isCutOff) assert.ok(await raw.closes(PATIENCE_MS), `${each.name}: not cut off`);
-    await isWell(engine, each.name);
+    let isClosed = false;
+    for (let asked = 0; asked < MAX_REQUESTS_BEFORE_CLOSE && !isClosed; asked++) {
+      await isWell(engine, each.name);
+      isClosed = each.isCutOff !== true || (await raw.closes(0));
+    }
+    assert.ok(isClosed, `${each.name}: not cut off`);
   }
   return open;
 }
 
 async function isWell(engine: EngineProcess, what: string): Promise<void> {
   const answer = await fetch(`${engine.url}/webui/api/service?method=get_version`, {
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(HANG_MS),
   });
   assert.equal(answer.status, 200, what);
   await answer.arrayBuffer();
 }
 
-/** Whether the engine answers a peer of its swarm, while `silent` others hold their connections open. */
+/** Checks that the engine answers a peer of its swarm while `silent` others hold their connections open. */
 async function greetsBeside(engine: EngineProcess, target: Target, silent: number): Promise<void> {
   const drips = await Promise.all(Array.from({ length: silent }, () => openRaw(engine.p2pPort)));
   for (const drip of drips) drip.send("\x13Bit");
   const good = await openRaw(engine.p2pPort);
   try {
     good.send(greeting(target.infohash));
-    const heard = await good.hears((bytes) => bytes.length >= 68, 10_000);
+    const heard = await good.hears((bytes) => bytes.length >= 68, HANG_MS);
     assert.ok(heard, `no handshake beside ${silent} silent connections`);
     assert.equal(heard.toString("hex", 28, 48), target.infohash);
   } finally {
@@ -164,7 +173,7 @@ async function greetsBeside(engine: EngineProcess, target: Target, silent: numbe
   }
 }
 
-test("hostile peers: the film comes whole, memory stays, the engine answers and comes to rest", {
+test("hostile peers: the film arrives complete, memory stays flat, the engine answers and becomes idle", {
   timeout: 120_000,
 }, async () => {
   const scratch = await tempFolder("hostile");
@@ -186,7 +195,7 @@ test("hostile peers: the film comes whole, memory stays, the engine answers and 
       (await sha1OfStream((await fetch(`${engine.url}/files/${torrent.infohash}/${index}/x.bin`)).body!))
         .sha1;
     const sha1 = (bytes: Uint8Array) => createHash("sha1").update(bytes).digest("hex");
-    // What playing costs is there before the attacks begin.
+    // Play first, so that the memory of playback is part of the baseline.
     assert.equal(await read(0), sha1(parts[0]!));
     const before = usageOf(engine.pid).residentBytes;
     const playing = read(1);
@@ -201,14 +210,14 @@ test("hostile peers: the film comes whole, memory stays, the engine answers and 
   } finally {
     for (const raw of open) raw.end();
     await engine.stop();
-    await seeder.close();
+    await seeder.stop();
     await scratch.remove();
   }
 });
 
-/** Whether there is a second with less than a fifth of it in CPU time, soon. */
+/** Waits for a second in which the engine uses less than 20% CPU; false if none comes in time. */
 async function comesToRest(engine: EngineProcess): Promise<boolean> {
-  for (let second = 0; second < 8; second++) {
+  for (let second = 0; second < 60; second++) {
     const { cpuSeconds } = usageOf(engine.pid);
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     if (usageOf(engine.pid).cpuSeconds - cpuSeconds < 0.2) return true;

@@ -3,8 +3,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
+import { testsThatNeed } from "../parts/needs.ts";
+
+const { test } = await testsThatNeed("time");
 
 const COUNT = 10_000;
 
@@ -76,7 +78,7 @@ async function killed(engine: EngineProcess): Promise<void> {
   await engine.stop();
 }
 
-test("import: killed again and again, the list is whole in the end, and nothing is in it twice", {
+test("import: after repeated kills the list is complete and has no duplicates", {
   timeout: 120_000,
 }, async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "sluice-import-"));
@@ -126,7 +128,7 @@ async function serve(): Promise<{ url: string; server: Server; say(token: number
   return { url: `http://127.0.0.1:${port}/list.m3u`, server, say, asked: () => asked };
 }
 
-test("external playlist: a refresh that is killed is done by the next start, and favourites stay", {
+test("external playlist: a refresh that is killed completes after the next start, and favourites stay", {
   timeout: 120_000,
 }, async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "sluice-refresh-"));
@@ -146,7 +148,7 @@ test("external playlist: a refresh that is killed is done by the next start, and
 
     for (let token = 2; token <= 3; token++) {
       source.say(token);
-      // Asked for again each time: a refresh that is still about its last entries answers for the one that is asked for.
+      // Request the refresh again in each round: a refresh still in progress also answers new requests.
       await until(async () => {
         await call("external_playlist_update", { id });
         return (await urlOf("Channel 10")).endsWith(`k=${token}`);

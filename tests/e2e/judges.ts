@@ -10,7 +10,7 @@ export async function packetCounts(url: string): Promise<string[]> {
   return streams.map((stream) => `${stream.codec_name} ${stream.nb_read_packets}`).sort();
 }
 
-/** Throws where a stream's DTS does not rise strictly, or a PTS lies before its DTS. Returns how many packets it saw. */
+/** Returns the number of packets. Throws if a stream's DTS is not strictly increasing or a PTS is before its DTS. */
 export async function checkTimestamps(url: string): Promise<number> {
   const said = await run("ffprobe", [
     ...["-v", "error", "-show_entries", "packet=stream_index,pts,dts", "-of", "json", url],
@@ -27,10 +27,10 @@ export async function checkTimestamps(url: string): Promise<number> {
   return packets.length;
 }
 
-/** Decodes everything; throws with ffmpeg's words where it finds anything to complain about. */
+/** Decodes everything; throws with ffmpeg's output if it reports an error. */
 export async function decodesSilently(url: string): Promise<void> {
   const said = await run("ffmpeg", ["-v", "error", "-i", url, "-map", "0", "-f", "null", "-"]);
-  if (said.trim() !== "") throw new Error(`ffmpeg says of ${url}:\n${said}`);
+  if (said.trim() !== "") throw new Error(`ffmpeg reported for ${url}:\n${said}`);
 }
 
 /** The hash of every decoded picture, in order. */

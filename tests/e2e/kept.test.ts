@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import { nameContent, startEngine } from "../parts/engine.ts";
-import { startLibtorrent } from "../parts/libtorrent.ts";
+import { testsThatNeed } from "../parts/needs.ts";
+import { startSeeder } from "../parts/plain-seeder.ts";
 import {
   randomFile,
   sha1OfFile,
@@ -11,12 +11,14 @@ import {
   torrentOf,
 } from "../parts/torrent-files.ts";
 
+const { after, before, describe, test } = await testsThatNeed("time");
+
 const MIB = 1024 * 1024;
-/** Memory holds it whole: nothing has to be given up, however slow the disk is. */
+/** Memory holds the whole film: nothing is evicted, even on a slow disk. */
 const FILM_BYTES = 12 * MIB + 345;
 const TIME = { timeout: 120_000 };
 
-describe("what was played", TIME, () => {
+describe("content that was played", TIME, () => {
   let scratch: TempFolder;
   let film: string;
   let torrent: Awaited<ReturnType<typeof torrentOf>>;
@@ -29,40 +31,36 @@ describe("what was played", TIME, () => {
   }, TIME);
   after(() => scratch.remove());
 
-  /** Plays the whole film out of an engine that knows it already, or is told of it and of a peer. */
+  /** Plays the whole film from an engine that already knows its content. */
   async function playAll(engine: { url: string }): Promise<void> {
     const response = await fetch(`${engine.url}/files/${torrent.infohash}/0/film.bin`);
     assert.equal(response.status, 200);
     assert.deepEqual(await sha1OfStream(response.body!), { sha1: await sha1OfFile(film), bytes: FILM_BYTES });
   }
 
-  test(
-    "is there after the engine was stopped at once, and is played without anybody else",
-    TIME,
-    async () => {
-      const dataDir = scratch.file("data");
-      const seed = await startLibtorrent("seed", torrent.path, scratch.path);
-      const first = await startEngine({ dataDir });
-      try {
-        await nameContent(first, {}, torrent.bytes);
-        const magnet = `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${seed.port}`;
-        await nameContent(first, { magnet });
-        await playAll(first);
-      } finally {
-        await first.stop();
-        // By itself: it was not killed for taking too long.
-        assert.match(first.output(), /stopped$/);
-        await seed.stop();
-      }
-      const second = await startEngine({ dataDir });
-      try {
-        await nameContent(second, { infohash: torrent.infohash });
-        await playAll(second);
-      } catch (error) {
-        throw new Error(`${error}\nthe engine said:\n${second.output()}`, { cause: error });
-      } finally {
-        await second.stop();
-      }
-    },
-  );
+  test("is still present after an immediate stop, and plays without peers", TIME, async () => {
+    const dataDir = scratch.file("data");
+    const seed = await startSeeder(torrent, scratch.path);
+    const first = await startEngine({ dataDir });
+    try {
+      await nameContent(first, {}, torrent.bytes);
+      const magnet = `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${seed.port}`;
+      await nameContent(first, { magnet });
+      await playAll(first);
+    } finally {
+      await first.stop();
+      // The engine stopped by itself; it was not killed after a timeout.
+      assert.match(first.output(), /stopped$/);
+      await seed.stop();
+    }
+    const second = await startEngine({ dataDir });
+    try {
+      await nameContent(second, { infohash: torrent.infohash });
+      await playAll(second);
+    } catch (error) {
+      throw new Error(`${error}\nthe engine said:\n${second.output()}`, { cause: error });
+    } finally {
+      await second.stop();
+    }
+  });
 });

@@ -1,14 +1,17 @@
 import assert from "node:assert/strict";
 import { mkdir, readFile } from "node:fs/promises";
-import { after, before, describe, test } from "node:test";
-import { type LoopbackTracker, startLoopbackTracker } from "../engine/loopback-tracker.ts";
+import type { LoopbackTracker } from "../net/loopback-tracker.ts";
+import { startLoopbackTracker } from "../net/loopback-tracker.ts";
 import { type EngineProcess, startEngine, startSession } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast } from "../parts/live-broadcast.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { run } from "../parts/process.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
 import { H264, hasFfmpeg, lavfi, makeMedia } from "../remux/make-media.ts";
 import { type MediaServer, startMediaServer } from "./media-server.ts";
+
+const { after, before, describe, test } = await testsThatNeed("ffmpeg");
 
 const SLOW = { timeout: 120_000 };
 const SECONDS = 120;
@@ -70,7 +73,7 @@ describe("a live stream whose source has too little upload, and a copy on the we
   });
 
   test(
-    "a player gets every packet of it",
+    "a player gets every packet",
     SLOW,
     inRealTime(async () => {
       const session = await startSession(engine, "getstream", {}, await readFile(source.transportFile));

@@ -1,19 +1,22 @@
 import assert from "node:assert/strict";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
-import { type LoopbackTracker, startLoopbackTracker } from "../engine/loopback-tracker.ts";
+import type { LoopbackTracker } from "../net/loopback-tracker.ts";
+import { startLoopbackTracker } from "../net/loopback-tracker.ts";
 import { type EngineProcess, startEngine, startSession } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast } from "../parts/live-broadcast.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { run } from "../parts/process.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { hasFfmpeg } from "../remux/make-media.ts";
 import { startMediaServer } from "./media-server.ts";
 
+const { after, before, describe, test } = await testsThatNeed("ffmpeg");
+
 const SLOW = { timeout: 90_000 };
 const WITH_FFMPEG = { ...SLOW, skip: (await hasFfmpeg()) ? false : "ffmpeg is not installed" };
 
-describe("what a live stream can be named by, with a tracker and engines that know nothing else", {
+describe("links to a live stream, for engines that use only a tracker", {
   timeout: 240_000,
 }, () => {
   let tracker: LoopbackTracker;
@@ -30,7 +33,7 @@ describe("what a live stream can be named by, with a tracker and engines that kn
     await tracker?.close();
   });
 
-  /** An engine that has never heard of the stream. */
+  /** An engine without data of the stream. */
   const stranger = async () => {
     const engine = await startEngine({ env: { SLUICE_TRACKERS: tracker.httpUrl } });
     engines.push(engine);
@@ -38,7 +41,7 @@ describe("what a live stream can be named by, with a tracker and engines that kn
   };
 
   test(
-    "key, state and the rest are for their owner alone",
+    "only the owner can read the key, the state and the other files",
     SLOW,
     inRealTime(async () => {
       const folder = join(source.dataDir, "broadcasts/stream");
@@ -54,7 +57,7 @@ describe("what a live stream can be named by, with a tracker and engines that kn
   );
 
   test(
-    "its content id, then its infohash where it is known",
+    "its content id, then its infohash once known",
     WITH_FFMPEG,
     inRealTime(async () => {
       const engine = await stranger();
@@ -104,7 +107,7 @@ describe("what a live stream can be named by, with a tracker and engines that kn
   );
 });
 
-/** Plays three seconds of media with ffmpeg, which must find nothing to say. */
+/** Plays three seconds of media with ffmpeg, which must print no warning. */
 async function playsSilently(url: string): Promise<void> {
   const said = await run("ffmpeg", ["-v", "warning", "-i", url, "-t", "3", "-f", "null", "-"]);
   assert.equal(said.trim(), "", url);

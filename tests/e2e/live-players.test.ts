@@ -1,16 +1,18 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
-import { after, before, describe, test } from "node:test";
 import HLS from "hls-parser";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { run } from "../parts/process.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
 
-/** A machine that does other things too is late. */
+const { after, before, describe, test } = await testsThatNeed("ffmpeg");
+
+/** Tolerance for a busy machine. */
 const SLOW = { timeout: 90_000 };
-/** So far the player goes back: more than it is sent at once. */
+/** How far the player seeks back: more than the engine sends at once. */
 const BACK_SECONDS = 20;
 
 interface Session {
@@ -43,7 +45,7 @@ describe("players of a live stream, by real processes", { timeout: 600_000 }, ()
   };
 
   test(
-    "MPEG-TS begins with the tables and a keyframe; liveseek takes it back, and stat says so",
+    "MPEG-TS begins with the tables and a keyframe; liveseek moves the position back, and stat reports it",
     SLOW,
     inRealTime(async () => {
       const session = await start(engines[0]!, "getstream", "&use_api_events=1");
@@ -94,7 +96,7 @@ describe("players of a live stream, by real processes", { timeout: 600_000 }, ()
         () => Promise.all(sessions.map(numbersOf)),
         ([a, b]) => [...a!.keys()].filter((number) => b!.has(number)).length >= 3,
       );
-      // An engine that joined within a segment has its end alone, in its first one.
+      // An engine that joined within a segment has only the end of it as its first segment.
       for (const number of [...ours!.keys()].filter((each) => theirs!.has(each)).slice(1)) {
         const [a, b] = await Promise.all([bytes(ours!.get(number)!), bytes(theirs!.get(number)!)]);
         assert.ok(a.length > 10_000);
@@ -104,7 +106,7 @@ describe("players of a live stream, by real processes", { timeout: 600_000 }, ()
   );
 
   test(
-    "HLS of low latency: the manifest is held until it has the part, and the hinted part comes",
+    "HLS of low latency: the manifest request blocks until the part exists, and the hinted part arrives",
     SLOW,
     inRealTime(async () => {
       const { playback_url } = await start(engines[0]!, "manifest.m3u8");
@@ -122,7 +124,7 @@ describe("players of a live stream, by real processes", { timeout: 600_000 }, ()
 
   for (const output of ["getstream", "manifest.m3u8"])
     test(
-      `ffmpeg plays /ace/${output} for ten seconds without a word`,
+      `ffmpeg plays /ace/${output} for ten seconds without a warning`,
       SLOW,
       inRealTime(async () => {
         const url = watchUrl(engines[1]!, source.magnet, output);
@@ -157,7 +159,7 @@ async function bytes(url: string): Promise<Uint8Array> {
   return new Uint8Array(await answer.arrayBuffer());
 }
 
-/** What `look` finds, asked again until it `fits`; the test's own limit ends it. */
+/** Repeats `look` until its result satisfies `fits`; the test's timeout ends it. */
 async function until<T>(look: () => Promise<T>, fits: (found: T) => boolean): Promise<T> {
   for (;;) {
     const found = await look();
@@ -166,7 +168,7 @@ async function until<T>(look: () => Promise<T>, fits: (found: T) => boolean): Pr
   }
 }
 
-/** Reads a stream as a player would, until it is asked for what came. */
+/** Reads a stream as a player would, until the caller takes the bytes. */
 async function record(url: string): Promise<{ end(): Promise<Uint8Array> }> {
   const chunks: Uint8Array[] = [];
   const reader = (await fetch(url)).body!.getReader();
@@ -177,7 +179,7 @@ async function record(url: string): Promise<{ end(): Promise<Uint8Array> }> {
       chunks.push(value);
     }
   })();
-  // Heard where it ends: nobody waits for it before.
+  // Handles a rejection now, because the result is awaited only later.
   reading.catch(() => {});
   return {
     async end() {

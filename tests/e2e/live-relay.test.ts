@@ -1,21 +1,23 @@
 import assert from "node:assert/strict";
 import { connect, createServer, type Socket } from "node:net";
-import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { freePort, runtimeCommand, startEngine } from "../parts/engine.ts";
 import { startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { startProcess } from "../parts/process.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
 
+const { test } = await testsThatNeed("time");
+
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** Some four seconds of the test pattern. */
 const SOME_BYTES = 100_000;
-/** What a refusal may take: handshakes, the metadata, and a few words, some times over. */
+/** The upload limit for a refusal: handshakes, the metadata and a few messages, several times. */
 const REFUSAL_BYTES = 20_000;
 
 test(
-  "a private source gives nothing but words to a viewer that knows its address; its relay gives the stream",
+  "a private source sends no media to a viewer that knows its address; its relay sends the stream",
   {
     timeout: 120_000,
   },
@@ -32,7 +34,7 @@ test(
       env: { SLUICE_DATA_DIR: scratch.file("relay"), XDG_CONFIG_HOME: scratch.path },
     });
     const viewer = await startEngine();
-    // The viewer reaches the source by this alone, which counts what the source says.
+    // The viewer can reach the source only through this forwarder, which counts the bytes of the source.
     const door = await countingDoor(source.p2pPort);
     try {
       await relay.line((line) => line.includes("Ctrl-C"));
@@ -45,7 +47,7 @@ test(
         if (got >= SOME_BYTES && door.calls > 0) break;
       }
       assert.ok(got >= SOME_BYTES, `the stream ended after ${got} bytes\n${viewer.output()}`);
-      assert.ok(door.fromInside < REFUSAL_BYTES, `the source said ${door.fromInside} bytes`);
+      assert.ok(door.fromInside < REFUSAL_BYTES, `the source sent ${door.fromInside} bytes`);
     } finally {
       await Promise.all([viewer.stop(), relay.stop(), source.stop()]);
       await door.close();

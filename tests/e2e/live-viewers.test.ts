@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
-import { after, before, describe, test } from "node:test";
 import { type EngineProcess, startEngine, startSession } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { run } from "../parts/process.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { MarkReader } from "../parts/timed-stream.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
 import { hasFfmpeg, lavfi } from "../remux/make-media.ts";
+
+const { after, before, describe, test } = await testsThatNeed("ffmpeg");
 
 const SLOW = { timeout: 90_000 };
 const WITH_FFMPEG = { ...SLOW, skip: (await hasFfmpeg()) ? false : "ffmpeg is not installed" };
@@ -15,7 +17,7 @@ const WITH_FFMPEG = { ...SLOW, skip: (await hasFfmpeg()) ? false : "ffmpeg is no
 const BYTES_PER_SECOND = 1_000_000;
 /** More than the sockets of a player that has stopped reading hold. */
 const STALL_BYTES = 10_000_000;
-/** So much is looked at after a viewer was killed: longer than what is missing is waited for. */
+/** The time checked after a viewer is killed: longer than the wait for missing data. */
 const AFTER_KILL_BYTES = 5_000_000;
 
 describe("viewers of one live stream, by real processes", { timeout: 240_000 }, () => {
@@ -23,11 +25,11 @@ describe("viewers of one live stream, by real processes", { timeout: 240_000 }, 
   let engines: EngineProcess[] = [];
 
   before(async () => {
-    // Two copies and a little: three viewers must have it from each other, too.
+    // Upload for slightly more than two copies: three viewers must also share with each other.
     const uploadLimit = `${2.2 * BYTES_PER_SECOND}`;
     const flags = ["--upload-limit", uploadLimit];
     source = await startBroadcast({ timedBytesPerSecond: BYTES_PER_SECOND }, { flags });
-    // What is missing is waited for long: a machine that is busy for seconds must not look like a swarm that loses.
+    // A long wait for missing data: a machine that is busy for seconds must not count as loss.
     const patient = { env: { SLUICE_LIVE_LAG: "safe" } };
     engines = await Promise.all([startEngine(patient), startEngine(patient), startEngine(patient)]);
   }, SLOW);
@@ -36,7 +38,7 @@ describe("viewers of one live stream, by real processes", { timeout: 240_000 }, 
     await source?.stop();
   });
 
-  /** A player that watches for a while already: what joining costs on a narrow uplink is not looked at here. */
+  /** A player that has watched for a while: this test does not measure the cost of joining. */
   const settled = async (engine: EngineProcess): Promise<Player> => {
     const player = await Player.start(watchUrl(engine, source.magnet));
     await player.read(3 * BYTES_PER_SECOND);
@@ -44,7 +46,7 @@ describe("viewers of one live stream, by real processes", { timeout: 240_000 }, 
   };
 
   test(
-    "a player that stops reading holds up nobody, and misses nothing when it goes on",
+    "a player that stops reading delays no other player, and misses nothing when it continues",
     SLOW,
     inRealTime(async () => {
       const first = await settled(engines[0]!);
@@ -92,7 +94,7 @@ describe("a broadcast of a file, to its end", { timeout: 120_000 }, () => {
   after(() => scratch?.remove());
 
   test(
-    "ends the players of MPEG-TS and of HLS, who got its last frame",
+    "ends MPEG-TS and HLS playback after the last frame",
     WITH_FFMPEG,
     inRealTime(async () => {
       const film = scratch.file("film.ts");
@@ -129,7 +131,7 @@ describe("a broadcast of a file, to its end", { timeout: 120_000 }, () => {
   );
 });
 
-/** Of a line of framecrc: `stream, dts, pts, duration, size, hash`. */
+/** The fields of a framecrc line: `stream, dts, pts, duration, size, hash`. */
 function sizeAndHash(line: string): string {
   return line.split(",").slice(4).join(",");
 }
@@ -171,7 +173,7 @@ class Player {
     return this.#marks.last;
   }
 
-  /** What is missing is counted from here on. */
+  /** Counts missing marks from here on. */
   forget(): void {
     this.#marks.missing = 0;
   }
@@ -186,12 +188,12 @@ class Player {
   }
 
   async close(): Promise<void> {
-    // The engine may have gone.
+    // The engine may have stopped.
     await this.#reader.cancel().catch(() => {});
   }
 }
 
-/** Asks for a stream and reads nothing of it until it is told to. */
+/** Requests a stream and does not read until the caller starts it. */
 class StalledPlayer {
   readonly #socket: Socket;
   readonly #marks = new Marks();
@@ -233,7 +235,7 @@ class StalledPlayer {
     this.#socket.resume();
   }
 
-  /** Resolves when it has got as far as that mark. */
+  /** Resolves when the player has received that mark. */
   async reaches(index: number): Promise<void> {
     while (this.#marks.last < index) {
       assert.ok(

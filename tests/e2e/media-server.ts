@@ -9,7 +9,7 @@ export interface MediaServer {
   readonly url: string;
   /** Requests so far: path and range. */
   readonly asked: string[];
-  /** Connections whose answer is under way. */
+  /** Connections with an answer in progress. */
   readonly open: Set<ServerResponse>;
   close(): Promise<void>;
 }
@@ -24,7 +24,7 @@ export async function startMediaServer(
   const asked: string[] = [];
   const open = new Set<ServerResponse>();
   const server = createServer((request, response) => {
-    // A slow reader is waited for many times.
+    // A slow reader causes many waits.
     response.setMaxListeners(0);
     open.add(response);
     response.once("close", () => open.delete(response));
@@ -48,7 +48,7 @@ export async function startMediaServer(
   };
 }
 
-/** Sends a file, or the range of it that was asked for; breaks off after `breakAfter` bytes where that is given. */
+/** Sends a file, or the range of it that was asked for; breaks off after `breakAfter` bytes if given. */
 export async function sendFile(
   path: string,
   request: IncomingMessage,
@@ -74,7 +74,7 @@ export async function sendFile(
   response.end();
 }
 
-/** Sends a file again and again, as fast as it is taken, without ever saying how long it is. */
+/** Sends a file again and again, as fast as the client reads, without a content length. */
 export async function sendEndless(path: string, response: ServerResponse, times: number): Promise<void> {
   const bytes = await readFile(path);
   response.writeHead(200, { "content-type": "video/mp2t" });
@@ -87,7 +87,7 @@ export async function sendEndless(path: string, response: ServerResponse, times:
   response.end();
 }
 
-/** A live manifest made of a whole one: each time it is asked, its window of `length` segments is one further. */
+/** A live manifest made from a complete one: each request moves its window of `length` segments by one. */
 export function slidingManifest(whole: string, length: number): () => string {
   const lines = whole.split("\n");
   const segments: string[] = [];

@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
-import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { runtimeCommand } from "../parts/engine.ts";
 import { type Internet, makeInternet } from "../parts/home-router.ts";
 import { PYTHON } from "../parts/libtorrent.ts";
-import { makeSpaces, type Space, type Spaces, whyNoNetworks } from "../parts/namespaces.ts";
+import { makeSpaces, type Space, type Spaces } from "../parts/namespaces.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { type RunningProcess, startProcess } from "../parts/process.ts";
 import { randomFile, sha1OfFile, type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
+
+const { after, before, describe, test } = await testsThatNeed("namespaces", "libtorrent", "curl", "router");
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const PEER = fileURLToPath(new URL("../interop/libtorrent_peer.py", import.meta.url));
@@ -15,17 +17,14 @@ const TIME = { timeout: 150_000 };
 const HTTP = "http://127.0.0.1:6878";
 const PORT = 6881;
 
-/** A router as most homes have it: it keeps the port where it can, and lets in only what answers somebody inside. */
+/** A typical home router: it keeps the port if possible, and accepts only replies to outgoing traffic. */
 const ROUTER_RULES = `table ip home {
   chain out { type nat hook postrouting priority 100; oifname wan masquerade; }
   chain in { type filter hook input priority 0; iifname wan ct state new drop; }
   chain through { type filter hook forward priority 0; iifname wan ct state new drop; }
 }`;
 
-const missing = await whyNoNetworks();
-if (missing !== undefined) console.error(`not tested: peers behind two routers (${missing})`);
-
-describe("two homes whose routers let nobody in", { ...TIME, skip: missing ?? false }, () => {
+describe("two home networks whose routers block incoming connections", TIME, () => {
   let scratch: TempFolder;
   let spaces: Spaces;
   let internet: Internet;
@@ -60,9 +59,9 @@ describe("two homes whose routers let nobody in", { ...TIME, skip: missing ?? fa
     return engine;
   }
 
-  test("meet through a peer that both are connected with (BEP 55), and one has the film of the other", async () => {
+  test("connect through a common peer (BEP 55), and one downloads the film from the other", async () => {
     const { server, serverAddress, homes } = internet;
-    // It holds the film soon as well, and gives next to nothing of it.
+    // The relay soon has the film too, so its upload is limited to almost nothing.
     const relay = await engineIn(server, "middle", { SLUICE_UPLOAD_LIMIT: "1KB" });
     const body = { transport_file_data: (await readFile(torrent.path)).toString("base64") };
     await writeFile(scratch.file("body.json"), JSON.stringify(body));

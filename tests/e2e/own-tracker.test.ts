@@ -1,15 +1,17 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { test } from "node:test";
 import { runtime } from "#runtime";
 import type { Infohash } from "../../src/base/ids.ts";
-import { createAnnouncer } from "../../src/engine/announcer.ts";
+import { createAnnouncer } from "../../src/net/announcer.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
-import { parseLiveTransportFile } from "../../src/wire/live-transport.ts";
-import { SILENT } from "../engine/fake-house.ts";
+import { parseLiveTransportFile } from "../../src/wire/live/transport-file.ts";
+import { SILENT } from "../engine/fake-engine.ts";
 import { announceRequest } from "../parts/announce-request.ts";
 import { type EngineProcess, startEngine, startSession } from "../parts/engine.ts";
 import { startBroadcast } from "../parts/live-broadcast.ts";
+import { testsThatNeed } from "../parts/needs.ts";
+
+const { test } = await testsThatNeed("time");
 
 test("a broadcast that is its own tracker is found by its infohash and by its content id, and viewers find each other", {
   timeout: 200_000,
@@ -23,7 +25,7 @@ test("a broadcast that is its own tracker is found by its infohash and by its co
     const bytes = new Uint8Array(await readFile(source.transportFile));
     const file = parseLiveTransportFile(bytes, runtime.sha1, runtime.ed25519Verifier);
     assert.deepEqual(file.trackers, [[url]]);
-    // Strangers know the tracker, and nothing else of it.
+    // Remote peers can reach only the tracker.
     for (const named of [{ infohash: source.infohash }, { content_id: source.contentId }]) {
       const engine = await startEngine({ env: { SLUICE_TRACKERS: url } });
       engines.push(engine);
@@ -32,9 +34,9 @@ test("a broadcast that is its own tracker is found by its infohash and by its co
     }
     const ports = [source, ...engines].map(({ p2pPort }) => p2pPort).sort();
     for (const each of [url, `${source.url}/announce`, `${source.url.replace("http", "ws")}/announce`]) {
-      // Asks, without being there.
+      // Asks for peers without announcing itself as one.
       const request = announceRequest(each, { infohash: source.infohash as Infohash, port: 0 });
-      // Whoever found peers by the content id may play before it has announced itself.
+      // A viewer that found peers by the content id may play before it announces itself.
       let reply = await announcer.announce(request, { allowPrivate: true });
       for (let tries = 0; tries < 100 && reply.ok && reply.peers.length < ports.length; tries++) {
         await new Promise((resolve) => setTimeout(resolve, 300));

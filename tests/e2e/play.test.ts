@@ -1,16 +1,18 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import { type EngineProcess, startEngine, startSession } from "../parts/engine.ts";
-import { type LibtorrentPeer, startLibtorrent } from "../parts/libtorrent.ts";
+import { testsThatNeed } from "../parts/needs.ts";
+import { type PlainSeeder, startSeeder } from "../parts/plain-seeder.ts";
 import { run } from "../parts/process.ts";
 import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { FILMS, makeFilms } from "./films.ts";
 import { checkTimestamps, decodesSilently, frameHashes, packetCounts } from "./judges.ts";
 
+const { after, before, describe, test } = await testsThatNeed("ffmpeg");
+
 describe("playing films out of a swarm", { timeout: 600_000 }, () => {
   let scratch: TempFolder;
   let films: Map<string, string>;
-  let seeder: LibtorrentPeer;
+  let seeder: PlainSeeder;
   let engine: EngineProcess;
   let magnet: string;
   let infohash: string;
@@ -20,7 +22,7 @@ describe("playing films out of a swarm", { timeout: 600_000 }, () => {
     scratch = await tempFolder("play");
     films = await makeFilms(scratch.file("films"));
     const torrent = await torrentOf(scratch.file("films"), 64 * 1024, scratch.file("films.torrent"));
-    seeder = await startLibtorrent("seed", torrent.path, scratch.path);
+    seeder = await startSeeder(torrent, scratch.path);
     infohash = torrent.infohash;
     magnet = `magnet:?xt=urn:btih:${infohash}&x.pe=127.0.0.1:${seeder.port}`;
     engine = await startEngine();
@@ -33,7 +35,7 @@ describe("playing films out of a swarm", { timeout: 600_000 }, () => {
   });
 
   for (const film of FILMS) {
-    test(`${film.name} as MPEG-TS: every packet of the source, in order, nothing to complain about`, async () => {
+    test(`${film.name} as MPEG-TS: every packet of the source, in order, without decoder errors`, async () => {
       const url = `${engine.url}/ace/getstream?${new URLSearchParams({ magnet, _idx: index.get(film.name)! })}`;
       const source = films.get(film.name)!;
       assert.deepEqual(await packetCounts(url), await packetCounts(source));
@@ -76,7 +78,7 @@ describe("playing films out of a swarm", { timeout: 600_000 }, () => {
   });
 });
 
-/** Fails where the pictures of a stream are not those of the file, saying where they part. */
+/** Fails with the first difference if the frames of a stream differ from those of the file. */
 async function samePictures(url: string, file: string): Promise<void> {
   const [got, wanted] = [await frameHashes(url), await frameHashes(file)];
   const differs = wanted.findIndex((hash, at) => got[at] !== hash);

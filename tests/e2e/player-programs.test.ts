@@ -1,33 +1,36 @@
 import assert from "node:assert/strict";
 import { chmod, mkdir, open, stat } from "node:fs/promises";
-import { after, before, describe, test } from "node:test";
 import { type EngineProcess, nameContent, startEngine } from "../parts/engine.ts";
-import { type LibtorrentPeer, startLibtorrent } from "../parts/libtorrent.ts";
+import { testsThatNeed } from "../parts/needs.ts";
+import { type PlainSeeder, startSeeder } from "../parts/plain-seeder.ts";
 import { run } from "../parts/process.ts";
 import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { lavfi, makeMedia } from "../remux/make-media.ts";
 import { frameHashes } from "./judges.ts";
-import { isThere, mpv, vlcCounts } from "./player-programs.ts";
+import { mpv, vlcCounts } from "./player-programs.ts";
+
+const { after, before, describe, test } = await testsThatNeed("ffmpeg", "mpv", "curl");
+const { test: vlcTest } = await testsThatNeed("ffmpeg", "vlc");
 
 const H264 = ["-pix_fmt", "yuv420p", "-c:v", "libx264", "-preset", "veryfast", "-bf", "3", "-g", "50"];
 
-describe("programs that people play with", { timeout: 300_000 }, () => {
+describe("player programs", { timeout: 300_000 }, () => {
   let scratch: TempFolder;
   let film: string;
-  let seeder: LibtorrentPeer;
+  let seeder: PlainSeeder;
   let engine: EngineProcess;
   let query: string;
   let infohash: string;
 
   before(async () => {
     scratch = await tempFolder("programs");
-    // VLC refuses to run as root, and then writes as somebody else.
+    // VLC refuses to run as root, so it writes as another user.
     await chmod(scratch.path, 0o777);
     film = await makeMedia("programs.mkv", [...lavfi(60), ...H264, "-c:a", "aac", "-shortest"]);
     await mkdir(scratch.file("seed"));
     await run("cp", [film, scratch.file("seed/film.mkv")]);
     const torrent = await torrentOf(scratch.file("seed/film.mkv"), 64 * 1024, scratch.file("film.torrent"));
-    seeder = await startLibtorrent("seed", torrent.path, scratch.file("seed"));
+    seeder = await startSeeder(torrent, scratch.file("seed"));
     infohash = torrent.infohash;
     const magnet = `magnet:?xt=urn:btih:${infohash}&x.pe=127.0.0.1:${seeder.port}`;
     query = String(new URLSearchParams({ magnet }));
@@ -40,8 +43,7 @@ describe("programs that people play with", { timeout: 300_000 }, () => {
   });
 
   for (const path of ["getstream", "manifest.m3u8"]) {
-    test(`VLC plays /ace/${path} to its end, as it plays the file itself`, async (t) => {
-      if (!(await isThere(t, "cvlc"))) return;
+    vlcTest(`VLC plays /ace/${path} to its end, as it plays the file itself`, async () => {
       const played = await vlcCounts(`${engine.url}/ace/${path}?${query}`, scratch.file(`${path}.ts`));
       const wanted = await vlcCounts(scratch.file("seed/film.mkv"), scratch.file(`${path}-file.ts`));
       for (const [codec, count] of wanted) {
@@ -51,30 +53,26 @@ describe("programs that people play with", { timeout: 300_000 }, () => {
     });
   }
 
-  test("mpv plays /ace/getstream from its first picture", async (t) => {
-    if (!(await isThere(t, "mpv"))) return;
+  test("mpv plays /ace/getstream from its first picture", async () => {
     const out = scratch.file("ts.mkv");
     await mpv(`${engine.url}/ace/getstream?${query}`, out, ["--frames=100"]);
     assert.deepEqual((await frameHashes(out)).slice(0, 90), (await frameHashes(film)).slice(0, 90));
   });
 
-  test("mpv jumps into the middle of the HLS stream and shows the very picture", async (t) => {
-    if (!(await isThere(t, "mpv"))) return;
+  test("mpv jumps into the middle of the HLS stream and shows the very picture", async () => {
     const out = scratch.file("hls.mkv");
     await mpv(`${engine.url}/ace/manifest.m3u8?${query}`, out, ["--start=50%", "--length=2"]);
     assert.deepEqual(await frameHashes(out), (await frameHashes(film)).slice(750, 800));
   });
 
-  test("mpv jumps within the file itself by Range requests", async (t) => {
-    if (!(await isThere(t, "mpv"))) return;
+  test("mpv jumps within the file itself by Range requests", async () => {
     await nameContent(engine, Object.fromEntries(new URLSearchParams(query)));
     const out = scratch.file("file.mkv");
     await mpv(`${engine.url}/files/${infohash}/0/film.mkv`, out, ["--start=40", "--length=2"]);
     assert.deepEqual(await frameHashes(out), (await frameHashes(film)).slice(1000, 1050));
   });
 
-  test("curl: -I, a resumed download and a redirect end as curl expects", async (t) => {
-    if (!(await isThere(t, "curl"))) return;
+  test("curl: -I, a resumed download and a redirect end as curl expects", async () => {
     await nameContent(engine, Object.fromEntries(new URLSearchParams(query)));
     const file = `${engine.url}/files/${infohash}/0/film.mkv`;
     const size = (await run("curl", ["-sSI", file])).match(/content-length: (\d+)/i)![1]!;

@@ -1,17 +1,5 @@
-import type { TestContext } from "node:test";
 import { run } from "../parts/process.ts";
 import { packetCounts } from "./judges.ts";
-
-/** Whether the program is installed; says why the test is skipped where it is not. */
-export async function isThere(t: TestContext, program: string): Promise<boolean> {
-  try {
-    await run("which", [program]);
-    return true;
-  } catch {
-    t.skip(`${program} is not installed`);
-    return false;
-  }
-}
 
 /** Plays as mpv does, decoding every picture, and writes what it shows without loss. */
 export async function mpv(url: string, out: string, args: readonly string[]): Promise<void> {

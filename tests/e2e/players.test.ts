@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
-import { test } from "node:test";
 import { nameContent, startEngine, startSession } from "../parts/engine.ts";
-import { startLibtorrent } from "../parts/libtorrent.ts";
+import { testsThatNeed } from "../parts/needs.ts";
+import { startSeeder } from "../parts/plain-seeder.ts";
 import { run, usageOf } from "../parts/process.ts";
 import {
   randomFile,
@@ -14,11 +14,13 @@ import {
   torrentOf,
 } from "../parts/torrent-files.ts";
 
+const { test } = await testsThatNeed("ffmpeg");
+
 const SIZE = 192 * 1024 * 1024;
 const STALLED = 50;
 /**
- * What the stalled players may cost. Pushing to them would cost hundreds of megabytes. V8 gives memory back late and in
- * large pieces, so on Deno and Node the figure says less.
+ * The memory limit for the stalled players. Pushing to them would cost hundreds of megabytes. V8 gives memory back late and in
+ * large pieces, so on Deno and Node the figure is less precise.
  */
 const GROWTH_LIMIT_BYTES = (process.versions.bun ? 64 : 112) * 1024 * 1024;
 
@@ -32,13 +34,13 @@ test("50 players that stop reading: memory stays flat, and the one that reads ge
     const file = scratch.file("seed/film.bin");
     await randomFile(file, SIZE);
     const torrent = await torrentOf(file, 1024 * 1024, scratch.file("film.torrent"));
-    const seeder = await startLibtorrent("seed", torrent.path, scratch.file("seed"));
+    const seeder = await startSeeder(torrent, scratch.file("seed"));
     const engine = await startEngine();
     try {
       const magnet = `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${seeder.port}`;
       await nameContent(engine, { magnet });
       const path = `/files/${torrent.infohash}/0/film.bin`;
-      // What one reader alone makes of the memory is the measure for the others.
+      // The baseline is the memory with one reader.
       await sha1OfStream((await fetch(`${engine.url}${path}`)).body!);
       const before = usageOf(engine.pid).residentBytes;
       for (let i = 0; i < STALLED; i++) stalled.push(await stalledPlayer(new URL(engine.url), path));
@@ -64,7 +66,7 @@ test("50 players of a transport stream that stop reading: memory stays flat, and
   try {
     await mkdir(scratch.file("seed"));
     const torrent = await torrentOf(await longFilm(scratch), 1024 * 1024, scratch.file("film.torrent"));
-    const seeder = await startLibtorrent("seed", torrent.path, scratch.file("seed"));
+    const seeder = await startSeeder(torrent, scratch.file("seed"));
     const engine = await startEngine();
     try {
       const magnet = `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${seeder.port}`;
@@ -77,18 +79,18 @@ test("50 players of a transport stream that stop reading: memory stays flat, and
           const answer = await fetch(new URL(name, session.playback_url));
           assert.ok(answer.ok, `${name} answered ${answer.status}`);
           assert.ok((await answer.arrayBuffer()).byteLength > 0);
-          // Segments at full speed leave garbage that comes and goes: the least is what is really held.
+          // Segments at full speed produce garbage: the minimum is the memory really held.
           least = Math.min(least, usageOf(engine.pid).residentBytes);
         }
         return least;
       };
       const half = segments.length >> 1;
-      // What playing takes by itself is not what the stalled ones cost: the first quarter warms up.
+      // The first quarter is a warm-up, so that the memory of playback is part of the baseline.
       await play(0, half >> 1);
       const before = await play(half >> 1, half);
       const path = `/ace/getstream?infohash=${torrent.infohash}`;
       for (let i = 0; i < STALLED; i++) stalled.push(await stalledPlayer(new URL(engine.url), path));
-      // What is held is there however long one looks; what a collector has not got round to is not.
+      // Retained memory stays in every sample; garbage disappears in some, so take the minimum.
       let grown = Number.POSITIVE_INFINITY;
       for (let look = 0; look < 8 && grown > GROWTH_LIMIT_BYTES; look++)
         grown = Math.min(grown, (await play(half, segments.length)) - before);

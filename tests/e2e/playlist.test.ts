@@ -1,20 +1,23 @@
 import assert from "node:assert/strict";
 import { chmod, mkdir, readFile, stat } from "node:fs/promises";
-import { after, before, describe, test } from "node:test";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
-import { type LibtorrentPeer, startLibtorrent } from "../parts/libtorrent.ts";
+import { testsThatNeed } from "../parts/needs.ts";
+import { type PlainSeeder, startSeeder } from "../parts/plain-seeder.ts";
 import { run } from "../parts/process.ts";
 import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { lavfi, makeMedia } from "../remux/make-media.ts";
 import { frameHashes } from "./judges.ts";
-import { isThere, mpv, vlcCounts } from "./player-programs.ts";
+import { mpv, vlcCounts } from "./player-programs.ts";
+
+const { after, before, describe, test } = await testsThatNeed("ffmpeg", "mpv", "curl");
+const { test: vlcTest } = await testsThatNeed("ffmpeg", "vlc");
 
 const H264 = ["-pix_fmt", "yuv420p", "-c:v", "libx264", "-preset", "veryfast", "-bf", "3", "-g", "50"];
 
 describe("the playlist, as players and people use it", { timeout: 300_000 }, () => {
   let scratch: TempFolder;
   let film: string;
-  let seeder: LibtorrentPeer;
+  let seeder: PlainSeeder;
   let engine: EngineProcess;
   let infohash: string;
   let token: string;
@@ -22,13 +25,13 @@ describe("the playlist, as players and people use it", { timeout: 300_000 }, () 
 
   before(async () => {
     scratch = await tempFolder("playlist");
-    // VLC refuses to run as root, and then writes as somebody else.
+    // VLC refuses to run as root, so it writes as another user.
     await chmod(scratch.path, 0o777);
     film = await makeMedia("playlist.mkv", [...lavfi(20), ...H264, "-c:a", "aac", "-shortest"]);
     await mkdir(scratch.file("seed"));
     await run("cp", [film, scratch.file("seed/film.mkv")]);
     const torrent = await torrentOf(scratch.file("seed/film.mkv"), 64 * 1024, scratch.file("film.torrent"));
-    seeder = await startLibtorrent("seed", torrent.path, scratch.file("seed"));
+    seeder = await startSeeder(torrent, scratch.file("seed"));
     infohash = torrent.infohash;
     engine = await startEngine({ dataDir: scratch.file("data") });
     ({ token } = await call("get_api_access_token"));
@@ -53,15 +56,13 @@ describe("the playlist, as players and people use it", { timeout: 300_000 }, () 
     return answer.result;
   }
 
-  test("mpv plays an entry of /playlist/get from its first picture", async (t) => {
-    if (!(await isThere(t, "mpv"))) return;
+  test("mpv plays an entry of /playlist/get from its first picture", async () => {
     const out = scratch.file("mpv.mkv");
     await mpv(`${engine.url}/playlist/get`, out, ["--frames=100"]);
     assert.deepEqual((await frameHashes(out)).slice(0, 90), (await frameHashes(film)).slice(0, 90));
   });
 
-  test("VLC plays /playlist/0.m3u to the end of its entry", async (t) => {
-    if (!(await isThere(t, "cvlc"))) return;
+  vlcTest("VLC plays /playlist/0.m3u to the end of its entry", async () => {
     const played = await vlcCounts(`${engine.url}/playlist/0.m3u`, scratch.file("vlc.ts"));
     const wanted = await vlcCounts(scratch.file("seed/film.mkv"), scratch.file("vlc-file.ts"));
     for (const [codec, count] of wanted) {

@@ -1,16 +1,18 @@
 import assert from "node:assert/strict";
 import { copyFile, mkdir } from "node:fs/promises";
-import { test } from "node:test";
 import { startEngine, startSession } from "../parts/engine.ts";
-import { startLibtorrent } from "../parts/libtorrent.ts";
+import { testsThatNeed } from "../parts/needs.ts";
+import { startSeeder } from "../parts/plain-seeder.ts";
 import { tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { lavfi, makeMedia, scratchFile } from "../remux/make-media.ts";
 import { decodesSilently, packetCounts } from "./judges.ts";
 
-/** So slow that a good part of the film is missing when the seeder goes; seeders do not slow down for loopback. */
+const { test } = await testsThatNeed("ffmpeg");
+
+/** Slow enough that much of the film is missing when the seeder stops; seeders do not throttle loopback. */
 const SLOW = { SLUICE_DOWNLOAD_LIMIT: "2MB" };
 
-/** What the stat URL tells, as far as it is looked at. */
+/** The members of the stat URL's answer that the test checks. */
 interface Told {
   readonly status: string;
   readonly peers: number;
@@ -22,12 +24,12 @@ const OUTPUTS = ["getstream", "manifest.m3u8"] as const;
 const running = new Map<string, Promise<void>>();
 
 for (const output of OUTPUTS) {
-  test(`the only seeder goes while /ace/${output} plays: stat says so, the player waits, and goes on with the next`, {
+  test(`the only seeder stops while /ace/${output} plays: stat reports it, the player waits and continues with the next seeder`, {
     timeout: 180_000,
   }, () => {
     // Both wait for slow seeders, so they play at once.
     if (running.size === 0) for (const each of OUTPUTS) running.set(each, pullThePlug(each));
-    // What goes wrong with the other one is told by its own test.
+    // A failure of the other output is reported by its own test.
     for (const each of running.values()) each.catch(() => {});
     return running.get(output);
   });
@@ -42,7 +44,7 @@ async function pullThePlug(output: (typeof OUTPUTS)[number]): Promise<void> {
     const film = await makeMedia("plugs.mkv", [...lavfi(20), ...noise, "-c:a", "aac", "-shortest"]);
     await copyFile(film, scratch.file("seed/film.mkv"));
     const torrent = await torrentOf(scratch.file("seed/film.mkv"), 64 * 1024, scratch.file("film.torrent"));
-    const seed = () => startLibtorrent("seed", torrent.path, scratch.file("seed"));
+    const seed = () => startSeeder(torrent, scratch.file("seed"));
     const start = (port: number) =>
       startSession(engine, output, {
         magnet: `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${port}`,
@@ -57,7 +59,7 @@ async function pullThePlug(output: (typeof OUTPUTS)[number]): Promise<void> {
     await first.stop();
     assert.ok((await stat(session.stat_url)).total_progress < 90, "the whole film is here already");
 
-    // Everything that is here is read; then the reader waits.
+    // The reader reads all available data and then waits.
     const reading = (async () => {
       for await (const chunk of chunks) parts.push(chunk);
     })();
@@ -69,7 +71,7 @@ async function pullThePlug(output: (typeof OUTPUTS)[number]): Promise<void> {
     assert.deepEqual([alone.status, alone.peers, alone.speed_down], ["dl", 0, 0]);
     assert.ok(alone.total_progress < 100);
 
-    // A player that is told of another peer joins its own session.
+    // A request that names another peer joins the existing session.
     const second = await seed();
     const again = await start(second.port);
     assert.equal(again.playback_url, session.playback_url);

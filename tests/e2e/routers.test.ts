@@ -1,23 +1,22 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { runtimeCommand } from "../parts/engine.ts";
-import { type Internet, makeInternet, startMiniupnpd, whyNoRouter } from "../parts/home-router.ts";
+import { type Internet, makeInternet, startMiniupnpd } from "../parts/home-router.ts";
 import { PYTHON } from "../parts/libtorrent.ts";
-import { makeSpaces, type Space, type Spaces, whyNoSpaces } from "../parts/namespaces.ts";
+import { makeSpaces, type Space, type Spaces } from "../parts/namespaces.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { type RunningProcess, startProcess } from "../parts/process.ts";
 import { randomFile, sha1OfFile, type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
+
+const { after, before, describe, test } = await testsThatNeed("namespaces", "router", "curl", "libtorrent");
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const PEER = fileURLToPath(new URL("../interop/libtorrent_peer.py", import.meta.url));
 const MIB = 1024 * 1024;
 const SLOW = { timeout: 150_000 };
-const missing = (await whyNoSpaces()) ?? (await whyNoRouter());
-if (missing !== undefined) console.error(`not tested: peers behind routers (${missing})`);
 
 describe("peers behind two routers, with the DHT and nothing else", {
   ...SLOW,
-  skip: missing ?? false,
 }, () => {
   let spaces: Spaces;
   let internet: Internet;
@@ -46,7 +45,7 @@ describe("peers behind two routers, with the DHT and nothing else", {
     await scratch?.remove();
   });
 
-  /** Runs the program in a space, where the DHT is the only way to find anybody. */
+  /** Runs the program in a namespace where the DHT is the only way to find peers. */
   async function startSluice(
     space: Space,
     name: string,
@@ -72,7 +71,7 @@ describe("peers behind two routers, with the DHT and nothing else", {
     return running;
   }
 
-  /** Fetches the film by an engine that stays; resolves with the SHA-1 of what came. */
+  /** Downloads the film with an engine that keeps running; resolves with the SHA-1 of the bytes received. */
   async function fetched(space: Space, name: string, env: Record<string, string>): Promise<string> {
     const running = await startSluice(space, name, ["serve", "--http-port", "6878"], env);
     await running.line((line) => line.includes("Peers"));
@@ -84,18 +83,22 @@ describe("peers behind two routers, with the DHT and nothing else", {
     return sha1OfFile(out);
   }
 
-  test("a seed of libtorrent and two engines find each other, and the film comes whole", SLOW, async () => {
-    const [hidden, mapped] = internet.homes;
-    // Of all three only this one can be called: its router lets peers in.
-    const env = { SLUICE_PORT_MAPPING: "on", SLUICE_P2P_PORT: "8621" };
-    const first = fetched(mapped.inside, "first", env);
-    const seed = startProcess("ip", [
-      ...[...hidden.inside.prefix.slice(1), PYTHON, PEER, "seed", torrent.path, scratch.path],
-      ...["--host", "0.0.0.0", "--dht", `${internet.serverAddress}:6881`],
-    ]);
-    started.push(seed);
-    const wanted = await sha1OfFile(scratch.file("film.bin"));
-    assert.equal(await first, wanted);
-    assert.equal(await fetched(hidden.inside, "second", { SLUICE_P2P_PORT: "8622" }), wanted);
-  });
+  test(
+    "a seed of libtorrent and two engines find each other, and the film arrives complete",
+    SLOW,
+    async () => {
+      const [hidden, mapped] = internet.homes;
+      // Of the three, only this machine is reachable: its router maps the peer port.
+      const env = { SLUICE_PORT_MAPPING: "on", SLUICE_P2P_PORT: "8621" };
+      const first = fetched(mapped.inside, "first", env);
+      const seed = startProcess("ip", [
+        ...[...hidden.inside.prefix.slice(1), PYTHON, PEER, "seed", torrent.path, scratch.path],
+        ...["--host", "0.0.0.0", "--dht", `${internet.serverAddress}:6881`],
+      ]);
+      started.push(seed);
+      const wanted = await sha1OfFile(scratch.file("film.bin"));
+      assert.equal(await first, wanted);
+      assert.equal(await fetched(hidden.inside, "second", { SLUICE_P2P_PORT: "8622" }), wanted);
+    },
+  );
 });

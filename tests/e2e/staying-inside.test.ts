@@ -1,18 +1,20 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { runtimeCommand } from "../parts/engine.ts";
 import { PYTHON } from "../parts/libtorrent.ts";
-import { makeSpaces, type Space, type Spaces, whyNoNetworks } from "../parts/namespaces.ts";
+import { makeSpaces, type Space, type Spaces } from "../parts/namespaces.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { type RunningProcess, startProcess } from "../parts/process.ts";
 import { randomFile, sha1OfFile, type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
+
+const { after, before, describe, test } = await testsThatNeed("namespaces", "router", "libtorrent", "curl");
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const PEER = fileURLToPath(new URL("../interop/libtorrent_peer.py", import.meta.url));
 const TRACKER = fileURLToPath(new URL("../parts/one-peer-tracker.py", import.meta.url));
 const MIB = 1024 * 1024;
 const TIME = { timeout: 150_000 };
-/** The next router of the home, where the proxy is, and the Internet behind it, to which the router leads anybody. */
+/** The next router of the home, which runs the proxy, and the simulated Internet behind it, which the router forwards to. */
 const GATE = "10.78.1.1";
 const WORLD = "93.184.216.2";
 /** The end of a tunnel to that Internet. */
@@ -20,7 +22,7 @@ const TUNNEL = "10.99.0.2";
 const [SEED_PORT, TRACKER_PORT, PROXY_PORT] = [6881, 6969, 1080];
 const HTTP = "http://127.0.0.1:6878";
 
-/** What leaves the home, by interface and by whom it is for. Neighbours' questions of IPv6 are the system's own. */
+/** Counts packets that leave the home network, by interface and destination. IPv6 neighbour discovery is the system's own. */
 const COUNTERS = `table inet count {
   counter proxy { }
   counter lan { }
@@ -36,22 +38,18 @@ const COUNTERS = `table inet count {
   }
 }`;
 
-/** Everything that could go astray is on. */
+/** Every feature that could send packets past the proxy is on. */
 const EVERYTHING = {
   SLUICE_DHT: "on",
   SLUICE_LSD: "on",
   SLUICE_UTP: "on",
   SLUICE_PORT_MAPPING: "on",
   SLUICE_LOG: "debug",
-  // That runtime asks for newer ones of itself, whatever program it runs.
+  // Deno checks for updates of itself, regardless of the program.
   DENO_NO_UPDATE_CHECK: "1",
 };
 
-const missing = await whyNoNetworks();
-if (missing !== undefined)
-  console.error(`not tested: what leaves a home that shall stay inside (${missing})`);
-
-describe("staying inside", { ...TIME, skip: missing ?? false }, () => {
+describe("staying inside", TIME, () => {
   let scratch: TempFolder;
   let spaces: Spaces;
   let home: Space;
@@ -140,7 +138,7 @@ describe("staying inside", { ...TIME, skip: missing ?? false }, () => {
     }
   }
 
-  /** What a player asks for; the answer, whatever it is. Rejects where none comes in time. */
+  /** Requests content as a player does and returns the answer. Rejects if none arrives in time. */
   function ask(infohash: string, trackers: readonly string[], mostSeconds = 100): Promise<string> {
     const magnet = `magnet:?xt=urn:btih:${infohash}${trackers.map((url) => `&tr=${encodeURIComponent(url)}`).join("")}`;
     const time = ["--max-time", String(mostSeconds)];
@@ -152,7 +150,7 @@ describe("staying inside", { ...TIME, skip: missing ?? false }, () => {
     );
   }
 
-  /** Fetches the film; resolves with the SHA-1 of what came. */
+  /** Downloads the film; resolves with the SHA-1 of the bytes received. */
   async function fetched(trackers: readonly string[]): Promise<string> {
     await ask(torrent.infohash, trackers);
     const out = scratch.file("out.bin");
@@ -160,7 +158,7 @@ describe("staying inside", { ...TIME, skip: missing ?? false }, () => {
     return sha1OfFile(out);
   }
 
-  /** Packets that left since the last time, and where those on the LAN went that were not for the proxy. */
+  /** Packets sent since the last call, and the destinations of LAN packets that were not for the proxy. */
   async function left() {
     const text = await home.run("nft", "reset", "counters", "table", "inet", "count");
     const seen = await home.run("nft", "list", "set", "inet", "count", "seen");
@@ -175,7 +173,7 @@ describe("staying inside", { ...TIME, skip: missing ?? false }, () => {
   const byName = [`udp://tracker.test:${TRACKER_PORT}`, `http://tracker.test:${TRACKER_PORT}/announce`];
   const byAddress = byName.map((url) => url.replace("tracker.test", WORLD));
 
-  test("without any of it the home speaks with whomever it likes, and that is counted", TIME, async () => {
+  test("without a proxy the engine connects directly, and the counters see it", TIME, async () => {
     await left();
     assert.equal(
       await withEngine("free", { SLUICE_DHT_NODES: `${WORLD}:6881` }, () => fetched(byAddress)),
@@ -190,7 +188,7 @@ describe("staying inside", { ...TIME, skip: missing ?? false }, () => {
     const env = { SLUICE_PROXY: `${kind}://${GATE}:${PROXY_PORT}`, SLUICE_DHT_NODES: "router.test:6881" };
 
     test(
-      `through a strict ${kind} proxy the film comes whole, and no packet goes around it`,
+      `through a strict ${kind} proxy the film arrives complete, and no packet bypasses it`,
       TIME,
       async () => {
         await withProxy(async (proxy) => {
@@ -208,55 +206,62 @@ describe("staying inside", { ...TIME, skip: missing ?? false }, () => {
       },
     );
 
-    test(
-      `where the ${kind} proxy is not there, nothing leaves but the question whether it is`,
-      TIME,
-      async () => {
-        await left();
-        const said = await withEngine(`none-${kind}`, env, () =>
-          ask("ab".repeat(20), [...byName, ...byAddress]),
-        );
-        assert.match(said, /error/);
-        const { proxy, lan, strays } = await left();
-        assert.deepEqual({ lan, strays }, { lan: 0, strays: "" });
-        assert.ok(proxy > 0);
-      },
-    );
+    test(`if the ${kind} proxy is down, only attempts to connect to it leave the network`, TIME, async () => {
+      await left();
+      const said = await withEngine(`none-${kind}`, env, () =>
+        ask("ab".repeat(20), [...byName, ...byAddress]),
+      );
+      assert.match(said, /error/);
+      const { proxy, lan, strays } = await left();
+      assert.deepEqual({ lan, strays }, { lan: 0, strays: "" });
+      assert.ok(proxy > 0);
+    });
   }
 
-  test("through a strict socks5 proxy the DHT finds the seed, whose first node is a name", TIME, async () => {
-    const seen = `${WORLD}:${SEED_PORT + 1}`;
-    const words = [...world.prefix.slice(1), ...runtimeCommand(), "src/main.ts", "serve", "--http-port", "0"];
-    const folders = { SLUICE_DATA_DIR: scratch.file("node"), XDG_CONFIG_HOME: scratch.path };
-    const env = {
-      ...folders,
-      SLUICE_DHT: "on",
-      SLUICE_DHT_NODES: "",
-      SLUICE_P2P_PORT: String(SEED_PORT + 1),
-    };
-    const node = startProcess("ip", words, { cwd: ROOT, env });
-    started.push(node);
-    await node.line((line) => /^ +Peers /.test(line));
-    const seed = startProcess("ip", [
-      ...[...world.prefix.slice(1), PYTHON, PEER, "seed", torrent.path, scratch.path],
-      ...["--host", WORLD, "--port", String(SEED_PORT + 2), "--dht", seen],
-    ]);
-    started.push(seed);
-    await seed.line((line) => line.includes("listening"));
-    await withProxy(async (proxy) => {
-      await left();
-      const reach = {
-        SLUICE_PROXY: `socks5://${GATE}:${PROXY_PORT}`,
-        SLUICE_DHT_NODES: `router.test:${SEED_PORT + 1}`,
+  test(
+    "through a strict socks5 proxy the DHT finds the seed from a bootstrap node given by name",
+    TIME,
+    async () => {
+      const seen = `${WORLD}:${SEED_PORT + 1}`;
+      const words = [
+        ...world.prefix.slice(1),
+        ...runtimeCommand(),
+        "src/main.ts",
+        "serve",
+        "--http-port",
+        "0",
+      ];
+      const folders = { SLUICE_DATA_DIR: scratch.file("node"), XDG_CONFIG_HOME: scratch.path };
+      const env = {
+        ...folders,
+        SLUICE_DHT: "on",
+        SLUICE_DHT_NODES: "",
+        SLUICE_P2P_PORT: String(SEED_PORT + 1),
       };
-      assert.equal(await withEngine("dht", reach, () => fetched([])), await film());
-      const { lan, strays } = await left();
-      assert.deepEqual({ lan, strays }, { lan: 0, strays: "" });
-      await proxy.line((line) => line === `datagram router.test:${SEED_PORT + 1}`);
-    });
-  });
+      const node = startProcess("ip", words, { cwd: ROOT, env });
+      started.push(node);
+      await node.line((line) => /^ +Peers /.test(line));
+      const seed = startProcess("ip", [
+        ...[...world.prefix.slice(1), PYTHON, PEER, "seed", torrent.path, scratch.path],
+        ...["--host", WORLD, "--port", String(SEED_PORT + 2), "--dht", seen],
+      ]);
+      started.push(seed);
+      await seed.line((line) => line.includes("listening"));
+      await withProxy(async (proxy) => {
+        await left();
+        const reach = {
+          SLUICE_PROXY: `socks5://${GATE}:${PROXY_PORT}`,
+          SLUICE_DHT_NODES: `router.test:${SEED_PORT + 1}`,
+        };
+        assert.equal(await withEngine("dht", reach, () => fetched([])), await film());
+        const { lan, strays } = await left();
+        assert.deepEqual({ lan, strays }, { lan: 0, strays: "" });
+        await proxy.line((line) => line === `datagram router.test:${SEED_PORT + 1}`);
+      });
+    },
+  );
 
-  test("bound to an interface all leaves there, and nothing where it is gone", TIME, async () => {
+  test("bound to an interface, all packets leave there, and none if it is removed", TIME, async () => {
     await spaces.wire(
       { space: home, device: "tun", addresses: [`${TUNNEL}/24`] },
       { space: gate, device: "tun", addresses: ["10.99.0.1/24"] },
@@ -272,7 +277,7 @@ describe("staying inside", { ...TIME, skip: missing ?? false }, () => {
       assert.deepEqual({ proxy, lan, strays }, { proxy: 0, lan: 0, strays: "" });
       assert.ok(tun > 0);
       await home.run("ip", "link", "del", "tun");
-      // So long it tries in vain.
+      // Retries for 4 s without success.
       await ask("cd".repeat(20), byAddress, 4).catch(() => "");
       const { tun: _tun, ...rest } = await left();
       assert.deepEqual(rest, { proxy: 0, lan: 0, strays: "" });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
-import { after, before, describe, test } from "node:test";
 import { type EngineProcess, startEngine, startSession } from "../parts/engine.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { run } from "../parts/process.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
 import { lavfi, makeMedia } from "../remux/make-media.ts";
@@ -14,11 +14,13 @@ import {
   startMediaServer,
 } from "./media-server.ts";
 
+const { after, before, describe, test } = await testsThatNeed("ffmpeg");
+
 const CODECS = "-c:v libx264 -preset veryfast -bf 3 -g 50 -pix_fmt yuv420p -shortest".split(" ");
 const SHORT_GOPS = "-c:v libx264 -preset veryfast -g 25 -keyint_min 25 -pix_fmt yuv420p -shortest".split(" ");
 const KEY = "000102030405060708090a0b0c0d0e0f";
 
-describe("playing what other servers have", { timeout: 600_000 }, () => {
+describe("playing content of other servers", { timeout: 600_000 }, () => {
   let scratch: TempFolder;
   let server: MediaServer;
   let engine: EngineProcess;
@@ -193,7 +195,7 @@ describe("playing what other servers have", { timeout: 600_000 }, () => {
     ["sample.m3u8", 415, /encrypted with SAMPLE-AES; only AES-128/],
     ["none.mp4", 502, /the server answered 404/],
   ] as const) {
-    test(`${name}: an error that says why`, async () => {
+    test(`${name}: an error with the reason`, async () => {
       const answer = await fetch(played("getstream", name));
       assert.equal(answer.status, status);
       assert.match(await answer.text(), text);

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { after, before, describe, test } from "node:test";
 import { type EngineProcess, startEngine, startSession } from "../parts/engine.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { run } from "../parts/process.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
 import { makeMedia } from "../remux/make-media.ts";
 import { checkTimestamps, decodesSilently, frameHashes, packetCounts } from "./judges.ts";
 import { type MediaServer, slidingManifest, startMediaServer } from "./media-server.ts";
+
+const { after, before, describe, test } = await testsThatNeed("ffmpeg");
 
 const SECONDS = 12;
 const VIDEO = "-c:v libx264 -preset ultrafast -bf 2 -g 25 -keyint_min 25 -sc_threshold 0 -pix_fmt yuv420p";
@@ -24,7 +26,7 @@ const SOURCE = [
   ..."-c:a aac -metadata:s:a:0 language=eng -metadata:s:a:1 language=deu".split(" "),
 ];
 
-describe("HLS of other servers whose sound comes in playlists of its own", { timeout: 600_000 }, () => {
+describe("HLS of other servers with separate audio playlists", { timeout: 600_000 }, () => {
   let scratch: TempFolder;
   let server: MediaServer;
   let engine: EngineProcess;
@@ -115,7 +117,7 @@ describe("HLS of other servers whose sound comes in playlists of its own", { tim
     }
   });
 
-  test("fragmented MP4 with sound of its own is refused as one transport stream, in words", async () => {
+  test("fragmented MP4 with separate sound is refused as one transport stream, with a readable error", async () => {
     const refused = await fetch(played("getstream", "mp4.m3u8"));
     assert.equal(refused.status, 415);
     assert.match(await refused.text(), /fragmented MP4/);
@@ -185,7 +187,7 @@ async function makeSplit(source: string, folder: string, name: string, kind: str
   );
 }
 
-/** The picture of `ts`, with sound as AAC without a container that says its time in an ID3 tag. */
+/** The video of `ts`, with sound as raw AAC whose timestamps are in ID3 tags (packed audio). */
 async function makePacked(source: string, folder: string): Promise<void> {
   const offset = (await startSeconds(`${folder}/ts_1_0.ts`)) - (await startSeconds(source, "a:0"));
   for (const index of [1, 2]) {
@@ -237,7 +239,7 @@ async function sampleRate(url: string): Promise<number> {
   return Number((await probed(url, "-select_streams", "a"))[0]!.sample_rate);
 }
 
-/** How far the first picture and the first sound lie from each other. */
+/** The time between the first video frame and the first audio frame. */
 async function apartSeconds(url: string): Promise<number> {
   const [a, b] = await probed(url);
   return Math.abs(Number(a!.start_time) - Number(b!.start_time));

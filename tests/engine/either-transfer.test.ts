@@ -5,33 +5,37 @@ import type { PeerAddress } from "../../src/base/address.ts";
 import { latin1Text } from "../../src/base/bytes.ts";
 import type { SluiceError } from "../../src/base/errors.ts";
 import { type Infohash, infohashOf } from "../../src/base/ids.ts";
-import { createAnnouncer } from "../../src/engine/announcer.ts";
-import type { TransferContent } from "../../src/engine/contract.ts";
-import type { DrivenSwarm } from "../../src/engine/driver.ts";
 import { EitherTransfer } from "../../src/engine/either-transfer.ts";
-import { type LiveTransferContent, watchedContent } from "../../src/engine/live/live-content.ts";
-import type { TransferHouse } from "../../src/engine/transfer-house.ts";
+import { type LiveTransferContent, watchedContent } from "../../src/live/live-content.ts";
+import { createAnnouncer } from "../../src/net/announcer.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
-import type { CandidateOrigin, SwarmFigures, SwarmOutput, SwarmSetup } from "../../src/swarm/contract.ts";
+import type {
+  CandidateOrigin,
+  SwarmFigures,
+  SwarmOutput,
+  SwarmSetup,
+} from "../../src/protocol/swarm/contract.ts";
+import type { TransferContent, TransferDependencies } from "../../src/transfer/contract.ts";
+import type { DrivenSwarm } from "../../src/transfer/driver.ts";
 import { encodeBencode } from "../../src/wire/bencode-encode.ts";
-import { liveInfoDict } from "../../src/wire/live-info.ts";
-import { parseLiveTransportFile } from "../../src/wire/live-transport.ts";
+import { liveInfoDict } from "../../src/wire/live/info.ts";
+import { parseLiveTransportFile } from "../../src/wire/live/transport-file.ts";
 import { inFolder } from "../contract/folder.ts";
+import { startLoopbackTracker } from "../net/loopback-tracker.ts";
 import { announceRequest } from "../parts/announce-request.ts";
+import { serveMetadata, transferDependencies } from "../transfer/transfer-dependencies.ts";
 import { INFO, TRANSPORT_FILE } from "../wire/live-vectors.ts";
 import { sha1 } from "../wire/make-torrent.ts";
-import { filmTorrent } from "./fake-house.ts";
+import { filmTorrent } from "./fake-engine.ts";
 import { FakeLiveTransfer } from "./fake-live-transfer.ts";
-import { startLoopbackTracker } from "./loopback-tracker.ts";
 import { keepingLog } from "./parts.ts";
-import { serveMetadata, someHouse } from "./transfer-house.ts";
 
 const LIVE = parseLiveTransportFile(TRANSPORT_FILE, sha1, runtime.ed25519Verifier);
 const SETTLED = Promise.resolve();
 
-/** A transfer, and the live ones that it opened. */
+/** Returns a transfer and the live transfers that it opened. */
 function either(
-  house: TransferHouse,
+  deps: TransferDependencies,
   content: Partial<TransferContent> & { infohash: Infohash },
   live = FakeLiveTransfer,
 ) {
@@ -42,10 +46,10 @@ function either(
     return transfer;
   };
   const whole = { trackers: [], peers: [], ...content };
-  return { opened, transfer: new EitherTransfer(house, whole, SETTLED, openLive, () => {}) };
+  return { opened, transfer: new EitherTransfer(deps, whole, SETTLED, openLive, () => {}) };
 }
 
-/** A swarm to which metadata came from a peer, and which knows `peers`. */
+/** Makes a swarm that has received metadata from a peer and knows `peers`. */
 function swarmWith(
   infoBytes: Uint8Array,
   peers: readonly { address: PeerAddress; origin: CandidateOrigin }[],
@@ -67,12 +71,12 @@ function swarmWith(
   };
 }
 
-test("EitherTransfer: a magnet whose metadata is that of a live stream goes on as one, with its peers and trackers", () =>
+test("EitherTransfer: a magnet with metadata of a live stream continues as a live transfer with its peers and trackers", () =>
   inFolder(async (folder) => {
     const peer = await serveMetadata(LIVE.infoBytes);
-    const house = await someHouse(folder);
+    const deps = await transferDependencies(folder);
     const trackers = [["http://tracker.example/announce"]];
-    const { transfer, opened } = either(house, {
+    const { transfer, opened } = either(deps, {
       infohash: LIVE.infohash,
       trackers,
       peers: [peer.address],
@@ -95,28 +99,28 @@ test("EitherTransfer: a magnet whose metadata is that of a live stream goes on a
     assert.equal(transfer.files.length, 1);
     transfer.addTrackers([["udp://b:1"]]);
     transfer.addPeers([{ host: "192.0.2.1", port: 7 }], "tracker");
-    assert.deepEqual(opened[0]!.told, ["udp://b:1", "7"]);
+    assert.deepEqual(opened[0]!.calls, ["udp://b:1", "7"]);
     const kept = async () => {
-      const known = await house.kept.read(LIVE.infohash);
+      const known = await deps.kept.read(LIVE.infohash);
       return known?.kind === "live" && known.file.isSigned;
     };
     assert.equal(await kept(), false);
     transfer.learn(watchedContent(LIVE, { allowPrivateUrls: true }));
     assert.equal(await kept(), true);
     await transfer.stop();
-    assert.equal(opened[0]!.told.at(-1), "stop");
-    await house.kept.close();
+    assert.equal(opened[0]!.calls.at(-1), "stop");
+    await deps.kept.close();
     await peer.close();
   }));
 
-test("EitherTransfer: the goodbye of the metadata swarm comes when the live one has ended, not in between", () =>
+test("EitherTransfer: the stopped announce of the metadata swarm is sent when the live transfer has ended, not before", () =>
   inFolder(async (folder) => {
     const tracker = await startLoopbackTracker();
     const peer = await serveMetadata(LIVE.infoBytes);
     const log = keepingLog();
     const announcer = createAnnouncer(runtime, createOutbound(runtime, log), log);
     const p2pPort = 4321;
-    const house = await someHouse(folder, { announcer, p2pPort });
+    const deps = await transferDependencies(folder, { announcer, p2pPort });
     const announce = (event: "started" | "stopped", peerId = new Uint8Array(20).fill(0x42)) =>
       announcer.announce(
         announceRequest(tracker.httpUrl, { infohash: LIVE.infohash, peerId, port: p2pPort, event }),
@@ -128,76 +132,76 @@ test("EitherTransfer: the goodbye of the metadata swarm comes when the live one 
       }
     }
     const { transfer } = either(
-      house,
-      { infohash: LIVE.infohash, trackers: [[tracker.httpUrl]], homeTrackers: [tracker.httpUrl] },
+      deps,
+      { infohash: LIVE.infohash, trackers: [[tracker.httpUrl]], localTrackers: [tracker.httpUrl] },
       Announced,
     );
-    // The tracker has answered before the metadata comes, so it is owed a goodbye: known once it is asked to scrape.
+    // The tracker has replied before the metadata arrives, so it must get a `stopped` announce later. The scrape shows that.
     while (tracker.announces.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
     transfer.addPeers([peer.address], "magnet");
     await transfer.ready();
     await announce("started");
-    // Scrapes come to the same server, without a port.
+    // Scrapes reach the same server and have no port.
     const events = () => tracker.announces.filter(({ port }) => port === p2pPort).map(({ event }) => event);
     assert.deepEqual(events(), ["started", "started"]);
     await transfer.stop();
     assert.deepEqual(events(), ["started", "started", "stopped", "stopped"]);
     announcer.close();
-    await house.kept.close();
+    await deps.kept.close();
     await peer.close();
     await tracker.close();
   }));
 
-test("EitherTransfer.learn: the transport file of a live stream ends the search for metadata", () =>
+test("EitherTransfer.learn: the transport file of a live stream ends the metadata exchange", () =>
   inFolder(async (folder) => {
-    const house = await someHouse(folder);
-    const { transfer, opened } = either(house, { infohash: LIVE.infohash });
+    const deps = await transferDependencies(folder);
+    const { transfer, opened } = either(deps, { infohash: LIVE.infohash });
     const ready = transfer.ready();
     const known = { host: "192.0.2.9", port: 9 };
     transfer.addPeers([known], "pex");
-    transfer.learn({ ...watchedContent(LIVE, { allowPrivateUrls: true }), homeTrackers: ["http://h/"] });
+    transfer.learn({ ...watchedContent(LIVE, { allowPrivateUrls: true }), localTrackers: ["http://h/"] });
     await ready;
     assert.equal(opened[0]!.content.live.file, LIVE);
     assert.deepEqual(opened[0]!.content.live.knownPeers, [known]);
-    // What comes with it is told to the live transfer: trackers of the file, and its relays.
-    assert.deepEqual(opened[0]!.told, [...LIVE.trackers.flat(), "8621", "8621"]);
+    // The live transfer gets the trackers and relays of the file.
+    assert.deepEqual(opened[0]!.calls, [...LIVE.trackers.flat(), "8621", "8621"]);
     transfer.learn(watchedContent(LIVE, { allowPrivateUrls: true }));
     assert.equal(opened.length, 1);
     await transfer.stop();
-    await house.kept.close();
+    await deps.kept.close();
   }));
 
-test("EitherTransfer: a kept transport file of a live stream is used where only the infohash is named", () =>
+test("EitherTransfer: a stored transport file of a live stream is used if only the infohash is given", () =>
   inFolder(async (folder) => {
-    const house = await someHouse(folder);
-    await house.kept.keep({ kind: "live", file: LIVE });
-    const { transfer, opened } = either(house, { infohash: LIVE.infohash });
+    const deps = await transferDependencies(folder);
+    await deps.kept.keep({ kind: "live", file: LIVE });
+    const { transfer, opened } = either(deps, { infohash: LIVE.infohash });
     transfer.addPeers([{ host: "192.0.2.9", port: 9 }], "magnet");
     await transfer.ready();
-    assert.equal(opened[0]!.content.live.file.contentId, LIVE.contentId);
+    assert.equal(opened[0]!.content.live.file.fileHash, LIVE.fileHash);
     assert.equal(opened[0]!.content.live.file.isSigned, true);
     assert.equal(opened[0]!.content.live.knownPeers?.length, 1);
     await transfer.stop();
-    await house.kept.close();
+    await deps.kept.close();
   }));
 
-test("EitherTransfer: of private streams, peers that others told of are not called (BEP 27)", () =>
+test("EitherTransfer: peers of a private stream that did not come from a tracker or link are not used (BEP 27)", () =>
   inFolder(async (folder) => {
     const infoBytes = encodeBencode(liveInfoDict({ ...INFO, isPrivate: true }));
     const origins = ["tracker", "pex", "magnet", "incoming", "dht", "lsd"] as const;
     const peers = origins.map((origin, i) => ({ address: { host: "192.0.2.1", port: i + 1 }, origin }));
-    const house = await someHouse(folder, { makeSwarm: swarmWith(infoBytes, peers) });
-    const { transfer, opened } = either(house, { infohash: infohashOf(sha1(infoBytes)) });
+    const deps = await transferDependencies(folder, { makeSwarm: swarmWith(infoBytes, peers) });
+    const { transfer, opened } = either(deps, { infohash: infohashOf(sha1(infoBytes)) });
     await transfer.ready();
     assert.deepEqual(
       opened[0]!.content.live.knownPeers?.map(({ port }) => port),
       [1, 3],
     );
     await transfer.stop();
-    await house.kept.close();
+    await deps.kept.close();
   }));
 
-test("EitherTransfer: hostile metadata of a live stream is a bad transport file, in words", () =>
+test("EitherTransfer: invalid metadata of a live stream fails with bad_transport_file and a reason", () =>
   inFolder(async (folder) => {
     const text = latin1Text(LIVE.infoBytes);
     const hostile: Record<string, RegExp> = {
@@ -208,8 +212,8 @@ test("EitherTransfer: hostile metadata of a live stream is a bad transport file,
     for (const [changed, reason] of Object.entries(hostile)) {
       assert.notEqual(changed, text);
       const infoBytes = Uint8Array.from(changed, (c) => c.charCodeAt(0));
-      const house = await someHouse(folder, { makeSwarm: swarmWith(infoBytes, []) });
-      const { transfer, opened } = either(house, { infohash: infohashOf(sha1(infoBytes)) });
+      const deps = await transferDependencies(folder, { makeSwarm: swarmWith(infoBytes, []) });
+      const { transfer, opened } = either(deps, { infohash: infohashOf(sha1(infoBytes)) });
       await assert.rejects(transfer.ready(), (error: SluiceError) => {
         assert.equal(error.code, "bad_transport_file");
         assert.match(error.message, reason);
@@ -217,32 +221,32 @@ test("EitherTransfer: hostile metadata of a live stream is a bad transport file,
       });
       assert.equal(opened.length, 0);
       await transfer.stop();
-      await house.kept.close();
+      await deps.kept.close();
     }
   }));
 
-test("EitherTransfer: metadata of files goes on as files, also where it names a live stream besides", () =>
+test("EitherTransfer: metadata with files continues as files, even if it has a live key", () =>
   inFolder(async (folder) => {
     const film = filmTorrent();
     const { infoBytes } = film;
     for (const bytes of [infoBytes, withLive(infoBytes)]) {
       const peer = await serveMetadata(bytes);
-      const house = await someHouse(folder);
-      const { transfer, opened } = either(house, { infohash: peer.infohash, peers: [peer.address] });
+      const deps = await transferDependencies(folder);
+      const { transfer, opened } = either(deps, { infohash: peer.infohash, peers: [peer.address] });
       await transfer.ready();
       assert.equal(opened.length, 0);
       assert.equal(transfer.files.length, 3);
       assert.equal(transfer.live, undefined);
       await transfer.stop();
-      await house.kept.close();
+      await deps.kept.close();
       await peer.close();
     }
   }));
 
-test("EitherTransfer.ready: ends with the asker's signal, and with stop, on either side", () =>
+test("EitherTransfer.ready: rejects when its signal is aborted and when the transfer stops, before and after the switch to live", () =>
   inFolder(async (folder) => {
-    const house = await someHouse(folder);
-    const { transfer, opened } = either(house, { infohash: LIVE.infohash });
+    const deps = await transferDependencies(folder);
+    const { transfer, opened } = either(deps, { infohash: LIVE.infohash });
     const abort = new AbortController();
     const ready = transfer.ready(abort.signal);
     abort.abort(new Error("enough"));
@@ -252,10 +256,10 @@ test("EitherTransfer.ready: ends with the asker's signal, and with stop, on eith
     await stopped;
     transfer.learn(watchedContent(LIVE, { allowPrivateUrls: true }));
     assert.equal(opened.length, 0);
-    await house.kept.close();
+    await deps.kept.close();
   }));
 
-/** The info dictionary with a `live` of a live stream in it: keys stay sorted, since `files` comes before and `name` behind. */
+/** Adds the `live` key of a live stream to an info dictionary. Keys stay sorted: `files` < `live` < `name`. */
 function withLive(infoBytes: Uint8Array): Uint8Array {
   const text = latin1Text(infoBytes);
   const live = /^d4:live(d.*e)4:name/s.exec(latin1Text(LIVE.infoBytes))![1]!;

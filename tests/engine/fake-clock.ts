@@ -1,7 +1,7 @@
 import { after, type Instant, instant, type UnixSeconds } from "../../src/base/time.ts";
 import type { Clock } from "../../src/runtime/contract.ts";
 
-/** A clock that stands still until the test moves it. */
+/** A clock that only the test advances. */
 export class FakeClock implements Clock {
   #now = instant(1000);
   #timers: { at: Instant; run: () => void }[] = [];
@@ -22,12 +22,12 @@ export class FakeClock implements Clock {
     };
   }
 
-  /** How many timers wait: none may be left behind. */
+  /** The number of pending timers. */
   get waiting(): number {
     return this.#timers.length;
   }
 
-  /** Moves on by `ms`, runs what is due in order, and lets promises settle before, between and after. */
+  /** Advances by `ms`, runs due timers in order, and lets promises settle before, between and after them. */
   async advance(ms: number): Promise<void> {
     const end = after(this.#now, ms);
     await settled();
@@ -44,7 +44,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Lets every promise that can settle by itself do so. */
+/** Waits until promises that need no timer have settled. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 4; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
 }

@@ -1,16 +1,14 @@
 import { SluiceError } from "../../src/base/errors.ts";
 import type { Infohash } from "../../src/base/ids.ts";
-import type { ActiveTransfer } from "../../src/engine/contract.ts";
-import type { PeerTransfer } from "../../src/engine/either-transfer.ts";
-import type { LiveControl } from "../../src/engine/live/contract.ts";
-import { type LiveTransferContent, liveFiles } from "../../src/engine/live/live-content.ts";
-import { NO_FIGURES } from "../../src/swarm/figures.ts";
+import { type LiveTransferContent, liveFiles } from "../../src/live/live-content.ts";
+import { NO_FIGURES } from "../../src/protocol/swarm/figures.ts";
+import type { ActiveTransfer, LiveControl, PeerTransfer } from "../../src/transfer/contract.ts";
 
-/** A live transfer that has no swarm, and notes what it is told. */
+/** A live transfer without a swarm that records calls. */
 export class FakeLiveTransfer implements PeerTransfer {
   readonly content: LiveTransferContent;
   readonly infohash: Infohash;
-  readonly told: string[] = [];
+  readonly calls: string[] = [];
   readonly #stopping: () => Promise<void>;
 
   constructor(content: LiveTransferContent, stopping = async () => {}) {
@@ -45,20 +43,20 @@ export class FakeLiveTransfer implements PeerTransfer {
   transportFile = () => undefined;
 
   addTrackers(tiers: readonly (readonly string[])[]) {
-    this.told.push(...tiers.flat());
+    this.calls.push(...tiers.flat());
   }
 
   addPeers(addresses: readonly { readonly port: number }[]) {
-    this.told.push(...addresses.map(({ port }) => String(port)));
+    this.calls.push(...addresses.map(({ port }) => String(port)));
   }
 
   accept() {
-    this.told.push("accept");
+    this.calls.push("accept");
     return undefined;
   }
 
   async stop() {
-    this.told.push("stop");
+    this.calls.push("stop");
     await this.#stopping();
   }
 }

@@ -1,48 +1,48 @@
 import { SluiceError } from "../../src/base/errors.ts";
 import type { Instant, UnixSeconds } from "../../src/base/time.ts";
-import type { SegmentName } from "../../src/engine/engine.ts";
-import type { LiveControl } from "../../src/engine/live/contract.ts";
-import type { SegmentBytes } from "../../src/engine/segment-cache.ts";
+import type { LiveControl } from "../../src/transfer/contract.ts";
 import type {
   LiveCursor,
   LivePosition,
   LiveStream,
   ManifestPlace,
+  SegmentBytes,
+  SegmentName,
   SegmentSource,
-} from "../../src/engine/segment-source.ts";
+} from "../../src/transfer/segment-source.ts";
 import { tsBytes } from "./fake-media.ts";
 
 /** When the first piece of a fake stream was made. */
 export const FIRST_AT = 1_700_000_000;
 
-/** A live stream whose pieces the test brings: one a second, each of ten packets that carry its number, a cut every two. */
+/** A live stream whose pieces the test adds: one per second, ten packets with the piece number each, a cut every two. */
 export class FakeLive implements SegmentSource, LiveStream {
   readonly container = "ts";
   readonly isLive = true;
   readonly name = "live";
   readonly live: LiveStream = this;
-  /** What was asked of it. */
+  /** The requests received. */
   readonly made: string[] = [];
   readonly places: ManifestPlace[] = [];
-  /** Waits that were given up. */
+  /** The number of aborted waits. */
   readonly aborted: unknown[] = [];
   packetsPerPiece = 10;
   segmentBytes = 188;
   /** Pieces below this have left the window. */
   oldest = 0;
-  /** When the newest piece came; undefined where that tells nothing. */
+  /** When the newest piece arrived; undefined if unknown. */
   heardAt: Instant | undefined;
   #count = 0;
   #isOver = false;
   #waiting: (() => void)[] = [];
 
-  /** So many more pieces arrive. */
+  /** Adds this many pieces. */
   bring(count: number): void {
     this.#count += count;
     for (const wake of this.#waiting.splice(0)) wake();
   }
 
-  /** The stream is over. */
+  /** Ends the stream. */
   finish(): void {
     this.#isOver = true;
     this.bring(0);
@@ -129,7 +129,7 @@ export class FakeLive implements SegmentSource, LiveStream {
   }
 }
 
-/** A transfer's live side, for what asks in which part we take part in the stream. */
+/** The live control of a transfer, for code that checks its role in the stream. */
 export function fakeControl(role: "viewer" | "source" = "viewer"): LiveControl {
   const figures = () => ({ receivedBytes: 0 });
   const file = { info: { bytesPerSecond: 1_000_000 } };

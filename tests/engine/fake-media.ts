@@ -1,18 +1,21 @@
+import { orAborted } from "../../src/async/abort.ts";
 import type { SluiceError } from "../../src/base/errors.ts";
-import type { Media, MediaTrack, SegmentTimes } from "../../src/remux/contract.ts";
+import type { Media, MediaTrack, Remux, RemuxFormat, SegmentTimes } from "../../src/remux/contract.ts";
 
-/** Media of twelve-second segments, each of 400 packets that carry their own segment's number. */
+/** Media with 12 s segments of 400 packets that contain the segment number. */
 export class FakeMedia implements Media {
-  readonly container = "mp4";
+  container: Media["container"] = "mp4";
+  rawMime: string | undefined;
   tracks: readonly MediaTrack[] = [track("video", "h264"), track("audio", "aac")];
   segments: readonly SegmentTimes[] = segmentTimes(5);
   tsProblem: SluiceError | undefined;
   fmp4Problem: SluiceError | undefined;
-  /** The languages asked for, one for each opening. */
+  silentIn: Media["silentIn"] = [];
+  /** The requested language of each opening. */
   readonly languages: (string | undefined)[] = [];
   /** The segments made, in order. */
   readonly made: string[] = [];
-  /** Segments wait for this before they are made. */
+  /** Segments wait for this promise before they are made. */
   gate: (index: number) => Promise<void> = async () => {};
   packetsPerSegment = 400;
 
@@ -20,16 +23,32 @@ export class FakeMedia implements Media {
     return this.segments.length * 12;
   }
 
-  async tsSegment(index: number): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#make("ts", index, tsBytes(index, this.packetsPerSegment));
+  async remux(format: RemuxFormat, from: number, to = this.segments.length): Promise<Remux> {
+    const segmentOf = (index: number) =>
+      format === "ts" ? tsBytes(index, this.packetsPerSegment) : new TextEncoder().encode(`moof${index}`);
+    const size = segmentOf(0).length;
+    return {
+      source: {
+        size: size * this.segments.length,
+        // Each segment is read from its start.
+        read: async ({ start, end }, { signal } = {}) => {
+          const index = Math.floor(start / size);
+          await orAborted(this.gate(index), signal);
+          if (start === index * size) this.made.push(`${format === "ts" ? "ts" : "m4s"} ${index}`);
+          return segmentOf(index).slice(start - index * size, end - index * size);
+        },
+      },
+      ranges: function* () {
+        for (let index = from; index < to; index++)
+          yield { start: index * size, end: (index + 1) * size, until: to * size };
+      },
+      closed: new AbortController().signal,
+      remuxer: new TransformStream(),
+    };
   }
 
   async fmp4Init(): Promise<Uint8Array<ArrayBuffer>> {
     return this.#make("init", 0, new TextEncoder().encode("ftyp"));
-  }
-
-  async fmp4Segment(index: number): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#make("m4s", index, new TextEncoder().encode(`moof${index}`));
   }
 
   async webvttSegment(trackIndex: number, index: number): Promise<string> {

@@ -1,9 +1,14 @@
+import { deferred } from "../../src/async/deferred.ts";
 import { toHex } from "../../src/base/bytes.ts";
+import type { DiagnosisRow } from "../../src/base/diagnosis.ts";
 import { SluiceError } from "../../src/base/errors.ts";
-import type { ContentId, Infohash } from "../../src/base/ids.ts";
+import type { FileHash, Infohash } from "../../src/base/ids.ts";
 import type { ItemName } from "../../src/base/item-name.ts";
 import type { ByteRange } from "../../src/base/range.ts";
-import type { FoundContent } from "../../src/engine/content-search.ts";
+import type { SwarmFigures } from "../../src/protocol/swarm/contract.ts";
+import { NO_FIGURES } from "../../src/protocol/swarm/figures.ts";
+import type { AudioRequest, Media } from "../../src/remux/contract.ts";
+import type { KnownFile } from "../../src/storage/known-file.ts";
 import type {
   ActiveTransfer,
   ByteReader,
@@ -12,33 +17,27 @@ import type {
   ContentFile,
   TransferContent,
   Transfers,
-} from "../../src/engine/contract.ts";
-import type { DiagnosisRow } from "../../src/engine/diagnosis/contract.ts";
-import type { KnownFile } from "../../src/engine/known-file.ts";
-import { readerStream } from "../../src/engine/reader-stream.ts";
-import type { Media } from "../../src/remux/contract.ts";
-import type { SwarmFigures } from "../../src/swarm/contract.ts";
-import { NO_FIGURES } from "../../src/swarm/figures.ts";
-import type { LiveTransportFile } from "../../src/wire/live-transport.ts";
-import type { TransportFile } from "../../src/wire/metainfo.ts";
-import { deferred } from "./deferred.ts";
+} from "../../src/transfer/contract.ts";
+import { readerStream } from "../../src/transfer/reader-stream.ts";
+import type { LiveTransportFile } from "../../src/wire/live/transport-file.ts";
+import type { TransportFile } from "../../src/wire/torrent/metainfo.ts";
 import { FakeMedia } from "./fake-media.ts";
 
-/** A transfer whose files, data and failures the test decides. */
+/** A transfer whose files, data and failures the test controls. */
 export class FakeTransfer implements ActiveTransfer {
   readonly content: TransferContent;
   readonly infohash: Infohash;
   readonly name: string;
   files: readonly ContentFile[] = [];
-  contentId: ContentId | undefined;
   figures: SwarmFigures = figuresOf({});
   media_ = new FakeMedia();
-  /** Media calls wait for this: "there is no data yet". */
+  /** Media calls wait for this promise, as if no data had arrived yet. */
   data = deferred();
   stopped = false;
-  /** Set by tests of what comes as segments, and of live streams. */
+  /** Set by tests of segment sources and live streams. */
   segmentSource: ActiveTransfer["segmentSource"];
   live: ActiveTransfer["live"];
+  setIdle: NonNullable<ActiveTransfer["setIdle"]> = () => {};
   addedTrackers: string[] = [];
   readonly openRanges: ByteRange[] = [];
   readonly cancelled: unknown[] = [];
@@ -48,14 +47,13 @@ export class FakeTransfer implements ActiveTransfer {
     this.content = content;
     this.infohash = content.infohash;
     this.name = content.displayName ?? content.transportFile?.info.name ?? "";
-    this.contentId = content.transportFile?.contentId;
     if (content.transportFile)
       this.bringFiles(
         content.transportFile.info.files.map(({ path, length }) => ({ name: path.join("/"), size: length })),
       );
   }
 
-  /** The metadata arrives. */
+  /** Simulates the arrival of the metadata. */
   bringFiles(files: readonly { name: string; size: number; mime?: string }[]): void {
     let offset = 0;
     this.files = files.map(({ name, size, mime = "video/mp4" }, index) => {
@@ -66,7 +64,7 @@ export class FakeTransfer implements ActiveTransfer {
     this.#files.resolve();
   }
 
-  /** Data arrives: media can be opened, and read. */
+  /** Simulates the arrival of data: media can be opened and read. */
   bringData(): void {
     this.figures = figuresOf({
       connectedPeers: 2,
@@ -92,7 +90,7 @@ export class FakeTransfer implements ActiveTransfer {
     return this.content.transportFile;
   }
 
-  async media(_fileIndex: number, language: string | undefined): Promise<Media> {
+  async media(_fileIndex: number, { language }: AudioRequest): Promise<Media> {
     await this.data.promise;
     this.media_.languages.push(language);
     return this.media_;
@@ -146,12 +144,9 @@ export class FakeTransfers implements Transfers {
   readonly tracker = undefined;
   readonly opened: FakeTransfer[] = [];
   readonly kept: (TransportFile | LiveTransportFile)[] = [];
-  /** What peers have, by content id; and for which of them they were asked. */
-  readonly findable = new Map<ContentId, FoundContent>();
-  readonly searched: ContentId[] = [];
-  /** Where keys lead, by key and salt in hex, a blank between. */
+  /** The infohashes of keys, by `KEY SALT` in hex. */
   readonly keys = new Map<string, Infohash>();
-  /** Called for each new transfer, to set it up. */
+  /** Called for each new transfer, to configure it. */
   prepare: (transfer: FakeTransfer) => void = () => {};
   isClosed = false;
 
@@ -183,19 +178,14 @@ export class FakeTransfers implements Transfers {
     return "isSigned" in file ? { kind: "live", file } : { kind: "vod", file };
   }
 
-  async knownContentId(contentId: ContentId): Promise<Infohash | undefined> {
-    return this.kept.find((file) => file.contentId === contentId)?.infohash;
-  }
-
-  async findContent(contentId: ContentId): Promise<FoundContent | undefined> {
-    this.searched.push(contentId);
-    return this.findable.get(contentId);
+  async infohashOfFile(hash: FileHash): Promise<Infohash | undefined> {
+    return this.kept.find((file) => file.fileHash === hash)?.infohash;
   }
 
   async findByKey({ key, salt }: ItemName): Promise<Infohash> {
     const infohash = this.keys.get(`${toHex(key)} ${toHex(salt)}`);
     if (infohash) return infohash;
-    throw new SluiceError("content_id_unknown", "nobody knows this key");
+    throw new SluiceError("content_id_unknown", "the DHT has no item for this key");
   }
 
   async keep({ file }: KnownFile): Promise<void> {

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { runtime } from "#runtime";
-import { makeLiveTransportFile, parseLiveTransportFile } from "../../src/wire/live-transport.ts";
+import { contentIdOf } from "../../src/base/ids.ts";
+import { makeLiveTransportFile, parseLiveTransportFile } from "../../src/wire/live/transport-file.ts";
 import { RECIPE, TRANSPORT_FILE } from "../wire/live-vectors.ts";
 import { sha1 } from "../wire/make-torrent.ts";
-import { inspectHouse as house } from "./inspect-house.ts";
+import { createTestInspector } from "./test-inspector.ts";
 import { servePages, type WebPages } from "./web-pages.ts";
 
 const live = parseLiveTransportFile(TRANSPORT_FILE, sha1, runtime.ed25519Verifier);
@@ -16,14 +17,14 @@ before(async () => {
 });
 after(() => web.close());
 
-test("analyze: a live stream that is known, by any of its names, and by the URL of its transport file", async () => {
-  const { inspector, transfers } = house();
+test("analyze: a known live stream by each kind of link, and by the URL of its transport file", async () => {
+  const { inspector, transfers } = createTestInspector();
   transfers.kept.push(live);
   web.pages.set("/a.sluice", { body: TRANSPORT_FILE });
   const known = {
     contentType: "transport_file",
     transportType: "bt",
-    contentId: live.contentId,
+    contentId: contentIdOf(live.infohash),
     infohash: live.infohash,
     itemUrl: null,
     title: "Example — Пример",
@@ -31,7 +32,7 @@ test("analyze: a live stream that is known, by any of its names, and by the URL 
     categories: ["informational"],
   };
   const magnet = `magnet:?xt=urn:btih:${live.infohash}&dn=Another`;
-  for (const query of [magnet, live.contentId, live.infohash, `sluice:?magnet=${encodeURIComponent(magnet)}`])
+  for (const query of [magnet, live.fileHash, live.infohash, `sluice:?magnet=${encodeURIComponent(magnet)}`])
     assert.deepEqual(await inspector.analyze(query, undefined, OPEN), known, query);
   const url = `${web.base}/a.sluice`;
   assert.deepEqual(await inspector.analyze(url, undefined, OPEN), { ...known, itemUrl: url });
@@ -45,37 +46,47 @@ test("analyze: a live stream that is known, by any of its names, and by the URL 
   });
 });
 
-test("describe, keep: a live stream is one file without a size, with the bytes of its transport file", async () => {
-  const { inspector, transfers } = house();
+test("describe, keep: a live stream has a single file with the size of its window, and the bytes of its transport file", async () => {
+  const { inspector, transfers } = createTestInspector();
   const kept = await inspector.keep(TRANSPORT_FILE);
   assert.deepEqual(kept, {
     name: "Example — Пример",
     infohash: live.infohash,
-    contentId: live.contentId,
+    contentId: contentIdOf(live.infohash),
     type: "live",
     transportType: "bt",
     files: [
-      { index: 0, name: "Example channel.ts", size: 0, offset: 0, mime: "video/mp2t", isPlayable: true },
+      {
+        index: 0,
+        name: "Example channel.ts",
+        size: 173_260_800,
+        offset: 0,
+        mime: "video/mp2t",
+        isPlayable: true,
+      },
     ],
     transportFile: TRANSPORT_FILE,
   });
   assert.deepEqual(
-    transfers.kept.map(({ contentId }) => contentId),
-    [live.contentId],
+    transfers.kept.map(({ infohash }) => infohash),
+    [live.infohash],
   );
   for (const selector of [
     { kind: "infohash", infohash: live.infohash },
-    { kind: "content_id", contentId: live.contentId },
+    { kind: "content_id", contentId: contentIdOf(live.infohash) },
     { kind: "transport_file", bytes: TRANSPORT_FILE },
   ] as const)
     assert.deepEqual(await inspector.describe(selector, OPEN), kept);
-  assert.equal(await inspector.contentIdOf(live.infohash, OPEN), live.contentId);
+  assert.equal(
+    await inspector.contentIdOf({ kind: "infohash", infohash: live.infohash }, OPEN),
+    live.infohash,
+  );
   assert.deepEqual(await inspector.search("пример", 10), [{ name: kept.name, infohash: live.infohash }]);
   assert.equal(transfers.opened.length, 0);
 });
 
-test("describe: a magnet that turns out to be a live stream; nobody vouches for a content id of its", async () => {
-  const { inspector, transfers } = house();
+test("describe: a magnet whose metadata is a live stream has the content id of its infohash", async () => {
+  const { inspector, transfers } = createTestInspector();
   const unsigned = parseLiveTransportFile(
     makeLiveTransportFile({ ...RECIPE, meta: {} }),
     sha1,
@@ -88,7 +99,6 @@ test("describe: a magnet that turns out to be a live stream; nobody vouches for 
   const found = await inspector.describe({ kind: "infohash", infohash: live.infohash }, OPEN);
   assert.deepEqual(
     [found.type, found.name, found.contentId, found.transportFile],
-    ["live", "Example channel", undefined, unsigned.bytes],
+    ["live", "Example channel", live.infohash, unsigned.bytes],
   );
-  await assert.rejects(inspector.contentIdOf(live.infohash, OPEN), { code: "content_id_unknown" });
 });

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { SluiceError } from "../../src/base/errors.ts";
-import type { ContentId } from "../../src/base/ids.ts";
-import { parseTransportFile } from "../../src/wire/metainfo.ts";
+import type { Infohash } from "../../src/base/ids.ts";
+import { parseTransportFile } from "../../src/wire/torrent/metainfo.ts";
 import { makeTorrent, sha1 } from "../wire/make-torrent.ts";
 import { settled } from "./fake-clock.ts";
-import { filmTorrent } from "./fake-house.ts";
-import { inspectHouse as house } from "./inspect-house.ts";
+import { filmTorrent } from "./fake-engine.ts";
+import { createTestInspector } from "./test-inspector.ts";
 import { servePages, type WebPages } from "./web-pages.ts";
 
 const film = filmTorrent();
@@ -25,19 +25,25 @@ before(async () => {
 });
 after(() => web.close());
 
-const analyze = (query: string, title?: string) => house().inspector.analyze(query, title, OPEN);
+const analyze = (query: string, title?: string) =>
+  createTestInspector().inspector.analyze(query, title, OPEN);
 
-test("analyze: links into swarms are told by what they say and what is known here", async () => {
-  const { inspector, transfers } = house();
+test("analyze: swarm links are described by the link and stored data", async () => {
+  const { inspector, transfers } = createTestInspector();
   const swarm = { contentType: "transport_file", transportType: "bt", itemUrl: null, categories: [] };
   const of = (query: string, title?: string) => inspector.analyze(query, title, OPEN);
-  const bare = { ...swarm, contentId: null, infohash: film.infohash, isLive: -1 };
+  const bare = { ...swarm, contentId: film.infohash, infohash: film.infohash, isLive: -1 };
   const magnet = `magnet:?xt=urn:btih:${film.infohash}&dn=A+film`;
   assert.deepEqual(await of(magnet), { ...bare, title: "A film" });
   assert.deepEqual(await of(magnet, " Mine\n"), { ...bare, title: "Mine" });
-  // Where a key leads is asked when it is played.
+  // A key is resolved only for playback.
   const key = "ab".repeat(32);
-  assert.deepEqual(await of(`magnet:?xs=urn:btpk:${key}`), { ...bare, infohash: null, title: key });
+  assert.deepEqual(await of(`magnet:?xs=urn:btpk:${key}`), {
+    ...bare,
+    contentId: null,
+    infohash: null,
+    title: key,
+  });
   for (const query of [
     "acestream://?infohash=",
     "acestream:?infohash=",
@@ -48,18 +54,18 @@ test("analyze: links into swarms are told by what they say and what is known her
   assert.deepEqual(await of(UNKNOWN), {
     ...swarm,
     contentId: UNKNOWN,
-    infohash: null,
+    infohash: UNKNOWN,
     isLive: -1,
     title: UNKNOWN,
   });
   transfers.kept.push(file);
-  const known = { ...swarm, contentId: file.contentId, infohash: film.infohash, isLive: 0, title: "films" };
-  for (const query of [magnet, file.contentId, film.infohash, `acestream://${file.contentId}`])
+  const known = { ...swarm, contentId: film.infohash, infohash: film.infohash, isLive: 0, title: "films" };
+  for (const query of [magnet, file.fileHash, film.infohash, `acestream://${file.fileHash}`])
     assert.deepEqual(await of(query), known, query);
   assert.equal(transfers.opened.length, 0);
 });
 
-test("analyze: what is no link is an unknown protocol, and no password of it is repeated", async () => {
+test("analyze: text that is no link fails with unknown_protocol, and the error contains no password", async () => {
   for (const query of [
     "",
     "hello",
@@ -81,7 +87,7 @@ test("analyze url: a transport file", async () => {
   assert.deepEqual(await analyze(`${web.base}/a.torrent`), {
     contentType: "transport_file",
     transportType: "bt",
-    contentId: file.contentId,
+    contentId: film.infohash,
     infohash: film.infohash,
     itemUrl: `${web.base}/a.torrent`,
     title: "films",
@@ -92,7 +98,7 @@ test("analyze url: a transport file", async () => {
   await assert.rejects(analyze(`${web.base}/broken.torrent`), { code: "bad_transport_file" });
 });
 
-test("analyze url: by the first bytes and the head of the answer", async () => {
+test("analyze url: classifies by the first bytes and the headers", async () => {
   const html = { "content-type": "text/html; charset=utf-8" };
   const plain = { "content-type": "application/octet-stream" };
   const mpegurl = { "content-type": "application/vnd.apple.mpegurl" };
@@ -166,47 +172,51 @@ test("analyze url: by the first bytes and the head of the answer", async () => {
   }
 });
 
-test("analyze url: of what has no end, the head is read and no more", async () => {
+test("analyze url: reads only the first bytes of an endless stream", async () => {
   web.pages.set("/endless", {
     body: new Uint8Array(188 * 350).map((_, i) => (i % 188 === 0 ? 0x47 : 0)),
     isEndless: true,
   });
   const before = web.sentBytes();
   await analyze(`${web.base}/endless`);
-  // What the sockets of both ends hold, which nobody asked for.
+  // The socket buffers of both ends fill without a read.
   assert.ok(web.sentBytes() - before < 32 * 1024 * 1024, `${web.sentBytes() - before} bytes were sent`);
 });
 
-test("analyze url: what is nothing to play is refused in words", async () => {
+test("analyze url: unplayable content is refused with a reason", async () => {
   const cases: Record<string, [page: Parameters<typeof web.pages.set>[1], code: string, message: RegExp]> = {
     "/page": [
       { body: "<!doctype html><title>x", headers: { "content-type": "text/html" } },
       "unsupported_content",
-      /a web page came/,
+      /got a web page/,
     ],
     "/page.mp4": [
       { body: "<html>", headers: { "content-type": "video/mp4" } },
       "unsupported_content",
-      /a web page came/,
+      /got a web page/,
     ],
     "/page.m3u8": [
       { body: "<html>", headers: { "content-type": "audio/mpegurl" } },
       "not_a_playlist",
-      /a web page came/,
+      /a web page/,
     ],
     "/json": [
       { body: "{}", headers: { "content-type": "application/json" } },
       "unsupported_content",
-      /application\/json came/,
+      /got application\/json/,
     ],
-    "/empty": [{ body: "", headers: { "content-type": "video/mp4" } }, "unsupported_content", /nothing came/],
+    "/empty": [
+      { body: "", headers: { "content-type": "video/mp4" } },
+      "unsupported_content",
+      /got an empty response/,
+    ],
     "/gone": [{ status: 410 }, "url_unreachable", /status 410/],
-    "/loop.m3u8": [{ body: `${MASTER}loop.m3u8\n` }, "unsupported_content", /leads to another/],
+    "/loop.m3u8": [{ body: `${MASTER}loop.m3u8\n` }, "unsupported_content", /refers to another/],
     "/away.m3u8": [{ body: `${MASTER}file:///etc/passwd\n` }, "url_refused", /http or https/],
     "/broken.m3u8": [
       { body: "#EXTM3U\n#EXT-X-TARGETDURATION:6\na.ts\n" },
       "unsupported_content",
-      /without #EXTINF/,
+      /has no #EXTINF/,
     ],
   };
   for (const [path, [page]] of Object.entries(cases)) web.pages.set(path, page);
@@ -214,21 +224,24 @@ test("analyze url: what is nothing to play is refused in words", async () => {
     await assert.rejects(analyze(web.base + path), { code, message }, path);
 });
 
-test("analyze url: home is not looked at for those who may not", async () => {
+test("analyze url: private addresses are not requested unless they are allowed", async () => {
   const asked = web.asked.length;
-  await assert.rejects(house().inspector.analyze(`${web.base}/a`, undefined, { allowPrivateUrls: false }), {
-    code: "url_refused",
-  });
+  await assert.rejects(
+    createTestInspector().inspector.analyze(`${web.base}/a`, undefined, { allowPrivateUrls: false }),
+    {
+      code: "url_refused",
+    },
+  );
   assert.equal(web.asked.length, asked);
 });
 
-test("describe: a known transport file is told at once, files, ids and bytes", async () => {
-  const { inspector, transfers } = house();
+test("describe: a known transport file returns files, ids and bytes at once", async () => {
+  const { inspector, transfers } = createTestInspector();
   transfers.kept.push(file);
   const found = await inspector.describe({ kind: "infohash", infohash: film.infohash }, OPEN);
   assert.deepEqual(
     [found.name, found.infohash, found.contentId, found.type, found.transportType, found.transportFile],
-    ["films", film.infohash, file.contentId, "vod", "bt", film.bytes],
+    ["films", film.infohash, film.infohash, "vod", "bt", film.bytes],
   );
   assert.deepEqual(
     found.files.map(({ name, size, isPlayable, mime }) => [name, size, isPlayable, mime]),
@@ -241,8 +254,8 @@ test("describe: a known transport file is told at once, files, ids and bytes", a
   assert.equal(transfers.opened.length, 0);
 });
 
-test("describe: peers are waited for as playing does; the transfer is given back either way", async () => {
-  const { inspector, transfers, clock } = house();
+test("describe: waits for peers like playback, and releases the transfer on success and failure", async () => {
+  const { inspector, transfers, clock } = createTestInspector();
   const found = inspector.describe({ kind: "infohash", infohash: film.infohash }, OPEN);
   await settled();
   transfers.opened[0]!.bringFiles([{ name: "a.mp4", size: 5 }]);
@@ -262,7 +275,7 @@ test("describe: peers are waited for as playing does; the transfer is given back
   assert.equal(clock.waiting, 0);
 });
 
-test("describe url: manifests and media of other servers are hls and wrapper, live or not", async () => {
+test("describe url: manifests have type hls, media has type wrapper, live or not", async () => {
   web.pages.set("/live.m3u8", { body: MEDIA });
   web.pages.set("/vod.m3u8", { body: `${MEDIA}#EXT-X-ENDLIST\n` });
   web.pages.set("/A%20film.mp4", { body: MP4 });
@@ -272,20 +285,20 @@ test("describe url: manifests and media of other servers are hls and wrapper, li
     "/A%20film.mp4": ["wrapper", "vod"],
   };
   for (const [path, expected] of Object.entries(cases)) {
-    const found = await house().inspector.describe({ kind: "url", url: web.base + path }, OPEN);
+    const found = await createTestInspector().inspector.describe({ kind: "url", url: web.base + path }, OPEN);
     assert.deepEqual([found.transportType, found.type], expected, path);
     assert.deepEqual([found.files.length, found.contentId, found.transportFile], [1, undefined, undefined]);
   }
   const once = () => web.asked.filter((path) => path === "/live.m3u8").length;
   const before = once();
-  await house().inspector.describe({ kind: "url", url: `${web.base}/live.m3u8` }, OPEN);
+  await createTestInspector().inspector.describe({ kind: "url", url: `${web.base}/live.m3u8` }, OPEN);
   assert.equal(once() - before, 1);
 });
 
-test("keep: checks the bytes, keeps them, and tells what they are; hostile bytes are refused", async () => {
-  const { inspector, transfers } = house();
+test("keep: checks, stores and describes a transport file; invalid bytes are refused", async () => {
+  const { inspector, transfers } = createTestInspector();
   const kept = await inspector.keep(film.bytes);
-  assert.deepEqual([kept.name, kept.contentId], ["films", file.contentId]);
+  assert.deepEqual([kept.name, kept.contentId], ["films", film.infohash]);
   assert.deepEqual(
     transfers.kept.map(({ infohash }) => infohash),
     [film.infohash],
@@ -295,24 +308,23 @@ test("keep: checks the bytes, keeps them, and tells what they are; hostile bytes
   assert.equal(transfers.kept.length, 1);
 });
 
-test("contentIdOf: from what is kept, else from peers; nobody to ask: content_id_unknown", async () => {
-  const { inspector, transfers, clock } = house();
-  transfers.kept.push(file);
-  assert.equal(await inspector.contentIdOf(film.infohash, OPEN), file.contentId);
-  transfers.kept.length = 0;
-  transfers.prepare = (transfer) => {
-    transfer.contentId = "c".repeat(40) as ContentId;
-    transfer.bringFiles([]);
-  };
-  assert.equal(await inspector.contentIdOf(film.infohash, OPEN), "c".repeat(40));
-  transfers.prepare = () => {};
-  const lost = assert.rejects(inspector.contentIdOf(UNKNOWN as never, OPEN), { code: "content_id_unknown" });
-  await clock.advance(31_000);
-  await lost;
+test("contentIdOf: is the infohash, without asking peers; content of a web server has none", async () => {
+  const { inspector, transfers } = createTestInspector();
+  const id = (infohash: string) =>
+    inspector.contentIdOf({ kind: "infohash", infohash: infohash as Infohash }, OPEN);
+  assert.equal(await id(film.infohash), film.infohash);
+  assert.equal(
+    await inspector.contentIdOf({ kind: "transport_file", bytes: film.bytes }, OPEN),
+    film.infohash,
+  );
+  assert.equal(transfers.opened.length, 0);
+  web.pages.set("/vod.m3u8", { body: `${MASTER}a.m3u8\n` });
+  const url = `${web.base}/vod.m3u8`;
+  await assert.rejects(inspector.contentIdOf({ kind: "url", url }, OPEN), { code: "content_id_unknown" });
 });
 
-test("search: all words, whatever case and accents; the latest first, no more than asked for", async () => {
-  const { inspector, transfers } = house();
+test("search: matches all words without case and accents, newest first, up to the limit", async () => {
+  const { inspector, transfers } = createTestInspector();
   const names = ["Amélie 2001", "amelie making of", "Straße", "Other"];
   for (const name of names) {
     const { bytes } = makeTorrent({
@@ -335,8 +347,8 @@ test("search: all words, whatever case and accents; the latest first, no more th
   assert.deepEqual(await of("films"), ["films"]);
 });
 
-test("search: waits two seconds for names at most, and finds them later", async () => {
-  const { inspector, transfers, clock } = house();
+test("search: waits at most two seconds for names; later searches find the rest", async () => {
+  const { inspector, transfers, clock } = createTestInspector();
   transfers.kept.push(file);
   const known = transfers.knownTransportFile.bind(transfers);
   let deliver = () => {};

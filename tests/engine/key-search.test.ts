@@ -2,21 +2,21 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { latin1Bytes, toHex } from "../../src/base/bytes.ts";
 import { SluiceError } from "../../src/base/errors.ts";
-import type { ContentId, Infohash } from "../../src/base/ids.ts";
+import type { Infohash } from "../../src/base/ids.ts";
 import { parseLink } from "../../src/base/link.ts";
 import { KeySearch } from "../../src/engine/key-search.ts";
-import { headRecord } from "../../src/engine/live/head-record.ts";
-import type { MutableItem } from "../../src/engine/reach/contract.ts";
+import { headRecord } from "../../src/live/broadcast/broadcast-content.ts";
+import type { MutableItem } from "../../src/net/contract.ts";
 import { ed25519Key } from "../../src/runtime/crypto.ts";
-import type { LiveTransportFile } from "../../src/wire/live-transport.ts";
-import { parseMagnet } from "../../src/wire/magnet.ts";
+import type { LiveTransportFile } from "../../src/wire/live/transport-file.ts";
+import { parseMagnet } from "../../src/wire/torrent/magnet.ts";
 import { FakeClock, settled } from "./fake-clock.ts";
 
 const INFOHASH = "61".repeat(20) as Infohash;
 const ITEM = { sequence: 1, value: latin1Bytes(`d2:ih20:${"a".repeat(20)}e`) };
 const NAME = { key: new Uint8Array(32).fill(7), salt: latin1Bytes("x") };
 
-/** A DHT that gives what the test says, and who asks it. */
+/** A search over a DHT whose replies the test decides. */
 function bench(answer: (asked: number, signal: AbortSignal | undefined) => Promise<MutableItem | undefined>) {
   const clock = new FakeClock();
   const asked: string[] = [];
@@ -32,17 +32,17 @@ function bench(answer: (asked: number, signal: AbortSignal | undefined) => Promi
 const never = (_asked: number, signal: AbortSignal | undefined) =>
   new Promise<undefined>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
 
-test("KeySearch.find: gives the infohash that the item of key and salt says (BEP 46)", async () => {
+test("KeySearch.find: returns the infohash in the item of the key and salt (BEP 46)", async () => {
   const { search, asked, clock } = bench(async () => ITEM);
   assert.equal(await search.find(NAME), INFOHASH);
   assert.deepEqual(asked, [`${"07".repeat(32)} 78`]);
   assert.equal(clock.waiting, 0);
 });
 
-test("KeySearch.find: the key of a live stream leads to it by its head record, under its salt", async () => {
+test("KeySearch.find: the key of a live stream resolves through its head record and salt", async () => {
   const { publicKey, sign } = ed25519Key(new Uint8Array(32).fill(8));
-  const file = { infohash: INFOHASH, contentId: "cd".repeat(20) as ContentId, info: { publicKey } };
-  const record = headRecord(file as LiveTransportFile, sign, 1_700_000_000);
+  const file = { infohash: INFOHASH, info: { publicKey } };
+  const record = headRecord(file as unknown as LiveTransportFile, sign, 1_700_000_000);
   const { search, asked } = bench(async () => record);
   const link = `magnet:?xs=urn:btpk:${toHex(publicKey)}&s=6c697665`;
   assert.equal(parseLink(link)?.kind, "magnet");
@@ -52,12 +52,12 @@ test("KeySearch.find: the key of a live stream leads to it by its head record, u
   assert.deepEqual(asked, [`${toHex(record.key)} ${toHex(record.salt)}`]);
 });
 
-test("KeySearch.find: without the DHT it says at once what to do", async () => {
+test("KeySearch.find: without the DHT it fails at once with advice", async () => {
   const search = new KeySearch({ clock: new FakeClock() });
-  await assert.rejects(search.find(NAME), { code: "content_id_unknown", message: /turn --dht on/ });
+  await assert.rejects(search.find(NAME), { code: "content_id_unknown", message: /turn on --dht/ });
 });
 
-test("KeySearch.find: asks again each second, as a node that has just begun knows nobody", async () => {
+test("KeySearch.find: asks again each second, because a new DHT node knows few others", async () => {
   const { search, asked, clock } = bench(async (times) => (times > 3 ? ITEM : undefined));
   const found = search.find(NAME);
   await clock.advance(2_999);
@@ -67,12 +67,12 @@ test("KeySearch.find: asks again each second, as a node that has just begun know
   assert.equal(clock.waiting, 0);
 });
 
-test("KeySearch.find: gives up after 8 s, whether nobody has it or nobody answers", async () => {
+test("KeySearch.find: fails after 8 s if no node has the item or no node replies", async () => {
   for (const answer of [async () => undefined, never]) {
     const { search, clock } = bench(answer);
     const lost = assert.rejects(search.find(NAME), {
       code: "content_id_unknown",
-      message: /07070707.* leads/,
+      message: /key 07070707/,
     });
     let isOver = false;
     void lost.then(() => (isOver = true));
@@ -84,18 +84,18 @@ test("KeySearch.find: gives up after 8 s, whether nobody has it or nobody answer
   }
 });
 
-test("KeySearch.find: an item that names no content is told as such", async () => {
+test("KeySearch.find: an item without an infohash fails with a reason", async () => {
   const { search } = bench(async () => ({ sequence: 1, value: latin1Bytes("2:hi") }));
-  await assert.rejects(search.find(NAME), { code: "content_id_unknown", message: /names no content/ });
+  await assert.rejects(search.find(NAME), { code: "content_id_unknown", message: /contains no infohash/ });
 });
 
-test("KeySearch.find: who asks for the same shares a search; beyond four it says too_many, and one asker may leave", async () => {
+test("KeySearch.find: equal searches are shared, a fifth fails with too_many, and aborting one caller leaves the others", async () => {
   const { search, asked, clock } = bench(never);
   const name = (byte: number) => ({ key: new Uint8Array(32).fill(byte), salt: NAME.salt });
   const stop = new AbortController();
   const left = assert.rejects(search.find(name(1), stop.signal), { code: "cancelled" });
   const others = [1, 2, 3, 4].map((byte) =>
-    assert.rejects(search.find(name(byte)), { code: "cancelled", message: /ends/ }),
+    assert.rejects(search.find(name(byte)), { code: "cancelled", message: /stopping/ }),
   );
   await settled();
   assert.equal(asked.length, 4);

@@ -1,18 +1,18 @@
 import { runtime } from "#runtime";
 import type { Log } from "../../src/base/log.ts";
-import { seededRandom } from "../../src/base/random.ts";
-import type { EngineSettings } from "../../src/engine/contract.ts";
-import { DiskCache, type DiskCacheParts } from "../../src/engine/disk-cache.ts";
-import type { Broadcasts } from "../../src/engine/live/broadcast-contract.ts";
-import { PieceBufferPool } from "../../src/engine/piece-buffers.ts";
-import { PieceMemory } from "../../src/engine/piece-memory.ts";
-import { PieceStore } from "../../src/engine/piece-store.ts";
-import { pieceCheck } from "../../src/swarm/piece-check.ts";
-import { parseTransportFile, type TransportFile } from "../../src/wire/metainfo.ts";
+import type { Broadcasts } from "../../src/live/broadcast/broadcast-contract.ts";
+import { pieceCheck } from "../../src/protocol/swarm/piece-check.ts";
+import { DiskCache, type DiskCacheDependencies } from "../../src/storage/disk-cache.ts";
+import { PieceBufferPool } from "../../src/storage/piece-buffers.ts";
+import { PieceMemory } from "../../src/storage/piece-memory.ts";
+import { PieceStore } from "../../src/storage/piece-store.ts";
+import type { EngineSettings } from "../../src/transfer/contract.ts";
+import { parseTransportFile, type TransportFile } from "../../src/wire/torrent/metainfo.ts";
 import { NO_REACH } from "../parts/no-reach.ts";
+import { seededRandom } from "../seeded-random.ts";
 import { makeTorrent, sha1, sha256 } from "../wire/make-torrent.ts";
 
-/** A log that keeps its warnings and errors, and says nothing else. */
+/** A log that records warnings and errors and drops everything else. */
 export function keepingLog(): Log & { readonly warnings: string[] } {
   const warnings: string[] = [];
   const keep = (message: string) => void warnings.push(message);
@@ -20,7 +20,7 @@ export function keepingLog(): Log & { readonly warnings: string[] } {
   return log;
 }
 
-/** Bytes that look random and are the same in each run. */
+/** Returns pseudorandom bytes that are equal in each run. */
 export function someBytes(length: number, seed = 1): Uint8Array<ArrayBuffer> {
   const random = seededRandom(seed);
   const words = new Uint32Array(Math.ceil(length / 4));
@@ -28,7 +28,7 @@ export function someBytes(length: number, seed = 1): Uint8Array<ArrayBuffer> {
   return new Uint8Array(words.buffer).slice(0, length);
 }
 
-/** A transport file of one film. */
+/** Returns a transport file with one film, and its bytes. */
 export function someContent(
   length: number,
   pieceLength: number,
@@ -38,11 +38,11 @@ export function someContent(
   return { file: parseTransportFile(made.bytes, sha1), content };
 }
 
-/** The disk cache in `path`, with the memory it serves. */
+/** Opens the disk cache in `path` with its memory. */
 export async function someCache(
   path: string,
   limits: { memory: number; disk: number },
-  options: Partial<Pick<DiskCacheParts, "log" | "files" | "lock" | "clock">> = {},
+  options: Partial<Pick<DiskCacheDependencies, "log" | "files" | "lock" | "clock">> = {},
 ) {
   const pool = new PieceBufferPool(limits.memory);
   const memory = new PieceMemory(pool);
@@ -60,7 +60,7 @@ export async function someCache(
   return { pool, memory, cache };
 }
 
-/** A store over a cache folder, and what it dropped. */
+/** Opens a store over a cache folder, and records dropped pieces. */
 export async function someStore(parts: Awaited<ReturnType<typeof someCache>>, file: TransportFile) {
   const folder = await parts.cache.open(file.infohash, file.info);
   const dropped: number[] = [];
@@ -76,7 +76,7 @@ export async function someStore(parts: Awaited<ReturnType<typeof someCache>>, fi
   return { store, folder, dropped };
 }
 
-/** Puts `pieces` of the content into the store, as the swarm would. */
+/** Puts `pieces` of the content into the store, as a swarm does. */
 export function putPieces(
   store: PieceStore,
   pool: PieceBufferPool,
@@ -102,6 +102,7 @@ export function someSettings(dataDir: string, changes: Partial<EngineSettings> =
     memoryLimitBytes: 16 * 1024 * 1024,
     uploadLimit: 0,
     downloadLimit: 0,
+    maxSessions: 256,
     sessionIdleMs: 60_000,
     transferIdleMs: 60_000,
     peersTimeoutMs: 5_000,
@@ -114,14 +115,15 @@ export function someSettings(dataDir: string, changes: Partial<EngineSettings> =
     liveLagMs: 3_000,
     segmentSeconds: 6,
     compat: "document",
+    isLowLatency: false,
     reach: NO_REACH,
     ...changes,
   };
 }
 
-/** Of an engine that broadcasts nothing. */
+/** The broadcasts of an engine that has none. */
 export const NO_BROADCASTS: Broadcasts = {
-  start: () => Promise.reject(new Error("nothing is broadcast here")),
+  start: () => Promise.reject(new Error("this engine has no broadcasts")),
   get: () => undefined,
   all: () => [],
   close: async () => {},

@@ -2,18 +2,21 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runtime } from "#runtime";
 import { SluiceError } from "../../src/base/errors.ts";
+import { createTransfers } from "../../src/engine/transfers.ts";
+import type { Media, OpenMedia } from "../../src/remux/contract.ts";
+
 import type {
   ActiveTransfer,
   EngineSettings,
   TransferContent,
   Transfers,
-} from "../../src/engine/contract.ts";
-import { createTransfers } from "../../src/engine/transfers.ts";
-import type { Media, OpenMedia } from "../../src/remux/contract.ts";
-import type { TcpHandlers, TcpSocket } from "../../src/runtime/contract.ts";
-import type { TransportFile } from "../../src/wire/metainfo.ts";
+} from "../../src/transfer/contract.ts";
+import type { TransportFile } from "../../src/wire/torrent/metainfo.ts";
 import { inFolder } from "../contract/folder.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { keepingLog, putPieces, someCache, someContent, someSettings, someStore } from "./parts.ts";
+
+const { test: ipv6Test } = await testsThatNeed("ipv6");
 
 const MIB = 1024 * 1024;
 const noMedia: OpenMedia = () => Promise.reject(new SluiceError("unsupported_container", "none here"));
@@ -32,7 +35,7 @@ async function withTransfers<T>(
   }
 }
 
-/** Puts the whole content into the cache of a data folder, so that a transfer there seeds it. */
+/** Writes the content to the cache of a data folder, so that a transfer there seeds it. */
 async function fillCache(dataDir: string, file: TransportFile, content: Uint8Array): Promise<void> {
   const parts = await someCache(`${dataDir}/cache`, { memory: 2 * content.length, disk: 256 * MIB });
   const { store, folder } = await someStore(parts, file);
@@ -48,7 +51,7 @@ async function readAll(stream: ReadableStream<Uint8Array>): Promise<Uint8Array> 
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** Runs `work` with a transfer that can fetch the content from a seeder of ours. */
+/** Runs `work` with a local seeder of the content. */
 async function withSeeder(
   size: number,
   pieceLength: number,
@@ -68,10 +71,7 @@ async function withSeeder(
   });
 }
 
-test("Transfers: listening on :: is reached over IPv6 and IPv4, each under its own address", async (t) => {
-  const v6 = await runtime.net.listen({ host: "::1", port: 0 }, (socket) => closing(socket)).catch(() => {});
-  if (v6 === undefined) return t.skip("this machine has no IPv6 loopback");
-  await v6.close();
+ipv6Test("Transfers: listening on :: is reached over IPv6 and IPv4, each under its own address", async () => {
   await withSeeder(
     MIB,
     256 * 1024,
@@ -93,13 +93,7 @@ test("Transfers: listening on :: is reached over IPv6 and IPv4, each under its o
   );
 });
 
-/** Handlers that want nothing. */
-function closing(socket: TcpSocket): TcpHandlers {
-  socket.close();
-  return { received() {}, drained() {}, closed() {} };
-}
-
-test("Transfers: content comes from a peer, whole, and again after a restart without one", () =>
+test("Transfers: content is fetched from a peer, and read from the cache after a restart", () =>
   withSeeder(9 * MIB + 777, 256 * 1024, async ({ file, content, port }, folder) => {
     const peers = [{ host: "127.0.0.1", port }];
     await withTransfers(`${folder}/play`, async (transfers) => {
@@ -108,21 +102,21 @@ test("Transfers: content comes from a peer, whole, and again after a restart wit
       assert.deepEqual(await readAll(transfer.source(0).open({ start: 0, end: content.length })), content);
       assert.equal(transfer.progress(0), 100);
       assert.equal(transfer.headBytes(0), content.length);
-      assert.equal(await transfers.knownContentId(file.contentId), file.infohash);
+      assert.equal(await transfers.infohashOfFile(file.fileHash), file.infohash);
     });
     await withTransfers(`${folder}/play`, async (transfers) => {
       const known = await transfers.knownTransportFile(file.infohash);
-      assert.equal(known?.file.contentId, file.contentId);
+      assert.equal(known?.file.fileHash, file.fileHash);
       const transfer = transfers.open({ infohash: file.infohash, trackers: [], peers: [] });
       await transfer.ready();
-      assert.equal(transfer.contentId, file.contentId);
+      assert.equal(transfer.transportFile()?.fileHash, file.fileHash);
       const range = { start: 100, end: 5 * MIB };
       assert.deepEqual(await transfer.source(0).read(range), content.slice(range.start, range.end));
       assert.ok((await transfers.cacheFigures()).activeInUse >= content.length);
     });
   }));
 
-test("Transfers.open: a magnet that waits for metadata goes on with a transport file given later", () =>
+test("Transfers.open: a magnet without metadata continues with a transport file given later", () =>
   withSeeder(MIB, 64 * 1024, async ({ file, content, port }, folder) => {
     await withTransfers(`${folder}/late`, async (transfers) => {
       const waiting = transfers.open({ infohash: file.infohash, trackers: [], peers: [] });
@@ -133,7 +127,7 @@ test("Transfers.open: a magnet that waits for metadata goes on with a transport 
     });
   }));
 
-test("Transfers: a magnet gets its metadata from the peer, and keeps it", () =>
+test("Transfers: a magnet fetches its metadata from a peer and stores it", () =>
   withSeeder(3 * MIB, 64 * 1024, async ({ file, content, port }, folder) => {
     await withTransfers(
       `${folder}/play`,
@@ -160,7 +154,7 @@ test("Transfers: a magnet gets its metadata from the peer, and keeps it", () =>
     });
   }));
 
-test("Transfers: content larger than memory, without a disk, reaches many readers whole", () =>
+test("Transfers: content larger than the memory limit reaches many readers complete without a disk cache", () =>
   withSeeder(24 * MIB, 256 * 1024, async ({ file, content, port }, folder) => {
     const changes = { cacheLimitBytes: 0, memoryLimitBytes: 4 * MIB };
     await withTransfers(
@@ -179,7 +173,7 @@ test("Transfers: content larger than memory, without a disk, reaches many reader
     );
   }));
 
-test("ByteSource.open: hundreds of readers, most of which stall or leave, do not disturb the one", () =>
+test("ByteSource.open: hundreds of stalled or closed readers do not disturb a running reader", () =>
   withSeeder(12 * MIB, 256 * 1024, async ({ file, content, port }, folder) => {
     await withTransfers(`${folder}/play`, async (transfers) => {
       const transfer = transfers.open(link(file, { peers: [{ host: "127.0.0.1", port }] }));
@@ -194,7 +188,7 @@ test("ByteSource.open: hundreds of readers, most of which stall or leave, do not
     });
   }));
 
-test("ActiveTransfer.stop ends readers with session_stopped, and the same content opens again", () =>
+test("ActiveTransfer.stop ends readers with session_stopped, and the same content can be opened again", () =>
   inFolder(async (folder) => {
     const { file } = someContent(MIB, 64 * 1024);
     await withTransfers(folder, async (transfers) => {
@@ -213,7 +207,7 @@ test("ActiveTransfer.stop ends readers with session_stopped, and the same conten
     });
   }));
 
-test("ActiveTransfer.ready and ByteSource.read end with the asker's signal", () =>
+test("ActiveTransfer.ready and ByteSource.read reject when their signal is aborted", () =>
   inFolder(async (folder) => {
     const { file } = someContent(MIB, 64 * 1024);
     await withTransfers(folder, async (transfers) => {
@@ -235,7 +229,7 @@ test("ActiveTransfer.ready and ByteSource.read end with the asker's signal", () 
     });
   }));
 
-test("Transfer.media is opened once for all askers, and a failure is not remembered", () =>
+test("Transfer.media is opened once for all callers, and again after a failure", () =>
   inFolder(async (folder) => {
     const { file } = someContent(MIB, 64 * 1024);
     let opened = 0;
@@ -251,11 +245,11 @@ test("Transfer.media is opened once for all askers, and a failure is not remembe
       async (transfers) => {
         const transfer = transfers.open(link(file));
         await transfer.ready();
-        await assert.rejects(transfer.media(0, undefined), { code: "broken_media" });
-        const all = await Promise.all([1, 2, 3].map(() => transfer.media(0, undefined)));
+        await assert.rejects(transfer.media(0, {}), { code: "broken_media" });
+        const all = await Promise.all([1, 2, 3].map(() => transfer.media(0, {})));
         assert.deepEqual(all, [media, media, media]);
         assert.equal(opened, 2);
-        await transfer.media(0, "fr");
+        await transfer.media(0, { language: "fr" });
         assert.equal(opened, 3);
       },
       {},

@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What one path answers with. */
+/** The response of a path. */
 export interface Page {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent with its length, unless `isEndless`: then it is repeated for as long as somebody reads. */
+  /** Sent with its length. If `isEndless`, repeated without a length while the client reads. */
   readonly body?: string | Uint8Array;
   readonly isEndless?: boolean;
   /** Sent without its length. */
@@ -14,12 +14,12 @@ export interface Page {
 
 /** A web server on loopback. */
 export interface WebPages {
-  /** Such as `http://127.0.0.1:1234`. */
+  /** The base URL, for example `http://127.0.0.1:1234`. */
   readonly base: string;
   /** By path, without the query. */
   readonly pages: Map<string, Page>;
   readonly asked: string[];
-  /** Bytes handed to the sockets so far. */
+  /** Bytes written to sockets so far. */
   sentBytes(): number;
   close(): Promise<void>;
 }

@@ -1,33 +1,33 @@
 import type { Random } from "../../src/base/random.ts";
 
-/** A decoder under attack. Each file of `tests/fuzz/targets` exports one as `target`, or several as `targets`. */
+/** A decoder to fuzz. Each file of `tests/fuzz/targets` exports one as `target`, or several as `targets`. */
 export interface FuzzTarget {
-  /** The decoder's name, for the command line and the report. */
+  /** Name of the decoder, for the command line and the report. */
   readonly name: string;
-  /** Valid inputs (and notable broken ones) that mutations begin from. Called once. */
+  /** Valid inputs, and notable malformed ones, from which mutations start. Called once. */
   corpus(): readonly Uint8Array[];
-  /** Gives `bytes` to the decoder. Throws `DecodeError` or `SluiceError` where it refuses; anything else is a finding.
-   * What it returns is kept until the next input. */
+  /** Decodes `bytes`. Throws `DecodeError` or `SluiceError` if the decoder refuses; any other error is a finding. The result is
+   * kept until the next input. */
   run(bytes: Uint8Array): unknown;
-  /** Inputs of up to 64 KiB made to cost as much time and memory as they can; each is weighed once a run. */
+  /** Inputs of up to 64 KiB that cost as much time and memory as possible; each is measured once per run. */
   extremes?(): readonly Uint8Array[];
-  /** Words of the format, inserted now and then. */
+  /** Tokens of the format, inserted at random. */
   readonly words?: readonly Uint8Array[];
-  /** A mutation that keeps the format whole (lengths that fit), used for half of the inputs. */
+  /** A mutation that keeps lengths consistent, used for half of the inputs. */
   mutate?(random: Random, seed: Uint8Array): Uint8Array;
-  /** Inputs are cut to this many bytes; 64 KiB where absent. */
+  /** Inputs are cut to this many bytes; default 64 KiB. */
   readonly maxBytes?: number;
 }
 
-/** What a run found. */
+/** Result of a run. */
 export interface FuzzReport {
   readonly name: string;
   readonly count: number;
-  /** Inputs that the decoder took. */
+  /** Inputs that the decoder accepted. */
   readonly accepted: number;
   readonly inputsPerSecond: number;
   readonly slowestMs: number;
-  /** What the heap held more at the end than at the beginning, in bytes. */
+  /** Growth of the heap during the run. */
   readonly heapGrowthBytes: number;
   readonly findings: readonly FuzzFinding[];
 }

@@ -5,7 +5,7 @@ import { fuzzTargets } from "./targets.ts";
 
 const USAGE = "usage: fuzz [target …] [--count N] [--seed S] [--only INDEX]";
 
-/** Runs the targets that are named (or all), and prints a line each; the exit status says whether all held. */
+/** Runs the named targets, or all, and prints one line each. The exit status is 1 if there are findings. */
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,

@@ -62,8 +62,8 @@ const KEYS = [
   "comment",
 ];
 
-/** Changes one value of a bencoded input and writes it canonically, so that the change reaches what lies behind the
- * bencoding. Bytes after the value stay. */
+/** Changes one value of a bencoded input and re-encodes it canonically, so that the change reaches the code behind the bencode
+ * decoder. Bytes after the value are kept. */
 export function mutateBencode(random: Random, seed: Uint8Array): Uint8Array {
   try {
     const { value, end } = decodeBencodePrefix(seed, { lenientKeyOrder: true });
@@ -73,7 +73,7 @@ export function mutateBencode(random: Random, seed: Uint8Array): Uint8Array {
     bytes.set(seed.subarray(end), head.length);
     return bytes;
   } catch (thrown) {
-    if (thrown instanceof DecodeError) return seed.slice(); // A broken corpus entry stays as it is.
+    if (thrown instanceof DecodeError) return seed.slice(); // A malformed corpus entry stays unchanged.
     throw thrown;
   }
 }

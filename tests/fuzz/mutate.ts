@@ -1,7 +1,7 @@
 import { concatBytes, latin1Bytes } from "../../src/base/bytes.ts";
 import { type Random, randomBelow } from "../../src/base/random.ts";
 
-/** Bytes at the edges of what decoders compare with. */
+/** Boundary values of decoders. */
 const EDGE_BYTES = [0x00, 0x01, 0x7f, 0x80, 0xff, 0x2d, 0x2f, 0x30, 0x39, 0x3a, 0x47, 0x64, 0x65, 0x69, 0x6c];
 const EDGE_NUMBERS = [
   "0",
@@ -26,14 +26,14 @@ const EDGE_NUMBERS = [
 ].map(latin1Bytes);
 const EDGE_WORDS = [0, 1, 0x7f, 0x80, 0xff, 0x7fffffff, 0x80000000, 0xffffffff, 0x00010000, 0x00004000];
 
-/** What a mutation may draw on besides the input itself. */
+/** Data that a mutation may insert. */
 export interface MutationSources {
   readonly corpus: readonly Uint8Array[];
   readonly words: readonly Uint8Array[];
   readonly maxBytes: number;
 }
 
-/** One to eight random changes of `seed`; never changes `seed` itself. */
+/** Returns a copy of `seed` with one to eight random changes. */
 export function mutateBytes(random: Random, seed: Uint8Array, sources: MutationSources): Uint8Array {
   let bytes: Uint8Array = seed.slice();
   let rounds = 1;
@@ -82,7 +82,7 @@ function noise(random: Random): Uint8Array {
   return Uint8Array.from({ length: randomLength(random) }, () => randomBelow(random, 256));
 }
 
-/** Puts a notable number in the place of the digits at or after `at`. */
+/** Replaces the digits at or after `at` with a boundary number. */
 function withNumber(random: Random, bytes: Uint8Array, at: number): Uint8Array {
   const isDigit = (index: number) => bytes[index]! >= 0x30 && bytes[index]! <= 0x39;
   let start = at;
@@ -109,7 +109,7 @@ function replaced(bytes: Uint8Array, at: number, length: number, by: Uint8Array)
   return concatBytes([bytes.subarray(0, at), by, bytes.subarray(at + length)]);
 }
 
-/** One of `items`. */
+/** Returns a random item. */
 export function pick<T>(random: Random, items: readonly T[]): T {
   return items[randomBelow(random, items.length)]!;
 }

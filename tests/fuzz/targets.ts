@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import type { FuzzTarget } from "./contract.ts";
 
-/** All targets of the folder `targets`, by name. */
+/** Loads all targets of the folder `targets`, sorted by name. */
 export async function fuzzTargets(): Promise<FuzzTarget[]> {
   const folder = new URL("./targets/", import.meta.url);
   const names = (await readdir(folder)).filter((name) => name.endsWith(".ts")).sort();

@@ -4,16 +4,16 @@ import { runtime } from "#runtime";
 import { SluiceError } from "../../src/base/errors.ts";
 import { createTransfers } from "../../src/engine/transfers.ts";
 import type { Runtime } from "../../src/runtime/contract.ts";
-import { parseTransportFile } from "../../src/wire/metainfo.ts";
+import { parseTransportFile } from "../../src/wire/torrent/metainfo.ts";
 import { keepingLog, someSettings } from "../engine/parts.ts";
 import { startLibtorrent } from "../parts/libtorrent.ts";
 import { NO_REACH } from "../parts/no-reach.ts";
 import { randomFile, sha1OfFile, sha1OfStream, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 
-/** How libtorrent and our transfers meet, both of them on this machine. */
+/** How libtorrent and our transfers connect on this machine. */
 export interface Meeting {
   readonly sizeBytes: number;
-  /** Where our transfers listen, and libtorrent too: the one address at which the other is called. */
+  /** The address on which our transfers and libtorrent listen. */
   readonly host: string;
   readonly utp: boolean;
   readonly flags: readonly string[];
@@ -21,7 +21,7 @@ export interface Meeting {
   readonly machine: Runtime;
 }
 
-/** libtorrent seeds and transfers of this process download; then they are the only ones who have it, and libtorrent
+/** libtorrent seeds and transfers of this process download; then libtorrent stops and a new libtorrent peer
  * downloads from them. */
 export async function bothWaysHere({ sizeBytes, host, utp, flags, machine }: Meeting): Promise<void> {
   const scratch = await tempFolder("interop-here");

@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { type EngineProcess, nameContent, startEngine } from "../parts/engine.ts";
+import { torrentByLibtorrent } from "../parts/libtorrent.ts";
 import type { RunningProcess } from "../parts/process.ts";
-import { randomFile, sha1OfFile, sha1OfStream, tempFolder, torrentOf } from "../parts/torrent-files.ts";
+import { randomFile, sha1OfFile, sha1OfStream, tempFolder } from "../parts/torrent-files.ts";
 import { type ForeignPeer, startTracker } from "./other-peers.ts";
 
 const FIRST_BYTE = { range: "bytes=0-0" };
 
-/** The peer seeds and we download; then we are the only one who has it, and a new peer downloads from us. */
+/** The peer seeds and the engine downloads; then the engine is the only seed and a new peer downloads from it. */
 export async function bothWays(
   peer: ForeignPeer,
   options: { sizeBytes: number; env?: Record<string, string> },
@@ -19,10 +20,10 @@ export async function bothWays(
     await Promise.all(["seed", "leech"].map((name) => mkdir(scratch.file(name))));
     const file = scratch.file("seed/film.bin");
     await randomFile(file, options.sizeBytes);
-    const bare = await torrentOf(file, 256 * 1024, scratch.file("bare.torrent"));
+    const bare = await torrentByLibtorrent(file, 256 * 1024, scratch.file("bare.torrent"));
     const tracker = await startTracker(scratch.path, [bare.infohash]);
     ends.push(tracker.process.stop);
-    const torrent = await torrentOf(file, 256 * 1024, scratch.file("film.torrent"), [
+    const torrent = await torrentByLibtorrent(file, 256 * 1024, scratch.file("film.torrent"), [
       tracker.httpUrl,
       tracker.udpUrl,
     ]);
@@ -31,7 +32,7 @@ export async function bothWays(
     const seeder = await peer.seed(torrent.path, file, scratch.path);
     ends.push(seeder.process.stop);
     if (peer.announcesSeed) await tracker.hasSeed(torrent.infohash);
-    // The whole file fits into memory: where all play at once, the disk may be too slow to keep every piece of it.
+    // The whole file fits into memory: when all peers run at once, the disk may be too slow to store every piece.
     const env = {
       SLUICE_CACHE_LIMIT: "1GB",
       SLUICE_MEMORY_LIMIT: "64MiB",
@@ -70,7 +71,7 @@ async function downloads(
   assert.deepEqual(got, wanted);
 }
 
-/** Asks again and again whether the leecher's folder holds the whole file, with the content kept open. */
+/** Polls until the leecher's folder holds the whole file, and keeps the content open meanwhile. */
 async function uploads(
   engine: EngineProcess,
   torrent: Torrent,
@@ -95,4 +96,4 @@ function magnetOf(torrent: Torrent, port: number): string {
   return `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${port}`;
 }
 
-type Torrent = Awaited<ReturnType<typeof torrentOf>>;
+type Torrent = Awaited<ReturnType<typeof torrentByLibtorrent>>;

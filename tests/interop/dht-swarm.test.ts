@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
-import { test } from "node:test";
 import { nameContent, startEngine } from "../parts/engine.ts";
 import { startLibtorrent } from "../parts/libtorrent.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { randomFile, sha1OfFile, sha1OfStream, tempFolder, torrentOf } from "../parts/torrent-files.ts";
+
+const { test } = await testsThatNeed("libtorrent");
 
 const SIZE = 3 * 1024 * 1024 + 123;
 
@@ -18,7 +20,7 @@ test("DHT alone: a file of libtorrent is had here by its infohash", {
     await randomFile(file, SIZE);
     const { path, infohash } = await torrentOf(file, 64 * 1024, scratch.file("film.torrent"));
     const wanted = await sha1OfFile(file);
-    // One engine that holds nothing is the network by which the others find each other.
+    // An engine without content is the DHT node through which the others find each other.
     const env = (nodes: string) => ({ SLUICE_DHT: "on", SLUICE_DHT_NODES: nodes, SLUICE_LOG: "debug" });
     const middle = await startEngine({ env: env("") });
     ends.push(middle.stop);

@@ -1,22 +1,24 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { runtime } from "#runtime";
 import { toHex } from "../../src/base/bytes.ts";
 import type { Infohash } from "../../src/base/ids.ts";
 import type { Log } from "../../src/base/log.ts";
-import { type RunningDht, startDht } from "../../src/engine/reach/dht.ts";
-import { bindSharedUdp } from "../../src/engine/reach/shared-udp.ts";
-import { itemMessage } from "../../src/wire/dht-item.ts";
+import { type RunningDht, startDht } from "../../src/net/dht.ts";
+import { bindSharedUdp } from "../../src/net/shared-udp.ts";
+import { itemMessage } from "../../src/wire/dht/item.ts";
 import { PYTHON } from "../parts/libtorrent.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { type RunningProcess, startProcess } from "../parts/process.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
+
+const { test } = await testsThatNeed("libtorrent");
 
 const SCRIPT = fileURLToPath(new URL("./libtorrent_dht.py", import.meta.url));
 const silent: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => silent };
 const text = (words: string) => new TextEncoder().encode(words);
 
-/** Two nodes of ours and one of libtorrent; the second knows the others by the first alone. */
+/** Two of our nodes and one of libtorrent; the second learns of the others only from the first. */
 async function three(name: string) {
   const scratch = await tempFolder(name);
   const ends: (() => unknown)[] = [];
@@ -48,7 +50,7 @@ function tell(lt: RunningProcess, order: object): void {
   lt.child.stdin!.write(`${JSON.stringify(order)}\n`);
 }
 
-/** The next thing of a kind that libtorrent says; it is asked again until it says one that `fits`. */
+/** Repeats the order to libtorrent until it prints an event of this kind that satisfies `fits`. */
 async function ask<T>(
   lt: RunningProcess,
   order: object,
@@ -61,10 +63,10 @@ async function ask<T>(
     const line = await lt.line(is, 2_000).catch(() => undefined);
     if (line !== undefined) return JSON.parse(line) as T;
   }
-  throw new Error(`libtorrent did not say ${event}:\n${lt.output()}`);
+  throw new Error(`libtorrent did not print ${event}:\n${lt.output()}`);
 }
 
-/** Asks until there is something. */
+/** Repeats the request until it returns a result. */
 async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
   for (let tries = 0; tries < 60; tries++) {
     const found = await look();
@@ -80,7 +82,7 @@ test("DHT with libtorrent: immutable and mutable items both ways (BEP 44)", {
   const { lt, near, far, close } = await three("dht-items");
   try {
     const value = text("11:of our make");
-    const stop = near.keep(value);
+    const stop = near.publish(value);
     const target = toHex(runtime.sha1(value));
     type Item = { value: string };
     const got = await ask<Item>(lt, { do: "get", target }, "item", (item) => item.value === "of our make");
@@ -96,7 +98,7 @@ test("DHT with libtorrent: immutable and mutable items both ways (BEP 44)", {
     const salt = text("live");
     const item = { key, salt, sequence: 3, value: text("2:v3") };
     const signature = sign(itemMessage(salt, item.sequence, item.value));
-    far.keepMutable(() => ({ ...item, signature }));
+    far.publishMutable(() => ({ ...item, signature }));
     const order = { key: toHex(key), salt: "live" };
     type Mutable = { value: string; sequence: number };
     const read = await ask<Mutable>(

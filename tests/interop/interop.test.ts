@@ -1,6 +1,4 @@
-import { existsSync } from "node:fs";
-import { test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { testsThatNeed, whyMissing } from "../parts/needs.ts";
 import { bothWays } from "./both-ways.ts";
 import {
   aria2,
@@ -13,12 +11,10 @@ import {
 } from "./other-peers.ts";
 
 const SIZE = 24 * 1024 * 1024 + 12_345;
-/** Enough to see that it arrives as it was. */
+/** Large enough to verify the transfer. */
 const SMALL_SIZE = 4 * 1024 * 1024 + 321;
 
-const WEBTORRENT_FOLDER = fileURLToPath(new URL("./webtorrent/node_modules", import.meta.url));
-
-/** Whom we play with, and what we are set to. */
+/** The peer program, and the settings of the engine. */
 interface Case {
   readonly peer: ForeignPeer;
   readonly sizeBytes: number;
@@ -41,15 +37,16 @@ const CASES: readonly Case[] = [
   encrypted(transmission, "require"),
 ];
 const running = new Map<Case, Promise<void>>();
+const playable: Case[] = [];
+for (const each of CASES) if (await isHere(each)) playable.push(each);
 
 for (const each of CASES) {
-  const skip =
-    !isHere(each) && "webtorrent is not installed: npm ci --ignore-scripts in tests/interop/webtorrent";
   const name = `interop with ${each.peer.name}, encryption ${each.encryption}`;
-  test(`${name}: the whole file both ways, hash-equal`, { skip, timeout: 240_000 }, () => {
-    // Most of them wait for timers of their own most of the time, so all of them play at once.
-    if (running.size === 0) for (const one of CASES.filter(isHere)) running.set(one, play(one));
-    // What goes wrong with another one is told by its own test.
+  const { test } = await testsThatNeed(...each.peer.needs);
+  test(`${name}: the whole file both ways, hash-equal`, { timeout: 240_000 }, () => {
+    // The peers mostly wait for their own timers, so all of them run at once.
+    if (running.size === 0) for (const one of playable) running.set(one, play(one));
+    // A failure with another peer is reported by that peer's test.
     for (const one of running.values()) one.catch(() => {});
     return running.get(each);
   });
@@ -64,6 +61,6 @@ function play({ peer, sizeBytes, encryption, utp = false }: Case): Promise<void>
   return bothWays(peer, { sizeBytes, env });
 }
 
-function isHere({ peer }: Case): boolean {
-  return peer !== webtorrent || existsSync(WEBTORRENT_FOLDER);
+async function isHere({ peer }: Case): Promise<boolean> {
+  return (await whyMissing(...peer.needs)) === undefined;
 }

@@ -1,15 +1,14 @@
-import { createServer } from "node:net";
-import { test } from "node:test";
 import { runtime } from "#runtime";
+import { testsThatNeed } from "../parts/needs.ts";
 import { bothWaysHere } from "./both-ways-here.ts";
 
+const { test } = await testsThatNeed("libtorrent", "ipv6");
+
 const SIZE_BYTES = 8 * 1024 * 1024 + 12_345;
-const skip = !(await listensOn("::1")) && "this machine has no ::1";
 
 test(
   "interop with libtorrent over IPv6 alone: the whole file both ways over TCP, hash-equal",
   {
-    skip,
     timeout: 120_000,
   },
   () =>
@@ -21,11 +20,3 @@ test(
       machine: runtime,
     }),
 );
-
-function listensOn(host: string): Promise<boolean> {
-  const server = createServer();
-  return new Promise((resolve) => {
-    server.once("error", () => resolve(false));
-    server.listen(0, host, () => server.close(() => resolve(true)));
-  });
-}

@@ -1,4 +1,4 @@
-"""A DHT node of libtorrent for tests: reads what to do from stdin, a JSON line each, and says on stdout what came of it.
+"""A DHT node of libtorrent for tests: reads orders from stdin and prints events to stdout, one JSON line each.
 
 usage: libtorrent_dht.py [--node HOST:PORT]
 """
@@ -19,7 +19,7 @@ def say(**fields):
 
 
 def expanded(seed):
-    """The secret key as libtorrent wants it (RFC 8032 5.1.5)."""
+    """The secret key as libtorrent requires it (RFC 8032 5.1.5)."""
     key = bytearray(hashlib.sha512(seed).digest())
     key[0] &= 248
     key[31] = (key[31] & 63) | 64
@@ -52,7 +52,7 @@ def do(session, order):
 
 
 def item_of(alert):
-    """The members of an item; nothing where there is none, which the bindings cannot say otherwise."""
+    """The members of an item; None values if the alert has no item."""
     try:
         item = alert.item
         return {"value": item["value"].decode("latin-1"), "sequence": item.get("seq")}

@@ -1,4 +1,4 @@
-"""A libtorrent peer for tests: seeds or downloads one torrent and says on stdout, a JSON line each, what it does.
+"""A libtorrent peer for tests: seeds or downloads one torrent and prints its events to stdout, one JSON line each.
 
 usage: libtorrent_peer.py seed|leech TORRENT FOLDER [--peer HOST:PORT] [--sequential] [--exit] [--port N]
                           [--utp] [--encryption allowed|required|refused] [--host ADDRESS] [--dht HOST:PORT] [--lsd]
@@ -82,7 +82,7 @@ def main():
                 host, port = peer.rsplit(":", 1)
                 handle.connect_peer((host, int(port)))
         if not done and status.is_seeding and options.role == "seed":
-            # Before this it hangs up on whoever calls.
+            # Before this state it closes incoming connections.
             done = True
             say(event="seeding")
         if not done and status.is_seeding and options.role == "leech":

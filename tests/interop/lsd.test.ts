@@ -1,19 +1,21 @@
 import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
-import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { runtimeCommand } from "../parts/engine.ts";
 import { PYTHON } from "../parts/libtorrent.ts";
-import { makeSpaces, type Space, whyNoSpaces } from "../parts/namespaces.ts";
+import { makeSpaces, type Space } from "../parts/namespaces.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { type RunningProcess, startProcess } from "../parts/process.ts";
 import { randomFile, sha1OfFile, tempFolder, torrentOf } from "../parts/torrent-files.ts";
+
+const { test } = await testsThatNeed("libtorrent", "namespaces");
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const PEER = fileURLToPath(new URL("libtorrent_peer.py", import.meta.url));
 const BYTES = 1024 * 1024;
 const HTTP = "http://127.0.0.1:6878";
 
-/** libtorrent in a network of its own, which looks for neighbours and for nobody else. */
+/** Runs libtorrent in its own network namespace with local discovery only. */
 async function libtorrentIn(
   space: Space,
   role: "seed" | "leech",
@@ -26,15 +28,9 @@ async function libtorrentIn(
   return peer;
 }
 
-test("libtorrent and we find each other by local discovery alone: it has a file first, then we", {
+test("libtorrent and the engine find each other by local discovery alone, each as the seed in turn", {
   timeout: 240_000,
-}, async (context) => {
-  const why = await whyNoSpaces();
-  if (why !== undefined) {
-    console.log(`skipped: ${why}`);
-    context.skip(why);
-    return;
-  }
+}, async () => {
   const scratch = await tempFolder("lsd");
   const spaces = makeSpaces();
   const stops: (() => Promise<unknown>)[] = [];
@@ -44,7 +40,7 @@ test("libtorrent and we find each other by local discovery alone: it has a file 
       { space: theirs, device: "lan", addresses: ["192.168.5.1/24"] },
       { space: ours, device: "lan", addresses: ["192.168.5.2/24"] },
     );
-    // libtorrent looks only where the Internet is.
+    // libtorrent announces only on interfaces with a default route.
     await theirs.run("ip", "route", "add", "default", "dev", "lan");
     await randomFile(scratch.file("film.bin"), BYTES);
     const { path, infohash } = await torrentOf(
@@ -71,7 +67,7 @@ test("libtorrent and we find each other by local discovery alone: it has a file 
       const words = [...within, "tests/parts/take-bytes.ts", `${HTTP}${url}`, String(BYTES)];
       return startProcess("ip", words, { cwd: ROOT });
     };
-    // No film: it is refused, and its file is known from then on.
+    // Not a media file: the session is refused, but the content is known from then on.
     const asking = take(`/ace/getstream?format=json&infohash=${infohash}`);
     stops.push(() => asking.stop());
     await engine.line((line) => line.includes("cannot play"), 120_000);

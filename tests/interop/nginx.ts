@@ -5,9 +5,6 @@ import { startProcess } from "../parts/process.ts";
 
 const NGINX = ["/usr/sbin/nginx", "/usr/bin/nginx"].find((path) => existsSync(path));
 
-/** Why there is no nginx to play with; false where there is. */
-export const noNginx = NGINX === undefined && "nginx is not installed";
-
 /** Starts nginx with the files of a folder, its own files in `scratch`; `url` ends without a slash. */
 export async function startNginx(folder: string, scratch: string) {
   await mkdir(scratch, { recursive: true });

@@ -4,18 +4,20 @@ import { fileURLToPath } from "node:url";
 import { freePort } from "../parts/engine.ts";
 import { startLibtorrent } from "../parts/libtorrent.ts";
 import { type RunningProcess, startProcess } from "../parts/process.ts";
+import type { Need } from "../parts/test-tiers.ts";
 
 const WEBTORRENT = fileURLToPath(new URL("./webtorrent/webtorrent-peer.mjs", import.meta.url));
 
 /** One foreign BitTorrent program, as a seeder or as a leecher on loopback. */
 export interface ForeignPeer {
   readonly name: string;
-  /** Whether it tells a tracker; the others have to be told of by the test. */
+  readonly needs: readonly Need[];
+  /** True if the program announces to a tracker. Otherwise the test passes its address on. */
   readonly announcesSeed: boolean;
   /** Seeds `file` (an absolute path) of `torrent`; `port` is where it listens. */
   seed(torrent: string, file: string, scratch: string): Promise<{ process: RunningProcess; port: number }>;
-  /** Downloads `torrent` into `folder`, from the tracker in the torrent or from `peer` where it can be told. The
-   * port is where it listens, where that is known. */
+  /** Downloads `torrent` into `folder`, from the tracker in the torrent, or from `peer` if the program accepts one. `port` is
+   * its listening port, if known. */
   leech(
     torrent: string,
     folder: string,
@@ -30,6 +32,7 @@ export const libtorrent = libtorrentWith([]);
 export function libtorrentWith(flags: readonly string[]): ForeignPeer {
   return {
     name: ["libtorrent", ...flags].join(" "),
+    needs: ["libtorrent", "opentracker"],
     announcesSeed: true,
     seed: async (torrent, file) => {
       const process = await startLibtorrent("seed", torrent, dirname(file), { flags });
@@ -44,6 +47,7 @@ export function libtorrentWith(flags: readonly string[]): ForeignPeer {
 
 export const aria2: ForeignPeer = {
   name: "aria2",
+  needs: ["aria2", "libtorrent", "opentracker"],
   announcesSeed: true,
   seed: async (torrent, file) => {
     const port = await freePort();
@@ -81,17 +85,18 @@ export const transmission = transmissionWith("-et");
 export function transmissionWith(encryption: "-er" | "-ep" | "-et"): ForeignPeer {
   return {
     name: encryption === "-et" ? "transmission" : `transmission ${encryption}`,
+    needs: ["transmission", "libtorrent", "opentracker"],
     announcesSeed: true,
     seed: async (torrent, file, scratch) => {
       const port = await freePort();
       const process = await startTransmission(torrent, dirname(file), scratch, { port, encryption });
       return { process, port };
     },
-    // It takes no peers on loopback from a tracker, but lets them in: the other side has to know its port.
+    // It ignores loopback peers from a tracker but accepts their connections: the other side must know its port.
     leech: async (torrent, folder, scratch) => {
       const port = await freePort();
       const process = await startTransmission(torrent, folder, scratch, { port, encryption });
-      // A first attempt that is refused is repeated only after a while.
+      // Transmission retries a refused connection only after a delay.
       await untilListening(port);
       return { process, port };
     },
@@ -117,7 +122,7 @@ async function startTransmission(
       "bind-address-ipv4": "127.0.0.1",
     }),
   );
-  // The client prints its progress with carriage returns; it ends only when it is told to.
+  // The client prints its progress with carriage returns; it runs until it is stopped.
   return startProcess("transmission-cli", [
     "-g",
     settings,
@@ -133,6 +138,7 @@ async function startTransmission(
 
 export const webtorrent: ForeignPeer = {
   name: "webtorrent",
+  needs: ["webtorrent", "libtorrent", "opentracker"],
   announcesSeed: false,
   seed: async (torrent, file) => {
     const process = startProcess("bun", [WEBTORRENT, "seed", torrent, dirname(file)]);
@@ -144,9 +150,9 @@ export const webtorrent: ForeignPeer = {
   }),
 };
 
-/** Resolves when a program listens on a port of loopback; rejects where none does within 20 s. */
+/** Resolves when a program listens on a port of loopback; rejects if none does within 20 s. */
 async function untilListening(port: number): Promise<void> {
-  // Asking the kernel: transmission counts a connection that says nothing as its only one from this address.
+  // Reads the kernel's table: a silent test connection would use up Transmission's only slot for this address.
   const entry = new RegExp(
     `^ *\\d+: 0100007F:${port.toString(16).toUpperCase().padStart(4, "0")} \\S+ 0A `,
     "m",
@@ -163,7 +169,7 @@ export async function startTracker(scratch: string, infohashes: readonly string[
   const port = await freePort();
   const list = join(scratch, `whitelist-${port}`);
   await writeFile(list, `${infohashes.join("\n")}\n`);
-  // It gives up root's rights for those of `nobody` before it reads the list.
+  // The tracker drops root privileges before it reads the list, so the folder must be readable for all users.
   await chmod(scratch, 0o755);
   const address = ["-i", "127.0.0.1", "-p", String(port), "-P", String(port)];
   const tracker = startProcess("opentracker", [...address, "-d", dirname(list), "-w", basename(list)]);

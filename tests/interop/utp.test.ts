@@ -1,7 +1,9 @@
-import { test } from "node:test";
 import { runtime } from "#runtime";
 import type { Runtime, TcpSocket } from "../../src/runtime/contract.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { bothWaysHere } from "./both-ways-here.ts";
+
+const { test } = await testsThatNeed("libtorrent");
 
 // Deno takes some 250 µs to receive a datagram.
 const SIZE_BYTES = (runtime.name === "deno" ? 2 : 16) * 1024 * 1024 + 12_345;
@@ -21,7 +23,7 @@ test(
     }),
 );
 
-/** The machine, from which nobody is reached over TCP: libtorrent accepts there even if it is to use uTP alone. */
+/** The machine without outgoing TCP: libtorrent accepts TCP even if it is set to uTP only. */
 function withoutTcp(machine: Runtime): Runtime {
   const nothing = () => {};
   return {

@@ -1,20 +1,22 @@
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
-import { test } from "node:test";
 import { equalBytes } from "../../src/base/bytes.ts";
-import { PieceBufferPool } from "../../src/engine/piece-buffers.ts";
-import { PieceMemory } from "../../src/engine/piece-memory.ts";
-import { SwarmTransfer } from "../../src/engine/transfer.ts";
-import { parseMagnet } from "../../src/wire/magnet.ts";
+import { PieceBufferPool } from "../../src/storage/piece-buffers.ts";
+import { PieceMemory } from "../../src/storage/piece-memory.ts";
+import { SwarmTransfer } from "../../src/transfer/transfer.ts";
+import { parseMagnet } from "../../src/wire/torrent/magnet.ts";
 import { keepingLog, someBytes } from "../engine/parts.ts";
-import { listenFor, someHouse } from "../engine/transfer-house.ts";
-import { until } from "../engine/web-seeds/seeded-transfer.ts";
 import { PYTHON, startLibtorrent } from "../parts/libtorrent.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { run } from "../parts/process.ts";
 import { hasFiles, tempFolder } from "../parts/torrent-files.ts";
+import { listenFor, transferDependencies } from "../transfer/transfer-dependencies.ts";
+import { until } from "../transfer/web-seeds/seeded-transfer.ts";
 
-/** More pieces than one request may ask hashes of, in files of many pieces, of two, and of one. With pieces of 16 KiB the
- * pieces are the leaves; of 513 the last is one alone. */
+const { test } = await testsThatNeed("libtorrent");
+
+/** More pieces than one hash request may cover, in files of many pieces, of two, and of one. With pieces of 16 KiB the
+ * pieces are the leaves; 513 leaves make the last one incomplete. */
 const RECIPES = [
   { pieceLength: 32_768, filmBytes: 1_100 * 32_768 + 777 },
   { pieceLength: 16_384, filmBytes: 513 * 16_384 },
@@ -22,7 +24,7 @@ const RECIPES = [
 
 type Files = Readonly<Record<string, Uint8Array>>;
 
-/** Makes a torrent of version 2 alone, and its magnet without anything but the infohash. */
+/** Makes a torrent of version 2 alone, and a magnet that holds only the infohash. */
 const MAKE = `
 import libtorrent as lt, os, sys
 path, piece, out = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -34,11 +36,11 @@ open(out, "wb").write(data)
 print("magnet:?xt=urn:btmh:1220" + str(lt.torrent_info(lt.bdecode(data)).info_hashes().v2))
 `;
 
-/** A house whose memory holds all of the content. */
+/** Transfer dependencies with enough memory for all of the content. */
 async function someRoomyHouse(path: string) {
   const pool = new PieceBufferPool(64 << 20);
   const memory = new PieceMemory(pool);
-  return someHouse(path, { log: keepingLog(), pool, memory });
+  return transferDependencies(path, { log: keepingLog(), pool, memory });
 }
 
 /** Opens a magnet with these peers, as a player would. */
@@ -92,10 +94,10 @@ for (const { pieceLength, filmBytes } of RECIPES) {
       await leecher.stop();
       assert.equal(transfer.figures.bannedPeers, 0);
 
-      // What was asked for once is kept with the metadata: nobody need be there for it again.
+      // The piece hashes are stored with the metadata, so no peer has to send them again.
       await house.kept.close();
       const again = await open(folder.path, magnet, []);
-      assert.equal(again.transfer.contentId, transfer.contentId);
+      assert.equal(again.transfer.transportFile()?.fileHash, transfer.transportFile()?.fileHash);
       await again.transfer.stop();
     } finally {
       await listener.close();

@@ -1,20 +1,22 @@
 import assert from "node:assert/strict";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { test } from "node:test";
 import { runtime } from "#runtime";
-import { readKnownFile } from "../../src/engine/known-file.ts";
-import { PieceBufferPool } from "../../src/engine/piece-buffers.ts";
-import { PieceMemory } from "../../src/engine/piece-memory.ts";
-import { SwarmTransfer } from "../../src/engine/transfer.ts";
-import type { TransportFile } from "../../src/wire/metainfo.ts";
+import { readKnownFile } from "../../src/storage/known-file.ts";
+import { PieceBufferPool } from "../../src/storage/piece-buffers.ts";
+import { PieceMemory } from "../../src/storage/piece-memory.ts";
+import { SwarmTransfer } from "../../src/transfer/transfer.ts";
+import type { TransportFile } from "../../src/wire/torrent/metainfo.ts";
 import { keepingLog, someBytes } from "../engine/parts.ts";
-import { listenFor, someHouse } from "../engine/transfer-house.ts";
-import { until } from "../engine/web-seeds/seeded-transfer.ts";
 import { PYTHON, startLibtorrent } from "../parts/libtorrent.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { run } from "../parts/process.ts";
 import { hasFiles, type TempFolder, tempFolder } from "../parts/torrent-files.ts";
-import { noNginx, startNginx } from "./nginx.ts";
+import { listenFor, transferDependencies } from "../transfer/transfer-dependencies.ts";
+import { until } from "../transfer/web-seeds/seeded-transfer.ts";
+import { startNginx } from "./nginx.ts";
+
+const { test } = await testsThatNeed("libtorrent", "nginx");
 
 const FILES: Readonly<Record<string, Uint8Array>> = {
   "a film.mkv": someBytes(300_000, 1),
@@ -54,17 +56,17 @@ async function made(folder: TempFolder, name: string, flags: number, seeds: read
   return { path: out, file: known.file as TransportFile };
 }
 
-/** Plays the content of a file, from peers at home and from its web seeds. */
+/** Plays the content of a transport file from loopback peers and from its web seeds. */
 async function play(folder: TempFolder, file: TransportFile, ports: readonly number[] = []) {
   const pool = new PieceBufferPool(16 << 20);
   const memory = new PieceMemory(pool);
-  const house = await someHouse(folder.path, { log: keepingLog(), pool, memory });
+  const house = await transferDependencies(folder.path, { log: keepingLog(), pool, memory });
   const content = {
     infohash: file.infohash,
     transportFile: file,
     trackers: [],
     peers: ports.map((port) => ({ host: "127.0.0.1", port })),
-    homeWebSeeds: file.webSeeds.map(({ url }) => url),
+    localWebSeeds: file.webSeeds.map(({ url }) => url),
   };
   const transfer = new SwarmTransfer(house, content, Promise.resolve(), () => {});
   await transfer.ready();
@@ -90,10 +92,9 @@ async function assertWhole(transfer: SwarmTransfer): Promise<void> {
 }
 
 for (const [flavour, flags] of Object.entries(FLAVOURS)) {
-  /** Version 1, which a hybrid is to others, is given to libtorrent in other tests. */
+  /** Other tests upload version 1 (also the v1 part of a hybrid) to libtorrent. */
   const isGiven = flavour === "v2";
   test(`interop: nginx as the only seed of a ${flavour} torrent of libtorrent, hash-equal`, {
-    skip: noNginx,
     timeout: 120_000,
   }, async () => {
     const folder = await someFiles();

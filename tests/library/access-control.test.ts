@@ -14,7 +14,7 @@ function open(store: MapStore, fixedToken?: string) {
   });
 }
 
-test("switches: intranet in and Internet out at first; a change is kept, and counts at once", async () => {
+test("switches: intranet on and Internet off by default; a change is stored and effective at once", async () => {
   const store = new MapStore();
   const access = await open(store);
   assert.deepEqual([access.allowsIntranet, access.allowsRemote], [true, false]);
@@ -24,7 +24,7 @@ test("switches: intranet in and Internet out at first; a change is kept, and cou
   assert.deepEqual([again.allowsIntranet, again.allowsRemote], [false, true]);
 });
 
-test("switches: a change that could not be kept is none, and the next one works", async () => {
+test("switches: a change that cannot be stored has no effect, and the next one works", async () => {
   const store = new MapStore();
   const access = await open(store);
   store.failure = new SluiceError("disk_full", "no room");
@@ -35,14 +35,14 @@ test("switches: a change that could not be kept is none, and the next one works"
   assert.equal((await open(store)).allowsRemote, false);
 });
 
-test("switches: a record that cannot be read lets nobody in", async () => {
+test("switches: a damaged record allows no access", async () => {
   const store = new MapStore();
   store.records.set("access/switches", '{"intranet":"yes","remote":true}');
   const access = await open(store);
   assert.deepEqual([access.allowsIntranet, access.allowsRemote], [false, false]);
 });
 
-test("token: 64 hex digits, made once however many ask, kept before it is given", async () => {
+test("token: 64 hex digits, generated once and stored before it is returned", async () => {
   const store = new MapStore();
   const access = await open(store);
   assert.equal(await access.isToken(""), false);
@@ -54,13 +54,13 @@ test("token: 64 hex digits, made once however many ask, kept before it is given"
   assert.equal(await access.isToken(tokens[0]!), true);
 });
 
-test("token: one that could not be kept is not given", async () => {
+test("token: rejects if it cannot be stored", async () => {
   const store = new MapStore();
   store.failure = new SluiceError("disk_full", "no room");
   await assert.rejects((await open(store)).token(), /no room/);
 });
 
-test("isToken: only the very text fits", async () => {
+test("isToken: accepts only the exact text", async () => {
   const access = await open(new MapStore());
   const token = await access.token();
   const wrong = ["", token.slice(1), `${token}0`, token.toUpperCase(), ` ${token}`, "0".repeat(64)];
@@ -68,7 +68,7 @@ test("isToken: only the very text fits", async () => {
   assert.equal(await access.isToken("x".repeat(100_000)), false);
 });
 
-test("renewToken: the old one is good for nothing at once, in other processes too", async () => {
+test("renewToken: revokes the old token at once, also for other processes", async () => {
   const store = new MapStore();
   const [engine, tool] = [await open(store), await open(store)];
   const old = await engine.token();
@@ -79,7 +79,7 @@ test("renewToken: the old one is good for nothing at once, in other processes to
   assert.equal(await engine.token(), renewed);
 });
 
-test("fixedToken: counts instead of the kept one, and cannot be renewed", async () => {
+test("fixedToken: overrides the stored token and cannot be renewed", async () => {
   const store = new MapStore();
   const kept = await (await open(store)).token();
   const fixed = "a secret that the user chose, long enough";
@@ -90,9 +90,19 @@ test("fixedToken: counts instead of the kept one, and cannot be renewed", async 
   await assert.rejects(access.renewToken(), (error: SluiceError) => error.code === "bad_configuration");
 });
 
-test("sameSecret: what is equal and what is not", async () => {
+test("sameSecret: compares texts", async () => {
   assert.equal(await sameSecret("ä", "ä"), true);
   assert.equal(await sameSecret("", ""), true);
   assert.equal(await sameSecret("a", "b"), false);
   assert.equal(await sameSecret("a", "aa"), false);
+});
+
+test("switches: onSwitched is called after each change, when it is stored and in effect", async () => {
+  const access = await open(new MapStore());
+  const seen: boolean[] = [];
+  access.onSwitched(() => seen.push(access.allowsIntranet));
+  access.onSwitched(() => seen.push(access.allowsRemote));
+  await access.setAllowsIntranet(false);
+  await access.setAllowsRemote(true);
+  assert.deepEqual(seen, [false, false, false, true]);
 });

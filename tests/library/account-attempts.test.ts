@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { instant } from "../../src/base/time.ts";
 import { AttemptLimit } from "../../src/library/account-attempts.ts";
 
-test("AttemptLimit: the sixth attempt within a minute waits a minute from the fifth, and does not prolong it", () => {
+test("AttemptLimit: after five failures attempts are blocked for a minute; blocked attempts do not prolong it", () => {
   const limit = new AttemptLimit();
   const results = [0, 10, 20, 30, 40, 50, 30_000, 60_039, 60_040].map((ms) =>
     limit.begin(["a"], instant(ms)),
@@ -11,14 +11,14 @@ test("AttemptLimit: the sixth attempt within a minute waits a minute from the fi
   assert.deepEqual(results, [true, true, true, true, true, false, false, false, true]);
 });
 
-test("AttemptLimit: one blocked key blocks the attempt, and the others are not counted for it", () => {
+test("AttemptLimit: one blocked key blocks the attempt, which does not count for the others", () => {
   const limit = new AttemptLimit();
   for (let i = 0; i < 5; i++) limit.begin(["a", `b${i}`], instant(i));
   for (let i = 0; i < 9; i++) assert.equal(limit.begin(["a", "c"], instant(10)), false);
   assert.equal(limit.begin(["c"], instant(11)), true);
 });
 
-test("AttemptLimit: remembers ten thousand keys and no more", () => {
+test("AttemptLimit: remembers at most 10,000 keys", () => {
   const limit = new AttemptLimit();
   for (let i = 0; i < 5; i++) limit.begin(["first"], instant(0));
   for (let i = 0; i < 9_999; i++) limit.begin([`k${i}`], instant(1));

@@ -10,7 +10,7 @@ const NO_WEB: Pick<Outbound, "get"> = {
   get: () => Promise.reject(new Error("nothing may be fetched here")),
 };
 
-/** Accounts on a store in memory, with a hash that is quick and counted, and all that was logged. */
+/** Accounts in memory with a fast, counted hash and a recorded log. */
 export function accountHouse(
   options: { google?: Partial<GoogleSettings>; outbound?: Pick<Outbound, "get">; store?: MapStore } = {},
 ) {

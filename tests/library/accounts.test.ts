@@ -16,11 +16,11 @@ async function house() {
 
 const isBad = (error: unknown) => error instanceof SluiceError && error.code === "bad_parameter";
 
-test("add: one account for an address, whatever its case; the password is kept as a salted hash only", async () => {
+test("add: one account per address, ignoring case; stores only a salted hash of the password", async () => {
   const { accounts, store } = await house();
   await assert.rejects(
     accounts.add(" ME@Example.ORG ", PASSWORD),
-    /there is an account me@example\.org already/,
+    /the account me@example\.org already exists/,
   );
   await accounts.add("you@example.org", PASSWORD);
   assert.deepEqual(await accounts.list(), [EMAIL, "you@example.org"]);
@@ -30,7 +30,7 @@ test("add: one account for an address, whatever its case; the password is kept a
   assert.equal(new Set(salts).size, 2);
 });
 
-test("add: refuses what is no address, and passwords that are too short or too long, without repeating them", async () => {
+test("add: refuses invalid addresses and passwords without repeating them", async () => {
   const { accounts } = accountHouse();
   for (const email of ["", "me", "me@", "@example.org", "a@b@c", "a b@c", `${"a".repeat(300)}@b`, "a\n@b"])
     await assert.rejects(accounts.add(email, PASSWORD), isBad, email);
@@ -43,7 +43,7 @@ test("add: refuses what is no address, and passwords that are too short or too l
   await accounts.add("eight@example.org", "12345678");
 });
 
-test("signInByPassword: the right one only, the address in any case, letters in any composition", async () => {
+test("signInByPassword: accepts the right password in any Unicode composition, the address in any case", async () => {
   const { accounts } = await house();
   await accounts.add("u@example.org", "p\u00e4sswort");
   const signIn = (email: string, password: string) => accounts.signInByPassword(email, password, ASKER);
@@ -55,7 +55,7 @@ test("signInByPassword: the right one only, the address in any case, letters in 
   assert.deepEqual((await accounts.status()).login, "u@example.org");
 });
 
-test("signInByPassword: an unknown account and a password that is too long cost a hash as well", async () => {
+test("signInByPassword: an unknown account and an overlong password take as long as a wrong one", async () => {
   const { accounts, hashes } = await house();
   const before = hashes();
   await accounts.signInByPassword("nobody@example.org", "x", "10.0.0.1");
@@ -64,9 +64,9 @@ test("signInByPassword: an unknown account and a password that is too long cost 
   assert.equal(hashes() - before, 3);
 });
 
-test("signInByPassword: after five failures in a minute the account waits a minute, from wherever it is tried", async () => {
+test("signInByPassword: five failures in a minute block the account for all clients", async () => {
   const { accounts, clock, hashes } = await house();
-  const tryIt = (password: string, asker: string) => accounts.signInByPassword(EMAIL, password, asker);
+  const tryIt = (password: string, client: string) => accounts.signInByPassword(EMAIL, password, client);
   for (let i = 0; i < 5; i++) assert.equal(await tryIt("wrong", `10.0.0.${i}`), false);
   const before = hashes();
   assert.equal(await tryIt(PASSWORD, "10.0.0.9"), false);
@@ -77,14 +77,14 @@ test("signInByPassword: after five failures in a minute the account waits a minu
   assert.equal(await tryIt(PASSWORD, "10.0.0.9"), true);
 });
 
-test("signInByPassword: after five failures an asker waits, whatever the account; others do not", async () => {
+test("signInByPassword: five failures block the client for all accounts; other clients are not blocked", async () => {
   const { accounts } = await house();
   for (let i = 0; i < 5; i++) await accounts.signInByPassword(`no${i}@example.org`, "x", "2001:db8::1");
   assert.equal(await accounts.signInByPassword(EMAIL, PASSWORD, "2001:db8::ffff:1"), false);
   assert.equal(await accounts.signInByPassword(EMAIL, PASSWORD, "2001:db8:0:1::1"), true);
 });
 
-test("signInByPassword: attempts at once are limited like attempts in a row", async () => {
+test("signInByPassword: concurrent attempts are limited like sequential ones", async () => {
   const { accounts, hashes } = await house();
   const before = hashes();
   const all = Array.from({ length: 50 }, (_, i) => accounts.signInByPassword(EMAIL, `wrong ${i}`, ASKER));
@@ -92,7 +92,7 @@ test("signInByPassword: attempts at once are limited like attempts in a row", as
   assert.equal(hashes() - before, 5);
 });
 
-test("signInByPassword: failures with pauses between them, and successes, block nobody", async () => {
+test("signInByPassword: spaced failures and successes do not block", async () => {
   const { accounts, clock } = await house();
   for (let i = 0; i < 20; i++) {
     assert.equal(await accounts.signInByPassword(EMAIL, "wrong", ASKER), false);
@@ -101,22 +101,22 @@ test("signInByPassword: failures with pauses between them, and successes, block 
   }
 });
 
-test("signInByPassword: why it failed is in the log, and no secret is", async () => {
+test("signInByPassword: logs the reason of a failure without secrets", async () => {
   const { accounts, lines } = await house();
   await accounts.signInByPassword(EMAIL, "Tr0ub4dor&3", ASKER);
   await accounts.signInByPassword("Tr0ub4dor&3", "x", ASKER);
-  assert.match(lines.join("\n"), /wrong password[\s\S]*no such account/);
+  assert.match(lines.join("\n"), /wrong password[\s\S]*account does not exist/);
   assert.doesNotMatch(lines.join("\n"), /Tr0ub4dor/);
 });
 
-test("signInByPassword: a store that cannot keep it is no success", async () => {
+test("signInByPassword: fails if the session cannot be stored", async () => {
   const { accounts, store } = await house();
   store.failure = new SluiceError("disk_full", "no room");
   await assert.rejects(accounts.signInByPassword(EMAIL, PASSWORD, ASKER), /no room/);
   assert.equal((await accounts.status()).method, "none");
 });
 
-test("status: who is signed in is kept, with a token that is signed, and ends with sign_out", async () => {
+test("status: the session persists with a signed token and ends with signOut", async () => {
   const first = await house();
   await first.accounts.signInByPassword(EMAIL, PASSWORD, ASKER);
   const { accounts, store, clock } = accountHouse({ store: first.store });
@@ -139,7 +139,7 @@ test("status: who is signed in is kept, with a token that is signed, and ends wi
   await accounts.signOut();
 });
 
-test("setPassword, remove: whoever is signed in with the account is so no more", async () => {
+test("setPassword, remove: end the account's session", async () => {
   const { accounts } = await house();
   await accounts.add("you@example.org", PASSWORD);
   await accounts.signInByPassword(EMAIL, PASSWORD, ASKER);
@@ -156,7 +156,7 @@ test("setPassword, remove: whoever is signed in with the account is so no more",
   await assert.rejects(accounts.setPassword(EMAIL, PASSWORD), isBad);
 });
 
-test("accounts: a record that cannot be read is no account", async () => {
+test("accounts: a damaged record is not an account", async () => {
   const { accounts, store } = await house();
   store.records.set("account/user/odd@example.org", '{"email":"odd@example.org","password":{"N":1}}');
   store.records.set("account/session", '{"method":"engine","login":"odd@example.org","since":1}');

@@ -9,7 +9,7 @@ import { createItems } from "../../src/library/items.ts";
 import { M3uReader } from "../../src/media/m3u.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-house.ts";
+import { SILENT } from "../engine/fake-engine.ts";
 
 const CID = "0123456789abcdef0123456789abcdef01234567" as ContentId;
 const HASH = "89abcdef0123456789abcdef0123456789abcdef" as Infohash;
@@ -26,6 +26,7 @@ async function open(drafts: readonly ItemDraft[], guides: readonly string[] = []
   const parts = {
     items,
     guides: () => guides,
+    guide: { hasProgrammes: false, match: () => undefined, nowAndNext: async () => [] },
     randomBytes: (length: number) => new Uint8Array(randomBytes(length)),
   };
   const stream = (options: Partial<ExportOptions> = {}) =>
@@ -43,14 +44,14 @@ async function open(drafts: readonly ItemDraft[], guides: readonly string[] = []
   return { items, ids, stream, text };
 }
 
-/** What players read in it. */
+/** Parses an export as players do. */
 function read(text: string) {
   const reader = new M3uReader();
   const entries = [...reader.push(new TextEncoder().encode(text)), ...reader.end()];
   return { header: reader.header, entries };
 }
 
-test("exportItems: players find title, group, guide, logo and link of each enabled item", async () => {
+test("exportItems: writes title, group, guide, logo and link of each enabled item", async () => {
   const { text, items, ids } = await open(
     [
       {
@@ -70,7 +71,10 @@ test("exportItems: players find title, group, guide, logo and link of each enabl
   assert.deepEqual(header.guides, ["http://g.example/a.xml.gz", "http://g.example/b?c=1%2C2"]);
   assert.equal(entries.length, 2);
   const [one, two] = entries;
-  assert.equal(one?.url, `http://192.168.1.5:6878/ace/getstream?id=${CID}&hlc=1&transcode_audio=0`);
+  assert.equal(
+    one?.url,
+    `http://192.168.1.5:6878/ace/getstream?id=${CID}&hlc=1&transcode_audio=0&container=raw`,
+  );
   assert.deepEqual(Object.fromEntries(one!.attributes), {
     "tvg-id": "one.uk",
     "tvg-name": "One‚ ”the” first",
@@ -79,11 +83,41 @@ test("exportItems: players find title, group, guide, logo and link of each enabl
     radio: "true",
   });
   assert.equal(one?.title, "One, ”the” first");
-  assert.equal(two?.url, `http://192.168.1.5:6878/ace/getstream?infohash=${HASH}&hlc=1&transcode_audio=0`);
+  assert.equal(
+    two?.url,
+    `http://192.168.1.5:6878/ace/getstream?infohash=${HASH}&hlc=1&transcode_audio=0&container=raw`,
+  );
   assert.equal(two?.group, "movies");
 });
 
-test("exportItems: HLS links, and a player id of its own in each", async () => {
+test("exportItems: repeats catch-up, time shift and channel number, without URLs that may contain credentials", async () => {
+  const source = (url: string, content: ItemContent) => ({
+    title: "t",
+    content,
+    tvgExtra: [`catchup-source=${url}`],
+  });
+  const { text } = await open([
+    { title: "One", content: byId, tvgExtra: ["tvg-chno=7", "tvg-shift=-2", "catchup=append"] },
+    source("?utc={utc}&lutc={lutc}", byId),
+    source("http://c.example/{utc}.m3u8?a=b", byId),
+    source("http://c.example/{utc}.m3u8?token=canary", byId),
+    source("http://a.example/timeshift/user/canary/{utc}.ts", web("http://a.example/live/user/canary/1.ts")),
+    source("x".repeat(2000), byId),
+  ]);
+  const list = await text();
+  assert.ok(!list.includes("canary"));
+  const [one, ...others] = read(list).entries.map(({ attributes }) => attributes);
+  assert.deepEqual(
+    ["tvg-chno", "tvg-shift", "catchup"].map((name) => one!.get(name)),
+    ["7", "-2", "append"],
+  );
+  assert.deepEqual(
+    others.map((attributes) => attributes.get("catchup-source")),
+    ["?utc={utc}&lutc={lutc}", "http://c.example/{utc}.m3u8?a=b", undefined, undefined, undefined],
+  );
+});
+
+test("exportItems: HLS links with a random player id each", async () => {
   const { text } = await open([
     { title: "a", content: byId },
     { title: "b", content: web("http://a.example/b") },
@@ -98,7 +132,7 @@ test("exportItems: HLS links, and a player id of its own in each", async () => {
   assert.notEqual(pids[0], pids[1]);
 });
 
-test("export-links: no URL of another server and no secret of a magnet is in any form", async () => {
+test("export-links: no format contains a URL of another server or a secret of a magnet", async () => {
   const secrets = [
     web("http://me:canary@a.example/live"),
     web("http://a.example/live/user/canary/1.ts"),
@@ -116,11 +150,11 @@ test("export-links: no URL of another server and no secret of a magnet is in any
   const { entries } = read(await text());
   assert.deepEqual(
     entries.map(({ url }) => url),
-    ids.map((id) => `http://192.168.1.5:6878/play/0/${id}?hlc=1`),
+    ids.map((id) => `http://192.168.1.5:6878/play/0/${id}?hlc=1&container=raw`),
   );
 });
 
-test("exportItems: the form for other engines names ids and magnets", async () => {
+test("exportItems: the format for other engines has ids and magnets", async () => {
   const { text, items, ids } = await open([
     { title: "a", content: byId },
     { title: "b", content: { ...byHash, magnet: `magnet:?xt=urn:btih:${HASH}` } },
@@ -135,7 +169,7 @@ test("exportItems: the form for other engines names ids and magnets", async () =
   assert.equal(entries[0]?.attributes.get("acestream-autosearch"), "1");
 });
 
-test("exportItems: JSON is whole, for no item, one and many", async () => {
+test("exportItems: valid JSON for zero, one and many items", async () => {
   for (const count of [0, 1, 250]) {
     const { text } = await open(
       Array.from({ length: count }, (_, i) => ({ title: `t "${i}"\n`, content: byId, tags: ["x"] })),
@@ -151,7 +185,7 @@ test("exportItems: JSON is whole, for no item, one and many", async () => {
   }
 });
 
-test("exportItems: with auto search on, an item plays its best other source, unless that is skipped", async () => {
+test("exportItems: with auto search an item links to its best match, unless skipped", async () => {
   const { text, items, ids } = await open([
     { title: "One HD", content: byId, isLive: 1 },
     { title: "One", content: byHash, isLive: 1 },
@@ -160,9 +194,20 @@ test("exportItems: with auto search on, an item plays its best other source, unl
   const first = async (skipAutoSearch: boolean) => read(await text({ skipAutoSearch })).entries[0]?.url;
   assert.match((await first(false))!, new RegExp(`infohash=${HASH}`));
   assert.match((await first(true))!, new RegExp(`id=${CID}`));
+  // A link to an item names the chosen source, and must not search again.
+  await items.update(ids[0]!, { isEnabled: false });
+  const byUrl = await items.add({
+    title: "Two",
+    content: { ...byHash, infohash: null, transport: "http", url: "http://a.example/1" },
+  });
+  await items.update(byUrl.id, { autoSearch: true });
+  assert.match(
+    read(await text({})).entries[1]!.url,
+    new RegExp(`/play/0/${byUrl.id}\\?hlc=1&container=raw&skip_autosearch=1$`),
+  );
 });
 
-test("exportItems: what nobody reads is not made, and whoever stops reading ends it", async () => {
+test("exportItems: pull drives it, and cancelling ends it", async () => {
   const { stream } = await open(Array.from({ length: 1000 }, (_, i) => ({ title: `t${i}`, content: byId })));
   const reader = stream().getReader();
   const { value } = await reader.read();
@@ -171,7 +216,7 @@ test("exportItems: what nobody reads is not made, and whoever stops reading ends
   assert.equal((await reader.read()).done, true);
 });
 
-test("withoutLogin: what may be shown, and what may not", () => {
+test("withoutLogin: drops URLs with credentials", () => {
   for (const url of ["http://a.example/x?id=1", "https://a.example/guide.xml.gz"])
     assert.equal(withoutLogin(url), url);
   for (const url of [

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type ExternalPlaylistSettings, NO_OWNER } from "../../src/library/contract.ts";
+import { type ExternalPlaylists, NO_OWNER } from "../../src/library/contract.ts";
 import { createLanguageReader } from "../../src/library/draft-languages.ts";
 import { createExternalPlaylists } from "../../src/library/external-playlists.ts";
 import type { BroadcastRefresher } from "../../src/library/external-refresher.ts";
@@ -9,13 +9,13 @@ import { createTasks } from "../../src/library/tasks.ts";
 import type { KeyValueStore } from "../../src/runtime/contract.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-house.ts";
+import { SILENT } from "../engine/fake-engine.ts";
 import { ListServer } from "./list-server.ts";
 import { until } from "./until.ts";
 
 const languages = createLanguageReader();
 
-/** What tests hand in themselves. */
+/** Dependencies that a test can replace. */
 export interface Given {
   readonly store?: KeyValueStore;
   readonly clock?: FakeClock;
@@ -24,7 +24,7 @@ export interface Given {
   readonly told?: string[];
 }
 
-/** External playlists on real items and a store in memory, with servers and a clock that the test moves. */
+/** External playlists on real items in memory, with fake servers and a fake clock. */
 export async function openExternal(given: Given = {}) {
   const { store = openMemory(), clock = new FakeClock(), server = new ListServer(), told = [] } = given;
   const tell = (message: string, fields?: object) =>
@@ -44,7 +44,10 @@ export async function openExternal(given: Given = {}) {
   return {
     ...{ store, clock, server, items, tasks, playlists, told, idle },
     /** Adds a list at `url` and waits for its first refresh. */
-    async add(url: string, settings: Partial<ExternalPlaylistSettings> & { updateNow?: boolean } = {}) {
+    async add(
+      url: string,
+      settings: Partial<Parameters<ExternalPlaylists["add"]>[0]> & { updateNow?: boolean } = {},
+    ) {
       const { updateNow = true, ...others } = settings;
       const usual = { category: "", name: "list", updateInterval: 3600, login: "", password: "" };
       const id = await playlists.add(
@@ -62,7 +65,7 @@ export async function openExternal(given: Given = {}) {
     async titles(): Promise<string[]> {
       return (await items.query({ sort: "added" })).items.map(({ title }) => title);
     },
-    /** The program ends, as far as the store can tell. */
+    /** Simulates the end of the process. */
     async close() {
       playlists.close();
       await tasks.close();

@@ -9,7 +9,7 @@ import { until } from "./until.ts";
 
 const URL_A = "http://lists.example/a.m3u";
 
-test("ExternalPlaylists: one that is added is refreshed at once, and shows what it is", async () => {
+test("ExternalPlaylists.add: refreshes at once and lists the playlist", async () => {
   const { server, add, playlists, titles, clock } = await openExternal();
   server.answers.set(URL_A, { body: listOf(["one", "two"]) });
   const id = await add(URL_A, { name: "A", category: "tv" });
@@ -38,7 +38,7 @@ test("ExternalPlaylists: update_now false waits for the interval", async () => {
   assert.deepEqual(await titles(), ["one"]);
 });
 
-test("ExternalPlaylists: what cannot be a list's URL or interval is refused", async () => {
+test("ExternalPlaylists: refuses invalid URLs and intervals", async () => {
   const { add, edit } = await (async () => {
     const opened = await openExternal();
     return { ...opened, edit: opened.playlists.edit.bind(opened.playlists) };
@@ -62,7 +62,7 @@ test("ExternalPlaylists: what cannot be a list's URL or interval is refused", as
   );
 });
 
-test("update-interval: 0 is never by itself; the shortest is a minute, the longest 31 days", async () => {
+test("update-interval: 0 disables refreshes; others are limited to 1 minute to 31 days", async () => {
   const { server, add, playlists, clock } = await openExternal();
   server.answers.set(URL_A, { body: listOf(["one"]) });
   const never = await add(URL_A, { updateInterval: 0 });
@@ -79,7 +79,7 @@ test("update-interval: 0 is never by itself; the shortest is a minute, the longe
   assert.deepEqual(intervals, [60, 60, 90, 31 * 86_400]);
 });
 
-test("ExternalPlaylists: a list that has not changed is not sent again", async () => {
+test("ExternalPlaylists: an unchanged list is not transferred again", async () => {
   const { server, add, playlists, clock, idle } = await openExternal();
   const headers = { etag: '"v1"', "last-modified": "Sat, 21 Nov 2026 05:00:00 GMT" };
   server.answers.set(URL_A, ({ headers: sent }) =>
@@ -98,14 +98,14 @@ test("ExternalPlaylists: a list that has not changed is not sent again", async (
   assert.equal(second?.nextUpdate, second!.lastUpdate + 3600);
 });
 
-test("ExternalPlaylists: a refresh that was asked for gets the whole list", async () => {
+test("ExternalPlaylists: a requested refresh fetches the whole list", async () => {
   const { server, add, refresh } = await openExternal();
   server.answers.set(URL_A, { headers: { etag: '"v1"' }, body: listOf(["one"]) });
   await refresh(await add(URL_A));
   assert.equal(server.asked[1]?.options.headers?.["if-none-match"], undefined);
 });
 
-test("ExternalPlaylists: login and password go to the list's origin, and into no log", async () => {
+test("ExternalPlaylists: sends login and password to the list's origin and never logs them", async () => {
   const { server, add, refresh, told, playlists } = await openExternal();
   server.answers.set(URL_A, { status: 401 });
   const id = await add(URL_A, { login: "me", password: "canary-7731" });
@@ -117,7 +117,7 @@ test("ExternalPlaylists: login and password go to the list's origin, and into no
   assert.equal((await playlists.get(id))?.password, "canary-7731");
 });
 
-test("ExternalPlaylists: private addresses only where the one who added it may reach them", async () => {
+test("ExternalPlaylists: private addresses only if allowed when the list was added", async () => {
   const { server, add, playlists, idle } = await openExternal();
   server.answers.set(URL_A, { body: listOf(["one"]) });
   await add(URL_A);
@@ -130,7 +130,7 @@ test("ExternalPlaylists: private addresses only where the one who added it may r
   );
 });
 
-test("ExternalPlaylists: failures are told, and asked again after 5 minutes, 10, 20 … a day", async () => {
+test("ExternalPlaylists: reports failures and retries after 5, 10, 20 … minutes, up to a day", async () => {
   const { server, add, playlists, clock, idle } = await openExternal();
   server.answers.set(URL_A, { body: listOf(["one"]) });
   const id = await add(URL_A, { updateInterval: 86_400 });
@@ -148,7 +148,7 @@ test("ExternalPlaylists: failures are told, and asked again after 5 minutes, 10,
     await idle();
   }
   assert.equal(server.asked.length, 14);
-  // The clock went on by up to a minute after each failure.
+  // The clock advances by up to a minute after each failure.
   const expected = [300, 600, 1200, 2400, 4800, 9600, 19_200, 38_400, 76_800, 86_400, 86_400, 86_400];
   for (const [i, wait] of waits.entries())
     assert.ok(expected[i]! - wait <= 62 && expected[i]! >= wait, `${waits}`);
@@ -160,7 +160,7 @@ test("ExternalPlaylists: failures are told, and asked again after 5 minutes, 10,
   assert.equal((await playlists.get(id))?.itemCount, 2);
 });
 
-test("ExternalPlaylists: a server that says when to come again is believed, up to a day", async () => {
+test("ExternalPlaylists: honors Retry-After up to a day", async () => {
   const { server, add, playlists, clock } = await openExternal();
   for (const [said, seconds] of [
     ["7200", 7200],
@@ -175,7 +175,7 @@ test("ExternalPlaylists: a server that says when to come again is believed, up t
   }
 });
 
-test("ExternalPlaylists: a wall clock that jumps costs one refresh of each list at most", async () => {
+test("ExternalPlaylists: a jump of the wall clock causes at most one refresh of each list", async () => {
   class Jumping extends FakeClock {
     jump = 0;
     override unixSeconds() {
@@ -204,7 +204,7 @@ test("ExternalPlaylists: a wall clock that jumps costs one refresh of each list 
   assert.equal(server.asked.length - before, 3);
 });
 
-test("ExternalPlaylists: two refreshes at once, each list once at a time", async () => {
+test("ExternalPlaylists: at most two concurrent refreshes, one per list", async () => {
   const { server, playlists, idle, tasks } = await openExternal();
   const ends: (() => void)[] = [];
   const usual = { type: "content", category: "", updateInterval: 0, login: "", password: "" } as const;
@@ -229,7 +229,7 @@ test("ExternalPlaylists: two refreshes at once, each list once at a time", async
   assert.equal(tasks.get(all)?.message, "Refreshed 4 of 4 external playlists");
 });
 
-test("ExternalPlaylists: deleting ends the refresh that runs, and takes what came with it but what is locked", async () => {
+test("ExternalPlaylists.delete: aborts a running refresh and deletes all its items, locked ones included", async () => {
   const { server, add, playlists, items, titles, idle, store } = await openExternal();
   server.answers.set(URL_A, { body: listOf(["one", "two", "three"]) });
   const id = await add(URL_A);
@@ -244,18 +244,17 @@ test("ExternalPlaylists: deleting ends the refresh that runs, and takes what cam
   await playlists.refresh(id);
   await playlists.delete(id);
   await idle();
-  assert.deepEqual(await titles(), ["two"]);
-  assert.equal((await items.get(locked.id))?.externalPlaylistId, -1);
+  assert.deepEqual(await titles(), []);
   assert.equal(await playlists.get(id), undefined);
   const left = [];
   for (const prefix of ["external/", "source/"]) for await (const [key] of store.list(prefix)) left.push(key);
   assert.deepEqual(left, []);
-  await assert.rejects(playlists.delete(id), /no external playlist/);
-  // Its number is never used again.
+  await assert.rejects(playlists.delete(id), /external playlist 1 does not exist/);
+  // Its id is never reused.
   assert.ok((await add(URL_A, { updateNow: false })) > id);
 });
 
-test("ExternalPlaylists: everything is there after a restart, and a deletion that was interrupted goes on", async () => {
+test("ExternalPlaylists: persist across a restart, which continues an interrupted deletion", async () => {
   const store = openMemory();
   const server = new ListServer();
   server.answers.set(URL_A, { body: listOf(["one"]) });
@@ -274,7 +273,7 @@ test("ExternalPlaylists: everything is there after a restart, and a deletion tha
   assert.equal(server.asked.length, asked, "what is not due is not asked");
 });
 
-test("ExternalPlaylists: a record that is damaged is told and left out; the others work", async () => {
+test("ExternalPlaylists: logs and ignores a damaged record", async () => {
   const store = openMemory();
   await store.commit({ set: [["external/0000000003", { id: 3, url: 7 }]] });
   const { told, playlists, server, add } = await openExternal({ store });
@@ -284,7 +283,7 @@ test("ExternalPlaylists: a record that is damaged is told and left out; the othe
   assert.equal(await add(URL_A), 4);
 });
 
-test("ExternalPlaylists: edits are kept; a new category reaches the items with the next refresh", async () => {
+test("ExternalPlaylists.edit: stores the edit; the next refresh applies a new category", async () => {
   const { server, add, playlists, clock, items, refresh } = await openExternal();
   server.answers.set(URL_A, { headers: { etag: '"1"' }, body: listOf(["one"]) });
   const id = await add(URL_A, { category: "tv", login: "a", password: "b" });
@@ -304,7 +303,7 @@ test("ExternalPlaylists: edits are kept; a new category reaches the items with t
   assert.equal((await playlists.get(id))?.login, "");
 });
 
-test("ExternalPlaylists: an edit while a refresh runs is not undone by it, and the next one sees it", async () => {
+test("ExternalPlaylists.edit: survives a running refresh; the next one applies it", async () => {
   const { server, add, playlists, items, idle, clock } = await openExternal();
   const id = await add(URL_A, { category: "tv", updateNow: false });
   let send: () => void = () => {};
@@ -330,14 +329,14 @@ test("ExternalPlaylists: an edit while a refresh runs is not undone by it, and t
   assert.equal((await items.query({})).items[0]?.category, "movies");
 });
 
-test("ExternalPlaylists: broadcasts are refreshed by who broadcasts; without one the task says so", async () => {
+test("ExternalPlaylists: passes broadcast lists to the broadcaster; fails without one", async () => {
   const usual = { category: "", name: "b", updateInterval: 0, login: "", password: "" };
   const options = { updateNow: true, allowPrivateUrls: false };
   const without = await openExternal();
   const id = await without.playlists.add({ type: "broadcast", url: URL_A, ...usual }, options);
   await without.idle();
-  assert.match(without.tasks.list("broadcast")[0]?.problem ?? "", /broadcasting is not there yet/);
-  assert.match((await without.playlists.get(id))?.problem ?? "", /broadcasting is not there yet/);
+  assert.match(without.tasks.list("broadcast")[0]?.problem ?? "", /broadcasting is unavailable/);
+  assert.match((await without.playlists.get(id))?.problem ?? "", /broadcasting is unavailable/);
 
   const asked: string[] = [];
   const forgotten: number[] = [];
@@ -362,7 +361,7 @@ test("ExternalPlaylists: broadcasts are refreshed by who broadcasts; without one
   assert.deepEqual(forgotten, [kept]);
 });
 
-test("ExternalPlaylists: a full disk is told, and does not make the list be asked again and again", async () => {
+test("ExternalPlaylists: a full disk is reported and does not cause repeated fetches", async () => {
   const memory = openMemory();
   let isFull = false;
   const store: typeof memory = {

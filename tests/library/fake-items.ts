@@ -9,11 +9,12 @@ import {
   type ItemFigures,
   type ItemPage,
   type ItemQuery,
+  type ItemReader,
   type Items,
   NO_OWNER,
 } from "../../src/library/contract.ts";
 
-/** The user's lists on a map. */
+/** Items in memory. */
 export class FakeItems implements Items {
   readonly #items = new Map<number, Item>();
   readonly #now: () => UnixSeconds;
@@ -34,8 +35,16 @@ export class FakeItems implements Items {
     return { total: found.length, items: found.slice(offset, offset + limit) };
   }
 
-  async *each(query: ItemQuery): AsyncIterable<Item> {
-    yield* (await this.query(query)).items;
+  read(query: ItemQuery): ItemReader {
+    let at = query.offset ?? 0;
+    return {
+      next: async () => {
+        const left = (query.limit ?? Number.POSITIVE_INFINITY) - at + (query.offset ?? 0);
+        const { items } = await this.query({ ...query, offset: at, limit: Math.min(100, left) });
+        at += items.length;
+        return items;
+      },
+    };
   }
 
   async add(draft: ItemDraft): Promise<Item> {
@@ -55,6 +64,8 @@ export class FakeItems implements Items {
       tvgId: "",
       tvgName: "",
       tvgLogo: "",
+      tvgExtra: [],
+      httpHeaders: [],
       languages: null,
       countries: null,
       logo: null,
@@ -81,11 +92,8 @@ export class FakeItems implements Items {
   }
 
   async updateMany(ids: readonly number[], change: ItemChange): Promise<number> {
-    const open = ids
-      .map((id) => this.#known(id))
-      .filter((item) => !item.isLocked || change.isLocked !== undefined);
-    for (const { id } of open) await this.update(id, change);
-    return open.length;
+    for (const id of ids) await this.update(id, change);
+    return ids.length;
   }
 
   async learn(id: number, facts: ItemFacts): Promise<Item> {
@@ -129,8 +137,7 @@ export class FakeItems implements Items {
   async delete(ids: readonly number[], owner?: string): Promise<number> {
     const going = ids
       .map((id) => this.#known(id))
-      .filter((item) => owner === undefined || item.owner === owner)
-      .filter((item) => ids.length === 1 || !item.isLocked);
+      .filter((item) => owner === undefined || item.owner === owner);
     for (const item of going) this.#items.set(item.id, { ...item, deletedAt: this.#now() });
     return going.length;
   }
@@ -151,7 +158,7 @@ export class FakeItems implements Items {
 
   async clear(owner: string): Promise<void> {
     for (const item of this.#items.values()) {
-      if (item.owner === owner && item.deletedAt === null && !item.isLocked) this.#items.delete(item.id);
+      if (item.owner === owner && item.deletedAt === null) this.#items.delete(item.id);
     }
   }
 
@@ -162,8 +169,8 @@ export class FakeItems implements Items {
   }
 }
 
-/** Forty hex digits that depend on the text. */
-/** Of the channel, and of what it plays. */
+/** 40 hex digits that depend on the text. */
+/** Hashes of channel and content. */
 function hashesOf({ title, content }: Item): readonly [hash: string, hashV2: string] {
   return [hexOf(title), hexOf(content.infohash ?? content.url ?? "")];
 }

@@ -11,32 +11,33 @@ import type {
   ImportOptions,
   Task,
 } from "../../src/library/contract.ts";
+import type { Guide, GuideSource } from "../../src/library/guide/guide-contract.ts";
 import type { Library } from "../../src/library/library.ts";
 import { FakeItems } from "./fake-items.ts";
 
 const PNG_HEAD = [0x89, 0x50, 0x4e, 0x47];
 
-/** What the fake was asked to do, besides what it keeps. */
+/** Calls that the fake has recorded. */
 export interface FakeLibrary extends Library {
   readonly items: FakeItems;
-  /** The lists that were handed in, and how. */
+  /** Imported lists with their options. */
   readonly imported: { text: string; options: ImportOptions }[];
   readonly exported: ExportOptions[];
-  /** The external playlists that were to be refreshed, in order. */
+  /** Ids of refreshed external playlists, in order. */
   readonly refreshed: number[];
   readonly taskList: Task[];
   /** Pictures of other servers, by URL. */
   readonly web: Map<string, Image>;
-  /** Programme guides of other servers' lists, by the list's URL. */
+  /** Program guides by the URL of their list. */
   readonly guides: Map<string, string[]>;
-  /** Whether the last call could lead to this host's network. */
+  /** True if the last call allowed private addresses. */
   allowedPrivate: boolean | undefined;
 }
 
 /** The token of a fake library. */
 export const FAKE_TOKEN = "f".repeat(64);
 
-/** A library in memory, as simple as its contract allows: for tests of what stands on it. */
+/** A minimal library in memory, for tests of its users. */
 export function fakeLibrary(): FakeLibrary {
   const taskList: Task[] = [];
   const newTask = (message: string): number => {
@@ -72,6 +73,8 @@ export function fakeLibrary(): FakeLibrary {
       library.imported.push({ text, options });
       return newTask(`Importing ${options.name}`);
     },
+    guide: fakeGuide(),
+    exportGuide: () => new Blob(["<tv></tv>\n"]).stream(),
     exportPlaylist(options) {
       library.exported.push(options);
       return new Blob(["#EXTM3U\n"]).stream();
@@ -92,6 +95,52 @@ export function fakeLibrary(): FakeLibrary {
     allowedPrivate: undefined,
   };
   return library;
+}
+
+/** A guide with one channel, `1/news`, for items whose title contains “news”. */
+function fakeGuide(): Guide {
+  const channel = { key: "1/news", id: "news", names: ["News"], icon: "" };
+  const sources: GuideSource[] = [];
+  const chosen = new Map<number, string | null>();
+  const match: Guide["match"] = ({ id, title }) => {
+    if (chosen.has(id)) return chosen.get(id) === null ? undefined : { channel, reason: "chosen" };
+    return /news/i.test(title) ? { channel, reason: "name" } : undefined;
+  };
+  const guide: Guide = {
+    hasProgrammes: true,
+    sources: () => sources,
+    async addSource(url) {
+      const id = sources.length + 1;
+      const counts = { lastUpdate: now(), channelCount: 1, programmeCount: 2, problem: null };
+      sources.push({ id, url, origin: "user", ...counts });
+      return id;
+    },
+    async removeSource(id) {
+      const at = sources.findIndex((source) => source.id === id);
+      if (at < 0) throw new SluiceError("unknown_item", `there is no programme guide ${id}`);
+      sources.splice(at, 1);
+    },
+    refresh: () => 1,
+    match,
+    candidates: () => [channel],
+    async choose({ id }, key) {
+      if (key === undefined) chosen.delete(id);
+      else chosen.set(id, key);
+    },
+    nowAndNext: (item) => guide.programmes(item, now(), (now() + 86_400) as UnixSeconds, 2),
+    async programmes(item, from, to, limit) {
+      if (match(item) === undefined) return [];
+      const texts = { title: "Show", subtitle: "", description: "", categories: [], icon: "", episode: "" };
+      const start = Math.floor(from / 3600) * 3600;
+      const all = Array.from({ length: limit }, (_, i) => ({
+        ...texts,
+        start: (start + i * 3600) as UnixSeconds,
+        stop: (start + (i + 1) * 3600) as UnixSeconds,
+      }));
+      return all.filter((programme) => programme.start < to);
+    },
+  };
+  return guide;
 }
 
 function now(): UnixSeconds {
@@ -147,6 +196,7 @@ function fakeAccess(): AccessControl {
     async setAllowsIntranet(value: boolean) {
       access.allowsIntranet = value;
     },
+    onSwitched: () => {},
     async setAllowsRemote(value: boolean) {
       access.allowsRemote = value;
     },

@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { runtime } from "#runtime";
 import { createOutbound } from "../../src/outbound/outbound.ts";
-import { SILENT } from "../engine/fake-house.ts";
+import { SILENT } from "../engine/fake-engine.ts";
 import { accountHouse } from "./account-house.ts";
 
 const ISSUER = "https://accounts.example";
@@ -14,7 +14,7 @@ const ASKER = "192.168.1.7";
 
 type Pair = Awaited<ReturnType<typeof generateKeyPair>>;
 
-/** A local issuer: a server that hands out its keys. */
+/** A local issuer that serves its public keys. */
 const issuer = {
   pairs: new Map<string, Pair>(),
   asked: 0,
@@ -51,7 +51,7 @@ interface Claims {
   readonly [name: string]: unknown;
 }
 
-/** An ID token as an issuer makes it, but for what the test wants otherwise. */
+/** A valid ID token, except for the given claims. */
 async function token(
   clock: { unixSeconds(): number },
   claims: Claims = {},
@@ -65,7 +65,7 @@ async function token(
   return new SignJWT(kept).setProtectedHeader({ alg: "RS256", kid }).sign(pair.privateKey);
 }
 
-test("signInByGoogle: a good token signs in, with its verified address", async () => {
+test("signInByGoogle: a valid token signs in with its verified address", async () => {
   const { accounts, clock } = house();
   assert.equal(await accounts.signInByGoogle(await token(clock), ASKER), true);
   const { method, login, authToken } = await accounts.status();
@@ -77,14 +77,14 @@ test("signInByGoogle: a good token signs in, with its verified address", async (
 
 const BAD: readonly (readonly [name: string, claims: (now: number) => Claims])[] = [
   ["of another issuer", () => ({ iss: "https://evil.example" })],
-  ["for somebody else", () => ({ aud: "other.apps.example" })],
+  ["for another audience", () => ({ aud: "other.apps.example" })],
   ["for nobody", () => ({ aud: undefined })],
   ["that is over", (now) => ({ exp: now - 61 })],
   ["without an end", () => ({ exp: undefined })],
   ["without a beginning", () => ({ iat: undefined })],
   ["that is not valid yet", (now) => ({ nbf: now + 61 })],
   ["without an address", () => ({ email: undefined })],
-  ["with an address that nobody verified", () => ({ email_verified: false })],
+  ["with an unverified address", () => ({ email_verified: false })],
   ["without a word on the address", () => ({ email_verified: undefined })],
   ["with an address that is none", () => ({ email: "me" })],
   ["with an address that is no text", () => ({ email: ["me@example.org"] })],
@@ -101,7 +101,7 @@ for (const [name, claims] of BAD) {
   });
 }
 
-test("signInByGoogle: forged and unsigned tokens, and those signed with the public key, are refused", async () => {
+test("signInByGoogle: refuses forged and unsigned tokens, and tokens signed with the public key", async () => {
   const { accounts, clock, lines } = house();
   const good = await token(clock);
   const [head, body, signature] = good.split(".");
@@ -128,7 +128,7 @@ test("signInByGoogle: forged and unsigned tokens, and those signed with the publ
   assert.ok(lines.every((line) => !line.includes(body!) && !line.includes(signature!)));
 });
 
-test("signInByGoogle: a new key is fetched when it is first used, but not for every unknown one", async () => {
+test("signInByGoogle: an unknown key triggers a fetch of the keys, at a limited rate", async () => {
   const { accounts, clock } = house();
   await accounts.signInByGoogle(await token(clock), ASKER);
   issuer.pairs.set("two", await generateKeyPair("RS256"));
@@ -144,7 +144,7 @@ test("signInByGoogle: a new key is fetched when it is first used, but not for ev
   assert.equal(issuer.asked, 3);
 });
 
-test("signInByGoogle: is off without an audience, and refused where the keys cannot be had", async () => {
+test("signInByGoogle: disabled without an audience; refused if the keys are unavailable", async () => {
   const off = house({ audience: "" });
   assert.equal(await off.accounts.signInByGoogle(await token(off.clock), ASKER), false);
   assert.equal(issuer.asked, 0);
@@ -166,7 +166,7 @@ test("signInByGoogle: is off without an audience, and refused where the keys can
   }
 });
 
-test("signInByGoogle: an asker who fails five times in a minute waits", async () => {
+test("signInByGoogle: a client with five failures in a minute must wait", async () => {
   const { accounts, clock } = house();
   for (let i = 0; i < 5; i++) await accounts.signInByGoogle("a.b.c", ASKER);
   assert.equal(await accounts.signInByGoogle(await token(clock), ASKER), false);

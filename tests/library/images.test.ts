@@ -9,7 +9,7 @@ import { FakeClock } from "../engine/fake-clock.ts";
 
 const silent: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => silent };
 
-/** The head of a PNG of this size: as much of it as is looked at. */
+/** The first bytes of a PNG of this size. */
 function png(width: number, height: number, filler = 0): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(64).fill(filler, 33);
   bytes.set([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52]);
@@ -53,12 +53,12 @@ const TYPES: readonly (readonly [name: string, bytes: Uint8Array, type: string |
 for (const [name, bytes, type] of TYPES)
   test(`imageType: ${name} is ${type ?? "refused"}`, () => assert.equal(imageType(bytes), type));
 
-test("imageType never reads beyond its input, wherever that is cut", () => {
+test("imageType: never reads beyond a truncated input", () => {
   for (const [, bytes] of TYPES)
     for (let end = 0; end <= bytes.length; end++) imageType(bytes.subarray(0, end));
 });
 
-/** Images in a folder of their own, and a web of one picture a URL. */
+/** Images in a temporary folder, and fake servers with one picture per URL. */
 function kept(folder: string, web: Map<string, Uint8Array<ArrayBuffer>>, clock = new FakeClock()) {
   const asked: string[] = [];
   const images = createImages({
@@ -83,7 +83,7 @@ function kept(folder: string, web: Map<string, Uint8Array<ArrayBuffer>>, clock =
   return { images, asked, clock };
 }
 
-test("Images: what was put is there after reopening, named by what it holds", () =>
+test("Images.put: uploads persist and are named by their hash", () =>
   inFolder(async (folder) => {
     const first = await kept(folder, new Map()).images;
     const id = await first.put(png(3, 4));
@@ -94,7 +94,7 @@ test("Images: what was put is there after reopening, named by what it holds", ()
       assert.equal(await again.get(bad), undefined);
   }));
 
-test("Images.put refuses what is no picture, and what is too large", () =>
+test("Images.put: refuses files that are not pictures or too large", () =>
   inFolder(async (folder) => {
     const images = await kept(folder, new Map()).images;
     await assert.rejects(images.put(new TextEncoder().encode("<svg/>")), { code: "bad_image" });
@@ -103,7 +103,7 @@ test("Images.put refuses what is no picture, and what is too large", () =>
     await assert.rejects(images.put(large), { code: "bad_image" });
   }));
 
-test("Images.fetch asks once a week, and not again at once where nothing came", () =>
+test("Images.fetch: caches for a week, and does not retry a failure at once", () =>
   inFolder(async (folder) => {
     const url = "http://pictures.example/a.png";
     const { images, asked, clock } = kept(folder, new Map([[url, png(1, 1)]]));
@@ -123,7 +123,7 @@ test("Images.fetch asks once a week, and not again at once where nothing came", 
     assert.equal(asked.length, 3);
   }));
 
-test("Images.fetch: what one may fetch from its own network, another is not shown", () =>
+test("Images.fetch: a picture from a private address is not shown to a client without access", () =>
   inFolder(async (folder) => {
     const url = "http://192.168.1.1/a.png";
     const { images, asked } = kept(folder, new Map([[url, png(1, 1)]]));
@@ -132,7 +132,7 @@ test("Images.fetch: what one may fetch from its own network, another is not show
     assert.deepEqual(asked, [`${url} true`, `${url} false`]);
   }));
 
-test("Images.fetch: what is no picture is not shown, and a full disk is no reason not to show one", () =>
+test("Images.fetch: refuses other files; a full disk does not prevent showing a picture", () =>
   inFolder(async (folder) => {
     const web = new Map([
       ["http://a.example/", new TextEncoder().encode("<html>")],
@@ -140,7 +140,7 @@ test("Images.fetch: what is no picture is not shown, and a full disk is no reaso
     ]);
     const { images } = kept(folder, web);
     assert.equal(await (await images).fetch("http://a.example/", { allowPrivateUrls: false }), undefined);
-    // A file where the folder should be: nothing can be written below it.
+    // A file in place of the folder makes writes fail.
     await runtime.files.replace(`${folder}/fetched-images`, new Uint8Array(1));
     const got = await (await images).fetch("http://b.example/", { allowPrivateUrls: false });
     assert.equal(got?.mime, "image/png");

@@ -4,9 +4,10 @@ import { gzipSync } from "node:zlib";
 import { SluiceError } from "../../src/base/errors.ts";
 import { encodeUtf8 } from "../../src/base/utf8.ts";
 import type { ItemDraft } from "../../src/library/contract.ts";
-import { contentText, draftOf, essenceOf } from "../../src/library/draft.ts";
+import { draftOf, identityOf } from "../../src/library/draft.ts";
 import { createLanguageReader } from "../../src/library/draft-languages.ts";
-import { checkHead, type ListFacts, readEntries } from "../../src/library/import-entries.ts";
+import { checkHead, readEntries } from "../../src/library/import-entries.ts";
+import { contentName } from "../../src/library/item-figures.ts";
 import { MAX_LIST_BYTES, readListBody } from "../../src/library/playlist-body.ts";
 import type { M3uEntry } from "../../src/media/m3u.ts";
 
@@ -19,16 +20,16 @@ async function read(text: string | Uint8Array[], category: string | null = null)
   const blocks = typeof text === "string" ? [encodeUtf8(text)] : text;
   const drafts: ItemDraft[] = [];
   const defaults = { owner: "me", category, externalPlaylistId: 7 };
-  const make = (entry: M3uEntry) => {
-    const draft = draftOf(entry, defaults, languages);
-    // What is recognised is what is kept.
+  const make = (entry: M3uEntry, header: ReadonlyMap<string, string>) => {
+    const draft = draftOf(entry, defaults, languages, header);
+    // The identity must match the draft.
     const { title = "", tvgId = "", content } = draft ?? {};
-    const essence = content && { content: contentText(content), title, tvgId };
-    assert.deepEqual(essenceOf(entry), essence);
+    const essence = content && { content: contentName(content), title, tvgId };
+    assert.deepEqual(identityOf(entry), essence);
     return draft;
   };
-  const reading = { make, breathe: async () => {}, signal: never };
-  const facts: ListFacts = await readEntries(blocks, reading, (some) => void drafts.push(...some));
+  const reading = { make, yieldIfDue: async () => {}, signal: never };
+  const facts = await readEntries(blocks, reading, (some) => void drafts.push(...some));
   return { drafts, facts };
 }
 
@@ -38,7 +39,7 @@ async function contentOf(link: string) {
 
 const bt = { transport: "bt", contentId: null, infohash: null, magnet: null, url: null };
 
-test("draftOf: each kind of link becomes what it plays", async () => {
+test("draftOf: converts each kind of link to its content", async () => {
   const magnet = `magnet:?xt=urn:btih:${HASH}&tr=http%3A%2F%2Ft.example%2Fannounce`;
   const byKey = `magnet:?xs=urn:btpk:${"ab".repeat(32)}`;
   const expected: [string, object][] = [
@@ -60,7 +61,7 @@ test("draftOf: each kind of link becomes what it plays", async () => {
   for (const [link, content] of expected) assert.deepEqual(await contentOf(link), content, link);
 });
 
-test("draftOf: links that cannot be played are left out and counted", async () => {
+test("readEntries: skips and counts links that cannot be played", async () => {
   const list = [
     "rtmp://a/b",
     "udp://@239.0.0.1:1",
@@ -73,7 +74,7 @@ test("draftOf: links that cannot be played are left out and counted", async () =
   assert.deepEqual(facts, { count: 1, leftOut: 4, guides: [] });
 });
 
-test("draftOf: attributes of real lists become the item's members", async () => {
+test("draftOf: converts the attributes of real lists", async () => {
   const { drafts, facts } = await read(
     '#EXTM3U url-tvg="http://guide.example/a.xml.gz,http://guide.example/b.xml"\n' +
       '#EXTINF:-1 tvg-id="one.uk" tvg-name="One" tvg-logo="https://l.example/1.png" group-title="UK;News;Sports" ' +
@@ -94,12 +95,14 @@ test("draftOf: attributes of real lists become the item's members", async () => 
     tvgId: "one.uk",
     tvgName: "One",
     tvgLogo: "https://l.example/1.png",
+    tvgExtra: [],
+    httpHeaders: [],
     languages: ["eng", "rus"],
     countries: ["gb", "us"],
   });
 });
 
-test("draftOf: a given category goes before the list's; groups named as categories are those", async () => {
+test("draftOf: a given category overrides the list's; groups with the name of a category set it", async () => {
   const list = `#EXTM3U\n#EXTINF:-1 group-title="Movies",a\nhttp://a.example/a\n#EXTGRP:constructor\nhttp://a.example/b\n`;
   assert.deepEqual(
     (await read(list)).drafts.map(({ category }) => category),
@@ -111,7 +114,7 @@ test("draftOf: a given category goes before the list's; groups named as categori
   );
 });
 
-test("draftOf: live is what has no length and is no file; of magnets nobody knows", async () => {
+test("draftOf: an entry without a duration is live unless it is a file; for magnets it is unknown", async () => {
   const live = async (info: string, link: string) =>
     (await read(`#EXTM3U\n#EXTINF:${info},a\n${link}\n`)).drafts[0]?.isLive;
   assert.equal(await live("-1", "http://a.example/1"), 1);
@@ -122,7 +125,7 @@ test("draftOf: live is what has no length and is no file; of magnets nobody know
   assert.equal(await live("-1", `magnet:?xt=urn:btih:${HASH}`), -1);
 });
 
-test("draftOf: titles lose what is not to be seen; where there is none, the file's name is the title", async () => {
+test("draftOf: removes invisible characters from titles; without a title uses the file name", async () => {
   const { drafts } = await read(
     `#EXTM3U\n#EXTINF:-1,  a\u202eb\tc\u0001\n${"http://a.example/x"}\nhttp://a.example/My%20film.mp4\nhttp://a.example/\nacestream://${CID}\n`,
   );
@@ -132,7 +135,44 @@ test("draftOf: titles lose what is not to be seen; where there is none, the file
   );
 });
 
-test("draftOf: logos that are no web links are left out", async () => {
+test("draftOf: keeps catch-up, time shift and channel number; those of the list are defaults", async () => {
+  const { drafts } = await read(
+    `#EXTM3U tvg-shift="+1" catchup="shift" x="1"\n#EXTINF:-1 tvg-chno="7" tvg-shift="-2" catchup-source="?utc={utc}&lutc={lutc}" catchup-days=5,a\nacestream://${CID}\n#EXTINF:-1,b\nhttp://a.example/b\n`,
+  );
+  assert.deepEqual(
+    drafts.map(({ tvgExtra }) => [...tvgExtra!].sort()),
+    [
+      [
+        "catchup-days=5",
+        "catchup-source=?utc={utc}&lutc={lutc}",
+        "catchup=shift",
+        "tvg-chno=7",
+        "tvg-shift=-2",
+      ],
+      ["catchup=shift", "tvg-shift=+1"],
+    ],
+  );
+});
+
+test("draftOf: keeps permitted request headers of a URL, in the notations of VLC, Kodi and #EXTHTTP", async () => {
+  const headers = async (lines: string, link = "http://a.example/x") =>
+    (await read(`#EXTM3U\n#EXTINF:-1,a\n${lines}\n${link}\n`)).drafts[0]?.httpHeaders;
+  assert.deepEqual(
+    await headers('#EXTHTTP:{"User-Agent":"A/1 (x: y)","Cookie":"k=v","Host":"h","Range":"x"}'),
+    ["user-agent: A/1 (x: y)", "cookie: k=v"],
+  );
+  const vlc =
+    "#EXTVLCOPT:http-user-agent=A\n#EXTVLCOPT:http-referrer=http://r/\n#EXTVLCOPT:network-caching=9";
+  assert.deepEqual(await headers(vlc), ["user-agent: A", "referer: http://r/"]);
+  assert.deepEqual(await headers("", "http://a.example/x|User-Agent=A%20B&Origin=http%3A//o"), [
+    "user-agent: A B",
+    "origin: http://o",
+  ]);
+  assert.deepEqual(await headers('#EXTHTTP:{"Cookie":"a\\r\\nHost: b","Referer":""}'), []);
+  assert.deepEqual(await headers("#EXTVLCOPT:http-user-agent=A", `acestream://${CID}`), []);
+});
+
+test("draftOf: drops logos that are not web links", async () => {
   const { drafts } = await read('#EXTM3U\n#EXTINF:-1 tvg-logo="javascript:alert(1)",a\nhttp://a.example/x\n');
   assert.equal(drafts[0]?.tvgLogo, "");
 });
@@ -140,7 +180,7 @@ test("draftOf: logos that are no web links are left out", async () => {
 const notAPlaylist = (message: RegExp) => (error: unknown) =>
   error instanceof SluiceError && error.code === "not_a_playlist" && message.test(error.message);
 
-test("readEntries: web pages and manifests are no lists", async () => {
+test("readEntries: refuses web pages and manifests", async () => {
   await assert.rejects(read("<!doctype html><html><body>404</body></html>"), notAPlaylist(/page/i));
   const manifest = "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\nseg1.ts\n";
   await assert.rejects(read(manifest), notAPlaylist(/single stream/));
@@ -149,7 +189,7 @@ test("readEntries: web pages and manifests are no lists", async () => {
   assert.throws(() => checkHead(new Uint8Array(), true), notAPlaylist(/./));
 });
 
-test("readEntries: a list cut into any blocks is the same list", async () => {
+test("readEntries: block boundaries do not matter", async () => {
   const list = Array.from(
     { length: 50 },
     (_, i) => `#EXTINF:-1 tvg-id="é${i}",Kanal ${i} ü\nhttp://a.example/${i}\n`,
@@ -163,11 +203,11 @@ test("readEntries: a list cut into any blocks is the same list", async () => {
   assert.deepEqual((await read(blocks)).drafts, whole);
 });
 
-test("readEntries: more than 200,000 entries fail with that number; those before have been handed on", async () => {
+test("readEntries: more than 200,000 entries fail; earlier ones have been passed on", async () => {
   const lines = Array.from({ length: 50_000 }, (_, i) => `http://t.example/${i}\n`).join("");
   const blocks = [...Array.from({ length: 4 }, () => encodeUtf8(lines)), encodeUtf8("http://t.example/x\n")];
   let count = 0;
-  const reading = { make: (entry: M3uEntry) => entry, breathe: async () => {}, signal: never };
+  const reading = { make: (entry: M3uEntry) => entry, yieldIfDue: async () => {}, signal: never };
   const failed = readEntries(blocks, reading, (some) => {
     count += some.length;
   });
@@ -202,7 +242,7 @@ test("readListBody: plain and gzip bodies in chunks of any size", async () => {
   assert.equal(await bodyText(streamOf()), "");
 });
 
-test("readListBody: blocks are no larger than what is read in a few milliseconds", async () => {
+test("readListBody: blocks have at most 64 KiB", async () => {
   const blocks = await readListBody(streamOf(new Uint8Array(1_000_000)), never);
   assert.ok(blocks.every(({ length }) => length <= 65_536));
   assert.equal(
@@ -211,7 +251,7 @@ test("readListBody: blocks are no larger than what is read in a few milliseconds
   );
 });
 
-test("readListBody: too much is refused, and the source is told", async () => {
+test("readListBody: refuses a body that is too large and cancels the source", async () => {
   let cancelled: unknown;
   const endless = new ReadableStream<Uint8Array>({
     pull: (controller) => controller.enqueue(new Uint8Array(1 << 20)),
@@ -226,14 +266,14 @@ test("readListBody: too much is refused, and the source is told", async () => {
   assert.ok(cancelled instanceof SluiceError);
 });
 
-test("readListBody: a bomb and broken compression are no lists", async () => {
+test("readListBody: refuses bombs and invalid compressed data", async () => {
   const bomb = new Uint8Array(gzipSync(new Uint8Array(MAX_LIST_BYTES * 2)));
-  await assert.rejects(readListBody(streamOf(bomb), never), notAPlaylist(/unpacked/));
+  await assert.rejects(readListBody(streamOf(bomb), never), notAPlaylist(/decompressed/));
   const broken = new Uint8Array(gzipSync(encodeUtf8("#EXTM3U\n".repeat(1000)))).subarray(0, 40);
-  await assert.rejects(readListBody(streamOf(broken), never), notAPlaylist(/unpacked/));
+  await assert.rejects(readListBody(streamOf(broken), never), notAPlaylist(/decompressed/));
 });
 
-test("readListBody: what breaks the body keeps its name", async () => {
+test("readListBody: errors of the body keep their code", async () => {
   const error = new SluiceError("url_unreachable", "the connection broke");
   for (const head of [encodeUtf8("#EXTM3U"), Uint8Array.of(0x1f, 0x8b, 8, 0)]) {
     let pulls = 0;

@@ -33,7 +33,7 @@ async function titles(library: Library): Promise<string[]> {
 
 const isCode = (code: string) => (error: unknown) => error instanceof SluiceError && error.code === code;
 
-test("importPlaylist: the entries of a list become the user's items, in a task that tells how many", async () => {
+test("importPlaylist: adds the entries of a list in a task that reports their number", async () => {
   const { library } = await openLibrary();
   const names = Array.from({ length: 1500 }, (_, i) => `c${i}`);
   const list = `${listOf(names)}#EXTINF:-1,x\nudp://@239.0.0.1:1\n`;
@@ -42,7 +42,7 @@ test("importPlaylist: the entries of a list become the user's items, in a task t
   assert.equal(library.tasks.get(id)!.category, "content");
   const task = await ended(library, id);
   assert.equal(task.state, "done");
-  assert.equal(task.message, 'Imported "channels.m3u": 1,500 items; cannot be played: 1');
+  assert.equal(task.message, 'Imported "channels.m3u": 1,500 items; not playable: 1');
   assert.deepEqual(task.actions, ["reload_playlist"]);
   assert.deepEqual(await titles(library), names);
   const [item] = (await library.items.query({ name: "c77", limit: 1 })).items;
@@ -52,17 +52,17 @@ test("importPlaylist: the entries of a list become the user's items, in a task t
   );
 });
 
-test("importPlaylist: what is there already is not added again, what is in the trash is", async () => {
+test("importPlaylist: skips existing items, but not those in the trash", async () => {
   const { library } = await openLibrary();
   const list = listOf(["a", "b", "b", "b http://t.example/backup"]);
   const first = await ended(library, await library.importPlaylist(textStream(list), OPTIONS));
-  assert.match(first.message, /3 items; already there: 1/);
+  assert.match(first.message, /3 items; already present: 1/);
   const [a] = (await library.items.query({ name: "a" })).items;
   await library.items.delete([a!.id]);
   const second = await ended(library, await library.importPlaylist(textStream(list), OPTIONS));
-  assert.match(second.message, /1 items; already there: 3/);
+  assert.match(second.message, /1 items; already present: 3/);
   assert.deepEqual(await titles(library), ["b", "b", "a"]);
-  // Another owner has a list of his own.
+  // Owners have separate lists.
   const other = await ended(
     library,
     await library.importPlaylist(textStream(list), { ...OPTIONS, owner: "other" }),
@@ -70,7 +70,7 @@ test("importPlaylist: what is there already is not added again, what is in the t
   assert.match(other.message, /3 items/);
 });
 
-test("importPlaylist: titles that are cut where they are kept are recognised again", async () => {
+test("importPlaylist: recognizes items whose titles were cut", async () => {
   const { library } = await openLibrary();
   const list = `#EXTM3U\n#EXTINF:-1,${"long ".repeat(150)}\nhttp://t.example/x\n`;
   await ended(library, await library.importPlaylist(textStream(list), OPTIONS));
@@ -85,7 +85,7 @@ test("importPlaylist: a gzip body", async () => {
   assert.deepEqual(await titles(library), ["a", "b"]);
 });
 
-test("importPlaylist: what is no playlist is refused at once, and so is one that is too large", async () => {
+test("importPlaylist: refuses other files and lists that are too large before the task starts", async () => {
   const { library } = await openLibrary();
   const manifest = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\na.ts\n";
   for (const text of [
@@ -104,15 +104,15 @@ test("importPlaylist: what is no playlist is refused at once, and so is one that
   assert.equal((await library.items.query({})).total, 0);
 });
 
-test("importPlaylist: a list without anything to play fails and says so", async () => {
+test("importPlaylist: a list without playable entries fails", async () => {
   const { library } = await openLibrary();
   const id = await library.importPlaylist(textStream("#EXTM3U\n#EXTINF:-1,x\nrtmp://a/b\n"), OPTIONS);
   const task = await ended(library, id);
   assert.equal(task.state, "failed");
-  assert.match(task.problem!, /no entry that can be played; 1 with links/);
+  assert.match(task.problem!, /no playable entry; 1 have unsupported links/);
 });
 
-test("importPlaylist: a store that fails ends the import with its problem; what came before stays, and once more adds the rest", async () => {
+test("importPlaylist: a failing store ends the task; earlier items stay, and a second import adds the rest", async () => {
   const memory = openMemory();
   let commits = 5;
   const store = {
@@ -127,7 +127,7 @@ test("importPlaylist: a store that fails ends the import with its problem; what 
   const task = await ended(library, await library.importPlaylist(textStream(listOf(names)), OPTIONS));
   assert.equal(task.state, "failed");
   assert.match(task.problem!, /the disk is full/);
-  // What another start finds is what this one shows.
+  // A restart must show the same items.
   const { library: second } = await openLibrary({ store: memory });
   const before = await titles(second);
   assert.deepEqual(before, names.slice(0, before.length));
@@ -136,7 +136,7 @@ test("importPlaylist: a store that fails ends the import with its problem; what 
   assert.deepEqual(await titles(second), names);
 });
 
-test("importPlaylist: three at once, no more, and the fourth's body is let go", async () => {
+test("importPlaylist: at most three at once; the fourth body is cancelled", async () => {
   const { library } = await openLibrary();
   const controllers: ReadableStreamDefaultController<Uint8Array>[] = [];
   const slow = () =>
@@ -159,7 +159,7 @@ test("importPlaylist: three at once, no more, and the fourth's body is let go", 
   await ended(library, await library.importPlaylist(textStream(listOf(["after"])), OPTIONS));
 });
 
-test("importPlaylist: guides of imported lists are in the export's head, also after a restart", async () => {
+test("importPlaylist: exports name the guides of imported lists, also after a restart", async () => {
   const store = openMemory();
   const { library } = await openLibrary({ store });
   const header = '#EXTM3U url-tvg="http://g.example/a.xml"';
@@ -170,7 +170,7 @@ test("importPlaylist: guides of imported lists are in the export's head, also af
   assert.match(await exported(second), /url-tvg="http:\/\/g\.example\/a\.xml"/);
 });
 
-test("exportPlaylist: a guide that an imported and an external list name is named once", async () => {
+test("exportPlaylist: names each guide once", async () => {
   const { library, server } = await openLibrary();
   const header = '#EXTM3U url-tvg="http://g.example/a.xml"';
   await ended(library, await library.importPlaylist(textStream(listOf(["a"], header)), OPTIONS));
@@ -185,21 +185,21 @@ test("exportPlaylist: a guide that an imported and an external list name is name
   assert.match(text, /^#EXTM3U url-tvg="http:\/\/g\.example\/a\.xml" x-tvg-url=/);
 });
 
-test("importPlaylist: one that the end of the engine cut off is told of at the next start, once", async () => {
+test("importPlaylist: the next start reports an interrupted import once", async () => {
   const store = openMemory();
   await store.commit({ set: [["meta/import/1", 'Importing "a.m3u"']] });
   const { library } = await openLibrary({ store });
   await until(() => library.tasks.list()[0]?.state === "failed", "the told end");
   const [task] = library.tasks.list();
   assert.equal(task?.message, 'Importing "a.m3u"');
-  assert.match(task?.problem ?? "", /cut off .* import it once more/);
-  // An import that ends by itself leaves nothing to tell.
+  assert.match(task?.problem ?? "", /interrupted .* repeat it/);
+  // A completed import leaves no record.
   await ended(library, await library.importPlaylist(textStream(listOf(["a"])), OPTIONS));
   const { library: second } = await openLibrary({ store });
   assert.deepEqual(second.tasks.list(), []);
 });
 
-test("guidesOf: reads the head of a list elsewhere and lets go of the rest", async () => {
+test("guidesOf: reads the head of a list and cancels the rest", async () => {
   const { library, server } = await openLibrary();
   const url = "http://lists.example/x.m3u";
   let isLetGo = false;
@@ -219,14 +219,14 @@ test("guidesOf: reads the head of a list elsewhere and lets go of the rest", asy
   server.answers.set(url, { body: "<html></html>" });
   await assert.rejects(library.guidesOf(url, { allowPrivateUrls: false }), isCode("not_a_playlist"));
   server.answers.set(url, { status: 404, body: "no" });
-  await assert.rejects(library.guidesOf(url, { allowPrivateUrls: false }), /answered 404/);
+  await assert.rejects(library.guidesOf(url, { allowPrivateUrls: false }), /returned status 404/);
 });
 
-test("Library: close ends what runs and lets nothing begin", async () => {
+test("Library.close: ends running work and starts no more", async () => {
   const { library } = await openLibrary();
   const names = Array.from({ length: 20_000 }, (_, i) => `c${i}`);
   await library.importPlaylist(textStream(listOf(names)), OPTIONS);
   await library.close();
-  await assert.rejects(library.importPlaylist(textStream(listOf(["a"])), OPTIONS), /being stopped/);
+  await assert.rejects(library.importPlaylist(textStream(listOf(["a"])), OPTIONS), /engine is stopping/);
   assert.ok(library.tasks.list().every(({ state }) => state === "failed"));
 });

@@ -8,12 +8,11 @@ import { TextHash } from "../../src/library/item-hash.ts";
 import { ItemIndex } from "../../src/library/item-index.ts";
 import { readDraft } from "../../src/library/item-members.ts";
 import { channelName, foldText, sortKey } from "../../src/library/item-names.ts";
-import type { KeptItem } from "../../src/library/item-record.ts";
+import type { StoredItem } from "../../src/library/item-record.ts";
 import { TitleSearch } from "../../src/library/item-search.ts";
-import { Words } from "../../src/library/item-words.ts";
 import { listed, sha1 } from "./item-parts.ts";
 
-/** Chance from a seed. */
+/** A seeded random generator. */
 function dice(seed: number): (sides: number) => number {
   let state = seed;
   return (sides) => {
@@ -22,7 +21,7 @@ function dice(seed: number): (sides: number) => number {
   };
 }
 
-function made(id: number, roll: (sides: number) => number): KeptItem {
+function made(id: number, roll: (sides: number) => number): StoredItem {
   const title = `${["Sport", "Élan", "кино", "a"][roll(4)]} ${roll(30)}${["", " HD", " [x]"][roll(3)]}`;
   const draft = listed(id, {
     title,
@@ -57,11 +56,11 @@ function naively(items: readonly Item[], query: ItemQuery): number[] {
     .map(({ id }) => id);
 }
 
-test("ItemIndex: finds what a plain search of all items finds, whatever comes, changes and goes", () => {
+test("ItemIndex: agrees with a linear search while items are added, changed and removed", () => {
   for (const seed of [1, 2]) {
     const roll = dice(seed);
     const index = new ItemIndex(sha1, new TextHash(roll(2 ** 31), roll(2 ** 31)));
-    const items = new Map<number, KeptItem>();
+    const items = new Map<number, StoredItem>();
     for (let round = 0, nextId = 1; round < 40; round++) {
       const fresh = Array.from({ length: roll(180) }, () => made(nextId++, roll));
       const changed = [...items.keys()].filter(() => roll(20) === 0).map((id) => made(id, roll));
@@ -78,7 +77,7 @@ test("ItemIndex: finds what a plain search of all items finds, whatever comes, c
 
 function checkAgainst(
   index: ItemIndex,
-  kept: KeptItem[],
+  kept: StoredItem[],
   roll: (sides: number) => number,
   where: string,
 ): void {
@@ -124,7 +123,7 @@ function checkOne(index: ItemIndex, items: Item[], item: Item, where: string): v
   assert.equal(index.findSource(77, "none"), -1);
 }
 
-test("TitleSearch: finds parts across chunks, but not across titles", () => {
+test("TitleSearch: finds matches in all chunks, but not across titles", () => {
   const titles = Array.from({ length: 1300 }, (_, i) => `title ${i}`);
   const search = new TitleSearch(() => titles);
   const hits = (part: string) => [...search.find(part)].flatMap((is, slot) => (is === 1 ? [slot] : []));
@@ -139,19 +138,19 @@ test("TitleSearch: finds parts across chunks, but not across titles", () => {
   assert.deepEqual(hits("last"), [1300]);
 });
 
-test("Words: a number is given back with its last use", () => {
-  const words = new Words();
-  const [a, b] = [words.take("a"), words.take("b")];
-  assert.equal(words.take("a"), a);
-  words.give(a);
-  assert.equal(words.find("a"), a);
-  words.give(a);
-  assert.equal(words.find("a"), undefined);
-  assert.equal(words.take("c"), a);
-  assert.deepEqual([...words.containing("b")], [b]);
+test("TextTable: the number of a text is reused after its last release", () => {
+  const table = new ItemIndex(sha1, new TextHash(1, 2)).owners;
+  const [a, b] = [table.acquire("a"), table.acquire("b")];
+  assert.equal(table.acquire("a"), a);
+  table.release(a);
+  assert.equal(table.find("a"), a);
+  table.release(a);
+  assert.equal(table.find("a"), undefined);
+  assert.equal(table.acquire("c"), a);
+  assert.deepEqual([...table.containing("b")], [b]);
 });
 
-test("TextHash: depends on the text and on the seed, and spreads", () => {
+test("TextHash: depends on text and seed, and is evenly distributed", () => {
   const hash = new TextHash(1, 2);
   const seen = new Set<string>();
   for (let i = 0; i < 20_000; i++) {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { channelName, foldText, sortKey } from "../../src/library/item-names.ts";
 
-test("foldText: case and accents do not matter, й and が are letters of their own", () => {
+test("foldText: ignores case and accents; й and が stay separate letters", () => {
   assert.equal(foldText("MÚSICA Łódź Straße Ænima"), "musica lodz strasse aenima");
   assert.equal(foldText("Ёлка"), foldText("елка"));
   assert.notEqual(foldText("Май"), foldText("маи"));
@@ -12,7 +12,7 @@ test("foldText: case and accents do not matter, й and が are letters of their 
   assert.equal(foldText("İstanbul ISTANBUL ısı"), "istanbul istanbul isi");
 });
 
-test("sortKey: sorts as people do, numbers by their value", () => {
+test("sortKey: natural order, numbers by value", () => {
   const wanted = [
     "",
     "1 Kanal",
@@ -51,7 +51,7 @@ test("sortKey: agrees with a numeric collator on plain titles", () => {
   for (let i = 1; i < byKey.length; i++) assert.ok(collator.compare(byKey[i - 1]!, byKey[i]!) <= 0);
 });
 
-test("channelName: quality, brackets and signs do not matter, what names a channel does", () => {
+test("channelName: ignores quality, brackets and signs", () => {
   const same = ["BBC One", "bbc one HD", "BBC-One [1080p] (Backup)", "BBC ONE full hd", "Bbc.one.4K H265"];
   assert.deepEqual(new Set(same.map(channelName)), new Set(["bbcone"]));
   const others = [

@@ -9,13 +9,13 @@ import { MapStore } from "./map-store.ts";
 
 export const sha1: Sha1 = (bytes) => new Uint8Array(createHash("sha1").update(bytes).digest());
 
-/** A playlist on a map, and what it told the log. */
+/** Items on a store in memory, with the recorded log. */
 export interface ItemHouse {
   readonly store: MapStore;
   readonly clock: FakeClock;
   readonly warnings: string[];
   items: ItemStore;
-  /** As after a restart. */
+  /** Simulates a restart. */
   reopen(): Promise<void>;
 }
 
@@ -47,7 +47,7 @@ export function urlContent(url: string): ItemContent {
   return { transport: "hls", contentId: null, infohash: null, magnet: null, url };
 }
 
-/** The nth thing of an external playlist. */
+/** The nth entry of an external playlist. */
 export function listed(number: number, more: Partial<ItemDraft> = {}): ItemDraft {
   return {
     title: `Channel ${number}`,

@@ -11,7 +11,7 @@ import { listed, swarmContent } from "./item-parts.ts";
 const now = 1_700_000_000 as UnixSeconds;
 const origin = { externalPlaylistId: 1, sourceKey: "key" };
 
-test("decodeItem: gives back what encodeItem took, members as usual left out", () => {
+test("decodeItem: inverts encodeItem, which omits defaults", () => {
   const plain = newItem(
     7,
     readDraft({ title: "One", content: swarmContent(1) }),
@@ -35,7 +35,7 @@ test("decodeItem: gives back what encodeItem took, members as usual left out", (
   assert.deepEqual(decodeItem(8, JSON.parse(JSON.stringify(encodeItem(full)))), full);
 });
 
-test("decodeItem: what is damaged is undefined", () => {
+test("decodeItem: undefined for damaged records", () => {
   const good = encodeItem(newItem(1, readDraft(listed(1)), origin, now));
   assert.notEqual(decodeItem(1, good), undefined);
   const broken: unknown[] = [
@@ -53,14 +53,14 @@ test("decodeItem: what is damaged is undefined", () => {
   for (const value of broken) assert.equal(decodeItem(1, value), undefined, JSON.stringify(value));
 });
 
-test("idOfKey: reads what itemKey wrote, and nothing else", () => {
+test("idOfKey: inverts itemKey and refuses other keys", () => {
   assert.equal(itemKey(123), "item/0000000123");
   assert.equal(idOfKey("item/0000000123"), 123);
   for (const key of ["item/123", "item/00000001234", "item/000000012x", "item/"])
     assert.equal(idOfKey(key), undefined);
 });
 
-test("recordBytes: the longest texts that are let in fit a record, twice", () => {
+test("recordBytes: the longest allowed texts fit a record twice", () => {
   const long = (units: number) => "語".repeat(units);
   const members = (tag: string) =>
     readDraft(
@@ -96,7 +96,7 @@ test("recordBytes: the longest texts that are let in fit a record, twice", () =>
   assert.ok(MAX_TEXTS * 3 * 2 < MAX_VALUE_BYTES);
 });
 
-test("readDraft: what is wrong is named, or cut where a source says it", () => {
+test("readDraft, fitDraft: refuse the user's invalid values, cut those of a source", () => {
   const refused = (draft: Parameters<typeof readDraft>[0]) => () => readDraft(draft);
   assert.throws(refused({ title: " ", content: swarmContent(1) }), /title: expected a text/);
   assert.throws(

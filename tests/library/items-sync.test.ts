@@ -3,14 +3,14 @@ import { test } from "node:test";
 import type { Log } from "../../src/base/log.ts";
 import type { ItemDraft } from "../../src/library/contract.ts";
 import { Tombstones } from "../../src/library/item-tombstones.ts";
-import { ItemWriter, type ItemWriterParts } from "../../src/library/item-writer.ts";
+import { ItemWriter } from "../../src/library/item-writer.ts";
 import { MAX_ITEMS, MAX_TOMBSTONES } from "../../src/library/limits.ts";
 import { itemHouse, listed, sha1, swarmContent, urlContent } from "./item-parts.ts";
 
 const list = (count: number, more: (i: number) => Partial<ItemDraft> = () => ({})) =>
   Array.from({ length: count }, (_, i) => listed(i, more(i)));
 
-test("upsert: adds what is new, changes what differs, and writes nothing for the rest", async () => {
+test("upsert: adds new items, updates changed items, and writes nothing for unchanged items", async () => {
   const house = await itemHouse();
   const first = await house.items.upsert(list(500));
   assert.deepEqual([first.added, first.changed, house.items.countOf(1)], [500, 0, 500]);
@@ -26,7 +26,7 @@ test("upsert: adds what is new, changes what differs, and writes nothing for the
   assert.equal((await house.items.query({ name: "channel 100" })).total, 0);
 });
 
-test("upsert: what the user has edited stays, whatever the source says", async () => {
+test("upsert: keeps the user's edits", async () => {
   const house = await itemHouse();
   await house.items.upsert([listed(1, { category: "tv" })]);
   await house.items.update(1, { title: "Mine", isFavorite: true });
@@ -46,7 +46,31 @@ test("upsert: what the user has edited stays, whatever the source says", async (
   );
 });
 
-test("upsert: locked items do not change, trash stays trash", async () => {
+test("upsert: a new entry takes over the user's item with its title and content, once, and keeps its edits", async () => {
+  const house = await itemHouse();
+  const own = ({ title, content }: ItemDraft) => ({ title, content, category: "tv" });
+  for (const draft of [listed(1), listed(2), listed(3, { title: "Other title" })])
+    await house.items.add(own(draft));
+  await house.items.update(1, { isFavorite: true, category: "mine" });
+  await house.items.add({ ...own(listed(2)), owner: "ann" });
+  const outcome = await house.items.upsert([...list(4), listed(2, { sourceKey: "again" })]);
+  assert.deepEqual(outcome, { ids: [5, 1, 2, 6, 7], added: 3, changed: 2 });
+  await house.reopen();
+  const first = (await house.items.get(1))!;
+  assert.deepEqual(
+    [first.externalPlaylistId, first.sourceKey, first.isFavorite, first.category],
+    [1, "key 1", true, "mine"],
+  );
+  assert.equal((await house.items.get(2))!.category, null, "the source decides what the user has not edited");
+  assert.deepEqual(
+    [(await house.items.get(3))!.externalPlaylistId, (await house.items.get(4))!.externalPlaylistId],
+    [-1, -1],
+  );
+  assert.equal((await house.items.upsert(list(4))).changed, 0);
+  assert.equal(await house.items.removeAll(1), 5);
+});
+
+test("upsert: locked items do not change; items in the trash stay there", async () => {
   const house = await itemHouse();
   await house.items.upsert(list(2));
   await house.items.update(1, { isLocked: true });
@@ -59,7 +83,7 @@ test("upsert: locked items do not change, trash stays trash", async () => {
   assert.notEqual(trashed.deletedAt, null);
 });
 
-test("upsert: what was found out stays until the source plays something else", async () => {
+test("upsert: keeps learned facts until the content changes", async () => {
   const house = await itemHouse();
   await house.items.upsert([listed(1)]);
   await house.items.learn(1, { isLive: 0, fileCount: 3 });
@@ -71,7 +95,7 @@ test("upsert: what was found out stays until the source plays something else", a
   assert.deepEqual([item.fileCount, item.isLive], [null, -1]);
 });
 
-test("upsert: what has no key is always new, what is named twice is one, what cannot be kept is none", async () => {
+test("upsert: always adds drafts without a key, adds one item for a repeated key, and skips invalid drafts", async () => {
   const house = await itemHouse();
   const drafts = [
     listed(1, { sourceKey: null }),
@@ -86,7 +110,7 @@ test("upsert: what has no key is always new, what is named twice is one, what ca
   await assert.rejects(house.items.upsert(list(501)), RangeError);
 });
 
-test("removeExcept: what the source dropped goes, but for locked items", async () => {
+test("removeExcept: deletes items that the source no longer lists, except locked items", async () => {
   const house = await itemHouse();
   const { ids } = await house.items.upsert(list(400));
   await house.items.upsert([listed(1, { externalPlaylistId: 2 })]);
@@ -100,7 +124,7 @@ test("removeExcept: what the source dropped goes, but for locked items", async (
   assert.equal((await house.items.query({ state: "trash" })).total, 0);
 });
 
-test("upsert: what the user deleted for good comes back only after its source has dropped it", async () => {
+test("upsert: a permanently deleted item returns only after its source has dropped it", async () => {
   const house = await itemHouse();
   await house.items.upsert(list(3));
   await house.items.delete([1, 2]);
@@ -120,20 +144,20 @@ test("upsert: what the user deleted for good comes back only after its source ha
   assert.deepEqual(await refresh(list(3)), [undefined, undefined, undefined]);
 });
 
-test("upsert, add: a full playlist takes no more, and says how many it holds", () => {
+test("ItemWriter: a full playlist refuses more items", () => {
   const parts = { index: { size: MAX_ITEMS - 1 }, nextId: 1, savedMeta: undefined };
-  const writer = new ItemWriter(parts as unknown as ItemWriterParts);
-  writer.makeRoom(1);
-  assert.throws(() => writer.makeRoom(2), { code: "too_many", message: /300000 items/ });
+  const writer = new ItemWriter(parts as unknown as ConstructorParameters<typeof ItemWriter>[0]);
+  writer.checkCapacity(1);
+  assert.throws(() => writer.checkCapacity(2), { code: "too_many", message: /300000 items/ });
 });
 
-test("Tombstones: beyond the bound none is kept, which is told once", () => {
+test("Tombstones: at the limit, adds no tombstone and warns once", () => {
   const warnings: string[] = [];
   const warn = (message: string) => void warnings.push(message);
   const log: Log = { error: warn, warn, info() {}, debug() {}, named: () => log };
   const tombstones = new Tombstones(sha1, log);
   const hash = (i: number) => i.toString(16).padStart(40, "0");
-  for (let i = 0; i < MAX_TOMBSTONES; i++) tombstones.load(`gone/0000000001/${hash(i)}`);
+  for (let i = 0; i < MAX_TOMBSTONES; i++) tombstones.add(`gone/0000000001/${hash(i)}`);
   assert.equal(tombstones.keyFor(1, "a"), undefined);
   assert.equal(tombstones.keyFor(1, "b"), undefined);
   assert.equal(warnings.length, 1);
@@ -142,20 +166,19 @@ test("Tombstones: beyond the bound none is kept, which is told once", () => {
   assert.equal([...tombstones.unlisted(1, true)].flat().length, MAX_TOMBSTONES - 1);
 });
 
-test("removeAll: everything goes with its playlist; locked items become the user's own", async () => {
+test("removeAll: deletes all items of the playlist, locked ones included", async () => {
   const house = await itemHouse();
   await house.items.upsert(list(3));
   await house.items.update(1, { isLocked: true });
   await house.items.delete([2]);
   await house.items.clearTrash();
-  assert.equal(await house.items.removeAll(1), 1);
-  const own = (await house.items.get(1))!;
-  assert.deepEqual([own.externalPlaylistId, own.sourceKey, house.items.countOf(1)], [-1, null, 0]);
-  assert.deepEqual([...house.store.records.keys()].sort(), ["item/0000000001", "meta/items"]);
+  assert.equal(await house.items.removeAll(1), 2);
+  assert.equal(house.items.countOf(1), 0);
+  assert.deepEqual([...house.store.records.keys()], ["meta/items"]);
   assert.deepEqual((await house.items.upsert(list(1))).ids, [4]);
 });
 
-test("upsert: a batch of the longest texts is split, so that each commit can be kept", async () => {
+test("upsert: splits a batch of the longest texts into valid commits", async () => {
   const house = await itemHouse();
   const long = "語".repeat(4000);
   const outcome = await house.items.upsert(list(60, () => ({ description: long })));

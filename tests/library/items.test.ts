@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Item, type ItemQuery, NO_OWNER } from "../../src/library/contract.ts";
+import { type Item, type ItemQuery, type ItemReader, NO_OWNER } from "../../src/library/contract.ts";
 import { MAX_ITEMS } from "../../src/library/limits.ts";
 import { itemHouse, listed, swarmContent, urlContent } from "./item-parts.ts";
 
-test("add: gives an item the defaults, and an id that is never used again", async () => {
+test("add: sets defaults and an id that is never reused", async () => {
   const house = await itemHouse();
   const one = await house.items.add({ title: " One\n", content: swarmContent(1) });
   assert.equal(one.id, 1);
@@ -20,7 +20,7 @@ test("add: gives an item the defaults, and an id that is never used again", asyn
   assert.deepEqual(await house.items.get(2), (await house.items.query({})).items[0]);
 });
 
-test("add: refuses what cannot be kept, and writes nothing then", async () => {
+test("add: refuses invalid items without a write", async () => {
   const house = await itemHouse();
   await assert.rejects(house.items.add({ title: "", content: swarmContent(1) }), { code: "bad_parameter" });
   await assert.rejects(house.items.add({ title: "x", content: urlContent("javascript:alert(1)") }), {
@@ -34,7 +34,7 @@ test("add: refuses what cannot be kept, and writes nothing then", async () => {
   assert.ok(MAX_ITEMS >= 100_000);
 });
 
-test("update: two changes to one item at once both hold, after a restart too", async () => {
+test("update: concurrent changes to an item both apply, also after a restart", async () => {
   const house = await itemHouse();
   const { id } = await house.items.add({ title: "One", content: swarmContent(1) });
   await Promise.all([
@@ -50,7 +50,7 @@ test("update: two changes to one item at once both hold, after a restart too", a
   );
 });
 
-test("update: a change that changes nothing writes nothing, and an unknown id is named", async () => {
+test("update: an empty change writes nothing; an unknown id is refused", async () => {
   const house = await itemHouse();
   await house.items.add({ title: "One", content: swarmContent(1) });
   const { commits } = house.store;
@@ -64,7 +64,7 @@ test("update: a change that changes nothing writes nothing, and an unknown id is
   await assert.rejects(house.items.update(1, { title: "" }), { code: "bad_parameter" });
 });
 
-test("query: filters by all it is asked for", async () => {
+test("query: applies all filters", async () => {
   const house = await itemHouse();
   const add = (title: string, more: object = {}) =>
     house.items.add({ title, content: swarmContent(1), ...more });
@@ -98,14 +98,12 @@ test("query: filters by all it is asked for", async () => {
   assert.deepEqual(await ids({ hash: "nonsense" }), []);
 });
 
-test("delete, restore: a named item goes though it is locked, among many it stays", async () => {
+test("delete, restore: apply to the named items of the owner, locked ones included", async () => {
   const house = await itemHouse();
   for (const title of ["a", "b", "c"])
     await house.items.add({ title, content: swarmContent(1), owner: "ann" });
   await house.items.update(1, { isLocked: true });
-  assert.equal(await house.items.delete([1, 2, 2], "ann"), 1);
-  assert.equal((await house.items.get(1))!.deletedAt, null);
-  assert.equal(await house.items.delete([1]), 1);
+  assert.equal(await house.items.delete([1, 2, 2], "ann"), 2);
   assert.equal(await house.items.delete([1]), 0);
   await assert.rejects(house.items.delete([3], "bob"), { code: "unknown_item" });
   await assert.rejects(house.items.restore(1, "bob"), { code: "unknown_item" });
@@ -114,23 +112,23 @@ test("delete, restore: a named item goes though it is locked, among many it stay
   assert.equal((await house.items.get(1))!.deletedAt, null);
 });
 
-test("updateMany: locked items stay as they are, but can be unlocked", async () => {
+test("updateMany: changes all items, locked ones included", async () => {
   const house = await itemHouse();
   for (const title of ["a", "b"]) await house.items.add({ title, content: swarmContent(1) });
   await house.items.update(1, { isLocked: true });
-  assert.equal(await house.items.updateMany([1, 2], { isFavorite: true }), 1);
+  assert.equal(await house.items.updateMany([1, 2], { isFavorite: true }), 2);
   assert.equal(await house.items.updateMany([1, 2], { isLocked: false, isFavorite: true }), 1);
   const { items } = await house.items.query({ sort: "added" });
   assert.deepEqual(
     items.map((item) => [item.isLocked, item.isFavorite]),
     [
-      [false, false],
+      [false, true],
       [false, true],
     ],
   );
 });
 
-test("clear, clearTrash: take one owner's, never what is locked", async () => {
+test("clear, clearTrash: delete all items of one owner, locked ones included", async () => {
   const house = await itemHouse();
   for (const owner of ["ann", "ann", "ann", "bob"])
     await house.items.add({ title: owner, content: swarmContent(1), owner });
@@ -139,19 +137,17 @@ test("clear, clearTrash: take one owner's, never what is locked", async () => {
   await house.items.clear("ann");
   assert.deepEqual(
     (await house.items.query({ sort: "added" })).items.map(({ id }) => id),
-    [1, 4],
+    [4],
   );
   await house.items.clearTrash("bob");
   assert.equal((await house.items.query({ state: "trash" })).total, 1);
-  await house.items.delete([1]);
+  await house.items.update(4, { isLocked: true });
+  await house.items.delete([4]);
   await house.items.clearTrash();
-  assert.deepEqual(
-    (await house.items.query({ state: "trash" })).items.map(({ id }) => id),
-    [1],
-  );
+  assert.equal((await house.items.query({ state: "trash" })).total, 0);
 });
 
-test("clear: a failure in the middle leaves each item whole or gone, and the rest can be cleared", async () => {
+test("clear: after a failure each item is intact or deleted, and clear can be repeated", async () => {
   const house = await itemHouse();
   for (let at = 0; at < 1000; at += 500)
     await house.items.upsert(Array.from({ length: 500 }, (_, i) => listed(at + i)));
@@ -195,7 +191,7 @@ test("group, bestMatch: sources of one channel, of one owner, that are active", 
   await assert.rejects(house.items.group(99), { code: "unknown_item" });
 });
 
-test("figures: tells what the interface tells of an item", async () => {
+test("figures: computes the properties of an item", async () => {
   const house = await itemHouse();
   const film = await house.items.add({
     title: "Film",
@@ -233,7 +229,7 @@ test("figures: tells what the interface tells of an item", async () => {
   assert.equal(house.items.figures(film).showAutosearch, true);
 });
 
-test("learn: what was found out is kept, and is no edit of the user's", async () => {
+test("learn: stores facts, which are not edits of the user", async () => {
   const house = await itemHouse();
   const before = await house.items.add({ title: "x", content: urlContent("http://x/1") });
   await house.clock.advance(9000);
@@ -241,15 +237,61 @@ test("learn: what was found out is kept, and is no edit of the user's", async ()
   assert.deepEqual([item.isLive, item.fileCount, item.edited, item.updatedAt], [0, 4, [], before.updatedAt]);
 });
 
-test("each: gives all in order, though items go and come meanwhile", async () => {
+async function readAll(reader: ItemReader): Promise<Item[]> {
+  const seen: Item[] = [];
+  for (let some = await reader.next(); some.length > 0; some = await reader.next()) seen.push(...some);
+  return seen;
+}
+
+test("read: pages through thousands of items in any order, while items are added, removed and renamed", async () => {
+  const house = await itemHouse();
+  for (let at = 0; at < 5000; at += 500)
+    await house.items.upsert(Array.from({ length: 500 }, (_, i) => listed(at + i)));
+  for (const query of [{}, { sort: "added" }, { name: "1" }, { offset: 2_345, limit: 2_222 }] as const) {
+    const all = await house.items.query(query);
+    const ids = (items: readonly Item[]) => items.map(({ id }) => id);
+    assert.deepEqual(ids(await readAll(house.items.read(query))), ids(all.items), JSON.stringify(query));
+  }
+  const reader = house.items.read({});
+  const seen = [...(await reader.next())];
+  // The position of a reader is an item that is removed or renamed meanwhile, and slots move.
+  const gone = Array.from({ length: 2_000 }, (_, i) => i + 1);
+  await house.items.delete(gone).then(() => house.items.clearTrash());
+  await house.items.update(2_500, { title: "Channel 99999" });
+  seen.push(...(await readAll(reader)));
+  assert.deepEqual(
+    seen.slice(100).map(({ title }) => title),
+    [...Array.from({ length: 3_000 }, (_, i) => i + 2_000).filter((i) => i !== 2_499), 99_999].map(
+      (i) => `Channel ${i}`,
+    ),
+  );
+});
+
+test("read: concurrent readers read one after another, each in a turn of the event loop of its own", async () => {
+  const house = await itemHouse();
+  await house.items.upsert(Array.from({ length: 250 }, (_, i) => listed(i)));
+  let turn = 0;
+  let isOver = false;
+  const count = () => {
+    turn++;
+    if (!isOver) setImmediate(count);
+  };
+  count();
+  const turns = new Set<number>();
+  const readers = Array.from({ length: 20 }, () => house.items.read({}));
+  await Promise.all(readers.map((reader) => reader.next().then(() => turns.add(turn))));
+  isOver = true;
+  assert.equal(turns.size, 20);
+});
+
+test("read: yields all in order while items are added and removed", async () => {
   const house = await itemHouse();
   for (let at = 0; at < 1000; at += 500)
     await house.items.upsert(Array.from({ length: 500 }, (_, i) => listed(at + i)));
-  const seen: Item[] = [];
-  for await (const item of house.items.each({})) {
-    if (seen.length === 0) await house.items.delete([1000]).then(() => house.items.clearTrash());
-    seen.push(item);
-  }
+  const reader = house.items.read({});
+  const seen = [...(await reader.next())];
+  await house.items.delete([1000]).then(() => house.items.clearTrash());
+  seen.push(...(await readAll(reader)));
   assert.equal(seen.length, 999);
   assert.deepEqual(
     seen.slice(0, 12).map(({ title }) => title),
@@ -257,7 +299,7 @@ test("each: gives all in order, though items go and come meanwhile", async () =>
   );
 });
 
-test("createItems: a damaged record is left out and told once; its id and the lost next id are not used again", async () => {
+test("createItems: ignores a damaged record with one warning; its id is not reused", async () => {
   const house = await itemHouse();
   for (const title of ["a", "b", "c"]) await house.items.add({ title, content: swarmContent(1) });
   house.store.records.set("item/0000000002", '{"title":5}');

@@ -5,10 +5,10 @@ import type { Outbound } from "../../src/outbound/outbound.ts";
 import type { Clock, Files, KeyValueStore } from "../../src/runtime/contract.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-house.ts";
+import { SILENT } from "../engine/fake-engine.ts";
 import { ListServer } from "./list-server.ts";
 
-/** What tests hand in themselves. */
+/** Dependencies that a test can replace. */
 interface Given {
   readonly store?: KeyValueStore;
   readonly clock?: Clock;
@@ -16,7 +16,7 @@ interface Given {
   readonly log?: Log;
 }
 
-/** A disk without files; it takes none. */
+/** A disk without files that refuses writes. */
 const NO_FILES: Files = {
   open: () => Promise.reject(new Error("no disk")),
   read: async () => undefined,
@@ -30,7 +30,7 @@ const NO_FILES: Files = {
   freeBytes: async () => undefined,
 };
 
-/** The whole library on a store in memory (or a given one), with servers of lists instead of a network. */
+/** A whole library on a store in memory (or a given one), with fake list servers. */
 export async function openLibrary(given: Given = {}) {
   const { store = openMemory(), clock = new FakeClock(), server = new ListServer(), log = SILENT } = given;
   const outbound: Outbound = {

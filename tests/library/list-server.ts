@@ -1,22 +1,23 @@
 import { SluiceError } from "../../src/base/errors.ts";
 import { encodeUtf8 } from "../../src/base/utf8.ts";
-import type { OpenOptions, Outbound } from "../../src/outbound/outbound.ts";
+import type { Outbound } from "../../src/outbound/outbound.ts";
+import type { OpenOptions } from "../../src/outbound/request.ts";
 
-/** What a URL answers with. */
+/** The response of a URL. */
 export interface ListAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | ReadableStream<Uint8Array>;
 }
 
-/** Servers of lists, as the outbound client shows them; nothing is sent anywhere. */
+/** Fake list servers that replace the outbound client. */
 export class ListServer implements Pick<Outbound, "open"> {
   readonly answers = new Map<
     string,
     ListAnswer | ((options: OpenOptions) => ListAnswer | Promise<ListAnswer>)
   >();
   readonly asked: { readonly url: string; readonly options: OpenOptions }[] = [];
-  /** Fetches whose body is being read, and the most there were at once. */
+  /** Bodies that are being read, and their highest number. */
   opened = 0;
   most = 0;
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { MAX_COMMIT_BYTES, MAX_COMMIT_KEYS, MAX_VALUE_BYTES } from "../../src/base/store-limits.ts";
 import type { KeyValueChange, KeyValueStore } from "../../src/runtime/contract.ts";
 
-/** A store on a map that counts what is asked of it, and fails when it is told to. */
+/** A store in memory that counts calls and can be made to fail. */
 export class MapStore implements KeyValueStore {
   readonly records = new Map<string, string>();
   commits = 0;

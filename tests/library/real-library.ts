@@ -4,15 +4,15 @@ import { createLibrary, type Library } from "../../src/library/library.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
 import { inFolder } from "../contract/folder.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-house.ts";
+import { SILENT } from "../engine/fake-engine.ts";
 import { ListServer } from "./list-server.ts";
 import { until } from "./until.ts";
 
-/** A whole library whose store is memory, with servers that the test fills. */
+/** A whole library in memory with fake list servers. */
 export interface RealLibrary {
   readonly library: Library;
   readonly server: ListServer;
-  /** Lets imports and refreshes come to their end. */
+  /** Waits until imports and refreshes have ended. */
   idle(): Promise<void>;
 }
 

@@ -1,57 +1,62 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { seededRandom, shuffle } from "../../src/base/random.ts";
-import { type EntryMarks, matchEntries, textMark } from "../../src/library/refresh-match.ts";
+import { shuffle } from "../../src/base/random.ts";
+import { type EntryFingerprints, fingerprintOf, matchEntries } from "../../src/library/refresh-match.ts";
 import { planRefresh } from "../../src/library/refresh-plan.ts";
 import { createSourceRows, type SourceRow } from "../../src/library/source-rows.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
-import { SILENT } from "../engine/fake-house.ts";
+import { SILENT } from "../engine/fake-engine.ts";
+import { seededRandom } from "../seeded-random.ts";
 
 const atOnce = async () => {};
 
-/** `link title guide`, as a list would say. */
-function marksOf(...entries: string[]): EntryMarks[] {
+/** Parses `link title guide`. */
+function marksOf(...entries: string[]): EntryFingerprints[] {
   return entries.map((entry) => {
     const [link, name, guide] = entry.split(" ");
-    return { link: textMark(link!), name: textMark(name!), guide: guide ? textMark(guide) : 0 };
+    return {
+      link: fingerprintOf(link!),
+      name: fingerprintOf(name!),
+      guide: guide ? fingerprintOf(guide) : 0,
+    };
   });
 }
 
-async function matched(before: EntryMarks[], now: EntryMarks[]): Promise<number[]> {
+async function matched(before: EntryFingerprints[], now: EntryFingerprints[]): Promise<number[]> {
   return [...(await matchEntries(before, now, atOnce))];
 }
 
-test("matchEntries: the same list in another order is the same entries", async () => {
+test("matchEntries: order does not matter", async () => {
   const before = marksOf("l1 a", "l2 b", "l3 c", "l4 c");
   const now = marksOf("l4 c", "l1 a", "l3 c", "l2 b");
   assert.deepEqual(await matched(before, now), [3, 0, 2, 1]);
 });
 
-test("matchEntries: a channel keeps its place when its link changes, and when its title does", async () => {
+test("matchEntries: matches a channel whose link or title changes", async () => {
   const before = marksOf("l1?token=1 one", "l2 two", "l3 three");
   assert.deepEqual(await matched(before, marksOf("l1?token=2 one", "l2 two-HD", "l3 three")), [0, 1, 2]);
 });
 
-test("matchEntries: where both have changed, the guide's channel tells, if it is the only one of it", async () => {
+test("matchEntries: if both change, matches by a unique guide channel", async () => {
   const before = marksOf("l1 one g1", "l2 two g2", "l3 two-HD g2");
   assert.deepEqual(await matched(before, marksOf("k1 eins g1", "k2 zwei g2")), [0, -1]);
 });
 
-test("matchEntries: where two channels swap their links, titles decide", async () => {
+test("matchEntries: if two channels swap links, titles decide", async () => {
   assert.deepEqual(await matched(marksOf("l1 one", "l2 two"), marksOf("l2 one", "l1 two")), [0, 1]);
 });
 
-test("matchEntries: backups of one title with new links stay in their order", async () => {
+test("matchEntries: entries with one title and new links match in order", async () => {
   const before = marksOf("l1 a", "l2 a", "l3 a");
   assert.deepEqual(await matched(before, marksOf("k1 a", "k2 a", "k3 a", "k4 a")), [0, 1, 2, -1]);
 });
 
-test("matchEntries: one link under several titles is several entries", async () => {
+test("matchEntries: one link with several titles is several entries", async () => {
   const before = marksOf("l a", "l b", "l c");
   assert.deepEqual(await matched(before, marksOf("l c", "l a", "l b")), [2, 0, 1]);
 });
 
-test("matchEntries: no entry is given twice, whatever the lists are", async () => {
+test("matchEntries: never matches an entry twice", async () => {
   for (let seed = 1; seed <= 300; seed++) {
     const random = seededRandom(seed);
     const list = () =>
@@ -67,7 +72,7 @@ test("matchEntries: no entry is given twice, whatever the lists are", async () =
       given.every((index) => index < before.length),
       `seed ${seed}`,
     );
-    // What is left on both sides has nothing in common that could pair it.
+    // The unmatched entries of both sides share no fingerprint.
     const found = await matched(before, now);
     const lost = before.filter((_, index) => !given.includes(index));
     for (const [i, index] of found.entries())
@@ -76,18 +81,18 @@ test("matchEntries: no entry is given twice, whatever the lists are", async () =
   }
 });
 
-test("textMark: different texts have different marks, below 2^53 and above 0", () => {
-  const marks = new Set<number>();
+test("fingerprintOf: different texts have different fingerprints, below 2^53 and above 0", () => {
+  const fingerprints = new Set<number>();
   for (let i = 0; i < 200_000; i++) {
-    const mark = textMark(`http://host.example/live/${i}.ts`);
-    assert.ok(Number.isSafeInteger(mark) && mark > 0);
-    marks.add(mark);
+    const fingerprint = fingerprintOf(`http://host.example/live/${i}.ts`);
+    assert.ok(Number.isSafeInteger(fingerprint) && fingerprint > 0);
+    fingerprints.add(fingerprint);
   }
-  assert.equal(marks.size, 200_000);
+  assert.equal(fingerprints.size, 200_000);
 });
 
 function rowsOf(...entries: string[]): SourceRow[] {
-  return marksOf(...entries).map((marks, i) => ({ ...marks, key: i + 1, goneSince: 0 }));
+  return marksOf(...entries).map((fingerprints, i) => ({ ...fingerprints, key: i + 1, goneSince: 0 }));
 }
 
 test("planRefresh: known entries keep their keys, new ones get new keys, exact repeats none", async () => {
@@ -110,7 +115,7 @@ test("planRefresh: known entries keep their keys, new ones get new keys, exact r
   );
 });
 
-test("planRefresh: what has gone is remembered for a month, and is the same when it comes back", async () => {
+test("planRefresh: an entry that returns within a month gets its key back", async () => {
   const first = await planRefresh(rowsOf("l1 a", "l2 b"), marksOf("l1 a"), 3, 100, atOnce);
   assert.deepEqual(
     first.rows.map(({ key, goneSince }) => [key, goneSince]),
@@ -130,7 +135,7 @@ test("planRefresh: what has gone is remembered for a month, and is the same when
   assert.deepEqual(new2.keys, [1, 3]);
 });
 
-test("SourceRows: what is saved is loaded again, and a change writes only its own record", async () => {
+test("SourceRows: loads what was saved; a change writes only its record", async () => {
   const store = openMemory();
   const written: string[] = [];
   const counting = {
@@ -179,7 +184,7 @@ test("SourceRows: the largest rows fit the store's records", async () => {
   assert.equal((await rows.load(1)).length, 9_000);
 });
 
-test("SourceRows: a record that cannot be read is told, and the others are there", async () => {
+test("SourceRows: logs a damaged record and loads the others", async () => {
   const store = openMemory();
   const told: string[] = [];
   const rows = createSourceRows(store, { ...SILENT, error: (message) => told.push(message) }, atOnce);

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SluiceError } from "../../src/base/errors.ts";
-import { counted, createTasks, type Progress } from "../../src/library/tasks.ts";
+import { createTasks, formatCount, type Progress } from "../../src/library/tasks.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-house.ts";
+import { SILENT } from "../engine/fake-engine.ts";
 
 function open() {
   const clock = new FakeClock();
@@ -15,7 +15,7 @@ function open() {
   return { clock, tasks, start };
 }
 
-test("Tasks: a running task tells how far it is, an ended one what was done, and is gone after a minute", async () => {
+test("Tasks: a running task reports progress; an ended one its summary, for a minute", async () => {
   const { clock, tasks, start } = open();
   let end: (message: string) => void = () => {};
   const id = start(({ report }) => {
@@ -41,7 +41,7 @@ test("Tasks: a running task tells how far it is, an ended one what was done, and
   assert.equal(tasks.get(id), undefined);
 });
 
-test("Tasks: a task that fails says why", async () => {
+test("Tasks: a failed task reports its problem", async () => {
   const { tasks, start } = open();
   const id = start(() => Promise.reject(new SluiceError("not_a_playlist", "a web page came")));
   await settled();
@@ -50,7 +50,7 @@ test("Tasks: a task that fails says why", async () => {
   assert.equal(tasks.get(id)?.message, "Importing x");
 });
 
-test("Tasks: ids are never used again, categories are told apart", async () => {
+test("Tasks: ids are not reused; list filters by category", async () => {
   const { tasks, start } = open();
   const a = start(async () => "a");
   const b = start(async () => "b", "broadcast");
@@ -64,7 +64,7 @@ test("Tasks: ids are never used again, categories are told apart", async () => {
   assert.equal(tasks.list().length, 2);
 });
 
-test("Tasks: close tells the running ones to end, waits for them, and lets none begin", async () => {
+test("Tasks.close: aborts running tasks, waits for them, and starts no more", async () => {
   const { tasks, start } = open();
   let isOver = false;
   start(
@@ -78,10 +78,10 @@ test("Tasks: close tells the running ones to end, waits for them, and lets none 
   );
   await tasks.close();
   assert.ok(isOver);
-  assert.throws(() => start(async () => ""), /being stopped/);
+  assert.throws(() => start(async () => ""), /engine is stopping/);
 });
 
-test("Tasks: neither running nor ended ones grow without bound", async () => {
+test("Tasks: the numbers of running and ended tasks are limited", async () => {
   const { tasks, start } = open();
   for (let i = 0; i < 1_000; i++) start(async () => "");
   await settled();
@@ -95,6 +95,6 @@ test("Tasks: neither running nor ended ones grow without bound", async () => {
   );
 });
 
-test("counted: thousands are parted", () => {
-  assert.deepEqual([0, 999, 1000, 1234567].map(counted), ["0", "999", "1,000", "1,234,567"]);
+test("formatCount: separates thousands", () => {
+  assert.deepEqual([0, 999, 1000, 1234567].map(formatCount), ["0", "999", "1,000", "1,234,567"]);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 
-/** Lets promises and streams go on until `holds`; fails where it never does. */
+/** Lets promises and streams run until `holds` returns true; fails if it never does. */
 export async function until(
   holds: () => boolean | Promise<boolean>,
   what = "what was waited for",

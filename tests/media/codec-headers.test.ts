@@ -10,6 +10,7 @@ import {
   setAdtsLength,
 } from "../../src/media/aac.ts";
 import { readAc3Header } from "../../src/media/ac3.ts";
+import { dtsFrameSamples } from "../../src/media/dts-audio.ts";
 import { parseAvcConfig, parseH264Sps } from "../../src/media/h264.ts";
 import { readMpegAudioHeader } from "../../src/media/mpeg-audio.ts";
 import { annexBNals, unescapeNal, withStartCodes } from "../../src/media/nal.ts";
@@ -17,13 +18,13 @@ import { AVCC, PPS, SPS } from "../remux/synthetic-ts.ts";
 
 const bytes = (hex: string) => fromHex(hex.replaceAll(" ", ""))!;
 
-test("parseH264Sps reads size, reordering and the codec string", () => {
+test("parseH264Sps reads the picture size and the codec string", () => {
   const sps = parseH264Sps(SPS);
   assert.equal(sps.codecString, "avc1.64000c");
-  assert.deepEqual([sps.width, sps.height, sps.framesOnly], [320, 180, true]);
+  assert.deepEqual([sps.width, sps.height], [320, 180]);
 });
 
-test("parseAvcConfig reads the parameter sets, and rejects a cut one", () => {
+test("parseAvcConfig reads the parameter sets, and rejects a truncated one", () => {
   assert.deepEqual(parseAvcConfig(AVCC), { lengthSize: 4, sps: [SPS], pps: [PPS] });
   assert.throws(() => parseAvcConfig(AVCC.subarray(0, 12)), DecodeError);
 });
@@ -41,7 +42,7 @@ test("annexBNals finds units after three- and four-byte start codes", () => {
   assert.deepEqual(annexBNals(withStartCodes([SPS, PPS])).length, 2);
 });
 
-test("unescapeNal takes out emulation prevention, and only that", () => {
+test("unescapeNal removes emulation prevention bytes only", () => {
   assert.deepEqual(unescapeNal(bytes("00000301 000003 03000300")), bytes("000001 0000 03000300"));
 });
 
@@ -72,8 +73,8 @@ test("adtsPrefix and setAdtsLength write a header that readAdtsHeader reads", ()
   });
 });
 
-test("adtsPrefix repeats the program config element where there is no channel configuration", () => {
-  // Front pair and centre, back pair, LFE: 5.1 said by elements, as encoders of odd layouts write it.
+test("adtsPrefix includes the program config element if the channel configuration is 0", () => {
+  // 5.1 channels as elements: front pair and centre, back pair, LFE.
   const config = parseAacConfig(bytes("1180 04c8 4400 2000 c40c 4c61 7663 3539 2e33 372e 3130 3056 e500"));
   assert.equal(config.channelConfig, 0);
   const prefix = adtsPrefix(config);
@@ -81,11 +82,11 @@ test("adtsPrefix repeats the program config element where there is no channel co
   assert.equal(adtsProblem(config), undefined);
 });
 
-test("adtsProblem names what ADTS cannot carry", () => {
+test("adtsProblem names an object type that ADTS cannot carry", () => {
   assert.match(adtsProblem(parseAacConfig(bytes("f94690")))!, /object type 4\d/);
 });
 
-test("readMpegAudioHeader tells layer II from layer III", () => {
+test("readMpegAudioHeader distinguishes layer II from layer III", () => {
   const mp3 = readMpegAudioHeader(bytes("fffb9064"), 0)!;
   assert.deepEqual([mp3.layer, mp3.sampleRate, mp3.frameBytes, mp3.samples], [3, 44100, 417, 1152]);
   const mp2 = readMpegAudioHeader(bytes("fffda404"), 0)!;
@@ -93,12 +94,16 @@ test("readMpegAudioHeader tells layer II from layer III", () => {
   assert.equal(readMpegAudioHeader(bytes("fffff064"), 0), undefined);
 });
 
-test("readAc3Header tells AC-3 from E-AC-3", () => {
+test("readAc3Header distinguishes AC-3 from E-AC-3", () => {
   const ac3 = readAc3Header(bytes("0b77aaaa1440 43ff"), 0)!;
-  assert.deepEqual([ac3.codec, ac3.sampleRate, ac3.frameBytes, ac3.channels], ["ac3", 48000, 768, 2]);
+  assert.deepEqual([ac3.codec, ac3.sampleRate, ac3.frameBytes], ["ac3", 48000, 768]);
   const eac3 = readAc3Header(bytes("0b7702ff3487 e000"), 0)!;
-  assert.deepEqual(
-    [eac3.codec, eac3.sampleRate, eac3.frameBytes, eac3.channels, eac3.samples],
-    ["eac3", 48000, 1536, 2, 1536],
-  );
+  assert.deepEqual([eac3.codec, eac3.sampleRate, eac3.frameBytes, eac3.samples], ["eac3", 48000, 1536, 1536]);
+});
+
+test("dtsFrameSamples reads the size of a core frame, and refuses other bytes", () => {
+  assert.equal(dtsFrameSamples(bytes("7ffe8001 fc3c 3ff0 b6c0")), 512);
+  assert.equal(dtsFrameSamples(bytes("7ffe8001 fdfc 3ff0 b6c0")), 4096);
+  assert.equal(dtsFrameSamples(bytes("64582025 fc3c")), undefined);
+  assert.equal(dtsFrameSamples(bytes("7ffe8001 fc")), undefined);
 });

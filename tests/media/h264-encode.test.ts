@@ -3,28 +3,31 @@ import { execFile } from "node:child_process";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { concatBytes } from "../../src/base/bytes.ts";
-import { seededRandom } from "../../src/base/random.ts";
 import { parseH264Sps } from "../../src/media/h264.ts";
 import { FlatEncoder } from "../../src/media/h264-encode.ts";
 import { type FlatFormat, flatPicture } from "../../src/media/h264-encode-picture.ts";
 import { annexBNals } from "../../src/media/nal.ts";
-import { hasFfmpeg, scratchFile } from "../remux/make-media.ts";
+import { testsThatNeed } from "../parts/needs.ts";
+import { scratchFile } from "../remux/make-media.ts";
+import { seededRandom } from "../seeded-random.ts";
+
+const { test: ffmpegTest } = await testsThatNeed("ffmpeg");
 
 const run = promisify(execFile);
-const WITH = { skip: (await hasFfmpeg()) ? false : "ffmpeg is not installed", timeout: 60_000 };
+const WITH = { timeout: 60_000 };
 const FORMAT: FlatFormat = { columns: 5, rows: 4, width: 80, height: 64, framesPerSecond: 25 };
 
-test(
-  "FlatEncoder: any picture of squares comes out again, whatever codes its levels need",
+ffmpegTest(
+  "FlatEncoder: ffmpeg decodes any picture of squares, whatever level codes it needs",
   WITH,
   async () => {
     const random = seededRandom(11);
     const encoder = new FlatEncoder(FORMAT);
     const pictures = Array.from({ length: 60 }, (_, i) => {
       const picture = flatPicture(FORMAT);
-      // From smooth to the hardest there is: every square black or white.
+      // From smooth pictures to the hardest case: every square black or white.
       const spread = i % 3 === 0 ? 255 : i % 3 === 1 ? 12 : 80;
-      for (const plane of [picture.luma, picture.blue, picture.red])
+      for (const plane of [picture.luma, picture.cb, picture.cr])
         for (let at = 0; at < plane.length; at++)
           plane[at] = i % 6 === 3 ? 255 * Math.round(random()) : 128 + Math.round((random() - 0.5) * spread);
       return picture;
@@ -51,14 +54,14 @@ test(
         for (let x = 0; x < 40; x++)
           worst = Math.max(
             worst,
-            Math.abs(stdout[at + 5120 + y * 40 + x]! - picture.blue[(y >> 2) * 10 + (x >> 2)]!),
+            Math.abs(stdout[at + 5120 + y * 40 + x]! - picture.cb[(y >> 2) * 10 + (x >> 2)]!),
           );
     }
     assert.ok(worst <= 3, `off by ${worst}`);
   },
 );
 
-test("FlatEncoder: what does not change costs a few bytes, and its head says what it is", () => {
+test("FlatEncoder: an unchanged picture takes a few bytes, and the parameter set describes the format", () => {
   const encoder = new FlatEncoder({ ...FORMAT, height: 60 });
   const picture = flatPicture(FORMAT);
   const key = encoder.encode(picture, true);
@@ -68,8 +71,6 @@ test("FlatEncoder: what does not change costs a few bytes, and its head says wha
   assert.deepEqual(facts, {
     width: 80,
     height: 60,
-    reorderFrames: 0,
-    framesOnly: true,
     codecString: "avc1.42c01e",
   });
 });

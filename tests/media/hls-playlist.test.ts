@@ -16,7 +16,7 @@ const master = (text: string): HlsMaster => {
   assert.ok(parsed.kind === "master");
   return parsed;
 };
-/** A manifest with these lines behind its head. */
+/** A manifest with these lines after its head. */
 const withLines = (...lines: string[]) => media(["#EXTM3U", "#EXT-X-TARGETDURATION:6", ...lines].join("\n"));
 
 const LIVE = `#EXTM3U
@@ -38,7 +38,7 @@ b.ts
 c.ts
 `;
 
-test("parseHlsPlaylist live: numbers, lengths, titles, discontinuities, times, gaps", () => {
+test("parseHlsPlaylist live: numbers, durations, titles, discontinuities, times, gaps", () => {
   for (const text of [LIVE, LIVE.replaceAll("\n", "\r\n"), LIVE.replaceAll("\n", "\r"), `\ufeff${LIVE}`]) {
     const parsed = media(text);
     assert.deepEqual(
@@ -68,7 +68,7 @@ test("parseHlsPlaylist live: numbers, lengths, titles, discontinuities, times, g
   }
 });
 
-test("parseHlsPlaylist vod: type, end, start; what it does not say is told otherwise", () => {
+test("parseHlsPlaylist vod: type, end, start, and defaults of missing tags", () => {
   const parsed = media(
     "#EXTM3U\n#EXT-X-PLAYLIST-TYPE:VOD\n#EXT-X-START:TIME-OFFSET=-12.5,PRECISE=YES\n#EXTINF:5.7,\na\n#EXT-X-ENDLIST",
   );
@@ -85,7 +85,7 @@ test("parseHlsPlaylist vod: type, end, start; what it does not say is told other
   );
 });
 
-test("parseHlsPlaylist #EXT-X-KEY: for all that follows, until another; with and without IV; formats", () => {
+test("parseHlsPlaylist #EXT-X-KEY: applies until the next key; with and without IV; formats", () => {
   const { segments } = withLines(
     "#EXTINF:6,\na",
     '#EXT-X-KEY:METHOD=AES-128,URI="https://k.example/1?a=b,c",IV=0x9c7db8778570d05c3177c349fd9236aa',
@@ -113,7 +113,43 @@ test("parseHlsPlaylist #EXT-X-KEY: for all that follows, until another; with and
   assert.equal(segments[3]!.key!.iv!.length, 16);
 });
 
-test("parseHlsPlaylist #EXT-X-MAP, #EXT-X-BYTERANGE: parts of resources, half-open", () => {
+test("parseHlsPlaylist: accepts durations without a leading zero, an IV without 0x, comments before #EXTM3U", () => {
+  const { segments } = media(
+    `# made by a server\n\n#\n#EXTM3U\n#EXT-X-KEY:METHOD=AES-128,URI="k",IV=${"0".repeat(28)}00ff\n#EXTINF:.360,\na.ts\n`,
+  );
+  assert.equal(segments[0]!.durationSeconds, 0.36);
+  assert.deepEqual([...segments[0]!.key!.iv!.subarray(14)], [0, 255]);
+  assert.throws(() => media("# x\n#EXT-X-VERSION:3\n#EXTM3U\n#EXTINF:1,\na.ts\n"), /expected #EXTM3U/);
+  for (const duration of [".", "-.5", "1.2.3"])
+    assert.throws(() => withLines(`#EXTINF:${duration},`, "a.ts"), /segment duration/);
+});
+
+test("parseHlsPlaylist #EXT-X-DEFINE: values, imports and query parameters replace {$name}", () => {
+  const parsed = parseHlsPlaylist(
+    `#EXTM3U\n#EXT-X-DEFINE:NAME="path",VALUE="a/b"\n#EXT-X-DEFINE:QUERYPARAM="token"\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="g",URI="{$path}/audio.m3u8"\n#EXT-X-STREAM-INF:BANDWIDTH=1,AUDIO="g"\n{$path}/v.m3u8?t={$token}\n`,
+    { url: "http://h/m.m3u8?x=1&token=a%20b" },
+  );
+  assert.ok(parsed.kind === "master");
+  assert.equal(parsed.variants[0]!.uri, "a/b/v.m3u8?t=a b");
+  assert.equal(parsed.renditions[0]!.uri, "a/b/audio.m3u8");
+  const imported = `#EXTM3U\n#EXT-X-DEFINE:IMPORT="path"\n#EXT-X-MAP:URI="{$path}/init.mp4"\n#EXTINF:1,{$title}\n{$path}/1.m4s\n`;
+  const variant = parseHlsPlaylist(imported, { imported: parsed.variables });
+  assert.ok(variant.kind === "media");
+  const [segment] = variant.segments;
+  assert.deepEqual(
+    [segment!.uri, segment!.map!.uri, segment!.title],
+    ["a/b/1.m4s", "a/b/init.mp4", "{$title}"],
+  );
+  assert.throws(() => media(imported), /"path" has no value/);
+  assert.throws(() => withLines('#EXT-X-DEFINE:QUERYPARAM="a"'), /"a" has no value/);
+  assert.throws(() => withLines("#EXTINF:1,", "{$none}.ts"), /"none" is not defined/);
+  const twice = '#EXT-X-DEFINE:NAME="a",VALUE="b"';
+  assert.throws(() => withLines(twice, twice), /"a" is defined twice/);
+  const long = `#EXT-X-DEFINE:NAME="a",VALUE="${"x".repeat(10_000)}"`;
+  assert.throws(() => withLines(long, "#EXTINF:1,", "{$a}".repeat(10)), /more than 65536 characters/);
+});
+
+test("parseHlsPlaylist #EXT-X-MAP, #EXT-X-BYTERANGE: byte ranges are half-open", () => {
   const { segments } = withLines(
     '#EXT-X-MAP:URI="main.mp4",BYTERANGE="721@0"',
     "#EXTINF:6,\n#EXT-X-BYTERANGE:100@721\nmain.mp4",
@@ -131,7 +167,7 @@ test("parseHlsPlaylist #EXT-X-MAP, #EXT-X-BYTERANGE: parts of resources, half-op
   );
 });
 
-test("parseHlsPlaylist low latency: parts, hints and reports are passed over, skipped segments counted", () => {
+test("parseHlsPlaylist low latency: parts, hints and reports are ignored, skipped segments are counted", () => {
   const parsed = withLines(
     "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=1.0",
     "#EXT-X-PART-INF:PART-TARGET=0.33334",
@@ -169,10 +205,8 @@ audio-only.m3u8
       averageBitsPerSecond: 2168183,
       width: 960,
       height: 540,
-      frameRate: 59.94,
       codecs: ["avc1.640020", "mp4a.40.2"],
       audioGroup: "aud",
-      videoGroup: undefined,
       subtitleGroup: "sub",
     },
     {
@@ -181,26 +215,24 @@ audio-only.m3u8
       averageBitsPerSecond: undefined,
       width: undefined,
       height: undefined,
-      frameRate: undefined,
       codecs: [],
       audioGroup: undefined,
-      videoGroup: undefined,
       subtitleGroup: undefined,
     },
   ]);
   assert.deepEqual(
-    renditions.map(({ type, group, name, language, uri, isDefault, isForced, channels }) => [
-      ...[type, group, name, language, uri, isDefault, isForced, channels],
+    renditions.map(({ type, group, name, language, uri, isDefault, isForced }) => [
+      ...[type, group, name, language, uri, isDefault, isForced],
     ]),
     [
-      ["audio", "aud", "English, stereo", "en", "a/en.m3u8", true, false, 2],
-      ["subtitles", "sub", "Deutsch", "de", "s/de.m3u8", false, true, undefined],
-      ["closed-captions", "cc", "CC", undefined, undefined, false, false, undefined],
+      ["audio", "aud", "English, stereo", "en", "a/en.m3u8", true, false],
+      ["subtitles", "sub", "Deutsch", "de", "s/de.m3u8", false, true],
+      ["closed-captions", "cc", "CC", undefined, undefined, false, false],
     ],
   );
 });
 
-test("parseHlsPlaylist: reads what we write", () => {
+test("parseHlsPlaylist: reads what writeMediaManifest and writeMasterManifest write", () => {
   const segments = [6.006, 7.5].map((durationSeconds, i) => ({ durationSeconds, uri: `http://h/${i}.m4s` }));
   const parsed = media(writeMediaManifest({ kind: "live", firstNumber: 4, mapUri: "i.mp4", segments }));
   assert.deepEqual(
@@ -213,23 +245,23 @@ test("parseHlsPlaylist: reads what we write", () => {
   assert.equal(master(writeMasterManifest([{ uri: "v", bitsPerSecond: 5 }])).variants[0]!.bitsPerSecond, 5);
 });
 
-test("parseHlsPlaylist: what would play wrong bytes, or is no manifest, is refused with its place", () => {
+test("parseHlsPlaylist: rejects other formats, and errors that would play wrong bytes, with their position", () => {
   const head = "#EXTM3U\n#EXT-X-TARGETDURATION:6\n";
   const cases: [string, RegExp][] = [
     ["", /expected #EXTM3U \(at 0\)/],
     ["<html>", /expected #EXTM3U/],
     ["#EXTM3UX\n", /expected #EXTM3U/],
     ["#EXTM3U\n", /neither/],
-    [`${head}a.ts`, /without #EXTINF.* \(at 32\)/],
-    [`${head}#EXTINF:abc,\na.ts`, /length of a segment/],
-    [`${head}#EXTINF:999999,\na.ts`, /length of a segment/],
-    [`${head}#EXTINF:-1 tvg-id="x",A\nhttp://h/`, /length of a segment/],
+    [`${head}a.ts`, /no #EXTINF.* \(at 32\)/],
+    [`${head}#EXTINF:abc,\na.ts`, /segment duration/],
+    [`${head}#EXTINF:999999,\na.ts`, /segment duration/],
+    [`${head}#EXTINF:-1 tvg-id="x",A\nhttp://h/`, /segment duration/],
     [`${head}#EXTINF:6,\n#EXT-X-BYTERANGE:10\na.ts`, /byte range/],
     [`${head}#EXTINF:6,\n#EXT-X-BYTERANGE:x@1\na.ts`, /byte range/],
-    [`${head}#EXT-X-KEY:METHOD=AES-128\n`, /key without/],
+    [`${head}#EXT-X-KEY:METHOD=AES-128\n`, /EXT-X-KEY has no/],
     [`${head}#EXT-X-KEY:METHOD=AES-128,URI="k",IV=12\n`, /IV/],
-    [`${head}#EXT-X-MAP:BYTERANGE="1@0"\n`, /initialisation/],
-    [`${head}#EXTINF:6,\n${"x".repeat(20_000)}`, /URI longer/],
+    [`${head}#EXT-X-MAP:BYTERANGE="1@0"\n`, /EXT-X-MAP/],
+    [`${head}#EXTINF:6,\n${"x".repeat(20_000)}`, /URI has more than/],
     [`${head}#EXTINF:6,\na.ts\n#EXT-X-STREAM-INF:BANDWIDTH=1\nb`, /both/],
     [`#EXTM3U\n${"#EXT-X-STREAM-INF:BANDWIDTH=1\nv\n".repeat(501)}`, /more than 500 variants/],
     [`${head}${"#EXTINF:6,\na\n".repeat(100_001)}`, /more than 100000 segments/],
@@ -238,11 +270,11 @@ test("parseHlsPlaylist: what would play wrong bytes, or is no manifest, is refus
     assert.throws(() => parseHlsPlaylist(text), { name: "DecodeError", message }, text.slice(0, 80));
 });
 
-test("parseHlsPlaylist: a manifest without segments yet is one", () => {
+test("parseHlsPlaylist: accepts a manifest without segments", () => {
   assert.deepEqual(withLines().segments, []);
 });
 
-test("readHlsAttributes: commas within quotes, spaces, a quote that never closes, repeated names", () => {
+test("readHlsAttributes: commas within quotes, spaces, unclosed quotes, repeated names", () => {
   assert.deepEqual(
     [...readHlsAttributes('A="x,y" , B=1,A=2,C= "z",D="open,E=5')],
     [
@@ -256,7 +288,7 @@ test("readHlsAttributes: commas within quotes, spaces, a quote that never closes
   assert.equal(readHlsAttributes(Array.from({ length: 100 }, (_, i) => `A${i}=1`).join(",")).size, 64);
 });
 
-test("hlsTimeMs: zones in all their forms", () => {
+test("hlsTimeMs: all forms of time zones", () => {
   for (const text of [
     "2026-01-02T03:04:05.678Z",
     "2026-01-02T05:04:05.678+02:00",

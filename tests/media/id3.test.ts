@@ -4,7 +4,7 @@ import { concatBytes, latin1Bytes } from "../../src/base/bytes.ts";
 import { readId3 } from "../../src/media/id3.ts";
 import { id3Frame, id3Tag, timeFrame } from "./id3-tags.ts";
 
-test("readId3: the time of the first frame, of either version, also behind other frames and tags", () => {
+test("readId3: reads the time of the first audio frame in both versions, also after other frames and tags", () => {
   const title = id3Frame("TIT2", latin1Bytes("\0a title"));
   const cases = [
     [id3Tag(4, timeFrame(126_000n)), 126_000],
@@ -18,7 +18,7 @@ test("readId3: the time of the first frame, of either version, also behind other
     assert.deepEqual(readId3(concatBytes([tag, Uint8Array.of(255, 241)])), { length: tag.length, ticks });
 });
 
-test("readId3: what is cut, or says that it is longer than it is, is no tag and no time", () => {
+test("readId3: ignores truncated tags and frames, and sizes that are too large", () => {
   const tag = id3Tag(4, timeFrame(126_000n));
   for (let length = 0; length < tag.length; length++)
     assert.deepEqual(readId3(tag.subarray(0, length)), { length: 0, ticks: undefined }, String(length));

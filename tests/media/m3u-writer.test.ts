@@ -9,7 +9,7 @@ function readBack(text: string) {
   return { entries: [...reader.push(encodeUtf8(text)), ...reader.end()], header: reader.header };
 }
 
-test("m3uHeader, m3uEntry: the reader reads back what was written", () => {
+test("m3uHeader, m3uEntry: the reader reads what was written", () => {
   const attributes = [
     ["tvg-id", "one.example"],
     ["tvg-logo", "http://l/1.png"],
@@ -31,7 +31,7 @@ test("m3uHeader, m3uEntry: the reader reads back what was written", () => {
   );
 });
 
-test("m3uEntry: hostile texts stay within their places", () => {
+test("m3uEntry: hostile texts cannot leave their field", () => {
   const hostile = 'a", b="c\r\n#EXTINF:-1,x\u2028\0 | y';
   const text = m3uEntry({
     durationSeconds: undefined,
@@ -48,7 +48,7 @@ test("m3uEntry: hostile texts stay within their places", () => {
   assert.equal(entries.length, 1);
   assert.deepEqual([...entries[0]!.attributes.keys()], ["tvg-name-", "tvg-logo"]);
   assert.deepEqual(entries[0]!.options, []);
-  // Kodi takes the title behind the last quote, VLC what is behind the first comma.
+  // Kodi takes the title after the last quote, VLC after the first comma.
   const line = text.split("\n")[0]!;
   const title = line.slice(line.indexOf(",") + 1);
   assert.equal(line.slice(line.lastIndexOf('"') + 2), title);

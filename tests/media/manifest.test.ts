@@ -8,7 +8,7 @@ const SEGMENTS = [6.006, 7.5, 1.25].map((durationSeconds, i) => ({
   uri: `http://h/${i}.ts`,
 }));
 
-test("writeMediaManifest vod: a parser reads back what was written", () => {
+test("writeMediaManifest vod: a parser reads what was written", () => {
   const text = writeMediaManifest({ kind: "vod", segments: SEGMENTS });
   const parsed = HLS.parse(text) as HLS.types.MediaPlaylist;
   assert.equal(parsed.isMasterPlaylist, false);
@@ -32,7 +32,7 @@ test("writeMediaManifest fmp4: names the initialisation segment before all segme
   assert.ok(parsed.segments.every(({ map }) => map?.uri === "init.mp4"));
 });
 
-test("writeMediaManifest live: slides, keeps its target, marks jumps, has no end", () => {
+test("writeMediaManifest live: a sliding window with a constant target duration, discontinuities and no end", () => {
   const segments = [SEGMENTS[0]!, { ...SEGMENTS[2]!, isDiscontinuous: true }];
   const text = writeMediaManifest({
     kind: "live",
@@ -53,7 +53,7 @@ test("writeMediaManifest live: slides, keeps its target, marks jumps, has no end
   );
 });
 
-/** A live manifest of `count` segments of 2 s, each of four parts, with two parts of the next. */
+/** A live manifest of `count` segments of 2 s with four parts each, and two parts of the next segment. */
 function lowLatency(count: number, more: Partial<MediaManifest> = {}): string {
   const part = (segment: number, index: number) => ({
     uri: `${segment}.p${index}.ts`,
@@ -78,7 +78,7 @@ function lowLatency(count: number, more: Partial<MediaManifest> = {}): string {
   });
 }
 
-test("writeMediaManifest lowLatency: a parser reads back parts, times and the hint", () => {
+test("writeMediaManifest lowLatency: a parser reads parts, times and the preload hint", () => {
   const text = lowLatency(4);
   const parsed = HLS.parse(text) as HLS.types.MediaPlaylist;
   assert.equal(parsed.version, 6);
@@ -115,24 +115,24 @@ test("writeMediaManifest lowLatency: a parser reads back parts, times and the hi
   );
 });
 
-test("writeMediaManifest isDelta: what a reader knows is skipped, six target durations are told", () => {
+test("writeMediaManifest isDelta: lists the last six target durations and skips older segments", () => {
   assert.doesNotMatch(lowLatency(8, { isDelta: true }), /SKIP:/);
   const text = lowLatency(100, { isDelta: true });
   const parsed = HLS.parse(text) as HLS.types.MediaPlaylist;
   assert.equal(parsed.version, 9);
   assert.equal(parsed.mediaSequenceBase, 900);
-  // 18 s: the open segment has 1, so nine of 2 s each.
+  // 18 s: 1 s of the open segment, and nine segments of 2 s.
   assert.equal(parsed.skip, 91);
   assert.equal(parsed.segments[0]!.uri, "991.ts");
 });
 
-test("writeMediaManifest openStart: a jump stands before the parts behind it", () => {
+test("writeMediaManifest openStart: a discontinuity precedes its parts", () => {
   const text = lowLatency(3, { openStart: { isDiscontinuous: true } });
   assert.match(text, /\n902\.ts\n#EXT-X-DISCONTINUITY\n#EXT-X-PART:/);
   assert.equal((HLS.parse(text) as HLS.types.MediaPlaylist).segments.at(-1)!.discontinuity, true);
 });
 
-test("writeMediaManifest isGap: a missing segment is marked, and has no parts", () => {
+test("writeMediaManifest isGap: marks a missing segment and omits its parts", () => {
   const parts = [{ uri: "p", durationSeconds: 0.5, isIndependent: true }];
   const segments = [SEGMENTS[0]!, { ...SEGMENTS[1]!, isGap: true, parts }, SEGMENTS[2]!];
   const parsed = HLS.parse(writeMediaManifest({ kind: "live", segments })) as HLS.types.MediaPlaylist;
@@ -143,18 +143,18 @@ test("writeMediaManifest isGap: a missing segment is marked, and has no parts", 
   assert.equal(parsed.segments[1]!.parts.length, 0);
 });
 
-test("writeMediaManifest isEnded: a stream that is over promises no part", () => {
+test("writeMediaManifest isEnded: an ended stream has no preload hint", () => {
   const text = lowLatency(3, { isEnded: true });
   assert.doesNotMatch(text, /PRELOAD-HINT/);
   assert.match(text, /#EXT-X-ENDLIST\n$/);
 });
 
-test("writeMediaManifest targetSeconds: a whole number is not rounded up", () => {
+test("writeMediaManifest targetSeconds: a floating point error is not rounded up", () => {
   const segments = [{ durationSeconds: 6.0000000001, uri: "a" }];
   assert.match(writeMediaManifest({ kind: "vod", segments }), /TARGETDURATION:6\n/);
 });
 
-test("writeMasterManifest: a parser reads back variants and renditions, whatever the names", () => {
+test("writeMasterManifest: a parser reads variants and renditions with any names", () => {
   const text = writeMasterManifest(
     [
       {
@@ -199,7 +199,7 @@ test("writeMasterManifest: a parser reads back variants and renditions, whatever
   );
 });
 
-test("writeMasterManifest codecs: are left out where one is not known", () => {
+test("writeMasterManifest codecs: are omitted if one is unknown", () => {
   const text = writeMasterManifest([{ uri: "a", bitsPerSecond: 1, codecs: ["avc1.64001f", undefined] }]);
   assert.doesNotMatch(text, /CODECS/);
 });

@@ -36,24 +36,24 @@ test("parseMovieFragment: reads what buildFragment writes", () => {
   assert.equal(track!.trackId, 7);
   const first = 500 + moofEnd + 8;
   assert.deepEqual(track!.samples, [
-    { at: first, size: 10, shown: 2 ** 33 + 80, duration: 40, isKey: true },
-    { at: first + 10, size: 20, shown: 2 ** 33 + 40, duration: 40, isKey: false },
-    { at: first + 30, size: 5, shown: 2 ** 33 + 40, duration: 40, isKey: false },
+    { at: first, size: 10, pts: 2 ** 33 + 80, duration: 40, isKey: true },
+    { at: first + 10, size: 20, pts: 2 ** 33 + 40, duration: 40, isKey: false },
+    { at: first + 30, size: 5, pts: 2 ** 33 + 40, duration: 40, isKey: false },
   ]);
 });
 
-test("parseMovieFragment: defaults of the movie, then of the fragment, then the first sample's own flags", () => {
+test("parseMovieFragment: a fragment overrides the defaults of moov, first_sample_flags overrides both", () => {
   const defaults = parseTrackExtends(box("mvex", box("trex", words(0, 3, 1, 20, 100, 0x10000))));
   assert.deepEqual(defaults.get(3), { duration: 20, size: 100, flags: 0x10000 });
   const head = box("tfhd", words(0x020008, 3, 30));
   const track = parse(box("traf", head, tfdt(5), box("trun", words(5, 2, 64, 0x2000000))), defaults);
   assert.deepEqual(track.samples, [
-    { at: 1064, size: 100, shown: 5, duration: 30, isKey: true },
-    { at: 1164, size: 100, shown: 35, duration: 30, isKey: false },
+    { at: 1064, size: 100, pts: 5, duration: 30, isKey: true },
+    { at: 1164, size: 100, pts: 35, duration: 30, isKey: false },
   ]);
 });
 
-test("parseMovieFragment: a base of its own, and runs that go on where the last one ended", () => {
+test("parseMovieFragment: base_data_offset, and a run without offset continues the previous run", () => {
   const head = box("tfhd", words(1, 3, 0, 70_000));
   const runs = [box("trun", words(0x201, 1, 8, 50)), box("trun", words(0x200, 2, 60, 70))];
   const places = parse(box("traf", head, tfdt(0), ...runs)).samples.map(({ at }) => at);
@@ -62,14 +62,17 @@ test("parseMovieFragment: a base of its own, and runs that go on where the last 
 
 for (const [what, traf] of [
   ["no tfhd", box("traf", tfdt(0))],
-  ["no time", box("traf", box("tfhd", words(0x020000, 3)), box("trun", words(0, 0)))],
-  ["a cut tfhd", box("traf", box("tfhd", words(0x020018, 3, 1)), tfdt(0))],
+  [
+    "no tfdt and no known decode time",
+    box("traf", box("tfhd", words(0x020000, 3)), box("trun", words(0, 0))),
+  ],
+  ["a truncated tfhd", box("traf", box("tfhd", words(0x020018, 3, 1)), tfdt(0))],
   [
     "more samples than bytes",
     box("traf", box("tfhd", words(0, 3)), tfdt(0), box("trun", words(0x200, 9, 1))),
   ],
   [
-    "more samples than can be",
+    "more samples than the limit",
     box("traf", box("tfhd", words(0, 3)), tfdt(0), box("trun", words(0, 2 ** 31))),
   ],
 ] as const) {
@@ -78,7 +81,18 @@ for (const [what, traf] of [
   });
 }
 
-test("parseFragmentAccess: samples are counted from 0, those of a second run left out", () => {
+test("parseMovieFragment: without tfdt, times continue from decodeTimes, which advance to the end of the fragment", () => {
+  const traf = box("traf", box("tfhd", words(0x020008, 3, 30)), box("trun", words(1, 2, 64)));
+  const decodeTimes = new Map([[3, 500]]);
+  const [track] = parseMovieFragment(traf, 0, traf.length, 1000, NONE, decodeTimes);
+  assert.deepEqual(
+    track!.samples.map(({ pts }) => pts),
+    [500, 530],
+  );
+  assert.equal(decodeTimes.get(3), 560);
+});
+
+test("parseFragmentAccess: sample numbers start at 0, samples of a second run are omitted", () => {
   const entry = (time: number, at: number, run: number, sample: number) =>
     concatBytes([words(time, at), new Uint8Array([1, run, sample])]);
   const tfra = box(

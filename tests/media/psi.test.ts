@@ -2,8 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { latin1Bytes } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
-import { crc32Mpeg } from "../../src/media/crc32.ts";
-import { buildPat, buildPmt, packetsOfSection, parsePat, parsePmt, reorderPmt } from "../../src/media/psi.ts";
+import {
+  buildPat,
+  buildPmt,
+  crc32Mpeg,
+  packetsOfSection,
+  parsePat,
+  parsePmt,
+  reorderPmt,
+} from "../../src/media/psi.ts";
 import { SectionReader } from "../../src/media/section-reader.ts";
 import { streamsOf } from "../../src/media/ts-programme.ts";
 import { TableReader } from "../../src/media/ts-tables.ts";
@@ -46,7 +53,7 @@ test("parsePmt rejects a wrong checksum, table and length", () => {
   assert.throws(() => parsePmt(LARGE.subarray(0, 50)), DecodeError);
 });
 
-test("SectionReader puts a table together from several packets, and drops one that lost a packet", () => {
+test("SectionReader assembles a table from several packets, and drops a table with a lost packet", () => {
   const parts = payloads(packetsOfSection(LARGE, 0x1000));
   assert.ok(parts.length >= 3);
   const reader = new SectionReader();
@@ -63,7 +70,7 @@ test("SectionReader puts a table together from several packets, and drops one th
   );
 });
 
-test("SectionReader reads two sections of one packet, and one that ends where the next begins", () => {
+test("SectionReader reads two sections of one packet, and a section that ends where the next one begins", () => {
   const [a, b] = [buildPat({ number: 1, pmtPid: 100 }), buildPat({ number: 2, pmtPid: 200 })];
   const both = new Uint8Array(184).fill(0xff);
   both.set([0, ...a, ...b]);
@@ -78,13 +85,13 @@ test("SectionReader reads two sections of one packet, and one that ends where th
   assert.deepEqual(reader.push(rest, true, 5), [a, b]);
 });
 
-test("reorderPmt puts the wished streams first and keeps the others", () => {
+test("reorderPmt puts the given streams first and keeps the others", () => {
   const pids = parsePmt(reorderPmt(LARGE, [290, 280])).streams.map(({ pid }) => pid);
   assert.deepEqual(pids.slice(0, 3), [290, 280, 256]);
   assert.equal(new Set(pids).size, 40);
 });
 
-test("streamsOf tells codecs by type, registration and DVB tag", () => {
+test("streamsOf identifies codecs by type, registration and DVB tag", () => {
   const streams = [
     { streamType: 0x1b, pid: 1 },
     { streamType: 0x24, pid: 2 },
@@ -108,7 +115,7 @@ test("streamsOf tells codecs by type, registration and DVB tag", () => {
   );
 });
 
-test("TableReader takes the first programme with video of a multiplex", () => {
+test("TableReader selects the first programme with video in a multiplex", () => {
   const pat = packetsOfSection(buildPat({ number: 1, pmtPid: 100 }), 0).slice();
   const two = new Uint8Array([0, 0xb0, 17, 0, 1, 0xc1, 0, 0, 0, 1, 0xe0, 100, 0, 2, 0xe0, 200, 0, 0, 0, 0]);
   const crc = crc32Mpeg(two, 0, 16);

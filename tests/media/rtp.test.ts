@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { concatBytes } from "../../src/base/bytes.ts";
-import { seededRandom } from "../../src/base/random.ts";
 import { readRtpTs } from "../../src/media/rtp.ts";
+import { seededRandom } from "../seeded-random.ts";
 
 const packet = new Uint8Array(188).fill(7);
 packet[0] = 0x47;
@@ -14,7 +14,7 @@ function rtp(first: number, ...parts: readonly Uint8Array[]): Uint8Array {
   return concatBytes([head, ...parts]);
 }
 
-test("readRtpTs: packets behind any form of header", () => {
+test("readRtpTs: reads packets after any form of header", () => {
   const wanted = { packets: two, sequence: 0x1234 };
   assert.deepEqual(readRtpTs(rtp(0x80, two)), wanted);
   assert.deepEqual(readRtpTs(rtp(0x82, new Uint8Array(8), two)), wanted, "two contributing sources");
@@ -26,7 +26,7 @@ test("readRtpTs: packets behind any form of header", () => {
   assert.deepEqual(readRtpTs(rtp(0xa0, two, new Uint8Array([0, 0, 0, 4]))), wanted, "padding");
 });
 
-test("readRtpTs: anything else is left alone", () => {
+test("readRtpTs: returns undefined for other datagrams", () => {
   assert.equal(readRtpTs(two), undefined);
   assert.equal(readRtpTs(rtp(0x80, two.subarray(1))), undefined);
   assert.equal(readRtpTs(rtp(0x40, two)), undefined);

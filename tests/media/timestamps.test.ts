@@ -8,20 +8,20 @@ import {
   wrapTicks,
 } from "../../src/media/timestamps.ts";
 
-test("deltaTicks takes the shorter way over the wrap", () => {
+test("deltaTicks returns the shorter distance across the wrap", () => {
   assert.equal(deltaTicks(100, TICKS_MODULUS - 50), 150);
   assert.equal(deltaTicks(TICKS_MODULUS - 50, 100), -150);
   assert.equal(deltaTicks(7, 7), 0);
 });
 
-test("wrapTicks brings any time into 33 bits", () => {
+test("wrapTicks reduces any time to 33 bits", () => {
   for (const ticks of [-5, 0, 3 * TICKS_MODULUS + 17, TICKS_MODULUS - 1]) {
     assert.ok(Number.isInteger((wrapTicks(ticks) - ticks) / TICKS_MODULUS));
     assert.ok(wrapTicks(ticks) >= 0 && wrapTicks(ticks) < TICKS_MODULUS);
   }
 });
 
-test("decodeTicks is strictly increasing and never after the PTS, with the reorder of the frames", () => {
+test("decodeTicks is strictly increasing and never after the PTS, with the reorder measured on the frames", () => {
   const pts = [0, 3, 1, 2, 6, 4, 5, 7].map((frame) => frame * 3600);
   const dts = decodeTicks(pts, reorderTicks(pts));
   assert.deepEqual(
@@ -30,13 +30,13 @@ test("decodeTicks is strictly increasing and never after the PTS, with the reord
   );
 });
 
-test("decodeTicks holds its promise where the reorder was measured too small", () => {
+test("decodeTicks is never after the PTS even if the reorder is too small", () => {
   const pts = [0, 8, 4, 2, 1, 3, 6, 5, 7].map((frame) => frame * 3600);
   const dts = decodeTicks(pts, 0);
   for (const [i, at] of dts.entries()) assert.ok(at <= pts[i]! && (i === 0 || at > dts[i - 1]!));
 });
 
-test("decodeTicks goes on over a border of segments", () => {
+test("decodeTicks is continuous across a segment boundary", () => {
   const first = decodeTicks([0, 3, 1, 2], 1);
   const second = decodeTicks([4, 7, 5, 6], 1);
   assert.ok(second[0]! > first.at(-1)!);

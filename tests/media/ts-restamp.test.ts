@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { seededRandom } from "../../src/base/random.ts";
 import { readPesHeader } from "../../src/media/pes.ts";
 import { TICKS_MODULUS } from "../../src/media/timestamps.ts";
 import { PacketAligner } from "../../src/media/ts-align.ts";
-import { payloadStartAt, readTsPacket } from "../../src/media/ts-packet.ts";
+import { payloadStartAt } from "../../src/media/ts-packet.ts";
 import { TsRestamper } from "../../src/media/ts-restamp.ts";
 import { TsMuxer } from "../../src/remux/ts-muxer.ts";
 import { checkTs } from "../remux/ts-checker.ts";
+import { seededRandom } from "../seeded-random.ts";
+import { readTsPacket } from "./read-ts-packet.ts";
 
-/** Two seconds of ten frames each, whose times end shortly before they wrap. */
-function film(): Uint8Array {
+/** Two seconds with ten frames each, whose times end shortly before the wrap. */
+function file(): Uint8Array {
   const muxer = new TsMuxer([{ codec: "h264", language: "und" }]);
   const from = TICKS_MODULUS / 90_000 - 13;
   return muxer.segment(
@@ -25,20 +26,20 @@ function restamped(rounds: number): Uint8Array[] {
   const restamper = new TsRestamper();
   return Array.from({ length: rounds }, (_, round) => {
     if (round > 0) restamper.restart();
-    const packets = film();
+    const packets = file();
     restamper.restamp(packets);
     return packets;
   });
 }
 
-test("TsRestamper: the first round is untouched, all together are one sound stream, over the wrap too", () => {
+test("TsRestamper: the first pass is unchanged, and all passes form one valid stream, also across the wrap", () => {
   const rounds = restamped(5);
-  assert.deepEqual(rounds[0], film());
+  assert.deepEqual(rounds[0], file());
   const { faults } = checkTs(new Uint8Array(Buffer.concat(rounds)));
   assert.deepEqual(faults, []);
 });
 
-test("TsRestamper: each round is as much later as the film is long", () => {
+test("TsRestamper: each pass is shifted by the duration of the file", () => {
   const [first, second] = restamped(2);
   const clockOf = (bytes: Uint8Array) => {
     for (let at = 0; ; at += 188) {
@@ -51,10 +52,10 @@ test("TsRestamper: each round is as much later as the film is long", () => {
   assert.equal(b.pts - a.pts, 180_000);
 });
 
-test("TsRestamper: whatever the packets say, none gets another length or PID", () => {
+test("TsRestamper: damaged packets keep their length and PID", () => {
   const random = seededRandom(9);
   for (let i = 0; i < 200; i++) {
-    const broken = film();
+    const broken = file();
     for (let j = 0; j < 300; j++) broken[Math.floor(random() * broken.length)] = random() * 256;
     const before = broken.slice();
     const restamper = new TsRestamper();
@@ -66,8 +67,8 @@ test("TsRestamper: whatever the packets say, none gets another length or PID", (
   }
 });
 
-test("PacketAligner: the same packets however the bytes come, with what lies between left out", () => {
-  const bytes = film();
+test("PacketAligner: the packets do not depend on the chunks, and bytes between packets are dropped", () => {
+  const bytes = file();
   const dirty = new Uint8Array(
     Buffer.concat([new Uint8Array(50), bytes.subarray(0, 1880), new Uint8Array(33), bytes.subarray(1880)]),
   );
@@ -82,5 +83,5 @@ test("PacketAligner: the same packets however the bytes come, with what lies bet
   }
   const nothing = new PacketAligner();
   for (let i = 0; i < 100; i++) assert.equal(nothing.push(new Uint8Array(10_000)).length, 0);
-  assert.ok(nothing.skippedBytes > 900_000, "what is no stream is not kept");
+  assert.ok(nothing.skippedBytes > 900_000, "bytes that are not packets are not buffered");
 });

@@ -1,15 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assToCueText, subripToCueText, webvttTime, writeWebvtt } from "../../src/media/webvtt.ts";
+import { assToCueText, subripToCueText, writeWebvtt } from "../../src/media/webvtt.ts";
 
-test("webvttTime: hours, minutes, seconds, milliseconds; never below zero", () => {
-  assert.equal(webvttTime(3723.0045), "01:02:03.005");
-  assert.equal(webvttTime(59.9996), "00:01:00.000");
-  assert.equal(webvttTime(-1), "00:00:00.000");
-  assert.equal(webvttTime(360000), "100:00:00.000");
+test("writeWebvtt formats times as hours, minutes, seconds and milliseconds, never negative", () => {
+  const cues = [
+    { startSeconds: -1, endSeconds: 59.9996, text: "a" },
+    { startSeconds: 3723.0045, endSeconds: 360000, text: "b" },
+  ];
+  const text = writeWebvtt(cues, 0);
+  assert.match(text, /^00:00:00\.000 --> 00:01:00\.000\na$/m);
+  assert.match(text, /^01:02:03\.005 --> 100:00:00\.000\nb$/m);
 });
 
-test("writeWebvtt: no cues are still a file with its clock", () => {
+test("writeWebvtt: without cues writes a file with the timestamp map", () => {
   assert.equal(writeWebvtt([], 900000), "WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:900000,LOCAL:00:00:00.000\n");
 });
 

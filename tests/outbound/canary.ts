@@ -1,15 +1,15 @@
 import { createSocket } from "node:dgram";
 import { createServer } from "node:http";
 
-// Listens on the ports that are named, on all addresses of its network, and prints a line for whatever comes: a connection
-// as soon as it is made, a datagram, a request. It answers so that whoever asks is led on to what `to` names.
+// Listens on the given ports of all addresses and prints a line for each connection, datagram and request. Its responses
+// lead the client to the URL in the parameter `to`.
 
 const MANIFEST = "application/vnd.apple.mpegurl";
 
 for (const port of process.argv.slice(2).map(Number)) {
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? "/", "http://canary");
-    console.log(`ASKED ${port} ${request.socket.localAddress} ${request.url}`);
+    console.log(`REQUEST ${port} ${request.socket.localAddress} ${request.url}`);
     const to = url.searchParams.get("to") ?? "";
     switch (url.pathname) {
       case "/redirect":

@@ -4,21 +4,22 @@ import { gzipSync } from "node:zlib";
 import { latin1Bytes, latin1Text } from "../../src/base/bytes.ts";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { Log } from "../../src/base/log.ts";
-import { createOutbound, type OpenOptions } from "../../src/outbound/outbound.ts";
+import { createOutbound } from "../../src/outbound/outbound.ts";
+import type { OpenOptions } from "../../src/outbound/request.ts";
 import type { OutboundRequest } from "../../src/runtime/contract.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
 
 const silent: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => silent };
 
-/** A server of one body that counts how often it was pulled, and knows whether it was cancelled. */
+/** A server with one body; counts its pulls and records whether it was cancelled. */
 class OneBody {
   readonly clock = new FakeClock();
-  readonly asked: OutboundRequest[] = [];
+  readonly requests: OutboundRequest[] = [];
   status = 200;
   readonly headers = new Headers();
   pulls = 0;
   isCancelled = false;
-  /** Undefined: the body is silent. */
+  /** The next chunk; undefined if the body is silent. */
   next: () => Uint8Array | undefined | "end" = () => undefined;
   readonly outbound = createOutbound(
     {
@@ -26,7 +27,7 @@ class OneBody {
       lookup: async () => ["93.184.216.34"],
       http: {
         request: async (request) => {
-          this.asked.push(request);
+          this.requests.push(request);
           const { status, headers } = this;
           return { status, headers, body: this.#body() };
         },
@@ -36,8 +37,8 @@ class OneBody {
   );
 
   open(options: Partial<OpenOptions> = {}) {
-    const usual = { limitBytes: 1e9, headTimeoutMs: 5000, idleTimeoutMs: 3000, allowPrivate: false };
-    return this.outbound.open("http://a.example/x", { ...usual, purpose: "thing", ...options });
+    const defaults = { limitBytes: 1e9, headTimeoutMs: 5000, idleTimeoutMs: 3000, allowPrivate: false };
+    return this.outbound.open("http://a.example/x", { ...defaults, purpose: "thing", ...options });
   }
 
   #body(): ReadableStream<Uint8Array> {
@@ -58,7 +59,7 @@ class OneBody {
   }
 }
 
-function is(code: string, message: RegExp) {
+function isError(code: string, message: RegExp) {
   return (error: unknown) => {
     assert.ok(error instanceof SluiceError, String(error));
     assert.equal(error.code, code, error.message);
@@ -67,7 +68,7 @@ function is(code: string, message: RegExp) {
   };
 }
 
-test("open gives the head at once, and pulls the body only as its reader does", async () => {
+test("Outbound.open: resolves with the head, and pulls the body only when its reader does", async () => {
   const server = new OneBody();
   server.next = () => new Uint8Array(1000);
   const { status, body, finalUrl } = await server.open();
@@ -85,12 +86,12 @@ test("open gives the head at once, and pulls the body only as its reader does", 
   assert.equal(server.clock.waiting, 0);
 });
 
-test("open ends a body whose source is silent, in words, and closes its connection", async () => {
+test("Outbound.open: errors a body whose source is silent and closes the connection", async () => {
   const server = new OneBody();
   const { body } = await server.open();
   const outcome = assert.rejects(
     body.getReader().read(),
-    is("url_unreachable", /^the thing could not be fetched: no bytes in 3 s$/),
+    isError("url_unreachable", /^the thing could not be fetched: no bytes in 3 s$/),
   );
   await server.clock.advance(3001);
   await outcome;
@@ -99,43 +100,46 @@ test("open ends a body whose source is silent, in words, and closes its connecti
   assert.equal(server.clock.waiting, 0);
 });
 
-test("open ends a body that goes on for longer than was allowed, whether it is read or not", async () => {
+test("Outbound.open: errors a body that exceeds the timeout, even if it is not read", async () => {
   const server = new OneBody();
   server.next = () => new Uint8Array(10);
   const { body } = await server.open({ timeoutMs: 60_000 });
   const reader = body.getReader();
   await reader.read();
   await server.clock.advance(60_001);
-  await assert.rejects(reader.read(), is("url_unreachable", /no whole answer in 60 s/));
+  await assert.rejects(reader.read(), isError("url_unreachable", /no complete response within 60 s/));
   assert.equal(server.isCancelled, true);
   assert.equal(server.clock.waiting, 0);
 });
 
-test("open ends a body with the signal", async () => {
+test("Outbound.open: errors the body when the signal fires", async () => {
   const server = new OneBody();
-  const asker = new AbortController();
-  const { body } = await server.open({ signal: asker.signal });
-  const outcome = assert.rejects(body.getReader().read(), is("cancelled", /nobody waits for the thing/));
-  asker.abort();
+  const caller = new AbortController();
+  const { body } = await server.open({ signal: caller.signal });
+  const outcome = assert.rejects(
+    body.getReader().read(),
+    isError("cancelled", /request for the thing was cancelled/),
+  );
+  caller.abort();
   await outcome;
   assert.equal(server.isCancelled, true);
   assert.equal(server.clock.waiting, 0);
 });
 
-test("open errors the body above the limit, and refuses one that is announced to be", async () => {
+test("Outbound.open: errors a body above the limit, and refuses one whose announced length is above it", async () => {
   const server = new OneBody();
   server.next = () => new Uint8Array(1000);
   const { body } = await server.open({ limitBytes: 1500 });
   const reader = body.getReader();
   await reader.read();
-  await assert.rejects(reader.read(), is("url_refused", /larger than 1500 bytes/));
+  await assert.rejects(reader.read(), isError("url_refused", /larger than 1500 bytes/));
   assert.equal(server.isCancelled, true);
   server.headers.set("content-length", "1501");
-  await assert.rejects(server.open({ limitBytes: 1500 }), is("url_refused", /larger than 1500 bytes/));
+  await assert.rejects(server.open({ limitBytes: 1500 }), isError("url_refused", /larger than 1500 bytes/));
   assert.equal(server.clock.waiting, 0);
 });
 
-test("open decompresses as it is read, and stops at a bomb", async () => {
+test("Outbound.open: decompresses as the body is read, and stops at a decompression bomb", async () => {
   const server = new OneBody();
   const chunks = (bytes: Uint8Array, size: number) => {
     let at = 0;
@@ -154,38 +158,41 @@ test("open decompresses as it is read, and stops at a bomb", async () => {
   const bomb = await server.open();
   await assert.rejects(
     new Response(bomb.body).arrayBuffer(),
-    is("url_refused", /swells more than 100 times/),
+    isError("url_refused", /decompresses to more than 100 times/),
   );
   assert.equal(server.clock.waiting, 0);
 });
 
-test("open asks for a range as it is, never compressed", async () => {
+test("Outbound.open: requests ranges without compression", async () => {
   const server = new OneBody();
   server.next = () => "end";
   await server.open({ range: { start: 5, end: 15 }, headers: { "If-Range": '"tag"' } });
   await server.open({ range: { start: 5 } });
   await server.open({ decode: false });
   await server.open();
-  const told = server.asked.map(({ headers }) => [headers.range, headers["accept-encoding"]]);
-  assert.deepEqual(told, [
+  const sent = server.requests.map(({ headers }) => [headers.range, headers["accept-encoding"]]);
+  assert.deepEqual(sent, [
     ["bytes=5-14", "identity"],
     ["bytes=5-", "identity"],
     [undefined, "identity"],
     [undefined, "gzip, deflate"],
   ]);
-  assert.equal(server.asked[0]!.headers["if-range"], '"tag"');
+  assert.equal(server.requests[0]!.headers["if-range"], '"tag"');
   server.headers.set("content-encoding", "gzip");
-  await assert.rejects(server.open({ range: { start: 0 } }), is("url_unreachable", /encodes with gzip/));
+  await assert.rejects(
+    server.open({ range: { start: 0 } }),
+    isError("url_unreachable", /content encoding gzip/),
+  );
 });
 
-test("open sends login and password as they are written, in UTF-8", async () => {
+test("Outbound.open: sends login and password verbatim in UTF-8", async () => {
   const server = new OneBody();
   await server.open({ basic: { login: "ann", password: "pässword:" } });
   const expected = `Basic ${Buffer.from("ann:pässword:", "utf8").toString("base64")}`;
-  assert.equal(server.asked[0]!.headers.authorization, expected);
+  assert.equal(server.requests[0]!.headers.authorization, expected);
 });
 
-test("open gives up a head that does not come, but not a body that takes long", async () => {
+test("Outbound.open: times out if the head does not arrive", async () => {
   const clock = new FakeClock();
   const outbound = createOutbound(
     { clock, lookup: async () => ["93.184.216.34"], http: { request: () => new Promise(() => {}) } },
@@ -194,7 +201,7 @@ test("open gives up a head that does not come, but not a body that takes long", 
   const options = { limitBytes: 1, headTimeoutMs: 5000, idleTimeoutMs: 1, allowPrivate: false, purpose: "x" };
   const outcome = assert.rejects(
     outbound.open("http://a.example/", options),
-    is("url_unreachable", /no answer in 5000 ms/),
+    isError("url_unreachable", /no response within 5000 ms/),
   );
   await clock.advance(5001);
   await outcome;

@@ -1,7 +1,7 @@
 import type { Infohash } from "../../src/base/ids.ts";
-import type { AnnounceRequest } from "../../src/wire/tracker.ts";
+import type { AnnounceRequest } from "../../src/wire/tracker/announce.ts";
 
-/** What somebody tells a tracker who has just come and has nothing yet, with what is otherwise in a test. */
+/** The `started` announce of a peer without data, with `changes` applied. */
 export function announceRequest(url: string, changes: Partial<AnnounceRequest> = {}): AnnounceRequest {
   return {
     url,

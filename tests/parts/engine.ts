@@ -8,7 +8,7 @@ import { type RunningProcess, startProcess } from "./process.ts";
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** A Sluice of its own process, as a user would start it. */
+/** An engine in a process of its own, started as a user starts it. */
 export interface EngineProcess extends RunningProcess {
   /** Such as `http://127.0.0.1:40123`. */
   readonly url: string;
@@ -32,7 +32,7 @@ function currentRuntime(): RuntimeName {
   return "Deno" in globalThis ? "deno" : "node";
 }
 
-/** A TCP port that was free a moment ago. */
+/** Returns a TCP port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -83,12 +83,12 @@ async function answers(url: string, started: RunningProcess): Promise<void> {
       await response.arrayBuffer();
       if (response.ok) return;
     } catch {
-      // Not listening yet: the loop is bounded, and its failure prints what the engine said.
+      // Not listening yet: the loop is bounded, and its failure prints the engine's output.
     }
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
   await started.stop();
-  throw new Error(`the engine did not answer; it said:\n${started.output()}`);
+  throw new Error(`the engine did not answer; its output:\n${started.output()}`);
 }
 
 /** Asks for a session as clients do (`format=json`) and returns its answer. */
@@ -114,13 +114,13 @@ export async function startSession(
   return answer.response;
 }
 
-/** Names content to the engine whose file is no film (the session is refused), so that `/files/…` knows it. */
+/** Opens content without a media file: the session is refused, but `/files/…` serves the content from then on. */
 export async function nameContent(
   engine: { url: string },
   query: Record<string, string>,
   body?: Uint8Array,
 ): Promise<void> {
   await startSession(engine, "getstream", query, body).catch((error: Error) => {
-    if (!error.message.includes("no media file")) throw error;
+    if (!error.message.includes("media format is not supported")) throw error;
   });
 }

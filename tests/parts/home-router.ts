@@ -2,7 +2,7 @@ import { access, writeFile } from "node:fs/promises";
 import type { Space, Spaces } from "./namespaces.ts";
 import { type RunningProcess, run, startProcess } from "./process.ts";
 
-/** A home behind a router that hides it, and somebody out there. */
+/** A home network behind a router with NAT, and a machine outside. */
 export interface Home {
   readonly inside: Space;
   readonly outside: Space;
@@ -10,24 +10,24 @@ export interface Home {
   readonly insideAddress: string;
   readonly routerAddress: string;
   readonly outsideAddress: string;
-  /** The router's address out there: of the Internet's by its number, though nothing here leads to it. */
+  /** The outer address of the router: a global address that is only routed inside the test. */
   readonly externalAddress: string;
 }
 
 const MINIUPNPD = "/usr/sbin/miniupnpd";
 
-/** Why there can be no router here; undefined where there can. */
+/** Returns why this machine cannot run the router of the tests; undefined if it can. */
 export async function whyNoRouter(): Promise<string | undefined> {
   try {
     await access(MINIUPNPD);
     await run("nft", ["--version"]);
     return undefined;
   } catch {
-    return "miniupnpd or nft is not installed";
+    return "miniupnpd or nft is not installed: apt-get install miniupnpd nftables";
   }
 }
 
-/** Two networks and a router between, which hides the first one and lets nobody in. */
+/** Makes two networks and a router between them that hides the first and blocks incoming connections. */
 export async function makeHome(spaces: Spaces): Promise<Home> {
   const [inside, router, outside] = [
     await spaces.make("in"),
@@ -50,21 +50,21 @@ export async function makeHome(spaces: Spaces): Promise<Home> {
   return { inside, router, outside, insideAddress, routerAddress, outsideAddress, externalAddress };
 }
 
-/** Two homes behind routers of their own, and a server between them. */
+/** Two homes, each behind a router of its own, and a server that both reach. */
 export interface Internet {
   readonly server: Space;
   readonly serverAddress: string;
   readonly homes: readonly [InternetHome, InternetHome];
 }
 
-/** One of them. */
+/** One of the two home networks. */
 export interface InternetHome {
   readonly inside: Space;
   readonly router: Space;
 }
 
-/** Makes them. The routers hide who is behind them and let nobody in, or do as `rules` say (of nft, with devices `lan` and
- * `wan`); the addresses out there are the Internet's by their numbers, though nothing here leads to it. */
+/** Makes the two home networks. The routers do NAT and block incoming connections, or follow `rules` (nft, with devices `lan` and
+ * `wan`); the outer addresses are global, but the test has no route to the Internet. */
 export async function makeInternet(spaces: Spaces, rules = RULES): Promise<Internet> {
   const serverAddress = "93.184.216.9";
   const server = await spaces.make("server");
@@ -77,7 +77,7 @@ export async function makeInternet(spaces: Spaces, rules = RULES): Promise<Inter
   return { server, serverAddress, homes: [one, two] };
 }
 
-/** A home whose network is 192.168.NUMBER.0/24, without what its router leads to. */
+/** A home network 192.168.NUMBER.0/24 without the uplink of its router. */
 async function makeRouted(spaces: Spaces, number: number, rules: string): Promise<InternetHome> {
   const [inside, router] = [await spaces.make(`in${number}`), await spaces.make(`r${number}`)];
   const gateway = `192.168.${number}.1`;
@@ -91,7 +91,7 @@ async function makeRouted(spaces: Spaces, number: number, rules: string): Promis
   return { inside, router };
 }
 
-/** As miniupnpd wants its tables; what nobody has opened is dropped. */
+/** The tables that miniupnpd requires. Connections to unmapped ports are dropped. */
 const RULES = `table inet filter {
   chain forward { type filter hook forward priority 0; policy drop;
     ct state established,related accept
@@ -105,7 +105,7 @@ const RULES = `table inet filter {
   chain postrouting_miniupnpd { }
 }`;
 
-/** A real router's daemon. `ways`: what it speaks. */
+/** Starts miniupnpd, the daemon of real routers. `ways`: the protocols it supports. */
 export async function startMiniupnpd(
   { router }: Pick<Home, "router">,
   folder: string,

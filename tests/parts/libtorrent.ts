@@ -1,5 +1,6 @@
+import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { type RunningProcess, startProcess } from "./process.ts";
+import { type RunningProcess, run, startProcess } from "./process.ts";
 
 const SCRIPT = fileURLToPath(new URL("../interop/libtorrent_peer.py", import.meta.url));
 
@@ -22,4 +23,26 @@ export async function startLibtorrent(
   const started = startProcess(PYTHON, [SCRIPT, role, torrent, folder, ...peers, ...(options.flags ?? [])]);
   const line = await started.line((text) => text.includes('"listening"'));
   return { ...started, port: (JSON.parse(line) as { port: number }).port };
+}
+
+const MAKE = `
+import libtorrent as lt, os, sys
+path, piece, out, trackers = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4:]
+files = lt.file_storage(); lt.add_files(files, path)
+torrent = lt.create_torrent(files, piece_size=piece, flags=64)  # 64: v1 only
+for url in trackers: torrent.add_tracker(url)
+lt.set_piece_hashes(torrent, os.path.dirname(path))
+open(out, "wb").write(lt.bencode(torrent.generate()))
+print(lt.torrent_info(out).info_hashes().v1)
+`;
+
+/** Writes the transport file of a file or folder to `out` with libtorrent. */
+export async function torrentByLibtorrent(
+  path: string,
+  pieceLength: number,
+  out: string,
+  trackers: readonly string[] = [],
+) {
+  const printed = await run(PYTHON, ["-c", MAKE, path, String(pieceLength), out, ...trackers]);
+  return { path: out, bytes: new Uint8Array(await readFile(out)), infohash: printed.trim() };
 }

@@ -11,7 +11,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export interface BroadcastProcess extends RunningProcess {
   readonly infohash: string;
   readonly contentId: string;
-  /** Names this source alone, on this machine. */
+  /** Names only this source, by its address on this machine. */
   readonly magnet: string;
   readonly transportFile: string;
   readonly p2pPort: number;
@@ -20,7 +20,7 @@ export interface BroadcastProcess extends RunningProcess {
   readonly dataDir: string;
 }
 
-/** What is broadcast: our own pattern, a stream that says when each packet was sent, at so many bytes a second, or a file or URL. */
+/** The broadcast input: the test pattern, a stream whose packets carry their send time at a given byte rate, or a file or URL. */
 export type BroadcastSource =
   | "test-pattern"
   | { readonly timedBytesPerSecond: number }
@@ -31,13 +31,13 @@ export interface BroadcastOptions {
   readonly dataDir?: string;
   readonly p2pPort?: number;
   readonly flags?: readonly string[];
-  /** Words before the command, such as `ip netns exec …`. */
+  /** Arguments before the command, such as `ip netns exec …`. */
   readonly prefix?: readonly string[];
-  /** At which it is called. */
+  /** The address that peers connect to (default: 127.0.0.1). */
   readonly host?: string;
 }
 
-/** Starts a broadcast; resolves when it says what it is called. */
+/** Starts a broadcast; resolves when it prints its infohash and links. */
 export async function startBroadcast(
   source: BroadcastSource,
   options: BroadcastOptions = {},
@@ -62,7 +62,7 @@ export async function startBroadcast(
   ];
   const quoted = words.map((word) => `'${word}'`).join(" ");
   const feed = [command, ...args, "tests/parts/timed-stream.ts", timed].join(" ");
-  // The shell waits for both; each ends when the other does, and it passes on the signal to the last.
+  // The shell waits for both processes; each ends when the other does.
   const script = timed === undefined ? `exec ${quoted}` : `${feed} | ${quoted} & wait`;
   const started = startProcess("setsid", ["sh", "-c", script], {
     cwd: ROOT,

@@ -2,17 +2,17 @@ import { MarkReader } from "./timed-stream.ts";
 
 /** What a viewer saw of a {@link TimedStream}. Milliseconds. */
 export interface Watched {
-  /** From the request to its first byte of media, and until a second of media was there. */
+  /** From the request to the first media byte, and to one second of media. */
   readonly firstByteMs: number;
   readonly secondMs: number;
-  /** From the source's clock to ours, for each mark that came at the edge (3 s after the start and later), sorted. */
+  /** Delay of each mark received at the live edge (3 s after the start and later), sorted. */
   readonly delaysMs: readonly number[];
   readonly marks: number;
-  /** Marks that are missing between the first and the last that came. */
+  /** Marks missing between the first and the last received. */
   readonly missing: number;
   /** The longest time without any byte. */
   readonly longestPauseMs: number;
-  /** Why it ended before its time; undefined where it did not. */
+  /** Why the stream ended early; undefined if it did not. */
   readonly problem: string | undefined;
 }
 

@@ -1,21 +1,20 @@
-import { PYTHON } from "./libtorrent.ts";
 import { run } from "./process.ts";
 
-/** A computer of its own network: what runs in it sees only the networks that it is wired to. Linux, as root. */
+/** A network namespace: programs in it see only the networks that it is wired to. Linux, as root. */
 export interface Space {
   readonly name: string;
-  /** Words before a command that run it in here: `ip netns exec …`. */
+  /** The arguments before a command that run it in the namespace: `ip netns exec …`. */
   readonly prefix: readonly string[];
-  /** Runs a program to its end in here; gives what it printed. */
+  /** Runs a program in the namespace to its end; returns its output. */
   run(command: string, ...args: string[]): Promise<string>;
 }
 
-/** Several, which all go together. */
+/** A set of namespaces that are removed together. */
 export interface Spaces {
   make(name: string): Promise<Space>;
-  /** Wires two of them: each address (`10.0.0.1/24`, several allowed) is that of its end. */
+  /** Connects two namespaces. The addresses (`10.0.0.1/24`) of an end belong to its device. */
   wire(a: SpaceEnd, b: SpaceEnd): Promise<void>;
-  /** A cable to a new switch, a space of its own, for more than two in one network. */
+  /** Connects any number of namespaces to a new switch. */
   network(name: string, ends: readonly SpaceEnd[]): Promise<void>;
   remove(): Promise<void>;
 }
@@ -28,36 +27,22 @@ export interface SpaceEnd {
 
 let count = 0;
 
-/** Why there can be no network namespaces here; undefined where there can. */
+/** Returns why this machine cannot make network namespaces; undefined if it can. */
 export async function whyNoSpaces(): Promise<string | undefined> {
-  if (process.platform !== "linux") return "network namespaces are Linux's";
+  if (process.platform !== "linux") return "network namespaces exist only on Linux";
   const name = `sluice-t${process.pid}-${count++}`;
   try {
     await run("ip", ["netns", "add", name]);
     await run("ip", ["-n", name, "link", "add", "va", "type", "veth", "peer", "name", "vb"]);
     return undefined;
   } catch (error) {
-    return `no network namespaces here: ${String(error).split("\n")[0]}`;
+    return `network namespaces are not available (install iproute2 and run as root): ${String(error).split("\n")[0]}`;
   } finally {
     await run("ip", ["netns", "del", name]).catch(() => {});
   }
 }
 
-/** Why networks of their own cannot be made here, and filtered, or nobody could play there; undefined where all of it can be. */
-export async function whyNoNetworks(): Promise<string | undefined> {
-  const noSpaces = await whyNoSpaces();
-  if (noSpaces !== undefined) return noSpaces;
-  try {
-    await run("nft", ["--version"]);
-    await run("curl", ["--version"]);
-    await run(PYTHON, ["-c", "import libtorrent"]);
-    return undefined;
-  } catch (error) {
-    return String(error).split("\n")[0];
-  }
-}
-
-/** Makes namespaces, which are there until `remove`. */
+/** Makes namespaces that exist until `remove`. */
 export function makeSpaces(): Spaces {
   const names: string[] = [];
   const ip = (...args: string[]) => run("ip", args);
@@ -71,7 +56,7 @@ export function makeSpaces(): Spaces {
   };
   const plug = async ({ space, device, addresses }: SpaceEnd) => {
     for (const address of addresses) {
-      // Without waiting for whoever else might have that address.
+      // Skips duplicate address detection, which delays the address by a second.
       const quick = address.includes(":") ? ["nodad"] : [];
       await ip("-n", space.name, "addr", "add", address, "dev", device, ...quick);
     }

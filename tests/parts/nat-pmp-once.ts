@@ -1,11 +1,11 @@
-// `nat-pmp-once.ts PORT`: has the router map TCP and UDP by NAT-PMP, which an engine asks only of routers that know no PCP; prints
-// what it got, and gives it back as soon as a line comes in.
+// `nat-pmp-once.ts PORT`: maps TCP and UDP ports by NAT-PMP, which the engine uses only if the router has no PCP; prints
+// the mappings, and removes them when it reads a line.
 import { once } from "node:events";
 import { argv, exit, stdin } from "node:process";
 import { runtime } from "#runtime";
-import { openNatPmp } from "../../src/engine/reach/port-mapping/nat-pmp-mapper.ts";
-import { findRouter } from "../../src/engine/reach/port-mapping/router-place.ts";
-import { SILENT } from "../engine/fake-house.ts";
+import { findRouter } from "../../src/net/port-mapping/find-router.ts";
+import { openNatPmp } from "../../src/net/port-mapping/nat-pmp-mapper.ts";
+import { SILENT } from "../engine/fake-engine.ts";
 
 const { signal } = new AbortController();
 const place = await findRouter(runtime.surroundings, () => true);

@@ -1,6 +1,6 @@
-import type { PeerFinder, ReachSettings } from "../../src/engine/reach/contract.ts";
+import type { PeerFinder, ReachSettings } from "../../src/net/contract.ts";
 
-/** Trackers and TCP alone: tests neither look for the Internet nor hear of each other. */
+/** Only trackers and TCP: tests do not contact the Internet or discover each other. */
 export const NO_REACH: ReachSettings = {
   dht: false,
   dhtNodes: [],
@@ -19,7 +19,7 @@ export const NO_REACH: ReachSettings = {
   tracker: "off",
 };
 
-/** The same for a program that is started, as variables. */
+/** The same settings as environment variables of a child process. */
 export const NO_REACH_ENVIRONMENT = {
   SLUICE_DHT: "off",
   SLUICE_LSD: "off",
@@ -27,5 +27,5 @@ export const NO_REACH_ENVIRONMENT = {
   SLUICE_PORT_MAPPING: "off",
 } as const;
 
-/** Finds nobody. */
+/** A peer finder that finds no peers. */
 export const NO_FINDER: PeerFinder = { join: () => () => {} };

@@ -3,7 +3,7 @@ import { scratchFile } from "../remux/make-media.ts";
 import { probePackets } from "../remux/probe.ts";
 import type { EngineProcess } from "./engine.ts";
 
-/** A player of a test pattern, as an engine gives it out. */
+/** A player that reads a test pattern from an engine. */
 export class PatternPlayer {
   readonly #viewer: EngineProcess;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
@@ -20,7 +20,7 @@ export class PatternPlayer {
     return new PatternPlayer(viewer, response.body!.getReader());
   }
 
-  /** Reads on by so many bytes. */
+  /** Reads this many more bytes. */
   async take(bytes: number): Promise<void> {
     for (let length = 0; length < bytes; ) {
       const { done, value } = await this.#reader.read();
@@ -30,7 +30,7 @@ export class PatternPlayer {
     }
   }
 
-  /** Leaves. Gives all that came, and the PTS of its pictures in seconds, which are the time of day. */
+  /** Disconnects. Returns all bytes received and the PTS of the frames in seconds, which equal the time of day. */
   async leave(): Promise<{ bytes: Buffer; seconds: number[] }> {
     await this.#reader.cancel();
     const bytes = Buffer.concat(this.#parts);

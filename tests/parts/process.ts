@@ -3,13 +3,13 @@ import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { NO_REACH_ENVIRONMENT } from "./no-reach.ts";
 
-/** A program of the test that runs beside it. */
+/** A program that runs beside the test. */
 export interface RunningProcess {
   readonly child: ChildProcess;
   readonly pid: number;
-  /** Resolves with the first line (also one already seen) that `matches` takes; rejects when the program ends first. */
+  /** Resolves with the first line, past or future, for which `matches` returns true; rejects if the program ends before. */
   line(matches: (line: string) => boolean, withinMs?: number): Promise<string>;
-  /** Everything printed so far, for messages of failures. */
+  /** The last lines printed so far, for failure messages. */
   output(): string;
   /** Ends it (SIGTERM, then SIGKILL after 5 s) and resolves with its exit code. */
   stop(): Promise<number | null>;
@@ -62,13 +62,13 @@ export function startProcess(
           act();
         };
         const fail = (why: string) =>
-          done(() => reject(new Error(`${command} ${why}; it said:\n${lines.join("\n")}`)));
+          done(() => reject(new Error(`${command} ${why}; its output:\n${lines.join("\n")}`)));
         const look = () => {
           const line = lines.find(matches);
           if (line !== undefined) done(() => resolve(line));
-          else if (ended) fail("ended before it said what was expected");
+          else if (ended) fail("ended before it printed the expected line");
         };
-        const timer = setTimeout(() => fail("said nothing of the kind in time"), withinMs);
+        const timer = setTimeout(() => fail("did not print the expected line in time"), withinMs);
         waiting.add(look);
         look();
       }),
@@ -82,7 +82,7 @@ export function startProcess(
   };
 }
 
-/** Runs a program to its end and returns all that it printed; rejects with what it said where it fails. */
+/** Runs a program to its end and returns its output; rejects with the output if it fails. */
 export function run(command: string, args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile(command, [...args], { maxBuffer: 1 << 28 }, (error, stdout, stderr) => {
@@ -93,7 +93,7 @@ export function run(command: string, args: readonly string[]): Promise<string> {
   });
 }
 
-/** CPU seconds (user and system) and memory of a running process, from the kernel's own accounts. */
+/** CPU seconds (user and system) and memory in bytes of a running process, from `/proc`. */
 export function usageOf(pid: number): { cpuSeconds: number; peakBytes: number; residentBytes: number } {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
     .replace(/^.*\) /, "")

@@ -2,14 +2,14 @@ import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { connect, createServer, type Socket } from "node:net";
 import { canonicalAddress } from "../../src/base/address.ts";
 import { concatBytes, latin1Text } from "../../src/base/bytes.ts";
-import { decodeSocksDatagram, encodeSocksDatagram, type SocksPlace } from "../../src/wire/socks5.ts";
+import { decodeSocksDatagram, encodeSocksDatagram, type SocksAddress } from "../../src/wire/socks5.ts";
 
-/** A proxy of the test's own: SOCKS5 (RFC 1928, 1929; CONNECT and UDP ASSOCIATE) and HTTP CONNECT at one port. */
+/** A proxy for tests: SOCKS5 (RFC 1928, 1929; CONNECT and UDP ASSOCIATE) and HTTP CONNECT at one port. */
 export interface TestProxy {
   readonly port: number;
-  /** Everything it was asked for, as `connect host:port`, `associate`, `datagram host:port`, `refused login`. */
+  /** Requests received, as `connect host:port`, `associate`, `datagram host:port`, `refused login`. */
   readonly asked: string[];
-  /** Breaks off all that goes through it; it listens on. */
+  /** Closes all proxied connections; the proxy keeps listening. */
   cut(): void;
   close(): Promise<void>;
 }
@@ -21,11 +21,11 @@ export interface TestProxyOptions {
   readonly password?: string;
   /** False: UDP ASSOCIATE is answered with code 7. */
   readonly udp?: boolean;
-  /** What names and addresses lead to; other names are not found, other addresses are themselves. */
+  /** Maps host names and addresses to destinations. Other names are not found; other addresses are used as they are. */
   readonly names?: Readonly<Record<string, string>>;
 }
 
-/** Starts one; resolves when it listens. */
+/** Starts a proxy; resolves when it listens. */
 export async function startProxy(options: TestProxyOptions = {}): Promise<TestProxy> {
   const host = options.host ?? "127.0.0.1";
   const asked: string[] = [];
@@ -59,7 +59,7 @@ interface House {
   readonly sockets: Set<Socket>;
 }
 
-/** Gives the bytes of a socket in the portions that are asked for. */
+/** Reads a socket in portions of the requested size. */
 class Reader {
   #bytes: Uint8Array = new Uint8Array(0);
   #wake = () => {};
@@ -89,7 +89,7 @@ class Reader {
     }
   }
 
-  /** What is left, for whoever takes over. */
+  /** The bytes received but not yet read. */
   release(): Uint8Array {
     this.#socket.off("data", this.#take);
     return this.#bytes;
@@ -163,7 +163,7 @@ async function serveSocks(socket: Socket, reader: Reader, house: House): Promise
   else await connectTo(socket, reader, to, house);
 }
 
-async function readPlace(reader: Reader, type: number): Promise<SocksPlace> {
+async function readPlace(reader: Reader, type: number): Promise<SocksAddress> {
   const length = type === 1 ? 4 : type === 4 ? 16 : (await reader.exactly(1))[0]!;
   const host = await reader.exactly(length);
   const port = await reader.exactly(2);
@@ -171,7 +171,7 @@ async function readPlace(reader: Reader, type: number): Promise<SocksPlace> {
   return decodeSocksDatagram(datagram).from;
 }
 
-async function connectTo(socket: Socket, reader: Reader, to: SocksPlace, house: House): Promise<void> {
+async function connectTo(socket: Socket, reader: Reader, to: SocksAddress, house: House): Promise<void> {
   house.asked.push(`connect ${to.host}:${to.port}`);
   const far = await reach(to, house.options, house.sockets);
   socket.write(new Uint8Array([5, far ? 0 : 4, 0, 1, 0, 0, 0, 0, 0, 0]));
@@ -205,7 +205,7 @@ async function associate(socket: Socket, { options, host, asked }: House): Promi
       near.send(encodeSocksDatagram(place, bytes), user, socket.remoteAddress!, () => {});
   });
   const { port } = near.address();
-  // A wrong address, as proxies behind routers give it: the port is all that counts.
+  // A wrong address, as a proxy behind NAT sends it: clients must use only the port.
   socket.write(new Uint8Array([5, 0, 0, 1, 10, 9, 8, 7, port >> 8, port & 0xff]));
 }
 
@@ -219,7 +219,11 @@ function resolved(host: string, { names = {} }: TestProxyOptions): string | unde
   return names[host] ?? canonicalAddress(host);
 }
 
-function reach(to: SocksPlace, options: TestProxyOptions, sockets: Set<Socket>): Promise<Socket | undefined> {
+function reach(
+  to: SocksAddress,
+  options: TestProxyOptions,
+  sockets: Set<Socket>,
+): Promise<Socket | undefined> {
   const host = resolved(to.host, options);
   if (host === undefined) return Promise.resolve(undefined);
   const far = connect({ host, port: to.port });

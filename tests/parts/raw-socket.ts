@@ -1,21 +1,21 @@
 import { connect, type Socket } from "node:net";
 
-/** A TCP connection of the test's own, that says whatever it likes. */
+/** A TCP connection that sends arbitrary bytes. */
 export interface RawSocket {
   readonly socket: Socket;
   /** Everything received so far, up to 4 MiB. */
   readonly received: Buffer;
-  /** Resolves when the other side has closed, or at once where it has; false where it has not within the time. */
+  /** Resolves with true when the remote side has closed the connection; false if it has not within `withinMs`. */
   closes(withinMs: number): Promise<boolean>;
-  /** Resolves when what was received fits, with all of it; undefined where it does not within the time. */
+  /** Resolves with all received bytes when they satisfy `fits`; undefined if they do not within `withinMs`. */
   hears(fits: (received: Buffer) => boolean, withinMs: number): Promise<Buffer | undefined>;
   send(bytes: Uint8Array | string): void;
   end(): void;
 }
 
-const MAX_KEPT_BYTES = 4 * 1024 * 1024;
+const MAX_BACKUP_FILE_BYTES = 4 * 1024 * 1024;
 
-/** Connects to 127.0.0.1. What the other side does to the connection is no error here. */
+/** Connects to 127.0.0.1. A connection closed or reset by the remote side is not an error. */
 export function openRaw(port: number): Promise<RawSocket> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1");
@@ -40,7 +40,7 @@ export function openRaw(port: number): Promise<RawSocket> {
         look();
       });
     socket.on("data", (bytes: Buffer) => {
-      if (received.length < MAX_KEPT_BYTES) received = Buffer.concat([received, bytes]);
+      if (received.length < MAX_BACKUP_FILE_BYTES) received = Buffer.concat([received, bytes]);
       changed();
     });
     socket.on("end", () => {

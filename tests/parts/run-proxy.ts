@@ -1,4 +1,4 @@
-// `run-proxy.ts HOST PORT [NAME=ADDRESS …]`: the tests' proxy as a process of its own, for namespaces; a line for all it is asked.
+// `run-proxy.ts HOST PORT [NAME=ADDRESS …]`: runs the test proxy as a process, for network namespaces; prints one line for each request.
 import { startProxy } from "./proxy.ts";
 
 const [host = "127.0.0.1", port = "0", ...words] = process.argv.slice(2);

@@ -1,5 +1,5 @@
-// `take-bytes.ts URL BYTES`: reads so many bytes of what is at a URL, and prints their number and SHA-1; for tests whose player
-// is in another network than they are.
+// `take-bytes.ts URL BYTES`: reads up to BYTES bytes from URL and prints their number and SHA-1; for tests whose player
+// runs in another network namespace.
 import { createHash } from "node:crypto";
 import { argv, exit } from "node:process";
 

@@ -1,41 +1,41 @@
-import { noFacts } from "../../src/engine/live/source-feed.ts";
-import { PatternFeed } from "../../src/engine/live/source-pattern.ts";
-import { clock } from "../../src/runtime/clock.ts";
+import { runtime } from "#runtime";
+import { noFacts } from "../../src/live/input/source-feed.ts";
+import { PatternFeed } from "../../src/live/input/source-pattern.ts";
 
-/** A PID that no table names: decoders leave its packets alone. */
+/** A PID in no table: decoders ignore its packets. */
 const MARK_PID = 0x1abc;
 const PACKET_BYTES = 188;
 const MAGIC = 0x534c_5543;
 /** A frame takes 40 ms. */
 const MAX_FILL_MS = 120;
 
-/** What a mark says: the how many-th it is, and when it was sent. */
+/** The content of a mark: its sequence number and its send time. */
 export interface Mark {
   readonly index: number;
   readonly sentAtMs: number;
 }
 
 /**
- * The test pattern filled up to `bytesPerSecond` with marks: transport packets that say their number and when they were
- * sent, so that whoever watches knows what is missing and how late it is.
+ * The test pattern filled up to `bytesPerSecond` with marks: transport packets with their sequence number and
+ * send time, from which a viewer computes loss and delay.
  */
 export class TimedStream {
-  readonly #feed = new PatternFeed({ clock, unixMs: Date.now }, noFacts());
+  readonly #feed = new PatternFeed({ clock: runtime.clock, unixMs: Date.now }, noFacts());
   readonly #bytesPerSecond: number;
   #index = 0;
   #filledAt: number | undefined;
-  /** What is due and less than a packet. */
+  /** Bytes that are due but do not fill a packet. */
   #restBytes = 0;
 
   constructor(bytesPerSecond: number) {
     this.#bytesPerSecond = bytesPerSecond;
   }
 
-  /** What is due next, waited for. */
+  /** Waits for the next packets and returns them. */
   async next(): Promise<Uint8Array> {
     const packets = (await this.#feed.next()) ?? new Uint8Array(0);
     const now = performance.now();
-    // Who was held up leaves out what was due meanwhile: a burst is more than uplinks carry.
+    // After a delay, skip the bytes that were due: a burst would exceed the uplink.
     const passedMs = Math.min(MAX_FILL_MS, now - (this.#filledAt ?? now));
     this.#filledAt = now;
     const dueBytes = this.#restBytes + (passedMs * this.#bytesPerSecond) / 1000 - packets.length;
@@ -58,7 +58,7 @@ export class TimedStream {
     view.setUint32(4, MAGIC);
     view.setUint32(8, index);
     view.setFloat64(12, Date.now());
-    // The rest is other bytes in each, so that nothing along the way can save them.
+    // The rest differs in each packet, so that no transport can compress or deduplicate it.
     for (let i = 20; i + 4 <= PACKET_BYTES; i += 4) view.setUint32(i, Math.imul(index + i, 2654435761) >>> 0);
   }
 }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomBelow, seededRandom } from "../../src/base/random.ts";
+import { randomBelow } from "../../src/base/random.ts";
 import { BlockCache } from "../../src/remux/block-cache.ts";
+import { seededRandom } from "../seeded-random.ts";
 
 const SIZE = 1_000_000;
 const BYTES = Uint8Array.from({ length: SIZE }, (_, i) => (i * 31 + (i >> 8)) & 255);
@@ -18,7 +19,7 @@ function counted() {
   };
 }
 
-test("BlockCache.read: any ranges, in any order and side by side, are the file's", async () => {
+test("BlockCache.read: returns the bytes of the file for any ranges, in any order and in parallel", async () => {
   const source = counted();
   const cache = new BlockCache(source, 256 * 1024);
   const random = seededRandom(3);
@@ -31,7 +32,7 @@ test("BlockCache.read: any ranges, in any order and side by side, are the file's
   for (; i < 60; i++) await Promise.all([one(), one(), one()]);
 });
 
-test("BlockCache.read: many small reads are few large ones, and what is held comes at once", async () => {
+test("BlockCache.read: combines many small reads into few large ones, and returns cached bytes without a promise", async () => {
   const source = counted();
   const cache = new BlockCache(source);
   for (let at = 0; at < 200_000; at += 100) await cache.read(at, at + 100);
@@ -39,7 +40,7 @@ test("BlockCache.read: many small reads are few large ones, and what is held com
   assert.ok(cache.read(1000, 150_000) instanceof Uint8Array);
 });
 
-test("BlockCache.read: one read that fails leaves nothing behind", async () => {
+test("BlockCache.read: a failed read leaves nothing in the cache", async () => {
   let fails = true;
   const cache = new BlockCache({
     size: SIZE,

@@ -2,11 +2,11 @@ import { readFile } from "node:fs/promises";
 import type { RandomAccess } from "../../src/base/byte-source.ts";
 import type { ByteRange } from "../../src/base/range.ts";
 
-/** A file in memory that counts what is read of it. */
+/** A file in memory that counts the bytes read from it. */
 export class CountedFile implements RandomAccess {
   readonly size: number;
   readonly #bytes: Uint8Array;
-  /** Blocks of 64 KiB that were touched. */
+  /** Blocks of 64 KiB that were read. */
   readonly #touched = new Set<number>();
   reads = 0;
 

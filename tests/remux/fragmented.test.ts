@@ -2,21 +2,24 @@ import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, test } from "node:test";
 import { concatBytes, latin1Bytes, writeU16, writeU32 } from "../../src/base/bytes.ts";
 import { eachMp4Box } from "../../src/media/mp4-boxes.ts";
 import { parseMovieFragment, parseTrackExtends } from "../../src/media/mp4-moof.ts";
 import { openMedia } from "../../src/remux/open-media.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { CountedFile } from "./file-access.ts";
-import { hasFfmpeg, lavfi, makeMedia } from "./make-media.ts";
-import { decodedHash, decodeErrors, wholeTs } from "./media-judges.ts";
+import { lavfi, makeMedia } from "./make-media.ts";
+import { decodedHash, decodeErrors, wholeTs } from "./media-checks.ts";
 import { countByStream, probePackets } from "./probe.ts";
+import { tsSegment } from "./segments.ts";
 
-const WITH = { skip: !(await hasFfmpeg()), timeout: 60_000 };
+const { after, test } = await testsThatNeed("ffmpeg");
+
+const WITH = { timeout: 60_000 };
 const folder = await mkdtemp(join(tmpdir(), "sluice-fragmented-"));
 after(() => rm(folder, { recursive: true, force: true }));
 
-/** 4 Mbit/s: large enough that a file is not walked as a whole. */
+/** 4 Mbit/s, so that the file is too large to be read in full. */
 const RATE = "-b:v 4M -minrate 4M -maxrate 4M -bufsize 2M -x264-params nal-hrd=cbr".split(" ");
 const base = () =>
   makeMedia("fragment-base.mp4", [
@@ -38,7 +41,7 @@ async function fragmented(name: string, flags: string, extra = ""): Promise<stri
   return makeMedia(name, [...args, ...extra.split(" ").filter(Boolean)]);
 }
 
-/** Puts a segment index behind `moov`: an entry for each key frame, over all fragments until the next one. */
+/** Inserts a segment index after `moov`, with an entry for each key frame that covers all fragments up to the next one. */
 async function withSegmentIndex(path: string): Promise<string> {
   const bytes = new Uint8Array(await readFile(path));
   let [moovEnd, timescale] = [0, 0];
@@ -55,7 +58,7 @@ async function withSegmentIndex(path: string): Promise<string> {
     if (type === "mfra") end = at;
     if (type !== "moof") return;
     const video = parseMovieFragment(bytes, start, boxEnd, at, defaults).find(({ trackId }) => trackId === 1);
-    if (video?.samples[0]?.isKey) runs.push({ at, time: video.samples[0].shown });
+    if (video?.samples[0]?.isKey) runs.push({ at, time: video.samples[0].pts });
   });
   const sidx = new Uint8Array(32 + runs.length * 12);
   writeU32(sidx, 0, sidx.length);
@@ -73,6 +76,22 @@ async function withSegmentIndex(path: string): Promise<string> {
   return out;
 }
 
+/** Replaces the `tfdt` boxes of all fragments by `free` boxes: writers before ISO 14496-12:2012 omitted them. */
+async function withoutDecodeTimes(path: string): Promise<string> {
+  const bytes = new Uint8Array(await readFile(path));
+  eachMp4Box(bytes, 0, bytes.length, (moof) => {
+    if (moof.type !== "moof") return;
+    eachMp4Box(bytes, moof.start, moof.end, (traf) => {
+      eachMp4Box(bytes, traf.start, traf.end, (box) => {
+        if (box.type === "tfdt") bytes.set(latin1Bytes("free"), box.at + 4);
+      });
+    });
+  });
+  const out = join(folder, "no-tfdt.mp4");
+  await writeFile(out, bytes);
+  return out;
+}
+
 const FILES: Record<string, () => Promise<string>> = {
   "no index": () => fragmented("bare-large.mp4", "+frag_keyframe+skip_trailer"),
   "no index, fragments of half a second": () =>
@@ -81,13 +100,15 @@ const FILES: Record<string, () => Promise<string>> = {
     fragmented("mfra-short.mp4", "", "-frag_duration 700000"),
   "sidx, several fragments in each of its segments": async () =>
     withSegmentIndex(await fragmented("many.mp4", "+frag_keyframe+skip_trailer", "-frag_duration 500000")),
+  "no decode times": async () =>
+    withoutDecodeTimes(await fragmented("bare-short.mp4", "+skip_trailer", "-frag_duration 500000")),
   "sample table first, then fragments": async () =>
     makeMedia("mixed.mp4", ["-i", await base(), ..."-c copy -t 12 -movflags +frag_keyframe".split(" ")]),
 };
 
 for (const [what, make] of Object.entries(FILES)) {
   test(
-    `openMedia MP4, fragmented, ${what}: every packet, the source's pictures, in any order`,
+    `openMedia MP4, fragmented, ${what}: has every packet and the source's pictures, in any order of requests`,
     WITH,
     async () => {
       const path = await make();
@@ -101,8 +122,8 @@ for (const [what, make] of Object.entries(FILES)) {
       assert.equal(await decodedHash(out, "0:v:0"), await decodedHash(path, "0:v:0"));
       const other = await openMedia(source);
       const backwards: Uint8Array[] = [];
-      for (let i = other.segments.length - 1; i >= 0; i--) backwards.unshift(await other.tsSegment(i));
-      assert.ok(Buffer.concat(backwards).equals(whole), "the same bytes backwards");
+      for (let i = other.segments.length - 1; i >= 0; i--) backwards.unshift(await tsSegment(other, i));
+      assert.ok(Buffer.concat(backwards).equals(whole), "the same bytes in reverse order");
       media.close();
       other.close();
     },
@@ -117,7 +138,7 @@ for (const what of ["no index", "sidx, several fragments in each of its segments
     const atOpen = source.takeBytesRead();
     assert.ok(atOpen < 2e6, `${atOpen} bytes to open`);
     assert.ok(Math.abs(media.durationSeconds - 40) < 0.3, `${media.durationSeconds} s`);
-    const far = await media.tsSegment(media.segments.length - 2);
+    const far = await tsSegment(media, media.segments.length - 2);
     const forFar = source.takeBytesRead();
     assert.ok(forFar < far.length + 2.5e6, `${forFar} bytes for a segment of ${far.length}`);
     media.close();

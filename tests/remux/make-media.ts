@@ -8,9 +8,9 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** H.264 with three B-frames and a keyframe every two seconds. */
+/** H.264 with three B-frames and a key frame every two seconds. */
 export const H264 = "-c:v libx264 -preset ultrafast -bf 3 -b_strategy 0 -g 50 -pix_fmt yuv420p".split(" ");
-/** The same in HEVC. */
+/** HEVC with the same structure. */
 export const HEVC =
   "-c:v libx265 -preset ultrafast -x265-params log-level=none:bframes=3:keyint=50 -pix_fmt yuv420p".split(
     " ",
@@ -27,8 +27,8 @@ export function lavfi(seconds: number, size = "320x180", rate = 25): string[] {
 }
 
 /**
- * Makes a media file with ffmpeg and returns its path. `name` gives the extension; the same name and arguments give
- * the same file, kept in the temporary folder between runs. Written beside and renamed, so that parallel tests may ask at once.
+ * Makes a media file with ffmpeg and returns its path. `name` sets the extension. The same name and arguments return the same file, which
+ * stays in the temporary folder between runs. Writes a draft and renames it, so that parallel tests can request the same file.
  */
 export async function makeMedia(name: string, ffmpegArgs: readonly string[]): Promise<string> {
   const key = createHash("sha256")
@@ -47,7 +47,7 @@ export async function makeMedia(name: string, ffmpegArgs: readonly string[]): Pr
   return path;
 }
 
-/** The path of a file in the folder of made media, which is kept between runs. */
+/** Returns the path of a file in the folder of generated media, which stays between runs. */
 export async function mediaPath(name: string): Promise<string> {
   const folder = join(tmpdir(), "sluice-test-media");
   await mkdir(folder, { recursive: true });
@@ -56,13 +56,13 @@ export async function mediaPath(name: string): Promise<string> {
 
 const scratchFiles = new Set<string>();
 
-/** Writes bytes where ffprobe can read them; the file goes with the process that runs the test, or under Deno with the
- * test file. `extension` has no dot. */
+/** Writes bytes to a file that ffprobe can read. The file is removed when the process exits, or under Deno when the test file ends.
+ * `extension` has no dot. */
 export async function scratchFile(bytes: Uint8Array, extension: string): Promise<string> {
   const path = join(tmpdir(), `sluice-test-${randomUUID()}.${extension}`);
   if (scratchFiles.size === 0) {
     process.once("exit", removeScratchFiles);
-    // Deno ends each test file with this event, and the process without the other one.
+    // Deno emits this event at the end of each test file, and no exit event.
     globalThis.addEventListener?.("unload", removeScratchFiles);
   }
   scratchFiles.add(path);

@@ -1,7 +1,7 @@
 import type { Media, OpenMediaOptions } from "../../src/remux/contract.ts";
 import { openMedia } from "../../src/remux/open-media.ts";
 import { lavfi, makeMedia } from "./make-media.ts";
-import { type FileAccess, fileAccess } from "./media-judges.ts";
+import { type FileAccess, fileAccess } from "./media-checks.ts";
 
 /** H.264 with B-frames. */
 export const H264 = "-c:v libx264 -preset veryfast -g 50 -bf 3 -threads 1".split(" ");
@@ -9,7 +9,7 @@ export const H264 = "-c:v libx264 -preset veryfast -g 50 -bf 3 -threads 1".split
 export const AAC = "-c:a aac -b:a 96k".split(" ");
 const SECOND = "-f lavfi -i sine=frequency=880:sample_rate=48000:duration=20".split(" ");
 
-/** The files that the bars of the project name. */
+/** One file per supported combination of container, index and codecs. */
 export const FILES: Record<string, { name: string; args: string[] }> = {
   "MP4, index at the front": {
     name: "front.mp4",
@@ -55,7 +55,7 @@ export const FILES: Record<string, { name: string; args: string[] }> = {
   },
 };
 
-/** Opens a test file, and closes it whatever `work` does. */
+/** Opens a test file for `work`, and closes it afterwards. */
 export async function withMedia(
   { name, args }: { name: string; args: string[] },
   work: (media: Media, path: string, source: FileAccess) => Promise<void>,

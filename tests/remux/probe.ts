@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** One packet as ffprobe sees it; times in seconds. */
+/** A packet reported by ffprobe; times in seconds. */
 export interface ProbedPacket {
   readonly stream: number;
   readonly pts: number;
@@ -11,7 +11,7 @@ export interface ProbedPacket {
   readonly isKey: boolean;
 }
 
-/** All packets of a media file, in file order. */
+/** Returns all packets of a media file, in file order. */
 export async function probePackets(path: string): Promise<ProbedPacket[]> {
   const args = [
     "-v",
@@ -32,15 +32,15 @@ export async function probePackets(path: string): Promise<ProbedPacket[]> {
   }));
 }
 
-/** Packets of each stream. */
+/** Counts the packets of each stream. */
 export function countByStream(packets: readonly ProbedPacket[]): number[] {
   const counts: number[] = [];
   for (const { stream } of packets) counts[stream] = (counts[stream] ?? 0) + 1;
   return counts;
 }
 
-/** What ffmpeg complains about when it decodes the bytes; empty where it is content. */
-export async function ffmpegComplaints(bytes: Uint8Array, args: readonly string[] = []): Promise<string> {
+/** Returns the errors of ffmpeg when it decodes the bytes; empty if there are none. */
+export async function ffmpegErrors(bytes: Uint8Array, args: readonly string[] = []): Promise<string> {
   const child = spawn("ffmpeg", ["-v", "error", ...args, "-i", "-", "-f", "null", "-"], {
     stdio: ["pipe", "ignore", "pipe"],
   });
@@ -48,13 +48,13 @@ export async function ffmpegComplaints(bytes: Uint8Array, args: readonly string[
   child.stderr.on("data", (chunk) => {
     text += chunk;
   });
-  child.stdin.on("error", () => {}); // ffmpeg may leave before the end: its exit tells why.
+  child.stdin.on("error", () => {}); // ffmpeg can exit before the end; its exit code is checked.
   child.stdin.end(bytes);
   const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
   return code === 0 ? text : `${text}\nexit ${code}`;
 }
 
-/** The decoded frames of one stream, as `pts-free` MD5 lines: equal media has equal lists. */
+/** Returns the MD5 of each decoded frame of a stream, without times. */
 export async function frameHashes(path: string, stream: string): Promise<string[]> {
   const args = ["-v", "error", "-i", path, "-map", `0:${stream}`, "-f", "framemd5", "-"];
   const { stdout } = await run("ffmpeg", args, { maxBuffer: 1 << 28 });

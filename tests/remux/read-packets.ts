@@ -14,7 +14,7 @@ const CODECS: Record<string, TsCodec> = {
   eac3: "eac3",
 };
 
-/** All tracks and packets of a file, as the transport stream writer takes them. */
+/** Reads all tracks and packets of a file in the form that the transport stream writer takes. */
 export async function readPackets(path: string): Promise<{ tracks: TsMuxTrack[]; packets: TsMuxPacket[] }> {
   const input = new Input({ formats: ALL_FORMATS, source: new BufferSource(await readFile(path)) });
   const tracks: TsMuxTrack[] = [];
@@ -46,7 +46,7 @@ export async function readPackets(path: string): Promise<{ tracks: TsMuxTrack[];
   return { tracks, packets };
 }
 
-/** Cuts packets at the keyframes of the video that lie at least `seconds` apart (by time where there is no video). */
+/** Cuts packets at key frames at least `seconds` apart (by time if there is no video). */
 export function cutPackets(
   tracks: readonly TsMuxTrack[],
   packets: readonly TsMuxPacket[],

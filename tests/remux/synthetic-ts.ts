@@ -5,7 +5,7 @@ import { TsMuxer } from "../../src/remux/ts-muxer.ts";
 /** A sequence and a picture parameter set of 320×180 High profile video with B-frames (made by x264). */
 export const SPS = fromHex("6764000cacd941419f9f0110000003001000000303 20f1429960".replaceAll(" ", ""))!;
 export const PPS = fromHex("68ebe3cb22c0")!;
-/** An `avcC` of the two. */
+/** The `avcC` of both. */
 export const AVCC = new Uint8Array([
   1, 0x64, 0, 0x0c, 0xff, 0xe1, 0, SPS.length, ...SPS, 1, 0, PPS.length, ...PPS,
 ]); // biome-ignore format: a table
@@ -17,12 +17,12 @@ export const SYNTHETIC_TRACKS: readonly TsMuxTrack[] = [
   { codec: "aac", language: "eng", config: AAC_CONFIG },
 ];
 
-/** Where each frame of a group is shown, in decode order: I P b b P b b P b b P P. */
+/** Presentation index of each frame of a group in decode order: I P b b P b b P b b P P. */
 const GROUP = [0, 3, 1, 2, 6, 4, 5, 9, 7, 8, 10, 11] as const;
-/** How long a group of pictures lasts. */
+/** Duration of a group of pictures. */
 export const GROUP_SECONDS = GROUP.length / 25;
 
-/** Whole groups of frames as an encoder with B-frames would give them, and as much audio; no decoder could show them. */
+/** Whole groups of frames in the structure of an encoder with B-frames, and audio of the same duration; not decodable. */
 export function syntheticPackets(seconds: number, startSeconds = 0, frameBytes = 700): TsMuxPacket[] {
   const packets: TsMuxPacket[] = [];
   const frames = Math.ceil(seconds / GROUP_SECONDS) * GROUP.length;

@@ -1,24 +1,24 @@
-/** What an independent look at a transport stream found. `faults` is empty for a good one. */
+/** The result of {@link checkTs}. `faults` is empty for a valid stream. */
 export interface TsReport {
   readonly faults: string[];
   readonly packets: number;
   /** PES packets by PID. */
   readonly units: Map<number, number>;
   readonly keyframes: number;
-  /** Longest time between two clock values, in ticks of 90 kHz. */
+  /** Longest distance of two PCRs, in 90 kHz ticks. */
   readonly clockGapTicks: number;
 }
 
 export interface TsCheckOptions {
   /** Each PID must begin with continuity counter 0 and end with 15, so that segments can be joined. */
   readonly isSegment?: boolean;
-  /** The stream passes through from elsewhere: its clock and tables are not ours to answer for. */
+  /** True for a stream that is passed through: its PCR and tables are not checked. */
   readonly isPassThrough?: boolean;
 }
 
 /**
- * Checks a transport stream by itself, sharing no code with what it judges: sync, continuity, PAT and PMT first, clock at least
- * every 100 ms and running forward, decode times strictly increasing on each PID, never after presentation, never before the clock.
+ * Checks a transport stream without code of the implementation: sync, continuity, PAT and PMT first, a PCR at least every 100 ms and
+ * increasing, decode times strictly increasing on each PID, never after the presentation time, never before the PCR.
  */
 export function checkTs(ts: Uint8Array, options: TsCheckOptions = {}): TsReport {
   const view = new DataView(ts.buffer, ts.byteOffset, ts.byteLength);

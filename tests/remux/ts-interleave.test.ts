@@ -18,7 +18,7 @@ const only = (track: number, seconds: number, start = 0) =>
       .map((packet) => ({ ...packet, track: 0 })),
   );
 
-/** Frames of AAC with their own headers. */
+/** AAC frames with ADTS headers. */
 function adts(count: number): Uint8Array {
   const prefix = adtsPrefix(parseAacConfig(AAC_CONFIG));
   const frame = concatBytes([prefix, new Uint8Array(50).fill(0x21)]);
@@ -34,7 +34,7 @@ const unitsOf = (ts: Uint8Array, pid: number) => {
   return found;
 };
 
-test("interleaveTs: both streams whole, on PIDs of their own, in the order of their times", () => {
+test("interleaveTs: keeps both streams complete, on separate PIDs, in time order", () => {
   const [picture, sound] = [only(0, 2), only(1, 2)];
   const ts = interleaveTs(picture, [sound], "deu");
   assert.deepEqual(checkTs(ts, { isPassThrough: true, isSegment: true }).faults, []);
@@ -49,7 +49,7 @@ test("interleaveTs: both streams whole, on PIDs of their own, in the order of th
   assert.ok(Buffer.from(ts).includes("deu"));
 });
 
-test("interleaveTs: sound in the picture's own segments gives way; without other sound it stays", () => {
+test("interleaveTs: separate audio replaces the audio of the video segment; without separate audio it stays", () => {
   const both = new TsMuxer(SYNTHETIC_TRACKS).segment(syntheticPackets(1));
   const pids = (ts: Uint8Array) => {
     const found = new Set<number>();
@@ -60,7 +60,7 @@ test("interleaveTs: sound in the picture's own segments gives way; without other
   assert.deepEqual(pids(interleaveTs(both, [], "und")), [0, 0x100, 0x101, 0x1000]);
 });
 
-test("packedAudioToTs: begins when its tag says, else when it is told to; every frame is in it", () => {
+test("packedAudioToTs: starts at the time of the ID3 tag, else at the fallback time, and has every frame", () => {
   const tagged = packedAudioToTs(concatBytes([id3Tag(4, timeFrame(900_000n)), adts(20)]), 77, "und")!;
   assert.equal(firstTicks(tagged), 900_000);
   assert.deepEqual(checkTs(tagged, { isSegment: true }).faults, []);
@@ -70,7 +70,7 @@ test("packedAudioToTs: begins when its tag says, else when it is told to; every 
   assert.equal(firstTicks(packedAudioToTs(adts(20), 2, "und")!), 12 * 90_000);
 });
 
-test("packedAudioToTs: what is no audio is none; audio that is not audio throughout is refused", () => {
+test("packedAudioToTs: returns undefined for other data, and rejects audio with too many invalid bytes", () => {
   for (const bytes of [new Uint8Array(0), new Uint8Array(500), only(0, 1), adts(1).subarray(0, 20)])
     assert.equal(packedAudioToTs(bytes, 0, "und"), undefined);
   const damaged = concatBytes([adts(2), new Uint8Array(100), adts(2)]);
@@ -84,6 +84,6 @@ test("packedAudioToTs: what is no audio is none; audio that is not audio through
   assert.throws(() => packedAudioToTs(empty, 0, "und"), { code: "broken_media" });
 });
 
-test("interleaveTs: segments without tables are refused", () => {
+test("interleaveTs: rejects segments without tables", () => {
   assert.throws(() => interleaveTs(new Uint8Array(1880), [], "und"), { code: "broken_media" });
 });

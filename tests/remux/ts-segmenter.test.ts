@@ -2,19 +2,23 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { concatBytes, writeU32 } from "../../src/base/bytes.ts";
-import { seededRandom } from "../../src/base/random.ts";
-import { crc32Mpeg } from "../../src/media/crc32.ts";
-import { buildPat } from "../../src/media/psi.ts";
+import { buildPat, crc32Mpeg } from "../../src/media/psi.ts";
 import { pidAt } from "../../src/media/ts-packet.ts";
-import { TsSegmentStream } from "../../src/remux/ts-segment-stream.ts";
 import { type TsSegment, TsSegmenter } from "../../src/remux/ts-segmenter.ts";
-import { H264, HEVC, hasFfmpeg, lavfi, makeMedia, scratchFile } from "./make-media.ts";
-import { countByStream, ffmpegComplaints, frameHashes, probePackets } from "./probe.ts";
+import { patternTs } from "../parts/media-fixtures.ts";
+import { testsThatNeed } from "../parts/needs.ts";
+import { seededRandom } from "../seeded-random.ts";
+import { H264, HEVC, lavfi, makeMedia, scratchFile } from "./make-media.ts";
+import { countByStream, ffmpegErrors, frameHashes, probePackets } from "./probe.ts";
 import { syntheticTs } from "./synthetic-ts.ts";
 import { checkTs } from "./ts-checker.ts";
 
-const skip = !(await hasFfmpeg());
-const WITH = { skip, timeout: 60_000 };
+const { test: ffmpegTest } = await testsThatNeed("ffmpeg");
+
+const WITH = { timeout: 60_000 };
+
+/** 16 s. */
+const PATTERN = patternTs(16);
 
 const CLIPS: { name: string; args: string[] }[] = [
   { name: "aac.ts", args: [...H264, "-c:a", "aac"] },
@@ -36,7 +40,7 @@ function segment(bytes: Uint8Array, chunkBytes: number): TsSegment[] {
 }
 
 for (const { name, args } of CLIPS) {
-  test(`TsSegmenter cuts ${name} at keyframes and loses nothing`, WITH, async () => {
+  ffmpegTest(`TsSegmenter cuts ${name} at key frames without loss`, WITH, async () => {
     const source = await makeMedia(name, [...lavfi(16), ...args]);
     const segments = segment(await readFile(source), 65_536);
     assert.ok(segments.length >= 4, `${segments.length} segments`);
@@ -49,7 +53,7 @@ for (const { name, args } of CLIPS) {
     assert.ok(Math.abs(at - 16) < 0.3, `${at} s in all`);
     const whole = concatBytes(segments.map((one) => one.bytes));
     assert.deepEqual(checkTs(whole, { isPassThrough: true }).faults, []);
-    assert.equal(await ffmpegComplaints(whole), "");
+    assert.equal(await ffmpegErrors(whole), "");
     const cut = await scratchFile(whole, "ts");
     assert.deepEqual(countByStream(await probePackets(cut)), countByStream(await probePackets(source)));
     const stream = name === "audio.ts" ? "a:0" : "v:0";
@@ -57,27 +61,28 @@ for (const { name, args } of CLIPS) {
   });
 }
 
-test("TsSegmenter gives the same segments whatever the chunks", WITH, async () => {
-  const bytes = (await readFile(await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]))).subarray(
-    37,
-    900_000,
-  );
+test("TsSegmenter returns the same segments for any chunks", async () => {
+  const bytes = PATTERN.subarray(37, 900_000);
   const wanted = segment(bytes, 1_000_000);
   for (const chunk of [1, 187, 188, 189, 1316, 65_536])
     assert.deepEqual(segment(bytes, chunk), wanted, `chunks of ${chunk}`);
 });
 
-test("TsSegmenter joins in mid-packet and mid-GOP, and begins with a keyframe", WITH, async () => {
-  const bytes = await readFile(await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]));
-  const segments = segment(bytes.subarray(300_001), 10_000);
-  assert.ok(segments.length >= 2 && segments.every((one) => one.isKey));
-  const whole = concatBytes(segments.map((one) => one.bytes));
-  assert.equal(await ffmpegComplaints(whole), "");
-  assert.equal(checkTs(segments[0]!.bytes, { isPassThrough: true }).faults.length, 0);
-});
+ffmpegTest(
+  "TsSegmenter accepts input from the middle of a packet and GOP, and begins with a key frame",
+  WITH,
+  async () => {
+    const bytes = await readFile(await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]));
+    const segments = segment(bytes.subarray(300_001), 10_000);
+    assert.ok(segments.length >= 2 && segments.every((one) => one.isKey));
+    const whole = concatBytes(segments.map((one) => one.bytes));
+    assert.equal(await ffmpegErrors(whole), "");
+    assert.equal(checkTs(segments[0]!.bytes, { isPassThrough: true }).faults.length, 0);
+  },
+);
 
-test("TsSegmenter finds the packets again after garbage, and keeps every one of them", WITH, async () => {
-  const bytes = await readFile(await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]));
+test("TsSegmenter finds packets again after garbage, and keeps all of them", async () => {
+  const bytes = PATTERN;
   const random = seededRandom(7);
   const parts: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -94,8 +99,8 @@ test("TsSegmenter finds the packets again after garbage, and keeps every one of 
   );
 });
 
-test("TsSegmenter goes on when one chunk in twenty is lost", WITH, async () => {
-  const bytes = await readFile(await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]));
+test("TsSegmenter continues if one chunk in twenty is lost", async () => {
+  const bytes = PATTERN;
   const random = seededRandom(3);
   const parts: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; at += 1000)
@@ -105,44 +110,29 @@ test("TsSegmenter goes on when one chunk in twenty is lost", WITH, async () => {
   assert.ok(segments.every((one) => one.bytes.length % 188 === 0));
 });
 
-test("TsSegmenter flags a jump of the clock and counts on over it", WITH, async () => {
-  const first = await readFile(await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]));
+test("TsSegmenter marks a PCR discontinuity and continues its own time", async () => {
+  const first = PATTERN;
   const segments = segment(concatBytes([first, first]), 20_000);
   assert.deepEqual(segments.filter((one) => one.isDiscontinuous).length, 1);
   const total = segments.reduce((sum, one) => sum + one.durationSeconds, 0);
   assert.ok(Math.abs(total - 32) < 0.3, `${total} s`);
 });
 
-test("TsSegmenter cuts hard where no keyframe comes, and never holds more than its limit", WITH, async () => {
-  const bytes = await readFile(await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]));
+test("TsSegmenter cuts without a key frame at the limit, and never buffers more than the limit", async () => {
+  const bytes = PATTERN;
   const segmenter = new TsSegmenter({ targetSeconds: 100, maxSegmentBytes: 200_000 });
   const segments = [...segmenter.push(bytes), ...segmenter.flush()];
   assert.ok(segments.some((one) => !one.isKey));
   assert.ok(segments.every((one) => one.bytes.length < 300_000));
 });
 
-test("TsSegmentStream gives what TsSegmenter gives", WITH, async () => {
-  const bytes = await readFile(await makeMedia("aac.ts", [...lavfi(16), ...CLIPS[0]!.args]));
-  const source = new ReadableStream<Uint8Array>({
-    start(controller) {
-      for (let at = 0; at < bytes.length; at += 50_000)
-        controller.enqueue(new Uint8Array(bytes.subarray(at, at + 50_000)));
-      controller.close();
-    },
-  });
-  const segments: TsSegment[] = [];
-  const reader = source.pipeThrough(new TsSegmentStream({ targetSeconds: 3 })).getReader();
-  for (let next = await reader.read(); !next.done; next = await reader.read()) segments.push(next.value);
-  assert.deepEqual(segments, segment(bytes, 65_536));
-});
-
-test("TsSegmenter.flush rejects a stream that never was one", () => {
+test("TsSegmenter.flush rejects input without a transport stream", () => {
   const segmenter = new TsSegmenter();
   assert.deepEqual(segmenter.push(new Uint8Array(500_000).fill(7)), []);
   assert.throws(() => segmenter.flush(), { code: "unsupported_container" });
 });
 
-test("TsSegmenter does not wait for ever for a programme that was left out of the stream", () => {
+test("TsSegmenter does not wait forever for a programme that is missing from the stream", () => {
   const stream = concatBytes([0, 1, 2, 3].map((at) => syntheticTs(2, at * 1.92)));
   const section = buildPat({ number: 2, pmtPid: 0x1000 });
   const both = new Uint8Array(section.length + 4);

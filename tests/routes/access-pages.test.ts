@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createApp } from "../../routes/app.ts";
-import { createScreenRoutes } from "../../routes/screens.ts";
-import { fakeHouse } from "../engine/fake-house.ts";
+import { createPageRoutes } from "../../routes/page.ts";
+import { fakeEngine } from "../engine/fake-engine.ts";
 import { fakeLibrary } from "../library/fake-library.ts";
 import { fakeApp, LOCAL } from "./client.ts";
 
@@ -11,7 +11,7 @@ const LISTED = "https://tv.example";
 const CONTROL = "/server/api?api_version=3&method=";
 
 function app() {
-  return fakeApp({ house: { library: fakeLibrary(), access: { allowedOrigins: [LISTED] } } });
+  return fakeApp({ dependencies: { library: fakeLibrary(), access: { allowedOrigins: [LISTED] } } });
 }
 
 function preflight(path: string, origin: string, more: Record<string, string> = {}) {
@@ -47,15 +47,15 @@ for (const [path, origin, allowed] of PREFLIGHTS) {
   });
 }
 
-test("preflight: a page of the Internet may come into this network for what it may read", async () => {
-  const wish = { "access-control-request-private-network": "true" };
+test("preflight: private network access is allowed for paths that the page may read", async () => {
+  const headers = { "access-control-request-private-network": "true" };
   const name = "access-control-allow-private-network";
-  assert.equal((await preflight("/ace/getstream", FOREIGN, wish)).headers.get(name), "true");
-  assert.equal((await preflight(`${CONTROL}playlist_get`, FOREIGN, wish)).headers.get(name), null);
+  assert.equal((await preflight("/ace/getstream", FOREIGN, headers)).headers.get(name), "true");
+  assert.equal((await preflight(`${CONTROL}playlist_get`, FOREIGN, headers)).headers.get(name), null);
   assert.equal((await preflight("/ace/getstream", FOREIGN)).headers.get(name), null);
 });
 
-test("embedding: media for all, everything else for our own pages", async () => {
+test("cross-origin-resource-policy: media are cross-origin, everything else same-origin", async () => {
   const policy = async (path: string) => (await app().call(path)).headers.get("cross-origin-resource-policy");
   assert.equal(await policy("/ace/getstream"), "cross-origin");
   assert.equal(await policy(`${CONTROL}get_status`), "cross-origin");
@@ -64,13 +64,13 @@ test("embedding: media for all, everything else for our own pages", async () => 
   assert.equal(await policy("/nothing"), "same-origin");
 });
 
-test("secrets are not stored by anybody on the way", async () => {
+test("responses with secrets are not stored by caches", async () => {
   for (const method of ["get_api_access_token", "external_playlist_get", "check_auth"])
     assert.equal((await app().call(CONTROL + method)).headers.get("cache-control"), "no-store", method);
 });
 
-test("the switchboard of screens: obeys Host and asker, and is for our own pages alone", async () => {
-  const { engine } = fakeHouse();
+test("signaling: checks Host and client, and is open only to same-origin pages", async () => {
+  const { engine } = fakeEngine();
   const routes = createApp({ engine, version: "1" });
   let joined = 0;
   const handlers = { received() {}, closed() {} };
@@ -78,7 +78,8 @@ test("the switchboard of screens: obeys Host and asker, and is for our own pages
     joined++;
     return handlers;
   };
-  routes.route("/", createScreenRoutes({ freeCode: () => "123456", join }));
+  const signaling = { assignCode: () => "12345678", join };
+  routes.route("/", createPageRoutes({ engine, assets: {}, digest: String, signaling }));
   const acceptWebSocket = (open: (socket: { send(): void; close(): void }) => unknown) => {
     open({ send() {}, close() {} });
     return new Response(null);

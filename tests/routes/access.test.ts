@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { askerOf } from "../../routes/access.ts";
+import { clientNetworkOf } from "../../routes/http/access.ts";
 import type { Library } from "../../src/library/library.ts";
 import type { RequestOrigin } from "../../src/runtime/contract.ts";
-import { filmTorrent } from "../engine/fake-house.ts";
+import { filmTorrent } from "../engine/fake-engine.ts";
 import { fakeApp, LOCAL } from "./client.ts";
 
 const VERSION = "/webui/api/service?method=get_version";
@@ -81,16 +81,16 @@ const HOSTS: readonly (readonly [host: string, isOwn: boolean, origin?: RequestO
 ];
 
 for (const [host, isOwn, origin = LOCAL] of HOSTS) {
-  test(`gate: Host "${host}" at ${origin.local.host} is ${isOwn ? "answered" : "refused"}`, async () => {
-    const house = {
+  test(`access: Host "${host}" at ${origin.local.host} is ${isOwn ? "answered" : "refused"}`, async () => {
+    const dependencies = {
       allowedHosts: ["tv.example.org", "radio.lan:8080", "10.9.8.7", "2001:db8::5"],
       access: { ownNames: ["nas", "nas.local"] },
     };
-    assert.equal((await fakeApp({ house }).call(VERSION, { host, origin })).status, isOwn ? 200 : 421);
+    assert.equal((await fakeApp({ dependencies }).call(VERSION, { host, origin })).status, isOwn ? 200 : 421);
   });
 }
 
-test("gate: refuses every path and method, and never by the request's URL", async () => {
+test("access: an unknown Host is refused on every path and method; the URL of the request does not matter", async () => {
   const { call } = fakeApp();
   for (const method of ["GET", "HEAD", "POST", "OPTIONS"]) {
     const response = await call("/ace/getstream", { method, host: "evil.example" });
@@ -98,7 +98,7 @@ test("gate: refuses every path and method, and never by the request's URL", asyn
   }
 });
 
-test("gate: says what to do about a Host that is not ours, and repeats none that cannot be read", async () => {
+test("access: the error for an unknown Host says what to do, and repeats only a well-formed host", async () => {
   const { call } = fakeApp();
   const named = await (await call(VERSION, { host: "tv.lan:6878" })).text();
   assert.match(named, /use http:\/\/127\.0\.0\.1:6878\/, or start the engine with --allowed-hosts tv\.lan\n/);
@@ -144,7 +144,7 @@ const ASKERS: readonly (readonly [remote: string, local: string, asker: string])
   ["10.1.2.3", "192.168.1.2", "internet"],
   ["192.168.1.7", "172.17.0.2", "internet"],
   ["8.8.8.8", "192.168.1.2", "internet"],
-  // Addresses that hold another one are judged as what they are: nobody on this host has them.
+  // IPv6 addresses that embed an IPv4 address are not treated as that address.
   ["2002:7f00:1::1", "192.168.1.2", "internet"],
   ["64:ff9b::7f00:1", "192.168.1.2", "internet"],
   ["::7f00:1", "192.168.1.2", "internet"],
@@ -153,13 +153,13 @@ const ASKERS: readonly (readonly [remote: string, local: string, asker: string])
 ];
 
 for (const [remote, local, asker] of ASKERS) {
-  test(`askerOf: ${remote} at ${local} is ${asker}`, async () => {
+  test(`clientNetworkOf: ${remote} at ${local} is ${asker}`, async () => {
     const origin = {
       remote: { host: remote, port: 1 },
       local: { host: local, port: 6878 },
       networks: NETWORKS,
     };
-    assert.equal(askerOf(origin), asker);
+    assert.equal(clientNetworkOf(origin), asker);
     const host = local.includes(":") ? `[${local}]:6878` : `${local}:6878`;
     const headers = { "x-forwarded-for": "127.0.0.1", forwarded: "for=127.0.0.1", "x-real-ip": "127.0.0.1" };
     const response = await fakeApp().call(VERSION, { origin, host, headers });
@@ -167,23 +167,23 @@ for (const [remote, local, asker] of ASKERS) {
   });
 }
 
-test("askerOf: where the system tells no prefix, /24 and /64 are the subnet; settings add others", () => {
+test("clientNetworkOf: without a known prefix the subnet is /24 or /64; settings add networks", () => {
   const at = (remote: string, local: string) => ({
     remote: { host: remote, port: 1 },
     local: { host: local, port: 6878 },
   });
-  assert.equal(askerOf(at("203.0.113.5", "203.0.113.9")), "intranet");
-  assert.equal(askerOf(at("203.0.112.5", "203.0.113.9")), "internet");
-  assert.equal(askerOf(at("2001:db8::5", "2001:db8::1:9")), "intranet");
+  assert.equal(clientNetworkOf(at("203.0.113.5", "203.0.113.9")), "intranet");
+  assert.equal(clientNetworkOf(at("203.0.112.5", "203.0.113.9")), "internet");
+  assert.equal(clientNetworkOf(at("2001:db8::5", "2001:db8::1:9")), "intranet");
   const neighbours = [{ host: "10.8.0.0", bits: 16 }];
-  assert.equal(askerOf({ ...at("10.8.3.4", "192.168.1.2"), neighbours }), "intranet");
-  assert.equal(askerOf({ ...at("10.9.3.4", "192.168.1.2"), neighbours }), "internet");
+  assert.equal(clientNetworkOf({ ...at("10.8.3.4", "192.168.1.2"), neighbours }), "intranet");
+  assert.equal(clientNetworkOf({ ...at("10.9.3.4", "192.168.1.2"), neighbours }), "internet");
 });
 
-test("gate: the two switches let in whom they name, at once", async () => {
+test("access: the two access switches take effect at once", async () => {
   const access = { allowsIntranet: true, allowsRemote: false };
-  const house = { library: { access } as unknown as Library };
-  const { call } = fakeApp({ house });
+  const dependencies = { library: { access } as unknown as Library };
+  const { call } = fakeApp({ dependencies });
   const from = async (remote: string) => {
     const local = { host: "192.168.1.2", port: 6878 };
     const origin = { remote: { host: remote, port: 1 }, local };
@@ -199,9 +199,9 @@ test("gate: the two switches let in whom they name, at once", async () => {
 
 const PRIVATE: readonly (readonly [name: string, headers: Record<string, string>, mayReach: boolean])[] = [
   ["a player", {}, true],
-  ["our own page", { "sec-fetch-site": "same-origin" }, true],
+  ["the engine's own page", { "sec-fetch-site": "same-origin" }, true],
   ["a pasted address", { "sec-fetch-site": "none" }, true],
-  ["our own page by origin", { origin: "http://127.0.0.1:6878" }, true],
+  ["the engine's own page by origin", { origin: "http://127.0.0.1:6878" }, true],
   ["another site", { "sec-fetch-site": "cross-site" }, false],
   ["another port of this machine", { "sec-fetch-site": "same-site" }, false],
   ["another origin", { origin: "https://evil.example" }, false],
@@ -213,11 +213,14 @@ for (const [name, headers, mayReach] of PRIVATE) {
   test(`url= to private addresses: ${name} ${mayReach ? "may" : "may not"}`, async () => {
     const app = fakeApp();
     await app.call("/ace/getstream?url=http://192.168.1.1/film.torrent", { headers });
-    assert.deepEqual(app.asked, [{ url: "http://192.168.1.1/film.torrent", allowPrivate: mayReach }]);
+    assert.deepEqual(
+      app.asked.map(({ url, allowPrivate }) => [url, allowPrivate]),
+      [["http://192.168.1.1/film.torrent", mayReach]],
+    );
   });
 }
 
-test("x.pe of another site's link: private peers are left out, names are looked up", async () => {
+test("x.pe in a link of another site: private peers are ignored, names are resolved", async () => {
   const film = filmTorrent();
   const link = `magnet:?xt=urn:btih:${film.infohash}&x.pe=127.0.0.1:22&x.pe=192.0.2.1:7000&x.pe=8.8.4.4:7001&x.pe=peer.example:7002&x.pe=none.example:1`;
   const peers = async (headers: Record<string, string>) => {
@@ -246,16 +249,29 @@ test("CORS: media, redirects and session JSON are open to web players; private c
   });
   assert.equal(preflight.status, 204);
   assert.match(preflight.headers.get("access-control-allow-headers") ?? "", /range/);
-  for (const path of ["/server/api?method=playlist_get", "/server/api?method=get_api_access_token"])
-    assert.equal(
-      (await app.call(path, { headers: { origin: "https://player.example" } })).headers.get(
-        "access-control-allow-origin",
-      ),
-      null,
-    );
 });
 
-test("every answer says nosniff", async () => {
+test("CORS: a page of another site can read that it is refused, and nothing else", async () => {
+  const app = fakeApp();
+  const headers = { origin: "https://player.example" };
+  const refused = [
+    "/server/api?method=playlist_get",
+    "/server/api?method=get_api_access_token",
+    "/search?query=a",
+  ];
+  for (const path of refused) {
+    const answer = await app.call(path, { headers });
+    assert.match(await answer.text(), /access denied/, path);
+    assert.equal(answer.headers.get("access-control-allow-origin"), "*", path);
+  }
+  const remote = await app.call("/ace/getstream", {
+    headers,
+    origin: { ...LOCAL, remote: { host: "8.8.8.8", port: 1 } },
+  });
+  assert.deepEqual([remote.status, remote.headers.get("access-control-allow-origin")], [403, "*"]);
+});
+
+test("every response has nosniff", async () => {
   const app = fakeApp();
   for (const path of [VERSION, "/ace/getstream", "/nothing", "/ace/stat/x/y"])
     assert.equal((await app.call(path)).headers.get("x-content-type-options"), "nosniff", path);

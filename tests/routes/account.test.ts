@@ -6,10 +6,10 @@ import { fakeApp } from "./client.ts";
 
 const EMAIL = "me@example.org";
 
-async function house() {
+async function appWithAccount() {
   const made = accountHouse();
   await made.accounts.add(EMAIL, " correct horse ");
-  const app = fakeApp({ house: { library: { ...fakeLibrary(), accounts: made.accounts } } });
+  const app = fakeApp({ dependencies: { library: { ...fakeLibrary(), accounts: made.accounts } } });
   const ask = (method: string, params: Record<string, string> = {}) =>
     app.json(
       `/server/api?${new URLSearchParams({ api_version: "3", method, token: FAKE_TOKEN, ...params })}`,
@@ -34,7 +34,7 @@ const SIGNED_OUT = {
 };
 
 test("check_auth, sign_in, sign_out: every field of the interface, signed out and in", async () => {
-  const { ask } = await house();
+  const { ask } = await appWithAccount();
   assert.deepEqual((await ask("check_auth")).result, SIGNED_OUT);
   assert.equal((await ask("sign_in", { email: ` ${EMAIL}`, password: " correct horse " })).result, "ok");
   const { ace_auth_token: signed, ...rest } = (await ask("check_auth")).result;
@@ -46,8 +46,8 @@ test("check_auth, sign_in, sign_out: every field of the interface, signed out an
   assert.equal((await ask("sign_out")).result, "ok");
 });
 
-test("sign_in: whatever is wrong, the answer is auth_error with code 0, and nothing more", async () => {
-  const { ask } = await house();
+test("sign_in: every failure is auth_error with code 0 and no details", async () => {
+  const { ask } = await appWithAccount();
   const wrong: Record<string, string>[] = [
     { email: EMAIL, password: "correct horse" },
     { email: "nobody@example.org", password: " correct horse " },
@@ -58,15 +58,15 @@ test("sign_in: whatever is wrong, the answer is auth_error with code 0, and noth
   ];
   for (const params of wrong)
     assert.deepEqual((await ask("sign_in", params)).error, { message: "auth_error", code: 0 });
-  // One more than may fail within a minute.
+  // One more than the limit of failures per minute.
   assert.deepEqual((await ask("sign_in", { email: EMAIL, password: " correct horse " })).error, {
     message: "auth_error",
     code: 0,
   });
 });
 
-test("sign_in: says which parameters are missing", async () => {
-  const { ask } = await house();
+test("sign_in: names the missing parameters", async () => {
+  const { ask } = await appWithAccount();
   for (const params of [{}, { email: EMAIL }, { password: "x" }, { email: EMAIL, password: "" }]) {
     const { error } = await ask("sign_in", params as Record<string, string>);
     assert.deepEqual(error, {
@@ -76,9 +76,9 @@ test("sign_in: says which parameters are missing", async () => {
   }
 });
 
-test("sign_in: counts failures by the address that asks, not by a header", async () => {
-  const { accounts } = await house();
-  const app = fakeApp({ house: { library: { ...fakeLibrary(), accounts } } });
+test("sign_in: counts failures by the client address, not by a header", async () => {
+  const { accounts } = await appWithAccount();
+  const app = fakeApp({ dependencies: { library: { ...fakeLibrary(), accounts } } });
   const sign = (remote: string, password: string) => {
     const query = new URLSearchParams({ method: "sign_in", token: FAKE_TOKEN, email: EMAIL, password });
     const local = { host: "192.168.1.2", port: 6878 };

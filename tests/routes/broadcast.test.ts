@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LOCAL } from "./client.ts";
 import { controlClient } from "./control-client.ts";
-import { fakeDesk, fakeWish } from "./fake-desk.ts";
+import { fakeBroadcastOptions, fakeBroadcastService } from "./fake-broadcasts.ts";
 
 const NEIGHBOUR = {
   remote: { host: "192.168.1.77", port: 1 },
@@ -10,11 +10,11 @@ const NEIGHBOUR = {
 };
 
 function client() {
-  const broadcasts = fakeDesk();
-  return { ...controlClient({ house: { broadcasts } }), broadcasts };
+  const broadcasts = fakeBroadcastService();
+  return { ...controlClient({ dependencies: { broadcasts } }), broadcasts };
 }
 
-test("broadcast_start: hands over what was said, and tells what the stream is called", async () => {
+test("broadcast_start: passes its parameters to the service, and returns the links of the stream", async () => {
   const { json, query, broadcasts } = client();
   const words = query("broadcast_start", {
     source: "http://tv.example/news.ts",
@@ -31,8 +31,8 @@ test("broadcast_start: hands over what was said, and tells what the stream is ca
   words.append("relay", "1.2.3.4:5");
   const { result, error } = await json(`/server/api?${words}`);
   assert.equal(error, null);
-  assert.deepEqual(broadcasts.wishes.get("news"), {
-    ...fakeWish("news"),
+  assert.deepEqual(broadcasts.records.get("news"), {
+    ...fakeBroadcastOptions("news"),
     source: "http://tv.example/news.ts",
     title: "News",
     isStandby: true,
@@ -50,7 +50,7 @@ test("broadcast_start: hands over what was said, and tells what the stream is ca
   assert.match(result.link, /^sluice:\?magnet=/);
 });
 
-test("broadcast_start: no source, two of them, and rates below 0 are told", async () => {
+test("broadcast_start: refuses a request without a source, with two sources, or with a negative rate", async () => {
   const { error } = client();
   assert.deepEqual(await error("broadcast_start"), {
     message: "missing parameter: source: expected a URL, udp://… or a file; or test_pattern=1",
@@ -63,11 +63,17 @@ test("broadcast_start: no source, two of them, and rates below 0 are told", asyn
   assert.equal((await error("broadcast_start", { test_pattern: 1, upload_limit: -1 })).code, 103);
 });
 
-test("broadcast_list: a login in the URL of the source is told to nobody", async () => {
+test("broadcast_list: the source URL contains no login", async () => {
   const { result, broadcasts } = client();
-  await broadcasts.start({ ...fakeWish("door"), source: "http://admin:hunter2@cam.example:81/a.ts" });
-  await broadcasts.start({ ...fakeWish("yard"), source: "https://cam.example/b.ts?token=hunter2" });
-  await broadcasts.start({ ...fakeWish("film"), source: "/media/film.ts" });
+  await broadcasts.start({
+    ...fakeBroadcastOptions("door"),
+    source: "http://admin:hunter2@cam.example:81/a.ts",
+  });
+  await broadcasts.start({
+    ...fakeBroadcastOptions("yard"),
+    source: "https://cam.example/b.ts?token=hunter2",
+  });
+  await broadcasts.start({ ...fakeBroadcastOptions("film"), source: "/media/film.ts" });
   const list: { source: string }[] = (await result("broadcast_list")).broadcasts;
   assert.deepEqual(
     list.map(({ source }) => source),
@@ -75,10 +81,10 @@ test("broadcast_list: a login in the URL of the source is told to nobody", async
   );
 });
 
-test("broadcast_list and broadcast_get_status: what is on air, and what cannot be and why", async () => {
+test("broadcast_list and broadcast_get_status: report which broadcasts are on air, and why the others are not", async () => {
   const { result, error, broadcasts } = client();
-  await broadcasts.start(fakeWish("news"));
-  await broadcasts.start(fakeWish("away"));
+  await broadcasts.start(fakeBroadcastOptions("news"));
+  await broadcasts.start(fakeBroadcastOptions("away"));
   const list = (await result("broadcast_list")).broadcasts;
   assert.deepEqual(
     list.map((each: { name: string; status: string }) => [each.name, each.status]),
@@ -95,16 +101,16 @@ test("broadcast_list and broadcast_get_status: what is on air, and what cannot b
   });
 });
 
-test("broadcast_stop: ends it, and says where there is none of that name", async () => {
+test("broadcast_stop: stops a broadcast; an unknown name is an error", async () => {
   const { result, error, broadcasts } = client();
-  await broadcasts.start(fakeWish("news"));
+  await broadcasts.start(fakeBroadcastOptions("news"));
   assert.equal(await result("broadcast_stop", { name: "news" }), "ok");
   assert.equal((await error("broadcast_stop", { name: "news" })).code, 207);
 });
 
-test("broadcast_start and broadcast_stop: this host alone, with the token; a neighbour with it may look", async () => {
+test("broadcast_start and broadcast_stop: accept only this host with the token; a neighbour with the token can list", async () => {
   const { json, query, broadcasts } = client();
-  await broadcasts.start(fakeWish("news"));
+  await broadcasts.start(fakeBroadcastOptions("news"));
   const ask = (method: string, values: Record<string, string>, origin = LOCAL) =>
     json(`/server/api?${query(method, values)}`, { origin, host: `${origin.local.host}:6878` });
   const start = { source: "/etc/passwd", name: "secrets" };
@@ -112,11 +118,14 @@ test("broadcast_start and broadcast_stop: this host alone, with the token; a nei
   assert.match((await ask("broadcast_stop", { name: "news" }, NEIGHBOUR)).error.message, /^access denied/);
   assert.equal((await ask("broadcast_list", {}, NEIGHBOUR)).result.broadcasts.length, 1);
   assert.equal((await ask("broadcast_start", { ...start, token: "" })).error.code, 104);
-  assert.deepEqual([...broadcasts.wishes.keys()], ["news"]);
+  assert.deepEqual([...broadcasts.records.keys()], ["news"]);
 });
 
-test("broadcast methods: an engine without broadcasting says so", async () => {
+test("broadcast methods: an engine without broadcasting returns an error", async () => {
   const { result, error } = controlClient();
   assert.deepEqual(await result("broadcast_list"), { broadcasts: [] });
-  assert.match((await error("broadcast_start", { test_pattern: 1 })).message, /without broadcasting/);
+  assert.match(
+    (await error("broadcast_start", { test_pattern: 1 })).message,
+    /broadcasting is not available/,
+  );
 });

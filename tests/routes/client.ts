@@ -1,8 +1,8 @@
 import { createApp } from "../../routes/app.ts";
-import type { House } from "../../routes/house.ts";
-import type { EngineSettings, Inspector } from "../../src/engine/contract.ts";
+import type { RouteDependencies } from "../../routes/http/dependencies.ts";
 import type { RequestOrigin } from "../../src/runtime/contract.ts";
-import { fakeHouse } from "../engine/fake-house.ts";
+import type { EngineSettings, Inspector } from "../../src/transfer/contract.ts";
+import { fakeEngine } from "../engine/fake-engine.ts";
 import { fakeLibrary } from "../library/fake-library.ts";
 
 export const LOCAL: RequestOrigin = {
@@ -11,25 +11,25 @@ export const LOCAL: RequestOrigin = {
 };
 
 export interface Call extends RequestInit {
-  /** The Host header; `127.0.0.1:6878` unless said. */
+  /** The Host header; default `127.0.0.1:6878`. */
   readonly host?: string;
   readonly origin?: RequestOrigin;
 }
 
-/** The routes on a fake engine, asked as a runtime would ask them. */
+/** Creates the routes on a fake engine, called as a runtime calls them. */
 export function fakeApp(
   options: {
     settings?: Partial<EngineSettings>;
-    house?: Partial<House>;
+    dependencies?: Partial<RouteDependencies>;
     hasData?: boolean;
     inspect?: Inspector;
   } = {},
 ) {
-  const house = fakeHouse(options.settings);
+  const house = fakeEngine(options.settings);
   if (options.hasData ?? true) house.transfers.prepare = (transfer) => transfer.bringData();
   const library = fakeLibrary();
   const engine = { ...house.engine, inspect: options.inspect ?? house.engine.inspect };
-  const app = createApp({ engine, version: "1.2.3", library, ...options.house });
+  const app = createApp({ engine, version: "1.2.3", library, ...options.dependencies });
   const call = (
     path: string,
     { host = "127.0.0.1:6878", origin = LOCAL, ...init }: Call = {},
@@ -39,10 +39,10 @@ export function fakeApp(
     const url = path.startsWith("http") ? path : `http://127.0.0.1:6878${path}`;
     return Promise.resolve(app.fetch(new Request(url, { ...init, headers }), { origin }));
   };
-  /** The `response` and `error` of a JSON answer. */
+  /** Returns the members of a JSON response. */
   const json = async (path: string, init?: Call) => {
     const response = await call(path, init);
-    // biome-ignore lint/suspicious/noExplicitAny: the tests look into members by name.
+    // biome-ignore lint/suspicious/noExplicitAny: the tests read members by name.
     const body = (await response.json()) as { response: any; result: any; error: any };
     return { ...body, status: response.status, type: response.headers.get("content-type") };
   };

@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CONTROL_METHODS } from "../../routes/control/control.ts";
+import { CONTROL_SECTIONS } from "../../routes/control/control.ts";
 import { jsonSchemaOf, shapeOf } from "../../routes/openapi-parts.ts";
 import { NO_OWNER } from "../../src/library/contract.ts";
 import { type CallValues, controlClient } from "./control-client.ts";
-import { fakeDesk, fakeWish } from "./fake-desk.ts";
+import { fakeBroadcastOptions, fakeBroadcastService } from "./fake-broadcasts.ts";
 import { fakeInspector, INFOHASH } from "./fake-inspector.ts";
 import { INTERFACE_METHODS } from "./interface-methods.ts";
 
-/** What makes a call succeed, where the required parameters alone do not. */
+const METHODS = CONTROL_SECTIONS.flatMap(({ methods }) => methods);
+
+/** Parameters that a successful call needs besides the required ones. */
 const VALUES: Readonly<Record<string, CallValues>> = {
   open_in_player: { player_id: "vlc", infohash: INFOHASH },
   get_media_files: { infohash: INFOHASH },
@@ -27,6 +29,12 @@ const VALUES: Readonly<Record<string, CallValues>> = {
   broadcast_start: { test_pattern: 1 },
   broadcast_stop: { name: "news" },
   broadcast_get_status: { name: "news" },
+  get_epg_by_item_id: { id: 1 },
+  epg_source_add: { url: "http://x/guide.xml" },
+  epg_source_delete: { id: 1 },
+  get_epg_match: { id: 1 },
+  set_epg_match: { id: 1, channel: "none" },
+  set_settings: { values: "{}" },
 };
 
 /** A library with an item, one in the trash, an external playlist and a task, on an engine that knows one film. */
@@ -36,10 +44,19 @@ async function prepared() {
     list: async () => [{ id: "vlc", type: "proxy", protocol: null, name: "VLC", icon: null }] as const,
     open: async () => {},
   };
-  const broadcasts = fakeDesk();
-  await broadcasts.start(fakeWish("news"));
-  const client = controlClient({ inspect, house: { players, deviceId: "d".repeat(40), broadcasts } });
+  const broadcasts = fakeBroadcastService();
+  await broadcasts.start(fakeBroadcastOptions("news"));
+  const settings = {
+    list: async () => ({ file: "/c.json", needsRestart: false, problem: undefined, settings: [] }),
+    change: async () => {},
+    restart: () => {},
+  };
+  const client = controlClient({
+    inspect,
+    dependencies: { players, deviceId: "d".repeat(40), broadcasts, settings },
+  });
   const { library } = client;
+  await library.guide.addSource("http://x/guide.xml", { allowPrivateUrls: false });
   const content = { transport: "bt", contentId: null, infohash: INFOHASH, magnet: null, url: null } as const;
   const tvgLogo = "http://x/logo.png";
   await library.items.add({ title: "One", content, tvgLogo });
@@ -63,27 +80,27 @@ async function prepared() {
   return client;
 }
 
-test("CONTROL_METHODS: exactly the interface's, with its flags, and extras that say so", () => {
-  const told = CONTROL_METHODS.filter((method) => !method.isExtra).map(({ name, isPublic, isRemote }) => ({
+test("METHODS: exactly those of the interface with its flags, and marked extensions", () => {
+  const listed = METHODS.filter((method) => !method.isExtra).map(({ name, isPublic, isRemote }) => ({
     name,
     isPublic,
     isRemote,
   }));
   const expected = INTERFACE_METHODS.map(({ name, isPublic, isRemote }) => ({ name, isPublic, isRemote }));
   const byName = (a: { name: string }, b: { name: string }) => a.name.localeCompare(b.name);
-  assert.deepEqual(told.sort(byName), expected.sort(byName));
-  assert.equal(told.length, 38);
-  const names = CONTROL_METHODS.map(({ name }) => name);
+  assert.deepEqual(listed.sort(byName), expected.sort(byName));
+  assert.equal(listed.length, 38);
+  const names = METHODS.map(({ name }) => name);
   assert.equal(new Set(names).size, names.length);
-  assert.ok(CONTROL_METHODS.every(({ summary }) => summary.length > 0 && !summary.endsWith(".")));
+  assert.ok(METHODS.every(({ summary }) => summary.length > 0 && !summary.endsWith(".")));
 });
 
-for (const method of CONTROL_METHODS) {
+for (const method of METHODS) {
   const { name } = method;
   const required = INTERFACE_METHODS.find((each) => each.name === name)?.required ?? {};
   const values: CallValues = VALUES[name] ?? required;
 
-  test(`${name}: answers its result in both envelopes`, async () => {
+  test(`${name}: returns its result in both envelopes`, async () => {
     for (const api_version of [3, 2, 1]) {
       const { call, query, ask } = await prepared();
       if (jsonSchemaOf(method.result, "output").format === "binary") {
@@ -93,7 +110,7 @@ for (const method of CONTROL_METHODS) {
       }
       const { result, error, status } = await ask(name, { ...values, api_version });
       assert.deepEqual([status, error], [200, null]);
-      // Version 1 of this one has another shape.
+      // Version 1 of this method has another shape.
       if (name === "get_media_files" && api_version === 1) continue;
       const parsed = method.result.safeParse(result);
       assert.ok(parsed.success, `${JSON.stringify(result)} ${parsed.error}`);
@@ -101,7 +118,7 @@ for (const method of CONTROL_METHODS) {
     }
   });
 
-  test(`${name}: a missing and a malformed parameter each have their own error`, async () => {
+  test(`${name}: a missing and a malformed parameter have different errors`, async () => {
     const { error, ask, library } = await prepared();
     for (const missing of Object.keys(required)) {
       const rest = Object.fromEntries(Object.entries(values).filter(([key]) => key !== missing));

@@ -19,7 +19,7 @@ test("control methods: served at /server/api and /service/api, with and without 
   }
 });
 
-test("control answers: JSON with spaces, status 200, nosniff, never stored", async () => {
+test("control responses: JSON with spaces, status 200, nosniff, no-store", async () => {
   const app = fakeApp();
   for (const method of ["get_status", "dance"]) {
     const response = await app.call(`/server/api?api_version=3&method=${method}`);
@@ -31,9 +31,9 @@ test("control answers: JSON with spaces, status 200, nosniff, never stored", asy
   }
 });
 
-test("api_version: errors are text without it and in 1, objects in 2, 3 and later; a form may say it", async () => {
+test("api_version: errors are strings if absent or 1, objects for 2, 3 and later; also in a form", async () => {
   const app = fakeApp();
-  const text = "missing method: say method=…; see /docs";
+  const text = "missing method: add method=…; see /docs";
   for (const version of ["", "api_version=1", "api_version=", "api_version=x", "api_version=0"])
     assert.equal((await app.json(`/server/api?${version}`)).error, text, version);
   for (const version of [2, 3, 4])
@@ -47,11 +47,11 @@ test("api_version: errors are text without it and in 1, objects in 2, 3 and late
 });
 
 const ERRORS: readonly (readonly [what: string, query: string, message: string, code: number])[] = [
-  ["no method", "", "missing method: say method=…; see /docs", 100],
-  ["an empty method", "method=", "missing method: say method=…; see /docs", 100],
+  ["no method", "", "missing method: add method=…; see /docs", 100],
+  ["an empty method", "method=", "missing method: add method=…; see /docs", 100],
   ["a typo", "method=get_statsu", "unknown method: get_statsu; did you mean get_status? see /docs", 101],
-  ["no method at all like it", "method=dance", "unknown method: dance; see /docs", 101],
-  ["a member of every object", "method=constructor", "unknown method: constructor; see /docs", 101],
+  ["a name like no method", "method=dance", "unknown method: dance; see /docs", 101],
+  ["a property of every object", "method=constructor", "unknown method: constructor; see /docs", 101],
   ["a long name", `method=${"q".repeat(5000)}`, `unknown method: ${"q".repeat(60)}…; see /docs`, 101],
   ["a missing parameter", "method=analyze_content", "missing parameter: query: expected text", 102],
   [
@@ -75,7 +75,7 @@ const ERRORS: readonly (readonly [what: string, query: string, message: string, 
 ];
 
 for (const [what, query, message, code] of ERRORS) {
-  test(`control errors: ${what} has its own text and number`, async () => {
+  test(`control errors: ${what} has its text and number`, async () => {
     const { json } = fakeApp();
     const { result, error } = await json(`/server/api?api_version=3&${query}`);
     assert.deepEqual([result, error], [null, { message, code }]);
@@ -83,7 +83,7 @@ for (const [what, query, message, code] of ERRORS) {
   });
 }
 
-test("forms: a method, its token and its parameters may all be in the body; the query counts first", async () => {
+test("forms: method, token and parameters may be in the body; the query takes precedence", async () => {
   const { json, library } = controlClient();
   const body = `method=set_allow_intranet_access&value=0&token=${FAKE_TOKEN}`;
   assert.equal((await json("/server/api", { method: "POST", headers: FORM, body })).result, "ok");
@@ -92,7 +92,7 @@ test("forms: a method, its token and its parameters may all be in the body; the 
   assert.deepEqual([both.result, library.access.allowsIntranet], ["ok", true]);
 });
 
-test("forms: multipart/form-data brings fields and files", async () => {
+test("forms: multipart/form-data contains fields and files", async () => {
   const { json, library } = controlClient();
   const body = new FormData();
   body.append("method", "playlist_import");
@@ -104,7 +104,7 @@ test("forms: multipart/form-data brings fields and files", async () => {
   assert.equal(library.imported[0]?.text, "#EXTM3U\n");
 });
 
-test("forms: a body of another kind, a broken one and one above its limit are told as such", async () => {
+test("forms: an unknown, an invalid and a too large body have different errors", async () => {
   const { json } = controlClient();
   const post = async (type: string, body: string) =>
     (
@@ -129,7 +129,7 @@ test("forms: a body of another kind, a broken one and one above its limit are to
   assert.match((await post("application/json", "{}")).message, /transport_file_data/);
 });
 
-test("forms: no more than four uploads are read at once, and each makes room again", async () => {
+test("forms: at most four uploads are read at once, and each releases its slot", async () => {
   const { call } = controlClient();
   const senders: ReadableStreamDefaultController<Uint8Array>[] = [];
   const upload = () =>
@@ -154,7 +154,7 @@ test("forms: no more than four uploads are read at once, and each makes room aga
   assert.equal(((await (await again).json()) as { error: null }).error, null);
 });
 
-test("forms: no body is read for who may not call the method", async () => {
+test("forms: the body of a caller that may not call the method is not read", async () => {
   const { call } = controlClient();
   let pulls = 0;
   const body = new ReadableStream<Uint8Array>(
@@ -186,7 +186,7 @@ const REDIRECTS: readonly (readonly [redirect: string, location: string | null])
   ["", null],
 ];
 
-test("forms: redirect leads to a path of ours and nowhere else, and only after a form", async () => {
+test("forms: redirect leads only to a path of the engine, and only after a POST", async () => {
   const { call } = controlClient();
   for (const [redirect, location] of REDIRECTS) {
     const body = new URLSearchParams({ method: "get_status", redirect }).toString();
@@ -206,7 +206,7 @@ test("forms: redirect leads to a path of ours and nowhere else, and only after a
   assert.equal(failed.status, 200);
 });
 
-test("unknown and stray parameters change nothing", async () => {
+test("control methods: unknown parameters are ignored", async () => {
   const { json } = fakeApp();
   const { error } = await json(
     "/server/api?method=get_status&.mp4&__proto__=1&constructor=2&id=x&id=y&%ff=%",
@@ -214,10 +214,29 @@ test("unknown and stray parameters change nothing", async () => {
   assert.equal(error, null);
 });
 
-test("a query of very many parameters is refused, as JSON", async () => {
+test("control methods: a query with too many parameters is refused as JSON", async () => {
   const { json } = fakeApp();
   for (const path of ["/server/api", "/webui/api/service"]) {
     const { status, error } = await json(`${path}?${"a&".repeat(3000)}`);
-    assert.deepEqual([status, error], [200, "too large: more than 2000 parameters"]);
+    assert.deepEqual([status, error], [200, "too large: the request has more than 2000 parameters"]);
   }
+});
+
+test("method-paths: /server/api/<method> calls the method; errors are objects unless api_version=1", async () => {
+  const { json, call } = controlClient();
+  const first = await json("/server/api/get_status");
+  assert.deepEqual(first.result, (await json("/server/api?method=get_status&api_version=3")).result);
+  assert.deepEqual((await json("/server/api/check_auth")).error.code, 104);
+  assert.equal(typeof (await json("/server/api/check_auth?api_version=1")).error, "string");
+  assert.equal(
+    (await json(`/server/api/check_auth?method=get_status&token=${FAKE_TOKEN}`)).result.method,
+    "none",
+  );
+  assert.equal((await json("/server/api/constructor")).error.code, 101);
+  const foreign = { headers: { origin: "https://elsewhere.example" } };
+  assert.equal(
+    (await call("/server/api/get_status", foreign)).headers.get("access-control-allow-origin"),
+    "*",
+  );
+  assert.match(await (await call("/server/api/playlist_get", foreign)).text(), /access denied/);
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { diagnosisSchema } from "../../routes/diagnosis.ts";
 import type { Infohash } from "../../src/base/ids.ts";
-import type { Diagnosis } from "../../src/engine/diagnosis/contract.ts";
+import type { Diagnosis } from "../../src/playback/diagnosis/contract.ts";
 import { fakeApp } from "./client.ts";
 
 const DIAGNOSIS: Diagnosis = {
@@ -14,7 +14,7 @@ const DIAGNOSIS: Diagnosis = {
     {
       infohash: "aa".repeat(20) as Infohash,
       name: "film",
-      holdUps: [undefined, { code: "choked", sentence: "All choke us.", numbers: { peers: 3 } }],
+      playersBuffering: [undefined, { code: "choked", sentence: "All choke us.", numbers: { peers: 3 } }],
       origins: { dht: 2 },
       peers: [
         {
@@ -29,14 +29,14 @@ const DIAGNOSIS: Diagnosis = {
     },
   ],
 };
-const house = { diagnose: async () => DIAGNOSIS };
+const dependencies = { diagnose: async () => DIAGNOSIS };
 const NEIGHBOUR = {
   remote: { host: "192.168.1.9", port: 50000 },
   local: { host: "192.168.1.5", port: 6878 },
 };
 
-test("/api/diagnosis: tells this host everything, in the shape that its schema says", async () => {
-  const { json } = fakeApp({ house });
+test("/api/diagnosis: returns everything to this host, as its schema describes", async () => {
+  const { json } = fakeApp({ dependencies });
   const { result, error, status } = await json("/api/diagnosis");
   assert.equal(status, 200);
   assert.equal(error, null);
@@ -52,8 +52,8 @@ test("/api/diagnosis: tells this host everything, in the shape that its schema s
   assert.equal(stream.peers[0].bytes_per_second_down, 10);
 });
 
-test("/api/diagnosis: others need the token, and pages of other sites get nothing", async () => {
-  const { call, library } = fakeApp({ house });
+test("/api/diagnosis: other hosts need the token, and pages of other sites are refused", async () => {
+  const { call, library } = fakeApp({ dependencies });
   const away = { origin: NEIGHBOUR, host: "192.168.1.5:6878" };
   assert.equal((await call("/api/diagnosis", away)).status, 401);
   assert.equal((await call("/api/diagnosis?token=wrong", away)).status, 401);

@@ -5,8 +5,8 @@ import { fakeApp } from "./client.ts";
 const SERVICE = "/webui/api/service";
 const FOREIGN = { origin: "https://evil.example", "sec-fetch-site": "cross-site" };
 
-test("get_version: its members, spaced, on both addresses", async () => {
-  const app = fakeApp({ house: { platform: "win32" } });
+test("get_version: the same members, with spaces, on both paths", async () => {
+  const app = fakeApp({ dependencies: { platform: "win32" } });
   const expected =
     /^\{"result": \{"version": "[\d.]+", "code": \d+, "platform": "win32", .*\}, "error": null\}$/;
   for (const path of [SERVICE, `${SERVICE}/`, "/server/api"])
@@ -16,10 +16,10 @@ test("get_version: its members, spaced, on both addresses", async () => {
   assert.equal(status.result.version.code, 3_021_100);
 });
 
-test("/webui/api/service: bare, unknown and missing methods answer 200 with their error", async () => {
+test("/webui/api/service: missing and unknown methods answer 200 with an error", async () => {
   const { json } = fakeApp();
   const bare = await json(SERVICE);
-  assert.deepEqual([bare.status, bare.error], [200, "missing method: say method=…; see /docs"]);
+  assert.deepEqual([bare.status, bare.error], [200, "missing method: add method=…; see /docs"]);
   assert.deepEqual((await json(`${SERVICE}?method=playlist_get&api_version=3`)).error, {
     message: "unknown method: playlist_get; see /docs",
     code: 101,
@@ -27,7 +27,7 @@ test("/webui/api/service: bare, unknown and missing methods answer 200 with thei
 });
 
 test("/webui/api/service: get_status and get_network_connection_status answer as on /server/api", async () => {
-  const app = fakeApp({ house: { hasNetwork: () => true } });
+  const app = fakeApp({ dependencies: { hasRemoteContact: () => true } });
   for (const method of ["get_status", "get_network_connection_status"])
     assert.deepEqual(
       (await app.json(`${SERVICE}?method=${method}`)).result,
@@ -35,16 +35,16 @@ test("/webui/api/service: get_status and get_network_connection_status answer as
     );
 });
 
-test("get_network_connection_status: true with a network or a peer, false without", async () => {
+test("get_network_connection_status: true if a remote host has answered or a peer is connected, else false", async () => {
   const connected = async (app: ReturnType<typeof fakeApp>) =>
     (await app.json("/server/api?method=get_network_connection_status")).result.connected;
-  assert.equal(await connected(fakeApp({ house: { hasNetwork: () => true } })), true);
-  assert.equal(await connected(fakeApp({ house: { hasNetwork: () => false } })), false);
+  assert.equal(await connected(fakeApp({ dependencies: { hasRemoteContact: () => true } })), true);
+  assert.equal(await connected(fakeApp({ dependencies: { hasRemoteContact: () => false } })), false);
 });
 
-test("device-id and get_public_user_key: told to own pages, never to others", async () => {
+test("device-id and get_public_user_key: only for same-origin pages", async () => {
   const deviceId = "d".repeat(40);
-  const app = fakeApp({ house: { deviceId } });
+  const app = fakeApp({ dependencies: { deviceId } });
   const version = `${SERVICE}?method=get_version&params=device-id`;
   assert.equal((await app.json(version)).result.device_id, deviceId);
   assert.equal((await app.json(`${SERVICE}?method=get_version`)).result.device_id, undefined);
@@ -53,11 +53,11 @@ test("device-id and get_public_user_key: told to own pages, never to others", as
   assert.equal((await app.json(key)).result, deviceId);
   assert.equal((await app.json(key, { headers: FOREIGN })).error, "access denied");
   const keyless = (await fakeApp().json(key)).error;
-  assert.match(keyless, /has no key/);
+  assert.match(keyless, /has no identifier/);
 });
 
-test("JSONP: wraps the version only, by a name of a function only", async () => {
-  const { call, json } = fakeApp({ house: { deviceId: "d".repeat(40) } });
+test("JSONP: wraps only the version, in a plain function name", async () => {
+  const { call, json } = fakeApp({ dependencies: { deviceId: "d".repeat(40) } });
   const ask = (query: string) => call(`${SERVICE}?${query}`, { headers: FOREIGN });
   const wrapped = await ask("method=get_version&format=jsonp&callback=jQuery1_2.cb");
   assert.equal(wrapped.headers.get("content-type"), "text/javascript; charset=utf-8");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { ERRORS, explain } from "../../routes/errors.ts";
+import { describeError, ERRORS } from "../../routes/http/errors.ts";
 import { SluiceError, type SluiceErrorCode } from "../../src/base/errors.ts";
 
 test("ERRORS: docs/errors.md shows the same table", () => {
@@ -15,7 +15,7 @@ test("ERRORS: docs/errors.md shows the same table", () => {
   assert.deepEqual(Object.fromEntries(rows), ERRORS);
 });
 
-test("ERRORS: no number is given twice, but for the 0 of the interface's own texts", () => {
+test("ERRORS: codes are unique, except 0, which all texts that the interface specifies share", () => {
   const codes = Object.values(ERRORS)
     .map(({ code }) => code)
     .filter((code) => code !== 0);
@@ -23,10 +23,11 @@ test("ERRORS: no number is given twice, but for the 0 of the interface's own tex
   assert.ok(codes.every((code) => code >= 100 && code <= 499));
 });
 
-test("explain: the particulars follow the text; two texts stand alone; a bug has none", () => {
-  const text = (code: SluiceErrorCode, message: string) => explain(new SluiceError(code, message))?.text;
-  assert.equal(text("no_peers", "nobody came"), "download not found: nobody came");
+test("describeError: appends details to the text unless the text is exact; returns undefined for a bug", () => {
+  const text = (code: SluiceErrorCode, message: string) =>
+    describeError(new SluiceError(code, message))?.text;
+  assert.equal(text("no_peers", "no peers"), "download not found: no peers");
   assert.equal(text("unknown_session", "it is over"), "unknown playback session id");
   assert.equal(text("session_stopped", "got newer download"), "got newer download");
-  assert.equal(explain(new TypeError("x")), undefined);
+  assert.equal(describeError(new TypeError("x")), undefined);
 });

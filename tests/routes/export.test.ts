@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { mimeOf } from "../../src/base/mime.ts";
 import type { ItemContent, ItemDraft } from "../../src/library/contract.ts";
 import { M3uReader } from "../../src/media/m3u.ts";
-import { base64, filmTorrent } from "../engine/fake-house.ts";
+import { base64, filmTorrent } from "../engine/fake-engine.ts";
 import { controlClient, withRealClient } from "./control-client.ts";
 
 const INFOHASH = "a".repeat(40);
 const NOTHING = { contentId: null, infohash: null, magnet: null, url: null } as const;
 const FOREIGN = { headers: { origin: "https://elsewhere.example" } };
 
-test("/playlist/get: what is asked for is what the library writes", async () => {
+test("/playlist/get: passes its parameters to the library", async () => {
   const app = controlClient();
   const response = await app.call("/playlist/get");
   assert.equal(response.status, 200);
@@ -65,7 +66,7 @@ test("/playlist/get: download and HEAD; HEAD reads nothing", async () => {
   assert.equal(app.library.exported.length, 1);
 });
 
-test("/playlist/get: host is a host and nothing else", async () => {
+test("/playlist/get: host accepts only a host with an optional port", async () => {
   const app = controlClient();
   const bases: [string, string][] = [
     ["192.168.1.5", "http://192.168.1.5:6878"],
@@ -99,7 +100,7 @@ test("/playlist/get: host is a host and nothing else", async () => {
   }
 });
 
-test("/playlist/get: says which parameter cannot be read", async () => {
+test("/playlist/get: names the invalid parameter", async () => {
   const app = controlClient();
   for (const query of [
     "format=xml",
@@ -131,7 +132,7 @@ test("/playlist/<id>.m3u: the whole list, or one external playlist", async () =>
   assert.equal((await app.call("/playlist/x.m3u")).status, 404);
 });
 
-test("/playlist, /search and /play: lists of the user are not for pages of other sites", async () => {
+test("/playlist, /search and /play: pages of other sites are refused", async () => {
   const app = controlClient();
   const { id } = await app.library.items.add({ title: "x", content: bt() });
   for (const path of ["/playlist/get", "/playlist/0.m3u", "/search?query=x", `/play/0/${id}`]) {
@@ -161,7 +162,37 @@ test("/play: an infohash and an item play as getstream does, with its parameters
   assert.equal((await app.call(`/play/0/${id}`, { method: "HEAD" })).status, 302);
 });
 
-test("/play: what cannot be played is said as getstream says it", async () => {
+test("/play: with auto search, an item plays the best source of its group; an exported link plays what it names", async () => {
+  const app = controlClient();
+  const { items } = app.library;
+  const { id } = await items.add({ title: "x", content: bt() });
+  const other = { ...bt(), infohash: "b".repeat(40) as never };
+  await items.add({ title: "x", content: other });
+  const played = async (path: string) => (await app.call(path)).headers.get("location")!.split("/")[5];
+  assert.equal(await played(`/play/0/${id}`), INFOHASH);
+  await items.update(id, { autoSearch: true });
+  assert.equal(await played(`/play/0/${id}`), "b".repeat(40));
+  assert.equal(await played(`/play/0/${id}?skip_autosearch=1`), INFOHASH);
+});
+
+test(
+  "/playlist/get: pages, filters by title and sorts; the JSON format counts all matches",
+  withRealClient(async (app) => {
+    for (const title of ["News b", "Film", "news a", "News c"])
+      await app.result("playlist_add_item", { infohash: INFOHASH, title });
+    const page = async (query: string) => {
+      const response = await app.call(`/playlist/get?format=json&${query}`);
+      const list = (await response.json()) as { total_items: number; playlist: { title: string }[] };
+      return [list.total_items, ...list.playlist.map(({ title }) => title)];
+    };
+    assert.deepEqual(await page(""), [4, "News b", "Film", "news a", "News c"]);
+    assert.deepEqual(await page("name=news&sort=1&offset=1&limit=1"), [3, "News b"]);
+    assert.deepEqual(await page("offset=9"), [4]);
+    assert.equal((await app.call("/playlist/get?limit=-1")).status, 400);
+  }),
+);
+
+test("/play: errors are the same as those of getstream", async () => {
   const app = controlClient();
   const { id } = await app.library.items.add({ title: "x", content: bt() });
   await app.library.items.delete([id]);
@@ -181,10 +212,10 @@ test("/play: what cannot be played is said as getstream says it", async () => {
     title: "y",
     content: { ...NOTHING, transport: "bt", contentId: "c".repeat(40) as never },
   });
-  assert.equal((await app.call(`/play/0/${cid.id}`)).status, 404);
+  assert.equal((await app.call(`/play/0/${cid.id}`)).status, 302);
 });
 
-test("/play: a URL of another server is fetched, and never told to the player", async () => {
+test("/play: the player does not learn the URL of another server", async () => {
   const app = controlClient();
   const url = "http://me:secret@t.example/film.torrent?key=hidden";
   const { id } = await app.library.items.add({ title: "x", content: { ...NOTHING, transport: "bt", url } });
@@ -198,13 +229,28 @@ test("/play: a URL of another server is fetched, and never told to the player", 
   assert.doesNotMatch(await response.text(), /hidden|secret/);
 });
 
-test("/play?mode=download: leads to the largest file that plays", async () => {
+test("/play: the request headers that a list sets are sent to its server", async () => {
+  const app = controlClient();
+  const url = "http://t.example/film.torrent";
+  const draft = { title: "x", content: { ...NOTHING, transport: "bt", url } } as const;
+  const { id } = await app.library.items.add({ ...draft, httpHeaders: ["user-agent: A: b", "cookie: k=v"] });
+  app.web.set(url, { status: 200, bytes: new TextEncoder().encode("<html>") });
+  await app.call(`/play/0/${id}`);
+  await app.call(`/ace/getstream?url=${url}`);
+  const [listed, named] = app.asked;
+  assert.equal(listed?.headers?.["user-agent"], "A: b");
+  assert.deepEqual(listed?.originHeaders, { cookie: "k=v" });
+  assert.deepEqual([named?.headers?.["user-agent"], named?.originHeaders], [undefined, {}]);
+});
+
+test("/play?mode=download: redirects to the largest playable file", async () => {
   const app = controlClient();
   const file = (index: number, name: string, size: number, isPlayable: boolean) => ({
     index,
     name,
     size,
     isPlayable,
+    mime: mimeOf(name),
   });
   const files = [
     file(0, "a/sample.mkv", 10, true),
@@ -222,7 +268,7 @@ test("/play?mode=download: leads to the largest file that plays", async () => {
   assert.equal((await app.call(`/play/infohash/${INFOHASH}?mode=download`)).status, 415);
 });
 
-test("/image: an uploaded logo, by its type, kept by browsers for good", async () => {
+test("/image: an uploaded logo with its type, cached forever", async () => {
   const app = controlClient();
   const bytes = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 7]);
   const id = await app.library.images.put(bytes);
@@ -254,7 +300,7 @@ http://me:secret@tv.example/live/index.m3u8?token=hidden
 `;
 
 test(
-  "/playlist/get: an imported list comes out as players read it, without what is secret in it",
+  "/playlist/get: exports an imported list for players, without secrets",
   withRealClient(async (app) => {
     const { task_id } = await app.result("playlist_import", { file: new File([LIST], "tv.m3u") });
     await app.idle();
@@ -290,7 +336,7 @@ test(
 );
 
 test(
-  "/playlist/<id>.m3u: an external playlist alone",
+  "/playlist/<id>.m3u: only the external playlist",
   withRealClient(async (app) => {
     app.server.answers.set("http://l.example/a.m3u", { body: LIST });
     await app.result("playlist_add_item", { infohash: "b".repeat(40), title: "Mine" });

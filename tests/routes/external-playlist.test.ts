@@ -10,7 +10,7 @@ const LIST = {
   update_interval: 3600,
 };
 
-test("external_playlist_add: is kept and refreshed at once, unless update_now is 0", async () => {
+test("external_playlist_add: stores and refreshes the playlist at once, unless update_now is 0", async () => {
   const app = controlClient();
   assert.equal(await app.result("external_playlist_add", { ...LIST, login: "me", password: "p:w d" }), 1);
   assert.equal(await app.result("external_playlist_add", { ...LIST, update_now: 0 }), 2);
@@ -28,7 +28,7 @@ test("external_playlist_add: is kept and refreshed at once, unless update_now is
   assert.equal(playlist.length, 2);
 });
 
-test("external_playlist_get: one where it is asked for, also in the older shape; never cached", async () => {
+test("external_playlist_get: returns all playlists or one, also in the shape of api_version 1; the response is never cached", async () => {
   const app = controlClient();
   await app.result("external_playlist_add", LIST);
   const one = await app.result("external_playlist_get", { id: 1 });
@@ -42,7 +42,7 @@ test("external_playlist_get: one where it is asked for, also in the older shape;
   assert.equal(response.headers.get("cache-control"), "no-store");
 });
 
-test("external_playlist_add: says which parameter is missing or wrong, and repeats no URL", async () => {
+test("external_playlist_add: the error names the missing or invalid parameter, and repeats no URL or password", async () => {
   const app = controlClient();
   for (const name of Object.keys(LIST)) {
     const { [name as "url"]: _, ...rest } = LIST;
@@ -52,7 +52,7 @@ test("external_playlist_add: says which parameter is missing or wrong, and repea
   }
   const faults: [Record<string, string | number>, RegExp][] = [
     [{ type: "other" }, /type: expected content or broadcast, got "other"/],
-    [{ url: "file:///etc/passwd" }, /url: .*files of this machine are not read/],
+    [{ url: "file:///etc/passwd" }, /url: .*the engine does not read local files/],
     [{ url: "http//me:secret@x" }, /url: expected an http/],
     [{ update_interval: -1 }, /update_interval: expected seconds/],
     [{ update_interval: "1h" }, /update_interval: expected a whole number/],
@@ -67,7 +67,7 @@ test("external_playlist_add: says which parameter is missing or wrong, and repea
   assert.deepEqual(await app.library.externalPlaylists.list(), []);
 });
 
-test("external_playlist_add: only who asks from this host may name addresses of its network", async () => {
+test("external_playlist_add: only clients on this host may use a URL with a private address", async () => {
   const app = controlClient();
   await app.result("external_playlist_add", LIST);
   assert.equal(app.library.allowedPrivate, true);
@@ -83,7 +83,7 @@ test("external_playlist_add: only who asks from this host may name addresses of 
   assert.equal(app.library.allowedPrivate, false);
 });
 
-test("external_playlist_edit, _update, _delete and update_all_external_playlists: do what they say", async () => {
+test("external_playlist_edit, _update, _delete and update_all_external_playlists: change, refresh and delete playlists", async () => {
   const app = controlClient();
   await app.result("external_playlist_add", { ...LIST, login: "me", password: "old", update_now: 0 });
   const edit = { id: 1, category: "", name: "Other", update_interval: 0 };

@@ -6,12 +6,12 @@ import type {
   ContentSelector,
   InspectOptions,
   Inspector,
-} from "../../src/engine/contract.ts";
+} from "../../src/transfer/contract.ts";
 
 export const INFOHASH = "1".repeat(40) as Infohash;
 export const CONTENT_ID = "2".repeat(40) as ContentId;
 
-/** What the fake looks at: a film, its sample, and a text. */
+/** The content of the fake: a film, its sample, and a text file. */
 export const DESCRIPTION: ContentDescription = {
   name: "Film",
   infohash: INFOHASH,
@@ -37,7 +37,7 @@ const ANALYSIS: Analysis = {
   categories: ["movies"],
 };
 
-/** An inspector that knows one film by each of its names, and notes what it was asked. */
+/** An inspector that knows one film by each selector, and records its calls. */
 export function fakeInspector() {
   const asked: { what: unknown; options: InspectOptions }[] = [];
   const counts = { now: 0, most: 0 };
@@ -45,13 +45,13 @@ export function fakeInspector() {
     async describe(selector, options) {
       asked.push({ what: selector, options });
       if (knows(selector)) return DESCRIPTION;
-      throw new SluiceError("no_peers", "nobody came");
+      throw new SluiceError("no_peers", "no peers");
     },
     keep: async () => DESCRIPTION,
-    async contentIdOf(infohash, options) {
-      asked.push({ what: infohash, options });
-      if (infohash === INFOHASH) return CONTENT_ID;
-      throw new SluiceError("content_id_unknown", "no transport file is to be had");
+    async contentIdOf(selector, options) {
+      asked.push({ what: selector, options });
+      if (knows(selector)) return CONTENT_ID;
+      throw new SluiceError("content_id_unknown", "no transport file found");
     },
     async analyze(query, title, options) {
       asked.push({ what: query, options });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseRange } from "../../routes/range.ts";
-import { base64, filmTorrent } from "../engine/fake-house.ts";
+import { base64, filmTorrent } from "../engine/fake-engine.ts";
 import { type Call, fakeApp } from "./client.ts";
 
 const film = filmTorrent();
@@ -51,13 +51,13 @@ for (const [range, status, contentRange, length] of RANGES) {
     assert.equal(response.headers.get("content-range"), contentRange);
     const body = new Uint8Array(await response.arrayBuffer());
     assert.equal(body.length, length);
-    if (status !== 416) assert.equal(response.headers.get("content-length"), String(length));
+    assert.equal(response.headers.get("content-length"), status === 416 ? null : String(length));
     const start = Number(/bytes (\d+)-/.exec(contentRange ?? "bytes 0-")?.[1]);
     assert.ok(body.every((byte, i) => byte === ((start + i) & 0xff)));
   });
 }
 
-test("files: the whole file with its type, tag and length", async () => {
+test("files: the whole file, with type, tag and length", async () => {
   const { call } = await appWithFilm();
   const response = await call(URL_);
   assert.equal(response.status, 200);
@@ -68,7 +68,7 @@ test("files: the whole file with its type, tag and length", async () => {
   await response.body?.cancel();
 });
 
-test("files: HEAD tells the same and reads nothing", async () => {
+test("files: HEAD returns the same headers and reads nothing", async () => {
   const { call, transfers } = await appWithFilm();
   const response = await call(URL_, { method: "HEAD", headers: { range: "bytes=0-9" } });
   assert.deepEqual([response.status, response.headers.get("content-length")], [206, "10"]);
@@ -76,7 +76,7 @@ test("files: HEAD tells the same and reads nothing", async () => {
   assert.equal(transfers.opened[0]!.openRanges.length, 0);
 });
 
-test("files: If-Range with the tag gives the part, with another the whole; If-None-Match answers 304", async () => {
+test("files: If-Range with the tag returns the range, else the whole file; If-None-Match answers 304", async () => {
   const { call } = await appWithFilm();
   const tag = `"${film.infohash}-1"`;
   const part = await call(URL_, withRange("bytes=0-9", { "if-range": tag }));
@@ -87,7 +87,7 @@ test("files: If-Range with the tag gives the part, with another the whole; If-No
   assert.equal((await call(URL_, { headers: { "if-none-match": tag } })).status, 304);
 });
 
-test("files: any name, or none, leads to the file of the index", async () => {
+test("files: the name in the URL is ignored", async () => {
   const { call } = await appWithFilm();
   for (const path of [`/files/${film.infohash}/1`, `/files/${film.infohash}/1/a%2Fb%20c/d.mkv`]) {
     const response = await call(path, withRange("bytes=0-1"));
@@ -96,14 +96,14 @@ test("files: any name, or none, leads to the file of the index", async () => {
   }
 });
 
-test("files: an index or infohash that is none is refused", async () => {
+test("files: an invalid index or infohash is refused", async () => {
   const { call } = await appWithFilm();
   assert.equal((await call(`/files/${film.infohash}/9/x`)).status, 404);
   assert.equal((await call(`/files/${film.infohash}/x/x`)).status, 404);
   assert.equal((await call("/files/zz/0/x")).status, 400);
 });
 
-test("files: content of strangers never becomes a page of ours", async () => {
+test("files: untrusted content never runs as a page of the engine", async () => {
   const app = await appWithFilm();
   const transfer = app.transfers.opened[0]!;
   transfer.bringFiles(
@@ -125,7 +125,7 @@ test("files: content of strangers never becomes a page of ours", async () => {
   assert.deepEqual(types, [neutral, neutral, "text/plain", neutral]);
 });
 
-test("files: an infohash nobody knows ends with an error, not with silence", async () => {
+test("files: an unknown infohash is an error", async () => {
   const app = fakeApp({ hasData: false });
   const response = app.call(URL_);
   await app.clock.advance(30_000);
@@ -133,13 +133,13 @@ test("files: an infohash nobody knows ends with an error, not with silence", asy
   assert.match(await (await response).text(), /^download not found/);
 });
 
-test("parseRange: numbers beyond what a number holds are outside, not wrong", () => {
+test("parseRange: a huge number is unsatisfiable, not invalid", () => {
   assert.equal(parseRange(`bytes=${"9".repeat(400)}-`, 10), "unsatisfiable");
   assert.deepEqual(parseRange(`bytes=0-${"9".repeat(400)}`, 10), { start: 0, end: 10 });
   assert.equal(parseRange("bytes=0-0", 0), "unsatisfiable");
 });
 
-test("files: download=1 has browsers save it under its own name", async () => {
+test("files: download=1 makes browsers save the file under its own name", async () => {
   const { call } = await appWithFilm();
   const named = await call(`${URL_}?download=1`, { method: "HEAD" });
   const forms = `attachment; filename="long.mkv"; filename*=UTF-8''long.mkv`;

@@ -1,9 +1,9 @@
-/** One control method as the interface's tables have it. */
+/** A control method as the interface's tables list it. */
 export interface InterfaceMethod {
   readonly name: string;
   readonly isPublic: boolean;
   readonly isRemote: boolean;
-  /** Parameters without which it cannot do anything, with a value that can be read. */
+  /** Required parameters with valid values. */
   readonly required: Readonly<Record<string, string>>;
   readonly section: "service" | "playlist" | "external" | "account";
 }
@@ -11,13 +11,13 @@ export interface InterfaceMethod {
 const ID = "1";
 const OWNER = "_no_owner_";
 
-/** The 38 methods of the interface (Control API), written from its tables and not from the code. */
+/** The 38 methods of the interface (Control API), copied from its tables, not from the code. */
 export const INTERFACE_METHODS: readonly InterfaceMethod[] = [
   service("get_api_access_token", { isRemote: false }),
   service("set_allow_remote_access", { isPublic: false, isRemote: false }, { value: "1" }),
   service("set_allow_intranet_access", { isPublic: false, isRemote: false }, { value: "1" }),
   service("get_available_players"),
-  service("open_in_player", {}, { player_id: "p" }),
+  service("open_in_player"),
   service("get_media_files"),
   service("get_content_id"),
   service("get_channel_icon"),
@@ -69,7 +69,7 @@ function service(
   return { name, isPublic: true, isRemote: true, ...flags, required, section: "service" };
 }
 
-/** "All non-public, remote allowed", as are those below. */
+/** "All non-public, remote allowed", like those below. */
 function playlist(name: string, required: Parameters = {}): InterfaceMethod {
   return { name, isPublic: false, isRemote: true, required, section: "playlist" };
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { base64, filmTorrent } from "../engine/fake-house.ts";
+import { base64, filmTorrent } from "../engine/fake-engine.ts";
 import { fakeApp } from "./client.ts";
 
 const film = filmTorrent();
@@ -42,7 +42,7 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   force_ads: ["0"],
   is_restarted_session: ["0"],
   collect_start_stats: ["1"],
-  // Not in the interface, but sent by deployed clients.
+  // An extension that deployed clients send.
   client_session_id: ["12"],
   manifest_p2p_wait_timeout: ["10"],
   use_timeshift: ["1"],
@@ -72,9 +72,9 @@ for (const path of ["/ace/getstream", "/ace/manifest.m3u8"]) {
   });
 }
 
-/** How each session URL answers, of a session that plays and of one that is over. */
+/** The responses of each session URL, for a running and a stopped session. */
 const SESSION_URLS: readonly (readonly [url: string, query: string, playing: number, over: number])[] = [
-  ["playback_url", "", 200, 404],
+  ["playback_url", "", 200, 403],
   ["stat_url", "", 200, 200],
   ["stat_url", "?skip_player_activity=1", 200, 200],
   ["command_url", "?method=set_player_activity_timeout&timeout=60", 200, 200],
@@ -82,7 +82,7 @@ const SESSION_URLS: readonly (readonly [url: string, query: string, playing: num
 ];
 
 for (const path of ["/ace/getstream", "/ace/manifest.m3u8"]) {
-  test(`${path}: its session URLs answer with the statuses that clients expect`, async () => {
+  test(`${path}: session URLs answer with the statuses that clients expect`, async () => {
     const app = fakeApp();
     const { response } = await app.json(`${path}?format=json`, {
       method: "POST",

@@ -1,17 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runtime } from "#runtime";
-import { parseLiveTransportFile } from "../../src/wire/live-transport.ts";
-import { inspectHouse } from "../engine/inspect-house.ts";
+import { contentIdOf } from "../../src/base/ids.ts";
+import { parseLiveTransportFile } from "../../src/wire/live/transport-file.ts";
+import { createTestInspector } from "../engine/test-inspector.ts";
 import { TRANSPORT_FILE } from "../wire/live-vectors.ts";
 import { sha1 } from "../wire/make-torrent.ts";
 import { controlClient, withRealClient } from "./control-client.ts";
 
-const { infohash, contentId } = parseLiveTransportFile(TRANSPORT_FILE, sha1, runtime.ed25519Verifier);
+const { infohash } = parseLiveTransportFile(TRANSPORT_FILE, sha1, runtime.ed25519Verifier);
+const contentId = contentIdOf(infohash);
 const BASE64 = Buffer.from(TRANSPORT_FILE).toString("base64");
 
 test("get_media_files, get_content_id, analyze_content: a live stream whose transport file is known", async () => {
-  const { inspector, transfers } = inspectHouse();
+  const { inspector, transfers } = createTestInspector();
   const { result, json } = controlClient({ inspect: inspector });
   const body = JSON.stringify({ transport_file_data: BASE64, dump_transport_file: 1 });
   const path = "/server/api?method=get_media_files&api_version=3";
@@ -32,9 +34,10 @@ test("get_media_files, get_content_id, analyze_content: a live stream whose tran
         mime: "video/mp2t",
         transport_type: "bt",
         index: 0,
-        size: 0,
+        size: 96_256 * 1800,
       },
     ]);
+    assert.equal(found.size, 96_256 * 1800);
   }
   assert.deepEqual(await result("get_content_id", { infohash }), { content_id: contentId });
   const analysis = await result("analyze_content", { query: `sluice:?infohash=${infohash}` });
@@ -45,9 +48,9 @@ test("get_media_files, get_content_id, analyze_content: a live stream whose tran
 });
 
 test(
-  "playlist_add_item: an uploaded transport file of a live stream makes a live item, and is kept",
+  "playlist_add_item: an uploaded transport file of a live stream becomes a live item, and is stored",
   withRealClient(async (app) => {
-    const { inspector, transfers } = inspectHouse();
+    const { inspector, transfers } = createTestInspector();
     Object.defineProperty(app.engine, "inspect", { value: inspector });
     await app.result("playlist_add_item", { file: new File([TRANSPORT_FILE.slice()], "a.sluice") });
     const [item] = (await app.result("playlist_get")).playlist;
@@ -56,10 +59,10 @@ test(
       ["Example — Пример", infohash, contentId, 1, "live", false],
     );
     assert.deepEqual(
-      transfers.kept.map((file) => file.contentId),
-      [contentId],
+      transfers.kept.map((file) => file.infohash),
+      [infohash],
     );
-    // From now on its ids are enough to tell.
+    // The ids are now enough to identify it.
     for (const named of [
       { infohash },
       { content_id: contentId },

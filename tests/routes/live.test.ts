@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { base64, filmTorrent } from "../engine/fake-house.ts";
+import { base64, filmTorrent } from "../engine/fake-engine.ts";
 import { FakeLive, FIRST_AT, fakeControl } from "../engine/fake-live.ts";
 import { fakeApp } from "./client.ts";
 
 const stream = filmTorrent("stream");
 
-/** A session that plays a live stream of sixty seconds. */
+/** A session that plays a live stream with a window of sixty seconds. */
 async function appWithLive(output: "getstream" | "manifest.m3u8" = "getstream") {
   const app = fakeApp();
   const live = new FakeLive();
@@ -23,14 +23,14 @@ async function appWithLive(output: "getstream" | "manifest.m3u8" = "getstream") 
   return { ...app, live, session: response };
 }
 
-test("start live: is told to be live", async () => {
+test("start live: is_live is 1", async () => {
   const { session, json } = await appWithLive();
   assert.equal(session.is_live, 1);
   const { response } = await json(session.stat_url);
-  assert.deepEqual([response.is_live, response.status], [1, "dl"]);
+  assert.deepEqual([response.is_live, response.status, response.selected_file_index], [1, "dl", -1]);
 });
 
-test("stat live: livepos has its eight members, as texts", async () => {
+test("stat live: livepos has eight string members", async () => {
   const { session, json, call, live } = await appWithLive();
   live.oldest = 10;
   const reader = (await call(session.playback_url)).body!.getReader();
@@ -54,7 +54,7 @@ test("stat live: livepos has its eight members, as texts", async () => {
   assert.deepEqual([pos, is_live, buffer_pieces], [String(FIRST_AT + 20), "0", "81"]);
 });
 
-test("liveseek: moves what is being read; what is no position is told", async () => {
+test("liveseek: moves the session; an invalid position is an error", async () => {
   const { session, json, call } = await appWithLive();
   const reader = (await call(session.playback_url)).body!.getReader();
   const piece = async () => (await reader.read()).value![4];
@@ -69,7 +69,7 @@ test("liveseek: moves what is being read; what is no position is told", async ()
   await reader.cancel();
 });
 
-test("manifest live: what its player asks for reaches the source", async () => {
+test("manifest live: the delivery directives reach the source", async () => {
   const { session, call, live } = await appWithLive("manifest.m3u8");
   const ask = async (query: string) => {
     assert.equal((await call(`${session.playback_url}${query}`)).status, 200, query);
@@ -85,19 +85,19 @@ test("manifest live: what its player asks for reaches the source", async () => {
   assert.deepEqual(await ask("?_HLS_skip=no"), { reload: undefined, isDelta: false });
 });
 
-test("manifest live: what is no segment or part is refused", async () => {
+test("manifest live: an invalid segment or part number is refused", async () => {
   const { session, call } = await appWithLive("manifest.m3u8");
   for (const query of ["_HLS_msn=", "_HLS_msn=-1", "_HLS_msn=1e3", "_HLS_part=2", "_HLS_msn=1&_HLS_part=x"])
     assert.equal((await call(`${session.playback_url}?${query}`)).status, 400, query);
 });
 
-test("manifest live: a HEAD is not held", async () => {
+test("manifest live: a HEAD request does not wait", async () => {
   const { session, call } = await appWithLive("manifest.m3u8");
   const url = `${session.playback_url}?_HLS_msn=1000`;
   assert.equal((await call(url, { method: "HEAD" })).status, 200);
 });
 
-test("segment live: a part by its name; a HEAD asks for none", async () => {
+test("segment live: serves a part by its name; a HEAD request reads no part", async () => {
   const { call, live } = await appWithLive("manifest.m3u8");
   const url = `/ace/c/${stream.infohash}/59.p2.ts`;
   const head = await call(url, { method: "HEAD" });

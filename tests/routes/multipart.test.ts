@@ -1,19 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { boundaryOf, readMultipart } from "../../routes/control/multipart.ts";
 import {
-  boundaryOf,
   MULTIPART_LIMITS,
   MultipartParser,
   type MultipartPart,
-  readMultipart,
-} from "../../routes/control/multipart.ts";
+} from "../../routes/control/multipart-parser.ts";
 import { concatBytes } from "../../src/base/bytes.ts";
 import { DecodeError, SluiceError } from "../../src/base/errors.ts";
 import { encodeUtf8 } from "../../src/base/utf8.ts";
 
 const BOUNDARY = "x-y";
 
-/** A form of parts that are written out, and what must follow them. */
+/** Builds a multipart form from its parts. */
 function formOf(...parts: readonly string[]): string {
   return `${parts.map((part) => `--${BOUNDARY}\r\n${part}\r\n`).join("")}--${BOUNDARY}--\r\n`;
 }
@@ -22,7 +21,7 @@ function field(name: string, value: string): string {
   return `Content-Disposition: form-data; name="${name}"\r\n\r\n${value}`;
 }
 
-/** Reads a form that comes in chunks of so many bytes. */
+/** Parses a form in chunks of `chunkBytes`. */
 function parse(body: string | Uint8Array, chunkBytes = 1_000_000): readonly MultipartPart[] {
   const parser = new MultipartParser(BOUNDARY);
   const bytes = typeof body === "string" ? encodeUtf8(body) : body;
@@ -33,8 +32,8 @@ function parse(body: string | Uint8Array, chunkBytes = 1_000_000): readonly Mult
 const FILE = `Content-Disposition: form-data; name="file"; filename="наш.m3u"\r\nContent-Type: audio/x-mpegurl\r\n\r\n`;
 
 for (const chunkBytes of [1, 2, 7, 1_000_000]) {
-  test(`MultipartParser: fields and files, whole, in chunks of ${chunkBytes}`, () => {
-    // Whatever looks like a boundary and is none belongs to the value.
+  test(`MultipartParser: parses fields and files that arrive in chunks of ${chunkBytes} bytes`, () => {
+    // Text that only resembles a boundary is part of the value.
     const text = "#EXTM3U\r\n--x\r\n--x-\r\n\r\r\n--x-z\r\n";
     const parts = parse(
       formOf(field("method", "playlist_import"), `${FILE}${text}`, field("é", "")),
@@ -50,7 +49,7 @@ for (const chunkBytes of [1, 2, 7, 1_000_000]) {
   });
 }
 
-test("MultipartParser: what FormData of a browser sends is read as it was meant", async () => {
+test("MultipartParser: parses the body that FormData produces", async () => {
   const form = new FormData();
   form.append("a", "1\r\n2 ü");
   form.append("tags", '["a","b"]');
@@ -77,21 +76,21 @@ test("MultipartParser: a line break before the first boundary, padding, an epilo
 });
 
 const REFUSED: readonly (readonly [what: string, body: string])[] = [
-  ["nothing", ""],
+  ["an empty body", ""],
   ["a preamble", `hello\r\n${formOf(field("a", "1"))}`],
-  ["another boundary", "--y-x\r\n"],
-  ["no last boundary", `--x-y\r\n${field("a", "1")}`],
-  ["a head that does not end", '--x-y\r\nContent-Disposition: form-data; name="a"'],
-  ["no head", formOf("\r\nvalue")],
-  ["no name", formOf("Content-Disposition: form-data\r\n\r\n1")],
-  ["another disposition", formOf('Content-Disposition: attachment; name="a"\r\n\r\n1')],
-  ["a name twice", formOf('Content-Disposition: form-data; name="a"; name="b"\r\n\r\n1')],
-  ["a header twice", formOf(`Content-Disposition: form-data; name="a"\r\n${field("a", "1")}`)],
+  ["a different boundary", "--y-x\r\n"],
+  ["a missing last boundary", `--x-y\r\n${field("a", "1")}`],
+  ["a header without an end", '--x-y\r\nContent-Disposition: form-data; name="a"'],
+  ["a part without headers", formOf("\r\nvalue")],
+  ["a part without a name", formOf("Content-Disposition: form-data\r\n\r\n1")],
+  ["a disposition other than form-data", formOf('Content-Disposition: attachment; name="a"\r\n\r\n1')],
+  ["a duplicate name", formOf('Content-Disposition: form-data; name="a"; name="b"\r\n\r\n1')],
+  ["a duplicate header", formOf(`Content-Disposition: form-data; name="a"\r\n${field("a", "1")}`)],
   ["a folded header", formOf('Content-Disposition: form-data;\r\n name="a"\r\n\r\n1')],
   ["a bare line feed", formOf('Content-Disposition: form-data; name="a"\nX: y\r\n\r\n1')],
-  ["a zero in the head", formOf('Content-Disposition: form-data; name="a\0"\r\n\r\n1')],
-  ["a line that is no header", formOf(`nonsense\r\n${field("a", "1")}`)],
-  ["base64", formOf(`Content-Transfer-Encoding: base64\r\n${field("a", "MQ==")}`)],
+  ["a zero byte in the header", formOf('Content-Disposition: form-data; name="a\0"\r\n\r\n1')],
+  ["a line that is not a header", formOf(`nonsense\r\n${field("a", "1")}`)],
+  ["base64 transfer encoding", formOf(`Content-Transfer-Encoding: base64\r\n${field("a", "MQ==")}`)],
   ["text after the boundary", `--x-yz\r\n${field("a", "1")}\r\n--x-y--`],
   ["endless padding", `--x-y${" ".repeat(200)}`],
 ];
@@ -107,7 +106,7 @@ for (const [what, body] of REFUSED) {
   });
 }
 
-test("MultipartParser: a text that is not UTF-8 is refused; a file may hold anything", () => {
+test("MultipartParser: a text field that is not UTF-8 is refused; a file may contain any bytes", () => {
   const bytes = new Uint8Array([0xff, 0xfe]);
   const around = (head: string) => [encodeUtf8(`--x-y\r\n${head}`), bytes, encodeUtf8("\r\n--x-y--")];
   assert.throws(() => parse(concatBytes(around(field("a", "")))), DecodeError);
@@ -115,15 +114,18 @@ test("MultipartParser: a text that is not UTF-8 is refused; a file may hold anyt
   assert.deepEqual(typeof part?.value === "object" && [...part.value.bytes], [0xff, 0xfe]);
 });
 
-test("readMultipart: a form that is announced too long is not read", async () => {
+test("readMultipart: a form whose Content-Length exceeds the limit is not read", async () => {
   let pulls = 0;
   const body = new ReadableStream<Uint8Array>({ pull: () => void pulls++ }, { highWaterMark: 0 });
   const expectedBytes = MULTIPART_LIMITS.bodyBytes + 1;
-  await assert.rejects(readMultipart(body, { boundary: "x", expectedBytes }), /a form of more than 55000000/);
+  await assert.rejects(
+    readMultipart(body, { boundary: "x", expectedBytes }),
+    /the form is larger than 55000000/,
+  );
   assert.equal(pulls, 0);
 });
 
-test("MultipartParser: each limit is too_large, and nothing is kept beyond it", () => {
+test("MultipartParser: each limit throws too_large, and nothing beyond it is stored", () => {
   const tooLarge = (thrown: unknown) => thrown instanceof SluiceError && thrown.code === "too_large";
   const many = Array.from({ length: MULTIPART_LIMITS.parts + 1 }, () => field("a", "1"));
   assert.equal(parse(formOf(...many.slice(1))).length, MULTIPART_LIMITS.parts);
@@ -144,7 +146,7 @@ test("MultipartParser: each limit is too_large, and nothing is kept beyond it", 
   assert.throws(() => after.push(chunk), tooLarge);
 });
 
-test("boundaryOf: a token or quoted, 1 to 70 characters, no space at its end", () => {
+test("boundaryOf: accepts a token or quoted string of 1 to 70 characters without a trailing space", () => {
   const of = (rest: string) => boundaryOf(`multipart/form-data${rest}`);
   assert.equal(of("; boundary=----WebKitFormBoundary7MA4"), "----WebKitFormBoundary7MA4");
   assert.equal(of('; charset=utf-8; Boundary="a b:c"'), "a b:c");

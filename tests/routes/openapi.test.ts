@@ -1,48 +1,49 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { CONTROL_METHODS } from "../../routes/control/control.ts";
-import { ERRORS } from "../../routes/errors.ts";
+import { CONTROL_SECTIONS } from "../../routes/control/control.ts";
+import { ERRORS } from "../../routes/http/errors.ts";
+import { playbackParams } from "../../routes/http/params.ts";
 import { type OpenApiDocument, openApiDocument } from "../../routes/openapi.ts";
 import type { OpenApiOperation } from "../../routes/openapi-parts.ts";
-import { playbackParams } from "../../routes/params.ts";
-import { VERSION } from "../../src/version.ts";
+import { VERSION } from "../../src/settings/version.ts";
 import { fakeApp } from "./client.ts";
+
+const METHODS = CONTROL_SECTIONS.flatMap(({ methods }) => methods);
 
 const document = openApiDocument(VERSION);
 
-/** Every operation, with its path. */
+/** Returns every operation with its path. */
 function operations({ paths }: OpenApiDocument): (readonly [path: string, operation: OpenApiOperation])[] {
   return Object.entries(paths).flatMap(([path, { get, post }]) =>
     [get, post].flatMap((operation) => (operation ? [[path, operation] as const] : [])),
   );
 }
 
-test("openApiDocument: docs/openapi.json is the same; else run `npm run openapi`", () => {
-  const kept = JSON.parse(readFileSync(new URL("../../docs/openapi.json", import.meta.url), "utf8"));
-  assert.deepEqual(kept, JSON.parse(JSON.stringify(document)));
+test("openApiDocument: equals docs/openapi.json; if not, run `npm run openapi`", () => {
+  const stored = JSON.parse(readFileSync(new URL("../../docs/openapi.json", import.meta.url), "utf8"));
+  assert.deepEqual(stored, JSON.parse(JSON.stringify(document)));
 });
 
-test("openApiDocument: has every control method, with its access and its required parameters", () => {
-  for (const method of CONTROL_METHODS) {
-    const { get, post } = document.paths[`/server/api#${method.name}`] ?? {};
+test("openApiDocument: contains every control method, with access and required parameters", () => {
+  for (const method of METHODS) {
+    const { get, post } = document.paths[`/server/api/${method.name}`] ?? {};
     const operation = get ?? post;
     assert.ok(operation, method.name);
     assert.equal(operation.security.length === 0, method.isPublic, method.name);
     assert.equal(operation["x-remote"], method.isRemote, method.name);
-    const selector = operation.parameters.find(({ name }) => name === "method");
-    assert.deepEqual(selector?.schema.enum, [method.name]);
+    assert.equal(operation["x-public"], method.isPublic, method.name);
   }
   const required = (name: string) =>
-    document.paths[`/server/api#${name}`]?.get?.parameters
+    document.paths[`/server/api/${name}`]?.get?.parameters
       .filter((parameter) => parameter.required)
       .map((parameter) => parameter.name);
-  assert.deepEqual(required("analyze_content"), ["method", "query"]);
-  assert.deepEqual(required("open_in_player"), ["method", "player_id"]);
-  assert.deepEqual(required("get_media_files"), ["method"]);
+  assert.deepEqual(required("analyze_content"), ["query"]);
+  assert.deepEqual(required("open_in_player"), []);
+  assert.deepEqual(required("get_media_files"), []);
 });
 
-test("openApiDocument: has every parameter of the playback endpoints", () => {
+test("openApiDocument: contains every parameter of the playback endpoints", () => {
   for (const path of ["/ace/getstream", "/ace/manifest.m3u8"]) {
     const names = document.paths[path]?.get?.parameters.map(({ name }) => name);
     const expected = Object.keys(playbackParams.shape).filter((name) => name !== "manifest_url");
@@ -52,7 +53,7 @@ test("openApiDocument: has every parameter of the playback endpoints", () => {
   assert.equal(first?.name, "manifest_url");
 });
 
-test("openApiDocument: holds together as OpenAPI 3.1 wants it", () => {
+test("openApiDocument: is consistent with OpenAPI 3.1", () => {
   const all = operations(document);
   const ids = all.map(([, { operationId }]) => operationId);
   assert.equal(new Set(ids).size, ids.length);
@@ -68,15 +69,23 @@ test("openApiDocument: holds together as OpenAPI 3.1 wants it", () => {
     const names = operation.parameters.map((each) => `${each.in} ${each.name}`);
     assert.equal(new Set(names).size, names.length, path);
     assert.ok(operation.tags.every((tag) => tags.has(tag)));
-    assert.ok(Object.keys(operation.responses).length > 0);
+    assert.ok("200" in operation.responses || "302" in operation.responses, path);
+    // Clients learn from the document that a request may be refused.
+    for (const status of ["403", "421"]) assert.ok(status in operation.responses, `${path} ${status}`);
+    assert.equal(operation["x-public"], operation.security.length === 0);
+    assert.equal(typeof operation["x-remote"], "boolean");
+    const { example } = operation.responses["200"]?.content?.["application/json"] ?? {};
+    if (path.startsWith("/server/api/") && !path.endsWith("_image") && !path.endsWith("_icon"))
+      assert.ok(example !== undefined, path);
   }
   const text = JSON.stringify(document);
-  for (const [, name] of text.matchAll(/"#\/components\/schemas\/(\w+)"/g))
-    assert.ok(document.components.schemas[name!], name!);
+  for (const [, kind, name] of text.matchAll(/"#\/components\/(schemas|responses)\/(\w+)"/g))
+    assert.ok(document.components[kind as "schemas" | "responses"][name!], name!);
+  assert.ok(Object.keys(document.paths).every((path) => !path.includes("#")));
   assert.doesNotMatch(text, /\$defs|"\$schema"/);
 });
 
-test("/openapi.json: the document of this version", async () => {
+test("/openapi.json: returns the document with this version", async () => {
   const response = await fakeApp().call("/openapi.json");
   assert.equal(response.headers.get("content-type"), "application/json");
   const served = (await response.json()) as OpenApiDocument;
@@ -84,7 +93,7 @@ test("/openapi.json: the document of this version", async () => {
   assert.deepEqual(served.paths, JSON.parse(JSON.stringify(document.paths)));
 });
 
-test("/docs: every operation and every error, without a script and without anything from elsewhere", async () => {
+test("/docs: lists every operation and error, without scripts and other servers", async () => {
   const { call } = fakeApp();
   for (const path of ["/docs", "/docs/"]) {
     const response = await call(path);
@@ -108,7 +117,7 @@ test("/docs: every operation and every error, without a script and without anyth
   assert.doesNotMatch(await style.text(), /url\(|@import/);
 });
 
-test("/docs: how it was addressed is written into the examples, escaped", async () => {
+test("/docs: examples contain the requested host, escaped", async () => {
   const { call } = fakeApp();
   const page = await (await call("/docs", { host: "localhost:6878" })).text();
   assert.ok(

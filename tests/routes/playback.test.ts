@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { base64, filmTorrent } from "../engine/fake-house.ts";
+import { base64, filmTorrent } from "../engine/fake-engine.ts";
 import { segmentTimes, track, tsBytes } from "../engine/fake-media.ts";
 import { type Call, fakeApp } from "./client.ts";
 
@@ -8,14 +8,14 @@ const film = filmTorrent();
 const other = filmTorrent("other");
 const magnet = (infohash: string) => encodeURIComponent(`magnet:?xt=urn:btih:${infohash}`);
 
-/** A start by transport file, as players post it. */
+/** Starts playback of a posted transport file. */
 const post = (bytes: Uint8Array, init: Call = {}): Call => ({
   ...init,
   method: "POST",
   body: JSON.stringify({ transport_file_data: base64(bytes) }),
 });
 
-/** An app that knows the film already, so that it can be asked for by infohash and content id. */
+/** An app that has the film, so that infohash and content id resolve. */
 async function appWithFilm(options: Parameters<typeof fakeApp>[0] = {}) {
   const app = fakeApp(options);
   await app.call("/ace/getstream", post(film.bytes));
@@ -23,7 +23,7 @@ async function appWithFilm(options: Parameters<typeof fakeApp>[0] = {}) {
 }
 
 test("getstream: redirects to /ace/r, whose body is the whole transport stream", async () => {
-  const { call } = await appWithFilm({ house: { allowedHosts: ["tv.local"] } });
+  const { call } = await appWithFilm({ dependencies: { allowedHosts: ["tv.local"] } });
   const start = await call(`/ace/getstream?infohash=${film.infohash}`, { host: "tv.local:8080" });
   assert.equal(start.status, 302);
   const location = start.headers.get("location")!;
@@ -34,7 +34,21 @@ test("getstream: redirects to /ace/r, whose body is the whole transport stream",
   assert.equal((await stream.arrayBuffer()).byteLength, 5 * 400 * 188);
 });
 
-test("getstream: /content/<infohash>/<key> is the same stream; a Range is answered with the whole", async () => {
+test("getstream: pages of other sites cannot replace the user's content", async () => {
+  const { call, engine } = await appWithFilm();
+  const own = (await call(`/ace/getstream?infohash=${film.infohash}`)).headers.get("location")!;
+  const page = { headers: { "sec-fetch-site": "cross-site" } };
+  for (let i = 0; i < 30; i++) {
+    const infohash = i.toString(16).padStart(40, "0");
+    await call(`/ace/getstream?infohash=${infohash}`, page);
+    await call(`/ace/manifest.m3u8?infohash=${infohash.replace(/^0/, "1")}`, page);
+    await call(`/play/infohash/${infohash.replace(/^0/, "2")}`, page);
+  }
+  assert.equal(engine.figures().transfers.length, 5);
+  assert.equal((await call(new URL(own).pathname)).status, 200);
+});
+
+test("getstream: /content/<infohash>/<key> is the same stream; a Range request gets the whole stream", async () => {
   const { call } = await appWithFilm();
   const location = (await call(`/ace/getstream?infohash=${film.infohash}`)).headers.get("location")!;
   const path = new URL(location).pathname.replace("/ace/r/", "/content/");
@@ -66,7 +80,7 @@ test("manifest: redirects to /ace/m/….m3u8, a media playlist whose segments ar
   assert.deepEqual(new Uint8Array(await segment.arrayBuffer()), tsBytes(3));
 });
 
-test("manifest: container=fmp4 gives an initialisation segment and .m4s", async () => {
+test("manifest: container=fmp4 lists an initialization segment and .m4s", async () => {
   const { json, call } = await appWithFilm();
   const { response } = await json(`/ace/manifest.m3u8?infohash=${film.infohash}&container=fmp4&format=json`);
   const text = await (await call(response.playback_url)).text();
@@ -77,7 +91,7 @@ test("manifest: container=fmp4 gives an initialisation segment and .m4s", async 
   assert.equal(await segment.text(), "moof1");
 });
 
-test("manifest: text subtitles bring a master playlist with WebVTT renditions", async () => {
+test("manifest: with text subtitles it is a master playlist with WebVTT renditions", async () => {
   const app = fakeApp();
   app.transfers.prepare = (transfer) => {
     transfer.bringData();
@@ -95,8 +109,8 @@ test("manifest: text subtitles bring a master playlist with WebVTT renditions", 
   assert.match(await (await app.call(media)).text(), /#EXTINF/);
 });
 
-test("format=json: the session of the interface, member by member", async () => {
-  const { json } = await appWithFilm({ house: { allowedHosts: ["::1"] } });
+test("format=json: returns every member of the interface", async () => {
+  const { json } = await appWithFilm({ dependencies: { allowedHosts: ["::1"] } });
   const { response, error, status, type } = await json(
     `/ace/getstream?infohash=${film.infohash}&format=json&pid=tv&client_session_id=7&use_api_events=1`,
     { host: "[::1]:6878" },
@@ -120,7 +134,7 @@ test("format=json: the session of the interface, member by member", async () => 
   });
 });
 
-test("format=json: client_session_id is -1 and event_url absent unless asked for; HLS plays from /ace/m", async () => {
+test("format=json: client_session_id is -1 and event_url absent by default; HLS plays from /ace/m", async () => {
   const { json } = await appWithFilm();
   const { response } = await json(`/ace/manifest.m3u8?infohash=${film.infohash}&format=json`);
   assert.equal(response.client_session_id, -1);
@@ -128,17 +142,17 @@ test("format=json: client_session_id is -1 and event_url absent unless asked for
   assert.match(response.playback_url, /\/ace\/m\/[0-9a-f]{40}\/[0-9a-f]{32}\.m3u8$/);
 });
 
-test('format=json: is spaced, so that probes find `"error": null`; an empty callback changes nothing', async () => {
+test('format=json: has spaces, so that probes find `"error": null`; an empty callback changes nothing', async () => {
   const { call } = await appWithFilm();
   const text = await (await call(`/ace/getstream?infohash=${film.infohash}&format=json&callback=`)).text();
   assert.match(text, /^\{"response": \{"playback_url": "http/);
   assert.match(text, /, "error": null\}$/);
 });
 
-test("format=json: answers at once although no data is there, and is `dl` when data comes within 0.8 s", async () => {
+test("format=json: answers at once without data, and reports `dl` if data arrives soon", async () => {
   const app = fakeApp({ hasData: false });
   const start = app.json("/ace/getstream?format=json", post(film.bytes));
-  await app.clock.advance(800);
+  await app.clock.advance(450);
   const { response } = await start;
   assert.equal((await app.json(response.stat_url)).response.status, "prefuf");
   const other_ = app.json("/ace/getstream?format=json", post(other.bytes));
@@ -156,7 +170,7 @@ const SELECTORS: readonly (readonly [name: string, query: string])[] = [
   ["infohash", "infohash=INFOHASH"],
   ["infohash in upper case", "infohash=UPPER"],
   ["infohash before url and magnet", "magnet=MAGNET_OTHER&url=http://nowhere/&infohash=INFOHASH"],
-  ["an empty content_id is none", "content_id=&infohash=INFOHASH"],
+  ["an empty content_id counts as absent", "content_id=&infohash=INFOHASH"],
   ["url", "url=http://files.example/film.torrent"],
   ["url before magnet", "magnet=MAGNET_OTHER&url=http://files.example/film.torrent"],
   ["a magnet passed as url", "url=MAGNET"],
@@ -165,7 +179,7 @@ const SELECTORS: readonly (readonly [name: string, query: string])[] = [
     "magnet that is not encoded",
     "magnet=magnet:?xt=urn:btih:INFOHASH&dn=films&tr=http://tracker.example/announce",
   ],
-  ["a magnet of a key that is not encoded", "magnet=magnet:?xs=urn:btpk:KEY&s=6c697665"],
+  ["an unencoded magnet of a key", "magnet=magnet:?xs=urn:btpk:KEY&s=6c697665"],
   [
     "stray parameters",
     "infohash=INFOHASH&.mp4&hlc=1&transcode_ac3=0&foo=bar&transcode_audio=0&stream_id=-1&_idx=",
@@ -180,7 +194,7 @@ for (const [name, query] of SELECTORS) {
       status: 200,
       bytes: film.bytes as Uint8Array<ArrayBuffer>,
     });
-    const contentId = app.transfers.kept[0]!.contentId;
+    const contentId = app.transfers.kept[0]!.infohash;
     app.transfers.keys.set(`${"ab".repeat(32)} 6c697665`, film.infohash);
     const filled = query
       .replaceAll("KEY", "ab".repeat(32))
@@ -213,19 +227,13 @@ const ERRORS: readonly (readonly [name: string, path: string, status: number, te
   ],
   ["a malformed magnet", "/ace/getstream?magnet=magnet:%3Fdn%3Dx", 400, /^failed to load content: magnet: /],
   [
-    "an unknown content id",
-    `/ace/getstream?id=${"ab".repeat(20)}`,
-    404,
-    /^failed to load content: no transport file/,
-  ],
-  [
-    "a URL nobody answers",
+    "a URL that does not answer",
     "/ace/getstream?url=http://gone.example/",
     502,
     /^failed to load content: nothing answers/,
   ],
   ["a URL with status 404", "/ace/getstream?url=http://files.example/404", 502, /the server answered 404/],
-  ["a URL with a web page", "/ace/getstream?url=http://files.example/page", 415, /a web page came/],
+  ["a URL with a web page", "/ace/getstream?url=http://files.example/page", 415, /got a web page/],
   [
     "a URL with a broken file",
     "/ace/getstream?url=http://files.example/broken",
@@ -244,7 +252,7 @@ const ERRORS: readonly (readonly [name: string, path: string, status: number, te
     404,
     /^failed to start: expected a file index below 3/,
   ],
-  ["an HLS manifest that nobody serves", "/hls/manifest.m3u8?manifest_url=http://x/", 502, /nothing answers/],
+  ["an unreachable HLS manifest", "/hls/manifest.m3u8?manifest_url=http://x/", 502, /nothing answers/],
 ];
 
 for (const [name, path, status, text] of ERRORS) {
@@ -268,7 +276,7 @@ for (const [name, path, status, text] of ERRORS) {
   });
 }
 
-test("error: a body that is no transport file, no JSON, or too long", async () => {
+test("error: an invalid, non-JSON or too long body", async () => {
   const { call } = fakeApp();
   for (const body of [
     "{",
@@ -282,11 +290,11 @@ test("error: a body that is no transport file, no JSON, or too long", async () =
   }
   const long = await call("/ace/getstream", { method: "POST", body: "x".repeat(14_000_001) });
   assert.equal(long.status, 415);
-  assert.match(await long.text(), /more than/);
+  assert.match(await long.text(), /larger than/);
   assert.equal((await call("/ace/getstream", { method: "POST", body: "" })).status, 400);
 });
 
-test("error: codecs that TS cannot carry are named; HLS then takes fMP4 by itself", async () => {
+test("error: names a codec that TS cannot carry; HLS then uses fMP4", async () => {
   const app = fakeApp();
   const { SluiceError } = await import("../../src/base/errors.ts");
   app.transfers.prepare = (transfer) => {
@@ -307,7 +315,19 @@ test("error: codecs that TS cannot carry are named; HLS then takes fMP4 by itsel
   assert.match(await (await app.call(hls.response.playback_url)).text(), /\.m4s/);
 });
 
-test("error: a start that got stuck answers 500 on the session URL", async () => {
+test("HLS uses fMP4 if only fMP4 can carry the audio; MPEG-TS then plays the picture", async () => {
+  const app = fakeApp();
+  app.transfers.prepare = (transfer) => {
+    transfer.bringData();
+    transfer.media_.silentIn = ["ts"];
+  };
+  const hls = await app.json(`/ace/manifest.m3u8?infohash=${film.infohash}&format=json`, post(film.bytes));
+  assert.match(await (await app.call(hls.response.playback_url)).text(), /\.m4s/);
+  const start = await app.call(`/ace/getstream?infohash=${film.infohash}`);
+  assert.equal((await app.call(start.headers.get("location")!)).status, 200);
+});
+
+test("error: a start timeout answers 500 on the session URL", async () => {
   const app = fakeApp({ hasData: false, settings: { peersTimeoutMs: 5_000 } });
   const start = await app.call(`/ace/getstream?magnet=${magnet(film.infohash)}`);
   assert.equal(start.status, 302);
@@ -336,7 +356,7 @@ test("HEAD: starts, streams, manifests and segments answer without a body or dat
   assert.deepEqual([segment.status, segment.headers.get("content-length")], [200, String(400 * 188)]);
 });
 
-test("segments: a Range answers 206 with exactly its bytes, 416 outside", async () => {
+test("segments: a Range answers 206 with its bytes, or 416 outside", async () => {
   const app = await appWithFilm();
   const { response } = await app.json(`/ace/manifest.m3u8?infohash=${film.infohash}&format=json`);
   const url = (await (await app.call(response.playback_url)).text())
@@ -348,13 +368,14 @@ test("segments: a Range answers 206 with exactly its bytes, 416 outside", async 
   assert.equal((await app.call(url, { headers: { range: "bytes=99999999-" } })).status, 416);
 });
 
-test("segments: names that are none, and sessions that are over, are refused", async () => {
+test("segments: invalid names and ended sessions are refused", async () => {
   const app = await appWithFilm();
-  for (const name of ["x.ts", "1.avi", "-1.ts", "1.ts.ts", "999999.ts"])
+  for (const name of ["x.ts", "1.avi", "-1.ts", "1.ts.ts"])
     assert.equal((await app.call(`/ace/c/${film.infohash}/${name}`)).status, 404, name);
+  assert.equal((await app.call(`/ace/c/${film.infohash}/999999.ts`)).status, 403);
 });
 
-test("many segments: the numbers of one film go up by one", async () => {
+test("many segments: numbers increase by one", async () => {
   const app = fakeApp();
   app.transfers.prepare = (transfer) => {
     transfer.bringData();
@@ -369,7 +390,7 @@ test("many segments: the numbers of one film go up by one", async () => {
   );
 });
 
-test("/hls/manifest.m3u8: is the manifest of content, and of what manifest_url names", async () => {
+test("/hls/manifest.m3u8: plays content, or the manifest of manifest_url", async () => {
   const app = await appWithFilm();
   const { response } = await app.json(`/hls/manifest.m3u8?id=${film.infohash}&format=json`);
   assert.match(response.playback_url, /\/ace\/m\/.*\.m3u8$/);
@@ -377,9 +398,9 @@ test("/hls/manifest.m3u8: is the manifest of content, and of what manifest_url n
   assert.match(other.error, /^failed to load content: nothing answers at http:\/\/a\/b.m3u8/);
 });
 
-test("URLs in answers: https where a proxy says that it was asked so", async () => {
+test("URLs in responses: https if a trusted proxy reports it", async () => {
   const trustedProxies = [{ host: "127.0.0.1", bits: 32 }];
-  const app = await appWithFilm({ house: { allowedHosts: ["tv.local"], access: { trustedProxies } } });
+  const app = await appWithFilm({ dependencies: { allowedHosts: ["tv.local"], access: { trustedProxies } } });
   const asked = async (proto: string) => {
     const headers = { "x-forwarded-proto": proto };
     const path = `/ace/getstream?infohash=${film.infohash}&format=json`;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Hono } from "hono";
-import type { RouteEnv } from "../../routes/house.ts";
-import { mayReachPrivate } from "../../routes/private-urls.ts";
+import { allowsPrivateUrls } from "../../routes/http/access.ts";
+import type { RouteEnv } from "../../routes/http/dependencies.ts";
 
 const ASKERS = { local: "127.0.0.1", intranet: "192.168.1.7", internet: "8.8.8.8" } as const;
 const PAGES = {
@@ -11,16 +11,16 @@ const PAGES = {
   foreign: { origin: "http://evil.example" },
 } as const;
 
-/** What is allowed; everything else is not. */
+/** The allowed cases; all others are refused. */
 const ALLOWED = ["local none local", "local own local", "local none intranet", "local own intranet"];
 ALLOWED.push("intranet none intranet", "intranet own intranet");
 
-test("mayReachPrivate: who sits here, or in the network where the setting says so; never for a foreign page", async () => {
+test("allowsPrivateUrls: allows this host, and its network if the setting is intranet, but no foreign page", async () => {
   for (const [asker, host] of Object.entries(ASKERS)) {
     for (const [page, headers] of Object.entries(PAGES)) {
       for (const privateUrls of ["local", "intranet", undefined] as const) {
         const app = new Hono<RouteEnv>();
-        app.get("/", (c) => c.text(String(mayReachPrivate(c, privateUrls ? { privateUrls } : {}))));
+        app.get("/", (c) => c.text(String(allowsPrivateUrls(c, privateUrls ? { privateUrls } : {}))));
         const remote = { host, port: 1 };
         const local = { host: asker === "local" ? "127.0.0.1" : "192.168.1.2", port: 6878 };
         const request = new Request("http://h:6878/", { headers: { host: "h:6878", ...headers } });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Player } from "../../routes/house.ts";
+import type { Player } from "../../routes/http/dependencies.ts";
 import { SluiceError } from "../../src/base/errors.ts";
 import { parseInfohash } from "../../src/base/ids.ts";
 import type { ItemContent, ItemDraft } from "../../src/library/contract.ts";
@@ -12,9 +12,9 @@ import { CONTENT_ID, fakeInspector, INFOHASH } from "./fake-inspector.ts";
 const FOREIGN = { origin: "https://evil.example", "sec-fetch-site": "cross-site" };
 const REMOTE = { ...LOCAL, remote: { host: "127.0.0.2", port: 1 }, local: { host: "127.0.0.1", port: 6878 } };
 
-function client(house: Parameters<typeof controlClient>[0] = {}) {
+function client(options: Parameters<typeof controlClient>[0] = {}) {
   const inspector = fakeInspector();
-  return { ...controlClient({ inspect: inspector.inspect, ...house }), inspector };
+  return { ...controlClient({ inspect: inspector.inspect, ...options }), inspector };
 }
 
 function content(part: Partial<ItemContent>): ItemContent {
@@ -25,16 +25,16 @@ function draft(part: Partial<ItemDraft> = {}): ItemDraft {
   return { title: "One", content: content({ infohash: INFOHASH }), ...part };
 }
 
-test("get_api_access_token: the token, to this host and to no page of another site", async () => {
+test("get_api_access_token: returns the token to this host, but to no page of another site", async () => {
   const { json, library } = client();
   const path = "/server/api?api_version=3&method=get_api_access_token";
   assert.deepEqual((await json(path)).result, { token: await library.access.token() });
   assert.equal((await json(path, { headers: FOREIGN })).error.message, "access denied");
 });
 
-test("get_server_settings: who is let in, and where they find us, to who has the token", async () => {
+test("get_server_settings: returns switches and addresses to callers with the token", async () => {
   const networkUrls = () => ["http://192.168.1.5:6878/"];
-  const { json, result, library } = client({ house: { networkUrls } });
+  const { json, result, library } = client({ dependencies: { networkUrls } });
   await library.access.setAllowsRemote(true);
   assert.deepEqual(await result("get_server_settings", {}), {
     allow_intranet_access: true,
@@ -44,7 +44,7 @@ test("get_server_settings: who is let in, and where they find us, to who has the
   assert.match((await json("/server/api?method=get_server_settings")).error, /access token required/);
 });
 
-test("set_allow_remote_access, set_allow_intranet_access: switch, and need a value", async () => {
+test("set_allow_remote_access, set_allow_intranet_access: set the switches, and require a value", async () => {
   const { result, error, library } = client();
   assert.equal(await result("set_allow_remote_access", { value: "true" }), "ok");
   assert.equal(await result("set_allow_intranet_access", { value: 0 }), "ok");
@@ -60,61 +60,71 @@ const PLAYERS: readonly Player[] = [
   { id: "tv", type: "aircast", protocol: "chromecast", name: "TV", icon: "http://x/i.png" },
 ];
 
-/** Players that note what they were to open. */
+/** Players that record what they open. */
 function fakePlayers() {
   const opened: [id: string, url: string][] = [];
   const open = async (id: string, url: string) => void opened.push([id, url]);
   return { opened, players: { list: async () => PLAYERS, open } };
 }
 
-test("get_available_players: those of the house, or none", async () => {
+test("get_available_players: returns the local players, or none", async () => {
   const { players } = fakePlayers();
   const content_id = "any text";
-  assert.deepEqual(await client({ house: { players } }).result("get_available_players", { content_id }), {
-    players: PLAYERS,
-  });
+  assert.deepEqual(
+    await client({ dependencies: { players } }).result("get_available_players", { content_id }),
+    {
+      players: PLAYERS,
+    },
+  );
   assert.deepEqual(await client().result("get_available_players"), { players: [] });
 });
 
-test("open_in_player: hands our own URL to a listed player", async () => {
+test("open_in_player: opens a URL of the engine in a listed player", async () => {
   const { opened, players } = fakePlayers();
-  const { result, error, json, library } = client({ house: { players } });
+  const { result, error, json, library } = client({ dependencies: { players } });
   const { id } = await library.items.add(draft({ content: content({ url: "http://u:secret@x/a.torrent" }) }));
   const url = "http://x/a b.torrent?c=d&e";
   const magnet = `magnet:?xt=urn:btih:${INFOHASH}&dn=a%26b`;
   await result("open_in_player", { player_id: "vlc", content_id: CONTENT_ID, infohash: INFOHASH });
   await result("open_in_player", { player_id: "tv", url, file_index: 2 });
   await result("open_in_player", { player_id: "-1", magnet });
+  await result("open_in_player", { magnet });
   await result("open_in_player", { player_id: "vlc", playlist_item_id: id });
   assert.deepEqual(
     opened.map(([player]) => player),
-    ["vlc", "tv", "vlc", "vlc"],
+    ["vlc", "tv", "vlc", "vlc", "vlc"],
   );
   const urls = opened.map(([, address]) => new URL(address));
   assert.ok(urls.every(({ origin }) => origin === "http://127.0.0.1:6878"));
-  assert.deepEqual([...urls[0]!.searchParams], [["content_id", CONTENT_ID]]);
+  assert.deepEqual(
+    [...urls[0]!.searchParams],
+    [
+      ["content_id", CONTENT_ID],
+      ["container", "raw"],
+    ],
+  );
   assert.deepEqual(
     [...urls[1]!.searchParams],
     [
       ["url", url],
+      ["container", "raw"],
       ["_idx", "2"],
     ],
   );
   assert.equal(urls[2]!.searchParams.get("magnet"), magnet);
-  assert.equal(urls[3]!.pathname, `/play/0/${id}`);
+  assert.equal(urls[4]!.pathname, `/play/0/${id}`);
   assert.equal((await error("open_in_player", { player_id: "vlc" })).code, 300);
   assert.equal((await error("open_in_player", { player_id: "vlc", playlist_item_id: 99 })).code, 200);
   assert.deepEqual(await error("open_in_player", { player_id: "radio", infohash: INFOHASH }), {
-    message: "unknown player: radio; there are: vlc, tv",
+    message: "unknown player: radio; available players: vlc, tv",
     code: 202,
   });
-  assert.equal((await error("open_in_player", { infohash: INFOHASH })).code, 102);
   const path = `/server/api?method=open_in_player&player_id=vlc&infohash=${INFOHASH}`;
   assert.equal((await json(path, { headers: FOREIGN })).error, "access denied");
-  assert.equal(opened.length, 4);
+  assert.equal(opened.length, 5);
 });
 
-test("get_media_files: every selector names the content, the first that is given counts", async () => {
+test("get_media_files: accepts every selector; the first one given counts", async () => {
   const { result, inspector } = client();
   const selectors = [
     { content_id: CONTENT_ID, infohash: INFOHASH },
@@ -131,26 +141,31 @@ test("get_media_files: every selector names the content, the first that is given
   );
 });
 
-test("get_media_files: full tells mime and size of each file that plays and of the main one, brief only names", async () => {
+test("get_media_files: full returns type and size of each file and of the default file, brief only names", async () => {
   const { result } = client();
   const common = { infohash: INFOHASH, type: "vod", transport_type: "bt" };
   const head = { name: "Film", ...common, transport_file_cache_key: null };
   const main = { mime: "video/mp4", size: 1000 };
+  const readme = { index: 0, filename: "Film/readme.txt" };
   const sample = { index: 1, filename: "Film/sample.mkv" };
   const film = { index: 2, filename: "Film/film.mp4" };
   assert.deepEqual(await result("get_media_files", { infohash: INFOHASH, mode: "brief" }), {
     ...head,
-    files: [sample, film],
+    files: [readme, sample, film],
     ...main,
   });
   const files = [
+    { ...readme, ...common, mime: "text/plain", size: 9000 },
     { ...sample, ...common, mime: "video/x-matroska", size: 10 },
     { ...film, ...common, ...main },
   ];
   assert.deepEqual(await result("get_media_files", { infohash: INFOHASH }), { ...head, files, ...main });
+  const { analysis } = await result("get_media_files", { infohash: INFOHASH, analyze_content: 1 });
+  const asked = await result("analyze_content", { query: `sluice:?infohash=${INFOHASH}`, title: "Film" });
+  assert.deepEqual(analysis, asked);
 });
 
-test("get_media_files: version 1 answers an object by index", async () => {
+test("get_media_files: version 1 returns an object keyed by index", async () => {
   const { json } = client();
   const path = `/server/api?method=get_media_files&infohash=${INFOHASH}`;
   assert.deepEqual((await json(`${path}&mode=brief`)).result, { 1: "Film/sample.mkv", 2: "Film/film.mp4" });
@@ -166,7 +181,7 @@ test("get_media_files: version 1 answers an object by index", async () => {
   });
 });
 
-test("get_media_files: dump_transport_file adds the file and its key; a posted one is looked at", async () => {
+test("get_media_files: dump_transport_file adds the file and its key; a posted file is inspected", async () => {
   const { result, json, inspector } = client();
   const dumped = await result("get_media_files", { infohash: INFOHASH, dump_transport_file: 1 });
   assert.deepEqual([dumped.transport_file_data, dumped.transport_file_cache_key], ["AAH+/w==", CONTENT_ID]);
@@ -179,7 +194,7 @@ test("get_media_files: dump_transport_file adds the file and its key; a posted o
   });
 });
 
-test("get_media_files: nothing named, something malformed, something unknown are errors of their own", async () => {
+test("get_media_files: missing, malformed and unknown content have different errors", async () => {
   const { error } = client();
   assert.equal((await error("get_media_files")).code, 300);
   assert.match((await error("get_media_files", { infohash: "xyz" })).message, /infohash: expected 40 hex/);
@@ -187,7 +202,7 @@ test("get_media_files: nothing named, something malformed, something unknown are
   assert.equal((await error("get_media_files", { infohash: INFOHASH, mode: "all" })).code, 103);
 });
 
-test("get_media_files: only who sits at this host may lead it into private networks, and no page of another site", async () => {
+test("get_media_files: only clients of this host may name private addresses, and no page of another site", async () => {
   const { json, inspector } = client();
   const path = "/server/api?method=get_media_files&url=http://x/film.torrent";
   const networks = [{ host: "192.168.1.2", bits: 24 }];
@@ -206,7 +221,7 @@ test("get_media_files: only who sits at this host may lead it into private netwo
   );
 });
 
-test("get_content_id: of an item, an infohash, a URL; items are not told to pages of other sites", async () => {
+test("get_content_id: of an item, an infohash, a URL; items are closed to pages of other sites", async () => {
   const { result, error, json, library } = client();
   const known = await library.items.add(draft({ content: content({ contentId: CONTENT_ID }) }));
   const byHash = await library.items.add(draft());
@@ -265,7 +280,7 @@ test("get_channel_icon: the uploaded logo before the fetched one, found by id, n
   assert.match(await (await ask("id=x")).text(), /bad parameter: id: expected a whole number/);
 });
 
-test("get_image: a picture of another server, with the token", async () => {
+test("get_image: returns an image of another server, with the token", async () => {
   const { call, library } = client();
   library.web.set("http://x/a.jpg", { mime: "image/jpeg", bytes: new Uint8Array([1]) });
   const path = `/server/api?method=get_image&token=${FAKE_TOKEN}&url=`;
@@ -277,7 +292,7 @@ test("get_image: a picture of another server, with the token", async () => {
   );
 });
 
-test("analyze_content: the result of the interface, and its own errors", async () => {
+test("analyze_content: returns the result of the interface, or an error", async () => {
   const { result, error } = client();
   assert.deepEqual(await result("analyze_content", { query: `sluice://?infohash=${INFOHASH}`, title: "T" }), {
     content_type: "transport_file",
@@ -292,7 +307,7 @@ test("analyze_content: the result of the interface, and its own errors", async (
   assert.deepEqual(await error("analyze_content", { query: "qq" }), { message: "unknown protocol", code: 0 });
 });
 
-test("analyze_content_multi: errors in their place, in order, at most 50, a few at a time", async () => {
+test("analyze_content_multi: returns results and errors in order, at most 50, a few at a time", async () => {
   const { json, error, inspector } = client();
   const ask = async (queries: readonly string[]) => {
     const params = new URLSearchParams([
@@ -317,7 +332,7 @@ test("analyze_content_multi: errors in their place, in order, at most 50, a few 
   assert.equal((await error("analyze_content_multi")).code, 102);
 });
 
-test("analyze_deferred_playlist_items: what nobody has looked at is looked at and remembered, edits untouched", async () => {
+test("analyze_deferred_playlist_items: analyzes and stores new items, and keeps edits", async () => {
   const { result, library } = client();
   const { items } = library;
   const film = await items.add(draft({ category: "movies" }));
@@ -342,7 +357,7 @@ test("analyze_deferred_playlist_items: what nobody has looked at is looked at an
     categories: ["movies"],
   });
   assert.equal(answer[1].result.content_type, "hls");
-  assert.deepEqual(answer[2].error, { message: "download not found: nobody came", code: 307 });
+  assert.deepEqual(answer[2].error, { message: "download not found: no peers", code: 307 });
   const after = (await items.get(film.id))!;
   assert.deepEqual(
     [after.isLive, after.fileCount, after.content.contentId, after.edited, after.updatedAt],
@@ -355,7 +370,7 @@ test("analyze_deferred_playlist_items: what nobody has looked at is looked at an
   assert.equal(named[1].error.code, 200);
 });
 
-test("analyze_deferred_playlist_items: where none is named, 20 are looked at, and every one has its turn", async () => {
+test("analyze_deferred_playlist_items: without ids it analyzes 20 items, and eventually all", async () => {
   const { result, library } = client();
   for (let i = 0; i < 25; i++)
     await library.items.add(draft({ content: content({ infohash: parseInfohash("3".repeat(40))! }) }));
@@ -370,7 +385,7 @@ test("analyze_deferred_playlist_items: where none is named, 20 are looked at, an
   }
 });
 
-test("analyze_deferred_playlist_items: use_media_groups takes the other sources of the channel along", async () => {
+test("analyze_deferred_playlist_items: use_media_groups adds the other sources of the channel", async () => {
   const { result, library } = client();
   const first = await library.items.add(draft({ isLive: 0, fileCount: 1 }));
   const second = await library.items.add(draft({ isLive: 0, fileCount: 1 }));
@@ -383,7 +398,7 @@ test("analyze_deferred_playlist_items: use_media_groups takes the other sources 
   assert.deepEqual(await ids(1), [first.id, second.id]);
 });
 
-test("parse_m3u_playlist: the guides that the list names, or why not", async () => {
+test("parse_m3u_playlist: returns the guides of the playlist, or an error", async () => {
   const { result, error, library } = client();
   library.guides.set("http://x/tv.m3u", ["http://x/guide.xml.gz"]);
   assert.deepEqual(await result("parse_m3u_playlist", { url: "http://x/tv.m3u" }), {
@@ -393,7 +408,7 @@ test("parse_m3u_playlist: the guides that the list names, or why not", async () 
   assert.equal((await error("parse_m3u_playlist")).code, 102);
 });
 
-test("get_background_tasks, get_playlist_task_status: what runs and what failed; done ones by their id", async () => {
+test("get_background_tasks, get_playlist_task_status: list running and failed tasks; ended tasks by id", async () => {
   const { result, error, library } = client();
   const task = {
     category: "content",
@@ -435,7 +450,7 @@ test("get_background_tasks, get_playlist_task_status: what runs and what failed;
   assert.equal((await error("get_playlist_task_status", { task_id: 9 })).code, 205);
 });
 
-test("a bug in a method is no answer to its caller", async () => {
+test("control methods: a bug is thrown, not returned to the caller", async () => {
   const { call, library } = client();
   library.guidesOf = () => Promise.reject(new TypeError("a bug"));
   await assert.rejects(call("/server/api?method=parse_m3u_playlist&url=http://x/"), TypeError);

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { base64, filmTorrent } from "../engine/fake-house.ts";
+import { rawMedia } from "../../src/remux/raw-media.ts";
+import { base64, filmTorrent } from "../engine/fake-engine.ts";
 import { fakeApp } from "./client.ts";
 
 const film = filmTorrent();
+const post = { method: "POST", body: JSON.stringify({ transport_file_data: base64(film.bytes) }) };
 const UNKNOWN = "unknown playback session id";
 
 async function appWithSession(query = "", options: Parameters<typeof fakeApp>[0] = {}) {
@@ -15,7 +17,7 @@ async function appWithSession(query = "", options: Parameters<typeof fakeApp>[0]
   return { ...app, session: response };
 }
 
-test("stat: every member of the interface, with what the transfer tells", async () => {
+test("stat: every member of the interface, with the figures of the transfer", async () => {
   const { json, session } = await appWithSession("&client_session_id=5");
   const { response, error } = await json(session.stat_url);
   assert.equal(error, null);
@@ -60,15 +62,19 @@ for (const [compat, word] of [
   });
 }
 
-test("stat: a start that failed says so until the session ends", async () => {
-  const app = fakeApp({ hasData: false, settings: { peersTimeoutMs: 5_000 } });
-  const start = app.json(`/ace/getstream?format=json&magnet=magnet:?xt=urn:btih:${film.infohash}`);
-  await app.clock.advance(6_000);
-  const { stat_url } = (await start).response;
-  const { response, error } = await app.json(stat_url);
-  assert.deepEqual([response.status, error], ["err", null]);
-  assert.match(response.error_message, /^download not found: no peer was found/);
-});
+for (const [compat, word] of [
+  ["document", "prefuf"],
+  ["deployed", "err"],
+] as const)
+  test(`stat: reports a failed start as ${word} with compat ${compat}, until the session ends`, async () => {
+    const app = fakeApp({ hasData: false, settings: { peersTimeoutMs: 5_000, compat } });
+    const start = app.json(`/ace/getstream?format=json&magnet=magnet:?xt=urn:btih:${film.infohash}`);
+    await app.clock.advance(6_000);
+    const { stat_url } = (await start).response;
+    const { response, error } = await app.json(stat_url);
+    assert.deepEqual([response.status, error], [word, null]);
+    assert.match(response.error_message, /^download not found: no peer was found/);
+  });
 
 test("stat: counts as activity unless skip_player_activity=1", async () => {
   const { json, session, clock } = await appWithSession();
@@ -82,21 +88,23 @@ test("stat: counts as activity unless skip_player_activity=1", async () => {
   assert.equal((await json(session.stat_url)).error, UNKNOWN);
 });
 
-test("stop: answers ok; then stat, commands and events know the session no more", async () => {
+test("stop: answers ok; afterwards stat, commands and events report an unknown session", async () => {
   const { json, call, session } = await appWithSession("&use_api_events=1");
   assert.deepEqual(
     await (await call(`${session.command_url}?method=stop`)).text(),
     '{"response": "ok", "error": null}',
   );
+  for (const name of ["download_started", "download_stopped"])
+    assert.equal((await json(session.event_url)).response.name, name, "events stay until they are fetched");
   for (const url of [session.stat_url, `${session.command_url}?method=stop`, session.event_url]) {
     const answer = await json(url);
     assert.deepEqual([answer.status, answer.response, answer.error], [200, null, UNKNOWN], url);
   }
-  assert.equal((await call(session.playback_url)).status, 404);
-  assert.equal((await call(session.playback_url.replace("/ace/r/", "/content/"))).status, 404);
+  assert.equal((await call(session.playback_url)).status, 403);
+  assert.equal((await call(session.playback_url.replace("/ace/r/", "/content/"))).status, 403);
 });
 
-test("stop: api_version=2 gets the control envelope, for errors too", async () => {
+test("stop: api_version=2 gets the control envelope, also for errors", async () => {
   const { json, session } = await appWithSession();
   const ok = await json(`${session.command_url}?method=stop&api_version=2`);
   assert.deepEqual([ok.result, ok.error], ["ok", null]);
@@ -104,18 +112,18 @@ test("stop: api_version=2 gets the control envelope, for errors too", async () =
   assert.deepEqual(gone.error, { message: UNKNOWN, code: 0 });
 });
 
-test("commands: each that cannot be says why", async () => {
+test("commands: each refused command names the reason", async () => {
   const { json, session } = await appWithSession();
   const error = async (query: string) => (await json(`${session.command_url}?${query}`)).error;
   assert.match(await error("method=liveseek&pos=-1"), /not a live stream/);
-  assert.match(await error("method=set_stream&stream_index=1"), /one stream only/);
+  assert.match(await error("method=set_stream&stream_index=1"), /only one stream/);
   assert.match(await error("method=dance"), /unknown method dance/);
   assert.match(await error(""), /method is missing/);
   assert.match(await error("method=set_player_activity_timeout&timeout=0"), /expected 1 to 86400 seconds/);
   assert.match(await error("method=set_player_activity_timeout"), /got nothing/);
 });
 
-test("set_player_activity_timeout: sets how long the session lives unread", async () => {
+test("set_player_activity_timeout: sets the idle timeout of the session", async () => {
   const { json, session, clock } = await appWithSession();
   const set = await json(`${session.command_url}?method=set_player_activity_timeout&timeout=300`);
   assert.equal(set.response, "ok");
@@ -125,8 +133,9 @@ test("set_player_activity_timeout: sets how long the session lives unread", asyn
   assert.equal((await json(session.stat_url)).error, UNKNOWN);
 });
 
-test("event: waits 15 s for an event, then answers empty; a stop is told to who waits", async () => {
+test("event: waits 15 s for an event, then returns null; a stop ends the wait", async () => {
   const { json, session, clock, engine } = await appWithSession("&use_api_events=1");
+  assert.equal((await json(session.event_url)).response.name, "download_started");
   const quiet = json(session.event_url);
   await clock.advance(15_000);
   assert.deepEqual([(await quiet).response, (await quiet).error], [null, null]);
@@ -140,7 +149,7 @@ test("event: waits 15 s for an event, then answers empty; a stop is told to who 
   });
 });
 
-test("a player that moves on: whoever reads the old session reaches its end, and its URLs are unknown", async () => {
+test("a player that starts other content: streams of the old session end, and its URLs are unknown", async () => {
   const app = fakeApp();
   const start = async (name: string) =>
     (
@@ -158,15 +167,24 @@ test("a player that moves on: whoever reads the old session reaches its end, and
   assert.equal((await app.json(second.stat_url)).error, null);
 });
 
-test("session URLs: a key or an infohash that never was is unknown", async () => {
+test("stat: reports the programs that read it, as plain text", async () => {
+  const read: string[] = [];
+  const { json, session } = await appWithSession("", {
+    dependencies: { statRead: (program) => read.push(program) },
+  });
+  await json(session.stat_url, { headers: { "user-agent": "Python-urllib/3.11<b>" } });
+  assert.deepEqual(read, ["Python-urllib/3.11b"]);
+});
+
+test("session URLs: an unknown key or infohash is an error", async () => {
   const { json, call, session } = await appWithSession();
   for (const url of [session.stat_url.slice(0, -1), `/ace/stat/${"0".repeat(40)}/x`, "/ace/stat/zz/x"])
     assert.equal((await json(url)).error, UNKNOWN);
-  assert.equal((await call(`/ace/m/${film.infohash}/nothing.m3u8`)).status, 404);
-  assert.equal((await call(session.playback_url.replace("/ace/r/", "/ace/m/"))).status, 404);
+  assert.equal((await call(`/ace/m/${film.infohash}/nothing.m3u8`)).status, 403);
+  assert.equal((await call(session.playback_url.replace("/ace/r/", "/ace/m/"))).status, 403);
 });
 
-test("session URLs: what clients hang on to them means nothing", async () => {
+test("session URLs: endings that clients append are ignored", async () => {
   const { json, call, session } = await appWithSession();
   for (const end of ["&.mp4", "?", "?x=1", ".m3u8", "&.mp4?x=1"]) {
     assert.equal((await json(`${session.stat_url}${end}`)).error, null, end);
@@ -176,15 +194,16 @@ test("session URLs: what clients hang on to them means nothing", async () => {
   }
 });
 
-test("HEAD of the event URL: answers at once and takes no event", async () => {
+test("HEAD of the event URL: answers at once and consumes no event", async () => {
   const { json, call, session } = await appWithSession("&use_api_events=1");
   assert.equal((await call(session.event_url, { method: "HEAD" })).status, 200);
+  assert.equal((await json(session.event_url)).response.name, "download_started");
   const waiting = json(session.event_url);
   await json(`${session.command_url}?method=stop`);
   assert.equal((await waiting).response.name, "download_stopped");
 });
 
-test("JSON and error texts tell their length in bytes", async () => {
+test("JSON and error texts have a content-length in bytes", async () => {
   const { call, session } = await appWithSession();
   for (const url of [
     session.stat_url,
@@ -196,4 +215,64 @@ test("JSON and error texts tell their length in bytes", async () => {
     const { byteLength } = await answer.arrayBuffer();
     assert.equal(answer.headers.get("content-length"), String(byteLength), url);
   }
+});
+
+/** An app whose content is this raw format, as `openMedia` describes it. */
+function rawApp(mime: string) {
+  const app = fakeApp();
+  app.transfers.prepare = (transfer) => {
+    transfer.bringData();
+    const { container, rawMime, tsProblem, fmp4Problem, segments } = rawMedia({ name: "Raw", mime });
+    Object.assign(transfer.media_, { container, rawMime, tsProblem, fmp4Problem, segments });
+  };
+  return app;
+}
+
+test("a file that is not remuxed is played as it is: by range, with its type and length", async () => {
+  const app = rawApp("video/x-msvideo");
+  const { response } = await app.json(`/ace/getstream?format=json`, post);
+  const whole = await app.call(response.playback_url);
+  assert.equal(whole.headers.get("content-type"), "video/x-msvideo");
+  const size = Number(whole.headers.get("content-length"));
+  assert.equal((await whole.arrayBuffer()).byteLength, size);
+  const part = await app.call(response.playback_url, { headers: { range: "bytes=1000-1999" } });
+  assert.deepEqual([part.status, part.headers.get("content-range")], [206, `bytes 1000-1999/${size}`]);
+  assert.deepEqual(
+    new Uint8Array(await part.arrayBuffer()).subarray(0, 3),
+    Uint8Array.of(1000 & 255, 1001 & 255, 1002 & 255),
+  );
+  const head = await app.call(response.playback_url, { method: "HEAD" });
+  assert.equal(head.headers.get("content-length"), String(size));
+  assert.equal((await app.call(response.playback_url, { headers: { range: `bytes=${size}-` } })).status, 416);
+});
+
+test("HLS of a file that is not remuxed: an error with advice; music is played as it is", async () => {
+  const video = await rawApp("video/x-flv").json("/ace/manifest.m3u8?format=json", post);
+  assert.match(video.error, /^failed to start: Raw files are not remuxed; request \/ace\/getstream/);
+  const app = rawApp("audio/flac");
+  const { response } = await app.json("/ace/manifest.m3u8?format=json", post);
+  const manifest = await app.call(response.playback_url);
+  assert.equal(manifest.status, 302);
+  const music = await app.call(manifest.headers.get("location")!, { headers: { range: "bytes=0-9" } });
+  assert.deepEqual([music.status, music.headers.get("content-type")], [206, "audio/flac"]);
+  await music.arrayBuffer();
+});
+
+test("a body of known length fails when its session ends", async () => {
+  const app = rawApp("audio/mpeg");
+  const { response } = await app.json("/ace/getstream?format=json", post);
+  const reader = (await app.call(response.playback_url)).body!.getReader();
+  await reader.read();
+  await app.call(`${response.command_url}?method=stop`);
+  await assert.rejects(reader.read(), { code: "session_stopped" });
+});
+
+test("container=raw: a film is the file itself, of known length, with the type of its name", async () => {
+  const app = await appWithSession("&container=raw");
+  const part = await app.call(app.session.playback_url, { headers: { range: "bytes=5000-5009" } });
+  assert.deepEqual([part.status, part.headers.get("content-type")], [206, "video/mp4"]);
+  assert.deepEqual(
+    new Uint8Array(await part.arrayBuffer()),
+    Uint8Array.from({ length: 10 }, (_, i) => (5000 + i) & 255),
+  );
 });

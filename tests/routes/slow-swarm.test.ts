@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { settled } from "../engine/fake-clock.ts";
-import { filmTorrent } from "../engine/fake-house.ts";
+import { filmTorrent } from "../engine/fake-engine.ts";
 import { tsBytes } from "../engine/fake-media.ts";
 import { fakeApp } from "./client.ts";
 
 const film = filmTorrent();
 const MAGNET = `magnet=${encodeURIComponent(`magnet:?xt=urn:btih:${film.infohash}`)}`;
 
-/** The routes on a swarm that gives neither files nor data until the test brings them. */
+/** The routes on a swarm without files or data until the test provides them. */
 function slowApp(settings = {}) {
   const app = fakeApp({ hasData: false, settings: { peersTimeoutMs: 60_000, ...settings } });
   const bring = async () => {
@@ -17,7 +17,7 @@ function slowApp(settings = {}) {
     transfer.bringData();
     await settled();
   };
-  /** Whether a promise has been kept by now. */
+  /** Returns whether a promise is settled. */
   const isDone = async (promise: Promise<unknown>) => {
     let done = false;
     promise.finally(() => {
@@ -30,12 +30,12 @@ function slowApp(settings = {}) {
   return { ...app, bring, isDone, playback };
 }
 
-test("a slow swarm: a JSON start answers after 0.8 s, and stat says what it waits for", async () => {
+test("a slow swarm: a JSON start answers within half a second, and stat reports what it waits for", async () => {
   const app = slowApp();
   const start = app.json(`/ace/getstream?${MAGNET}&format=json`);
-  await app.clock.advance(799);
+  await app.clock.advance(300);
   assert.equal(await app.isDone(start), false);
-  await app.clock.advance(1);
+  await app.clock.advance(150);
   const { response, error } = await start;
   assert.equal(error, null);
   assert.equal((await app.json(response.stat_url)).response.status, "prefuf");
@@ -49,7 +49,7 @@ test("a slow swarm: a redirect start answers at once", async () => {
     assert.equal((await app.call(`${path}?${MAGNET}`)).status, 302);
 });
 
-test("a slow swarm: the stream's headers wait for the first data, and no null packet goes before it", async () => {
+test("a slow swarm: the headers of a stream wait for the first data, without null packets", async () => {
   const app = slowApp();
   const answer = app.call(await app.playback(`/ace/getstream?${MAGNET}`));
   await app.clock.advance(7_900);
@@ -59,7 +59,7 @@ test("a slow swarm: the stream's headers wait for the first data, and no null pa
   assert.deepEqual((await reader.read()).value, tsBytes(0));
 });
 
-test("a slow swarm: after 8 s headers and a few null packets each half second, then the film from its start", async () => {
+test("a slow swarm: after 8 s sends headers and null packets every half second, then the film from its start", async () => {
   const app = slowApp();
   const answer = app.call(await app.playback(`/ace/getstream?${MAGNET}`));
   await app.clock.advance(8_000);
@@ -75,7 +75,7 @@ test("a slow swarm: after 8 s headers and a few null packets each half second, t
   assert.deepEqual((await read).value, tsBytes(0));
 });
 
-test("a slow swarm: a manifest waits until it can list segments, and answers with its length", async () => {
+test("a slow swarm: a manifest waits until it can list segments, and has a content-length", async () => {
   const app = slowApp();
   const answer = app.call(await app.playback(`/ace/manifest.m3u8?${MAGNET}`));
   await app.clock.advance(30_000);
@@ -86,7 +86,7 @@ test("a slow swarm: a manifest waits until it can list segments, and answers wit
   assert.equal((await answer).headers.get("content-length"), String(text.length));
 });
 
-test("a slow swarm: what is refused within 8 s has its true status", async () => {
+test("a slow swarm: an error within 8 s has its own status", async () => {
   const app = slowApp({ peersTimeoutMs: 5_000 });
   const answer = app.call(await app.playback(`/ace/getstream?${MAGNET}`));
   await app.clock.advance(5_000);
@@ -94,7 +94,7 @@ test("a slow swarm: what is refused within 8 s has its true status", async () =>
   assert.match(await (await answer).text(), /^download not found/);
 });
 
-test("a slow swarm: players that hang up while they wait leave nothing behind", async () => {
+test("a slow swarm: players that disconnect while they wait leave nothing behind", async () => {
   const app = slowApp({ sessionIdleMs: 20_000, transferIdleMs: 0 });
   const ts = await app.playback(`/ace/getstream?${MAGNET}`);
   const hls = await app.playback(`/ace/manifest.m3u8?${MAGNET}`);

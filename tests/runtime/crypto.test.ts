@@ -19,7 +19,7 @@ const EXAMPLES = [
   ],
 ] as const;
 
-test("ed25519Key and ed25519Verifier do as the examples of RFC 8032", () => {
+test("ed25519Key, ed25519Verifier: examples of RFC 8032", () => {
   for (const [seed, publicKey, message, signature] of EXAMPLES) {
     const key = ed25519Key(fromHex(seed)!);
     assert.equal(toHex(key.publicKey), publicKey);
@@ -30,20 +30,20 @@ test("ed25519Key and ed25519Verifier do as the examples of RFC 8032", () => {
   }
 });
 
-test("ed25519Verifier and ed25519Key refuse keys of another length", () => {
+test("ed25519Verifier, ed25519Key: refuse keys of wrong length", () => {
   for (const length of [0, 31, 33]) {
     assert.throws(() => ed25519Verifier(new Uint8Array(length)));
     assert.throws(() => ed25519Key(new Uint8Array(length)));
   }
 });
 
-test("sha256 does as the example of FIPS 180", () => {
+test("sha256: example of FIPS 180", () => {
   const digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
   assert.equal(toHex(sha256(latin1Bytes("abc"))), digest);
 });
 
-test("ed25519Verifier: nobody has signed anything with a key that is no point of the curve, on any runtime", () => {
-  // y = 2 (RFC 8032 5.1.3: x has no square root), as a stranger's transport file may say.
+test("ed25519Verifier: a key that is not a curve point verifies nothing, on any runtime", () => {
+  // y = 2 (RFC 8032 5.1.3: x has no square root), as in a hostile transport file.
   const noPoint = new Uint8Array(32);
   noPoint[0] = 2;
   assert.equal(ed25519Verifier(noPoint)(new Uint8Array(3), new Uint8Array(64)), false);

@@ -6,7 +6,7 @@ import { runtime } from "#runtime";
 import type { PeerAddress } from "../../src/base/address.ts";
 import type { Dial } from "../../src/runtime/contract.ts";
 
-/** Nobody is there: what is asked goes over the dialled connection, or nowhere. */
+/** An unreachable address: requests must use the dialled connection. */
 const NOWHERE = "203.0.113.1";
 
 async function listening(
@@ -44,19 +44,19 @@ test("HTTP over a dialled connection: whole bodies, in both directions", { timeo
   assert.deepEqual(new Uint8Array(await new Response(answer.body).arrayBuffer()), body);
 });
 
-test("HTTP over a dialled connection: one that does not stand is an error in its own words", async () => {
+test("HTTP over a dialled connection: a failed connection reports its reason", async () => {
   const dial: Dial = (handlers) => {
-    queueMicrotask(() => handlers.closed("the proxy is asleep"));
+    queueMicrotask(() => handlers.closed("the proxy failed"));
     const nothing = () => {};
     const remote = { host: NOWHERE, port: 1 };
     return { remote, bufferedBytes: 0, write: () => true, pause: nothing, resume: nothing, close: nothing };
   };
   await assert.rejects(runtime.http.request({ ...asked, url: new URL("http://a.example/"), dial }), {
-    message: "the proxy is asleep",
+    message: "the proxy failed",
   });
 });
 
-test("HTTP over a dialled connection: TLS is spoken over it, never beside it", {
+test("HTTP over a dialled connection: TLS uses it", {
   timeout: 60_000,
 }, async (t) => {
   const heard = new Promise<number>((resolve) => {
@@ -76,7 +76,7 @@ test("HTTP over a dialled connection: TLS is spoken over it, never beside it", {
   assert.equal(await heard, 0x16);
 });
 
-test("HTTP over a dialled connection: whoever stops reading closes it", { timeout: 60_000 }, async (t) => {
+test("HTTP over a dialled connection: cancelling the body closes it", { timeout: 60_000 }, async (t) => {
   const gone = new Promise<void>((resolve) => {
     const server = createServer((_question, answer) => {
       answer.on("close", resolve);
@@ -93,7 +93,7 @@ test("HTTP over a dialled connection: whoever stops reading closes it", { timeou
   await gone;
 });
 
-test("a WebSocket over a dialled connection carries text both ways, and hears of its end", {
+test("WebSocket over a dialled connection: text in both directions, and close", {
   timeout: 60_000,
 }, async (t) => {
   const listener = await runtime.serve(

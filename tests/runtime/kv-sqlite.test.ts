@@ -10,7 +10,7 @@ import { inFolder } from "../contract/folder.ts";
 const opened = (folder: string, shared: boolean, warn: (message: string) => void = assert.fail) =>
   openStore({ folder, kind: "sqlite", shared, warn });
 
-/** Opens the store, works on it and closes it; gives what was warned of. */
+/** Opens the store, runs `work` and closes it; returns the warnings. */
 async function during(folder: string, work: (store: KeyValueStore) => Promise<unknown>): Promise<string[]> {
   const warnings: string[] = [];
   const store = await opened(folder, false, (message) => warnings.push(message));
@@ -22,14 +22,14 @@ async function during(folder: string, work: (store: KeyValueStore) => Promise<un
   return warnings;
 }
 
-/** Changes the file behind the store's back. */
+/** Changes the file directly. */
 function tamper(folder: string, ...statements: string[]): void {
   const database = new DatabaseSync(`${folder}/records.db`);
   for (const sql of statements) database.exec(sql);
   database.close();
 }
 
-test("sqlite: a second owner is refused, and let in after the first has closed", () =>
+test("sqlite: refuses a second owner until the first has closed", () =>
   inFolder(async (folder) => {
     await during(folder, async () => {
       await assert.rejects(opened(folder, false), {
@@ -40,7 +40,7 @@ test("sqlite: a second owner is refused, and let in after the first has closed",
     assert.deepEqual(await during(folder, async () => {}), []);
   }));
 
-test("sqlite: a tool beside the owner reads and writes what the owner does", () =>
+test("sqlite: a tool and the owner read and write the same records", () =>
   inFolder(async (folder) => {
     await during(folder, async (owner) => {
       await owner.commit({ set: [["a", 1]] });
@@ -55,7 +55,7 @@ test("sqlite: a tool beside the owner reads and writes what the owner does", () 
     });
   }));
 
-test("sqlite: a tool without an owner checks and repairs as one", () =>
+test("sqlite: a tool without an owner checks and repairs the store", () =>
   inFolder(async (folder) => {
     await during(folder, (store) => store.commit({ set: [["a", 1]] }));
     await rm(`${folder}/records.db`);
@@ -66,7 +66,7 @@ test("sqlite: a tool without an owner checks and repairs as one", () =>
     assert.match(warnings.join(), /is missing\. Restored 0 records from it and 1 from the snapshot/);
   }));
 
-test("sqlite: an owner waits for a tool that is at work, and does not fail", () =>
+test("sqlite: an owner waits for a running tool", () =>
   inFolder(async (folder) => {
     const tool = await opened(folder, true);
     const owner = opened(folder, false);
@@ -76,7 +76,7 @@ test("sqlite: an owner waits for a tool that is at work, and does not fail", () 
     await (await owner).close();
   }));
 
-test("sqlite: only the user can read what is kept", () =>
+test("sqlite: files are readable by the user only", () =>
   inFolder(async (folder) => {
     await during(folder, async (store) => {
       await store.commit({ set: [["a", 1]] });
@@ -87,7 +87,7 @@ test("sqlite: only the user can read what is kept", () =>
     assert.equal((await stat(`${folder}/records.snapshot`)).mode & 0o077, 0);
   }));
 
-test("sqlite: a value that is damaged comes back from the snapshot, and what is newer stays", () =>
+test("sqlite: restores a damaged value from the snapshot and keeps newer records", () =>
   inFolder(async (folder) => {
     await during(folder, (store) =>
       store.commit({
@@ -106,14 +106,11 @@ test("sqlite: a value that is damaged comes back from the snapshot, and what is 
       assert.equal(await store.get("new"), 2);
     });
     assert.equal(warnings.length, 1);
-    assert.match(
-      warnings[0]!,
-      /1 records are not as they were written\. Restored 2 records from it and 1 from/,
-    );
+    assert.match(warnings[0]!, /1 records are damaged\. Restored 2 records from it and 1 from/);
     assert.deepEqual(await during(folder, async () => {}), []);
   }));
 
-test("sqlite: a record that is damaged while the store is open is not given out", () =>
+test("sqlite: refuses to return a record that is damaged while the store is open", () =>
   inFolder(async (folder) => {
     await during(folder, async (store) => {
       await store.commit({
@@ -131,7 +128,7 @@ test("sqlite: a record that is damaged while the store is open is not given out"
     assert.deepEqual(await during(folder, async (store) => assert.equal(await store.get("a"), 3)), []);
   }));
 
-test("sqlite: a record that went missing, or is of an earlier commit, is noticed", () =>
+test("sqlite: detects missing and outdated records", () =>
   inFolder(async (folder) => {
     const old = `'"old"', '${checksumOf("a", '"old"')}'`;
     for (const sql of [
@@ -145,7 +142,7 @@ test("sqlite: a record that went missing, or is of an earlier commit, is noticed
     }
   }));
 
-test("sqlite: a log that lost its end is noticed", () =>
+test("sqlite: detects a truncated write-ahead log", () =>
   inFolder(async (folder) => {
     const store = await opened(folder, false);
     await store.commit({ set: [["a", 1]] });
@@ -161,7 +158,7 @@ test("sqlite: a log that lost its end is noticed", () =>
     assert.match(warnings.join(), /has lost the last 1 changes/);
   }));
 
-test("sqlite: a snapshot that cannot be read is told, and made anew", () =>
+test("sqlite: warns of an unreadable snapshot and writes a new one", () =>
   inFolder(async (folder) => {
     await during(folder, (store) => store.commit({ set: [["a", 1]] }));
     await rm(`${folder}/records.snapshot`);
@@ -174,7 +171,7 @@ test("sqlite: a snapshot that cannot be read is told, and made anew", () =>
     assert.deepEqual(await during(folder, async () => {}), []);
   }));
 
-test("sqlite: damaged files are kept beside, three of them", () =>
+test("sqlite: keeps three copies of damaged files", () =>
   inFolder(async (folder) => {
     await during(folder, (store) => store.commit({ set: [["a", 1]] }));
     for (let i = 0; i < 5; i++) {
@@ -185,7 +182,7 @@ test("sqlite: damaged files are kept beside, three of them", () =>
     assert.deepEqual(copies, ["records.3.old", "records.4.old", "records.5.old"]);
   }));
 
-test("sqlite: records of a newer version are refused, and left alone", () =>
+test("sqlite: refuses records of a newer version without a change", () =>
   inFolder(async (folder) => {
     await during(folder, (store) => store.commit({ set: [["a", 1]] }));
     const state = JSON.stringify({ version: 99, sequence: 9, count: 1, digest: "0".repeat(16) });

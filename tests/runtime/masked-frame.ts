@@ -1,4 +1,4 @@
-/** A frame as browsers send it (RFC 6455 5.2): `first` is the byte of its flags and its opcode. */
+/** A masked frame (RFC 6455 5.2); `first` is the byte with flags and opcode. */
 export function masked(first: number, payload: string | Uint8Array): Uint8Array {
   const bytes = typeof payload === "string" ? new TextEncoder().encode(payload) : payload;
   const { length } = bytes;

@@ -17,7 +17,7 @@ test("scrypt: the vectors of RFC 7914 12", async () => {
   assert.match(toHex(large), /^7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2/);
 });
 
-test("scrypt: takes the cost of accounts, and the loop goes on meanwhile", async () => {
+test("scrypt: does not block the event loop", async () => {
   let turns = 0;
   const timer = setInterval(() => turns++, 1);
   await scrypt("p", new Uint8Array(16), { N: 2 ** 16, r: 8, p: 1, keyBytes: 32 });

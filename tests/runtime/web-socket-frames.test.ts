@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { randomBelow, seededRandom } from "../../src/base/random.ts";
+import { randomBelow } from "../../src/base/random.ts";
 import { closeFrame, FrameReader, pongFrame, textFrame } from "../../src/runtime/web-socket-frames.ts";
+import { seededRandom } from "../seeded-random.ts";
 import { masked } from "./masked-frame.ts";
 
 const TEXT = 0x81;
@@ -36,7 +37,7 @@ test("FrameReader.read: several frames at once, a message in parts, a ping betwe
   ]);
 });
 
-test("FrameReader.read: what breaks the protocol is a close with its code, and the last event", () => {
+test("FrameReader.read: a protocol error is a close with its code and the last event", () => {
   const cases: [Uint8Array, number][] = [
     [masked(0x88, ""), 1000],
     [textFrame("not masked"), 1002],
@@ -56,7 +57,7 @@ test("FrameReader.read: what breaks the protocol is a close with its code, and t
   }
 });
 
-test("FrameReader.read: parts are counted together, empty ones too", () => {
+test("FrameReader.read: limits the fragments of a message together, including empty ones", () => {
   const reader = new FrameReader();
   reader.read(masked(0x01, "x".repeat(40_000)));
   assert.deepEqual(reader.read(masked(0x00, "x".repeat(40_000))), close(1009));
@@ -67,7 +68,7 @@ test("FrameReader.read: parts are counted together, empty ones too", () => {
   assert.equal(events, 1);
 });
 
-test("textFrame, pongFrame and closeFrame are as RFC 6455 5.7 has them", () => {
+test("textFrame, pongFrame, closeFrame: examples of RFC 6455 5.7", () => {
   assert.deepEqual([...textFrame("Hello")], [0x81, 5, 0x48, 0x65, 0x6c, 0x6c, 0x6f]);
   assert.deepEqual([...textFrame("x".repeat(256)).subarray(0, 4)], [0x81, 126, 1, 0]);
   assert.deepEqual([...pongFrame(Uint8Array.of(7))], [0x8a, 1, 7]);
@@ -75,27 +76,27 @@ test("textFrame, pongFrame and closeFrame are as RFC 6455 5.7 has them", () => {
   assert.throws(() => textFrame("x".repeat(65_536)), RangeError);
 });
 
-test("FrameReader.read: from a server, frames are not masked; a masked one breaks the protocol", () => {
+test("FrameReader.read: frames from a server must not be masked", () => {
   for (const message of ["", "hello", "x".repeat(60_000)])
     assert.deepEqual(new FrameReader("server").read(textFrame(message)), [text(message)]);
   assert.deepEqual(new FrameReader("server").read(masked(TEXT, "hello")), close(1002));
   assert.deepEqual(new FrameReader().read(textFrame("hello")), close(1002));
 });
 
-test("textFrame, pongFrame, closeFrame: masked, they are what a server reads", () => {
+test("textFrame, pongFrame, closeFrame: a server reads masked frames", () => {
   const mask = Uint8Array.of(1, 2, 3, 4);
   assert.deepEqual(new FrameReader().read(textFrame("x".repeat(300), mask)), [text("x".repeat(300))]);
   assert.deepEqual(new FrameReader().read(pongFrame(Uint8Array.of(7), mask)), []);
   assert.deepEqual(new FrameReader().read(closeFrame(1000, mask)), close(1000));
 });
 
-test("FrameReader.read: after the end nothing is read any more, nor kept", () => {
+test("FrameReader.read: ignores everything after the close", () => {
   const reader = new FrameReader();
   assert.deepEqual(reader.read(masked(0x88, "")), close(1000));
   for (let i = 0; i < 50; i++) assert.deepEqual(reader.read(masked(TEXT, "x".repeat(60_000))), []);
 });
 
-test("FrameReader.read: frames that are cut anywhere are read as they were sent", () => {
+test("FrameReader.read: chunk boundaries do not matter", () => {
   const seed = 11;
   console.log(`seed ${seed}`);
   const random = seededRandom(seed);

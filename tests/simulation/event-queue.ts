@@ -2,13 +2,13 @@ import { type Instant, instant } from "../../src/base/time.ts";
 
 interface Event {
   readonly at: number;
-  /** Keeps events of one instant in the order they were made. */
+  /** Keeps the order of events with the same time. */
   readonly order: number;
   readonly run: () => void;
   isCancelled: boolean;
 }
 
-/** Simulated time: runs what is due, in order, and jumps over the time between. */
+/** Simulated time: runs events in order and skips the time between them. */
 export class EventQueue {
   readonly #heap: Event[] = [];
   #now = 0;
@@ -19,12 +19,12 @@ export class EventQueue {
     return instant(this.#now);
   }
 
-  /** How many events have run: a measure of work, and a guard against loops without end. */
+  /** Number of executed events: a measure of work, and a guard against endless loops. */
   get ran(): number {
     return this.#ran;
   }
 
-  /** Runs `run` at `at`, or now where that is past; the returned function cancels. */
+  /** Runs `run` at `at`, or now if that has passed. The returned function cancels it. */
   at(at: number, run: () => void): () => void {
     const event: Event = { at: Math.max(at, this.#now), order: this.#made++, run, isCancelled: false };
     this.#push(event);
@@ -38,7 +38,8 @@ export class EventQueue {
     return this.at(this.#now + ms, run);
   }
 
-  /** Runs events up to `until` (ms), or until `isDone` says so; time stands at the last event or at `until`. */
+  /** Runs events up to `until` (ms), or until `isDone` returns true. The time stays at the last event, or
+   * at `until`. */
   run(until: number, isDone: () => boolean = () => false): void {
     while (!isDone()) {
       const next = this.#heap[0];

@@ -1,40 +1,40 @@
 import { latin1Bytes } from "../../src/base/bytes.ts";
 import { type Random, randomBelow } from "../../src/base/random.ts";
-import { encodeExtensionHandshake } from "../../src/wire/extension-handshake.ts";
-import { encodeHandshake, HANDSHAKE_BYTES } from "../../src/wire/handshake.ts";
-import { PeerMessageWriter } from "../../src/wire/peer-message-writer.ts";
-import { encodePexMessage } from "../../src/wire/pex-message.ts";
+import { encodeExtensionHandshake } from "../../src/wire/peer/extension-handshake.ts";
+import { encodeHandshake, HANDSHAKE_BYTES } from "../../src/wire/peer/handshake.ts";
+import { PeerMessageWriter } from "../../src/wire/peer/peer-message-writer.ts";
+import { encodePexMessage } from "../../src/wire/peer/pex-message.ts";
 import type { SimulatedContent } from "./simulated-content.ts";
 import type { Host, SimulatedNet, SimulatedSocket } from "./simulated-net.ts";
 
-/** What goes out once the handshakes are done; called again every 100 ms while the connection lasts. */
+/** Sent when the handshakes are done, and every 100 ms while the connection lasts. */
 type Behaviour = (writer: PeerMessageWriter, tick: number, content: SimulatedContent, random: Random) => void;
 
 const PEX_ID = 1;
-/** The number our engine gives to `ut_pex`. */
+/** The extension number that our engine assigns to `ut_pex`. */
 const THEIR_PEX_ID = 2;
 
 const havesAll: Behaviour = (writer, tick) => {
   if (tick === 0) writer.haveAll();
 };
 
-/** Ways of being hostile, by name. Each is an ordinary peer up to its handshake, but `garbage` and `silent`. */
+/** Kinds of hostile peers, by name. Each handshakes like an ordinary peer, except `garbage` and `silent`. */
 const BEHAVIOURS = {
-  /** Has everything, and chokes for ever. */
+  /** Has everything, and always chokes. */
   chokes: havesAll,
-  /** Has everything, unchokes, answers nothing. */
+  /** Has everything, unchokes, and answers nothing. */
   mute(writer, tick) {
     if (tick !== 0) return;
     writer.haveAll();
     writer.unchoke();
   },
-  /** Chokes and unchokes ten times a second, answering nothing. */
+  /** Chokes and unchokes ten times a second, and answers nothing. */
   flickers(writer, tick) {
     if (tick === 0) writer.haveAll();
     writer.unchoke();
     writer.choke();
   },
-  /** Rejects nothing, takes everything: asks for the same blocks without end. */
+  /** Requests the same blocks endlessly, and accepts all of them. */
   floods(writer, tick, content) {
     if (tick === 0) {
       writer.haveNone();
@@ -43,11 +43,11 @@ const BEHAVIOURS = {
     const { pieceCount } = content.layout;
     for (let i = 0; i < 5_000; i++) writer.request(i % pieceCount, 0, 16 * 1024);
   },
-  /** A message of 4 GiB. */
+  /** Announces a message of 4 GiB. */
   hugeLength(writer, tick) {
     if (tick === 0) writer.raw(new Uint8Array([0xff, 0xff, 0xff, 0xff, 7]));
   },
-  /** A bitfield one byte too long. */
+  /** A bitfield that is one byte too long. */
   longBitfield(writer, tick, content) {
     if (tick === 0) writer.bitfield(new Uint8Array((content.layout.pieceCount >> 3) + 2));
   },
@@ -55,12 +55,12 @@ const BEHAVIOURS = {
   wrongHave(writer, tick, content) {
     if (tick === 0) writer.have(content.layout.pieceCount);
   },
-  /** Sends blocks that nobody asked for. */
+  /** Sends blocks that were not requested. */
   unasked(writer, tick) {
     if (tick === 0) writer.haveAll();
     for (let i = 0; i < 20; i++) writer.block(0, i * 16 * 1024, new Uint8Array(16 * 1024));
   },
-  /** Keep-alives without end. */
+  /** Sends keep-alives endlessly. */
   keepsAlive(writer) {
     for (let i = 0; i < 10_000; i++) writer.keepAlive();
   },
@@ -73,7 +73,15 @@ const BEHAVIOURS = {
     );
     writer.haveAll();
   },
-  /** PEX without end, pointing at our own network and at nobody. */
+  /** Claims the right metadata and the whole content, and answers no request. */
+  withholds(writer, tick, content) {
+    if (tick !== 0) return;
+    const messages = new Map([["ut_metadata", 2]]);
+    writer.extended(0, encodeExtensionHandshake({ messages, metadataBytes: content.infoBytes.length }));
+    writer.haveAll();
+    writer.unchoke();
+  },
+  /** Sends PEX endlessly, with addresses in our own network and unused ones. */
   badPex(writer, tick, _content, random) {
     if (tick === 0) {
       writer.extended(0, encodeExtensionHandshake({ messages: new Map([["ut_pex", PEX_ID]]) }));
@@ -90,7 +98,7 @@ const BEHAVIOURS = {
   },
   /** Random bytes instead of a handshake. */
   garbage() {},
-  /** Says nothing at all. */
+  /** Sends nothing at all. */
   silent() {},
 } satisfies Record<string, Behaviour>;
 
@@ -98,7 +106,7 @@ export type HostileKind = keyof typeof BEHAVIOURS;
 export const HOSTILE_KINDS = Object.keys(BEHAVIOURS) as HostileKind[];
 
 const TICK_MS = 100;
-/** A flooder's own memory: it stops while nobody reads what it sent. */
+/** A flooder stops while its data is not read, to limit its own memory. */
 const MAX_TICKS = 300;
 
 /** Makes `host` a peer that accepts connections and misbehaves on each. */

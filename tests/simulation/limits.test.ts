@@ -1,24 +1,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RateLimit, URGENCY } from "../../src/base/rate-limit.ts";
-import type { SwarmLimits } from "../../src/swarm/contract.ts";
+import type { SwarmLimits } from "../../src/protocol/swarm/contract.ts";
 import { makeContent } from "./simulated-content.ts";
 import type { HostLine } from "./simulated-net.ts";
 import type { SwarmNode } from "./swarm-node.ts";
 import { KB, MB, World } from "./world.ts";
 
-/** Fast, so that only the limits count. */
+/** Fast, so that only the limits matter. */
 const CABLE: HostLine = { up: 20 * MB, down: 20 * MB, latencyMs: 10 };
 const SEED = 11;
 
-/** Several swarms of one engine, which share its limits, each with one peer of its own. */
+/** Several swarms of one engine that share its limits, each with one peer. */
 function engine(pairs: number, upload: number, download: number, isExempt = (_: string) => false) {
   console.log(`seed ${SEED}`);
   const world = new World(SEED, makeContent(64 * MB, 64 * KB, SEED));
   const [up, down] = [new RateLimit(upload), new RateLimit(download)];
   const limits = (): SwarmLimits => ({
-    upload: up.budget(URGENCY.files),
-    download: down.budget(URGENCY.files),
+    upload: up.budget(() => URGENCY.files),
+    download: down.budget(() => URGENCY.files),
     isExempt,
   });
   const none = { trackers: new Map() };
@@ -37,7 +37,7 @@ function engine(pairs: number, upload: number, download: number, isExempt = (_: 
   return { world, nodes };
 }
 
-/** What nodes move in a second, each. */
+/** The bytes that each node moves in a second. */
 function rates(
   world: World,
   nodes: readonly SwarmNode[],
@@ -65,13 +65,13 @@ for (const direction of ["uploaded", "downloaded"] as const) {
       const got = rates(world, nodes, direction, 20);
       assert.ok(Math.abs(sum(got) - limit) <= 0.05 * limit, `${got.map(Math.round)} bytes a second`);
       for (const one of got) assert.ok(one > (0.7 * limit) / pairs, `${got.map(Math.round)} bytes a second`);
-      const held = nodes.map(({ swarm }) => swarm.figures(world.events.now).heldToBytesPerSecond);
+      const held = nodes.map(({ swarm }) => swarm.figures(world.events.now).limitedToBytesPerSecond);
       assert.deepEqual(held, Array(pairs).fill(isUpload ? 0 : limit), "the limit is why it is no faster");
     });
   }
 }
 
-test("Swarm: peers for whom the limits do not hold take and give what they can", () => {
+test("Swarm: peers that are exempt from the limits use the full rate", () => {
   for (const direction of ["uploaded", "downloaded"] as const) {
     const isUpload = direction === "uploaded";
     const { world, nodes } = engine(2, isUpload ? 100 * KB : 0, isUpload ? 0 : 100 * KB, () => true);
@@ -80,13 +80,13 @@ test("Swarm: peers for whom the limits do not hold take and give what they can",
   }
 });
 
-test("Swarm: a small upload limit is shared by those whom a swarm serves", () => {
+test("Swarm: the peers of a swarm share a small upload limit", () => {
   console.log(`seed ${SEED}`);
   const limit = 150 * KB;
   const world = new World(SEED, makeContent(64 * MB, 64 * KB, SEED));
   const none = { trackers: new Map() };
   const giver = world.leecher(CABLE, { ...none, held: "all", uploadLimit: limit });
-  // They give nothing to each other, or one of them could have it all and hand it on.
+  // The peers do not serve each other; otherwise one of them could take everything and forward it.
   const takers = [1, 2, 3].map(() => world.leecher(CABLE, { ...none, uploadLimit: 1 }));
   for (const taker of takers) {
     taker.found([giver.host.address], "magnet");

@@ -1,8 +1,8 @@
 import { runLive } from "./live/live-table.ts";
 import { runScenario, SCENARIOS } from "./scenarios.ts";
 
-/** `npm run sim -- [scenario …] [--seed N]`: runs the scenarios and prints what the players saw; `live` with its own
- * options runs a broadcast instead. */
+/** `npm run sim -- [scenario …] [--seed N]`: runs the scenarios and prints what the players experienced.
+ * `live` with its own options simulates a broadcast instead. */
 const words = process.argv.slice(2);
 if (words[0] === "live") runLive(words.slice(1));
 else runTorrents();

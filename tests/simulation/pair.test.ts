@@ -5,7 +5,7 @@ import type { HostLine } from "./simulated-net.ts";
 import type { SwarmNode, SwarmNodeOptions } from "./swarm-node.ts";
 import { KB, MB, World } from "./world.ts";
 
-/** Fast and near, so that only what the two say to each other counts. */
+/** Fast and near, so that only the messages matter. */
 const CABLE: HostLine = { up: 20 * MB, down: 20 * MB, latencyMs: 1 };
 const ALL = (world: World) => ({ start: 0, end: world.content.layout.length });
 
@@ -29,7 +29,7 @@ function pair(
 const small = (seed: number) => new World(seed, { length: 4 * MB + 7_000, pieceLength: 64 * KB });
 const isWhole = (world: World, node: SwarmNode) => node.held.size === world.content.layout.pieceCount;
 
-test("two Swarms: the whole content goes over, without a byte of waste", () => {
+test("two Swarms: the whole content is transferred without wasted bytes", () => {
   const world = small(1);
   const [, leecher] = pair(world, { held: "all" });
   world.run(20_000, () => isWhole(world, leecher));
@@ -39,7 +39,7 @@ test("two Swarms: the whole content goes over, without a byte of waste", () => {
   assert.equal(leecher.wrongPieces, 0);
 });
 
-test("two Swarms: from nothing but an infohash", () => {
+test("two Swarms: starting from an infohash alone", () => {
   const world = small(2);
   const [, leecher] = pair(world, { held: "all" }, { isMagnet: true });
   world.run(20_000, () => isWhole(world, leecher));
@@ -55,7 +55,7 @@ test("two Swarms: each has one half and gets the other", () => {
   for (const node of nodes) assert.equal(node.swarm.figures(world.events.now).wasted, 0);
 });
 
-test("two Swarms: those who both have everything part, and do not call again (BEP 21)", () => {
+test("two Swarms: two peers that have everything disconnect, and do not dial again (BEP 21)", () => {
   const world = small(4);
   const [seeder, leecher] = pair(world, { held: "all" });
   world.run(90_000, () => false);
@@ -63,11 +63,11 @@ test("two Swarms: those who both have everything part, and do not call again (BE
   for (const node of [seeder, leecher]) {
     assert.equal(node.swarm.figures(world.events.now).connectedPeers, 0);
   }
-  // Either may be the first to say so, or both at once; never a second time.
+  // Either one may dial first, or both at once, but only once.
   for (const { closes } of [seeder, leecher]) assert.ok(closes.length <= 1, JSON.stringify(closes));
 });
 
-test("two Swarms: both dial each other, and one connection is left that brings everything", () => {
+test("two Swarms: both dial each other, and one connection remains that transfers everything", () => {
   const world = small(5);
   const [seeder, leecher] = pair(world, { held: "all" });
   seeder.found([leecher.host.address], "tracker");
@@ -76,7 +76,7 @@ test("two Swarms: both dial each other, and one connection is left that brings e
   assert.equal(leecher.swarm.figures(world.events.now).connectedPeers, 1);
 });
 
-test("two Swarms: a connection that breaks is replaced, and the download goes on", () => {
+test("two Swarms: a broken connection is replaced, and the download continues", () => {
   const world = new World(6, { length: 16 * MB, pieceLength: 64 * KB });
   const [, leecher] = pair(world, { held: "all" }, {}, { ...CABLE, up: 1 * MB });
   world.events.at(3_000, () => {
@@ -87,7 +87,7 @@ test("two Swarms: a connection that breaks is replaced, and the download goes on
   assert.ok(leecher.swarm.figures(world.events.now).wasted <= 64 * KB);
 });
 
-test("Swarm tells two peers of each other (BEP 11)", () => {
+test("Swarm introduces two peers to each other (BEP 11)", () => {
   const world = small(7);
   const [middle, first] = pair(world, { held: "all" });
   const second = world.leecher(CABLE, { trackers: new Map() });

@@ -1,17 +1,17 @@
 import type { ByteRange } from "../../src/base/range.ts";
 
-/** How a simulated player plays. Bytes a second and milliseconds of media. */
+/** How a simulated player plays. Rates in bytes a second, times in ms of media. */
 export interface PlaybackOptions {
   readonly range: ByteRange;
   readonly bytesPerSecond: number;
-  /** Media to have before it starts, and before it goes on after a stall. */
+  /** Media buffered before playback starts, and before it continues after a stall. */
   readonly startMs: number;
-  /** How far ahead of the player the reader wants. */
+  /** How far ahead of the player the reader requests. */
   readonly readAheadBytes: number;
   readonly urgentBytes: number;
 }
 
-/** What a player saw. Times in ms of the simulation. */
+/** What a player experienced. Times in ms of the simulation. */
 export interface PlaybackReport {
   /** From opening to the first byte, and to the first picture. */
   firstByteMs: number | undefined;
@@ -22,7 +22,8 @@ export interface PlaybackReport {
   isComplete: boolean;
 }
 
-/** A player over verified pieces: starts when it has enough, eats at its bitrate, stalls when the next byte is missing. */
+/** A player over verified pieces: starts when enough is buffered, consumes at its bitrate, and stalls if
+ * the next byte is missing. */
 export class Playback {
   readonly options: PlaybackOptions;
   readonly report: PlaybackReport = {
@@ -36,7 +37,7 @@ export class Playback {
   readonly #openedAt: number;
   readonly #pieceLength: number;
   readonly #isHeld: (piece: number) => boolean;
-  /** The first byte not played yet, and the first one not held yet. */
+  /** The first byte that was not played yet, and the first one that is not held yet. */
   #position: number;
   #head: number;
   #updatedAt: number;
@@ -61,13 +62,13 @@ export class Playback {
     return Math.floor(this.#position);
   }
 
-  /** What the reader wants now. */
+  /** The range that the reader needs now. */
   get wanted(): ByteRange {
     const { range, readAheadBytes } = this.options;
     return { start: this.position, end: Math.min(range.end, this.position + readAheadBytes) };
   }
 
-  /** Brings the player up to `now`. */
+  /** Advances the player to `now`. */
   update(now: number): void {
     const { range, bytesPerSecond, startMs } = this.options;
     const { report } = this;

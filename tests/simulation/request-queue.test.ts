@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { instant } from "../../src/base/time.ts";
-import { BLOCK_BYTES } from "../../src/swarm/limits.ts";
-import { RequestQueue } from "../../src/swarm/request-queue.ts";
+import { BLOCK_BYTES } from "../../src/protocol/swarm/limits.ts";
+import { RequestQueue } from "../../src/protocol/swarm/request-queue.ts";
 import { EventQueue } from "./event-queue.ts";
 
-/** A seeder as one queue of requests sees it: a link with a delay and a rate, and a habit of answering in pulses. */
+/** A seeder as seen by one queue of requests: a link with a delay and a rate, which may answer in pulses. */
 interface Seeder {
   readonly roundTripMs: number;
   readonly bytesPerMs: number;
-  /** It looks at its requests only so often; 0 for at once. */
+  /** Interval at which it reads its requests; 0 for at once. */
   readonly pulseMs: number;
 }
 
-/** Keeps the queue full for `ms`; returns what came in bytes, between `fromMs` and the end. */
+/** Keeps the queue full for `ms`; returns the bytes received between `fromMs` and the end. */
 function fetch(seeder: Seeder, ms: number, fromMs: number): { bytes: number; queue: RequestQueue } {
   const events = new EventQueue();
   const queue = new RequestQueue();
@@ -78,4 +78,8 @@ test("RequestQueue stays short with a peer that answers evenly: about 0.4 s of i
     const queuedMs = (queue.target * BLOCK_BYTES) / bytesPerMs;
     assert.ok(queuedMs <= 500 + (2 * BLOCK_BYTES) / bytesPerMs, `${queuedMs} ms at ${bytesPerMs} bytes a ms`);
   }
+});
+
+test("RequestQueue: the first block of a peer with an unknown rate is due after 450 ms", () => {
+  assert.equal(new RequestQueue().dueMs(instant(0)), 450);
 });

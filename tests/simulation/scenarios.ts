@@ -4,7 +4,7 @@ import { makeContent } from "./simulated-content.ts";
 import type { HostLine } from "./simulated-net.ts";
 import { FIBRE, KB, MB, type Report, World } from "./world.ts";
 
-/** Seeders that each give a little: no single one carries the film. */
+/** Seeders with little upload: no single one sustains the bitrate. */
 const DSL: HostLine = { up: 300 * KB, down: 3 * MB, latencyMs: 12, jitterMs: 5 };
 /** 8 Mbit/s. */
 const BITRATE = 1_000_000;
@@ -19,7 +19,7 @@ function clean(seed: number): World {
   return world;
 }
 
-/** Twenty seeders, of which some poison every second block they send. */
+/** Twenty seeders, some of which corrupt every second block. */
 function poison(seed: number, liars: number, share = 0.5): World {
   const world = new World(seed, { length: 48 * MB, pieceLength: 256 * KB });
   for (let i = 0; i < 20; i++) world.seeder(DSL, i < liars ? { poison: share } : {});
@@ -28,10 +28,8 @@ function poison(seed: number, liars: number, share = 0.5): World {
   return world;
 }
 
-/**
- * The fastest seeder freezes just after the start, holding urgent blocks, without closing anything; it comes back for
- * a while and freezes for good.
- */
+/** The fastest seeder freezes just after the start while it holds urgent blocks, without closing
+ * connections. It continues for a while, then freezes for good. */
 function freeze(seed: number): World {
   const world = new World(seed, FILM);
   const fast = world.seeder({ ...FIBRE, up: 3 * MB });
@@ -44,7 +42,7 @@ function freeze(seed: number): World {
   return world;
 }
 
-/** Peers that give a byte a second, beside a few good ones. */
+/** Peers that send one byte a second, next to a few good ones. */
 function drip(seed: number): World {
   const world = new World(seed, FILM);
   for (let i = 0; i < 6; i++) world.seeder({ ...DSL, connectionRate: 20 });
@@ -54,7 +52,8 @@ function drip(seed: number): World {
   return world;
 }
 
-/** Half of the peers leave every 30 s, half of these without a word; as many come. Supply is twice the bitrate. */
+/** Half of the peers leave every 30 s, half of these without closing connections, and are replaced. The
+ * supply is twice the bitrate. */
 function churn(seed: number): World {
   const world = new World(seed, { length: 60 * MB, pieceLength: 512 * KB });
   world.tracker.minIntervalSeconds = 30;
@@ -74,7 +73,7 @@ function churn(seed: number): World {
   return world;
 }
 
-/** Three readers of one transfer at different places. */
+/** Three readers of one transfer at different positions. */
 function readers(seed: number): World {
   const world = new World(seed, FILM);
   for (let i = 0; i < 10; i++) world.seeder(DSL);
@@ -86,7 +85,7 @@ function readers(seed: number): World {
   return world;
 }
 
-/** A player that jumps to three quarters after five seconds; the report is of the part after the jump. */
+/** A player that seeks to three quarters after five seconds; the report covers the part after the seek. */
 function seek(seed: number): World {
   const world = new World(seed, FILM);
   for (let i = 0; i < 10; i++) world.seeder(DSL);
@@ -118,7 +117,17 @@ function magnetLiars(seed: number): World {
   return world;
 }
 
-/** 100 ms round trips and 2 % loss each way; twelve seeders give 1.5 × the bitrate together. */
+/** Peers that answer no request, next to one good one. */
+function magnetSilent(seed: number, silent: number): World {
+  const world = new World(seed, FILM);
+  for (let i = 0; i < silent; i++) world.hostile("withholds");
+  world.seeder(FIBRE);
+  world.play(world.leecher(FIBRE, { isMagnet: true }), BITRATE);
+  world.run(60_000);
+  return world;
+}
+
+/** Round trips of 100 ms and 2 % loss each way; twelve seeders provide 1.5 × the bitrate together. */
 function loss(seed: number): World {
   const world = new World(seed, { length: 48 * MB, pieceLength: 256 * KB });
   const line = { up: 100 * KB, down: 4 * MB, latencyMs: 25, jitterMs: 10, loss: 0.02 };
@@ -128,7 +137,7 @@ function loss(seed: number): World {
   return world;
 }
 
-/** Nineteen hostile peers of twenty, 14 of them in one network; the tracker knows them all. */
+/** Nineteen hostile peers of twenty, 14 of them in one network; the tracker knows all of them. */
 function eclipse(seed: number): World {
   const world = new World(seed, FILM);
   for (let i = 0; i < 19; i++) {
@@ -141,7 +150,7 @@ function eclipse(seed: number): World {
   return world;
 }
 
-/** One of each hostile kind beside six honest seeders. */
+/** One of each hostile kind next to six honest seeders. */
 function hostile(seed: number): World {
   const world = new World(seed, FILM);
   for (const kind of HOSTILE_KINDS) world.hostile(kind);
@@ -151,7 +160,7 @@ function hostile(seed: number): World {
   return world;
 }
 
-/** One seeder whose line carries two copies; eight players give to each other. */
+/** One seeder whose line carries two copies; eight players share what they receive. */
 function crowd(seed: number): World {
   const world = new World(seed, { length: 16 * MB, pieceLength: 256 * KB });
   world.seeder({ ...FIBRE, up: 1.5 * MB });
@@ -160,7 +169,7 @@ function crowd(seed: number): World {
   return world;
 }
 
-/** The player knows one peer with a thin line and no tracker: the others it can only learn of by PEX. */
+/** The player knows one peer with a slow line and no tracker; it can learn of the others by PEX only. */
 export function pex(seed: number, isPrivate = false): World {
   const world = new World(seed, makeContent(24 * MB, 256 * KB, seed, isPrivate));
   const first = world.seeder({ ...DSL, up: 50 * KB });
@@ -188,6 +197,8 @@ export const SCENARIOS: Readonly<Record<string, (seed: number) => World>> = {
   seek,
   magnet,
   "magnet-liars": magnetLiars,
+  "magnet-silent10": (seed: number) => magnetSilent(seed, 10),
+  "magnet-silent50": (seed: number) => magnetSilent(seed, 50),
   loss,
   eclipse,
   hostile,
@@ -195,14 +206,14 @@ export const SCENARIOS: Readonly<Record<string, (seed: number) => World>> = {
   pex,
 };
 
-/** Runs a scenario and sums it up. */
+/** Runs a scenario and returns its report. */
 export function runScenario(name: string, seed: number): Report {
   const scenario = SCENARIOS[name];
   if (!scenario) throw new Error(`no scenario ${name}; there are ${Object.keys(SCENARIOS).join(", ")}`);
   return scenario(seed).report();
 }
 
-/** Two peers of one hostile kind (or none) beside six honest seeders. */
+/** Two peers of one hostile kind (or none) next to six honest seeders. */
 export function hostileKind(kind: HostileKind | undefined, seed: number): Report {
   const world = new World(seed, { length: 12 * MB, pieceLength: 256 * KB });
   if (kind) for (let i = 0; i < 2; i++) world.hostile(kind);
@@ -212,7 +223,7 @@ export function hostileKind(kind: HostileKind | undefined, seed: number): Report
   return world.report();
 }
 
-/** The liars a world's players banned, for failing tests to print. */
+/** The liars that the players banned, for failing tests to print. */
 export function bannedText(world: World): string {
   return world.nodes
     .flatMap((node) => node.banned.map((ban) => `${addressText(ban.address)} ${ban.reason} @${ban.at}`))

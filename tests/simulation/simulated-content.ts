@@ -2,14 +2,15 @@ import { createHash } from "node:crypto";
 import { concatBytes, equalBytes, latin1Bytes } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
 import { type Infohash, infohashOf } from "../../src/base/ids.ts";
-import { seededRandom } from "../../src/base/random.ts";
-import type { SwarmLayout } from "../../src/swarm/contract.ts";
+import type { SwarmLayout } from "../../src/protocol/swarm/contract.ts";
+import { seededRandom } from "../seeded-random.ts";
 
 export function sha1(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(createHash("sha1").update(bytes).digest());
 }
 
-/** Content to swarm: its bytes, shape and stand-in metadata (the layout is found by the bytes being equal). */
+/** Content of a swarm: its bytes, format and stand-in metadata (the layout is found by comparing the
+ * bytes). */
 export interface SimulatedContent {
   readonly bytes: Uint8Array;
   readonly layout: SwarmLayout;
@@ -36,7 +37,7 @@ export function makeContent(
   }
   const pieceHashes = concatBytes(hashes);
   const layout: SwarmLayout = { pieceLength, pieceCount, length, pieceHashes, isPrivate };
-  // Several 16 KiB pieces of metadata, as content of many pieces has.
+  // Several 16 KiB pieces of metadata, like content with many pieces.
   const infoBytes = concatBytes([
     latin1Bytes(`${length}:${pieceLength}:`),
     pieceHashes,

@@ -7,16 +7,16 @@ import type { EventQueue } from "./event-queue.ts";
 export interface HostLine {
   readonly up: number;
   readonly down: number;
-  /** One way from this host to the middle of the network. */
+  /** Delay from this host to the middle of the network. */
   readonly latencyMs: number;
   readonly jitterMs?: number;
-  /** Share of packets lost; TCP hides it as delay and as a lower rate of each connection. */
+  /** Share of lost packets; TCP turns it into delay and a lower rate of each connection. */
   readonly loss?: number;
-  /** A further cap of each connection's sending rate. */
+  /** Additional limit of each connection's sending rate. */
   readonly connectionRate?: number;
 }
 
-/** What a host hears of one connection. */
+/** Callbacks of a host for one connection. */
 export interface SocketHandlers {
   opened?(): void;
   received(bytes: Uint8Array): void;
@@ -24,15 +24,16 @@ export interface SocketHandlers {
   closed(reason: string): void;
 }
 
-/** A packet's payload, a flight of packets we move at once, TCP's window and the kernel's send buffer, in bytes. */
+/** The payload of a packet, of a flight of packets that move together, of TCP's window, and of the kernel's
+ * send buffer, in bytes. */
 const PACKET_BYTES = 1460;
 const FLIGHT_BYTES = 16 * 1024;
 const WINDOW_BYTES = 1024 * 1024;
 const SEND_BUFFER_BYTES = 128 * 1024;
-/** Connecting to nobody: refused where the host is up, silence where it is not. */
+/** A connection to an absent host fails after this time; a host that is up refuses at once. */
 const CONNECT_TIMEOUT_MS = 7_000;
 
-/** A machine on the simulated network: a line shared fairly by its connections. */
+/** A machine on the simulated network: a line that its connections share fairly. */
 export class Host {
   readonly address: PeerAddress;
   readonly sockets = new Set<SimulatedSocket>();
@@ -54,18 +55,18 @@ export class Host {
     this.line = line;
   }
 
-  /** Opens a connection; the outcome comes to the handlers. */
+  /** Opens a connection; the handlers receive the result. */
   connect(address: PeerAddress, handlers: SocketHandlers): SimulatedSocket {
     return this.#net.connect(this, address, handlers);
   }
 
-  /** Stops sending, or goes on. */
+  /** Stops or resumes sending. */
   freeze(isFrozen: boolean): void {
     this.isFrozen = isFrozen;
     this.pump();
   }
 
-  /** Leaves the network: politely (others see their connections end) or without a word. */
+  /** Leaves the network: connections are closed, or become silent. */
   leave(isPolite = true): void {
     this.isUp = false;
     for (const socket of [...this.sockets]) {
@@ -74,7 +75,7 @@ export class Host {
     }
   }
 
-  /** A connection has something to send. */
+  /** A connection has data to send. */
   offer(socket: SimulatedSocket): void {
     if (!socket.isOffered) {
       socket.isOffered = true;
@@ -102,7 +103,7 @@ export class Host {
     });
   }
 
-  /** When bytes that reach this host's line at the present have come through it. */
+  /** When bytes that arrive at this host's line now have passed through it. */
   comesThrough(bytes: number): number {
     this.receivedBytes += bytes;
     this.#downFreeAt = Math.max(this.#downFreeAt, this.#net.events.now) + (bytes / this.line.down) * 1000;
@@ -147,7 +148,7 @@ export class SimulatedSocket {
     return this.#isOver;
   }
 
-  /** Queues `bytes`, which are the network's from now on. */
+  /** Queues `bytes`, which belong to the network from then on. */
   write(bytes: Uint8Array): void {
     if (this.#isOver || bytes.length === 0) return;
     this.#queue.push(bytes);
@@ -157,7 +158,7 @@ export class SimulatedSocket {
     this.local.offer(this);
   }
 
-  /** Ends the connection at once; the far end hears of it after what has left already. */
+  /** Closes the connection at once. The other end is notified after the data that was already sent. */
   close(reason = "closed here"): void {
     if (this.#isOver) return;
     const { peer } = this;
@@ -166,12 +167,12 @@ export class SimulatedSocket {
     if (peer) this.#net.events.at(at, () => peer.#end("closed by peer"));
   }
 
-  /** Ends without the far end ever hearing of it. */
+  /** Closes without notifying the other end. */
   vanish(): void {
     this.#end("gone");
   }
 
-  /** The next bytes to send, or undefined while the window, the connection's rate or an empty queue forbids. */
+  /** The next bytes to send, or undefined if the window, the rate or an empty queue prevents it. */
   takeFlight(): Uint8Array | undefined {
     if (this.#isOver || this.#queue.length === 0 || this.#inFlightBytes >= WINDOW_BYTES) return undefined;
     const { now } = this.#net.events;
@@ -186,7 +187,7 @@ export class SimulatedSocket {
     return bytes;
   }
 
-  /** A flight has gone through our line: it arrives after the latency, in order. */
+  /** A flight has passed through our line and arrives after the latency, in order. */
   depart(bytes: Uint8Array): void {
     if (this.#isOver) return;
     this.#tellDrained();
@@ -208,7 +209,7 @@ export class SimulatedSocket {
     if (this.#queue.length > 0) this.local.offer(this);
     if (peer.#isOver) return;
     peer.handlers.received(bytes);
-    // The view was the receiver's during the call only: whoever kept it shall see it.
+    // The view is valid during the call only; overwriting it reveals receivers that keep it.
     bytes.fill(0xee);
   }
 
@@ -257,7 +258,7 @@ export class SimulatedSocket {
     return 1 - (1 - (this.local.line.loss ?? 0)) * (1 - (this.far?.line.loss ?? 0));
   }
 
-  /** TCP's rate under loss: 1.22 · MSS / (RTT · √p) (Mathis et al., 1997), and the line's own cap. */
+  /** The rate of TCP under loss: 1.22 · MSS / (RTT · √p) (Mathis et al., 1997), and the limit of the line. */
   #rate(): number {
     const cap = this.local.line.connectionRate ?? Number.POSITIVE_INFINITY;
     const loss = this.#loss();
@@ -266,7 +267,8 @@ export class SimulatedSocket {
     return Math.min(cap, (1.22 * PACKET_BYTES) / (Math.max(rtt, 0.001) * Math.sqrt(loss)));
   }
 
-  /** A lost packet holds back all behind it for a round trip; one in ten takes a retransmission time-out instead. */
+  /** A lost packet delays all packets behind it by a round trip; one in ten causes a retransmission timeout
+   * instead. */
   #lossDelay(bytes: number): number {
     const loss = this.#loss();
     if (loss === 0) return 0;
@@ -276,7 +278,7 @@ export class SimulatedSocket {
   }
 }
 
-/** Hosts and the connections among them, in simulated time, deterministic from its random source. */
+/** Hosts and their connections in simulated time, deterministic for a random source. */
 export class SimulatedNet {
   readonly events: EventQueue;
   readonly random: Random;

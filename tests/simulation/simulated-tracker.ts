@@ -1,8 +1,8 @@
 import { addressText, type PeerAddress } from "../../src/base/address.ts";
 import { type Random, shuffle } from "../../src/base/random.ts";
-import type { AnnounceReply, AnnounceRequest } from "../../src/wire/tracker.ts";
+import type { AnnounceReply, AnnounceRequest } from "../../src/wire/tracker/announce.ts";
 
-/** A tracker: remembers who announced, tells of others. */
+/** A tracker: remembers which peers announced, and returns them to others. */
 export class SimulatedTracker {
   readonly #random: Random;
   readonly #peers = new Map<string, PeerAddress>();
@@ -15,7 +15,7 @@ export class SimulatedTracker {
     this.#random = random;
   }
 
-  /** Peers known without their own announce. */
+  /** Peers that are known without having announced. */
   know(addresses: readonly PeerAddress[]): void {
     for (const address of addresses) this.#peers.set(addressText(address), address);
   }

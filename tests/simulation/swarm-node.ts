@@ -8,40 +8,40 @@ import type {
   SwarmInput,
   SwarmLimits,
   SwarmOutput,
-} from "../../src/swarm/contract.ts";
-import { Swarm } from "../../src/swarm/swarm.ts";
-import { HANDSHAKE_BYTES } from "../../src/wire/handshake.ts";
-import { someLimits } from "../swarm/some-limits.ts";
+} from "../../src/protocol/swarm/contract.ts";
+import { Swarm } from "../../src/protocol/swarm/swarm.ts";
+import { HANDSHAKE_BYTES } from "../../src/wire/peer/handshake.ts";
+import { someLimits } from "../protocol/swarm/some-limits.ts";
 import { sha256 } from "../wire/make-torrent.ts";
 import { Playback, type PlaybackOptions } from "./playback.ts";
 import { type SimulatedContent, sha1 } from "./simulated-content.ts";
 import type { Host, SimulatedNet, SimulatedSocket, SocketHandlers } from "./simulated-net.ts";
 import type { SimulatedTracker } from "./simulated-tracker.ts";
 
-/** What a node holds, knows and does wrong. */
+/** The pieces and data that a node has at the start, and its simulated faults. */
 export interface SwarmNodeOptions {
   readonly content: SimulatedContent;
   readonly held: "all" | "none" | Iterable<number>;
-  /** Knows the infohash only. */
+  /** True if the node knows only the infohash at the start. */
   readonly isMagnet?: boolean;
   readonly trackers?: ReadonlyMap<string, SimulatedTracker>;
   readonly uploadLimit?: number;
-  /** A part in limits that several nodes share, instead. */
+  /** Limits that this node shares with other nodes. */
   readonly limits?: SwarmLimits;
   readonly memoryBytes?: number;
-  /** Share of the blocks it sends that are wrong. */
+  /** The fraction of sent blocks that are corrupted, 0 to 1. */
   readonly poison?: number;
-  /** Never answers a request it accepted. */
+  /** True if the node never answers block requests. */
   readonly isMute?: boolean;
-  /** Sends wrong metadata. */
+  /** Wrong metadata that the node sends to peers. */
   readonly fakeInfoBytes?: Uint8Array;
 }
 
 const READER_TICK_MS = 100;
-/** Wakes without time moving on before it is called a loop without end. */
+/** If the swarm is woken more often than this at the same instant, the node reports an endless loop. */
 const MAX_WAKES_AT_ONCE = 10_000;
 
-/** A swarm with its host: what the engine's driver, store and readers are to a real one. */
+/** Runs a swarm on a simulated host, and replaces the engine's driver, store and readers. */
 export class SwarmNode {
   readonly host: Host;
   readonly swarm: Swarm;
@@ -49,11 +49,11 @@ export class SwarmNode {
   readonly banned: { address: PeerAddress; reason: string; at: number }[] = [];
   readonly playbacks: Playback[] = [];
   readonly closes: { address: string; reason: string }[] = [];
-  /** Pieces that were handed out although no reader ever wanted them, and wrong ones: both must stay 0. */
+  /** The number of delivered pieces that no reader wanted, and of wrong pieces. Both must stay 0. */
   unwantedPieces = 0;
   wrongPieces = 0;
   hasMetadata = false;
-  /** It held everything from the start. */
+  /** True if the node held all pieces at the start. */
   readonly isSeeder: boolean;
   readonly #net: SimulatedNet;
   readonly #options: SwarmNodeOptions;
@@ -105,12 +105,12 @@ export class SwarmNode {
     net.events.after(0, () => this.#after());
   }
 
-  /** Tells the swarm of peers. */
+  /** Adds peer addresses to the swarm. */
   found(addresses: readonly PeerAddress[], origin: CandidateOrigin = "tracker"): void {
     this.#input({ kind: "found", addresses, origin });
   }
 
-  /** Opens a reader that plays; it ends by itself. */
+  /** Opens a reader for a simulated player. The reader closes when the playback is complete. */
   play(options: PlaybackOptions): Playback {
     const { now } = this.#net.events;
     const { pieceLength } = this.#options.content.layout;
@@ -133,14 +133,14 @@ export class SwarmNode {
     return playback;
   }
 
-  /** The player goes elsewhere: its reader ends, and what it saw is no longer reported. */
+  /** Closes the reader of a playback and drops its report, as when the player seeks. */
   stop(playback: Playback): void {
     const reader = this.#readers.get(playback);
     this.playbacks.splice(this.playbacks.indexOf(playback), 1);
     if (reader !== undefined) this.#unwant(reader);
   }
 
-  /** Wants a fixed range, as a download does. */
+  /** Opens a reader of a fixed range, as a download does. */
   download(range: { start: number; end: number }, urgentBytes = 0): number {
     const reader = this.#nextReader++;
     this.#wanted.set(reader, range);
@@ -160,7 +160,7 @@ export class SwarmNode {
     this.#input({ kind: "unwant", reader });
   }
 
-  /** Leaves: politely, or as by a power cut. */
+  /** Stops the node: closes its connections if `isPolite`; otherwise the host vanishes as in a power cut. */
   leave(isPolite = true): void {
     if (isPolite) this.#input({ kind: "stop" });
     this.#isOver = true;
@@ -283,7 +283,7 @@ export class SwarmNode {
     };
   }
 
-  /** The swarm closes: like a driver we tear the socket down and report nothing more of it but `closed`. */
+  /** Closes the socket of a connection that the swarm closes. Like a driver, it then reports only `closed`. */
   #close(connection: ConnectionId, reason: string): void {
     const socket = this.#sockets.get(connection);
     if (!socket) return;

@@ -1,5 +1,6 @@
 import type { PeerAddress } from "../../src/base/address.ts";
-import { type Random, seededRandom } from "../../src/base/random.ts";
+import type { Random } from "../../src/base/random.ts";
+import { seededRandom } from "../seeded-random.ts";
 import { EventQueue } from "./event-queue.ts";
 import { type HostileKind, makeHostile } from "./hostile-peer.ts";
 import type { Playback } from "./playback.ts";
@@ -12,10 +13,10 @@ export const KB = 1024;
 export const MB = 1024 * 1024;
 const TRACKER = "http://tracker/announce";
 
-/** A home with fibre, 20 ms from others. */
+/** A household with fibre, 20 ms from others. */
 export const FIBRE: HostLine = { up: 2 * MB, down: 12 * MB, latencyMs: 5, jitterMs: 2 };
 
-/** What a run showed, as printed and as judged by the tests. */
+/** The report of a run, as printed and as checked by tests. */
 export interface Report {
   readonly seed: number;
   readonly firstByteMs: number | undefined;
@@ -24,15 +25,15 @@ export interface Report {
   readonly stalledMs: number;
   readonly longestStallMs: number;
   readonly isComplete: boolean;
-  /** Bytes thrown away per cent of those kept. */
+  /** Discarded bytes in per cent of the kept ones. */
   readonly wastePercent: number;
   readonly bans: number;
   readonly innocentBans: number;
   readonly wrongPieces: number;
   readonly unwantedPieces: number;
-  /** What the first seeder sent, in copies of the content. */
+  /** Bytes that the first seeder sent, in copies of the content. */
   readonly seedCopies: number;
-  /** Simulated seconds, and events run: a measure of work. */
+  /** Simulated seconds, and executed events: a measure of work. */
   readonly seconds: number;
   readonly events: number;
 }
@@ -46,7 +47,7 @@ export class World {
   readonly tracker: SimulatedTracker;
   readonly content: SimulatedContent;
   readonly nodes: SwarmNode[] = [];
-  /** Hosts of those who lie or misbehave. */
+  /** Hosts of hostile peers. */
   readonly liars = new Set<string>();
   #hosts = 0;
 
@@ -58,13 +59,13 @@ export class World {
     this.content = "bytes" in content ? content : makeContent(content.length, content.pieceLength, seed);
   }
 
-  /** A fresh address in a network of its own. */
+  /** A new address in a network of its own. */
   address(): PeerAddress {
     const i = this.#hosts++;
     return { host: `11.${i >> 8}.${i & 255}.7`, port: 6881 };
   }
 
-  /** An engine that holds everything. Known to the tracker at once. */
+  /** Adds an engine that holds everything. The tracker knows it at once. */
   seeder(
     line: HostLine = FIBRE,
     options: Partial<SwarmNodeOptions> = {},
@@ -76,12 +77,12 @@ export class World {
     return node;
   }
 
-  /** An engine that holds nothing yet. */
+  /** Adds an engine that holds nothing yet. */
   leecher(line: HostLine = FIBRE, options: Partial<SwarmNodeOptions> = {}): SwarmNode {
     return this.#node(line, { held: "none", ...options }, this.address());
   }
 
-  /** A scripted peer that misbehaves. Known to the tracker at once. */
+  /** Adds a scripted hostile peer. The tracker knows it at once. */
   hostile(kind: HostileKind, address = this.address(), line: HostLine = FIBRE): void {
     const host = this.net.host(address, line);
     makeHostile(this.net, host, this.content, kind, this.random);
@@ -113,7 +114,7 @@ export class World {
     return this.nodes.every((node) => node.playbacks.every((playback) => playback.report.isComplete));
   }
 
-  /** Sums up what all players saw and what the nodes that play wasted. */
+  /** Summarizes what all players experienced and what the playing nodes wasted. */
   report(): Report {
     const players = this.nodes.filter((node) => node.playbacks.length > 0);
     const reports = players.flatMap((node) => node.playbacks.map((playback) => playback.report));

@@ -1,4 +1,4 @@
-/** How tests start Chromium: alone, silent, and free to play without a click. */
+/** Options of Chromium in tests: no background traffic, no sandbox, autoplay allowed. */
 export const LAUNCH = {
   executablePath: "/usr/bin/chromium",
   headless: true,

@@ -1,24 +1,34 @@
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
-import { after, before, describe, test } from "node:test";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
-import { type LibtorrentPeer, startLibtorrent } from "../parts/libtorrent.ts";
+import { testsThatNeed } from "../parts/needs.ts";
+import { type PlainSeeder, startSeeder } from "../parts/plain-seeder.ts";
 import { run } from "../parts/process.ts";
 import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { LAUNCH } from "./chromium-launch.ts";
 
-/** A machine that does other things too plays late. */
+const { after, before, describe, test } = await testsThatNeed("chromium", "ffmpeg");
+
+/** A busy machine plays late. */
 const SLOW = { timeout: 100_000 };
 
-/** A folder for screenshots that somebody wants to look at. */
+/** If set, the folder for screenshots. */
 const SHOTS = process.env.PAGE_SCREENSHOTS;
 
 const H264 = "-c:v libx264 -preset veryfast -g 50 -pix_fmt yuv420p -c:a aac".split(" ");
 /** MPEG-TS can carry neither of these. */
 const VP9 = "-c:v libvpx-vp9 -deadline realtime -cpu-used 8 -b:v 300k -g 50 -c:a libopus".split(" ");
 
-/** 20 s of pictures and sound, at most a few MB. */
+/** Films with audio that Chromium cannot decode. */
+const SURROUND: Readonly<Record<string, readonly string[]>> = {
+  "x ac3.mkv": [...H264.slice(0, -1), "ac3", "-ac", "6"],
+  "x eac3.mp4": [...H264.slice(0, -1), "eac3"],
+  "x mp2.ts": [...H264.slice(0, -1), "mp2"],
+  "x truehd.mkv": [...H264.slice(0, -1), "truehd", "-strict", "-2"],
+};
+
+/** Creates 20 s of video and audio, at most a few MB. */
 async function makeFilm(path: string, pattern: string, codecs: readonly string[] = H264): Promise<void> {
   await run("ffmpeg", [
     ...["-v", "error", "-f", "lavfi", "-i", `${pattern}=size=640x360:rate=25:duration=20`],
@@ -29,12 +39,12 @@ async function makeFilm(path: string, pattern: string, codecs: readonly string[]
 
 describe("the start page in Chromium", { timeout: 600_000 }, () => {
   let scratch: TempFolder;
-  let seeder: LibtorrentPeer;
+  let seeder: PlainSeeder;
   let engine: EngineProcess;
   let browser: Browser;
   let page: Page;
   let magnet: string;
-  const troubles: string[] = [];
+  const scriptErrors: string[] = [];
 
   before(async () => {
     scratch = await tempFolder("page");
@@ -47,17 +57,20 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
       ...[...H264, "-map", "0", "-map", "1", "-map", "1"],
       ...["-metadata:s:a:0", "language=eng", "-metadata:s:a:1", "language=ger"],
     ]);
+    // Their names are last, so that none of them is the first film.
+    for (const [name, audio] of Object.entries(SURROUND))
+      await makeFilm(`${films}/${name}`, "testsrc", audio);
     const torrent = await torrentOf(films, 64 * 1024, scratch.file("films.torrent"));
-    seeder = await startLibtorrent("seed", torrent.path, scratch.path);
+    seeder = await startSeeder(torrent, scratch.path);
     magnet = `magnet:?xt=urn:btih:${torrent.infohash}&dn=films&x.pe=127.0.0.1:${seeder.port}`;
     engine = await startEngine();
     browser = await chromium.launch(LAUNCH);
     page = await browser.newPage({ viewport: { width: 1100, height: 1000 }, colorScheme: "dark" });
     page.setDefaultTimeout(75_000);
-    page.on("pageerror", (error) => troubles.push(String(error)));
+    page.on("pageerror", (error) => scriptErrors.push(String(error)));
     page.on("console", (message) => {
       if (message.type() === "error" && /Content.Security|Uncaught/i.test(message.text())) {
-        troubles.push(message.text());
+        scriptErrors.push(message.text());
       }
     });
   }, SLOW);
@@ -68,14 +81,14 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     await scratch?.remove();
   });
 
-  test("a text that is no link is answered with a clear message", SLOW, async () => {
+  test("a text that is not a link shows an error", SLOW, async () => {
     await page.goto(`${engine.url}/`);
     await page.fill("#link", "no link at all");
     await page.click("#play");
     assert.match((await page.textContent("#problem")) ?? "", /neither a magnet link/);
   });
 
-  test("a pasted magnet plays: time goes on, figures show, files can be chosen", SLOW, async () => {
+  test("a pasted magnet link plays, and shows figures and files", SLOW, async () => {
     await page.fill("#link", magnet);
     await page.click("#play");
     await plays(page, 1.5);
@@ -83,7 +96,7 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     await page.waitForFunction(() => document.getElementById("status")?.textContent === "Playing");
     assert.match((await page.textContent("#downloaded")) ?? "", /^\d.* [kM]B$/);
     const names = await page.locator("#files option").allTextContents();
-    assert.equal(names.length, 4);
+    assert.equal(names.length, 4 + Object.keys(SURROUND).length);
     assert.ok(
       names.some((name) => /^blue & .b.\.mp4 \([\d.]+ [kM]B\)$/.test(name)),
       names.join(),
@@ -91,29 +104,29 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/playing.png` });
   });
 
-  test("how the engine is doing is there at one button, with the peers of what plays", SLOW, async () => {
+  test("the health dialog shows the diagnosis and the peers of the current stream", SLOW, async () => {
     await page.click("#health");
     await page.locator(".health-rows li").first().waitFor();
-    const said = (await page.locator("dialog").innerText()).replaceAll("\n", " ");
-    assert.match(said, /Peers 1 is connected/);
-    assert.match(said, /Disk .* were written/);
-    assert.match(said, /films .*\/s libtorrent/);
+    const text = (await page.locator("dialog").innerText()).replaceAll("\n", " ");
+    assert.match(text, /Peers 1 peer is connected/);
+    assert.match(text, /Disk Writing and syncing .* took/);
+    assert.match(text, /films .*\/s XX 0\.0\.0\.1/);
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/health.png` });
     await page.keyboard.press("Escape");
     await page.locator("dialog").waitFor({ state: "detached" });
   });
 
-  test("another file of the same content plays after it is chosen", SLOW, async () => {
+  test("another file of the same content plays when it is chosen", SLOW, async () => {
     await chooseFile(page, "green.mkv");
     await plays(page, 1.5);
   });
 
-  test("seeking goes to where it was asked", SLOW, async () => {
+  test("seeking moves to the requested position", SLOW, async () => {
     await seek(page, 15);
     await plays(page, 16);
   });
 
-  test("stop ends the session; the link is remembered, and plays again from there", SLOW, async () => {
+  test("stop ends the session, and the link plays again from the list of recent links", SLOW, async () => {
     await page.click("#stop");
     assert.equal(await page.isHidden("#stage"), true);
     await page.reload();
@@ -124,7 +137,7 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     await plays(page, 1);
   });
 
-  test("what plays goes on at another screen, from where it was", SLOW, async () => {
+  test("playback continues on another screen at the same position", SLOW, async () => {
     const tv = await browser.newPage({ viewport: { width: 1100, height: 900 } });
     tv.setDefaultTimeout(75_000);
     try {
@@ -136,7 +149,7 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
       await seek(page, 8);
       await plays(page, 8.5);
       await page.click("#send");
-      await page.fill("#send-code", code === "000 000" ? "000 001" : "000 000");
+      await page.fill("#send-code", code === "0000 0000" ? "0000 0001" : "0000 0000");
       await page.press("#send-code", "Enter");
       await page.waitForFunction(() => /No screen/.test(document.getElementById("toast")?.textContent ?? ""));
       await page.fill("#send-code", code);
@@ -149,7 +162,7 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     }
   });
 
-  test("another language of the sound goes on where the first one was", SLOW, async () => {
+  test("another audio language continues at the same position", SLOW, async () => {
     await chooseFile(page, "two languages.mkv");
     await plays(page, 0.5);
     assert.equal(await page.isHidden("#copied"), true);
@@ -161,29 +174,57 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     await plays(page, 10.5);
     assert.equal(await page.locator("#audio option:checked").textContent(), "German");
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/language.png` });
+    // The next film starts in the chosen language.
+    const next = page.waitForRequest((request) => request.url().includes("preferred_audio_language=ger"));
+    await chooseFile(page, "green.mkv");
+    await next;
+    await plays(page, 0.5);
+    await chooseFile(page, "two languages.mkv");
+    await plays(page, 0.5);
+    assert.equal(await page.locator("#audio option:checked").textContent(), "German");
   });
 
-  test("where the browser gives no clipboard, the link is there to be copied by hand", SLOW, async () => {
+  for (const name of ["x ac3.mkv", "x eac3.mp4", "x mp2.ts"]) {
+    test(`${name} plays with sound, also after seeking`, SLOW, async () => {
+      await chooseFile(page, name);
+      await plays(page, 0.5);
+      await seek(page, 11);
+      const before = await decodedAudioBytes(page);
+      await plays(page, 12);
+      assert.ok((await decodedAudioBytes(page)) > before);
+      assert.equal(await page.isHidden("#silent"), true);
+    });
+  }
+
+  test("a film whose sound cannot be decoded plays, and the page says so", SLOW, async () => {
+    await chooseFile(page, "x truehd.mkv");
+    await plays(page, 0.5);
+    assert.match((await page.textContent("#silent")) ?? "", /TrueHD/);
+    assert.equal(await page.isVisible("#silent"), true);
+  });
+
+  test("without a clipboard, the link is shown and selected for copying by hand", SLOW, async () => {
     await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: undefined }));
     await page.click("#copy-ts");
     const link = await page.inputValue("#copied-link");
     assert.ok(link.startsWith(`${engine.url}/ace/getstream?`), link);
+    assert.match(link, /container=raw/);
     assert.equal(await page.evaluate(() => getSelection()?.toString()), link);
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/copied.png` });
   });
 
-  test("codecs that MPEG-TS cannot carry play, as fragmented MP4", SLOW, async () => {
+  test("codecs that MPEG-TS cannot carry play as fragmented MP4", SLOW, async () => {
     await chooseFile(page, "vp9.webm");
     await plays(page, 1);
   });
 
-  test("a transport file that is chosen plays", SLOW, async () => {
+  test("a chosen transport file plays", SLOW, async () => {
     await page.setInputFiles("#torrent-file", scratch.file("films.torrent"));
     await page.waitForFunction(() => (document.querySelector("video")?.currentTime ?? 9) < 0.5);
     await plays(page, 1);
   });
 
-  test("what the engine says is shown: a file that is no transport file", SLOW, async () => {
+  test("an error of the engine is shown: an invalid transport file", SLOW, async () => {
     await writeFile(scratch.file("broken.torrent"), "d8:announce");
     await page.setInputFiles("#torrent-file", scratch.file("broken.torrent"));
     await page.locator("#problem:not([hidden])").waitFor();
@@ -193,7 +234,7 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/error.png` });
   });
 
-  test("nothing is wider than a phone", SLOW, async () => {
+  test("the page fits the width of a phone", SLOW, async () => {
     await page.setViewportSize({ width: 360, height: 740 });
     await page.click("#recent-list button");
     await plays(page, 1);
@@ -201,12 +242,12 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/phone.png`, fullPage: true });
   });
 
-  test("nothing broke: no error of a script, no breach of the content security policy", () => {
-    assert.deepEqual(troubles, []);
+  test("no script failed, and nothing violated the content security policy", () => {
+    assert.deepEqual(scriptErrors, []);
   });
 });
 
-/** Chooses a file by its name, and waits until the old one has gone. */
+/** Chooses a file by its name, and waits until it is loaded. */
 async function chooseFile(page: Page, name: string): Promise<void> {
   const option = page.locator("#files option").filter({ hasText: name });
   await page.selectOption("#files", (await option.getAttribute("value")) ?? "");
@@ -220,19 +261,29 @@ async function seek(page: Page, seconds: number): Promise<void> {
   }, seconds);
 }
 
-/** Waits until the video has come past `seconds` and still goes on. */
+/** Waits until the video plays past the position `seconds`. */
 async function plays(page: Page, seconds: number): Promise<void> {
   try {
     await page.waitForFunction(
-      (least) => {
+      (min) => {
         const video = document.querySelector("video");
-        return video !== null && video.currentTime > least && video.videoWidth > 0 && video.error === null;
+        return video !== null && video.currentTime > min && video.videoWidth > 0 && video.error === null;
       },
       seconds,
       { timeout: 75_000 },
     );
   } catch (error) {
     const shown = await page.locator("main").textContent();
-    throw new Error(`the video did not come past ${seconds} s; the page said:\n${shown}`, { cause: error });
+    throw new Error(`the video did not play past ${seconds} s; the page shows:\n${shown}`, { cause: error });
   }
+}
+
+/** Chromium counts the bytes of audio that it has decoded. */
+function decodedAudioBytes(page: Page): Promise<number> {
+  return page.evaluate(() => {
+    const video = document.querySelector("video") as HTMLVideoElement & {
+      webkitAudioDecodedByteCount: number;
+    };
+    return video.webkitAudioDecodedByteCount;
+  });
 }

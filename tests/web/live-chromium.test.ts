@@ -1,16 +1,18 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { type EngineProcess, freePort, startEngine } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast } from "../parts/live-broadcast.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
 import { LAUNCH } from "./chromium-launch.ts";
 
-/** A machine that does other things too plays late. */
+const { after, before, describe, test } = await testsThatNeed("chromium");
+
+/** A busy machine plays late. */
 const SLOW = { timeout: 90_000 };
 
-/** A folder for screenshots that somebody wants to look at. */
+/** If set, the folder for screenshots. */
 const SHOTS = process.env.PAGE_SCREENSHOTS;
 
 describe("a live stream on the start page in Chromium", { timeout: 600_000 }, () => {
@@ -20,8 +22,8 @@ describe("a live stream on the start page in Chromium", { timeout: 600_000 }, ()
   let browser: Browser;
   let page: Page;
   let options: { dataDir: string; p2pPort: number };
-  const troubles: string[] = [];
-  const asked: string[] = [];
+  const scriptErrors: string[] = [];
+  const requests: string[] = [];
 
   before(async () => {
     scratch = await tempFolder("live-page");
@@ -31,11 +33,11 @@ describe("a live stream on the start page in Chromium", { timeout: 600_000 }, ()
     browser = await chromium.launch(LAUNCH);
     page = await browser.newPage({ viewport: { width: 1100, height: 1000 }, colorScheme: "dark" });
     page.setDefaultTimeout(75_000);
-    page.on("pageerror", (error) => troubles.push(String(error)));
-    page.on("request", (request) => asked.push(request.url()));
+    page.on("pageerror", (error) => scriptErrors.push(String(error)));
+    page.on("request", (request) => requests.push(request.url()));
     page.on("console", (message) => {
       if (message.type() === "error" && /Content.Security|Uncaught/i.test(message.text()))
-        troubles.push(message.text());
+        scriptErrors.push(message.text());
     });
   }, SLOW);
   after(async () => {
@@ -46,7 +48,7 @@ describe("a live stream on the start page in Chromium", { timeout: 600_000 }, ()
   });
 
   test(
-    "a magnet of a stream plays at its edge, in parts, and is shown to be live",
+    "a magnet link of a stream plays at the live edge, in parts, and is marked as live",
     SLOW,
     inRealTime(async () => {
       await page.goto(`${engine.url}/`);
@@ -57,18 +59,18 @@ describe("a live stream on the start page in Chromium", { timeout: 600_000 }, ()
       await shows(page, "#live-state", /^Live$/);
       for (const id of ["#go-live", "#held", "#raw", "#problem"])
         assert.equal(await page.isHidden(id), true, id);
-      assert.ok(asked.some((url) => /\.m3u8\?.*_HLS_msn=\d+&_HLS_part=\d+/.test(url)));
-      assert.ok(asked.some((url) => /\/\d+\.p\d+\.ts$/.test(url)));
+      assert.ok(requests.some((url) => /\.m3u8\?.*_HLS_msn=\d+&_HLS_part=\d+/.test(url)));
+      assert.ok(requests.some((url) => /\/\d+\.p\d+\.ts$/.test(url)));
     }),
   );
 
   test(
-    "it can be gone back in, and left for where it is live",
+    "the viewer can seek back, and return to the live edge",
     SLOW,
     inRealTime(async () => {
       await page.locator("#live-window:not([hidden])").waitFor();
       await page.locator("#live-back").fill("-15");
-      await shows(page, "#live-state", /^0:[1-5]\d behind$/);
+      await shows(page, "#live-state", /^0:[1-5]\d behind live$/);
       await plays(page, 1);
       if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/live-behind.png` });
       await page.click("#go-live");
@@ -79,13 +81,13 @@ describe("a live stream on the start page in Chromium", { timeout: 600_000 }, ()
   );
 
   test(
-    "a source that is killed and started again plays on in the same page",
+    "playback continues in the same page after the source is killed and restarted",
     SLOW,
     inRealTime(async () => {
       process.kill(-source.pid, "SIGKILL");
       await source.stop();
       const frames = await shownFrames(page);
-      // Whoever looks at a picture that stands still is told why.
+      // The page shows why the picture stands still.
       await shows(page, "#waiting:not([hidden])", /No peer is connected/);
       await shows(page, "#status", /^Waiting for data$/);
       source = await startBroadcast("test-pattern", options);
@@ -98,17 +100,17 @@ describe("a live stream on the start page in Chromium", { timeout: 600_000 }, ()
     }),
   );
 
-  test("nothing is wider than a phone", SLOW, async () => {
+  test("the page fits the width of a phone", SLOW, async () => {
     await page.setViewportSize({ width: 360, height: 740 });
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= 360));
   });
 
-  test("nothing broke: no error of a script, no breach of the content security policy", () => {
-    assert.deepEqual(troubles, []);
+  test("no script failed, and nothing violated the content security policy", () => {
+    assert.deepEqual(scriptErrors, []);
   });
 });
 
-/** Waits until an element's text is as `pattern` says. */
+/** Waits until an element's text matches `pattern`. */
 async function shows(page: Page, selector: string, pattern: RegExp): Promise<void> {
   await page.locator(selector).filter({ hasText: pattern }).waitFor();
 }
@@ -119,14 +121,14 @@ function shownFrames(page: Page): Promise<number> {
   );
 }
 
-/** Waits until so many more seconds of pictures have been shown. */
+/** Waits until `seconds` of video frames have been shown. */
 async function plays(page: Page, seconds: number): Promise<void> {
   try {
     await page.waitForFunction(
-      (least) => {
+      (min) => {
         const video = document.querySelector("video");
         return (
-          video !== null && video.getVideoPlaybackQuality().totalVideoFrames >= 25 * least && !video.paused
+          video !== null && video.getVideoPlaybackQuality().totalVideoFrames >= 25 * min && !video.paused
         );
       },
       seconds,
@@ -134,6 +136,6 @@ async function plays(page: Page, seconds: number): Promise<void> {
     );
   } catch (error) {
     const shown = await page.locator("main").textContent();
-    throw new Error(`${seconds} s were not shown; the page said:\n${shown}`, { cause: error });
+    throw new Error(`the page did not show ${seconds} s of video; it shows:\n${shown}`, { cause: error });
   }
 }

@@ -12,7 +12,7 @@ import { linkTitle, readLink } from "../../src/web/page/link.js";
 
 const HASH = "0123456789abcdef0123456789ABCDEF01234567";
 
-test("readLink knows magnets, infohashes, content ids and URLs", () => {
+test("readLink: parses magnet links, infohashes, content ids and URLs", () => {
   assert.deepEqual(readLink(` magnet:?xt=urn:btih:${HASH} `)?.parameter, "magnet");
   assert.deepEqual(readLink(HASH), { parameter: "infohash", value: HASH.toLowerCase() });
   assert.deepEqual(readLink("abcdefghijklmnopqrstuvwxyz234567")?.parameter, "infohash");
@@ -20,7 +20,7 @@ test("readLink knows magnets, infohashes, content ids and URLs", () => {
   assert.deepEqual(readLink("https://example.org/a.torrent")?.parameter, "url");
 });
 
-test("readLink knows the links that this program prints", () => {
+test("readLink: parses the links that this program prints", () => {
   const hash = HASH.toLowerCase();
   const magnet = `magnet:?xt=urn:btih:${hash}&dn=A stream`.replace(" ", "+");
   assert.deepEqual(readLink(`sluice:?magnet=${encodeURIComponent(magnet)}`), {
@@ -40,13 +40,13 @@ test("readLink knows the links that this program prints", () => {
     assert.equal(readLink(text), undefined, text);
 });
 
-test("readLink refuses everything else", () => {
+test("readLink: rejects everything else", () => {
   for (const text of ["", "film", "javascript:alert(1)", "file:///etc/passwd", HASH.slice(1), "ftp://a/b"]) {
     assert.equal(readLink(text), undefined, text);
   }
 });
 
-test("linkTitle takes the magnet's name, the URL's last part, or the start of the hash", () => {
+test("linkTitle: returns the name in a magnet link, the last part of a URL, or the start of a hash", () => {
   const title = (text: string) => linkTitle(readLink(text)!);
   assert.equal(title(`magnet:?xt=urn:btih:${HASH}&dn=A+film%21`), "A film!");
   assert.equal(title(`magnet:?xt=urn:btih:${HASH}`), "01234567…");
@@ -55,23 +55,23 @@ test("linkTitle takes the magnet's name, the URL's last part, or the start of th
   assert.equal(title(HASH), "01234567…");
 });
 
-test("figures are written for people", () => {
+test("bytesText, speedText, statusText, languageName: format values for display", () => {
   assert.equal(bytesText(1_400_000_000), "1.4 GB");
   assert.equal(speedText(1000), "1.0 MB/s");
   assert.equal(statusText("prefuf", 0), "Looking for peers");
-  assert.equal(statusText("prebuf", 3), "Filling the buffer");
+  assert.equal(statusText("prebuf", 3), "Buffering");
   assert.equal(statusText("dl", 3), "Playing");
   assert.equal(languageName("und"), "Unknown");
   assert.equal(languageName("not a language"), "not a language");
 });
 
-test("clockText tells hours only where there are any", () => {
+test("clockText: shows hours only if there are any", () => {
   assert.equal(clockText(65.9), "1:05");
   assert.equal(clockText(3723), "1:02:03");
   assert.equal(clockText(-3), "0:00");
 });
 
-test("sparklinePath spans the box and is empty below two values", () => {
+test("sparklinePath: spans the box, and is empty for fewer than two values", () => {
   assert.equal(sparklinePath([], 100, 20), "");
   assert.equal(sparklinePath([5], 100, 20), "");
   assert.equal(sparklinePath([0, 10], 100, 20), "M0.0 19.0L100.0 1.0");

@@ -3,24 +3,26 @@ import { createReadStream } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { after, before, describe, test } from "node:test";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
-import { type LibtorrentPeer, startLibtorrent } from "../parts/libtorrent.ts";
+import { testsThatNeed } from "../parts/needs.ts";
+import { type PlainSeeder, startSeeder } from "../parts/plain-seeder.ts";
 import { run } from "../parts/process.ts";
 import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { LAUNCH } from "./chromium-launch.ts";
 
-/** A machine that does other things too is late. */
+const { after, before, describe, test } = await testsThatNeed("chromium", "ffmpeg", "mpv");
+
+/** A busy machine is late. */
 const SLOW = { timeout: 100_000 };
 
-/** A folder for screenshots that somebody wants to look at. */
+/** If set, the folder for screenshots. */
 const SHOTS = process.env.PAGE_SCREENSHOTS;
 
-/** A device of the same network, by way of a proxy that the engine trusts. */
+/** A device of the same network, behind a trusted proxy. */
 const NEIGHBOUR = { extraHTTPHeaders: { "x-forwarded-for": "203.0.113.9" } };
 
-/** Titles that break pages which read them as markup, or let them out of their place. */
+/** Titles that break a page that parses them as markup, or lets them overflow. */
 const HOSTILE = [
   `<img src=x onerror="window.broken='markup'">`,
   `\u202Egnp.exe \u2066 reversed`,
@@ -42,14 +44,14 @@ function listOf(titles: readonly string[], firstHash: number): string {
 
 describe("the playlist in Chromium", { timeout: 600_000 }, () => {
   let scratch: TempFolder;
-  let seeder: LibtorrentPeer;
+  let seeder: PlainSeeder;
   let engine: EngineProcess;
   let browser: Browser;
   let page: Page;
   let lists: Server;
   let listUrl: string;
   let listed: string | undefined;
-  const troubles: string[] = [];
+  const scriptErrors: string[] = [];
 
   before(async () => {
     scratch = await tempFolder("playlist");
@@ -66,7 +68,7 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
       ...["-hls_time", "4", "-hls_list_size", "0", scratch.file("hls/v.m3u8")],
     ]);
     const torrent = await torrentOf(films, 64 * 1024, scratch.file("films.torrent"));
-    seeder = await startLibtorrent("seed", torrent.path, scratch.path);
+    seeder = await startSeeder(torrent, scratch.path);
     const magnet = `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${seeder.port}`;
     const titles = Array.from({ length: 1000 }, (_, i) => `Channel ${i + 1}`);
     await writeFile(
@@ -81,7 +83,7 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
     });
     await new Promise<void>((resolve) => lists.listen(0, "127.0.0.1", resolve));
     listUrl = `http://127.0.0.1:${(lists.address() as AddressInfo).port}/list.m3u`;
-    // A player on the engine's computer, which says what it was given.
+    // A fake player on the engine's computer, which writes its last argument to a file.
     await mkdir(scratch.file("bin"));
     const script = `#!/bin/sh\nfor last; do :; done; echo "$last" > '${scratch.file("opened")}'\n`;
     await writeFile(scratch.file("bin/mpv"), script, { mode: 0o755 });
@@ -112,10 +114,10 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
     });
     const opened = await context.newPage();
     opened.setDefaultTimeout(75_000);
-    opened.on("pageerror", (error) => troubles.push(String(error)));
+    opened.on("pageerror", (error) => scriptErrors.push(String(error)));
     opened.on("console", (message) => {
       if (message.type() === "error" && /Content.Security|Uncaught/i.test(message.text())) {
-        troubles.push(message.text());
+        scriptErrors.push(message.text());
       }
     });
     await opened.goto(`${engine.url}/`);
@@ -126,14 +128,14 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
     if (SHOTS !== undefined) await of.screenshot({ path: `${SHOTS}/playlist-${name}.png` });
   }
 
-  test("an empty list says how to fill it", SLOW, async () => {
+  test("an empty playlist shows how to fill it", SLOW, async () => {
     await page.locator("#playlist-nothing:not([hidden])").waitFor();
     assert.equal(await page.isHidden("#playlist-filters"), true);
-    assert.equal(await page.isVisible("#add"), true);
+    await page.locator("#add").waitFor();
     await shot("empty");
   });
 
-  test("a file that is chosen is imported, and more of it is shown as one scrolls", SLOW, async () => {
+  test("a chosen file is imported, and scrolling loads more items", SLOW, async () => {
     await page.setInputFiles("#playlist-files", scratch.file("big.m3u"));
     await counts(page, 1006);
     assert.equal(await page.locator(".item").count(), 50);
@@ -142,7 +144,7 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
     await page.locator(".item").nth(99).waitFor();
   });
 
-  test("hostile titles are text, and stay in their place", SLOW, async () => {
+  test("hostile titles are shown as text and do not overflow", SLOW, async () => {
     const shown = await page.locator(".item-title").allTextContents();
     assert.ok(shown.some((title) => title.startsWith("<img src=x")));
     assert.ok(shown.every((title) => title.length <= 300));
@@ -161,7 +163,7 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
     await shot("hostile");
   });
 
-  test("search finds while one types; nothing found can be undone", SLOW, async () => {
+  test("search works while typing, and the filters can be cleared", SLOW, async () => {
     await page.fill("#playlist-search", "channel 77");
     await counts(page, 11);
     await page.fill("#playlist-search", "no such thing");
@@ -176,7 +178,7 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
     await counts(page, 1006);
   });
 
-  test("the star is kept, and the filter of favourites shows it", SLOW, async () => {
+  test("the star is stored, and the favourites filter finds the item", SLOW, async () => {
     await page.fill("#playlist-search", "channel 500");
     await counts(page, 1);
     await page.click(".item-star");
@@ -189,29 +191,25 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
     await counts(page, 1006);
   });
 
-  test(
-    "the menu changes title, lock and whether players see it; Escape gives the focus back",
-    SLOW,
-    async () => {
-      await page.fill("#playlist-search", "channel 500");
-      await counts(page, 1);
-      await page.click(".item-more");
-      await shot("menu");
-      await page.keyboard.press("Escape");
-      assert.equal(await page.evaluate(() => document.activeElement?.className), "item-more");
-      await choose(page, /^Lock/);
-      await page.locator(".badge", { hasText: "Locked" }).waitFor();
-      await choose(page, /^Hide/);
-      await page.locator(".item.off").waitFor();
-      assert.equal(await page.evaluate(() => document.activeElement?.className), "item-more");
-      await choose(page, /^Edit/);
-      await page.fill("dialog input >> nth=0", "Channel 500 renamed");
-      await page.click("dialog button[type=submit]");
-      await page.locator(".item-title", { hasText: "renamed" }).waitFor();
-    },
-  );
+  test("the menu changes title, lock and visibility; Escape returns the focus", SLOW, async () => {
+    await page.fill("#playlist-search", "channel 500");
+    await counts(page, 1);
+    await page.click(".item-more");
+    await shot("menu");
+    await page.keyboard.press("Escape");
+    assert.equal(await page.evaluate(() => document.activeElement?.className), "item-more");
+    await choose(page, /^Lock/);
+    await page.locator(".badge", { hasText: "Locked" }).waitFor();
+    await choose(page, /^Hide/);
+    await page.locator(".item.off").waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement?.className), "item-more");
+    await choose(page, /^Edit/);
+    await page.fill("dialog input >> nth=0", "Channel 500 renamed");
+    await page.click("dialog button[type=submit]");
+    await page.locator(".item-title", { hasText: "renamed" }).waitFor();
+  });
 
-  test("arrow keys move through the list, and from control to control", SLOW, async () => {
+  test("arrow keys move through the list and between controls", SLOW, async () => {
     await page.fill("#playlist-search", "channel 77");
     await counts(page, 11);
     await page.locator(".item-play").first().focus();
@@ -224,7 +222,7 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
       await page.keyboard.press(key);
       ids.push(await page.evaluate(() => document.activeElement?.id));
     }
-    // The search has text in it: left and right are for that alone, up and down lead on.
+    // In a text field with text, left and right move the cursor, up and down move the focus.
     const [search, category, group, up] = ids;
     assert.deepEqual(
       [search, category, group, up],
@@ -233,7 +231,7 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
     assert.equal(await page.inputValue("#playlist-category"), "");
   });
 
-  test("a click plays the item here, with its title", SLOW, async () => {
+  test("a click plays the item and shows its title", SLOW, async () => {
     await page.fill("#playlist-search", "film of ours");
     await page.locator(".item:only-child", { hasText: "A film" }).waitFor();
     await page.click(".item-play");
@@ -255,16 +253,16 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
     assert.equal(((await session.json()) as { error: unknown }).error, null);
   });
 
-  test("the menu opens it in a player of the engine's computer", SLOW, async () => {
+  test("the menu opens the item in a player on the engine's computer", SLOW, async () => {
     await choose(page, /^Open in mpv/);
     await page.waitForFunction(() =>
       /Opened in mpv/.test(document.getElementById("toast")?.textContent ?? ""),
     );
     const opened = await until(() => readFile(scratch.file("opened"), "utf8"));
-    assert.match(opened, new RegExp(`^${engine.url}/play/0/\\d+\n$`));
+    assert.match(opened, new RegExp(`^${engine.url}/play/0/\\d+\\?container=raw\n$`));
   });
 
-  test("what is thrown away is in the trash, and comes back", SLOW, async () => {
+  test("a deleted item is in the trash and can be restored", SLOW, async () => {
     await page.fill("#playlist-search", "channel 777");
     await page.locator(".item:only-child", { hasText: "Channel 777" }).waitFor();
     await choose(page, /trash$/);
@@ -288,7 +286,7 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
   });
 
   test(
-    "a subscription says what is wrong, brings its items after that, and takes them with it",
+    "a subscription shows its error, adds its items after an update, and deletes them with itself",
     SLOW,
     async () => {
       await page.click("[data-tab=subscriptions]");
@@ -315,21 +313,25 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
     },
   );
 
-  test("a pasted link is added; the address of a list is offered as a subscription", SLOW, async () => {
-    await page.fill("#link", `magnet:?xt=urn:btih:${hash(9_000_000)}&dn=Pasted+one`);
-    await page.click("#add");
-    await counts(page, 1006);
-    await page.fill("#link", listUrl);
-    await page.click("#add");
-    await page.locator("dialog", { hasText: "Subscribe" }).waitFor();
-    assert.equal(await page.inputValue("dialog input[type=url]"), listUrl);
-    await page.keyboard.press("Escape");
-    await page.fill("#link", "nonsense");
-    await page.click("#add");
-    assert.match((await page.textContent("#problem")) ?? "", /neither/);
-  });
+  test(
+    "a pasted link is added; for the address of a playlist the subscription form opens",
+    SLOW,
+    async () => {
+      await page.fill("#link", `magnet:?xt=urn:btih:${hash(9_000_000)}&dn=Pasted+one`);
+      await page.click("#add");
+      await counts(page, 1006);
+      await page.fill("#link", listUrl);
+      await page.click("#add");
+      await page.locator("dialog", { hasText: "Subscribe" }).waitFor();
+      assert.equal(await page.inputValue("dialog input[type=url]"), listUrl);
+      await page.keyboard.press("Escape");
+      await page.fill("#link", "nonsense");
+      await page.click("#add");
+      assert.match((await page.textContent("#problem")) ?? "", /neither/);
+    },
+  );
 
-  test("an HLS address that is pasted becomes an item that plays", SLOW, async () => {
+  test("a pasted HLS address becomes an item that plays", SLOW, async () => {
     await page.fill("#link", listUrl.replace("list.m3u", "hls/v.m3u8"));
     await page.click("#add");
     await counts(page, 1007);
@@ -345,23 +347,27 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
     await page.fill("#playlist-search", "");
   });
 
-  test("a transport file that is added becomes an item; one that is no playlist says so", SLOW, async () => {
-    await page.setInputFiles("#playlist-files", scratch.file("films.torrent"));
-    await counts(page, 1008);
-    await writeFile(scratch.file("page.m3u"), "<!doctype html><html><body>Not here</body></html>");
-    await page.setInputFiles("#playlist-files", scratch.file("page.m3u"));
-    const refusal = page.locator("#playlist-problem:not([hidden])", { hasText: "a web page came" });
-    await refusal.waitFor();
-    // What is loaded of the list afterwards does not take it away.
-    await page.fill("#playlist-search", "channel 77");
-    await counts(page, 10);
-    assert.equal(await refusal.isVisible(), true);
-    await page.fill("#playlist-search", "");
-    await counts(page, 1008);
-    await shot("not-a-playlist");
-  });
+  test(
+    "an added transport file becomes an item; a file that is not a playlist shows an error",
+    SLOW,
+    async () => {
+      await page.setInputFiles("#playlist-files", scratch.file("films.torrent"));
+      await counts(page, 1008);
+      await writeFile(scratch.file("page.m3u"), "<!doctype html><html><body>Not here</body></html>");
+      await page.setInputFiles("#playlist-files", scratch.file("page.m3u"));
+      const refusal = page.locator("#playlist-problem:not([hidden])", { hasText: "a web page came" });
+      await refusal.waitFor();
+      // Loading the list afterwards does not hide the error.
+      await page.fill("#playlist-search", "channel 77");
+      await counts(page, 10);
+      assert.equal(await refusal.isVisible(), true);
+      await page.fill("#playlist-search", "");
+      await counts(page, 1008);
+      await shot("not-a-playlist");
+    },
+  );
 
-  test("the links for other players can be read by them", SLOW, async () => {
+  test("the address for other players returns a playlist", SLOW, async () => {
     await page.click("[data-tab=share]");
     await shot("share");
     const link = await page.inputValue("#share-link");
@@ -370,7 +376,7 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
   });
 
   test(
-    "another device of the house may look; with the token it may edit, and goes on doing so",
+    "another device of the network is read-only, and can edit with the token, also after a reload",
     SLOW,
     async () => {
       const guest = await openPage(NEIGHBOUR);
@@ -385,7 +391,7 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
       await guest.click("#playlist-read-only summary");
       await guest.fill("#playlist-read-only input", "0".repeat(64));
       await guest.keyboard.press("Enter");
-      await guest.locator("#playlist-read-only .problem", { hasText: "not the engine's" }).waitFor();
+      await guest.locator("#playlist-read-only .problem", { hasText: "not valid" }).waitFor();
       const answer = await fetch(`${engine.url}/server/api?api_version=3&method=get_api_access_token`);
       const { token } = ((await answer.json()) as { result: { token: string } }).result;
       await guest.fill("#playlist-read-only input", token);
@@ -393,25 +399,23 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
       await guest.locator(".item-star").first().waitFor();
       await guest.reload();
       await guest.locator(".item-star").first().waitFor();
-      assert.equal(await guest.isHidden("#share-doors"), true);
+      assert.equal(await guest.isHidden("#share-access"), true);
       await guest.context().close();
     },
   );
 
-  test("the switch keeps other devices out", SLOW, async () => {
+  test("the access switch blocks other devices", SLOW, async () => {
     await page.click("[data-tab=share]");
-    await page.locator("#door-house button", { hasText: "Keep" }).click();
-    await page.waitForFunction(() =>
-      /Only this computer/.test(document.getElementById("toast")?.textContent ?? ""),
-    );
+    await page.locator("#access-intranet button", { hasText: "Block" }).click();
+    await page.waitForFunction(() => /now blocked/.test(document.getElementById("toast")?.textContent ?? ""));
     const refused = await fetch(`${engine.url}/`, { headers: NEIGHBOUR.extraHTTPHeaders });
     assert.equal(refused.status, 403);
-    await page.locator("#door-house button", { hasText: "Let" }).click();
-    await page.waitForFunction(() => /are let in/.test(document.getElementById("toast")?.textContent ?? ""));
+    await page.locator("#access-intranet button", { hasText: "Allow" }).click();
+    await page.waitForFunction(() => /now allowed/.test(document.getElementById("toast")?.textContent ?? ""));
     await page.click("[data-tab=items]");
   });
 
-  test("nothing is wider than a phone", SLOW, async () => {
+  test("the page fits the width of a phone", SLOW, async () => {
     await page.emulateMedia({ colorScheme: "light" });
     await page.setViewportSize({ width: 360, height: 740 });
     for (const tab of ["items", "subscriptions", "trash", "share"]) {
@@ -423,18 +427,18 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
     await shot("phone");
   });
 
-  test("an engine that is gone is told in words", SLOW, async () => {
+  test("a stopped engine shows an error", SLOW, async () => {
     await engine.stop();
     await page.fill("#playlist-search", "channel");
     await page.locator("#playlist-problem:not([hidden])", { hasText: "does not answer" }).waitFor();
   });
 
-  test("nothing broke: no error of a script, no breach of the content security policy", () => {
-    assert.deepEqual(troubles, []);
+  test("no script failed, and nothing violated the content security policy", () => {
+    assert.deepEqual(scriptErrors, []);
   });
 });
 
-/** Waits until the list says that it has so many items. */
+/** Waits until the list shows this number of items. */
 async function counts(page: Page, items: number): Promise<void> {
   const text = `${items.toLocaleString("en-US")} ${items === 1 ? "item" : "items"}`;
   await page.waitForFunction(
@@ -444,17 +448,17 @@ async function counts(page: Page, items: number): Promise<void> {
   );
 }
 
-/** What a file holds, once it is there. */
+/** Returns the text of a file once it exists. */
 async function until(read: () => Promise<string>): Promise<string> {
   for (let tries = 0; tries < 400; tries++) {
     const text = await read().catch(() => "");
     if (text !== "") return text;
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
-  throw new Error("nothing was written");
+  throw new Error("the file was not written");
 }
 
-/** Opens the menu of the first item, and takes the choice that is named so. */
+/** Opens the menu of the first item, and chooses the entry with this name. */
 async function choose(page: Page, name: RegExp): Promise<void> {
   await page.click(".item-more");
   await page.locator(".sheet button").filter({ hasText: name }).click();

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { ApiError, EngineApi, problemText } from "../../src/web/page/api.js";
+import { agoText, untilText } from "../../src/web/page/figures.js";
 import { isList } from "../../src/web/page/playlist-add.js";
 import { exportSource, readItem } from "../../src/web/page/playlist-source.js";
-import { agoText, untilText } from "../../src/web/page/playlist-times.js";
 
 const ANY = {
   name: "",
@@ -14,10 +14,10 @@ const ANY = {
   isByTitle: false,
 };
 
-/** What the page's `fetch` is answered with. */
+/** Creates the response of a `fetch` call. */
 type Answer = (url: string, init: RequestInit | undefined) => Response;
 
-describe("what the playlist page makes of the engine's answers", () => {
+describe("the playlist page and the responses of the engine", () => {
   const real = globalThis.fetch;
   let answer: Answer = () => new Response();
   before(() => {
@@ -30,7 +30,7 @@ describe("what the playlist page makes of the engine's answers", () => {
     Reflect.deleteProperty(globalThis, "location");
   });
 
-  test("readItem shows each group once, whatever its case, and loads pictures from the engine alone", () => {
+  test("readItem: lists each group once, ignoring case, and loads icons only from the engine", () => {
     const item = readItem({
       id: 7,
       title: "a",
@@ -45,62 +45,24 @@ describe("what the playlist page makes of the engine's answers", () => {
     assert.notEqual(readItem({ id: 7, icons: [{ url: `http://evil${image}` }] }).iconPath, image);
   });
 
-  test("exportSource reads a list that comes in pieces, and looks through it", async () => {
-    const lines = ["Zoo 10", "zoo 9", "Ärger"].map((title, i) =>
-      JSON.stringify({
-        id: i + 1,
-        title,
-        tags: ["A"],
-        category: i === 0 ? "tv" : null,
-        is_favorite: i === 1,
-      }),
-    );
-    const bytes = new TextEncoder().encode(`{"playlist":[\n${lines.join(",\n")}]}\n`);
-    answer = () =>
-      new Response(
-        new ReadableStream({
-          start(controller) {
-            for (let at = 0; at < bytes.length; at += 7) controller.enqueue(bytes.slice(at, at + 7));
-            controller.close();
-          },
-        }),
-      );
-    const source = exportSource();
-    const titles = async (filter: Partial<typeof ANY>, offset = 0, limit = 50) => {
-      const { signal } = new AbortController();
-      const page = await source.page({ ...ANY, ...filter }, offset, limit, signal);
-      return [page.total, ...page.items.map(({ title }) => title)];
+  test("exportSource: reads one page of the export, with the filter as parameters", async () => {
+    const asked: string[] = [];
+    answer = (url) => {
+      asked.push(url);
+      return Response.json({ total_items: 90_000, playlist: [{ id: 7, title: "Ärger", is_favorite: true }] });
     };
-    assert.deepEqual(await titles({}), [3, "Zoo 10", "zoo 9", "Ärger"]);
-    assert.deepEqual(await titles({ isByTitle: true }, 1, 1), [3, "zoo 9"]);
-    assert.deepEqual(await titles({ name: "arg" }), [1, "Ärger"]);
-    assert.deepEqual(await titles({ category: "tv" }), [1, "Zoo 10"]);
-    assert.deepEqual(await titles({ isFavorite: true }), [1, "zoo 9"]);
-    assert.deepEqual(await titles({ tag: "B" }), [0]);
-  });
-
-  test("exportSource stops at a line that never ends, and at more items than a device holds", async () => {
     const { signal } = new AbortController();
-    answer = () => new Response(`{"playlist":[\n${"x".repeat(300_000)}`);
-    await assert.rejects(exportSource().page(ANY, 0, 50, signal), /cannot be read/);
-    let sent = 0;
-    answer = () =>
-      new Response(
-        new ReadableStream({
-          pull(controller) {
-            sent++;
-            const line = `{"id":${sent},"title":"t"},\n`;
-            controller.enqueue(new TextEncoder().encode(line.repeat(1000)));
-          },
-        }),
-      );
-    const page = await exportSource().page(ANY, 0, 50, signal);
-    assert.equal(page.total, 20_000);
-    assert.equal(page.isCut, true);
-    assert.ok(sent < 30, `${sent} chunks were taken`);
+    const filter = { ...ANY, name: "a&b", tag: "HD", isFavorite: true, isByTitle: true };
+    const page = await exportSource().page(filter, 50, 50, signal);
+    assert.deepEqual([page.total, page.items.map(({ title }) => title)], [90_000, ["Ärger"]]);
+    assert.deepEqual(asked, [
+      "/playlist/get?format=json&offset=50&limit=50&sort=true&name=a%26b&subcategory=HD&is_favorite=true&show_epg=true",
+    ]);
+    answer = () => new Response("access denied\n", { status: 403 });
+    await assert.rejects(exportSource().page(ANY, 0, 50, signal), /^Error: access denied$/);
   });
 
-  test("EngineApi sends the token in the body, and gets a new one where it was renewed", async () => {
+  test("EngineApi: sends the token in the body, and gets a new one if it was renewed", async () => {
     let token = "first-token";
     const seen: string[] = [];
     answer = (url, init) => {
@@ -125,19 +87,19 @@ describe("what the playlist page makes of the engine's answers", () => {
     ]);
   });
 
-  test("EngineApi tells what is no answer of ours", async () => {
+  test("EngineApi: reports a response that is not JSON", async () => {
     answer = () => new Response("<html>", { status: 502 });
-    await assert.rejects(new EngineApi().call("get_status"), /answered 502/);
+    await assert.rejects(new EngineApi().call("get_status"), /status 502/);
   });
 });
 
-test("problemText is for the user", () => {
+test("problemText: returns a message for the user", () => {
   assert.match(problemText(new TypeError("Failed to fetch")), /does not answer/);
-  assert.match(problemText(new ApiError("access denied", 0)), /own computer/);
-  assert.equal(problemText(new ApiError("item is locked: 5", 206)), "Item is locked: 5");
+  assert.match(problemText(new ApiError("access denied", 0)), /engine's computer/);
+  assert.equal(problemText(new ApiError("unknown item: 5", 200)), "Unknown item: 5");
 });
 
-test("isList tells playlists from transport files by name and by first bytes", async () => {
+test("isList: distinguishes playlists from transport files by name and first bytes", async () => {
   const file = (name: string, text: string) => new File([text], name);
   assert.equal(await isList(file("a.M3U8", "anything")), true);
   assert.equal(await isList(file("a.torrent", "anything")), false);
@@ -145,7 +107,7 @@ test("isList tells playlists from transport files by name and by first bytes", a
   assert.equal(await isList(file("a", "#EXTM3U\n")), true);
 });
 
-test("agoText and untilText are words", () => {
+test("agoText and untilText: format relative times", () => {
   assert.equal(agoText(100, 105), "just now");
   assert.equal(agoText(1000, 1000 + 5 * 60), "5 minutes ago");
   assert.equal(agoText(2000, 1000), "just now");

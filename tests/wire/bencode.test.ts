@@ -5,18 +5,18 @@ import { DecodeError } from "../../src/base/errors.ts";
 import { type BencodeValue, decodeBencode, decodeBencodePrefix } from "../../src/wire/bencode.ts";
 import { bencodeDict, encodeBencode } from "../../src/wire/bencode-encode.ts";
 import type { BencodeLimits } from "../../src/wire/bencode-scan.ts";
-import { bencodeSpan, viewBencode } from "../../src/wire/bencode-view.ts";
+import { viewBencode } from "../../src/wire/bencode-view.ts";
 
 const decode = (text: string, limits?: BencodeLimits) => plain(decodeBencode(latin1Bytes(text), limits));
 
-/** The same value with byte strings as text and dictionaries as objects. */
+/** Converts byte strings to text and dictionaries to objects. */
 function plain(value: BencodeValue): unknown {
   if (value instanceof Uint8Array) return latin1Text(value);
   if (value instanceof Map) return Object.fromEntries([...value].map(([key, item]) => [key, plain(item)]));
   return Array.isArray(value) ? value.map(plain) : value;
 }
 
-// The examples of BEP 3, and the edges.
+// The examples of BEP 3, and edge cases.
 const GOOD: readonly (readonly [string, unknown])[] = [
   ["4:spam", "spam"],
   ["0:", ""],
@@ -42,23 +42,23 @@ test("encodeBencode writes what decodeBencode read", () => {
     assert.equal(latin1Text(encodeBencode(decodeBencode(latin1Bytes(text)) as never)), text);
 });
 
-// Each with the offset that the error names.
+// Input, offset of the error, message.
 const BAD: readonly (readonly [string, number, RegExp])[] = [
-  ["", 0, /ends within/],
+  ["", 0, /ends inside/],
   ["e", 0, /expected a value/],
   ["x", 0, /expected a value/],
   ["-3:abc", 0, /expected a value/],
-  ["i007e", 0, /leading or negative zero/],
-  ["i-0e", 0, /leading or negative zero/],
-  ["i00e", 0, /leading or negative zero/],
-  ["i-01e", 0, /leading or negative zero/],
+  ["i007e", 0, /leading zero, or negative zero/],
+  ["i-0e", 0, /leading zero, or negative zero/],
+  ["i00e", 0, /leading zero, or negative zero/],
+  ["i-01e", 0, /leading zero, or negative zero/],
   ["ie", 1, /expected digits/],
   ["i-e", 2, /expected digits/],
   ["i+1e", 1, /expected digits/],
   ["i1.5e", 2, /expected digits/],
   ["i1", 2, /expected digits/],
-  ["i9007199254740992e", 0, /beyond 2\^53/],
-  ["i99999999999999999999e", 0, /beyond 2\^53/],
+  ["i9007199254740992e", 0, /above 2\^53/],
+  ["i99999999999999999999e", 0, /above 2\^53/],
   ["03:abc", 0, /leading zero/],
   ["00:", 0, /leading zero/],
   ["5:abc", 0, /longer than the input/],
@@ -67,19 +67,19 @@ const BAD: readonly (readonly [string, number, RegExp])[] = [
   ["1", 1, /expected `:`/],
   ["l-3:", 1, /expected a value/],
   ["d-3:e", 1, /expected a value/],
-  ["l", 1, /ends within/],
-  ["li1e", 4, /ends within/],
-  ["d1:a", 4, /ends within/],
+  ["l", 1, /ends inside/],
+  ["li1e", 4, /ends inside/],
+  ["d1:a", 4, /ends inside/],
   ["d1:ae", 4, /without a value/],
   ["di1ei2ee", 1, /expected a value/],
   ["d1:bi1e1:ai2ee", 7, /not sorted/],
-  ["d1:ai1e1:ai2ee", 7, /twice/],
-  ["i1ei2e", 3, /after the value/],
-  ["dee", 2, /after the value/],
-  ["4:spam\n", 6, /after the value/],
+  ["d1:ai1e1:ai2ee", 7, /duplicate key/],
+  ["i1ei2e", 3, /after the end of the value/],
+  ["dee", 2, /after the end of the value/],
+  ["4:spam\n", 6, /after the end of the value/],
 ];
 
-test("decodeBencode refuses every other form, and says where", () => {
+test("decodeBencode refuses every non-canonical form with its offset", () => {
   for (const [text, offset, message] of BAD) {
     assert.throws(
       () => decode(text),
@@ -89,13 +89,13 @@ test("decodeBencode refuses every other form, and says where", () => {
   }
 });
 
-test("decodeBencode bears unsorted keys where asked to, never repeated ones", () => {
+test("decodeBencode accepts unsorted keys with lenientKeyOrder, never duplicate keys", () => {
   assert.deepEqual(decode("d1:bi1e1:ai2ee", { lenientKeyOrder: true }), { b: 1, a: 2 });
-  assert.throws(() => decode("d1:bi1e1:ai2e1:bi3ee", { lenientKeyOrder: true }), /twice/);
-  assert.throws(() => decode("d1:ai1e1:ai2ee", { lenientKeyOrder: true }), /twice/);
+  assert.throws(() => decode("d1:bi1e1:ai2e1:bi3ee", { lenientKeyOrder: true }), /duplicate key/);
+  assert.throws(() => decode("d1:ai1e1:ai2ee", { lenientKeyOrder: true }), /duplicate key/);
 });
 
-test("decodeBencode does not nest deeper than its limit", () => {
+test("decodeBencode limits nesting", () => {
   const nested = (depth: number) => `${"l".repeat(depth)}${"e".repeat(depth)}`;
   decode(nested(100));
   assert.throws(() => decode(nested(101)), /deeper than 100/);
@@ -103,38 +103,38 @@ test("decodeBencode does not nest deeper than its limit", () => {
   assert.throws(() => decode(nested(4), { maxDepth: 3 }), /deeper than 3/);
 });
 
-test("decodeBencode reads no more keys and values than its limit", () => {
+test("decodeBencode limits the number of keys and values", () => {
   assert.throws(() => decode(`l${"de".repeat(32_000)}e`), /more than \d+ keys and values/);
   assert.throws(() => decode("l1:a1:be", { maxTokens: 2 }), /more than 2/);
   assert.deepEqual(decode("l1:a1:be", { maxTokens: 3 }), ["a", "b"]);
 });
 
-test("viewBencode reads a list of files as dense as they come", () => {
+test("viewBencode reads a very dense file list", () => {
   const files = "d6:lengthi1e4:pathl1:aee".repeat(100_000);
   assert.equal(viewBencode(latin1Bytes(`l${files}e`)).itemCount(), 100_000);
 });
 
-test("a key named __proto__ is a key like any other", () => {
+test("__proto__ is an ordinary key", () => {
   const dict = decodeBencode(latin1Bytes("d9:__proto__d1:ai1eee")) as ReadonlyMap<string, BencodeValue>;
   assert.deepEqual([...dict.keys()], ["__proto__"]);
   assert.equal(({} as { a?: number }).a, undefined);
 });
 
-test("decodeBencodePrefix tells where the value ends", () => {
+test("decodeBencodePrefix returns the end of the value", () => {
   const { value, end } = decodeBencodePrefix(latin1Bytes("d1:ai1eeXYZ"));
   assert.deepEqual(plain(value), { a: 1 });
   assert.equal(end, 8);
 });
 
-test("bencodeSpan gives the bytes of a value of the outermost dictionary alone", () => {
+test("BencodeView.range covers a value of the outermost dictionary", () => {
   const bytes = latin1Bytes("d1:ad4:infoi7ee4:infod1:xi1eee");
-  const span = bencodeSpan(bytes, "info")!;
+  const span = viewBencode(bytes).get("info")!.range;
   assert.equal(latin1Text(bytes.subarray(span.start, span.end)), "d1:xi1ee");
-  assert.equal(bencodeSpan(bytes, "none"), undefined);
-  assert.equal(bencodeSpan(latin1Bytes("le"), "info"), undefined);
+  assert.equal(viewBencode(bytes).get("none"), undefined);
+  assert.equal(viewBencode(latin1Bytes("le")).get("info"), undefined);
 });
 
-test("encodeBencode sorts keys by their bytes and leaves undefined members out", () => {
+test("encodeBencode sorts keys by their bytes and omits undefined members", () => {
   const dict = bencodeDict({ b: 1, a: "x", aa: [new Uint8Array([1])], gone: undefined, "\xff": 0 });
   assert.equal(latin1Text(encodeBencode(dict)), "d1:a1:x2:aal1:\x01e1:bi1e1:\xffi0ee");
 });

@@ -3,21 +3,22 @@ import { createHash } from "node:crypto";
 import { test } from "node:test";
 import { latin1Bytes, toHex } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
-import { seededRandom } from "../../src/base/random.ts";
 import { ed25519Key, ed25519Verifier } from "../../src/runtime/crypto.ts";
-import { crc32c } from "../../src/wire/crc32c.ts";
-import { addressFilter } from "../../src/wire/dht-filter.ts";
-import { compareDistance, fitsAddress, nodeIdFor, randomIdNear, sharedBits } from "../../src/wire/dht-id.ts";
-import { isSignedItem, itemMessage, itemTarget, mutableTarget } from "../../src/wire/dht-item.ts";
-import { decodeDhtState, encodeDhtState, MAX_DHT_STATE_BYTES } from "../../src/wire/dht-state.ts";
+import { addressFilter } from "../../src/wire/dht/bloom-filter.ts";
+import { isSignedItem, itemMessage, itemTarget, mutableTarget } from "../../src/wire/dht/item.ts";
+import {
+  compareDistance,
+  isNodeIdFor,
+  nodeIdFor,
+  randomIdNear,
+  sharedBits,
+} from "../../src/wire/dht/node-id.ts";
+import { decodeDhtState, encodeDhtState, MAX_DHT_STATE_BYTES } from "../../src/wire/dht/saved-nodes.ts";
+import { seededRandom } from "../seeded-random.ts";
 
 const sha1 = (bytes: Uint8Array) => new Uint8Array(createHash("sha1").update(bytes).digest());
 
-test("crc32c: the check value of the polynomial", () => {
-  assert.equal(crc32c(latin1Bytes("123456789")), 0xe3069283);
-});
-
-test("fitsAddress: the examples of BEP 42", () => {
+test("isNodeIdFor: the examples of BEP 42", () => {
   const examples: [host: string, start: string, last: number][] = [
     ["124.31.75.21", "5fbfbf", 1],
     ["21.75.31.124", "5a3ce9", 86],
@@ -29,20 +30,20 @@ test("fitsAddress: the examples of BEP 42", () => {
     const id = new Uint8Array(20);
     id.set([0, 2, 4].map((at) => Number.parseInt(start.slice(at, at + 2), 16)));
     id[19] = last;
-    assert.ok(fitsAddress(id, host), host);
+    assert.ok(isNodeIdFor(id, host), host);
     id[0]! ^= 1;
-    assert.ok(!fitsAddress(id, host), host);
+    assert.ok(!isNodeIdFor(id, host), host);
   }
 });
 
-test("nodeIdFor: an id that fits, of either family; any at home", () => {
+test("nodeIdFor: a valid id for either family; any id without a global address", () => {
   const random = seededRandom(1);
   for (let i = 0; i < 200; i++) {
     const v4 = `${20 + (i % 60)}.${i}.7.9`;
     const v6 = `2a00:${i.toString(16)}::5`;
-    for (const host of [v4, v6]) assert.ok(fitsAddress(nodeIdFor(host, random), host), host);
-    assert.ok(!fitsAddress(nodeIdFor(v4, random), "8.8.4.4"));
-    assert.ok(fitsAddress(nodeIdFor(undefined, random), "192.168.1.7"));
+    for (const host of [v4, v6]) assert.ok(isNodeIdFor(nodeIdFor(host, random), host), host);
+    assert.ok(!isNodeIdFor(nodeIdFor(v4, random), "8.8.4.4"));
+    assert.ok(isNodeIdFor(nodeIdFor(undefined, random), "192.168.1.7"));
   }
 });
 
@@ -52,8 +53,8 @@ test("compareDistance, sharedBits, randomIdNear: by XOR, from the first bit on",
   for (let bits = 0; bits < 160; bits++) {
     const near = randomIdNear(own, bits, random);
     assert.equal(sharedBits(own, near), bits);
-    const nearer = randomIdNear(own, Math.min(159, bits + 1), random);
-    if (bits < 159) assert.ok(compareDistance(own, nearer, near) < 0);
+    const nearer = bits < 159 ? randomIdNear(own, bits + 1, random) : own;
+    assert.ok(compareDistance(own, nearer, near) < 0);
   }
   assert.equal(sharedBits(own, own), 160);
 });
@@ -101,7 +102,7 @@ test("addressFilter: the example of BEP 33", () => {
   assert.equal(filter.length, 512);
 });
 
-test("encodeDhtState, decodeDhtState: what is kept comes back; what is broken is refused", () => {
+test("encodeDhtState, decodeDhtState: round trip; refuses malformed states", () => {
   const random = seededRandom(3);
   const nodes = Array.from({ length: 400 }, (_, i) => ({
     id: nodeIdFor(undefined, random),

@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { latin1Bytes, latin1Text } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
-import { decodeExtensionHandshake, encodeExtensionHandshake } from "../../src/wire/extension-handshake.ts";
-import { decodeMetadataMessage, encodeMetadataMessage } from "../../src/wire/metadata-message.ts";
+import {
+  decodeExtensionHandshake,
+  encodeExtensionHandshake,
+} from "../../src/wire/peer/extension-handshake.ts";
+import { decodeMetadataMessage, encodeMetadataMessage } from "../../src/wire/peer/metadata-message.ts";
 
 const handshake = (text: string) => decodeExtensionHandshake(latin1Bytes(text));
 
@@ -41,19 +44,19 @@ test("encodeExtensionHandshake writes what decodeExtensionHandshake reads", () =
   assert.equal(text, "d1:md6:ut_pexi1ee6:yourip4:\x01\x02\x03\x04e");
 });
 
-test("decodeExtensionHandshake bears unsorted keys and takes broken members as absent", () => {
+test("decodeExtensionHandshake accepts unsorted keys and ignores malformed members", () => {
   assert.deepEqual(handshake("d1:v3:abc1:mdee"), { messages: new Map(), version: "abc" });
   const broken = "d1:md1:ai256e1:bi-1e1:c0:1:di5ee13:metadata_sizei-1e1:pi65536e4:reqqle6:yourip3:abc1:vi1ee";
   assert.deepEqual(handshake(broken), { messages: new Map([["d", 5]]) });
   assert.deepEqual(handshake("d1:m0:e"), { messages: new Map() });
 });
 
-test("decodeExtensionHandshake shows a version without control characters, and not all of a long one", () => {
+test("decodeExtensionHandshake removes control characters from a version and cuts a long one", () => {
   assert.equal(handshake("d1:v5:a\x1b[\nbe").version, "a[b");
   assert.equal(handshake(`d1:v500:${"x".repeat(500)}e`).version, "x".repeat(64));
 });
 
-test("decodeExtensionHandshake refuses what is no dictionary, and hundreds of extensions", () => {
+test("decodeExtensionHandshake refuses other values than dictionaries, and hundreds of extensions", () => {
   for (const text of ["", "le", "i1e", "d1:md", "d1:mdeeX"])
     assert.throws(() => handshake(text), DecodeError);
   const many = Array.from({ length: 100 }, (_, i) => `3:${100 + i}i1e`).join("");
@@ -80,12 +83,12 @@ test("encodeMetadataMessage writes what decodeMetadataMessage reads", () => {
     assert.deepEqual(decodeMetadataMessage(encodeMetadataMessage(message)), message);
 });
 
-test("decodeMetadataMessage ignores kinds it does not know (BEP 9)", () => {
+test("decodeMetadataMessage ignores unknown message types (BEP 9)", () => {
   assert.equal(metadata("d8:msg_typei3e5:piecei0ee"), undefined);
   assert.equal(metadata("d8:msg_typei-1ee"), undefined);
 });
 
-test("decodeMetadataMessage refuses data that cannot be where it says", () => {
+test("decodeMetadataMessage refuses data of the wrong length for its piece", () => {
   const bad = [
     "",
     "de",

@@ -2,31 +2,29 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { concatBytes, writeU32 } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
-import { RequestReader } from "../../src/engine/web-seeds/request-reader.ts";
 import {
   decodeHashMessage,
   encodeHashRange,
   type HashRange,
-  proofHashes,
-} from "../../src/wire/hash-message.ts";
-import { MESSAGE, PeerMessageDecoder, type PeerMessageHandler } from "../../src/wire/peer-message.ts";
-import { PeerMessageWriter } from "../../src/wire/peer-message-writer.ts";
+  proofHashCount,
+} from "../../src/wire/peer/hash-message.ts";
+import { handleOnly, MESSAGE, PeerMessageDecoder } from "../../src/wire/peer/peer-message.ts";
+import { PeerMessageWriter } from "../../src/wire/peer/peer-message-writer.ts";
 
 const ROOT = Uint8Array.from({ length: 32 }, (_, i) => i + 1);
 const RANGE: HashRange = { root: ROOT, baseLayer: 2, index: 512, length: 8, proofLayers: 4 };
 const LIMITS = { maxBitfieldBytes: 8, maxExtendedBytes: 64, maxBlockBytes: 64 };
 
-/** Reads messages as they are on the wire. */
+/** Decodes hash messages from wire bytes. */
 function heard(bytes: Uint8Array, step: number) {
   const messages: { id: number; payload: Uint8Array }[] = [];
-  const handler: PeerMessageHandler = new RequestReader({ request() {}, cancel() {} });
-  handler.hash = (id, payload) => void messages.push({ id, payload: payload.slice() });
+  const handler = handleOnly({ hash: (id, payload) => void messages.push({ id, payload: payload.slice() }) });
   const decoder = new PeerMessageDecoder(handler, LIMITS);
   for (let at = 0; at < bytes.length; at += step) decoder.feed(bytes.slice(at, at + step));
   return messages;
 }
 
-test("decodeHashMessage: reads what is written, wherever reads are cut (BEP 52)", () => {
+test("decodeHashMessage: round trip for every split of the input (BEP 52)", () => {
   const hashes = Uint8Array.from({ length: 32 * (8 + 2) }, (_, i) => i);
   const writer = new PeerMessageWriter();
   writer.hash(MESSAGE.hashRequest, encodeHashRange(RANGE));
@@ -59,22 +57,22 @@ for (const [length, proofLayers, expected] of [
   [6, 4, 2],
   [8, 4, 2],
 ] as const)
-  test(`proofHashes: ${length} hashes with ${proofLayers} layers bring ${expected} of them`, () => {
-    assert.equal(proofHashes({ length, proofLayers }), expected);
+  test(`proofHashCount: ${length} hashes with ${proofLayers} proof layers need ${expected} proof hashes`, () => {
+    assert.equal(proofHashCount({ length, proofLayers }), expected);
   });
 
 const range = (change: Partial<HashRange> = {}) => encodeHashRange({ ...RANGE, ...change });
 const REFUSED: readonly (readonly [string, number, Uint8Array])[] = [
   ["another message", 24, range()],
   ["nothing", MESSAGE.hashRequest, new Uint8Array(0)],
-  ["a range that is cut", MESSAGE.hashRequest, range().subarray(1)],
-  ["a request with something behind it", MESSAGE.hashRequest, concatBytes([range(), new Uint8Array(32)])],
-  ["a reject with something behind it", MESSAGE.hashReject, concatBytes([range(), new Uint8Array(1)])],
+  ["a truncated range", MESSAGE.hashRequest, range().subarray(1)],
+  ["a request with extra bytes", MESSAGE.hashRequest, concatBytes([range(), new Uint8Array(32)])],
+  ["a reject with extra bytes", MESSAGE.hashReject, concatBytes([range(), new Uint8Array(1)])],
   ["hashes without a hash", MESSAGE.hashes, range()],
   ["one hash too few", MESSAGE.hashes, concatBytes([range(), new Uint8Array(32 * 9)])],
   ["one hash too many", MESSAGE.hashes, concatBytes([range(), new Uint8Array(32 * 11)])],
   ["part of a hash", MESSAGE.hashes, concatBytes([range(), new Uint8Array(32 * 10 - 1)])],
-  ["a length that is no length", MESSAGE.hashes, range({ length: 0xffff_ffff, proofLayers: 0xffff_ffff })],
+  ["an absurd length", MESSAGE.hashes, range({ length: 0xffff_ffff, proofLayers: 0xffff_ffff })],
 ];
 
 for (const [what, id, payload] of REFUSED)
@@ -82,7 +80,7 @@ for (const [what, id, payload] of REFUSED)
     assert.throws(() => decodeHashMessage(id, payload), DecodeError);
   });
 
-test("PeerMessageDecoder: refuses more hashes than are ever asked for before any of them comes", () => {
+test("PeerMessageDecoder: refuses too many hashes before their bytes arrive", () => {
   for (const [bytes, isRefused] of [
     [48 + 32 * (512 + 40), false],
     [48 + 32 * (512 + 40) + 1, true],

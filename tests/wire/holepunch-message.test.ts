@@ -5,9 +5,9 @@ import {
   decodeHolepunchMessage,
   encodeHolepunchMessage,
   HOLEPUNCH_ERROR,
-} from "../../src/wire/holepunch-message.ts";
+} from "../../src/wire/peer/holepunch-message.ts";
 
-test("encodeHolepunchMessage: the bytes of BEP 55, and back", () => {
+test("encodeHolepunchMessage: the bytes of BEP 55, and round trip", () => {
   const v4 = { kind: "connect", address: { host: "1.2.3.4", port: 0x1ae1 }, error: 0 } as const;
   assert.deepEqual([...encodeHolepunchMessage(v4)], [1, 0, 1, 2, 3, 4, 0x1a, 0xe1, 0, 0, 0, 0]);
   const v6 = {
@@ -20,7 +20,7 @@ test("encodeHolepunchMessage: the bytes of BEP 55, and back", () => {
   }
 });
 
-test("decodeHolepunchMessage: an error that is left out is none, a kind that is not known is nothing", () => {
+test("decodeHolepunchMessage: a missing error field is 0, an unknown type is undefined", () => {
   assert.deepEqual(decodeHolepunchMessage(Uint8Array.of(0, 0, 9, 9, 9, 9, 0, 5)), {
     kind: "rendezvous",
     address: { host: "9.9.9.9", port: 5 },

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { latin1Bytes, latin1Text } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
-import { decodeHttpConnect, encodeHttpConnect } from "../../src/wire/http-connect.ts";
+import { decodeHttpConnectResponse, encodeHttpConnect } from "../../src/wire/http-connect.ts";
 
-test("encodeHttpConnect: names the place twice, and the login where there is one", () => {
+test("encodeHttpConnect: writes the authority in request line and Host, and credentials if given", () => {
   assert.equal(
     latin1Text(encodeHttpConnect("a.example:80", undefined)),
     "CONNECT a.example:80 HTTP/1.1\r\nHost: a.example:80\r\n\r\n",
@@ -15,7 +15,7 @@ test("encodeHttpConnect: names the place twice, and the login where there is one
   );
 });
 
-test("decodeHttpConnect: heads of several kinds, at every cut nothing, and what follows is not its own", () => {
+test("decodeHttpConnectResponse: decodes complete heads, returns undefined for partial ones, and leaves later bytes", () => {
   const heads: readonly (readonly [head: string, status: number, reason: string])[] = [
     ["HTTP/1.1 200 Connection established\r\n\r\n", 200, "Connection established"],
     ["HTTP/1.0 200\r\nVia: x\r\n\r\n", 200, ""],
@@ -24,8 +24,8 @@ test("decodeHttpConnect: heads of several kinds, at every cut nothing, and what 
   ];
   for (const [head, status, reason] of heads) {
     for (let length = 0; length < head.length; length++)
-      assert.equal(decodeHttpConnect(latin1Bytes(head.slice(0, length))), undefined);
-    assert.deepEqual(decodeHttpConnect(latin1Bytes(`${head}\n\nmore`)), {
+      assert.equal(decodeHttpConnectResponse(latin1Bytes(head.slice(0, length))), undefined);
+    assert.deepEqual(decodeHttpConnectResponse(latin1Bytes(`${head}\n\nmore`)), {
       status,
       reason,
       length: head.length,
@@ -33,9 +33,10 @@ test("decodeHttpConnect: heads of several kinds, at every cut nothing, and what 
   }
 });
 
-test("decodeHttpConnect: refuses what is no HTTP, no status, or a head without an end", () => {
+test("decodeHttpConnectResponse: refuses other protocols, a missing status, and an endless head", () => {
   const refused = ["X", "HTTP/2 200\r\n\r\n", "HTTP/1.1 20 OK\r\n\r\n", "HTTP/1.1 2000\r\n\r\n"];
-  for (const text of refused) assert.throws(() => decodeHttpConnect(latin1Bytes(text)), DecodeError, text);
+  for (const text of refused)
+    assert.throws(() => decodeHttpConnectResponse(latin1Bytes(text)), DecodeError, text);
   const endless = latin1Bytes(`HTTP/1.1 200 OK\r\n${"A: b\r\n".repeat(5000)}`);
-  assert.throws(() => decodeHttpConnect(endless), /more than 16384 bytes/);
+  assert.throws(() => decodeHttpConnectResponse(endless), /more than 16384 bytes/);
 });

@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecodeError } from "../../src/base/errors.ts";
 import { type BencodeInput, bencodeDict, encodeBencode } from "../../src/wire/bencode-encode.ts";
-import { parseInfo } from "../../src/wire/metainfo.ts";
+import { parseInfo } from "../../src/wire/torrent/metainfo.ts";
 
 type Members = Readonly<Record<string, BencodeInput | undefined>>;
 
 const PIECE = 16_384;
-const leaf = (length: number, root: Uint8Array | undefined = new Uint8Array(32)) =>
+const leaf = (length: number, root: Uint8Array | undefined = new Uint8Array(32).fill(1)) =>
   bencodeDict({ "": bencodeDict({ length, "pieces root": length > 0 ? root : undefined }) });
 
-/** A hybrid of three files and two pads, with some members changed. */
+/** Returns the info dictionary of a hybrid with three files and two pads, with changes. */
 function hybrid(changes: Members = {}): Uint8Array {
   const files = [
     { length: 100, path: ["a"] },
@@ -37,7 +37,7 @@ function hybrid(changes: Members = {}): Uint8Array {
   );
 }
 
-test("parseInfo: a hybrid counts as version 1 where both halves name the same files", () => {
+test("parseInfo: a hybrid counts as v1 if its v1 and v2 metadata list the same files", () => {
   const info = parseInfo(hybrid());
   assert.equal(info.pieceCount, 3);
   assert.deepEqual(
@@ -72,19 +72,19 @@ const REFUSED: readonly (readonly [string, Members, RegExp])[] = [
       ].map(bencodeDict),
       ...folder({ a: leaf(100), b: leaf(2 * PIECE) }),
     },
-    /file 1 \(b\) does not begin with a piece/,
+    /file 1 \(b\) does not start at a piece boundary/,
   ],
   ["another version", { "meta version": 3 }, /meta version 2, not 3/],
   ["no version", { "meta version": undefined }, /meta version 2, not undefined/],
-  ["a tree that is none", { "file tree": 5 }, /dictionary of files/],
-  ["an empty tree", folder({}), /without files/],
-  ["an entry that is none", folder({ a: 5 }), /not a dictionary/],
+  ["a tree of the wrong type", { "file tree": 5 }, /dictionary of files/],
+  ["an empty tree", folder({}), /has no files/],
+  ["an entry of the wrong type", folder({ a: 5 }), /not a dictionary/],
   ["a root that is too short", folder({ a: leaf(100, new Uint8Array(31)) }), /32 bytes, not 31/],
-  ["a length below 0", folder({ a: leaf(-1) }), /length of a file/],
+  ["a length below 0", folder({ a: leaf(-1) }), /file length/],
 ];
 
 for (const [what, changes, message] of REFUSED) {
-  test(`parseInfo: refuses a hybrid with ${what}, by name`, () => {
+  test(`parseInfo: refuses a hybrid with ${what}`, () => {
     assert.throws(
       () => parseInfo(hybrid(changes)),
       (error) => error instanceof DecodeError && message.test(error.message),
@@ -92,7 +92,7 @@ for (const [what, changes, message] of REFUSED) {
   });
 }
 
-test("parseInfo: a file tree that is too deep is refused", () => {
+test("parseInfo: refuses a file tree that is too deep", () => {
   let tree = bencodeDict({ a: leaf(1) });
   for (let depth = 0; depth < 120; depth++) tree = bencodeDict({ a: tree });
   assert.throws(() => parseInfo(hybrid({ "file tree": tree })), DecodeError);

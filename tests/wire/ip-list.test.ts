@@ -28,9 +28,9 @@ test("parseIpListLine reads P2P text, eMule's form, networks and addresses", () 
   for (const [line, expected] of cases) assert.deepEqual(parseIpListLine(line), expected, line);
 });
 
-test("parseIpListLine: nothing in comments, empty lines and what the list lets through; the rest is bad", () => {
+test("parseIpListLine: ignores comments, empty lines and allowed ranges; refuses other lines", () => {
   for (const line of ["", "  ", "# 1.2.3.4", "// 1.2.3.4", "; 1.2.3.4", "1.2.3.4 - 1.2.3.9 , 128 , fine"]) {
-    assert.equal(parseIpListLine(line), "nothing", line);
+    assert.equal(parseIpListLine(line), "ignored", line);
   }
   const bad = [
     "hello",
@@ -42,7 +42,7 @@ test("parseIpListLine: nothing in comments, empty lines and what the list lets t
     "-",
     "a:b",
   ];
-  // What goes wrong in an address must not become another, larger network.
+  // A malformed address must not become a larger network.
   bad.push("fe80:::1/10", "1.2.3.4-", "1.2.3.4-2001:db8::1", "1.2.3.4 - 2001:db8::1", "2001:db8::/129");
   for (const line of bad) assert.equal(parseIpListLine(line), undefined, line);
 });

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecodeError } from "../../src/base/errors.ts";
-import { decodeChunk } from "../../src/wire/live-chunk-message.ts";
-import { ChunkAssembler, type WholeChunk, writeChunk } from "../../src/wire/live-fragments.ts";
-import { PeerMessageDecoder, type PeerMessageHandler } from "../../src/wire/peer-message.ts";
-import { PeerMessageWriter } from "../../src/wire/peer-message-writer.ts";
+import { CHUNK_HEAD_BYTES, decodeChunk, writeChunkHead } from "../../src/wire/live/chunk-message.ts";
+import { ChunkAssembler } from "../../src/wire/live/fragments.ts";
+import { PeerMessageDecoder, type PeerMessageHandler } from "../../src/wire/peer/peer-message.ts";
+import { PeerMessageWriter } from "../../src/wire/peer/peer-message-writer.ts";
+
+const FRAGMENT_BYTES = 16_384;
+
+type WholeChunk = NonNullable<ReturnType<ChunkAssembler["take"]>>;
 
 const FORMAT = { stripeCount: 4, maxPieceBytes: 2_097_152 };
 
@@ -13,10 +17,15 @@ function chunkOf(length: number, stripe = 1, seq = 7): WholeChunk {
   return { epoch: 3, seq, stripe, isLate: false, bytes };
 }
 
-/** The CHUNK messages of a chunk, as they come out of a connection. */
-function messagesOf(chunk: WholeChunk): Uint8Array[] {
+/** The CHUNK messages of a chunk, as a connection delivers them. */
+function messagesOf({ bytes, ...chunk }: WholeChunk): Uint8Array[] {
   const writer = new PeerMessageWriter();
-  writeChunk(writer, 9, chunk);
+  for (let at = 0; at < bytes.length; at += FRAGMENT_BYTES) {
+    const head = new Uint8Array(CHUNK_HEAD_BYTES);
+    const isLast = at + FRAGMENT_BYTES >= bytes.length;
+    writeChunkHead(head, { ...chunk, fragment: at / FRAGMENT_BYTES, isLast });
+    writer.extended(9, head, bytes.subarray(at, at + FRAGMENT_BYTES));
+  }
   const payloads: Uint8Array[] = [];
   const ignore = () => undefined;
   const extended = (_: number, payload: Uint8Array) => payloads.push(payload.slice());
@@ -30,7 +39,7 @@ function messagesOf(chunk: WholeChunk): Uint8Array[] {
 
 const take = (assembler: ChunkAssembler, payload: Uint8Array) => assembler.take(decodeChunk(payload, 4));
 
-test("writeChunk and ChunkAssembler carry chunks of every size", () => {
+test("ChunkAssembler joins the fragments of chunks of every size", () => {
   const assembler = new ChunkAssembler(FORMAT);
   for (const length of [1, 188, 16_383, 16_384, 16_385, 32_768, 100_000, 524_332]) {
     const payloads = messagesOf(chunkOf(length));
@@ -42,14 +51,14 @@ test("writeChunk and ChunkAssembler carry chunks of every size", () => {
   assert.equal(messagesOf(chunkOf(0)).length, 0);
 });
 
-test("ChunkAssembler gives bytes that are its taker's own", () => {
+test("ChunkAssembler returns copies", () => {
   const payload = messagesOf(chunkOf(100))[0]!;
   const chunk = take(new ChunkAssembler(FORMAT), payload)!;
   payload.fill(0);
   assert.deepEqual(chunk, chunkOf(100));
 });
 
-test("ChunkAssembler bears chunks that come between the fragments of another", () => {
+test("ChunkAssembler accepts interleaved fragments of several chunks", () => {
   const assembler = new ChunkAssembler(FORMAT);
   const chunks = [0, 1, 2, 3].map((stripe) => chunkOf(40_000, stripe));
   const payloads = chunks.map(messagesOf);
@@ -61,7 +70,7 @@ test("ChunkAssembler bears chunks that come between the fragments of another", (
     assert.deepEqual(take(assembler, each[2]!), chunks[stripe]);
 });
 
-test("ChunkAssembler refuses fragments that are left out, come twice, or have no beginning", () => {
+test("ChunkAssembler refuses missing and repeated fragments", () => {
   const [first, second, third] = messagesOf(chunkOf(40_000)) as [Uint8Array, Uint8Array, Uint8Array];
   for (const order of [[second], [third], [first, third], [first, first], [first, second, second]]) {
     const assembler = new ChunkAssembler(FORMAT);
@@ -69,14 +78,17 @@ test("ChunkAssembler refuses fragments that are left out, come twice, or have no
       order.forEach((payload) => {
         take(assembler, payload);
       });
-    assert.throws(all, /fragment \d, \d expected/);
+    assert.throws(all, /expected fragment \d, not \d/);
   }
 });
 
-test("ChunkAssembler refuses a fifth chunk that is begun, and a chunk beyond the stream's largest", () => {
+test("ChunkAssembler refuses a fifth incomplete chunk, and a chunk larger than the stream allows", () => {
   const assembler = new ChunkAssembler(FORMAT);
   for (let seq = 0; seq < 4; seq++) take(assembler, messagesOf(chunkOf(40_000, 1, seq))[0]!);
-  assert.throws(() => take(assembler, messagesOf(chunkOf(40_000, 1, 4))[0]!), /more than 4 chunks begun/);
+  assert.throws(
+    () => take(assembler, messagesOf(chunkOf(40_000, 1, 4))[0]!),
+    /more than 4 incomplete chunks/,
+  );
   const small = new ChunkAssembler({ stripeCount: 4, maxPieceBytes: 80_000 });
   const payloads = messagesOf(chunkOf(30_000));
   take(small, payloads[0]!);

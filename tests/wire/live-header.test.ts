@@ -4,22 +4,22 @@ import { concatBytes, writeU16, writeU32, writeU48 } from "../../src/base/bytes.
 import { DecodeError } from "../../src/base/errors.ts";
 import { infohashOf } from "../../src/base/ids.ts";
 import { ed25519Key, ed25519Verifier, sha256 } from "../../src/runtime/crypto.ts";
-import { chunkBytes, chunkRange, cutPiece, fragmentCount } from "../../src/wire/live-chunks.ts";
-import { decodeHeader, encodeHeader, headerBytes, type PieceHeader } from "../../src/wire/live-header.ts";
+import { chunkBytes, chunkRange, cutPiece } from "../../src/wire/live/chunks.ts";
+import { decodeHeader, encodeHeader, headerBytes, type PieceHeader } from "../../src/wire/live/header.ts";
 import {
-  chainProblem,
   comparePieces,
   isChunkOf,
   isSignedHeader,
   isTimely,
   liveHash,
   signHeader,
-} from "../../src/wire/live-trust.ts";
+} from "../../src/wire/live/trust.ts";
+import { chainProblem } from "./header-chain.ts";
 import { INFO, INFOHASH, KEY, makePieces, PIECES, VERIFY } from "./live-vectors.ts";
 
 const [FIRST, SECOND] = [PIECES[0]!, PIECES[1]!];
 
-test("chunkRange cuts every piece into whole packets that join without gap or overlap", () => {
+test("chunkRange divides every piece into whole packets without gaps or overlaps", () => {
   for (const stripes of [4, 8, 16]) {
     for (const length of [0, 1, 187, 188, 189, 752, 3008, 3009, 100_000, 125_020, 2 ** 21]) {
       let end = 0;
@@ -35,7 +35,7 @@ test("chunkRange cuts every piece into whole packets that join without gap or ov
   }
 });
 
-test("cutPiece gives one chunk a stripe, the last ones short or empty", () => {
+test("cutPiece returns one chunk per stripe; the last ones are short or empty", () => {
   const piece = Uint8Array.from({ length: 1000 }, (_, i) => i);
   const chunks = cutPiece(piece, 4);
   assert.deepEqual(
@@ -43,14 +43,13 @@ test("cutPiece gives one chunk a stripe, the last ones short or empty", () => {
     [376, 376, 248, 0],
   );
   assert.deepEqual(concatBytes(chunks), piece);
-  assert.deepEqual([0, 1, 16_384, 16_385, 524_332].map(fragmentCount), [0, 1, 1, 2, 33]);
 });
 
-test("headerBytes is 60 and a hash for each stripe and the signature", () => {
+test("headerBytes is 60 bytes plus a hash per stripe and the signature", () => {
   assert.deepEqual([4, 8, 16].map(headerBytes), [204, 284, 444]);
 });
 
-test("encodeHeader writes what decodeHeader reads, up to the largest numbers", () => {
+test("encodeHeader and decodeHeader round trip up to the largest numbers", () => {
   const largest: PieceHeader = {
     epoch: 2 ** 32 - 1,
     seq: 2 ** 48 - 1,
@@ -71,7 +70,7 @@ test("encodeHeader writes what decodeHeader reads, up to the largest numbers", (
   assert.deepEqual(decodeHeader(encodeHeader(least), INFO), least);
 });
 
-/** The first header with some bytes changed. */
+/** Returns the first header with some bytes changed. */
 function changed(change: (bytes: Uint8Array) => void): Uint8Array {
   const bytes = FIRST.headerBytes.slice();
   change(bytes);
@@ -84,29 +83,33 @@ const BAD: readonly (readonly [string, Uint8Array, RegExp])[] = [
   ["nothing", new Uint8Array(0), /expected 204/],
   ["another version", changed((bytes) => bytes.set([2], 0)), /version 2/],
   ["other stripes", changed((bytes) => bytes.set([8], 2)), /expected 4 stripes, not 8/],
-  ["a long span", changed((bytes) => writeU16(bytes, 20, 5001)), /5001 ms/],
-  ["before its epoch", changed((bytes) => writeU48(bytes, 14, 1_789_999_999_999)), /before its epoch/],
-  ["a clock too high", changed((bytes) => writeU48(bytes, 22, 2 ** 33 * 300)), /clock reference beyond/],
+  ["a long span", changed((bytes) => writeU16(bytes, 20, 5001)), /5000 ms, not 5001/],
+  ["before its epoch", changed((bytes) => writeU48(bytes, 14, 1_789_999_999_999)), /before the epoch/],
+  ["a clock too high", changed((bytes) => writeU48(bytes, 22, 2 ** 33 * 300)), /clock reference above/],
   [
     "a clock without its flag",
     changed((bytes) => bytes.set([bytes[1]! & ~16], 1)),
-    /a clock that is not there/,
+    /clock reference without its flag/,
   ],
   ["a keyframe outside", changed((bytes) => writeU32(bytes, 28, 1504)), /outside the piece/],
-  ["a keyframe within a packet", changed((bytes) => writeU32(bytes, 28, 100)), /within a packet/],
-  ["a keyframe without its flag", changed((bytes) => bytes.set([bytes[1]! & ~1], 1)), /an offset to nothing/],
+  ["a keyframe within a packet", changed((bytes) => writeU32(bytes, 28, 100)), /inside a packet/],
+  [
+    "a keyframe without its flag",
+    changed((bytes) => bytes.set([bytes[1]! & ~1], 1)),
+    /offset without its flag/,
+  ],
   [
     "a segment without keyframe",
     changed((bytes) => {
       bytes[1]! &= ~1;
       writeU32(bytes, 28, 0);
     }),
-    /segment that begins nowhere/,
+    /segment start without/,
   ],
   ["too large a piece", changed((bytes) => writeU32(bytes, 32, 65_537)), /at most 65536/],
 ];
 
-test("decodeHeader refuses what contradicts itself or the stream, and says what", () => {
+test("decodeHeader refuses contradictions and states the reason", () => {
   for (const [what, bytes, message] of BAD) {
     assert.throws(
       () => decodeHeader(bytes, INFO),
@@ -116,7 +119,7 @@ test("decodeHeader refuses what contradicts itself or the stream, and says what"
   }
 });
 
-test("decodeHeader bears bits that a later version may use", () => {
+test("decodeHeader ignores reserved bits", () => {
   const bytes = changed((bytes) => {
     bytes[1]! |= 0xe0;
     bytes[3] = 0xff;
@@ -138,7 +141,7 @@ test("isSignedHeader refuses every changed bit, another stream, another key and 
   assert.equal(isSignedHeader(plain, INFOHASH, VERIFY), false);
 });
 
-test("isChunkOf refuses a changed chunk, and a chunk in another stripe's place", () => {
+test("isChunkOf refuses a changed chunk, and a chunk of another stripe", () => {
   const chunks = cutPiece(FIRST.piece, 4);
   for (const [stripe, chunk] of chunks.entries()) {
     assert.ok(isChunkOf(FIRST.header, stripe, chunk, sha256));
@@ -150,7 +153,7 @@ test("isChunkOf refuses a changed chunk, and a chunk in another stripe's place",
   }
 });
 
-test("chainProblem bears numbers that were left out, and finds another order, another past, time that goes back, and segments that are miscounted", () => {
+test("chainProblem accepts skipped numbers, and finds a wrong order, predecessor, timestamp or segment number", () => {
   const check = (change: Partial<PieceHeader>) =>
     chainProblem(FIRST.headerBytes, FIRST.header, { ...SECOND.header, ...change }, sha256);
   assert.equal(check({}), undefined);
@@ -165,7 +168,7 @@ test("chainProblem bears numbers that were left out, and finds another order, an
   assert.equal(check({ isSegmentStart: true, segment: FIRST.header.segment + 1 }), undefined);
 });
 
-test("chainProblem tells two signed versions of one piece apart", () => {
+test("chainProblem detects two signed versions of one piece", () => {
   const [first, second] = makePieces(INFO, INFOHASH, [1504, 1000], 2);
   assert.ok(isSignedHeader(second!.headerBytes, INFOHASH, VERIFY));
   assert.equal(second!.header.seq, SECOND.header.seq);
@@ -173,13 +176,13 @@ test("chainProblem tells two signed versions of one piece apart", () => {
   assert.match(chainProblem(FIRST.headerBytes, FIRST.header, second!.header, sha256)!, /another piece/);
 });
 
-test("comparePieces orders by epoch first, so that a source that lost its state goes on", () => {
+test("comparePieces orders by epoch first", () => {
   assert.ok(comparePieces({ epoch: 1, seq: 900 }, { epoch: 2, seq: 0 }) < 0);
   assert.ok(comparePieces({ epoch: 2, seq: 1 }, { epoch: 2, seq: 0 }) > 0);
   assert.equal(comparePieces({ epoch: 2, seq: 1 }, { epoch: 2, seq: 1 }), 0);
 });
 
-test("isTimely bears a clock that is minutes wrong, and leaves out the future and the past", () => {
+test("isTimely accepts a clock that is minutes off, and refuses the far future and the past", () => {
   const { header } = FIRST;
   const at = header.timestampMs;
   assert.ok(isTimely(header, at - 600_000, undefined));

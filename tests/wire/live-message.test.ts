@@ -3,31 +3,31 @@ import { test } from "node:test";
 import { concatBytes, readU48, writeU48 } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
 import { infohashOf } from "../../src/base/ids.ts";
-import { decodeChunk, writeChunkHead } from "../../src/wire/live-chunk-message.ts";
-import { homeStripeOf, livePeerDict, readLivePeer } from "../../src/wire/live-hello.ts";
-import { LIVE_KIND } from "../../src/wire/live-kinds.ts";
-import { decodeLiveMessage, encodeLiveMessage, type LiveMessage } from "../../src/wire/live-message.ts";
-import { encodePaths, pathDigest } from "../../src/wire/live-paths.ts";
-import { decodeStat, encodeStat, isSignedStat } from "../../src/wire/live-stat.ts";
-import { emptyWindow, readWindow, windowBytes, windowHas, writeWindow } from "../../src/wire/live-window.ts";
-import { PeerMessageDecoder, type PeerMessageHandler } from "../../src/wire/peer-message.ts";
-import { PeerMessageWriter } from "../../src/wire/peer-message-writer.ts";
-import { INFOHASH, KEY, MESSAGES, VERIFY } from "./live-vectors.ts";
+import { decodeChunk, writeChunkHead } from "../../src/wire/live/chunk-message.ts";
+import { decodeLiveMessage, encodeLiveMessage } from "../../src/wire/live/message.ts";
+import { LIVE_KIND } from "../../src/wire/live/message-kind.ts";
+import { encodePaths, pathDigest } from "../../src/wire/live/paths.ts";
+import { homeStripeOf, livePeerDict, readLivePeer } from "../../src/wire/live/peer-info.ts";
+import { decodeStat, encodeStat, isSignedStat } from "../../src/wire/live/stat.ts";
+import { emptyWindow, readWindow, windowBytes, windowHas, writeWindow } from "../../src/wire/live/window.ts";
+import { PeerMessageDecoder, type PeerMessageHandler } from "../../src/wire/peer/peer-message.ts";
+import { PeerMessageWriter } from "../../src/wire/peer/peer-message-writer.ts";
+import { INFOHASH, KEY, type LiveMessage, MESSAGES, VERIFY } from "./live-vectors.ts";
 
 const bytesOf = (name: string) => MESSAGES.find((message) => message.name === name)!.bytes.slice();
 const refused = (message: RegExp) => (error: unknown) =>
   error instanceof DecodeError && message.test(error.message);
 
-/** The example message `name` with some bytes changed. */
+/** Returns the example message `name` with some bytes changed. */
 function changed(name: string, at: number, ...values: number[]): Uint8Array {
   const bytes = bytesOf(name);
   bytes.set(values, at);
   return bytes;
 }
 
-test("decodeLiveMessage takes each message at its exact length alone", () => {
+test("decodeLiveMessage accepts each message only at its exact length", () => {
   for (const { name, bytes } of MESSAGES) {
-    // A chunk is as long as it is.
+    // A chunk has any length.
     const isFree = name.startsWith("CHUNK");
     for (const wrong of [
       bytes.subarray(0, -1),
@@ -41,7 +41,7 @@ test("decodeLiveMessage takes each message at its exact length alone", () => {
   assert.throws(() => decodeLiveMessage(new Uint8Array(0), 4), refused(/empty/));
 });
 
-test("decodeLiveMessage ignores kinds that a later version may have", () => {
+test("decodeLiveMessage ignores unknown kinds", () => {
   for (const kind of [17, 100, 255])
     assert.equal(decodeLiveMessage(Uint8Array.of(kind, 1, 2, 3), 4), undefined);
 });
@@ -71,7 +71,7 @@ test("decodeLiveMessage ignores reserved bytes and bits", () => {
   }
 });
 
-test("decodeLiveMessage takes reasons that it does not know for the first one", () => {
+test("decodeLiveMessage treats unknown reasons as the first one", () => {
   const reasonOf = (bytes: Uint8Array) => (decodeLiveMessage(bytes, 4) as { reason?: string }).reason;
   assert.equal(reasonOf(changed("SUBNO", 1, 200)), "full");
   assert.equal(reasonOf(changed("UNSUB", 1, 200)), "moved");
@@ -81,45 +81,49 @@ test("decodeLiveMessage takes reasons that it does not know for the first one", 
 });
 
 const BAD: readonly (readonly [string, Uint8Array, RegExp])[] = [
-  ["CHUNK of a stripe beyond the last", changed("CHUNK", 2, 4), /stripe 4 of 4/],
-  ["CHUNK without bytes", bytesOf("CHUNK").subarray(0, 14), /15 bytes or more/],
-  ["CHUNK that is short but not the last", changed("CHUNK", 1, 0), /fragment of 376 bytes/],
-  ["CHUNK beyond 16 KiB", concatBytes([changed("CHUNK", 1, 1), new Uint8Array(16_384)]), /fragment of 16760/],
-  ["CHUNK beyond the largest piece", changed("CHUNK", 3, 33), /fragment 33 of 33/],
-  ["SUB for nothing", changed("SUB", 2, 0, 0), /stripes 0 of 4/],
-  ["SUB beyond the last stripe", changed("SUB", 2, 0, 0x11), /stripes 10001 of 4/],
-  ["SUB of a long backlog", changed("SUB", 14, 0, 33), /backlog of 33/],
+  ["CHUNK with a stripe out of range", changed("CHUNK", 2, 4), /below 4, not 4/],
+  ["CHUNK without bytes", bytesOf("CHUNK").subarray(0, 14), /at least 15 bytes/],
+  ["short CHUNK that is not the last", changed("CHUNK", 1, 0), /16384 bytes, not 376/],
+  [
+    "CHUNK beyond 16 KiB",
+    concatBytes([changed("CHUNK", 1, 1), new Uint8Array(16_384)]),
+    /16384 bytes, not 16760/,
+  ],
+  ["CHUNK beyond the largest piece", changed("CHUNK", 3, 33), /below 33, not 33/],
+  ["SUB without stripes", changed("SUB", 2, 0, 0), /stripe set 0 for 4/],
+  ["SUB with a stripe out of range", changed("SUB", 2, 0, 0x11), /stripe set 10001 for 4/],
+  ["SUB with a long backlog", changed("SUB", 14, 0, 33), /at most 32, not 33/],
   ["SUB without a bitmap", bytesOf("SUB").subarray(0, -4), /expected 24 bytes/],
-  ["SUBOK for nothing", changed("SUBOK", 2, 0, 0), /stripes 0/],
-  ["SUBNO with many candidates", changed("SUBNO", 6, 9), /9 candidates/],
-  ["SUBNO with less than it says", changed("SUBNO", 6, 3), /expected 74 bytes/],
-  ["UNSUB beyond the last stripe", changed("UNSUB", 2, 0x80, 0), /of 4/],
-  ["WIN of other stripes", new Uint8Array(windowBytes(16)).fill(7), /expected 36 bytes/],
-  ["PATHS of nothing", changed("PATHS", 2, 0, 0), /stripes 0/],
-  ["PATHS with 16 ancestors", changed("PATHS", 5, 16), /16 ancestors/],
-  ["PATHS with more than it has", changed("PATHS", 5, 15), /bytes or more/],
-  ["REQ for nothing", changed("REQ", 2, 0, 0), /0 entries/],
-  ["REQ for very much", changed("REQ", 2, 0, 129), /129 entries/],
-  ["REQ of a stripe beyond the last", changed("REQ", 14, 4), /stripe 4/],
-  ["REQ of a header", changed("REQ", 14, 255), /stripe 255/],
-  ["CANCEL of a stripe beyond the last", changed("CANCEL", 14, 9), /stripe 9/],
-  ["NAK with many holders", changed("NAK", 1, 9), /9 holders/],
-  ["NAK of a stripe beyond the last", changed("NAK", 14, 9), /stripe 9/],
-  ["HREQ for very much", changed("HREQ", 2, 1, 1), /257 entries/],
-  ["HREQ of every 0th", changed("HREQ", 14, 0, 0), /every 0th/],
-  ["STAT of many bytes", changed("STAT", 2, 4, 1), /1025 bytes/],
-  ["STAT of no dictionary", changed("STAT", 20, 0x6c), /expected a dictionary/],
-  ["BYE with many candidates", changed("BYE", 2, 9), /9 candidates/],
+  ["SUBOK without stripes", changed("SUBOK", 2, 0, 0), /stripe set 0/],
+  ["SUBNO with many candidates", changed("SUBNO", 6, 9), /at most 8 candidates, not 9/],
+  ["SUBNO with missing candidates", changed("SUBNO", 6, 3), /expected 74 bytes/],
+  ["UNSUB with a stripe out of range", changed("UNSUB", 2, 0x80, 0), /for 4 stripes/],
+  ["WIN with a wrong stripe count", new Uint8Array(windowBytes(16)).fill(7), /expected 36 bytes/],
+  ["PATHS without stripes", changed("PATHS", 2, 0, 0), /stripe set 0/],
+  ["PATHS with 16 ancestors", changed("PATHS", 5, 16), /at most 15 ancestors, not 16/],
+  ["truncated PATHS", changed("PATHS", 5, 15), /at least \d+ bytes/],
+  ["REQ without chunks", changed("REQ", 2, 0, 0), /1 to 128 entries, not 0/],
+  ["REQ with too many chunks", changed("REQ", 2, 0, 129), /entries, not 129/],
+  ["REQ with a stripe out of range", changed("REQ", 14, 4), /below 4, not 4/],
+  ["REQ with the header stripe", changed("REQ", 14, 255), /below 4, not 255/],
+  ["CANCEL with a stripe out of range", changed("CANCEL", 14, 9), /below 4, not 9/],
+  ["NAK with too many holders", changed("NAK", 1, 9), /at most 8 holders, not 9/],
+  ["NAK with a stripe out of range", changed("NAK", 14, 9), /below 4, not 9/],
+  ["HREQ for too many headers", changed("HREQ", 2, 1, 1), /entries, not 257/],
+  ["HREQ with step 0", changed("HREQ", 14, 0, 0), /step of at least 1/],
+  ["STAT with too many bytes", changed("STAT", 2, 4, 1), /at most 1024 bytes, not 1025/],
+  ["STAT without a dictionary", changed("STAT", 20, 0x6c), /expected a dictionary/],
+  ["BYE with many candidates", changed("BYE", 2, 9), /at most 8 candidates, not 9/],
   ["HELLO with half a header", changed("HELLO", 2, 0, 100), /expected 104 bytes/],
 ];
 
-test("decodeLiveMessage refuses what is outside the limits, and says what", () => {
+test("decodeLiveMessage refuses values out of range and states the reason", () => {
   for (const [what, bytes, message] of BAD) {
     assert.throws(() => decodeLiveMessage(bytes, 4), refused(message), what);
   }
 });
 
-test("encodeLiveMessage writes what decodeLiveMessage reads, at the largest sizes", () => {
+test("encodeLiveMessage and decodeLiveMessage round trip at the largest sizes", () => {
   const candidate = { address: { host: "::1", port: 1 }, freeSlots: 1, lagMs: 2 };
   const all = 0xffff;
   const largest: readonly LiveMessage[] = [
@@ -171,12 +175,12 @@ test("encodeLiveMessage writes what decodeLiveMessage reads, at the largest size
     assert.ok(message.kind !== "stat");
     const bytes = encodeLiveMessage(message);
     assert.deepEqual(decodeLiveMessage(bytes, 16), message);
-    // An extended message may have a MiB; ours stay far below, so that nobody waits behind one.
+    // An extended message may have 1 MiB; live messages stay far below, so that none delays the next.
     assert.ok(bytes.length <= 14 + 16_384, `${message.kind} of ${bytes.length} bytes`);
   }
 });
 
-test("candidates and holders that nobody can connect to are left out", () => {
+test("candidates and holders with port 0 are skipped", () => {
   const nobody = { host: "192.0.2.1", port: 0 };
   const candidates = [{ address: nobody, freeSlots: 1, lagMs: 1 }];
   assert.deepEqual(decodeLiveMessage(encodeLiveMessage({ kind: "bye", reason: "leaving", candidates }), 4), {
@@ -186,7 +190,7 @@ test("candidates and holders that nobody can connect to are left out", () => {
   });
 });
 
-test("windowHas reads runs, what lies beyond a gap, and what was before the base", () => {
+test("windowHas checks runs, chunks after a gap, and pieces before the base", () => {
   const window = { ...emptyWindow(4), oldestSeq: 90, baseSeq: 100 };
   window.runs[1] = 3;
   window.beyond[1] = 0b1000_0000_0000_0101;
@@ -197,7 +201,7 @@ test("windowHas reads runs, what lies beyond a gap, and what was before the base
   assert.deepEqual(has(1), [...before, 100, 101, 102, 104, 106, 119]);
 });
 
-test("writeWindow and readWindow use what they are given again, and write the most that fits", () => {
+test("writeWindow and readWindow reuse their arguments, and clamp large numbers", () => {
   const bytes = new Uint8Array(windowBytes(16));
   assert.equal(bytes.length, 72);
   const window = emptyWindow(16);
@@ -215,7 +219,7 @@ test("writeWindow and readWindow use what they are given again, and write the mo
   assert.equal(decodeLiveMessage(bytes, 16, window)?.kind, "window");
 });
 
-test("readWindow never gives a base before the oldest piece", () => {
+test("readWindow never returns a base before the oldest piece", () => {
   const bytes = new Uint8Array(windowBytes(4));
   writeWindow(bytes, { ...emptyWindow(4), oldestSeq: 50, baseSeq: 10 });
   const window = emptyWindow(4);
@@ -223,7 +227,7 @@ test("readWindow never gives a base before the oldest piece", () => {
   assert.equal(window.baseSeq, 50);
 });
 
-test("writeChunkHead and PeerMessageWriter put a chunk on its way without joining it first", () => {
+test("writeChunkHead and PeerMessageWriter write a chunk without joining it first", () => {
   const { message, bytes } = MESSAGES.find(({ name }) => name === "CHUNK")!;
   assert.ok(message.kind === "chunk");
   const head = new Uint8Array(14);
@@ -255,7 +259,7 @@ test("isSignedStat refuses every changed byte and another stream", () => {
   }
 });
 
-test("encodeStat writes what decodeStat reads, and refuses to say too much", () => {
+test("encodeStat and decodeStat round trip; encodeStat refuses large dictionaries", () => {
   const base = { epoch: 1, number: 2, timestampMs: 3, isEnd: true, relays: [], trackers: [] };
   assert.deepEqual(decodeStat(encodeStat(base, INFOHASH, KEY.sign)), { kind: "stat", ...base });
   const relays = Array(32).fill({ host: "192.0.2.1", port: 9 });
@@ -264,19 +268,25 @@ test("encodeStat writes what decodeStat reads, and refuses to say too much", () 
   assert.throws(() => encodeStat({ ...base, trackers }, INFOHASH, KEY.sign), DecodeError);
 });
 
-test("readLivePeer takes what is out of range as nothing, and no other version", () => {
-  const peer = { role: "source", uploadBytesPerSecond: 1e6, homeStripe: 15, clockMs: 5 } as const;
-  const dict = livePeerDict(peer) as ReadonlyMap<string, number>;
-  const changedPeer = (key: string, value: number) => readLivePeer(new Map([...dict, [key, value]]));
+test("readLivePeer treats values out of range as 0, and refuses other versions", () => {
+  const peer = {
+    role: "source",
+    uploadBytesPerSecond: 1_048_576,
+    challenge: new Uint8Array(16).fill(3),
+  } as const;
+  const dict = livePeerDict(peer) as ReadonlyMap<string, number | Uint8Array>;
+  const changedPeer = (key: string, value: number | Uint8Array) =>
+    readLivePeer(new Map([...dict, [key, value]]));
   assert.deepEqual(readLivePeer(dict), peer);
   assert.deepEqual(changedPeer("role", 9), { ...peer, role: "viewer" });
-  assert.deepEqual(changedPeer("h", 16), { ...peer, homeStripe: 0 });
+  const { challenge: _, ...plain } = peer;
+  assert.deepEqual(changedPeer("n", new Uint8Array(15)), plain);
   assert.deepEqual(changedPeer("up", -1), { ...peer, uploadBytesPerSecond: 0 });
   assert.equal(changedPeer("v", 2), undefined);
   assert.equal(readLivePeer(undefined), undefined);
 });
 
-test("pathDigest and homeStripeOf follow from the hash of the peer id; encodePaths names ancestors by two bytes", () => {
+test("pathDigest and homeStripeOf derive from the hash of the peer id; encodePaths writes ancestors as two bytes", () => {
   assert.deepEqual(
     [4, 8, 16].map((count) => homeStripeOf(Uint8Array.of(0, 0, 0x2d), count)),
     [1, 5, 13],

@@ -5,29 +5,27 @@ import { fileURLToPath } from "node:url";
 import { concatBytes, fromHex, latin1Bytes, latin1Text } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
 import { parseLink } from "../../src/base/link.ts";
-import { isSoundPublicKey } from "../../src/base/signature.ts";
+import { isValidPublicKey } from "../../src/base/signature.ts";
 import { encodeUtf8 } from "../../src/base/utf8.ts";
 import { ed25519Key, ed25519Verifier } from "../../src/runtime/crypto.ts";
 import { type BencodeInput, bencodeDict, encodeBencode } from "../../src/wire/bencode-encode.ts";
-import { type LiveInfo, parseLiveInfo } from "../../src/wire/live-info.ts";
-import { liveLink, liveMagnet } from "../../src/wire/live-link.ts";
-import { displayText } from "../../src/wire/live-text.ts";
-import {
-  isLiveTransportFile,
-  makeLiveTransportFile,
-  parseLiveTransportFile,
-} from "../../src/wire/live-transport.ts";
-import { parseMagnet } from "../../src/wire/magnet.ts";
-import { parseInfo, parseTransportFile } from "../../src/wire/metainfo.ts";
+import { type LiveInfo, parseLiveInfo } from "../../src/wire/live/info.ts";
+import { displayText } from "../../src/wire/live/text.ts";
+import { makeLiveTransportFile, parseLiveTransportFile } from "../../src/wire/live/transport-file.ts";
+import { liveLink, liveMagnet, parseMagnet } from "../../src/wire/torrent/magnet.ts";
+import { parseInfo, parseTransportFile } from "../../src/wire/torrent/metainfo.ts";
 import { PYTHON } from "../parts/libtorrent.ts";
+import { testsThatNeed } from "../parts/needs.ts";
 import { INFO, INFOHASH, KEY, RECIPE, TRANSPORT_FILE } from "./live-vectors.ts";
 import { makeTorrent, sha1 } from "./make-torrent.ts";
+
+const { test: peersTest } = await testsThatNeed("libtorrent", "transmission");
 
 type Members = Readonly<Record<string, BencodeInput | undefined>>;
 
 const parse = (bytes: Uint8Array) => parseLiveTransportFile(bytes, sha1, ed25519Verifier);
 
-/** An info dictionary with some members, and some of its `live`, changed. */
+/** Returns an info dictionary with changes to its members and those of `live`. */
 function info(live: Members = {}, outer: Members = {}): Uint8Array {
   const members = {
     K: 16,
@@ -50,29 +48,29 @@ function info(live: Members = {}, outer: Members = {}): Uint8Array {
 const withInfo = (infoBytes: Uint8Array, tail = "e") =>
   concatBytes([latin1Bytes("d4:info"), infoBytes, latin1Bytes(tail)]);
 
-test("makeLiveTransportFile makes an info dictionary and a file of the size that was planned", () => {
+test("makeLiveTransportFile produces the expected sizes", () => {
   const file = parse(TRANSPORT_FILE);
   assert.ok(file.infoBytes.length < 200, `info of ${file.infoBytes.length} bytes`);
-  // BEP 44: what is larger cannot be found by its content id in the DHT.
+  // Larger files do not fit into a DHT item (BEP 44).
   assert.ok(TRANSPORT_FILE.length < 1000, `a file of ${TRANSPORT_FILE.length} bytes`);
 });
 
-test("the infohash stays while all else of a transport file changes; the content id does not", () => {
+test("changes outside the info dictionary change the file hash, not the infohash", () => {
   const file = parse(TRANSPORT_FILE);
   const other = parse(makeLiveTransportFile({ ...RECIPE, meta: { title: "b" }, trackers: [] }, KEY.sign));
   assert.equal(other.infohash, file.infohash);
-  assert.notEqual(other.contentId, file.contentId);
+  assert.notEqual(other.fileHash, file.fileHash);
   const otherKey = { ...INFO, publicKey: ed25519Key(new Uint8Array(32)).publicKey };
   assert.notEqual(parse(makeLiveTransportFile({ ...RECIPE, info: otherKey })).infohash, file.infohash);
 });
 
-test("parseLiveTransportFile takes a file that nobody has signed, and says so", () => {
+test("parseLiveTransportFile accepts an unsigned file and reports it as unsigned", () => {
   const file = parse(makeLiveTransportFile(RECIPE));
   assert.equal(file.isSigned, false);
   assert.equal(file.infohash, INFOHASH);
 });
 
-test("parseLiveTransportFile refuses a signature as soon as one bit of file or signature is another", () => {
+test("parseLiveTransportFile refuses a signature after any one-bit change of file or signature", () => {
   const signatureAt = TRANSPORT_FILE.length - 65;
   for (const at of [30, 300, 500, signatureAt, signatureAt + 63]) {
     const changed = TRANSPORT_FILE.slice();
@@ -80,18 +78,21 @@ test("parseLiveTransportFile refuses a signature as soon as one bit of file or s
     assert.throws(() => parse(changed), DecodeError, `byte ${at}`);
   }
   const stranger = ed25519Key(new Uint8Array(32).fill(1));
-  assert.throws(() => parse(makeLiveTransportFile(RECIPE, stranger.sign)), /not that of the stream's key/);
+  assert.throws(() => parse(makeLiveTransportFile(RECIPE, stranger.sign)), /does not match the key/);
   const noPurpose = (message: Uint8Array) => KEY.sign(message.subarray("sluice-transport:".length));
-  assert.throws(() => parse(makeLiveTransportFile(RECIPE, noPurpose)), /not that of the stream's key/);
+  assert.throws(() => parse(makeLiveTransportFile(RECIPE, noPurpose)), /does not match the key/);
 });
 
-test("parseLiveTransportFile checks a signature that stands before other members", () => {
+test("parseLiveTransportFile verifies a signature that is followed by other members", () => {
   const made = latin1Text(makeLiveTransportFile(RECIPE));
   const unsigned = `${made.slice(0, -1)}8:url-list0:e`;
   const signature = KEY.sign(latin1Bytes(`sluice-transport:${unsigned}`));
   const signed = `${made.slice(0, -1)}3:sig64:${latin1Text(signature)}8:url-list0:e`;
   assert.equal(parse(latin1Bytes(signed)).isSigned, true);
-  assert.throws(() => parse(latin1Bytes(signed.replace("8:url-list0:", "8:url-list1:a"))), /stream's key/);
+  assert.throws(
+    () => parse(latin1Bytes(signed.replace("8:url-list0:", "8:url-list1:a"))),
+    /does not match the key/,
+  );
 });
 
 const BAD: readonly (readonly [string, Uint8Array, RegExp])[] = [
@@ -100,26 +101,26 @@ const BAD: readonly (readonly [string, Uint8Array, RegExp])[] = [
   ["pieces as well", info({}, { pieces: new Uint8Array(20) }), /dictionary with live/],
   ["another version", info({ v: 2 }), /version 2/],
   ["another algorithm", info({ alg: "rsa" }), /alg to be ed25519, not rsa/],
-  ["no key", info({ k: undefined }), /sound key/],
-  ["a short key", info({ k: new Uint8Array(31).fill(9) }), /sound key/],
-  ["a key with which anybody signs", info({ k: new Uint8Array(32) }), /sound key/],
+  ["no key", info({ k: undefined }), /valid Ed25519 public key/],
+  ["a short key", info({ k: new Uint8Array(31).fill(9) }), /valid Ed25519 public key/],
+  ["a key of small order", info({ k: new Uint8Array(32) }), /valid Ed25519 public key/],
   ["5 stripes", info({ K: 5 }), /4, 8 or 16 stripes/],
-  ["32 stripes", info({ K: 32 }), /K of 4 to 16/],
-  ["pieces of 0 ms", info({ pd: 0 }), /pd of 50 to 1000/],
-  ["pieces of 2 s", info({ pd: 2000 }), /pd of 50/],
-  ["pieces of no bytes", info({ mx: 0 }), /mx of 3008/],
-  ["pieces of 4 MiB", info({ mx: 4_194_304 }, { "piece length": 4_194_304 }), /mx of 3008/],
-  ["a piece length below mx", info({}, { "piece length": 131_072 }), /piece length of 262144/],
+  ["32 stripes", info({ K: 32 }), /K from 4 to 16/],
+  ["pieces of 0 ms", info({ pd: 0 }), /pd from 50 to 1000/],
+  ["pieces of 2 s", info({ pd: 2000 }), /pd from 50/],
+  ["pieces of no bytes", info({ mx: 0 }), /mx from 3008/],
+  ["pieces of 4 MiB", info({ mx: 4_194_304 }, { "piece length": 4_194_304 }), /mx from 3008/],
+  ["a piece length below mx", info({}, { "piece length": 131_072 }), /piece length from 262144/],
   ["an odd piece length", info({}, { "piece length": 300_000 }), /power of two/],
-  ["no rate", info({ bps: 0 }), /bps of 1/],
-  ["a window of a year", info({ win: 31_536_000 }), /win of 0/],
-  ["a negative window", info({ win: -1 }), /win of 0/],
-  ["segments of 1 ms", info({ seg: 1 }), /seg of 1000/],
-  ["a container nobody knows", info({ ct: "ogg" }), /container nobody knows: ogg/],
+  ["no rate", info({ bps: 0 }), /bps from 1/],
+  ["a window of a year", info({ win: 31_536_000 }), /win from 0/],
+  ["a negative window", info({ win: -1 }), /win from 0/],
+  ["segments of 1 ms", info({ seg: 1 }), /seg from 1000/],
+  ["an unknown container", info({ ct: "ogg" }), /unknown container ogg/],
   ["no name", info({}, { name: undefined }), /no name/],
 ];
 
-test("parseLiveInfo refuses what is outside its limits, and says what", () => {
+test("parseLiveInfo refuses values out of range and states the reason", () => {
   assert.equal(parseLiveInfo(info()).stripeCount, 16);
   for (const [what, bytes, message] of BAD) {
     const refused = (error: unknown) => error instanceof DecodeError && message.test(error.message);
@@ -129,10 +130,9 @@ test("parseLiveInfo refuses what is outside its limits, and says what", () => {
   assert.throws(() => parseLiveInfo(new Uint8Array(65_537)), /larger than 65536/);
 });
 
-test("parseLiveTransportFile refuses what is no transport file, or too large a one", () => {
+test("parseLiveTransportFile refuses malformed and oversized files", () => {
   for (const text of ["", "de", "le", "d4:infoi1ee", "<html>"]) {
     assert.throws(() => parse(latin1Bytes(text)), DecodeError, text);
-    assert.equal(isLiveTransportFile(latin1Bytes(text)), false);
   }
   assert.throws(() => parse(withInfo(info(), "3:rly17:aaaaaaaaaaaaaaaaae")), /endpoints/);
   assert.throws(() => parse(withInfo(info(), `3:rly594:${"a".repeat(33 * 18)}e`)), /at most 32 entries/);
@@ -142,7 +142,7 @@ test("parseLiveTransportFile refuses what is no transport file, or too large a o
   assert.throws(() => parse(new Uint8Array(65_537)), /larger than 65536/);
 });
 
-test("makeLiveTransportFile refuses to make what others would refuse", () => {
+test("makeLiveTransportFile refuses contents that parseLiveTransportFile would refuse", () => {
   const broken: readonly Partial<LiveInfo>[] = [
     { pieceMs: 10 },
     { publicKey: new Uint8Array(32) },
@@ -152,18 +152,18 @@ test("makeLiveTransportFile refuses to make what others would refuse", () => {
     assert.throws(() => makeLiveTransportFile({ ...RECIPE, info: { ...INFO, ...change } }), DecodeError);
   }
   for (const url of ["gopher://a.example/", "udp://каналы.example:1", "x"]) {
-    assert.throws(() => makeLiveTransportFile({ ...RECIPE, trackers: [[url]] }), /ASCII URL/);
+    assert.throws(() => makeLiveTransportFile({ ...RECIPE, trackers: [[url]] }), /tracker URLs in ASCII/);
   }
   const manifests = ["https://a.example/".padEnd(70_000, "a")];
   assert.throws(() => makeLiveTransportFile({ ...RECIPE, manifests }), /larger than 65536/);
 });
 
-test("liveInfoDict refuses a name that would be read otherwise, so that a restart does not change the infohash", () => {
+test("liveInfoDict refuses a name that displayText would change", () => {
   const names = ["", "a\nb", " a", "a\u202eb", "a  b", "x".repeat(257)];
   for (const name of names) {
     assert.throws(
       () => makeLiveTransportFile({ ...RECIPE, info: { ...INFO, name } }),
-      /shown otherwise/,
+      /would be displayed as/,
       name,
     );
     const shown = displayText(encodeUtf8(name), 256) || "unnamed";
@@ -174,7 +174,7 @@ test("liveInfoDict refuses a name that would be read otherwise, so that a restar
   assert.equal(displayText(encodeUtf8("ab \u{1f600}"), 4), "ab");
 });
 
-test("parseLiveTransportFile bears nonsense in what is only shown, and leaves it out", () => {
+test("parseLiveTransportFile ignores invalid descriptive metadata", () => {
   const meta = encodeBencode(
     bencodeDict({
       title: latin1Bytes("a\0\x1b[31m\n b\xff"),
@@ -202,20 +202,18 @@ test("parseLiveTransportFile bears nonsense in what is only shown, and leaves it
   assert.deepEqual(file.manifests, ["http://a.example/", "http://b.example/"]);
 });
 
-test("isLiveTransportFile and parseTransportFile tell streams from files", () => {
+test("parseTransportFile refuses streams, parseLiveTransportFile refuses files", () => {
   const film = makeTorrent({
     name: "a",
     files: [{ path: "a", bytes: new Uint8Array(9) }],
     pieceLength: 16_384,
   });
-  assert.equal(isLiveTransportFile(TRANSPORT_FILE), true);
-  assert.equal(isLiveTransportFile(film.bytes), false);
-  assert.throws(() => parseTransportFile(TRANSPORT_FILE, sha1), /a live stream, which has no files/);
-  assert.throws(() => parseInfo(parse(TRANSPORT_FILE).infoBytes), /a live stream, which has no files/);
+  assert.throws(() => parseTransportFile(TRANSPORT_FILE, sha1), /a live stream; it has no files/);
+  assert.throws(() => parseInfo(parse(TRANSPORT_FILE).infoBytes), /a live stream; it has no files/);
   assert.throws(() => parse(film.bytes), /dictionary with live/);
 });
 
-test("other BitTorrent programs refuse the transport file of a stream", () => {
+peersTest("other BitTorrent programs refuse the transport file of a stream", () => {
   const path = fileURLToPath(new URL("../fixtures/live/example.sluice", import.meta.url));
   const script = "import libtorrent, sys\nlibtorrent.torrent_info(sys.argv[1])";
   const libtorrent = spawnSync(PYTHON, ["-c", script, path], { encoding: "utf8" });
@@ -226,8 +224,8 @@ test("other BitTorrent programs refuse the transport file of a stream", () => {
   assert.equal(transmission.status, 1);
 });
 
-test("isSoundPublicKey refuses points of small order, with either sign, and keys not in their one form", () => {
-  assert.ok(isSoundPublicKey(KEY.publicKey));
+test("isValidPublicKey refuses points of small order with either sign, and non-canonical keys", () => {
+  assert.ok(isValidPublicKey(KEY.publicKey));
   const bad = [
     "0100000000000000000000000000000000000000000000000000000000000000",
     "0100000000000000000000000000000000000000000000000000000000000080",
@@ -239,17 +237,17 @@ test("isSoundPublicKey refuses points of small order, with either sign, and keys
     "00",
     "",
   ];
-  for (const hex of [...bad, `${bad[0]}00`]) assert.equal(isSoundPublicKey(fromHex(hex)!), false, hex);
+  for (const hex of [...bad, `${bad[0]}00`]) assert.equal(isValidPublicKey(fromHex(hex)!), false, hex);
   const near = "ebffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f";
-  assert.ok(isSoundPublicKey(fromHex(near)!));
+  assert.ok(isValidPublicKey(fromHex(near)!));
 });
 
-test("ed25519Verifier refuses the other form of a signature, on every runtime (RFC 8032 5.1.7)", () => {
+test("ed25519Verifier refuses a non-canonical signature on every runtime (RFC 8032 5.1.7)", () => {
   const message = latin1Bytes("sluice");
   const signature = KEY.sign(message);
   const verify = ed25519Verifier(KEY.publicKey);
   assert.ok(verify(message, signature));
-  // S and S + L sign alike for who does not check that S is below L, the order of the group.
+  // S and S + L are equivalent unless the verifier checks that S is below L, the order of the group.
   const order = fromHex("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010")!;
   const other = signature.slice();
   for (let i = 0, carry = 0; i < 32; i++, carry >>= 8) {
@@ -261,7 +259,7 @@ test("ed25519Verifier refuses the other form of a signature, on every runtime (R
   for (const length of [0, 63, 65]) assert.equal(verify(message, new Uint8Array(length)), false);
 });
 
-test("liveMagnet and liveLink are read by what reads links and magnets", () => {
+test("parseMagnet and parseLink read liveMagnet and liveLink", () => {
   const parts = {
     infohash: INFOHASH,
     displayName: "Канал & co",
@@ -286,8 +284,8 @@ test("liveMagnet and liveLink are read by what reads links and magnets", () => {
   );
 });
 
-test("isSoundPublicKey changes nothing of a key, also of one that is a Buffer", () => {
+test("isValidPublicKey does not modify a key, also not a Buffer", () => {
   const key = Buffer.alloc(32, 0x81);
-  assert.equal(isSoundPublicKey(key), true);
+  assert.equal(isValidPublicKey(key), true);
   assert.deepEqual(key, Buffer.alloc(32, 0x81));
 });

@@ -1,19 +1,24 @@
 import { createHash } from "node:crypto";
-import { latin1Bytes, toHex } from "../../src/base/bytes.ts";
+import { latin1Bytes, toHex, writeU48 } from "../../src/base/bytes.ts";
 import { type Infohash, infohashOf } from "../../src/base/ids.ts";
-import { seededRandom } from "../../src/base/random.ts";
+import type { Ed25519Sign } from "../../src/base/signature.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
 import { ed25519Key, ed25519Verifier, sha256 } from "../../src/runtime/crypto.ts";
 import { encodeBencode } from "../../src/wire/bencode-encode.ts";
-import { encodeHeader, type PieceHeader } from "../../src/wire/live-header.ts";
-import { type LiveInfo, liveInfoDict } from "../../src/wire/live-info.ts";
-import { encodeLiveMessage, type LiveMessage } from "../../src/wire/live-message.ts";
-import { encodeStat, type StatMessage } from "../../src/wire/live-stat.ts";
-import { type LiveTransportRecipe, makeLiveTransportFile } from "../../src/wire/live-transport.ts";
-import { chunkHashesOf, liveHash, signHeader } from "../../src/wire/live-trust.ts";
+import { encodeHeader, type PieceHeader } from "../../src/wire/live/header.ts";
+import { type LiveInfo, liveInfoDict } from "../../src/wire/live/info.ts";
+import { type decodeLiveMessage, encodeLiveMessage } from "../../src/wire/live/message.ts";
+import { encodeProof, type RoleParties } from "../../src/wire/live/role-proof.ts";
+import { encodeStat, type StatMessage } from "../../src/wire/live/stat.ts";
+import { encodeSuccessor, type Successor } from "../../src/wire/live/successor.ts";
+import { makeLiveTransportFile } from "../../src/wire/live/transport-file.ts";
+import { chunkHashesOf, liveHash, signedBytes, signHeader } from "../../src/wire/live/trust.ts";
+import { seededRandom } from "../seeded-random.ts";
 import { sha1 } from "./make-torrent.ts";
 
-/** The key of the examples: its seed is in the specification, so it must sign nothing else. */
+export type LiveMessage = NonNullable<ReturnType<typeof decodeLiveMessage>>;
+
+/** The key of the test vectors. Its seed is public, so it must sign nothing else. */
 export const SEED = new Uint8Array(createHash("sha256").update("sluice live test vectors 1").digest());
 export const KEY = ed25519Key(SEED);
 export const VERIFY = ed25519Verifier(KEY.publicKey);
@@ -31,7 +36,7 @@ export const INFO: LiveInfo = {
   isPrivate: false,
 };
 
-export const RECIPE: LiveTransportRecipe = {
+export const RECIPE: Parameters<typeof makeLiveTransportFile>[0] = {
   info: INFO,
   trackers: [["udp://tracker.example:6969/announce"], ["http://tracker.example/announce"]],
   meta: {
@@ -60,14 +65,14 @@ export const TRANSPORT_FILE = makeLiveTransportFile(RECIPE, KEY.sign);
 const EPOCH = 1_790_000_000;
 const FIRST_SEQ = 14_320_000_000;
 
-/** A piece of a stream with its header, and the header's bytes. */
+/** A piece with its header, decoded and encoded. */
 export interface MadePiece {
   readonly piece: Uint8Array<ArrayBuffer>;
   readonly header: PieceHeader;
   readonly headerBytes: Uint8Array<ArrayBuffer>;
 }
 
-/** Pieces of as many bytes as said, each signed and chained to the one before; the first begins a segment. */
+/** Makes signed and chained pieces of the given lengths; the first starts a segment. */
 export function makePieces(
   info: LiveInfo,
   infohash: Infohash,
@@ -103,7 +108,7 @@ export function makePieces(
   });
 }
 
-/** Three pieces: one cut into even chunks, one with a short and an empty chunk, one that is empty and the end. */
+/** Three pieces: one with equal chunks, one with a short and an empty chunk, and an empty one that ends the stream. */
 export const PIECES = makePieces(INFO, INFOHASH, [1504, 1000, 0]);
 
 const CANDIDATES = [
@@ -120,7 +125,7 @@ const STAT: Omit<StatMessage, "kind"> = {
   trackers: ["udp://tracker.example:6969/announce"],
 };
 
-/** One of each kind, as its bytes and as what they say; for streams of four stripes. */
+/** One message of each kind, encoded and decoded, for streams of four stripes. */
 export const MESSAGES: readonly {
   readonly name: string;
   readonly message: LiveMessage;
@@ -215,6 +220,45 @@ export const MESSAGES: readonly {
   ["BYE", { kind: "bye", reason: "leaving", candidates: CANDIDATES.slice(0, 1) }],
 ].map(([name, message]) => example(name as string, message as LiveMessage));
 
+const PARTIES: RoleParties = {
+  infohash: INFOHASH,
+  prover: latin1Bytes("-SL0100-prover000001"),
+  verifier: latin1Bytes("-SL0100-verifier0001"),
+  challenge: latin1Bytes("0123456789abcdef"),
+};
+/** Makes the certificate by which a key may act as a relay until `untilUnixMs`. */
+export function makeRelayCertificate(key: Uint8Array, untilUnixMs: number, sign: Ed25519Sign): Uint8Array {
+  const bytes = new Uint8Array(32 + 6 + 64);
+  bytes.set(key);
+  writeU48(bytes, 32, untilUnixMs);
+  bytes.set(sign(signedBytes(bytes, INFOHASH, "sluice-relay:")), 38);
+  return bytes;
+}
+
+const RELAY_SEED = new Uint8Array(createHash("sha256").update("sluice live relay vectors 1").digest());
+const RELAY_KEY = ed25519Key(RELAY_SEED);
+const CERTIFICATE = makeRelayCertificate(RELAY_KEY.publicKey, EPOCH * 1000, KEY.sign);
+
+/** The stream with {@link RELAY_KEY} succeeds the one of the vectors. */
+export const SUCCESSOR: Successor = {
+  publicKey: RELAY_KEY.publicKey,
+  infohash: infohashOf(new Uint8Array(20).fill(0x11)),
+  sinceMs: EPOCH * 1000 + 120_000,
+};
+export const SUCCESSOR_RECORD = encodeSuccessor(SUCCESSOR, INFOHASH, KEY.sign);
+
+/** A PROOF of the source, of a relay with the key of the stream, and of one with a certificate. */
+export const PROOFS = (
+  [
+    { role: "source", sign: KEY.sign },
+    { role: "relay", sign: KEY.sign },
+    { role: "relay", sign: RELAY_KEY.sign, certificate: CERTIFICATE },
+  ] as const
+).map((key) => ({ role: key.role, parties: PARTIES, bytes: encodeProof(key, PARTIES) }));
+
+/** Two valid headers of one piece, of which the second contradicts the first: a fork. */
+const FORK = makePieces(INFO, INFOHASH, [1504, 376], 2);
+
 function chunk(stripe: number, isLate: boolean, bytes: Uint8Array): LiveMessage {
   return {
     kind: "chunk",
@@ -234,7 +278,7 @@ function example(name: string, message: LiveMessage) {
   return { name, message, bytes };
 }
 
-/** A value as the file of vectors has it: bytes as hex, absent members left out. */
+/** Converts a value to the form of the vectors file: bytes as hex, absent members omitted. */
 export function plain(value: unknown): unknown {
   return JSON.parse(
     JSON.stringify(value, (_, item) => {
@@ -244,7 +288,7 @@ export function plain(value: unknown): unknown {
   );
 }
 
-/** All vectors, as `tests/fixtures/live/vectors.json` has them. */
+/** Returns all vectors in the form of `tests/fixtures/live/vectors.json`. */
 export function allVectors(): unknown {
   return plain({
     seed: SEED,
@@ -254,17 +298,24 @@ export function allVectors(): unknown {
       bytes: TRANSPORT_FILE,
       text: printable(TRANSPORT_FILE),
       infohash: INFOHASH,
-      contentId: sha1(TRANSPORT_FILE),
+      contentId: INFOHASH,
     },
     handshake: printable(
-      latin1Bytes("d1:md7:sl_livei3ee2:sld1:hi3e2:msi1790000000000e4:rolei1e2:upi2500000e1:vi1eee"),
+      latin1Bytes("d1:md7:sl_livei3ee2:sld1:n16:0123456789abcdef4:rolei1e2:upi2621440e1:vi1eee"),
     ),
     pieces: PIECES,
+    fork: FORK,
     messages: MESSAGES,
+    successor: {
+      ...SUCCESSOR,
+      bytes: SUCCESSOR_RECORD,
+      stat: encodeStat({ ...STAT, number: 4, successor: SUCCESSOR_RECORD }, INFOHASH, KEY.sign),
+    },
+    proofs: { relaySeed: RELAY_SEED, certificate: CERTIFICATE, examples: PROOFS },
   });
 }
 
-/** Bytes as text where they are ASCII, as `\xHH` where not. */
+/** Formats bytes as ASCII text with `\xHH` escapes. */
 function printable(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) =>
     byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, "0")}`,

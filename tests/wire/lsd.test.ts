@@ -9,7 +9,7 @@ const A = "a1".repeat(20) as Infohash;
 const B = "b2".repeat(20) as Infohash;
 const HEAD = "BT-SEARCH * HTTP/1.1\r\nHost: 239.192.152.143:6771\r\n";
 
-test("encodeLsdAnnounce: the form of BEP 14, for both families", () => {
+test("encodeLsdAnnounce: the format of BEP 14, for both families", () => {
   const announce = { port: 6881, infohashes: [A, B], cookie: "c00c1e" };
   assert.equal(
     latin1Text(encodeLsdAnnounce(4, announce)),
@@ -18,7 +18,7 @@ test("encodeLsdAnnounce: the form of BEP 14, for both families", () => {
   assert.match(latin1Text(encodeLsdAnnounce(6, announce)), /^Host: \[ff15::efc0:988f\]:6771\r$/m);
 });
 
-test("encodeLsdAnnounce: as many infohashes as one may name fit a datagram", () => {
+test("encodeLsdAnnounce: the maximum number of infohashes fits into one datagram", () => {
   const infohashes = Array.from(
     { length: MAX_LSD_INFOHASHES },
     (_, i) => i.toString(16).padStart(40, "0") as Infohash,
@@ -45,7 +45,7 @@ const TAKEN: readonly [what: string, text: string, announce: ReturnType<typeof d
     { port: 65_535, infohashes: [A], cookie: undefined },
   ],
   [
-    "a cookie of a length that nobody sends is none",
+    "a cookie of an unusual length is ignored",
     `${HEAD}Port: 2\r\nInfohash: ${A}\r\ncookie: ${"x".repeat(65)}\r\n\r\n`,
     { port: 2, infohashes: [A], cookie: undefined },
   ],

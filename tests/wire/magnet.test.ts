@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromHex } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
-import { parseMagnet } from "../../src/wire/magnet.ts";
+import { parseMagnet } from "../../src/wire/torrent/magnet.ts";
 
 const HASH = "de2fb17b7a45e455815ca4894197bf45e75ee01f";
 const BASE = `magnet:?xt=urn:btih:${HASH}`;
 
-test("parseMagnet reads every member (BEP 9, 53)", () => {
+test("parseMagnet reads every parameter (BEP 9, 53)", () => {
   const magnet = parseMagnet(
     `${BASE}&dn=A+film%20%C3%A9&xl=12345&tr=http%3A%2F%2Fa.example%2Fannounce%3Fk%3D1&tr=udp://b.example:80` +
       "&x.pe=1.2.3.4:5&x.pe=[2001:DB8::1]:6&x.pe=Host.example:7&so=7,0,2-4&ws=http://w.example/f&xs=https://x.example/t" +
@@ -29,7 +29,7 @@ test("parseMagnet reads every member (BEP 9, 53)", () => {
   });
 });
 
-test("parseMagnet reads the infohash in every form it is written", () => {
+test("parseMagnet reads every form of infohash", () => {
   const forms = [
     BASE,
     `MAGNET:?XT=URN:BTIH:${HASH.toUpperCase()}`,
@@ -65,7 +65,7 @@ const BAD: readonly (readonly [string, RegExp])[] = [
   [`magnet:?xs=urn:btpk:${"ab".repeat(32)}&xt=urn:btih:${HASH}0`, /40 hex digits/],
 ];
 
-test("parseMagnet: what `as` names may be the content or its transport file", () => {
+test("parseMagnet: an `as` URL counts as web seed and as source of the transport file", () => {
   const { exactSources, webSeeds } = parseMagnet(`${BASE}&as=http://a.example/f&ws=http://w.example/f`);
   assert.deepEqual(exactSources, ["http://a.example/f"]);
   assert.deepEqual(webSeeds, ["http://w.example/f", "http://a.example/f"]);
@@ -74,7 +74,7 @@ test("parseMagnet: what `as` names may be the content or its transport file", ()
 const KEY = "0123456789abcdefABCDEF0123456789".repeat(2);
 const BY_KEY = `magnet:?xs=urn:btpk:${KEY}`;
 
-test("parseMagnet reads a key and a salt where no infohash is named (BEP 46)", () => {
+test("parseMagnet reads public key and salt if there is no infohash (BEP 46)", () => {
   const table: readonly (readonly [string, string])[] = [
     [BY_KEY, ""],
     [`${BY_KEY}&s=`, ""],
@@ -93,11 +93,11 @@ test("parseMagnet reads a key and a salt where no infohash is named (BEP 46)", (
   assert.deepEqual([exactSources, trackers, displayName], [["http://a/t"], ["udp://t:1"], "a"]);
 });
 
-test("parseMagnet: an infohash counts before a key", () => {
+test("parseMagnet: an infohash takes precedence over a key", () => {
   assert.deepEqual(parseMagnet(`${BY_KEY}&s=00&xt=urn:btih:${HASH}`), parseMagnet(BASE));
 });
 
-test("parseMagnet refuses what has no infohash", () => {
+test("parseMagnet refuses links without an infohash", () => {
   for (const [text, message] of BAD) {
     assert.throws(
       () => parseMagnet(text),
@@ -107,7 +107,7 @@ test("parseMagnet refuses what has no infohash", () => {
   }
 });
 
-test("parseMagnet leaves out optional members that are broken", () => {
+test("parseMagnet ignores malformed optional parameters", () => {
   const magnet = parseMagnet(
     `${BASE}&tr=ftp://x&tr=javascript:1&x.pe=127.1:5&x.pe=0x7f.1:5&x.pe=1.2.3.4:0&x.pe=1.2.3.4:70000&x.pe=[::g]:1` +
       "&x.pe=a b:1&so=x,-1&xl=-5&ws=file:///etc/passwd&xs=magnet:x&dn=%00..",
@@ -115,11 +115,11 @@ test("parseMagnet leaves out optional members that are broken", () => {
   assert.deepEqual(magnet, { infohash: HASH, trackers: [], peers: [], exactSources: [], webSeeds: [] });
 });
 
-test("parseMagnet bounds what a link can ask for", () => {
+test("parseMagnet limits the number of entries", () => {
   const trackers = Array.from({ length: 500 }, (_, i) => `&tr=udp://t${i}.example:1`).join("");
   const magnet = parseMagnet(`${BASE}${trackers}&so=0-999999`);
   assert.equal(magnet.trackers.length, 100);
   assert.equal(magnet.selectOnly!.length, 10_000);
-  // Repeated files count too.
+  // Repeated indices count.
   assert.equal(parseMagnet(`${BASE}&so=0-5999,0-5999,7000`).selectOnly!.at(-1), 5999);
 });

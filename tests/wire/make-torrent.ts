@@ -4,7 +4,7 @@ import { type Infohash, infohashOf } from "../../src/base/ids.ts";
 import { encodeUtf8 } from "../../src/base/utf8.ts";
 import { type BencodeInput, bencodeDict, encodeBencode } from "../../src/wire/bencode-encode.ts";
 
-/** What a made transport file shall hold. One file whose path is the name alone makes a single-file one. */
+/** Contents of a transport file. A single file whose path is the name makes a single-file torrent. */
 export interface TorrentRecipe {
   readonly name: string;
   readonly files: readonly {
@@ -15,7 +15,7 @@ export interface TorrentRecipe {
   readonly pieceLength: number;
   readonly trackers?: readonly (readonly string[])[];
   readonly private?: boolean;
-  /** Members of the outer dictionary besides. */
+  /** Additional members of the outer dictionary. */
   readonly extra?: Readonly<Record<string, BencodeInput>>;
 }
 
@@ -24,21 +24,21 @@ export interface MadeTorrent {
   readonly bytes: Uint8Array;
   readonly infoBytes: Uint8Array;
   readonly infohash: Infohash;
-  /** The whole content, file after file. */
+  /** The concatenated files. */
   readonly content: Uint8Array;
 }
 
-/** SHA-1, as the runtime would bring it. */
+/** SHA-1 like that of the runtime. */
 export function sha1(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(createHash("sha1").update(bytes).digest());
 }
 
-/** SHA-256, as the runtime would bring it. */
+/** SHA-256 like that of the runtime. */
 export function sha256(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(createHash("sha256").update(bytes).digest());
 }
 
-/** Makes a transport file (BEP 3) of bytes in memory, for tests. */
+/** Makes a transport file (BEP 3) from bytes in memory. */
 export function makeTorrent(recipe: TorrentRecipe): MadeTorrent {
   const content = concatBytes(recipe.files.map(({ bytes }) => bytes));
   const hashes: Uint8Array[] = [];

@@ -5,19 +5,19 @@ import { sha256 } from "./make-torrent.ts";
 
 const LEAF = 16 * 1024;
 
-/** What a made transport file of version 2 shall hold: files by path, one level deep at most. */
+/** Contents of a v2 transport file: files by path, at most one folder deep. */
 export interface V2Recipe {
   readonly name: string;
   readonly files: Readonly<Record<string, Uint8Array>>;
   readonly pieceLength: number;
-  /** Members of the info dictionary besides, or instead. */
+  /** Additional or replaced members of the info dictionary. */
   readonly info?: Readonly<Record<string, BencodeInput | undefined>>;
-  /** Members of the outer dictionary besides, or instead. */
+  /** Additional or replaced members of the outer dictionary. */
   readonly extra?: Readonly<Record<string, BencodeInput | undefined>>;
 }
 
-/** Makes a transport file of version 2 (BEP 52) of bytes in memory. Written by the text of the BEP, level by level and with
- * nothing of `base/merkle.ts`, so that the two are each other's test. */
+/** Makes a v2 transport file (BEP 52) from bytes in memory. Does not use `base/merkle.ts`, so that each implementation tests the
+ * other. */
 export function makeV2Torrent(recipe: V2Recipe) {
   const layers = new Map<string, BencodeInput>();
   const tree = new Map<string, Map<string, BencodeInput> | ReadonlyMap<string, BencodeInput>>();
@@ -43,7 +43,7 @@ export function makeV2Torrent(recipe: V2Recipe) {
   return { bytes, infoBytes, infohash, layers };
 }
 
-/** The root of a file, and the hashes of its pieces. */
+/** Returns the root of a file, and its piece hashes. */
 function treeOf(bytes: Uint8Array, pieceLength: number): { root: Uint8Array; layer: Uint8Array[] } {
   const leaves: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; at += LEAF) leaves.push(sha256(bytes.subarray(at, at + LEAF)));

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecodeError } from "../../src/base/errors.ts";
-import { PeerMessageDecoder, type PeerMessageHandler } from "../../src/wire/peer-message.ts";
-import { PeerMessageWriter } from "../../src/wire/peer-message-writer.ts";
+import { PeerMessageDecoder, type PeerMessageHandler } from "../../src/wire/peer/peer-message.ts";
+import { PeerMessageWriter } from "../../src/wire/peer/peer-message-writer.ts";
 
 const LIMITS = { maxBitfieldBytes: 8, maxExtendedBytes: 64, maxBlockBytes: 64 };
 
-/** Writes down every message as text. */
+/** Records every message as text. */
 class Recorder implements PeerMessageHandler {
   readonly heard: string[] = [];
   #place: Uint8Array | undefined;
@@ -76,7 +76,7 @@ function written(): Uint8Array {
   return writer.take()!;
 }
 
-test("PeerMessageDecoder reads what PeerMessageWriter writes, each message alone", () => {
+test("PeerMessageDecoder reads each message of PeerMessageWriter", () => {
   for (const [text, write] of EVERYTHING) {
     const recorder = new Recorder();
     const writer = new PeerMessageWriter();
@@ -86,7 +86,7 @@ test("PeerMessageDecoder reads what PeerMessageWriter writes, each message alone
   }
 });
 
-test("PeerMessageDecoder does not mind where reads are cut: all split points, and byte by byte", () => {
+test("PeerMessageDecoder gives the same result for all split points, and byte by byte", () => {
   const bytes = written();
   const expected = EVERYTHING.map(([text]) => text);
   for (let cut = 0; cut <= bytes.length; cut++) {
@@ -99,13 +99,13 @@ test("PeerMessageDecoder does not mind where reads are cut: all split points, an
   for (const step of [1, 2, 3, 7, 16, 18]) {
     const recorder = new Recorder();
     const decoder = new PeerMessageDecoder(recorder, LIMITS);
-    // A copy each time, as a read buffer is reused.
+    // A copy each time, because read buffers are reused.
     for (let at = 0; at < bytes.length; at += step) decoder.feed(bytes.slice(at, at + step));
     assert.deepEqual(recorder.heard, expected, `steps of ${step}`);
   }
 });
 
-test("PeerMessageDecoder skips blocks without a place, unknown messages, and blocks given up half-way", () => {
+test("PeerMessageDecoder skips blocks without a buffer, unknown messages, and blocks discarded half-way", () => {
   const recorder = new Recorder();
   recorder.isSkipping = true;
   const decoder = new PeerMessageDecoder(recorder, LIMITS);
@@ -124,7 +124,7 @@ test("PeerMessageDecoder skips blocks without a place, unknown messages, and blo
   assert.equal(recorder.heard.at(-1), "block 1,0,4 1,2,0,0");
 });
 
-test("PeerMessageDecoder stops reading once told to", () => {
+test("PeerMessageDecoder stops after stop()", () => {
   const recorder = new Recorder();
   const decoder = new PeerMessageDecoder(recorder, LIMITS);
   recorder.unchoke = () => decoder.stop();
@@ -146,13 +146,13 @@ const HOSTILE: [name: string, bytes: number[]][] = [
 ];
 
 for (const [name, bytes] of HOSTILE) {
-  test(`PeerMessageDecoder refuses ${name} before its body comes`, () => {
+  test(`PeerMessageDecoder refuses ${name} before its body arrives`, () => {
     const decoder = new PeerMessageDecoder(new Recorder(), LIMITS);
     assert.throws(() => decoder.feed(Uint8Array.from(bytes)), DecodeError);
   });
 }
 
-test("PeerMessageWriter batches everything into one buffer and starts anew after take", () => {
+test("PeerMessageWriter batches messages into one buffer and starts a new one after take", () => {
   const writer = new PeerMessageWriter();
   for (let i = 0; i < 1_000; i++) writer.request(i, 0, 16_384);
   assert.equal(writer.length, 17_000);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { latin1Bytes, toHex } from "../../src/base/bytes.ts";
-import { Rc4 } from "../../src/wire/rc4.ts";
+import { Rc4 } from "../../src/wire/peer/rc4.ts";
 
 const VECTORS: readonly [key: string, clear: string, cipher: string][] = [
   ["Key", "Plaintext", "bbf316e8d940af0ad3"],
@@ -9,7 +9,7 @@ const VECTORS: readonly [key: string, clear: string, cipher: string][] = [
   ["Secret", "Attack at dawn", "45a01f645fc35b383552544b9bf5"],
 ];
 
-test("Rc4.apply makes what the well-known vectors say, and undoes it, in any parts and in place", () => {
+test("Rc4.apply reproduces the known vectors and decrypts them, in parts and in place", () => {
   for (const [key, clear, cipher] of VECTORS) {
     for (let step = 1; step <= clear.length; step++) {
       const bytes = latin1Bytes(clear);

@@ -4,34 +4,34 @@ import { concatBytes, fromHex, latin1Bytes, latin1Text, toHex } from "../../src/
 import { DecodeError } from "../../src/base/errors.ts";
 import { instant } from "../../src/base/time.ts";
 import {
-  decodeNatPmpAnswer,
-  encodeNatPmpAddressQuestion,
-  encodeNatPmpMapQuestion,
-  natPmpProblem,
-} from "../../src/wire/nat-pmp.ts";
-import { decodePcpAnswer, encodePcpMap, pcpProblem } from "../../src/wire/pcp.ts";
-import { hasRestarted } from "../../src/wire/router-epoch.ts";
-import { decodeSsdpAnswer, encodeSsdpSearch } from "../../src/wire/ssdp.ts";
+  decodeNatPmpResponse,
+  encodeNatPmpAddressRequest,
+  encodeNatPmpMapRequest,
+  hasRouterRestarted,
+  natPmpResultText,
+} from "../../src/wire/router/nat-pmp.ts";
+import { decodePcpResponse, encodePcpMapRequest, pcpResultText } from "../../src/wire/router/pcp.ts";
+import { decodeSsdpResponse, encodeSsdpSearch } from "../../src/wire/router/ssdp.ts";
 
 const hex = (text: string) => fromHex(text.replaceAll(" ", ""))!;
 const WISH = { protocol: "tcp", internalPort: 6881, externalPort: 6882, lifetimeSeconds: 3600 } as const;
 
-test("encodeNatPmp…: the forms of RFC 6886 3.2, 3.3 and 3.4", () => {
-  assert.equal(toHex(encodeNatPmpAddressQuestion()), "0000");
-  assert.equal(toHex(encodeNatPmpMapQuestion(WISH)), "000200001ae11ae200000e10");
-  assert.equal(toHex(encodeNatPmpMapQuestion({ ...WISH, protocol: "udp" })), "000100001ae11ae200000e10");
-  const end = encodeNatPmpMapQuestion({ ...WISH, lifetimeSeconds: 0 });
+test("encodeNatPmp…: the formats of RFC 6886 3.2, 3.3 and 3.4", () => {
+  assert.equal(toHex(encodeNatPmpAddressRequest()), "0000");
+  assert.equal(toHex(encodeNatPmpMapRequest(WISH)), "000200001ae11ae200000e10");
+  assert.equal(toHex(encodeNatPmpMapRequest({ ...WISH, protocol: "udp" })), "000100001ae11ae200000e10");
+  const end = encodeNatPmpMapRequest({ ...WISH, lifetimeSeconds: 0 });
   assert.equal(toHex(end), "000200001ae1000000000000");
 });
 
-test("decodeNatPmpAnswer: an address, a mapping, a refusal", () => {
-  assert.deepEqual(decodeNatPmpAnswer(hex("00 80 0000 00000064 cb007107")), {
+test("decodeNatPmpResponse: an address, a mapping, an error", () => {
+  assert.deepEqual(decodeNatPmpResponse(hex("00 80 0000 00000064 cb007107")), {
     kind: "address",
     result: 0,
     epochSeconds: 100,
     address: "203.0.113.7",
   });
-  assert.deepEqual(decodeNatPmpAnswer(hex("00 82 0000 00000064 1ae1 1ae2 00000e10")), {
+  assert.deepEqual(decodeNatPmpResponse(hex("00 82 0000 00000064 1ae1 1ae2 00000e10")), {
     kind: "map",
     result: 0,
     epochSeconds: 100,
@@ -40,10 +40,10 @@ test("decodeNatPmpAnswer: an address, a mapping, a refusal", () => {
     externalPort: 6882,
     lifetimeSeconds: 3600,
   });
-  const refused = decodeNatPmpAnswer(hex("00 80 0003 00000064"));
+  const refused = decodeNatPmpResponse(hex("00 80 0003 00000064"));
   assert.equal(refused.result, 3);
-  assert.equal(natPmpProblem(3), "it has no connection itself");
-  assert.equal(natPmpProblem(77), "it refuses with number 77");
+  assert.equal(natPmpResultText(3), "the router has no connection");
+  assert.equal(natPmpResultText(77), "result code 77");
 });
 
 for (const [what, bytes] of [
@@ -52,25 +52,25 @@ for (const [what, bytes] of [
   ["a question", "0000 0000 00000000 00000000"],
   ["another version", "0280 0000 00000000 00000000"],
   ["another opcode", "0083 0000 00000000 00000000 00000000"],
-  ["a mapping that is cut off", "0082 0000 00000064 1ae1 1ae2 00000e"],
-  ["an address that is cut off", "0080 0000 00000064 cb0071"],
+  ["a truncated mapping", "0082 0000 00000064 1ae1 1ae2 00000e"],
+  ["a truncated address", "0080 0000 00000064 cb0071"],
 ] as const) {
-  test(`decodeNatPmpAnswer: refuses ${what}`, () =>
-    assert.throws(() => decodeNatPmpAnswer(hex(bytes)), DecodeError));
+  test(`decodeNatPmpResponse: refuses ${what}`, () =>
+    assert.throws(() => decodeNatPmpResponse(hex(bytes)), DecodeError));
 }
 
 const NONCE = new Uint8Array([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
 const PCP_TAIL = "0102030405060708090a0b0c 06 000000 1ae1 1ae2 00000000000000000000ffff cb007107";
 
-test("encodePcpMap: the form of RFC 6887 7.1 and 11.1", () => {
+test("encodePcpMapRequest: the format of RFC 6887 7.1 and 11.1", () => {
   assert.equal(
-    toHex(encodePcpMap({ ...WISH, nonce: NONCE, clientAddress: "192.168.1.2" })),
+    toHex(encodePcpMapRequest({ ...WISH, nonce: NONCE, clientAddress: "192.168.1.2" })),
     hexText(
       "02 01 0000 00000e10 00000000000000000000ffffc0a80102",
       "0102030405060708090a0b0c 06 000000 1ae1 1ae2 00000000000000000000ffff00000000",
     ),
   );
-  const end = encodePcpMap({ ...WISH, nonce: NONCE, clientAddress: "fd00::2", lifetimeSeconds: 0 });
+  const end = encodePcpMapRequest({ ...WISH, nonce: NONCE, clientAddress: "fd00::2", lifetimeSeconds: 0 });
   assert.equal(
     toHex(end),
     hexText(
@@ -84,7 +84,7 @@ function hexText(...parts: string[]): string {
   return parts.join("").replaceAll(" ", "");
 }
 
-test("decodePcpAnswer: a mapping, with options behind it or without", () => {
+test("decodePcpResponse: a mapping, with and without options", () => {
   const answer = {
     kind: "map",
     result: 0,
@@ -97,16 +97,16 @@ test("decodePcpAnswer: a mapping, with options behind it or without", () => {
     externalAddress: "203.0.113.7",
   };
   const bytes = hex(`02 81 00 00 00001c20 00000064 000000000000000000000000 ${PCP_TAIL}`);
-  assert.deepEqual(decodePcpAnswer(bytes), answer);
-  assert.deepEqual(decodePcpAnswer(concatBytes([bytes, new Uint8Array(8)])), answer);
-  assert.equal(pcpProblem(12), "it sees us at another address: there is a further router between");
-  assert.equal(pcpProblem(200), "it refuses with number 200");
+  assert.deepEqual(decodePcpResponse(bytes), answer);
+  assert.deepEqual(decodePcpResponse(concatBytes([bytes, new Uint8Array(8)])), answer);
+  assert.equal(pcpResultText(12), "the router sees another address: there is a second router in between");
+  assert.equal(pcpResultText(200), "result code 200");
 });
 
-test("decodePcpAnswer: a router that speaks NAT-PMP alone, or a later version", () => {
-  assert.deepEqual(decodePcpAnswer(hex("0080 0001 00000064")), { kind: "version", version: 0 });
+test("decodePcpResponse: a router that supports only NAT-PMP, or a later version", () => {
+  assert.deepEqual(decodePcpResponse(hex("0080 0001 00000064")), { kind: "version", version: 0 });
   const later = hex(`02 81 00 01 00000000 00000064 000000000000000000000000`);
-  assert.deepEqual(decodePcpAnswer(later), { kind: "version", version: 2 });
+  assert.deepEqual(decodePcpResponse(later), { kind: "version", version: 2 });
 });
 
 for (const [what, bytes] of [
@@ -123,8 +123,8 @@ for (const [what, bytes] of [
   ],
   ["more than 1100 bytes", `02 81 00 00 ${"00".repeat(1100)}`],
 ] as const) {
-  test(`decodePcpAnswer: refuses ${what}`, () =>
-    assert.throws(() => decodePcpAnswer(hex(bytes)), DecodeError));
+  test(`decodePcpResponse: refuses ${what}`, () =>
+    assert.throws(() => decodePcpResponse(hex(bytes)), DecodeError));
 }
 
 const RESTARTS: readonly [
@@ -141,12 +141,12 @@ const RESTARTS: readonly [
   ["theirs ran ahead: it began anew long ago", [100, 0], [1400, 600], true],
 ];
 for (const [what, before, now, restarted] of RESTARTS) {
-  test(`hasRestarted: ${what}: ${restarted}`, () => {
+  test(`hasRouterRestarted: ${what}: ${restarted}`, () => {
     const epoch = ([epochSeconds, seconds]: [number, number]) => ({
       epochSeconds,
-      heardAt: instant(1000 * seconds),
+      receivedAt: instant(1000 * seconds),
     });
-    assert.equal(hasRestarted(epoch(before), epoch(now)), restarted);
+    assert.equal(hasRouterRestarted(epoch(before), epoch(now)), restarted);
   });
 }
 
@@ -157,10 +157,10 @@ test("encodeSsdpSearch: to the group, or to one device", () => {
   );
 });
 
-test("decodeSsdpAnswer: what it is and where its description is; headers in any order and case", () => {
+test("decodeSsdpResponse: reads type and location; headers in any order and case", () => {
   const text =
     "HTTP/1.1 200 OK\r\nCACHE-CONTROL: max-age=120\r\nST: urn:x\r\nEXT:\r\nlocation:http://192.168.1.1:5000/root.xml \r\n\r\n";
-  assert.deepEqual(decodeSsdpAnswer(latin1Bytes(text)), {
+  assert.deepEqual(decodeSsdpResponse(latin1Bytes(text)), {
     target: "urn:x",
     location: "http://192.168.1.1:5000/root.xml",
   });
@@ -175,6 +175,6 @@ for (const [what, text] of [
   ["a line that is no header", "HTTP/1.1 200 OK\r\nthing\r\nLOCATION: http://192.168.1.1/\r\n\r\n"],
   ["too much", `HTTP/1.1 200 OK\r\nLOCATION: http://192.168.1.1/${"x".repeat(2048)}\r\n\r\n`],
 ] as const) {
-  test(`decodeSsdpAnswer: refuses ${what}`, () =>
-    assert.throws(() => decodeSsdpAnswer(latin1Bytes(text)), DecodeError));
+  test(`decodeSsdpResponse: refuses ${what}`, () =>
+    assert.throws(() => decodeSsdpResponse(latin1Bytes(text)), DecodeError));
 }

@@ -5,23 +5,23 @@ import { DecodeError } from "../../src/base/errors.ts";
 import {
   decodeSocksDatagram,
   decodeSocksMethod,
+  decodeSocksPasswordReply,
   decodeSocksReply,
-  decodeSocksVerdict,
   encodeSocksDatagram,
   encodeSocksGreeting,
   encodeSocksPassword,
   encodeSocksRequest,
-  socksRefusal,
+  socksErrorText,
 } from "../../src/wire/socks5.ts";
 
 const bytes = (hex: string) => fromHex(hex.replaceAll(" ", ""))!;
 
-test("encodeSocksGreeting: offers a password only where there is one", () => {
+test("encodeSocksGreeting: offers a password only if there is one", () => {
   assert.equal(toHex(encodeSocksGreeting(false)), "050100");
   assert.equal(toHex(encodeSocksGreeting(true)), "05020002");
 });
 
-test("encodeSocksRequest: each kind of address as RFC 1928 5 writes it", () => {
+test("encodeSocksRequest: each address type of RFC 1928 5", () => {
   const asked = (host: string) => toHex(encodeSocksRequest("connect", { host, port: 0x1ae1 }));
   assert.equal(asked("1.2.3.4"), "05010001010203041ae1");
   assert.equal(asked("2001:db8::1"), "0501000420010db80000000000000000000000011ae1");
@@ -30,12 +30,12 @@ test("encodeSocksRequest: each kind of address as RFC 1928 5 writes it", () => {
   assert.throws(() => asked("a".repeat(256)), RangeError);
 });
 
-test("encodeSocksPassword: counted, and no longer than a byte can count", () => {
+test("encodeSocksPassword: length-prefixed, at most 255 bytes each", () => {
   assert.equal(toHex(encodeSocksPassword(latin1Bytes("me"), latin1Bytes("pw"))), "01026d65027077");
   assert.throws(() => encodeSocksPassword(new Uint8Array(256), new Uint8Array(1)), RangeError);
 });
 
-test("decodeSocksMethod, decodeSocksVerdict: wait for two bytes, and refuse what is no answer", () => {
+test("decodeSocksMethod, decodeSocksPasswordReply: wait for two bytes, and refuse malformed replies", () => {
   assert.equal(decodeSocksMethod(bytes("")), undefined);
   assert.equal(decodeSocksMethod(bytes("05")), undefined);
   assert.equal(decodeSocksMethod(bytes("0500")), "none");
@@ -43,15 +43,15 @@ test("decodeSocksMethod, decodeSocksVerdict: wait for two bytes, and refuse what
   assert.equal(decodeSocksMethod(bytes("05ff")), "no_acceptable");
   assert.throws(() => decodeSocksMethod(bytes("0501")), DecodeError);
   assert.throws(() => decodeSocksMethod(bytes("04")), DecodeError);
-  assert.throws(() => decodeSocksMethod(latin1Bytes("HTTP/1.1 400")), /as an HTTP proxy does/);
-  assert.equal(decodeSocksVerdict(bytes("01")), undefined);
-  assert.equal(decodeSocksVerdict(bytes("0100")), true);
-  assert.equal(decodeSocksVerdict(bytes("0500")), true);
-  assert.equal(decodeSocksVerdict(bytes("0101")), false);
-  assert.throws(() => decodeSocksVerdict(bytes("0700")), DecodeError);
+  assert.throws(() => decodeSocksMethod(latin1Bytes("HTTP/1.1 400")), /this is an HTTP proxy/);
+  assert.equal(decodeSocksPasswordReply(bytes("01")), undefined);
+  assert.equal(decodeSocksPasswordReply(bytes("0100")), true);
+  assert.equal(decodeSocksPasswordReply(bytes("0500")), true);
+  assert.equal(decodeSocksPasswordReply(bytes("0101")), false);
+  assert.throws(() => decodeSocksPasswordReply(bytes("0700")), DecodeError);
 });
 
-test("decodeSocksReply: whole answers, at every cut nothing, and what follows is not its own", () => {
+test("decodeSocksReply: decodes complete replies, returns undefined for partial ones, and leaves later bytes", () => {
   const answers = [
     ["050000010a0000010438", "10.0.0.1", 1080],
     ["0500000420010db80000000000000000000000010438", "2001:db8::1", 1080],
@@ -69,11 +69,11 @@ test("decodeSocksReply: whole answers, at every cut nothing, and what follows is
   assert.equal(decodeSocksReply(bytes("05050001000000000000"))?.code, 5);
   for (const hex of ["0400000100000000", "05000002", "050000ff"])
     assert.throws(() => decodeSocksReply(bytes(hex)), DecodeError);
-  assert.match(socksRefusal(5), /refused/);
-  assert.match(socksRefusal(200), /200/);
+  assert.match(socksErrorText(5), /refused/);
+  assert.match(socksErrorText(200), /200/);
 });
 
-test("decodeSocksDatagram: gives back what was wrapped, and refuses fragments and cuts", () => {
+test("decodeSocksDatagram: reverses encodeSocksDatagram, and refuses fragments and truncated datagrams", () => {
   const payload = bytes("00ff10");
   for (const host of ["1.2.3.4", "2001:db8::9", "tracker.example"]) {
     const wrapped = encodeSocksDatagram({ host, port: 6969 }, payload);

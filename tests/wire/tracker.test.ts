@@ -3,20 +3,20 @@ import { test } from "node:test";
 import { fromHex, latin1Bytes, toHex } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
 import type { Infohash } from "../../src/base/ids.ts";
-import type { AnnounceRequest } from "../../src/wire/tracker.ts";
+import type { AnnounceRequest } from "../../src/wire/tracker/announce.ts";
 import {
   decodeHttpAnnounce,
   decodeHttpScrape,
   httpAnnounceUrl,
   httpScrapeUrl,
-} from "../../src/wire/tracker-http.ts";
+} from "../../src/wire/tracker/http.ts";
 import {
   decodeUdpReply,
   encodeUdpAnnounce,
   encodeUdpConnect,
   encodeUdpScrape,
-} from "../../src/wire/tracker-udp.ts";
-import { isTrackerUrl, trackerPath, trackerUrlProblem } from "../../src/wire/tracker-url.ts";
+} from "../../src/wire/tracker/udp.ts";
+import { isTrackerUrl, trackerPath, trackerUrlProblem } from "../../src/wire/tracker/url.ts";
 
 const INFOHASH = "0102036162632d2e5f7e2f20ff000000000000ff" as Infohash;
 const REQUEST: AnnounceRequest = {
@@ -32,7 +32,7 @@ const REQUEST: AnnounceRequest = {
   key: 0xdeadbeef,
 };
 
-test("httpAnnounceUrl sends every member, bytes percent-encoded (BEP 3, 7, 23)", () => {
+test("httpAnnounceUrl sends every parameter, bytes percent-encoded (BEP 3, 7, 23)", () => {
   assert.equal(
     httpAnnounceUrl(REQUEST),
     "http://t.example/announce?info_hash=%01%02%03abc-._~%2F%20%FF%00%00%00%00%00%00%FF&peer_id=-SL0100-abcdefghijkl" +
@@ -40,7 +40,7 @@ test("httpAnnounceUrl sends every member, bytes percent-encoded (BEP 3, 7, 23)",
   );
 });
 
-test("httpAnnounceUrl keeps the tracker's own query and drops the fragment", () => {
+test("httpAnnounceUrl keeps the tracker's query and drops the fragment", () => {
   const url = httpAnnounceUrl({
     ...REQUEST,
     url: "https://t.example/a.php?passkey=1#x",
@@ -53,7 +53,7 @@ test("httpAnnounceUrl keeps the tracker's own query and drops the fragment", () 
 
 const announce = (text: string) => decodeHttpAnnounce(latin1Bytes(text));
 
-test("decodeHttpAnnounce reads compact peers of both families and what else is said", () => {
+test("decodeHttpAnnounce reads compact peers of both families and all optional members", () => {
   const v6 = `${"\x20\x01\x0d\xb8"}${"\0".repeat(11)}\x01\x01\xbb`;
   const text =
     `d8:intervali900e12:min intervali60e5:peers12:\x01\x02\x03\x04\x1a\xe1\x01\x02\x03\x04\x00\x006:peers618:${v6}` +
@@ -71,7 +71,7 @@ test("decodeHttpAnnounce reads compact peers of both families and what else is s
   });
 });
 
-test("decodeHttpAnnounce reads lists of peers; names and broken entries are left out", () => {
+test("decodeHttpAnnounce reads lists of peers; host names and malformed entries are skipped", () => {
   const entry = (ip: string, port: number) => `d2:ip${ip.length}:${ip}4:porti${port}ee`;
   const list = [
     entry("1.2.3.4", 5),
@@ -91,7 +91,7 @@ test("decodeHttpAnnounce reads lists of peers; names and broken entries are left
   });
 });
 
-test("decodeHttpAnnounce reads how large the swarm is (BEP 3), and our own address (BEP 24)", () => {
+test("decodeHttpAnnounce reads the size of the swarm (BEP 3) and the external address (BEP 24)", () => {
   const v6 = (tail: string) => `16:${"\x20\x01\x0d\xb8"}${"\0".repeat(11)}${tail}`;
   const cases: readonly (readonly [string, object])[] = [
     ["8:completei7e10:incompletei2e", { counts: { seeders: 7, leechers: 2 } }],
@@ -124,19 +124,19 @@ test("decodeHttpAnnounce keeps intervals within bounds", () => {
   assert.equal(interval("8:interval3:abc"), 1800);
 });
 
-test("decodeHttpAnnounce takes a refusal as a reply", () => {
+test("decodeHttpAnnounce returns a failure as a reply", () => {
   assert.deepEqual(announce("d14:failure reason8:not\n\x1bnowe"), { ok: false, reason: "not now" });
-  assert.deepEqual(announce("d14:failure reason0:e"), { ok: false, reason: "the tracker refused" });
+  assert.deepEqual(announce("d14:failure reason0:e"), { ok: false, reason: "the tracker gave no reason" });
 });
 
-test("decodeHttpAnnounce bears unsorted keys and bytes after the end, and refuses the rest", () => {
+test("decodeHttpAnnounce accepts unsorted keys and trailing bytes, and refuses malformed replies", () => {
   assert.equal(announce("d5:peers0:8:intervali60ee\r\n").ok, true);
   for (const text of ["", "<html>", "le", "d5:peers5:abcdee", "d5:peers"])
     assert.throws(() => announce(text), DecodeError);
   assert.throws(() => decodeHttpAnnounce(new Uint8Array(1024 * 1024 + 1)), /larger than/);
 });
 
-test("decodeHttpAnnounce reads a thousand peers, however many come", () => {
+test("decodeHttpAnnounce reads at most a thousand peers", () => {
   const reply = announce(`d5:peers60000:${"\x01\x02\x03\x04\x00\x05".repeat(10_000)}e`);
   assert.equal(reply.ok && reply.peers.length, 1000);
 });
@@ -164,7 +164,7 @@ test("decodeHttpScrape finds the counts of one infohash", () => {
   assert.equal(decodeHttpScrape(latin1Bytes("d5:filesdee"), INFOHASH), undefined);
 });
 
-test("the questions to a UDP tracker are those of BEP 15 and 41", () => {
+test("UDP requests have the format of BEP 15 and 41", () => {
   assert.equal(toHex(encodeUdpConnect(0x01020304)), "00000417271019800000000001020304");
   const id = fromHex("a1a2a3a4a5a6a7a8")!;
   const url = "udp://t.example:80/announce?k=1#x";
@@ -195,7 +195,7 @@ test("encodeUdpAnnounce splits a long URL into options of 255 bytes (BEP 41)", (
   );
 });
 
-test("decodeUdpReply reads every answer", () => {
+test("decodeUdpReply reads every response", () => {
   const decode = (hex: string, family: 4 | 6 = 4) => decodeUdpReply(fromHex(hex)!, family);
   assert.deepEqual(decode("0000000000000007a1a2a3a4a5a6a7a8"), {
     kind: "connect",
@@ -221,7 +221,7 @@ test("decodeUdpReply reads every answer", () => {
   assert.deepEqual(decode("00000003000000076f6f7073"), { kind: "error", transaction: 7, message: "oops" });
 });
 
-test("decodeUdpReply refuses what is cut off or unknown", () => {
+test("decodeUdpReply refuses truncated and unknown responses", () => {
   const bad = [
     "",
     "00000000000000",
@@ -235,7 +235,7 @@ test("decodeUdpReply refuses what is cut off or unknown", () => {
   assert.throws(() => decodeUdpReply(odd, 4), DecodeError);
 });
 
-test("isTrackerUrl knows the URLs of trackers", () => {
+test("isTrackerUrl accepts only tracker URLs", () => {
   const good = [
     "http://t.example/announce",
     "HTTPS://t:1/x?y=z",
@@ -258,14 +258,14 @@ test("isTrackerUrl knows the URLs of trackers", () => {
   for (const url of bad) assert.ok(!isTrackerUrl(url), url);
 });
 
-test("trackerUrlProblem refuses a URL that sets the members of an announce", () => {
+test("trackerUrlProblem refuses a URL that contains parameters of the announce", () => {
   assert.equal(trackerUrlProblem("http://t.example/announce?passkey=1"), undefined);
-  assert.match(trackerUrlProblem("http://t.example/announce?a=1&info_hash=x")!, /sets info_hash/);
-  assert.match(trackerUrlProblem("http://t.example/announce?EVENT=stopped")!, /sets event/);
-  assert.match(trackerUrlProblem("ftp://t.example/")!, /not the URL of a tracker/);
+  assert.match(trackerUrlProblem("http://t.example/announce?a=1&info_hash=x")!, /contains info_hash/);
+  assert.match(trackerUrlProblem("http://t.example/announce?EVENT=stopped")!, /contains event/);
+  assert.match(trackerUrlProblem("ftp://t.example/")!, /not a tracker URL/);
 });
 
-test("trackerPath gives path and query without the fragment", () => {
+test("trackerPath returns path and query without the fragment", () => {
   assert.equal(trackerPath("udp://t.example:80/announce?k=1#x"), "/announce?k=1");
   assert.equal(trackerPath("udp://t.example:80"), "");
   assert.equal(trackerPath("udp://t.example:80?k=1"), "?k=1");

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecodeError } from "../../src/base/errors.ts";
 import { decodeUtf8, encodeUtf8 } from "../../src/base/utf8.ts";
-import { decodeRouterDescription, MAX_DESCRIPTION_BYTES } from "../../src/wire/upnp-description.ts";
-import { decodeSoapAnswer, encodeSoapCall, soapHeaders } from "../../src/wire/upnp-soap.ts";
-import { readXml } from "../../src/wire/upnp-xml.ts";
+import { decodeRouterDescription, MAX_DESCRIPTION_BYTES } from "../../src/wire/router/upnp-description.ts";
+import { decodeSoapResponse, encodeSoapCall, soapHeaders } from "../../src/wire/router/upnp-soap.ts";
+import { readXml } from "../../src/wire/router/upnp-xml.ts";
 
-test("readXml: elements, text, prefixes, entities; comments, instructions and attributes passed over", () => {
+test("readXml: elements, text, prefixes, entities; comments, instructions and attributes are ignored", () => {
   const source = `\uFEFF<?xml version="1.0"?>
     <!-- a comment <a> -->
     <s:root xmlns:s="urn:x" a='1 > 0'>
@@ -41,7 +41,7 @@ for (const [what, source] of [
   ["elements that cross", "<a><b></a></b>"],
   ["an end without a beginning", "</a>"],
   ["a document type", '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'],
-  ["an entity of nobody", "<a>&b;</a>"],
+  ["an undeclared entity", "<a>&b;</a>"],
   ["an entity that does not end", "<a>&amp</a>"],
   ["a character that is none", "<a>&#0;</a>"],
   ["half a surrogate pair", "<a>&#xd800;</a>"],
@@ -63,7 +63,7 @@ const description = (services: string, base = "") => `<?xml version="1.0"?>
 <deviceList><device><deviceList><device><serviceList>${services}</serviceList></device></deviceList></device></deviceList>
 </device></root>`;
 
-test("decodeRouterDescription: the services that map ports, the best first", () => {
+test("decodeRouterDescription: port mapping services in order of preference", () => {
   const source = description(
     service("WANPPPConnection:1", "/ppp") +
       service("WANCommonInterfaceConfig:1", "/common") +
@@ -82,7 +82,7 @@ test("decodeRouterDescription: the services that map ports, the best first", () 
   });
 });
 
-test("decodeRouterDescription: a device that is no router has no services; bad ones are left out", () => {
+test("decodeRouterDescription: no services for other devices; malformed services are skipped", () => {
   const odd = description(
     service("WANIPConnection:1", "") +
       service("WANIPConnection:1", "/with space") +
@@ -93,7 +93,7 @@ test("decodeRouterDescription: a device that is no router has no services; bad o
   assert.deepEqual({ name, baseUrl, services }, { name: "Box  two", baseUrl: undefined, services: [] });
 });
 
-test("decodeRouterDescription: refuses what is too large, or no description", () => {
+test("decodeRouterDescription: refuses oversized and malformed descriptions", () => {
   const large = description(`<!--${"x".repeat(MAX_DESCRIPTION_BYTES)}-->`);
   assert.throws(() => decodeRouterDescription(encodeUtf8(large)), DecodeError);
   assert.throws(() => decodeRouterDescription(encodeUtf8("<html></html>")), DecodeError);
@@ -109,7 +109,7 @@ const CALL = {
   ],
 } as const;
 
-test("encodeSoapCall: names in their order, values escaped", () => {
+test("encodeSoapCall: parameters in order, values escaped", () => {
   assert.match(
     decodeUtf8(encodeSoapCall(CALL)),
     /<s:Body><u:DeletePortMapping xmlns:u="urn:schemas-upnp-org:service:WANIPConnection:1"><NewRemoteHost><\/NewRemoteHost><NewExternalPort>6881<\/NewExternalPort><NewProtocol>&lt;&amp;&gt;<\/NewProtocol><\/u:DeletePortMapping><\/s:Body>/,
@@ -126,18 +126,18 @@ const envelope = (body: string) =>
     `<?xml version="1.0"?><s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>${body}</s:Body></s:Envelope>`,
   );
 
-test("decodeSoapAnswer: values by name, or the error", () => {
+test("decodeSoapResponse: output values by name, or the error", () => {
   const said = envelope(
     '<u:GetExternalIPAddressResponse xmlns:u="urn:x"><NewExternalIPAddress>203.0.113.7</NewExternalIPAddress></u:GetExternalIPAddressResponse>',
   );
-  assert.deepEqual(decodeSoapAnswer(said, "GetExternalIPAddress"), {
+  assert.deepEqual(decodeSoapResponse(said, "GetExternalIPAddress"), {
     ok: true,
     values: new Map([["NewExternalIPAddress", "203.0.113.7"]]),
   });
   const fault = envelope(
     "<s:Fault><faultcode>s:Client</faultcode><detail><UPnPError><errorCode>718</errorCode><errorDescription>ConflictInMappingEntry</errorDescription></UPnPError></detail></s:Fault>",
   );
-  assert.deepEqual(decodeSoapAnswer(fault, "AddPortMapping"), {
+  assert.deepEqual(decodeSoapResponse(fault, "AddPortMapping"), {
     ok: false,
     code: 718,
     text: "ConflictInMappingEntry",
@@ -151,6 +151,6 @@ for (const [what, bytes] of [
   ["the answer to something else", envelope("<u:OtherResponse/>")],
   ["an error without a number", envelope("<UPnPError><errorCode>x</errorCode></UPnPError>")],
 ] as const) {
-  test(`decodeSoapAnswer: refuses ${what}`, () =>
-    assert.throws(() => decodeSoapAnswer(bytes, "AddPortMapping"), DecodeError));
+  test(`decodeSoapResponse: refuses ${what}`, () =>
+    assert.throws(() => decodeSoapResponse(bytes, "AddPortMapping"), DecodeError));
 }

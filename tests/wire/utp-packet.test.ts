@@ -19,7 +19,7 @@ const HEADER: UtpHeader = {
   ack: 0,
 };
 
-test("decodeUtpPacket: reads what encodeUtpPacket wrote, of each kind", () => {
+test("decodeUtpPacket: round trip of each type", () => {
   for (const kind of ["data", "fin", "state", "reset", "syn"] as const) {
     const bytes = encodeUtpPacket({ ...HEADER, kind }, { payloadBytes: 3 });
     bytes.set([1, 2, 3], bytes.length - 3);
@@ -36,7 +36,7 @@ test("encodeUtpPacket: the bytes of BEP 29", () => {
   assert.deepEqual([...bytes], [...head, 0, 4, 1, 0, 0, 128]);
 });
 
-test("encodeUtpPacket: padding makes a packet of any length, which reads as if there were none", () => {
+test("encodeUtpPacket: padding gives any length and does not change the decoded packet", () => {
   const selectiveAck = Uint8Array.of(1, 2, 3, 4);
   for (const paddedBytes of [22, 23, 280, 537, 538, 539, 1_352, 2_000]) {
     for (const body of [{}, { payloadBytes: 9 }, { selectiveAck, payloadBytes: 4 }]) {
@@ -54,7 +54,7 @@ test("encodeUtpPacket: padding makes a packet of any length, which reads as if t
   }
 });
 
-test("updateUtpPacket: changes clocks, window and acknowledgement, and nothing else", () => {
+test("updateUtpPacket: changes only clocks, window and acknowledgement", () => {
   const bytes = encodeUtpPacket(HEADER, { payloadBytes: 1 });
   const news = { timestampUs: 5, delayUs: 6, windowBytes: 7, ack: 8 };
   updateUtpPacket(bytes, news);
@@ -63,7 +63,7 @@ test("updateUtpPacket: changes clocks, window and acknowledgement, and nothing e
   assert.deepEqual([payload.length, selectiveAck], [1, undefined]);
 });
 
-test("decodeUtpPacket: skips extensions that it does not know", () => {
+test("decodeUtpPacket: skips unknown extensions", () => {
   const bytes = encodeUtpPacket(HEADER);
   bytes[1] = 2;
   const { payload } = decodeUtpPacket(concatBytes([bytes, Uint8Array.of(9, 3, 1, 1, 1, 0, 0, 42)]));

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { latin1Text, toHex } from "../../src/base/bytes.ts";
+import { latin1Bytes, latin1Text, toHex } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
-import { pieceBytesOf, pieceCheck } from "../../src/swarm/piece-check.ts";
+import { pieceBytesOf, pieceCheck } from "../../src/protocol/swarm/piece-check.ts";
 import { type BencodeInput, bencodeDict } from "../../src/wire/bencode-encode.ts";
 import { viewBencode } from "../../src/wire/bencode-view.ts";
-import { makeTransportFile, parseInfo } from "../../src/wire/metainfo.ts";
-import { piecesByRoot } from "../../src/wire/piece-layers.ts";
-import { isV2Info, MAX_LAYERS_BYTES, parseV2Info, parseV2TransportFile } from "../../src/wire/v2-metainfo.ts";
-import { webSeedPaths } from "../../src/wire/web-seed-paths.ts";
+import { makeTransportFile, parseInfo } from "../../src/wire/torrent/metainfo.ts";
+import { pieceLayersByRoot } from "../../src/wire/torrent/piece-layers.ts";
+import { isV2Info, parseV2Info, parseV2TransportFile } from "../../src/wire/torrent/v2-metainfo.ts";
+import { webSeedPaths } from "../../src/wire/torrent/web-seed-paths.ts";
 import { sha1, sha256 } from "./make-torrent.ts";
 import { makeV2Torrent } from "./make-v2-torrent.ts";
 
@@ -24,7 +24,7 @@ const FILES = {
 };
 const read = (bytes: Uint8Array) => parseV2TransportFile(bytes, sha1, sha256);
 
-test("parseV2TransportFile: files, places, lengths and infohash (BEP 52)", () => {
+test("parseV2TransportFile: reads files, offsets, lengths and infohash (BEP 52)", () => {
   const made = makeV2Torrent({
     name: "top",
     files: FILES,
@@ -57,7 +57,7 @@ test("parseV2TransportFile: files, places, lengths and infohash (BEP 52)", () =>
   assert.deepEqual(webSeedPaths(file.infoBytes), ["top/a", "top/sub/b", "top/sub/c", "top/sub/d", "top/z"]);
 });
 
-test("pieceCheck: the pieces of version 2 are right as they are, and no others are", () => {
+test("pieceCheck: accepts v2 pieces and refuses changed ones", () => {
   const { info } = read(makeV2Torrent({ name: "top", files: FILES, pieceLength: PIECE }).bytes);
   const isRight = pieceCheck(sha1, sha256);
   for (const { path, offset } of info.files) {
@@ -77,7 +77,7 @@ test("pieceCheck: the pieces of version 2 are right as they are, and no others a
   }
 });
 
-test("parseV2TransportFile: one file that has the name of the content", () => {
+test("parseV2TransportFile: a single file that has the name of the content is not in a folder", () => {
   const { info, infoBytes } = read(
     makeV2Torrent({ name: "film", files: { film: FILES.a }, pieceLength: PIECE }).bytes,
   );
@@ -93,33 +93,45 @@ type Changes = {
 };
 const GOOD = makeV2Torrent({ name: "top", files: FILES, pieceLength: PIECE });
 const [[ROOT, LAYER]] = [...GOOD.layers] as [[string, Uint8Array]];
+const SOME_ROOT = new Uint8Array(32).fill(1);
+const treeOf = (leaf: Readonly<Record<string, BencodeInput>>, name = "a") => ({
+  info: { "file tree": bencodeDict({ [name]: bencodeDict({ "": bencodeDict(leaf) }) }) },
+});
+const extraLayer = (key: string, value: BencodeInput) => ({
+  extra: { "piece layers": new Map([...GOOD.layers, [key, value]]) },
+});
 const layersWith = (layer: Uint8Array) => ({
   extra: { "piece layers": new Map([...GOOD.layers, [ROOT, layer]]) },
 });
 const REFUSED: readonly (readonly [string, Changes, RegExp])[] = [
-  ["no piece layers", { extra: { "piece layers": undefined } }, /v2 without its piece layers.*file 1/],
+  ["a piece layer that is not a string", extraLayer(ROOT, 512), /layer is not a string/],
+  ["a piece layer that belongs to no file", extraLayer("x".repeat(32), LAYER), /belongs to no file/],
+  ["a piece layer with a key that is too long", extraLayer(`a${ROOT}`, LAYER), /belongs to no file/],
+  ["a root of zeros", treeOf({ length: 5, "pieces root": new Uint8Array(32) }), /a pieces root of zeros/],
+  ["a padding file", treeOf({ attr: "p", length: 5, "pieces root": SOME_ROOT }), /a padding file/],
+  ["an empty file name", treeOf({ length: 5, "pieces root": SOME_ROOT }, ""), /an empty name/],
   [
     "a piece layer that is too short",
     layersWith(LAYER.subarray(32)),
     /expected 4 hashes in a piece layer, not 3/,
   ],
-  ["a piece layer of others", layersWith(LAYER.map((byte) => byte ^ 1)), /does not fit the root/],
-  ["a piece length that is no power of two", { info: { "piece length": 100_000 } }, /power of two/],
-  ["a piece length below a leaf", { info: { "piece length": 8192 } }, /power of two/],
+  ["a changed piece layer", layersWith(LAYER.map((byte) => byte ^ 1)), /does not match the root/],
+  ["a piece length that is not a power of two", { info: { "piece length": 100_000 } }, /power of two/],
+  ["a piece length below the size of a leaf", { info: { "piece length": 8192 } }, /power of two/],
   ["a huge piece length", { info: { "piece length": 2 ** 26 } }, /power of two/],
-  ["no name", { info: { name: undefined } }, /no name/],
-  ["another version", { info: { "meta version": 3 } }, /not of version 2/],
+  ["metadata without a name", { info: { name: undefined } }, /no name/],
+  ["another meta version", { info: { "meta version": 3 } }, /not a BitTorrent v2/],
   [
-    "no content",
+    "metadata without content",
     { info: { "file tree": bencodeDict({ a: bencodeDict({ "": bencodeDict({ length: 0 }) }) }) } },
-    /no content/,
+    /the content is empty/,
   ],
   [
     "too many pieces",
     {
       info: {
         "file tree": bencodeDict({
-          a: bencodeDict({ "": bencodeDict({ length: 2 ** 40, "pieces root": new Uint8Array(32) }) }),
+          a: bencodeDict({ "": bencodeDict({ length: 2 ** 40, "pieces root": SOME_ROOT }) }),
         }),
       },
     },
@@ -137,7 +149,35 @@ for (const [what, changes, message] of REFUSED) {
   });
 }
 
-test("parseV2Info: the metadata alone is enough where no file has two pieces", () => {
+test("parseV2TransportFile: a file that lacks piece layers is read like metadata of a magnet", () => {
+  for (const layers of [undefined, new Map([...GOOD.layers].slice(1)), new Map()]) {
+    const { bytes } = makeV2Torrent({
+      name: "top",
+      files: FILES,
+      pieceLength: PIECE,
+      extra: { announce: "http://t.example/", "piece layers": layers },
+    });
+    const file = read(bytes);
+    assert.equal(file.info.lacksLayers, true);
+    assert.equal(file.infohash, GOOD.infohash);
+    assert.deepEqual(file.info.layers, read(GOOD.bytes).info.layers);
+    assert.deepEqual(file.trackers, [["http://t.example/"]]);
+  }
+});
+
+test("parseV2TransportFile: accepts bytes after the end, but only canonical metadata", () => {
+  const text = latin1Text(GOOD.bytes);
+  assert.equal(read(latin1Bytes(`${text}\n`)).infohash, GOOD.infohash);
+  const name = text.replace("4:name3:top", "").replace("d9:file tree", "d4:name3:top9:file tree");
+  assert.equal(name.length, text.length);
+  assert.throws(() => read(latin1Bytes(name)), /keys are not sorted/);
+  assert.throws(
+    () => read(latin1Bytes(text.replace("12:meta versioni2e", "12:meta versioni02e"))),
+    /leading zero/,
+  );
+});
+
+test("parseV2Info: metadata is complete if no file has more than one piece", () => {
   const small = makeV2Torrent({
     name: "top",
     files: { a: FILES["sub/b"], b: FILES["sub/d"] },
@@ -149,7 +189,7 @@ test("parseV2Info: the metadata alone is enough where no file has two pieces", (
   assert.equal(parseV2Info(small.infoBytes, sha256).lacksLayers, false);
 });
 
-test("parseV2Info: of files of more pieces it says where their hashes belong, and that they are lacking", () => {
+test("parseV2Info: lists the layers of larger files, and reports that their hashes are missing", () => {
   const info = parseV2Info(GOOD.infoBytes, sha256);
   const whole = read(GOOD.bytes).info;
   assert.equal(info.lacksLayers, true);
@@ -163,23 +203,23 @@ test("parseV2Info: of files of more pieces it says where their hashes belong, an
   assert.deepEqual(info.pieceHashes.subarray(4 * 32, 6 * 32), whole.pieceHashes.subarray(4 * 32, 6 * 32));
 });
 
-test("makeTransportFile: with the layers around the metadata it is the whole transport file again", () => {
+test("makeTransportFile: rebuilds the original transport file from metadata and layers", () => {
   const { info } = read(GOOD.bytes);
-  const layers = piecesByRoot(info.layers!, info.pieceHashes);
+  const layers = pieceLayersByRoot(info.layers!, info.pieceHashes);
   const file = read(makeTransportFile(GOOD.infoBytes, [["http://t.example/a"]], layers));
   assert.deepEqual(file.info, info);
   assert.equal(file.infohash, GOOD.infohash);
   assert.deepEqual(file.trackers, [["http://t.example/a"]]);
 });
 
-test("parseV2Info: refuses metadata that lacks more layers than peers are asked for", () => {
-  // With the key of one layer these are the most pieces whose hashes fit.
-  const most = (MAX_LAYERS_BYTES - 48) / 32;
+test("parseV2Info: refuses metadata whose missing layers are larger than the engine requests from peers", () => {
+  // Maximum number of pieces of one layer that the engine requests.
+  const most = (8_388_608 - 48) / 32;
   for (const [pieces, isRefused] of [
     [Math.floor(most), false],
     [Math.floor(most) + 1, true],
   ] as const) {
-    const leaf = bencodeDict({ length: pieces * PIECE, "pieces root": new Uint8Array(32) });
+    const leaf = bencodeDict({ length: pieces * PIECE, "pieces root": SOME_ROOT });
     const { infoBytes } = makeV2Torrent({
       name: "top",
       files: {},
@@ -187,12 +227,12 @@ test("parseV2Info: refuses metadata that lacks more layers than peers are asked 
       info: { "file tree": bencodeDict({ a: bencodeDict({ "": leaf }) }) },
     });
     const parse = () => parseV2Info(infoBytes, sha256);
-    if (isRefused) assert.throws(parse, /8388608 bytes at most.*play it from its transport file/);
+    if (isRefused) assert.throws(parse, /at most 8388608: use a transport file/);
     else assert.equal(parse().pieceCount, pieces);
   }
 });
 
-test("isV2Info: version 2 alone; parseInfo says so by name", () => {
+test("isV2Info: true for v2 only; parseInfo refuses v2 with a clear message", () => {
   assert.equal(isV2Info(viewBencode(GOOD.infoBytes)), true);
   assert.throws(() => parseInfo(GOOD.infoBytes), /v2 only/);
 });

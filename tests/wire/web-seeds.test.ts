@@ -3,13 +3,13 @@ import { test } from "node:test";
 import { parseInfohash } from "../../src/base/ids.ts";
 import { type BencodeInput, bencodeDict, encodeBencode } from "../../src/wire/bencode-encode.ts";
 import { viewBencode } from "../../src/wire/bencode-view.ts";
-import { webSeedFileUrl, webSeedPaths, webSeedPieceUrl } from "../../src/wire/web-seed-paths.ts";
-import { MAX_WEB_SEEDS, readWebSeeds } from "../../src/wire/web-seeds.ts";
+import { webSeedFileUrl, webSeedPaths, webSeedPieceUrl } from "../../src/wire/torrent/web-seed-paths.ts";
+import { MAX_WEB_SEEDS, readWebSeeds } from "../../src/wire/torrent/web-seeds.ts";
 
 const read = (members: Readonly<Record<string, BencodeInput>>) =>
   readWebSeeds(viewBencode(encodeBencode(bencodeDict(members)))).map(({ url, kind }) => `${kind} ${url}`);
 
-test("readWebSeeds: one text, lists, both kinds, each once", () => {
+test("readWebSeeds: one string, lists, both kinds, without duplicates", () => {
   assert.deepEqual(read({ "url-list": "http://w.example/f" }), ["files http://w.example/f"]);
   assert.deepEqual(
     read({ "url-list": ["http://a.example/x", "HTTP://A.example/x"], httpseeds: ["https://b.example/s"] }),
@@ -18,7 +18,7 @@ test("readWebSeeds: one text, lists, both kinds, each once", () => {
   assert.deepEqual(read({ "url-list": " http://a.example/a b " }), ["files http://a.example/a%20b"]);
 });
 
-test("readWebSeeds: what is no http URL costs nothing but itself", () => {
+test("readWebSeeds: skips entries that are not http URLs", () => {
   const bad = ["ftp://a.example/", "", "file:///etc/passwd", 5, ["http://x.example/"], "http://"];
   assert.deepEqual(read({ "url-list": [...bad, "http://ok.example/"] }), ["files http://ok.example/"]);
   assert.deepEqual(read({ "url-list": 7, httpseeds: new Map() }), []);
@@ -28,7 +28,7 @@ test("readWebSeeds: what is no http URL costs nothing but itself", () => {
 
 const info = (members: Readonly<Record<string, BencodeInput>>) => encodeBencode(bencodeDict(members));
 
-test("webSeedPaths: names as they are written, escaped; none that leads elsewhere", () => {
+test("webSeedPaths: percent-encoded names; undefined for unsafe names", () => {
   assert.deepEqual(webSeedPaths(info({ length: 5, name: "a b.mp4", pieces: "" })), ["a%20b.mp4"]);
   const file = (...path: string[]) => bencodeDict({ length: 1, path });
   const files = [file("a", "\xc3\xa9#?.mkv"), file("..", "x"), file("", "x"), file("a/../b"), file(".")];
@@ -42,7 +42,7 @@ test("webSeedPaths: names as they are written, escaped; none that leads elsewher
   assert.deepEqual(webSeedPaths(info({ files, name: "..", pieces: "" })).filter(Boolean), []);
 });
 
-// URL, path, whether it is the only file, what is asked (BEP 19).
+// URL of the web seed, path, single file, expected URL (BEP 19).
 const URLS: readonly (readonly [string, string, boolean, string])[] = [
   ["http://w.example/film.mp4", "other.mp4", true, "http://w.example/film.mp4"],
   ["http://w.example/d/", "film.mp4", true, "http://w.example/d/film.mp4"],
@@ -54,7 +54,7 @@ test("webSeedFileUrl: folders and files", () => {
   for (const [url, path, isOne, asked] of URLS) assert.equal(webSeedFileUrl(url, path, isOne), asked);
 });
 
-test("webSeedPieceUrl: infohash, piece and range, the last byte included (BEP 17)", () => {
+test("webSeedPieceUrl: infohash, piece and inclusive range (BEP 17)", () => {
   const infohash = parseInfohash("00ff".padEnd(40, "a"))!;
   assert.equal(
     webSeedPieceUrl("http://w.example/s?x=1", infohash, 7, 0, 16_384),

@@ -1,5 +1,5 @@
-// Writes the test vectors of the live protocol anew: `bun tests/wire/write-live-vectors.ts`. Only after a change of the
-// formats that is meant: what was written before is what others have built to.
+// Regenerates the test vectors of the live protocol: `bun tests/wire/write-live-vectors.ts`. Run it only after an intended change
+// of the formats: other implementations rely on the present vectors.
 import { writeFile } from "node:fs/promises";
 import { allVectors, TRANSPORT_FILE } from "./live-vectors.ts";
 

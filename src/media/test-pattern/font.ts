@@ -1,7 +1,7 @@
-/** Seven rows of five dots each, the leftmost in the high bit. */
+/** Seven rows of five dots each; the leftmost dot is the high bit. */
 type Glyph = readonly [number, number, number, number, number, number, number];
 
-/** How wide and how high a character is, in dots. */
+/** Size of a character in dots. */
 export const GLYPH_WIDTH = 5;
 export const GLYPH_HEIGHT = 7;
 
@@ -33,7 +33,7 @@ const GLYPHS: Readonly<Record<string, Glyph>> = {
   U: [17, 17, 17, 17, 17, 17, 14],
 };
 
-/** Whether a dot of a character is set; what has no glyph is a space. */
+/** Returns true if a dot of a character is set; characters without a glyph are blank. */
 export function isDotSet(character: string, x: number, y: number): boolean {
   const row = GLYPHS[character]?.[y] ?? 0;
   return ((row >> (GLYPH_WIDTH - 1 - x)) & 1) === 1;

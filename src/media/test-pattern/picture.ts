@@ -1,7 +1,8 @@
+import { isoTime } from "../../base/iso-time.ts";
 import { type FlatFormat, type FlatPicture, flatPicture } from "../h264-encode-picture.ts";
 import { GLYPH_HEIGHT, GLYPH_WIDTH, isDotSet } from "./font.ts";
 
-/** 640×360 at 25 frames a second; the last row of macroblocks is half seen. */
+/** 640×360 at 25 frames per second; half of the last row of macroblocks is visible. */
 export const PATTERN_FORMAT: FlatFormat = {
   columns: 40,
   rows: 23,
@@ -10,75 +11,75 @@ export const PATTERN_FORMAT: FlatFormat = {
   framesPerSecond: 25,
 };
 
-/** Squares of 4×4 pixels across. */
+/** Width in squares of 4×4 pixels. */
 const WIDTH = 4 * PATTERN_FORMAT.columns;
 const CHROMA_WIDTH = WIDTH / 2;
 
 interface Colour {
   readonly luma: number;
-  readonly blue: number;
-  readonly red: number;
+  readonly cb: number;
+  readonly cr: number;
 }
 
-/** Bars of 75 % (ITU-R BT.709 limited range): white, yellow, cyan, green, magenta, red, blue, black. */
+/** Colour bars at 75 % (ITU-R BT.709 limited range): white, yellow, cyan, green, magenta, red, blue, black. */
 const BARS: readonly Colour[] = [
-  { luma: 180, blue: 128, red: 128 },
-  { luma: 168, blue: 44, red: 136 },
-  { luma: 145, blue: 147, red: 44 },
-  { luma: 133, blue: 63, red: 52 },
-  { luma: 63, blue: 193, red: 204 },
-  { luma: 51, blue: 109, red: 212 },
-  { luma: 28, blue: 212, red: 120 },
-  { luma: 16, blue: 128, red: 128 },
+  { luma: 180, cb: 128, cr: 128 },
+  { luma: 168, cb: 44, cr: 136 },
+  { luma: 145, cb: 147, cr: 44 },
+  { luma: 133, cb: 63, cr: 52 },
+  { luma: 63, cb: 193, cr: 204 },
+  { luma: 51, cb: 109, cr: 212 },
+  { luma: 28, cb: 212, cr: 120 },
+  { luma: 16, cb: 128, cr: 128 },
 ];
-const STRIP: Colour = { luma: 40, blue: 128, red: 128 };
-const PANEL: Colour = { luma: 32, blue: 138, red: 122 };
+const STRIP: Colour = { luma: 40, cb: 128, cr: 128 };
+const PANEL: Colour = { luma: 32, cb: 138, cr: 122 };
 const WHITE = 235;
 const GREY = 140;
 
-/** Rows of squares where the parts of the picture begin; all but the text lie on macroblocks. */
+/** First rows of the parts of the picture, in squares; all but the text are aligned to macroblocks. */
 const STRIP_AT = 32;
 const PANEL_AT = 40;
 const ROWS = 4 * PATTERN_FORMAT.rows;
-/** The moving bar, and how far it goes in a frame: once across in 6.4 s. */
+/** Width of the moving bar in squares; it moves one square per frame and crosses the picture in 6.4 s. */
 const BAR_WIDTH = 8;
 
-/** A line of text: where it begins, in squares, and how many squares a dot is wide and high. */
+/** A line of text: its position in squares, and the size of a dot in squares. */
 interface TextPlace {
   readonly x: number;
   readonly y: number;
   readonly scale: number;
 }
 
-/** Where the clock, the date, the number of the frame in its second, and the words below stand. */
-export const CLOCK_AT: TextPlace = { x: 10, y: 43, scale: 3 };
-export const DATE_AT: TextPlace = { x: 4, y: 66, scale: 2 };
-export const FRAME_AT: TextPlace = { x: 134, y: 66, scale: 2 };
-const WORDS_AT: TextPlace = { x: 4, y: 82, scale: 1 };
-const WORDS = "UTC   SLUICE TEST    FRAME";
+/** Positions of the clock, the date, the frame number within its second, and the labels. */
+const CLOCK_AT: TextPlace = { x: 10, y: 43, scale: 3 };
+const DATE_AT: TextPlace = { x: 4, y: 66, scale: 2 };
+const FRAME_AT: TextPlace = { x: 134, y: 66, scale: 2 };
+const LABELS_AT: TextPlace = { x: 4, y: 82, scale: 1 };
+const LABELS = "UTC   SLUICE TEST    FRAME";
 
-/** What does not move, painted once. */
+/** Paints the static parts. */
 function background(): FlatPicture {
   const picture = flatPicture(PATTERN_FORMAT);
   const barWidth = WIDTH / BARS.length;
   for (const [i, bar] of BARS.entries()) fill(picture, i * barWidth, 0, barWidth, STRIP_AT, bar);
   fill(picture, 0, STRIP_AT, WIDTH, PANEL_AT - STRIP_AT, STRIP);
   fill(picture, 0, PANEL_AT, WIDTH, ROWS - PANEL_AT, PANEL);
-  write(picture, WORDS, WORDS_AT, GREY);
+  write(picture, LABELS, LABELS_AT, GREY);
   return picture;
 }
 
-/** Paints the pictures of the test pattern, each over the one before. */
+/** Paints the pictures of the test pattern, each over the previous one. */
 export class PatternPainter {
   readonly #picture = background();
 
-  /** The picture of frame `frame`, counted from 1970 on; the same object each time. */
+  /** Returns the picture of frame `frame`, counted from 1970; the same object every time. */
   paint(frame: number): FlatPicture {
     const picture = this.#picture;
     const { framesPerSecond } = PATTERN_FORMAT;
-    const { clock, date } = utcText(Math.floor(frame / framesPerSecond));
-    write(picture, clock, CLOCK_AT, WHITE);
-    write(picture, date, DATE_AT, GREY);
+    const time = isoTime(Math.floor(frame / framesPerSecond) * 1000);
+    write(picture, time.slice(11, 19), CLOCK_AT, WHITE);
+    write(picture, time.slice(0, 10), DATE_AT, GREY);
     write(picture, String(frame % framesPerSecond).padStart(2, "0"), FRAME_AT, WHITE);
     fill(picture, 0, STRIP_AT, WIDTH, PANEL_AT - STRIP_AT, STRIP);
     for (let i = 0; i < BAR_WIDTH; i++)
@@ -91,8 +92,8 @@ function fill(picture: FlatPicture, x: number, y: number, width: number, height:
   fillLuma(picture, x, y, width, height, colour.luma);
   for (let row = y / 2; row < (y + height) / 2; row++) {
     const from = row * CHROMA_WIDTH + x / 2;
-    picture.blue.fill(colour.blue, from, from + width / 2);
-    picture.red.fill(colour.red, from, from + width / 2);
+    picture.cb.fill(colour.cb, from, from + width / 2);
+    picture.cr.fill(colour.cr, from, from + width / 2);
   }
 }
 
@@ -107,7 +108,7 @@ function fillLuma(
   for (let row = y; row < y + height; row++) luma.fill(value, row * WIDTH + x, row * WIDTH + x + width);
 }
 
-/** Writes over what stood there. */
+/** Writes text over the previous content. */
 function write(picture: FlatPicture, text: string, { x, y, scale }: TextPlace, ink: number): void {
   for (const [i, character] of [...text].entries()) {
     const left = x + i * (GLYPH_WIDTH + 1) * scale;
@@ -118,29 +119,4 @@ function write(picture: FlatPicture, text: string, { x, y, scale }: TextPlace, i
       }
     }
   }
-}
-
-/** `2026-11-21` and `06:29:40` of a time in seconds since 1970 (days by Howard Hinnant's civil calendar). */
-export function utcText(unixSeconds: number): { readonly date: string; readonly clock: string } {
-  const days = Math.floor(unixSeconds / 86_400) + 719_468;
-  const era = Math.floor(days / 146_097);
-  const dayOfEra = days - era * 146_097;
-  const yearOfEra = Math.floor(
-    (dayOfEra -
-      Math.floor(dayOfEra / 1460) +
-      Math.floor(dayOfEra / 36_524) -
-      Math.floor(dayOfEra / 146_096)) /
-      365,
-  );
-  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
-  const shifted = Math.floor((5 * dayOfYear + 2) / 153);
-  const day = dayOfYear - Math.floor((153 * shifted + 2) / 5) + 1;
-  const month = shifted < 10 ? shifted + 3 : shifted - 9;
-  const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0);
-  const seconds = unixSeconds % 86_400;
-  const two = (value: number) => String(value).padStart(2, "0");
-  return {
-    date: `${year}-${two(month)}-${two(day)}`,
-    clock: [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60].map(two).join(":"),
-  };
 }

@@ -2,22 +2,22 @@ import { FlatEncoder } from "../h264-encode.ts";
 import { PATTERN_FORMAT, PatternPainter } from "./picture.ts";
 import { PATTERN_FRAME_SAMPLES, PATTERN_SAMPLE_RATE, soundFrame } from "./sound.ts";
 
-/** One encoded frame of the pattern, in decode order within its track. Times are seconds since 1970. */
-export interface PatternFrame {
+/** An encoded frame of the pattern. Times are UNIX seconds. */
+interface PatternFrame {
   readonly track: "video" | "audio";
   readonly ptsSeconds: number;
   readonly durationSeconds: number;
   readonly isKey: boolean;
-  /** H.264 in the byte stream format; raw AAC. */
+  /** H.264 in the byte stream format (Annex B), or raw AAC. */
   readonly data: Uint8Array;
 }
 
-/** A beep begins with each second and lasts so many frames of sound: 0.1 s. */
+/** Duration of the beep at the start of each second, in audio frames: 0.1 s. */
 const BEEP_FRAMES = 5;
 
 /**
- * A picture with a clock, and a beep each second: H.264 and AAC made without any encoder's help. What is shown at a time follows from
- * that time alone, so that all who show it, and all who begin anew, agree; presentation times are the time of day.
+ * A test stream with a clock picture and a beep every second, encoded as H.264 and AAC without external encoders. Its content depends only
+ * on the time, so that all sources of the pattern, also after a restart, produce the same stream. Presentation times are UNIX time.
  */
 export class TestPattern {
   readonly #painter = new PatternPainter();
@@ -25,7 +25,7 @@ export class TestPattern {
   readonly #silence = soundFrame(undefined);
   readonly #tones = ([0, 1, 2, 3] as const).map((phase) => soundFrame(phase));
 
-  /** The frames that begin within the second `unixSeconds`, video first; the first is a keyframe. */
+  /** Returns the frames that begin within the second `unixSeconds`, video first, each track in decode order; the first is a key frame. */
   second(unixSeconds: number): PatternFrame[] {
     return [...this.#video(unixSeconds), ...this.#audio(unixSeconds)];
   }

@@ -2,14 +2,14 @@
 import { openKeyValueStore } from "./kv.js";
 
 /**
- * The control API, as the page calls it.
+ * Types of the control API client.
  *
  * @typedef {string | number | boolean | readonly string[] | File | undefined} Parameter
  * @typedef {Record<string, Parameter>} Parameters
  * @typedef {"full" | "read-only"} Rights
  */
 
-/** `routes/errors.ts` has the same numbers. */
+/** Error codes, the same as in `routes/errors.ts`. */
 const ACCESS_DENIED = 0;
 const TOKEN_REQUIRED = 104;
 const WRONG_TOKEN = 105;
@@ -18,11 +18,11 @@ const STORE = "sluice";
 const TOKEN_KEY = "access-token";
 const TOKEN = /^[\x21-\x7e]{8,512}$/;
 
-/** The engine said no, or nothing; its message is for the user. */
+/** An error response of the engine; its message is shown to the user. */
 export class ApiError extends Error {
   /**
    * @param {string} message
-   * @param {number} code as in docs/errors.md; -1 where the engine did not answer at all
+   * @param {number} code a number of docs/errors.md, or the HTTP status if the response is not JSON
    */
   constructor(message, code) {
     super(message);
@@ -30,61 +30,61 @@ export class ApiError extends Error {
   }
 }
 
-/** Calls control methods, with the access token where it has one. */
+/** Calls control methods, with the access token if this browser has one. */
 export class EngineApi {
   /** @type {string | undefined} */
   #token;
 
-  /** Whether this page is open on the engine's own computer: only there is the token told, and are doors opened. */
-  isAtHome = false;
+  /** Whether this page is open on the engine's own computer: only there can it get the token and change access. */
+  isLocal = false;
 
   /**
-   * Finds out what may be done from here: on the engine's own computer everything, elsewhere what a token allows that was
-   * given to this browser before.
+   * Determines the rights of this page: `full` on the engine's own computer, or if this browser has stored a valid token;
+   * else `read-only`.
    *
    * @returns {Promise<Rights>}
    */
   async enter() {
     try {
       this.#token = (await request("get_api_access_token", {})).token;
-      this.isAtHome = true;
+      this.isLocal = true;
       return "full";
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== ACCESS_DENIED) throw error;
     }
-    const kept = await keptToken().catch(() => undefined);
-    return kept !== undefined && (await this.#isGood(kept)) ? "full" : "read-only";
+    const stored = await storedToken().catch(() => undefined);
+    return stored !== undefined && (await this.#isValid(stored)) ? "full" : "read-only";
   }
 
   /**
-   * Takes a token that the user gives, and keeps it in this browser where it is good; throws where it is not.
+   * Checks a token that the user entered, and stores it in this browser. Throws if it is invalid.
    *
    * @param {string} token
    */
   async useToken(token) {
-    const given = token.trim();
-    if (!TOKEN.test(given) || !(await this.#isGood(given)))
-      throw new Error("This token is not the engine's. Copy it again on the engine's own computer.");
-    // A browser that keeps nothing is asked for it at the next visit again.
-    await keepToken(given).catch(() => {});
+    const trimmed = token.trim();
+    if (!TOKEN.test(trimmed) || !(await this.#isValid(trimmed)))
+      throw new Error("This access token is not valid. Copy it again on the engine's computer.");
+    // If the browser cannot store it, the user enters it again at the next visit.
+    await storeToken(trimmed).catch(() => {});
   }
 
-  /** Forgets the token of this browser. */
+  /** Deletes the token from this browser. */
   async forgetToken() {
     this.#token = undefined;
-    await keepToken(undefined);
+    await storeToken(undefined);
   }
 
-  /** The token, for another device of the same user. */
+  /** The token, which the user can copy to another device; empty if there is none. */
   get token() {
     return this.#token ?? "";
   }
 
   /**
-   * The result of a method. Files make it an upload.
+   * Calls a method and returns its result. Throws `ApiError`, or `TypeError` if the engine does not answer.
    *
    * @param {string} method
-   * @param {Parameters} [parameters]
+   * @param {Parameters} [parameters] files are uploaded
    * @param {AbortSignal} [signal]
    * @returns {Promise<any>}
    */
@@ -92,16 +92,16 @@ export class EngineApi {
     try {
       return await request(method, { token: this.#token, ...parameters }, signal);
     } catch (error) {
-      const isOutdated = error instanceof ApiError && error.code === WRONG_TOKEN && this.isAtHome;
+      const isOutdated = error instanceof ApiError && error.code === WRONG_TOKEN && this.isLocal;
       if (!isOutdated) throw error;
     }
-    // The token was renewed while this page was open: on the engine's own computer the new one is there for the asking.
+    // The token was renewed while this page was open. On the engine's own computer the page can get the new one.
     await this.enter();
     return request(method, { token: this.#token, ...parameters }, signal);
   }
 
   /** @param {string} token */
-  async #isGood(token) {
+  async #isValid(token) {
     try {
       await request("playlist_get", { token, limit: 0 });
     } catch (error) {
@@ -115,24 +115,28 @@ export class EngineApi {
 }
 
 /**
- * What went wrong, in words for the user.
+ * Converts an error to a message for the user.
  *
  * @param {unknown} error
  */
 export function problemText(error) {
-  if (error instanceof TypeError) return "The engine does not answer. Is it still running?";
+  // `fetch` throws a TypeError if the connection fails.
+  if (error instanceof TypeError) return "The engine does not answer. Check that it is still running.";
   if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error);
   if (error.code === ACCESS_DENIED && /^access denied/i.test(error.message))
-    return "The engine allows this only on its own computer.";
-  if (error.code === TOKEN_REQUIRED)
-    return "This is for the engine's own computer, or for who has its access token.";
+    return "This is allowed only on the engine's computer.";
+  if (error.code === TOKEN_REQUIRED) return NEEDS_TOKEN;
   if (error.code === WRONG_TOKEN)
-    return "The engine's access token has changed. Load this page again, and give the new token.";
+    return "The access token has changed. Reload this page and enter the new token.";
   return sentence(error.message.slice(0, 500));
 }
 
+/** The message for a page that has no access token. */
+export const NEEDS_TOKEN =
+  "This needs the engine's access token. Open this page on the engine's computer, or enter the token.";
+
 /**
- * The engine's messages begin with a small letter.
+ * Capitalizes a message of the engine, which begins with a small letter.
  *
  * @param {string} text
  */
@@ -141,7 +145,7 @@ export function sentence(text) {
 }
 
 /**
- * Parameters go into the body of the request, so that no token is part of an address.
+ * Sends a request. The parameters are in its body, so that no URL contains the token.
  *
  * @param {string} method
  * @param {Parameters} parameters
@@ -156,12 +160,9 @@ async function request(method, parameters, signal) {
   try {
     answer = await response.json();
   } catch (error) {
-    // What was called off is no answer that cannot be read.
+    // An aborted request is not an invalid response.
     if (signal?.aborted) throw error;
-    throw new ApiError(
-      `The engine answered ${response.status} and nothing that can be read`,
-      response.status,
-    );
+    throw new ApiError(`The engine sent an invalid response (status ${response.status})`, response.status);
   }
   if (answer.error) throw new ApiError(answer.error.message, answer.error.code);
   return answer.result;
@@ -183,7 +184,7 @@ function textOf(value) {
   return Array.isArray(value) ? JSON.stringify(value) : String(value);
 }
 
-async function keptToken() {
+async function storedToken() {
   const records = await openKeyValueStore(STORE);
   try {
     const token = await records.get(TOKEN_KEY);
@@ -193,8 +194,8 @@ async function keptToken() {
   }
 }
 
-/** @param {string | undefined} token */
-async function keepToken(token) {
+/** @param {string | undefined} token undefined deletes it */
+async function storeToken(token) {
   const records = await openKeyValueStore(STORE);
   try {
     await records.commit(token === undefined ? { delete: [TOKEN_KEY] } : { set: [[TOKEN_KEY, token]] });

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * What the page asks of the engine.
+ * Requests of the page to the playback endpoints and session URLs.
  *
  * @typedef {import("./link.js").Link} Link
  * @typedef {{ playback_url: string, stat_url: string, command_url: string, infohash: string, is_live: number }} Session
@@ -11,13 +11,13 @@
  *   buffering: { reason: string, text: string } | null
  * }} SessionInfo
  * @typedef {{ index: number, name: string, size: number, isPlayable: boolean }} ContentFile
- * @typedef {{ name: string, files: ContentFile[] }} Content
- * @typedef {{ fileIndex?: number | undefined, container?: "fmp4" | undefined, atSeconds?: number | undefined,
+ * @typedef {{ name: string, files: ContentFile[], order: number[] }} Content `order`: the files to play one after another
+ * @typedef {{ fileIndex?: number | undefined, container?: "fmp4" | "raw" | undefined, atSeconds?: number | undefined,
  *   audioLanguage?: string | undefined }} Choice
  */
 
 /**
- * The address of a link for players; for an item of the playlist, of the item, since the engine alone knows its whole link.
+ * Returns the path that plays a link. For a playlist item it contains only the id, because the page does not know the link.
  *
  * @param {Link | undefined} link
  * @param {"getstream" | "manifest.m3u8"} output
@@ -30,11 +30,11 @@ export function playbackPath(link, output, choice) {
   return `/play/0/${link.value}?${query}`;
 }
 
-/** The engine said no; its message is for the user. */
+/** An error response of the engine; its message is shown to the user. */
 export class EngineError extends Error {}
 
 /**
- * The query of a playback endpoint.
+ * Builds the query of a playback endpoint.
  *
  * @param {Link | undefined} link
  * @param {Choice} choice
@@ -49,7 +49,7 @@ function playbackQuery(link, { fileIndex, container, audioLanguage } = {}) {
 }
 
 /**
- * Starts playing a link, or the bytes of a transport file, over HLS.
+ * Starts an HLS session for a link or the bytes of a transport file. Throws `EngineError`.
  *
  * @param {Link | Uint8Array} source
  * @param {string} playerId
@@ -60,6 +60,7 @@ export async function startSession(source, playerId, choice) {
   const isFile = source instanceof Uint8Array;
   const path = playbackPath(isFile ? undefined : source, "manifest.m3u8", choice);
   const start = new URLSearchParams({ format: "json", pid: playerId });
+  if (!playsSurroundSound()) start.set("transcode_audio", "1");
   const init = isFile
     ? {
         method: "POST",
@@ -70,7 +71,18 @@ export async function startSession(source, playerId, choice) {
   return envelope(await fetch(`${path}&${start}`, init));
 }
 
+/** Returns true if this browser decodes AC-3 and E-AC-3; otherwise the engine converts audio that is not AAC or MP3. */
+function playsSurroundSound() {
+  const isSupported = (/** @type {string} */ type) =>
+    "MediaSource" in window
+      ? MediaSource.isTypeSupported(type)
+      : document.createElement("video").canPlayType(type) !== "";
+  return ["ac-3", "ec-3"].every((codec) => isSupported(`audio/mp4; codecs="${codec}"`));
+}
+
 /**
+ * Returns the current state of a session. Throws `EngineError` if the session has ended.
+ *
  * @param {Session} session
  * @param {AbortSignal} signal
  * @returns {Promise<SessionInfo>}
@@ -80,17 +92,17 @@ export async function sessionInfo(session, signal) {
 }
 
 /**
- * Moves a session within its live stream.
+ * Seeks in a live stream.
  *
  * @param {Session} session
- * @param {number} at UNIX seconds; -1 for live
+ * @param {number} at UNIX seconds; -1 for the live edge
  */
 export async function liveSeek(session, at) {
   await envelope(await fetch(`${ownPath(session.command_url)}?method=liveseek&pos=${at}`));
 }
 
 /**
- * Ends a session; also while the page is being left. One that has ended already is fine.
+ * Stops a session, also while the browser leaves the page. Does nothing if it has already ended.
  *
  * @param {Session} session
  */
@@ -99,7 +111,7 @@ export async function stopSession(session) {
 }
 
 /**
- * The files of content; waits until they are known.
+ * Returns the files of content, once they are known.
  *
  * @param {string} infohash
  * @param {AbortSignal} signal
@@ -111,24 +123,27 @@ export async function contentOf(infohash, signal) {
   return response.json();
 }
 
+/** @typedef {{ languages: string[], silent: string[] }} Sound `silent`: the codecs, if none of them can be decoded */
+
 /**
- * The languages of a file's sound, the usual one first, none for a stream; waits until they are known.
+ * Returns the audio languages of a file, default first, once they are known; none for a stream.
  *
  * @param {string} infohash
  * @param {number} fileIndex
  * @param {AbortSignal} signal
- * @returns {Promise<string[]>}
+ * @returns {Promise<Sound>}
  */
-export async function audioLanguages(infohash, fileIndex, signal) {
+export async function soundOf(infohash, fileIndex, signal) {
   const response = await fetch(`/app/content/${infohash}/${fileIndex}/languages`, { signal });
-  // A stream has no file whose tracks are known before it plays; its manifest says what is wrong, if anything is.
-  if (response.status === 404) return [];
+  // A stream has no file with known tracks. If anything is wrong, the request for its manifest reports the error.
+  if (response.status === 404) return { languages: [], silent: [] };
   if (!response.ok) throw await problemOf(response);
   return response.json();
 }
 
 /**
- * Waits until the session's manifest can be had; throws what the engine says where it cannot.
+ * Waits until the session can be played. Returns the URL to play, and if it is a file, such as music, instead of a manifest. Throws
+ * `EngineError` if the start fails.
  *
  * @param {Session} session
  * @param {AbortSignal} signal
@@ -136,11 +151,14 @@ export async function audioLanguages(infohash, fileIndex, signal) {
 export async function awaitManifest(session, signal) {
   const response = await fetch(ownPath(session.playback_url), { signal });
   if (!response.ok) throw await problemOf(response);
-  await response.text();
+  const isFile = !/mpegurl/.test(response.headers.get("content-type") ?? "");
+  if (isFile) await response.body?.cancel();
+  else await response.text();
+  return { url: isFile ? response.url : session.playback_url, isFile };
 }
 
 /**
- * URLs are absolute and made from the Host we asked with; the path alone keeps us on this very origin.
+ * Returns path and query of an absolute URL of the engine, so that the request stays on the page's own origin.
  *
  * @param {string} url
  */
@@ -156,7 +174,7 @@ async function envelope(response) {
   try {
     body = await response.json();
   } catch {
-    throw new EngineError(`The engine answered ${response.status} and nothing that can be read`);
+    throw new EngineError(`The engine sent an invalid response (status ${response.status})`);
   }
   const { error } = body;
   if (error !== null && error !== undefined)
@@ -167,7 +185,9 @@ async function envelope(response) {
 /** @param {Response} response */
 async function problemOf(response) {
   const text = (await response.text()).trim();
-  return new EngineError(text === "" ? `The engine answered ${response.status}` : text.slice(0, 500));
+  return new EngineError(
+    text === "" ? `The engine answered with status ${response.status}` : text.slice(0, 500),
+  );
 }
 
 /** @param {Uint8Array} bytes */

@@ -1,10 +1,10 @@
 // @ts-check
-/** How figures are written on the page. */
+/** Formats figures and times for the page. */
 
 const UNITS = ["B", "kB", "MB", "GB", "TB"];
 
 /**
- * `1.4 GB`.
+ * Formats a number of bytes: `1.4 GB`.
  *
  * @param {number} bytes
  */
@@ -19,7 +19,7 @@ export function bytesText(bytes) {
 }
 
 /**
- * The engine tells speeds in KB/s (1024 bytes).
+ * Formats a speed of the engine, which is in units of 1024 bytes per second.
  *
  * @param {number} kilobytesPerSecond
  */
@@ -28,7 +28,7 @@ export function speedText(kilobytesPerSecond) {
 }
 
 /**
- * What the status word means.
+ * Describes the status of a session.
  *
  * @param {string} status
  * @param {number} peers
@@ -36,13 +36,13 @@ export function speedText(kilobytesPerSecond) {
 export function statusText(status, peers) {
   if (status === "dl") return "Playing";
   if (status === "buf") return "Waiting for data";
-  if (status === "check") return "Checking what is on disk";
+  if (status === "check") return "Checking data on disk";
   if (status === "err" || status === "error") return "Stopped by an error";
-  return peers === 0 ? "Looking for peers" : "Filling the buffer";
+  return peers === 0 ? "Looking for peers" : "Buffering";
 }
 
 /**
- * `1:05`, `1:02:03`.
+ * Formats a duration: `1:05`, `1:02:03`.
  *
  * @param {number} seconds
  */
@@ -55,7 +55,7 @@ export function clockText(seconds) {
 }
 
 /**
- * `German` for `ger`, as the browser's user calls it.
+ * Returns the name of a language in the user's language: `German` for `ger`.
  *
  * @param {string} code
  */
@@ -64,13 +64,13 @@ export function languageName(code) {
   try {
     return new Intl.DisplayNames(undefined, { type: "language" }).of(code) ?? code;
   } catch {
-    return code; // No code that there can be: show what the file says.
+    return code; // An invalid code is shown as it is.
   }
 }
 
 /**
- * The path of a sparkline through `values`, oldest first, in a box of `width` × `height`; the highest value touches the
- * top. Empty where there are fewer than two values.
+ * Returns the SVG path of a sparkline through `values`, oldest first, in a box of `width` × `height`. The highest value
+ * touches the top. Returns an empty path for fewer than two values.
  *
  * @param {readonly number[]} values
  * @param {number} width
@@ -86,4 +86,58 @@ export function sparklinePath(values, width, height) {
     return `${x} ${y}`;
   });
   return `M${points.join("L")}`;
+}
+
+const TIME_OF_DAY = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+
+/**
+ * Formats a time of the day in the browser's language: `20:15`.
+ *
+ * @param {number} seconds UNIX seconds
+ */
+export function timeText(seconds) {
+  return TIME_OF_DAY.format(new Date(seconds * 1000));
+}
+
+/** The number of each unit in the next larger one. */
+const TIME_UNITS = /** @type {const} */ ([
+  [60, "second"],
+  [60, "minute"],
+  [24, "hour"],
+  [7, "day"],
+  [Number.POSITIVE_INFINITY, "week"],
+]);
+
+const RELATIVE_TIME = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+
+/**
+ * Formats a time in the past: `5 minutes ago`.
+ *
+ * @param {number} seconds UNIX seconds
+ * @param {number} [now] UNIX seconds
+ */
+export function agoText(seconds, now = Date.now() / 1000) {
+  return relativeTime(Math.min(0, seconds - now));
+}
+
+/**
+ * Formats a time in the future: `in 5 minutes`.
+ *
+ * @param {number} seconds UNIX seconds
+ * @param {number} [now] UNIX seconds
+ */
+export function untilText(seconds, now = Date.now() / 1000) {
+  const away = seconds - now;
+  return away <= 0 ? "soon" : relativeTime(away);
+}
+
+/** @param {number} seconds */
+function relativeTime(seconds) {
+  let value = seconds;
+  for (const [size, unit] of TIME_UNITS) {
+    if (Math.abs(value) < size)
+      return unit === "second" && value <= 0 ? "just now" : RELATIVE_TIME.format(Math.round(value), unit);
+    value /= size;
+  }
+  return "";
 }

@@ -1,11 +1,11 @@
 // @ts-check
-import { ApiError, EngineApi } from "./api.js";
+import { ApiError, EngineApi, NEEDS_TOKEN } from "./api.js";
 import { bytesText } from "./figures.js";
 import { openDialog } from "./playlist-dialog.js";
 import { action, make } from "./playlist-dom.js";
 
 /**
- * How the engine is doing, as `/api/diagnosis` tells it.
+ * The response of `/api/diagnosis`.
  *
  * @typedef {{ name: string, level: "ok" | "note" | "warn" | "fail", text: string, advice: string | null }} Row
  * @typedef {{ address: string, client: string, bytes_per_second_down: number, slow: string | null }} Peer
@@ -13,53 +13,52 @@ import { action, make } from "./playlist-dom.js";
  * @typedef {{ rows: Row[], streams: Stream[] }} Diagnosis
  */
 
-const WORDS = { ok: "Well", note: "Note", warn: "Look", fail: "Broken" };
-/** The best and the worst of many say enough. */
-const SHOWN_PEERS = 12;
+const LEVELS = { ok: "OK", note: "Note", warn: "Warning", fail: "Failure" };
+/** The number of peers listed for each stream, fastest first. */
+const MAX_SHOWN_PEERS = 12;
 
 /**
- * Lets a button show how the engine is doing.
+ * Makes a button open the health dialog.
  *
  * @param {HTMLButtonElement} button
  */
 export function connectHealth(button) {
   button.addEventListener("click", async () => {
-    const content = make("div", { class: "health", role: "status" }, "Looking …");
+    const content = make("div", { class: "health", role: "status" }, "Checking …");
     const close = action("Close", () => dialog.close());
-    const again = action("Look again", look);
+    const refresh = action("Check again", check);
     const dialog = openDialog(
-      "How the engine is doing",
+      "Engine health",
       content,
-      make("div", { class: "dialog-buttons" }, again, close),
+      make("div", { class: "dialog-buttons" }, refresh, close),
     );
-    async function look() {
+    async function check() {
       try {
-        content.replaceChildren(...shown(await diagnosis()));
+        content.replaceChildren(...renderDiagnosis(await fetchDiagnosis()));
       } catch (error) {
         content.replaceChildren();
         dialog.problem(error);
       }
     }
-    await look();
+    await check();
   });
 }
 
 /** @returns {Promise<Diagnosis>} */
-async function diagnosis() {
+async function fetchDiagnosis() {
   const api = new EngineApi();
   await api.enter();
   const response = await fetch("/api/diagnosis", {
     headers: api.token === "" ? {} : { authorization: `Bearer ${api.token}` },
   });
-  if (response.status === 401 || response.status === 403)
-    throw new Error("This is for the engine's own computer, or for who has its access token.");
+  if (response.status === 401 || response.status === 403) throw new Error(NEEDS_TOKEN);
   const { result, error } = await response.json();
   if (error) throw new ApiError(error.message ?? String(error), error.code ?? -1);
   return result;
 }
 
 /** @param {Diagnosis} diagnosis */
-function shown({ rows, streams }) {
+function renderDiagnosis({ rows, streams }) {
   return [make("ul", { class: "health-rows" }, ...rows.map(rowOf)), ...streams.map(streamOf)];
 }
 
@@ -68,7 +67,7 @@ function rowOf({ name, level, text, advice }) {
   return make(
     "li",
     { class: `is-${level}` },
-    make("span", { class: "health-sign", title: WORDS[level], "aria-label": WORDS[level] }),
+    make("span", { class: "health-sign", title: LEVELS[level], "aria-label": LEVELS[level] }),
     make("strong", {}, name),
     make("span", { class: "health-text" }, text, advice === null ? undefined : make("small", {}, advice)),
   );
@@ -76,15 +75,15 @@ function rowOf({ name, level, text, advice }) {
 
 /** @param {Stream} stream */
 function streamOf({ name, players, peers }) {
-  const waits = new Set(players.flatMap(({ buffering }) => (buffering ? [buffering.text] : [])));
+  const waitTexts = new Set(players.flatMap(({ buffering }) => (buffering ? [buffering.text] : [])));
   const sorted = [...peers].sort((a, b) => b.bytes_per_second_down - a.bytes_per_second_down);
-  const rest = sorted.length - SHOWN_PEERS;
+  const rest = sorted.length - MAX_SHOWN_PEERS;
   return make(
     "section",
     { class: "health-stream" },
     make("h3", {}, make("bdi", {}, name)),
-    ...[...waits].map((text) => make("p", { class: "health-waits" }, text)),
-    make("ul", { class: "health-peers" }, ...sorted.slice(0, SHOWN_PEERS).map(peerOf)),
+    ...[...waitTexts].map((text) => make("p", { class: "health-waits" }, text)),
+    make("ul", { class: "health-peers" }, ...sorted.slice(0, MAX_SHOWN_PEERS).map(peerOf)),
     rest > 0 ? make("p", { class: "hint" }, `and ${rest} more peers`) : undefined,
   );
 }

@@ -2,26 +2,26 @@
 import { promisifyRequest } from "idb-keyval";
 
 /**
- * The browser's KeyValueStore: records in IndexedDB, with the limits of all other stores.
+ * The KeyValueStore of the browser: records in IndexedDB, with the same limits as all other implementations.
  *
  * @typedef {import("../../runtime/contract.ts").KeyValueStore} KeyValueStore
  * @typedef {import("../../runtime/contract.ts").KeyValueChange} KeyValueChange
  */
 
 const RECORDS = "records";
-/** The same figures as in base/store-limits.ts. */
+/** The same limits as in base/store-limits.ts. */
 const MAX_VALUE_BYTES = 60 * 1024;
 const MAX_COMMIT_KEYS = 500;
 const MAX_COMMIT_BYTES = 512 * 1024;
 const MAX_KEY_CHARACTERS = 512;
-/** Records that are read in one transaction. */
+/** The number of records read in one transaction. */
 const BATCH = 100;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /**
- * Opens the store of this name, and makes it where there is none.
+ * Opens the store with this name, or creates it.
  *
  * @param {string} name
  * @returns {Promise<KeyValueStore>}
@@ -30,7 +30,7 @@ export async function openKeyValueStore(name) {
   const opening = indexedDB.open(name);
   opening.onupgradeneeded = () => opening.result.createObjectStore(RECORDS);
   const database = await promisifyRequest(opening);
-  // Another page may want to delete or change it; this one must not be in the way.
+  // Lets another page delete or upgrade the database.
   database.onversionchange = () => database.close();
   let isClosed = false;
   /** @type {Set<Promise<unknown>>} */
@@ -90,36 +90,36 @@ export async function openKeyValueStore(name) {
 }
 
 /**
- * One transaction: all of the change, or nothing. IndexedDB does those that write one after another.
+ * Applies all of a change or nothing, in one transaction. IndexedDB runs write transactions one after another.
  *
  * @param {IDBTransaction} transaction
  * @param {ReturnType<typeof checkedChange>} change
  */
-async function commitIn(transaction, { check, set, gone }) {
+async function commitIn(transaction, { check, set, deleted }) {
   const ended = promisifyRequest(transaction);
-  // It fails with the request that fails first; that error is the one to tell.
+  // The transaction fails together with its first failed request, and that request's error is the one to report.
   ended.catch(() => {});
   const records = transaction.objectStore(RECORDS);
-  const held = await Promise.all(check.map(([key]) => promisifyRequest(records.get(key))));
-  const isFitting = check.every(([, canonical], i) => {
-    const json = held[i];
+  const stored = await Promise.all(check.map(([key]) => promisifyRequest(records.get(key))));
+  const isMatch = check.every(([, canonical], i) => {
+    const json = stored[i];
     return json === undefined ? canonical === undefined : canonicalJson(JSON.parse(json)) === canonical;
   });
-  if (isFitting) {
-    for (const key of gone) records.delete(key);
+  if (isMatch) {
+    for (const key of deleted) records.delete(key);
     for (const [key, json] of set) records.put(json, key);
   }
   await ended;
-  return isFitting;
+  return isMatch;
 }
 
 /**
- * Measures a change, and writes its values as JSON, before any of it is done.
+ * Checks a change against the limits and serializes its values, before anything is written.
  *
  * @param {KeyValueChange} change
  */
-function checkedChange({ check = [], set = [], delete: gone = [] }) {
-  if (set.length + gone.length > MAX_COMMIT_KEYS) {
+function checkedChange({ check = [], set = [], delete: deleted = [] }) {
+  if (set.length + deleted.length > MAX_COMMIT_KEYS) {
     throw new RangeError(`expected at most ${MAX_COMMIT_KEYS} keys in a commit`);
   }
   let bytes = 0;
@@ -128,14 +128,14 @@ function checkedChange({ check = [], set = [], delete: gone = [] }) {
       ([key, value]) =>
         /** @type {const} */ ([keyOf(key), value === undefined ? undefined : canonicalJson(value)]),
     ),
-    gone: gone.map(keyOf),
+    deleted: deleted.map(keyOf),
     set: set.map(([key, value]) => {
       const json = jsonOf(key, value);
       bytes += encoder.encode(json).length;
       return /** @type {const} */ ([keyOf(key), json]);
     }),
   };
-  for (const key of [...checked.gone, ...checked.set.map(([key]) => key)]) bytes += key.length;
+  for (const key of [...checked.deleted, ...checked.set.map(([key]) => key)]) bytes += key.length;
   if (bytes > MAX_COMMIT_BYTES) {
     throw new RangeError(`expected at most ${MAX_COMMIT_BYTES} bytes in a commit, got ${bytes}`);
   }
@@ -143,7 +143,7 @@ function checkedChange({ check = [], set = [], delete: gone = [] }) {
 }
 
 /**
- * Keys are kept as UTF-8: so IndexedDB sorts them by their bytes, as the other stores do.
+ * Encodes a key as UTF-8, so that IndexedDB sorts keys by their bytes, as the other stores do.
  *
  * @param {string} key
  */
@@ -171,14 +171,14 @@ function jsonOf(key, value) {
 }
 
 /**
- * A value as JSON whose members are sorted.
+ * Serializes a value with sorted members, so that equal values have equal text.
  *
  * @param {unknown} value
  */
 function canonicalJson(value) {
   return JSON.stringify(JSON.parse(JSON.stringify(value)), (_key, inner) => {
     if (typeof inner !== "object" || inner === null || Array.isArray(inner)) return inner;
-    // Without a prototype, so that a member named `__proto__` is one like any other.
+    // No prototype, so that a member named `__proto__` is stored like any other.
     const sorted = Object.create(null);
     for (const key of Object.keys(inner).sort()) sorted[key] = inner[key];
     return sorted;

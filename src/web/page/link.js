@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * What a pasted text names, as the parameter of the playback endpoints; or an item of the playlist, by its number.
+ * Content as a parameter of the playback endpoints, or a playlist item by its id.
  *
  * @typedef {{ parameter: "magnet" | "infohash" | "content_id" | "url" | "item", value: string }} Link
  */
@@ -8,22 +8,22 @@
 /** The Base32 form of an infohash has 32 characters, the hexadecimal one 40. */
 const HASH = /^(?:[0-9a-f]{40}|[a-z2-7]{32})$/i;
 
-const URL_OF_SOMETHING = /^https?:\/\/\S+$/i;
+const WEB_URL = /^https?:\/\/\S+$/i;
 
 /**
- * What a `sluice:?…` link may name, the most telling first.
+ * The parameters of a `sluice:?…` link, in order of preference.
  *
  * @type {readonly [Link["parameter"], RegExp][]}
  */
-const NAMED = [
+const LINK_PARAMETERS = [
   ["magnet", /^magnet:\?\S+$/i],
   ["infohash", HASH],
   ["content_id", /^[0-9a-f]{40}$/i],
-  ["url", URL_OF_SOMETHING],
+  ["url", WEB_URL],
 ];
 
 /**
- * Reads a magnet, an infohash, `sluice:?…`, `acestream://…` or the URL of a transport file; undefined where it is none of them.
+ * Parses a magnet link, an infohash, `sluice:?…`, `acestream://…` or a web URL. Returns undefined for anything else.
  *
  * @param {string} text
  * @returns {Link | undefined}
@@ -36,7 +36,7 @@ export function readLink(text) {
   const scheme = /^(?:sluice|acestream):\/\/([0-9a-f]{40})$/i.exec(value);
   if (scheme) return { parameter: "content_id", value: String(scheme[1]).toLowerCase() };
   if (HASH.test(value)) return { parameter: "infohash", value: value.toLowerCase() };
-  if (URL_OF_SOMETHING.test(value)) return { parameter: "url", value };
+  if (WEB_URL.test(value)) return { parameter: "url", value };
   return undefined;
 }
 
@@ -45,7 +45,7 @@ export function readLink(text) {
  * @returns {Link | undefined}
  */
 function namedLink(query) {
-  for (const [parameter, form] of NAMED) {
+  for (const [parameter, form] of LINK_PARAMETERS) {
     const value = query.get(parameter)?.trim() ?? "";
     if (!form.test(value)) continue;
     const isHash = parameter === "infohash" || parameter === "content_id";
@@ -55,7 +55,7 @@ function namedLink(query) {
 }
 
 /**
- * A name for a link, for the list of recent ones: a magnet's own name, the last part of a URL, the start of a hash.
+ * Returns a title for a link: the name in a magnet link, the last part of a URL, or the start of a hash.
  *
  * @param {Link} link
  */
@@ -77,11 +77,38 @@ export function linkTitle(link) {
   return `${link.value.slice(0, 8)}…`;
 }
 
+/**
+ * What one device sends to another: the content, the file and the position.
+ *
+ * @typedef {{ link: Link, fileIndex: number | undefined, atSeconds: number }} Handover
+ */
+
+/**
+ * Validates a handover from another page. Returns undefined if it is invalid.
+ *
+ * @param {any} data
+ * @returns {Handover | undefined}
+ */
+export function readHandover(data) {
+  const { link, fileIndex, atSeconds } = data ?? {};
+  const isIndex = fileIndex === undefined || (Number.isInteger(fileIndex) && fileIndex >= 0);
+  if (typeof link?.value !== "string" || !isIndex || !Number.isFinite(atSeconds)) return undefined;
+  const known = readLink(link.value);
+  if (known === undefined) return undefined;
+  // The same digits can be an infohash or a content id.
+  const isContentId = known.parameter === "infohash" && link.parameter === "content_id";
+  return {
+    link: isContentId ? { ...known, parameter: "content_id" } : known,
+    fileIndex,
+    atSeconds: Math.max(0, atSeconds),
+  };
+}
+
 /** @param {string} text */
 function decoded(text) {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // A stray percent sign: show it as it is.
+    return text; // A stray percent sign is shown as it is.
   }
 }

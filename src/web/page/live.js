@@ -1,22 +1,23 @@
 // @ts-check
+import { problemText } from "./api.js";
 import { liveSeek } from "./engine.js";
 import { clockText } from "./figures.js";
 import { showToast } from "./view.js";
 
-/** So near the place where a player begins, one watches live: players drift a little. */
+/** A player within this distance of the live edge counts as live, because players drift a little. */
 const EDGE_SECONDS = 5;
-/** A shorter window is not worth a control. */
-const LEAST_WINDOW_SECONDS = 20;
-/** A manifest lists a minute: who was paused for nearly as long goes on from what the engine keeps. */
+/** The seek control is hidden if the stored part of the stream is shorter. */
+const MIN_WINDOW_SECONDS = 20;
+/** A manifest lists a minute. After a longer pause the session seeks, because the player's position may have left the manifest. */
 const LISTED_SECONDS = 40;
-/** Whoever holds an arrow key down means the last of the places. */
-const SETTLE_MS = 400;
+/** Debounces the seek control while the user holds an arrow key or drags. */
+const SEEK_DEBOUNCE_MS = 400;
 
 /**
- * Watching a live stream: shows that it is live, or how far behind one watches; goes back in what the engine keeps, and to
- * where it is live. A pause may be as long as that.
+ * The controls of a live stream: shows whether the picture is live or how far behind, and seeks in the part of the stream
+ * that the engine stores. After a pause, playback continues at the same position if it is still stored.
  */
-export class LiveWatch {
+export class LiveControls {
   #page;
   #session;
   #player;
@@ -24,19 +25,19 @@ export class LiveWatch {
   #last = 0;
   #pos = 0;
   /**
-   * When the picture was made that stands still now, and which one was the newest then, in UNIX seconds.
+   * The position of the paused picture, and of the live edge at the time of the pause, in UNIX seconds.
    *
    * @type {{ at: number, last: number } | undefined}
    */
   #paused;
   /** @type {number | undefined} */
-  #moving;
+  #seekTimer;
 
   /**
    * @param {import("./view.js").Elements} page
    * @param {import("./engine.js").Session} session
    * @param {import("./player.js").Player} player
-   * @param {AbortSignal} signal ends it
+   * @param {AbortSignal} signal removes the controls' listeners
    */
   constructor(page, session, player, signal) {
     this.#page = page;
@@ -47,11 +48,11 @@ export class LiveWatch {
     page.video.addEventListener("seeked", () => this.#show(), { signal });
     page.video.addEventListener("pause", () => this.#pause(), { signal });
     page.video.addEventListener("play", () => this.#resume(), { signal });
-    signal.addEventListener("abort", () => clearTimeout(this.#moving), { once: true });
+    signal.addEventListener("abort", () => clearTimeout(this.#seekTimer), { once: true });
   }
 
   /**
-   * What the engine says of the session now.
+   * Updates the controls with the current state of the session.
    *
    * @param {import("./engine.js").SessionInfo} info
    */
@@ -63,24 +64,24 @@ export class LiveWatch {
     this.#show();
   }
 
-  /** Seconds from the picture that is shown to where one would begin now. */
+  /** The distance from the shown picture to the live edge, in seconds. */
   get #behindSeconds() {
     return this.#last - this.#pos + Math.max(0, this.#player.behindLive() ?? 0);
   }
 
   #show() {
-    const { live, liveState, goLive, liveWindow, liveBack, liveKept, video } = this.#page;
+    const { live, liveState, goLive, liveWindow, liveBack, liveLength, video } = this.#page;
     const behind = this.#behindSeconds;
     const isBehind = behind > EDGE_SECONDS;
-    const keptSeconds = this.#last - this.#first;
+    const windowSeconds = this.#last - this.#first;
     live.hidden = video.ended;
     live.classList.toggle("behind", isBehind);
-    liveState.textContent = isBehind ? `${clockText(behind)} behind` : "Live";
+    liveState.textContent = isBehind ? `${clockText(behind)} behind live` : "Live";
     goLive.hidden = !isBehind;
-    liveWindow.hidden = keptSeconds < LEAST_WINDOW_SECONDS || video.ended;
-    liveKept.textContent = `${clockText(keptSeconds)} kept`;
-    if (this.#moving !== undefined) return;
-    liveBack.min = String(-keptSeconds);
+    liveWindow.hidden = windowSeconds < MIN_WINDOW_SECONDS || video.ended;
+    liveLength.textContent = `${clockText(windowSeconds)} available`;
+    if (this.#seekTimer !== undefined) return;
+    liveBack.min = String(-windowSeconds);
     liveBack.value = isBehind ? String(-Math.round(behind)) : "0";
     liveBack.setAttribute("aria-valuetext", liveState.textContent);
   }
@@ -88,19 +89,19 @@ export class LiveWatch {
   #move() {
     const { liveBack, liveState } = this.#page;
     const behind = -Number(liveBack.value);
-    liveState.textContent = behind > EDGE_SECONDS ? `${clockText(behind)} behind` : "Live";
+    liveState.textContent = behind > EDGE_SECONDS ? `${clockText(behind)} behind live` : "Live";
     liveBack.setAttribute("aria-valuetext", liveState.textContent);
-    clearTimeout(this.#moving);
-    this.#moving = window.setTimeout(() => {
-      this.#moving = undefined;
+    clearTimeout(this.#seekTimer);
+    this.#seekTimer = window.setTimeout(() => {
+      this.#seekTimer = undefined;
       this.#goTo(behind > EDGE_SECONDS ? behind : 0);
-    }, SETTLE_MS);
+    }, SEEK_DEBOUNCE_MS);
   }
 
   /**
-   * What the manifest lists needs no other one: then the player goes there by itself.
+   * Seeks in the player if its manifest contains the position, else in the session.
    *
-   * @param {number} behindSeconds
+   * @param {number} behindSeconds distance from the live edge
    */
   #goTo(behindSeconds) {
     const behindManifest = behindSeconds - (this.#last - this.#pos);
@@ -116,28 +117,28 @@ export class LiveWatch {
     const paused = this.#paused;
     this.#paused = undefined;
     if (!paused || this.#last - paused.last <= LISTED_SECONDS || this.#page.video.ended) return;
-    // Of what nothing is kept, the player goes on at the edge.
+    // If the position is no longer stored, the player continues at the live edge.
     this.#seek(paused.at, () => {});
   }
 
   /**
-   * @param {number} at UNIX seconds; -1 for live
-   * @param {(why: string) => void} failed
+   * @param {number} at UNIX seconds; -1 for the live edge
+   * @param {(problem: string) => void} failed
    */
-  async #seek(at, failed = (why) => showToast(this.#page, why)) {
+  async #seek(at, failed = (problem) => showToast(this.#page, problem)) {
     try {
       await liveSeek(this.#session, Math.max(Math.floor(at), -1));
       this.#pos = at === -1 ? this.#last : Math.max(at, this.#first);
       this.#player.reload();
     } catch (error) {
-      failed(error instanceof Error ? error.message : String(error));
+      failed(problemText(error));
     }
     this.#show();
   }
 }
 
 /**
- * What is shown of content that is made while it is watched, and what only a file has.
+ * Hides the controls of a file for a live stream, and those of a live stream for a file.
  *
  * @param {import("./view.js").Elements} page
  * @param {boolean} isLive

@@ -1,18 +1,20 @@
 // @ts-check
 import { problemText } from "./api.js";
 import { playbackPath } from "./engine.js";
+import { connectGuide } from "./guide.js";
 import { connectHealth } from "./health.js";
 import { linkTitle, readLink } from "./link.js";
 import { Playback } from "./playback.js";
 import { connectPlaylist } from "./playlist.js";
 import { isList } from "./playlist-add.js";
 import { openLink } from "./playlist-dialog.js";
-import { forgetLinks, recentLinks, rememberLink } from "./recent.js";
+import { forgetLinks, recentLinks, rememberedLanguage, rememberLanguage, rememberLink } from "./recent.js";
 import { listenForRemoteControl } from "./remote-control.js";
 import { connectScreens } from "./screen-controls.js";
+import { connectSettings } from "./settings.js";
 import { findElements, showLink, showProblem, showRecent, showToast } from "./view.js";
 
-/** A transport file is never larger. */
+/** The maximum size of a transport file. */
 const MAX_TORRENT_BYTES = 10_000_000;
 
 /**
@@ -20,7 +22,7 @@ const MAX_TORRENT_BYTES = 10_000_000;
  * @typedef {import("./engine.js").Choice} Choice
  */
 
-/** Connects the elements of the page with what they do. */
+/** Connects the elements of the page with their functions. */
 function main() {
   const page = findElements();
   const playerId = randomId();
@@ -31,11 +33,12 @@ function main() {
 
   /**
    * @param {Link | Uint8Array} source
-   * @param {Choice} [choice]
-   * @param {string} [title] where it is known better than its content says
+   * @param {Choice} [chosen] the audio language defaults to the one that the user chose last
+   * @param {string} [title] replaces the title of the content
    */
-  function play(source, choice = {}, title = "") {
-    const after = playback?.stop();
+  function play(source, chosen = {}, title = "") {
+    const choice = { ...chosen, audioLanguage: chosen.audioLanguage ?? rememberedLanguage() };
+    const previousStopped = playback?.stop();
     showProblem(page, "");
     showLink(page, "");
     playing = undefined;
@@ -46,33 +49,40 @@ function main() {
       source,
       playerId,
       choice,
-      after,
+      previousStopped,
       onContent(content, session, fileIndex) {
-        const file = content.files.find((one) => one.index === fileIndex);
+        const file = content.files.find(({ index }) => index === fileIndex);
         page.title.textContent = title || content.name;
-        const named = file?.name.split("/").pop() ?? "file";
-        const raw = `/files/${session.infohash}/${fileIndex}/${encodeURIComponent(named)}`;
+        const fileName = file?.name.split("/").pop() ?? "file";
+        const raw = `/files/${session.infohash}/${fileIndex}/${encodeURIComponent(fileName)}`;
         page.raw.onclick = () => window.open(raw, "_blank", "noopener");
         const link = source instanceof Uint8Array ? hashLink(session.infohash) : source;
-        // Another screen knows content, not this list.
+        // Another device can play the content, but does not know the items of this playlist.
         playing = { link: link.parameter === "item" ? hashLink(session.infohash) : link, fileIndex };
         offerLinks(link, fileIndex);
         page.audio.onchange = () => {
           const atSeconds = playback?.atSeconds ?? 0;
+          rememberLanguage(page.audio.value);
           play(link, { ...choice, fileIndex, audioLanguage: page.audio.value, atSeconds }, title);
+        };
+        const next = content.order[content.order.indexOf(fileIndex) + 1];
+        const isPart = content.order.includes(fileIndex);
+        page.video.onended = () => {
+          if (isPart && next !== undefined)
+            play(link, { fileIndex: next, audioLanguage: choice.audioLanguage }, title);
         };
         page.files.onchange = () => play(link, { fileIndex: Number(page.files.value) }, title);
         remember({ title: title || content.name || linkTitle(link), link, infohash: session.infohash });
       },
       onUnplayable(message) {
-        // What the browser refuses in TS it may take as fMP4; after that only another player helps.
+        // The browser may accept fragmented MP4 even if it refuses MPEG-TS. If not, only another player can help.
         if (choice.container === undefined) {
           play(source, { ...choice, container: "fmp4" }, title);
           return;
         }
         showProblem(
           page,
-          `This browser cannot play it (${message}). Copy the TS link into VLC or mpv instead.`,
+          `This browser cannot play this format (${message}). Copy the player link and open it in VLC or mpv.`,
         );
         playback?.stop();
       },
@@ -85,10 +95,10 @@ function main() {
    * @param {number} fileIndex
    */
   function offerLinks(link, fileIndex) {
-    const address = (/** @type {"getstream" | "manifest.m3u8"} */ output) =>
-      location.origin + playbackPath(link, output, { fileIndex });
-    page.copyTs.onclick = () => copy(address("getstream"));
-    page.copyHls.onclick = () => copy(address("manifest.m3u8"));
+    // Players can seek in the file itself; a live stream is MPEG-TS in either case.
+    page.copyTs.onclick = () =>
+      copy(location.origin + playbackPath(link, "getstream", { fileIndex, container: "raw" }));
+    page.copyHls.onclick = () => copy(location.origin + playbackPath(link, "manifest.m3u8", { fileIndex }));
   }
 
   /** @param {string} text */
@@ -120,7 +130,7 @@ function main() {
   /** @param {File} file */
   async function playFile(file) {
     if (file.size > MAX_TORRENT_BYTES) {
-      showProblem(page, `${file.name} is too large to be a torrent file`);
+      showProblem(page, `${file.name} is too large for a torrent file (the limit is 10 MB).`);
       return;
     }
     page.link.value = "";
@@ -134,7 +144,7 @@ function main() {
       page.stage.scrollIntoView({ block: "start", behavior: "smooth" });
     },
     copy: async (text) => ((await copyText(text)) ? showToast(page, "Link copied") : openLink(text)),
-    say: (text) => showToast(page, text),
+    notify: (text) => showToast(page, text),
     onRights: (rights) => {
       page.add.hidden = rights !== "full";
     },
@@ -156,7 +166,7 @@ function main() {
     event.preventDefault();
     const link = readLink(page.link.value);
     if (link === undefined) {
-      showProblem(page, "This is neither a magnet link, an infohash nor the address of a torrent file.");
+      showProblem(page, "This is neither a magnet link, an infohash nor a web address.");
       return;
     }
     play(link);
@@ -179,6 +189,8 @@ function main() {
   listenForDrops(page.drop, takeFile);
   listenForRemoteControl(document.body);
   connectHealth(page.health);
+  connectGuide(page.guide);
+  connectSettings(page.settings);
   connectScreens(page, {
     playing: () => playing && playback && { ...playing, atSeconds: playback.atSeconds },
     play({ link, fileIndex, atSeconds }) {
@@ -187,41 +199,45 @@ function main() {
     },
   });
   window.addEventListener("pagehide", () => playback?.stop());
-  // `/#magnet:…` fills the form; it does not play by itself, for any page may link here.
+  // `/#magnet:…` fills the form but does not start playback, because any page may link here.
   if (location.hash.length > 1) page.link.value = location.hash.slice(1);
   refreshRecent();
   page.link.focus();
 }
 
 /**
- * @param {HTMLElement} veil
+ * @param {HTMLElement} overlay
  * @param {(file: File) => void} drop
  */
-function listenForDrops(veil, drop) {
+function listenForDrops(overlay, drop) {
   window.addEventListener("dragover", (event) => {
     event.preventDefault();
-    veil.hidden = false;
+    overlay.hidden = false;
   });
   window.addEventListener("dragleave", (event) => {
-    if (event.relatedTarget === null) veil.hidden = true;
+    if (event.relatedTarget === null) overlay.hidden = true;
   });
   window.addEventListener("drop", (event) => {
     event.preventDefault();
-    veil.hidden = true;
+    overlay.hidden = true;
     const file = event.dataTransfer?.files[0];
     if (file !== undefined) drop(file);
   });
 }
 
-/** @param {string} text */
+/**
+ * Copies a text. Returns false if the browser does not allow it.
+ *
+ * @param {string} text
+ */
 async function copyText(text) {
-  // Browsers give the clipboard to secure pages only; over plain HTTP from another device it is copied by hand.
+  // Only secure pages have a clipboard, which a page over plain HTTP from another device is not.
   if (navigator.clipboard === undefined) return false;
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    return false; // The user said no.
+    return false; // The user refused the permission.
   }
 }
 
@@ -233,7 +249,7 @@ function hashLink(infohash) {
   return { parameter: "infohash", value: infohash };
 }
 
-/** `crypto.randomUUID` exists on secure pages only. */
+/** Returns a random id. `crypto.randomUUID` exists only on secure pages. */
 function randomId() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, "0"),

@@ -1,22 +1,31 @@
 // @ts-check
+import { problemText } from "./api.js";
 import {
-  audioLanguages,
   awaitManifest,
   contentOf,
   EngineError,
   sessionInfo,
+  soundOf,
   startSession,
   stopSession,
 } from "./engine.js";
 import { statusText } from "./figures.js";
-import { LiveWatch, showKind } from "./live.js";
+import { LiveControls, showKind } from "./live.js";
 import { attachPlayer } from "./player.js";
-import { clearInfo, showFiles, showInfo, showLanguages, showProblem, showWaiting } from "./view.js";
+import {
+  clearInfo,
+  showFiles,
+  showInfo,
+  showLanguages,
+  showProblem,
+  showSilent,
+  showWaiting,
+} from "./view.js";
 
-/** How often the figures are asked for; the sparkline shows two minutes of them. */
-const INFO_MS = 1000;
+/** The interval between requests of the session's state; the sparkline shows two minutes. */
+const INFO_INTERVAL_MS = 1000;
 const SPARKLINE_VALUES = 120;
-/** Said of a picture that stands still, until it is known why. */
+/** Shown while playback stalls, until the engine reports why. */
 const WAITING = "Waiting for data";
 
 /**
@@ -28,13 +37,13 @@ const WAITING = "Waiting for data";
  *   choice: import("./engine.js").Choice,
  *   onContent: (content: import("./engine.js").Content, session: Session, fileIndex: number) => void,
  *   onUnplayable: (message: string) => void,
- *   after: Promise<void> | undefined,
- * }} PlaybackParts
+ *   previousStopped: Promise<void> | undefined,
+ * }} PlaybackOptions
  */
 
-/** One thing being played: from the start of its session to its end. Another file or container is another one. */
+/** One playback, from the start of its session to its end. Choosing another file or container starts a new one. */
 export class Playback {
-  #parts;
+  #options;
   #end = new AbortController();
   /** @type {Promise<Session> | undefined} */
   #session;
@@ -44,39 +53,40 @@ export class Playback {
   #speeds = [];
   #isPlaying = false;
   #isLive = false;
-  /** @type {LiveWatch | undefined} */
+  /** @type {LiveControls | undefined} */
   #live;
 
-  /** @param {PlaybackParts} parts */
-  constructor(parts) {
-    this.#parts = parts;
+  /** @param {PlaybackOptions} options */
+  constructor(options) {
+    this.#options = options;
   }
 
-  /** Starts the session, waits for the swarm, plays. What goes wrong is shown. */
+  /** Starts the session, waits for the swarm, and plays. Shows errors on the page. */
   async run() {
-    const { page, source, playerId, choice, onContent, onUnplayable, after } = this.#parts;
+    const { page, source, playerId, choice, onContent, onUnplayable, previousStopped } = this.#options;
     const { signal } = this.#end;
     clearInfo(page);
     showKind(page, false);
     showWaiting(page, "Starting");
     try {
-      await after;
+      await previousStopped;
       if (signal.aborted) return;
       this.#session = startSession(source, playerId, choice);
       const session = await this.#session;
       if (signal.aborted) return;
       this.#watch(session);
       const content = await contentOf(session.infohash, signal);
-      const fileIndex = choice.fileIndex ?? largestPlayable(content);
+      const fileIndex = choice.fileIndex ?? content.order[0] ?? 0;
       showFiles(page, content.files, fileIndex);
       onContent(content, session, fileIndex);
-      await awaitManifest(session, signal);
-      const isFile = session.is_live !== 1;
-      const languages = isFile ? await audioLanguages(session.infohash, fileIndex, signal) : [];
-      showLanguages(page, languages, choice.audioLanguage);
+      const { url, isFile } = await awaitManifest(session, signal);
+      const hasTracks = session.is_live !== 1 && !isFile;
+      const sound = hasTracks ? await soundOf(session.infohash, fileIndex, signal) : undefined;
+      showLanguages(page, sound?.languages ?? [], choice.audioLanguage);
+      showSilent(page, sound?.silent ?? []);
       page.video.addEventListener("playing", () => this.#played(), { signal });
       page.video.addEventListener("waiting", () => showWaiting(page, WAITING), { signal });
-      const player = await attachPlayer(page.video, session.playback_url, choice.atSeconds ?? 0, {
+      const player = await attachPlayer(page.video, url, isFile, choice.atSeconds ?? 0, {
         onFailure: (kind, message) => (kind === "unplayable" ? onUnplayable(message) : this.#fail(message)),
       });
       if (signal.aborted) {
@@ -84,69 +94,68 @@ export class Playback {
         return;
       }
       this.#player = player;
-      this.#live = new LiveWatch(page, session, player, signal);
+      this.#live = new LiveControls(page, session, player, signal);
     } catch (error) {
-      if (!signal.aborted) this.#fail(messageOf(error));
+      if (!signal.aborted) this.#fail(problemText(error));
     }
   }
 
   /**
-   * Ends it all. Resolves when the session has ended: one that starts earlier with the same player and content would be
-   * the same session, and end with it.
+   * Stops the playback. Resolves when the session has ended; a start with the same player and content before that would
+   * share the session and be stopped, too.
    */
   async stop() {
     if (this.#end.signal.aborted) return;
     this.#end.abort();
     this.#player?.destroy();
-    showWaiting(this.#parts.page, "");
+    showWaiting(this.#options.page, "");
     try {
-      await this.#parts.after;
+      await this.#options.previousStopped;
       const session = await this.#session;
       if (session !== undefined) await stopSession(session);
     } catch {
-      // It never started, or the engine does not answer: then it ends by itself when nobody reads it.
+      // The session never started, or the engine does not answer and ends it when it is idle.
     }
   }
 
-  /** Where in the stream it is, for another screen to go on from: a live one goes on where it is live. */
+  /** The position at which another device continues, in seconds; 0 for a live stream, which continues at the live edge. */
   get atSeconds() {
-    return this.#isLive ? 0 : this.#parts.page.video.currentTime;
+    return this.#isLive ? 0 : this.#options.page.video.currentTime;
   }
 
   /**
-   * What the picture waits for; empty where it does not.
+   * Returns why the picture waits; empty if it does not.
    *
    * @param {import("./engine.js").SessionInfo} info
    */
   #waitingText({ status, peers, buffering }) {
-    const { video } = this.#parts.page;
-    const why = buffering && buffering.reason !== "player" ? buffering.text : undefined;
-    if (!this.#isPlaying) return why ?? statusText(status === "dl" ? "prebuf" : status, peers);
+    const { video } = this.#options.page;
+    const reason = buffering && buffering.reason !== "player" ? buffering.text : undefined;
+    if (!this.#isPlaying) return reason ?? statusText(status === "dl" ? "prebuf" : status, peers);
     const isStalled = !video.paused && !video.ended && video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA;
-    return isStalled ? (why ?? WAITING) : "";
+    return isStalled ? (reason ?? WAITING) : "";
   }
 
   #played() {
     this.#isPlaying = true;
-    showWaiting(this.#parts.page, "");
+    showWaiting(this.#options.page, "");
   }
 
   /** @param {string} message */
   #fail(message) {
-    const { page } = this.#parts;
+    const { page } = this.#options;
     showProblem(page, message);
-    // Nothing to look at.
     if (!this.#isPlaying) page.stage.hidden = true;
     this.stop();
   }
 
   /**
-   * Shows the session's figures until the end.
+   * Shows the session's figures until the playback ends.
    *
    * @param {Session} session
    */
   async #watch(session) {
-    const { page } = this.#parts;
+    const { page } = this.#options;
     const { signal } = this.#end;
     while (!signal.aborted) {
       try {
@@ -160,23 +169,10 @@ export class Playback {
         else showWaiting(page, this.#waitingText(info));
       } catch (error) {
         if (signal.aborted) return;
-        // The engine answered: the session is over. No answer at all may be a moment's trouble: ask again.
+        // An error response means that the session has ended. A failed connection may be temporary, so it is retried.
         if (error instanceof EngineError) this.#fail(`The session has ended: ${error.message}`);
       }
-      await new Promise((resolve) => setTimeout(resolve, INFO_MS));
+      await new Promise((resolve) => setTimeout(resolve, INFO_INTERVAL_MS));
     }
   }
-}
-
-/** @param {import("./engine.js").Content} content */
-function largestPlayable({ files }) {
-  const playable = files.filter((file) => file.isPlayable);
-  const all = playable.length > 0 ? playable : files;
-  return all.reduce((largest, file) => (file.size > largest.size ? file : largest)).index;
-}
-
-/** @param {unknown} error */
-function messageOf(error) {
-  if (error instanceof TypeError) return "The engine does not answer. Is it still running?";
-  return error instanceof Error ? error.message : String(error);
 }

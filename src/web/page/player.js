@@ -1,21 +1,22 @@
 // @ts-check
 import { ownPath } from "./engine.js";
 
-/** A manifest may take as long as the swarm needs to answer; a segment as long as a slow swarm needs to bring it. */
+/** A manifest waits for the swarm, a segment for its data, which may be slow. */
 const MANIFEST_TIMEOUT_MS = 180_000;
 const SEGMENT_TIMEOUT_MS = 60_000;
-/** A live stream that broke off is tried again so long after; its session says when it is over. */
-const AGAIN_MS = 2_000;
-/** The oldest of a live manifest leaves it before it is loaded. */
-const PASSING_SECONDS = 6;
-/** What plays for so long after a reset of the decoder had stumbled over something that has gone by. */
-const RECOVERED_MS = 60_000;
+/** The delay before an interrupted live stream is loaded again. */
+const RETRY_MS = 2_000;
+/** The oldest part of a live manifest, which may leave it before the player can load it. */
+const EXPIRING_SECONDS = 6;
+/** If a decoder error follows a reset within this time, the content is unplayable. */
+const RECOVERY_MS = 60_000;
 
 /**
- * What became of playing: `unplayable` where this browser cannot decode it (another container may help). `behindLive` is how
- * many seconds behind the live edge of its manifest the player is, where it plays something live; `seekBehind` goes to so many
- * seconds behind that edge and plays, and is false where the manifest does not go back so far; `reload` reads the manifest
- * anew, where the session was taken elsewhere, and plays.
+ * A failure is `unplayable` if the browser cannot decode the stream; another container may help.
+ *
+ * `behindLive` returns the distance to the live edge of the manifest in seconds; undefined unless the stream is live.
+ * `seekBehind` seeks to that distance and plays; it returns false if the manifest does not reach back that far. `reload`
+ * loads the manifest again after the session was moved, and plays.
  *
  * @typedef {{ onFailure: (kind: "unplayable" | "network", message: string) => void }} PlayerHandlers
  * @typedef {{ destroy: () => void, behindLive: () => number | undefined,
@@ -23,20 +24,27 @@ const RECOVERED_MS = 60_000;
  */
 
 /**
- * Plays an HLS URL in `video`: from `atSeconds` on: with hls.js where the browser has Media Source Extensions, else by
- * itself (Safari on phones).
+ * Plays a URL in `video` from `atSeconds`. For HLS it uses hls.js if the browser has Media Source Extensions, else the browser's own
+ * HLS player (Safari on phones). The browser plays a file, such as music, by itself.
  *
  * @param {HTMLVideoElement} video
  * @param {string} url
+ * @param {boolean} isFile
  * @param {number} atSeconds
  * @param {PlayerHandlers} handlers
  * @returns {Promise<Player>}
  */
-export async function attachPlayer(video, url, atSeconds, handlers) {
+export async function attachPlayer(video, url, isFile, atSeconds, handlers) {
+  if (isFile) return attachNative(video, url, atSeconds, handlers);
   const { default: Hls } = await import("hls.js");
-  return Hls.isSupported()
-    ? attachHls(Hls, video, url, atSeconds, handlers)
-    : attachNative(video, url, atSeconds, handlers);
+  if (Hls.isSupported()) return attachHls(Hls, video, url, atSeconds, handlers);
+  if (video.canPlayType("application/vnd.apple.mpegurl") !== "")
+    return attachNative(video, url, atSeconds, handlers);
+  handlers.onFailure(
+    "network",
+    "This browser cannot play HLS (it has no Media Source Extensions). Use another browser, or copy a link into a player.",
+  );
+  return { destroy() {}, behindLive: () => undefined, seekBehind: () => false, reload() {} };
 }
 
 /**
@@ -49,7 +57,7 @@ export async function attachPlayer(video, url, atSeconds, handlers) {
  */
 function attachHls(Hls, video, url, atSeconds, handlers) {
   /** @param {number} timeoutMs */
-  const patient = (timeoutMs) => ({
+  const loadPolicy = (timeoutMs) => ({
     default: {
       maxTimeToFirstByteMs: timeoutMs,
       maxLoadTimeMs: timeoutMs,
@@ -61,24 +69,24 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
     workerPath: "/app/hls.worker.js",
     maxBufferLength: 30,
     backBufferLength: 60,
-    // Broadcasts start where they are now; hls.js knows them by their manifest.
+    // -1: hls.js starts a live stream at its live edge.
     startPosition: atSeconds > 0 ? atSeconds : -1,
-    // Who has fallen a little behind catches up by playing faster than one can hear.
+    // A player that is a little behind catches up with an inaudible increase in speed.
     lowLatencyMode: true,
     maxLiveSyncPlaybackRate: 1.04,
-    manifestLoadPolicy: patient(MANIFEST_TIMEOUT_MS),
-    playlistLoadPolicy: patient(MANIFEST_TIMEOUT_MS),
-    fragLoadPolicy: patient(SEGMENT_TIMEOUT_MS),
+    manifestLoadPolicy: loadPolicy(MANIFEST_TIMEOUT_MS),
+    playlistLoadPolicy: loadPolicy(MANIFEST_TIMEOUT_MS),
+    fragLoadPolicy: loadPolicy(SEGMENT_TIMEOUT_MS),
   });
   let recoveredAt = Number.NEGATIVE_INFINITY;
   let isLive = false;
-  let again = 0;
+  let retryTimer = 0;
   let loads = 0;
   const load = () => {
-    clearTimeout(again);
-    const own = ownPath(url);
-    // Another address is another stream to hls.js: nothing of the one before goes on.
-    hls.loadSource(loads++ === 0 ? own : `${own}${own.includes("?") ? "&" : "?"}again=${loads}`);
+    clearTimeout(retryTimer);
+    const path = ownPath(url);
+    // A different URL makes hls.js discard the state of the previous load.
+    hls.loadSource(loads++ === 0 ? path : `${path}${path.includes("?") ? "&" : "?"}again=${loads}`);
   };
   hls.on(Hls.Events.LEVEL_LOADED, (_event, { details }) => {
     isLive = details.live;
@@ -86,17 +94,17 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
   hls.on(Hls.Events.ERROR, (_event, data) => {
     if (!data.fatal) return;
     if (data.type === Hls.ErrorTypes.NETWORK_ERROR && isLive) {
-      again = window.setTimeout(load, AGAIN_MS);
+      retryTimer = window.setTimeout(load, RETRY_MS);
       return;
     }
     if (data.type === Hls.ErrorTypes.NETWORK_ERROR) {
-      handlers.onFailure("network", `The stream broke off (${data.response?.code ?? "no answer"})`);
+      handlers.onFailure("network", `The stream was interrupted (${data.response?.code ?? "no response"})`);
       return;
     }
-    // A decoder that stumbles once over a frame goes on after a reset; one that stumbles again at once never will.
+    // A reset recovers a decoder from a single bad frame. If the error returns at once, another reset does not help.
     const isCodec = /codec|incompatible/i.test(data.details);
-    const hasGoneOn = performance.now() - recoveredAt > RECOVERED_MS;
-    if (!isCodec && data.type === Hls.ErrorTypes.MEDIA_ERROR && hasGoneOn) {
+    const mayRecover = performance.now() - recoveredAt > RECOVERY_MS;
+    if (!isCodec && data.type === Hls.ErrorTypes.MEDIA_ERROR && mayRecover) {
       recoveredAt = performance.now();
       hls.recoverMediaError();
       return;
@@ -108,7 +116,7 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
   hls.on(Hls.Events.MANIFEST_PARSED, () => startPlaying(video));
   return {
     destroy() {
-      clearTimeout(again);
+      clearTimeout(retryTimer);
       hls.destroy();
     },
     behindLive() {
@@ -131,13 +139,6 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
  * @returns {Player}
  */
 function attachNative(video, url, atSeconds, handlers) {
-  if (video.canPlayType("application/vnd.apple.mpegurl") === "") {
-    handlers.onFailure(
-      "network",
-      "This browser can neither play HLS nor be helped to (no Media Source Extensions)",
-    );
-    return { destroy() {}, behindLive: () => undefined, seekBehind: () => false, reload() {} };
-  }
   const onError = () => {
     const kind = video.error?.code === MediaError.MEDIA_ERR_NETWORK ? "network" : "unplayable";
     handlers.onFailure(kind, video.error?.message ?? "unknown");
@@ -180,10 +181,10 @@ function attachNative(video, url, atSeconds, handlers) {
 /**
  * @param {HTMLVideoElement} video
  * @param {number} at
- * @param {number} first what is before it has gone by; it goes on going
+ * @param {number} first the earliest available position, which moves forward all the time
  */
 function seekTo(video, at, first) {
-  if (at < first + PASSING_SECONDS) return false;
+  if (at < first + EXPIRING_SECONDS) return false;
   video.currentTime = at;
   startPlaying(video);
   return true;
@@ -191,6 +192,6 @@ function seekTo(video, at, first) {
 
 /** @param {HTMLVideoElement} video */
 function startPlaying(video) {
-  // Browsers may insist on a click; the controls are there for it.
+  // Browsers may require a click on the controls before they play.
   video.play().catch(() => {});
 }

@@ -5,24 +5,24 @@ import { linkTitle, readLink } from "./link.js";
  * @typedef {import("./api.js").EngineApi} EngineApi
  * @typedef {{
  *   api: EngineApi,
- *   say: (text: string) => void,
+ *   notify: (text: string) => void,
  *   added: () => void,
  *   importing: (taskId: number) => void,
  *   subscribe: (url: string) => void,
- * }} AddParts
+ * }} AddOptions
  */
 
-/** The engine takes no larger uploads. */
-const MAX_UPLOAD_BYTES = 50 * 1024 * 1024;
+/** The upload limit of the engine. */
+const MAX_UPLOAD_BYTES = 50_000_000;
 const LIST_NAME = /\.(?:m3u8?|m3u8?\.gz|gz|txt)$/i;
 
 /**
- * Adds what was pasted. The address of a playlist is no item: it is offered as a subscription.
+ * Adds a pasted link to the playlist. For the address of a playlist it opens the subscription form instead.
  *
  * @param {string} text
- * @param {AddParts} parts
+ * @param {AddOptions} options
  */
-export async function addLink(text, { api, say, added, subscribe }) {
+export async function addLink(text, { api, notify, added, subscribe }) {
   const link = readLink(text);
   if (link === undefined) throw new Error("This is neither a magnet link, an infohash nor a web address.");
   const content =
@@ -32,12 +32,12 @@ export async function addLink(text, { api, say, added, subscribe }) {
     return;
   }
   await api.call("playlist_add_item", { title: linkTitle(link), ...content });
-  say("Added to the playlist");
+  notify("Added to the playlist");
   added();
 }
 
 /**
- * What is at a URL, in the parameters of a new item; undefined where it is a list of channels.
+ * Analyzes a URL and returns the parameters of a new item; undefined if the URL is a playlist.
  *
  * @param {EngineApi} api
  * @param {string} url
@@ -46,22 +46,24 @@ export async function addLink(text, { api, say, added, subscribe }) {
 async function urlContent(api, url) {
   const { content_type, title, is_live } = await api.call("analyze_content", { query: url });
   if (content_type === "playlist") return undefined;
-  const named = { ...(title ? { title: title.slice(0, 300) } : {}), is_live };
-  if (content_type === "transport_file") return { ...named, url };
-  if (content_type === "hls" || content_type === "hls_vode") return { ...named, hls_manifest_url: url };
-  return /\.mpd(?:[?#]|$)/i.test(url) ? { ...named, dash_manifest_url: url } : { ...named, video_url: url };
+  const details = { ...(title ? { title: title.slice(0, 300) } : {}), is_live };
+  if (content_type === "transport_file") return { ...details, url };
+  if (content_type === "hls" || content_type === "hls_vode") return { ...details, hls_manifest_url: url };
+  return /\.mpd(?:[?#]|$)/i.test(url)
+    ? { ...details, dash_manifest_url: url }
+    : { ...details, video_url: url };
 }
 
 /**
- * Adds files: playlists are imported in the background, transport files become items.
+ * Adds files: imports playlists in the background, and adds transport files as items.
  *
  * @param {readonly File[]} files
- * @param {AddParts} parts
+ * @param {AddOptions} options
  */
-export async function addFiles(files, { api, say, added, importing }) {
+export async function addFiles(files, { api, notify, added, importing }) {
   let count = 0;
   for (const file of files) {
-    if (file.size > MAX_UPLOAD_BYTES) throw new Error(`${file.name} is larger than 50 MB`);
+    if (file.size > MAX_UPLOAD_BYTES) throw new Error(`${file.name} is larger than 50 MB, the upload limit.`);
     if (await isList(file)) {
       const { task_id } = await api.call("playlist_import", { file, name: file.name.slice(0, 128) });
       importing(task_id);
@@ -71,12 +73,13 @@ export async function addFiles(files, { api, say, added, importing }) {
     }
   }
   if (count === 0) return;
-  say(count === 1 ? "Added to the playlist" : `${count} added to the playlist`);
+  notify(count === 1 ? "Added to the playlist" : `${count} items added to the playlist`);
   added();
 }
 
 /**
- * A transport file begins with a dictionary (BEP 3); by their names alone lists are hard to tell.
+ * Returns whether a file is a playlist. If its name does not show that, checks that it is not a transport file, which
+ * begins with a bencoded dictionary (BEP 3).
  *
  * @param {File} file
  */

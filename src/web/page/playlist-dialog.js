@@ -3,7 +3,7 @@ import { problemText } from "./api.js";
 import { action, make } from "./playlist-dom.js";
 
 /**
- * Opens a dialog: the browser keeps the focus in it, closes it with Escape, and gives the focus back.
+ * Opens a modal dialog. The browser keeps the focus in it and closes it with Escape; then the focus returns.
  *
  * @param {string} title
  * @param {...Node} content
@@ -18,7 +18,7 @@ export function openDialog(title, ...content) {
     dialog.remove();
     if (focused instanceof HTMLElement && focused.isConnected) focused.focus();
   });
-  // A click beside it, on the veil, closes it; the veil counts as the dialog itself.
+  // A click on the backdrop, which counts as a click on the dialog element, closes the dialog.
   dialog.addEventListener("click", ({ target, clientX, clientY }) => {
     if (target !== dialog || (clientX === 0 && clientY === 0)) return;
     const { left, right, top, bottom } = dialog.getBoundingClientRect();
@@ -35,15 +35,15 @@ export function openDialog(title, ...content) {
   };
 }
 
-/** Longer titles are cut where they are a heading. */
+/** Longer titles are cut in the heading of a dialog. */
 const MAX_TITLE = 200;
 
 /**
- * A form in a dialog. It stays open, with what went wrong, until `submit` has done its work.
+ * Opens a form in a dialog. If `submit` fails, the dialog stays open and shows the error.
  *
  * @param {string} title
  * @param {readonly Node[]} fields
- * @param {string} label of the button that submits
+ * @param {string} label label of the submit button
  * @param {() => unknown} submit
  */
 export function openForm(title, fields, label, submit) {
@@ -77,15 +77,15 @@ export function openForm(title, fields, label, submit) {
 }
 
 /**
- * Asks before something that cannot be undone.
+ * Asks the user to confirm an action that cannot be undone.
  *
  * @param {string} title
  * @param {string} text
- * @param {string} label of the button that does it
+ * @param {string} label label of the button that confirms
  * @param {() => unknown} work
  */
 export function confirmFirst(title, text, label, work) {
-  const doIt = action(
+  const confirm = action(
     label,
     async () => {
       try {
@@ -101,20 +101,20 @@ export function confirmFirst(title, text, label, work) {
     "div",
     { class: "dialog-buttons" },
     action("Cancel", () => dialog.close()),
-    doIt,
+    confirm,
   );
   const dialog = openDialog(title, make("p", {}, text), buttons);
 }
 
 /**
- * A link to copy by hand, selected already: browsers give the clipboard to secure pages only.
+ * Shows a link, selected for copying by hand, because only secure pages have a clipboard.
  *
  * @param {string} text
  */
 export function openLink(text) {
   const input = make("input", { type: "text", value: text, readonly: true, "aria-label": "Link" });
   const close = action("Close", () => dialog.close());
-  const dialog = openDialog("Copy this", input, make("div", { class: "dialog-buttons" }, close));
+  const dialog = openDialog("Copy this link", input, make("div", { class: "dialog-buttons" }, close));
   input.focus();
   input.select();
 }

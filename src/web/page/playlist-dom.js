@@ -1,9 +1,9 @@
 // @ts-check
-/** Elements made by hand: names come from strangers, so that all texts are text and nothing is ever read as markup. */
+/** Creates elements without HTML markup, because names are untrusted text. */
 
 /**
- * An element with its attributes and children. Attributes that are `undefined` or `false` are left out; `on…` functions are
- * listeners.
+ * Creates an element with attributes and children. Omits attributes that are `undefined` or `false`; functions named `on…`
+ * become event listeners.
  *
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} tag
@@ -22,38 +22,38 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-const SHAPES = {
+const ICON_PATHS = {
   star: "M12 3.6l2.6 5.3 5.8.8-4.2 4.1 1 5.8-5.2-2.7-5.2 2.7 1-5.8-4.2-4.1 5.8-.8z",
   more: "M12 6.2v.1M12 12v.1M12 17.8v.1",
   lock: "M7 11V8a5 5 0 0110 0v3M6 11h12v9H6z",
 };
 
 /**
- * A sign that needs no font.
+ * Creates an SVG icon.
  *
- * @param {keyof typeof SHAPES} name
+ * @param {keyof typeof ICON_PATHS} name
  */
-export function sign(name) {
-  const space = "http://www.w3.org/2000/svg";
-  const picture = document.createElementNS(space, "svg");
-  picture.setAttribute("viewBox", "0 0 24 24");
-  picture.setAttribute("class", `sign ${name}`);
-  picture.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(space, "path");
-  path.setAttribute("d", SHAPES[name]);
-  picture.append(path);
-  return picture;
+export function icon(name) {
+  const namespace = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(namespace, "svg");
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("class", `icon ${name}`);
+  svg.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(namespace, "path");
+  path.setAttribute("d", ICON_PATHS[name]);
+  svg.append(path);
+  return svg;
 }
 
 /**
- * A button that shows that it is at work, and does not start twice.
+ * Creates a button that is marked as busy while its work runs, and ignores clicks meanwhile.
  *
  * @param {string} label
- * @param {() => unknown} work what it throws is for its own handler
- * @param {string} [looks] its class
+ * @param {() => unknown} work handles its own errors
+ * @param {string} [style] class of the button
  */
-export function action(label, work, looks = "") {
-  const button = make("button", { type: "button", class: looks || undefined }, label);
+export function action(label, work, style = "") {
+  const button = make("button", { type: "button", class: style || undefined }, label);
   button.addEventListener("click", async () => {
     if (button.getAttribute("aria-busy") === "true") return;
     button.setAttribute("aria-busy", "true");
@@ -67,7 +67,7 @@ export function action(label, work, looks = "") {
 }
 
 /**
- * A labelled field of a form.
+ * Creates a labelled field of a form.
  *
  * @param {string} label
  * @param {HTMLInputElement | HTMLSelectElement} input
@@ -84,22 +84,31 @@ export function field(label, input, hint) {
 }
 
 /**
- * `<select>` of values and their labels.
+ * Creates the options of a `<select>` element.
+ *
+ * @param {readonly (readonly [value: string, label: string])[]} choices
+ * @param {string | undefined} chosen
+ */
+export function options(choices, chosen) {
+  return choices.map(([value, label]) => {
+    const option = make("option", { value }, label);
+    option.selected = value === chosen;
+    return option;
+  });
+}
+
+/**
+ * Creates a `<select>` element.
  *
  * @param {readonly (readonly [value: string, label: string])[]} choices
  * @param {string} chosen
  */
 export function select(choices, chosen) {
-  const options = choices.map(([value, label]) => {
-    const option = make("option", { value }, label);
-    option.selected = value === chosen;
-    return option;
-  });
-  return make("select", {}, ...options);
+  return make("select", {}, ...options(choices, chosen));
 }
 
 /**
- * The element of the page with this id.
+ * Returns the element of the page with this id. Throws if it is missing or of another type.
  *
  * @template {Element} T
  * @param {string} id

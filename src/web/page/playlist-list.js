@@ -11,54 +11,54 @@ import { itemRow } from "./playlist-row.js";
  *   filter: () => Filter,
  *   actions: () => import("./playlist-row.js").RowActions,
  *   onPage: (page: import("./playlist-source.js").ListPage, isFirst: boolean) => void,
- * }} ListParts
+ * }} ListOptions
  */
 
-/** Items of one page: two screens of a phone, one of a television. */
+/** Items per request: two screens of a phone, one of a TV. */
 const PAGE_ITEMS = 50;
-/** Who has scrolled past so many searches instead; a browser holds no more rows with ease. */
+/** Browsers become slow with more rows; the user can search instead. */
 const MAX_ROWS = 5000;
-/** Rows are loaded when their place is nearer than this. */
-const AHEAD = "800px";
+/** The next page is loaded when the end of the list is closer than this to the visible part. */
+const LOAD_MARGIN = "800px";
 
-/** The list as it is seen: the first page, and more of them as one scrolls. */
+/** The list of items: loads the first page, and further pages while the user scrolls. */
 export class PlaylistList {
-  #parts;
-  #look = new AbortController();
+  #options;
+  #loading = new AbortController();
   /** @type {Map<number, ListItem>} */
   #items = new Map();
   #total = 0;
-  #asked = 0;
+  #offset = 0;
   #isLoading = false;
-  #isWhole = false;
-  /** Whether the problem that is shown is the list's own: others, such as a refused upload, stay. */
+  #isComplete = false;
+  /** Whether the shown problem comes from loading the list. Other problems, such as a failed upload, stay visible. */
   #hasFailed = false;
-  #watcher;
+  #observer;
 
-  /** @param {ListParts} parts */
-  constructor(parts) {
-    this.#parts = parts;
-    this.#watcher = new IntersectionObserver(
+  /** @param {ListOptions} options */
+  constructor(options) {
+    this.#options = options;
+    this.#observer = new IntersectionObserver(
       (entries) => {
         if (entries.some((entry) => entry.isIntersecting)) this.#loadMore();
       },
-      { rootMargin: AHEAD },
+      { rootMargin: LOAD_MARGIN },
     );
-    this.#watcher.observe(parts.end);
+    this.#observer.observe(options.end);
   }
 
-  /** Loads the list anew from its start; what is shown stays until then. */
+  /** Loads the list again from its start. The present rows stay until the first page arrives. */
   async reload() {
-    this.#look.abort();
-    this.#look = new AbortController();
-    this.#asked = 0;
-    this.#isWhole = false;
+    this.#loading.abort();
+    this.#loading = new AbortController();
+    this.#offset = 0;
+    this.#isComplete = false;
     this.#isLoading = false;
     await this.#loadMore();
   }
 
   /**
-   * Shows an item as it is now, without a look at the engine.
+   * Replaces the row of an item, without a request to the engine.
    *
    * @param {ListItem} item
    */
@@ -69,14 +69,14 @@ export class PlaylistList {
     if (row === null) return;
     const column =
       document.activeElement?.closest("li") === row ? columnOf(document.activeElement) : undefined;
-    const fresh = itemRow(item, this.#parts.actions());
+    const fresh = itemRow(item, this.#options.actions());
     row.replaceWith(fresh);
     if (column !== undefined) focusRow(fresh, column);
-    this.#askAgain();
+    this.#reloadIfLoading();
   }
 
   /**
-   * Takes an item out of the list.
+   * Removes an item from the list.
    *
    * @param {number} id
    */
@@ -87,24 +87,24 @@ export class PlaylistList {
     row.remove();
     this.#items.delete(id);
     this.#total--;
-    // The items behind it have moved up by one.
-    this.#asked = Math.max(0, this.#asked - 1);
+    // The following items have moved up by one.
+    this.#offset = Math.max(0, this.#offset - 1);
     this.#showStatus();
     if (next instanceof HTMLElement) focusRow(next, 0);
-    this.#askAgain();
+    this.#reloadIfLoading();
   }
 
-  /** A page that is on its way may be older than what has just changed. */
-  #askAgain() {
+  /** A page that is being loaded may not contain the latest change. */
+  #reloadIfLoading() {
     if (this.#isLoading) this.reload();
   }
 
   async #loadMore() {
-    if (this.#isLoading || this.#isWhole) return;
+    if (this.#isLoading || this.#isComplete) return;
     this.#isLoading = true;
-    const { source, filter, actions, list, problem, onPage } = this.#parts;
-    const { signal } = this.#look;
-    const offset = this.#asked;
+    const { source, filter, actions, list, problem, onPage } = this.#options;
+    const { signal } = this.#loading;
+    const offset = this.#offset;
     list.setAttribute("aria-busy", "true");
     try {
       const page = await source().page(filter(), offset, PAGE_ITEMS, signal);
@@ -115,13 +115,13 @@ export class PlaylistList {
         this.#items.clear();
         list.replaceChildren();
       }
-      // What moved meanwhile may come twice.
+      // An item that moved between two requests may appear in both pages.
       const fresh = page.items.filter(({ id }) => !this.#items.has(id));
       for (const item of fresh) this.#items.set(item.id, item);
       list.append(...fresh.map((item) => itemRow(item, actions())));
       this.#total = page.total;
-      this.#asked = offset + page.items.length;
-      this.#isWhole = page.items.length === 0 || this.#asked >= page.total || this.#asked >= MAX_ROWS;
+      this.#offset = offset + page.items.length;
+      this.#isComplete = page.items.length === 0 || this.#offset >= page.total || this.#offset >= MAX_ROWS;
       this.#showStatus();
       onPage(page, offset === 0);
     } catch (error) {
@@ -129,35 +129,37 @@ export class PlaylistList {
       problem.textContent = problemText(error);
       problem.hidden = false;
       this.#hasFailed = true;
-      this.#isWhole = true;
+      this.#isComplete = true;
     } finally {
       if (!signal.aborted) {
         this.#isLoading = false;
         list.removeAttribute("aria-busy");
-        // An observer speaks of changes only: a short page leaves the end in sight.
-        if (!this.#isWhole) {
-          this.#watcher.unobserve(this.#parts.end);
-          this.#watcher.observe(this.#parts.end);
+        // The observer reports only changes. After a short page the end is still visible, so it is observed again.
+        if (!this.#isComplete) {
+          this.#observer.unobserve(this.#options.end);
+          this.#observer.observe(this.#options.end);
         }
       }
     }
   }
 
   #showStatus() {
-    const { status, end } = this.#parts;
-    const isCut = this.#asked >= MAX_ROWS && this.#asked < this.#total;
+    const { status, end } = this.#options;
+    const isCut = this.#offset >= MAX_ROWS && this.#offset < this.#total;
     status.textContent = `${this.#total.toLocaleString()} ${this.#total === 1 ? "item" : "items"}`;
-    end.textContent = isCut ? `These are the first ${MAX_ROWS.toLocaleString()}. Search for the others.` : "";
+    end.textContent = isCut
+      ? `Only the first ${MAX_ROWS.toLocaleString()} items are listed. Use the search to find others.`
+      : "";
   }
 
   /** @param {number} id */
   #rowOf(id) {
-    return this.#parts.list.querySelector(`li[data-id="${id}"]`);
+    return this.#options.list.querySelector(`li[data-id="${id}"]`);
   }
 }
 
 /**
- * Arrow keys, Home and End move through a list of rows, as they do with a remote control.
+ * Makes arrow keys, Home and End move the focus through the rows and buttons of a list.
  *
  * @param {HTMLElement} list
  */
@@ -169,16 +171,16 @@ export function listenForArrows(list) {
     const buttons = /** @type {NodeListOf<HTMLElement>} */ (row.querySelectorAll("[data-column]"));
     const at = [...buttons].indexOf(/** @type {HTMLElement} */ (document.activeElement));
     /** @type {Record<string, () => Element | null | undefined>} */
-    const ways = {
+    const targets = {
       ArrowDown: () => row.nextElementSibling,
       ArrowUp: () => row.previousElementSibling,
       Home: () => list.firstElementChild,
       End: () => list.lastElementChild,
     };
-    const way = ways[event.key];
-    if (way !== undefined) {
-      const to = way();
-      // Past the first and the last row the page's other controls are next.
+    const target = targets[event.key];
+    if (target !== undefined) {
+      const to = target();
+      // Beyond the first and last row, the page's own key handler moves the focus.
       if (!(to instanceof HTMLElement)) return;
       focusRow(to, column);
     } else if (event.key === "ArrowRight" || event.key === "ArrowLeft") {

@@ -1,4 +1,5 @@
 // @ts-check
+import { openChannelChoice } from "./guide.js";
 import { openDialog, openForm } from "./playlist-dialog.js";
 import { action, field, make } from "./playlist-dom.js";
 
@@ -11,25 +12,25 @@ import { action, field, make } from "./playlist-dom.js";
  *   players: () => Promise<readonly Player[]>,
  *   play: (item: ListItem) => void,
  *   copy: (text: string) => void,
- *   say: (text: string) => void,
+ *   notify: (text: string) => void,
  *   changed: (item: ListItem) => void,
  *   removed: (id: number) => void,
  *   reload: () => void,
  *   categories: string,
- * }} MenuParts
+ * }} MenuOptions
  */
 
 /**
- * The menu of one item: a sheet of buttons, that a thumb and a remote control reach as well as a mouse.
+ * Opens the menu of an item: a dialog with buttons, usable with touch, mouse and remote control.
  *
  * @param {ListItem} item
- * @param {MenuParts} parts
+ * @param {MenuOptions} options
  */
-export async function openItemMenu(item, parts) {
-  const { api } = parts;
-  // What is to be done with the list is done when the dialog has closed, and given the focus back.
-  /** @type {(label: string, work: () => unknown, looks?: string) => HTMLButtonElement} */
-  const choice = (label, work, looks) =>
+export async function openItemMenu(item, options) {
+  const { api } = options;
+  // A function that `work` returns changes the list. It runs after the dialog has closed and the focus has returned.
+  /** @type {(label: string, work: () => unknown, style?: string) => HTMLButtonElement} */
+  const choice = (label, work, style) =>
     action(
       label,
       async () => {
@@ -41,29 +42,30 @@ export async function openItemMenu(item, parts) {
           dialog.problem(error);
         }
       },
-      looks,
+      style,
     );
   /** @type {(method: string, value: boolean, change: Partial<ListItem>) => Promise<() => void>} */
   const set = async (method, value, change) => {
     await api.call(method, { id: item.id, value });
-    return () => parts.changed({ ...item, ...change });
+    return () => options.changed({ ...item, ...change });
   };
   const sheet = make("div", { class: "sheet" });
   sheet.append(
-    choice("Play here", () => () => parts.play(item), "primary"),
+    choice("Play here", () => () => options.play(item), "primary"),
     choice("Copy link for a player", async () => {
       const link = await playerLink(item);
-      return () => parts.copy(link);
+      return () => options.copy(link);
     }),
   );
-  if (parts.canEdit()) {
+  if (options.canEdit()) {
     const { isEnabled, isLocked, id } = item;
     sheet.append(
-      choice("Edit title, groups and logo…", () => () => openItemForm(item, parts)),
-      choice(isLocked ? "Unlock" : "Lock: updates leave it alone", () =>
+      choice("Edit title, groups and logo…", () => () => openItemForm(item, options)),
+      choice("Programme guide…", () => () => openChannelChoice(item, options)),
+      choice(isLocked ? "Unlock" : "Lock (playlist updates do not change or delete it)", () =>
         set("playlist_item_set_locked", !isLocked, { isLocked: !isLocked }),
       ),
-      choice(isEnabled ? "Hide from players" : "Show to players again", () =>
+      choice(isEnabled ? "Hide from other players" : "Show to other players", () =>
         set("playlist_item_set_enabled", !isEnabled, { isEnabled: !isEnabled }),
       ),
       choice(
@@ -71,8 +73,8 @@ export async function openItemMenu(item, parts) {
         async () => {
           await api.call("playlist_delete_item", { id });
           return () => {
-            parts.removed(id);
-            parts.say("Moved to the trash");
+            options.removed(id);
+            options.notify("Moved to the trash");
           };
         },
         "danger",
@@ -80,32 +82,32 @@ export async function openItemMenu(item, parts) {
     );
   }
   const dialog = openDialog(item.title, sheet);
-  for (const player of await parts.players())
+  for (const player of await options.players())
     sheet.children[1]?.after(
       choice(`Open in ${player.name} on the engine's computer`, async () => {
         await api.call("open_in_player", { player_id: player.id, playlist_item_id: item.id });
-        parts.say(`Opened in ${player.name}`);
+        options.notify(`Opened in ${player.name}`);
       }),
     );
 }
 
 /**
- * The address that plays an item anywhere in the house; the engine knows whether an id is enough for it.
+ * Returns the URL that plays an item in any player of the network. The engine decides whether it contains an id or a link.
  *
  * @param {ListItem} item
  */
 async function playerLink({ id }) {
-  const own = `${location.origin}/play/0/${id}`;
+  const fallback = `${location.origin}/play/0/${id}`;
   const response = await fetch(`/playlist/get?${new URLSearchParams({ format: "json", items: String(id) })}`);
-  if (!response.ok) return own;
+  if (!response.ok) return fallback;
   const { playlist } = await response.json();
-  // Items that are hidden from players are not in it.
-  return playlist[0]?.url ?? own;
+  // The export omits items that are hidden from players.
+  return playlist[0]?.url ?? fallback;
 }
 
 /**
  * @param {ListItem} item
- * @param {MenuParts} parts
+ * @param {MenuOptions} options
  */
 function openItemForm(item, { api, reload, categories }) {
   const title = make("input", {
@@ -120,8 +122,8 @@ function openItemForm(item, { api, reload, categories }) {
   const logo = make("input", { type: "file", accept: "image/png,image/jpeg,image/gif,image/webp" });
   const fields = [
     field("Title", title),
-    field("Category", category, "Such as tv, movies, music"),
-    field("Groups", tags, "With commas between them"),
+    field("Category", category, "For example tv, movies, music"),
+    field("Groups", tags, "Separated by commas"),
     field("Logo", logo, "PNG, JPEG, GIF or WebP"),
   ];
   openForm("Edit item", fields, "Save", async () => {

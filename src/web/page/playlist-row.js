@@ -1,8 +1,9 @@
 // @ts-check
-import { make, sign } from "./playlist-dom.js";
+import { timeText } from "./figures.js";
+import { icon, make } from "./playlist-dom.js";
 
 /**
- * What one can do with an item of the list; `edit` is absent where one may only look.
+ * The actions of a row; `toggleFavorite` is absent on a read-only page.
  *
  * @typedef {import("./playlist-source.js").ListItem} ListItem
  * @typedef {{
@@ -13,12 +14,12 @@ import { make, sign } from "./playlist-dom.js";
  * }} RowActions
  */
 
-/** Longer titles are cut where they are shown; the whole one is in the menu. */
+/** Longer titles are cut in the list. */
 const MAX_SHOWN_TITLE = 300;
 const MAX_SHOWN_GROUPS = 3;
 
 /**
- * One line of the list: picture, title, star, menu.
+ * Creates the row of an item: logo, title, star, menu.
  *
  * @param {ListItem} item
  * @param {RowActions} actions
@@ -28,12 +29,13 @@ export function itemRow(item, actions) {
   const play = make(
     "button",
     { type: "button", class: "item-play", "data-column": 0, onclick: () => actions.play(item) },
-    picture(item),
+    logo(item),
     make(
       "span",
       { class: "item-text" },
       make("bdi", { class: "item-title" }, title),
       make("span", { class: "item-notes" }, ...notes(item)),
+      ...programmeLines(item),
     ),
   );
   const row = make("li", { class: item.isEnabled ? "item" : "item off", "data-id": item.id }, play);
@@ -44,7 +46,7 @@ export function itemRow(item, actions) {
         type: "button",
         class: "tag",
         tabindex: -1,
-        title: "Show all of this group",
+        title: "Show all items of this group",
         onclick: () => actions.showTag(tag),
       },
       make("bdi", {}, tag),
@@ -63,7 +65,7 @@ export function itemRow(item, actions) {
         "aria-label": `Favourite: ${title}`,
         onclick: () => toggleFavorite(item),
       },
-      sign("star"),
+      icon("star"),
     );
     row.append(star);
   }
@@ -75,26 +77,50 @@ export function itemRow(item, actions) {
         class: "item-more",
         "data-column": 2,
         "aria-haspopup": "dialog",
-        "aria-label": `More about ${title}`,
+        "aria-label": `Menu of ${title}`,
         onclick: () => actions.openMenu(item),
       },
-      sign("more"),
+      icon("more"),
     ),
   );
   return row;
+}
+
+/**
+ * The programme that is on with its progress, and the next one.
+ *
+ * @param {ListItem} item
+ */
+function programmeLines({ programmes }) {
+  const now = Date.now() / 1000;
+  return programmes.map(({ start, stop, title }) =>
+    make(
+      "span",
+      { class: "item-programme" },
+      make("time", { datetime: new Date(start * 1000).toISOString() }, timeText(start)),
+      make("bdi", {}, title.slice(0, MAX_SHOWN_TITLE)),
+      start <= now
+        ? make("progress", {
+            max: stop - start,
+            value: now - start,
+            "aria-label": "Progress of the programme",
+          })
+        : undefined,
+    ),
+  );
 }
 
 /** @param {ListItem} item */
 function notes(item) {
   return [
     item.isLive ? make("span", { class: "badge live" }, "Live") : undefined,
-    item.isEnabled ? undefined : make("span", { class: "badge" }, "Off"),
+    item.isEnabled ? undefined : make("span", { class: "badge" }, "Hidden"),
     item.isLocked
       ? make(
           "span",
           { class: "badge", title: "Locked" },
-          sign("lock"),
-          make("span", { class: "unseen" }, "Locked"),
+          icon("lock"),
+          make("span", { class: "visually-hidden" }, "Locked"),
         )
       : undefined,
     item.category === "" ? undefined : make("bdi", {}, item.category),
@@ -102,11 +128,11 @@ function notes(item) {
 }
 
 /**
- * The logo; a letter until it is there, and where there is none.
+ * Creates the logo; shows a letter until the image is loaded, or if there is none.
  *
  * @param {ListItem} item
  */
-function picture({ title, iconPath, id }) {
+function logo({ title, iconPath, id }) {
   const letter = /[\p{L}\p{N}]/u.exec(title)?.[0] ?? "•";
   const frame = make(
     "span",

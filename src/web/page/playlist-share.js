@@ -7,27 +7,27 @@ import { action, byId, make, select } from "./playlist-dom.js";
  * @typedef {{
  *   api: import("./api.js").EngineApi,
  *   copy: (text: string) => void,
- *   say: (text: string) => void,
- *   entered: () => void,
- * }} ShareParts
+ *   notify: (text: string) => void,
+ *   rightsChanged: () => void,
+ * }} ShareOptions
  */
 
-/** The links for other players, and who else may come in. */
+/** The tab “Devices”: links for other players, the access token, and the access switches. */
 export class Share {
-  #parts;
+  #options;
   #link = byId("share-link", HTMLInputElement);
   #what = byId("share-what", HTMLElement);
   #form = byId("share-form", HTMLSelectElement);
   #download = byId("share-download", HTMLAnchorElement);
   #list = select([], "");
 
-  /** @param {ShareParts} parts */
-  constructor(parts) {
-    this.#parts = parts;
+  /** @param {ShareOptions} options */
+  constructor(options) {
+    this.#options = options;
     this.#what.append(this.#list);
     this.showLists([]);
     this.#form.addEventListener("change", () => this.#showLink());
-    byId("share-copy", HTMLButtonElement).addEventListener("click", () => parts.copy(this.#link.value));
+    byId("share-copy", HTMLButtonElement).addEventListener("click", () => options.copy(this.#link.value));
     const isLoopback = /^(?:localhost|127\.|\[::1\])/.test(location.hostname);
     byId("share-loopback", HTMLElement).hidden = !isLoopback;
     byId("share-browser", HTMLElement).hidden = isLoopback;
@@ -37,7 +37,7 @@ export class Share {
   }
 
   /**
-   * What can be exported by itself.
+   * Shows the playlists that can be exported separately.
    *
    * @param {readonly { id: number, name: string }[]} subscriptions
    */
@@ -50,7 +50,7 @@ export class Share {
       ],
       this.#list.value || "all",
     );
-    fresh.setAttribute("aria-label", "What is in the list");
+    fresh.setAttribute("aria-label", "Contents of the playlist");
     fresh.addEventListener("change", () => this.#showLink());
     this.#list.replaceWith(fresh);
     this.#list = fresh;
@@ -58,21 +58,21 @@ export class Share {
   }
 
   /**
-   * Shows what fits this device: doors and token on the engine's own computer, a field for the token elsewhere.
+   * Shows the access switches and the token on the engine's own computer, and a button to forget the token elsewhere.
    *
    * @param {import("./api.js").Rights} rights
    */
   showRights(rights) {
-    const { isAtHome } = this.#parts.api;
-    byId("share-doors", HTMLElement).hidden = !isAtHome;
-    byId("share-token", HTMLElement).hidden = !isAtHome;
-    byId("share-forget", HTMLElement).hidden = isAtHome || rights !== "full";
-    if (isAtHome) void this.#showDoors();
+    const { isLocal } = this.#options.api;
+    byId("share-access", HTMLElement).hidden = !isLocal;
+    byId("share-token", HTMLElement).hidden = !isLocal;
+    byId("share-forget", HTMLElement).hidden = isLocal || rights !== "full";
+    if (isLocal) void this.#showAccess();
   }
 
-  /** Who is let in now, and where they find us. What cannot be asked is left as the page says it. */
-  async #showDoors() {
-    const { api } = this.#parts;
+  /** Shows the access switches and the addresses of the engine. If the request fails, the texts of the page stay. */
+  async #showAccess() {
+    const { api } = this.#options;
     /** @type {{ allow_intranet_access: boolean, allow_remote_access: boolean, addresses: string[] }} */
     let settings;
     try {
@@ -80,19 +80,19 @@ export class Share {
     } catch {
       return;
     }
-    byId("door-house-state", HTMLElement).textContent = settings.allow_intranet_access
-      ? "Devices of the same network are let in."
-      : "Devices of the same network are kept out.";
-    byId("door-internet-state", HTMLElement).textContent = settings.allow_remote_access
-      ? "The Internet is let in: whoever finds this address."
-      : "The rest of the Internet is kept out.";
+    byId("access-intranet-state", HTMLElement).textContent = settings.allow_intranet_access
+      ? "Devices on the same network are allowed."
+      : "Devices on the same network are blocked.";
+    byId("access-internet-state", HTMLElement).textContent = settings.allow_remote_access
+      ? "The Internet is allowed: anyone who finds this address can use the engine."
+      : "The Internet is blocked.";
     if (settings.addresses.length === 0) return;
     const links = settings.addresses.flatMap((url, i) => [
       ...(i > 0 ? [", "] : []),
       make("a", { href: url }, url),
     ]);
     byId("share-addresses", HTMLElement).replaceChildren(
-      "For other devices, open this page by ",
+      "On other devices, open this page at ",
       ...links,
       ".",
     );
@@ -112,65 +112,65 @@ export class Share {
   }
 
   #connectSwitches() {
-    const { api, say } = this.#parts;
+    const { api, notify } = this.#options;
     const problem = byId("share-problem", HTMLElement);
     /** @type {(method: string, value: boolean, done: string) => Promise<void>} */
     const set = async (method, value, done) => {
       problem.hidden = true;
       try {
         await api.call(method, { value });
-        say(done);
-        await this.#showDoors();
+        notify(done);
+        await this.#showAccess();
       } catch (error) {
         problem.textContent = problemText(error);
         problem.hidden = false;
       }
     };
-    byId("door-house", HTMLElement).append(
-      action("Let them in", () =>
-        set("set_allow_intranet_access", true, "Devices of this network are let in"),
+    byId("access-intranet", HTMLElement).append(
+      action("Allow", () =>
+        set("set_allow_intranet_access", true, "Devices on the same network are now allowed"),
       ),
-      action("Keep them out", () =>
-        set("set_allow_intranet_access", false, "Only this computer is let in now"),
+      action("Block", () =>
+        set("set_allow_intranet_access", false, "Devices on the same network are now blocked"),
       ),
     );
-    const open = () =>
+    const allowInternet = () =>
       confirmFirst(
-        "Let the Internet in?",
-        "Anybody who finds this address can then watch through this engine, use its connection and see the playlist. Do it only behind a proxy or a VPN of your own.",
-        "Let everybody in",
+        "Allow access from the Internet?",
+        "Anyone who finds this address can then watch through this engine, use its connection and see the playlist. Allow it only behind a proxy or a VPN of your own.",
+        "Allow",
         async () => {
           await api.call("set_allow_remote_access", { value: true });
-          say("The Internet is let in");
-          await this.#showDoors();
+          notify("The Internet is now allowed");
+          await this.#showAccess();
         },
       );
-    byId("door-internet", HTMLElement).append(
-      action("Let everybody in…", open, "danger"),
-      action("Keep everybody out", () => set("set_allow_remote_access", false, "The Internet is kept out")),
+    byId("access-internet", HTMLElement).append(
+      action("Allow…", allowInternet, "danger"),
+      action("Block", () => set("set_allow_remote_access", false, "The Internet is now blocked")),
     );
   }
 
   #connectToken() {
-    const { api, copy, entered } = this.#parts;
+    const { api, copy, rightsChanged } = this.#options;
     byId("share-token-copy", HTMLElement).append(action("Copy the access token", () => copy(api.token)));
     byId("share-forget", HTMLElement).append(
-      action("Forget the token of this browser", async () => {
+      action("Remove the access token from this browser", async () => {
         await api.forgetToken();
-        entered();
+        rightsChanged();
       }),
     );
   }
 }
 
 /**
- * The line that says why one may only look, and the field for a token.
+ * Shows why the page is read-only, and a field for the access token.
  *
  * @param {HTMLElement} shown
  * @param {import("./api.js").EngineApi} api
- * @param {() => void} entered
+ * @param {() => void} rightsChanged
  */
-export function showReadOnly(shown, api, entered) {
+export function showReadOnly(shown, api, rightsChanged) {
   const token = make("input", {
     type: "password",
     autocomplete: "off",
@@ -178,12 +178,12 @@ export function showReadOnly(shown, api, entered) {
     required: true,
   });
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
-  const form = make("form", { class: "row" }, token, make("button", { type: "submit" }, "Edit from here"));
+  const form = make("form", { class: "row" }, token, make("button", { type: "submit" }, "Enable editing"));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     try {
       await api.useToken(token.value);
-      entered();
+      rightsChanged();
     } catch (error) {
       problem.textContent = problemText(error);
       problem.hidden = false;
@@ -196,12 +196,12 @@ export function showReadOnly(shown, api, entered) {
       make(
         "summary",
         {},
-        "You can watch from here. Editing is for the engine's own computer, or for who has its token.",
+        "You can watch on this device. To edit the playlist here, enter the engine's access token.",
       ),
       make(
         "p",
         {},
-        "So not every guest of your network can change your lists. On the engine's own computer, copy the access token (Playlist, Devices); paste it here once:",
+        "The token keeps guests on your network from changing the playlist. On the engine's computer, open this page, copy the access token (Playlist → Devices), and paste it here once:",
       ),
       form,
       problem,

@@ -1,43 +1,32 @@
 // @ts-check
 /**
- * Where the list comes from: the control API, by pages; or, for who may not call it, the list as players get it.
+ * Sources of the list: the control API, page by page; or, on a read-only page, the playlist as it is exported to players.
  *
  * @typedef {{
  *   id: number, title: string, category: string, tags: readonly string[], groups: readonly string[], isLive: boolean, isFavorite: boolean,
  *   isEnabled: boolean, isLocked: boolean, autoSearch: boolean, iconPath: string, infohash: string,
- *   externalPlaylistId: number,
+ *   externalPlaylistId: number, programmes: readonly { start: number, stop: number, title: string }[],
  * }} ListItem
  * @typedef {{
  *   name: string, category: string, tag: string, isFavorite: boolean, externalPlaylistId: number | undefined,
  *   isByTitle: boolean,
  * }} Filter
- * @typedef {{ total: number, items: readonly ListItem[], isCut?: boolean }} ListPage
+ * @typedef {{ total: number, items: readonly ListItem[] }} ListPage
  * @typedef {{ page: (filter: Filter, offset: number, limit: number, signal: AbortSignal) => Promise<ListPage> }} ListSource
  */
 
-/** So many items of a list that has no pages are held; a television has little memory. */
-const MAX_HELD_ITEMS = 20_000;
-/** A line of that list is never longer: titles, tags and URLs of an item are bounded. */
-const MAX_LINE_CHARACTERS = 200_000;
-
 /**
- * All that the control API tells, a page at a time.
+ * Creates a source that reads pages from the control API.
  *
  * @param {import("./api.js").EngineApi} api
  * @returns {ListSource}
  */
 export function controlSource(api) {
   return {
-    async page({ name, category, tag, isFavorite, externalPlaylistId, isByTitle }, offset, limit, signal) {
+    async page(filter, offset, limit, signal) {
       const parameters = {
-        offset,
-        limit,
-        sort: isByTitle,
-        name: name || undefined,
-        category: category || undefined,
-        subcategory: tag || undefined,
-        is_favorite: isFavorite || undefined,
-        external_playlist_id: externalPlaylistId,
+        ...filterParameters(filter, offset, limit),
+        external_playlist_id: filter.externalPlaylistId,
       };
       const { total_items, playlist } = await api.call("playlist_get", parameters, signal);
       return { total: total_items, items: playlist.map(readItem) };
@@ -46,80 +35,59 @@ export function controlSource(api) {
 }
 
 /**
- * The list as players get it, read once and looked through here. It tells enabled items only, and nothing of their sources.
+ * Creates a source that reads pages of the export. It contains only enabled items, without their sources.
  *
- * @returns {ListSource & { reload: () => void }}
+ * @returns {ListSource}
  */
 export function exportSource() {
-  /** @type {Promise<{ items: readonly ListItem[], isCut: boolean }> | undefined} */
-  let held;
   return {
-    reload() {
-      held = undefined;
-    },
     async page(filter, offset, limit, signal) {
-      held ??= readExport();
-      held.catch(() => {
-        held = undefined; // The next look tries again.
-      });
-      const { items: all, isCut } = await held;
-      signal.throwIfAborted();
-      const part = folded(filter.name);
-      const fits = all.filter(
-        (item) =>
-          (part === "" || folded(item.title).includes(part)) &&
-          (filter.category === "" || item.category === filter.category) &&
-          (filter.tag === "" || item.groups.includes(filter.tag)) &&
-          (!filter.isFavorite || item.isFavorite),
-      );
-      if (filter.isByTitle) fits.sort((a, b) => BY_TITLE.compare(a.title, b.title));
-      return { total: fits.length, items: fits.slice(offset, offset + limit), isCut };
+      const query = new URLSearchParams({ format: "json" });
+      for (const [name, value] of Object.entries(filterParameters(filter, offset, limit)))
+        if (value !== undefined) query.set(name, String(value));
+      const response = await fetch(`/playlist/get?${query}`, { signal });
+      if (!response.ok)
+        throw new Error(
+          (await response.text()).trim().slice(0, 300) ||
+            `The engine answered with status ${response.status}`,
+        );
+      const { total_items, playlist } = await response.json();
+      return { total: total_items, items: playlist.map(readItem) };
     },
   };
 }
 
-const BY_TITLE = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
+/**
+ * Returns the parameters that the control API and the export share.
+ *
+ * @param {Filter} filter
+ * @param {number} offset
+ * @param {number} limit
+ */
+function filterParameters({ name, category, tag, isFavorite, isByTitle }, offset, limit) {
+  return {
+    offset,
+    limit,
+    sort: isByTitle,
+    name: name || undefined,
+    category: category || undefined,
+    subcategory: tag || undefined,
+    is_favorite: isFavorite || undefined,
+    show_epg: true,
+  };
+}
 
-/** @param {string} text */
+/**
+ * Removes accents and case for comparisons.
+ *
+ * @param {string} text
+ */
 function folded(text) {
   return text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase().trim();
 }
 
-/** Each item is a line: so a list of any length is read without holding its text. */
-async function readExport() {
-  const response = await fetch("/playlist/get?format=json");
-  if (!response.ok || response.body === null)
-    throw new Error((await response.text()).trim().slice(0, 300) || `The engine answered ${response.status}`);
-  const reader = response.body.getReader();
-  const decoder = new TextDecoder();
-  /** @type {ListItem[]} */
-  const items = [];
-  let rest = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    const lines = (rest + decoder.decode(value, { stream: !done })).split("\n");
-    rest = done ? "" : (lines.pop() ?? "");
-    if (rest.length > MAX_LINE_CHARACTERS) throw new Error("The engine sent a list that cannot be read");
-    for (const line of lines) {
-      const item = lineItem(line);
-      if (item !== undefined) items.push(item);
-    }
-    if (done) return { items, isCut: false };
-    if (items.length >= MAX_HELD_ITEMS) {
-      await reader.cancel();
-      return { items: items.slice(0, MAX_HELD_ITEMS), isCut: true };
-    }
-  }
-}
-
-/** @param {string} line */
-function lineItem(line) {
-  const text = line.replace(/(?:,|\]\})\s*$/, "").trim();
-  return text.startsWith('{"id"') ? readItem(JSON.parse(text)) : undefined;
-}
-
 /**
- * Both forms tell an item by the same names; the list of players leaves some out.
+ * Converts an item of the control API or the export, which uses the same names but omits some.
  *
  * @param {any} item
  * @returns {ListItem}
@@ -131,7 +99,7 @@ export function readItem(item) {
     title: item.display_title || item.title || `Item ${item.id}`,
     category: item.category ?? "",
     tags: item.tags ?? [],
-    groups: differentWords([...(item.tags ?? []), item.subcategory]),
+    groups: uniqueNames([...(item.tags ?? []), item.subcategory]),
     isLive: item.is_live === 1,
     isFavorite: item.is_favorite,
     isEnabled: item.enabled ?? true,
@@ -140,22 +108,24 @@ export function readItem(item) {
     iconPath: icons.length === 0 ? "" : iconPath(item.id, String(icons[0].url)),
     infohash: item.infohash ?? "",
     externalPlaylistId: item.external_playlist_id ?? -1,
+    programmes: item.epg ?? [],
   };
 }
 
 /**
- * A subcategory is often one of the tags in other letters.
+ * Removes names that differ only in case or accents. The subcategory of an item often equals one of its tags.
  *
- * @param {readonly (string | undefined)[]} words
+ * @param {readonly (string | undefined)[]} names
  */
-function differentWords(words) {
+function uniqueNames(names) {
   const byFold = new Map();
-  for (const word of words) if (word && !byFold.has(folded(word))) byFold.set(folded(word), word);
+  for (const name of names) if (name && !byFold.has(folded(name))) byFold.set(folded(name), name);
   return [...byFold.values()];
 }
 
 /**
- * Pictures come from the engine alone: those of other servers would tell them who looks.
+ * Returns the path of an icon on the engine. The page never loads images from other servers, which would learn the user's
+ * address.
  *
  * @param {number} id
  * @param {string} url

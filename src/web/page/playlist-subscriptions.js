@@ -1,8 +1,8 @@
 // @ts-check
 import { problemText, sentence } from "./api.js";
+import { agoText, untilText } from "./figures.js";
 import { confirmFirst, openForm } from "./playlist-dialog.js";
 import { action, field, make, select } from "./playlist-dom.js";
-import { agoText, untilText } from "./playlist-times.js";
 
 /**
  * @typedef {{
@@ -17,46 +17,46 @@ import { agoText, untilText } from "./playlist-times.js";
  *   loaded: (subscriptions: readonly Subscription[]) => void,
  *   started: () => void,
  *   changed: () => void,
- *   say: (text: string) => void,
- * }} SubscriptionParts
+ *   notify: (text: string) => void,
+ * }} SubscriptionOptions
  */
 
-/** What people choose between; the engine keeps to bounds of its own. */
+/** The update intervals to choose from, in seconds; the engine has limits of its own. */
 const INTERVALS = /** @type {const} */ ([
   ["3600", "Every hour"],
   ["21600", "Every 6 hours"],
   ["43200", "Every 12 hours"],
   ["86400", "Every day"],
   ["604800", "Every week"],
-  ["0", "Only when I say so"],
+  ["0", "Only manually"],
 ]);
-const USUAL_INTERVAL = "43200";
+const DEFAULT_INTERVAL = "43200";
 
-/** Lists of other servers that the engine fetches again and again. */
+/** The tab “Subscriptions”: playlists of other servers that the engine updates on an interval. */
 export class Subscriptions {
-  #parts;
+  #options;
 
-  /** @param {SubscriptionParts} parts */
-  constructor(parts) {
-    this.#parts = parts;
+  /** @param {SubscriptionOptions} options */
+  constructor(options) {
+    this.#options = options;
   }
 
-  /** Shows them as they are now. */
+  /** Loads and shows the subscriptions. */
   async reload() {
-    const { api, list, empty, loaded } = this.#parts;
+    const { api, list, empty, loaded } = this.#options;
     const { playlist } = await api.call("external_playlist_get");
-    list.replaceChildren(...playlist.map((/** @type {Subscription} */ one) => this.#row(one)));
+    list.replaceChildren(...playlist.map((/** @type {Subscription} */ each) => this.#row(each)));
     empty.hidden = playlist.length > 0;
     loaded(playlist);
   }
 
   /**
-   * Asks for a new one.
+   * Opens the form for a new subscription.
    *
-   * @param {string} [pasted] its address, where it is known already
+   * @param {string} [pasted] its address, if known
    */
   openNew(pasted = "") {
-    const { api, started } = this.#parts;
+    const { api, started } = this.#options;
     const url = make("input", {
       type: "url",
       value: pasted,
@@ -80,15 +80,15 @@ export class Subscriptions {
 
   /** @param {Subscription} subscription */
   #row(subscription) {
-    const { api, started, show, changed, say } = this.#parts;
+    const { api, started, show, changed, notify } = this.#options;
     const { id, name, url, problem } = subscription;
     const message = make(
       "p",
       { class: "problem", hidden: !problem },
       make("bdi", {}, sentence(problem ?? "")),
     );
-    /** @type {(label: string, work: () => unknown, looks?: string) => HTMLButtonElement} */
-    const button = (label, work, looks) =>
+    /** @type {(label: string, work: () => unknown, style?: string) => HTMLButtonElement} */
+    const button = (label, work, style) =>
       action(
         label,
         async () => {
@@ -99,20 +99,15 @@ export class Subscriptions {
             message.hidden = false;
           }
         },
-        looks,
+        style,
       );
     const remove = () =>
-      confirmFirst(
-        `Delete “${name}”?`,
-        "What came from it goes with it, but for items that you locked.",
-        "Delete",
-        async () => {
-          await api.call("external_playlist_delete", { id });
-          await this.reload();
-          changed();
-          say("Deleted");
-        },
-      );
+      confirmFirst(`Delete “${name}”?`, "This also deletes its items.", "Delete", async () => {
+        await api.call("external_playlist_delete", { id });
+        await this.reload();
+        changed();
+        notify("Deleted");
+      });
     const count = make("span", {});
     this.#count(id, count);
     return make(
@@ -142,19 +137,19 @@ export class Subscriptions {
    */
   async #count(id, shown) {
     try {
-      const { total_items } = await this.#parts.api.call("playlist_get", {
+      const { total_items } = await this.#options.api.call("playlist_get", {
         external_playlist_id: id,
         limit: 0,
       });
       shown.textContent = ` · ${total_items.toLocaleString()} items`;
     } catch {
-      // A figure beside the name: whatever is wrong, the list itself says it.
+      // The count is optional; loading the list reports the same error.
     }
   }
 
   /** @param {Subscription} subscription */
   #openEdit(subscription) {
-    const { api } = this.#parts;
+    const { api } = this.#options;
     const { fields, settings } = this.#fields(subscription);
     openForm(`Edit “${subscription.name}”`, fields, "Save", async () => {
       const { name, ...rest } = settings();
@@ -168,24 +163,24 @@ export class Subscriptions {
   }
 
   /**
-   * The fields that a new one and one that is edited have in common.
+   * Creates the fields that the forms for a new and an existing subscription share.
    *
    * @param {Partial<Subscription>} from
    */
   #fields(from) {
-    const kept = String(from.update_interval ?? USUAL_INTERVAL);
-    const isUsual = INTERVALS.some(([value]) => value === kept);
-    const choices = isUsual
+    const current = String(from.update_interval ?? DEFAULT_INTERVAL);
+    const isListed = INTERVALS.some(([value]) => value === current);
+    const choices = isListed
       ? INTERVALS
-      : [...INTERVALS, /** @type {const} */ ([kept, `Every ${Math.round(Number(kept) / 60)} minutes`])];
+      : [...INTERVALS, /** @type {const} */ ([current, `Every ${Math.round(Number(current) / 60)} minutes`])];
     const name = make("input", { type: "text", value: from.name ?? "", maxlength: 128, dir: "auto" });
     const category = make("input", {
       type: "text",
       value: from.category ?? "",
       maxlength: 128,
-      list: this.#parts.categories,
+      list: this.#options.categories,
     });
-    const interval = select(choices, kept);
+    const interval = select(choices, current);
     const login = make("input", {
       type: "text",
       value: from.login ?? "",
@@ -201,25 +196,25 @@ export class Subscriptions {
     return {
       fields: [
         field("Name", name),
-        field("Category", category, "Such as tv, movies, music"),
+        field("Category", category, "For example tv, movies, music"),
         field("Update", interval),
         make(
           "details",
           { open: Boolean(from.login) },
-          make("summary", {}, "It asks for a login"),
+          make("summary", {}, "Login (if the server requires one)"),
           field("Login", login),
           field("Password", password),
         ),
       ],
       settings() {
-        const isOpen = login.value === "" && Boolean(from.login);
+        const removesLogin = login.value === "" && Boolean(from.login);
         return {
           name: name.value.trim(),
           category: category.value.trim(),
           update_interval: Number(interval.value),
           login: login.value === (from.login ?? "") ? undefined : login.value,
-          // Without a login there is no password either.
-          password: isOpen ? "" : password.value || undefined,
+          // Removing the login also removes the password.
+          password: removesLogin ? "" : password.value || undefined,
         };
       },
     };
@@ -228,12 +223,14 @@ export class Subscriptions {
 
 /** @param {Subscription} subscription */
 function timesText({ last_update, next_update, update_interval }) {
-  const last = last_update === 0 ? "Not fetched yet" : `Updated ${agoText(last_update)}`;
-  return update_interval === 0 || next_update === 0 ? last : `${last} · next ${untilText(next_update)}`;
+  const last = last_update === 0 ? "Not updated yet" : `Updated ${agoText(last_update)}`;
+  return update_interval === 0 || next_update === 0
+    ? last
+    : `${last} · next update ${untilText(next_update)}`;
 }
 
 /**
- * The server's name alone: the rest of such an address may hold a password.
+ * Returns only the host of a URL, because the rest may contain a password.
  *
  * @param {string} url
  */

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Tabs by the pattern of the ARIA Authoring Practices: arrow keys move between them, each shows its panel.
+ * Connects tabs with their panels, with arrow keys as the ARIA Authoring Practices describe.
  *
  * @param {HTMLElement} bar
  * @param {(name: string) => void} opened
@@ -38,20 +38,20 @@ export function connectTabs(bar, opened) {
   return {
     /** @param {string} name */
     open(name) {
-      const tab = tabs.find((one) => nameOf(one) === name);
+      const tab = tabs.find((each) => nameOf(each) === name);
       if (tab) show(tab);
     },
     /**
      * @param {string} name
-     * @param {boolean} isTroubled whether there is something to look after
+     * @param {boolean} hasProblem
      */
-    mark(name, isTroubled) {
-      const tab = tabs.find((one) => nameOf(one) === name);
-      tab?.classList.toggle("troubled", isTroubled);
-      if (isTroubled) tab?.setAttribute("aria-description", "needs a look");
+    mark(name, hasProblem) {
+      const tab = tabs.find((each) => nameOf(each) === name);
+      tab?.classList.toggle("has-problem", hasProblem);
+      if (hasProblem) tab?.setAttribute("aria-description", "has a problem");
       else tab?.removeAttribute("aria-description");
     },
-    /** @param {readonly string[]} names those that there are for this device */
+    /** @param {readonly string[]} names the tabs that this device may use */
     allow(names) {
       for (const tab of tabs) tab.hidden = !names.includes(nameOf(tab));
       const chosen = tabs.find((tab) => tab.getAttribute("aria-selected") === "true");

@@ -2,11 +2,10 @@
 import { ApiError, problemText } from "./api.js";
 import { make } from "./playlist-dom.js";
 
-/** How often running work is asked for. */
-const POLL_MS = 1000;
-/** Tasks that are looked at beside our own; more do not fit the page either. */
+const POLL_INTERVAL_MS = 1000;
+/** The number of tasks shown besides those that this page started. */
 const MAX_TASKS = 5;
-/** Failures that are shown until somebody closes them. */
+/** The number of failures shown until the user closes them. */
 const MAX_FAILURES = 3;
 
 /**
@@ -14,32 +13,32 @@ const MAX_FAILURES = 3;
  *   total: number | null }} Task
  */
 
-/** Imports and updates that the engine does in the background: shown while one runs, asked for each second until then. */
+/** Shows the imports and updates that the engine runs in the background, and polls them while any of them runs. */
 export class PlaylistTasks {
   #api;
   #shown;
-  #onOver;
-  /** @type {Map<number, "running" | "over">} */
+  #onEnd;
+  /** @type {Map<number, "running" | "ended">} */
   #known = new Map();
-  /** Those that were started here: whose failure is told nowhere else. @type {Set<number>} */
+  /** Tasks that this page started, whose failures are shown only here. @type {Set<number>} */
   #own = new Set();
   #isPolling = false;
 
   /**
    * @param {import("./api.js").EngineApi} api
    * @param {HTMLElement} shown
-   * @param {() => void} onOver when one has ended, however it ended
+   * @param {() => void} onEnd called when a task has ended or failed
    */
-  constructor(api, shown, onOver) {
+  constructor(api, shown, onEnd) {
     this.#api = api;
     this.#shown = shown;
-    this.#onOver = onOver;
+    this.#onEnd = onEnd;
   }
 
   /**
-   * Watches what runs until nothing does.
+   * Polls the tasks until none runs.
    *
-   * @param {number} [taskId] that was just started
+   * @param {number} [taskId] a task that this page has just started
    */
   async watch(taskId) {
     if (taskId !== undefined) {
@@ -49,7 +48,7 @@ export class PlaylistTasks {
     if (this.#isPolling) return;
     this.#isPolling = true;
     try {
-      while (await this.#look()) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      while (await this.#poll()) await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
     } catch (error) {
       this.#shown.replaceChildren(failureLine(problemText(error)));
     } finally {
@@ -57,30 +56,32 @@ export class PlaylistTasks {
     }
   }
 
-  /** Whether anything still runs. */
-  async #look() {
+  /** Shows the current tasks. Returns whether any task runs. */
+  async #poll() {
     /** @type {{ id: number }[]} */
     const listed = await this.#api.call("get_background_tasks");
     const running = [...this.#known].filter(([, state]) => state === "running").map(([id]) => id);
     const unknown = listed.map(({ id }) => id).filter((id) => !this.#known.has(id));
     const tasks = await Promise.all([...running, ...unknown.slice(0, MAX_TASKS)].map((id) => this.#task(id)));
-    // What is over and no longer listed never comes again.
+    // An ended task that is no longer listed never appears again.
     for (const [id, state] of this.#known)
-      if (state === "over" && !listed.some((one) => one.id === id)) this.#known.delete(id);
+      if (state === "ended" && !listed.some((task) => task.id === id)) this.#known.delete(id);
     const bars = [];
-    let isOver = false;
+    let hasEnded = false;
     for (const task of tasks) {
-      this.#known.set(task.task_id, task.status === "running" ? "running" : "over");
-      if (task.status === "running") bars.push(bar(task));
-      else isOver = true;
-      if (task.status === "running") continue;
+      this.#known.set(task.task_id, task.status === "running" ? "running" : "ended");
+      if (task.status === "running") {
+        bars.push(bar(task));
+        continue;
+      }
+      hasEnded = true;
       if (this.#own.delete(task.task_id) && task.status === "failed")
         this.#shown.append(failureLine(`${task.msg || task.problem}`));
     }
     const failures = [...this.#shown.querySelectorAll(".task-failure")].slice(-MAX_FAILURES);
     this.#shown.replaceChildren(...bars, ...failures);
-    if (isOver) this.#onOver();
-    // Not only what was asked for: one may have begun meanwhile.
+    if (hasEnded) this.#onEnd();
+    // Another call of `watch` may have added a task meanwhile.
     return [...this.#known.values()].includes("running");
   }
 
@@ -93,7 +94,7 @@ export class PlaylistTasks {
       return await this.#api.call("get_playlist_task_status", { task_id: id });
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      // Long over, and forgotten.
+      // The engine no longer knows the task, so it ended long ago.
       return { task_id: id, status: "done", problem: null, msg: "", done: 0, total: null };
     }
   }

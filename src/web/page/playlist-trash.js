@@ -4,9 +4,9 @@ import { confirmFirst } from "./playlist-dialog.js";
 import { action, make } from "./playlist-dom.js";
 import { readItem } from "./playlist-source.js";
 
-/** Items that nobody owns; this page knows no others. */
+/** The owner of items without an owner, the only ones that this page shows. */
 const OWNER = "_no_owner_";
-/** More rows are not shown at once. */
+/** The number of rows shown at once. */
 const MAX_SHOWN = 200;
 
 /**
@@ -14,47 +14,49 @@ const MAX_SHOWN = 200;
  *   api: import("./api.js").EngineApi,
  *   list: HTMLElement, status: HTMLElement, empty: HTMLButtonElement, problem: HTMLElement,
  *   changed: () => void,
- *   say: (text: string) => void,
- * }} TrashParts
+ *   notify: (text: string) => void,
+ * }} TrashOptions
  */
 
-/** What was thrown away, until it is emptied. */
+/** The tab “Trash”. */
 export class Trash {
-  #parts;
+  #options;
 
-  /** @param {TrashParts} parts */
-  constructor(parts) {
-    this.#parts = parts;
-    const { api, empty } = parts;
+  /** @param {TrashOptions} options */
+  constructor(options) {
+    this.#options = options;
+    const { api, empty } = options;
     empty.addEventListener("click", () =>
       confirmFirst(
         "Empty the trash?",
-        "What is in it is gone for good, but for locked items.",
-        "Empty it",
+        "This permanently deletes all items in the trash.",
+        "Empty the trash",
         async () => {
           await api.call("playlist_trash_clear", { owner: OWNER });
           await this.reload();
-          parts.say("The trash is empty");
+          options.notify("The trash is empty");
         },
       ),
     );
   }
 
-  /** Shows it as it is now. */
+  /** Loads and shows the items in the trash. */
   async reload() {
-    const { api, list, status, empty, problem } = this.#parts;
+    const { api, list, status, empty, problem } = this.#options;
     try {
       const { data } = await api.call("playlist_trash_get", { owner: OWNER });
-      // What went last comes first.
+      // The engine returns items in the order in which they were added; the newest come first here.
       const items = data.reverse().map(readItem);
       list.replaceChildren(
         ...items
           .slice(0, MAX_SHOWN)
           .map((/** @type {import("./playlist-source.js").ListItem} */ item) => this.#row(item)),
       );
-      const more = items.length > MAX_SHOWN ? `; the last ${MAX_SHOWN} are shown` : "";
+      const more = items.length > MAX_SHOWN ? `; the newest ${MAX_SHOWN} are listed` : "";
       status.textContent =
-        items.length === 0 ? "The trash is empty." : `${items.length.toLocaleString()} in the trash${more}`;
+        items.length === 0
+          ? "The trash is empty."
+          : `${items.length.toLocaleString()} ${items.length === 1 ? "item" : "items"} in the trash${more}`;
       empty.hidden = items.length === 0;
       problem.hidden = true;
     } catch (error) {
@@ -65,11 +67,11 @@ export class Trash {
 
   /** @param {import("./playlist-source.js").ListItem} item */
   #row({ id, title }) {
-    const { api, changed, say, problem } = this.#parts;
+    const { api, changed, notify, problem } = this.#options;
     const restore = action("Restore", async () => {
       try {
         await api.call("playlist_restore_item", { owner: OWNER, id });
-        say("Restored");
+        notify("Restored");
         changed();
         await this.reload();
       } catch (error) {

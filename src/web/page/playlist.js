@@ -11,10 +11,10 @@ import { connectTabs } from "./playlist-tabs.js";
 import { PlaylistTasks } from "./playlist-tasks.js";
 import { Trash } from "./playlist-trash.js";
 
-/** Who types is waited for so long. */
-const TYPING_MS = 250;
-/** Values that a filter offers; the rest can be typed or clicked in the list. */
-const MAX_CHOICES = 300;
+/** Debounces the search while the user types. */
+const TYPING_DEBOUNCE_MS = 250;
+/** The number of values that a filter suggests; the user can type others. */
+const MAX_SUGGESTIONS = 300;
 const CATEGORIES = "playlist-categories";
 
 /**
@@ -22,22 +22,22 @@ const CATEGORIES = "playlist-categories";
  * @typedef {{
  *   play: (item: ListItem) => void,
  *   copy: (text: string) => void,
- *   say: (text: string) => void,
+ *   notify: (text: string) => void,
  *   onRights: (rights: import("./api.js").Rights) => void,
- * }} PlaylistParts
+ * }} PlaylistOptions
  * @typedef {{ addLink: (text: string) => Promise<void>, addFile: (file: File) => Promise<void> }} Playlist
  */
 
 /**
  * Connects the playlist of the page with the engine.
  *
- * @param {PlaylistParts} parts
+ * @param {PlaylistOptions} options
  * @returns {Playlist}
  */
-export function connectPlaylist({ play, copy, say, onRights }) {
+export function connectPlaylist({ play, copy, notify, onRights }) {
   const api = new EngineApi();
   const page = findPlaylist();
-  const looking = exportSource();
+  const readOnlySource = exportSource();
   /** @type {import("./api.js").Rights} */
   let rights = "read-only";
   const seen = { categories: new Set(["tv", "movies", "music"]), tags: new Set() };
@@ -66,12 +66,12 @@ export function connectPlaylist({ play, copy, say, onRights }) {
       await api.call("playlist_item_set_favorite", { id: item.id, value: isFavorite });
     } catch (error) {
       list.replace(item);
-      say(problemText(error));
+      notify(problemText(error));
     }
   };
   const canEdit = () => rights === "full";
   const menu = {
-    ...{ api, canEdit, play, copy, say, categories: CATEGORIES },
+    ...{ api, canEdit, play, copy, notify, categories: CATEGORIES },
     players: () => playersOf(api),
     changed: (/** @type {ListItem} */ item) => list.replace(item),
     removed: (/** @type {number} */ id) => list.remove(id),
@@ -80,28 +80,27 @@ export function connectPlaylist({ play, copy, say, onRights }) {
 
   const list = new PlaylistList({
     ...{ list: page.items, status: page.count, end: page.end, problem: page.problem, filter },
-    source: () => (canEdit() ? controlSource(api) : looking),
+    source: () => (canEdit() ? controlSource(api) : readOnlySource),
     actions: () => ({
       ...{ play, showTag },
       toggleFavorite: canEdit() ? toggleFavorite : undefined,
       openMenu: (item) => void openItemMenu(item, menu),
     }),
-    onPage({ items, total, isCut }) {
+    onPage({ items, total }) {
       page.nothing.hidden = total > 0 || isFiltered();
       page.notFound.hidden = total > 0 || !isFiltered();
-      page.cut.hidden = !isCut;
       page.filters.hidden = total === 0 && !isFiltered();
       page.head.hidden = page.filters.hidden;
       for (const { category, groups } of items) {
-        if (category !== "" && seen.categories.size < MAX_CHOICES) seen.categories.add(category);
-        for (const group of groups) if (seen.tags.size < MAX_CHOICES) seen.tags.add(group);
+        if (category !== "" && seen.categories.size < MAX_SUGGESTIONS) seen.categories.add(category);
+        for (const group of groups) if (seen.tags.size < MAX_SUGGESTIONS) seen.tags.add(group);
       }
-      offer(page, seen);
+      showSuggestions(page, seen);
     },
   });
-  const share = new Share({ api, copy, say, entered: enter });
+  const share = new Share({ api, copy, notify, rightsChanged: enter });
   const subscriptions = new Subscriptions({
-    ...{ api, list: page.subscriptions, empty: page.noSubscriptions, say, categories: CATEGORIES },
+    ...{ api, list: page.subscriptions, empty: page.noSubscriptions, notify, categories: CATEGORIES },
     show({ id }) {
       page.from.value = String(id);
       tabs.open("items");
@@ -128,7 +127,7 @@ export function connectPlaylist({ play, copy, say, onRights }) {
       status: page.trashCount,
       empty: page.emptyTrash,
       problem: page.trashProblem,
-      say,
+      notify,
     },
     changed: () => void list.reload(),
   });
@@ -142,7 +141,7 @@ export function connectPlaylist({ play, copy, say, onRights }) {
     if (name === "subscriptions") reloadSubscriptions();
   });
   const adding = {
-    ...{ api, say },
+    ...{ api, notify },
     added: () => void list.reload(),
     importing: (/** @type {number} */ taskId) => void tasks.watch(taskId),
     subscribe: (/** @type {string} */ url) => subscriptions.openNew(url),
@@ -152,11 +151,11 @@ export function connectPlaylist({ play, copy, say, onRights }) {
     try {
       await subscriptions.reload();
     } catch (error) {
-      say(problemText(error));
+      notify(problemText(error));
     }
   }
 
-  /** Finds out what may be done from here, and shows that. */
+  /** Determines the rights of this page, and shows the matching controls. */
   async function enter() {
     try {
       rights = await api.enter();
@@ -174,7 +173,6 @@ export function connectPlaylist({ play, copy, say, onRights }) {
     share.showRights(rights);
     page.readOnly.hidden = true;
     if (!canEdit()) showReadOnly(page.readOnly, api, enter);
-    looking.reload();
     await list.reload();
     if (!canEdit()) return;
     await reloadSubscriptions();
@@ -192,7 +190,7 @@ export function connectPlaylist({ play, copy, say, onRights }) {
     tabs.open("items");
     page.problem.hidden = true;
     page.upload.hidden = false;
-    page.uploadName.textContent = `Sending ${files.map(({ name }) => name).join(", ")}`.slice(0, 200);
+    page.uploadName.textContent = `Uploading ${files.map(({ name }) => name).join(", ")}`.slice(0, 200);
     try {
       await addFiles(files, adding);
     } catch (error) {
@@ -214,7 +212,7 @@ export function connectPlaylist({ play, copy, say, onRights }) {
   };
 }
 
-/** The elements of the playlist. */
+/** Finds the elements of the playlist. */
 function findPlaylist() {
   return {
     card: byId("playlist", HTMLElement),
@@ -237,7 +235,6 @@ function findPlaylist() {
     retry: byId("playlist-retry", HTMLButtonElement),
     items: byId("playlist-items", HTMLElement),
     end: byId("playlist-end", HTMLElement),
-    cut: byId("playlist-cut", HTMLElement),
     nothing: byId("playlist-nothing", HTMLElement),
     notFound: byId("playlist-not-found", HTMLElement),
     files: byId("playlist-files", HTMLInputElement),
@@ -259,12 +256,12 @@ function findPlaylist() {
 function listenForFilters(page, changed) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
-  const soon = () => {
+  const debounced = () => {
     clearTimeout(timer);
-    timer = setTimeout(changed, TYPING_MS);
+    timer = setTimeout(changed, TYPING_DEBOUNCE_MS);
   };
-  page.search.addEventListener("input", soon);
-  page.tag.addEventListener("input", soon);
+  page.search.addEventListener("input", debounced);
+  page.tag.addEventListener("input", debounced);
   for (const choice of [page.category, page.from, page.sort, page.favorites])
     choice.addEventListener("change", changed);
   page.clear.addEventListener("click", () => {
@@ -276,12 +273,12 @@ function listenForFilters(page, changed) {
 }
 
 /**
- * Offers the categories and groups that were seen so far.
+ * Fills the filters with the categories and groups of the items loaded so far.
  *
  * @param {ReturnType<typeof findPlaylist>} page
  * @param {{ categories: Set<string>, tags: Set<string> }} seen
  */
-function offer(page, seen) {
+function showSuggestions(page, seen) {
   const { category } = page;
   const chosen = category.value;
   const sorted = (/** @type {Set<string>} */ values) => [...values].sort((a, b) => a.localeCompare(b));
@@ -303,7 +300,7 @@ function showSources(from, subscriptions) {
   const chosen = from.value;
   from.replaceChildren(
     make("option", { value: "" }, "All sources"),
-    make("option", { value: "-1" }, "Added by hand"),
+    make("option", { value: "-1" }, "Added manually"),
     ...subscriptions.map(({ id, name }) => make("option", { value: id }, name.slice(0, 100))),
   );
   from.value = chosen;
@@ -311,7 +308,7 @@ function showSources(from, subscriptions) {
 }
 
 /**
- * The programs on the engine's computer; none where it cannot be asked.
+ * Returns the players on the engine's computer; none if the request fails.
  *
  * @param {EngineApi} api
  * @returns {Promise<readonly { id: string, name: string }[]>}
@@ -320,6 +317,6 @@ async function playersOf(api) {
   try {
     return (await api.call("get_available_players")).players;
   } catch {
-    return []; // The menu is whole without them.
+    return []; // The menu works without them.
   }
 }

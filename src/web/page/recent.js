@@ -10,13 +10,12 @@ import { openKeyValueStore } from "./kv.js";
 
 const STORE = "sluice";
 const KEY = "recent-links";
-/** More than fit a glance are of no use. */
 const MAX_LINKS = 8;
-/** Longer links are played, and not remembered: all of them together must fit one record. */
+/** Longer links are played but not remembered, because all links must fit in one record. */
 const MAX_LINK_CHARACTERS = 6000;
 
 /**
- * The links played last, newest first.
+ * Returns the links played last, newest first.
  *
  * @returns {Promise<RecentLink[]>}
  */
@@ -25,7 +24,7 @@ export async function recentLinks() {
 }
 
 /**
- * Puts a link first, instead of any other to the same content, and forgets the oldest.
+ * Stores a link as the newest one. Replaces a link to the same content, and deletes the oldest beyond the limit.
  *
  * @param {RecentLink} played
  */
@@ -36,13 +35,13 @@ export async function rememberLink(played) {
       const kept = await linksIn(records);
       const others = (kept ?? []).filter(({ infohash }) => infohash !== played.infohash);
       const links = [played, ...others].slice(0, MAX_LINKS);
-      // Another page of this browser may have remembered a link meanwhile.
+      // Retries if another page of this browser has changed the record meanwhile.
       if (await records.commit({ check: [[KEY, kept]], set: [[KEY, links]] })) return;
     }
   });
 }
 
-/** Forgets them all. */
+/** Deletes all links. */
 export async function forgetLinks() {
   await withRecords((records) => records.commit({ delete: [KEY] }));
 }
@@ -66,5 +65,29 @@ async function withRecords(work) {
     return await work(records);
   } finally {
     await records.close();
+  }
+}
+
+const LANGUAGE_KEY = "audio-language";
+
+/**
+ * Remembers the audio language that the user chose, for all content.
+ *
+ * @param {string} language ISO 639-2
+ */
+export function rememberLanguage(language) {
+  try {
+    localStorage.setItem(LANGUAGE_KEY, language);
+  } catch {
+    // The browser forbids it: the choice holds for this content only.
+  }
+}
+
+/** Returns the audio language that the user chose last; undefined if there is none. */
+export function rememberedLanguage() {
+  try {
+    return localStorage.getItem(LANGUAGE_KEY) ?? undefined;
+  } catch {
+    return undefined;
   }
 }

@@ -1,13 +1,12 @@
 // @ts-check
-/** What can be reached with the arrow keys of a remote control. */
-const REACHABLE = "a[href], button, input, select, textarea, summary, video[controls]";
-/** Controls that have a use for all arrow keys themselves. */
+/** The controls that arrow keys can focus. */
+const FOCUSABLE = "a[href], button, input, select, textarea, summary, video[controls]";
+/** Controls that use all arrow keys themselves. */
 const OWN_ARROWS = "textarea, video, audio, [type=range], [type=number], [type=radio]";
 
 /**
- * Arrow keys move from one control to the next on the screen, where the control does not use them itself: so a television's
- * remote control reaches all of the page, and gets stuck nowhere. A list of choices takes them while it is open, a field while
- * there is text in it.
+ * Makes arrow keys move the focus to the nearest control in that direction, so that a TV remote control reaches the whole
+ * page. A control that uses arrow keys itself keeps them: a select element while it is open, a text field while it has text.
  *
  * @param {HTMLElement} body
  */
@@ -49,7 +48,7 @@ function usesArrow(control, key) {
 }
 
 /**
- * The control that is nearest in that direction; what lies beside the way counts as further.
+ * Returns the nearest control in a direction; sideways distance counts twice.
  *
  * @param {HTMLElement} from
  * @param {string} key
@@ -61,10 +60,10 @@ function nearest(from, key) {
   const sign = key === "ArrowDown" || key === "ArrowRight" ? 1 : -1;
   let best;
   let bestDistance = Number.POSITIVE_INFINITY;
-  for (const control of /** @type {NodeListOf<HTMLElement>} */ (scope.querySelectorAll(REACHABLE))) {
+  for (const control of /** @type {NodeListOf<HTMLElement>} */ (scope.querySelectorAll(FOCUSABLE))) {
     if (control === from || control.matches(":disabled")) continue;
     const place = control.getBoundingClientRect();
-    // What is not shown has no place.
+    // A hidden control has no size.
     if (place.width === 0 || place.height === 0) continue;
     const [ahead, aside] = isVertical
       ? [
@@ -83,7 +82,7 @@ function nearest(from, key) {
 }
 
 /**
- * How far ahead one extent lies of another; undefined where it does not lie ahead.
+ * Returns the gap between two extents in the direction of `sign`; undefined if the other one does not lie in that direction.
  *
  * @param {number} start
  * @param {number} end
@@ -95,12 +94,12 @@ function gap(start, end, otherStart, otherEnd, sign) {
   const middle = (otherStart + otherEnd) / 2 - (start + end) / 2;
   if (middle * sign <= 4) return undefined;
   const free = sign > 0 ? otherStart - end : start - otherEnd;
-  // What overlaps in the way's own direction is beside, not ahead.
+  // Extents that overlap in this direction lie beside each other.
   return free < -4 ? undefined : Math.max(0, free);
 }
 
 /**
- * How far two extents are apart; 0 where they overlap.
+ * Returns the distance between two extents; 0 if they overlap.
  *
  * @param {number} start
  * @param {number} end

@@ -1,4 +1,5 @@
 // @ts-check
+import { problemText } from "./api.js";
 import { receive, send } from "./screens.js";
 import { showProblem, showToast } from "./view.js";
 
@@ -6,15 +7,15 @@ import { showProblem, showToast } from "./view.js";
  * @typedef {{ link: import("./link.js").Link, fileIndex: number, atSeconds: number }} Playing
  * @typedef {{
  *   playing: () => Playing | undefined,
- *   play: (handover: import("./screens.js").Handover) => void,
- * }} ScreenParts
+ *   play: (handover: import("./link.js").Handover) => void,
+ * }} ScreenOptions
  */
 
 /**
- * Connects the buttons that send what plays here to another screen, or let another device send to this one.
+ * Connects the buttons “Send to a screen” and “Receive”.
  *
  * @param {import("./view.js").Elements} page
- * @param {ScreenParts} parts
+ * @param {ScreenOptions} options
  */
 export function connectScreens(page, { playing, play }) {
   /** @type {import("./screens.js").Receiver | undefined} */
@@ -30,15 +31,20 @@ export function connectScreens(page, { playing, play }) {
   page.receive.addEventListener("click", async () => {
     page.receive.disabled = true;
     try {
-      receiver = await receive((handover) => {
+      const accept = (/** @type {import("./link.js").Handover} */ handover) => {
         stopReceiving();
         play(handover);
-      });
-      page.receiverCode.textContent = `${receiver.code.slice(0, 3)} ${receiver.code.slice(3)}`;
+      };
+      const expired = () => {
+        stopReceiving();
+        showToast(page, "The code has expired. Choose “Receive” again");
+      };
+      receiver = await receive(accept, expired);
+      page.receiverCode.textContent = `${receiver.code.slice(0, 4)} ${receiver.code.slice(4)}`;
       page.receiver.hidden = false;
     } catch (error) {
       stopReceiving();
-      showProblem(page, `Receiving is not possible: ${messageOf(error)}`);
+      showProblem(page, `This page cannot receive: ${problemText(error)}`);
     }
   });
 
@@ -52,7 +58,7 @@ export function connectScreens(page, { playing, play }) {
     const now = playing();
     const code = page.sendCode.value.replace(/\D/g, "");
     if (now === undefined) {
-      showToast(page, "Nothing plays here yet");
+      showToast(page, "Start playback first");
       return;
     }
     showToast(page, "Sending");
@@ -61,14 +67,9 @@ export function connectScreens(page, { playing, play }) {
       page.video.pause();
       page.sendForm.hidden = true;
       page.send.setAttribute("aria-expanded", "false");
-      showToast(page, "It plays on the other screen now");
+      showToast(page, "Now playing on the other screen");
     } catch (error) {
-      showToast(page, messageOf(error));
+      showToast(page, problemText(error));
     }
   });
-}
-
-/** @param {unknown} error */
-function messageOf(error) {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,29 +1,29 @@
 // @ts-check
-import { readLink } from "./link.js";
+import { readHandover } from "./link.js";
 
-/** Two devices of one household find each other within a second or two, or not at all. */
-const CONNECT_MS = 15_000;
-
-/**
- * What one screen hands to another: what to play, and from where on.
- *
- * @typedef {{ link: import("./link.js").Link, fileIndex: number | undefined, atSeconds: number }} Handover
- */
+/** Two devices of the same network connect within two seconds, or not at all. */
+const CONNECT_TIMEOUT_MS = 15_000;
 
 /**
- * A page that others can send to, until `close`.
+ * A page that accepts a handover, until `close`.
  *
  * @typedef {{ code: string, close: () => void }} Receiver
  */
 
 /**
- * Makes this page one that others can send to; resolves with the code to type there.
+ * Starts to accept handovers from other devices. Resolves with the code that the user types there. Calls `expired` when
+ * the engine revokes the code.
  *
- * @param {(handover: Handover) => void} received
+ * @param {(handover: import("./link.js").Handover) => void} received
+ * @param {() => void} expired
  * @returns {Promise<Receiver>}
  */
-export async function receive(received) {
+export async function receive(received, expired) {
   const peer = await openPeer();
+  let isClosed = false;
+  peer.on("disconnected", () => {
+    if (!isClosed) expired();
+  });
   peer.on("connection", (connection) => {
     connection.on("data", (data) => {
       const handover = readHandover(data);
@@ -31,27 +31,31 @@ export async function receive(received) {
       if (handover !== undefined) received(handover);
     });
   });
-  return { code: peer.id, close: () => peer.destroy() };
+  const close = () => {
+    isClosed = true;
+    peer.destroy();
+  };
+  return { code: peer.id, close };
 }
 
 /**
- * Sends to the page that shows `code`; resolves when that page has taken it.
+ * Sends a handover to the page that shows `code`. Resolves when that page has accepted it.
  *
  * @param {string} code
- * @param {Handover} handover
+ * @param {import("./link.js").Handover} handover
  */
 export async function send(code, handover) {
   const peer = await openPeer();
   try {
     await new Promise((resolve, reject) => {
-      setTimeout(() => reject(new Error("The other screen does not answer")), CONNECT_MS);
+      setTimeout(() => reject(new Error("The other screen does not answer")), CONNECT_TIMEOUT_MS);
       peer.on("error", (error) =>
         reject(new Error(error.type === "peer-unavailable" ? "No screen shows this code" : error.message)),
       );
       const connection = peer.connect(code, { serialization: "json", reliable: true });
       connection.on("open", () => connection.send(handover));
       connection.on("data", (answer) =>
-        answer === "taken" ? resolve(undefined) : reject(new Error("The other screen refused it")),
+        answer === "taken" ? resolve(undefined) : reject(new Error("The other screen cannot play this")),
       );
     });
   } finally {
@@ -60,28 +64,7 @@ export async function send(code, handover) {
 }
 
 /**
- * Reads what came from another page; undefined where it is nothing to play.
- *
- * @param {any} data
- * @returns {Handover | undefined}
- */
-export function readHandover(data) {
-  const { link, fileIndex, atSeconds } = data ?? {};
-  const isIndex = fileIndex === undefined || (Number.isInteger(fileIndex) && fileIndex >= 0);
-  if (typeof link?.value !== "string" || !isIndex || !Number.isFinite(atSeconds)) return undefined;
-  const known = readLink(link.value);
-  if (known === undefined) return undefined;
-  // The same digits can be an infohash or a content id.
-  const isContentId = known.parameter === "infohash" && link.parameter === "content_id";
-  return {
-    link: isContentId ? { ...known, parameter: "content_id" } : known,
-    fileIndex,
-    atSeconds: Math.max(0, atSeconds),
-  };
-}
-
-/**
- * A PeerJS peer that our own engine knows. No server elsewhere helps it: two devices of one network need none.
+ * Opens a PeerJS peer that uses only the signaling of this engine. Two devices of the same network need no ICE servers.
  *
  * @returns {Promise<import("peerjs").Peer>}
  */

@@ -1,71 +1,77 @@
 // @ts-check
 import { bytesText, languageName, sparklinePath, speedText, statusText } from "./figures.js";
+import { byId, make, options } from "./playlist-dom.js";
 
 /**
- * The elements of the page, found once. Everything is written with `textContent`: names come from strangers.
+ * Finds the elements of the page. All texts are set with `textContent`, because names are untrusted.
  */
 export function findElements() {
   return {
-    form: element("link-form", HTMLFormElement),
-    link: element("link", HTMLInputElement),
-    play: element("play", HTMLButtonElement),
-    add: element("add", HTMLButtonElement),
-    chooseFile: element("choose-file", HTMLButtonElement),
-    torrentFile: element("torrent-file", HTMLInputElement),
-    problem: element("problem", HTMLElement),
-    stage: element("stage", HTMLElement),
-    video: element("video", HTMLVideoElement),
-    waiting: element("waiting", HTMLElement),
-    waitingText: element("waiting-text", HTMLElement),
-    title: element("title", HTMLElement),
-    live: element("live", HTMLElement),
-    liveState: element("live-state", HTMLElement),
-    liveWindow: element("live-window", HTMLElement),
-    liveBack: element("live-back", HTMLInputElement),
-    liveKept: element("live-kept", HTMLElement),
-    goLive: element("go-live", HTMLButtonElement),
-    filesLabel: element("files-label", HTMLElement),
-    files: element("files", HTMLSelectElement),
-    audioLabel: element("audio-label", HTMLElement),
-    audio: element("audio", HTMLSelectElement),
-    held: element("held", HTMLElement),
-    progress: element("progress", HTMLProgressElement),
-    progressText: element("progress-text", HTMLElement),
-    status: element("status", HTMLElement),
-    peers: element("peers", HTMLElement),
-    speedDown: element("speed-down", HTMLElement),
-    speedUp: element("speed-up", HTMLElement),
-    downloaded: element("downloaded", HTMLElement),
-    uploaded: element("uploaded", HTMLElement),
-    sparkline: element("sparkline-path", SVGPathElement),
-    stop: element("stop", HTMLButtonElement),
-    copyTs: element("copy-ts", HTMLButtonElement),
-    copyHls: element("copy-hls", HTMLButtonElement),
-    raw: element("raw", HTMLButtonElement),
-    copied: element("copied", HTMLElement),
-    copiedLink: element("copied-link", HTMLInputElement),
-    send: element("send", HTMLButtonElement),
-    sendForm: element("send-form", HTMLFormElement),
-    sendCode: element("send-code", HTMLInputElement),
-    health: element("health", HTMLButtonElement),
-    receive: element("receive", HTMLButtonElement),
-    receiver: element("receiver", HTMLElement),
-    receiverCode: element("receiver-code", HTMLElement),
-    receiverStop: element("receiver-stop", HTMLButtonElement),
-    recent: element("recent", HTMLElement),
-    recentList: element("recent-list", HTMLElement),
-    forget: element("forget", HTMLButtonElement),
-    toast: element("toast", HTMLElement),
-    drop: element("drop", HTMLElement),
+    form: byId("link-form", HTMLFormElement),
+    link: byId("link", HTMLInputElement),
+    play: byId("play", HTMLButtonElement),
+    add: byId("add", HTMLButtonElement),
+    chooseFile: byId("choose-file", HTMLButtonElement),
+    torrentFile: byId("torrent-file", HTMLInputElement),
+    problem: byId("problem", HTMLElement),
+    stage: byId("stage", HTMLElement),
+    video: byId("video", HTMLVideoElement),
+    waiting: byId("waiting", HTMLElement),
+    waitingText: byId("waiting-text", HTMLElement),
+    title: byId("title", HTMLElement),
+    live: byId("live", HTMLElement),
+    liveState: byId("live-state", HTMLElement),
+    liveWindow: byId("live-window", HTMLElement),
+    liveBack: byId("live-back", HTMLInputElement),
+    liveLength: byId("live-length", HTMLElement),
+    goLive: byId("go-live", HTMLButtonElement),
+    filesLabel: byId("files-label", HTMLElement),
+    files: byId("files", HTMLSelectElement),
+    audioLabel: byId("audio-label", HTMLElement),
+    audio: byId("audio", HTMLSelectElement),
+    silent: byId("silent", HTMLElement),
+    held: byId("held", HTMLElement),
+    progress: byId("progress", HTMLProgressElement),
+    progressText: byId("progress-text", HTMLElement),
+    status: byId("status", HTMLElement),
+    peers: byId("peers", HTMLElement),
+    speedDown: byId("speed-down", HTMLElement),
+    speedUp: byId("speed-up", HTMLElement),
+    downloaded: byId("downloaded", HTMLElement),
+    uploaded: byId("uploaded", HTMLElement),
+    sparkline: byId("sparkline-path", SVGPathElement),
+    stop: byId("stop", HTMLButtonElement),
+    copyTs: byId("copy-ts", HTMLButtonElement),
+    copyHls: byId("copy-hls", HTMLButtonElement),
+    raw: byId("raw", HTMLButtonElement),
+    copied: byId("copied", HTMLElement),
+    copiedLink: byId("copied-link", HTMLInputElement),
+    send: byId("send", HTMLButtonElement),
+    sendForm: byId("send-form", HTMLFormElement),
+    sendCode: byId("send-code", HTMLInputElement),
+    health: byId("health", HTMLButtonElement),
+    guide: byId("guide", HTMLButtonElement),
+    settings: byId("settings", HTMLButtonElement),
+    receive: byId("receive", HTMLButtonElement),
+    receiver: byId("receiver", HTMLElement),
+    receiverCode: byId("receiver-code", HTMLElement),
+    receiverStop: byId("receiver-stop", HTMLButtonElement),
+    recent: byId("recent", HTMLElement),
+    recentList: byId("recent-list", HTMLElement),
+    forget: byId("forget", HTMLButtonElement),
+    toast: byId("toast", HTMLElement),
+    drop: byId("drop", HTMLElement),
   };
 }
 
 /** @typedef {ReturnType<typeof findElements>} Elements */
 
 /**
+ * Shows the figures of a session.
+ *
  * @param {Elements} page
  * @param {import("./engine.js").SessionInfo} info
- * @param {readonly number[]} speeds
+ * @param {readonly number[]} speeds download speeds for the sparkline, oldest first
  */
 export function showInfo(page, info, speeds) {
   const share = Math.max(0, Math.min(100, info.total_progress));
@@ -82,7 +88,7 @@ export function showInfo(page, info, speeds) {
 }
 
 /**
- * What only the picture tells: the engine does not know whether it is shown. Empty where it is.
+ * Returns what only the video element knows: whether it has ended or waits for data; else an empty text.
  *
  * @param {HTMLVideoElement} video
  */
@@ -92,7 +98,7 @@ function pictureText(video) {
 }
 
 /**
- * Nothing is known yet of what starts now.
+ * Clears the figures before a new session starts.
  *
  * @param {Elements} page
  */
@@ -103,68 +109,73 @@ export function clearInfo(page) {
   page.progressText.textContent = "0 %";
   page.sparkline.setAttribute("d", "");
   page.audioLabel.hidden = true;
+  page.silent.hidden = true;
 }
 
 /**
- * The choice of a file, where there is one to make.
+ * Shows the list of playable files; hides it if there are fewer than two.
  *
  * @param {Elements} page
  * @param {readonly import("./engine.js").ContentFile[]} files
  * @param {number} chosen
  */
 export function showFiles(page, files, chosen) {
-  const playable = files.filter((file) => file.isPlayable);
-  const options = playable.map((file) => {
-    const option = document.createElement("option");
-    option.value = String(file.index);
-    option.textContent = `${file.name} (${bytesText(file.size)})`;
-    option.selected = file.index === chosen;
-    return option;
-  });
-  page.files.replaceChildren(...options);
-  page.filesLabel.hidden = options.length < 2;
+  const choices = files
+    .filter(({ isPlayable }) => isPlayable)
+    .map(({ index, name, size }) => /** @type {const} */ ([String(index), `${name} (${bytesText(size)})`]));
+  page.files.replaceChildren(...options(choices, String(chosen)));
+  page.filesLabel.hidden = choices.length < 2;
+}
+
+/** Display names of codecs whose names in files are cryptic. */
+const CODEC_NAMES = new Map([
+  ["A_TRUEHD", "TrueHD"],
+  ["mlpa", "TrueHD"],
+  ["aac_latm", "AAC (LATM)"],
+]);
+
+/**
+ * Says that the sound of a file cannot be played; hides that if `codecs` is empty.
+ *
+ * @param {Elements} page
+ * @param {readonly string[]} codecs
+ */
+export function showSilent(page, codecs) {
+  const names = codecs.map((codec) => CODEC_NAMES.get(codec) ?? codec).join(", ");
+  page.silent.textContent = `The sound (${names}) cannot be decoded here. Open the original file in a player such as VLC.`;
+  page.silent.hidden = codecs.length === 0;
 }
 
 /**
- * The choice of a language, where there is one to make.
+ * Shows the list of audio languages; hides it if there are fewer than two.
  *
  * @param {Elements} page
  * @param {readonly string[]} languages
  * @param {string | undefined} chosen
  */
 export function showLanguages(page, languages, chosen) {
-  const options = languages.map((language) => {
-    const option = document.createElement("option");
-    option.value = language;
-    option.textContent = languageName(language);
-    option.selected = language === chosen;
-    return option;
-  });
-  page.audio.replaceChildren(...options);
-  page.audioLabel.hidden = options.length < 2;
+  const choices = languages.map((language) => /** @type {const} */ ([language, languageName(language)]));
+  page.audio.replaceChildren(...options(choices, chosen));
+  page.audioLabel.hidden = choices.length < 2;
 }
 
 /**
+ * Shows the recent links.
+ *
  * @param {Elements} page
  * @param {readonly import("./recent.js").RecentLink[]} links
  * @param {(played: import("./recent.js").RecentLink) => void} play
  */
 export function showRecent(page, links, play) {
-  const items = links.map((played) => {
-    const item = document.createElement("li");
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = played.title;
-    button.addEventListener("click", () => play(played));
-    item.append(button);
-    return item;
-  });
+  const items = links.map((played) =>
+    make("li", {}, make("button", { type: "button", onclick: () => play(played) }, played.title)),
+  );
   page.recentList.replaceChildren(...items);
   page.recent.hidden = items.length === 0;
 }
 
 /**
- * A message under the form; none for an empty text.
+ * Shows an error message under the form; an empty text hides it.
  *
  * @param {Elements} page
  * @param {string} text
@@ -175,7 +186,7 @@ export function showProblem(page, text) {
 }
 
 /**
- * What is being waited for, over the video; none for an empty text.
+ * Shows what playback waits for, over the video; an empty text hides it.
  *
  * @param {Elements} page
  * @param {string} text
@@ -186,7 +197,7 @@ export function showWaiting(page, text) {
 }
 
 /**
- * A link to copy by hand, selected already; none for an empty text.
+ * Shows a link, selected for copying by hand; an empty text hides it.
  *
  * @param {Elements} page
  * @param {string} text
@@ -200,7 +211,7 @@ export function showLink(page, text) {
 }
 
 /**
- * A word that goes away by itself.
+ * Shows a short message that disappears by itself.
  *
  * @param {Elements} page
  * @param {string} text
@@ -211,16 +222,4 @@ export function showToast(page, text) {
   setTimeout(() => {
     if (page.toast.textContent === text) page.toast.hidden = true;
   }, 2500);
-}
-
-/**
- * @template {Element} T
- * @param {string} id
- * @param {new () => T} type
- * @returns {T}
- */
-function element(id, type) {
-  const found = document.getElementById(id);
-  if (!(found instanceof type)) throw new Error(`the page has no ${id}`);
-  return found;
 }

@@ -1,6 +1,6 @@
 import { concatBytes } from "../../../src/base/bytes.ts";
 import { adtsPrefix, adtsProblem, parseAacConfig, readAdtsHeader } from "../../../src/media/aac.ts";
-import { readAc3Header } from "../../../src/media/ac3.ts";
+import { readAc3Header, readAc3Programme } from "../../../src/media/ac3.ts";
 import { parseAvcConfig, parseH264Sps } from "../../../src/media/h264.ts";
 import { parseHevcConfig, parseHevcSps } from "../../../src/media/hevc.ts";
 import { readMpegAudioHeader } from "../../../src/media/mpeg-audio.ts";
@@ -42,7 +42,12 @@ export const targets: FuzzTarget[] = [
       new Uint8Array([0x0b, 0x77, 0, 0, 0x1c, 0x40, 0xe1, 0]),
     ],
     maxBytes: 64,
-    run: (bytes) => [readAdtsHeader(bytes, 0), readAc3Header(bytes, 0), readMpegAudioHeader(bytes, 0)],
+    run: (bytes) => [
+      readAdtsHeader(bytes, 0),
+      readAc3Header(bytes, 0),
+      readAc3Programme(bytes, 0),
+      readMpegAudioHeader(bytes, 0),
+    ],
   },
   {
     name: "nal",

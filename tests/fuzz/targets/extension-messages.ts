@@ -1,11 +1,14 @@
 import { assert } from "../../../src/base/assert.ts";
 import { latin1Bytes } from "../../../src/base/bytes.ts";
 import { infohashOf } from "../../../src/base/ids.ts";
-import { decodeExtensionHandshake, encodeExtensionHandshake } from "../../../src/wire/extension-handshake.ts";
-import { decodeHandshake, encodeHandshake } from "../../../src/wire/handshake.ts";
-import { decodeMetadataMessage, encodeMetadataMessage } from "../../../src/wire/metadata-message.ts";
-import { clientName, makePeerId } from "../../../src/wire/peer-id.ts";
-import { decodePexMessage, encodePexMessage } from "../../../src/wire/pex-message.ts";
+import {
+  decodeExtensionHandshake,
+  encodeExtensionHandshake,
+} from "../../../src/wire/peer/extension-handshake.ts";
+import { decodeHandshake, encodeHandshake } from "../../../src/wire/peer/handshake.ts";
+import { decodeMetadataMessage, encodeMetadataMessage } from "../../../src/wire/peer/metadata-message.ts";
+import { clientName, makePeerId } from "../../../src/wire/peer/peer-id.ts";
+import { decodePexMessage, encodePexMessage } from "../../../src/wire/peer/pex-message.ts";
 import type { FuzzTarget } from "../contract.ts";
 import { repeated } from "../extremes.ts";
 import { mutateBencode } from "../mutate-bencode.ts";
@@ -47,7 +50,7 @@ const extensionHandshake: FuzzTarget = {
     }),
     encodeExtensionHandshake({
       messages: new Map([["sl_live", 9]]),
-      live: { role: "relay", uploadBytesPerSecond: 1e6, homeStripe: 3, clockMs: 1_700_000_000_000 },
+      live: { role: "relay", uploadBytesPerSecond: 1e6, challenge: new Uint8Array(16) },
     }),
   ],
   extremes: () => [
@@ -60,10 +63,8 @@ const extensionHandshake: FuzzTarget = {
   run(bytes) {
     const decoded = decodeExtensionHandshake(bytes);
     assert(decoded.messages.size <= 64, "few extensions");
-    assert(
-      (decoded.live?.homeStripe ?? 0) < 16 && (decoded.live?.clockMs ?? 0) < 2 ** 48,
-      "within its range",
-    );
+    const { challenge } = decoded.live ?? {};
+    assert(challenge === undefined || challenge.length === 16, "a challenge of 16 bytes");
     return decoded;
   },
 };

@@ -2,14 +2,14 @@ import { assert } from "../../../src/base/assert.ts";
 import { concatBytes } from "../../../src/base/bytes.ts";
 import { DecodeError } from "../../../src/base/errors.ts";
 import { Merkle } from "../../../src/base/merkle.ts";
-import { layerRanges } from "../../../src/swarm/layer-ranges.ts";
-import { LayerTree } from "../../../src/swarm/layer-tree.ts";
-import { decodeHashMessage, encodeHashRange, proofHashes } from "../../../src/wire/hash-message.ts";
-import { MESSAGE } from "../../../src/wire/peer-message.ts";
-import { PeerMessageWriter } from "../../../src/wire/peer-message-writer.ts";
-import { parseV2Info, parseV2TransportFile } from "../../../src/wire/v2-metainfo.ts";
-import { type Content, ScriptedSwarm } from "../../swarm/scripted.ts";
-import { someLimits } from "../../swarm/some-limits.ts";
+import { layerRanges } from "../../../src/protocol/swarm/layer-ranges.ts";
+import { LayerTree } from "../../../src/protocol/swarm/layer-tree.ts";
+import { decodeHashMessage, encodeHashRange, proofHashCount } from "../../../src/wire/peer/hash-message.ts";
+import { MESSAGE } from "../../../src/wire/peer/peer-message.ts";
+import { PeerMessageWriter } from "../../../src/wire/peer/peer-message-writer.ts";
+import { parseV2Info, parseV2TransportFile } from "../../../src/wire/torrent/v2-metainfo.ts";
+import { type Content, ScriptedSwarm } from "../../protocol/swarm/scripted.ts";
+import { someLimits } from "../../protocol/swarm/some-limits.ts";
 import { sha1, sha256 } from "../../wire/make-torrent.ts";
 import { makeV2Torrent } from "../../wire/make-v2-torrent.ts";
 import type { FuzzTarget } from "../contract.ts";
@@ -24,7 +24,7 @@ const RANGE = layerRanges(LAYER!, PIECE)[0]!;
 const TREE = new LayerTree(FILE.info.pieceHashes, 0, new Merkle(sha256));
 const HASHES = TREE.answer(RANGE)!;
 
-/** A message's id, and what follows it. */
+/** Id and payload of a message. */
 const decoder: FuzzTarget = {
   name: "hash-message",
   corpus: () => [
@@ -36,7 +36,10 @@ const decoder: FuzzTarget = {
     const message = decodeHashMessage(bytes[0] ?? 0, bytes.subarray(1));
     const { range } = message;
     if (message.kind === "hashes")
-      assert(message.hashes.length === 32 * (range.length + proofHashes(range)), "as many hashes as it says");
+      assert(
+        message.hashes.length === 32 * (range.length + proofHashCount(range)),
+        "as many hashes as it says",
+      );
     const answer = TREE.answer(range);
     assert(!answer || answer.length <= 32 * (512 + 40), "an answer that fits a message");
     return message;
@@ -49,7 +52,7 @@ function messages(write: (writer: PeerMessageWriter) => void): Uint8Array {
   return writer.take()!;
 }
 
-/** A swarm that lacks piece layers, with an honest peer and a hostile one that was asked before it. */
+/** A swarm that lacks piece layers, with an honest peer, and a hostile one that is asked first. */
 const swarm: FuzzTarget = {
   name: "swarm-hashes",
   corpus: () => [
@@ -69,9 +72,9 @@ const swarm: FuzzTarget = {
     it.input({ kind: "info", infoBytes: MADE.infoBytes });
     const good = it.peer().seed();
     hostile.raw(bytes);
-    // Of what the hostile peer was asked it may say nothing: then it is late.
+    // The hostile peer may not answer; its requests then time out.
     it.pass(10_000);
-    if (good.hashes.length > 0) good.say((to) => to.hash(MESSAGE.hashes, encodeHashRange(RANGE), HASHES));
+    if (good.hashes.length > 0) good.send((to) => to.hash(MESSAGE.hashes, encodeHashRange(RANGE), HASHES));
     assert(good.closed === undefined, "a hostile peer must not cost another its connection");
     const known = it.outputs.find(({ kind }) => kind === "metadata");
     assert(known?.kind === "metadata", "a hostile peer must not keep the layers from coming");
@@ -89,7 +92,7 @@ const LARGE_FILE = parseV2TransportFile(LARGE.bytes, sha1, sha256);
 const [LARGE_LAYER] = LARGE_FILE.info.layers!;
 const LEAVES = { root: LARGE_LAYER!.root, baseLayer: 0, index: 2, length: 2, proofLayers: 2 };
 
-/** A swarm that has all pieces, and one after another what a hostile peer asks for; an honest one comes after it. */
+/** A swarm that has all pieces, and serves the requests of a hostile peer, then those of an honest one. */
 const serving: FuzzTarget = {
   name: "swarm-hash-requests",
   corpus: () => [
@@ -120,7 +123,7 @@ const serving: FuzzTarget = {
     const hostile = it.peer();
     hostile.raw(bytes);
     const good = it.peer();
-    good.say((to) => to.hash(MESSAGE.hashRequest, encodeHashRange(LEAVES)));
+    good.send((to) => to.hash(MESSAGE.hashRequest, encodeHashRange(LEAVES)));
     for (let i = 0; i < 100; i++) {
       read();
       it.pass(100);

@@ -1,6 +1,6 @@
 import { assert } from "../../../src/base/assert.ts";
 import { equalBytes } from "../../../src/base/bytes.ts";
-import { decodeHolepunchMessage, encodeHolepunchMessage } from "../../../src/wire/holepunch-message.ts";
+import { decodeHolepunchMessage, encodeHolepunchMessage } from "../../../src/wire/peer/holepunch-message.ts";
 import type { FuzzTarget } from "../contract.ts";
 
 const ADDRESSES = [

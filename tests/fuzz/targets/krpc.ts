@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { assert } from "../../../src/base/assert.ts";
 import { latin1Bytes } from "../../../src/base/bytes.ts";
-import { seededRandom } from "../../../src/base/random.ts";
 import { instant } from "../../../src/base/time.ts";
-import { DhtNode } from "../../../src/swarm/dht/dht-node.ts";
-import { decodeDhtState } from "../../../src/wire/dht-state.ts";
-import { decodeKrpc } from "../../../src/wire/krpc-decode.ts";
-import { encodeKrpc } from "../../../src/wire/krpc-encode.ts";
+import { DhtNode } from "../../../src/protocol/dht/dht-node.ts";
+import { decodeKrpc } from "../../../src/wire/dht/krpc-decode.ts";
+import { encodeKrpc } from "../../../src/wire/dht/krpc-encode.ts";
+import { decodeDhtState } from "../../../src/wire/dht/saved-nodes.ts";
+import { seededRandom } from "../../seeded-random.ts";
 import type { FuzzTarget } from "../contract.ts";
 import { repeated } from "../extremes.ts";
 import { mutateBencode } from "../mutate-bencode.ts";
@@ -54,16 +54,16 @@ const messages: FuzzTarget = {
   maxBytes: 4096,
   run(bytes) {
     const message = decodeKrpc(bytes);
-    // What was understood can be said again; an unknown method has lost its name.
-    if (message.kind === "query" && message.ask.method !== "other")
-      assert(decodeKrpc(encodeKrpc(message)).kind === "query", "can be said again");
+    // A decoded message can be encoded again, except an unknown method, whose name is lost.
+    if (message.kind === "query" && message.request.method !== "other")
+      assert(decodeKrpc(encodeKrpc(message)).kind === "query", "can be encoded again");
     return message;
   },
 };
 
 const sha1 = (bytes: Uint8Array) => new Uint8Array(createHash("sha1").update(bytes).digest());
 
-/** One node that everything is sent to, from ever new addresses: it answers three bytes for one at most, and stays small. */
+/** One node that receives all inputs from changing addresses: it sends at most three bytes per byte received, and stays small. */
 function node(): FuzzTarget["run"] {
   const random = seededRandom(5);
   const setup = { families: [4, 6] as const, sha1, verifierOf: () => () => false, random, isReadOnly: false };
@@ -81,7 +81,7 @@ function node(): FuzzTarget["run"] {
     dht.wake(now);
     while (dht.poll());
     const { peers, items } = dht.figures();
-    assert(peers === 0 && items === 0, "nobody has a token");
+    assert(peers === 0 && items === 0, "no token was issued");
     return undefined;
   };
 }

@@ -81,7 +81,7 @@ const m3u: FuzzTarget = {
       assert(options.length <= 32 && attributes.size <= 128, "bounded lists");
       assert(!/[\r\n]/.test(url + title), "one line");
     }
-    if (bytes.length > 4096) return whole.reader; // The entries are handed out, and nobody keeps all of them.
+    if (bytes.length > 4096) return whole.reader; // Entries are streamed; the program does not keep all of them.
     const inPieces = read(bytes, 7);
     assert(inPieces.entries.length === whole.entries.length, "pieces make no difference");
     assert(JSON.stringify(inPieces.entries) === JSON.stringify(whole.entries), "pieces change nothing");

@@ -9,7 +9,7 @@ const PACKET_BYTES = 188;
 const MAX_PIECE_BYTES = 16 * PACKET_BYTES;
 const START_MS = 1_700_000_000_000;
 
-/** What a broadcaster's source sends: packets that begin with the sync byte, as the input has found them, and anything in them. */
+/** Input of a broadcast: packets that start with the sync byte, with arbitrary contents. */
 export const target: FuzzTarget = {
   name: "live-cut",
   corpus: () => [

@@ -1,7 +1,7 @@
 import { assert } from "../../../src/base/assert.ts";
 import { latin1Bytes } from "../../../src/base/bytes.ts";
 import { decodeUtf8 } from "../../../src/base/utf8.ts";
-import { parseMagnet } from "../../../src/wire/magnet.ts";
+import { parseMagnet } from "../../../src/wire/torrent/magnet.ts";
 import type { FuzzTarget } from "../contract.ts";
 import { repeated } from "../extremes.ts";
 

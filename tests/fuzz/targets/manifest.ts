@@ -4,7 +4,7 @@ import { writeMasterManifest, writeMediaManifest } from "../../../src/media/mani
 import { assToCueText, subripToCueText, writeWebvtt } from "../../../src/media/webvtt.ts";
 import type { FuzzTarget } from "../contract.ts";
 
-/** Names come from files: whatever they are, a manifest keeps its lines, and its quotes pair. */
+/** Names come from untrusted files: any name must leave the lines and quotes of a manifest intact. */
 const manifest: FuzzTarget = {
   name: "manifest",
   corpus: () => ["film", 'a "b", c', "x\n#EXT-X-ENDLIST", "ü\u2028\u0085"].map(encodeUtf8),
@@ -28,7 +28,7 @@ const manifest: FuzzTarget = {
   },
 };
 
-/** Subtitles come from files too: a cue keeps its block, and cannot begin another. */
+/** Subtitles come from untrusted files: a cue must not end its block or start another. */
 const subtitles: FuzzTarget = {
   name: "webvtt",
   corpus: () =>

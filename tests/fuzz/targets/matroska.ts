@@ -1,11 +1,15 @@
 import { concatBytes } from "../../../src/base/bytes.ts";
 import { encodeUtf8 } from "../../../src/base/utf8.ts";
 import { parseBlockGroup, parseSimpleBlock } from "../../../src/media/matroska-blocks.ts";
-import { parseMatroskaCues } from "../../../src/media/matroska-cues.ts";
-import { parseMatroskaTracks, parseSeekHead, parseSegmentInfo } from "../../../src/media/matroska-head.ts";
+import {
+  parseMatroskaCues,
+  parseMatroskaTracks,
+  parseSeekHead,
+  parseSegmentInfo,
+} from "../../../src/media/matroska-head.ts";
 import type { FuzzTarget } from "../contract.ts";
 
-/** An element with a size of one, or of four bytes. */
+/** Encodes an element with a size field of one or four bytes. */
 function element(id: number[], ...content: Uint8Array[]): Uint8Array {
   const data = concatBytes(content);
   const size =

@@ -1,6 +1,6 @@
 import { assert } from "../../../src/base/assert.ts";
 import { latin1Bytes } from "../../../src/base/bytes.ts";
-import { type Info, parseInfo, parseTransportFile } from "../../../src/wire/metainfo.ts";
+import { type Info, parseInfo, parseTransportFile } from "../../../src/wire/torrent/metainfo.ts";
 import { makeTorrent } from "../../wire/make-torrent.ts";
 import type { FuzzTarget } from "../contract.ts";
 import { repeated } from "../extremes.ts";
@@ -36,7 +36,7 @@ const transportFile: FuzzTarget = {
   ),
   mutate: mutateBencode,
   run(bytes) {
-    // The hash is no part of the decoder: a cheap one will do.
+    // The hash is not part of the decoder, so a trivial one suffices.
     const file = parseTransportFile(bytes, () => new Uint8Array(20));
     check(file.info);
     assert(file.trackers.flat().length <= 100, "few trackers");
@@ -44,7 +44,7 @@ const transportFile: FuzzTarget = {
   },
 };
 
-/** What follows the list of files in an extreme: one byte of content in one piece. */
+/** End of an extreme input after the file list: one byte of content in one piece. */
 const TAIL = `d6:lengthi1e4:pathl1:zeee4:name1:x12:piece lengthi1e6:pieces20:${"h".repeat(20)}e`;
 const EMPTY_FILES = [
   "d6:lengthi0e4:pathl1:aee",
@@ -68,7 +68,7 @@ const info: FuzzTarget = {
   },
 };
 
-/** What everything behind the decoder relies on. */
+/** Checks the invariants that later code relies on. */
 function check(info: Info): void {
   assert(info.pieceCount === Math.ceil(info.length / info.pieceLength), "the pieces cover the content");
   assert(info.pieceHashes.length === 20 * info.pieceCount, "a hash for each piece");

@@ -44,7 +44,7 @@ const samples: FuzzTarget = {
   corpus: () => [MOOV, concatBytes([MOOV, TRAK])],
   extremes: () => [concatBytes(Array<Uint8Array>(150).fill(TRAK))],
   words: [words(0xffffffff), words(0x7fffffff), words(0)],
-  // A file of half the length of its index: what has one size for all must fit into it.
+  // A file of half the length of its index: samples of constant size must fit into it.
   run: (input) => parseMp4Samples(input, input.length / 2),
 };
 

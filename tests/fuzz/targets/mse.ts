@@ -1,25 +1,27 @@
 import { concatBytes } from "../../../src/base/bytes.ts";
 import { DecodeError } from "../../../src/base/errors.ts";
-import { seededRandom } from "../../../src/base/random.ts";
-import type { MseHandshake, MseOutcome } from "../../../src/swarm/mse/contract.ts";
-import { answerer, caller, meet, toolsOf } from "../../swarm/mse/ends.ts";
+import type { MseHandshake, MseOutcome } from "../../../src/protocol/mse/contract.ts";
+import { initiator, responder, runHandshake, seededDependencies } from "../../protocol/mse/handshake-pair.ts";
+import { seededRandom } from "../../seeded-random.ts";
 import type { FuzzTarget } from "../contract.ts";
 
-// The tested end has always the same key, so that a recorded talk goes on however often it is played.
-const makeAnswerer = () => answerer(toolsOf(seededRandom(1)));
-const makeCaller = () => caller(toolsOf(seededRandom(2)));
+// The tested side always uses the same key, so that a recorded handshake can be replayed.
+const makeAnswerer = () => responder(seededDependencies(seededRandom(1)));
+const makeCaller = () => initiator(seededDependencies(seededRandom(2)));
 
-/** What the other end of recorded talks said. */
+/** Bytes that the other side sent in recorded handshakes. */
 function recorded(side: 0 | 1): Uint8Array[] {
   return Array.from({ length: 8 }, (_, i) => {
-    const other = toolsOf(seededRandom(10 + i));
+    const other = seededDependencies(seededRandom(10 + i));
     const talk =
-      side === 0 ? meet(caller(other), makeAnswerer(), 4096) : meet(makeCaller(), answerer(other), 4096);
+      side === 0
+        ? runHandshake(initiator(other), makeAnswerer(), 4096)
+        : runHandshake(makeCaller(), responder(other), 4096);
     return concatBytes(talk.sent[side]);
   });
 }
 
-/** Feeds an end in parts of `step` bytes, what follows the handshake through its stream. */
+/** Feeds one side in parts of `step` bytes, and bytes after the handshake through its stream. */
 function feed(end: MseHandshake, bytes: Uint8Array, step: number): MseOutcome | undefined {
   let outcome: MseOutcome | undefined;
   for (let at = 0; at < bytes.length; at += step) {
@@ -48,7 +50,7 @@ function target(name: string, side: 0 | 1, make: () => MseHandshake): FuzzTarget
     extremes: () => [new Uint8Array(4096).fill(1), concatBytes([recorded(side)[0]!, new Uint8Array(60_000)])],
     run(bytes) {
       const outcome = feed(make(), bytes, 4096);
-      // How the bytes are cut changes nothing.
+      // The result does not depend on how the bytes are split.
       if (bytes.length % 16 === 0) {
         const other = fate(make, bytes, 61);
         if (other !== String(outcome?.method)) throw new Error(`in parts it is ${other}`);
@@ -59,6 +61,6 @@ function target(name: string, side: 0 | 1, make: () => MseHandshake): FuzzTarget
 }
 
 export const targets: readonly FuzzTarget[] = [
-  target("MseAnswerer", 0, makeAnswerer),
-  target("MseCaller", 1, makeCaller),
+  target("MseResponder", 0, makeAnswerer),
+  target("MseInitiator", 1, makeCaller),
 ];

@@ -1,4 +1,8 @@
-import { MULTIPART_LIMITS, MultipartParser, type MultipartPart } from "../../../routes/control/multipart.ts";
+import {
+  MULTIPART_LIMITS,
+  MultipartParser,
+  type MultipartPart,
+} from "../../../routes/control/multipart-parser.ts";
 import { assert } from "../../../src/base/assert.ts";
 import { concatBytes, equalBytes, latin1Bytes, latin1Text } from "../../../src/base/bytes.ts";
 import { randomBelow } from "../../../src/base/random.ts";
@@ -22,7 +26,7 @@ const CORPUS = [
   `--b-1\r\n\r\n1${END}`,
 ];
 
-/** What was read, with the sizes in which it came. */
+/** The parsed form, for reads of the given sizes. */
 function parse(bytes: Uint8Array, chunkBytes: number): readonly MultipartPart[] {
   const parser = new MultipartParser(BOUNDARY, bytes.length);
   for (let at = 0; at < bytes.length; at += chunkBytes) parser.push(bytes.subarray(at, at + chunkBytes));
@@ -65,7 +69,7 @@ export const target: FuzzTarget = {
     "é",
   ].map((text) => encodeUtf8(text)),
   mutate(random, seed) {
-    // Something put into the last value: the form around it stays whole.
+    // Insert bytes into the last value; the form around it stays intact.
     const end = latin1Text(seed).lastIndexOf(END);
     if (end < 0) return seed;
     const noise = Uint8Array.from({ length: randomBelow(random, 60) }, () => randomBelow(random, 128));
@@ -79,7 +83,7 @@ export const target: FuzzTarget = {
   maxBytes: 4096,
   run(bytes) {
     const parts = parse(bytes, bytes.length);
-    // However it is cut, a form says the same.
+    // The result does not depend on how the form is split.
     const pieces = parse(bytes, 1 + (bytes.length % 13));
     assert(
       parts.length === pieces.length && parts.every((part, i) => isSame(part, pieces[i]!)),

@@ -1,8 +1,8 @@
 import { assert } from "../../../src/base/assert.ts";
 import { DecodeError } from "../../../src/base/errors.ts";
-import { PeerMessageDecoder, type PeerMessageHandler } from "../../../src/wire/peer-message.ts";
-import { PeerMessageWriter } from "../../../src/wire/peer-message-writer.ts";
-import { makeContent, ScriptedSwarm } from "../../swarm/scripted.ts";
+import { PeerMessageDecoder, type PeerMessageHandler } from "../../../src/wire/peer/peer-message.ts";
+import { PeerMessageWriter } from "../../../src/wire/peer/peer-message-writer.ts";
+import { makeContent, ScriptedSwarm } from "../../protocol/swarm/scripted.ts";
 import type { FuzzTarget } from "../contract.ts";
 
 const LIMITS = { maxBitfieldBytes: 64, maxExtendedBytes: 4096, maxBlockBytes: 20_000 };
@@ -43,7 +43,7 @@ const CORPUS = [
   messages((to) => to.extended(0, new TextEncoder().encode("d1:md11:ut_metadatai1e6:ut_pexi2eee"))),
 ];
 
-/** Adds up what it hears, so that two ways of feeding the same bytes can be compared. */
+/** Records messages, so that two ways of feeding the same bytes can be compared. */
 class Summer implements PeerMessageHandler {
   text = "";
   keepAlive = () => this.#add("k");
@@ -70,7 +70,7 @@ class Summer implements PeerMessageHandler {
   }
 }
 
-/** Everything heard before the end, and whether the bytes were refused. */
+/** All messages, and whether the bytes were refused. */
 function hear(bytes: Uint8Array, step: number): { text: string; fault: unknown } {
   const summer = new Summer();
   const decoder = new PeerMessageDecoder(summer, LIMITS);
@@ -111,7 +111,7 @@ const swarm: FuzzTarget = {
     it.pass(300);
     for (let i = 0; i < 6; i++) good.answer();
     assert(good.closed === undefined, "a hostile peer must not cost another its connection");
-    // Blocks that the hostile peer owes are late by then, those of its pieces that are not urgent released.
+    // By then requests to the hostile peer have timed out, and its pieces that are not urgent are released.
     it.pass(10_000);
     for (let i = 0; i < 6; i++) good.answer();
     assert(it.pieces.length >= 3, "a hostile peer must not keep pieces from coming");

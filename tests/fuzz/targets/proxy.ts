@@ -1,20 +1,24 @@
 import { assert } from "../../../src/base/assert.ts";
 import { concatBytes, latin1Bytes } from "../../../src/base/bytes.ts";
 import { DecodeError } from "../../../src/base/errors.ts";
-import { parseProxy } from "../../../src/engine/reach/inside/proxy.ts";
-import { ProxyRefusal, type TalkStep, talkTo } from "../../../src/engine/reach/inside/proxy-talk.ts";
+import { parseProxy } from "../../../src/net/confined/proxy.ts";
+import {
+  type HandshakeStep,
+  ProxyRefusal,
+  startProxyHandshake,
+} from "../../../src/net/confined/proxy-handshake.ts";
 import { decodeSocksDatagram } from "../../../src/wire/socks5.ts";
 import type { FuzzTarget } from "../contract.ts";
 
 const WISH = { command: "connect", to: { host: "a.example", port: 6881 } } as const;
 
-/** A whole talk, answers cut as the first byte says. */
+/** Runs a whole handshake, with replies split as the first byte determines. */
 function talk(url: string, input: Uint8Array): unknown {
   const proxy = parseProxy(url);
-  const said = talkTo(proxy, WISH);
+  const said = startProxyHandshake(proxy, WISH);
   const step = 1 + (input[0] ?? 0);
   for (let at = 1; at < input.length; at += step) {
-    let next: TalkStep;
+    let next: HandshakeStep;
     try {
       next = said.received(input.subarray(at, at + step));
     } catch (thrown) {

@@ -2,10 +2,10 @@ import { assert } from "../../../src/base/assert.ts";
 import { concatBytes, writeU32 } from "../../../src/base/bytes.ts";
 import type { Random } from "../../../src/base/random.ts";
 import { randomBelow } from "../../../src/base/random.ts";
-import { crc32Mpeg } from "../../../src/media/crc32.ts";
 import {
   buildPat,
   buildPmt,
+  crc32Mpeg,
   packetsOfSection,
   parsePat,
   parsePmt,
@@ -26,7 +26,7 @@ const PAT = buildPat({ number: 1, pmtPid: 0x1000 });
 const SMALL = buildPmt({ programme: 1, version: 3, pcrPid: 0x100, streams: STREAMS.slice(0, 2) });
 const LARGE = buildPmt({ programme: 1, version: 3, pcrPid: 0x100, streams: STREAMS });
 
-/** A change inside, with a checksum that fits again: else nothing behind the checksum would ever be tried. */
+/** Changes a section and fixes its checksum, so that the code behind the checksum is reached. */
 function mutateSection(random: Random, seed: Uint8Array): Uint8Array {
   const section = seed.slice();
   const changes = 1 + randomBelow(random, 4);

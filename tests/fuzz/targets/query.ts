@@ -1,20 +1,22 @@
 import type { z } from "zod";
-import { CONTROL_METHODS } from "../../../routes/control/control.ts";
+import { CONTROL_SECTIONS } from "../../../routes/control/control.ts";
 import { queryParameters } from "../../../routes/control/form.ts";
 import { parameterError } from "../../../routes/control/params.ts";
-import { playbackParams, selectorOf } from "../../../routes/params.ts";
+import { searchParams } from "../../../routes/control/search.ts";
+import { playbackParams, selectorOf } from "../../../routes/http/params.ts";
 import { exportParams } from "../../../routes/playlist-export.ts";
-import { searchParams } from "../../../routes/search.ts";
 import { concatBytes, latin1Bytes } from "../../../src/base/bytes.ts";
 import type { FuzzTarget } from "../contract.ts";
 import { repeated } from "../extremes.ts";
 
-/** Whatever reads a query; the first byte of an input says which. */
+const METHODS = CONTROL_SECTIONS.flatMap(({ methods }) => methods);
+
+/** All query parsers; the first byte of an input selects one. */
 const SCHEMAS: readonly z.ZodType[] = [
   playbackParams,
   exportParams,
   searchParams,
-  ...CONTROL_METHODS.map(({ params }) => params),
+  ...METHODS.map(({ params }) => params),
 ];
 
 const HASH = "de2fb17b7a45e455815ca4894197bf45e75ee01f";

@@ -1,10 +1,10 @@
 import { assert } from "../../../src/base/assert.ts";
 import { concatBytes, fromHex, latin1Bytes } from "../../../src/base/bytes.ts";
-import { decodeNatPmpAnswer } from "../../../src/wire/nat-pmp.ts";
-import { decodePcpAnswer } from "../../../src/wire/pcp.ts";
-import { decodeSsdpAnswer } from "../../../src/wire/ssdp.ts";
-import { decodeRouterDescription } from "../../../src/wire/upnp-description.ts";
-import { decodeSoapAnswer } from "../../../src/wire/upnp-soap.ts";
+import { decodeNatPmpResponse } from "../../../src/wire/router/nat-pmp.ts";
+import { decodePcpResponse } from "../../../src/wire/router/pcp.ts";
+import { decodeSsdpResponse } from "../../../src/wire/router/ssdp.ts";
+import { decodeRouterDescription } from "../../../src/wire/router/upnp-description.ts";
+import { decodeSoapResponse } from "../../../src/wire/router/upnp-soap.ts";
 import type { FuzzTarget } from "../contract.ts";
 import { repeated } from "../extremes.ts";
 
@@ -16,7 +16,7 @@ const natPmp: FuzzTarget = {
     ),
   maxBytes: 100,
   run(bytes) {
-    const answer = decodeNatPmpAnswer(bytes);
+    const answer = decodeNatPmpResponse(bytes);
     assert(answer.kind === "address" || answer.externalPort < 65_536, "a port");
     return answer;
   },
@@ -31,7 +31,7 @@ const pcp: FuzzTarget = {
     return [map, concatBytes([map, new Uint8Array(8)]), fromHex("0080000100000064")!];
   },
   maxBytes: 1_500,
-  run: decodePcpAnswer,
+  run: decodePcpResponse,
 };
 
 const ssdp: FuzzTarget = {
@@ -47,7 +47,7 @@ const ssdp: FuzzTarget = {
   ],
   words: ["\r\n", "LOCATION: ", "http://", ": "].map(latin1Bytes),
   maxBytes: 3_000,
-  run: decodeSsdpAnswer,
+  run: decodeSsdpResponse,
 };
 
 const XML_WORDS = ["<", ">", "</", "/>", "&amp;", "&#x41;", "<!--", "-->", "<?", "?>", '="', "<a>", "</a>"];
@@ -87,7 +87,7 @@ const soap: FuzzTarget = {
     ].map(latin1Bytes),
   words: XML_WORDS.map(latin1Bytes),
   maxBytes: 20_000,
-  run: (bytes) => decodeSoapAnswer(bytes, "Get"),
+  run: (bytes) => decodeSoapResponse(bytes, "Get"),
 };
 
 export const targets = [natPmp, pcp, ssdp, description, soap];

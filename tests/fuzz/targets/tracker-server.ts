@@ -1,23 +1,23 @@
 import { assert } from "../../../src/base/assert.ts";
 import { latin1Bytes, latin1Text } from "../../../src/base/bytes.ts";
-import { seededRandom } from "../../../src/base/random.ts";
 import { instant } from "../../../src/base/time.ts";
 import { decodeUtf8, encodeUtf8 } from "../../../src/base/utf8.ts";
-import { OfferRelay } from "../../../src/swarm/tracker/offer-relay.ts";
-import { Tracker } from "../../../src/swarm/tracker/tracker.ts";
+import { OfferRelay } from "../../../src/protocol/tracker/offer-relay.ts";
+import { Tracker } from "../../../src/protocol/tracker/tracker.ts";
 import {
-  decodeHttpQuestion,
-  decodeHttpScrapeQuestion,
-  encodeHttpAnswer,
-  encodeHttpScrapeAnswer,
-} from "../../../src/wire/tracker-server-http.ts";
+  decodeHttpAnnounceRequest,
+  decodeHttpScrapeRequest,
+  encodeHttpAnnounceResponse,
+  encodeHttpScrapeResponse,
+} from "../../../src/wire/tracker/server-http.ts";
 import {
-  decodeUdpQuestion,
-  encodeUdpAnswer,
-  encodeUdpScrapeAnswer,
-} from "../../../src/wire/tracker-server-udp.ts";
-import { decodeWsQuestion } from "../../../src/wire/tracker-server-ws.ts";
-import { decodeWsReply } from "../../../src/wire/tracker-ws.ts";
+  decodeUdpRequest,
+  encodeUdpAnnounceResponse,
+  encodeUdpScrapeResponse,
+} from "../../../src/wire/tracker/server-udp.ts";
+import { decodeWsRequest } from "../../../src/wire/tracker/server-ws.ts";
+import { decodeWsReply } from "../../../src/wire/tracker/ws.ts";
+import { seededRandom } from "../../seeded-random.ts";
 import type { FuzzTarget } from "../contract.ts";
 import { repeated } from "../extremes.ts";
 
@@ -25,11 +25,11 @@ const NOW = instant(1_000_000);
 const HASH = "%12%34%56%78%9a%bc%de%f1%23Eg%89%ab%cd%ef%124Vx%9a";
 const PEER = "-SL0001-abcdefghijkl";
 
-/** A tracker for everything, as it is at its start. */
+/** A new tracker that accepts all infohashes. */
 function freshTracker(): Tracker {
   return new Tracker({
     isTracked: () => true,
-    ownPlaces: () => [{ host: "192.168.1.2", port: 8621 }],
+    ownAddresses: () => [{ host: "192.168.1.2", port: 8621 }],
     random: seededRandom(1),
   });
 }
@@ -51,15 +51,15 @@ const http: FuzzTarget = {
   run(bytes) {
     const query = latin1Text(bytes);
     if (/(?:^|&)port=/.test(query)) {
-      const question = decodeHttpQuestion(query);
+      const question = decodeHttpAnnounceRequest(query);
       assert(question.port >= 0 && question.port < 65_536, "a port");
       const asker = { host: "60.0.0.1", isForeign: false };
       const answer = freshTracker().announce(question, asker, NOW);
-      return "refused" in answer ? answer : encodeHttpAnswer(answer, asker.host);
+      return "refused" in answer ? answer : encodeHttpAnnounceResponse(answer, asker.host);
     }
-    const infohashes = decodeHttpScrapeQuestion(query);
+    const infohashes = decodeHttpScrapeRequest(query);
     assert(infohashes.length <= 74, "a bounded scrape");
-    return encodeHttpScrapeAnswer(
+    return encodeHttpScrapeResponse(
       infohashes.map((each) => [each, { seeders: 0, leechers: 0, completed: 0 }]),
     );
   },
@@ -92,17 +92,17 @@ const udp: FuzzTarget = {
   ],
   extremes: () => [scrapeQuestion(3000), new Uint8Array(65_000).fill(1)],
   run(bytes) {
-    const question = decodeUdpQuestion(bytes);
+    const question = decodeUdpRequest(bytes);
     if (question.kind === "connect") return question;
     if (question.kind === "scrape") {
       const counts = question.infohashes.map(() => ({ seeders: 1, leechers: 2, completed: 3 }));
-      const answer = encodeUdpScrapeAnswer(question.transaction, counts);
+      const answer = encodeUdpScrapeResponse(question.transaction, counts);
       assert(answer.length <= bytes.length, "no more than was asked with");
       return answer;
     }
     const asker = { host: "60.0.0.1", isForeign: false };
     const answer = freshTracker().announce(question.announce, asker, NOW, 4);
-    return "refused" in answer ? answer : encodeUdpAnswer(question.transaction, answer, 4);
+    return "refused" in answer ? answer : encodeUdpAnnounceResponse(question.transaction, answer, 4);
   },
 };
 
@@ -151,7 +151,7 @@ const wsQuestion: FuzzTarget = {
     repeated('{"action":"scrape","info_hash":[', '"abcdefghijklmnopqrst",', "1]}", 60_000),
   ],
   run(bytes) {
-    // Two peers are there before it; what comes of the message goes to somebody who is connected, and fits a frame.
+    // Two other peers are connected; each output goes to a connected peer and fits into a frame.
     const relay = new OfferRelay(freshTracker(), () => true, seededRandom(1));
     for (const id of [1, 2, 3]) {
       assert(relay.opened(id, { host: "60.0.0.1", isForeign: id === 3 }), "room for three");
@@ -163,12 +163,12 @@ const wsQuestion: FuzzTarget = {
     const text = decodeUtf8(bytes);
     relay.received(3, text, NOW);
     for (let output = relay.poll(); output; output = relay.poll()) {
-      assert(output.to >= 1 && output.to <= 3, "somebody who is there");
+      assert(output.to >= 1 && output.to <= 3, "a connected peer");
       if (output.kind === "send")
         assert(encodeUtf8(output.text).length <= 65_535, "a message that fits a frame");
     }
     relay.closed(3);
-    return [relay, decodeWsQuestion(text)];
+    return [relay, decodeWsRequest(text)];
   },
 };
 
@@ -208,7 +208,7 @@ const wsReply: FuzzTarget = {
     const reply = decodeWsReply(decodeUtf8(bytes));
     if (reply.kind !== "announce" || !reply.reply.ok) return reply;
     const { intervalSeconds, peers } = reply.reply;
-    assert(intervalSeconds >= 30 && intervalSeconds <= 7200, "a bearable interval");
+    assert(intervalSeconds >= 30 && intervalSeconds <= 7200, "an interval within limits");
     assert(peers.length <= 1000, "not too many peers");
     for (const { port } of peers) assert(port > 0 && port < 65_536, "a port");
     return reply;

@@ -1,15 +1,15 @@
 import { assert } from "../../../src/base/assert.ts";
 import { latin1Bytes, latin1Text } from "../../../src/base/bytes.ts";
 import type { Infohash } from "../../../src/base/ids.ts";
-import type { AnnounceReply } from "../../../src/wire/tracker.ts";
+import type { AnnounceReply } from "../../../src/wire/tracker/announce.ts";
 import {
   decodeHttpAnnounce,
   decodeHttpScrape,
   httpAnnounceUrl,
   httpScrapeUrl,
-} from "../../../src/wire/tracker-http.ts";
-import { decodeUdpReply, encodeUdpAnnounce } from "../../../src/wire/tracker-udp.ts";
-import { trackerUrlProblem } from "../../../src/wire/tracker-url.ts";
+} from "../../../src/wire/tracker/http.ts";
+import { decodeUdpReply, encodeUdpAnnounce } from "../../../src/wire/tracker/udp.ts";
+import { trackerUrlProblem } from "../../../src/wire/tracker/url.ts";
 import { announceRequest } from "../../parts/announce-request.ts";
 import type { FuzzTarget } from "../contract.ts";
 import { repeated } from "../extremes.ts";
@@ -37,7 +37,7 @@ const announce: FuzzTarget = {
   run(bytes) {
     const reply: AnnounceReply = decodeHttpAnnounce(bytes);
     if (!reply.ok) return reply;
-    assert(reply.intervalSeconds >= 30 && reply.intervalSeconds <= 7200, "a bearable interval");
+    assert(reply.intervalSeconds >= 30 && reply.intervalSeconds <= 7200, "an interval within limits");
     assert(reply.peers.length <= 1000, "not too many peers");
     for (const { port } of reply.peers) assert(port > 0 && port < 65536, "a port");
     return reply;

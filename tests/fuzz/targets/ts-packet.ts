@@ -1,6 +1,8 @@
 import { assert } from "../../../src/base/assert.ts";
-import { payloadStartAt, readTsPacket, TS_PACKET_BYTES } from "../../../src/media/ts-packet.ts";
+import { clockReferenceAt } from "../../../src/media/ts-clock.ts";
+import { payloadStartAt, TS_PACKET_BYTES } from "../../../src/media/ts-packet.ts";
 import { alignPackets, detectLayout } from "../../../src/media/ts-sync.ts";
+import { readTsPacket } from "../../media/read-ts-packet.ts";
 import { syntheticTs } from "../../remux/synthetic-ts.ts";
 import type { FuzzTarget } from "../contract.ts";
 
@@ -15,6 +17,8 @@ const packet: FuzzTarget = {
     const read = readTsPacket(bytes, 0);
     assert(read.payloadAt <= TS_PACKET_BYTES, "the payload begins inside the packet");
     assert(payloadStartAt(bytes, 0) === read.payloadAt, "both ways find the same payload");
+    const reference = clockReferenceAt(bytes, 0);
+    assert((reference === undefined) === (read.pcr === undefined), "both ways find the same PCR");
     return read;
   },
 };

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { assert } from "../../../src/base/assert.ts";
-import { type Random, randomBelow, seededRandom } from "../../../src/base/random.ts";
+import { type Random, randomBelow } from "../../../src/base/random.ts";
 import { instant } from "../../../src/base/time.ts";
-import { UtpTable } from "../../../src/swarm/utp/table.ts";
+import { UtpTable } from "../../../src/protocol/utp/table.ts";
 import { decodeUtpPacket, encodeUtpPacket, type UtpKind } from "../../../src/wire/utp-packet.ts";
+import { seededRandom } from "../../seeded-random.ts";
 import type { FuzzTarget } from "../contract.ts";
 
 const KINDS: readonly UtpKind[] = ["data", "fin", "state", "reset", "syn"];
@@ -27,7 +28,7 @@ const decoder: FuzzTarget = {
   },
 };
 
-/** A run of packets: two bytes of length before each. What comes is given to a table that has a connection open. */
+/** A sequence of packets, each with two bytes of length, for a table with an open connection. */
 const table: FuzzTarget = {
   name: "utp-table",
   corpus: () => [
@@ -40,7 +41,7 @@ const table: FuzzTarget = {
   run(bytes) {
     const peer = { host: "5.6.7.8", port: 9 };
     const sha1 = (text: Uint8Array) => createHash("sha1").update(text).digest();
-    const setup = { random: seededRandom(1), sha1, secret: new Uint8Array(20), answers: true };
+    const setup = { random: seededRandom(1), sha1, secret: new Uint8Array(20), acceptsIncoming: true };
     let now = 1_000;
     const target = new UtpTable(setup, instant(now));
     let outBytes = 0;
@@ -61,13 +62,13 @@ const table: FuzzTarget = {
       target.wake(instant(now));
       drain();
     }
-    assert(target.size <= 2, "whoever cannot have our answer gets no connection");
-    assert(outBytes < 200_000, "little goes out for little that comes in");
+    assert(target.size <= 2, "an address that cannot receive our packets gets no connection");
+    assert(outBytes < 200_000, "little is sent for little input");
     return outBytes;
   },
 };
 
-/** A packet as the peer of the table's connection might send it: that table draws the same numbers each time. */
+/** Encodes a packet of the peer of the open connection; its random numbers are the same each time. */
 function likely(random: Random): Uint8Array {
   const drawn = seededRandom(1);
   const receiveId = randomBelow(drawn, 65536);

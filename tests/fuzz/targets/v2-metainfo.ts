@@ -1,9 +1,9 @@
 import { assert } from "../../../src/base/assert.ts";
 import { latin1Bytes } from "../../../src/base/bytes.ts";
-import { pieceBytesOf } from "../../../src/swarm/piece-check.ts";
-import { parseInfo } from "../../../src/wire/metainfo.ts";
-import { parseV2TransportFile } from "../../../src/wire/v2-metainfo.ts";
-import { webSeedPaths } from "../../../src/wire/web-seed-paths.ts";
+import { pieceBytesOf } from "../../../src/protocol/swarm/piece-check.ts";
+import { parseInfo } from "../../../src/wire/torrent/metainfo.ts";
+import { parseV2TransportFile } from "../../../src/wire/torrent/v2-metainfo.ts";
+import { webSeedPaths } from "../../../src/wire/torrent/web-seed-paths.ts";
 import { sha256 } from "../../wire/make-torrent.ts";
 import { makeV2Torrent } from "../../wire/make-v2-torrent.ts";
 import type { FuzzTarget } from "../contract.ts";
@@ -68,7 +68,7 @@ const hybrid: FuzzTarget = {
 const HYBRID_TAIL =
   "6:lengthi5e12:meta versioni2e4:name1:a12:piece lengthi16384e6:pieces20:00000000000000000000e";
 
-/** Where a web seed has files: never above its own folder. */
+/** Checks that paths of a web seed never leave its folder. */
 function checkPaths(infoBytes: Uint8Array, files: number): void {
   const paths = webSeedPaths(infoBytes);
   assert(paths.length === files, "a place for each file");

@@ -1,4 +1,4 @@
-// WebTorrent's tracker for tests, over WebSockets alone; says where it listens, and who announced.
+// WebTorrent's tracker for tests, over WebSockets only; prints its port and the announces it receives.
 import { Server } from "bittorrent-tracker";
 
 const say = (fields) => console.log(JSON.stringify(fields));

@@ -1,4 +1,4 @@
-// A webtorrent peer for tests: `seed|leech TORRENT FOLDER [PEER] [--exit]`; says what it does, a JSON line each.
+// A webtorrent peer for tests: `seed|leech TORRENT FOLDER [PEER] [--exit]`; prints its events, one JSON line each.
 import { readFileSync } from "node:fs";
 import WebTorrent from "webtorrent";
 

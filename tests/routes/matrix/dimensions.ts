@@ -2,7 +2,7 @@ import { canonicalAddress } from "../../../src/base/address.ts";
 import type { RequestOrigin } from "../../../src/runtime/contract.ts";
 import { INTERFACE_METHODS } from "../interface-methods.ts";
 
-/** What is asked for. `kind` is its row in the oracle. */
+/** The target of a request. `kind` is its row in the oracle. */
 export interface Target {
   readonly name: string;
   readonly path: string;
@@ -11,12 +11,13 @@ export interface Target {
 }
 
 /**
- * `key`: the token itself; `switch`: private and for this host alone; `private`: with a token; `closed` and `open`: public
- * methods, for our own pages and for all; `media`: open routes; `own`: routes of our own pages; `static`: the same for all.
+ * `key`: returns the token; `private`: needs the token; `switch`: needs the token and a client of this host; `closed`: a public
+ * method for same-origin pages only; `open`: a public method for all pages; `media`: a route for all pages; `own`: a route for
+ * same-origin pages only; `static`: the same response for all users.
  */
 export type TargetKind = "key" | "switch" | "private" | "closed" | "open" | "media" | "own" | "static";
 
-/** Public methods whose answers hold nothing of the user's, so that pages of other sites may have them. */
+/** Public methods without user data in their responses, which pages of other sites may call. */
 const OPEN_METHODS: ReadonlySet<string> = new Set([
   "get_media_files",
   "get_content_id",
@@ -44,6 +45,9 @@ const ROUTES: readonly (readonly [kind: TargetKind, path: string])[] = [
   ["media", "/play/infohash/x"],
   ["open", "/webui/api/service?method=get_version"],
   ["own", "/webui/api/service?method=get_public_user_key"],
+  ["open", "/server/api/get_status?api_version=1"],
+  ["private", "/server/api/playlist_get?api_version=1"],
+  ["key", "/server/api/get_api_access_token?api_version=1"],
   ["own", "/play/1/1"],
   ["own", "/playlist/get"],
   ["own", "/playlist/1.m3u"],
@@ -56,7 +60,7 @@ const ROUTES: readonly (readonly [kind: TargetKind, path: string])[] = [
   ["static", "/"],
 ];
 
-/** Methods of ours beside the interface's. */
+/** Methods that extend the interface. */
 const OWN_METHODS: readonly (readonly [name: string, kind: TargetKind])[] = [
   ["get_server_settings", "private"],
   ["broadcast_start", "switch"],
@@ -65,7 +69,7 @@ const OWN_METHODS: readonly (readonly [name: string, kind: TargetKind])[] = [
   ["broadcast_get_status", "private"],
 ];
 
-/** All 38 methods, ours, and every family of routes. */
+/** All 38 methods of the interface, extensions, and every family of routes. */
 export const TARGETS: readonly Target[] = [
   ...INTERFACE_METHODS.map(({ name, isPublic, isRemote }): Target => {
     const open = OPEN_METHODS.has(name) ? "open" : "closed";
@@ -75,17 +79,19 @@ export const TARGETS: readonly Target[] = [
   ...OWN_METHODS.map(
     ([name, kind]): Target => ({ name, path: `/server/api?method=${name}`, isMethod: true, kind }),
   ),
-  ...ROUTES.map(([kind, path]): Target => ({ name: path, path, isMethod: path.startsWith("/webui"), kind })),
+  ...ROUTES.map(
+    ([kind, path]): Target => ({ name: path, path, isMethod: /^\/(webui|server)/.test(path), kind }),
+  ),
 ];
 
 export type Where = "local" | "intranet" | "internet";
 
-/** Who asks: the address as the system gives it, at which address of ours, and where that is by the interface. */
+/** A client: its address, the local address that it connects to, and the network class that the interface assigns to it. */
 export interface AddressClass {
   readonly name: string;
   readonly where: Where;
   readonly origin: RequestOrigin;
-  /** Our address as it is written in a URL. */
+  /** The local address as it is written in a URL. */
   readonly written: string;
 }
 
@@ -130,31 +136,31 @@ export const ADDRESS_CLASSES: readonly AddressClass[] = ADDRESSES.map(([name, wh
   return { name, where, origin, written: ours.includes(":") ? `[${ours}]` : ours };
 });
 
-/** One way to write Host, and whether it names us. `written` is our address. */
+/** A form of the Host header. `isOwn` is true if it names the engine; `written` is the local address. */
 export interface HostForm {
   readonly name: string;
-  readonly isOurs: boolean;
+  readonly isOwn: boolean;
   readonly text: (written: string) => string;
 }
 
-/** What the settings say for the hosts below. */
+/** Host names that the settings of the engine allow; `HOSTS` contains requests with them. */
 export const ALLOWED_HOSTS = ["tv.example", "radio.example:80"];
 export const OWN_NAMES = ["nas", "nas.local"];
 
 export const HOSTS: readonly HostForm[] = [
-  { name: "our address", isOurs: true, text: (written) => `${written}:${PORT}` },
-  { name: "localhost", isOurs: true, text: () => `LocalHost:${PORT}` },
-  { name: "our name", isOurs: true, text: () => `nas.local:${PORT}` },
-  { name: "a configured name", isOurs: true, text: () => "tv.example:8443" },
-  { name: "a configured name with its port", isOurs: true, text: () => "radio.example" },
-  { name: "a name of the Internet", isOurs: false, text: () => `evil.example:${PORT}` },
-  { name: "another address", isOurs: false, text: () => `10.99.0.1:${PORT}` },
-  { name: "our address, another port", isOurs: false, text: (written) => `${written}:80` },
-  { name: "our address without a port", isOurs: false, text: (written) => written },
-  { name: "a configured name, another port", isOurs: false, text: () => `radio.example:${PORT}` },
-  { name: "two hosts", isOurs: false, text: (written) => `${written}:${PORT}, evil.example` },
-  { name: "a user before a host", isOurs: false, text: (written) => `${written}:${PORT}@evil.example` },
-  { name: "nothing", isOurs: false, text: () => "" },
+  { name: "own address", isOwn: true, text: (written) => `${written}:${PORT}` },
+  { name: "localhost", isOwn: true, text: () => `LocalHost:${PORT}` },
+  { name: "own name", isOwn: true, text: () => `nas.local:${PORT}` },
+  { name: "a configured name", isOwn: true, text: () => "tv.example:8443" },
+  { name: "a configured name with its port", isOwn: true, text: () => "radio.example" },
+  { name: "a name of the Internet", isOwn: false, text: () => `evil.example:${PORT}` },
+  { name: "another address", isOwn: false, text: () => `10.99.0.1:${PORT}` },
+  { name: "own address, another port", isOwn: false, text: (written) => `${written}:80` },
+  { name: "own address without a port", isOwn: false, text: (written) => written },
+  { name: "a configured name, another port", isOwn: false, text: () => `radio.example:${PORT}` },
+  { name: "two hosts", isOwn: false, text: (written) => `${written}:${PORT}, evil.example` },
+  { name: "a user before a host", isOwn: false, text: (written) => `${written}:${PORT}@evil.example` },
+  { name: "nothing", isOwn: false, text: () => "" },
 ];
 
 export type TokenForm = "none" | "wrong" | "revoked" | "good";
@@ -162,7 +168,7 @@ export const TOKENS: readonly TokenForm[] = ["none", "wrong", "revoked", "good"]
 
 export const LISTED_ORIGIN = "https://listed.example";
 
-/** What a browser says of the page, by the Host that it asks. */
+/** The Origin header of a browser for a request to `host`. */
 export const ORIGINS = {
   none: () => undefined,
   own: (host: string) => `http://${host.toLowerCase()}`,

@@ -2,7 +2,7 @@ import { createApp } from "../../../routes/app.ts";
 import { type Random, randomBelow } from "../../../src/base/random.ts";
 import { createAccessControl } from "../../../src/library/access-control.ts";
 import type { AccessControl } from "../../../src/library/contract.ts";
-import { fakeHouse } from "../../engine/fake-house.ts";
+import { fakeEngine } from "../../engine/fake-engine.ts";
 import { fakeLibrary } from "../../library/fake-library.ts";
 import { MapStore } from "../../library/map-store.ts";
 import {
@@ -20,11 +20,11 @@ import {
   VERBS,
   type Verb,
 } from "./dimensions.ts";
-import { expectedReaders, expectedVerdict, type Facts, type Verdict } from "./oracle.ts";
+import { type Decision, expectedDecision, expectedReaders, type Facts } from "./oracle.ts";
 
 const ORIGIN_FORMS = Object.keys(ORIGINS) as OriginForm[];
 
-/** How long each dimension is, in the order of the indexes of a case. */
+/** The size of each dimension, in the order of the indexes of a case. */
 const SIZES = [
   TARGETS.length,
   ADDRESS_CLASSES.length,
@@ -35,13 +35,13 @@ const SIZES = [
   SWITCHES.length,
 ];
 
-/** How many cases there are for one verb. */
+/** The number of cases for each verb. */
 export const CASE_COUNT = SIZES.reduce((product, size) => product * size, 1);
 
 type App = ReturnType<typeof createApp>;
 type Tokens = Readonly<Record<(typeof TOKENS)[number], string | undefined>>;
 
-/** Asks the real routes, on an engine and a library in memory. */
+/** Sends requests to the real routes, on an engine and a library in memory. */
 export class Matrix {
   readonly #apps: readonly App[];
   readonly #tokens: Tokens;
@@ -63,13 +63,13 @@ export class Matrix {
     );
   }
 
-  /** Asks one case; resolves to what was wrong about the answer, or to undefined where nothing was. */
+  /** Checks a case. Resolves to a description of a wrong response, or to undefined if it is correct. */
   async check(index: number, verb: Verb): Promise<string | undefined> {
     const [target, address, token, origin, site, host, switches] = caseOf(index);
     const facts: Facts = {
       kind: target.kind,
       where: address.where,
-      isOurHost: host.isOurs,
+      isOwnHost: host.isOwn,
       token,
       origin,
       site,
@@ -83,16 +83,16 @@ export class Matrix {
       token: this.#tokens[token],
     });
     const answer = await this.#apps[SWITCHES.indexOf(switches)]!.fetch(request, { origin: address.origin });
-    const expected = expectedVerdict(facts);
-    // An answer without a body tells no more than whether the gate let it pass.
-    const isMute = verb === "HEAD";
-    const verdict = isMute ? headVerdict(answer, expected) : await verdictOf(answer);
+    const expected = expectedDecision(facts);
+    // A response without a body shows only whether the access middleware passed the request.
+    const hasNoBody = verb === "HEAD";
+    const decision = hasNoBody ? headDecision(answer, expected) : await decisionOf(answer);
     const readers = expectedReaders(facts, expected);
     const allowed = answer.headers.get("access-control-allow-origin") ?? undefined;
     const wanted = readers === "this" ? LISTED_ORIGIN : readers;
     const isSafe = answer.headers.get("x-content-type-options") === "nosniff";
-    if (verdict === expected && allowed === wanted && isSafe) return undefined;
-    return `${verb} ${target.name} from ${address.name}, token ${token}, Origin ${origin}, Sec-Fetch-Site ${site}, Host: ${host.name}, ${JSON.stringify(switches)}: expected ${expected} (readers ${wanted}), got ${verdict} (${allowed}, ${answer.status})`;
+    if (decision === expected && allowed === wanted && isSafe) return undefined;
+    return `${verb} ${target.name} from ${address.name}, token ${token}, Origin ${origin}, Sec-Fetch-Site ${site}, Host: ${host.name}, ${JSON.stringify(switches)}: expected ${expected} (readers ${wanted}), got ${decision} (${allowed}, ${answer.status})`;
   }
 }
 
@@ -133,20 +133,21 @@ function caseOf(index: number): Case {
   ];
 }
 
-/** A case and a verb by chance; three of four with a Host that is ours, or the rest would hardly be looked at. */
+/** Returns a random case and verb. Most have a known Host, because an unknown one is refused before anything else is checked. */
 export function randomCase(random: Random): [index: number, verb: Verb] {
   for (;;) {
     const index = randomBelow(random, CASE_COUNT);
-    if (caseOf(index)[5].isOurs || random() < 0.2) return [index, VERBS[randomBelow(random, VERBS.length)]!];
+    if (caseOf(index)[5].isOwn || random() < 0.2) return [index, VERBS[randomBelow(random, VERBS.length)]!];
   }
 }
 
 function appWith(access: AccessControl, switches: (typeof SWITCHES)[number]) {
-  const { engine } = fakeHouse();
-  const kept: AccessControl = {
+  const { engine } = fakeEngine();
+  const accessControl: AccessControl = {
     ...switches,
     setAllowsIntranet: async () => {},
     setAllowsRemote: async () => {},
+    onSwitched: () => {},
     token: () => access.token(),
     isToken: (token) => access.isToken(token),
     renewToken: () => access.renewToken(),
@@ -154,7 +155,7 @@ function appWith(access: AccessControl, switches: (typeof SWITCHES)[number]) {
   return createApp({
     engine,
     version: "1.2.3",
-    library: { ...fakeLibrary(), access: kept },
+    library: { ...fakeLibrary(), access: accessControl },
     allowedHosts: ALLOWED_HOSTS,
     access: { ownNames: OWN_NAMES, allowedOrigins: [LISTED_ORIGIN] },
   });
@@ -163,37 +164,41 @@ function appWith(access: AccessControl, switches: (typeof SWITCHES)[number]) {
 function requestOf(
   verb: Verb,
   target: Case[0],
-  said: { host: string; origin: string | undefined; site: Case[4]; token: string | undefined },
+  options: { host: string; origin: string | undefined; site: Case[4]; token: string | undefined },
 ): Request {
-  const headers = new Headers({ host: said.host });
-  if (said.origin !== undefined) headers.set("origin", said.origin);
-  if (said.site !== "absent") headers.set("sec-fetch-site", said.site);
+  const headers = new Headers({ host: options.host });
+  if (options.origin !== undefined) headers.set("origin", options.origin);
+  if (options.site !== "absent") headers.set("sec-fetch-site", options.site);
   const [path, query = ""] = target.path.split("?") as [string, string?];
-  const token = said.token === undefined ? "" : `&token=${said.token}`;
+  const token = options.token === undefined ? "" : `&token=${options.token}`;
   const all = `${query}${token}`;
   const base = "http://127.0.0.1:6878";
-  // Only `/server/api` reads forms.
+  // Only `/server/api` accepts forms.
   if (verb !== "FORM" || path !== "/server/api")
     return new Request(`${base}${path}?${all}`, { method: verb === "FORM" ? "POST" : verb, headers });
   headers.set("content-type", "application/x-www-form-urlencoded");
   return new Request(`${base}${path}`, { method: "POST", headers, body: all });
 }
 
-const TEXTS: readonly (readonly [RegExp, Verdict])[] = [
+const TEXTS: readonly (readonly [RegExp, Decision])[] = [
   [/"error": "access denied"/, "denied"],
   [/"error": "access token required/, "token_required"],
   [/"error": "wrong access token/, "wrong_token"],
 ];
 
-async function verdictOf(answer: Response): Promise<Verdict> {
+async function decisionOf(answer: Response): Promise<Decision> {
   const text = await answer.text();
   if (answer.status === 421) return "misdirected";
   if (answer.status === 403 && text === "access denied\n") return "denied";
   return TEXTS.find(([pattern]) => pattern.test(text))?.[1] ?? "allowed";
 }
 
-function headVerdict(answer: Response, expected: Verdict): Verdict {
+const UNKNOWN_SESSION_LENGTH = String("unknown playback session id\n".length);
+
+function headDecision(answer: Response, expected: Decision): Decision {
   if (answer.status === 421) return "misdirected";
-  if (answer.status === 403) return "denied";
+  // An unknown session answers 403, too.
+  if (answer.status === 403 && answer.headers.get("content-length") !== UNKNOWN_SESSION_LENGTH)
+    return "denied";
   return expected === "misdirected" ? "allowed" : expected;
 }

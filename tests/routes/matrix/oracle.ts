@@ -1,15 +1,15 @@
 import type { OriginForm, SITES, SWITCHES, TargetKind, TokenForm, Where } from "./dimensions.ts";
 
-/** What must come of a request. */
-export type Verdict = "misdirected" | "denied" | "token_required" | "wrong_token" | "allowed";
+/** The decision on a request. */
+export type Decision = "misdirected" | "denied" | "token_required" | "wrong_token" | "allowed";
 
 type Page = "own" | "listed" | "foreign";
 
-/** One request, as far as the interface asks about it. */
+/** The properties of a request that the interface uses to decide. */
 export interface Facts {
   readonly kind: TargetKind;
   readonly where: Where;
-  readonly isOurHost: boolean;
+  readonly isOwnHost: boolean;
   readonly token: TokenForm;
   readonly origin: OriginForm;
   readonly site: (typeof SITES)[number];
@@ -35,16 +35,16 @@ const COLUMNS: Readonly<Record<Facts["site"], number>> = {
 };
 const PAGE_NAMES: Readonly<Record<string, Page>> = { O: "own", L: "listed", F: "foreign" };
 
-type Rule = readonly [where: Where | "*", page: Page | "*", token: TokenForm | "*", verdict: Verdict];
+type Rule = readonly [where: Where | "*", page: Page | "*", token: TokenForm | "*", decision: Decision];
 
-/** What a token is worth, once it is asked for. */
+/** The decision by token, if the method needs one. */
 const BY_TOKEN: readonly Rule[] = [
   ["*", "*", "good", "allowed"],
   ["*", "*", "none", "token_required"],
   ["*", "*", "*", "wrong_token"],
 ];
 
-/** Interface: Authentication 1, 2, 4 and the tables; the first rule that fits counts. */
+/** Interface: Authentication 1, 2, 4 and the tables; the first matching rule applies. */
 const RULES: Readonly<Record<TargetKind, readonly Rule[]>> = {
   key: [
     ["local", "own", "*", "allowed"],
@@ -71,9 +71,9 @@ function pageOf({ origin, site }: Facts): Page {
   return PAGE_NAMES[PAGES[origin][COLUMNS[site]]!]!;
 }
 
-/** What must come of a request, by the interface. */
-export function expectedVerdict(facts: Facts): Verdict {
-  if (!facts.isOurHost) return "misdirected";
+/** Returns the decision that the interface requires. */
+export function expectedDecision(facts: Facts): Decision {
+  if (!facts.isOwnHost) return "misdirected";
   const isIn = {
     local: true,
     intranet: facts.switches.allowsIntranet,
@@ -87,9 +87,11 @@ export function expectedVerdict(facts: Facts): Verdict {
   )![3];
 }
 
-/** Which pages may read the answer: `*`, the one that asks, or none. */
-export function expectedReaders(facts: Facts, verdict: Verdict): "*" | "this" | undefined {
-  if (verdict === "misdirected" || verdict === "denied") return undefined;
+/** Returns which pages may read the response: `*`, the calling page, or none. A refusal may be read by the page that it
+ * refuses. */
+export function expectedReaders(facts: Facts, decision: Decision): "*" | "this" | undefined {
+  if (decision === "misdirected") return undefined;
+  if (decision === "denied") return facts.origin !== "none" && pageOf(facts) !== "own" ? "*" : undefined;
   if (facts.kind === "media" || facts.kind === "open") return "*";
   const isMethod = ["switch", "private", "closed"].includes(facts.kind);
   return isMethod && pageOf(facts) === "listed" ? "this" : undefined;

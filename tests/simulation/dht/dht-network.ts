@@ -1,23 +1,24 @@
 import { createHash } from "node:crypto";
 import { addressText, type PeerAddress } from "../../../src/base/address.ts";
-import { type Random, randomBelow, seededRandom } from "../../../src/base/random.ts";
+import { type Random, randomBelow } from "../../../src/base/random.ts";
 import { instant } from "../../../src/base/time.ts";
+import type { DhtInput, DhtOutput, DhtTaskId } from "../../../src/protocol/dht/contract.ts";
+import { DhtNode } from "../../../src/protocol/dht/dht-node.ts";
 import { ed25519Verifier } from "../../../src/runtime/crypto.ts";
-import type { DhtInput, DhtOutput, DhtTaskId } from "../../../src/swarm/dht/contract.ts";
-import { DhtNode } from "../../../src/swarm/dht/dht-node.ts";
-import { nodeIdFor } from "../../../src/wire/dht-id.ts";
-import type { DhtState } from "../../../src/wire/dht-state.ts";
-import type { DhtItem, NodeContact } from "../../../src/wire/krpc.ts";
+import type { DhtItem, NodeContact } from "../../../src/wire/dht/krpc.ts";
+import { nodeIdFor } from "../../../src/wire/dht/node-id.ts";
+import type { DhtState } from "../../../src/wire/dht/saved-nodes.ts";
+import { seededRandom } from "../../seeded-random.ts";
 import { EventQueue } from "../event-queue.ts";
 
 export const sha1 = (bytes: Uint8Array) => new Uint8Array(createHash("sha1").update(bytes).digest());
 
-/** Whoever has an address: a node of ours, or somebody else. */
+/** A host with an address: an engine's node or another one. */
 export interface Inhabitant {
   received(bytes: Uint8Array, from: PeerAddress): void;
 }
 
-/** Every datagram takes `latencyMs` one way; a share is lost. */
+/** Every datagram takes `latencyMs` one way; a share of them is lost. */
 export class DhtNetwork {
   readonly events = new EventQueue();
   readonly random: Random;
@@ -42,7 +43,7 @@ export class DhtNetwork {
     );
   }
 
-  /** A public address that nobody has, in a network of its own as a rule. */
+  /** A new public address, by default in a network of its own. */
   freeAddress(): PeerAddress {
     for (;;) {
       const host = [
@@ -54,16 +55,16 @@ export class DhtNetwork {
     }
   }
 
-  /** Lets a node join; `knows` are nodes that it remembers, `told` addresses that it was given. */
+  /** Adds a node. `knows` are nodes that it remembers, `found` addresses that it was given. */
   join(
     {
       knows = [],
-      told = [],
+      found = [],
       address = this.freeAddress(),
       id = undefined as Uint8Array | undefined,
     } = {} as {
       knows?: readonly NodeContact[];
-      told?: readonly PeerAddress[];
+      found?: readonly PeerAddress[];
       address?: PeerAddress;
       id?: Uint8Array | undefined;
     },
@@ -72,12 +73,12 @@ export class DhtNetwork {
     const node = new SimulatedNode(this, address, saved);
     this.inhabitants.set(addressText(address), node);
     this.members.push(node);
-    if (told.length > 0) node.input({ kind: "nodes", addresses: told });
+    if (found.length > 0) node.input({ kind: "nodes", addresses: found });
     else node.wake();
     return node;
   }
 
-  /** A network of `count` nodes that have known each other for a while: each remembers some others by chance. */
+  /** A network of `count` nodes that have run for a while: each remembers some others at random. */
   populate(count: number, remembered: number): void {
     const contacts: NodeContact[] = Array.from({ length: count }, () => {
       const address = this.freeAddress();
@@ -85,18 +86,18 @@ export class DhtNetwork {
     });
     for (const { id, address } of contacts) {
       const knows = Array.from({ length: remembered }, () => contacts[randomBelow(this.random, count)]!);
-      // Not all at once: real ones did not start in one instant.
+      // At different times, like real nodes.
       this.events.after(this.random() * 5_000, () => void this.join({ id, address, knows }));
     }
   }
 
-  /** Lets `ms` pass. */
+  /** Advances the time by `ms`. */
   run(ms: number, isDone?: () => boolean): void {
     this.events.run(this.events.now + ms, isDone);
   }
 }
 
-/** A node of ours on the simulated network. */
+/** An engine's node on the simulated network. */
 export class SimulatedNode implements Inhabitant {
   readonly address: PeerAddress;
   readonly node: DhtNode;
@@ -125,17 +126,17 @@ export class SimulatedNode implements Inhabitant {
     return { id: this.node.state().families[0]!.id, address: this.address };
   }
 
-  /** The number of a task. */
+  /** Returns the number of a task. */
   nextTask(): DhtTaskId {
     return ++this.#task;
   }
 
-  /** What came of a task so far. */
+  /** The results of a task so far. */
   of(task: DhtTaskId) {
     return this.outputs.filter(({ output }) => "task" in output && output.task === task);
   }
 
-  /** Runs the network until a task is done; its report. */
+  /** Runs the network until a task is done; returns its report. */
   finish(task: DhtTaskId, withinMs = 30_000) {
     const done = () => this.of(task).find(({ output }) => output.kind === "done");
     this.#network.run(withinMs, () => done() !== undefined);
@@ -143,17 +144,17 @@ export class SimulatedNode implements Inhabitant {
     return output?.kind === "done" ? output.report : undefined;
   }
 
-  /** Puts an item; the number of the task. */
+  /** Puts an item; returns the number of the task. */
   put(item: DhtItem): DhtTaskId {
     const task = this.nextTask();
     this.input({ kind: "put", task, item });
     return task;
   }
 
-  /** Looks for an item: the last that came. */
-  find(wish: { target: Uint8Array; signedBy?: { key: Uint8Array; salt: Uint8Array } }): DhtItem | undefined {
+  /** Gets an item; returns the last result. */
+  find(query: { target: Uint8Array; signedBy?: { key: Uint8Array; salt: Uint8Array } }): DhtItem | undefined {
     const task = this.nextTask();
-    this.input({ kind: "get", task, target: wish.target, signedBy: wish.signedBy });
+    this.input({ kind: "get", task, target: query.target, signedBy: query.signedBy });
     this.finish(task);
     const items = this.of(task).flatMap(({ output }) => (output.kind === "item" ? [output.item] : []));
     return items.at(-1);
@@ -176,7 +177,7 @@ export class SimulatedNode implements Inhabitant {
     this.#drain();
   }
 
-  /** Goes without a word. */
+  /** Leaves without notice. */
   leave(): void {
     this.#isUp = false;
     this.#cancelWake();

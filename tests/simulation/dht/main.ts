@@ -1,7 +1,8 @@
 import { randomBelow } from "../../../src/base/random.ts";
 import { DhtNetwork } from "./dht-network.ts";
 
-/** Measures lookups in a network of many nodes: `bun tests/simulation/dht/main.ts [nodes] [seed] [lookups]`. */
+/** Measures lookups in a network of many nodes: `bun tests/simulation/dht/main.ts [nodes] [seed]
+ * [lookups]`. */
 function main(): void {
   const [count = 1_000, seed = 1, lookups = 100] = process.argv.slice(2).map(Number);
   const net = new DhtNetwork(seed);
@@ -13,10 +14,10 @@ function main(): void {
   for (let i = 0; i < lookups; i++) {
     const infohash = Uint8Array.from({ length: 20 }, () => randomBelow(net.random, 256));
     const giver = someone();
-    const told = giver.nextTask();
-    giver.input({ kind: "peers", task: told, infohash, announce: { port: 6881, isSeed: false } });
-    questions.push(giver.finish(told)!.queries);
-    const seeker = net.join({ told: [someone().address] });
+    const announced = giver.nextTask();
+    giver.input({ kind: "peers", task: announced, infohash, announce: { port: 6881, isSeed: false } });
+    questions.push(giver.finish(announced)!.queries);
+    const seeker = net.join({ found: [someone().address] });
     const beganAt = net.events.now;
     const task = seeker.nextTask();
     seeker.input({ kind: "peers", task, infohash, announce: undefined });

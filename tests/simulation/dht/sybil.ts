@@ -1,11 +1,12 @@
 import { addressText, type PeerAddress } from "../../../src/base/address.ts";
-import { compareDistance } from "../../../src/wire/dht-id.ts";
-import type { NodeContact } from "../../../src/wire/krpc.ts";
-import { decodeKrpc } from "../../../src/wire/krpc-decode.ts";
-import { encodeKrpc } from "../../../src/wire/krpc-encode.ts";
+import type { NodeContact } from "../../../src/wire/dht/krpc.ts";
+import { decodeKrpc } from "../../../src/wire/dht/krpc-decode.ts";
+import { encodeKrpc } from "../../../src/wire/dht/krpc-encode.ts";
+import { compareDistance } from "../../../src/wire/dht/node-id.ts";
 import type { DhtNetwork, Inhabitant } from "./dht-network.ts";
 
-/** One of many false nodes around a target: it tells of the others alone, takes every announcement, and gives none away. */
+/** One of many false nodes around a target: returns the other false nodes only, accepts every announcement,
+ * and returns no peers. */
 export class Sybil implements Inhabitant {
   readonly contact: NodeContact;
   readonly #network: DhtNetwork;
@@ -22,8 +23,8 @@ export class Sybil implements Inhabitant {
     const message = decodeKrpc(bytes);
     if (message.kind !== "query") return;
     this.asked++;
-    const { ask, transaction } = message;
-    const target = "target" in ask && ask.target ? ask.target : this.contact.id;
+    const { request, transaction } = message;
+    const target = "target" in request && request.target ? request.target : this.contact.id;
     const nodes = this.#gang
       .map(({ contact }) => contact)
       .sort((a, b) => compareDistance(target, a.id, b.id))
@@ -34,16 +35,22 @@ export class Sybil implements Inhabitant {
     this.#network.send(reply, this.contact.address, from);
   }
 
-  /** Makes itself known to a node. */
+  /** Announces itself to a node. */
   greet(to: PeerAddress): void {
     const transaction = Uint8Array.of(1, 2);
     const ask = { method: "ping" } as const;
-    const query = encodeKrpc({ kind: "query", transaction, id: this.contact.id, isReadOnly: false, ask });
+    const query = encodeKrpc({
+      kind: "query",
+      transaction,
+      id: this.contact.id,
+      isReadOnly: false,
+      request: ask,
+    });
     this.#network.send(query, this.contact.address, to);
   }
 }
 
-/** False nodes whose ids begin like the target, at addresses of a few networks. */
+/** False nodes whose ids share a prefix with the target, at addresses of a few networks. */
 export function joinGang(
   network: DhtNetwork,
   { target, count, networks }: { target: Uint8Array; count: number; networks: number },

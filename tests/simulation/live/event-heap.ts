@@ -1,4 +1,4 @@
-/** Simulated time in whole microseconds: runs what is due in order of time, then of making. */
+/** Simulated time in whole microseconds: runs events in order of time, then of creation. */
 export class EventHeap {
   #at = new Float64Array(1 << 16);
   #order = new Float64Array(1 << 16);
@@ -8,7 +8,7 @@ export class EventHeap {
   #nowUs = 0;
   ran = 0;
 
-  /** Now, in microseconds and in milliseconds. */
+  /** The present time, in microseconds and in milliseconds. */
   get nowUs(): number {
     return this.#nowUs;
   }
@@ -17,7 +17,7 @@ export class EventHeap {
     return this.#nowUs / 1_000;
   }
 
-  /** Runs `run` at `us`, or now where that is past. */
+  /** Runs `run` at `us`, or now if that has passed. */
   at(us: number, run: () => void): void {
     if (this.#size === this.#at.length) this.#grow();
     const at = Math.max(Math.round(us), this.#nowUs);
@@ -34,7 +34,7 @@ export class EventHeap {
     this.#run[i] = run;
   }
 
-  /** Runs all that is due up to `us`. */
+  /** Runs all events up to `us`. */
   runTo(us: number): void {
     while (this.#size > 0 && this.#at[0]! <= us) {
       this.#nowUs = this.#at[0]!;

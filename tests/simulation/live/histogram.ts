@@ -1,4 +1,4 @@
-/** Counts in steps of 10 ms up to a minute: enough for quantiles, whatever the number of values. */
+/** Counts values in steps of 10 ms up to a minute: enough for quantiles of any number of values. */
 export class Histogram {
   readonly #counts = new Float64Array(6_001);
   #total = 0;
@@ -12,7 +12,7 @@ export class Histogram {
     this.#total++;
   }
 
-  /** The value below which the given part of all values lies, in ms. */
+  /** The value, in ms, below which the given share of all values lies. */
   quantile(part: number): number {
     let left = part * this.#total;
     for (let i = 0; i < this.#counts.length; i++) {

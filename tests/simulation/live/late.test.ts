@@ -1,23 +1,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LIVE_RULES } from "../../../src/swarm/live/limits.ts";
 import { Histogram } from "./histogram.ts";
 import type { LiveNode } from "./live-net.ts";
 import { LiveWorld, SMALL } from "./live-world.ts";
 
 const LEAVES = 11;
-/** What the hub uploads, in multiples of the bitrate: its slots are just taken. */
+/** The upload of the hub, in multiples of the bitrate: just enough for its slots. */
 const HUB_UPLOAD = 11.4;
 /** These stripes do not reach the hub for two seconds. */
 const TORN_STRIPES = 13;
 const TORN_FROM_MS = 10_000;
 const TORN_TO_MS = 12_000;
 const FIRST_SEQ = 1_000;
+/** If late chunks are forwarded at live priority, the 90th percentile is 340 ms; at repair priority, 250 ms. */
+const MAX_DELAY_P90_MS = 280;
 
-/** A hub feeds eleven who cannot upload, loses most stripes for two seconds, and pulls them: what its children see of the others. */
-function tear(yieldsLate: boolean): { readonly delayMs: Histogram; readonly droppedAsSlow: number } {
-  const rules = { ...LIVE_RULES, yieldsLate };
-  const world = new LiveWorld({ ...SMALL, peers: 0, seed: 1, sourceUpload: 20, natPercent: 0, rules });
+/** A hub feeds eleven viewers without upload, loses most stripes for two seconds, and pulls them. Returns
+ * the delay of the other stripes at its children. */
+function tear(): { readonly delayMs: Histogram; readonly droppedAsSlow: number } {
+  const world = new LiveWorld({ ...SMALL, peers: 0, seed: 1, sourceUpload: 20, natPercent: 0 });
   const hub = world.join(false, { isReachable: true, isBlackHole: false }, HUB_UPLOAD);
   world.events.runTo(3e6);
   const leaves = Array.from({ length: LEAVES }, () => world.join(false, { isBlackHole: false }, 0));
@@ -42,7 +43,7 @@ function tear(yieldsLate: boolean): { readonly delayMs: Histogram; readonly drop
 
 type Message = Parameters<LiveNode["handle"]>[0] & { readonly kind: "message" };
 
-/** Hears what a node is told, and decides whether it is. */
+/** Intercepts the messages to a node; `hear` returns false to drop one. */
 function listen(node: LiveNode, hear: (input: Message) => boolean): void {
   const handle = node.handle.bind(node);
   node.handle = (input) => {
@@ -50,11 +51,9 @@ function listen(node: LiveNode, hear: (input: Message) => boolean): void {
   };
 }
 
-test("live: late chunks that go on as live ones hold up the stripes that are in time, and cost children theirs", () => {
-  const yielding = tear(true);
-  const pushing = tear(false);
-  assert.equal(yielding.droppedAsSlow, 0);
-  assert.ok(pushing.droppedAsSlow > 0);
-  const [quick, slow] = [yielding, pushing].map(({ delayMs }) => delayMs.quantile(0.9));
-  assert.ok(quick! < 0.8 * slow!, `${quick} and ${slow} ms`);
+test("live: late chunks do not delay the stripes that are on time, and no child is dropped as slow", () => {
+  const { delayMs, droppedAsSlow } = tear();
+  assert.equal(droppedAsSlow, 0);
+  const p90 = delayMs.quantile(0.9);
+  assert.ok(p90 < MAX_DELAY_P90_MS, `${p90} ms`);
 });

@@ -1,52 +1,57 @@
 import type { PeerAddress } from "../../../src/base/address.ts";
+import type { Machine } from "../../../src/base/machine.ts";
 import type { Random } from "../../../src/base/random.ts";
-import { instant } from "../../../src/base/time.ts";
-import type { LiveOutput, LiveSetup } from "../../../src/swarm/live/contract.ts";
-import { LiveSwarm } from "../../../src/swarm/live/live-swarm.ts";
-import type { LiveWord } from "../../../src/swarm/live/messages.ts";
-import type { ChunkName } from "../../../src/wire/live-request.ts";
+import { type Instant, instant } from "../../../src/base/time.ts";
+import type { LiveInput, LiveOutput, LiveSetup } from "../../../src/protocol/live/contract.ts";
+import { LiveSwarm } from "../../../src/protocol/live/live-swarm.ts";
+import type { LiveMessage } from "../../../src/protocol/live/messages.ts";
+import type { ChunkName } from "../../../src/wire/live/request.ts";
 import type { EventHeap } from "./event-heap.ts";
 import { Uplink } from "./uplink.ts";
 
 const NEAREST_MS = 6;
-/** With places spread over a unit square: 6 to 129 ms one way, 51 on average. */
+/** Positions in a unit square give delays of 6 to 129 ms one way, 51 on average. */
 const ACROSS_MS = 87;
 const DEAD_MS = 3_000;
 const WIRE_BYTES = 40;
-/** Processes of one machine: whoever is not there is refused at once, and bytes take no time. */
+/** A receiver reports a gap in the packets after about this time. */
+const MIN_RETRANSMIT_US = 30_000;
+/** Processes of one machine: connections to a missing process are refused at once, and bytes take no time. */
 const LOOPBACK_US = 100;
 const LOOPBACK_BYTES_PER_SECOND = 1e9;
 
-/** What becomes of a node's outputs that are not for the network. */
+/** Receives the outputs of a node that are not for the network. */
 export interface Watcher {
   output(node: LiveNode, output: LiveOutput): void;
 }
 
-/** How a node behaves besides its machine. */
+/** How a node is connected and behaves. */
 export interface NodeOptions {
   readonly isReachable: boolean;
-  /** Says all the right things and never sends a chunk. */
+  /** A black hole: sends all messages except chunks. */
   readonly isBlackHole?: boolean;
   /** Changes what it sends: a liar. */
-  readonly tamper?: (message: LiveWord) => LiveWord;
+  readonly tamper?: (message: LiveMessage) => LiveMessage;
+  /** A hostile program in place of the swarm. */
+  readonly hostile?: (now: Instant) => Machine<LiveInput, LiveOutput>;
 }
 
-/** One engine of the simulation: its machine, its line, its links. */
+/** One engine of the simulation: its swarm, its uplink, its connections. */
 export class LiveNode {
   readonly net: LiveNet;
   readonly address: PeerAddress;
   readonly setup: LiveSetup;
   readonly options: NodeOptions;
-  readonly swarm: LiveSwarm;
+  readonly #machine: Machine<LiveInput, LiveOutput>;
   readonly uplink: Uplink;
   readonly joinedMs: number;
   readonly x: number;
   readonly y: number;
   isAlive = true;
-  /** By connection: the other end and its number for it. */
+  /** By connection: the other node and its number of the connection. */
   readonly links = new Map<
     number,
-    { readonly node: LiveNode; readonly connection: number; readonly delayUs: number }
+    { readonly node: LiveNode; readonly connection: number; readonly delayUs: number; arrivedUs: number }
   >();
   #incoming = 1;
   #wakeAt = Number.POSITIVE_INFINITY;
@@ -61,8 +66,15 @@ export class LiveNode {
     this.y = random();
     const { uploadBytesPerSecond } = setup.about;
     this.uplink = new Uplink(net.events, net.isLoopback ? LOOPBACK_BYTES_PER_SECOND : uploadBytesPerSecond);
-    this.swarm = new LiveSwarm(setup, instant(this.joinedMs));
+    const now = instant(this.joinedMs);
+    this.#machine = options.hostile?.(now) ?? new LiveSwarm(setup, now);
     this.drain();
+  }
+
+  /** The swarm of an honest engine. */
+  get swarm(): LiveSwarm {
+    if (!(this.#machine instanceof LiveSwarm)) throw new Error("a hostile peer has no swarm");
+    return this.#machine;
   }
 
   nextIncoming(): number {
@@ -70,14 +82,14 @@ export class LiveNode {
     return this.#incoming;
   }
 
-  /** Gives the machine one input and does what it asks for. */
-  handle(input: Parameters<LiveSwarm["handle"]>[0]): void {
+  /** Passes one input to the swarm and executes its outputs. */
+  handle(input: LiveInput): void {
     if (!this.isAlive) return;
-    this.swarm.handle(input, instant(this.net.events.nowMs));
+    this.#machine.handle(input, instant(this.net.events.nowMs));
     this.drain();
   }
 
-  /** Gone without a word: nobody is told, but by the system where that is the same. */
+  /** Vanishes without closing connections; on one machine the operating system closes them. */
   vanish(): void {
     this.isAlive = false;
     if (this.net.isLoopback) this.net.cutOff(this);
@@ -86,8 +98,9 @@ export class LiveNode {
   }
 
   drain(): void {
-    for (let output = this.swarm.poll(); output; output = this.swarm.poll()) this.net.carry(this, output);
-    const next = this.swarm.nextWake();
+    for (let output = this.#machine.poll(); output; output = this.#machine.poll())
+      this.net.carry(this, output);
+    const next = this.#machine.nextWake();
     if (next === undefined || next >= this.#wakeAt) return;
     this.#wakeAt = next;
     this.net.events.at(Math.ceil(next * 1_000), () => this.#wake(next));
@@ -97,38 +110,48 @@ export class LiveNode {
     if (!this.isAlive || at !== this.#wakeAt) return;
     this.#wakeAt = Number.POSITIVE_INFINITY;
     const waitMs = this.uplink.liveWaitMs;
-    // A thousandth of whole microseconds may be less than what was asked for by a last digit, and would never reach it.
+    // Rounding to microseconds may give a time slightly before the requested one, and the wake would repeat
+    // forever.
     const now = instant(Math.max(this.net.events.nowMs, at));
     if (waitMs > 200) {
       const worst = [...this.links.keys()].pop();
-      if (worst !== undefined) this.swarm.handle({ kind: "backlog", connection: worst, waitMs }, now);
+      if (worst !== undefined) this.#machine.handle({ kind: "backlog", connection: worst, waitMs }, now);
     }
-    this.swarm.wake(now);
+    this.#machine.wake(now);
     this.drain();
   }
 }
 
-/** The network between nodes: delays, uplinks, who can be reached. Everything from one seed. */
+/** The network between nodes: delays, uplinks, reachability, all from one seed. */
 export class LiveNet {
   readonly events: EventHeap;
   readonly nodes = new Map<string, LiveNode>();
   /** All nodes are processes of one machine. */
   readonly isLoopback: boolean;
   readonly #watcher: Watcher;
-  /** Whether a call to one who cannot be called gets through, with the help of others. */
+  /** Whether a hole punch to an unreachable node succeeds. */
   readonly #isPunched: () => boolean;
-  /** A hash of all that was delivered, when and to whom: the same for the same seed. */
+  /** Whether a packet is lost. */
+  readonly #isLost: (() => boolean) | undefined;
+  /** A hash of all deliveries with time and receiver: the same for the same seed. */
   traceHash = 0x811c9dc5;
   controlBytes = 0;
 
-  constructor(events: EventHeap, watcher: Watcher, isLoopback: boolean, isPunched: () => boolean) {
+  constructor(
+    events: EventHeap,
+    watcher: Watcher,
+    isLoopback: boolean,
+    isPunched: () => boolean,
+    isLost?: () => boolean,
+  ) {
     this.events = events;
     this.isLoopback = isLoopback;
     this.#watcher = watcher;
     this.#isPunched = isPunched;
+    this.#isLost = isLost;
   }
 
-  /** Closes all connections of a node that is no more. */
+  /** Closes all connections of a node that has vanished. */
   cutOff({ links }: LiveNode): void {
     for (const { node, connection } of links.values()) {
       this.events.at(this.events.nowUs + LOOPBACK_US, () => {
@@ -151,18 +174,27 @@ export class LiveNet {
     const { events } = this;
     if (message.kind !== "chunk") {
       this.controlBytes += sizeOf(message);
-      events.at(events.nowUs + link.delayUs, () => this.#deliver(link.node, link.connection, message));
+      events.at(this.#arrivalUs(link), () => this.#deliver(link.node, link.connection, message));
       return;
     }
     if (from.options.isBlackHole) return;
     const name = nameOf(message);
     from.uplink.send(output.priority, message.bytes.length + WIRE_BYTES, output.expiresAt, link, name, () => {
       if (!from.isAlive) return;
-      events.at(events.nowUs + link.delayUs, () => this.#deliver(link.node, link.connection, message));
+      events.at(this.#arrivalUs(link), () => this.#deliver(link.node, link.connection, message));
     });
   }
 
-  #deliver(node: LiveNode, connection: number, message: LiveWord): void {
+  /** When a message arrives. A lost one is sent again after a round trip, and those behind it wait, as with TCP. */
+  #arrivalUs(link: { readonly delayUs: number; arrivedUs: number }): number {
+    const sentUs = this.events.nowUs + link.delayUs;
+    if (!this.#isLost) return sentUs;
+    const againUs = this.#isLost() ? Math.max(2 * link.delayUs, MIN_RETRANSMIT_US) : 0;
+    link.arrivedUs = Math.max(link.arrivedUs, sentUs + againUs);
+    return link.arrivedUs;
+  }
+
+  #deliver(node: LiveNode, connection: number, message: LiveMessage): void {
     const link = node.links.get(connection);
     if (!node.isAlive || !link) return;
     // As the queue of a real connection does.
@@ -183,15 +215,20 @@ export class LiveNet {
     const acrossMs = NEAREST_MS + ACROSS_MS * Math.hypot(from.x - to.x, from.y - to.y);
     const delayUs = this.isLoopback ? LOOPBACK_US : Math.round(acrossMs * 1_000);
     const rttMs = (2 * delayUs) / 1_000;
-    // TCP, then the handshakes of both: two round trips for the one who calls.
+    // TCP, then the handshakes of both sides: two round trips for the dialing side.
     events.at(events.nowUs + 3 * delayUs, () => {
       if (!to.isAlive || !from.isAlive) {
         events.at(events.nowUs + DEAD_MS * 1_000, () => from.handle({ kind: "closed", connection }));
         return;
       }
+      // As the driver does, by the peer id.
+      if ([...from.links.values()].some(({ node }) => node === to)) {
+        events.at(events.nowUs + delayUs, () => from.handle({ kind: "closed", connection }));
+        return;
+      }
       const other = to.nextIncoming();
-      from.links.set(connection, { node: to, connection: other, delayUs });
-      to.links.set(other, { node: from, connection, delayUs });
+      from.links.set(connection, { node: to, connection: other, delayUs, arrivedUs: 0 });
+      to.links.set(other, { node: from, connection, delayUs, arrivedUs: 0 });
       const { about } = from.setup;
       const { isReachable } = from.options;
       events.at(events.nowUs + delayUs, () => {
@@ -217,12 +254,12 @@ export class LiveNet {
   }
 }
 
-/** Stands for a chunk among those of a few seconds. */
+/** Identifies a chunk among those of a few seconds. */
 function nameOf({ seq, stripe }: ChunkName): number {
   return seq * 16 + stripe;
 }
 
-function sizeOf(message: LiveWord): number {
+function sizeOf(message: LiveMessage): number {
   switch (message.kind) {
     case "header":
       return WIRE_BYTES + message.header.bytes.length;

@@ -1,3 +1,4 @@
+import { ATTACKS } from "./hostile-peer.ts";
 import { type LiveReport, type LiveScenario, LiveWorld, SMALL } from "./live-world.ts";
 
 const NUMBERS: Record<string, keyof LiveScenario> = {
@@ -16,13 +17,24 @@ const NUMBERS: Record<string, keyof LiveScenario> = {
   "--punch": "punchPercent",
   "--source-upload": "sourceUpload",
   "--loopback": "loopback",
+  "--attackers": "attackers",
+  "--loss": "lossPercent",
 };
 
-/** `npm run sim -- live …`: runs one broadcast for each seed and prints what its viewers saw. */
+/** `npm run sim -- live …`: simulates one broadcast for each seed and prints what its viewers experienced. */
 export function runLive(words: readonly string[]): void {
   const scenario: Record<string, unknown> = { ...SMALL, seconds: 30, natPercent: 30 };
   let seeds = 1;
   for (let i = 0; i < words.length; i += 2) {
+    if (words[i] === "--attack") {
+      scenario.attack = ATTACKS.find((attack) => attack === words[i + 1]);
+      if (!scenario.attack) throw new Error(`--attack: expected one of ${ATTACKS.join(" ")}`);
+      continue;
+    }
+    if (words[i] === "--attacks-source") {
+      scenario.attacksSource = words[i + 1] === "1";
+      continue;
+    }
     const name = NUMBERS[words[i]!];
     const value = Number.parseFloat(words[i + 1] ?? "");
     if (Number.isNaN(value)) throw new Error(`${words[i]}: expected a number, not ${words[i + 1]}`);
@@ -38,7 +50,7 @@ export function runLive(words: readonly string[]): void {
     const report = new LiveWorld({ ...(scenario as unknown as LiveScenario), seed }).run();
     rows[`seed ${seed}`] = rowOf(report, scenario.peers as number, performance.now() - began);
   }
-  // A column for each seed: there is much to tell of each.
+  // One column for each seed.
   const names = Object.keys(Object.values(rows)[0] ?? {});
   console.table(
     Object.fromEntries(
@@ -68,6 +80,7 @@ function rowOf(report: LiveReport, peers: number, realMs: number): Record<string
     "control %": (100 * report.controlShare).toFixed(2),
     "depth mean / max": `${report.meanDepth.toFixed(1)} / ${report.maxDepth}`,
     "bans / innocent / wrong": `${report.banned} / ${report.innocentBans} / ${report.wrongPieces}`,
+    "worst stall ms": Math.round(report.worstStallMs),
     events: report.events,
     "trace hash": report.traceHash.toString(16),
     "real s": (realMs / 1_000).toFixed(1),

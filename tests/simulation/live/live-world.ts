@@ -1,44 +1,54 @@
-import { type Random, randomBelow, seededRandom } from "../../../src/base/random.ts";
-import { instant } from "../../../src/base/time.ts";
-import type { LiveOutput, LiveRules } from "../../../src/swarm/live/contract.ts";
-import { LIVE_RULES } from "../../../src/swarm/live/limits.ts";
-import type { SignedHeader } from "../../../src/swarm/live/messages.ts";
-import { chunkRange } from "../../../src/wire/live-chunks.ts";
+import { type Random, randomBelow } from "../../../src/base/random.ts";
+import { type Instant, instant } from "../../../src/base/time.ts";
+import type { LiveOutput } from "../../../src/protocol/live/contract.ts";
+import type { SignedHeader } from "../../../src/protocol/live/messages.ts";
+import { chunkRange } from "../../../src/wire/live/chunks.ts";
+import { seededRandom } from "../../seeded-random.ts";
 import { EventHeap } from "./event-heap.ts";
 import { hashOf, tagOf } from "./fake-hashes.ts";
 import { Histogram } from "./histogram.ts";
+import { type Attack, HostilePeer, type MadePiece } from "./hostile-peer.ts";
 import { LiveNet, LiveNode, type NodeOptions } from "./live-net.ts";
 
-/** One run, all of it. Times in seconds unless they say so. */
+/** The parameters of one run. Times in seconds unless the name says otherwise. */
 export interface LiveScenario {
   readonly peers: number;
   readonly seed: number;
-  /** Measured, after everybody has joined and settled. */
+  /** The measured time, after all viewers have joined and settled. */
   readonly seconds: number;
   readonly stripes: number;
   readonly pieceMs: number;
   readonly bytesPerSecond: number;
   readonly lagMs: number;
-  /** Per cent of the viewers that vanish each minute, each replaced by another. */
+  /** Per cent of the viewers that vanish each minute; each is replaced. */
   readonly churnPercent: number;
-  /** The last nine in ten (for 10) come within ten seconds, at the beginning of what is measured. */
+  /** The viewers multiply by this within ten seconds, at the start of the measured time. */
   readonly crowd: number;
   readonly blackHolePercent: number;
-  /** What they claim to upload, in multiples of the bitrate; little more than many others have where absent. */
+  /** Upload that black holes claim, in multiples of the bitrate; if absent, slightly more than many others.
+   * Upload that black holes claim, in multiples of the bitrate; if absent, slightly more than many others. */
   readonly blackHoleUpload?: number;
-  /** Per cent of the viewers that nobody can call. */
+  /** Per cent of the viewers that are unreachable. */
   readonly natPercent: number;
-  /** Per cent of the calls to those that get through all the same, with the help of a third. */
+  /** Per cent of the connections to unreachable viewers that succeed by hole punching. */
   readonly punchPercent?: number;
   readonly sourceUpload: number;
-  /** Upload of viewers in multiples of the bitrate, with the share of each; `undefined` for the mix of a city. */
+  /** Upload of viewers in multiples of the bitrate, with the share of each; by default the mix of a city. */
   readonly uploads?: readonly (readonly [share: number, upload: number])[];
-  /** Not 0: the viewers are processes of one machine, each of which offers twice the bitrate. */
+  /** If not 0, the viewers are processes of one machine, each of which offers twice the bitrate. */
   readonly loopback?: number;
-  readonly rules: LiveRules;
+  /** Hostile peers, what they do, and whether they are there before the viewers. They connect to up to
+   * {@link MAX_TARGETS} viewers. */
+  readonly attackers?: number;
+  readonly attack?: Attack;
+  readonly attacksEarly?: boolean;
+  /** Per cent of the messages that are lost once and sent again. */
+  readonly lossPercent?: number;
+  /** They connect to the source as well, and take places there. */
+  readonly attacksSource?: boolean;
 }
 
-/** A run of a small swarm, unless more is said. */
+/** Defaults for a small swarm. */
 export const SMALL: LiveScenario = {
   peers: 50,
   seed: 1,
@@ -52,7 +62,6 @@ export const SMALL: LiveScenario = {
   blackHolePercent: 0,
   natPercent: 30,
   sourceUpload: 10,
-  rules: LIVE_RULES,
 };
 
 const CITY: readonly (readonly [number, number])[] = [
@@ -63,15 +72,24 @@ const CITY: readonly (readonly [number, number])[] = [
   [0.03, 10],
 ];
 const SETTLE_MS = 12_000;
-/** What a black hole claims: enough to be given children, no more than many others. */
+/** Upload that a black hole claims: enough to get children, no more than many others. */
 const BLACK_HOLE_UPLOAD = 1.75;
 const TRACKER_PEERS = 40;
 const LOOPBACK_UPLOAD = 2;
 const LOOPBACK_TRACKER_MS = 5;
 const RANDOM_ACCESS_EVERY = 8;
-/** Media that must have come out for a start to count: half a second. */
+/** Media that must be played before a start counts: half a second. */
 const START_MEDIA_MS = 500;
 const GENUINE = 0xaa;
+/** The connections that a hostile peer opens. */
+const MAX_TARGETS = 20;
+/** Upload of a hostile peer, real and claimed, in multiples of the bitrate. */
+const ATTACKER_UPLOAD = 10;
+const ATTACK_AFTER_MS = 2_000;
+/** A hostile peer knows the pieces of this time. */
+const RECENT_MS = 8_000;
+/** Two waits of the player with less time between them are one stall. */
+const STALL_GAP_MS = 1_000;
 
 interface ViewerRecord {
   readonly joinedMs: number;
@@ -81,18 +99,22 @@ interface ViewerRecord {
   hasStarted: boolean;
   missed: number;
   expected: number;
+  /** When the player runs out of media, and the stall that it is in, or was in last. */
+  emptyMs: number;
+  stallMs: number;
+  stalledAtMs: number;
 }
 
-/** What a run showed. */
+/** The results of a run. */
 export interface LiveReport {
   readonly startMs: Histogram;
   readonly firstMs: Histogram;
   readonly delayMs: Histogram;
   readonly expectedChunks: number;
   readonly missedChunks: number;
-  /** Viewers that missed anything, of all that played. */
+  /** Share of the viewers that missed anything. */
   readonly hitShare: number;
-  /** Chunks that viewers who were there before the crowd missed. */
+  /** Chunks missed by viewers that joined before the crowd. */
   readonly oldMissedChunks: number;
   readonly neverStarted: number;
   readonly joined: number;
@@ -105,11 +127,13 @@ export interface LiveReport {
   readonly meanDepth: number;
   readonly maxDepth: number;
   readonly wrongPieces: number;
+  /** The longest time for which any player had no media, after its start. */
+  readonly worstStallMs: number;
   readonly traceHash: number;
   readonly events: number;
 }
 
-/** One simulated broadcast: a source, viewers that come and go, all from one seed. */
+/** One simulated broadcast: a source and viewers that come and go, all from one seed. */
 export class LiveWorld {
   readonly scenario: LiveScenario;
   readonly events = new EventHeap();
@@ -117,6 +141,7 @@ export class LiveWorld {
   readonly source: LiveNode;
   readonly viewers = new Set<LiveNode>();
   readonly liars = new Set<string>();
+  readonly #hostile: LiveNode[] = [];
   readonly #random: Random;
   readonly #records = new Map<LiveNode, ViewerRecord>();
   readonly #payload: Uint8Array;
@@ -135,6 +160,8 @@ export class LiveWorld {
   #banned = 0;
   #innocentBans = 0;
   #wrongPieces = 0;
+  #worstStallMs = 0;
+  #recent: MadePiece[] = [];
   #sourceBefore = 0;
   #controlBefore = 0;
   #seq = 1_000;
@@ -149,11 +176,13 @@ export class LiveWorld {
     const watcher = { output: (node: LiveNode, output: LiveOutput) => this.#watch(node, output) };
     const isPunched = () =>
       scenario.punchPercent !== undefined && this.#random() * 100 < scenario.punchPercent;
-    this.net = new LiveNet(this.events, watcher, !!scenario.loopback, isPunched);
+    const { lossPercent = 0 } = scenario;
+    const isLost = lossPercent > 0 ? () => this.#random() * 100 < lossPercent : undefined;
+    this.net = new LiveNet(this.events, watcher, !!scenario.loopback, isPunched, isLost);
     this.source = this.#node("source", scenario.sourceUpload, { isReachable: true });
     const { peers, crowd } = scenario;
     const settled = Math.round(peers / crowd);
-    // Doubling again and again, as real audiences grow: everybody would be a crowd otherwise.
+    // The audience doubles repeatedly, as real ones grow; otherwise all viewers would be part of a crowd.
     const growMs = Math.min(40_000, Math.max(5_000, settled * 20));
     this.#measureFromMs = growMs + SETTLE_MS;
     for (let i = 0; i < settled; i++) {
@@ -162,16 +191,18 @@ export class LiveWorld {
     for (let i = settled; i < peers; i++) {
       this.#at(this.#measureFromMs + (10_000 * (i - settled)) / (peers - settled), () => this.join(true));
     }
+    const attackMs = scenario.attacksEarly ? 1 : this.#measureFromMs + ATTACK_AFTER_MS;
+    for (let i = 0; i < (scenario.attackers ?? 0); i++) this.#at(attackMs + 20 * i, () => this.#attack());
     if (scenario.churnPercent > 0) this.#churn();
     this.#produce();
   }
 
-  /** Runs it all. */
+  /** Runs the scenario. */
   run(): LiveReport {
     this.events.runTo(this.#measureFromMs * 1_000);
     this.#sourceBefore = this.source.uplink.sentBytes;
     this.#controlBefore = this.net.controlBytes;
-    // What came before is not counted: sums begin at minus that.
+    // Exclude what happened before: the sums start at the negated counters.
     for (const { swarm } of this.viewers) {
       const figures = swarm.figures(instant(this.events.nowMs));
       this.#receivedGone -= figures.receivedBytes;
@@ -182,7 +213,7 @@ export class LiveWorld {
     return this.#report();
   }
 
-  /** A viewer comes. */
+  /** Adds a viewer. */
   join(isCrowd: boolean, options: Partial<NodeOptions> = {}, upload = this.#upload()): LiveNode {
     const isBlackHole = options.isBlackHole ?? this.#random() * 100 < this.scenario.blackHolePercent;
     const isReachable = this.#random() * 100 >= this.scenario.natPercent;
@@ -207,10 +238,33 @@ export class LiveWorld {
         hasStarted: false,
         missed: 0,
         expected: 0,
+        emptyMs: -1,
+        stallMs: 0,
+        stalledAtMs: -1,
       });
     if (at >= this.#measureFromMs && this.#records.has(node)) this.#joined++;
     this.#ask(node);
     return node;
+  }
+
+  /** Adds a hostile peer. It connects to the viewers that are there, and those that come later connect to it. */
+  #attack(): void {
+    const { attack = "nothing", attacksSource = false, stripes, pieceMs } = this.scenario;
+    const targets = [...this.viewers].slice(0, MAX_TARGETS).map(({ address }) => address);
+    if (attacksSource) targets.push(this.source.address);
+    const hostile = (now: Instant) =>
+      new HostilePeer(
+        {
+          ...{ attack, stripes, pieceMs, random: this.#random, targets, subscribes: attacksSource },
+          recent: () => this.#recent,
+        },
+        now,
+      );
+    // A source knows which relays it has listed; a viewer may not.
+    const role = attacksSource ? "viewer" : "relay";
+    const node = this.#node(role, ATTACKER_UPLOAD, { isReachable: true, hostile });
+    this.liars.add(node.address.host);
+    this.#hostile.push(node);
   }
 
   /** A viewer vanishes. */
@@ -234,8 +288,8 @@ export class LiveWorld {
     return 0;
   }
 
-  #node(role: "source" | "viewer", upload: number, options: NodeOptions): LiveNode {
-    const { stripes, pieceMs, bytesPerSecond, lagMs, rules, seed } = this.scenario;
+  #node(role: "source" | "relay" | "viewer", upload: number, options: NodeOptions): LiveNode {
+    const { stripes, pieceMs, bytesPerSecond, lagMs, seed } = this.scenario;
     const made = this.#made++;
     const random = seededRandom(seed * 1_000_003 + made);
     const address = { host: `${11 + (made >> 16)}.${(made >> 8) & 255}.${made & 255}.7`, port: 6881 };
@@ -247,16 +301,14 @@ export class LiveWorld {
           role,
           uploadBytesPerSecond: upload * bytesPerSecond,
           homeStripe: randomBelow(random, stripes),
-          clockMs: 0,
           digest: (made * 40_503 + 7) & 0xffff,
         },
         layout: { stripes, pieceMs, bytesPerSecond, maxPieceBytes: 2 * 1024 * 1024 },
         lagMs,
         keepMs: 8_000,
-        rules,
         random,
         isSigned: ({ bytes }) => bytes[0] === GENUINE,
-        fits: (header, stripe, bytes) => bytes.byteOffset === tagOf(header.value.seq, stripe),
+        isValidChunk: (header, stripe, bytes) => bytes.byteOffset === tagOf(header.value.seq, stripe),
         hash: hashOf,
         isSignedStat: () => true,
         unixMs: (now) => now + 1_000_000,
@@ -268,13 +320,15 @@ export class LiveWorld {
     return node;
   }
 
-  /** A tracker answers after 150 to 300 ms, with some of those who are there; the link names the source's relay. */
+  /** A tracker responds after 150 to 300 ms with some of the present viewers; the link names the source. */
   #ask(node: LiveNode): void {
     const answerMs = this.net.isLoopback ? LOOPBACK_TRACKER_MS : 150 + 150 * this.#random();
     this.#at(this.events.nowMs + answerMs, () => {
       const all = [...this.viewers];
       const addresses = [this.source.address];
       if (this.#random() > 0.05 && all.length > TRACKER_PEERS) addresses.pop();
+      // Hostile peers announce themselves most often.
+      addresses.push(...this.#hostile.map(({ address }) => address));
       for (let i = 0; i < Math.min(TRACKER_PEERS, all.length); i++) {
         const other = all[randomBelow(this.#random, all.length)]!;
         if (other !== node) addresses.push(other.address);
@@ -331,6 +385,7 @@ export class LiveWorld {
       const tag = tagOf(seq, stripe);
       return this.#payload.subarray(tag, tag + end - start);
     });
+    this.#recent = [...this.#recent.slice(-RECENT_MS / pieceMs), { header, chunks }];
     this.source.handle({ kind: "produced", header, chunks });
     this.#at(this.events.nowMs + pieceMs, () => this.#produce());
   }
@@ -353,6 +408,7 @@ export class LiveWorld {
     const now = this.events.nowMs;
     if (record.firstMs < 0) record.firstMs = now - record.joinedMs;
     record.pieces++;
+    this.#play(record);
     if (!record.hasStarted && record.pieces * this.scenario.pieceMs >= START_MEDIA_MS) {
       record.hasStarted = true;
       if (record.joinedMs >= this.#measureFromMs) {
@@ -365,6 +421,20 @@ export class LiveWorld {
     this.#delay.add(delayMs);
     const late = delayMs > this.scenario.lagMs ? 1 : 0;
     this.#count(record, late);
+  }
+
+  /** The player has one more piece. */
+  #play(record: ViewerRecord): void {
+    const { nowMs } = this.events;
+    if (record.emptyMs < 0) record.emptyMs = nowMs;
+    const waitedMs = nowMs - record.emptyMs;
+    if (waitedMs > 0) {
+      if (nowMs - record.stalledAtMs > STALL_GAP_MS) record.stallMs = 0;
+      record.stallMs += waitedMs;
+      record.stalledAtMs = nowMs;
+      this.#worstStallMs = Math.max(this.#worstStallMs, record.stallMs);
+    }
+    record.emptyMs = Math.max(record.emptyMs, nowMs) + this.scenario.pieceMs;
   }
 
   #skip(record: ViewerRecord, missing: number): void {
@@ -416,6 +486,7 @@ export class LiveWorld {
       meanDepth: depths.reduce((sum, depth) => sum + depth, 0) / Math.max(1, depths.length),
       maxDepth: Math.max(0, ...depths.slice(0, 50_000)),
       wrongPieces: this.#wrongPieces,
+      worstStallMs: this.#worstStallMs,
       traceHash: this.net.traceHash,
       events: this.events.ran,
     };

@@ -4,7 +4,7 @@ interface Parcel {
   readonly bytes: number;
   readonly expiresMs: number;
   readonly madeUs: number;
-  /** For whom it is, and what. */
+  /** A queued message and its receiver. */
   readonly to: object;
   readonly name: number;
   readonly go: () => void;
@@ -12,7 +12,7 @@ interface Parcel {
 
 const LIVE = 1;
 
-/** One uplink: sends one parcel after another, live before repair before backlog; drops what has become useless. */
+/** One uplink: sends one message after another, live before repair before backlog, and drops expired ones. */
 export class Uplink {
   readonly #events: EventHeap;
   readonly #bytesPerSecond: number;
@@ -28,21 +28,21 @@ export class Uplink {
     this.#bytesPerSecond = bytesPerSecond;
   }
 
-  /** How long the oldest live parcel waits, in ms. */
+  /** How long the oldest live message has waited, in ms. */
   get liveWaitMs(): number {
     const { parcels, taken } = this.#queues[LIVE]!;
     const oldest = parcels[taken];
     return oldest ? (this.#events.nowUs - oldest.madeUs) / 1_000 : 0;
   }
 
-  /** Sends when it is its turn; `go` runs when the last bit has left. */
+  /** Queues a message; `go` runs when its last bit has been sent. */
   send(priority: number, bytes: number, expiresMs: number, to: object, name: number, go: () => void): void {
     if (this.#bytesPerSecond <= 0) return;
     this.#queues[priority]!.parcels.push({ bytes, expiresMs, madeUs: this.#events.nowUs, to, name, go });
     if (!this.#isBusy) this.#next();
   }
 
-  /** Takes out what was asked for, or is backlog, and is wanted no more. */
+  /** Removes requested and backlog chunks that were cancelled. */
   cancel(to: object, name: number): void {
     for (let priority = LIVE + 1; priority < this.#queues.length; priority++) {
       const { parcels, taken } = this.#queues[priority]!;

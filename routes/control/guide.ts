@@ -1,0 +1,185 @@
+import { z } from "zod";
+import { SluiceError } from "../../src/base/errors.ts";
+import type { UnixSeconds } from "../../src/base/time.ts";
+import type { Item } from "../../src/library/contract.ts";
+import type { Guide, GuideChannel, Programme } from "../../src/library/guide/guide-contract.ts";
+import type { Library } from "../../src/library/library.ts";
+import { controlMethod, okResult, PRIVATE } from "./method.ts";
+import { integer, required, text } from "./params.ts";
+
+/** The most programmes of one answer: a channel's two weeks have about 700. */
+const MAX_PROGRAMMES = 1_000;
+const DAY_SECONDS = 86_400;
+
+/** A programme as lists show it. */
+export const shownProgramme = z.object({
+  start: z.int().describe("UNIX time"),
+  stop: z.int(),
+  title: z.string(),
+  description: z.string(),
+});
+
+const programmeResult = shownProgramme.extend({
+  subtitle: z.string(),
+  categories: z.array(z.string()),
+  icon: z.string(),
+  episode: z.string(),
+});
+
+const channelResult = z.object({
+  key: z.string().describe("Identifies the channel among all guides"),
+  id: z.string().describe("The channel's id in its guide"),
+  names: z.array(z.string()),
+});
+
+/** The present programme of an item and the next one. */
+export async function presentNowAndNext(
+  item: Item,
+  guide: Guide,
+): Promise<z.output<typeof shownProgramme>[]> {
+  const found = await guide.nowAndNext(item);
+  return found.map(({ start, stop, title, description }) => ({ start, stop, title, description }));
+}
+
+/** Programme guides: their sources, the programmes of an item, and which channel of a guide an item is. */
+export const guideMethods = [
+  controlMethod({
+    name: "get_epg_by_item_id",
+    summary: "Returns the programmes of an item, from the programme guides",
+    isExtra: true,
+    ...PRIVATE,
+    params: z.object({
+      id: required(integer).describe("The item"),
+      min_stop: integer.describe("UNIX time: programmes that end later; default: now"),
+      max_start: integer.describe("UNIX time: programmes that start earlier; default: a day after min_stop"),
+    }),
+    result: z.array(programmeResult),
+    async run({ id, min_stop, max_start }, { library }) {
+      const item = await itemOf(library, id);
+      const from = (min_stop ?? unixNow()) as UnixSeconds;
+      const to = (max_start ?? from + DAY_SECONDS) as UnixSeconds;
+      return (await library.guide.programmes(item, from, to, MAX_PROGRAMMES)).map(presentProgramme);
+    },
+  }),
+  controlMethod({
+    name: "epg_source_get_list",
+    summary: "Lists the programme guides: those that the user added and those that playlists name",
+    isExtra: true,
+    ...PRIVATE,
+    params: z.object({}),
+    result: z.array(
+      z.object({
+        id: z.int(),
+        url: z.string(),
+        origin: z.enum(["user", "list"]),
+        last_update: z.int().describe("UNIX time; 0: never"),
+        channels: z.int(),
+        programmes: z.int(),
+        problem: z.string().nullable().describe("Why the last refresh failed; earlier programmes are kept"),
+      }),
+    ),
+    run: async (_, { library }) =>
+      library.guide
+        .sources()
+        .map(({ id, url, origin, lastUpdate, channelCount, programmeCount, problem }) => ({
+          id,
+          url,
+          origin,
+          last_update: lastUpdate,
+          channels: channelCount,
+          programmes: programmeCount,
+          problem,
+        })),
+  }),
+  controlMethod({
+    name: "epg_source_add",
+    summary: "Adds a programme guide (XMLTV, also compressed with gzip) and fetches it in the background",
+    isExtra: true,
+    ...PRIVATE,
+    params: z.object({ url: required(text).describe("http or https") }),
+    result: z.object({ id: z.int() }),
+    run: async ({ url }, { library, allowPrivateUrls }) => ({
+      id: await library.guide.addSource(url, { allowPrivateUrls }),
+    }),
+  }),
+  controlMethod({
+    name: "epg_source_delete",
+    summary: "Removes a programme guide with its programmes",
+    isExtra: true,
+    ...PRIVATE,
+    params: z.object({ id: required(integer) }),
+    result: okResult,
+    async run({ id }, { library }) {
+      await library.guide.removeSource(id);
+      return "ok";
+    },
+  }),
+  controlMethod({
+    name: "epg_source_update",
+    summary: "Refreshes all programme guides in the background",
+    isExtra: true,
+    ...PRIVATE,
+    params: z.object({}),
+    result: z.object({ task_id: z.int() }),
+    run: async (_, { library }) => ({ task_id: library.guide.refresh() }),
+  }),
+  controlMethod({
+    name: "get_epg_match",
+    summary: "Returns the guide's channel of an item, why it was chosen, and similar channels",
+    isExtra: true,
+    ...PRIVATE,
+    params: z.object({
+      id: required(integer).describe("The item"),
+      query: text.describe("Searches for a channel by this name instead of the item's"),
+    }),
+    result: z.object({
+      channel: channelResult.nullable(),
+      reason: z.enum(["chosen", "id", "name", "similar"]).nullable(),
+      candidates: z.array(channelResult),
+    }),
+    async run({ id, query }, { library }) {
+      const item = await itemOf(library, id);
+      const match = library.guide.match(item);
+      return {
+        channel: match ? presentChannel(match.channel) : null,
+        reason: match?.reason ?? null,
+        candidates: library.guide.candidates(item, query ?? "").map(presentChannel),
+      };
+    },
+  }),
+  controlMethod({
+    name: "set_epg_match",
+    summary: "Chooses the guide's channel of an item and of every other source of the same channel",
+    isExtra: true,
+    ...PRIVATE,
+    params: z.object({
+      id: required(integer).describe("The item"),
+      channel: required(text).describe("The key of a channel; none: no guide; auto: find it by name"),
+    }),
+    result: okResult,
+    async run({ id, channel }, { library }) {
+      const item = await itemOf(library, id);
+      const key = channel === "auto" ? undefined : channel === "none" ? null : channel;
+      await library.guide.choose(item, key);
+      return "ok";
+    },
+  }),
+];
+
+async function itemOf(library: Library, id: number): Promise<Item> {
+  const item = await library.items.get(id);
+  if (item === undefined) throw new SluiceError("unknown_item", String(id));
+  return item;
+}
+
+function presentProgramme(programme: Programme): z.output<typeof programmeResult> {
+  return { ...programme, categories: [...programme.categories] };
+}
+
+function presentChannel({ key, id, names }: GuideChannel): z.output<typeof channelResult> {
+  return { key, id, names: [...names] };
+}
+
+function unixNow(): UnixSeconds {
+  return Math.floor(Date.now() / 1000) as UnixSeconds;
+}

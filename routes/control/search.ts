@@ -1,0 +1,219 @@
+import { Hono } from "hono";
+import { z } from "zod";
+import type { Engine } from "../../src/engine/engine.ts";
+import type { Item, Items } from "../../src/library/contract.ts";
+import type { Library } from "../../src/library/library.ts";
+import { baseUrl } from "../http/access.ts";
+import type { RouteDependencies, RouteEnv } from "../http/dependencies.ts";
+import { presentIcons } from "../http/present-item.ts";
+import { success } from "../http/responses.ts";
+import { queryParameters } from "./form.ts";
+import { presentNowAndNext, shownProgramme } from "./guide.ts";
+import { bool, integer, parameterError, text } from "./params.ts";
+
+/** The most items and transport files that one search examines; no user pages through more. */
+const MAX_MATCHES = 2_000;
+const MAX_PAGE_SIZE = 200;
+const MAX_QUERY = 200;
+/** Further words of a query are ignored: each one costs a query of the playlist. */
+const MAX_TERMS = 8;
+
+/** An integer from `min` to `max`. Values outside become the nearest one: deployed clients request pages of 1500 items. */
+function clampedInteger(min: number, max: number) {
+  return integer
+    .transform((value) => (value === undefined ? undefined : Math.min(max, Math.max(min, value))))
+    .meta({ type: "integer", minimum: min, maximum: max });
+}
+
+/** The parameters of `/search` and of the control method `search`. */
+export const searchParams = z.object({
+  query: text
+    .refine((value) => (value?.length ?? 0) <= MAX_QUERY, `expected at most ${MAX_QUERY} characters`)
+    .meta({ type: "string", maxLength: MAX_QUERY }),
+  category: text.describe("A category, subcategory or tag"),
+  page: clampedInteger(0, 1_000_000).describe("The page number, from 0"),
+  page_size: clampedInteger(1, MAX_PAGE_SIZE).describe("Default 10"),
+  group_by_channels: bool.describe(
+    "1 (default): each result is a channel with all its items; 0: each result has one item",
+  ),
+  show_epg: bool.describe("1: adds the present programme of each channel and the next one"),
+});
+
+const matchSchema = z.object({
+  infohash: z.string(),
+  name: z.string(),
+  channel_id: z.int().describe("The same for all items of a channel, and after a restart"),
+  bitrate: z.int(),
+  categories: z.array(z.string()),
+  languages: z.array(z.string()),
+  countries: z.array(z.string()),
+  availability: z.number(),
+  availability_updated_at: z.int(),
+  status: z.literal([1, 2]),
+  in_playlist: z.boolean(),
+  item_id: z
+    .int()
+    .optional()
+    .describe("The item of the playlist; only in the control method, for items without an infohash"),
+});
+
+const channelSchema = z.object({
+  name: z.string(),
+  icons: z.array(z.object({ url: z.string(), type: z.string() })),
+  items: z.array(matchSchema),
+  epg: z.array(shownProgramme).optional(),
+});
+
+/** The schema of a search result. */
+export const searchSchema = z.object({
+  total: z.int(),
+  results: z.array(channelSchema),
+  time: z.number(),
+});
+
+type Match = z.output<typeof matchSchema>;
+type Channel = z.output<typeof channelSchema>;
+
+/** Serves `/search`, for players that search for channels. It needs no token, but is closed to pages of other sites. */
+export function createSearchRoutes(
+  dependencies: RouteDependencies & { readonly library: Library },
+): Hono<RouteEnv> {
+  const app = new Hono<RouteEnv>();
+  app.get("/search", async (c) => {
+    const params = searchParams.safeParse(queryParameters(c.req.raw));
+    if (!params.success) throw parameterError(params.error);
+    return success(c, "result", await search(params.data, dependencies, baseUrl(c)));
+  });
+  return app;
+}
+
+/** Which items {@link search} finds: those of a swarm whose infohash is known, or all. */
+type SearchScope = "swarms" | "all";
+
+/**
+ * Searches the enabled playlist items in `scope`, and the stored transport files. `base` is the start of the icon URLs.
+ * Rejects with `SluiceError`.
+ *
+ * CHOICE(search): a name matches if it contains every word of the query; an empty query matches every name. At most 2,000
+ * items are examined. Content with connected peers is available (1, status 2); the availability of other content is
+ * unknown (0, status 1), and its `availability_updated_at` is the time of the item's last change.
+ */
+export async function search(
+  params: z.output<typeof searchParams>,
+  { library, engine }: { readonly library: Pick<Library, "items" | "guide">; readonly engine: Engine },
+  base: string,
+  scope: SearchScope = "swarms",
+): Promise<z.output<typeof searchSchema>> {
+  const startedAt = performance.now();
+  const channels = new Map<string, Channel>();
+  /** The first item of each channel that has one. */
+  const firstItems = new Map<string, Item>();
+  const known = new Set<string>();
+  const available = availableInfohashes(engine);
+  const add = (key: string, channel: Omit<Channel, "items">, found: Match) => {
+    const match = { ...found, channel_id: channelIdOf(key) };
+    const identity = match.infohash || `item ${match.item_id}`;
+    if (known.has(identity)) return;
+    known.add(identity);
+    const existing = channels.get(key) ?? { ...channel, items: [] };
+    existing.items.push(match);
+    channels.set(key, existing);
+  };
+  for (const item of await matchingItems(library.items, params.query ?? "")) {
+    const { infohash } = item.content;
+    const hasSwarm = infohash !== null && item.content.transport === "bt";
+    if ((scope === "swarms" && !hasSwarm) || !isInCategory(item, params.category)) continue;
+    const figures = library.items.figures(item);
+    if (!firstItems.has(figures.hash)) firstItems.set(figures.hash, item);
+    const channel = { name: item.displayTitle || item.title, icons: presentIcons(figures, base) };
+    add(figures.hash, channel, presentItemMatch(item, infohash, available));
+  }
+  const files =
+    params.category === undefined ? await engine.inspect.search(params.query ?? "", MAX_MATCHES) : [];
+  for (const { name, infohash } of files)
+    add(infohash, { name, icons: [] }, presentFileMatch(name, infohash, available));
+  const isGrouped = params.group_by_channels ?? true;
+  const grouped = [...channels];
+  const single = () =>
+    grouped.flatMap(([key, { items, ...channel }]) =>
+      items.map((item): [string, Channel] => [key, { ...channel, items: [item] }]),
+    );
+  const all = isGrouped ? grouped : single();
+  const { page = 0, page_size = 10 } = params;
+  const results: Channel[] = [];
+  for (const [key, channel] of all.slice(page * page_size, (page + 1) * page_size)) {
+    const item = params.show_epg ? firstItems.get(key) : undefined;
+    results.push(item ? { ...channel, epg: await presentNowAndNext(item, library.guide) } : channel);
+  }
+  return { total: all.length, results, time: Math.round(performance.now() - startedAt) / 1000 };
+}
+
+/** Returns enabled items whose title contains all terms, sorted by title. The longest term, which matches fewest, is queried first. */
+async function matchingItems(items: Items, query: string): Promise<readonly Item[]> {
+  const terms = query.split(/\s+/).filter((term) => term !== "");
+  const [first, ...others] = terms.sort((a, b) => b.length - a.length).slice(0, MAX_TERMS);
+  const bounds = { isEnabled: true, sort: "title", limit: MAX_MATCHES } as const;
+  let { items: found } = await items.query(first === undefined ? bounds : { ...bounds, name: first });
+  for (const name of others) {
+    const ids = found.map(({ id }) => id);
+    found = ids.length === 0 ? [] : (await items.query({ ...bounds, name, ids })).items;
+  }
+  return found;
+}
+
+function isInCategory(item: Item, category: string | undefined): boolean {
+  return category === undefined || categoriesOf(item).includes(category);
+}
+
+/** Broadcast metadata may have several categories; the library stores them as tags. */
+function categoriesOf({ category, subcategory, tags }: Item): string[] {
+  return [...new Set([category ?? "", subcategory, ...tags])].filter((name) => name !== "");
+}
+
+/** Returns the infohashes of transfers that have connected peers or are complete. */
+function availableInfohashes(engine: Engine): ReadonlySet<string> {
+  const isAvailable = ({ figures }: ReturnType<Engine["figures"]>["transfers"][number]) =>
+    figures.connectedPeers > 0 || (figures.pieceCount > 0 && figures.piecesHeld === figures.pieceCount);
+  return new Set(
+    engine
+      .figures()
+      .transfers.filter(isAvailable)
+      .map(({ infohash }) => infohash),
+  );
+}
+
+/** Derives the positive 31-bit id of a channel from its key, which starts with 8 hexadecimal digits of a hash. */
+function channelIdOf(key: string): number {
+  return Number.parseInt(key.slice(0, 8), 16) >>> 1 || 1;
+}
+
+/** An unknown bitrate is 0. The channel is set later. */
+const UNKNOWN = { channel_id: 0, bitrate: 0, categories: [], languages: [], countries: [] };
+
+/** `infohash` is null for content that is not in a swarm, or whose infohash is not known yet. */
+function presentItemMatch(item: Item, infohash: string | null, available: ReadonlySet<string>): Match {
+  return {
+    ...UNKNOWN,
+    infohash: infohash ?? "",
+    name: item.title,
+    categories: categoriesOf(item),
+    languages: [...(item.languages ?? [])],
+    countries: [...(item.countries ?? [])],
+    ...availability(infohash !== null && available.has(infohash), item.updatedAt),
+    in_playlist: true,
+    ...(infohash === null && { item_id: item.id }),
+  };
+}
+
+function presentFileMatch(name: string, infohash: string, available: ReadonlySet<string>): Match {
+  return { ...UNKNOWN, infohash, name, ...availability(available.has(infohash), 0), in_playlist: false };
+}
+
+function availability(isAvailable: boolean, updatedAt: number) {
+  const now = Math.floor(Date.now() / 1000);
+  return {
+    availability: isAvailable ? 1 : 0,
+    availability_updated_at: isAvailable ? now : updatedAt,
+    status: isAvailable ? (2 as const) : (1 as const),
+  };
+}

@@ -1,0 +1,172 @@
+import type { Network } from "../../src/base/network.ts";
+import type { Engine } from "../../src/engine/engine.ts";
+import type { BroadcastOptions } from "../../src/library/contract.ts";
+import type { Library } from "../../src/library/library.ts";
+import type { Broadcast } from "../../src/live/broadcast/broadcast-contract.ts";
+import type { Diagnosis } from "../../src/playback/diagnosis/contract.ts";
+import type {
+  AcceptWebSocket,
+  RequestOrigin,
+  TextSocket,
+  TextSocketHandlers,
+} from "../../src/runtime/contract.ts";
+import type { Forwarded } from "./access-proxy.ts";
+
+/** The services and settings that the routes use. */
+export interface RouteDependencies {
+  readonly engine: Engine;
+  readonly library?: Library;
+  /** Local players that can open content. */
+  readonly players?: Players;
+  /** Starts and stops broadcasts of this engine. If absent, broadcasting is unavailable. */
+  readonly broadcasts?: BroadcastService;
+  /** Lists and changes the settings. If absent, they cannot be changed while the engine runs. */
+  readonly settings?: SettingsService;
+  /** The id of the network tuner, 8 hexadecimal digits. If absent, the tuner is off. */
+  readonly tunerId?: string;
+  /** The engine's own tracker, if it is enabled. */
+  readonly tracker?: TrackerService;
+  /** Diagnoses the engine. If absent, `/api/diagnosis` does not exist. */
+  readonly diagnose?: () => Promise<Diagnosis>;
+  /** Called with the user agent of each program that reads the status of a session. */
+  readonly statRead?: (userAgent: string) => void;
+  /** Returns whether a host of the Internet answered recently. */
+  readonly hasRemoteContact?: () => boolean;
+  /** Returns the URLs at which other devices reach this engine, such as `http://192.168.1.5:6878/`; empty if it listens on loopback only. */
+  readonly networkUrls?: () => readonly string[];
+  /** A random identifier of this installation, 40 hexadecimal digits. Sent only to same-origin pages and to programs. */
+  readonly deviceId?: string;
+  /** The version of this program, such as `0.1.0`. */
+  readonly version: string;
+  /** Further accepted Host names and addresses: `tv.lan` with any port, or `tv.lan:80` with this port only. */
+  readonly allowedHosts?: readonly string[];
+  /** Which clients may name URLs of this host and its network; default `local`. */
+  readonly privateUrls?: "local" | "intranet";
+  readonly access?: AccessSettings;
+  /** The operating system that `get_version` reports; default `linux`. */
+  readonly platform?: "linux" | "win32" | "android";
+}
+
+/** The engine's own tracker, as HTTP clients use it. */
+export interface TrackerService {
+  /** Whether it serves every infohash, not only this engine's own content. */
+  readonly isOpen: boolean;
+  /** Answers an announce. `query` is the raw query without `?`; an invalid one gets a bencoded failure reason. */
+  announce(query: string, client: TrackerClient): Uint8Array<ArrayBuffer>;
+  /** Answers a scrape, with the same `query`. */
+  scrape(query: string, client: TrackerClient): Uint8Array<ArrayBuffer>;
+  /** Serves a WebSocket client. */
+  join(client: TrackerClient, socket: TextSocket): TextSocketHandlers;
+}
+
+interface TrackerClient {
+  readonly host: string;
+  /** A page of another site may have caused the request: the answer contains no local addresses. */
+  readonly isForeign: boolean;
+}
+
+/** A device or program that plays content (interface: Player). */
+export interface Player {
+  readonly id: string;
+  /** `proxy`: a program on this host, which has no protocol. */
+  readonly type: "proxy" | "aircast";
+  readonly protocol: "enginecast" | "chromecast" | null;
+  readonly name: string;
+  /** The URL of an image, or null. */
+  readonly icon: string | null;
+}
+
+/** The players that this engine can start. */
+export interface Players {
+  list(): Promise<readonly Player[]>;
+  /** Opens a URL of this engine in a player of `list`. Rejects with `SluiceError`. */
+  open(id: string, url: string): Promise<void>;
+}
+
+/** The broadcasts of this engine, which restart with it. */
+export interface BroadcastService {
+  /** Resolves when the broadcast is on air and its record is stored. Rejects with `SluiceError` and stores nothing. */
+  start(options: BroadcastOptions): Promise<BroadcastEntry>;
+  /** Stops a broadcast and deletes its record. Rejects with `unknown_broadcast`. */
+  stop(name: string): Promise<void>;
+  list(): readonly BroadcastEntry[];
+}
+
+/** The settings of this engine: flags, variables and the config file. */
+export interface SettingsService {
+  list(): Promise<SettingsList>;
+  /**
+   * Writes changes to the config file; null restores the default. They apply after a restart. Rejects with `bad_parameter` for an
+   * unknown or invalid setting and `access_denied` for one that only this host may change; nothing is written then.
+   */
+  change(changes: ReadonlyMap<string, string | null>, options: { readonly isHost: boolean }): Promise<void>;
+  /** Restarts the engine within this process, after the response to the caller. */
+  restart(): void;
+}
+
+export interface SettingsList {
+  /** Path of the config file, or undefined if the user has no folder for it. */
+  readonly file: string | undefined;
+  /** True if the running engine uses other values than the next start would. */
+  readonly needsRestart: boolean;
+  /** Why the last restart with changed settings failed; the engine then runs with the previous settings. */
+  readonly problem: string | undefined;
+  readonly settings: readonly SettingEntry[];
+}
+
+export interface SettingEntry {
+  readonly name: string;
+  readonly group: string;
+  /** One line. */
+  readonly help: string;
+  /** As the user wrote it; undefined if the default applies or if it is a secret. */
+  readonly value: string | undefined;
+  readonly defaultText: string;
+  /** Completes "expected …". */
+  readonly expected: string;
+  /** All accepted values, if they are few. */
+  readonly values: readonly string[] | undefined;
+  readonly isSecret: boolean;
+  /** Where the value comes from; undefined if the default applies. A flag or a variable overrides the config file. */
+  readonly from: "flag" | "variable" | "file" | undefined;
+  readonly isHostOnly: boolean;
+}
+
+/** A broadcast, on air or not. */
+export interface BroadcastEntry {
+  readonly name: string;
+  /** Undefined if the broadcast comes from a subscribed list. */
+  readonly options: BroadcastOptions | undefined;
+  /** Undefined while the broadcast cannot start. */
+  readonly broadcast: Broadcast | undefined;
+  /** Why the broadcast is not on air; the engine retries. */
+  readonly problem: string | undefined;
+}
+
+/** The settings that decide which clients and pages are admitted (docs/design/access.md). */
+export interface AccessSettings {
+  /** Host names of this machine. */
+  readonly ownNames?: readonly string[];
+  /** Proxies whose X-Forwarded-For, -Proto and -Host headers are trusted. */
+  readonly trustedProxies?: readonly Network[];
+  /** Further networks whose clients count as `intranet`. */
+  readonly intranetNetworks?: readonly Network[];
+  /** Origins of other sites whose pages may call with a token, such as `https://tv.example`. */
+  readonly allowedOrigins?: readonly string[];
+}
+
+/** The environment of every route. */
+export interface RouteEnv {
+  readonly Bindings: {
+    /** The client; behind a trusted proxy, once the access middleware has read its headers, the client that it names. */
+    readonly origin: RequestOrigin;
+    /** The headers of that proxy; set only by the access middleware. */
+    readonly forwarded?: Forwarded | undefined;
+    /** The request headers of the played item; set only by play links. */
+    readonly contentHeaders?: Readonly<Record<string, string>> | undefined;
+    /** Set on tracker paths: whether a page of another site may have caused the request. */
+    readonly isForeign?: boolean;
+    /** Present if the request asks for a WebSocket upgrade. */
+    readonly acceptWebSocket?: AcceptWebSocket | undefined;
+  };
+}

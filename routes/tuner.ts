@@ -1,0 +1,87 @@
+import { type Context, Hono } from "hono";
+import { SluiceError } from "../src/base/errors.ts";
+import type { Item } from "../src/library/contract.ts";
+import type { Library } from "../src/library/library.ts";
+import { baseUrl } from "./http/access.ts";
+import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
+import { createPlayLinkRoutes } from "./play-links.ts";
+
+/** Number of streams that clients start at the same time; the session limit of the engine applies as well. */
+export const TUNER_COUNT = 8;
+/** Clients become slow with more, and none of them needs the films of the list. */
+const MAX_CHANNELS = 2_000;
+/** A model that clients know as a plain network tuner without conditional access. */
+const MODEL = "HDHR4-2US";
+
+/**
+ * Serves the HTTP interface of a network tuner (HDHomeRun) to Plex, Emby, Jellyfin, Channels and Kodi: `/discover.json`,
+ * `/lineup.json`, `/lineup_status.json`, `/lineup.post` and `/auto/v<number>`. The channels are the enabled items of the playlist
+ * that are not films.
+ *
+ * CHOICE(tuner-numbers): a channel has the number that its list names (`tvg-chno`) unless an earlier item has it, else its item id.
+ */
+export function createTunerRoutes(
+  dependencies: RouteDependencies & { readonly library: Library; readonly tunerId: string },
+): Hono<RouteEnv> {
+  const { library, tunerId, version } = dependencies;
+  const playLinks = createPlayLinkRoutes(dependencies);
+  const app = new Hono<RouteEnv>();
+  app.get("/discover.json", (c) =>
+    c.json({
+      FriendlyName: "Sluice",
+      Manufacturer: "Sluice",
+      ModelNumber: MODEL,
+      FirmwareName: "sluice",
+      FirmwareVersion: version,
+      DeviceID: tunerId,
+      DeviceAuth: "",
+      BaseURL: baseUrl(c),
+      LineupURL: `${baseUrl(c)}/lineup.json`,
+      TunerCount: TUNER_COUNT,
+    }),
+  );
+  app.get("/lineup.json", async (c) => {
+    const channels = await numberedChannels(library);
+    return c.json(
+      [...channels].map(([number, item]) => ({
+        GuideNumber: number,
+        GuideName: item.displayTitle || item.title,
+        URL: `${baseUrl(c)}/auto/v${number}`,
+        ...(item.isFavorite && { Favorite: 1 }),
+      })),
+    );
+  });
+  app.get("/lineup_status.json", (c) =>
+    c.json({ ScanInProgress: 0, ScanPossible: 1, Source: "Cable", SourceList: ["Cable"] }),
+  );
+  // A client that asks for a scan reads the present list afterwards.
+  app.post("/lineup.post", (c) => c.body(null, 200));
+  app.get("/auto/:channel", async (c) => {
+    const number = /^v(\d{1,15}(?:\.\d{1,6})?)$/.exec(c.req.param("channel"))?.[1] ?? "";
+    const item = (await numberedChannels(library)).get(number);
+    if (item === undefined)
+      throw new SluiceError("unknown_item", `there is no channel ${number || "of this form"}`);
+    return playLinks.fetch(playRequest(c, item.id), c.env);
+  });
+  return app;
+}
+
+function playRequest(c: Context<RouteEnv>, id: number): Request {
+  const url = new URL(c.req.url);
+  url.pathname = `/play/0/${id}`;
+  const { headers, signal, method } = c.req.raw;
+  return new Request(url, { headers, signal, method });
+}
+
+async function numberedChannels(library: Library): Promise<ReadonlyMap<string, Item>> {
+  const { items } = await library.items.query({ isEnabled: true, sort: "added", limit: MAX_CHANNELS });
+  const channels = new Map<string, Item>();
+  const isChannel = ({ isLive }: Item) => isLive !== 0;
+  for (const item of items.filter(isChannel)) {
+    const listed =
+      item.tvgExtra.find((text) => text.startsWith("tvg-chno="))?.slice("tvg-chno=".length) ?? "";
+    const isUsable = /^\d{1,6}(\.\d{1,6})?$/.test(listed) && !channels.has(listed);
+    channels.set(isUsable ? listed : String(item.id), item);
+  }
+  return channels;
+}

@@ -1,0 +1,123 @@
+import type { UnixSeconds } from "../../base/time.ts";
+import { encodeUtf8 } from "../../base/utf8.ts";
+import type { Clock } from "../../runtime/contract.ts";
+import type { Item, ItemFigures, ItemQuery, Items } from "../contract.ts";
+import { createYielder } from "../event-loop.ts";
+import type { Guide, GuideChannel, Programme } from "./guide-contract.ts";
+import { FUTURE_SECONDS, PAST_SECONDS } from "./guide-fetch.ts";
+
+interface GuideExportDependencies {
+  readonly items: Pick<Items, "read" | "figures">;
+  readonly guide: Pick<Guide, "match" | "programmes">;
+  readonly clock: Clock;
+}
+
+/** Programmes of one channel within the exported days. */
+const MAX_PROGRAMMES = 2_000;
+/** Text collected for one chunk, in UTF-16 units. */
+const CHUNK_UNITS = 32 * 1024;
+/** Channels of one guide; their items are held in memory while it is sent. */
+const MAX_CHANNELS = 20_000;
+
+/** The `tvg-id` of an item in exported lists and the channel id in the exported guide: its own, or one made of its name's hash. */
+export function exportedChannelId(item: Item, { hash }: Pick<ItemFigures, "hash">): string {
+  return item.tvgId || `sluice.${hash.slice(0, 16)}`;
+}
+
+/**
+ * Streams a guide in the XMLTV format (xmltv.dtd) for the enabled items that match the query and have a channel; pull drives it.
+ * Programmes of the past week are included, for players that offer catch-up.
+ */
+export function exportGuide(
+  dependencies: GuideExportDependencies,
+  query: ItemQuery,
+): ReadableStream<Uint8Array> {
+  const lines = guideLines(dependencies, query);
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        let text = "";
+        while (text.length < CHUNK_UNITS) {
+          const { done, value } = await lines.next();
+          if (done) {
+            if (text !== "") controller.enqueue(encodeUtf8(text));
+            controller.close();
+            return;
+          }
+          text += value;
+        }
+        controller.enqueue(encodeUtf8(text));
+      },
+      async cancel() {
+        await lines.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+async function* guideLines(
+  { items, guide, clock }: GuideExportDependencies,
+  query: ItemQuery,
+): AsyncGenerator<string, void> {
+  const yieldIfDue = createYielder(clock);
+  yield '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE tv SYSTEM "xmltv.dtd">\n<tv generator-info-name="Sluice">\n';
+  const channels = new Map<string, Item>();
+  const reader = items.read({ ...query, isEnabled: true });
+  for (let some = await reader.next(); some.length > 0; some = await reader.next())
+    for (const item of some) {
+      await yieldIfDue();
+      const match = guide.match(item);
+      if (match === undefined || channels.size >= MAX_CHANNELS) continue;
+      const id = exportedChannelId(item, items.figures(item));
+      if (channels.has(id)) continue;
+      channels.set(id, item);
+      yield channelElement(id, item, match.channel);
+    }
+  const now = clock.unixSeconds();
+  const [from, to] = [now - PAST_SECONDS, now + FUTURE_SECONDS] as [UnixSeconds, UnixSeconds];
+  for (const [id, item] of channels)
+    for (const programme of await guide.programmes(item, from, to, MAX_PROGRAMMES)) {
+      await yieldIfDue();
+      yield programmeElement(id, programme);
+    }
+  yield "</tv>\n";
+}
+
+function channelElement(id: string, item: Item, channel: GuideChannel): string {
+  const names = [...new Set([item.displayTitle || item.title, ...channel.names])];
+  const shown = names.map((name) => `<display-name>${escaped(name)}</display-name>`).join("");
+  return `<channel id="${escaped(id)}">${shown}${iconElement(channel.icon)}</channel>\n`;
+}
+
+function programmeElement(id: string, programme: Programme): string {
+  const { start, stop, title, subtitle, description, categories, icon, episode } = programme;
+  // The order of the elements is that of xmltv.dtd.
+  return [
+    `<programme start="${xmltvText(start)}" stop="${xmltvText(stop)}" channel="${escaped(id)}">`,
+    `<title>${escaped(title)}</title>`,
+    subtitle && `<sub-title>${escaped(subtitle)}</sub-title>`,
+    description && `<desc>${escaped(description)}</desc>`,
+    ...categories.map((category) => `<category>${escaped(category)}</category>`),
+    iconElement(icon),
+    episode && `<episode-num system="onscreen">${escaped(episode)}</episode-num>`,
+    "</programme>\n",
+  ].join("");
+}
+
+function iconElement(url: string): string {
+  return url === "" ? "" : `<icon src="${escaped(url)}"/>`;
+}
+
+/** Such as `20261122190000 +0000`. */
+function xmltvText(time: UnixSeconds): string {
+  return `${new Date(time * 1000).toISOString().slice(0, 19).replace(/[-T:]/g, "")} +0000`;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+/** Escapes a text, and drops the characters that XML 1.0 forbids (2.2), among them lone surrogates. */
+function escaped(text: string): string {
+  const allowed = text.replace(/(?![\t\n\r])[\p{Cc}\p{Cs}\ufffe\uffff]/gu, "");
+  return allowed.replace(/[&<>"]/g, (character) => ENTITIES[character]!);
+}

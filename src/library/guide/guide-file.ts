@@ -1,0 +1,258 @@
+import { DecodeError } from "../../base/errors.ts";
+import type { UnixSeconds } from "../../base/time.ts";
+import { decodeUtf8 } from "../../base/utf8.ts";
+import type { Files, OpenFile } from "../../runtime/contract.ts";
+import type { Programme } from "./guide-contract.ts";
+import type { XmltvChannel, XmltvProgramme } from "./xmltv-reader.ts";
+
+/** Limits of one source: the largest public guides have 20,000 channels and 2 million programmes. */
+const MAX_CHANNELS = 50_000;
+const MAX_PROGRAMMES = 3_000_000;
+const MAX_FILE_BYTES = 2 ** 31;
+/** Encoded lines are collected up to this size for one write. */
+const WRITE_BYTES = 256 * 1024;
+/** Longest line: all texts at their limits, escaped. */
+const MAX_LINE_BYTES = 64 * 1024;
+/** Bytes of one read; most programmes have less than 1 KiB, so it holds several. */
+const READ_BYTES = 16 * 1024;
+/** A programme without a stop time that no other follows. */
+const DEFAULT_SECONDS = 3_600;
+const NEWLINE = 0x0a;
+const ENCODER = new TextEncoder();
+
+/**
+ * The programmes of one source on disk: lines of JSON, `["id",["name"],"icon"]` for the next channel and
+ * `[start,stop,channel,"title",…]` for a programme of channel number `channel`. Memory holds two numbers for each programme.
+ */
+export class GuideFile {
+  readonly #file: OpenFile;
+  readonly #channels: StoredChannel[] = [];
+  readonly #byId = new Map<string, StoredChannel>();
+  #programmeCount = 0;
+  /** Bytes in the file. */
+  #length = 0;
+  /** Encoded lines that are not in the file yet. */
+  #lines = new Uint8Array(2 * WRITE_BYTES);
+  #filled = 0;
+
+  private constructor(file: OpenFile) {
+    this.#file = file;
+  }
+
+  /** Creates an empty file. */
+  static async create(files: Files, path: string): Promise<GuideFile> {
+    await files.remove(path);
+    return new GuideFile(await files.open(path));
+  }
+
+  /** Opens a file that `finish` completed. Rejects with `DecodeError` if it is damaged. */
+  static async open(files: Files, path: string): Promise<GuideFile> {
+    const guide = new GuideFile(await files.open(path));
+    try {
+      await guide.#scan(files, path);
+      guide.#sort();
+      return guide;
+    } catch (error) {
+      await guide.close();
+      throw error;
+    }
+  }
+
+  get channels(): readonly XmltvChannel[] {
+    return this.#channels;
+  }
+
+  get programmeCount(): number {
+    return this.#programmeCount;
+  }
+
+  /** Adds a channel; later ones with the same id are ignored. Throws `DecodeError` beyond the limits. */
+  addChannel({ id, names, icon }: XmltvChannel): void {
+    if (this.#byId.has(id)) return;
+    if (this.#channels.length >= MAX_CHANNELS)
+      throw new DecodeError("XMLTV", this.#length, `more than ${MAX_CHANNELS} channels`);
+    this.#append([id, names, icon]);
+    this.#keepChannel({ id, names, icon });
+  }
+
+  /** Adds a programme. Throws `DecodeError` beyond the limits. */
+  addProgramme(programme: XmltvProgramme): void {
+    const { channel, start, stop = 0, title, subtitle, description, categories, icon, episode } = programme;
+    if (!this.#byId.has(channel)) this.addChannel({ id: channel, names: [], icon: "" });
+    if (this.#programmeCount >= MAX_PROGRAMMES)
+      throw new DecodeError("XMLTV", this.#length, `more than ${MAX_PROGRAMMES} programmes`);
+    const stored = this.#byId.get(channel)!;
+    const offset = this.#append([
+      start,
+      stop,
+      stored.index,
+      title,
+      subtitle,
+      description,
+      categories,
+      icon,
+      episode,
+    ]);
+    stored.starts.push(start);
+    stored.offsets.push(offset);
+    this.#programmeCount++;
+  }
+
+  /** Writes the collected lines if there are enough of them; awaited between additions, it bounds memory. */
+  async flush(isLast = false): Promise<void> {
+    if (this.#filled < WRITE_BYTES && !isLast) return;
+    if (this.#length + this.#filled > MAX_FILE_BYTES)
+      throw new DecodeError("XMLTV", this.#length, "the guide is too large");
+    await this.#file.write(this.#length, this.#lines.subarray(0, this.#filled));
+    this.#length += this.#filled;
+    this.#filled = 0;
+  }
+
+  /** Makes everything durable; afterwards programmes can be read. */
+  async finish(): Promise<void> {
+    await this.flush(true);
+    await this.#file.sync();
+    this.#lines = new Uint8Array();
+    this.#sort();
+  }
+
+  /** The programmes of a channel that overlap `[from, to)`, in order, at most `limit`. */
+  async between(id: string, from: UnixSeconds, to: UnixSeconds, limit: number): Promise<Programme[]> {
+    const channel = this.#byId.get(id);
+    if (channel === undefined) return [];
+    const found: Programme[] = [];
+    // The programme that runs at `from` started before it.
+    for (let i = Math.max(0, firstAfter(channel.starts, from) - 1); i < channel.starts.length; i++) {
+      if (channel.starts[i]! >= to || found.length >= limit) break;
+      const programme = await this.#read(channel.offsets[i]!, channel.starts[i + 1]);
+      if (programme.stop > from) found.push(programme);
+    }
+    return found;
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close();
+  }
+
+  /** Returns the offset in the file at which the line will be. */
+  #append(line: readonly unknown[]): number {
+    const text = `${JSON.stringify(line)}\n`;
+    // UTF-8 needs at most three bytes for a UTF-16 unit. A caller that adds much between two flushes needs more space.
+    while (this.#lines.length - this.#filled < 3 * text.length) this.#lines = grown(this.#lines);
+    const offset = this.#length + this.#filled;
+    this.#filled += ENCODER.encodeInto(text, this.#lines.subarray(this.#filled)).written;
+    return offset;
+  }
+
+  #keepChannel({ id, names, icon }: XmltvChannel): void {
+    const index = this.#channels.length;
+    const channel: StoredChannel = { id, names, icon, index, starts: [], offsets: [] };
+    this.#channels.push(channel);
+    this.#byId.set(id, channel);
+  }
+
+  async #scan(files: Files, path: string): Promise<void> {
+    let rest = new Uint8Array();
+    for await (const part of files.parts(path)) {
+      const bytes = new Uint8Array(rest.length + part.length);
+      bytes.set(rest);
+      bytes.set(part, rest.length);
+      let at = 0;
+      for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, at)) {
+        this.#index(bytes.subarray(at, end), this.#length + at);
+        at = end + 1;
+      }
+      this.#length += at;
+      rest = bytes.slice(at);
+      if (rest.length > MAX_LINE_BYTES)
+        throw new DecodeError("guide file", this.#length, "a line is too long");
+    }
+    if (rest.length > 0) throw new DecodeError("guide file", this.#length, "the last line is incomplete");
+  }
+
+  #index(line: Uint8Array, offset: number): void {
+    const head = decodeUtf8(line.subarray(0, 48));
+    const numbers = /^\[(\d{1,10}),\d{1,10},(\d{1,6}),/.exec(head);
+    if (numbers === null) {
+      const [id, names, icon] = parsedLine(line) as [string, string[], string];
+      this.#keepChannel({ id, names, icon });
+      return;
+    }
+    const channel = this.#channels[Number(numbers[2])];
+    if (channel === undefined)
+      throw new DecodeError("guide file", this.#length, "a programme has no channel");
+    channel.starts.push(Number(numbers[1]));
+    channel.offsets.push(offset);
+    this.#programmeCount++;
+  }
+
+  /** Guides are mostly in order already. */
+  #sort(): void {
+    for (const channel of this.#channels) {
+      const { starts, offsets } = channel;
+      if (starts.every((start, i) => i === 0 || starts[i - 1]! <= start)) continue;
+      const order = starts.map((_, i) => i).sort((a, b) => starts[a]! - starts[b]!);
+      channel.starts = order.map((i) => starts[i]!);
+      channel.offsets = order.map((i) => offsets[i]!);
+    }
+  }
+
+  async #read(offset: number, nextStart: number | undefined): Promise<Programme> {
+    for (let size = READ_BYTES; ; size = MAX_LINE_BYTES) {
+      const bytes = new Uint8Array(Math.min(size, this.#length - offset));
+      await this.#file.read(offset, bytes);
+      const end = bytes.indexOf(NEWLINE);
+      if (end < 0 && size < MAX_LINE_BYTES) continue;
+      const [start, stop, , title, subtitle, description, categories, icon, episode] = parsedLine(
+        bytes.subarray(0, end),
+      ) as [number, number, number, string, string, string, string[], string, string];
+      const ends = stop || nextStart || start + DEFAULT_SECONDS;
+      return {
+        start: start as UnixSeconds,
+        stop: ends as UnixSeconds,
+        title,
+        subtitle,
+        description,
+        categories,
+        icon,
+        episode,
+      };
+    }
+  }
+}
+
+interface StoredChannel extends XmltvChannel {
+  readonly index: number;
+  starts: number[];
+  /** Byte offset of the line of each programme. */
+  offsets: number[];
+}
+
+/** The file is this program's own, but a disk may damage it. */
+function parsedLine(line: Uint8Array): unknown[] {
+  try {
+    const value: unknown = JSON.parse(decodeUtf8(line));
+    if (Array.isArray(value)) return value;
+  } catch {
+    // Handled below.
+  }
+  throw new DecodeError("guide file", 0, "a line is damaged");
+}
+
+function grown(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(2 * bytes.length + MAX_LINE_BYTES);
+  larger.set(bytes);
+  return larger;
+}
+
+/** The index of the first start after `time`. */
+function firstAfter(starts: readonly number[], time: number): number {
+  let low = 0;
+  let high = starts.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (starts[middle]! <= time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,355 @@
+import { messageOf, SluiceError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import { after, type UnixSeconds } from "../../base/time.ts";
+import { trimOldest } from "../../base/trim-oldest.ts";
+import type { Outbound } from "../../outbound/outbound.ts";
+import type { Clock, Files, KeyValueStore } from "../../runtime/contract.ts";
+import type { Item, Items } from "../contract.ts";
+import { nextAfterFailure, nextAfterSuccess, saneNext } from "../refresh-times.ts";
+import { SerialQueue } from "../serial-queue.ts";
+import type { Progress, TaskRunner } from "../tasks.ts";
+import { ChannelMatcher } from "./channel-matcher.ts";
+import type { Guide, GuideChannel, GuideMatch, GuideSource, Programme } from "./guide-contract.ts";
+import { fetchGuide } from "./guide-fetch.ts";
+import { GuideFile } from "./guide-file.ts";
+import { GuideSources, type SourceRecord } from "./guide-sources.ts";
+
+export interface GuideDependencies {
+  readonly store: KeyValueStore;
+  readonly clock: Clock;
+  readonly files: Files;
+  /** The folder of the library, which need not exist. */
+  readonly folder: string;
+  readonly outbound: Pick<Outbound, "open">;
+  readonly tasks: TaskRunner;
+  readonly items: Pick<Items, "figures">;
+  /** The guides that the user's lists name. */
+  readonly listed: () => readonly string[];
+  readonly log: Log;
+}
+
+const MAX_SOURCES = 50;
+/** Guides change once or twice a day. */
+const UPDATE_SECONDS = 12 * 3_600;
+/** Due times are checked at this interval, because the wall clock may be set and the machine may sleep. */
+const CHECK_MS = 60_000;
+const CHOICES = "guide/choice/";
+const MAX_CHOICES = 20_000;
+/** Matches that are kept; more than any list that is shown. */
+const MAX_MATCHES = 100_000;
+const MAX_CANDIDATES = 20;
+/** A next programme that starts later is not shown. */
+const NEXT_SECONDS = 24 * 3_600;
+
+/** Opens the stored guides and starts to refresh those that are due. */
+export async function createGuide(
+  dependencies: GuideDependencies,
+): Promise<Guide & { close(): Promise<void> }> {
+  const { store, log } = dependencies;
+  const sources = await GuideSources.load(store, log);
+  const choices = new Map<string, string | null>();
+  for await (const [key, value] of store.list(CHOICES))
+    if (typeof value === "string" || value === null) choices.set(key.slice(CHOICES.length), value);
+  const guide = new FileGuide(dependencies, sources, choices);
+  guide.begin();
+  return guide;
+}
+
+class FileGuide implements Guide {
+  readonly #parts: GuideDependencies;
+  readonly #sources: GuideSources;
+  /** The user's choices by the hash of the channel's name: the key of a channel, or null for no guide. */
+  readonly #choices: Map<string, string | null>;
+  readonly #files = new Map<number, GuideFile>();
+  /** One refresh at a time: each may use a core. */
+  readonly #queue = new SerialQueue();
+  readonly #refreshing = new Set<number>();
+  #matcher: ChannelMatcher | undefined;
+  #channels: ReadonlyMap<string, GuideChannel> | undefined;
+  readonly #matches = new Map<string, GuideMatch | undefined>();
+  #cancelCheck: () => void = () => {};
+  #isClosed = false;
+
+  constructor(parts: GuideDependencies, sources: GuideSources, choices: Map<string, string | null>) {
+    this.#parts = parts;
+    this.#sources = sources;
+    this.#choices = choices;
+  }
+
+  /** Opens the files in the background, so that a large guide does not delay the start. */
+  begin(): void {
+    void this.#queue.run(async () => {
+      for (const record of this.#sources.all()) await this.#open(record);
+      this.#check();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelCheck();
+    await this.#queue.run(async () => {
+      for (const file of this.#files.values()) await file.close();
+      this.#files.clear();
+    });
+  }
+
+  sources(): GuideSource[] {
+    return this.#sources
+      .all()
+      .filter(({ isRemoved }) => !isRemoved)
+      .map(({ id, url, origin, lastUpdate, problem }) => {
+        const file = this.#files.get(id);
+        const programmeCount = file?.programmeCount ?? 0;
+        return {
+          id,
+          url,
+          origin,
+          lastUpdate,
+          problem,
+          programmeCount,
+          channelCount: file?.channels.length ?? 0,
+        };
+      });
+  }
+
+  get hasProgrammes(): boolean {
+    return this.#files.size > 0;
+  }
+
+  async addSource(
+    url: string,
+    { allowPrivateUrls }: { readonly allowPrivateUrls: boolean },
+  ): Promise<number> {
+    if (!/^https?:\/\//i.test(url) || !URL.canParse(url) || url.length > 2_000)
+      throw new SluiceError("bad_parameter", "expected the URL of a programme guide (XMLTV), http or https");
+    const known = this.#sources.all().find((record) => record.url === url);
+    if (!known && this.#sources.all().length >= MAX_SOURCES)
+      throw new SluiceError("too_many", `the limit of ${MAX_SOURCES} programme guides is reached`);
+    const record = known ?? (await this.#sources.add({ url, origin: "user", allowPrivateUrls }));
+    if (known) await this.#sources.change(known.id, { isRemoved: false, origin: "user", allowPrivateUrls });
+    this.#start([record.id]);
+    return record.id;
+  }
+
+  async removeSource(id: number): Promise<void> {
+    const record = this.#sources.get(id);
+    if (record === undefined || record.isRemoved)
+      throw new SluiceError("unknown_item", `there is no programme guide ${id}`);
+    await this.#queue.run(async () => {
+      await this.#drop(record);
+      const isListed = this.#parts.listed().includes(record.url);
+      if (isListed)
+        await this.#sources.change(id, { isRemoved: true, generation: 0, lastUpdate: 0 as UnixSeconds });
+      else await this.#sources.delete(id);
+    });
+  }
+
+  refresh(): number {
+    return this.#start(this.sources().map(({ id }) => id));
+  }
+
+  match(item: Item): GuideMatch | undefined {
+    const chosen = this.#choices.get(this.#parts.items.figures(item).hash);
+    if (chosen === null) return undefined;
+    const channel = chosen === undefined ? undefined : this.#allChannels().get(chosen);
+    if (channel !== undefined) return { channel, reason: "chosen" };
+    const key = JSON.stringify([item.tvgId, item.tvgName, item.title, item.countries]);
+    if (this.#matches.has(key)) return this.#matches.get(key);
+    const match = this.#matching().match(item);
+    this.#matches.set(key, match);
+    trimOldest(this.#matches, MAX_MATCHES);
+    return match;
+  }
+
+  candidates(item: Item, query: string): GuideChannel[] {
+    const named = query === "" ? item : { title: query, tvgId: "", tvgName: "", countries: null };
+    return this.#matching().candidates(named, MAX_CANDIDATES);
+  }
+
+  async choose(item: Item, key: string | null | undefined): Promise<void> {
+    const { hash } = this.#parts.items.figures(item);
+    if (key !== undefined && key !== null && !this.#allChannels().has(key))
+      throw new SluiceError("bad_parameter", "the programme guides have no such channel");
+    if (key !== undefined && !this.#choices.has(hash) && this.#choices.size >= MAX_CHOICES)
+      throw new SluiceError("too_many", `the limit of ${MAX_CHOICES} chosen channels is reached`);
+    if (key === undefined) {
+      await this.#parts.store.commit({ delete: [CHOICES + hash] });
+      this.#choices.delete(hash);
+      return;
+    }
+    await this.#parts.store.commit({ set: [[CHOICES + hash, key]] });
+    this.#choices.set(hash, key);
+  }
+
+  nowAndNext(item: Item): Promise<Programme[]> {
+    const now = this.#parts.clock.unixSeconds();
+    return this.programmes(item, now, (now + NEXT_SECONDS) as UnixSeconds, 2);
+  }
+
+  async programmes(item: Item, from: UnixSeconds, to: UnixSeconds, limit: number): Promise<Programme[]> {
+    const match = this.match(item);
+    if (match === undefined) return [];
+    const { key, id } = match.channel;
+    const file = this.#files.get(Number(key.slice(0, key.indexOf("/"))));
+    try {
+      return (await file?.between(id, from, to, limit)) ?? [];
+    } catch (error) {
+      // A refresh may have replaced the file meanwhile; a damaged one is replaced by the next refresh.
+      this.#parts.log.debug("cannot read a programme guide", { reason: messageOf(error) });
+      return [];
+    }
+  }
+
+  /** Starts the refreshes that are due and schedules the next check. */
+  #check(): void {
+    if (this.#isClosed) return;
+    const { clock } = this.#parts;
+    this.#cancelCheck = clock.at(after(clock.now(), CHECK_MS), () => this.#check());
+    void this.#followLists()
+      .then(() => {
+        const now = clock.unixSeconds();
+        const due = this.#sources.all().filter(({ id, isRemoved, nextUpdate }) => {
+          return !isRemoved && !this.#refreshing.has(id) && saneNext(nextUpdate, now, UPDATE_SECONDS) <= now;
+        });
+        if (due.length > 0 && !this.#isClosed) this.#start(due.map(({ id }) => id));
+      })
+      .catch((error: unknown) =>
+        this.#parts.log.warn("cannot refresh the programme guides", { reason: messageOf(error) }),
+      );
+  }
+
+  /** Adds the guides that lists name, and drops those that no list names any more. */
+  async #followLists(): Promise<void> {
+    const listed = new Set(this.#parts.listed());
+    const known = this.#sources.all();
+    for (const record of known)
+      if (record.origin === "list" && !listed.has(record.url)) {
+        await this.#drop(record);
+        await this.#sources.delete(record.id);
+      }
+    for (const url of listed) {
+      if (known.some((record) => record.url === url) || this.#sources.all().length >= MAX_SOURCES) continue;
+      await this.#sources.add({ url, origin: "list", allowPrivateUrls: false });
+    }
+  }
+
+  #start(ids: readonly number[]): number {
+    const task = this.#parts.tasks.start({
+      category: "content",
+      title: "Refreshing the programme guides",
+      actions: ["reload_playlist", "reload_epg_sources"],
+      run: (progress) => this.#queue.run(() => this.#refreshAll(ids, progress)),
+    });
+    // Only now: if too many tasks run, the next check tries again.
+    for (const id of ids) this.#refreshing.add(id);
+    return task;
+  }
+
+  async #refreshAll(ids: readonly number[], progress: Progress): Promise<string> {
+    let failed = 0;
+    for (const id of ids) {
+      const record = this.#sources.get(id);
+      if (record && !record.isRemoved && !this.#isClosed && !(await this.#refreshOne(record, progress)))
+        failed++;
+      this.#refreshing.delete(id);
+    }
+    const count = this.sources().reduce((sum, { programmeCount }) => sum + programmeCount, 0);
+    if (failed === ids.length && failed > 0)
+      throw new SluiceError("url_unreachable", "no programme guide could be refreshed");
+    return `${count} programmes${failed > 0 ? `; ${failed} of ${ids.length} guides could not be refreshed` : ""}`;
+  }
+
+  /** A failed refresh keeps the programmes of the refresh before it. */
+  async #refreshOne(record: SourceRecord, progress: Progress): Promise<boolean> {
+    const { clock, log } = this.#parts;
+    const { id } = record;
+    const generation = record.generation + 1;
+    try {
+      const { file, etag } = await fetchGuide(this.#parts, record, this.#path(id, generation), {
+        signal: progress.signal,
+        onProgrammes: (count) => progress.report(count, null, "programmes"),
+      });
+      const now = clock.unixSeconds();
+      const done = {
+        lastUpdate: now,
+        nextUpdate: nextAfterSuccess(now, UPDATE_SECONDS),
+        failures: 0,
+        problem: null,
+      };
+      await this.#sources.change(id, { ...done, etag, ...(file && { generation }) });
+      if (file) await this.#replace(record, file);
+      return true;
+    } catch (error) {
+      if (progress.signal.aborted) throw error;
+      const failures = record.failures + 1;
+      const nextUpdate = nextAfterFailure(clock.unixSeconds(), UPDATE_SECONDS, failures, 0);
+      await this.#sources.change(id, { failures, nextUpdate, problem: messageOf(error).slice(0, 300) });
+      log.warn("cannot refresh a programme guide", {
+        host: new URL(record.url).hostname,
+        reason: messageOf(error),
+      });
+      return false;
+    }
+  }
+
+  async #replace(record: SourceRecord, file: GuideFile): Promise<void> {
+    const previous = this.#files.get(record.id);
+    this.#files.set(record.id, file);
+    this.#forgetMatches();
+    await previous?.close();
+    await this.#parts.files.remove(this.#path(record.id, record.generation));
+  }
+
+  async #open(record: SourceRecord): Promise<void> {
+    if (record.generation === 0 || record.isRemoved) return;
+    try {
+      this.#files.set(
+        record.id,
+        await GuideFile.open(this.#parts.files, this.#path(record.id, record.generation)),
+      );
+      this.#forgetMatches();
+    } catch (error) {
+      this.#parts.log.warn("cannot read a stored programme guide; it is fetched again", {
+        reason: messageOf(error),
+      });
+      await this.#sources.change(record.id, { nextUpdate: 0 as UnixSeconds, etag: "" });
+    }
+  }
+
+  async #drop({ id, generation }: SourceRecord): Promise<void> {
+    const file = this.#files.get(id);
+    this.#files.delete(id);
+    this.#forgetMatches();
+    await file?.close();
+    await this.#parts.files.remove(this.#path(id, generation));
+  }
+
+  #path(id: number, generation: number): string {
+    return `${this.#parts.folder}/guide/${id}-${generation}.jsonl`;
+  }
+
+  #forgetMatches(): void {
+    this.#matcher = undefined;
+    this.#channels = undefined;
+    this.#matches.clear();
+  }
+
+  #matching(): ChannelMatcher {
+    this.#matcher ??= new ChannelMatcher(this.#allChannels().values());
+    return this.#matcher;
+  }
+
+  /** Guides that the user added come first. */
+  #allChannels(): ReadonlyMap<string, GuideChannel> {
+    if (this.#channels !== undefined) return this.#channels;
+    const byUser = ({ origin }: SourceRecord) => (origin === "user" ? 0 : 1);
+    const channels = new Map<string, GuideChannel>();
+    for (const { id } of this.#sources.all().sort((a, b) => byUser(a) - byUser(b) || a.id - b.id))
+      for (const channel of this.#files.get(id)?.channels ?? []) {
+        const key = `${id}/${channel.id}`;
+        channels.set(key, { key, id: channel.id, names: channel.names, icon: channel.icon });
+      }
+    this.#channels = channels;
+    return channels;
+  }
+}

@@ -1,0 +1,76 @@
+import { addressText } from "../../base/address.ts";
+import { DecodeError, SluiceError } from "../../base/errors.ts";
+import { contentIdOf } from "../../base/ids.ts";
+import type { Runtime } from "../../runtime/contract.ts";
+import type { LiveInfo } from "../../wire/live/info.ts";
+import {
+  type LiveTransportFile,
+  makeLiveTransportFile,
+  parseLiveTransportFile,
+} from "../../wire/live/transport-file.ts";
+import { type LiveLinkParts, liveLink, liveMagnet } from "../../wire/torrent/magnet.ts";
+import type { Broadcast, BroadcastRequest } from "./broadcast-contract.ts";
+import type { BroadcastIdentity } from "./identity.ts";
+
+/** Makes the signed transport file of a broadcast. Throws `bad_parameter` if it cannot contain a value of the request. */
+export function broadcastFile(
+  request: BroadcastRequest,
+  info: LiveInfo,
+  sign: BroadcastIdentity["sign"],
+  { sha1, ed25519Verifier }: Pick<Runtime, "sha1" | "ed25519Verifier">,
+): LiveTransportFile {
+  const { meta, relays, manifests } = request;
+  // One tier each, so that all trackers are used.
+  const trackers = request.trackers.map((url) => [url]);
+  try {
+    const bytes = makeLiveTransportFile({ info, trackers, meta, relays, manifests }, sign);
+    const file = parseLiveTransportFile(bytes, sha1, ed25519Verifier);
+    if (file.manifests.length !== new Set(manifests).size)
+      throw new SluiceError("bad_parameter", "manifests: expected at most 8 http or https URLs");
+    return file;
+  } catch (thrown) {
+    if (!(thrown instanceof DecodeError)) throw thrown;
+    throw new SluiceError("bad_parameter", thrown.message, { cause: thrown });
+  }
+}
+
+/** The fixed properties of a broadcast. */
+interface BroadcastParts {
+  readonly request: BroadcastRequest;
+  readonly identity: Pick<BroadcastIdentity, "transportFilePath">;
+  readonly file: LiveTransportFile;
+  readonly runtime: Pick<Runtime, "clock">;
+}
+
+/** Builds a broadcast from its request, identity and transport file, and from `run`, which does the work. */
+export function broadcastOf(
+  { request, identity, file, runtime }: BroadcastParts,
+  run: Pick<Broadcast, "figures" | "ended" | "stop">,
+): Broadcast {
+  const { infohash, bytes: transportFile } = file;
+  const { transportFilePath } = identity;
+  return {
+    request,
+    ...{ infohash, contentId: contentIdOf(infohash), transportFile, transportFilePath },
+    ...broadcastLinks(request, file),
+    startedAt: runtime.clock.unixSeconds(),
+    figures: () => run.figures(),
+    ended: run.ended,
+    stop: () => run.stop(),
+  };
+}
+
+/** Returns the links. Those of a private broadcast contain its relays only, because it accepts no other peer. */
+function broadcastLinks(
+  request: BroadcastRequest,
+  file: LiveTransportFile,
+): { readonly magnet: string; readonly link: string } {
+  const named = request.isPrivate ? request.relays : [...request.addresses, ...request.relays];
+  const parts: LiveLinkParts = {
+    infohash: file.infohash,
+    displayName: file.meta.title ?? file.info.name,
+    trackers: file.trackers.flat(),
+    peers: [...new Map(named.map((address) => [addressText(address), address])).values()],
+  };
+  return { magnet: liveMagnet(parts), link: liveLink(parts) };
+}

@@ -1,0 +1,110 @@
+import { addressText, type PeerAddress } from "../base/address.ts";
+import { DecodeError, messageOf, SluiceError } from "../base/errors.ts";
+import type { Infohash } from "../base/ids.ts";
+import type { Log } from "../base/log.ts";
+import { after } from "../base/time.ts";
+import { HANDSHAKE_TIMEOUT_MS } from "../protocol/swarm/limits.ts";
+import type { Clock, TcpHandlers, TcpListener, TcpSocket } from "../runtime/contract.ts";
+import { decodeHandshake, HANDSHAKE_BYTES, isHandshakePrefix } from "../wire/peer/handshake.ts";
+import type { PeerNet } from "./contract.ts";
+
+/** Connections without a complete handshake. Above the limit the oldest is closed, so that silent connections cannot block
+ * others. */
+const MAX_PENDING = 50;
+
+/** Passes a connection and the bytes read so far to its transfer; returns undefined if the content is not open. */
+export type Adopt = (infohash: Infohash, socket: TcpSocket, first: Uint8Array) => TcpHandlers | undefined;
+
+export interface PeerListenerDependencies {
+  readonly net: Pick<PeerNet, "listen">;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly adopt: Adopt;
+}
+
+/**
+ * Listens for peers of all transfers: reads the handshake (BEP 3) and passes the connection to the transfer of its infohash.
+ * The wildcard address means IPv4 and IPv6.
+ */
+export async function listenForPeers(
+  dependencies: PeerListenerDependencies,
+  address: PeerAddress,
+): Promise<TcpListener> {
+  const pending = new Set<TcpSocket>();
+  const accept = (socket: TcpSocket) => readHandshake(dependencies, socket, pending);
+  const isWildcard = address.host === "" || address.host === "::";
+  if (!isWildcard) return dependencies.net.listen(address, accept);
+  try {
+    return await dependencies.net.listen({ host: "::", port: address.port }, accept);
+  } catch (error) {
+    if (error instanceof SluiceError && error.code === "port_busy") throw error;
+    dependencies.log.info("cannot listen on IPv6; listening on IPv4 only", { reason: messageOf(error) });
+    return dependencies.net.listen({ host: "0.0.0.0", port: address.port }, accept);
+  }
+}
+
+function readHandshake(
+  dependencies: PeerListenerDependencies,
+  socket: TcpSocket,
+  pending: Set<TcpSocket>,
+): TcpHandlers {
+  const { clock } = dependencies;
+  const handshake = new Uint8Array(HANDSHAKE_BYTES);
+  let filled = 0;
+  let target: TcpHandlers | undefined;
+  const settle = () => {
+    pending.delete(socket);
+    cancel();
+  };
+  const cancel = clock.at(after(clock.now(), HANDSHAKE_TIMEOUT_MS), () => socket.close());
+  const [oldest] = pending;
+  if (oldest && pending.size >= MAX_PENDING) {
+    pending.delete(oldest);
+    oldest.close();
+  }
+  pending.add(socket);
+  return {
+    received(bytes) {
+      if (target) {
+        target.received(bytes);
+        return;
+      }
+      const part = bytes.subarray(0, HANDSHAKE_BYTES - filled);
+      handshake.set(part, filled);
+      filled += part.length;
+      if (!pending.has(socket)) return;
+      if (!isHandshakePrefix(handshake.subarray(0, filled))) {
+        socket.close();
+        return;
+      }
+      if (filled < HANDSHAKE_BYTES) return;
+      settle();
+      target = handOver(dependencies, socket, handshake);
+      if (target === undefined) socket.close();
+      else if (part.length < bytes.length) target.received(bytes.subarray(part.length));
+    },
+    drained: () => target?.drained(),
+    closed(reason) {
+      settle();
+      target?.closed(reason);
+    },
+  };
+}
+
+function handOver(
+  dependencies: PeerListenerDependencies,
+  socket: TcpSocket,
+  handshake: Uint8Array,
+): TcpHandlers | undefined {
+  try {
+    const { infohash } = decodeHandshake(handshake);
+    return dependencies.adopt(infohash, socket, handshake);
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    dependencies.log.debug("malformed handshake", {
+      from: addressText(socket.remote),
+      reason: error.message,
+    });
+    return undefined;
+  }
+}

@@ -1,0 +1,171 @@
+import { messageOf, SluiceError } from "../base/errors.ts";
+import type { Infohash } from "../base/ids.ts";
+import type { Log } from "../base/log.ts";
+import { after } from "../base/time.ts";
+import type { SwarmFigures } from "../protocol/swarm/contract.ts";
+import type { Clock } from "../runtime/contract.ts";
+import type { ActiveTransfer, Hold, TransferContent, Transfers } from "../transfer/contract.ts";
+
+/** With more swarms at once, each would have too few connections and too little memory for playback. */
+const TRANSFERS_LIMIT = 24;
+/** CHOICE(foreign-share): limit of the transfers that pages of other sites open. */
+const FOREIGN_TRANSFERS_LIMIT = 4;
+
+/** CHOICE(idle-transfer): a transfer whose last player left this long ago stops receiving live data and yields to other
+ * transfers. A player that reconnects, or a page that is reloaded, returns earlier. */
+const GRACE_MS = 3_000;
+
+interface Held {
+  readonly transfer: ActiveTransfer;
+  /** True if only pages of other sites have opened it. */
+  isForeign: boolean;
+  holders: number;
+  /** When the last holder released it; the longest idle transfer is stopped first. */
+  idleSince: number;
+  cancelIdle: () => void;
+}
+
+/** Dependencies of {@link Holds}. */
+interface HoldsDependencies {
+  readonly clock: Clock;
+  readonly transfers: Transfers;
+  /** How long a transfer without holders continues, in milliseconds. */
+  readonly idleMs: number;
+  /** Ends the sessions of the transfer that is used least, so that it has no holders; does nothing if all are in use. */
+  readonly endUnused: (transfers: readonly HeldTransfer[]) => void;
+  readonly log: Log;
+}
+
+/** A transfer and the number of its holders. */
+export type HeldTransfer = Pick<Held, "transfer" | "holders">;
+
+/** Counts the users of each transfer. A transfer without users continues for a while, to seed and for players that return. */
+export class Holds {
+  readonly #dependencies: HoldsDependencies;
+  readonly #held = new Map<Infohash, Held>();
+  #isClosed = false;
+
+  constructor(dependencies: HoldsDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /**
+   * Returns a hold on the transfer of this content; opens it if necessary. `isForeign`: for a page of another site. Throws
+   * `too_many`.
+   */
+  open(content: TransferContent, isForeign = false): Hold {
+    if (this.#isClosed) throw new SluiceError("session_stopped", "the engine is stopping");
+    if (!this.#held.has(content.infohash)) this.#makeRoom(isForeign);
+    // An open transfer gets the trackers and peers of this content.
+    const transfer = this.#dependencies.transfers.open(content);
+    const known = this.#held.get(content.infohash);
+    const held = known ?? { transfer, isForeign, holders: 0, idleSince: 0, cancelIdle: () => {} };
+    if (!isForeign) held.isForeign = false;
+    this.#held.set(content.infohash, held);
+    return this.#hold(held);
+  }
+
+  /** Returns the hold of the content's owner, such as a broadcast: when it is released, the transfer stops for all players. */
+  openOwned(content: TransferContent): Hold {
+    const hold = this.open(content);
+    const held = this.#held.get(content.infohash)!;
+    return {
+      transfer: hold.transfer,
+      release: () => {
+        hold.release();
+        if (this.#isCurrent(held)) this.#stop(held);
+      },
+    };
+  }
+
+  /** Returns what each transfer does. */
+  figures(): EngineFigures["transfers"] {
+    return [...this.#held.values()].map(({ transfer, holders }) => ({
+      infohash: transfer.infohash,
+      name: transfer.name,
+      holders,
+      figures: transfer.figures,
+    }));
+  }
+
+  /** Cancels all timers. The owner of the transfers closes them. */
+  close(): void {
+    this.#isClosed = true;
+    for (const held of this.#held.values()) held.cancelIdle();
+    this.#held.clear();
+  }
+
+  #hold(held: Held): Hold {
+    held.cancelIdle();
+    if (held.holders === 0) held.transfer.setIdle?.(false);
+    held.holders++;
+    let released = false;
+    return {
+      transfer: held.transfer,
+      release: () => {
+        if (released) return;
+        released = true;
+        held.holders--;
+        if (held.holders === 0 && this.#isCurrent(held)) this.#idle(held);
+      },
+    };
+  }
+
+  /** False if the transfer was stopped while it had holders: the infohash may belong to a newer transfer by now. */
+  #isCurrent(held: Held): boolean {
+    return this.#held.get(held.transfer.infohash) === held;
+  }
+
+  #idle(held: Held): void {
+    const { clock, idleMs } = this.#dependencies;
+    held.idleSince = clock.now();
+    const stop = (afterMs: number) => clock.at(after(clock.now(), afterMs), () => this.#stop(held));
+    if (idleMs <= GRACE_MS) {
+      held.cancelIdle = stop(idleMs);
+      return;
+    }
+    held.cancelIdle = clock.at(after(clock.now(), GRACE_MS), () => {
+      held.transfer.setIdle?.(true);
+      held.cancelIdle = stop(idleMs - GRACE_MS);
+    });
+  }
+
+  #makeRoom(isForeign: boolean): void {
+    const all = [...this.#held.values()];
+    const foreign = all.filter((held) => held.isForeign);
+    if (isForeign && foreign.length >= FOREIGN_TRANSFERS_LIMIT)
+      this.#stopLeastUseful(foreign, `transfer limit for pages of other sites (${FOREIGN_TRANSFERS_LIMIT})`);
+    else if (all.length >= TRANSFERS_LIMIT) this.#stopLeastUseful(all, `transfer limit (${TRANSFERS_LIMIT})`);
+  }
+
+  /** Stops the longest idle transfer, else one whose players have gone. */
+  #stopLeastUseful(candidates: readonly Held[], limit: string): void {
+    const isIdle = ({ holders }: Held) => holders === 0;
+    if (!candidates.some(isIdle)) this.#dependencies.endUnused(candidates);
+    const oldest = candidates.filter(isIdle).sort((a, b) => a.idleSince - b.idleSince)[0];
+    if (!oldest) throw new SluiceError("too_many", `${limit} reached; stop a session first`);
+    this.#stop(oldest);
+  }
+
+  #stop(held: Held): void {
+    held.cancelIdle();
+    this.#held.delete(held.transfer.infohash);
+    held.transfer.stop().catch((thrown) => {
+      this.#dependencies.log.warn("cannot stop a transfer cleanly", {
+        infohash: held.transfer.infohash,
+        reason: messageOf(thrown),
+      });
+    });
+  }
+}
+
+/** What the engine does: its sessions and transfers. */
+export interface EngineFigures {
+  readonly sessions: number;
+  readonly transfers: readonly {
+    readonly infohash: Infohash;
+    readonly name: string;
+    readonly holders: number;
+    readonly figures: SwarmFigures;
+  }[];
+}

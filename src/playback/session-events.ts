@@ -1,0 +1,79 @@
+import { onAbort } from "../async/abort.ts";
+import { after } from "../base/time.ts";
+import type { Clock } from "../runtime/contract.ts";
+import type { PlaybackRequest, SessionEvent } from "./contract.ts";
+
+/** A controller that never fetches its events loses the oldest. */
+const QUEUE_LIMIT = 16;
+
+/**
+ * The event queue of one session; a controller fetches one event per long poll. CHOICE(events): `use_api_events` asks for all
+ * events, `use_stop_notifications` and `use_api_stop` for `download_stopped` only.
+ */
+export class SessionEvents {
+  readonly #clock: Clock;
+  #wants: "all" | "stops" | "none" = "none";
+  readonly #queue: SessionEvent[] = [];
+  #respond: ((event: SessionEvent | undefined) => void) | undefined;
+  #isClosed = false;
+
+  constructor(clock: Clock, wanted: Pick<PlaybackRequest, "wantsEvents" | "wantsStops">) {
+    this.#clock = clock;
+    this.want(wanted);
+  }
+
+  /** Adds the events that a start asks for to those of earlier starts. */
+  want({ wantsEvents, wantsStops }: Pick<PlaybackRequest, "wantsEvents" | "wantsStops">): void {
+    if (wantsEvents) this.#wants = "all";
+    else if (wantsStops && this.#wants === "none") this.#wants = "stops";
+  }
+
+  get isWanted(): boolean {
+    return this.#wants !== "none";
+  }
+
+  /** Whether an event waits to be fetched. */
+  get hasEvent(): boolean {
+    return this.#queue.length > 0;
+  }
+
+  /** Adds an event, or answers the pending poll with it. Ignores events that were not asked for. */
+  push(event: SessionEvent): void {
+    const isStop = event.name === "download_stopped";
+    if (this.#wants === "none" || (this.#wants === "stops" && !isStop)) return;
+    if (this.#respond) this.#respond(event);
+    else this.#queue.push(event);
+    if (this.#queue.length > QUEUE_LIMIT) this.#queue.shift();
+  }
+
+  /**
+   * Returns the next event, or undefined after `withinMs`. Also undefined when the signal fires, so that no event is lost to a
+   * client that has disconnected. Only one call waits at a time: a second call ends the first one's wait.
+   */
+  nextEvent(withinMs: number, signal?: AbortSignal): Promise<SessionEvent | undefined> {
+    this.#respond?.(undefined);
+    if (signal?.aborted) return Promise.resolve(undefined);
+    const queued = this.#queue.shift();
+    if (queued || this.#isClosed) return Promise.resolve(queued);
+    return new Promise((resolve) => {
+      let release = () => {};
+      const nothing = () => respond(undefined);
+      const cancel = this.#clock.at(after(this.#clock.now(), withinMs), nothing);
+      const respond = (event: SessionEvent | undefined) => {
+        if (this.#respond !== respond) return;
+        this.#respond = undefined;
+        cancel();
+        release();
+        resolve(event);
+      };
+      this.#respond = respond;
+      release = onAbort(signal, nothing);
+    });
+  }
+
+  /** Answers the pending poll with undefined; later polls do not wait. */
+  close(): void {
+    this.#isClosed = true;
+    this.#respond?.(undefined);
+  }
+}

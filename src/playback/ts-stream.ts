@@ -1,0 +1,103 @@
+import { deferred } from "../async/deferred.ts";
+import { resolvesWithin } from "../async/sleep.ts";
+import { SluiceError } from "../base/errors.ts";
+import type { Clock } from "../runtime/contract.ts";
+
+/** Interval of null packets while a player waits for its first data. */
+const KEEP_ALIVE_MS = 500;
+
+/** Options of {@link transportStream}. */
+export interface TransportStreamOptions {
+  readonly clock: Clock;
+  /** Ends the stream when it fires. */
+  readonly ended: AbortSignal;
+  /**
+   * Opens the media; called at the first pull. The signal fires when the stream has ended or was canceled. `pulled` waits until
+   * the player waits for data: a pipe reads one chunk ahead by itself, which is not wanted here.
+   */
+  open(signal: AbortSignal, pulled: () => Promise<void>): Promise<ReadableStream<Uint8Array>>;
+  /** Called at each pull. */
+  touched(): void;
+  /** Called once, when the stream has ended or was canceled. */
+  closed(): void;
+}
+
+/**
+ * Returns the body of a response: remuxed media for as long as its session lasts. Each pull asks for one chunk, never earlier.
+ * Until the first chunk arrives the stream carries null packets, so that players keep the connection.
+ */
+export function transportStream(options: TransportStreamOptions): ReadableStream<Uint8Array> {
+  const { clock, ended, open, touched, closed } = options;
+  let isOver = false;
+  let hasStarted = false;
+  const over = new AbortController();
+  let pulled = deferred();
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  /** Stops all work behind the stream, down to the requests of the swarm. It may have failed already. */
+  const release = () => reader?.cancel().catch(() => {});
+  const read = async () => {
+    pulled.resolve();
+    if (!reader) {
+      reader = (await open(over.signal, () => pulled.promise)).getReader();
+      if (isOver) release();
+    }
+    const chunk = await reader.read();
+    pulled = deferred();
+    return chunk;
+  };
+  let next: ReturnType<typeof read> | undefined;
+  /** Returns false if the stream was over before. A session outlives many connections, so the listener is removed. */
+  const finish = (): boolean => {
+    if (isOver) return false;
+    isOver = true;
+    ended.removeEventListener("abort", stop);
+    over.abort(new SluiceError("cancelled", "the stream was closed"));
+    release();
+    closed();
+    return true;
+  };
+  let stop = () => {};
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        stop = () => {
+          if (finish()) controller.close();
+        };
+        ended.addEventListener("abort", stop);
+      },
+      async pull(controller) {
+        touched();
+        try {
+          next ??= read();
+          if (!hasStarted && !(await resolvesWithin(next, clock, KEEP_ALIVE_MS))) {
+            if (!isOver) controller.enqueue(nullPackets());
+            return;
+          }
+          const { done, value } = await next;
+          next = undefined;
+          hasStarted = true;
+          if (isOver) return;
+          if (!done) controller.enqueue(value);
+          else if (finish()) controller.close();
+        } catch (thrown) {
+          if (finish()) controller.error(thrown);
+        }
+      },
+      cancel() {
+        finish();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/**
+ * Seven null packets (ISO 13818-1 2.4.3.2, PID 0x1FFF): the usual size of a network packet of a transport stream.
+ * CHOICE(null-packets): they are sent only before the first data, at least 8 s after the request, so that no player mistakes
+ * them for the content.
+ */
+function nullPackets(): Uint8Array {
+  const packets = new Uint8Array(7 * 188).fill(0xff);
+  for (let at = 0; at < packets.length; at += 188) packets.set([0x47, 0x1f, 0xff, 0x10], at);
+  return packets;
+}

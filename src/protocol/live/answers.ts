@@ -1,0 +1,143 @@
+import type { PeerAddress } from "../../base/address.ts";
+import { MAX_CANDIDATES } from "../../wire/live/limits.ts";
+import type {
+  ChunkName,
+  HeaderRequestMessage,
+  RefusedChunkReason,
+  RequestMessage,
+} from "../../wire/live/request.ts";
+import type { Children } from "./children.ts";
+import type { Conduct } from "./conduct.ts";
+import { PRIORITY } from "./contract.ts";
+import type { Headers } from "./headers.ts";
+import {
+  MAX_HEADERS_ANSWERED,
+  MAX_HEADERS_SEARCHED,
+  PROOF_CHUNKS,
+  PROVEN_CHILD_MS,
+  PROVEN_RESERVE_SECONDS,
+} from "./limits.ts";
+import type { LivePeer } from "./peer.ts";
+import type { SpareUpload } from "./spare-upload.ts";
+import type { LiveState } from "./state.ts";
+
+/** The source leaves a repair to its children if this number of them have the chunk. */
+const MIN_CONFIRMED_CHILDREN = 2;
+
+/** In a NAK, stands for the header of the piece. */
+const HEADER_STRIPE = 255;
+
+/** If less than this share of the lag remains, the source answers in any case. */
+const LAST_RESORT_SHARE = 0.5;
+
+/** Answers the pulls of other peers from the spare upload, or sends NAK at once. */
+export class Answers {
+  readonly #state: LiveState;
+  readonly #headers: Headers;
+  readonly #children: Children;
+  readonly #spareUpload: SpareUpload;
+  readonly #conduct: Conduct;
+
+  constructor(
+    state: LiveState,
+    headers: Headers,
+    children: Children,
+    spareUpload: SpareUpload,
+    conduct: Conduct,
+  ) {
+    this.#state = state;
+    this.#headers = headers;
+    this.#children = children;
+    this.#spareUpload = spareUpload;
+    this.#conduct = conduct;
+  }
+
+  /** REQ: sends each chunk at repair priority, or names it in a NAK. */
+  request(peer: LivePeer, { epoch, chunks }: RequestMessage): void {
+    if (epoch !== this.#state.epoch) {
+      this.#conduct.strike(peer, "request for another epoch");
+      return;
+    }
+    const lacking: (ChunkName & { reason: RefusedChunkReason })[] = [];
+    let holders: PeerAddress[] = [];
+    for (const { seq, stripe, withinMs } of chunks) {
+      const reason = this.#answer(peer, seq, stripe, withinMs);
+      if (reason === undefined) continue;
+      lacking.push({ seq, stripe, reason });
+      if (holders.length === 0) holders = this.#holders(seq, stripe, peer);
+    }
+    if (lacking.length > 0) this.#state.send(peer, { kind: "lacking", epoch, chunks: lacking, holders });
+  }
+
+  /** HREQ: sends the known headers, within the allowance of the peer. Above it, refuses with NAK. */
+  headers(peer: LivePeer, request: HeaderRequestMessage): void {
+    const { window, epoch, now } = this.#state;
+    if (request.epoch !== epoch) return;
+    if (!peer.headerAllowance.take(1, now)) {
+      const chunks = [{ seq: request.firstSeq, stripe: HEADER_STRIPE, reason: "busy" as const }];
+      this.#state.send(peer, { kind: "lacking", epoch, chunks, holders: [] });
+      this.#conduct.strike(peer, "too many header requests");
+      return;
+    }
+    let looked = 0;
+    let left = Math.min(request.count, MAX_HEADERS_ANSWERED);
+    for (
+      let seq = Math.max(request.firstSeq, window.oldest);
+      left > 0 && looked < MAX_HEADERS_SEARCHED && seq <= window.head;
+      seq += Math.max(1, request.step), looked++
+    ) {
+      const piece = window.piece(seq);
+      if (!piece) continue;
+      if (request.onlyRandomAccess && piece.header.value.randomAccessOffset === undefined) continue;
+      if (!peer.headerAllowance.take(1, now)) return;
+      left--;
+      this.#spareUpload.spend(piece.header.bytes.length, now);
+      this.#headers.pass(piece.header, peer, true);
+    }
+  }
+
+  #answer(peer: LivePeer, seq: number, stripe: number, withinMs: number): RefusedChunkReason | undefined {
+    const { window, epoch, now } = this.#state;
+    const piece = window.piece(seq);
+    if (!piece || !window.has(seq, stripe)) return "not-here";
+    // Children may claim a chunk and not forward it, so the source answers when time runs out.
+    const hasTime = withinMs > LAST_RESORT_SHARE * this.#state.setup.lagMs;
+    const isConfirmed = this.#state.isSource && hasTime && this.#isConfirmed(seq, stripe);
+    // The others did not answer a peer that asks again.
+    if (isConfirmed && peer.markDeferred(seq, stripe)) return "ask-others";
+    const bytes = piece.chunks[stripe]!;
+    const reserveSeconds = this.#isProven(peer) ? 0 : PROVEN_RESERVE_SECONDS;
+    const waitMs = this.#spareUpload.waitMs(bytes.length, now, reserveSeconds);
+    if (waitMs + peer.rttMs / 2 > withinMs) return "too-late";
+    if (waitMs > 400) return "busy";
+    this.#spareUpload.spend(bytes.length, now);
+    peer.markSent(seq, stripe);
+    this.#headers.pass(piece.header, peer, false);
+    this.#state.send(
+      peer,
+      { kind: "chunk", epoch, seq, stripe, isLate: true, bytes },
+      PRIORITY.repair,
+      withinMs,
+    );
+    return undefined;
+  }
+
+  /** Whether the peer has been our child for a while, or has sent us useful chunks: it is served before strangers. */
+  #isProven(peer: LivePeer): boolean {
+    const isOldChild = peer.childOf !== 0 && this.#state.now - peer.openedAt > PROVEN_CHILD_MS;
+    return isOldChild || peer.usefulChunks >= PROOF_CHUNKS;
+  }
+
+  #isConfirmed(seq: number, stripe: number): boolean {
+    return (
+      this.#children.of(stripe).filter(({ peer }) => peer.has(seq, stripe)).length >= MIN_CONFIRMED_CHILDREN
+    );
+  }
+
+  #holders(seq: number, stripe: number, not: LivePeer): PeerAddress[] {
+    return [...this.#state.peers.values()]
+      .filter((peer) => peer !== not && peer.isReachable && peer.has(seq, stripe))
+      .slice(0, MAX_CANDIDATES)
+      .map(({ address }) => address);
+  }
+}

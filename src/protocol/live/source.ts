@@ -1,0 +1,90 @@
+import type { Children } from "./children.ts";
+import {
+  CALM_MS,
+  CHILD_PROOF_MS,
+  MAX_SOURCE_CHILDREN,
+  PROOF_MS,
+  SOURCE_CHILDREN,
+  SOURCE_REVIEW_MS,
+  UNPRODUCTIVE_MS,
+} from "./limits.ts";
+import { NO_DEPTH } from "./messages.ts";
+import type { LivePeer } from "./peer.ts";
+import type { LiveState } from "./state.ts";
+
+/** A stripe starves if this share of the neighbours has no parent for it, or is this far behind. */
+const STARVING_SHARE = 0.2;
+const STARVING_MS = 1_000;
+/** Minimum interval between two increases: one more child takes time to repair a tree. */
+const GROW_MS = 500;
+/** A peer that connected more recently is not a witness. */
+const WITNESS_AGE_MS = 3_000;
+/** A path that changed more recently proves nothing: many peers try a black hole, each for a moment. */
+const STABLE_PATH_MS = 2_000;
+/** With fewer witnesses that receive a stripe, no child is judged. */
+const MIN_WITNESSES = 8;
+
+/** For a source: decides how many children each stripe has, and whose claims of upload it believes. */
+export class Source {
+  readonly #state: LiveState;
+  readonly #children: Children;
+  /** By stripe: when it last starved or its limit was lowered, and when its limit was last raised. */
+  readonly #calmSince: number[];
+  readonly #grewAt: number[];
+  #reviewAt = 0;
+
+  constructor(state: LiveState, children: Children) {
+    this.#state = state;
+    this.#children = children;
+    this.#calmSince = new Array<number>(state.setup.layout.stripes).fill(0);
+    this.#grewAt = [...this.#calmSince];
+  }
+
+  /** Raises the limit of a stripe while neighbours lack it, and lowers it slowly afterwards. */
+  round(): void {
+    const { now, peers, setup } = this.#state;
+    if (!this.#state.isSource || now < this.#reviewAt) return;
+    this.#reviewAt = now + SOURCE_REVIEW_MS;
+    const reporting = [...peers.values()].filter(
+      ({ window, openedAt }) => window !== undefined && now - openedAt > WITNESS_AGE_MS,
+    );
+    for (let stripe = 0; stripe < setup.layout.stripes; stripe++) this.#review(stripe, reporting);
+    this.#children.trim();
+  }
+
+  #review(stripe: number, reporting: readonly LivePeer[]): void {
+    const { now, window } = this.#state;
+    const limit = this.#children.sourceLimitOf(stripe);
+    const newest = window.head - this.#state.piecesIn(STARVING_MS);
+    const isFed = (peer: LivePeer) => peer.depthOf(stripe) !== NO_DEPTH && peer.headOf(stripe) >= newest;
+    const fed = reporting.filter(isFed);
+    this.#prove(stripe, fed);
+    if (reporting.length - fed.length > STARVING_SHARE * reporting.length) {
+      this.#calmSince[stripe] = now;
+      if (now - this.#grewAt[stripe]! < GROW_MS) return;
+      this.#grewAt[stripe] = now;
+      this.#children.setSourceLimit(stripe, Math.min(MAX_SOURCE_CHILDREN, limit + 1));
+    } else if (limit > SOURCE_CHILDREN && now - this.#calmSince[stripe]! > CALM_MS) {
+      this.#calmSince[stripe] = now;
+      this.#children.setSourceLimit(stripe, limit - 1);
+    }
+  }
+
+  /** Upload is a claim. A peer through which others have received the stripe for a while has proved it. A
+   * child through which no peer receives the stripe counts as a leaf. */
+  #prove(stripe: number, fed: readonly LivePeer[]): void {
+    const { now, peers } = this.#state;
+    const witnesses = fed.filter(({ pathsAt }) => now - pathsAt[stripe]! > STABLE_PATH_MS);
+    const feeding = new Set(witnesses.flatMap(({ paths }) => paths[stripe]!.ancestors));
+    for (const peer of peers.values()) {
+      if (peer.about.homeStripe !== stripe) continue;
+      if (feeding.has(peer.about.digest)) peer.provedAt = now;
+      peer.isUnproved = witnesses.length >= MIN_WITNESSES && now - peer.provedAt > PROOF_MS;
+    }
+    if (witnesses.length < MIN_WITNESSES) return;
+    for (const { peer, since } of this.#children.of(stripe)) {
+      if (!feeding.has(peer.about.digest) && now - Math.max(since, peer.provedAt) > CHILD_PROOF_MS)
+        peer.unproductiveUntil = now + UNPRODUCTIVE_MS;
+    }
+  }
+}

@@ -1,0 +1,202 @@
+import { type Ac3Programme, readAc3Programme } from "../../media/ac3.ts";
+import type { CodecModules, FfmpegDecoders } from "./codec-module.ts";
+import { isPcm, pcmDecoder } from "./pcm.ts";
+import { type FrameDecoder, layoutOf, type Samples, type Speaker } from "./samples.ts";
+
+/** Larger frames are damaged; the largest that occur, of DTS-HD, have 32 KiB. */
+const MAX_FRAME_BYTES = 256 * 1024;
+
+const FFMPEG = { ac3: ["ac3", 0], eac3: ["ac3", 1], dts: ["dts", 0] } as const;
+
+/** Returns true if `openDecoder` has a decoder for this codec. */
+export function isDecodable(codec: string): boolean {
+  return codec in FFMPEG || codec === "mp2" || codec === "mp3" || codec === "opus" || isPcm(codec);
+}
+
+/** A track to decode. */
+export interface AudioSource {
+  readonly codec: string;
+  /** The decoder configuration of the container. */
+  readonly config: Uint8Array | undefined;
+  /** What the container states; used if the first frame is damaged, and for PCM. */
+  readonly sampleRate: number | undefined;
+  readonly channels: number | undefined;
+}
+
+/** Opens a decoder; undefined if the format is not supported. Rejects with `unsupported_codec` if the codec cannot be loaded. */
+export async function openDecoder(
+  modules: CodecModules,
+  source: AudioSource,
+): Promise<FrameDecoder | undefined> {
+  const decoder = await openAny(modules, source);
+  return (
+    decoder && {
+      decode: (frame) =>
+        frame.length > 0 && frame.length <= MAX_FRAME_BYTES ? decoder.decode(frame) : undefined,
+      close: () => decoder.close(),
+    }
+  );
+}
+
+async function openAny(
+  modules: CodecModules,
+  { codec, config, sampleRate = 48000, channels = 2 }: AudioSource,
+): Promise<FrameDecoder | undefined> {
+  if (codec in FFMPEG) {
+    const [script, id] = FFMPEG[codec as keyof typeof FFMPEG];
+    return new FfmpegDecoder(await modules.ffmpeg<FfmpegDecoders>(script), id, () => modules.discard(script));
+  }
+  if (codec === "mp2" || codec === "mp3") {
+    const { MPEGDecoder } = (await modules.exports("mpeg")) as unknown as { MPEGDecoder: LibraryClass };
+    return openLibrary(new MPEGDecoder({ enableGapless: false }), undefined);
+  }
+  if (codec === "opus") {
+    const { OpusDecoder } = (await modules.exports("opus")) as unknown as { OpusDecoder: LibraryClass };
+    const { options, layout } = opusOptions(config);
+    return openLibrary(new OpusDecoder(options), layout);
+  }
+  return isPcm(codec) ? pcmDecoder(codec, { sampleRate, channels }) : undefined;
+}
+
+/** Sample formats of FFmpeg (`AVSampleFormat`), all planar. */
+const S16 = 6;
+const S32 = 7;
+const FLOAT = 8;
+
+class FfmpegDecoder implements FrameDecoder {
+  readonly #module: FfmpegDecoders;
+  readonly #failed: () => void;
+  #context: number;
+
+  constructor(module: FfmpegDecoders, codec: number, failed: () => void) {
+    this.#module = module;
+    this.#failed = failed;
+    this.#context = module._init_decoder(codec);
+  }
+
+  decode(frame: Uint8Array): Samples | undefined {
+    const module = this.#module;
+    const context = this.#context;
+    if (context === 0) return undefined;
+    try {
+      const input = module._configure_decode_packet(context, frame.length);
+      if (input === 0) return undefined;
+      module.HEAPU8.set(frame, input);
+      if (module._decode_packet(context, 0n) < 0) return undefined;
+      const count = module._get_decoded_sample_count(context);
+      const channels = Array.from({ length: module._get_decoded_channels(context) }, (_, channel) =>
+        this.#plane(module._get_decoded_plane_ptr(context, channel), count),
+      );
+      const layout = ac3Layout(readAc3Programme(frame, 0), channels.length) ?? layoutOf(channels.length);
+      if (!layout || channels.includes(undefined)) return undefined;
+      return {
+        sampleRate: module._get_decoded_sample_rate(context),
+        channels: channels as Float32Array[],
+        layout,
+      };
+    } catch {
+      // The code trapped: nothing in its memory can be trusted, including this context.
+      this.#context = 0;
+      this.#failed();
+      return undefined;
+    }
+  }
+
+  close(): void {
+    if (this.#context !== 0) this.#module._close_decoder(this.#context);
+    this.#context = 0;
+  }
+
+  #plane(at: number, count: number): Float32Array | undefined {
+    const { buffer } = this.#module.HEAPU8;
+    const format = this.#module._get_decoded_format(this.#context);
+    if (format === FLOAT) return new Float32Array(buffer, at, count).slice();
+    if (format === S16)
+      return Float32Array.from(new Int16Array(buffer, at, count), (value) => value / 2 ** 15);
+    if (format === S32)
+      return Float32Array.from(new Int32Array(buffer, at, count), (value) => value / 2 ** 31);
+    return undefined;
+  }
+}
+
+/** The channels of each audio coding mode, in the order of FFmpeg. */
+const AC3_MODES: readonly (readonly Speaker[])[] = [
+  ["L", "R"],
+  ["C"],
+  ["L", "R"],
+  ["L", "R", "C"],
+  ["L", "R", "MB"],
+  ["L", "R", "C", "MB"],
+  ["L", "R", "SL", "SR"],
+  ["L", "R", "C", "SL", "SR"],
+];
+
+/** Undefined if the header does not describe all channels, as in E-AC-3 with more than 5.1. */
+function ac3Layout(programme: Ac3Programme | undefined, count: number): readonly Speaker[] | undefined {
+  if (!programme) return undefined;
+  const main = AC3_MODES[programme.mode]!;
+  const front = main.filter((speaker) => speaker === "L" || speaker === "R" || speaker === "C");
+  const layout = programme.hasLowFrequencies ? [...front, "LFE" as const, ...main.slice(front.length)] : main;
+  return layout.length === count ? layout : undefined;
+}
+
+/** A decoder of `mpg123-decoder` or `opus-decoder`. */
+interface LibraryDecoder {
+  readonly ready: Promise<void>;
+  decodeFrame(frame: Uint8Array): {
+    readonly channelData: readonly Float32Array[];
+    readonly samplesDecoded: number;
+    readonly sampleRate: number;
+  };
+  free(): void;
+}
+
+type LibraryClass = new (options: Readonly<Record<string, unknown>>) => LibraryDecoder;
+
+async function openLibrary(
+  decoder: LibraryDecoder,
+  layout: readonly Speaker[] | undefined,
+): Promise<FrameDecoder> {
+  await decoder.ready;
+  return {
+    decode(frame) {
+      try {
+        const { channelData, samplesDecoded, sampleRate } = decoder.decodeFrame(frame);
+        const speakers = layout ?? layoutOf(channelData.length);
+        if (samplesDecoded === 0 || !speakers || speakers.length !== channelData.length) return undefined;
+        return { sampleRate, channels: channelData, layout: speakers };
+      } catch {
+        return undefined;
+      }
+    },
+    close: () => decoder.free(),
+  };
+}
+
+/** The channel order of Vorbis, which Opus uses (RFC 7845 5.1.1.2). */
+const VORBIS_LAYOUTS: readonly (readonly Speaker[])[] = [
+  [],
+  ["C"],
+  ["L", "R"],
+  ["L", "C", "R"],
+  ["L", "R", "SL", "SR"],
+  ["L", "C", "R", "SL", "SR"],
+  ["L", "C", "R", "SL", "SR", "LFE"],
+  ["L", "C", "R", "SL", "SR", "MB", "LFE"],
+  ["L", "C", "R", "SL", "SR", "BL", "BR", "LFE"],
+];
+
+/** Reads the channel mapping of `OpusHead` (RFC 7845 5.1). */
+function opusOptions(config: Uint8Array | undefined) {
+  const channels = config?.[9] ?? 2;
+  const layout = VORBIS_LAYOUTS[channels] ?? VORBIS_LAYOUTS[2]!;
+  const isMapped = config && config[18] === 1 && config.length >= 21 + channels && channels <= 8;
+  if (!isMapped)
+    return {
+      options: { channels: Math.min(2, channels) || 2 },
+      layout: channels === 1 ? VORBIS_LAYOUTS[1] : VORBIS_LAYOUTS[2],
+    };
+  const channelMappingTable = [...config.subarray(21, 21 + channels)];
+  const options = { channels, streamCount: config[19], coupledStreamCount: config[20], channelMappingTable };
+  return { options, layout };
+}

@@ -1,0 +1,179 @@
+import type { AbortSignalLike } from "../../base/byte-source.ts";
+import type { AudioConversion } from "../contract.ts";
+import type { SourceTrack } from "../media-tracks.ts";
+import type { Demux, PacketReader, Reordering, SegmentBounds } from "../packet-reader.ts";
+import { connect, Remuxer } from "../remuxer.ts";
+import type { PacketBatch, TsMuxPacket } from "../ts-mux-input.ts";
+import { type AudioTranscoder, converts, PREROLL_SECONDS, type TranscodePlan } from "./transcoder.ts";
+
+/** A file whose audio is transcoded. */
+interface TranscodedFile {
+  readonly reader: PacketReader;
+  /** The tracks in the same order; transcoded ones are described as AAC. */
+  readonly tracks: readonly SourceTrack[];
+  /** The start times of the segments. */
+  readonly cuts: readonly number[];
+}
+
+/**
+ * Replaces the audio tracks that a request converts. Reads the first frame of each of them. Tracks with a codec that cannot be decoded
+ * are omitted, so that the picture plays.
+ */
+export async function transcodeFile<T extends TranscodedFile>(
+  file: T,
+  conversion: AudioConversion,
+  transcoder: AudioTranscoder,
+  signal?: AbortSignalLike,
+): Promise<T> {
+  const { reader, tracks, cuts } = file;
+  const plans = new Map<SourceTrack, Transcoded>();
+  const replaced: SourceTrack[] = [];
+  for (const track of tracks) {
+    if (track.kind !== "audio" || !converts(conversion, track.described.codec)) {
+      replaced.push(track);
+      continue;
+    }
+    const first = await reader.first(track, signal).catch(() => undefined);
+    const plan = await transcoder.plan(sourceOf(track), first, conversion.channels);
+    if (!plan) continue;
+    const aac = asAac(track, plan);
+    plans.set(aac, { original: track, plan });
+    replaced.push(aac);
+  }
+  return { ...file, reader: new TranscodingReader(reader, transcoder, cuts, plans), tracks: replaced };
+}
+
+interface Transcoded {
+  readonly original: SourceTrack;
+  readonly plan: TranscodePlan;
+}
+
+function sourceOf({ described, config, decoderConfig, sampleRate }: SourceTrack) {
+  const channels = (decoderConfig as AudioDecoderConfig | undefined)?.numberOfChannels;
+  return { codec: described.codec, config, sampleRate, channels };
+}
+
+function asAac(track: SourceTrack, { config, sampleRate, channels }: TranscodePlan): SourceTrack {
+  const codec = "mp4a.40.2";
+  return {
+    ...track,
+    described: { ...track.described, codec: "aac", codecString: codec },
+    libraryCodec: "aac",
+    decoderConfig: { codec, sampleRate, numberOfChannels: channels, description: config },
+    config,
+    sampleRate,
+  };
+}
+
+/** Reads packets, and AAC in place of the audio that is transcoded. */
+class TranscodingReader implements PacketReader {
+  readonly #reader: PacketReader;
+  readonly #transcoder: AudioTranscoder;
+  readonly #plans: ReadonlyMap<SourceTrack, Transcoded>;
+  /** The start times of the segments. */
+  readonly #cuts: readonly number[];
+
+  constructor(
+    reader: PacketReader,
+    transcoder: AudioTranscoder,
+    cuts: readonly number[],
+    plans: ReadonlyMap<SourceTrack, Transcoded>,
+  ) {
+    this.#reader = reader;
+    this.#transcoder = transcoder;
+    this.#cuts = cuts;
+    this.#plans = plans;
+  }
+
+  async demux(
+    tracks: readonly SourceTrack[],
+    segments: readonly SegmentBounds[],
+    signal?: AbortSignalLike,
+  ): Promise<Demux> {
+    const originals = tracks.map((track) => this.#original(track));
+    const { ranges, demuxer } = await this.#reader.demux(originals, segments, signal);
+    return { ranges, demuxer: connect(demuxer, this.#stage(tracks, segments)) };
+  }
+
+  /** The stage that replaces audio. It holds a segment, because that is transcoded as a whole. */
+  #stage(
+    tracks: readonly SourceTrack[],
+    segments: readonly SegmentBounds[],
+  ): Remuxer<PacketBatch, PacketBatch> {
+    const stopped = new AbortController().signal;
+    let held: TsMuxPacket[] = [];
+    let next = 0;
+    return new Remuxer({
+      transform: async ({ packets, endsSegment }) => {
+        held.push(...packets);
+        if (!endsSegment) return [];
+        const read = held;
+        const bounds = segments[Math.min(next++, segments.length - 1)]!;
+        held = [];
+        return [{ packets: await this.#replaced(tracks, read, bounds, stopped), endsSegment }];
+      },
+    });
+  }
+
+  async #replaced(
+    tracks: readonly SourceTrack[],
+    read: readonly TsMuxPacket[],
+    bounds: SegmentBounds,
+    signal: AbortSignalLike,
+  ): Promise<TsMuxPacket[]> {
+    const packets = read.filter(({ track }) => !this.#plans.has(tracks[track]!));
+    for (const [index, track] of tracks.entries()) {
+      const transcoded = this.#plans.get(track);
+      if (!transcoded) continue;
+      const own = read.filter((packet) => packet.track === index);
+      const run = {
+        before: await this.#before(transcoded.original, bounds, signal),
+        own,
+        isLast: bounds.endSeconds === Number.POSITIVE_INFINITY,
+      };
+      for (const frame of await this.#transcoder.run(transcoded.plan, run, signal))
+        packets.push({ ...frame, track: index });
+      for (const { memory } of own) memory?.release();
+    }
+    return packets;
+  }
+
+  tail(
+    track: SourceTrack,
+    segment: SegmentBounds,
+    seconds: number,
+    signal?: AbortSignalLike,
+  ): Promise<TsMuxPacket[]> {
+    return this.#reader.tail(this.#original(track), segment, seconds, signal);
+  }
+
+  async first(track: SourceTrack, signal?: AbortSignalLike): Promise<TsMuxPacket> {
+    const first = await this.#reader.first(this.#original(track), signal);
+    const { plan } = this.#plans.get(track) ?? {};
+    // The initialisation segment takes the configuration of the track and none of this frame.
+    return plan ? { ...first, durationSeconds: 1024 / plan.sampleRate, data: new Uint8Array(1) } : first;
+  }
+
+  reordering(track: SourceTrack, signal?: AbortSignalLike): Promise<Reordering> {
+    return this.#reader.reordering(track, signal);
+  }
+
+  #original(track: SourceTrack): SourceTrack {
+    return this.#plans.get(track)?.original ?? track;
+  }
+
+  /** The packets that decoder and encoder need before a segment; none for the first one. */
+  async #before(
+    track: SourceTrack,
+    { startSeconds }: SegmentBounds,
+    signal: AbortSignalLike,
+  ): Promise<readonly TsMuxPacket[]> {
+    const index = this.#cuts.indexOf(startSeconds);
+    if (index < 1) return [];
+    const previous = {
+      startSeconds: index === 1 ? Number.NEGATIVE_INFINITY : this.#cuts[index - 1]!,
+      endSeconds: startSeconds,
+    };
+    return this.#reader.tail(track, previous, PREROLL_SECONDS, signal);
+  }
+}

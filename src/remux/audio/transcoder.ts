@@ -1,0 +1,156 @@
+import { Slots } from "../../async/slots.ts";
+import type { AbortSignalLike } from "../../base/byte-source.ts";
+import { SluiceError } from "../../base/errors.ts";
+import { readAc3Programme } from "../../media/ac3.ts";
+import type { AudioConversion } from "../contract.ts";
+import type { TsMuxPacket } from "../ts-mux-input.ts";
+import { AacEncoder, type AacFrame } from "./aac-encoder.ts";
+import { CodecModules, type CodecScript } from "./codec-module.ts";
+import { type AudioSource, isDecodable, openDecoder } from "./decoders.ts";
+import { BLOCK_SAMPLES } from "./limiter.ts";
+import type { Samples } from "./samples.ts";
+import { Timeline } from "./timeline.ts";
+
+/** Packets before a segment that a transcode needs: decoders, the limiter and the encoder agree after this time. */
+export const PREROLL_SECONDS = 0.5;
+
+/**
+ * How many blocks an AAC frame needs after its own: two for the encoder, one for the limiter. So the sound of a segment ends that much
+ * before the segment, and the next segment continues there; no segment needs bytes of the next one.
+ */
+const LOOKAHEAD_BLOCKS = 3;
+
+/** Dialogue is lowered to this level below full scale, in decibels; quieter dialogue is unchanged, so that nothing clips. */
+const DIALOGUE_LEVEL = 27;
+
+/** Packets that are decoded before the event loop continues: about 5 ms. */
+const SLICE_PACKETS = 4;
+
+/** Returns true if a request converts tracks with this codec. */
+export function converts({ all, mp3, ac3, isHls }: AudioConversion, codec: string): boolean {
+  if (codec === "aac" || (isHls && (codec === "opus" || codec === "flac"))) return false;
+  if (codec === "mp3") return mp3;
+  return all || (codec === "mp2" && mp3) || ((codec === "ac3" || codec === "eac3") && ac3);
+}
+
+/** How a track is transcoded; the same for all its segments. */
+export interface TranscodePlan {
+  readonly source: AudioSource;
+  readonly sampleRate: number;
+  readonly channels: 2 | 6;
+  /** The AudioSpecificConfig. */
+  readonly config: Uint8Array<ArrayBuffer>;
+  /** The position of the first sample of the track. Frames follow it at whole multiples of their length. */
+  readonly anchor: number;
+}
+
+/** The packets of one segment. */
+export interface TranscodeRun {
+  /** The packets of the {@link PREROLL_SECONDS} before the segment; empty at the start of the track. */
+  readonly before: readonly TsMuxPacket[];
+  readonly own: readonly TsMuxPacket[];
+  /** True if no packets follow. */
+  readonly isLast: boolean;
+}
+
+/**
+ * Transcodes audio to AAC-LC. Frames are numbered on a grid of 1024 samples from time zero, and the frames of a segment depend on its
+ * packets and the preroll only. So segments can be made in any order and give the same bytes, and consecutive ones continue without a
+ * gap or a click: the encoder has processed the same samples before the border on both sides of it.
+ */
+export class AudioTranscoder {
+  readonly #modules: CodecModules;
+  /** One thread does all the work: more runs at once would only use more memory. */
+  readonly #slots = new Slots({
+    limit: 2,
+    queueLimit: 256,
+    queueFull: () =>
+      new SluiceError("too_many", "more than 256 audio segments are waiting; close some players"),
+  });
+
+  constructor(script: CodecScript) {
+    this.#modules = new CodecModules(script);
+  }
+
+  /** Plans the transcode of a track from its first packet; undefined if the codec or the sampling rate is not supported. */
+  async plan(
+    source: AudioSource,
+    first: TsMuxPacket | undefined,
+    channels: 2 | 6,
+  ): Promise<TranscodePlan | undefined> {
+    if (!isDecodable(source.codec)) return undefined;
+    const decoder = await openDecoder(this.#modules, source);
+    const samples = first && decoder?.decode(first.data);
+    decoder?.close();
+    const sampleRate = samples?.sampleRate ?? source.sampleRate ?? 48000;
+    if (!decoder || sampleRate < 8000 || sampleRate > 96000) return undefined;
+    const outChannels = channels === 6 && (samples?.channels.length ?? source.channels ?? 2) > 2 ? 6 : 2;
+    const encoder = await AacEncoder.open(this.#modules, sampleRate, outChannels);
+    const { config } = encoder;
+    encoder.close();
+    const anchor = Math.round((first?.ptsSeconds ?? 0) * sampleRate);
+    return { source, sampleRate, channels: outChannels, config, anchor };
+  }
+
+  /** Returns the AAC frames of a segment, with `track` 0. Rejects with the reason of `signal`, or with `too_many`. */
+  run(plan: TranscodePlan, run: TranscodeRun, signal: AbortSignalLike): Promise<TsMuxPacket[]> {
+    return this.#slots.run(() => this.#transcode(plan, run, signal), signal);
+  }
+
+  async #transcode(
+    plan: TranscodePlan,
+    { before, own, isLast }: TranscodeRun,
+    signal: AbortSignalLike,
+  ): Promise<TsMuxPacket[]> {
+    if (own.length === 0) return [];
+    const { sampleRate, channels } = plan;
+    const decoder = await openDecoder(this.#modules, plan.source);
+    if (!decoder) return [];
+    const encoder = await AacEncoder.open(this.#modules, sampleRate, channels);
+    try {
+      const frames: AacFrame[] = [];
+      const timeline = new Timeline(plan, (block) => frames.push(...encoder.encode(block)));
+      let fromBlock = Number.NEGATIVE_INFINITY;
+      let sliced = 0;
+      for (const [index, packet] of [...before, ...own].entries()) {
+        if (index === before.length && index > 0) fromBlock = timeline.endBlock - LOOKAHEAD_BLOCKS;
+        if (++sliced % SLICE_PACKETS === 0) {
+          await new Promise<void>((resolve) => setImmediate(resolve));
+          if (signal.aborted) throw signal.reason;
+        }
+        const samples = decoder.decode(packet.data);
+        timeline.add(packet, matching(samples, sampleRate), dialogueGain(plan.source.codec, packet.data));
+      }
+      const toBlock = isLast ? timeline.finish(LOOKAHEAD_BLOCKS) : timeline.endBlock - LOOKAHEAD_BLOCKS;
+      return frames
+        .map(({ block, data }) => ({ block: block + timeline.firstBlock, data }))
+        .filter(({ block }) => block >= fromBlock && block < toBlock)
+        .map(({ block, data }) => packetOf(block, data, sampleRate));
+    } finally {
+      decoder.close();
+      encoder.close();
+    }
+  }
+}
+
+/** A frame with another sampling rate than the track's counts as damaged. */
+function matching(samples: Samples | undefined, sampleRate: number): Samples | undefined {
+  return samples?.sampleRate === sampleRate ? samples : undefined;
+}
+
+/** The factor that lowers dialogue to {@link DIALOGUE_LEVEL} (ETSI TS 102 366 4.4.2.8). */
+function dialogueGain(codec: string, frame: Uint8Array): number {
+  if (codec !== "ac3" && codec !== "eac3") return 1;
+  const level = readAc3Programme(frame, 0)?.dialogueLevel ?? DIALOGUE_LEVEL;
+  return Math.min(1, 10 ** ((level - DIALOGUE_LEVEL) / 20));
+}
+
+function packetOf(block: number, data: Uint8Array, sampleRate: number): TsMuxPacket {
+  return {
+    track: 0,
+    ptsSeconds: (block * BLOCK_SAMPLES) / sampleRate,
+    durationSeconds: BLOCK_SAMPLES / sampleRate,
+    isKey: true,
+    data,
+  };
+}

@@ -1,0 +1,174 @@
+import { onAbort } from "../async/abort.ts";
+import type { AbortSignalLike, RandomAccess } from "../base/byte-source.ts";
+import type { ByteRange } from "../base/range.ts";
+import { OwnedMemory } from "./owned-memory.ts";
+import type { Demux } from "./packet-reader.ts";
+import { type PlannedRange, pieceStream, streamChunks } from "./piece-stream.ts";
+import { Remuxer } from "./remuxer.ts";
+import type { PacketBatch, TsMuxPacket } from "./ts-mux-input.ts";
+
+/** A frame whose place in the file is known before its bytes are read. */
+export interface PlannedSample extends Omit<TsMuxPacket, "data"> {
+  /** Byte position in the file. */
+  readonly at: number;
+  /** Bytes. */
+  readonly size: number;
+  data: Uint8Array;
+  memory?: OwnedMemory;
+}
+
+/** Frames of all tracks that are read together, in decode order within each track. */
+export interface SampleSlice {
+  readonly samples: readonly PlannedSample[];
+  /** True for the last slice of a segment. */
+  readonly endsSegment: boolean;
+  /** Byte position until which later slices are read. */
+  readonly until: number;
+}
+
+/** A slice has at least this much media, so that tracks are interleaved closely whatever their order in the file is. */
+const SLICE_SECONDS = 0.25;
+/** A slice has at least so many bytes, because each batch has a fixed cost. */
+const SLICE_BYTES = 128 * 1024;
+/** Samples with a smaller gap between them are read together. */
+const GAP_BYTES = 64 * 1024;
+
+/**
+ * Divides the frames of a segment into slices of all tracks; each element of `tracks` is in decode order.
+ * @param isSegmentEnd whether these are the last frames of a segment.
+ * @param until byte position until which this segment, and later ones, are read.
+ */
+export function* sliceSamples(
+  tracks: readonly (readonly PlannedSample[])[],
+  isSegmentEnd: boolean,
+  until: number,
+): Generator<SampleSlice> {
+  const next = tracks.map(() => 0);
+  let samples: PlannedSample[] = [];
+  let bytes = 0;
+  for (;;) {
+    const starts = tracks.flatMap((track, i) => track[next[i]!]?.ptsSeconds ?? []);
+    if (starts.length === 0) break;
+    const endSeconds = Math.min(...starts) + SLICE_SECONDS;
+    for (const [i, track] of tracks.entries()) {
+      for (
+        let sample = track[next[i]!];
+        sample && sample.ptsSeconds <= endSeconds;
+        sample = track[++next[i]!]
+      ) {
+        samples.push(sample);
+        bytes += sample.size;
+      }
+    }
+    if (bytes < SLICE_BYTES) continue;
+    const isLast = tracks.every((track, i) => next[i] === track.length);
+    yield { samples, endsSegment: isSegmentEnd && isLast, until };
+    if (isLast) return;
+    samples = [];
+    bytes = 0;
+  }
+  yield { samples, endsSegment: isSegmentEnd, until };
+}
+
+/** A slice whose bytes are arriving. */
+interface ArrivingSlice extends SampleSlice {
+  /** The samples by their position in the file. */
+  readonly ordered: readonly PlannedSample[];
+  /** The ranges that have not arrived completely. */
+  readonly ranges: ByteRange[];
+  /** Index of the first sample in `ordered` that is not complete. */
+  next: number;
+  readonly memory: OwnedMemory;
+}
+
+/**
+ * Reads frames whose places are known from an index: each slice by the ranges of its frames, neighbours in one range. The slices are
+ * planned while their bytes are read.
+ */
+export function demuxSamples(
+  slices: (signal: AbortSignal) => AsyncIterable<SampleSlice> | Iterable<SampleSlice>,
+): Demux {
+  /** Slices whose ranges were passed to the reader: as many as it reads ahead. */
+  const arriving: ArrivingSlice[] = [];
+  async function* ranges(signal: AbortSignal): AsyncGenerator<PlannedRange> {
+    for await (const slice of slices(signal)) {
+      const ordered = slice.samples.toSorted((a, b) => a.at - b.at);
+      const needed = rangesOf(ordered);
+      const memory = new OwnedMemory();
+      memory.use(ordered.length);
+      for (const sample of ordered) sample.memory = memory;
+      arriving.push({ ...slice, ordered, ranges: [...needed], next: 0, memory });
+      for (const range of needed) yield { ...range, until: slice.until };
+    }
+  }
+  /** The slices that are complete now. */
+  const complete = (): PacketBatch[] => {
+    const batches: PacketBatch[] = [];
+    while (arriving[0]?.ranges.length === 0) {
+      const { samples, endsSegment } = arriving.shift()!;
+      batches.push({ packets: samples, endsSegment });
+    }
+    return batches;
+  };
+  const demuxer = new Remuxer<Uint8Array<ArrayBuffer>, PacketBatch>({
+    transform(bytes) {
+      // A chunk lies within one range of one slice; slices without bytes are complete.
+      const slice = arriving.find((one) => one.ranges.length > 0)!;
+      const [range] = slice.ranges;
+      fill(slice, slice.memory.own(bytes), range!.start);
+      if (range!.start + bytes.length === range!.end) slice.ranges.shift();
+      else slice.ranges[0] = { start: range!.start + bytes.length, end: range!.end };
+      return complete();
+    },
+    flush: complete,
+  });
+  return { ranges, demuxer };
+}
+
+/** The ranges of samples that are sorted by position. */
+function rangesOf(ordered: readonly PlannedSample[]): ByteRange[] {
+  const ranges: { start: number; end: number }[] = [];
+  for (const { at, size } of ordered) {
+    const last = ranges.at(-1);
+    if (size === 0) continue;
+    if (last && at <= last.end + GAP_BYTES) last.end = Math.max(last.end, at + size);
+    else ranges.push({ start: at, end: at + size });
+  }
+  return ranges;
+}
+
+/** Passes the bytes from position `at` of the file to the samples that contain them. */
+function fill(slice: ArrivingSlice, bytes: Uint8Array, at: number): void {
+  const end = at + bytes.length;
+  const { ordered } = slice;
+  for (let i = slice.next; i < ordered.length && ordered[i]!.at < end; i++) {
+    const sample = ordered[i]!;
+    const sampleEnd = sample.at + sample.size;
+    if (sample.at >= at && sampleEnd <= end) {
+      sample.data = bytes.subarray(sample.at - at, sampleEnd - at);
+    } else if (sampleEnd > at) {
+      if (sample.data.length !== sample.size) sample.data = slice.memory.own(new Uint8Array(sample.size));
+      const part = bytes.subarray(Math.max(0, sample.at - at), sampleEnd - at);
+      sample.data.set(part, Math.max(0, at - sample.at));
+    }
+  }
+  while (slice.next < ordered.length && ordered[slice.next]!.at + ordered[slice.next]!.size <= end)
+    slice.next++;
+}
+
+/** Reads all packets of a demultiplexer. */
+export async function demuxedPackets(
+  source: RandomAccess,
+  { ranges, demuxer }: Demux,
+  signal?: AbortSignalLike,
+): Promise<TsMuxPacket[]> {
+  const closed = new AbortController();
+  const release = onAbort(signal, () => closed.abort(signal?.reason));
+  try {
+    const pieces = pieceStream({ source, ranges, closed: closed.signal });
+    const batches = await streamChunks(pieces.pipeThrough(demuxer));
+    return batches.flatMap(({ packets }) => packets);
+  } finally {
+    release();
+  }
+}

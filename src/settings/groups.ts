@@ -1,0 +1,85 @@
+/** Settings that belong together, as the settings page shows them. */
+export interface SettingGroup {
+  readonly title: string;
+  /** Names of settings. */
+  readonly names: readonly string[];
+  /**
+   * Only a client on the engine's own computer may change these: they decide who may use the engine, run programs, or name files
+   * of that computer.
+   */
+  readonly isHostOnly?: boolean;
+}
+
+/** The last group holds every setting that no other group names. */
+const REST = "More";
+
+const GROUPS: readonly SettingGroup[] = [
+  {
+    title: "Speed and storage",
+    names: [
+      "download-limit",
+      "upload-limit",
+      "limit-lan",
+      "schedule",
+      "cache-limit",
+      "memory-limit",
+      "live-window",
+      "live-limit",
+    ],
+  },
+  {
+    title: "Playback",
+    names: ["segment-seconds", "live-lag", "compat", "session-idle", "transfer-idle", "start-timeout"],
+  },
+  {
+    title: "Peers",
+    names: [
+      "p2p-port",
+      "p2p-host",
+      "max-connections",
+      "port-mapping",
+      "encryption",
+      "utp",
+      "dht",
+      "dht-nodes",
+      "lsd",
+      "trackers",
+      "tracker-server",
+      "peers-timeout",
+      "metadata-timeout",
+    ],
+  },
+  {
+    title: "Access",
+    isHostOnly: true,
+    names: [
+      "host",
+      "http-port",
+      "max-http-connections",
+      "allowed-hosts",
+      "intranet-networks",
+      "trusted-proxies",
+      "allowed-origins",
+      "access-token",
+      "private-urls",
+      "tuner",
+      "google-issuer",
+      "google-audience",
+      "google-keys-url",
+    ],
+  },
+  {
+    title: "VPN, proxy and files",
+    isHostOnly: true,
+    names: ["bind", "proxy", "proxy-strict", "port-file", "port-command", "ip-filter", "data-dir", "store"],
+  },
+  { title: "Log", names: ["log", "log-colors"] },
+];
+
+/** Groups the names of all settings, in the order of the page. */
+export function settingGroups(names: readonly string[]): SettingGroup[] {
+  const grouped = new Set(GROUPS.flatMap((group) => group.names));
+  const rest = names.filter((name) => !grouped.has(name));
+  // A setting without a group is host-only: a new one is safe until its group is chosen.
+  return rest.length === 0 ? [...GROUPS] : [...GROUPS, { title: REST, names: rest, isHostOnly: true }];
+}

@@ -1,0 +1,54 @@
+import { latin1Bytes, latin1Text } from "../../base/bytes.ts";
+import { DecodeError } from "../../base/errors.ts";
+
+/** Multicast group and port for searching devices (UPnP Device Architecture 1.1, 1.3.2). */
+export const SSDP_GROUP = "239.255.255.250";
+export const SSDP_PORT = 1900;
+
+/** The response of a device to a search. Only its syntax has been checked. */
+interface SsdpResponse {
+  /** Device or service type (`ST`). */
+  readonly target: string;
+  /** URL of the device description. */
+  readonly location: string;
+}
+
+const FORMAT = "SSDP response";
+/** Responses of real devices are much shorter. */
+const MAX_BYTES = 2048;
+/** Time over which devices spread their responses (`MX`); short, because few routers respond. */
+const RESPONSE_SECONDS = 2;
+
+/** Encodes a search for devices of a type; `host` is the group or the address of a device. */
+export function encodeSsdpSearch(target: string, host: string): Uint8Array<ArrayBuffer> {
+  const lines = [
+    "M-SEARCH * HTTP/1.1",
+    `HOST: ${host}:${SSDP_PORT}`,
+    'MAN: "ssdp:discover"',
+    `MX: ${RESPONSE_SECONDS}`,
+    `ST: ${target}`,
+  ];
+  return latin1Bytes(`${lines.join("\r\n")}\r\n\r\n`);
+}
+
+/** Decodes the response to a search. Throws `DecodeError`, also if it has no location. */
+export function decodeSsdpResponse(bytes: Uint8Array): SsdpResponse {
+  if (bytes.length > MAX_BYTES)
+    throw new DecodeError(FORMAT, MAX_BYTES, `expected at most ${MAX_BYTES} bytes`);
+  const [status, ...lines] = latin1Text(bytes).split("\r\n");
+  if (!/^HTTP\/1\.[01] 200( |$)/.test(status!)) throw new DecodeError(FORMAT, 0, "expected HTTP/1.1 200 OK");
+  const headers = new Map<string, string>();
+  let offset = status!.length + 2;
+  for (const line of lines) {
+    if (line === "") break;
+    const colon = line.indexOf(":");
+    if (colon < 1) throw new DecodeError(FORMAT, offset, "expected a header");
+    const name = line.slice(0, colon).trim().toLowerCase();
+    if (!headers.has(name)) headers.set(name, line.slice(colon + 1).trim());
+    offset += line.length + 2;
+  }
+  const location = headers.get("location");
+  if (location === undefined || !/^[!-~]+$/.test(location))
+    throw new DecodeError(FORMAT, offset, "expected a location");
+  return { target: headers.get("st") ?? "", location };
+}

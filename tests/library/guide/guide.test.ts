@@ -1,0 +1,226 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { readdir } from "node:fs/promises";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import type { Sha1 } from "../../../src/base/ids.ts";
+import type { UnixSeconds } from "../../../src/base/time.ts";
+import type { Item } from "../../../src/library/contract.ts";
+import { createGuide } from "../../../src/library/guide/guide.ts";
+import { exportedChannelId, exportGuide } from "../../../src/library/guide/guide-export.ts";
+import { createItems } from "../../../src/library/items.ts";
+import { createTasks } from "../../../src/library/tasks.ts";
+import { files } from "../../../src/runtime/files.ts";
+import { openMemory } from "../../../src/runtime/kv-memory.ts";
+import { FakeClock } from "../../engine/fake-clock.ts";
+import { SILENT } from "../../engine/fake-engine.ts";
+import { tempFolder } from "../../parts/torrent-files.ts";
+import { ListServer } from "../list-server.ts";
+import { until } from "../until.ts";
+
+const URL_A = "http://guide.example/a.xml.gz";
+const sha1: Sha1 = (bytes) => new Uint8Array(createHash("sha1").update(bytes).digest());
+const NOW = new FakeClock().unixSeconds();
+
+interface Show {
+  readonly channel: string;
+  /** Hours after `NOW`. */
+  readonly from: number;
+  readonly to: number;
+  readonly title: string;
+}
+
+function time(hours: number): string {
+  const iso = new Date((NOW + hours * 3600) * 1000).toISOString();
+  return `${iso.slice(0, 19).replace(/[-T:]/g, "")} +0000`;
+}
+
+function guideText(channels: Readonly<Record<string, string>>, shows: readonly Show[]): string {
+  const heads = Object.entries(channels).map(
+    ([id, name]) => `<channel id="${id}"><display-name>${name}</display-name></channel>`,
+  );
+  const bodies = shows.map(
+    ({ channel, from, to, title }) =>
+      `<programme start="${time(from)}" stop="${time(to)}" channel="${channel}"><title>${title}</title></programme>`,
+  );
+  return `<?xml version="1.0" encoding="UTF-8"?><tv>${heads.join("")}${bodies.join("")}</tv>`;
+}
+
+const NEWS: Show[] = [
+  { channel: "one", from: 1, to: 2, title: "Later — “café”" },
+  { channel: "one", from: -1, to: 1, title: "Now & here" },
+  { channel: "one", from: -400, to: -399, title: "Two weeks ago" },
+  { channel: "two", from: 0, to: 3, title: "Two" },
+];
+const GUIDE = guideText({ one: "Channel One", two: "Channel Two" }, NEWS);
+
+/** A guide service on a real folder and a fake server, with items named in `titles`. */
+async function openGuide(
+  t: { after(run: () => unknown): void },
+  titles: readonly string[],
+  listed: string[] = [],
+) {
+  const folder = await tempFolder("guide");
+  t.after(() => folder.remove());
+  const [store, clock, server] = [openMemory(), new FakeClock(), new ListServer()];
+  const items = await createItems({ store, clock, log: SILENT, sha1 });
+  const added: Item[] = [];
+  for (const title of titles)
+    added.push(
+      await items.add({
+        title,
+        content: {
+          transport: "http",
+          contentId: null,
+          infohash: null,
+          magnet: null,
+          url: `http://x.example/${encodeURIComponent(title)}`,
+        },
+      }),
+    );
+  const open = async () => {
+    const tasks = createTasks({ clock, log: SILENT });
+    const guide = await createGuide({
+      ...{ store, clock, files, tasks, items, log: SILENT },
+      folder: folder.path,
+      outbound: server,
+      listed: () => listed,
+    });
+    /** Resolves when all tasks and the opening of the files have ended. */
+    const settle = () =>
+      until(() => !tasks.list().some(({ state }) => state === "running"), "the end of the tasks");
+    const close = async () => {
+      await tasks.close();
+      await guide.close();
+    };
+    return { guide, tasks, settle, close };
+  };
+  const opened = await open();
+  t.after(opened.close);
+  const titlesOf = async (guide: typeof opened.guide, item = added[0]!, from = 0, to = 3) =>
+    (
+      await guide.programmes(item, (NOW + from * 3600) as UnixSeconds, (NOW + to * 3600) as UnixSeconds, 10)
+    ).map(({ title }) => title);
+  return { ...opened, open, server, clock, items, added, folder, listed, titlesOf };
+}
+
+test("Guide: programmes of an item in order, from a compressed guide; the past of two weeks is dropped", async (t) => {
+  const { guide, server, settle, added, titlesOf } = await openGuide(t, ["Channel One HD"]);
+  const bytes = gzipSync(GUIDE);
+  server.answers.set(URL_A, () => ({ body: new Blob([bytes]).stream() as ReadableStream<Uint8Array> }));
+  await guide.addSource(URL_A, { allowPrivateUrls: false });
+  await settle();
+  assert.deepEqual(
+    guide
+      .sources()
+      .map(({ programmeCount, channelCount, problem }) => [programmeCount, channelCount, problem]),
+    [[3, 2, null]],
+  );
+  assert.deepEqual(await titlesOf(guide), ["Now & here", "Later — “café”"]);
+  assert.deepEqual(
+    (await guide.nowAndNext(added[0]!)).map(({ title }) => title),
+    ["Now & here", "Later — “café”"],
+  );
+  assert.deepEqual(await titlesOf(guide, undefined, 1, 2), ["Later — “café”"]);
+  assert.deepEqual(await titlesOf(guide, undefined, -500, -300), []);
+});
+
+test("Guide: a broken, empty, truncated or missing guide keeps the programmes of the refresh before it", async (t) => {
+  const { guide, server, settle, titlesOf, folder } = await openGuide(t, ["Channel One"]);
+  server.answers.set(URL_A, { body: GUIDE });
+  await guide.addSource(URL_A, { allowPrivateUrls: false });
+  await settle();
+  const broken = [
+    "",
+    "<html>",
+    GUIDE.slice(0, -20),
+    "<tv></tv>",
+    guideText({ one: "x" }, [{ ...NEWS[0]!, from: 900, to: 901 }]),
+  ];
+  for (const answer of [...broken.map((body) => ({ body })), { status: 404 }, { status: 500, body: GUIDE }]) {
+    server.answers.set(URL_A, answer);
+    guide.refresh();
+    await settle();
+    assert.notEqual(guide.sources()[0]!.problem, null, JSON.stringify(answer).slice(0, 60));
+    assert.deepEqual(await titlesOf(guide), ["Now & here", "Later — “café”"]);
+  }
+  server.answers.set(URL_A, { body: guideText({ one: "Channel One" }, [{ ...NEWS[1]!, title: "Fresh" }]) });
+  guide.refresh();
+  await settle();
+  assert.deepEqual([await titlesOf(guide), guide.sources()[0]!.problem], [["Fresh"], null]);
+  assert.equal((await readdir(folder.file("guide"))).length, 1, "old files are removed");
+});
+
+test("Guide: programmes, sources and choices survive a restart; a damaged file is fetched again", async (t) => {
+  const { guide, open, close, server, settle, added, titlesOf, folder } = await openGuide(t, [
+    "Something else",
+  ]);
+  server.answers.set(URL_A, { body: GUIDE });
+  await guide.addSource(URL_A, { allowPrivateUrls: false });
+  await settle();
+  assert.equal(guide.match(added[0]!), undefined);
+  await guide.choose(added[0]!, guide.candidates(added[0]!, "channel two")[0]!.key);
+  await close();
+  const again = await open();
+  await until(() => again.guide.hasProgrammes, "the stored guide");
+  assert.deepEqual(await titlesOf(again.guide), ["Two"]);
+  assert.equal(again.guide.match(added[0]!)!.reason, "chosen");
+  await again.close();
+  const [name] = await readdir(folder.file("guide"));
+  await files.replace(folder.file(`guide/${name}`), new TextEncoder().encode('["one",["x"],""]\n[1,2,99,"'));
+  const third = await open();
+  t.after(third.close);
+  await until(() => third.guide.hasProgrammes, "the guide that is fetched again");
+  assert.deepEqual(await titlesOf(third.guide), ["Two"]);
+});
+
+test("Guide: follows the guides that lists name, and refreshes them when they are due", async (t) => {
+  const { guide, server, settle, clock, listed, titlesOf } = await openGuide(t, ["Channel Two"]);
+  server.answers.set(URL_A, { body: GUIDE, headers: { etag: '"1"' } });
+  listed.push(URL_A);
+  await until(() => clock.waiting > 0, "the first check");
+  await clock.advance(60_000);
+  await until(() => guide.hasProgrammes, "the listed guide");
+  await settle();
+  assert.deepEqual(await titlesOf(guide), ["Two"]);
+  assert.equal(guide.sources()[0]!.origin, "list");
+  server.answers.set(URL_A, ({ headers }) => ({ status: headers?.["if-none-match"] === '"1"' ? 304 : 500 }));
+  await clock.advance(13 * 3_600_000);
+  await until(() => server.asked.length === 2, "the refresh that is due");
+  await settle();
+  assert.equal(guide.sources()[0]!.problem, null);
+  await guide.removeSource(guide.sources()[0]!.id);
+  await clock.advance(60_000);
+  await settle();
+  assert.deepEqual([guide.sources(), server.asked.length], [[], 2], "a removed guide is not fetched again");
+});
+
+test("Guide.choose: no guide, another channel, and automatic again", async (t) => {
+  const { guide, server, settle, added, titlesOf } = await openGuide(t, ["Channel One"]);
+  server.answers.set(URL_A, { body: GUIDE });
+  await guide.addSource(URL_A, { allowPrivateUrls: false });
+  await settle();
+  await guide.choose(added[0]!, null);
+  assert.deepEqual(await titlesOf(guide), []);
+  await assert.rejects(guide.choose(added[0]!, "1/none"), /no such channel/);
+  await guide.choose(added[0]!, undefined);
+  assert.deepEqual(await titlesOf(guide), ["Now & here", "Later — “café”"]);
+});
+
+test("exportGuide: XMLTV of the items that have a channel, escaped, with the ids of exported lists", async (t) => {
+  const { guide, server, settle, items, added, clock } = await openGuide(t, [
+    "Channel One",
+    "Channel One",
+    "Unknown",
+  ]);
+  server.answers.set(URL_A, { body: GUIDE });
+  await guide.addSource(URL_A, { allowPrivateUrls: false });
+  await settle();
+  const text = await new Response(exportGuide({ items, guide, clock }, {})).text();
+  const id = exportedChannelId(added[0]!, items.figures(added[0]!));
+  assert.equal(text.split("<channel ").length, 2);
+  assert.match(text, new RegExp(`<channel id="${id}"><display-name>Channel One</display-name></channel>`));
+  assert.match(text, /<title>Now &amp; here<\/title>/);
+  assert.equal(text.split("<programme ").length, 3);
+  assert.match(text, /<\/tv>\n$/);
+});

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { concatBytes } from "../../../src/base/bytes.ts";
+import { AudioTranscoder } from "../../../src/remux/audio/transcoder.ts";
+import type { Media } from "../../../src/remux/contract.ts";
+import { openMedia } from "../../../src/remux/open-media.ts";
+import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
+import { testsThatNeed } from "../../parts/needs.ts";
+import { makeMedia, scratchFile } from "../make-media.ts";
+import { fileAccess } from "../media-checks.ts";
+import { H264 } from "../media-files.ts";
+import { fmp4Segment, tsSegment } from "../segments.ts";
+
+const { test } = await testsThatNeed("ffmpeg");
+const run = promisify(execFile);
+const transcoder = new AudioTranscoder(readCodecScript);
+const SECONDS = 13;
+const CONVERSION = { all: true, mp3: true, ac3: true, isHls: false, channels: 2 } as const;
+
+/** A rising tone, a pulsing one and noise, so that a shifted, missing or repeated piece is noticed. */
+const SOUND = "0.3*sin(2*PI*(200+20*t)*t)+0.03*random(0)|0.3*sin(2*PI*440*t)*(0.6+0.4*sin(2*PI*3*t))";
+const SURROUND = `${SOUND}|0.2*sin(2*PI*300*t)|0.05*sin(2*PI*50*t)|0.1*sin(2*PI*500*t)|0.1*sin(2*PI*700*t)`;
+
+function clip(sound: string, audio: string): string[] {
+  const inputs = [
+    `testsrc2=size=320x180:rate=25:duration=${SECONDS}`,
+    `aevalsrc=${sound}:s=48000:d=${SECONDS}`,
+  ];
+  return [...inputs.flatMap((input) => ["-f", "lavfi", "-i", input]), ...H264, ...audio.split(" ")];
+}
+
+const FILES: Record<string, { name: string; args: string[] }> = {
+  "MKV, AC-3 5.1": { name: "ac3.mkv", args: clip(SURROUND, "-c:a ac3 -b:a 384k") },
+  "MP4, AC-3 5.1": { name: "ac3.mp4", args: clip(SURROUND, "-c:a ac3 -b:a 384k") },
+  "MP4 in fragments, E-AC-3": {
+    name: "eac3.mp4",
+    args: clip(SOUND, "-c:a eac3 -movflags +frag_keyframe+empty_moov+delay_moov"),
+  },
+  "MPEG-TS, AC-3 5.1": { name: "ac3.ts", args: clip(SURROUND, "-c:a ac3 -b:a 384k") },
+  "MPEG-TS, MP2": { name: "mp2.ts", args: clip(SOUND, "-c:a mp2") },
+  "MKV, DTS": { name: "dts.mkv", args: clip(SOUND, "-c:a dca -strict -2") },
+  "MKV, MP2": { name: "mp2.mkv", args: clip(SOUND, "-c:a mp2") },
+  "MKV, MP3 at 44.1 kHz": { name: "mp3.mkv", args: clip(SOUND, "-c:a libmp3lame -ar 44100") },
+  "MKV, PCM": { name: "pcm.mkv", args: clip(SOUND, "-c:a pcm_s16le") },
+  "MKV, Opus": { name: "opus.mkv", args: clip(SOUND, "-c:a libopus") },
+};
+
+for (const [what, file] of Object.entries(FILES)) {
+  test(`openMedia conversion, ${what}: the AAC of TS and fMP4 correlates with the source above 0.98, without offset`, async () => {
+    const path = await makeMedia(file.name, file.args);
+    const access = await fileAccess(path);
+    const media = await openMedia(access, { audio: { conversion: CONVERSION } }, transcoder);
+    try {
+      assert.equal(media.tracks.find(({ kind }) => kind === "audio")?.codec, "aac");
+      const source = await samplesOf(path);
+      for (const kind of ["ts", "fmp4"] as const) {
+        const out = await samplesOf(await written(media, kind));
+        assert.ok(correlation(source, out) > 0.98, `${kind}: ${correlation(source, out)}`);
+      }
+    } finally {
+      media.close();
+      await access.close();
+    }
+  });
+}
+
+async function written(media: Media, kind: "ts" | "fmp4"): Promise<string> {
+  const parts: Uint8Array[] = kind === "fmp4" ? [await media.fmp4Init()] : [];
+  for (let i = 0; i < media.segments.length; i++)
+    parts.push(kind === "ts" ? await tsSegment(media, i) : await fmp4Segment(media, i));
+  return scratchFile(concatBytes(parts), kind === "ts" ? "ts" : "mp4");
+}
+
+/** The sound as stereo at 16 kHz, beginning with the first picture. */
+async function samplesOf(path: string): Promise<Float32Array> {
+  const offset = (await firstSeconds(path, "a:0")) - (await firstSeconds(path, "v:0"));
+  const args = ["-v", "error", "-i", path, "-map", "0:a:0", "-ac", "2", "-ar", "16000", "-f", "f32le", "-"];
+  const { stdout } = await run("ffmpeg", args, { encoding: "buffer", maxBuffer: 1 << 28 });
+  const samples = new Float32Array(
+    stdout.buffer.slice(stdout.byteOffset, stdout.byteOffset + (stdout.length & ~7)),
+  );
+  const lead = 2 * Math.round(Math.abs(offset) * 16000);
+  if (offset < 0) return samples.subarray(lead);
+  const padded = new Float32Array(lead + samples.length);
+  padded.set(samples, lead);
+  return padded;
+}
+
+/**
+ * The time of the first frame that ffmpeg decodes. The start time of the stream does not show whether ffmpeg removes the sound before
+ * zero: it removes the pre-skip of Opus, and what an edit list skips, but in fragmented MP4 it keeps the latter, at a negative time.
+ */
+async function firstSeconds(path: string, stream: string): Promise<number> {
+  const packets = ["-select_streams", stream, "-read_intervals", "%+#8"];
+  const probe = ["-v", "error", ...packets, "-show_entries", "frame=pts_time", "-of", "json", path];
+  const { frames } = JSON.parse((await run("ffprobe", probe)).stdout) as { frames: { pts_time: string }[] };
+  return Number(frames[0]!.pts_time);
+}
+
+/** The correlation of everything but the first and last tenth of a second. */
+function correlation(a: Float32Array, b: Float32Array): number {
+  let [both, first, second] = [0, 0, 0];
+  for (let i = 3200; i < 2 * 16000 * SECONDS - 3200; i++) {
+    both += a[i]! * (b[i] ?? 0);
+    first += a[i]! ** 2;
+    second += (b[i] ?? 0) ** 2;
+  }
+  return both / Math.sqrt(first * second);
+}

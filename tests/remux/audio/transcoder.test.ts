@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseAacConfig } from "../../../src/media/aac.ts";
+import { AudioTranscoder, PREROLL_SECONDS, type TranscodePlan } from "../../../src/remux/audio/transcoder.ts";
+import type { TsMuxPacket } from "../../../src/remux/ts-mux-input.ts";
+import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
+import { ac3Tone } from "./encoded-sound.ts";
+
+const transcoder = new AudioTranscoder(readCodecScript);
+const signal = new AbortController().signal;
+const AC3 = { codec: "ac3", config: undefined, sampleRate: undefined, channels: undefined };
+const tone = await ac3Tone(1.3);
+
+async function plan(packets: readonly TsMuxPacket[], channels: 2 | 6 = 2): Promise<TranscodePlan> {
+  const made = await transcoder.plan(AC3, packets[0], channels);
+  assert.ok(made);
+  return made;
+}
+
+/** Transcodes the packets of `[from, to)` as a segment. */
+function segment(made: TranscodePlan, packets: readonly TsMuxPacket[], from: number, to: number) {
+  const within = (a: number, b: number) =>
+    packets.filter(({ ptsSeconds }) => ptsSeconds >= a && ptsSeconds < b);
+  const isLast = to === Number.POSITIVE_INFINITY;
+  return transcoder.run(
+    made,
+    { before: within(from - PREROLL_SECONDS, from), own: within(from, to), isLast },
+    signal,
+  );
+}
+
+function blocksOf(frames: readonly TsMuxPacket[], { sampleRate }: TranscodePlan): number[] {
+  return frames.map(({ ptsSeconds }) => Math.round((ptsSeconds * sampleRate) / 1024));
+}
+
+test("AudioTranscoder.plan: takes rate and channels from the first frame and returns the AAC configuration", async () => {
+  const made = await plan(tone);
+  assert.deepEqual([made.sampleRate, made.channels], [48000, 2]);
+  const { objectType, sampleRate, channelConfig } = parseAacConfig(made.config);
+  assert.deepEqual([objectType, sampleRate, channelConfig], [2, 48000, 2]);
+  const surround = await plan(await ac3Tone(0.1, 6), 6);
+  assert.equal(parseAacConfig(surround.config).channelConfig, 6);
+  assert.equal(await transcoder.plan({ ...AC3, codec: "A_TRUEHD" }, tone[0], 2), undefined);
+});
+
+test("AudioTranscoder.run: segments have neither gaps nor overlaps, in any order, and are equal each time", async () => {
+  const made = await plan(tone);
+  const cuts = [0, 0.4, 0.9, Number.POSITIVE_INFINITY];
+  const segments: TsMuxPacket[][] = [];
+  for (const index of [2, 0, 1]) segments[index] = await segment(made, tone, cuts[index]!, cuts[index + 1]!);
+  const blocks = blocksOf(segments.flat(), made);
+  assert.deepEqual(
+    blocks,
+    blocks.map((_, i) => i - 1),
+  );
+  assert.equal(blocks.at(-1), Math.ceil((tone.length * 1536) / 1024) - 1);
+  assert.deepEqual(await segment(made, tone, 0.4, 0.9), segments[1]);
+});
+
+test("AudioTranscoder.run: damaged frames become silence of their duration", async () => {
+  const made = await plan(tone);
+  const damaged = tone.map((packet, i) =>
+    i % 5 === 3 ? { ...packet, data: packet.data.map((byte, at) => (at < 2 ? 0 : byte ^ 0x55)) } : packet,
+  );
+  const whole = await segment(made, damaged, 0, Number.POSITIVE_INFINITY);
+  assert.deepEqual(
+    blocksOf(whole, made),
+    whole.map((_, i) => i - 1),
+  );
+});
+
+test("AudioTranscoder.run: fills a gap with silence, drops what overlaps and what a jump of the clock brings", async () => {
+  const made = await plan(tone);
+  const late = tone.map((packet, i) =>
+    i > 10 ? { ...packet, ptsSeconds: packet.ptsSeconds + 0.5 } : packet,
+  );
+  const gap = blocksOf(await segment(made, late, 0, Number.POSITIVE_INFINITY), made);
+  assert.deepEqual(
+    gap,
+    gap.map((_, i) => i - 1),
+  );
+  assert.equal(gap.at(-1), Math.ceil((tone.length * 1536 + 24_000) / 1024) - 1);
+  const twice = [...tone, ...tone].map((packet, i) =>
+    i > 5 && i < 9 ? { ...packet, ptsSeconds: 1e9 } : packet,
+  );
+  const once = blocksOf(await transcoder.run(made, { before: [], own: twice, isLast: true }, signal), made);
+  assert.equal(once.length, Math.ceil((tone.length * 1536) / 1024) + 1);
+});
+
+test("AudioTranscoder.run: stops when its signal fires", async () => {
+  const made = await plan(tone);
+  const controller = new AbortController();
+  const running = transcoder.run(made, { before: [], own: tone, isLast: true }, controller.signal);
+  controller.abort(new Error("the player has left"));
+  await assert.rejects(running, /the player has left/);
+});

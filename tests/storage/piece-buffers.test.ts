@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { PieceBufferPool } from "../../src/storage/piece-buffers.ts";
+import { type MemoryOwner, type MemoryPiece, PieceMemory } from "../../src/storage/piece-memory.ts";
+
+function owner(wanted: ReadonlySet<number>) {
+  const evicted: number[] = [];
+  const it: MemoryOwner & { evicted(entry: MemoryPiece): void } = {
+    isWanted: (piece) => wanted.has(piece),
+    evicted: (entry) => void evicted.push(entry.piece),
+  };
+  return { it, evicted };
+}
+
+function entryOf(
+  owner: MemoryOwner,
+  piece: number,
+  bytes: Uint8Array<ArrayBuffer>,
+  state: MemoryPiece["state"],
+): MemoryPiece {
+  return { owner, piece, bytes, state, isRead: false, isLate: false };
+}
+
+test("PieceBufferPool.take stays within the limit but guarantees each transfer two pieces", () => {
+  const pool = new PieceBufferPool(300);
+  const [a, b] = [pool.forTransfer(() => {}), pool.forTransfer(() => {})];
+  for (let i = 0; i < 3; i++) assert.equal(a.take(100)?.length, 100);
+  assert.equal(a.take(100), undefined);
+  assert.ok(b.take(100));
+  assert.ok(b.take(100));
+  assert.equal(b.take(100), undefined);
+  assert.equal(pool.inUseBytes, 500);
+});
+
+test("PieceBufferPool: a transfer without a buffer is notified once when memory is free", () => {
+  const pool = new PieceBufferPool(200);
+  let calls = 0;
+  const a = pool.forTransfer(() => calls++);
+  const held = [a.take(100)!, a.take(100)!];
+  assert.equal(a.take(100), undefined);
+  assert.equal(calls, 0);
+  a.give(held[0]!);
+  assert.equal(calls, 1);
+  a.give(held[1]!);
+  assert.equal(calls, 1);
+  assert.equal(pool.inUseBytes, 0);
+});
+
+test("PieceBufferPool: a transfer is notified when its guarantee allows a piece although the limit is reached", () => {
+  const pool = new PieceBufferPool(100);
+  let calls = 0;
+  const a = pool.forTransfer(() => calls++);
+  a.take(100);
+  a.take(100);
+  assert.equal(a.take(100), undefined);
+  a.filled();
+  assert.equal(calls, 1);
+  assert.ok(a.take(100));
+});
+
+test("PieceBufferPool.take reuses buffers", () => {
+  const pool = new PieceBufferPool(200);
+  const a = pool.forTransfer(() => {});
+  const first = a.take(100)!;
+  a.give(first);
+  assert.equal(a.take(100), first);
+});
+
+test("PieceMemory evicts pieces on disk, those not needed first; never other pieces", () => {
+  for (const isLate of [true, false]) {
+    const pool = new PieceBufferPool(600);
+    const memory = new PieceMemory(pool);
+    const { it, evicted } = owner(new Set([0, 3, 4]));
+    const states: MemoryPiece["state"][] = ["saved", "unsaved", "saved", "alone", "unsaved", "writing"];
+    for (const [piece, state] of states.entries())
+      memory.add({ ...entryOf(it, piece, pool.take(100, false)!, state), isLate });
+    const taken = [0, 1, 2].map(() => pool.take(100, false)?.length);
+    // A needed piece is evicted only if no other piece is about to be on disk.
+    assert.deepEqual(evicted, isLate ? [2, 0] : [2]);
+    assert.deepEqual(taken, [100, isLate ? 100 : undefined, undefined]);
+  }
+});
+
+test("PieceMemory: of the needed pieces on disk the newest is evicted first, and the piece being read last", () => {
+  const pool = new PieceBufferPool(400);
+  const memory = new PieceMemory(pool);
+  const { it, evicted } = owner(new Set([0, 1, 2, 3]));
+  const entries = [0, 1, 2, 3].map((piece) => entryOf(it, piece, pool.take(100, false)!, "saved"));
+  for (const entry of entries) memory.add(entry);
+  memory.touch(entries[0]!);
+  for (const _ of entries) assert.ok(pool.take(100, false));
+  assert.deepEqual(evicted, [3, 2, 1, 0]);
+});
+
+test("PieceMemory evicts pieces that a slow disk has not written only for guaranteed pieces, and far over the limit", () => {
+  const length = 4 * 1024 * 1024;
+  const pool = new PieceBufferPool(3 * length);
+  const memory = new PieceMemory(pool);
+  const { it, evicted } = owner(new Set([1]));
+  for (const piece of [0, 1, 2])
+    memory.add({ ...entryOf(it, piece, pool.take(length, false)!, "unsaved"), isLate: true });
+  assert.equal(pool.take(length, false), undefined);
+  assert.ok(pool.take(length, true) && pool.take(length, true));
+  assert.deepEqual(evicted, []);
+  assert.ok(pool.take(length, true) && pool.take(length, true));
+  assert.deepEqual(evicted, [0, 2]);
+});
+
+test("PieceBufferPool.take waits for a disk that makes progress, and notifies when it has written or is late", () => {
+  const length = 4 * 1024 * 1024;
+  for (const [state, isLate] of [["saved", false] as const, ["unsaved", true] as const]) {
+    const pool = new PieceBufferPool(length);
+    const memory = new PieceMemory(pool);
+    const { it, evicted } = owner(new Set());
+    let calls = 0;
+    const view = pool.forTransfer(() => calls++);
+    const entries = [0, 1, 2].map((piece) => {
+      const entry = entryOf(it, piece, view.take(length)!, piece === 0 ? "writing" : "unsaved");
+      view.filled();
+      memory.add(entry);
+      return entry;
+    });
+    assert.equal(view.take(length), undefined);
+    memory.changed();
+    assert.equal(calls, 0);
+    assert.deepEqual(evicted, []);
+    for (const entry of entries.slice(1)) entry.isLate = isLate;
+    entries[1]!.state = state;
+    memory.changed();
+    assert.equal(calls, 1);
+    assert.deepEqual(evicted, [1]);
+    assert.ok(view.take(length));
+  }
+});
+
+test("PieceBufferPool.take: a write that never ends blocks no transfer", () => {
+  const pool = new PieceBufferPool(100);
+  const memory = new PieceMemory(pool);
+  const length = 16 * 1024 * 1024;
+  memory.add({ ...entryOf(owner(new Set()).it, 0, pool.takeAnyway(3 * length), "writing"), isLate: true });
+  assert.ok(pool.take(length, true));
+});
+
+test("PieceMemory evicts the least recently read pieces first", () => {
+  const pool = new PieceBufferPool(300);
+  const memory = new PieceMemory(pool);
+  const { it, evicted } = owner(new Set());
+  const entries = [0, 1, 2].map((piece) => {
+    const entry = entryOf(it, piece, pool.take(100, false)!, "saved");
+    memory.add(entry);
+    return entry;
+  });
+  memory.touch(entries[0]!);
+  pool.take(200, false);
+  assert.deepEqual(evicted, [1, 2]);
+});
