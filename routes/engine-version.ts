@@ -1,8 +1,8 @@
 import { type Context, Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import { authorizeWithoutToken } from "./control/authorize.ts";
-import { queryParameters } from "./control/form.ts";
-import { clipped, firstText, parameterError, type RawParameters } from "./control/params.ts";
+import { checkedQuery } from "./control/form.ts";
+import { clipped, firstText } from "./control/params.ts";
 import { statusMethods, versionMethods } from "./control/service-status.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { controlFailure, spacedJson, success, textResponse } from "./http/responses.ts";
@@ -19,22 +19,15 @@ const CALLBACK = /^[A-Za-z_$][\w$.]{0,60}$/;
 export function createEngineVersionRoutes(dependencies: RouteDependencies): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
   app.on(["GET", "POST"], ["/webui/api/service", "/webui/api/service/"], async (c) => {
-    let parameters: RawParameters = {};
-    try {
-      parameters = queryParameters(c.req.raw);
-      const name = firstText(parameters.method);
-      if (name === undefined) throw new SluiceError("missing_method", "add method=…; see /docs");
-      const method = METHODS.find((each) => each.name === name);
-      if (!method) throw new SluiceError("unknown_method", `${clipped(name)}; see /docs`);
-      authorizeWithoutToken(method, c, dependencies);
-      const read = method.params.safeParse(parameters);
-      if (!read.success) throw parameterError(read.error);
-      const result = await method.run(read.data, { dependencies, context: c });
-      return name === "get_version" ? versionAnswer(c, result) : success(c, "result", result);
-    } catch (thrown) {
-      return controlFailure(c, firstText(parameters.api_version), thrown);
-    }
+    const name = firstText(checkedQuery(c.req.raw).getAll("method"));
+    if (name === undefined) throw new SluiceError("missing_method", "add method=…; see /docs");
+    const method = METHODS.find((each) => each.name === name);
+    if (!method) throw new SluiceError("unknown_method", `${clipped(name)}; see /docs`);
+    authorizeWithoutToken(method, c, dependencies);
+    const result = await method.answer(c, { dependencies, context: c });
+    return name === "get_version" ? versionAnswer(c, result) : success(c, "result", result);
   });
+  app.onError((thrown, c) => controlFailure(c, firstText(c.req.queries("api_version")), thrown));
   return app;
 }
 

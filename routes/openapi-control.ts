@@ -9,10 +9,9 @@ import {
   type OpenApiParameter,
   type OpenApiPath,
   type OpenApiResponse,
-  queryParameter,
+  queryParameters,
   REFUSALS,
   reference,
-  shapeOf,
 } from "./openapi-parts.ts";
 
 /** Describes each control method as an operation of its own path (`method-paths` in docs/choices.md). */
@@ -25,21 +24,9 @@ export function controlPaths(): Record<string, OpenApiPath> {
 }
 
 function pathOf(method: ControlMethod, tag: string): OpenApiPath {
-  const shape = Object.entries(shapeOf(method.params)).map(([name, schema]) => ({
-    name,
-    schema,
-    parameter: queryParameter(name, schema),
-  }));
-  const files = shape.filter(({ parameter }) => parameter.schema.format === "binary");
-  const get = operationOf(
-    method,
-    tag,
-    shape.filter((each) => !files.includes(each)).map(({ parameter }) => parameter),
-  );
-  if (files.length === 0) return { get };
-  const needsFile = files.some(({ parameter }) => parameter.required);
-  const post: OpenApiOperation = { ...get, operationId: `${method.name}_upload`, requestBody: bodyOf(files) };
-  return needsFile ? { post } : { get, post };
+  const get = operationOf(method, tag, queryParameters(method.params));
+  if (method.files === undefined) return { get };
+  return { get, post: { ...get, operationId: `${method.name}_upload`, requestBody: bodyOf(method.files) } };
 }
 
 function operationOf(
@@ -62,18 +49,16 @@ function operationOf(
 }
 
 /** Describes the request body: JSON for a transport file, a form for all other files. */
-function bodyOf(files: readonly { readonly name: string; readonly parameter: OpenApiParameter }[]) {
-  const properties = files.map(({ name, parameter }) => {
-    const { description } = parameter;
-    return [name, { type: "string", format: "binary", ...(description ? { description } : {}) }] as const;
-  });
-  if (files[0]?.name === TRANSPORT_FILE_DATA) {
+function bodyOf(files: Readonly<Record<string, string>>) {
+  if (TRANSPORT_FILE_DATA in files) {
     const base64 = { type: "string", contentEncoding: "base64" };
     const schema = { type: "object", properties: { [TRANSPORT_FILE_DATA]: base64 } };
     return { content: { "application/json": { schema } } };
   }
-  const required = files.filter(({ parameter }) => parameter.required).map(({ name }) => name);
-  const schema = { type: "object", properties: Object.fromEntries(properties), required };
+  const properties = Object.entries(files).map(
+    ([name, description]) => [name, { type: "string", format: "binary", description }] as const,
+  );
+  const schema = { type: "object", properties: Object.fromEntries(properties) };
   return { content: { "multipart/form-data": { schema } } };
 }
 

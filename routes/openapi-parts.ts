@@ -59,7 +59,7 @@ export function queryParameter(name: string, schema: z.ZodType): OpenApiParamete
   const { description, "x-expected": _, ...json } = jsonSchemaOf(schema, "input");
   const about = typeof description === "string" ? { description } : {};
   const required = !schema.safeParse(undefined).success;
-  const example = json.format === "binary" ? undefined : exampleOf(json, name);
+  const example = exampleOf(json, name);
   return { name, in: "query", required, ...about, schema: json, ...(example !== undefined && { example }) };
 }
 

@@ -3,7 +3,6 @@ import { z } from "zod";
 import { SluiceError } from "../src/base/errors.ts";
 import type { ExportOptions, ItemQuery } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
-import { queryParameters } from "./control/form.ts";
 import { bool, integerList, oneOf, parameterError, text } from "./control/params.ts";
 import { omitUndefined, pageParams, titlePart } from "./control/playlist-params.ts";
 import { baseUrl } from "./http/access.ts";
@@ -85,7 +84,7 @@ function guideResponse(c: Context<RouteEnv>, library: Library, zip?: Compression
 }
 
 function exportResponse(c: Context<RouteEnv>, library: Library, part: ItemQuery): Response {
-  const parsed = exportParams.safeParse(queryParameters(c.req.raw));
+  const parsed = exportParams.safeParse(c.req.queries());
   if (!parsed.success) throw parameterError(parsed.error);
   const params = parsed.data;
   const format = params.format ?? "m3u";

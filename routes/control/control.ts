@@ -1,18 +1,18 @@
-import { type Context, Hono } from "hono";
+import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { Library } from "../../src/library/library.ts";
 import { allowsPrivateUrls, baseUrl } from "../http/access.ts";
-import type { RouteDependencies, RouteEnv } from "../http/dependencies.ts";
+import type { Files, RouteDependencies, RouteEnv } from "../http/dependencies.ts";
 import { apiVersionOf, controlFailure, success } from "../http/responses.ts";
 import { accountMethods } from "./account.ts";
 import { authorizeCaller, authorizeToken, preflight } from "./authorize.ts";
 import { senderOf } from "./body-slots.ts";
 import { broadcastMethods } from "./broadcast.ts";
 import { externalPlaylistMethods } from "./external-playlist.ts";
-import { FormReader, queryParameters } from "./form.ts";
+import { checkedQuery, FormReader } from "./form.ts";
 import { guideMethods } from "./guide.ts";
 import type { ControlMethod } from "./method.ts";
-import { clipped, firstText, parameterError, type RawParameters } from "./params.ts";
+import { clipped, firstText } from "./params.ts";
 import { editMethods } from "./playlist-edit.ts";
 import { flagMethods } from "./playlist-flags.ts";
 import { playlistGet, playlistSearch } from "./playlist-get.ts";
@@ -82,35 +82,72 @@ export function createControlRoutes(
   dependencies: RouteDependencies & { readonly library: Library },
 ): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
-  const forms = new FormReader();
   app.on("OPTIONS", PATHS, (c) =>
     preflight(METHODS.get(c.req.param("method") ?? c.req.query("method") ?? ""), c, dependencies),
   );
-  app.on(["GET", "POST"], PATHS, async (c) => {
-    c.header("cache-control", "no-store");
-    let parameters: RawParameters = {};
-    try {
-      parameters = withPath(c, queryParameters(c.req.raw));
-      // The query may name the method: then the body of a caller that may not call it is never read.
-      const name = firstText(parameters.method);
-      if (name !== undefined) authorizeCaller(methodOf(name), c, dependencies);
-      parameters = withPath(c, await forms.read(c.req.raw, senderOf(c.env.origin)));
-      const result = await call(dependencies, c, parameters);
-      if (result instanceof Response) return result;
-      const next = c.req.method === "POST" ? localPath(firstText(parameters.redirect)) : undefined;
-      return next === undefined ? success(c, "result", result) : c.redirect(next, 303);
-    } catch (thrown) {
-      return controlFailure(c, firstText(parameters.api_version), thrown);
-    }
+  app.on(["GET", "POST"], PATHS, readCall(dependencies), async (c) => {
+    const method = methodOf(firstText(c.req.queries("method")));
+    authorizeCaller(method, c, dependencies);
+    await authorizeToken(method, c, dependencies, firstText(c.req.queries("token")));
+    const { files = {} } = c.env;
+    refuseTextFiles(method, c, files);
+    const result = await method.answer(c, {
+      dependencies,
+      library: dependencies.library,
+      context: c,
+      files,
+      apiVersion: apiVersionOf(firstText(c.req.queries("api_version"))),
+      allowPrivateUrls: allowsPrivateUrls(c, dependencies),
+      base: baseUrl(c),
+      signal: c.req.raw.signal,
+    });
+    if (result instanceof Response) return result;
+    const next = c.req.method === "POST" ? localPath(firstText(c.req.queries("redirect"))) : undefined;
+    return next === undefined ? success(c, "result", result) : c.redirect(next, 303);
   });
+  app.onError((thrown, c) => controlFailure(c, apiVersionText(c), thrown));
   return app;
 }
 
-/** Adds the method that the path names, and its default of `api_version`. */
-function withPath(c: Context<RouteEnv>, parameters: RawParameters): RawParameters {
-  const method = c.req.param("method");
-  if (method === undefined) return parameters;
-  return { ...parameters, method: [method], api_version: parameters.api_version ?? ["3"] };
+/**
+ * Moves the texts of a form and the method of the path to the query, where validators read them, and the files of the form
+ * to `c.env`.
+ */
+function readCall(dependencies: RouteDependencies): MiddlewareHandler<RouteEnv> {
+  const forms = new FormReader();
+  return async (c, next) => {
+    c.header("cache-control", "no-store");
+    const path = c.req.param("method");
+    const name = path ?? firstText(checkedQuery(c.req.raw).getAll("method"));
+    // The query may name the method: then the body of a caller that may not call it is never read.
+    if (name !== undefined) authorizeCaller(methodOf(name), c, dependencies);
+    const { texts, files } = await forms.read(c.req.raw, senderOf(c.env.origin));
+    if (path !== undefined) texts.set("method", path);
+    if (path !== undefined && !texts.has("api_version")) texts.set("api_version", "3");
+    const url = new URL(c.req.url);
+    url.search = texts.toString();
+    const { method, headers, signal } = c.req.raw;
+    c.req.raw = new Request(url, { method, headers, signal });
+    c.env = { ...c.env, files };
+    await next();
+  };
+}
+
+/** The path of a method implies a version, which a failed `readCall` has not moved to the query. */
+function apiVersionText(c: Context<RouteEnv>): string | undefined {
+  return firstText(c.req.queries("api_version")) ?? (c.req.param("method") === undefined ? undefined : "3");
+}
+
+/** Throws `bad_parameter` if a file is given as text. */
+function refuseTextFiles(method: ControlMethod, c: Context<RouteEnv>, files: Files): void {
+  const name = Object.keys(method.files ?? {}).find(
+    (each) => files[each] === undefined && firstText(c.req.queries(each)) !== undefined,
+  );
+  if (name !== undefined)
+    throw new SluiceError(
+      "bad_parameter",
+      `${name}: expected a file of a multipart/form-data body, got text`,
+    );
 }
 
 /** Returns the `redirect` of a form if it is a path on this engine; undefined for any other target. */
@@ -118,27 +155,6 @@ function localPath(redirect: string | undefined): string | undefined {
   return redirect !== undefined && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,1000}$/.test(redirect)
     ? redirect
     : undefined;
-}
-
-async function call(
-  dependencies: RouteDependencies & { readonly library: Library },
-  c: Context<RouteEnv>,
-  parameters: RawParameters,
-): Promise<unknown> {
-  const method = methodOf(firstText(parameters.method));
-  authorizeCaller(method, c, dependencies);
-  await authorizeToken(method, c, dependencies, firstText(parameters.token));
-  const parsed = method.params.safeParse(parameters);
-  if (!parsed.success) throw parameterError(parsed.error);
-  return method.run(parsed.data, {
-    dependencies,
-    library: dependencies.library,
-    context: c,
-    apiVersion: apiVersionOf(firstText(parameters.api_version)),
-    allowPrivateUrls: allowsPrivateUrls(c, dependencies),
-    base: baseUrl(c),
-    signal: c.req.raw.signal,
-  });
 }
 
 function methodOf(name: string | undefined): ControlMethod {

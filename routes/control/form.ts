@@ -1,8 +1,9 @@
 import { SluiceError } from "../../src/base/errors.ts";
+import type { UploadedFile } from "../http/dependencies.ts";
 import { limitedText, transportFileOf } from "../http/request-body.ts";
 import { type BodyLimits, BodySlots, type Sender } from "./body-slots.ts";
 import { boundaryOf, readMultipart } from "./multipart.ts";
-import { clipped, type RawParameters, type UploadedFile } from "./params.ts";
+import { clipped } from "./params.ts";
 
 /** Larger than any form of a browser and the longest list of ids. */
 const MAX_URLENCODED_BYTES = 1024 * 1024;
@@ -23,43 +24,39 @@ export class FormReader {
   readonly #uploads = new BodySlots(UPLOADS);
   readonly #forms = new BodySlots(FORMS);
 
-  /** Returns all values by name: first those of the query, then those of the body. */
-  async read(request: Request, sender: Sender): Promise<RawParameters> {
-    const parameters = queryOf(request);
-    if (request.method !== "POST" || !request.body) return parameters.all;
+  /** Returns the texts of the query followed by those of the body, and the files of the body. */
+  async read(request: Request, sender: Sender): Promise<Pick<Form, "texts" | "files">> {
+    const form = new Form(checkedQuery(request));
+    if (request.method !== "POST" || !request.body) return form;
     const slots = typeOf(request) === URLENCODED ? this.#forms : this.#uploads;
     const release = slots.take(sender);
     try {
-      await readBody(request, parameters);
+      await readBody(request, form);
     } finally {
       release();
     }
-    return parameters.all;
+    return form;
   }
 }
 
-/** Returns the values of the query by name. Throws `too_large`. */
-export function queryParameters(request: Request): RawParameters {
-  return queryOf(request).all;
-}
-
-function queryOf(request: Request): Parameters {
-  const parameters = new Parameters();
-  for (const [name, value] of new URL(request.url).searchParams) parameters.add(name, value);
-  return parameters;
+/** Returns the query. Throws `too_large`. */
+export function checkedQuery(request: Request): URLSearchParams {
+  const query = new URL(request.url).searchParams;
+  if (query.size > MAX_PARAMETERS) throw tooMany();
+  return query;
 }
 
 function typeOf(request: Request): string {
   return (request.headers.get("content-type") ?? "").split(";", 1)[0]!.trim().toLowerCase();
 }
 
-async function readBody(request: Request, parameters: Parameters): Promise<void> {
+async function readBody(request: Request, form: Form): Promise<void> {
   const contentType = request.headers.get("content-type") ?? "";
   const type = typeOf(request);
   if (type === "multipart/form-data") {
     const expectedBytes = Number(request.headers.get("content-length") ?? 0);
     const parts = await readMultipart(request.body!, { boundary: boundaryOf(contentType), expectedBytes });
-    for (const part of parts) parameters.add(part.name, part.value);
+    for (const part of parts) form.add(part.name, part.value);
     return;
   }
   if (type === URLENCODED) {
@@ -68,28 +65,39 @@ async function readBody(request: Request, parameters: Parameters): Promise<void>
       MAX_URLENCODED_BYTES,
       () => new SluiceError("too_large", `the form is larger than ${MAX_URLENCODED_BYTES} bytes`),
     );
-    for (const [name, value] of new URLSearchParams(text)) parameters.add(name, value);
+    for (const [name, value] of new URLSearchParams(text)) form.add(name, value);
     return;
   }
   if (type === "application/json" || type === "text/plain" || type === "") {
     // Clients post the JSON of a transport file with or without its content type.
     const bytes = await transportFileOf(request);
-    if (bytes) parameters.add(TRANSPORT_FILE_DATA, { filename: "", mime: "application/x-bittorrent", bytes });
+    if (bytes) form.add(TRANSPORT_FILE_DATA, { filename: "", mime: "application/x-bittorrent", bytes });
     return;
   }
   const expected = "expected multipart/form-data, application/x-www-form-urlencoded or application/json";
   throw new SluiceError("bad_parameter", `content-type: ${expected}, got "${clipped(type)}"`);
 }
 
-/** Collects and counts values by name. The object has no prototype, because clients choose the names. */
-class Parameters {
-  readonly all: Record<string, (string | UploadedFile)[]> = Object.create(null);
-  #count = 0;
+/** Collects the texts and files of a call, and counts them. */
+class Form {
+  readonly texts: URLSearchParams;
+  /** The object has no prototype, because clients choose the names. */
+  readonly files: Record<string, UploadedFile> = Object.create(null);
+  #count: number;
+
+  constructor(query: URLSearchParams) {
+    this.texts = query;
+    this.#count = query.size;
+  }
 
   add(name: string, value: string | UploadedFile): void {
-    if (++this.#count > MAX_PARAMETERS)
-      throw new SluiceError("too_large", `the request has more than ${MAX_PARAMETERS} parameters`);
-    this.all[name] ??= [];
-    this.all[name].push(value);
+    if (++this.#count > MAX_PARAMETERS) throw tooMany();
+    if (typeof value === "string") this.texts.append(name, value);
+    // An empty file field counts as absent.
+    else if (value.filename !== "" || value.bytes.length > 0) this.files[name] ??= value;
   }
+}
+
+function tooMany(): SluiceError {
+  return new SluiceError("too_large", `the request has more than ${MAX_PARAMETERS} parameters`);
 }

@@ -3,7 +3,8 @@ import { SluiceError } from "../../src/base/errors.ts";
 import { type ContentId, type Infohash, parseContentId, parseInfohash } from "../../src/base/ids.ts";
 import { parseItemName } from "../../src/base/item-name.ts";
 import type { ItemContent } from "../../src/library/contract.ts";
-import { clipped, file, text, type UploadedFile } from "./params.ts";
+import type { UploadedFile } from "../http/dependencies.ts";
+import { clipped, text } from "./params.ts";
 import { MAX_URL, webUrl } from "./playlist-params.ts";
 
 /** The parameters of `playlist_add_item` that name the content. */
@@ -13,7 +14,6 @@ export const addedContentParams = {
   infohash: text.describe("40 hexadecimal digits"),
   magnet: text.describe("A magnet link"),
   url: webUrl.describe("The URL of a transport file"),
-  file: file.describe("A transport file of at most 50 MB"),
   hls_manifest_url: webUrl.describe("The URL of an HLS manifest"),
   dash_manifest_url: webUrl.describe("The URL of a DASH manifest"),
   video_url: webUrl.describe("The URL of a media file or stream"),
@@ -36,8 +36,8 @@ const NOTHING = { contentId: null, infohash: null, magnet: null, url: null } as 
  * video_url is required, except that content_id and infohash of the same content may come together. All other parameters
  * are optional; the default title comes from the link or the transport file. URLs are stored, and fetched at playback.
  */
-export function namedContent(params: ContentParams): NamedContent {
-  const { content_id, id, infohash, magnet, url, file } = params;
+export function namedContent(params: ContentParams, file: UploadedFile | undefined): NamedContent {
+  const { content_id, id, infohash, magnet, url } = params;
   const { hls_manifest_url, dash_manifest_url, video_url } = params;
   const ids = content_id ?? id ?? infohash;
   const selectors = {

@@ -1,27 +1,28 @@
+import { zValidator } from "@hono/zod-validator";
 import type { Context } from "hono";
 import { z } from "zod";
 import type { Library } from "../../src/library/library.ts";
-import type { RouteDependencies, RouteEnv } from "../http/dependencies.ts";
+import type { MethodAccess } from "../http/access-rules.ts";
+import type { Files, RouteDependencies, RouteEnv } from "../http/dependencies.ts";
+import { refuseInvalid } from "./params.ts";
 
 /** One control method: a row of the interface's tables. */
-export interface ControlMethod<Params extends z.ZodType = z.ZodType> {
-  readonly name: string;
+export interface ControlMethod extends MethodAccess {
   /** One line for the documentation. */
   readonly summary: string;
-  /** Callable without a token. */
-  readonly isPublic: boolean;
-  /** Callable by clients of other hosts. */
-  readonly isRemote: boolean;
-  /** Whether pages of other sites may call it; private methods never allow that. */
-  readonly isCrossOrigin: boolean;
   /** An extension that deployed clients call, which the interface's tables do not list. */
   readonly isExtra?: boolean;
-  /** The parameters of query and form: texts, lists of texts if a name is repeated, and files. */
-  readonly params: Params;
+  /** The parameters of query and form: texts, and lists of texts if a name is repeated. */
+  readonly params: z.ZodType;
+  /** The files of a form: their names with descriptions. */
+  readonly files?: Readonly<Record<string, string>>;
   /** The schema of `result`. */
   readonly result: z.ZodType;
-  /** Resolves to `result`, or to a complete response, such as an image. Rejects with `SluiceError`. */
-  run(params: z.output<Params>, call: ControlCall): Promise<unknown>;
+  /**
+   * Validates the parameters and runs the method. Resolves to `result`, or to a complete response, such as an image. Rejects
+   * with `SluiceError`.
+   */
+  answer(c: Context<RouteEnv>, call: ControlCall): Promise<unknown>;
 }
 
 /** The context of a call of a control method. */
@@ -29,6 +30,8 @@ export interface ControlCall {
   readonly dependencies: RouteDependencies;
   readonly library: Library;
   readonly context: Context<RouteEnv>;
+  /** The uploaded files by name. */
+  readonly files: Files;
   /** 1: errors are strings, and some results have an older shape. */
   readonly apiVersion: 1 | 2 | 3;
   /** Whether URLs may lead to this host and its network. */
@@ -39,22 +42,63 @@ export interface ControlCall {
   readonly signal: AbortSignal;
 }
 
+/** A method as it is declared: `run` takes validated parameters. */
+type Declaration<Params extends z.ZodType, Call> = Omit<ControlMethod, "params" | "answer"> & {
+  readonly params: Params;
+  run(params: z.output<Params>, call: Call): Promise<unknown>;
+};
+
 /** Declares a method, so that TypeScript infers the parameters of `run` from the schema. */
-export function controlMethod<Params extends z.ZodType>(method: ControlMethod<Params>): ControlMethod {
-  return method as unknown as ControlMethod;
+export function controlMethod<Params extends z.ZodType>(
+  method: Declaration<Params, ControlCall>,
+): ControlMethod {
+  return validated(method);
 }
 
 /** The part of the context that methods of `/webui/api/service` use. */
 type EngineCall = Pick<ControlCall, "dependencies" | "context">;
 
 /** A method that `/webui/api/service` answers as well. */
-type EngineMethod<Params extends z.ZodType = z.ZodType> = Omit<ControlMethod<Params>, "run"> & {
-  run(params: z.output<Params>, call: EngineCall): Promise<unknown>;
+type EngineMethod = Omit<ControlMethod, "answer"> & {
+  answer(c: Context<RouteEnv>, call: EngineCall): Promise<unknown>;
 };
 
 /** Declares a method that `/webui/api/service` answers as well. */
-export function engineMethod<Params extends z.ZodType>(method: EngineMethod<Params>): EngineMethod {
-  return method as unknown as EngineMethod;
+export function engineMethod<Params extends z.ZodType>(
+  method: Declaration<Params, EngineCall>,
+): EngineMethod {
+  return validated(method);
+}
+
+/** What the validator of a method leaves in the context. */
+interface Valid<Params extends z.ZodType> {
+  readonly in: { readonly query: z.input<Params> };
+  readonly out: { readonly query: z.output<Params> };
+}
+
+/** Puts the middleware that validates the parameters before `run`. */
+function validated<Params extends z.ZodType, Call>({ run, ...row }: Declaration<Params, Call>) {
+  const validate = zValidator<
+    Params,
+    "query",
+    RouteEnv,
+    string,
+    typeof refuseInvalid,
+    z.input<Params>,
+    z.output<Params>,
+    Valid<Params>,
+    Valid<Params>
+  >("query", row.params, refuseInvalid);
+  return {
+    ...row,
+    async answer(c: Context<RouteEnv, string, Valid<Params>>, call: Call): Promise<unknown> {
+      let result: unknown;
+      await validate(c, async () => {
+        result = await run(c.req.valid("query"), call);
+      });
+      return result;
+    },
+  };
 }
 
 /** Access of methods that any page may call. */

@@ -1,6 +1,7 @@
 import { DecodeError, SluiceError } from "../../src/base/errors.ts";
+import type { UploadedFile } from "../http/dependencies.ts";
 import { readPartHead } from "./multipart-head.ts";
-import { clipped, type UploadedFile } from "./params.ts";
+import { clipped } from "./params.ts";
 
 /** The limits of a form: an upload of 50 MB and its fields. */
 export const MULTIPART_LIMITS = {

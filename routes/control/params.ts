@@ -1,18 +1,6 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 
-/** A file of a form (RFC 7578), held in memory: `multipart.ts` limits its size. */
-export interface UploadedFile {
-  /** Only for display; never used as a path. */
-  readonly filename: string;
-  /** The type that the client reports; not trusted. */
-  readonly mime: string;
-  readonly bytes: Uint8Array<ArrayBuffer>;
-}
-
-/** The unvalidated parameters of a call: all values of each name, query before form. */
-export type RawParameters = Readonly<Record<string, readonly (string | UploadedFile)[]>>;
-
 /** A parameter that may be absent. */
 type Parameter<T> = z.ZodType<T | undefined>;
 
@@ -88,21 +76,6 @@ export const integerList: z.ZodType<readonly number[]> = z
   .transform((value): readonly number[] => value ?? [])
   .meta({ type: "array", items: { type: "integer" }, "x-expected": "whole numbers" });
 
-/** An uploaded file. An empty file field (no name, no bytes) counts as absent. */
-export const file: Parameter<UploadedFile> = z
-  .unknown()
-  .transform((value, context): UploadedFile | undefined => {
-    const values: readonly unknown[] = Array.isArray(value) ? value : [value];
-    const found = values.find(isUploadedFile);
-    if (!found && firstText(value) !== undefined) {
-      context.addIssue("expected a file of a multipart/form-data body, got text");
-      return z.NEVER;
-    }
-    return found && (found.filename !== "" || found.bytes.length > 0) ? found : undefined;
-  })
-  .optional()
-  .meta({ type: "string", format: "binary", "x-expected": "a file" });
-
 /** Makes a parameter required: its absence becomes `missing_parameter`. */
 export function required<T>(optional: Parameter<T>): z.ZodType<T> {
   const meta = optional.meta();
@@ -124,6 +97,15 @@ export function parameterError(error: { readonly issues: readonly Issue[] }): Sl
   return new SluiceError(isMissing ? "missing_parameter" : "bad_parameter", message);
 }
 
+/** The hook of validators: throws the `parameterError` of an invalid request. */
+export function refuseInvalid(
+  result:
+    | { readonly success: true }
+    | { readonly success: false; readonly error: { readonly issues: readonly Issue[] } },
+): void {
+  if (!result.success) throw parameterError(result.error);
+}
+
 interface Issue {
   readonly path: readonly PropertyKey[];
   readonly message: string;
@@ -132,10 +114,6 @@ interface Issue {
 
 function wholeNumber(value: string): number | undefined {
   return /^-?\d{1,15}$/.test(value) ? Number(value) : undefined;
-}
-
-function isUploadedFile(value: unknown): value is UploadedFile {
-  return typeof value === "object" && value !== null && "bytes" in value;
 }
 
 /** Shortens a value for an error message. */

@@ -4,7 +4,7 @@ import type { Inspector } from "../../src/transfer/contract.ts";
 import { addedContentParams, namedContent } from "./item-content.ts";
 import { changeGroup } from "./media-group.ts";
 import { type ControlCall, type ControlMethod, controlMethod, PRIVATE } from "./method.ts";
-import { bool, file } from "./params.ts";
+import { bool } from "./params.ts";
 import * as itemParams from "./playlist-params.ts";
 
 const addParams = z.object({
@@ -18,9 +18,10 @@ const addParams = z.object({
   is_live: itemParams.isLive,
   auto_search: bool,
   use_media_groups: bool,
-  logo_file: file.describe("PNG, JPEG, GIF or WebP"),
   owner: itemParams.owner,
 });
+
+const LOGO = "PNG, JPEG, GIF or WebP";
 
 /** `playlist_add_item` and `playlist_update_item` (interface: Playlist methods). */
 export const editMethods: readonly ControlMethod[] = [
@@ -29,6 +30,7 @@ export const editMethods: readonly ControlMethod[] = [
     summary: "Adds an item to the playlist; upload a transport file or a logo as a multipart/form-data POST",
     ...PRIVATE,
     params: addParams,
+    files: { file: "A transport file of at most 50 MB", logo_file: LOGO },
     result: z.int(),
     async run(params, call) {
       const content = await draftedContent(params, call);
@@ -45,7 +47,8 @@ export const editMethods: readonly ControlMethod[] = [
         isLive,
         autoSearch,
       });
-      const logo = params.logo_file && (await call.library.images.put(params.logo_file.bytes));
+      const { logo_file } = call.files;
+      const logo = logo_file && (await call.library.images.put(logo_file.bytes));
       const draft = { ...content, ...details, ...itemParams.omitUndefined({ title: params.title, logo }) };
       const { id } = await call.library.items.add(draft);
       // The item joins a media group, and auto search applies to the whole group.
@@ -68,11 +71,11 @@ export const editMethods: readonly ControlMethod[] = [
       tags: itemParams.tags,
       auto_search: bool,
       is_favorite: bool,
-      logo_file: file.describe("PNG, JPEG, GIF or WebP"),
       owner: itemParams.owner,
     }),
+    files: { logo_file: LOGO },
     result: z.literal(true),
-    async run({ id, use_media_groups, owner, logo_file, category, ...params }, { library }) {
+    async run({ id, use_media_groups, owner, category, ...params }, { library, files: { logo_file } }) {
       const { title, description, subcategory, poster, tags } = params;
       const logo = logo_file && (await library.images.put(logo_file.bytes));
       const flags = { autoSearch: params.auto_search, isFavorite: params.is_favorite };
@@ -95,9 +98,9 @@ export const editMethods: readonly ControlMethod[] = [
 /** Builds a new item from its content. Stores an uploaded transport file permanently before the item is added. */
 async function draftedContent(
   params: z.output<typeof addParams>,
-  { dependencies }: ControlCall,
+  { dependencies, files }: ControlCall,
 ): Promise<ItemDraft> {
-  const named = namedContent(params);
+  const named = namedContent(params, files.file);
   if (!("upload" in named)) {
     const { title = named.title, ...known } = await knownDetails(named.content, dependencies.engine.inspect);
     return { content: named.content, title: itemParams.clippedTitle(title), ...known };

@@ -3,11 +3,9 @@ import { SluiceError } from "../../src/base/errors.ts";
 import { NO_OWNER } from "../../src/library/contract.ts";
 import { byteStream } from "../http/responses.ts";
 import { type ControlCall, type ControlMethod, controlMethod, PRIVATE } from "./method.ts";
-import { file } from "./params.ts";
 import { clippedTitle, credential, name, owner, webUrl } from "./playlist-params.ts";
 
 const params = z.object({
-  file: file.describe("An M3U playlist of at most 50 MB, optionally gzip-compressed"),
   name: name.describe("The name of the import task"),
   category: name.describe("The category of the imported items"),
   owner,
@@ -27,12 +25,14 @@ export const playlistImport: ControlMethod = controlMethod({
   summary: "Imports an M3U playlist in the background; upload the file as a multipart/form-data POST",
   ...PRIVATE,
   params,
+  files: { file: "An M3U playlist of at most 50 MB, optionally gzip-compressed" },
   result: z.object({ task_id: z.int() }),
   async run(params, call) {
-    if (params.file && params.url) throw new SluiceError("bad_parameter", "expected file or url, got both");
+    const { file } = call.files;
+    if (file && params.url) throw new SluiceError("bad_parameter", "expected file or url, got both");
     if (params.url !== undefined) return { task_id: await importUrl({ ...params, url: params.url }, call) };
-    if (!params.file) throw new SluiceError("missing_parameter", "file: expected a playlist (M3U)");
-    const { bytes, filename } = params.file;
+    if (!file) throw new SluiceError("missing_parameter", "file: expected a playlist (M3U)");
+    const { bytes, filename } = file;
     const task = await call.library.importPlaylist(byteStream(bytes), {
       name: params.name ?? (clippedTitle(filename) || "playlist"),
       owner: params.owner ?? NO_OWNER,

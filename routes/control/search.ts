@@ -1,3 +1,4 @@
+import { zValidator } from "@hono/zod-validator";
 import { Hono } from "hono";
 import { z } from "zod";
 import type { Engine } from "../../src/engine/engine.ts";
@@ -7,9 +8,8 @@ import { baseUrl } from "../http/access.ts";
 import type { RouteDependencies, RouteEnv } from "../http/dependencies.ts";
 import { presentIcons } from "../http/present-item.ts";
 import { success } from "../http/responses.ts";
-import { queryParameters } from "./form.ts";
 import { presentNowAndNext, shownProgramme } from "./guide.ts";
-import { bool, integer, parameterError, text } from "./params.ts";
+import { bool, integer, refuseInvalid, text } from "./params.ts";
 
 /** The most items and transport files that one search examines; no user pages through more. */
 const MAX_MATCHES = 2_000;
@@ -79,11 +79,9 @@ export function createSearchRoutes(
   dependencies: RouteDependencies & { readonly library: Library },
 ): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
-  app.get("/search", async (c) => {
-    const params = searchParams.safeParse(queryParameters(c.req.raw));
-    if (!params.success) throw parameterError(params.error);
-    return success(c, "result", await search(params.data, dependencies, baseUrl(c)));
-  });
+  app.get("/search", zValidator("query", searchParams, refuseInvalid), async (c) =>
+    success(c, "result", await search(c.req.valid("query"), dependencies, baseUrl(c))),
+  );
   return app;
 }
 

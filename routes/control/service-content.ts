@@ -4,9 +4,10 @@ import type { ContentId } from "../../src/base/ids.ts";
 import type { ContentSelector } from "../../src/transfer/contract.ts";
 import { isForeignPage } from "../http/access.ts";
 import { contentParams, contentSelector, itemSelector, requireItem } from "./content-params.ts";
+import { TRANSPORT_FILE_DATA } from "./form.ts";
 import { mediaFilesResult, presentMediaFiles } from "./media-files.ts";
 import { type ControlCall, controlMethod, OPEN } from "./method.ts";
-import { bool, file, integer, oneOf, text } from "./params.ts";
+import { bool, integer, oneOf, text } from "./params.ts";
 
 /** Files and content ids of content (interface: Service methods). */
 export const contentMethods = [
@@ -16,18 +17,16 @@ export const contentMethods = [
     ...OPEN,
     params: z.object({
       ...contentParams,
-      transport_file_data: file.describe(
-        'The transport file itself: POST {"transport_file_data": "<base64>"}',
-      ),
       mode: oneOf(["brief", "full"]).describe("The amount of detail for each file; default full"),
       expand_wrapper: bool.describe("No effect: content of web servers is always described itself"),
       dump_transport_file: bool.describe("1: the result includes the transport file as base64"),
       analyze_content: bool.describe("1: the result includes the analysis of the content"),
       create_wrappers: bool.describe("No effect: this engine has no transport files that only wrap a URL"),
     }),
+    files: { [TRANSPORT_FILE_DATA]: 'The transport file itself: POST {"transport_file_data": "<base64>"}' },
     result: mediaFilesResult,
     async run(params, call) {
-      const bytes = params.transport_file_data?.bytes;
+      const bytes = call.files[TRANSPORT_FILE_DATA]?.bytes;
       const selector: ContentSelector | undefined = bytes
         ? { kind: "transport_file", bytes }
         : contentSelector(params, call);

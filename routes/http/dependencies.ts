@@ -155,6 +155,18 @@ export interface AccessSettings {
   readonly allowedOrigins?: readonly string[];
 }
 
+/** A file of a form (RFC 7578), held in memory: `multipart.ts` limits its size. */
+export interface UploadedFile {
+  /** Only for display; never used as a path. */
+  readonly filename: string;
+  /** The type that the client reports; not trusted. */
+  readonly mime: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** Uploaded files by name. */
+export type Files = Readonly<Record<string, UploadedFile>>;
+
 /** The environment of every route. */
 export interface RouteEnv {
   readonly Bindings: {
@@ -164,6 +176,8 @@ export interface RouteEnv {
     readonly forwarded?: Forwarded | undefined;
     /** The request headers of the played item; set only by play links. */
     readonly contentHeaders?: Readonly<Record<string, string>> | undefined;
+    /** The files of a form; set only by control calls. */
+    readonly files?: Files | undefined;
     /** Set on tracker paths: whether a page of another site may have caused the request. */
     readonly isForeign?: boolean;
     /** Present if the request asks for a WebSocket upgrade. */

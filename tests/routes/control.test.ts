@@ -104,6 +104,24 @@ test("forms: multipart/form-data contains fields and files", async () => {
   assert.equal(library.imported[0]?.text, "#EXTM3U\n");
 });
 
+test("forms: a text where a file is expected is refused", async () => {
+  const { error } = controlClient();
+  assert.deepEqual(await error("playlist_import", { file: "#EXTM3U" }), {
+    message: "bad parameter: file: expected a file of a multipart/form-data body, got text",
+    code: 103,
+  });
+});
+
+test("forms: a long text with any characters arrives unchanged", async () => {
+  const { json, library } = controlClient();
+  const title = "+&=%#?;é😀 ";
+  const ids = Array.from({ length: 9_000 }, (_, i) => 1_000_000 + i).join(",");
+  const body = new URLSearchParams({ infohash: "a".repeat(40), title: title.trim(), ids, token: FAKE_TOKEN });
+  const { result, error } = await json("/server/api/playlist_add_item", { method: "POST", body });
+  assert.equal(error, null);
+  assert.equal((await library.items.get(result))?.title, title.trim());
+});
+
 test("forms: an unknown, an invalid and a too large body have different errors", async () => {
   const { json } = controlClient();
   const post = async (type: string, body: string) =>

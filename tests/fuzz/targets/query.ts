@@ -1,6 +1,6 @@
+import { HonoRequest } from "hono/request";
 import type { z } from "zod";
 import { CONTROL_SECTIONS } from "../../../routes/control/control.ts";
-import { queryParameters } from "../../../routes/control/form.ts";
 import { parameterError } from "../../../routes/control/params.ts";
 import { searchParams } from "../../../routes/control/search.ts";
 import { playbackParams, selectorOf } from "../../../routes/http/params.ts";
@@ -63,7 +63,7 @@ export const target: FuzzTarget = {
   run(bytes) {
     const url = new URL("http://x/server/api");
     url.search = new TextDecoder().decode(bytes.subarray(1));
-    const parameters = queryParameters(new Request(url));
+    const parameters = new HonoRequest(new Request(url)).queries();
     const schema = SCHEMAS[(bytes[0] ?? 0) % SCHEMAS.length]!;
     const read = schema.safeParse(parameters);
     if (!read.success) throw parameterError(read.error);
