@@ -41,3 +41,20 @@ export function countsOf(output: string): TestCounts | undefined {
   }
   return undefined;
 }
+
+/** Returns the files of failed tests in the output of `bun test`, `deno test` or `node --test`, each once. */
+export function failedFilesOf(output: string): string[] {
+  const failed = new Set<string>();
+  let file: string | undefined;
+  for (const line of output.replace(COLOURS, "").split("\n")) {
+    // Bun names the file before its tests, Deno after the name of each failed test, Node in its summary.
+    file = /^(tests\/\S+\.test\.ts):$/.exec(line)?.[1] ?? file;
+    // The summary of Bun repeats the tests without their files.
+    if (/^\d+ tests? failed:$/.test(line)) file = undefined;
+    if (line.startsWith("(fail) ") && file !== undefined) failed.add(file);
+    const named =
+      / => \.\/(tests\/\S+\.test\.ts):\d+:\d+$/.exec(line) ?? /^test at (tests\/\S+\.test\.ts):\d+:\d+$/.exec(line);
+    if (named) failed.add(named[1]!);
+  }
+  return [...failed];
+}
