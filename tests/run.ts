@@ -97,10 +97,7 @@ interface Outcome {
 }
 
 /** Runs the command, passes on its output, and returns its exit code, what it counted, and the files that failed. */
-async function runTests(
-  command: readonly string[],
-  environment: Record<string, string>,
-): Promise<Outcome> {
+async function runTests(command: readonly string[], environment: Record<string, string>): Promise<Outcome> {
   const child = spawn(command[0]!, command.slice(1), {
     cwd: ROOT,
     stdio: ["ignore", "pipe", "pipe"],
@@ -223,13 +220,16 @@ async function main(): Promise<number> {
     if (first.counts && again.length > 0 && again.length <= MAX_REPEATED_FILES && texts.length === 0) {
       console.log(`\nSecond attempt, alone: ${again.join(", ")}`);
       const alone = { ...options, workers: 1 };
-      outcome = combined(first, await runTests(commandOf(values.runtime, again, alone), environment)) ?? first;
+      outcome =
+        combined(first, await runTests(commandOf(values.runtime, again, alone), environment)) ?? first;
     }
     const { code, counts } = outcome;
     const problems = summarize(factsOf(report), counts?.skipped ?? 0);
     if (again.length > 0) {
       console.log(`\nFailed at the first attempt: ${again.join(", ")}`);
-      console.log(code === 0 ? "All of these passed at the second attempt." : "A second attempt did not pass.");
+      console.log(
+        code === 0 ? "All of these passed at the second attempt." : "A second attempt did not pass.",
+      );
     }
     const isCi = process.env.CI !== undefined && process.env.CI !== "" && process.env.CI !== "false";
     if (isCi) for (const problem of problems) console.log(problem);

@@ -53,7 +53,8 @@ export function failedFilesOf(output: string): string[] {
     if (/^\d+ tests? failed:$/.test(line)) file = undefined;
     if (line.startsWith("(fail) ") && file !== undefined) failed.add(file);
     const named =
-      / => \.\/(tests\/\S+\.test\.ts):\d+:\d+$/.exec(line) ?? /^test at (tests\/\S+\.test\.ts):\d+:\d+$/.exec(line);
+      / => \.\/(tests\/\S+\.test\.ts):\d+:\d+$/.exec(line) ??
+      /^test at (tests\/\S+\.test\.ts):\d+:\d+$/.exec(line);
     if (named) failed.add(named[1]!);
   }
   return [...failed];
