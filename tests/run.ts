@@ -122,7 +122,7 @@ async function runTests(command: readonly string[], environment: Record<string, 
     });
     child.on("close", (exitCode) => resolve(exitCode ?? 1));
   });
-  return { code, counts: countsOf(output.slice(-4096)), failedFiles: failedFilesOf(output) };
+  return { code, counts: countsOf(output), failedFiles: failedFilesOf(output) };
 }
 
 /** The outcome of both attempts; undefined if a file failed again. */

@@ -74,12 +74,18 @@ export async function sendFile(
   response.end();
 }
 
-/** Sends a file again and again, as fast as the client reads, without a content length. */
-export async function sendEndless(path: string, response: ServerResponse, times: number): Promise<void> {
+/** Sends a file again and again, as fast as the client reads, without a content length; its second half after `rest`. */
+export async function sendEndless(
+  path: string,
+  response: ServerResponse,
+  times: number,
+  rest?: Promise<void>,
+): Promise<void> {
   const bytes = await readFile(path);
   response.writeHead(200, { "content-type": "video/mp2t" });
   for (let round = 0; round < times && !response.destroyed; round++) {
     for (let at = 0; at < bytes.length && !response.destroyed; at += 65536) {
+      if (at > bytes.length / 2) await rest;
       if (!response.write(bytes.subarray(at, at + 65536)))
         await Promise.race([drained(response), closed(response)]);
     }
