@@ -102,3 +102,11 @@ test("decodeExtensionHandshake reads the live peer info of the test vectors", ()
   const written = encodeExtensionHandshake({ messages, live });
   assert.deepEqual(written, latin1Bytes(VECTORS.handshake));
 });
+
+test("decodeExtensionHandshake accepts a peer whose versions include ours, and no other", () => {
+  const accepts = (sl: string) =>
+    decodeExtensionHandshake(latin1Bytes(`d1:md7:sl_livei3ee2:sl${sl}e`)).live !== undefined;
+  for (const sl of ["d1:vi1ee", "d3:mini1e1:vi3ee", "d3:mini0e1:vi1ee"]) assert.ok(accepts(sl), sl);
+  for (const sl of ["de", "d1:vi2ee", "d3:mini2e1:vi3ee", "d1:vi0ee", "d3:mini1ee", "d1:v1:1e"])
+    assert.ok(!accepts(sl), sl);
+});

@@ -55,6 +55,8 @@ export class Answers {
   /** REQ: sends each chunk at repair priority, or names it in a NAK. */
   request(peer: LivePeer, { epoch, chunks }: RequestMessage): void {
     if (epoch !== this.#state.epoch) {
+      const lacking = chunks.map(({ seq, stripe }) => ({ seq, stripe, reason: "not-here" as const }));
+      this.#state.send(peer, { kind: "lacking", epoch, chunks: lacking, holders: [] });
       this.#conduct.strike(peer, "request for another epoch");
       return;
     }
@@ -69,31 +71,39 @@ export class Answers {
     if (lacking.length > 0) this.#state.send(peer, { kind: "lacking", epoch, chunks: lacking, holders });
   }
 
-  /** HREQ: sends the known headers, within the allowance of the peer. Above it, refuses with NAK. */
+  /** HREQ: sends the known headers, within the allowance of the peer. If it sends none, refuses with NAK. */
   headers(peer: LivePeer, request: HeaderRequestMessage): void {
-    const { window, epoch, now } = this.#state;
-    if (request.epoch !== epoch) return;
-    if (!peer.headerAllowance.take(1, now)) {
-      const chunks = [{ seq: request.firstSeq, stripe: HEADER_STRIPE, reason: "busy" as const }];
-      this.#state.send(peer, { kind: "lacking", epoch, chunks, holders: [] });
-      this.#conduct.strike(peer, "too many header requests");
-      return;
-    }
+    const { epoch, firstSeq } = request;
+    const isAllowed = peer.headerAllowance.take(1, this.#state.now);
+    if (isAllowed && epoch === this.#state.epoch && this.#sendHeaders(peer, request) > 0) return;
+    // A peer that knows the reason asks another one at once, or waits.
+    const reason = peer.headerAllowance.waitMs(this.#state.now) > 0 ? "busy" : "not-here";
+    const chunks = [{ seq: firstSeq, stripe: HEADER_STRIPE, reason } as const];
+    this.#state.send(peer, { kind: "lacking", epoch, chunks, holders: [] });
+    if (!isAllowed) this.#conduct.strike(peer, "too many header requests");
+  }
+
+  /** Returns the number of headers sent. */
+  #sendHeaders(peer: LivePeer, request: HeaderRequestMessage): number {
+    const { window, now } = this.#state;
     let looked = 0;
-    let left = Math.min(request.count, MAX_HEADERS_ANSWERED);
+    let sent = 0;
     for (
       let seq = Math.max(request.firstSeq, window.oldest);
-      left > 0 && looked < MAX_HEADERS_SEARCHED && seq <= window.head;
+      sent < Math.min(request.count, MAX_HEADERS_ANSWERED) &&
+      looked < MAX_HEADERS_SEARCHED &&
+      seq <= window.head;
       seq += Math.max(1, request.step), looked++
     ) {
       const piece = window.piece(seq);
       if (!piece) continue;
       if (request.onlyRandomAccess && piece.header.value.randomAccessOffset === undefined) continue;
-      if (!peer.headerAllowance.take(1, now)) return;
-      left--;
+      if (!peer.headerAllowance.take(1, now)) break;
+      sent++;
       this.#spareUpload.spend(piece.header.bytes.length, now);
       this.#headers.pass(piece.header, peer, true);
     }
+    return sent;
   }
 
   #answer(peer: LivePeer, seq: number, stripe: number, withinMs: number): RefusedChunkReason | undefined {

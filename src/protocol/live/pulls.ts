@@ -91,7 +91,8 @@ export class Pulls {
   }
 
   /** Handles a NAK. Returns true if another peer can be asked now. */
-  lacking(from: LivePeer, { chunks }: LackingMessage): boolean {
+  lacking(from: LivePeer, { epoch, chunks }: LackingMessage): boolean {
+    if (epoch !== this.#state.epoch) return false;
     let isFreed = false;
     let isBusy = false;
     for (const { seq, stripe, reason } of chunks) {

@@ -48,6 +48,8 @@ const VERSION = 1;
 /** Longer names are cut. */
 const MAX_NAME_LENGTH = 256;
 const TS_PACKET_BYTES = 188;
+/** Keys by which programs that download files recognize an info dictionary. */
+const FILE_KEYS = ["length", "files", "file tree"];
 const CONTAINERS: readonly string[] = ["mpegts", "hls-ts", "hls-fmp4"];
 
 /** Builds the info dictionary. Throws `DecodeError` if a value is out of range, or if {@link displayText} would change the name. */
@@ -67,8 +69,7 @@ export function liveInfoDict(info: LiveInfo): ReadonlyMap<string, BencodeInput> 
   const dict = bencodeDict({
     live,
     name: encodeUtf8(info.name),
-    // Tools that display transport files require a power of two.
-    "piece length": 2 ** Math.ceil(Math.log2(info.maxPieceBytes)),
+    "piece length": pieceLengthOf(info.maxPieceBytes),
     private: info.isPrivate ? 1 : undefined,
   });
   // The name must survive a round trip, or the stream would have another infohash after a restart.
@@ -96,6 +97,8 @@ export function readLiveInfo(info: BencodeView): LiveInfo {
   const at = info.range.start;
   const live = info.get("live");
   if (!live || !isLiveInfo(info)) throw new DecodeError(FORMAT, at, "expected a dictionary with live");
+  const file = FILE_KEYS.find((key) => info.get(key) !== undefined);
+  if (file !== undefined) throw new DecodeError(FORMAT, at, `expected no ${file} in a live stream`);
   const number = (key: string, low: number, high: number) => numberIn(live, key, low, high);
   const version = number("v", 1, Number.MAX_SAFE_INTEGER);
   if (version !== VERSION) throw new DecodeError(FORMAT, at, `version ${version} is not supported`);
@@ -112,10 +115,8 @@ export function readLiveInfo(info: BencodeView): LiveInfo {
   const container = textIn(live, "ct");
   if (!isContainer(container)) throw new DecodeError(FORMAT, at, `unknown container ${container}`);
   const maxPieceBytes = number("mx", stripeCount * TS_PACKET_BYTES, MAX_LIVE_PIECE_BYTES);
-  const pieceLength = numberIn(info, "piece length", maxPieceBytes, 2 * MAX_LIVE_PIECE_BYTES);
-  if ((pieceLength & (pieceLength - 1)) !== 0) {
-    throw new DecodeError(FORMAT, at, `expected piece length to be a power of two, not ${pieceLength}`);
-  }
+  const pieceLength = pieceLengthOf(maxPieceBytes);
+  numberIn(info, "piece length", pieceLength, pieceLength);
   const name = info.get("name")?.bytes();
   if (!name) throw new DecodeError(FORMAT, at, "no name");
   return {
@@ -130,6 +131,11 @@ export function readLiveInfo(info: BencodeView): LiveInfo {
     container,
     isPrivate: info.get("private")?.integer() === 1,
   };
+}
+
+/** The smallest power of two that is at least `maxPieceBytes`: tools that display transport files require one. */
+function pieceLengthOf(maxPieceBytes: number): number {
+  return 2 ** Math.ceil(Math.log2(maxPieceBytes));
 }
 
 function numberIn(dict: BencodeView, key: string, low: number, high: number): number {

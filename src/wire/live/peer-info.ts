@@ -44,10 +44,13 @@ function coarse(value: number): number {
   return Math.round(value / step) * step;
 }
 
-/** Reads an `sl` member; undefined if it is absent or of another version, which excludes the peer from the live protocol. An
- * unknown role counts as viewer, a number out of range as 0. */
+/** Reads an `sl` member; undefined if it is absent or the peer does not speak our version, which excludes the peer from the live
+ * protocol. `v` is the highest version that the peer speaks, `min` the lowest one, the same if absent. An unknown role counts as
+ * viewer, a number out of range as 0. */
 export function readLivePeer(dict: BencodeDict | undefined): LivePeerInfo | undefined {
-  if (!dict || integerOf(dict.get("v")) !== VERSION) return undefined;
+  const highest = integerOf(dict?.get("v")) ?? 0;
+  const lowest = integerOf(dict?.get("min")) ?? highest;
+  if (!dict || VERSION < lowest || VERSION > highest) return undefined;
   const challenge = bytesOf(dict.get("n"));
   return {
     role: ROLES[integerOf(dict.get("role")) ?? 0] ?? ROLES[0],

@@ -44,6 +44,40 @@ test("Answers: a peer gets a limited number of headers, and one that goes on ask
   assert.equal(swarm.of("banned").length, 1);
 });
 
+test("Answers: a request for headers that are not here, or of another epoch, is refused at once", () => {
+  const swarm = source();
+  const peer = swarm.peer(undefined);
+  for (const wanted of [{ firstSeq: 41 }, { epoch: 2 }, { onlyRandomAccess: true, firstSeq: 99 }])
+    swarm.receive(peer, { ...HEADERS, onlyRandomAccess: false, ...wanted });
+  assert.deepEqual(
+    swarm.sent("lacking", peer).map(({ epoch, chunks }) => [epoch, chunks]),
+    [
+      [1, [{ seq: 41, stripe: 255, reason: "not-here" }]],
+      [2, [{ seq: 1, stripe: 255, reason: "not-here" }]],
+      [1, [{ seq: 99, stripe: 255, reason: "not-here" }]],
+    ],
+  );
+  assert.deepEqual(swarm.sent("header", peer), []);
+});
+
+test("Answers: chunks of another epoch are refused in one NAK of that epoch", () => {
+  const swarm = source();
+  const peer = swarm.peer(undefined);
+  const chunks = [
+    { seq: 7, stripe: 1, withinMs: 500 },
+    { seq: 8, stripe: 3, withinMs: 500 },
+  ];
+  swarm.receive(peer, { kind: "request", epoch: 9, chunks });
+  assert.deepEqual(swarm.sent("lacking", peer), [
+    {
+      kind: "lacking",
+      epoch: 9,
+      chunks: chunks.map(({ seq, stripe }) => ({ seq, stripe, reason: "not-here" })),
+      holders: [],
+    },
+  ]);
+});
+
 test("Answers: a peer that asks for the headers of each second gets all of them", () => {
   const swarm = source();
   const peer = swarm.peer(undefined);
