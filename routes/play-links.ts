@@ -2,15 +2,21 @@ import { type Context, Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import { parseInfohash } from "../src/base/ids.ts";
 import { playOrder } from "../src/base/play-order.ts";
+import type { Item } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
 import type { ContentSelector } from "../src/transfer/contract.ts";
 import { itemSelector } from "./control/content-params.ts";
 import { allowsPrivateUrls, isForeignPage, isSameOrigin } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
-import { createPlaybackRoutes } from "./playback.ts";
+import { badParameter, playbackParams } from "./http/params.ts";
+import { createPlaybackRoutes, playbackRequest } from "./playback.ts";
+import { TRANSPORT_STREAM } from "./session.ts";
 
 /** The query parameters that name content; a play link names it in its path instead. */
 const SELECTORS = ["content_id", "id", "infohash", "url", "magnet", "manifest_url"];
+
+/** Sources of one channel that are tried. */
+const MAX_SOURCES = 8;
 
 /**
  * Serves `/play/infohash/<infohash>` and `/play/<playlist>/<item>`: links that contain no URL of another server, and so
@@ -18,7 +24,8 @@ const SELECTORS = ["content_id", "id", "infohash", "url", "magnet", "manifest_ur
  * `/ace/manifest.m3u8` does; `mode=download` redirects to the file itself.
  *
  * CHOICE(play-links): the playlist number is ignored, because item ids are never reused. If auto search is on, the link
- * plays the best source of the item's group, as exported playlists do, unless `skip_autosearch=1`.
+ * plays the best other source of the item's group, as exported playlists do, unless `skip_autosearch=1`. A live channel of several
+ * sources is played as one MPEG-TS stream that continues with the next source when one fails.
  */
 export function createPlayLinkRoutes(
   dependencies: RouteDependencies & { readonly library: Library },
@@ -50,11 +57,45 @@ export function createPlayLinkRoutes(
     const id = Number(/^\d{1,15}/.exec(c.req.param("item"))?.[0] ?? Number.NaN);
     const item = await dependencies.library.items.get(id);
     if (!item || item.deletedAt !== null) throw new SluiceError("unknown_item", `there is no item ${id}`);
-    const isSearching = item.autoSearch && c.req.query("skip_autosearch") !== "1";
-    const source = isSearching ? await dependencies.library.items.bestMatch(id) : undefined;
-    return play(c, itemSelector(source ?? item));
+    const others =
+      c.req.query("skip_autosearch") === "1"
+        ? []
+        : await dependencies.library.items.otherSources(id, MAX_SOURCES - 1);
+    const sources = item.autoSearch ? [...others, item] : [item, ...others];
+    const isOneStream =
+      c.req.query("protocol") !== "hls" &&
+      c.req.query("format") !== "json" &&
+      c.req.query("mode") === undefined;
+    if (isOneStream && item.isLive === 1 && others.length > 0) return playChannel(c, dependencies, sources);
+    return play(c, itemSelector(sources[0]!));
   });
   return app;
+}
+
+/** Plays the sources of a channel as one stream without a redirect: its URL stays valid whichever source plays. */
+async function playChannel(
+  c: Context<RouteEnv>,
+  dependencies: RouteDependencies,
+  items: readonly Item[],
+): Promise<Response> {
+  const parsed = playbackParams.safeParse(c.req.queries());
+  if (!parsed.success) throw badParameter(parsed.error);
+  if (c.req.method === "HEAD") return c.body(null, 200, TRANSPORT_STREAM);
+  const sources = items.map((item) => {
+    const asked = playbackRequest(c, dependencies, parsed.data, "ts", itemSelector(item));
+    // The other parameters choose among several files or formats.
+    const { outputFormats: _, ...request } = asked;
+    return {
+      name: `item ${item.id}`,
+      request: { ...request, container: "auto", fileIndex: undefined, selectedFiles: undefined } as const,
+    };
+  });
+  const stream = await dependencies.engine.playChannel(
+    sources,
+    ({ pieces, remuxer }) => pieces.pipeThrough(remuxer),
+    c.req.raw.signal,
+  );
+  return c.body(stream as ReadableStream<Uint8Array<ArrayBuffer>>, 200, TRANSPORT_STREAM);
 }
 
 function parameterOf(selector: ContentSelector): [name: string, value: string] {

@@ -1,8 +1,9 @@
 import { zValidator } from "@hono/zod-validator";
 import { type Context, Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
-import type { Session } from "../src/playback/contract.ts";
+import type { PlaybackRequest, Session } from "../src/playback/contract.ts";
 import type { AudioConversion } from "../src/remux/contract.ts";
+import type { ContentSelector } from "../src/transfer/contract.ts";
 import { allowsPrivateUrls, baseUrl, isForeignPage } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { badParameter, type PlaybackParams, playbackParams, selectorOf } from "./http/params.ts";
@@ -25,31 +26,7 @@ export function createPlaybackRoutes(dependencies: RouteDependencies): Hono<Rout
   });
 
   const start = async (c: Context<RouteEnv>, params: PlaybackParams, output: "ts" | "hls") => {
-    const request = {
-      selector: await requestedContent(c, params),
-      playerId: params.pid ?? params.sid,
-      output,
-      container: params.container ?? "auto",
-      fileIndex: params._idx === undefined || params._idx < 0 ? undefined : params._idx,
-      audioLanguage: params.preferred_audio_language,
-      audioConversion: conversionOf(params, output),
-      maxHeight: params.quality,
-      variantIndex: params.stream_id,
-      clientSessionId: params.client_session_id ?? -1,
-      isLowLatency: c.req.query("low_latency") ? params.low_latency : engine.settings.isLowLatency,
-      wantsEvents: params.use_api_events,
-      wantsStops: params.use_stop_notifications || params.use_api_stop,
-      isRestart: params.force_session_restart,
-      withoutPeers: params.disable_p2p,
-      selectedFiles: params.playlist_selected_indexes,
-      nextFiles: params.next_file_indexes,
-      outputFormats: {
-        live: params.playlist_output_format_live ?? "auto",
-        vod: params.playlist_output_format_vod ?? "auto",
-      },
-      allowPrivateUrls: allowsPrivateUrls(c, dependencies),
-      isForeign: isForeignPage(c, dependencies),
-    };
+    const request = playbackRequest(c, dependencies, params, output, await requestedContent(c, params));
     const startedAt = performance.now();
     const session = await engine.start(request, c.req.raw.signal);
     if (params.format !== "json") return c.redirect(sessionUrls(baseUrl(c), session).playback, 302);
@@ -66,6 +43,41 @@ export function createPlaybackRoutes(dependencies: RouteDependencies): Hono<Rout
     return start(c, manifestUrl ? { ...params, url: manifestUrl } : params, "hls");
   });
   return app;
+}
+
+/** Returns the request to play content with the parameters of a playback endpoint. */
+export function playbackRequest(
+  c: Context<RouteEnv>,
+  dependencies: RouteDependencies,
+  params: PlaybackParams,
+  output: "ts" | "hls",
+  selector: ContentSelector,
+): PlaybackRequest {
+  return {
+    selector,
+    playerId: params.pid ?? params.sid,
+    output,
+    container: params.container ?? "auto",
+    fileIndex: params._idx === undefined || params._idx < 0 ? undefined : params._idx,
+    audioLanguage: params.preferred_audio_language,
+    audioConversion: conversionOf(params, output),
+    maxHeight: params.quality,
+    variantIndex: params.stream_id,
+    clientSessionId: params.client_session_id ?? -1,
+    isLowLatency: c.req.query("low_latency") ? params.low_latency : dependencies.engine.settings.isLowLatency,
+    wantsEvents: params.use_api_events,
+    wantsStops: params.use_stop_notifications || params.use_api_stop,
+    isRestart: params.force_session_restart,
+    withoutPeers: params.disable_p2p,
+    selectedFiles: params.playlist_selected_indexes,
+    nextFiles: params.next_file_indexes,
+    outputFormats: {
+      live: params.playlist_output_format_live ?? "auto",
+      vod: params.playlist_output_format_vod ?? "auto",
+    },
+    allowPrivateUrls: allowsPrivateUrls(c, dependencies),
+    isForeign: isForeignPage(c, dependencies),
+  };
 }
 
 /** Returns the audio that the request converts; undefined if none. */

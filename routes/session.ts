@@ -19,7 +19,8 @@ const IDLE_LIMITS_SECONDS = { min: 1, max: 24 * 3600 };
 const HEAD_WAIT_MS = 1000;
 
 const MANIFEST_TYPE = "application/vnd.apple.mpegurl";
-const TRANSPORT_STREAM = {
+/** The headers of an endless transport stream. */
+export const TRANSPORT_STREAM = {
   "content-type": "video/mp2t",
   "cache-control": "no-store",
   "accept-ranges": "none",

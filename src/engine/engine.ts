@@ -3,12 +3,14 @@ import type { Log } from "../base/log.ts";
 import type { Broadcasts } from "../live/broadcast/broadcast-contract.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { acquire, readFile } from "../playback/access.ts";
+import { channelStream, sessionSource } from "../playback/channel-stream.ts";
 import type {
   AcquireOptions,
   ChooseRange,
   FileRead,
   PlaybackRequest,
   ReadOptions,
+  RemuxForPlayer,
   Session,
   TransferLease,
 } from "../playback/contract.ts";
@@ -42,6 +44,15 @@ export interface Engine {
    * the background. Rejects with `SluiceError` if the selector cannot be resolved.
    */
   start(request: PlaybackRequest, signal?: AbortSignal): Promise<Session>;
+  /**
+   * Plays a live channel of several sources, best first, as one transport stream that survives the failure of a source; see
+   * `channelStream`. `remux` connects the pieces of the content with their remuxer.
+   */
+  playChannel(
+    sources: readonly { readonly name: string; readonly request: PlaybackRequest }[],
+    remux: RemuxForPlayer,
+    signal?: AbortSignal,
+  ): Promise<ReadableStream<Uint8Array>>;
   /** Returns the session for these URL dependencies, or undefined if it has ended or never existed. */
   session(infohash: Infohash, key: string): Session | undefined;
   /** Returns the session of an MPEG-TS player that connects; brings it back if it has expired. Rejects with `SluiceError`. */
@@ -97,9 +108,15 @@ export function createEngine(dependencies: EngineDependencies): Engine {
   const access = { clock, settings, resolve, holds };
   const sessions = new Sessions({ ...access, runtime, segments, transfers, proxyProblem, transcoder, log });
   const broadcasts = dependencies.createBroadcasts((content) => holds.openOwned(content));
+  const stopping = new AbortController();
   return {
     settings,
     start: (request, signal) => sessions.start(request, signal),
+    playChannel(sources, remux, signal) {
+      const start: Engine["start"] = (request, stop) => sessions.start(request, stop);
+      const opened = sources.map(({ name, request }) => sessionSource(name, request, start, remux));
+      return channelStream({ clock, log, ended: stopping.signal }, opened, signal);
+    },
     session: (infohash, key) => sessions.get(infohash, key),
     events: (infohash, key) => sessions.events(infohash, key),
     reconnect: (infohash, key) => sessions.reconnect(infohash, key),
@@ -123,6 +140,7 @@ export function createEngine(dependencies: EngineDependencies): Engine {
     figures: () => ({ sessions: sessions.count, transfers: holds.figures() }),
     cacheFigures: () => transfers.cacheFigures(),
     async stop() {
+      stopping.abort();
       sessions.stopAll();
       await broadcasts.close();
       holds.close();

@@ -187,10 +187,10 @@ export interface Items {
   /** The owner's active items that are sources of the same channel, starting with this one (`use_media_groups`). */
   group(id: number): Promise<readonly number[]>;
   /**
-   * The item to play for an item with auto search: the best other active and enabled source of its channel (favorites
-   * first, then live swarms, then the most recently updated). Undefined if there is none.
+   * The other active and enabled sources of an item's channel, at most `limit`, best first: favorites, then live swarms, then the
+   * most recently updated. An item with auto search plays the first of them.
    */
-  bestMatch(id: number): Promise<Item | undefined>;
+  otherSources(id: number, limit: number): Promise<readonly Item[]>;
   /** Computed properties of an item; reads no records. */
   figures(item: Item): ItemFigures;
   /** Moves items to the trash. Resolves to the number of moved items. */

@@ -3,18 +3,21 @@ import type { ExportOptions, Item, ItemContent } from "./contract.ts";
 type LinkOptions = Pick<ExportOptions, "base" | "protocol" | "urlParameters">;
 
 /**
- * Builds the URL under which this engine plays an item.
+ * Builds the URL under which this engine plays an item. With `isChannel`, the engine chooses among the sources of the item's channel
+ * whenever it plays the URL.
  *
  * CHOICE(export-links): content that an id identifies is linked by that id (`/ace/getstream?infohash=…`). URLs of other
  * servers and magnets with trackers are linked by the item's id (`/play/…`), because they may contain credentials. Films are linked
- * in a form in which players can seek (`container=raw`); live streams are MPEG-TS in either form.
+ * in a form in which players can seek (`container=raw`); live streams are MPEG-TS in either form. A live channel with auto search
+ * and several sources is linked by its item's id, so that its stream survives the failure of a source.
  */
 export function playLink(
   item: Item,
   { base, protocol, urlParameters }: LinkOptions,
   pid: string | undefined,
+  isChannel = false,
 ): string {
-  const id = bareId(item.content);
+  const id = isChannel ? undefined : bareId(item.content);
   const parameters = new URLSearchParams(id ? [id] : []);
   parameters.append("hlc", "1");
   for (const [name, value] of urlParameters) parameters.append(name, value);
@@ -23,7 +26,7 @@ export function playLink(
   if (!id) {
     if (protocol === "hls") parameters.append("protocol", "hls");
     // The export has chosen the source already.
-    if (item.autoSearch) parameters.append("skip_autosearch", "1");
+    if (item.autoSearch && !isChannel) parameters.append("skip_autosearch", "1");
     return `${itemLink(item, base)}?${parameters}`;
   }
   return `${base}/ace/${protocol === "hls" ? "manifest.m3u8" : "getstream"}?${parameters}`;

@@ -7,7 +7,7 @@ import type { Guide, Programme } from "./guide/guide-contract.ts";
 import { exportedChannelId } from "./guide/guide-export.ts";
 
 interface ExportDependencies {
-  readonly items: Pick<Items, "query" | "read" | "bestMatch" | "figures">;
+  readonly items: Pick<Items, "query" | "read" | "otherSources" | "figures">;
   readonly randomBytes: (length: number) => Uint8Array;
   /** The program guides of one external playlist, or of all lists. */
   guides(externalPlaylistId: number | undefined): readonly string[];
@@ -67,7 +67,7 @@ export function exportItems(
 /** Returns the item whose content is exported: the best match if auto search is on, else the item itself. */
 async function sourceOf({ items }: ExportDependencies, item: Item, options: ExportOptions): Promise<Item> {
   if (!item.autoSearch || options.skipAutoSearch) return item;
-  return (await items.bestMatch(item.id)) ?? item;
+  return (await items.otherSources(item.id, 1))[0] ?? item;
 }
 
 function m3uFormat(dependencies: ExportDependencies, options: ExportOptions): Format {
@@ -91,7 +91,9 @@ function m3uFormat(dependencies: ExportDependencies, options: ExportOptions): Fo
     head: () => head,
     tail: "",
     entry(item, source) {
-      const url = isForEngines ? contentLink(source, options.base) : playUrl(dependencies, source, options);
+      const url = isForEngines
+        ? contentLink(source, options.base)
+        : playUrl(dependencies, item, source, options);
       const attributes: [string, string][] = [
         ["tvg-id", guide.match(item) ? exportedChannelId(item, items.figures(item)) : item.tvgId],
         ["tvg-name", item.tvgName || item.title],
@@ -125,7 +127,7 @@ function jsonFormat(dependencies: ExportDependencies, options: ExportOptions): F
         tags: item.tags,
         content_id: source.content.contentId,
         infohash: source.content.infohash,
-        url: playUrl(dependencies, source, options),
+        url: playUrl(dependencies, item, source, options),
         is_live: item.isLive,
         is_favorite: item.isFavorite,
         tvg_id: item.tvgId,
@@ -140,9 +142,10 @@ function jsonFormat(dependencies: ExportDependencies, options: ExportOptions): F
   };
 }
 
-function playUrl(dependencies: ExportDependencies, item: Item, options: ExportOptions): string {
+function playUrl(dependencies: ExportDependencies, item: Item, source: Item, options: ExportOptions): string {
   const pid = options.generatePlayerId ? toHex(dependencies.randomBytes(16)) : undefined;
-  return playLink(item, options, pid);
+  const isChannel = source !== item && item.isLive === 1 && options.protocol === "http";
+  return isChannel ? playLink(item, options, pid, true) : playLink(source, options, pid);
 }
 
 function titleOf(item: Item): string {

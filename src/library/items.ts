@@ -155,13 +155,13 @@ class StoreItems implements ItemStore {
     return [id, ...others.sort((a, b) => a - b).map((other) => this.#index.columns.ids[other]!)];
   }
 
-  async bestMatch(id: number): Promise<Item | undefined> {
+  async otherSources(id: number, limit: number): Promise<readonly Item[]> {
     const { columns } = this.#index;
-    const slot = this.#slotOf(id);
-    let best = -1;
-    for (const other of this.#playableOthers(slot))
-      if (best === -1 || this.#rank(other, best) > 0) best = other;
-    return best === -1 ? undefined : this.get(columns.ids[best]!);
+    const best = this.#playableOthers(this.#slotOf(id))
+      .sort((a, b) => this.#rank(b, a))
+      .slice(0, limit);
+    const items = await Promise.all(best.map((slot) => this.get(columns.ids[slot]!)));
+    return items.filter((item) => item !== undefined);
   }
 
   figures(item: Item): ItemFigures {

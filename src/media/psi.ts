@@ -233,6 +233,13 @@ function withChecksum(section: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer>
   return section;
 }
 
+/** Returns a section with another version number, so that receivers read it again (ISO 13818-1 2.4.4.5). */
+export function withVersion(section: Uint8Array, version: number): Uint8Array<ArrayBuffer> {
+  const changed = Uint8Array.from(section);
+  changed[5] = (changed[5]! & 0xc1) | ((version & 31) << 1);
+  return withChecksum(changed);
+}
+
 /** Splits a section into whole packets on `pid`, with continuity counters from 0. */
 export function packetsOfSection(section: Uint8Array, pid: number): Uint8Array<ArrayBuffer> {
   const count = Math.ceil((section.length + 1) / 184);

@@ -17,15 +17,40 @@ const MAX_STEP_TICKS = 90_000;
 /** Limit of tracked PIDs; packets on further PIDs pass unchanged. */
 const MAX_PIDS = 256;
 
+/** The first times of a stream that is joined, in 90 kHz ticks. */
+export interface FirstTimes {
+  readonly dts: number;
+  /** Undefined if no PCR is known yet. */
+  readonly clock: number | undefined;
+}
+
 /**
- * Makes a looped file one continuous stream: from the second pass on, it shifts PCR, PTS and DTS and renumbers the continuity counters. The
- * first pass is unchanged.
+ * Makes a looped file, or several streams one after the other, one continuous stream: from the second pass or stream on, it shifts PCR, PTS
+ * and DTS and renumbers the continuity counters. The first is unchanged.
  */
 export class TsRestamper {
   #offset = 0;
   #spans = new Map<number, Span>();
   readonly #sourceCounters = new Map<number, number>();
   readonly #writtenCounters = new Map<number, number>();
+  /** The last PCR as written, in 90 kHz ticks. */
+  #lastClock: number | undefined;
+
+  /** Starts another stream, whose first times are given. Its first unit follows the last one; the PCR does not go back. */
+  join({ dts, clock }: FirstTimes): void {
+    let end: number | undefined;
+    for (const { last, step } of this.#spans.values()) {
+      const next = wrapTicks(last + step + this.#offset);
+      if (end === undefined || deltaTicks(next, end) > 0) end = next;
+    }
+    this.#spans = new Map();
+    this.#sourceCounters.clear();
+    if (end === undefined) return;
+    this.#offset = deltaTicks(end, dts);
+    if (clock === undefined || this.#lastClock === undefined) return;
+    const aheadTicks = deltaTicks(wrapTicks(clock + this.#offset), this.#lastClock);
+    if (aheadTicks <= 0) this.#offset += 1 - aheadTicks;
+  }
 
   /** Starts the next pass: the next packets are from the start of the file. */
   restart(): void {
@@ -61,10 +86,11 @@ export class TsRestamper {
   }
 
   #shift(packets: Uint8Array, at: number, pid: number): void {
-    const reference = this.#offset > 0 ? clockReferenceAt(packets, at) : undefined;
-    if (reference !== undefined) {
+    const reference = clockReferenceAt(packets, at);
+    if (reference !== undefined) this.#lastClock = wrapTicks(Math.floor(reference / 300) + this.#offset);
+    if (reference !== undefined && this.#offset !== 0) {
       const extension = [packets[at + 10]! & 0x7f, packets[at + 11]!] as const;
-      writePcr(packets, at + 6, wrapTicks(Math.floor(reference / 300) + this.#offset));
+      writePcr(packets, at + 6, this.#lastClock!);
       packets[at + 10] = (packets[at + 10]! & 0x80) | extension[0];
       packets[at + 11] = extension[1];
     }
@@ -74,7 +100,7 @@ export class TsRestamper {
       const { dts } = readPesHeader(packets, body, at + TS_PACKET_BYTES);
       if (dts === undefined) return;
       this.#measure(pid, dts);
-      if (this.#offset > 0) shiftPesTimes(packets, body, this.#offset);
+      if (this.#offset !== 0) shiftPesTimes(packets, body, this.#offset);
     } catch (error) {
       if (!(error instanceof DecodeError)) throw error; // A section or a damaged header has no times.
     }

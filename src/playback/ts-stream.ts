@@ -96,7 +96,7 @@ export function transportStream(options: TransportStreamOptions): ReadableStream
  * CHOICE(null-packets): they are sent only before the first data, at least 8 s after the request, so that no player mistakes
  * them for the content.
  */
-function nullPackets(): Uint8Array {
+export function nullPackets(): Uint8Array {
   const packets = new Uint8Array(7 * 188).fill(0xff);
   for (let at = 0; at < packets.length; at += 188) packets.set([0x47, 0x1f, 0xff, 0x10], at);
   return packets;

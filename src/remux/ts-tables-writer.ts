@@ -1,4 +1,4 @@
-import { buildPat, PAT_PID, packetsOfSection } from "../media/psi.ts";
+import { buildPat, PAT_PID, packetsOfSection, withVersion } from "../media/psi.ts";
 import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
 import type { TsTables } from "../media/ts-tables.ts";
 
@@ -9,9 +9,11 @@ export class TablesWriter {
   /** Size of one PAT plus one PMT, in bytes. */
   readonly length: number;
 
-  constructor(pmtPid: number, programme: number, pmtSection: Uint8Array) {
-    const pat = packetsOfSection(buildPat({ number: programme, pmtPid }), PAT_PID);
-    const pmt = packetsOfSection(pmtSection, pmtPid);
+  constructor(pmtPid: number, programme: number, pmtSection: Uint8Array, version?: number) {
+    const versioned = (section: Uint8Array) =>
+      version === undefined ? section : withVersion(section, version);
+    const pat = packetsOfSection(versioned(buildPat({ number: programme, pmtPid })), PAT_PID);
+    const pmt = packetsOfSection(versioned(pmtSection), pmtPid);
     this.#packets = new Uint8Array(pat.length + pmt.length);
     this.#packets.set(pat);
     this.#packets.set(pmt, pat.length);
@@ -30,9 +32,9 @@ export class TablesWriter {
   }
 }
 
-/** Returns the writer for tables read from a stream. */
-export function tablesWriter(tables: TsTables): TablesWriter {
-  return new TablesWriter(tables.pmtPid, tables.pmt.programme, tables.pmtSection);
+/** Returns the writer for tables read from a stream; `version` replaces their version numbers. */
+export function tablesWriter(tables: TsTables, version?: number): TablesWriter {
+  return new TablesWriter(tables.pmtPid, tables.pmt.programme, tables.pmtSection, version);
 }
 
 /**

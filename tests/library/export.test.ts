@@ -187,10 +187,18 @@ test("exportItems: valid JSON for zero, one and many items", async () => {
 
 test("exportItems: with auto search an item links to its best match, unless skipped", async () => {
   const { text, items, ids } = await open([
-    { title: "One HD", content: byId, isLive: 1 },
-    { title: "One", content: byHash, isLive: 1 },
+    { title: "One HD", content: byId, isLive: 0 },
+    { title: "One", content: byHash, isLive: 0 },
+    { title: "Live HD", content: byId, isLive: 1 },
+    { title: "Live", content: byHash, isLive: 1 },
   ]);
   await items.update(ids[0]!, { autoSearch: true });
+  // The source of a live channel is chosen while it is played.
+  await items.update(ids[2]!, { autoSearch: true });
+  const channel = async (more: object) => read(await text(more)).entries[2]!.url;
+  assert.match(await channel({}), new RegExp(`/play/0/${ids[2]}\\?hlc=1&container=raw$`));
+  assert.match(await channel({ protocol: "hls" }), new RegExp(`manifest.m3u8\\?infohash=${HASH}`));
+  assert.match(await channel({ skipAutoSearch: true }), new RegExp(`id=${CID}`));
   const first = async (skipAutoSearch: boolean) => read(await text({ skipAutoSearch })).entries[0]?.url;
   assert.match((await first(false))!, new RegExp(`infohash=${HASH}`));
   assert.match((await first(true))!, new RegExp(`id=${CID}`));
@@ -202,7 +210,7 @@ test("exportItems: with auto search an item links to its best match, unless skip
   });
   await items.update(byUrl.id, { autoSearch: true });
   assert.match(
-    read(await text({})).entries[1]!.url,
+    read(await text({})).entries[3]!.url,
     new RegExp(`/play/0/${byUrl.id}\\?hlc=1&container=raw&skip_autosearch=1$`),
   );
 });

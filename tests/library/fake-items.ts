@@ -104,9 +104,9 @@ export class FakeItems implements Items {
     return item;
   }
 
-  async bestMatch(id: number): Promise<Item | undefined> {
+  async otherSources(id: number, limit: number): Promise<readonly Item[]> {
     const others = (await this.group(id)).slice(1).map((other) => this.#known(other));
-    return others.find((item) => item.isEnabled);
+    return others.filter((item) => item.isEnabled).slice(0, limit);
   }
 
   figures(item: Item): ItemFigures {

@@ -169,7 +169,7 @@ test("clear: after a failure each item is intact or deleted, and clear can be re
   assert.equal((await house.items.query({})).total, 0);
 });
 
-test("group, bestMatch: sources of one channel, of one owner, that are active", async () => {
+test("group, otherSources: sources of one channel, of one owner, that are active", async () => {
   const house = await itemHouse();
   const add = (title: string, more: object = {}) =>
     house.items.add({ title, content: swarmContent(1), ...more });
@@ -182,12 +182,15 @@ test("group, bestMatch: sources of one channel, of one owner, that are active", 
   await house.items.delete([6]);
   assert.deepEqual(await house.items.group(2), [2, 1, 3]);
   assert.deepEqual(await house.items.group(5), [5]);
-  assert.equal((await house.items.bestMatch(1))?.id, 3);
-  assert.equal((await house.items.bestMatch(5))?.id, undefined);
+  const others = async (id: number, limit = 9) =>
+    (await house.items.otherSources(id, limit)).map((item) => item.id);
+  assert.deepEqual(await others(1), [3, 2]);
+  assert.deepEqual(await others(1, 1), [3]);
+  assert.deepEqual(await others(5), []);
   await house.items.update(2, { isFavorite: true });
-  assert.equal((await house.items.bestMatch(1))?.id, 2);
+  assert.deepEqual(await others(1), [2, 3]);
   await house.items.update(2, { isEnabled: false });
-  assert.equal((await house.items.bestMatch(1))?.id, 3);
+  assert.deepEqual(await others(1), [3]);
   await assert.rejects(house.items.group(99), { code: "unknown_item" });
 });
 

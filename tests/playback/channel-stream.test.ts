@@ -1,0 +1,221 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SluiceError } from "../../src/base/errors.ts";
+import { PATTERN_SOUND_CONFIG } from "../../src/media/test-pattern/sound.ts";
+import { TestPattern } from "../../src/media/test-pattern/test-pattern.ts";
+import { type ChannelSource, channelStream } from "../../src/playback/channel-stream.ts";
+import { TsMuxer } from "../../src/remux/ts-muxer.ts";
+import { FakeClock, settled } from "../engine/fake-clock.ts";
+import { SILENT } from "../engine/fake-engine.ts";
+import { checkTs } from "../remux/ts-checker.ts";
+
+const PATTERN = new TestPattern();
+
+/** A source whose clock begins at `second`, and that sends what the test tells it to. */
+class FakeSource implements ChannelSource {
+  readonly name: string;
+  opened = 0;
+  closed = 0;
+  fails = false;
+  #second: number;
+  #muxer = new TsMuxer([
+    { codec: "h264", language: "und" },
+    { codec: "aac", language: "und", config: PATTERN_SOUND_CONFIG },
+  ]);
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+
+  constructor(name: string, second: number) {
+    this.name = name;
+    this.#second = second;
+  }
+
+  async open(): Promise<ReadableStream<Uint8Array>> {
+    this.opened++;
+    if (this.fails) throw new SluiceError("no_peers", `no peer of ${this.name}`);
+    return new ReadableStream({
+      start: (controller) => {
+        this.#controller = controller;
+      },
+      cancel: () => {
+        this.closed++;
+        this.#controller = undefined;
+      },
+    });
+  }
+
+  /** Sends a second of the stream, without its first packets if `from` is given. */
+  send(from = 0): void {
+    const frames = PATTERN.second(this.#second++).map((frame) => ({
+      ...frame,
+      track: frame.track === "video" ? 0 : 1,
+    }));
+    this.#controller!.enqueue(this.#muxer.segment(frames).subarray(188 * from));
+  }
+
+  end(): void {
+    this.#controller!.close();
+    this.#controller = undefined;
+  }
+
+  break(): void {
+    this.#controller!.error(new SluiceError("session_stopped", "gone"));
+    this.#controller = undefined;
+  }
+}
+
+/** Plays sources and collects what the player gets. */
+async function player(sources: FakeSource[]) {
+  const clock = new FakeClock();
+  const opening = channelStream({ clock, log: SILENT, ended: new AbortController().signal }, sources);
+  await settled();
+  sources[0]!.send();
+  const reader = (await opening).getReader();
+  const chunks: Uint8Array[] = [];
+  let isOver = false;
+  const read = (async () => {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      chunks.push(value);
+    }
+    isOver = true;
+  })();
+  await settled();
+  return {
+    clock,
+    /** All packets but the null packets that keep the connection. */
+    received: () => new Uint8Array(Buffer.concat(chunks.filter((chunk) => (chunk[1]! & 0x1f) !== 0x1f))),
+    isOver: () => isOver,
+    async stop() {
+      await reader.cancel();
+      await read;
+    },
+  };
+}
+
+/** Seconds of video: the pattern has a key frame each second. */
+function seconds(bytes: Uint8Array): number {
+  const { faults, keyframes, clockGapTicks } = checkTs(bytes);
+  // The audio of the pattern comes a second at a time, and what follows begins after it.
+  assert.deepEqual(
+    faults.filter((fault) => !/ticks without a clock/.test(fault)),
+    [],
+  );
+  assert.ok(clockGapTicks <= 90_000, `${clockGapTicks}`);
+  return keyframes;
+}
+
+test("channelStream: a source that ends is followed by the next one, with continuous times and counters", async () => {
+  const [one, two] = [new FakeSource("one", 500_000), new FakeSource("two", 90_000)];
+  const { received, stop } = await player([one, two]);
+  one.send();
+  await settled();
+  one.end();
+  await settled();
+  assert.equal(two.opened, 1);
+  // The next source is joined at its next key frame, not where it happens to be.
+  two.send(40);
+  two.send();
+  two.send();
+  await settled();
+  assert.equal(seconds(received()), 4);
+  await stop();
+  assert.equal(two.closed, 1);
+});
+
+test("channelStream: a silent source is replaced after 3 s, and its failure consumes one source", async () => {
+  const sources = [1, 2, 3].map((n) => new FakeSource(`source ${n}`, 1_000 * n));
+  const { clock, received, stop } = await player(sources);
+  await clock.advance(2_900);
+  assert.equal(sources[1]!.opened, 0);
+  await clock.advance(200);
+  assert.deepEqual([sources[1]!.opened, sources[2]!.opened, sources[0]!.closed], [1, 0, 0]);
+  sources[1]!.send();
+  await settled();
+  assert.deepEqual([sources[0]!.closed, sources[2]!.opened], [1, 0]);
+  assert.equal(seconds(received()), 2);
+  await stop();
+});
+
+test("channelStream: a source that was silent for a while only goes on, and the other one is closed", async () => {
+  const [one, two] = [new FakeSource("one", 1_000), new FakeSource("two", 2_000)];
+  const { clock, received, stop } = await player([one, two]);
+  await clock.advance(3_500);
+  assert.equal(two.opened, 1);
+  one.send();
+  await settled();
+  assert.deepEqual([one.closed, two.closed], [0, 1]);
+  await clock.advance(2_000);
+  one.send();
+  await settled();
+  assert.equal(seconds(received()), 3);
+  await stop();
+});
+
+test("channelStream: shows the test pattern while all sources fail, and goes on when one recovers", async () => {
+  const [one, two] = [new FakeSource("one", 1_000), new FakeSource("two", 2_000)];
+  const { clock, received, isOver, stop } = await player([one, two]);
+  one.fails = true;
+  two.fails = true;
+  one.break();
+  await clock.advance(12_000);
+  const shown = seconds(received());
+  assert.ok(shown >= 10, `${shown} seconds`);
+  assert.ok(one.opened > 1 && two.opened > 1, "the sources are tried again");
+  two.fails = false;
+  await clock.advance(10_000);
+  const before = seconds(received());
+  two.send();
+  two.send();
+  await settled();
+  assert.equal(seconds(received()), before + 2);
+  // The pattern has ended.
+  await clock.advance(2_500);
+  assert.equal(seconds(received()), before + 2);
+  assert.equal(isOver(), false);
+  await stop();
+});
+
+test("channelStream: a slow start opens the second source beside the first one", async () => {
+  const clock = new FakeClock();
+  const [one, two] = [new FakeSource("one", 1_000), new FakeSource("two", 2_000)];
+  const opening = channelStream({ clock, log: SILENT, ended: new AbortController().signal }, [one, two]);
+  await clock.advance(8_500);
+  const reader = (await opening).getReader();
+  assert.deepEqual([one.opened, one.closed, two.opened], [1, 0, 1]);
+  one.send();
+  await settled();
+  const { value } = await reader.read();
+  assert.equal(seconds(value!), 1);
+  assert.equal(two.closed, 1);
+  await reader.cancel();
+  assert.equal(one.closed, 1);
+});
+
+test("channelStream: rejects with the first problem if no source starts", async () => {
+  const sources = [new FakeSource("one", 1), new FakeSource("two", 2)];
+  for (const source of sources) source.fails = true;
+  await assert.rejects(
+    channelStream({ clock: new FakeClock(), log: SILENT, ended: new AbortController().signal }, sources),
+    /no peer of one/,
+  );
+  assert.deepEqual(
+    sources.map(({ opened }) => opened),
+    [1, 1],
+  );
+});
+
+test("channelStream: releases its sources when the request is cancelled before the first data", async () => {
+  const source = new FakeSource("one", 1);
+  const cancelled = new AbortController();
+  const opening = channelStream(
+    { clock: new FakeClock(), log: SILENT, ended: new AbortController().signal },
+    [source],
+    cancelled.signal,
+  );
+  await settled();
+  cancelled.abort();
+  await opening;
+  await settled();
+  assert.equal(source.closed, 1);
+});
