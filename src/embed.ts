@@ -1,12 +1,15 @@
 import { runtime } from "#runtime";
 import { webAssets } from "#web-assets";
+import { canonicalAddress, type PeerAddress } from "./base/address.ts";
 import { SluiceError } from "./base/errors.ts";
+import { isInNetwork, type Network } from "./base/network.ts";
 import { createLog } from "./cli/log.ts";
 import { openService } from "./cli/service.ts";
-import type { KeyValueStore } from "./runtime/contract.ts";
+import type { KeyValueStore, RequestOrigin } from "./runtime/contract.ts";
 import { readConfig } from "./settings/config.ts";
 import { settingsTable } from "./settings/settings.ts";
 
+export type { PeerAddress } from "./base/address.ts";
 export type { KeyValueChange, KeyValueStore } from "./runtime/contract.ts";
 
 /** Options of {@link startEngine}. */
@@ -22,15 +25,28 @@ export interface EngineOptions {
   readonly log?: (line: string) => void;
 }
 
+/** The connection that a request came on. */
+export interface ConnectionInfo {
+  /** The client: an IP address and a port. */
+  readonly remote: PeerAddress;
+  /**
+   * The address and port that the client connected to. If the server does not tell, it is this machine's address on the
+   * network of the client, with the port of the URL.
+   */
+  readonly local?: PeerAddress;
+}
+
 /** An engine in this process. */
 export interface EmbeddedEngine {
   /** The port of the peer network. */
   readonly p2pPort: number;
   /**
-   * Answers a request of the HTTP interface without a socket, as if it came from this machine. The host of the URL must be
-   * `127.0.0.1`, such as `http://127.0.0.1/ace/getstream?infohash=…&format=json`.
+   * Answers a request of the HTTP interface without a socket. `info` is the client of the server that received it, and the
+   * access rules apply to that client. Without `info` the request counts as one of this machine; then the host of the URL
+   * must be `127.0.0.1`, such as `http://127.0.0.1/ace/getstream?infohash=…&format=json`. Rejects with `bad_parameter` if an
+   * address is not an IP address.
    */
-  fetch(request: Request): Promise<Response>;
+  fetch(request: Request, info?: ConnectionInfo): Promise<Response>;
   /**
    * Calls a method of the control interface (docs/openapi.json) and resolves to its result. The access token is added. Rejects
    * with the error of the method.
@@ -43,6 +59,29 @@ export interface EmbeddedEngine {
 }
 
 const LOCAL_ORIGIN = { remote: { host: "127.0.0.1", port: 1 }, local: { host: "127.0.0.1", port: 80 } };
+
+/** Builds the origin of a request from what the server of the program knows. */
+function originOf(
+  { remote, local }: ConnectionInfo,
+  port: number,
+  networks: readonly Network[],
+): RequestOrigin {
+  const host = addressOf(remote.host);
+  const distant = host.includes(":") ? "0.0.0.0" : "::";
+  // A client on none of the networks gets an address of the other IP version, whose subnet contains no such client.
+  const near = () => networks.find((network) => isInNetwork(host, network))?.host ?? distant;
+  return {
+    remote: { host, port: remote.port },
+    local: local ? { host: addressOf(local.host), port: local.port } : { host: near(), port },
+    networks,
+  };
+}
+
+function addressOf(text: string): string {
+  const address = canonicalAddress(text);
+  if (address === undefined) throw new SluiceError("bad_parameter", `expected an IP address, got "${text}"`);
+  return address;
+}
 
 /** Starts an engine in this process. Rejects with an error that has a `code`, such as `port_busy` or `bad_configuration`. */
 export async function startEngine(options: EngineOptions): Promise<EmbeddedEngine> {
@@ -63,22 +102,24 @@ export async function startEngine(options: EngineOptions): Promise<EmbeddedEngin
     }),
   });
   const listeners: { close(): Promise<void> }[] = [];
-  const fetchLocal = async (request: Request) => {
+  const fetchFrom = async (request: Request, info?: ConnectionInfo) => {
+    const url = new URL(request.url);
     const headers = new Headers(request.headers);
-    if (!headers.has("host")) headers.set("host", new URL(request.url).host);
-    return service.fetch(new Request(request, { headers }), LOCAL_ORIGIN);
+    if (!headers.has("host")) headers.set("host", url.host);
+    const origin = info === undefined ? LOCAL_ORIGIN : originOf(info, Number(url.port || 80), runtime.surroundings.networks());
+    return service.fetch(new Request(request, { headers }), origin);
   };
   const callWith = async (method: string, parameters: Readonly<Record<string, string | number>>) => {
     const query = new URLSearchParams({ api_version: "3", method });
     for (const [name, value] of Object.entries(parameters)) query.set(name, String(value));
-    const response = await fetchLocal(new Request(`http://127.0.0.1/server/api?${query}`));
+    const response = await fetchFrom(new Request(`http://127.0.0.1/server/api?${query}`));
     const { result, error } = (await response.json()) as { result?: unknown; error?: { message?: string } };
     if (error) throw new Error(`${method}: ${error.message ?? JSON.stringify(error)}`);
     return result;
   };
   return {
     p2pPort: service.p2pPort,
-    fetch: fetchLocal,
+    fetch: fetchFrom,
     async call(method, parameters = {}) {
       const { token } = (await callWith("get_api_access_token", {})) as { token: string };
       return callWith(method, { token, ...parameters });

@@ -13,6 +13,7 @@ const [RUNTIME, ...RUNTIME_ARGS] = runtimeCommand();
 /** The examples with their arguments after the data folder, and lines that they print. */
 const EXAMPLES: readonly (readonly [name: string, args: string[], lines: RegExp[]])[] = [
   ["embed", [], [/^engine: .*"engine": "Sluice"/m, /^own server: 200 text\/html/m, /^players: 200$/m]],
+  ["mount", [], [/^own: 200 my own path$/m, /^engine: 200 text\/html/m]],
   ["custom-store", [], [/^same token after a restart: true$/m]],
   [
     "broadcast",
