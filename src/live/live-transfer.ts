@@ -226,6 +226,7 @@ export class LiveTransfer implements PeerTransfer {
   setIdle(isIdle: boolean): void {
     if (this.#content.role !== "viewer" || this.#isIdle === isIdle) return;
     this.#isIdle = isIdle;
+    if (!isIdle) this.#window.interrupted();
     this.#driver.setIdle(isIdle);
   }
 

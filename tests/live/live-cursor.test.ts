@@ -91,6 +91,43 @@ test("LiveCursor: with a backlog it starts at the oldest random access point wit
   assert.equal(await startOf(0, 60_000), oldest(60_000));
 });
 
+test("LiveCursor: a player at the edge starts behind the last long gap", async () => {
+  const pieces = await patternStream();
+  const startAfter = async (lost: number) => {
+    const { window, source } = someWindow();
+    const later = pieces.slice(50 + lost, 80 + lost);
+    give(window, pieces.slice(0, 50));
+    give(window, later);
+    const got = concatBytes(await drained(source.live.cursor(0, 7_000)));
+    const entry = later.findIndex(({ header }) => header.randomAccessOffset !== undefined);
+    return got.length - from(later, entry).length;
+  };
+  // Half a second is missing: the backlog may contain the gap.
+  assert.ok((await startAfter(4)) > 0);
+  assert.equal(await startAfter(16), 0);
+});
+
+test("LiveCursor: after an interruption a player waits for new media, and starts with it", async () => {
+  const pieces = await patternStream();
+  for (const lost of [0, 4, 100]) {
+    const { window, source } = someWindow();
+    give(window, pieces.slice(0, 50));
+    window.interrupted();
+    const cursor = source.live.cursor(0, 7_000);
+    let isDone = false;
+    const next = cursor.next(never).finally(() => {
+      isDone = true;
+    });
+    await settled();
+    assert.equal(isDone, false);
+    const later = pieces.slice(50 + lost, 90 + lost);
+    give(window, later);
+    const got = concatBytes([(await next)!, ...(await drained(cursor))]);
+    const entry = later.findIndex(({ header }) => header.randomAccessOffset !== undefined);
+    assert.equal(got.length === from(later, entry).length, lost === 100);
+  }
+});
+
 test("LiveCursor: the first player waits for the first piece, and starts with it", async () => {
   const pieces = await patternStream();
   const { window, source } = someWindow();

@@ -1,20 +1,14 @@
 import { SluiceError } from "../../base/errors.ts";
 import type { UnixSeconds } from "../../base/time.ts";
 import type { LiveCursor } from "../../transfer/segment-source.ts";
-import type { LiveWindow } from "./live-window.ts";
-import type { KeptSegment } from "./live-window-segment.ts";
+import type { LiveWindow, WindowPlace } from "./live-window.ts";
+import type { Cut, KeptSegment } from "./live-window-segment.ts";
 
 /** Limit of a chunk for a player: whole packets, at most 128 KiB. */
 const CHUNK_BYTES = 188 * 697;
 /** A player starts at least this far behind the live edge if possible, so that it has data at once and its delay stays
  * constant. */
 const START_BEHIND_MS = 600;
-
-/** A position in the window. */
-interface Place {
-  readonly segment: KeptSegment;
-  readonly at: number;
-}
 
 /** One player's position in the window, read as one transport stream. It holds no media and works only on request, so
  * stalled players cost nothing. New pieces are available as soon as they are complete. */
@@ -23,7 +17,7 @@ export class WindowCursor implements LiveCursor {
   readonly #backlogMs: number;
   /** Where to start, in UNIX ms; undefined for the live edge. */
   #targetMs: number | undefined;
-  #place: Place | undefined;
+  #place: WindowPlace | undefined;
   #stopWaiting: () => void = () => {};
 
   /** See {@link LiveStream.cursor}. */
@@ -65,7 +59,7 @@ export class WindowCursor implements LiveCursor {
 
   /** Reads the bytes at `place` and moves the cursor behind them; undefined if they are gone, or the cursor has moved
    * meanwhile. */
-  async #read(place: Place, signal: AbortSignal): Promise<Uint8Array | undefined> {
+  async #read(place: WindowPlace, signal: AbortSignal): Promise<Uint8Array | undefined> {
     this.#place = place;
     try {
       const chunk = await this.#window.read(place.segment, place.at, CHUNK_BYTES);
@@ -81,7 +75,7 @@ export class WindowCursor implements LiveCursor {
   }
 
   /** Returns the next position with bytes, at `place` or after it; undefined if none have arrived yet. */
-  #nextPlace({ segment, at }: Place): Place | undefined {
+  #nextPlace({ segment, at }: WindowPlace): WindowPlace | undefined {
     let current = segment;
     if (!current.isGone) {
       if (at < current.bytes) return { segment: current, at };
@@ -100,37 +94,43 @@ export class WindowCursor implements LiveCursor {
   }
 
   /** Returns the start position: the last cut at or before the wanted time, or the oldest one. */
-  #begin(): Place | undefined {
-    const { edgeMs } = this.#window;
+  #begin(): WindowPlace | undefined {
+    const { edgeMs, edgeStart } = this.#window;
     if (edgeMs === undefined) return undefined;
-    const wantedMs = Math.min(this.#targetMs ?? edgeMs, edgeMs - START_BEHIND_MS);
-    return (
-      (this.#targetMs === undefined ? this.#backlogStart(edgeMs) : undefined) ?? this.#cutBefore(wantedMs)
-    );
+    if (this.#targetMs !== undefined)
+      return this.#cutBefore(Math.min(this.#targetMs, edgeMs - START_BEHIND_MS));
+    if (edgeStart === undefined) return undefined;
+    return this.#backlogStart(edgeMs, edgeStart) ?? this.#cutBefore(edgeMs - START_BEHIND_MS, edgeStart);
   }
 
   /** Returns the oldest cut of the backlog that a player at the live edge starts with. */
-  #backlogStart(edgeMs: number): Place | undefined {
+  #backlogStart(edgeMs: number, from: WindowPlace): WindowPlace | undefined {
     const [fromMs, untilMs] = [edgeMs - this.#backlogMs, edgeMs - START_BEHIND_MS];
     for (const segment of this.#window.segments) {
-      if (segment.isGone) continue;
-      const cut = segment.cuts.find(({ timeMs }) => timeMs >= fromMs && timeMs <= untilMs);
+      const cut = cutsFrom(segment, from).find(({ timeMs }) => timeMs >= fromMs && timeMs <= untilMs);
       if (cut) return { segment, at: cut.at };
     }
     return undefined;
   }
 
-  #cutBefore(wantedMs: number): Place | undefined {
+  #cutBefore(wantedMs: number, from?: WindowPlace): WindowPlace | undefined {
     const { segments } = this.#window;
-    let earliest: Place | undefined;
+    let earliest: WindowPlace | undefined;
     for (let index = segments.length - 1; index >= 0; index--) {
       const segment = segments[index]!;
-      if (segment.isGone) continue;
-      const { cuts } = segment;
+      const cuts = cutsFrom(segment, from);
       const cut = cuts.findLast(({ timeMs }) => timeMs <= wantedMs);
       if (cut) return { segment, at: cut.at };
       if (cuts[0]) earliest = { segment, at: cuts[0].at };
     }
     return earliest;
   }
+}
+
+/** Returns the cuts of a segment at or after `from`; all of them if it is undefined, none if the segment is gone. */
+function cutsFrom(segment: KeptSegment, from: WindowPlace | undefined): readonly Cut[] {
+  if (segment.isGone) return [];
+  const behind = from ? segment.facts.serial - from.segment.facts.serial : 1;
+  if (behind < 0) return [];
+  return behind > 0 ? segment.cuts : segment.cuts.filter(({ at }) => at >= from!.at);
 }

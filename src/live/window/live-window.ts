@@ -39,8 +39,17 @@ export interface LiveWindowOptions {
 
 /** A larger segment is split and not listed: 4 s at 64 Mbit/s. */
 const MAX_SEGMENT_BYTES = 32 * 1024 * 1024;
+/** A player at the edge does not start before a gap that is longer: it would show that part, and then stall. */
+const LONG_GAP_MS = 1_000;
 /** Limit of pieces per segment: ten seconds of pieces with few packets. */
 const MAX_SEGMENT_PIECES = 8192;
+
+/** A position in the window. */
+export interface WindowPlace {
+  readonly segment: KeptSegment;
+  /** Bytes from the start of the segment. */
+  readonly at: number;
+}
 
 /** The kept part of a live stream: the latest seconds in memory, the rest on disk, as HLS segments whose boundaries
  * and numbers the source has signed. It does not know its readers; they wait with {@link nextChange}. */
@@ -67,6 +76,8 @@ export class LiveWindow implements PieceSink {
   #generation = 0;
   #hasEnded = false;
   #isClosed = false;
+  #isInterrupted = false;
+  #edgeStart: WindowPlace | undefined;
   #lastPieceAt: Instant;
 
   constructor(options: LiveWindowOptions) {
@@ -95,6 +106,11 @@ export class LiveWindow implements PieceSink {
   /** The end of the available media, in UNIX ms; undefined before the first piece. */
   get edgeMs(): number | undefined {
     return this.#last?.endMs;
+  }
+
+  /** Where the media without a long gap before the edge begins; undefined until such media arrives. */
+  get edgeStart(): WindowPlace | undefined {
+    return this.#isInterrupted ? undefined : this.#edgeStart;
   }
 
   /** When the last piece arrived. */
@@ -152,6 +168,7 @@ export class LiveWindow implements PieceSink {
     this.#hasEnded = header.isEnd;
     this.#checkClock(header);
     this.#addPiece(header, wholePackets(chunks));
+    if (!this.#isWaitingForCut) this.#isInterrupted = false;
     if (header.isEnd) {
       this.#closeLast(undefined);
       this.#isWaitingForCut = true;
@@ -163,6 +180,11 @@ export class LiveWindow implements PieceSink {
   skip(seq: number): void {
     if (seq >= this.#nextSeq) this.#nextSeq = seq + 1;
     this.#noteLoss();
+  }
+
+  /** Reception continues after an interruption: the edge is unknown until the next media arrives. */
+  interrupted(): void {
+    this.#isInterrupted = !this.#hasEnded;
   }
 
   restarted(): void {
@@ -242,7 +264,13 @@ export class LiveWindow implements PieceSink {
     this.#cutter = undefined;
     last.isCutting = false;
     this.#isWaitingForCut = false;
+    this.#noteEdge(last, timeInPiece(header, at) - last.endMs);
     this.#append(header, bytes.subarray(at), at);
+  }
+
+  /** The media that follows the end of `segment` comes after a gap of `gapMs`. */
+  #noteEdge(segment: KeptSegment, gapMs: number): void {
+    if (this.#edgeStart === undefined || gapMs > LONG_GAP_MS) this.#edgeStart = { segment, at: segment.bytes };
   }
 
   #beginSegment(header: PieceHeader, bytes: Uint8Array, at: number, isFromStart: boolean): void {
@@ -261,7 +289,9 @@ export class LiveWindow implements PieceSink {
     // Pieces before the first segment carry its number.
     if (isRepeated && isFromStart) this.#unlist(previous!);
     const startMs = timeInPiece(header, at);
+    const gapMs = previous && this.#isWaitingForCut ? startMs - previous.endMs : 0;
     const segment = this.#add({ serial: this.#serial++, epoch, number, startMs, isFromStart });
+    this.#noteEdge(segment, gapMs);
     segment.decodeTicks = decodeTicks;
     segment.isListed = isFromStart || !isRepeated;
     if (this.#hasJumped && segment.isListed) {
