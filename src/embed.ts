@@ -106,7 +106,10 @@ export async function startEngine(options: EngineOptions): Promise<EmbeddedEngin
     const url = new URL(request.url);
     const headers = new Headers(request.headers);
     if (!headers.has("host")) headers.set("host", url.host);
-    const origin = info === undefined ? LOCAL_ORIGIN : originOf(info, Number(url.port || 80), runtime.surroundings.networks());
+    const origin =
+      info === undefined
+        ? LOCAL_ORIGIN
+        : originOf(info, Number(url.port || 80), runtime.surroundings.networks());
     return service.fetch(new Request(request, { headers }), origin);
   };
   const callWith = async (method: string, parameters: Readonly<Record<string, string | number>>) => {

@@ -270,7 +270,8 @@ export class LiveWindow implements PieceSink {
 
   /** The media that follows the end of `segment` comes after a gap of `gapMs`. */
   #noteEdge(segment: KeptSegment, gapMs: number): void {
-    if (this.#edgeStart === undefined || gapMs > LONG_GAP_MS) this.#edgeStart = { segment, at: segment.bytes };
+    if (this.#edgeStart === undefined || gapMs > LONG_GAP_MS)
+      this.#edgeStart = { segment, at: segment.bytes };
   }
 
   #beginSegment(header: PieceHeader, bytes: Uint8Array, at: number, isFromStart: boolean): void {
