@@ -25,4 +25,17 @@ export interface RandomAccess {
   readonly size: number;
   /** Waits for exactly the bytes of `range` and returns them in a new array. */
   read(range: ByteRange, options?: ReadOptions): Promise<Uint8Array<ArrayBuffer>>;
+  /** Opens a reader for reads that follow each other; absent if the source serves them by `read` as well. */
+  sequence?(): SequentialReader;
+}
+
+/** Reads that follow each other, one at a time. Until it is closed, the reader requests what it is about to read. */
+export interface SequentialReader {
+  /**
+   * Fills `into` with the bytes from `position` on. Returns undefined if that is done, or a promise if it has to wait; the caller must
+   * not use `into` until that settles. `readAheadBytes`: how many more bytes are read soon.
+   */
+  read(position: number, into: Uint8Array, readAheadBytes: number): Promise<void> | undefined;
+  /** Ends the reader and what it requests; a pending read rejects with `reason`. */
+  close(reason?: unknown): void;
 }

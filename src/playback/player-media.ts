@@ -24,11 +24,8 @@ export async function playerMedia(
 ): Promise<PlayerMedia> {
   const { source } = media;
   if (source.play) {
-    const wait: PieceReads["wait"] = async (work, stopped) => {
-      await orAborted(reads.pulled(), stopped);
-      return reads.wait(work, stopped);
-    };
-    return source.play({ signal: reads.signal, wait });
+    const { signal, pulled, wait } = reads;
+    return source.play({ signal, ready: pulled, wait });
   }
   const pieces = source.live ? live.open(source.live, reads) : segmentPieces(media, reads);
   return { pieces, remuxer: new TransformStream<Uint8Array, Uint8Array>() };

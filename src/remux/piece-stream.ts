@@ -1,5 +1,5 @@
-import { linkedAbort } from "../async/abort.ts";
-import type { RandomAccess } from "../base/byte-source.ts";
+import { linkedAbort, onAbort } from "../async/abort.ts";
+import type { RandomAccess, SequentialReader } from "../base/byte-source.ts";
 import { concatBytes } from "../base/bytes.ts";
 import type { ByteRange } from "../base/range.ts";
 
@@ -22,8 +22,10 @@ export interface PlannedPieces {
 /** Options of {@link pieceStream}. */
 export interface PieceStreamOptions {
   readonly signal?: AbortSignal | undefined;
+  /** Waits until the consumer waits for data: a pipe pulls one chunk before that. */
+  readonly ready?: (() => Promise<void>) | undefined;
   /** Runs each wait for bytes, for example with a time limit. */
-  readonly wait?: <T>(work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal) => Promise<T>;
+  readonly wait?: <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>;
 }
 
 /** Size of a chunk: large enough that its overhead is negligible, small compared to the buffers of sockets. */
@@ -33,51 +35,70 @@ const AHEAD_BYTES = 8 * 1024 * 1024;
 
 /**
  * Returns the bytes of `ranges`, one range after another, as a stream. Each pull reads one chunk of at most 256 KiB, and no chunk
- * crosses the end of a range. Cancelling the stream aborts the read in progress and ends the read-ahead.
+ * crosses the end of a range. Bytes that the source has in memory are read without a wait. Cancelling the stream aborts the read in
+ * progress and ends the read-ahead.
  */
 export function pieceStream(
   { source, ranges, closed }: PlannedPieces,
-  { signal, wait = (work, stopped) => work(stopped) }: PieceStreamOptions = {},
+  { signal, ready, wait = (work) => work() }: PieceStreamOptions = {},
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const stop = linkedAbort(signal, closed);
+  const reader = source.sequence?.() ?? randomReads(source, stop.signal);
   const plan = iteratorOf(ranges(stop.signal));
   let at = 0;
   let [end, until] = [0, 0];
-  const next = async (stopped: AbortSignal) => {
-    stopped.throwIfAborted();
+  onAbort(stop.signal, () => reader.close(stop.signal.reason));
+  const finish = (reason?: unknown) => {
+    stop.release();
+    stop.abort(reason);
+  };
+  /** Reads the next chunk; undefined after the last range. */
+  const next = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
+    await ready?.();
+    stop.signal.throwIfAborted();
     while (at >= end) {
-      const range = await plan.next();
+      const planned = plan.next();
+      const range = planned instanceof Promise ? await wait(() => planned, stop.signal) : planned;
       if (range.done) return undefined;
       ({ start: at, end, until } = range.value);
     }
-    const range = { start: at, end: Math.min(end, at + CHUNK_BYTES) };
-    const readAheadBytes = Math.min(Math.max(0, until - range.end), AHEAD_BYTES);
-    const bytes = await source.read(range, { signal: stopped, readAheadBytes });
-    at = range.end;
+    const bytes = new Uint8Array(Math.min(CHUNK_BYTES, end - at));
+    const start = at;
+    at += bytes.length;
+    const reading = reader.read(start, bytes, Math.min(Math.max(0, until - at), AHEAD_BYTES));
+    if (reading) await wait(() => reading, stop.signal);
     return bytes;
   };
   return new ReadableStream(
     {
       async pull(controller) {
         try {
-          const bytes = await wait(next, stop.signal);
+          const bytes = await next();
           if (stop.signal.aborted) return;
           if (bytes) return controller.enqueue(bytes);
-          stop.release();
+          finish();
           controller.close();
         } catch (thrown) {
-          stop.release();
+          finish(thrown);
           throw thrown;
         }
       },
-      cancel(reason) {
-        stop.release();
-        stop.abort(reason);
-      },
+      cancel: finish,
     },
     // Read only what is pulled: the remuxer itself holds one chunk.
     { highWaterMark: 0 },
   );
+}
+
+/** Serves reads that follow each other by reads at arbitrary positions. */
+function randomReads(source: RandomAccess, signal: AbortSignal): SequentialReader {
+  return {
+    async read(position, into, readAheadBytes) {
+      const range = { start: position, end: position + into.length };
+      into.set(await source.read(range, { signal, readAheadBytes }));
+    },
+    close: () => {},
+  };
 }
 
 function iteratorOf(

@@ -3,7 +3,7 @@ import type { AbortSignalLike, RandomAccess } from "../base/byte-source.ts";
 import type { ByteRange } from "../base/range.ts";
 import { OwnedMemory } from "./owned-memory.ts";
 import type { Demux } from "./packet-reader.ts";
-import { type PlannedRange, pieceStream, streamChunks } from "./piece-stream.ts";
+import { type PlannedRange, pieceStream, type ReadingOrder, streamChunks } from "./piece-stream.ts";
 import { Remuxer } from "./remuxer.ts";
 import type { PacketBatch, TsMuxPacket } from "./ts-mux-input.ts";
 
@@ -90,17 +90,19 @@ export function demuxSamples(
 ): Demux {
   /** Slices whose ranges were passed to the reader: as many as it reads ahead. */
   const arriving: ArrivingSlice[] = [];
-  async function* ranges(signal: AbortSignal): AsyncGenerator<PlannedRange> {
-    for await (const slice of slices(signal)) {
-      const ordered = slice.samples.toSorted((a, b) => a.at - b.at);
-      const needed = rangesOf(ordered);
-      const memory = new OwnedMemory();
-      memory.use(ordered.length);
-      for (const sample of ordered) sample.memory = memory;
-      arriving.push({ ...slice, ordered, ranges: [...needed], next: 0, memory });
-      for (const range of needed) yield { ...range, until: slice.until };
-    }
-  }
+  const plan = (slice: SampleSlice): PlannedRange[] => {
+    const ordered = slice.samples.toSorted((a, b) => a.at - b.at);
+    const needed = rangesOf(ordered);
+    const memory = new OwnedMemory();
+    memory.use(ordered.length);
+    for (const sample of ordered) sample.memory = memory;
+    arriving.push({ ...slice, ordered, ranges: [...needed], next: 0, memory });
+    return needed.map((range) => ({ ...range, until: slice.until }));
+  };
+  const ranges: ReadingOrder = (signal) => {
+    const planned = slices(signal);
+    return Symbol.asyncIterator in planned ? readLater(planned, plan) : readNow(planned, plan);
+  };
   /** The slices that are complete now. */
   const complete = (): PacketBatch[] => {
     const batches: PacketBatch[] = [];
@@ -123,6 +125,21 @@ export function demuxSamples(
     flush: complete,
   });
   return { ranges, demuxer };
+}
+
+/** A plan that needs no reads is not asynchronous, because each wait costs. */
+function* readNow(
+  slices: Iterable<SampleSlice>,
+  plan: (slice: SampleSlice) => PlannedRange[],
+): Generator<PlannedRange> {
+  for (const slice of slices) yield* plan(slice);
+}
+
+async function* readLater(
+  slices: AsyncIterable<SampleSlice>,
+  plan: (slice: SampleSlice) => PlannedRange[],
+): AsyncGenerator<PlannedRange> {
+  for await (const slice of slices) yield* plan(slice);
 }
 
 /** The ranges of samples that are sorted by position. */

@@ -6,6 +6,7 @@ import type { ByteReader, ByteSource } from "./contract.ts";
 import { type Demand, FIRST_READ_AHEAD_BYTES, type Reader } from "./demand.ts";
 import type { ReadLanes } from "./read-lanes.ts";
 import { readerStream } from "./reader-stream.ts";
+import { SequenceReader } from "./sequence-reader.ts";
 import { throwIfEnded, type WaitEnd, waitForPiece } from "./wait-for-piece.ts";
 
 /** Dependencies of {@link createByteSource}. */
@@ -36,6 +37,7 @@ export function createByteSource(dependencies: ByteSourceDependencies): ByteSour
       return lanes.read({ start: offset + range.start, end: offset + range.end }, options, end);
     },
     reader,
+    sequence: () => new SequenceReader(dependencies.demand, { offset, size }, stopped),
     open: (range, options) => readerStream(reader(range, options)),
   };
 }

@@ -60,6 +60,8 @@ export interface BodyReader {
 /** How the pieces for one connection are read. */
 export interface PieceReads {
   readonly signal: AbortSignal;
+  /** Waits until the player waits for data. */
+  ready?(): Promise<void>;
   /** Runs each wait for bytes, with a time limit. */
   wait<T>(work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T>;
 }

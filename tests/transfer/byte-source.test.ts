@@ -179,3 +179,43 @@ test("open: a piece on disk is loaded once although memory is full, not for each
   // Pieces on disk need not stay in memory, so the read-ahead does not shrink.
   assert.ok(demand.readAheadLimitBytes > content.length);
 });
+
+test("sequence: fills the buffer across pieces, at once if they are in memory, else after a wait", async () => {
+  const { source, content, put } = someSource();
+  put([0, 1]);
+  const reader = source.sequence!();
+  const first = new Uint8Array(PIECE + 10);
+  assert.equal(reader.read(5, first, 0), undefined);
+  assert.deepEqual(first, content.slice(5, PIECE + 15));
+  const second = new Uint8Array(2 * PIECE);
+  const waiting = reader.read(PIECE + 15, second, 0);
+  put([2, 3]);
+  await waiting;
+  assert.deepEqual(second, content.slice(PIECE + 15, 3 * PIECE + 15));
+  reader.close();
+});
+
+test("sequence: it has one window, which follows jumps to and fro and ends when it is closed", async () => {
+  const { source, wants, put } = someSource();
+  put(ALL);
+  const reader = source.sequence!();
+  // Tracks that a file stores far from each other are read in turns.
+  for (let i = 0; i < 8; i++) reader.read((i % 2) * 10 * PIECE + i * 100, new Uint8Array(100), 4 * PIECE);
+  assert.equal(wants.size, 1);
+  const [window] = wants.values();
+  assert.deepEqual([window!.start, window!.end], [10 * PIECE + 700, 14 * PIECE + 800]);
+  reader.close();
+  assert.equal(wants.size, 0);
+});
+
+test("sequence: closing it, and the end of the transfer, reject a read that waits", async () => {
+  const { source, stop } = someSource();
+  const reader = source.sequence!();
+  const closed = reader.read(0, new Uint8Array(10), 0);
+  reader.close(new Error("closed"));
+  await assert.rejects(closed!, /closed/);
+  await assert.rejects(reader.read(0, new Uint8Array(10), 0)!, /closed/);
+  const stopped = source.sequence!().read(0, new Uint8Array(10), 0);
+  stop.abort(new Error("stopped"));
+  await assert.rejects(stopped!, /stopped/);
+});
