@@ -26,7 +26,7 @@ const SMALL_ORDER_POINTS = new Set([
   "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
 ]);
 
-/** Returns true if a public key has 32 bytes, is canonical (RFC 8032 5.1.3: y < 2^255 - 19), and is not a point of small order.
+/** Returns true if a public key, or the first half of a signature, has 32 bytes, is canonical (RFC 8032 5.1.3: y < 2^255 - 19), and is not a point of small order.
  * Runtimes treat other keys differently, so check a key before a runtime parses it. */
 export function isValidPublicKey(key: Uint8Array): boolean {
   if (key.length !== PUBLIC_KEY_BYTES) return false;

@@ -4,7 +4,12 @@ import { promisify } from "node:util";
 import { canonicalAddress } from "../base/address.ts";
 import { assert } from "../base/assert.ts";
 import { concatBytes, fromHex } from "../base/bytes.ts";
-import type { Ed25519Sign, Ed25519VerifierOf, Sha256 } from "../base/signature.ts";
+import {
+  type Ed25519Sign,
+  type Ed25519VerifierOf,
+  isValidPublicKey,
+  type Sha256,
+} from "../base/signature.ts";
 import type { ScryptCost } from "./contract.ts";
 
 /** SHA-1, 20 bytes. Uses `crypto.hash`, which needs no hash object, if the runtime has it. */
@@ -40,7 +45,8 @@ export function scrypt(password: string, salt: Uint8Array, cost: ScryptCost): Pr
 const SPKI_HEAD = fromHex("302a300506032b6570032100")!;
 const PKCS8_HEAD = fromHex("302e020100300506032b657004220420")!;
 
-/** Returns a verifier for a 32-byte Ed25519 public key (RFC 8032). Bytes that are not a point on the curve verify nothing. */
+/** Returns a verifier for a 32-byte Ed25519 public key (RFC 8032), without the cofactor. Bytes that are not a point on the curve
+ * verify nothing, and a signature whose first half is not canonical or of small order is invalid. */
 export const ed25519Verifier: Ed25519VerifierOf = (publicKey) => {
   // Some runtimes ignore bytes after the key.
   assert(publicKey.length === 32, `a key of ${publicKey.length} bytes`);
@@ -52,7 +58,11 @@ export const ed25519Verifier: Ed25519VerifierOf = (publicKey) => {
     // Keys come from untrusted peers. Deno decodes the point here, the other runtimes when they verify.
     return () => false;
   }
-  return (message, signature) => signature.length === 64 && crypto.verify(null, message, key, signature);
+  // OpenSSL 3.5 refuses a first half of small order, older versions and BoringSSL accept it: peers must not disagree.
+  return (message, signature) =>
+    signature.length === 64 &&
+    isValidPublicKey(signature.subarray(0, 32)) &&
+    crypto.verify(null, message, key, signature);
 };
 
 /** Derives an Ed25519 key pair from a 32-byte seed (RFC 8032). */

@@ -217,6 +217,11 @@ export const MESSAGES: readonly {
   ["PING", { kind: "ping", token: 0xdeadbeef, clockMs: EPOCH * 1000 }],
   ["PONG", { kind: "pong", token: 0xdeadbeef, clockMs: EPOCH * 1000 + 40 }],
   ["STAT", { kind: "stat", ...STAT }],
+  [
+    "STAT with copies on the web",
+    { kind: "stat", ...STAT, number: 5, manifests: ["https://example.org/live/index.m3u8"] },
+  ],
+  ["STAT that ends the stream", { kind: "stat", ...STAT, number: 6, isEnd: true, relays: [], trackers: [] }],
   ["BYE", { kind: "bye", reason: "leaving", candidates: CANDIDATES.slice(0, 1) }],
 ].map(([name, message]) => example(name as string, message as LiveMessage));
 
