@@ -6,8 +6,7 @@ import type { ContentFile } from "../src/transfer/contract.ts";
 import { isForeignPage } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { byteStream } from "./http/responses.ts";
-import type { RequestedRange } from "./range.ts";
-import { contentRange, parseRange } from "./range.ts";
+import { answerRange, type RangeAnswer } from "./range.ts";
 
 /** Serves `/files/<infohash>/<index>/<name>`: the unmodified file, with Range. The engine ignores the name; players display it. */
 export function createFileRoutes(dependencies: RouteDependencies): Hono<RouteEnv> {
@@ -22,46 +21,22 @@ export function createFileRoutes(dependencies: RouteDependencies): Hono<RouteEnv
     // The content of an infohash never changes, so the entity tag is strong (RFC 9110 8.8.3).
     const etag = `"${infohash}-${Number(index)}"`;
     if (c.req.header("if-none-match") === etag) return c.body(null, 304, { etag });
-    let range: RequestedRange = "whole";
+    let answer!: RangeAnswer;
     const { file, stream } = await engine.read(
       infohash,
       Number(index),
       (file) => {
-        range = requestedRange(c, etag, file.size);
-        if (range === "unsatisfiable" || c.req.method === "HEAD" || file.size === 0) return undefined;
-        return range === "whole" ? { start: 0, end: file.size } : range;
+        answer = answerRange(c, file.size, etag);
+        return answer.range;
       },
       { signal: c.req.raw.signal, isForeign: isForeignPage(c, dependencies) },
     );
-    return fileResponse(c, file, etag, range as RequestedRange, stream);
+    const headers = { ...safeHeaders(file), ...disposition(c, file), ...answer.headers };
+    return new Response(stream ?? null, { status: answer.status, headers });
   };
   app.get("/files/:infohash/:index", serve);
   app.get("/files/:infohash/:index/:name{.*}", serve);
   return app;
-}
-
-function fileResponse(
-  c: Context,
-  file: ContentFile,
-  etag: string,
-  range: RequestedRange,
-  stream: ReadableStream<Uint8Array> | undefined,
-): Response {
-  const headers = { ...safeHeaders(file), ...disposition(c, file), etag, "accept-ranges": "bytes" };
-  if (range === "unsatisfiable")
-    return c.body(null, 416, { ...headers, "content-range": contentRange(undefined, file.size) });
-  const { start, end } = range === "whole" ? { start: 0, end: file.size } : range;
-  const length = { "content-length": String(end - start) };
-  if (range === "whole") return new Response(stream ?? null, { headers: { ...headers, ...length } });
-  const partial = { ...headers, ...length, "content-range": contentRange(range, file.size) };
-  return new Response(stream ?? null, { status: 206, headers: partial });
-}
-
-/** Parses the Range header, unless `If-Range` names another entity tag (RFC 9110 13.1.5). */
-function requestedRange(c: Context, etag: string, size: number): RequestedRange {
-  const condition = c.req.header("if-range");
-  if (condition !== undefined && condition !== etag) return "whole";
-  return parseRange(c.req.header("range"), size);
 }
 
 /** Returns the header that makes a browser save the file under its own name (RFC 6266, RFC 8187) if `download=1`. */

@@ -56,7 +56,8 @@ export function playbackPaths(): Record<string, OpenApiPath> {
     },
     "/ace/r/{infohash}/{key}": {
       get: operation("session_stream", "The transport stream of a session", [infohash, key], {
-        200: binary("The stream, of unknown length", "video/mp2t"),
+        200: binary("The stream; with its length and Range for MP4 and MPEG-TS files", "video/mp2t"),
+        206: binary("The requested range", "video/mp2t"),
         ...ERROR_RESPONSES,
       }),
     },

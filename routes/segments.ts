@@ -4,7 +4,7 @@ import { parseInfohash } from "../src/base/ids.ts";
 import type { SegmentName } from "../src/transfer/segment-source.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { byteStream } from "./http/responses.ts";
-import { contentRange, parseRange } from "./range.ts";
+import { answerRange } from "./range.ts";
 
 const TYPES: Readonly<Record<SegmentName["kind"], string>> = {
   ts: "video/mp2t",
@@ -21,23 +21,14 @@ export function createSegmentRoutes({ engine }: RouteDependencies): Hono<RouteEn
     const name = parseSegmentName(c.req.param("name"));
     if (!infohash || !name)
       throw new SluiceError("no_such_segment", "expected /ace/c/<infohash>/<number>.ts");
-    const headers = {
-      "content-type": TYPES[name.kind],
-      "cache-control": "no-store",
-      "accept-ranges": "bytes",
-    };
+    const type = { "content-type": TYPES[name.kind], "cache-control": "no-store" };
     // A part that a manifest announces may not exist yet, and a HEAD request must not wait for it.
-    if (c.req.method === "HEAD" && name.part !== undefined) return c.body(null, 200, headers);
+    if (c.req.method === "HEAD" && name.part !== undefined)
+      return c.body(null, 200, { ...type, "accept-ranges": "bytes" });
     const bytes = await engine.segment(infohash, name, c.req.raw.signal);
-    const range = parseRange(c.req.header("range"), bytes.length);
-    if (range === "unsatisfiable")
-      return c.body(null, 416, { ...headers, "content-range": contentRange(undefined, bytes.length) });
-    const part = range === "whole" ? bytes : bytes.subarray(range.start, range.end);
-    const length = { "content-length": String(part.length) };
-    const body = c.req.method === "HEAD" ? null : byteStream(part);
-    if (range === "whole") return new Response(body, { headers: { ...headers, ...length } });
-    const partial = { ...headers, ...length, "content-range": contentRange(range, bytes.length) };
-    return new Response(body, { status: 206, headers: partial });
+    const { status, headers, range } = answerRange(c, bytes.length);
+    const body = range ? byteStream(bytes.subarray(range.start, range.end)) : null;
+    return new Response(body, { status, headers: { ...type, ...headers } });
   });
   return app;
 }

@@ -8,7 +8,7 @@ import { baseUrl } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { success, textResponse } from "./http/responses.ts";
 import { presentInfo } from "./present.ts";
-import { contentRange, parseRange } from "./range.ts";
+import { answerRange, type RangeAnswer } from "./range.ts";
 
 /** Clients repeat the request after 15 s at the latest. */
 const EVENT_WAIT_MS = 15_000;
@@ -19,12 +19,11 @@ const IDLE_LIMITS_SECONDS = { min: 1, max: 24 * 3600 };
 const HEAD_WAIT_MS = 1000;
 
 const MANIFEST_TYPE = "application/vnd.apple.mpegurl";
+const MPEG_TS = { "content-type": "video/mp2t", "cache-control": "no-store" };
 /** The headers of an endless transport stream. */
-export const TRANSPORT_STREAM = {
-  "content-type": "video/mp2t",
-  "cache-control": "no-store",
-  "accept-ranges": "none",
-};
+export const TRANSPORT_STREAM = { ...MPEG_TS, "accept-ranges": "none" };
+/** A Range request for a stream of unknown length gets the whole stream. */
+const UNKNOWN_LENGTH: RangeAnswer = { status: 200, headers: TRANSPORT_STREAM, range: undefined };
 
 /** Serves the URLs of a session: playback, statistics, commands, events (interface: Session URLs). */
 export function createSessionRoutes({ engine, statRead }: RouteDependencies): Hono<RouteEnv> {
@@ -60,15 +59,20 @@ export function createSessionRoutes({ engine, statRead }: RouteDependencies): Ho
     const session = (infohash && (await engine.reconnect(infohash, key))) ?? sessionOf(c);
     if (c.req.method === "HEAD") await session.settle(HEAD_WAIT_MS);
     else await session.awaitStart(c.req.raw.signal);
-    if (session.body) return bodyResponse(c, session.body);
-    // The length is unknown, so a Range request gets the whole stream.
-    if (c.req.method === "HEAD") return c.body(null, 200, TRANSPORT_STREAM);
+    const { body: file } = session;
+    const size = file?.size ?? session.streamBytes;
+    const answer =
+      size === undefined ? UNKNOWN_LENGTH : answerRange(c, size, `"${session.infohash}-${size}"`);
+    if (file) return fileResponse(file, answer);
+    const init = { status: answer.status, headers: { ...MPEG_TS, ...answer.headers } };
+    if (c.req.method === "HEAD" || answer.status === 416) return new Response(null, init);
     // The way of the media: the pieces of the swarm, through the remuxer, to this player.
     const body = await session.transportStream(
       ({ pieces, remuxer }) => pieces.pipeThrough(remuxer),
       c.req.raw.signal,
+      answer.range,
     );
-    return c.body(body, 200, TRANSPORT_STREAM);
+    return new Response(body, init);
   };
   app.get("/ace/r/:infohash/:key", transportStream);
   app.get("/content/:infohash/:key", transportStream);
@@ -102,17 +106,9 @@ function nameOf(c: Context): { infohash: Infohash | undefined; key: string } {
   return { infohash: parseInfohash(c.req.param("infohash") ?? ""), key };
 }
 
-function bodyResponse(c: Context, { mime, size, open }: PlayerBody): Response {
-  const headers = { "content-type": mime, "cache-control": "no-store", "accept-ranges": "bytes" };
-  const range = parseRange(c.req.header("range"), size);
-  if (range === "unsatisfiable")
-    return c.body(null, 416, { ...headers, "content-range": contentRange(undefined, size) });
-  const { start, end } = range === "whole" ? { start: 0, end: size } : range;
-  const stream = c.req.method === "HEAD" || start === end ? null : open({ start, end });
-  const length = { "content-length": String(end - start) };
-  if (range === "whole") return new Response(stream, { headers: { ...headers, ...length } });
-  const partial = { ...headers, ...length, "content-range": contentRange(range, size) };
-  return new Response(stream, { status: 206, headers: partial });
+function fileResponse({ mime, open }: PlayerBody, { status, headers, range }: RangeAnswer): Response {
+  const init = { status, headers: { "content-type": mime, "cache-control": "no-store", ...headers } };
+  return new Response(range ? open(range) : null, init);
 }
 
 function renditionOf(c: Context): ManifestRendition {

@@ -5,6 +5,14 @@ export const TS_SYNC = 0x47;
 /** PID of null packets (stuffing). */
 export const NULL_PID = 0x1fff;
 
+/** Returns null packets (ISO 13818-1 2.4.3.2), which receivers ignore. */
+export function nullPackets(count: number): Uint8Array<ArrayBuffer> {
+  const packets = new Uint8Array(count * TS_PACKET_BYTES).fill(0xff);
+  for (let at = 0; at < packets.length; at += TS_PACKET_BYTES)
+    packets.set([TS_SYNC, NULL_PID >> 8, NULL_PID & 0xff, 0x10], at);
+  return packets;
+}
+
 /** Returns the PID of the packet at offset `at`. */
 export function pidAt(bytes: Uint8Array, at: number): number {
   return ((bytes[at + 1]! & 0x1f) << 8) | bytes[at + 2]!;

@@ -43,6 +43,11 @@ export class TableReader {
     return isNew;
   }
 
+  /** Number of programmes in the PAT. */
+  get programmes(): number {
+    return this.#programmes.length;
+  }
+
   /** Returns the selected programme once its tables are known. With `isFinal`, does not wait for missing PMTs. */
   tables(isFinal: boolean): TsTables | undefined {
     const known = this.#programmes.map(({ pmtPid }) => this.#found.get(pmtPid));

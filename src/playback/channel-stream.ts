@@ -4,12 +4,13 @@ import type { Log } from "../base/log.ts";
 import { after, type Instant } from "../base/time.ts";
 import { noFacts } from "../live/input/source-feed.ts";
 import { PatternFeed } from "../live/input/source-pattern.ts";
+import { nullPackets } from "../media/ts-packet.ts";
 import { TsRestamper } from "../media/ts-restamp.ts";
 import { TsEntry } from "../remux/ts-join.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type { PlaybackRequest, RemuxForPlayer, Session } from "./contract.ts";
 import { HELD_HEADERS_MS } from "./guarded-stream.ts";
-import { nullPackets } from "./ts-stream.ts";
+import { KEEP_ALIVE_PACKETS } from "./ts-stream.ts";
 
 /** If the source that is played sends nothing for this time, the next one is opened beside it. */
 const SILENT_MS = 3_000;
@@ -98,7 +99,7 @@ export async function channelStream(
         ready ??= channel.next();
         const isDue = await resolvesWithin(ready, dependencies.clock, KEEP_ALIVE_MS);
         if (isCancelled) return;
-        if (!isDue) return controller.enqueue(nullPackets());
+        if (!isDue) return controller.enqueue(nullPackets(KEEP_ALIVE_PACKETS));
         const packets = await ready;
         ready = undefined;
         if (packets) controller.enqueue(packets);

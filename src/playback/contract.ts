@@ -104,11 +104,18 @@ export interface Session {
   awaitStart(signal?: AbortSignal): Promise<void>;
   /** The content as a body of known size, for players that seek by byte ranges; undefined if it has none, or none yet. */
   readonly body: PlayerBody | undefined;
+  /** The exact size of the transport stream in bytes; undefined if it is not known, or not yet. */
+  readonly streamBytes: number | undefined;
   /**
-   * Returns the whole content as one transport stream, driven by the reader's pull. Waits up to 8 s for the first data. `remux`
-   * connects the pieces of the content with their remuxer when the content is open.
+   * Returns the content as one transport stream, driven by the reader's pull. Waits up to 8 s for the first data. `remux`
+   * connects the pieces of the content with their remuxer when the content is open. `range`: only these bytes of it, if its size is
+   * known.
    */
-  transportStream(remux: RemuxForPlayer, signal?: AbortSignal): Promise<ReadableStream<Uint8Array>>;
+  transportStream(
+    remux: RemuxForPlayer,
+    signal?: AbortSignal,
+    range?: ByteRange,
+  ): Promise<ReadableStream<Uint8Array>>;
   /** Returns the next event, or undefined after `withinMs`. A second call ends the first one's wait. */
   nextEvent(withinMs: number, signal?: AbortSignal): Promise<SessionEvent | undefined>;
   stop(): void;

@@ -1,6 +1,6 @@
 import { SluiceError } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
-import { audioKey, type Media } from "../remux/contract.ts";
+import { audioKey, type Media, type SeekableTs } from "../remux/contract.ts";
 import { pieceStream, streamBytes } from "../remux/piece-stream.ts";
 import type { ContentFile, Transfer } from "../transfer/contract.ts";
 import type {
@@ -14,7 +14,7 @@ import type {
 } from "../transfer/segment-source.ts";
 import { audioOf, type PlaybackRequest } from "./contract.ts";
 import { hlsManifest } from "./hls.ts";
-import { RawSource } from "./raw-source.ts";
+import { averageRate, RawSource } from "./raw-source.ts";
 
 /** MIME types of files whose names have none, by container. */
 const CONTAINER_TYPES = { mp4: "video/mp4", matroska: "video/x-matroska", mpegts: "video/mp2t" } as const;
@@ -22,8 +22,8 @@ const CONTAINER_TYPES = { mp4: "video/mp4", matroska: "video/x-matroska", mpegts
 /**
  * Opens a file for a session. Rejects with `SluiceError`.
  *
- * CHOICE(raw-files): music is played as the file itself, by HLS sessions too if HLS cannot carry it; other files that are not remuxed
- * only by a continuous stream, and with `container=raw` all files.
+ * CHOICE(raw-files): music is played as the file itself, by HLS sessions too if HLS cannot carry it; other files that are not remuxed,
+ * and transport streams, only by a continuous stream, and with `container=raw` all files.
  */
 export async function openFilm(
   transfer: Transfer,
@@ -32,16 +32,17 @@ export async function openFilm(
   signal: AbortSignal,
 ): Promise<SegmentSource> {
   const isStream = request.output === "ts";
-  const raw = (mime: string) => new RawSource(transfer.infohash, file, transfer.source(file.index), mime);
+  const raw = (mime: string, durationSeconds = 0) =>
+    new RawSource(transfer.infohash, file, transfer.source(file.index), mime, durationSeconds);
   const asksForFile = isStream && request.container === "raw";
   if (asksForFile && file.isPlayable) return raw(file.mime);
   const media = await transfer.media(file.index, audioOf(request), signal);
   const { rawMime, container } = media;
-  if (asksForFile && container !== "raw") return raw(CONTAINER_TYPES[container]);
+  if (asksForFile && container !== "raw") return raw(CONTAINER_TYPES[container], media.durationSeconds);
   const isRaw = isStream || (container === "raw" && rawMime?.startsWith("audio/"));
-  return rawMime !== undefined && isRaw
-    ? raw(rawMime)
-    : new FilmSource(transfer.infohash, file, media, request);
+  if (rawMime !== undefined && isRaw) return raw(rawMime, media.durationSeconds);
+  const seekable = isStream ? await media.seekableTs?.(signal) : undefined;
+  return new FilmSource(transfer.infohash, file, media, request, seekable);
 }
 
 /** A file that was opened as media. Its list of segments is complete from the start; each segment is made on request. */
@@ -50,22 +51,36 @@ class FilmSource implements SegmentSource {
   readonly isLive = false;
   readonly name: string;
   readonly bytesPerSecond: number | undefined;
+  readonly streamBytes: number | undefined;
   readonly #media: Media;
   readonly #file: ContentFile;
+  readonly #seekable: SeekableTs | undefined;
 
   /** Throws if the file has no segments, or if no container that the player accepts can carry its codecs. */
-  constructor(infohash: Infohash, file: ContentFile, media: Media, request: PlaybackRequest) {
+  constructor(
+    infohash: Infohash,
+    file: ContentFile,
+    media: Media,
+    request: PlaybackRequest,
+    seekable: SeekableTs | undefined,
+  ) {
     this.container = chooseContainer(media, request);
     if (media.segments.length === 0) throw new SluiceError("broken_media", "the file holds nothing to play");
     this.name = `${infohash}/${file.index}/${audioKey(audioOf(request))}`;
     const { durationSeconds } = media;
-    this.bytesPerSecond = durationSeconds > 0 ? file.size / durationSeconds : undefined;
+    this.bytesPerSecond = averageRate(file.size, durationSeconds);
+    this.streamBytes = seekable?.size;
     this.#media = media;
     this.#file = file;
+    this.#seekable = seekable;
   }
 
   async play(reads: PieceReads): Promise<PlayerMedia> {
-    const remux = await this.#media.remux("ts", 0, undefined, reads.signal);
+    const { range, signal } = reads;
+    const remux =
+      range && this.#seekable
+        ? await this.#seekable.remux(range, signal)
+        : await this.#media.remux("ts", 0, undefined, signal);
     return { pieces: pieceStream(remux, reads), remuxer: remux.remuxer };
   }
 

@@ -24,8 +24,8 @@ export async function playerMedia(
 ): Promise<PlayerMedia> {
   const { source } = media;
   if (source.play) {
-    const { signal, pulled, wait } = reads;
-    return source.play({ signal, ready: pulled, wait });
+    const { signal, range, pulled, wait } = reads;
+    return source.play({ signal, range, ready: pulled, wait });
   }
   const pieces = source.live ? live.open(source.live, reads) : segmentPieces(media, reads);
   return { pieces, remuxer: new TransformStream<Uint8Array, Uint8Array>() };

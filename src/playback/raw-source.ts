@@ -6,15 +6,29 @@ import type { SegmentBytes, SegmentSource, SourceBody } from "../transfer/segmen
 /** How much of the file must have arrived before playback counts as started. */
 const HEAD_BYTES = 16 * 1024;
 
-/** A file that players get as it is: music, and containers that are not remuxed. It has no segments. */
+/** Bytes per second of a file; undefined if its duration is not known. */
+export function averageRate(bytes: number, durationSeconds: number): number | undefined {
+  return durationSeconds > 0 ? bytes / durationSeconds : undefined;
+}
+
+/** A file that players get as it is: music, transport streams, and containers that are not remuxed. It has no segments. */
 export class RawSource implements SegmentSource {
   readonly container = "ts";
   readonly isLive = false;
   readonly name: string;
+  readonly bytesPerSecond: number | undefined;
   readonly body: SourceBody;
 
-  constructor(infohash: Infohash, { index, size }: ContentFile, file: ByteSource, mime: string) {
+  /** `durationSeconds` is 0 if unknown. */
+  constructor(
+    infohash: Infohash,
+    { index, size }: ContentFile,
+    file: ByteSource,
+    mime: string,
+    durationSeconds: number,
+  ) {
     this.name = `${infohash}/${index}/raw`;
+    this.bytesPerSecond = averageRate(size, durationSeconds);
     this.body = {
       mime,
       size,

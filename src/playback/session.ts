@@ -212,22 +212,19 @@ export class PlayerSession implements Session {
     this.#awaited = this.#playing;
   }
 
-  async transportStream(
-    remux: RemuxForPlayer,
-    requestSignal?: AbortSignal,
-  ): Promise<ReadableStream<Uint8Array>> {
+  async transportStream(remux: RemuxForPlayer, requestSignal?: AbortSignal, range?: ByteRange) {
     await this.awaitStart(requestSignal);
-    const opened = this.#opened;
-    const { clock } = this.#dependencies.access;
+    const [opened, { clock }] = [this.#opened, this.#dependencies.access];
     return transportStream({
       clock,
       ended: this.#ended.signal,
       open: async (signal, pulled) => {
         const use: PlayerReads["use"] = (work) => this.#use(work);
-        const wait: PlayerReads["wait"] = (work, stopped) =>
-          this.#use(() => this.#withTimeout(work, stopped));
-        return remux(await playerMedia(await opened, this.#live, { clock, signal, pulled, use, wait }));
+        const wait: PlayerReads["wait"] = (work, stop) => use(() => this.#withTimeout(work, stop));
+        const reads = { clock, signal, range, pulled, use, wait };
+        return remux(await playerMedia(await opened, this.#live, reads));
       },
+      hasLength: range !== undefined,
       touched: () => this.touch(),
       closed: this.#lease.openStream(),
     });
@@ -243,6 +240,10 @@ export class PlayerSession implements Session {
         closed: this.#lease.openStream(),
       });
     return { mime: body.mime, size: body.size, open };
+  }
+
+  get streamBytes(): number | undefined {
+    return this.#source?.streamBytes;
   }
 
   /** Returns the segment with this name; `index` is its number within the session. */

@@ -1,10 +1,16 @@
 import { deferred } from "../async/deferred.ts";
 import { resolvesWithin } from "../async/sleep.ts";
 import { SluiceError } from "../base/errors.ts";
+import { nullPackets } from "../media/ts-packet.ts";
 import type { Clock } from "../runtime/contract.ts";
 
 /** Interval of null packets while a player waits for its first data. */
 const KEEP_ALIVE_MS = 500;
+/**
+ * Number of null packets that are sent at once: the usual size of a network packet of a transport stream. CHOICE(null-packets): they are
+ * sent only before the first data, at least 8 s after the request, so that no player mistakes them for the content.
+ */
+export const KEEP_ALIVE_PACKETS = 7;
 
 /** Options of {@link transportStream}. */
 export interface TransportStreamOptions {
@@ -16,6 +22,11 @@ export interface TransportStreamOptions {
    * the player waits for data: a pipe reads one chunk ahead by itself, which is not wanted here.
    */
   open(signal: AbortSignal, pulled: () => Promise<void>): Promise<ReadableStream<Uint8Array>>;
+  /**
+   * True if the response announced a length: the stream then carries no null packets, and fails instead of ending when `ended`
+   * fires.
+   */
+  readonly hasLength: boolean;
   /** Called at each pull. */
   touched(): void;
   /** Called once, when the stream has ended or was canceled. */
@@ -24,12 +35,12 @@ export interface TransportStreamOptions {
 
 /**
  * Returns the body of a response: remuxed media for as long as its session lasts. Each pull asks for one chunk, never earlier.
- * Until the first chunk arrives the stream carries null packets, so that players keep the connection.
+ * Until the first chunk arrives the stream carries null packets, so that players keep the connection, unless it has a length.
  */
 export function transportStream(options: TransportStreamOptions): ReadableStream<Uint8Array> {
-  const { clock, ended, open, touched, closed } = options;
+  const { clock, ended, open, hasLength, touched, closed } = options;
   let isOver = false;
-  let hasStarted = false;
+  let hasStarted = hasLength;
   const over = new AbortController();
   let pulled = deferred();
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
@@ -61,7 +72,9 @@ export function transportStream(options: TransportStreamOptions): ReadableStream
     {
       start(controller) {
         stop = () => {
-          if (finish()) controller.close();
+          if (!finish()) return;
+          if (hasLength) controller.error(ended.reason);
+          else controller.close();
         };
         ended.addEventListener("abort", stop);
       },
@@ -70,7 +83,7 @@ export function transportStream(options: TransportStreamOptions): ReadableStream
         try {
           next ??= read();
           if (!hasStarted && !(await resolvesWithin(next, clock, KEEP_ALIVE_MS))) {
-            if (!isOver) controller.enqueue(nullPackets());
+            if (!isOver) controller.enqueue(nullPackets(KEEP_ALIVE_PACKETS));
             return;
           }
           const { done, value } = await next;
@@ -89,15 +102,4 @@ export function transportStream(options: TransportStreamOptions): ReadableStream
     },
     { highWaterMark: 0 },
   );
-}
-
-/**
- * Seven null packets (ISO 13818-1 2.4.3.2, PID 0x1FFF): the usual size of a network packet of a transport stream.
- * CHOICE(null-packets): they are sent only before the first data, at least 8 s after the request, so that no player mistakes
- * them for the content.
- */
-export function nullPackets(): Uint8Array {
-  const packets = new Uint8Array(7 * 188).fill(0xff);
-  for (let at = 0; at < packets.length; at += 188) packets.set([0x47, 0x1f, 0xff, 0x10], at);
-  return packets;
 }

@@ -1,5 +1,6 @@
 import type { RandomAccess } from "../base/byte-source.ts";
 import type { SluiceError } from "../base/errors.ts";
+import type { ByteRange } from "../base/range.ts";
 import type { PlannedPieces } from "./piece-stream.ts";
 
 /**
@@ -30,6 +31,11 @@ export interface Media {
    * `moof` + `mdat` of each segment. Rejects with `SluiceError`.
    */
   remux(format: RemuxFormat, from: number, to?: number, signal?: AbortSignal): Promise<Remux>;
+  /**
+   * Returns the whole file as one MPEG-TS of known size, for players that seek by byte ranges; undefined if the index does not tell the
+   * sizes of all frames. Absent for containers whose index never does.
+   */
+  seekableTs?(signal?: AbortSignal): Promise<SeekableTs | undefined>;
   /** The fMP4 initialisation segment (`ftyp` + `moov`), for `EXT-X-MAP`. */
   fmp4Init(signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   /** The cues of subtitle track `tracks[trackIndex]` within segment `index`, as a WebVTT file. */
@@ -44,6 +50,14 @@ export type RemuxFormat = "ts" | "fmp4";
 /** One way from the bytes of a file to a player: `pieceStream(remux).pipeThrough(remux.remuxer)`. */
 export interface Remux extends PlannedPieces {
   readonly remuxer: ReadableWritablePair<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>;
+}
+
+/** A file as one MPEG-TS. The same bytes have the same position in every request. */
+export interface SeekableTs {
+  /** Bytes. */
+  readonly size: number;
+  /** Returns what to read for these bytes, and how to remux it. Reads from the start of the segment. Rejects with `SluiceError`. */
+  remux(range: ByteRange, signal?: AbortSignal): Promise<Remux>;
 }
 
 export interface MediaTrack {

@@ -39,7 +39,7 @@ export class Mp4Reader implements PacketReader {
   }
 
   async demux(tracks: readonly SourceTrack[], segments: readonly SegmentBounds[]): Promise<Demux> {
-    return demuxSamples(() => this.#slices(tracks, segments));
+    return demuxSamples(() => this.plan(tracks, segments));
   }
 
   async tail(
@@ -66,7 +66,7 @@ export class Mp4Reader implements PacketReader {
     return { seconds: reorderTicks(pts) / table.timescale, frames: reorderFrames(pts) };
   }
 
-  *#slices(tracks: readonly SourceTrack[], segments: readonly SegmentBounds[]): Generator<SampleSlice> {
+  *plan(tracks: readonly SourceTrack[], segments: readonly SegmentBounds[]): Generator<SampleSlice> {
     for (const bounds of segments) {
       let [bytes, packets, end] = [0, 0, 0];
       const samples = tracks.map((source, track) => {

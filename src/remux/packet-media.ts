@@ -3,15 +3,17 @@ import { Slots } from "../async/slots.ts";
 import { assert } from "../base/assert.ts";
 import type { RandomAccess } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
+import type { ByteRange } from "../base/range.ts";
 import { transcodeFile } from "./audio/transcoded-reader.ts";
 import { fitFmp4, fitTs, isTsCodec } from "./container-rules.ts";
-import type { Media, MediaTrack, Remux, RemuxFormat, SegmentTimes } from "./contract.ts";
+import type { Media, MediaTrack, Remux, RemuxFormat, SeekableTs, SegmentTimes } from "./contract.ts";
 import { Fmp4Writer } from "./fmp4-writer.ts";
 import type { OpenSettings, SourceTrack } from "./media-tracks.ts";
 import type { PacketReader, SegmentBounds } from "./packet-reader.ts";
 import { asMediaError, connect } from "./remuxer.ts";
 import { segmentTimes } from "./segment-plan.ts";
 import type { SubtitleSource } from "./subtitles.ts";
+import { byteCutter, planTsLayout, segmentsOf, type TsLayout } from "./ts-layout.ts";
 import type { TsMuxTrack } from "./ts-mux-input.ts";
 import { TsMuxer } from "./ts-muxer.ts";
 
@@ -52,6 +54,7 @@ class PacketMedia implements Media {
   readonly #tsTracks: readonly SourceTrack[];
   readonly #fmp4Writer: Fmp4Writer;
   #muxer: TsMuxer | undefined;
+  #layout: TsLayout | undefined;
   readonly #closing = new AbortController();
   /** Limits memory: a job reads parts of the index. */
   readonly #slots = new Slots({
@@ -87,19 +90,19 @@ class PacketMedia implements Media {
     to = this.segments.length,
     signal?: AbortSignal,
   ): Promise<Remux> {
-    const segments = Array.from({ length: Math.max(1, to - from) }, (_, i) => this.#bounds(from + i));
-    const problem = format === "ts" ? this.tsProblem : this.fmp4Problem;
-    if (problem) throw problem;
-    return this.#run(async (aborted) => {
-      const { reader, source } = this.#parts;
-      const tracks = format === "ts" ? this.#tsTracks : await this.#fmp4Writer.tracks(aborted);
-      const muxer =
-        format === "ts"
-          ? (await this.#tsMuxer(aborted)).remuxer()
-          : await this.#fmp4Writer.remuxer(from, aborted);
-      const { ranges, demuxer } = await reader.demux(tracks, segments, aborted);
-      return { source, ranges, closed: this.#closing.signal, remuxer: connect(demuxer, muxer) };
-    }, signal);
+    return this.#remux(format, from, to, signal);
+  }
+
+  async seekableTs(signal?: AbortSignal): Promise<SeekableTs | undefined> {
+    const layout = await this.#tsLayout(signal);
+    if (!layout) return undefined;
+    const remux = async ({ start, end }: ByteRange, stop?: AbortSignal) => {
+      const { from, to, skipBytes } = segmentsOf(layout, { start, end });
+      const whole = await this.#remux("ts", from, to, stop, layout.sizes.slice(from, to));
+      if (skipBytes === 0 && end === layout.size) return whole;
+      return { ...whole, remuxer: connect(whole.remuxer, byteCutter(skipBytes, end - start)) };
+    };
+    return { size: layout.size, remux };
   }
 
   async fmp4Init(signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
@@ -134,6 +137,47 @@ class PacketMedia implements Media {
         throw error;
       }
     });
+  }
+
+  #remux(
+    format: RemuxFormat,
+    from: number,
+    to: number,
+    signal: AbortSignal | undefined,
+    sizes?: readonly number[],
+  ): Promise<Remux> {
+    const segments = this.#segments(from, to);
+    const problem = format === "ts" ? this.tsProblem : this.fmp4Problem;
+    if (problem) throw problem;
+    return this.#run(async (aborted) => {
+      const { reader, source } = this.#parts;
+      const tracks = format === "ts" ? this.#tsTracks : await this.#fmp4Writer.tracks(aborted);
+      const muxer =
+        format === "ts"
+          ? (await this.#tsMuxer(aborted)).remuxer(sizes?.values())
+          : await this.#fmp4Writer.remuxer(from, aborted);
+      const { ranges, demuxer } = await reader.demux(tracks, segments, aborted);
+      return { source, ranges, closed: this.#closing.signal, remuxer: connect(demuxer, muxer) };
+    }, signal);
+  }
+
+  /** Returns undefined if the sizes of segments are not known, or if the file breaks off: what precedes the damage plays. */
+  async #tsLayout(signal: AbortSignal | undefined): Promise<TsLayout | undefined> {
+    if (this.#layout || this.tsProblem || !this.#parts.reader.plan) return this.#layout;
+    try {
+      this.#layout = await this.#run(async (aborted) => {
+        const planned = this.#parts.reader.plan!(this.#tsTracks, this.#segments(0, this.segments.length));
+        const sizes = (await this.#tsMuxer(aborted)).segmentSizes(planned);
+        return sizes && planTsLayout(sizes, aborted);
+      }, signal);
+    } catch (error) {
+      if (!(error instanceof SluiceError) || error.code !== "broken_media") throw error;
+    }
+    return this.#layout;
+  }
+
+  #segments(from: number, to: number): SegmentBounds[] {
+    return Array.from({ length: Math.max(1, to - from) }, (_, i) => this.#bounds(from + i));
   }
 
   #bounds(index: number): SegmentBounds {

@@ -29,6 +29,19 @@ export interface Demux {
   readonly demuxer: ReadableWritablePair<PacketBatch, Uint8Array<ArrayBuffer>>;
 }
 
+/** A frame that is known by the index of the file alone: its `data` is empty. */
+export interface PlannedFrame extends TsMuxPacket {
+  /** Bytes. */
+  readonly size: number;
+}
+
+/** Frames of all tracks, in decode order within each track. */
+export interface PlannedFrames {
+  readonly samples: readonly PlannedFrame[];
+  /** True for the last frames of a segment. */
+  readonly endsSegment: boolean;
+}
+
 /** Finds encoded packets in a container by time. It keeps no position. */
 export interface PacketReader {
   /**
@@ -41,6 +54,11 @@ export interface PacketReader {
     segments: readonly SegmentBounds[],
     signal?: AbortSignalLike,
   ): Promise<Demux>;
+  /**
+   * Plans the frames that {@link demux} delivers, in the same order and divided in the same way; absent if the index does not list all
+   * frames.
+   */
+  plan?(tracks: readonly SourceTrack[], segments: readonly SegmentBounds[]): Iterable<PlannedFrames>;
   /**
    * Reads the packets of an audio track in the last `seconds` of a segment. Together with those of the next segment they have no gap.
    * Rejects with `SluiceError`.

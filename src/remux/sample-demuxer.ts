@@ -2,26 +2,22 @@ import { onAbort } from "../async/abort.ts";
 import type { AbortSignalLike, RandomAccess } from "../base/byte-source.ts";
 import type { ByteRange } from "../base/range.ts";
 import { OwnedMemory } from "./owned-memory.ts";
-import type { Demux } from "./packet-reader.ts";
+import type { Demux, PlannedFrame, PlannedFrames } from "./packet-reader.ts";
 import { type PlannedRange, pieceStream, type ReadingOrder, streamChunks } from "./piece-stream.ts";
 import { Remuxer } from "./remuxer.ts";
 import type { PacketBatch, TsMuxPacket } from "./ts-mux-input.ts";
 
 /** A frame whose place in the file is known before its bytes are read. */
-export interface PlannedSample extends Omit<TsMuxPacket, "data"> {
+export interface PlannedSample extends Omit<PlannedFrame, "data"> {
   /** Byte position in the file. */
   readonly at: number;
-  /** Bytes. */
-  readonly size: number;
   data: Uint8Array;
   memory?: OwnedMemory;
 }
 
-/** Frames of all tracks that are read together, in decode order within each track. */
-export interface SampleSlice {
+/** Frames that are read together. */
+export interface SampleSlice extends PlannedFrames {
   readonly samples: readonly PlannedSample[];
-  /** True for the last slice of a segment. */
-  readonly endsSegment: boolean;
   /** Byte position until which later slices are read. */
   readonly until: number;
 }

@@ -5,6 +5,8 @@ import { SluiceError } from "../base/errors.ts";
 import { languageCode } from "../media/language.ts";
 import { reorderPmt } from "../media/psi.ts";
 import { TICKS_PER_SECOND } from "../media/timestamps.ts";
+import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
+import type { TsStream } from "../media/ts-programme.ts";
 import { alignPackets } from "../media/ts-sync.ts";
 import type { AudioTranscoder } from "./audio/transcoder.ts";
 import { audioUnits } from "./audio/ts-audio.ts";
@@ -73,6 +75,13 @@ async function open(
   return new TsFile(reader, head, plan, boundaries, [...others, { ...audio, described }], converter);
 }
 
+/** Returns true if the file lists its audio streams in this order. */
+function isAudioOrder(streams: readonly TsStream[], order: readonly number[]): boolean {
+  const audio = streams.filter(({ kind }) => kind === "audio").map(({ pid }) => pid);
+  const wanted = order.filter((pid) => audio.includes(pid));
+  return audio.every((pid, i) => pid === wanted[i]);
+}
+
 /** A segment between two byte positions. */
 interface CutSegment {
   readonly index: number;
@@ -83,7 +92,8 @@ interface CutSegment {
 /** A transport stream file, whose packets pass through unchanged. */
 class TsFile implements Media {
   readonly container = "mpegts";
-  readonly rawMime = undefined;
+  /** A file that needs no changes is its own MPEG-TS, in which players seek. */
+  readonly rawMime: string | undefined;
   readonly durationSeconds: number;
   readonly tracks: readonly MediaTrack[];
   readonly tsProblem = undefined;
@@ -112,10 +122,11 @@ class TsFile implements Media {
     this.#audioTrack = tracks.find(({ described }) => described.kind === "audio");
     const order = tracks.map(({ pid }) => pid);
     // Players choose the first audio stream of the PMT, so the preferred language comes first.
-    this.#head = {
-      ...head,
-      tables: { ...head.tables, pmtSection: reorderPmt(head.tables.pmtSection, order) },
-    };
+    const pmtSection = reorderPmt(head.tables.pmtSection, order);
+    this.#head = { ...head, tables: { ...head.tables, pmtSection } };
+    const { stride, at } = head.layout;
+    const isPlain = stride === TS_PACKET_BYTES && at === 0 && head.isOnlyProgramme && !converter;
+    this.rawMime = isPlain && isAudioOrder(head.streams, order) ? "video/mp2t" : undefined;
     this.#plan = plan;
     this.#boundaries = boundaries;
     this.durationSeconds = plan.endTicks / TICKS_PER_SECOND;

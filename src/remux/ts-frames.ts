@@ -9,6 +9,8 @@ import type { TsMuxTrack } from "./ts-mux-input.ts";
 export interface FrameWriter {
   /** Returns the size of the converted frame in bytes; 0 if nothing of it is usable. */
   measure(data: Uint8Array, isKey: boolean): number;
+  /** Returns the largest size that `measure` can return for any frame of `bytes`; absent if the size follows from the content only. */
+  readonly bound?: (bytes: number, isKey: boolean) => number;
   /** Writes the converted frame at offset `at` and returns its size, which equals the result of `measure`. */
   write(data: Uint8Array, isKey: boolean, out: Uint8Array, at: number): number;
 }
@@ -24,6 +26,10 @@ export function frameWriter(track: TsMuxTrack): FrameWriter {
 class PlainWriter implements FrameWriter {
   measure(data: Uint8Array): number {
     return data.length;
+  }
+
+  bound(bytes: number): number {
+    return bytes;
   }
 
   write(data: Uint8Array, _isKey: boolean, out: Uint8Array, at: number): number {
@@ -44,7 +50,11 @@ class AdtsWriter implements FrameWriter {
   }
 
   measure(data: Uint8Array): number {
-    const length = data.length === 0 ? 0 : this.#prefix.length + data.length;
+    return this.bound(data.length);
+  }
+
+  bound(bytes: number): number {
+    const length = bytes === 0 ? 0 : this.#prefix.length + bytes;
     return length > MAX_ADTS_BYTES ? 0 : length;
   }
 
@@ -104,12 +114,17 @@ function hevcWriter(config: Uint8Array | undefined): FrameWriter {
  * damaged frame must not stop playback.
  */
 class NalWriter implements FrameWriter {
+  /** Start codes are as long as length fields of four bytes, so conversion only adds the prefix. Shorter fields would need the content. */
+  readonly bound?: (bytes: number, isKey: boolean) => number;
   readonly #syntax: NalSyntax;
   readonly #delimiterAndSets: Uint8Array;
 
   constructor(syntax: NalSyntax) {
     this.#syntax = syntax;
     this.#delimiterAndSets = concatBytes([syntax.delimiter, syntax.parameterSets]);
+    const [plain, key] = [syntax.delimiter.length, this.#delimiterAndSets.length];
+    if (syntax.lengthSize === 4)
+      this.bound = (bytes, isKey) => (bytes <= 4 ? 0 : (isKey ? key : plain) + bytes);
   }
 
   measure(data: Uint8Array, isKey: boolean): number {

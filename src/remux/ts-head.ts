@@ -11,6 +11,8 @@ import { TsReader } from "./ts-reader.ts";
 export interface TsHead {
   readonly layout: TsLayout;
   readonly tables: TsTables;
+  /** True if the file has no other programmes. */
+  readonly isOnlyProgramme: boolean;
   readonly streams: readonly TsStream[];
   /** The stream whose units decide where segments begin. */
   readonly leading: TsStream;
@@ -62,10 +64,12 @@ export async function readTsHead(source: RandomAccess, signal?: AbortSignal): Pr
     if (!layout) throw new SluiceError("unsupported_container", "the file has no MPEG-TS sync bytes");
     const packets = await new TsReader(source, layout).packets(0, end, signal);
     const isFinal = length >= MAX_HEAD_BYTES || end === source.size;
-    const tables = readTables(packets, isFinal);
+    const reader = new TableReader();
+    const tables = readTables(reader, packets, isFinal);
+    const isOnlyProgramme = reader.programmes === 1;
     const streams = tables ? streamsOf(tables.pmt) : [];
     const leading = leadingStream(streams);
-    if (tables && leading) return { layout, tables, streams, leading, packets };
+    if (tables && leading) return { layout, tables, isOnlyProgramme, streams, leading, packets };
     if (isFinal)
       throw new SluiceError(
         "unsupported_container",
@@ -74,8 +78,7 @@ export async function readTsHead(source: RandomAccess, signal?: AbortSignal): Pr
   }
 }
 
-function readTables(packets: Uint8Array, isFinal: boolean): TsTables | undefined {
-  const reader = new TableReader();
+function readTables(reader: TableReader, packets: Uint8Array, isFinal: boolean): TsTables | undefined {
   for (let at = 0; at < packets.length; at += TS_PACKET_BYTES) {
     if (!reader.wants(pidAt(packets, at)) || !reader.push(packets, at)) continue;
     const tables = reader.tables(false);

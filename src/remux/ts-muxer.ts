@@ -2,6 +2,8 @@ import { assert } from "../base/assert.ts";
 import { DecodeError, SluiceError } from "../base/errors.ts";
 import { buildPmt, type PmtStream } from "../media/psi.ts";
 import { TICKS_PER_SECOND } from "../media/timestamps.ts";
+import { nullPackets, TS_PACKET_BYTES } from "../media/ts-packet.ts";
+import type { PlannedFrame, PlannedFrames } from "./packet-reader.ts";
 import { Remuxer } from "./remuxer.ts";
 import { type FrameWriter, frameWriter } from "./ts-frames.ts";
 import type { PacketBatch, TsMuxPacket, TsMuxTrack } from "./ts-mux-input.ts";
@@ -62,20 +64,58 @@ export class TsMuxer {
     return writer.finish();
   }
 
-  /** Returns the stage that writes the segments of a stream of frames. */
-  remuxer(): Remuxer<PacketBatch, Uint8Array<ArrayBuffer>> {
+  /**
+   * Returns the stage that writes the segments of a stream of frames. If `sizes` are given, each segment is filled up to its size in
+   * bytes with null packets.
+   */
+  remuxer(sizes?: Iterator<number>): Remuxer<PacketBatch, Uint8Array<ArrayBuffer>> {
     const begin = () => new TsSegmentWriter(this.#tracks, this.#tables, HOLD_BYTES);
     let writer = begin();
+    let written = 0;
     return new Remuxer({
       transform({ packets, endsSegment }) {
         for (const packet of packets) writer.add(packet);
-        if (!endsSegment) return writer.take();
-        const end = writer.finish();
+        const output = endsSegment ? [writer.finish()] : writer.take();
+        if (sizes) for (const { length } of output) written += length;
+        if (!endsSegment) return output;
         writer = begin();
-        return [end];
+        if (sizes) output.push(...filling(written, sizes.next().value));
+        written = 0;
+        return output;
       },
     });
   }
+
+  /**
+   * Returns the sizes of segments in bytes by the sizes of their frames alone: no frame becomes larger than that. Segments of frames
+   * with a smaller result are smaller. Returns undefined if the sizes of frames in the stream depend on their content.
+   */
+  segmentSizes(frames: Iterable<PlannedFrames>): Iterable<number> | undefined {
+    const tracks: Track[] = [];
+    for (const track of this.#tracks) {
+      const bound = track.frames.bound?.bind(track.frames);
+      if (!bound) return undefined;
+      tracks.push({ ...track, measure: (packet) => bound((packet as PlannedFrame).size, packet.isKey) });
+    }
+    return sizesOf(frames, () => new TsSegmentWriter(tracks, this.#tables, HOLD_BYTES));
+  }
+}
+
+function* sizesOf(frames: Iterable<PlannedFrames>, begin: () => TsSegmentWriter): Generator<number> {
+  let writer = begin();
+  for (const { samples, endsSegment } of frames) {
+    for (const sample of samples) writer.add(sample);
+    if (!endsSegment) continue;
+    yield writer.finishSize();
+    writer = begin();
+  }
+}
+
+/** The null packets between a segment of `written` bytes and its planned size. */
+function filling(written: number, size: number): Uint8Array<ArrayBuffer>[] {
+  if (written > size)
+    throw new SluiceError("broken_media", "a frame contains less than the index of the file states");
+  return written < size ? [nullPackets((size - written) / TS_PACKET_BYTES)] : [];
 }
 
 /** One output track. */
@@ -88,6 +128,7 @@ function makeTrack(track: TsMuxTrack, index: number, clockIndex: number): Track 
   const isPrivate = track.codec === "ac3" || track.codec === "eac3" || track.codec === "dts";
   const registration = REGISTRATIONS[track.codec];
   const isMpeg2 = STREAM_TYPES[track.codec] === 3 && (track.sampleRate ?? 48000) < 32000;
+  const frames = readFrameWriter(track);
   const language = /^[a-z]{3}$/.test(track.language) && track.language !== "und" ? track.language : undefined;
   return {
     pid: FIRST_PID + index,
@@ -100,7 +141,8 @@ function makeTrack(track: TsMuxTrack, index: number, clockIndex: number): Track 
       ...(registration && { registration }),
       ...(language && !isVideo && { language }),
     },
-    frames: readFrameWriter(track),
+    frames,
+    measure: ({ data, isKey }) => frames.measure(data, isKey),
     // Rounded up, with a tolerance for floating point errors.
     reorderTicks: Math.ceil((track.reorderSeconds ?? 0) * TICKS_PER_SECOND - 0.01),
     reorderFrames: Math.max(MIN_REORDER_FRAMES, track.reorderFrames ?? Number.POSITIVE_INFINITY),

@@ -16,6 +16,8 @@ export interface PlannedTrack {
   /** True if this track carries the PCR. */
   readonly hasClock: boolean;
   readonly frames: FrameWriter;
+  /** Returns the size of a frame in the stream; 0 if nothing of it is usable. */
+  measure(packet: TsMuxPacket): number;
   readonly reorderTicks: number;
   readonly reorderFrames: number;
 }
@@ -71,7 +73,7 @@ class VideoPlanner implements PesPlanner {
   }
 
   #plan(packet: TsMuxPacket, pts: number, wantedDts: number): void {
-    const bytes = this.#track.frames.measure(packet.data, packet.isKey);
+    const bytes = this.#track.measure(packet);
     if (bytes === 0) {
       packet.memory?.release();
       return;
@@ -100,9 +102,9 @@ class AudioPlanner implements PesPlanner {
   }
 
   add(packet: TsMuxPacket): void {
-    const { durationSeconds, data, isKey } = packet;
+    const { durationSeconds } = packet;
     if (durationSeconds > 0) this.#shortestSeconds = Math.min(this.#shortestSeconds, durationSeconds);
-    const bytes = this.#track.frames.measure(data, isKey);
+    const bytes = this.#track.measure(packet);
     if (bytes === 0) {
       packet.memory?.release();
       return;

@@ -78,6 +78,17 @@ export class TsSegmentWriter {
 
   /** Ends the segment and returns its last transport packets. */
   finish(): Uint8Array<ArrayBuffer> {
+    this.#end();
+    return this.#write();
+  }
+
+  /** Ends the segment and returns the size of the packets that {@link finish} would return. */
+  finishSize(): number {
+    this.#end();
+    return this.#size(this.#items);
+  }
+
+  #end(): void {
     for (const { planner, plans, packets } of this.#lanes) {
       planner.end();
       const total = plans.reduce((sum, plan) => sum + plan.packets, packets);
@@ -86,7 +97,6 @@ export class TsSegmentWriter {
     for (let lane = this.#firstLane(); lane; lane = this.#firstLane()) this.#release(lane);
     this.#fillClocks(this.#clockEnd);
     while (this.#tablesCount === 0 || this.#tablesCount % COUNTERS !== 0) this.#writeTables();
-    return this.#write();
   }
 
   /** The lane whose next PES packet can be written now. */
@@ -140,15 +150,19 @@ export class TsSegmentWriter {
     }
   }
 
+  #size(items: readonly Item[]): number {
+    let bytes = 0;
+    for (const item of items) {
+      if (item === "tables") bytes += this.#tables.length;
+      else bytes += ("clock" in item ? 1 : item.packets) * TS_PACKET_BYTES;
+    }
+    return bytes;
+  }
+
   #write(): Uint8Array<ArrayBuffer> {
     const items = this.#items;
     this.#items = [];
-    let length = 0;
-    for (const item of items) {
-      if (item === "tables") length += this.#tables.length;
-      else length += ("clock" in item ? 1 : item.packets) * TS_PACKET_BYTES;
-    }
-    const out = new Uint8Array(length);
+    const out = new Uint8Array(this.#size(items));
     let at = 0;
     for (const item of items) {
       if (item === "tables") at = this.#tables.write(out, at, this.#tablesWritten++);

@@ -30,6 +30,8 @@ export interface SegmentSource {
   /** Opens the content as one transport stream for one connection, read in the order of the file; absent for a source whose segments
    * are read one after another. */
   play?(reads: PieceReads): Promise<PlayerMedia>;
+  /** The exact size of the stream of `play`, in bytes, if it is known: then `play` can start anywhere. */
+  readonly streamBytes?: number | undefined;
   /** Average bitrate; absent if not known. */
   readonly bytesPerSecond?: number | undefined;
   /** Returns the window of a live source; undefined if not known. */
@@ -62,6 +64,8 @@ export interface PieceReads {
   readonly signal: AbortSignal;
   /** Waits until the player waits for data. */
   ready?(): Promise<void>;
+  /** The bytes of the transport stream that are requested; only for a source with `streamBytes`. */
+  readonly range?: ByteRange | undefined;
   /** Runs each wait for bytes, with a time limit. */
   wait<T>(work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T>;
 }

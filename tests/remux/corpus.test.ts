@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
-import { concatBytes } from "../../src/base/bytes.ts";
+import { concatBytes, equalBytes } from "../../src/base/bytes.ts";
 import type { Media } from "../../src/remux/contract.ts";
 import { openMedia } from "../../src/remux/open-media.ts";
 import { testsThatNeed } from "../parts/needs.ts";
@@ -8,7 +8,7 @@ import { type Outcome, VARIANTS, type Variant } from "./corpus-variants.ts";
 import { lavfi, makeMedia, mediaPath, scratchFile } from "./make-media.ts";
 import { memoryAccess, wholeTs } from "./media-checks.ts";
 import { frameHashes, type ProbedPacket, probePackets } from "./probe.ts";
-import { fmp4Segment } from "./segments.ts";
+import { fmp4Segment, rangeOfTs, withoutNullPackets } from "./segments.ts";
 
 const { test } = await testsThatNeed("ffmpeg");
 
@@ -54,6 +54,12 @@ async function fileOf({ name, args, change }: Variant): Promise<string> {
 async function compare({ outcome, isCut = false }: Variant, path: string, media: Media): Promise<void> {
   const isTs = "ts" in outcome;
   const bytes = isTs ? await wholeTs(media) : await wholeFmp4(media);
+  const seekable = await media.seekableTs?.();
+  if (seekable) {
+    const whole = await rangeOfTs(media, { start: 0, end: seekable.size });
+    assert.equal(whole.length, seekable.size);
+    assert.ok(equalBytes(withoutNullPackets(whole), bytes), "the stream of known size differs");
+  }
   const out = await scratchFile(bytes, isTs ? "ts" : "mp4");
   const [source, packets] = [await probePackets(path), await probePackets(out)];
   const streams = [...new Set(source.map(({ stream }) => stream))].sort();

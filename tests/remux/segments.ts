@@ -1,3 +1,6 @@
+import { concatBytes } from "../../src/base/bytes.ts";
+import type { ByteRange } from "../../src/base/range.ts";
+import { NULL_PID, pidAt, TS_PACKET_BYTES } from "../../src/media/ts-packet.ts";
 import type { Media, RemuxFormat } from "../../src/remux/contract.ts";
 import { pieceStream, streamBytes } from "../../src/remux/piece-stream.ts";
 
@@ -14,4 +17,18 @@ export function fmp4Segment(media: Media, index: number, signal?: AbortSignal) {
 async function segmentOf(media: Media, format: RemuxFormat, index: number, signal?: AbortSignal) {
   const remux = await media.remux(format, index, index + 1, signal);
   return streamBytes(pieceStream(remux, { signal }).pipeThrough(remux.remuxer));
+}
+
+/** A range of the bytes of a file as one MPEG-TS of known size. */
+export async function rangeOfTs(media: Media, range: ByteRange) {
+  const remux = await (await media.seekableTs!())!.remux(range);
+  return streamBytes(pieceStream(remux).pipeThrough(remux.remuxer));
+}
+
+/** The packets that are not stuffing. */
+export function withoutNullPackets(packets: Uint8Array): Uint8Array {
+  const kept: Uint8Array[] = [];
+  for (let at = 0; at < packets.length; at += TS_PACKET_BYTES)
+    if (pidAt(packets, at) !== NULL_PID) kept.push(packets.subarray(at, at + TS_PACKET_BYTES));
+  return concatBytes(kept);
 }

@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { concatBytes } from "../../src/base/bytes.ts";
+import { buildPat, crc32Mpeg, packetsOfSection } from "../../src/media/psi.ts";
+import { pidAt } from "../../src/media/ts-packet.ts";
 import { openTsFile } from "../../src/remux/ts-file.ts";
+import { fixture } from "../parts/media-fixtures.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { CountedFile } from "./file-access.ts";
 import { H264, HEVC, lavfi, makeMedia, scratchFile } from "./make-media.ts";
@@ -15,6 +18,24 @@ const { test: ffmpegTest } = await testsThatNeed("ffmpeg");
 const WITH = { timeout: 60_000 };
 /** Times have 33 bits at 90 kHz. */
 const WRAP_SECONDS = 2 ** 33 / 90_000;
+
+/** A PAT packet with the programme that ffmpeg writes, and another one. */
+const TWO_PROGRAMMES = patPacket([
+  [1, 0x1000],
+  [2, 0x1010],
+]);
+
+function patPacket(programmes: readonly (readonly [number: number, pmtPid: number])[]): Uint8Array {
+  const one = buildPat({ number: 1, pmtPid: 0x1000 });
+  const section = new Uint8Array(12 + 4 * programmes.length);
+  section.set(one.subarray(0, 8));
+  const view = new DataView(section.buffer);
+  view.setUint16(1, 0xb000 | (section.length - 3));
+  for (const [i, [number, pmtPid]] of programmes.entries())
+    view.setUint32(8 + 4 * i, number * 0x10000 + (0xe000 | pmtPid));
+  view.setUint32(section.length - 4, crc32Mpeg(section, 0, section.length - 4));
+  return packetsOfSection(section, 0);
+}
 
 const CLIPS: { name: string; args: string[] }[] = [
   { name: "aac.ts", args: [...H264, "-c:a", "aac"] },
@@ -89,6 +110,7 @@ ffmpegTest(
         ["audio", "ac3", "fre", false],
       ],
     );
+    assert.equal(media.rawMime, undefined, "the file has the languages in another order");
     assert.deepEqual([media.tracks[0]!.width, media.tracks[0]!.height], [320, 180]);
     assert.match(media.tracks[0]!.codecString!, /^avc1\.[0-9a-f]{6}$/);
     assert.deepEqual([media.fmp4Problem, media.silentIn], [undefined, ["fmp4"]]);
@@ -158,6 +180,17 @@ test("openTsFile rejects a file that is not a transport stream", async () => {
     code: "unsupported_container",
   });
   await assert.rejects(openTsFile(new CountedFile(new Uint8Array(0))), { code: "unsupported_container" });
+});
+
+test("openTsFile: a file that needs no changes is its own transport stream, any other is not", async () => {
+  const clip = await fixture("clip.mpegts");
+  const mimeOf = async (bytes: Uint8Array) => (await openTsFile(new CountedFile(bytes))).rawMime;
+  assert.equal(await mimeOf(clip), "video/mp2t");
+  const packets = Array.from({ length: clip.length / 188 }, (_, i) => clip.subarray(i * 188, (i + 1) * 188));
+  const stamped = concatBytes(packets.flatMap((packet) => [new Uint8Array(4), packet]));
+  const programmes = concatBytes(packets.map((packet) => (pidAt(packet, 0) === 0 ? TWO_PROGRAMMES : packet)));
+  for (const changed of [concatBytes([new Uint8Array(100).fill(17), clip]), stamped, programmes])
+    assert.equal(await mimeOf(changed), undefined);
 });
 
 for (const { name, args } of CLIPS) {

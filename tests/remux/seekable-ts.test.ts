@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { equalBytes } from "../../src/base/bytes.ts";
+import { openMedia } from "../../src/remux/open-media.ts";
+import { fixture } from "../parts/media-fixtures.ts";
+import { seededRandom } from "../seeded-random.ts";
+import { CountedFile } from "./file-access.ts";
+import { memoryAccess, wholeTs } from "./media-checks.ts";
+import { rangeOfTs, withoutNullPackets } from "./segments.ts";
+import { checkTs } from "./ts-checker.ts";
+
+const open = (bytes: Uint8Array) => openMedia(memoryAccess(bytes), { targetSeconds: 2 });
+
+for (const name of ["front.mp4", "end.mp4", "tx3g.mp4"])
+  test(`Media.seekableTs ${name}: its size is that of the segments, and they are its bytes`, async () => {
+    const media = await open(await fixture(name));
+    const whole = await wholeTs(media);
+    const { size } = (await media.seekableTs!())!;
+    assert.equal(size, whole.length);
+    assert.ok(equalBytes(await rangeOfTs(media, { start: 0, end: size }), whole));
+  });
+
+test("Media.seekableTs: every range has the bytes of the whole, whichever was read before", async () => {
+  const media = await open(await fixture("end.mp4"));
+  const whole = await wholeTs(media);
+  const random = seededRandom(1);
+  const ranges = Array.from({ length: 40 }, () => {
+    const [start, end] = [random(), random()]
+      .map((share) => Math.floor(share * whole.length))
+      .sort((a, b) => a - b);
+    return { start: start!, end: end! + 1 };
+  });
+  const edges = [0, 1, 187, 188, whole.length - 188, whole.length - 1];
+  for (const range of [...ranges, ...edges.map((start) => ({ start, end: start + 1 }))])
+    assert.ok(
+      equalBytes(await rangeOfTs(media, range), whole.subarray(range.start, range.end)),
+      `${range.start} to ${range.end}`,
+    );
+});
+
+test("Media.seekableTs: the size is known from the index, and a range reads no other segment", async () => {
+  const bytes = await fixture("end.mp4");
+  const file = new CountedFile(bytes);
+  const media = await openMedia(file, { targetSeconds: 2 });
+  const before = file.reads;
+  const { size } = (await media.seekableTs!())!;
+  assert.equal(file.reads, before);
+  const read: number[] = [];
+  const source = {
+    size: bytes.length,
+    read: async ({ start, end }: { start: number; end: number }) => {
+      read.push(end - start);
+      return bytes.slice(start, end);
+    },
+  };
+  const other = await openMedia(source, { targetSeconds: 2 });
+  read.length = 0;
+  await rangeOfTs(other, { start: size - 188, end: size });
+  const total = read.reduce((sum, length) => sum + length, 0);
+  assert.ok(total < bytes.length / 2, `${total} of ${bytes.length} bytes were read`);
+});
+
+test("Media.seekableTs: frames that become smaller are followed by null packets, so that all positions stay", async () => {
+  const bytes = await fixture("front.mp4");
+  const { size } = (await (await open(bytes)).seekableTs!())!;
+  // Each fifth frame after the first ones consists of a delimiter, which is omitted; another has a length beyond its end.
+  const slices = slicesOf(bytes);
+  for (const [i, at] of slices.entries()) if (i > 10 && i % 5 === 0) bytes[at + 4] = 9;
+  bytes[slices[11]!] = 0x7f;
+  const media = await open(bytes);
+  const changed = await rangeOfTs(media, { start: 0, end: size });
+  assert.equal((await media.seekableTs!())!.size, size);
+  assert.equal(changed.length, size);
+  const written = await wholeTs(media);
+  assert.ok(equalBytes(withoutNullPackets(changed), written));
+  assert.ok(written.length < size);
+  assert.deepEqual(checkTs(withoutNullPackets(changed)).faults, []);
+  const middle = { start: Math.floor(size / 2), end: size };
+  assert.ok(equalBytes(await rangeOfTs(media, middle), changed.subarray(middle.start)));
+});
+
+test("Media.seekableTs: nothing if the index does not tell the size of all frames", async () => {
+  for (const name of ["fragments.mp4", "sidx.mp4", "ac3.mkv", "clip.mpegts"])
+    assert.equal(await (await open(await fixture(name))).seekableTs?.(), undefined, name);
+  const shortLengths = await fixture("front.mp4");
+  shortLengths[indexOf(shortLengths, "avcC") + 8] = 0xfd;
+  assert.equal(await (await open(shortLengths)).seekableTs!(), undefined);
+});
+
+test("Media.seekableTs: closing the media ends a stream of a range", async () => {
+  const media = await open(await fixture("end.mp4"));
+  const { size } = (await media.seekableTs!())!;
+  media.close();
+  await assert.rejects(rangeOfTs(media, { start: 1, end: size }), { code: "cancelled" });
+});
+
+/** The positions of length fields in front of slices of H.264, in a file without other units of these types. */
+function slicesOf(bytes: Uint8Array): number[] {
+  const from = indexOf(bytes, "mdat") + 4;
+  const found: number[] = [];
+  for (let at = from; at + 5 < bytes.length; at++) {
+    const length = new DataView(bytes.buffer).getUint32(at);
+    const isSlice = [0x41, 0x01, 0x61, 0x21].includes(bytes[at + 4]!);
+    if (isSlice && length > 8 && length < 4000 && at + 4 + length <= bytes.length) {
+      found.push(at);
+      at += 3 + length;
+    }
+  }
+  return found;
+}
+
+function indexOf(bytes: Uint8Array, text: string): number {
+  return Buffer.from(bytes.buffer).indexOf(text, 0, "latin1");
+}
