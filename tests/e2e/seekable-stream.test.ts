@@ -50,7 +50,15 @@ describe("players seek in the MPEG-TS of a film by Range requests", { timeout: 3
       await run("ffmpeg", ["-v", "fatal", "-y", ...jump, out]);
       const pictures = await frameHashes(scratch.file(`films/${name}`));
       assert.deepEqual(await frameHashes(out), pictures.slice(FRAME, FRAME + 50));
-      const shown = await run("ffprobe", ["-v", "error", "-show_entries", "format=size", "-of", "csv=p=0", url]);
+      const shown = await run("ffprobe", [
+        "-v",
+        "error",
+        "-show_entries",
+        "format=size",
+        "-of",
+        "csv=p=0",
+        url,
+      ]);
       const head = await fetch(url, { method: "HEAD" });
       assert.equal(shown.trim(), head.headers.get("content-length"));
     });
