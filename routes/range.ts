@@ -8,7 +8,7 @@ type RequestedRange = "whole" | "unsatisfiable" | ByteRange;
  * Parses a Range header for a resource of `size` bytes (RFC 9110 14.1.2): one range of bytes with either end open. As the
  * RFC requires, an invalid range is ignored (`whole`). Several ranges at once, which no player sends, are ignored too.
  */
-export function parseRange(header: string | undefined, size: number): RequestedRange {
+function parseRange(header: string | undefined, size: number): RequestedRange {
   const match = /^bytes=\s*(\d*)-(\d*)\s*$/i.exec(header ?? "");
   if (!match || (match[1] === "" && match[2] === "")) return "whole";
   if (match[1] === "") {
