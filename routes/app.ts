@@ -17,6 +17,7 @@ import { createSegmentRoutes } from "./segments.ts";
 import { createSessionRoutes } from "./session.ts";
 import { createTrackerRoutes } from "./tracker.ts";
 import { createTunerRoutes } from "./tuner.ts";
+import { createXtreamRoutes } from "./xtream.ts";
 
 /** Creates the HTTP interface, called as `fetch(request, { origin })`. It holds no state: every answer comes from the engine. */
 export function createApp(dependencies: RouteDependencies): Hono<RouteEnv> {
@@ -46,6 +47,7 @@ export function createApp(dependencies: RouteDependencies): Hono<RouteEnv> {
     app.route("/", createImageRoutes(library));
     if (dependencies.tunerId !== undefined)
       app.route("/", createTunerRoutes({ ...dependencies, library, tunerId: dependencies.tunerId }));
+    if (dependencies.servesXtream) app.route("/", createXtreamRoutes({ ...dependencies, library }));
     if (diagnose) app.route("/", createDiagnosisRoutes({ ...dependencies, library, diagnose }));
   }
   if (dependencies.tracker !== undefined) app.route("/", createTrackerRoutes(dependencies.tracker));

@@ -72,7 +72,7 @@ export function createExportRoutes(library: Library): Hono<RouteEnv> {
 }
 
 /** The guide of the whole list as XMLTV; `zip` compresses it as a file, not as a content encoding. */
-function guideResponse(c: Context<RouteEnv>, library: Library, zip?: CompressionStream): Response {
+export function guideResponse(c: Context<RouteEnv>, library: Library, zip?: CompressionStream): Response {
   const headers = {
     "content-type": zip ? "application/gzip" : "application/xml; charset=utf-8",
     "cache-control": "no-store",
@@ -83,8 +83,14 @@ function guideResponse(c: Context<RouteEnv>, library: Library, zip?: Compression
   return c.body(body as ReadableStream<Uint8Array<ArrayBuffer>>, 200, headers);
 }
 
-function exportResponse(c: Context<RouteEnv>, library: Library, part: ItemQuery): Response {
-  const parsed = exportParams.safeParse(c.req.queries());
+/** Exports the items of `part` with the parameters of the query, of which `fixed` replaces some. */
+export function exportResponse(
+  c: Context<RouteEnv>,
+  library: Library,
+  part: ItemQuery,
+  fixed: Readonly<Record<string, string>> = {},
+): Response {
+  const parsed = exportParams.safeParse({ ...c.req.queries(), ...fixed });
   if (!parsed.success) throw parameterError(parsed.error);
   const params = parsed.data;
   const format = params.format ?? "m3u";

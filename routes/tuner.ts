@@ -1,10 +1,10 @@
-import { type Context, Hono } from "hono";
+import { Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import type { Item } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
+import { channelItems, createItemPlayer } from "./channel-list.ts";
 import { baseUrl } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
-import { createPlayLinkRoutes } from "./play-links.ts";
 
 /** Number of streams that clients start at the same time; the session limit of the engine applies as well. */
 export const TUNER_COUNT = 8;
@@ -24,7 +24,7 @@ export function createTunerRoutes(
   dependencies: RouteDependencies & { readonly library: Library; readonly tunerId: string },
 ): Hono<RouteEnv> {
   const { library, tunerId, version } = dependencies;
-  const playLinks = createPlayLinkRoutes(dependencies);
+  const playItem = createItemPlayer(dependencies);
   const app = new Hono<RouteEnv>();
   app.get("/discover.json", (c) =>
     c.json({
@@ -61,23 +61,14 @@ export function createTunerRoutes(
     const item = (await numberedChannels(library)).get(number);
     if (item === undefined)
       throw new SluiceError("unknown_item", `there is no channel ${number || "of this form"}`);
-    return playLinks.fetch(playRequest(c, item.id), c.env);
+    return playItem(c, item.id);
   });
   return app;
 }
 
-function playRequest(c: Context<RouteEnv>, id: number): Request {
-  const url = new URL(c.req.url);
-  url.pathname = `/play/0/${id}`;
-  const { headers, signal, method } = c.req.raw;
-  return new Request(url, { headers, signal, method });
-}
-
 async function numberedChannels(library: Library): Promise<ReadonlyMap<string, Item>> {
-  const { items } = await library.items.query({ isEnabled: true, sort: "added", limit: MAX_CHANNELS });
   const channels = new Map<string, Item>();
-  const isChannel = ({ isLive }: Item) => isLive !== 0;
-  for (const item of items.filter(isChannel)) {
+  for (const item of await channelItems(library, MAX_CHANNELS)) {
     const listed =
       item.tvgExtra.find((text) => text.startsWith("tvg-chno="))?.slice("tvg-chno=".length) ?? "";
     const isUsable = /^\d{1,6}(\.\d{1,6})?$/.test(listed) && !channels.has(listed);

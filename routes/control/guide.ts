@@ -2,7 +2,7 @@ import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
 import type { Item } from "../../src/library/contract.ts";
-import type { Guide, GuideChannel, Programme } from "../../src/library/guide/guide-contract.ts";
+import type { GuideChannel, Programme } from "../../src/library/guide/guide-contract.ts";
 import type { Library } from "../../src/library/library.ts";
 import { controlMethod, okResult, PRIVATE } from "./method.ts";
 import { integer, required, text } from "./params.ts";
@@ -31,15 +31,6 @@ const channelResult = z.object({
   id: z.string().describe("The channel's id in its guide"),
   names: z.array(z.string()),
 });
-
-/** The present programme of an item and the next one. */
-export async function presentNowAndNext(
-  item: Item,
-  guide: Guide,
-): Promise<z.output<typeof shownProgramme>[]> {
-  const found = await guide.nowAndNext(item);
-  return found.map(({ start, stop, title, description }) => ({ start, stop, title, description }));
-}
 
 /** Programme guides: their sources, the programmes of an item, and which channel of a guide an item is. */
 export const guideMethods = [
@@ -180,6 +171,7 @@ function presentChannel({ key, id, names }: GuideChannel): z.output<typeof chann
   return { key, id, names: [...names] };
 }
 
-function unixNow(): UnixSeconds {
+/** Returns the time of day. */
+export function unixNow(): UnixSeconds {
   return Math.floor(Date.now() / 1000) as UnixSeconds;
 }

@@ -3,7 +3,7 @@ import { encodeUtf8 } from "../../src/base/utf8.ts";
 import type { Item, ItemQuery, ItemReader } from "../../src/library/contract.ts";
 import { listedItemSchema, presentItem, presentListedItem } from "../http/present-item.ts";
 import { spacedJson } from "../http/responses.ts";
-import { presentNowAndNext, shownProgramme } from "./guide.ts";
+import { shownProgramme } from "./guide.ts";
 import { type ControlCall, type ControlMethod, controlMethod, PRIVATE } from "./method.ts";
 import { bool, integer } from "./params.ts";
 import { name, omitUndefined, owner, pageParams, titlePart } from "./playlist-params.ts";
@@ -60,7 +60,7 @@ export const playlistGet: ControlMethod = controlMethod({
     const { items } = call.library;
     const present = async (item: Item) => ({
       ...presentListedItem(item, items.figures(item), call.base),
-      ...(params.show_epg && { epg: await presentNowAndNext(item, call.library.guide) }),
+      ...(params.show_epg && { epg: [...(await call.library.guide.nowAndNext(item))] }),
     });
     const page = await items.query({ ...query, limit: Math.min(limit, MAX_BUFFERED_ITEMS) });
     if (page.items.length >= Math.min(limit, page.total - offset))

@@ -8,7 +8,7 @@ import { baseUrl } from "../http/access.ts";
 import type { RouteDependencies, RouteEnv } from "../http/dependencies.ts";
 import { presentIcons } from "../http/present-item.ts";
 import { success } from "../http/responses.ts";
-import { presentNowAndNext, shownProgramme } from "./guide.ts";
+import { shownProgramme } from "./guide.ts";
 import { bool, integer, refuseInvalid, text } from "./params.ts";
 
 /** The most items and transport files that one search examines; no user pages through more. */
@@ -141,7 +141,7 @@ export async function search(
   const results: Channel[] = [];
   for (const [key, channel] of all.slice(page * page_size, (page + 1) * page_size)) {
     const item = params.show_epg ? firstItems.get(key) : undefined;
-    results.push(item ? { ...channel, epg: await presentNowAndNext(item, library.guide) } : channel);
+    results.push(item ? { ...channel, epg: [...(await library.guide.nowAndNext(item))] } : channel);
   }
   return { total: all.length, results, time: Math.round(performance.now() - startedAt) / 1000 };
 }

@@ -24,6 +24,8 @@ export interface RouteDependencies {
   readonly settings?: SettingsService;
   /** The id of the network tuner, 8 hexadecimal digits. If absent, the tuner is off. */
   readonly tunerId?: string;
+  /** Serves the Xtream Codes API; default false. */
+  readonly servesXtream?: boolean;
   /** The engine's own tracker, if it is enabled. */
   readonly tracker?: TrackerService;
   /** Diagnoses the engine. If absent, `/api/diagnosis` does not exist. */

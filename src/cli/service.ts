@@ -157,6 +157,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     broadcasts,
     ...(options.settings && { settings: options.settings }),
     ...(config.tuner === "on" && { tunerId }),
+    servesXtream: config.xtream === "on",
     ...(transfers.tracker && { tracker: transfers.tracker }),
     deviceId,
     diagnose: () => diagnose(machine, config, engine, statReader),

@@ -1,8 +1,11 @@
 import { importJWK, SignJWT } from "jose";
 import * as v from "valibot";
+import { concatBytes, toHex } from "../base/bytes.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { householdOf } from "../base/network.ts";
+import { trimOldest } from "../base/trim-oldest.ts";
+import { encodeUtf8 } from "../base/utf8.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { Clock, KeyValueStore } from "../runtime/contract.ts";
 import { AttemptLimit } from "./account-attempts.ts";
@@ -39,6 +42,9 @@ export interface AccountsDependencies extends PasswordDependencies {
 const MAX_ACCOUNTS = 1_000;
 /** Queue limit of password checks. Each needs 32 MiB for a third of a second, so they run one at a time. */
 const MAX_WAITING = 16;
+/** Passwords that are remembered as right: those of the televisions of a house. */
+const MAX_VERIFIED = 100;
+const SALT_BYTES = 32;
 /** Attempts at a change that conflicts with another one. */
 const MAX_TRIES = 10;
 /** Validity of a token; clients request a new one with `check_auth`. */
@@ -55,10 +61,14 @@ class LocalAccounts implements Accounts {
   readonly #google: GoogleSignIn;
   readonly #attempts = new AttemptLimit();
   readonly #queue = new SerialQueue();
+  /** Passwords that were right: their salted hash, and the key in the record of their account. */
+  readonly #verified = new Map<string, string>();
+  readonly #salt: Uint8Array;
   #waiting = 0;
 
   constructor(dependencies: AccountsDependencies) {
     this.#dependencies = dependencies;
+    this.#salt = dependencies.randomBytes(SALT_BYTES);
     this.#log = dependencies.log.named("accounts");
     this.#google = new GoogleSignIn({
       settings: dependencies.google,
@@ -70,14 +80,22 @@ class LocalAccounts implements Accounts {
   async signInByPassword(email: string, password: string, client: string): Promise<boolean> {
     const login = normalEmail(email);
     return this.#attempt([clientKey(client), `account ${login ?? "?"}`], async () => {
-      const { record, raw } = await this.#account(login ?? "?");
-      const isPossible = password.length <= 2 * PASSWORD_CHARACTERS.most;
-      const isRight = await this.#oneAtATime(() =>
-        isPassword(isPossible ? password : "", isPossible ? record?.password : undefined, this.#dependencies),
-      );
-      if (record === undefined) throw new SluiceError("auth_error", "the account does not exist");
-      if (!isRight) throw new SluiceError("auth_error", "wrong password");
+      const { record, raw } = await this.#checked(login, password);
       await this.#open("engine", record.email, [[accountKey(record.email), raw]]);
+    });
+  }
+
+  async isPassword(email: string, password: string, client: string): Promise<boolean> {
+    const login = normalEmail(email);
+    const digest = await this.#digestOf(JSON.stringify([login, password]));
+    // A hash counts only as long as the account has the password that it was made with.
+    const known = this.#verified.get(digest);
+    if (known !== undefined && known === (await this.#account(login ?? "?")).record?.password.key)
+      return true;
+    return this.#attempt([clientKey(client), `account ${login ?? "?"}`], async () => {
+      const { record } = await this.#checked(login, password);
+      this.#verified.set(digest, record.password.key);
+      trimOldest(this.#verified, MAX_VERIFIED);
     });
   }
 
@@ -130,6 +148,27 @@ class LocalAccounts implements Accounts {
       if (v.is(accountRecord, value)) emails.push(value.email);
     }
     return emails;
+  }
+
+  /** Returns the account if the password is right; rejects with `auth_error` otherwise. */
+  async #checked(
+    login: string | undefined,
+    password: string,
+  ): Promise<{ readonly record: AccountRecord; readonly raw: unknown }> {
+    const { record, raw } = await this.#account(login ?? "?");
+    const isPossible = password.length <= 2 * PASSWORD_CHARACTERS.most;
+    const isRight = await this.#oneAtATime(() =>
+      isPassword(isPossible ? password : "", isPossible ? record?.password : undefined, this.#dependencies),
+    );
+    if (record === undefined) throw new SluiceError("auth_error", "the account does not exist");
+    if (!isRight) throw new SluiceError("auth_error", "wrong password");
+    return { record, raw };
+  }
+
+  /** Returns a hash that is useless without this process. */
+  async #digestOf(text: string): Promise<string> {
+    const salted = concatBytes([this.#salt, encodeUtf8(text)]);
+    return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", salted)));
   }
 
   /** Runs a sign-in attempt unless there were too many. Logs why it failed; the client does not learn the reason. */

@@ -299,6 +299,8 @@ export interface Accounts {
   /** Resolves to true if the sign-in succeeded. `client` is the client's address, for the limit on attempts. */
   signInByPassword(email: string, password: string, client: string): Promise<boolean>;
   signInByGoogle(idToken: string, client: string): Promise<boolean>;
+  /** Resolves to true if the password belongs to the account, without signing in; cheap if the same one was right before. */
+  isPassword(email: string, password: string, client: string): Promise<boolean>;
   signOut(): Promise<void>;
   status(): Promise<AuthStatus>;
   /** Rejects with `bad_parameter` if the account exists or the password is too short. */

@@ -3,7 +3,7 @@ import { encodeUtf8 } from "../base/utf8.ts";
 import { m3uEntry, m3uHeader } from "../media/m3u-writer.ts";
 import type { ExportOptions, Item, Items } from "./contract.ts";
 import { contentLink, playLink, withoutLogin } from "./export-links.ts";
-import type { Guide, Programme } from "./guide/guide-contract.ts";
+import type { Guide, ListedProgramme } from "./guide/guide-contract.ts";
 import { exportedChannelId } from "./guide/guide-export.ts";
 
 interface ExportDependencies {
@@ -23,7 +23,12 @@ interface Format {
   head(total: number): string;
   readonly tail: string;
   /** `programmes` is undefined if they are not asked for. */
-  entry(item: Item, source: Item, isFirst: boolean, programmes: readonly Programme[] | undefined): string;
+  entry(
+    item: Item,
+    source: Item,
+    isFirst: boolean,
+    programmes: readonly ListedProgramme[] | undefined,
+  ): string;
 }
 
 /**
@@ -97,7 +102,7 @@ function m3uFormat(dependencies: ExportDependencies, options: ExportOptions): Fo
       const attributes: [string, string][] = [
         ["tvg-id", guide.match(item) ? exportedChannelId(item, items.figures(item)) : item.tvgId],
         ["tvg-name", item.tvgName || item.title],
-        ["tvg-logo", logoOf(dependencies, item, options.base)],
+        ["tvg-logo", logoUrl(dependencies, item, options.base)],
         ["group-title", groupOf(item)],
         ["radio", item.tags.includes("radio") ? "true" : ""],
         ...extraOf(item),
@@ -113,12 +118,6 @@ function jsonFormat(dependencies: ExportDependencies, options: ExportOptions): F
     head: (total) => `{"total_items":${total},"playlist":[`,
     tail: "]}\n",
     entry(item, source, isFirst, programmes) {
-      const epg = programmes?.map(({ start, stop, title, description }) => ({
-        start,
-        stop,
-        title,
-        description,
-      }));
       const shown = {
         id: item.id,
         title: titleOf(item),
@@ -132,10 +131,10 @@ function jsonFormat(dependencies: ExportDependencies, options: ExportOptions): F
         is_favorite: item.isFavorite,
         tvg_id: item.tvgId,
         tvg_name: item.tvgName,
-        tvg_logo: logoOf(dependencies, item, options.base),
+        tvg_logo: logoUrl(dependencies, item, options.base),
         languages: item.languages,
         countries: item.countries,
-        ...(epg && { epg }),
+        ...(programmes && { epg: programmes }),
       };
       return `${isFirst ? "" : ","}\n${JSON.stringify(shown)}`;
     },
@@ -172,7 +171,12 @@ function groupOf({ tags, subcategory, category }: Item): string {
   return tags.filter((tag) => tag !== "radio").join(";") || subcategory || category || "";
 }
 
-function logoOf({ items }: ExportDependencies, item: Item, base: string): string {
+/** Returns the URL of an item's logo, or an empty text. */
+export function logoUrl(
+  { items }: { readonly items: Pick<Items, "figures"> },
+  item: Item,
+  base: string,
+): string {
   const [icon] = items.figures(item).icons;
   if (!icon) return "";
   return "imageId" in icon ? `${base}/image/${icon.imageId}` : withoutLogin(icon.url);

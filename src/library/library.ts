@@ -12,18 +12,19 @@ import type {
   ExternalPlaylists,
   Images,
   ImportOptions,
+  Item,
   ItemQuery,
   Items,
   Tasks,
 } from "./contract.ts";
 import { createLanguageReader } from "./draft-languages.ts";
 import { createYielder } from "./event-loop.ts";
-import { exportItems } from "./export.ts";
+import { exportItems, logoUrl } from "./export.ts";
 import { createExternalPlaylists } from "./external-playlists.ts";
 import type { BroadcastRefresher } from "./external-refresher.ts";
 import { createGuide } from "./guide/guide.ts";
 import type { Guide } from "./guide/guide-contract.ts";
-import { exportGuide } from "./guide/guide-export.ts";
+import { exportedChannelId, exportGuide } from "./guide/guide-export.ts";
 import { guidesOf } from "./guides.ts";
 import { createImages } from "./images.ts";
 import { createImporter } from "./import.ts";
@@ -50,6 +51,8 @@ export interface Library {
    * `not_a_playlist`, `too_large` or `too_many`.
    */
   importPlaylist(body: ReadableStream<Uint8Array>, options: ImportOptions): Promise<number>;
+  /** The channel id of an item in the exported guide, and the URL of its logo or an empty text; `base` is `http://host:port`. */
+  exportedNames(item: Item, base: string): { readonly channelId: string; readonly logo: string };
   /** Streams items as a playlist; pull drives it. */
   exportPlaylist(options: ExportOptions): ReadableStream<Uint8Array>;
   /** Fetches the URLs of the program guides that the playlist at `url` names. */
@@ -119,6 +122,10 @@ export async function createLibrary(dependencies: LibraryDependencies): Promise<
     guide,
     exportGuide: (query) => exportGuide({ items, guide, clock }, query),
     importPlaylist,
+    exportedNames: (item, base) => ({
+      channelId: exportedChannelId(item, items.figures(item)),
+      logo: logoUrl({ items }, item, base),
+    }),
     exportPlaylist: (options) => exportItems({ items, randomBytes, guides, guide }, options),
     guidesOf: (url, options) => guidesOf(outbound, url, options),
     async close() {

@@ -63,6 +63,7 @@ const GROUPS: readonly SettingGroup[] = [
       "access-token",
       "private-urls",
       "tuner",
+      "xtream",
       "google-issuer",
       "google-audience",
       "google-keys-url",

@@ -294,6 +294,12 @@ export function settingsTable(folders: { readonly dataDir: string | undefined })
       "off",
       "Appear as a network tuner (HDHomeRun) to Plex, Emby, Jellyfin, Kodi and television apps of the local network",
     ),
+    xtream: setting(
+      "xtream",
+      onOff(),
+      "off",
+      "Serve the playlist to television apps by the Xtream Codes API, with the accounts of `sluice account`",
+    ),
     liveWindow: setting(
       "live-window",
       duration(10_000),

@@ -55,6 +55,33 @@ test("signInByPassword: accepts the right password in any Unicode composition, t
   assert.deepEqual((await accounts.status()).login, "u@example.org");
 });
 
+test("isPassword: hashes a right password once, and again after the password was changed; opens no session", async () => {
+  const { accounts, hashes } = await house();
+  const isRight = (password: string, email = EMAIL) => accounts.isPassword(email, password, ASKER);
+  assert.deepEqual(
+    [await isRight("wrong horse"), await isRight(PASSWORD), await isRight("", "x@y")],
+    [false, true, false],
+  );
+  const before = hashes();
+  for (let i = 0; i < 10; i++) assert.equal(await isRight(PASSWORD, "ME@example.org"), true);
+  assert.equal(hashes(), before);
+  await accounts.setPassword(EMAIL, "another horse");
+  assert.equal(await isRight(PASSWORD), false);
+  assert.equal(await isRight("another horse"), true);
+  await accounts.remove(EMAIL);
+  assert.equal(await isRight("another horse"), false);
+  assert.equal((await accounts.status()).method, "none");
+});
+
+test("isPassword: refuses after too many failures, and still accepts what was right before", async () => {
+  const { accounts } = await house();
+  const isRight = (password: string) => accounts.isPassword(EMAIL, password, ASKER);
+  assert.equal(await isRight(PASSWORD), true);
+  for (let i = 0; i < 6; i++) assert.equal(await isRight(`wrong ${i}`), false);
+  assert.equal(await accounts.signInByPassword(EMAIL, PASSWORD, ASKER), false);
+  assert.equal(await isRight(PASSWORD), true);
+});
+
 test("signInByPassword: an unknown account and an overlong password take as long as a wrong one", async () => {
   const { accounts, hashes } = await house();
   const before = hashes();

@@ -75,6 +75,7 @@ export function fakeLibrary(): FakeLibrary {
     },
     guide: fakeGuide(),
     exportGuide: () => new Blob(["<tv></tv>\n"]).stream(),
+    exportedNames: ({ id, tvgId, tvgLogo }) => ({ channelId: tvgId || `item.${id}`, logo: tvgLogo }),
     exportPlaylist(options) {
       library.exported.push(options);
       return new Blob(["#EXTM3U\n"]).stream();
@@ -218,6 +219,7 @@ function fakeAccounts(): Accounts {
       return isRight;
     },
     signInByGoogle: async () => false,
+    isPassword: async (email, password) => email === "viewer@example.org" && password === "correct horse",
     async signOut() {
       login = null;
     },

@@ -13,6 +13,8 @@ async function tunerApp(dependencies: { tunerId?: string } = { tunerId: "1012345
   await add("One", { isLive: 1, tvgExtra: ["tvg-chno=7"] });
   await add("Two", { isLive: 1, tvgExtra: ["tvg-chno=7"] });
   await add("Film", { isLive: 0 });
+  // A second source of a channel.
+  await add("Two", { isLive: 1 });
   const read = async (path: string) => (await app.call(path)).json();
   return { ...app, read };
 }
@@ -40,6 +42,9 @@ test("/auto/v<number>: plays the channel; an unknown number is 404", async () =>
   const targetOf = ({ status, headers }: Response) => [status, headers.get("location")?.slice(0, 20)];
   assert.equal(tuned.status, 302);
   assert.deepEqual(targetOf(tuned), targetOf(linked), "the same answer as that of the channel's play link");
+  const { call: callFull, engine } = await tunerApp();
+  await engine.stop();
+  assert.equal((await callFull("/auto/v7")).status, 410, "an error has the status of the play link");
   for (const path of ["/auto/v9", "/auto/x", "/auto/v"]) assert.equal((await call(path)).status, 404, path);
 });
 

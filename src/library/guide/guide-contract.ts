@@ -7,6 +7,9 @@ export interface Programme extends Omit<XmltvProgramme, "channel" | "stop"> {
   readonly stop: UnixSeconds;
 }
 
+/** A programme as lists of items show it. */
+export type ListedProgramme = Pick<Programme, "start" | "stop" | "title" | "description">;
+
 /** A channel of a guide. Its `id` is unique within its source, its `key` among all sources. */
 export interface GuideChannel extends XmltvChannel {
   readonly key: string;
@@ -52,7 +55,7 @@ export interface Guide {
   /** Stores the user's choice for an item and every item of the same channel; null: no guide. undefined: automatic. */
   choose(item: Item, key: string | null | undefined): Promise<void>;
   /** The present programme of an item and the next one. Empty if the item has no channel. */
-  nowAndNext(item: Item): Promise<readonly Programme[]>;
+  nowAndNext(item: Item): Promise<readonly ListedProgramme[]>;
   /** The programmes of an item that overlap `[from, to)`, in order, at most `limit`. Empty if the item has no channel. */
   programmes(item: Item, from: UnixSeconds, to: UnixSeconds, limit: number): Promise<readonly Programme[]>;
 }

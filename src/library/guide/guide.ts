@@ -9,7 +9,14 @@ import { nextAfterFailure, nextAfterSuccess, saneNext } from "../refresh-times.t
 import { SerialQueue } from "../serial-queue.ts";
 import type { Progress, TaskRunner } from "../tasks.ts";
 import { ChannelMatcher } from "./channel-matcher.ts";
-import type { Guide, GuideChannel, GuideMatch, GuideSource, Programme } from "./guide-contract.ts";
+import type {
+  Guide,
+  GuideChannel,
+  GuideMatch,
+  GuideSource,
+  ListedProgramme,
+  Programme,
+} from "./guide-contract.ts";
 import { fetchGuide } from "./guide-fetch.ts";
 import { GuideFile } from "./guide-file.ts";
 import { GuideSources, type SourceRecord } from "./guide-sources.ts";
@@ -181,9 +188,10 @@ class FileGuide implements Guide {
     this.#choices.set(hash, key);
   }
 
-  nowAndNext(item: Item): Promise<Programme[]> {
+  async nowAndNext(item: Item): Promise<ListedProgramme[]> {
     const now = this.#parts.clock.unixSeconds();
-    return this.programmes(item, now, (now + NEXT_SECONDS) as UnixSeconds, 2);
+    const found = await this.programmes(item, now, (now + NEXT_SECONDS) as UnixSeconds, 2);
+    return found.map(({ start, stop, title, description }) => ({ start, stop, title, description }));
   }
 
   async programmes(item: Item, from: UnixSeconds, to: UnixSeconds, limit: number): Promise<Programme[]> {

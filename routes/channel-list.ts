@@ -1,0 +1,43 @@
+import type { Context } from "hono";
+import type { Item } from "../src/library/contract.ts";
+import type { Library } from "../src/library/library.ts";
+import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
+import { createPlayLinkRoutes } from "./play-links.ts";
+
+/**
+ * Returns the channels of the playlist in the order in which they were added, at most `limit`: the enabled items that are not films. Of
+ * several sources of one channel, the first stands for all.
+ */
+export async function channelItems({ items }: Pick<Library, "items">, limit: number): Promise<Item[]> {
+  const channels = new Map<string, Item>();
+  const reader = items.read({ isEnabled: true, sort: "added" });
+  for (let some = await reader.next(); some.length > 0; some = await reader.next())
+    for (const item of some) {
+      if (channels.size >= limit) return [...channels.values()];
+      const { hash } = items.figures(item);
+      if (item.isLive !== 0 && !channels.has(hash)) channels.set(hash, item);
+    }
+  return [...channels.values()];
+}
+
+/** Plays an item by its play link; `query` is added to that of the request. */
+type PlayItem = (
+  c: Context<RouteEnv>,
+  id: number,
+  query?: Readonly<Record<string, string>>,
+) => Response | Promise<Response>;
+
+/** Returns a function that answers a request as the play link of an item does. It rejects with the same errors. */
+export function createItemPlayer(dependencies: RouteDependencies & { readonly library: Library }): PlayItem {
+  const links = createPlayLinkRoutes(dependencies);
+  links.onError((thrown) => {
+    throw thrown;
+  });
+  return (c, id, query = {}) => {
+    const url = new URL(c.req.url);
+    url.pathname = `/play/0/${id}`;
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+    const { headers, signal, method } = c.req.raw;
+    return links.fetch(new Request(url, { headers, signal, method }), c.env);
+  };
+}

@@ -1,0 +1,97 @@
+import { type Context, Hono } from "hono";
+import { SluiceError } from "../src/base/errors.ts";
+import type { Library } from "../src/library/library.ts";
+import { createItemPlayer } from "./channel-list.ts";
+import { unixNow } from "./control/guide.ts";
+import { baseUrl } from "./http/access.ts";
+import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
+import { exportResponse, guideResponse } from "./playlist-export.ts";
+import { TUNER_COUNT } from "./tuner.ts";
+import { XtreamLists, xtreamTime } from "./xtream-lists.ts";
+
+/**
+ * Serves the part of the Xtream Codes API that television apps use: `player_api.php`, `get.php`, `xmltv.php`, and streams at
+ * `/live/<user>/<password>/<id>.ts` and `/movie/…`. Users are the accounts of the engine; the access rules of all routes apply as well.
+ * Ids are item ids. Series and time shift are not offered, and the lists say so.
+ *
+ * CHOICE(xtream-links): the URLs of `get.php` are those of other exports, so that a list contains no passwords.
+ */
+export function createXtreamRoutes(
+  dependencies: RouteDependencies & { readonly library: Library },
+): Hono<RouteEnv> {
+  const { library } = dependencies;
+  const lists = new XtreamLists(library);
+  const playItem = createItemPlayer(dependencies);
+  const isUser = (c: Context<RouteEnv>, user = "", password = "") =>
+    library.accounts.isPassword(user, password, c.env.origin.remote.host);
+  const isQueryUser = (c: Context<RouteEnv>) => isUser(c, c.req.query("username"), c.req.query("password"));
+  const requireUser = async (is: Promise<boolean>) => {
+    if (!(await is)) throw new SluiceError("auth_error", "wrong user name or password");
+  };
+
+  const app = new Hono<RouteEnv>();
+  app.get("/player_api.php", async (c) => {
+    // Apps learn from this answer, not from a status, that the password is wrong.
+    if (!(await isQueryUser(c))) return c.json({ user_info: { auth: 0 } });
+    const action = c.req.query("action") ?? "";
+    return c.json(action === "" ? profileOf(c) : await lists.answer(action, c.req.query(), baseUrl(c)));
+  });
+  app.get("/get.php", async (c) => {
+    await requireUser(isQueryUser(c));
+    const protocol = c.req.query("output") === "hls" || c.req.query("output") === "m3u8" ? "hls" : "http";
+    return exportResponse(c, library, {}, { protocol });
+  });
+  app.get("/xmltv.php", async (c) => {
+    await requireUser(isQueryUser(c));
+    return guideResponse(c, library);
+  });
+  const play = async (c: Context<RouteEnv>) => {
+    await requireUser(isUser(c, c.req.param("user"), c.req.param("password")));
+    const [, id, ending] = /^(\d{1,15})(?:\.(\w{1,5}))?$/.exec(c.req.param("stream") ?? "") ?? [];
+    if (id === undefined) throw new SluiceError("unknown_item", "expected the id of a stream");
+    return playItem(c, Number(id), parametersOf(c, ending));
+  };
+  app.get("/live/:user/:password/:stream", play);
+  app.get("/movie/:user/:password/:stream", play);
+  // Some apps leave out the first part. Account names contain an @, so no other address has this form.
+  app.get("/:user{[^/]+(?:@|%40)[^/]+}/:password/:stream", play);
+  return app;
+}
+
+/** Films are played in the form in which players can seek. */
+function parametersOf(c: Context<RouteEnv>, ending: string | undefined): Record<string, string> {
+  if (ending === "m3u8") return { protocol: "hls" };
+  return c.req.path.startsWith("/movie/") ? { container: "raw" } : {};
+}
+
+function profileOf(c: Context<RouteEnv>) {
+  const url = new URL(baseUrl(c));
+  const now = unixNow();
+  const isHttps = url.protocol === "https:";
+  const port = url.port || (isHttps ? "443" : "80");
+  return {
+    user_info: {
+      username: c.req.query("username"),
+      password: c.req.query("password"),
+      message: "",
+      auth: 1,
+      status: "Active",
+      exp_date: null,
+      is_trial: "0",
+      active_cons: "0",
+      created_at: "0",
+      max_connections: String(TUNER_COUNT),
+      allowed_output_formats: ["ts", "m3u8"],
+    },
+    server_info: {
+      url: url.hostname,
+      port: isHttps ? "" : port,
+      https_port: isHttps ? port : "",
+      server_protocol: isHttps ? "https" : "http",
+      rtmp_port: "",
+      timezone: "UTC",
+      timestamp_now: now,
+      time_now: xtreamTime(now),
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Infohash } from "../../src/base/ids.ts";
+import { fakeApp } from "./client.ts";
+
+const USER = "username=viewer@example.org&password=correct%20horse";
+const PATH = "viewer%40example.org/correct%20horse";
+const HASH = "4".repeat(40) as Infohash;
+const FOREIGN = { headers: { origin: "http://evil.example", "sec-fetch-site": "cross-site" } };
+const INTERNET = {
+  origin: { remote: { host: "8.8.8.8", port: 5_000 }, local: { host: "127.0.0.1", port: 6878 } },
+};
+
+async function xtreamApp(servesXtream = true) {
+  const app = fakeApp({ dependencies: { servesXtream } });
+  const content = { transport: "bt", contentId: null, magnet: null, url: null, infohash: HASH } as const;
+  const add = (title: string, more: object) => app.library.items.add({ title, content, ...more });
+  await add("News", { isLive: 1, tags: ["radio", "Info"], tvgId: "news.x" });
+  await add("Sport", { isLive: 1, tvgLogo: "http://logo.example/s.png" });
+  await add("News", { isLive: 1, tags: ["Info"] });
+  await add("A film", { isLive: 0, tags: ["Films"], description: "About it" });
+  const off = await add("Off", { isLive: 1 });
+  await app.library.items.update(off.id, { isEnabled: false });
+  // biome-ignore lint/suspicious/noExplicitAny: the tests read members by name.
+  const api = async (query: string): Promise<any> =>
+    (await app.call(`/player_api.php?${USER}${query}`)).json();
+  return { ...app, api };
+}
+
+test("player_api.php: describes the user and the server; the answer reports a wrong password", async () => {
+  const { api, call } = await xtreamApp();
+  const { user_info: user, server_info: server } = await api("");
+  assert.deepEqual([user.auth, user.status, user.username], [1, "Active", "viewer@example.org"]);
+  assert.deepEqual([server.url, server.port, server.timezone], ["127.0.0.1", "6878", "UTC"]);
+  assert.match(server.time_now, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+  for (const query of ["", "?username=x", "?username=viewer@example.org&password=x&action=get_live_streams"])
+    assert.deepEqual(await (await call(`/player_api.php${query}`)).json(), { user_info: { auth: 0 } });
+});
+
+test("player_api.php: one stream for each channel, in categories with stable ids", async () => {
+  const { api } = await xtreamApp();
+  const categories = await api("&action=get_live_categories");
+  assert.deepEqual(
+    categories.map(({ category_name }: { category_name: string }) => category_name),
+    ["Info", "Other"],
+  );
+  const streams = await api("&action=get_live_streams");
+  assert.deepEqual(
+    streams.map(({ num, stream_id, name, category_id }: Record<string, unknown>) => [
+      num,
+      stream_id,
+      name,
+      category_id,
+    ]),
+    [
+      [1, 1, "News", categories[0].category_id],
+      [2, 2, "Sport", categories[1].category_id],
+    ],
+  );
+  assert.deepEqual(
+    [streams[0].epg_channel_id, streams[1].stream_icon],
+    ["news.x", "http://logo.example/s.png"],
+  );
+  const [only, ...others] = await api(`&action=get_live_streams&category_id=${categories[1].category_id}`);
+  assert.deepEqual([only.name, others], ["Sport", []]);
+});
+
+test("player_api.php: films with their description; no series; an unknown action is an error", async () => {
+  const { api, call } = await xtreamApp();
+  const [film] = await api("&action=get_vod_streams");
+  assert.deepEqual([film.name, film.stream_type, film.container_extension], ["A film", "movie", "mp4"]);
+  assert.equal((await api("&action=get_vod_categories"))[0].category_name, "Films");
+  const { info, movie_data } = await api(`&action=get_vod_info&vod_id=${film.stream_id}`);
+  assert.deepEqual([info.plot, movie_data.stream_id], ["About it", film.stream_id]);
+  assert.deepEqual(await api("&action=get_series"), []);
+  assert.equal((await call(`/player_api.php?${USER}&action=x`)).status, 400);
+  assert.equal((await call(`/player_api.php?${USER}&action=get_vod_info&vod_id=99`)).status, 404);
+});
+
+test("player_api.php: the programmes of a channel, in Base64", async () => {
+  const { api } = await xtreamApp();
+  const { epg_listings: short } = await api("&action=get_short_epg&stream_id=1&limit=3");
+  assert.equal(short.length, 3);
+  assert.deepEqual([atob(short[0].title), short[0].now_playing, short[1].now_playing], ["Show", 1, 0]);
+  assert.match(short[0].start, /^\d{4}-\d\d-\d\d \d\d:00:00$/);
+  assert.equal(short[0].stop_timestamp, short[1].start_timestamp);
+  assert.deepEqual((await api("&action=get_simple_data_table&stream_id=2")).epg_listings, []);
+});
+
+test("get.php, xmltv.php: the exported list and guide", async () => {
+  const { call, library } = await xtreamApp();
+  const list = await call(`/get.php?${USER}&type=m3u_plus&output=m3u8`);
+  assert.match(await list.text(), /^#EXTM3U/);
+  assert.deepEqual([library.exported[0]?.protocol, library.exported[0]?.format], ["hls", "m3u"]);
+  assert.match(await (await call(`/xmltv.php?${USER}`)).text(), /^<tv>/);
+  for (const path of ["/get.php", "/xmltv.php?username=x&password=y"])
+    assert.equal((await call(path)).status, 401, path);
+});
+
+test("/live, /movie: play as the play links do, with the right password only", async () => {
+  const { call } = await xtreamApp();
+  for (const path of [`/live/${PATH}/2.ts`, `/${PATH}/2.ts`, `/${PATH}/2`, `/movie/${PATH}/4.mkv`]) {
+    const response = await call(path);
+    assert.deepEqual([response.status, response.headers.get("location")?.split("/")[4]], [302, "r"], path);
+  }
+  assert.match((await call(`/live/${PATH}/2.m3u8`)).headers.get("location")!, /\/ace\/m\//);
+  assert.equal((await call("/live/viewer@example.org/x/2.ts")).status, 401);
+  assert.equal((await call(`/live/${PATH}/x.ts`)).status, 404);
+  assert.equal((await call(`/live/${PATH}/99.ts`)).status, 404);
+});
+
+test("the API is off by default, and closed to pages of other sites and to the Internet", async () => {
+  const off = await xtreamApp(false);
+  assert.equal((await off.call(`/player_api.php?${USER}`)).status, 404);
+  const { call } = await xtreamApp();
+  for (const path of [`/player_api.php?${USER}`, `/get.php?${USER}`, `/live/${PATH}/2.ts`, `/${PATH}/2.ts`])
+    for (const caller of [FOREIGN, INTERNET]) assert.equal((await call(path, caller)).status, 403, path);
+});
