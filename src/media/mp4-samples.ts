@@ -7,6 +7,9 @@ const SAMPLES_LIMIT = 24_000_000;
 
 const TRACKS_LIMIT = 128;
 
+/** The rate of an edit: 1 as a fixed-point number with 16 bits of fraction. */
+const NORMAL_RATE = 0x10000;
+
 /** Positions and times of all samples of a track (ISO 14496-12 8.6, 8.7), in decode order. */
 export interface Mp4Samples {
   readonly trackId: number;
@@ -19,6 +22,8 @@ export interface Mp4Samples {
   readonly timescale: number;
   /** To subtract from presentation times: the skipped start of the media minus the initial delay of the edit list. */
   readonly editTicks: number;
+  /** True if the edit list skips, repeats, interrupts or slows down parts of the media. */
+  readonly hasCuts: boolean;
   /** Samples before the first one that is not completely in the file: a truncated file plays up to there. */
   readonly count: number;
   readonly offsets: Float64Array;
@@ -70,7 +75,7 @@ function parseTrack(moov: Uint8Array, trak: Mp4Box, movieScale: number, fileByte
     entryType: latin1Text(moov.subarray(entries.start + 12, entries.start + 16)),
     language: packedLanguage(readU16(moov, media.start + (moov[media.start] === 1 ? 32 : 20))),
     timescale,
-    editTicks: editList ? parseEdit(moov, editList, movieScale, timescale) : 0,
+    ...(editList ? parseEdits(moov, editList, movieScale, timescale) : { editTicks: 0, hasCuts: false }),
     count,
     offsets,
     sizes,
@@ -193,18 +198,42 @@ function parseKeys(moov: Uint8Array, stss: Mp4Box | undefined, count: number): U
   return keys.slice(0, length);
 }
 
-/** Reads the offset of the edit list (8.6.6): empty edits delay a track, the first other edit sets its start. Ignores later edits. */
-function parseEdit(moov: Uint8Array, box: Mp4Box, movieScale: number, timescale: number): number {
+/**
+ * Reads an edit list (8.6.6): empty edits at its start delay a track, and the first other edit sets where it begins. Edits that continue
+ * where the previous one ends change nothing; all others are cuts.
+ */
+function parseEdits(
+  moov: Uint8Array,
+  box: Mp4Box,
+  movieScale: number,
+  timescale: number,
+): Pick<Mp4Samples, "editTicks" | "hasCuts"> {
   const isLong = moov[box.start] === 1;
-  const count = entriesOf(moov, box, 8, isLong ? 20 : 12);
+  const entryBytes = isLong ? 20 : 12;
+  const count = entriesOf(moov, box, 8, entryBytes);
+  const ticksOf = (duration: number) => Math.round((duration / Math.max(1, movieScale)) * timescale);
+  // Durations are whole units of the movie's scale.
+  const tolerance = 1 + ticksOf(2);
   let delay = 0;
+  let first: number | undefined;
+  /** Where the next edit continues; undefined after a pause. */
+  let next: number | undefined;
+  let hasCuts = false;
   for (let i = 0; i < count; i++) {
-    const from = box.start + 8 + i * (isLong ? 20 : 12);
+    const from = box.start + 8 + i * entryBytes;
     const duration = isLong ? readU64(moov, from) : readU32(moov, from);
     const high = isLong ? readU32(moov, from + 8) | 0 : 0;
     const start = isLong ? high * 2 ** 32 + readU32(moov, from + 12) : readU32(moov, from + 4) | 0;
-    if (start !== -1) return start - Math.round((delay / Math.max(1, movieScale)) * timescale);
-    delay += duration;
+    if (first === undefined) {
+      if (start === -1) delay += duration;
+      else [first, next] = [start, start + ticksOf(duration)];
+    } else if (duration > 0) {
+      const rate = readU32(moov, from + entryBytes - 4);
+      const isNext = next !== undefined && Math.abs(start - next) <= tolerance && rate === NORMAL_RATE;
+      // A pause after the last part changes nothing.
+      hasCuts ||= start !== -1 && !isNext;
+      next = start === -1 ? undefined : start + ticksOf(duration);
+    }
   }
-  return -Math.round((delay / Math.max(1, movieScale)) * timescale);
+  return { editTicks: (first ?? 0) - ticksOf(delay), hasCuts };
 }

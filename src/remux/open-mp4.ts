@@ -11,6 +11,7 @@ import { boxAt, readMp4Layout } from "./mp4-layout.ts";
 import { endSeconds, keySeconds, Mp4Reader } from "./mp4-reader.ts";
 import { Mp4Subtitles } from "./mp4-subtitles.ts";
 import { createPacketMedia } from "./packet-media.ts";
+import { rawMedia } from "./raw-media.ts";
 import { evenCuts, mergeTail, planCuts } from "./segment-plan.ts";
 
 /** Opens an MP4, MOV or fragmented MP4 file. Rejects with `SluiceError("broken_media")` if it has no frames to play. */
@@ -23,6 +24,9 @@ export async function openMp4(cache: BlockCache, settings: OpenSettings): Promis
   const leading = tracks[0];
   if (!leading) throw new SluiceError("broken_media", "the MP4 file has no video or audio tracks");
   const tables = parseMp4Samples(moov, cache.size);
+  // Cuts between key frames cannot be remuxed, and players apply them themselves.
+  if (tables.some(({ trackId, hasCuts }) => hasCuts && tracks.some(({ id }) => id === trackId)))
+    return rawMedia({ name: "multi-edit MP4", mime: leading.kind === "video" ? "video/mp4" : "audio/mp4" });
   const firstBoxEnd = layout.isFragmented ? ((await boxAt(cache, 0, signal))?.end ?? 0) : 0;
   const plan = layout.isFragmented
     ? await planFragments(

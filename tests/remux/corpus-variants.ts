@@ -1,3 +1,5 @@
+import { mp4Box, rewriteMoov, withEdits } from "./rewrite-mp4.ts";
+
 /** What the engine does with a variant. */
 export type Outcome =
   /** Carried in MPEG-TS: all video and audio of the file, or the streams with these numbers. */
@@ -21,6 +23,9 @@ export interface Variant {
   /** True if only the beginning of the file is left: the output may end early. */
   readonly isCut?: boolean;
 }
+
+/** An edit that plays `seconds` of the media from a time on. */
+const cut = (fromSeconds: number, seconds: number) => ({ fromSeconds, seconds });
 
 const H264 = "-c:v libx264 -preset ultrafast -threads 1 -g 25 -pix_fmt yuv420p";
 const B_FRAMES = `${H264} -bf 3 -b_strategy 0`;
@@ -63,6 +68,12 @@ export const VARIANTS: readonly Variant[] = [
   variant("60-fps.mp4", `-r 60 ${B_FRAMES} ${AAC}`),
   variant("edit-late-audio.mp4", `-af adelay=700,asetpts=PTS+0.7/TB ${B_FRAMES} ${AAC}`),
   variant("edit-late-video.mp4", `-vf setpts=PTS+0.5/TB ${B_FRAMES} ${AAC}`),
+  variant(
+    "edits-with-a-cut.mp4",
+    `${B_FRAMES} ${AAC}`,
+    { raw: "video/mp4" },
+    { change: (bytes) => withEdits(bytes, [cut(0, 2), cut(3, 2)]) },
+  ),
   variant("no-edit-list.mp4", `${B_FRAMES} ${AAC} -use_editlist 0 -avoid_negative_ts make_zero`),
   variant("negative-offsets.mp4", `${B_FRAMES} ${AAC} -movflags +negative_cts_offsets`),
   variant("hours.mp4", `${B_FRAMES} ${AAC} -output_ts_offset 7200`),
@@ -175,37 +186,17 @@ function afterGarbage(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return out;
 }
 
-/** Replaces `stco` by `co64` in a file whose `moov` is at its end, so that no position changes (ISO 14496-12 8.7.5). */
+/** Replaces `stco` by `co64` (ISO 14496-12 8.7.5). */
 function withLongOffsets(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  const view = new DataView(bytes.buffer);
-  const rewrite = (from: number, to: number): Uint8Array[] => {
-    const parts: Uint8Array[] = [];
-    for (let at = from; at < to; at += view.getUint32(at)) {
-      const end = at + view.getUint32(at);
-      const type = String.fromCharCode(...bytes.subarray(at + 4, at + 8));
-      if (["moov", "trak", "mdia", "minf", "stbl"].includes(type))
-        parts.push(box(type, rewrite(at + 8, end)));
-      else if (type === "stco") parts.push(box("co64", [longOffsets(view, at, end)]));
-      else parts.push(bytes.subarray(at, end));
-    }
-    return parts;
-  };
-  return new Uint8Array(Buffer.concat(rewrite(0, bytes.length)));
+  return rewriteMoov(bytes, (type, content) =>
+    type === "stco" ? mp4Box("co64", [longOffsets(content)]) : undefined,
+  );
 }
 
-function longOffsets(view: DataView, at: number, end: number): Uint8Array {
-  const count = view.getUint32(at + 12);
+function longOffsets(stco: DataView): Uint8Array {
+  const count = stco.getUint32(4);
   const long = new DataView(new ArrayBuffer(8 + 8 * count));
   long.setUint32(4, count);
-  for (let i = 0; at + 16 + 4 * i < end; i++)
-    long.setBigUint64(8 + 8 * i, BigInt(view.getUint32(at + 16 + 4 * i)));
+  for (let i = 0; i < count; i++) long.setBigUint64(8 + 8 * i, BigInt(stco.getUint32(8 + 4 * i)));
   return new Uint8Array(long.buffer);
-}
-
-function box(type: string, parts: readonly Uint8Array[]): Uint8Array {
-  const content = Buffer.concat(parts);
-  const head = new DataView(new ArrayBuffer(8));
-  head.setUint32(0, 8 + content.length);
-  for (let i = 0; i < 4; i++) head.setUint8(4 + i, type.charCodeAt(i));
-  return Buffer.concat([new Uint8Array(head.buffer), content]);
 }
