@@ -17,6 +17,9 @@ import { byteCutter, planTsLayout, segmentsOf, type TsLayout } from "./ts-layout
 import type { TsMuxTrack } from "./ts-mux-input.ts";
 import { TsMuxer } from "./ts-muxer.ts";
 
+/** How many times the size of the file its MPEG-TS may have: films with 10 frames of 100 bytes a second have 3 times. */
+const LAYOUT_LIMIT = 32;
+
 /** The parts of a {@link PacketMedia}. */
 interface PacketMediaParts {
   readonly container: "mp4" | "matroska";
@@ -168,7 +171,7 @@ class PacketMedia implements Media {
       this.#layout = await this.#run(async (aborted) => {
         const planned = this.#parts.reader.plan!(this.#tsTracks, this.#segments(0, this.segments.length));
         const sizes = (await this.#tsMuxer(aborted)).segmentSizes(planned);
-        return sizes && planTsLayout(sizes, aborted);
+        return sizes && planTsLayout(sizes, LAYOUT_LIMIT * this.#parts.source.size, aborted);
       }, signal);
     } catch (error) {
       if (!(error instanceof SluiceError) || error.code !== "broken_media") throw error;

@@ -26,6 +26,8 @@ export interface SampleSlice extends PlannedFrames {
 const SLICE_SECONDS = 0.25;
 /** A slice has at least so many bytes, because each batch has a fixed cost. */
 const SLICE_BYTES = 128 * 1024;
+/** A slice with at least so many samples is complete, because hostile samples have a byte each. */
+const SLICE_SAMPLES = 4096;
 /** Samples with a smaller gap between them are read together. */
 const GAP_BYTES = 64 * 1024;
 
@@ -56,7 +58,7 @@ export function* sliceSamples(
         bytes += sample.size;
       }
     }
-    if (bytes < SLICE_BYTES) continue;
+    if (bytes < SLICE_BYTES && samples.length < SLICE_SAMPLES) continue;
     const isLast = tracks.every((track, i) => next[i] === track.length);
     yield { samples, endsSegment: isSegmentEnd && isLast, until };
     if (isLast) return;

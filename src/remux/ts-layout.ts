@@ -13,13 +13,21 @@ export interface TsLayout {
   readonly starts: readonly number[];
 }
 
-/** Sums up the sizes of the segments. Yields to the event loop, because a film has half a million frames. */
-export async function planTsLayout(sizes: Iterable<number>, signal: AbortSignal): Promise<TsLayout> {
+/**
+ * Sums up the sizes of the segments. Yields to the event loop, because a film has half a million frames. Returns undefined above
+ * `limitBytes`: a hostile index can describe mostly pauses, which clock packets fill.
+ */
+export async function planTsLayout(
+  sizes: Iterable<number>,
+  limitBytes: number,
+  signal: AbortSignal,
+): Promise<TsLayout | undefined> {
   const layout = { size: 0, sizes: [] as number[], starts: [] as number[] };
   for (const size of sizes) {
     layout.sizes.push(size);
     layout.starts.push(layout.size);
     layout.size += size;
+    if (layout.size > limitBytes) return undefined;
     if (layout.starts.length % STEP_SEGMENTS !== 0) continue;
     await new Promise<void>((resolve) => setImmediate(resolve));
     signal.throwIfAborted();

@@ -103,11 +103,14 @@ export class TsMuxer {
 
 function* sizesOf(frames: Iterable<PlannedFrames>, begin: () => TsSegmentWriter): Generator<number> {
   let writer = begin();
+  let bytes = 0;
   for (const { samples, endsSegment } of frames) {
     for (const sample of samples) writer.add(sample);
+    bytes += endsSegment ? writer.finishSize() : writer.takeSize();
     if (!endsSegment) continue;
-    yield writer.finishSize();
+    yield bytes;
     writer = begin();
+    bytes = 0;
   }
 }
 

@@ -82,10 +82,17 @@ export class TsSegmentWriter {
     return this.#write();
   }
 
+  /** Returns the size of the packets that {@link take} would return. */
+  takeSize(): number {
+    const bytes = this.#size(this.#items);
+    this.#items = [];
+    return bytes;
+  }
+
   /** Ends the segment and returns the size of the packets that {@link finish} would return. */
   finishSize(): number {
     this.#end();
-    return this.#size(this.#items);
+    return this.takeSize();
   }
 
   #end(): void {

@@ -8,7 +8,7 @@ import { openMedia } from "../../src/remux/open-media.ts";
 import { fixture } from "../parts/media-fixtures.ts";
 import { seededRandom } from "../seeded-random.ts";
 import { memoryAccess } from "./media-checks.ts";
-import { fmp4Segment, tsSegment } from "./segments.ts";
+import { fmp4Segment, rangeOfTs, tsSegment } from "./segments.ts";
 
 const FILES = {
   "an MP4": "end.mp4",
@@ -28,6 +28,17 @@ async function readAll(source: RandomAccess): Promise<boolean> {
           isWhole = false;
         });
       }
+    }
+    const seekable = await media.seekableTs?.();
+    if (seekable) {
+      const range = { start: seekable.size >> 1, end: seekable.size };
+      const work = rangeOfTs(media, range).then(({ length }) =>
+        assert.equal(length, range.end - range.start),
+      );
+      await work.catch((error: unknown) => {
+        if (!(error instanceof SluiceError)) throw error;
+        isWhole = false;
+      });
     }
     media.close();
     return isWhole;

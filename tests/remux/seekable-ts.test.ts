@@ -6,6 +6,7 @@ import { fixture } from "../parts/media-fixtures.ts";
 import { seededRandom } from "../seeded-random.ts";
 import { CountedFile } from "./file-access.ts";
 import { memoryAccess, wholeTs } from "./media-checks.ts";
+import { mp4Box, rewriteMoov } from "./rewrite-mp4.ts";
 import { rangeOfTs, withoutNullPackets } from "./segments.ts";
 import { checkTs } from "./ts-checker.ts";
 
@@ -85,6 +86,20 @@ test("Media.seekableTs: nothing if the index does not tell the size of all frame
   const shortLengths = await fixture("front.mp4");
   shortLengths[indexOf(shortLengths, "avcC") + 8] = 0xfd;
   assert.equal(await (await open(shortLengths)).seekableTs!(), undefined);
+});
+
+test("Media.seekableTs: nothing for a file that consists of pauses, which clock packets would fill", async () => {
+  const bytes = rewriteMoov(await fixture("end.mp4"), (type, content) => {
+    if (type !== "stts") return undefined;
+    const runs = new DataView(
+      content.buffer.slice(content.byteOffset, content.byteOffset + content.byteLength),
+    );
+    for (let at = 8; at + 8 <= runs.byteLength; at += 8) runs.setUint32(at + 4, 225 * runs.getUint32(at + 4));
+    return mp4Box("stts", [new Uint8Array(runs.buffer)]);
+  });
+  const media = await open(bytes);
+  assert.ok(media.durationSeconds > 1000);
+  assert.equal(await media.seekableTs!(), undefined);
 });
 
 test("Media.seekableTs: closing the media ends a stream of a range", async () => {
