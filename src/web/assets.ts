@@ -17,9 +17,9 @@ const OWN = [
   "figures",
   "guide",
   "health",
-  "kv",
   "link",
   "live",
+  "memory",
   "playlist",
   "playlist-add",
   "playlist-dialog",
@@ -34,7 +34,6 @@ const OWN = [
   "playlist-tasks",
 
   "playlist-trash",
-  "recent",
   "remote-control",
   "screen-controls",
   "screens",

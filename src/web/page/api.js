@@ -1,5 +1,5 @@
 // @ts-check
-import { openKeyValueStore } from "./kv.js";
+import { rememberedToken, rememberToken } from "./memory.js";
 
 /**
  * Types of the control API client.
@@ -14,8 +14,6 @@ const ACCESS_DENIED = 0;
 const TOKEN_REQUIRED = 104;
 const WRONG_TOKEN = 105;
 
-const STORE = "sluice";
-const TOKEN_KEY = "access-token";
 const TOKEN = /^[\x21-\x7e]{8,512}$/;
 
 /** An error response of the engine; its message is shown to the user. */
@@ -52,7 +50,7 @@ export class EngineApi {
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== ACCESS_DENIED) throw error;
     }
-    const stored = await storedToken().catch(() => undefined);
+    const stored = await rememberedToken().catch(() => undefined);
     return stored !== undefined && (await this.#isValid(stored)) ? "full" : "read-only";
   }
 
@@ -66,13 +64,13 @@ export class EngineApi {
     if (!TOKEN.test(trimmed) || !(await this.#isValid(trimmed)))
       throw new Error("This access token is not valid. Copy it again on the engine's computer.");
     // If the browser cannot store it, the user enters it again at the next visit.
-    await storeToken(trimmed).catch(() => {});
+    await rememberToken(trimmed).catch(() => {});
   }
 
   /** Deletes the token from this browser. */
   async forgetToken() {
     this.#token = undefined;
-    await storeToken(undefined);
+    await rememberToken(undefined);
   }
 
   /** The token, which the user can copy to another device; empty if there is none. */
@@ -182,24 +180,4 @@ function bodyOf(parameters) {
 function textOf(value) {
   if (typeof value === "boolean") return value ? "1" : "0";
   return Array.isArray(value) ? JSON.stringify(value) : String(value);
-}
-
-async function storedToken() {
-  const records = await openKeyValueStore(STORE);
-  try {
-    const token = await records.get(TOKEN_KEY);
-    return typeof token === "string" ? token : undefined;
-  } finally {
-    await records.close();
-  }
-}
-
-/** @param {string | undefined} token undefined deletes it */
-async function storeToken(token) {
-  const records = await openKeyValueStore(STORE);
-  try {
-    await records.commit(token === undefined ? { delete: [TOKEN_KEY] } : { set: [[TOKEN_KEY, token]] });
-  } finally {
-    await records.close();
-  }
 }

@@ -4,11 +4,11 @@ import { playbackPath } from "./engine.js";
 import { connectGuide } from "./guide.js";
 import { connectHealth } from "./health.js";
 import { linkTitle, readLink } from "./link.js";
+import { forgetLinks, recentLinks, rememberedLanguage, rememberLanguage, rememberLink } from "./memory.js";
 import { Playback } from "./playback.js";
 import { connectPlaylist } from "./playlist.js";
 import { isList } from "./playlist-add.js";
 import { openLink } from "./playlist-dialog.js";
-import { forgetLinks, recentLinks, rememberedLanguage, rememberLanguage, rememberLink } from "./recent.js";
 import { listenForRemoteControl } from "./remote-control.js";
 import { connectScreens } from "./screen-controls.js";
 import { connectSettings } from "./settings.js";
@@ -30,6 +30,14 @@ function main() {
   let playback;
   /** @type {Omit<import("./screen-controls.js").Playing, "atSeconds"> | undefined} */
   let playing;
+  /** @type {string | undefined} the audio language that the user chose last */
+  let language;
+  rememberedLanguage().then(
+    (remembered) => {
+      language ??= remembered;
+    },
+    () => {},
+  );
 
   /**
    * @param {Link | Uint8Array} source
@@ -37,7 +45,7 @@ function main() {
    * @param {string} [title] replaces the title of the content
    */
   function play(source, chosen = {}, title = "") {
-    const choice = { ...chosen, audioLanguage: chosen.audioLanguage ?? rememberedLanguage() };
+    const choice = { ...chosen, audioLanguage: chosen.audioLanguage ?? language };
     const previousStopped = playback?.stop();
     showProblem(page, "");
     showLink(page, "");
@@ -62,8 +70,10 @@ function main() {
         offerLinks(link, fileIndex);
         page.audio.onchange = () => {
           const atSeconds = playback?.atSeconds ?? 0;
-          rememberLanguage(page.audio.value);
-          play(link, { ...choice, fileIndex, audioLanguage: page.audio.value, atSeconds }, title);
+          language = page.audio.value;
+          // If the browser cannot store it, the choice holds until the page is closed.
+          rememberLanguage(language).catch(() => {});
+          play(link, { ...choice, fileIndex, audioLanguage: language, atSeconds }, title);
         };
         const next = content.order[content.order.indexOf(fileIndex) + 1];
         const isPart = content.order.includes(fileIndex);
@@ -107,7 +117,7 @@ function main() {
     else showLink(page, text);
   }
 
-  /** @param {import("./recent.js").RecentLink} played */
+  /** @param {import("./memory.js").RecentLink} played */
   async function remember(played) {
     await rememberLink(played);
     await refreshRecent();

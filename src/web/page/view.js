@@ -163,8 +163,8 @@ export function showLanguages(page, languages, chosen) {
  * Shows the recent links.
  *
  * @param {Elements} page
- * @param {readonly import("./recent.js").RecentLink[]} links
- * @param {(played: import("./recent.js").RecentLink) => void} play
+ * @param {readonly import("./memory.js").RecentLink[]} links
+ * @param {(played: import("./memory.js").RecentLink) => void} play
  */
 export function showRecent(page, links, play) {
   const items = links.map((played) =>
