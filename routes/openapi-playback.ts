@@ -94,17 +94,27 @@ export function playbackPaths(): Record<string, OpenApiPath> {
     "/ace/cmd/{infohash}/{key}": {
       get: operation(
         "session_command",
-        "Stops a session, seeks in a live stream, or sets the idle timeout of the session",
+        "Stops a session, seeks in a live stream, changes the stream, or sets the idle timeout of the session",
         [
           infohash,
           key,
           {
             ...textParameter("method", "The command"),
             required: true,
-            schema: { type: "string", enum: ["stop", "liveseek", "set_player_activity_timeout"] },
+            schema: {
+              type: "string",
+              enum: ["stop", "liveseek", "set_stream", "set_player_activity_timeout"],
+            },
           },
           {
             ...textParameter("pos", "For liveseek: UNIX seconds; -1 is the live edge"),
+            schema: { type: "integer" },
+          },
+          {
+            ...textParameter(
+              "stream_index",
+              "For set_stream: the index in hls_streams of stat; -1: the engine chooses",
+            ),
             schema: { type: "integer" },
           },
           {

@@ -84,8 +84,8 @@ export function createSessionRoutes({ engine, statRead }: RouteDependencies): Ho
     return success(c, "response", presentInfo(session, await session.info(), engine.settings.compat));
   });
 
-  app.on(["GET", "POST"], "/ace/cmd/:infohash/:key", (c) => {
-    command(sessionOf(c), (name) => c.req.query(name));
+  app.on(["GET", "POST"], "/ace/cmd/:infohash/:key", async (c) => {
+    await command(sessionOf(c), (name) => c.req.query(name));
     // Clients that send an api_version above 1 with a stop expect the control envelope here.
     return success(c, (c.req.query("api_version") ?? "1") === "1" ? "response" : "result", "ok");
   });
@@ -136,7 +136,7 @@ function directive(query: (name: string) => string | undefined, name: string): n
   throw new SluiceError("bad_parameter", `${name}: expected a whole number, got ${text.slice(0, 40)}`);
 }
 
-function command(session: Session, query: (name: string) => string | undefined): void {
+async function command(session: Session, query: (name: string) => string | undefined): Promise<void> {
   const method = query("method");
   switch (method) {
     case "stop":
@@ -149,13 +149,23 @@ function command(session: Session, query: (name: string) => string | undefined):
       session.liveSeek(livePosition(query("pos")));
       break;
     case "set_stream":
-      throw new SluiceError("bad_parameter", "set_stream: this content has only one stream");
+      await session.setStream(streamIndex(query("stream_index")));
+      break;
     default:
       throw new SluiceError(
         "bad_parameter",
         method ? `unknown method ${method.slice(0, 60)}` : "method is missing",
       );
   }
+}
+
+/** Parses an index into `hls_streams`; -1 means that the engine chooses. */
+function streamIndex(text: string | undefined): number {
+  if (text !== undefined && /^(?:-1|\d{1,4})$/.test(text)) return Number(text);
+  throw new SluiceError(
+    "bad_parameter",
+    `set_stream: stream_index: expected a whole number, got ${text?.slice(0, 40) ?? "nothing"}`,
+  );
 }
 
 /** Parses a position in UNIX seconds; -1 is the live edge. */

@@ -93,6 +93,16 @@ function fileAt(transfer: Transfer, fileIndex: number): ContentFile {
   );
 }
 
+/** The first segment usually needs this much of the head of a file. */
+const HEAD_BYTES = 2 * 1024 * 1024;
+
+/** Returns the progress of a start, 0 to 99; only for display. */
+export function startProgress(transfer: Transfer, file: ContentFile | undefined): number {
+  if (!file) return 0;
+  const needed = Math.max(1, Math.min(HEAD_BYTES, file.size));
+  return Math.min(99, Math.floor((100 * transfer.headBytes(file.index)) / needed));
+}
+
 /**
  * Returns the file to play: the requested one; else the first file selected by the link that is playable by its name; else the first
  * one of {@link playOrder}. Throws `no_such_file` or `unsupported_content`.

@@ -89,6 +89,8 @@ export interface Session {
   touch(): void;
   /** Moves to a time of a live stream, or to its edge (-1). Throws `bad_parameter` if the stream cannot seek. */
   liveSeek(to: UnixSeconds | -1): void;
+  /** Continues with this variant of the stream; negative: the engine chooses. Rejects with `bad_parameter` if there is none. */
+  setStream(index: number): Promise<void>;
   /** Sets how long the session lives without requests. */
   setIdleMs(idleMs: number): void;
   /** Returns what `stat` shows. */

@@ -16,18 +16,21 @@ export interface PlayerReads extends PieceReads {
   use<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** Opens content for one MPEG-TS connection: a film with its remuxer; live streams and web content are MPEG-TS already. */
+/**
+ * Opens content for one MPEG-TS connection: a film with its remuxer; live streams and web content are MPEG-TS already. `current`
+ * returns the media of the session, which changes with its stream.
+ */
 export async function playerMedia(
-  media: SessionMedia,
+  current: () => Promise<SessionMedia>,
   live: SessionLive,
   reads: PlayerReads,
 ): Promise<PlayerMedia> {
-  const { source } = media;
+  const { source } = await current();
   if (source.play) {
     const { signal, range, pulled, wait } = reads;
     return source.play({ signal, range, ready: pulled, wait });
   }
-  const pieces = source.live ? live.open(source.live, reads) : segmentPieces(media, reads);
+  const pieces = source.live ? live.open(source.live, reads) : segmentPieces(current, reads);
   return { pieces, remuxer: new TransformStream<Uint8Array, Uint8Array>() };
 }
 
@@ -35,12 +38,16 @@ export async function playerMedia(
  * Returns consecutive segments of a source as a stream. Each pull reads one chunk, and no segment is held between two pulls: those
  * of a stalled player can leave the cache. The next segment is made while one is read.
  */
-function segmentPieces(media: SessionMedia, { pulled, use }: PlayerReads): ReadableStream<Uint8Array> {
+function segmentPieces(
+  current: () => Promise<SessionMedia>,
+  { pulled, use }: PlayerReads,
+): ReadableStream<Uint8Array> {
   const closed = new AbortController();
   const { signal } = closed;
   /** The segment that is read; undefined before the first. */
   let index: number | undefined;
   let offset = 0;
+  let media: SessionMedia;
   const load = async (from: number) => {
     const reached = await use(() => media.reach(from, signal));
     if (reached === undefined) return undefined;
@@ -50,6 +57,8 @@ function segmentPieces(media: SessionMedia, { pulled, use }: PlayerReads): Reada
     {
       async pull(controller) {
         await orAborted(pulled(), signal);
+        // A session that changes its stream continues at the same number.
+        if (offset === 0) media = await current();
         index ??= await media.source.first(signal);
         for (;;) {
           const loaded = await load(index);

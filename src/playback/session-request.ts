@@ -1,6 +1,8 @@
+import { SluiceError } from "../base/errors.ts";
 import { languageCode } from "../media/language.ts";
 import { audioKey } from "../remux/contract.ts";
 import type { Hold, WebContent } from "../transfer/contract.ts";
+import type { SegmentSource } from "../transfer/segment-source.ts";
 import { audioOf, type PlaybackRequest } from "./contract.ts";
 
 /** Two starts of one player on one file join the same session if they have the same variant. */
@@ -21,6 +23,24 @@ export function outputOf(
   const format = isLive ? outputFormats.live : outputFormats.vod;
   if (format === "auto") return output;
   return format === "hls" || (format === "original" && web === "hls") ? "hls" : "ts";
+}
+
+/**
+ * CHOICE(set-stream): `set_stream` continues in another variant of an HLS stream at the same segment number. Throws
+ * `bad_parameter` if `source` has no such variant, or if its segments need an initialization section, which players keep.
+ */
+export function checkStream(source: SegmentSource | undefined, index: number): void {
+  const { variants = [], container } = source ?? {};
+  if (!source) throw cannotSet("the stream has not started yet");
+  if (variants.length < 2) throw cannotSet("this content has only one stream");
+  if (index >= variants.length)
+    throw cannotSet(`expected stream_index up to ${variants.length - 1}, got ${index}`);
+  if (container === "fmp4")
+    throw cannotSet("start again with stream_id, because the segments are fragmented MP4");
+}
+
+function cannotSet(why: string): SluiceError {
+  return new SluiceError("bad_parameter", `set_stream: ${why}`);
 }
 
 /** Returns one code per language, so that `ru` and `rus` share segments. */

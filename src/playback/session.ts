@@ -14,7 +14,7 @@ import type {
   SegmentName,
   SegmentSource,
 } from "../transfer/segment-source.ts";
-import { type Access, chooseFile } from "./access.ts";
+import { type Access, chooseFile, startProgress } from "./access.ts";
 import { bodyStream } from "./body-stream.ts";
 import type {
   ManifestReload,
@@ -37,6 +37,7 @@ import { SessionEvents } from "./session-events.ts";
 import { SessionLease } from "./session-lease.ts";
 import { cannotSeek, SessionLive } from "./session-live.ts";
 import { SessionMedia } from "./session-media.ts";
+import { checkStream } from "./session-request.ts";
 import { SessionWaits } from "./session-waits.ts";
 import { awaitFiles, playingTimeouts, withDataTimeout } from "./timeouts.ts";
 import { transportStream } from "./ts-stream.ts";
@@ -63,9 +64,6 @@ export interface SessionDependencies {
   /** Called once, when the session has ended. */
   ended(session: PlayerSession, reason: SluiceError): void;
 }
-
-/** The first segment usually needs this much of the head of a file. Only for the progress of the start. */
-const HEAD_BYTES = 2 * 1024 * 1024;
 
 /** A start that failed with one of these is tried again at the next request. */
 const RETRIABLE: ReadonlySet<SluiceErrorCode> = new Set(["no_peers", "metadata_timeout", "start_timeout"]);
@@ -94,6 +92,7 @@ export class PlayerSession implements Session {
   /** The start that a player has waited for already; the next one gets its headers at once. */
   #awaited: Promise<void> | undefined;
   #file: ContentFile | undefined;
+  #variantIndex: number | undefined;
   #status: SessionInfo["status"] = "starting";
   #problem: Error | undefined;
 
@@ -106,6 +105,7 @@ export class PlayerSession implements Session {
     this.ordinal = dependencies.ordinal;
     this.output = request.output;
     this.isDirect = dependencies.isDirect;
+    this.#variantIndex = request.variantIndex;
     this.clientSessionId = request.clientSessionId;
     this.#live = new SessionLive(request);
     // If the files are known, the file is chosen now: the next start of this player must find the same.
@@ -172,13 +172,27 @@ export class PlayerSession implements Session {
     this.#live.seek(to, this.#source);
   }
 
+  async setStream(index: number): Promise<void> {
+    const before = this.#source;
+    checkStream(before, index);
+    const opening = this.#open(index);
+    try {
+      checkStream((await opening).source, index);
+    } catch (thrown) {
+      this.#source = before;
+      throw thrown;
+    }
+    this.#opened = opening;
+    this.#variantIndex = index;
+  }
+
   async info(): Promise<SessionInfo> {
     const { transfer } = this.#dependencies.hold;
     const cache = await this.#dependencies.cacheFigures();
     return {
       status: this.#status,
       problem: this.#problem,
-      progress: this.#progress(),
+      progress: this.#status === "playing" ? 100 : startProgress(transfer, this.#file),
       totalProgress: this.#file ? transfer.progress(this.#file.index) : 0,
       fileIndex: this.#file?.index ?? -1,
       figures: transfer.figures,
@@ -214,7 +228,7 @@ export class PlayerSession implements Session {
 
   async transportStream(remux: RemuxForPlayer, requestSignal?: AbortSignal, range?: ByteRange) {
     await this.awaitStart(requestSignal);
-    const [opened, { clock }] = [this.#opened, this.#dependencies.access];
+    const { clock } = this.#dependencies.access;
     return transportStream({
       clock,
       ended: this.#ended.signal,
@@ -222,7 +236,7 @@ export class PlayerSession implements Session {
         const use: PlayerReads["use"] = (work) => this.#use(work);
         const wait: PlayerReads["wait"] = (work, stop) => use(() => this.#withTimeout(work, stop));
         const reads = { clock, signal, range, pulled, use, wait };
-        return remux(await playerMedia(await opened, this.#live, reads));
+        return remux(await playerMedia(() => this.#opened, this.#live, reads));
       },
       hasLength: range !== undefined,
       touched: () => this.touch(),
@@ -298,7 +312,7 @@ export class PlayerSession implements Session {
     return { base, session: { infohash, key, ordinal } };
   }
 
-  async #open(): Promise<SessionMedia> {
+  async #open(variantIndex = this.#variantIndex): Promise<SessionMedia> {
     const { access, hold, request, converted } = this.#dependencies;
     const { transfer } = hold;
     const { signal } = this.#ended;
@@ -308,7 +322,7 @@ export class PlayerSession implements Session {
     const file = this.#file;
     const open = async (stop: AbortSignal) => {
       if (transfer.segmentSource)
-        return converted.of(await transfer.segmentSource(stop, request), request, stop);
+        return converted.of(await transfer.segmentSource(stop, { ...request, variantIndex }), request, stop);
       return openFilm(transfer, file, request, stop);
     };
     this.#source = await this.#waits.during(() => withDataTimeout(access, transfer, open, signal));
@@ -384,15 +398,5 @@ export class PlayerSession implements Session {
       if (thrown instanceof SluiceError && thrown.code === "session_stopped") this.end(thrown);
       throw thrown;
     }
-  }
-
-  #progress(): number {
-    if (this.#status === "playing") return 100;
-    if (!this.#file) return 0;
-    const needed = Math.max(1, Math.min(HEAD_BYTES, this.#file.size));
-    return Math.min(
-      99,
-      Math.floor((100 * this.#dependencies.hold.transfer.headBytes(this.#file.index)) / needed),
-    );
   }
 }
