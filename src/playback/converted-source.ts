@@ -14,42 +14,54 @@ import type {
   VariantFacts,
 } from "../transfer/segment-source.ts";
 import { audioOf, type PlaybackRequest } from "./contract.ts";
+import { OrderedSource } from "./ordered-source.ts";
 
 /** Tags of parts: converted streams have whole segments only (RFC 8216bis 4.4.3.7, 4.4.3.8, 4.4.4.9, 4.4.5.3). */
 const PART_TAGS = /^#EXT-X-(PART|PART-INF|PRELOAD-HINT|SERVER-CONTROL)[:-].*\n/gm;
 /** Codecs that are converted, in a `CODECS` attribute (RFC 6381). */
 const CONVERTED_CODECS = /\b(ac-3|ec-3|dts[cehlx+-]|mp4a\.(40\.3[23]|69|6B|A5|A6|A9))(?=[",])/gi;
 
-/** The sources with converted audio, shared by the sessions of a stream with equal requests. */
+/** The sources with converted or ordered audio, shared by the sessions of a stream with equal requests. */
 export class ConvertedSources {
   readonly #transcoder: AudioTranscoder | undefined;
   /** By source, then by audio request. */
-  readonly #converted = new WeakMap<SegmentSource, Map<string, ConvertedSource>>();
+  readonly #converted = new WeakMap<SegmentSource, Map<string, SegmentSource>>();
 
-  /** Without a transcoder, sources are returned unchanged. */
+  /** Without a transcoder, no audio is converted. */
   constructor(transcoder: AudioTranscoder | undefined) {
     this.#transcoder = transcoder;
   }
 
-  /** Returns the source that the request plays: `source` itself unless its audio is converted. Waits for its first bytes.
-   * Rejects with `unsupported_container` if the player does not accept its container. */
+  /**
+   * Returns the source that the request plays: `original` itself unless its audio is converted, or ordered by the preferred
+   * language. Waits for its first bytes if audio may be converted. Rejects with `unsupported_container` if the player does not
+   * accept its container.
+   */
   async of(original: SegmentSource, request: PlaybackRequest, signal: AbortSignal): Promise<SegmentSource> {
     const source = accepted(original, request);
     const { audioConversion: conversion, audioLanguage } = request;
     const transcoder = this.#transcoder;
-    if (!transcoder || !conversion || source.container !== "ts") return source;
-    const options = { transcoder, conversion, language: languageCode(audioLanguage) };
+    if (source.container !== "ts" || source.body || source.play) return source;
+    const language = languageCode(audioLanguage);
+    const ordered = () =>
+      language === "und" ? source : this.#shared(source, language, () => new OrderedSource(source, language));
+    if (!transcoder || !conversion) return ordered();
+    const options = { transcoder, conversion, language };
     if (source.live) {
       const head = await source.live.cursor(0).next(signal);
-      if (!head || !new StreamConverter(options).needs(head)) return source;
+      if (!head || !new StreamConverter(options).needs(head)) return ordered();
     }
-    const all = this.#converted.get(source) ?? new Map<string, ConvertedSource>();
-    this.#converted.set(source, all);
     const key = `${request.output} ${audioKey(audioOf(request))}`;
-    const converted =
-      all.get(key) ?? new ConvertedSource(source, () => new StreamConverter(options), key, request.output);
-    all.set(key, converted);
-    return converted;
+    const convert = () => new StreamConverter(options);
+    return this.#shared(source, key, () => new ConvertedSource(source, convert, key, request.output));
+  }
+
+  #shared(source: SegmentSource, key: string, create: () => SegmentSource): SegmentSource {
+    const all = this.#converted.get(source) ?? new Map<string, SegmentSource>();
+    this.#converted.set(source, all);
+    const shared = all.get(key) ?? create();
+    all.set(key, shared);
+    return shared;
   }
 }
 

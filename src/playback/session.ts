@@ -176,12 +176,12 @@ export class PlayerSession implements Session {
     const before = this.#source;
     checkStream(before, index);
     const opening = this.#open(index);
-    try {
-      checkStream((await opening).source, index);
-    } catch (thrown) {
-      this.#source = before;
-      throw thrown;
-    }
+    await opening
+      .then(({ source }) => checkStream(source, index))
+      .catch((thrown) => {
+        this.#source = before;
+        throw thrown;
+      });
     this.#opened = opening;
     this.#variantIndex = index;
   }

@@ -1,4 +1,8 @@
+import assert from "node:assert/strict";
 import { fromHex } from "../../src/base/bytes.ts";
+import { buildPat, buildPmt, packetsOfSection } from "../../src/media/psi.ts";
+import { streamsOf } from "../../src/media/ts-programme.ts";
+import { TableReader } from "../../src/media/ts-tables.ts";
 import type { TsMuxPacket, TsMuxTrack } from "../../src/remux/ts-mux-input.ts";
 import { TsMuxer } from "../../src/remux/ts-muxer.ts";
 
@@ -49,4 +53,26 @@ export function syntheticPackets(seconds: number, startSeconds = 0, frameBytes =
 /** A small transport stream of video and audio. */
 export function syntheticTs(seconds: number, startSeconds = 0): Uint8Array<ArrayBuffer> {
   return new TsMuxer(SYNTHETIC_TRACKS).segment(syntheticPackets(seconds, startSeconds));
+}
+
+/** A PAT with one programme, whose PMT is made by {@link pmtOf}. */
+export const PAT = packetsOfSection(buildPat({ number: 1, pmtPid: 0x100 }), 0);
+/** A packet of video without meaning. */
+export const VIDEO_PACKET = new Uint8Array(188).fill(0x47);
+VIDEO_PACKET.set([0x47, 0x01, 0x01, 0x10]);
+
+/** A PMT with video, audio in these languages, and subtitles. */
+export function pmtOf(...languages: string[]): Uint8Array<ArrayBuffer> {
+  const audio = languages.map((language, i) => ({ streamType: 15, pid: 0x110 + i, language }));
+  const streams = [{ streamType: 27, pid: 0x101 }, ...audio, { streamType: 144, pid: 0x180 }];
+  return packetsOfSection(buildPmt({ programme: 1, version: 0, pcrPid: 0x101, streams }), 0x100);
+}
+
+/** Returns the audio languages of the last PMT, in order. */
+export function languagesIn(packets: Uint8Array): string[] {
+  const reader = new TableReader();
+  for (let at = 0; at < packets.length; at += 188) reader.push(packets, at);
+  const streams = streamsOf(reader.tables(true)!.pmt);
+  assert.deepEqual([streams[0]!.pid, streams.at(-1)!.pid], [0x101, 0x180]);
+  return streams.slice(1, -1).map(({ language }) => language);
 }

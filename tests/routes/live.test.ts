@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { concatBytes } from "../../src/base/bytes.ts";
 import { base64, filmTorrent } from "../engine/fake-engine.ts";
 import { FakeLive, FIRST_AT, fakeControl } from "../engine/fake-live.ts";
+import { languagesIn, PAT, pmtOf, VIDEO_PACKET } from "../remux/synthetic-ts.ts";
 import { fakeApp } from "./client.ts";
 
 const stream = filmTorrent("stream");
 
 /** A session that plays a live stream with a window of sixty seconds. */
-async function appWithLive(output: "getstream" | "manifest.m3u8" = "getstream") {
+async function appWithLive(output: "getstream" | "manifest.m3u8" = "getstream", query = "") {
   const app = fakeApp();
   const live = new FakeLive();
   live.bring(60);
@@ -16,7 +18,7 @@ async function appWithLive(output: "getstream" | "manifest.m3u8" = "getstream") 
     transfer.segmentSource = async () => live;
     transfer.live = fakeControl();
   };
-  const { response } = await app.json(`/ace/${output}?format=json`, {
+  const { response } = await app.json(`/ace/${output}?format=json${query}`, {
     method: "POST",
     body: JSON.stringify({ transport_file_data: base64(stream.bytes) }),
   });
@@ -28,6 +30,19 @@ test("start live: is_live is 1", async () => {
   assert.equal(session.is_live, 1);
   const { response } = await json(session.stat_url);
   assert.deepEqual([response.is_live, response.status, response.selected_file_index], [1, "dl", -1]);
+});
+
+test("preferred_audio_language: its audio comes first in a live stream, for TS and HLS players", async () => {
+  for (const output of ["getstream", "manifest.m3u8"] as const) {
+    const { live, session, call } = await appWithLive(output, "&preferred_audio_language=ger");
+    const packets = concatBytes([PAT, pmtOf("eng", "deu"), VIDEO_PACKET]);
+    live.cursor = () => ({ next: async () => packets, seek() {}, position: undefined });
+    live.make = async () => packets;
+    const url = output === "getstream" ? session.playback_url : `/ace/c/${session.infohash}/0.ts`;
+    const reader = (await call(url)).body!.getReader();
+    assert.deepEqual(languagesIn((await reader.read()).value!), ["deu", "eng"]);
+    await reader.cancel();
+  }
 });
 
 test("stat live: livepos has eight string members", async () => {
