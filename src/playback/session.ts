@@ -173,15 +173,9 @@ export class PlayerSession implements Session {
   }
 
   async setStream(index: number): Promise<void> {
-    const before = this.#source;
-    checkStream(before, index);
+    checkStream(this.#source, index);
     const opening = this.#open(index);
-    await opening
-      .then(({ source }) => checkStream(source, index))
-      .catch((thrown) => {
-        this.#source = before;
-        throw thrown;
-      });
+    await opening;
     this.#opened = opening;
     this.#variantIndex = index;
   }
