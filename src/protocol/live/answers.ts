@@ -138,10 +138,13 @@ export class Answers {
     return isOldChild || peer.usefulChunks >= PROOF_CHUNKS;
   }
 
+  /** Whether enough children that forward the stripe claim to have the chunk. */
   #isConfirmed(seq: number, stripe: number): boolean {
-    return (
-      this.#children.of(stripe).filter(({ peer }) => peer.has(seq, stripe)).length >= MIN_CONFIRMED_CHILDREN
-    );
+    const { now } = this.#state;
+    const holders = this.#children
+      .of(stripe)
+      .filter(({ peer }) => peer.unproductiveUntil <= now && peer.has(seq, stripe));
+    return holders.length >= MIN_CONFIRMED_CHILDREN;
   }
 
   #holders(seq: number, stripe: number, not: LivePeer): PeerAddress[] {

@@ -21,6 +21,7 @@ import type { LiveState } from "./state.ts";
 import type { LivePiece } from "./window.ts";
 
 const RETRY_MS = 2_000;
+const STARVING_RETRY_MS = 1_000;
 /** Backlog that would wait longer than this is not promised: behind all live data it would arrive too late.
  * Backlog that would wait longer than this is not promised: behind all live data it would arrive too late. */
 const BACKLOG_MS = 100;
@@ -323,7 +324,10 @@ export class Children {
   #refuse(peer: LivePeer, stripes: number, reason: RefusalReason): void {
     const stripe = 31 - Math.clz32(stripes);
     const candidates = this.#candidates(stripe, peer);
-    this.#state.send(peer, { kind: "refused", stripes, reason, retryMs: RETRY_MS, candidates });
+    // The source makes room for peers that receive nothing.
+    const isStarving = this.#state.isSource && peer.depthOf(stripe) === NO_DEPTH;
+    const retryMs = isStarving ? STARVING_RETRY_MS : RETRY_MS;
+    this.#state.send(peer, { kind: "refused", stripes, reason, retryMs, candidates });
   }
 
   /** Candidates with free slots, those with this home stripe first. */

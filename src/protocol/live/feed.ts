@@ -48,11 +48,14 @@ export function orphan(now: number): Feed {
   };
 }
 
-/** Records chunk `seq` from the next parent. Returns whether that peer may take over: a proven one at once, another one
- * after some consecutive chunks if the present parent delivers. A parent that has given our place away lacks the upload to
- * wait. */
+/** Records chunk `seq` from the next parent. Returns whether that peer may take over: at once if no parent of the stripe has
+ * failed lately and the peer has broken no promise, because two parents at once cost upload that is scarce in a crowd.
+ * Otherwise an unproven peer replaces a parent that delivers only after some consecutive chunks. A parent that has given
+ * our place away lacks the upload to wait. */
 export function hasPassed({ window, now }: LiveState, feed: Feed, stripe: number, seq: number): boolean {
-  if (feed.next!.isProven || !feed.parent || feed.isDisplaced) return true;
+  const { isProven, brokenPromises, failures } = feed.next!;
+  const isSuspect = feed.failures > 0 || brokenPromises > 0 || failures > 0;
+  if (isProven || !isSuspect || !feed.parent || feed.isDisplaced) return true;
   if (seq <= feed.nextSeq) return false;
   const owed = window.firstOwed(stripe, feed.nextSeq);
   feed.nextChunks = owed && owed.seq < seq ? 1 : feed.nextChunks + 1;

@@ -144,28 +144,29 @@ export class HeaderRequests {
   /** Returns a peer whose WIN covers the end of the gap and that was not asked. */
   #holder({ end, requested }: HeaderGap): LivePeer | undefined {
     const { peers, epoch } = this.#state;
+    let unproven: LivePeer | undefined;
     for (const peer of peers.values()) {
       if (peer.window?.epoch !== epoch || requested.includes(peer)) continue;
       // A source that restarted may have only the end of the gap.
-      if (peer.window.oldestSeq < end && peer.headOf(0) >= end - 1) return peer;
+      if (peer.window.oldestSeq >= end || peer.headOf(0) < end - 1) continue;
+      if (isReliable(peer)) return peer;
+      unproven ??= peer;
     }
-    return undefined;
+    return unproven;
   }
 
   /** If no header has arrived for a while and a neighbour has newer pieces, requests their headers, so that
-   * pulls can start. */
+   * pulls can start. A WIN is a claim, so the source or a trusted peer is asked as well. */
   #requestNewest(): void {
     const { now, window, peers, epoch } = this.#state;
     if (window.head < 0 || now - this.#newestAt < NEW_HEADER_TIMEOUT_MS) return;
     this.#newestAt = now;
-    let newest: LivePeer | undefined;
-    let head = window.head + this.#state.piecesIn(NEW_HEADER_TIMEOUT_MS);
-    for (const peer of peers.values()) {
-      if (peer.window?.epoch !== epoch || peer.headOf(0) <= head) continue;
-      newest = peer;
-      head = peer.headOf(0);
-    }
-    if (newest) this.#request(newest, Math.max(window.head + 1, head - 7), 8);
+    const least = window.head + this.#state.piecesIn(NEW_HEADER_TIMEOUT_MS);
+    const ahead = [...peers.values()].filter(
+      (peer) => peer.window?.epoch === epoch && peer.headOf(0) > least,
+    );
+    const asked = new Set([newestOf(ahead), newestOf(ahead.filter(isReliable))]);
+    for (const peer of asked) if (peer) this.#request(peer, Math.max(window.head + 1, peer.headOf(0) - 7), 8);
   }
 
   /** Requests headers from neighbours whose WIN shows a later epoch, because the source has restarted and
@@ -194,4 +195,16 @@ export class HeaderRequests {
       onlyRandomAccess: false,
     });
   }
+}
+
+/** Whether its WIN is more than a claim. */
+function isReliable(peer: LivePeer): boolean {
+  return peer.about.role === "source" || peer.isTrusted;
+}
+
+/** Returns the peer with the newest piece of the first stripe. */
+function newestOf(peers: readonly LivePeer[]): LivePeer | undefined {
+  let newest: LivePeer | undefined;
+  for (const peer of peers) if (!newest || peer.headOf(0) > newest.headOf(0)) newest = peer;
+  return newest;
 }

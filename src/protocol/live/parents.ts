@@ -259,11 +259,6 @@ export class Parents {
     const owed = window.firstOwed(stripe, feed.lastSeq);
     // If no other peer had newer pieces, the source is silent, not the parent.
     if (!owed || window.head <= owed.seq) return;
-    // It is served by it until another one delivers.
-    if (!parent.isHonest && !feed.isDisplaced) {
-      feed.isDisplaced = true;
-      feed.failures++;
-    }
     // A live parent that lacks the stripe is repairing it; a silent one is gone.
     const timeoutMs = STRIPE_TIMEOUT_MS + pieceMs;
     const isActive = now - parent.heardAt <= timeoutMs && parent.usefulChunks >= PROOF_CHUNKS;

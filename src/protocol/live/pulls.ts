@@ -195,16 +195,18 @@ export class Pulls {
   }
 
   /** Returns the peer that will probably send the chunk first. A queue is a claim: after a failed request, and for most
-   * of the pulls, peers that have answered before come first. */
+   * of the pulls, peers that have answered before come first; if there is none, the source after a failure. */
   #holder(pull: Pull): LivePeer | undefined {
     const { peers } = this.#state;
     let best: LivePeer | undefined;
     let bestMs = Number.POSITIVE_INFINITY;
     let trusted: LivePeer | undefined;
     let trustedMs = Number.POSITIVE_INFINITY;
+    let source: LivePeer | undefined;
     for (const peer of peers.values()) {
       if (!this.#mayAsk(peer, pull)) continue;
       const ms = this.#answerMs(peer);
+      if (peer.about.role === "source") source = peer;
       if (peer.isTrusted && ms < trustedMs) {
         trustedMs = ms;
         trusted = peer;
@@ -216,7 +218,8 @@ export class Pulls {
     if (trusted && trustedMs < bestMs + UNTRUSTED_MS) return trusted;
     const hasFailed = pull.failed.size > (pull.deferring.size > 0 ? 1 : 0);
     if (!hasFailed && (best?.pulls ?? 0) < MAX_UNTRUSTED_PULLS) return best;
-    return trusted ?? (hasFailed ? this.#deferring(pull) : undefined) ?? best;
+    if (!hasFailed) return trusted ?? best;
+    return trusted ?? this.#deferring(pull) ?? source ?? best;
   }
 
   /** Returns a peer that has named others, which is asked a second time. */
@@ -232,8 +235,9 @@ export class Pulls {
 
   #mayAsk(peer: LivePeer, { seq, stripe, failed, requests }: Pull): boolean {
     const { now, hasPlayed } = this.#state;
-    // At the start, many chunks are requested at once.
-    const most = hasPlayed ? MAX_PULLS_PER_PEER : MAX_NAMED_CHUNKS;
+    // Many chunks are requested at once at the start, and from a trusted peer while stripes have no parent.
+    const isUrgent = !hasPlayed || (peer.isTrusted && this.#parents.orphans > 0);
+    const most = isUrgent ? MAX_NAMED_CHUNKS : MAX_PULLS_PER_PEER;
     if (!peer.hasSentHello || peer.pullAvoidUntil > now || peer.pulls >= most || peer.isSilent(now))
       return false;
     if (peer.about.uploadBytesPerSecond === 0 || !peer.has(seq, stripe)) return false;

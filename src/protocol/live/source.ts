@@ -15,6 +15,8 @@ import type { LiveState } from "./state.ts";
 /** A stripe starves if this share of the neighbours has no parent for it, or is this far behind. */
 const STARVING_SHARE = 0.2;
 const STARVING_MS = 1_000;
+/** Children beyond the usual ones while any neighbour starves. */
+const RESERVED_CHILDREN = 1;
 /** Minimum interval between two increases: one more child takes time to repair a tree. */
 const GROW_MS = 500;
 /** A peer that connected more recently is not a witness. */
@@ -53,13 +55,18 @@ export class Source {
   }
 
   #review(stripe: number, reporting: readonly LivePeer[]): void {
-    const { now, window } = this.#state;
+    const { now, window, peers } = this.#state;
     const limit = this.#children.sourceLimitOf(stripe);
     const newest = window.head - this.#state.piecesIn(STARVING_MS);
     const isFed = (peer: LivePeer) => peer.depthOf(stripe) !== NO_DEPTH && peer.headOf(stripe) >= newest;
     const fed = reporting.filter(isFed);
     this.#prove(stripe, fed);
-    if (reporting.length - fed.length > STARVING_SHARE * reporting.length) {
+    // One starving peer is enough for the next place: most of the others may be hostile and claim to be fed.
+    const isAnyStarving = [...peers.values()].some(
+      (peer) => now - peer.openedAt > STARVING_MS && !isFed(peer),
+    );
+    const most = isAnyStarving ? SOURCE_CHILDREN + RESERVED_CHILDREN : 0;
+    if (limit < most || reporting.length - fed.length > STARVING_SHARE * reporting.length) {
       this.#calmSince[stripe] = now;
       if (now - this.#grewAt[stripe]! < GROW_MS) return;
       this.#grewAt[stripe] = now;

@@ -21,6 +21,11 @@ const NUMBERS: Record<string, keyof LiveScenario> = {
   "--loss": "lossPercent",
 };
 
+const FLAGS: Record<string, keyof LiveScenario> = {
+  "--attacks-source": "attacksSource",
+  "--attacks-early": "attacksEarly",
+};
+
 /** `npm run sim -- live …`: simulates one broadcast for each seed and prints what its viewers experienced. */
 export function runLive(words: readonly string[]): void {
   const scenario: Record<string, unknown> = { ...SMALL, seconds: 30, natPercent: 30 };
@@ -31,8 +36,9 @@ export function runLive(words: readonly string[]): void {
       if (!scenario.attack) throw new Error(`--attack: expected one of ${ATTACKS.join(" ")}`);
       continue;
     }
-    if (words[i] === "--attacks-source") {
-      scenario.attacksSource = words[i + 1] === "1";
+    const flag = FLAGS[words[i]!];
+    if (flag !== undefined) {
+      scenario[flag] = words[i + 1] === "1";
       continue;
     }
     const name = NUMBERS[words[i]!];
@@ -80,7 +86,7 @@ function rowOf(report: LiveReport, peers: number, realMs: number): Record<string
     "control %": (100 * report.controlShare).toFixed(2),
     "depth mean / max": `${report.meanDepth.toFixed(1)} / ${report.maxDepth}`,
     "bans / innocent / wrong": `${report.banned} / ${report.innocentBans} / ${report.wrongPieces}`,
-    "worst stall ms": Math.round(report.worstStallMs),
+    "worst start / stall ms": `${Math.round(report.worstStartMs)} / ${Math.round(report.worstStallMs)}`,
     events: report.events,
     "trace hash": report.traceHash.toString(16),
     "real s": (realMs / 1_000).toFixed(1),

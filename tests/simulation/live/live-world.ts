@@ -127,8 +127,10 @@ export interface LiveReport {
   readonly meanDepth: number;
   readonly maxDepth: number;
   readonly wrongPieces: number;
-  /** The longest time for which any player had no media, after its start. */
+  /** The longest time for which any player had no media, after its first half second of media. */
   readonly worstStallMs: number;
+  /** The longest time from joining to half a second of media, of any viewer. */
+  readonly worstStartMs: number;
   readonly traceHash: number;
   readonly events: number;
 }
@@ -161,6 +163,7 @@ export class LiveWorld {
   #innocentBans = 0;
   #wrongPieces = 0;
   #worstStallMs = 0;
+  #worstStartMs = 0;
   #recent: MadePiece[] = [];
   #sourceBefore = 0;
   #controlBefore = 0;
@@ -411,6 +414,7 @@ export class LiveWorld {
     this.#play(record);
     if (!record.hasStarted && record.pieces * this.scenario.pieceMs >= START_MEDIA_MS) {
       record.hasStarted = true;
+      this.#worstStartMs = Math.max(this.#worstStartMs, now - record.joinedMs);
       if (record.joinedMs >= this.#measureFromMs) {
         this.#first.add(record.firstMs);
         this.#start.add(now - record.joinedMs);
@@ -428,7 +432,7 @@ export class LiveWorld {
     const { nowMs } = this.events;
     if (record.emptyMs < 0) record.emptyMs = nowMs;
     const waitedMs = nowMs - record.emptyMs;
-    if (waitedMs > 0) {
+    if (waitedMs > 0 && record.hasStarted) {
       if (nowMs - record.stalledAtMs > STALL_GAP_MS) record.stallMs = 0;
       record.stallMs += waitedMs;
       record.stalledAtMs = nowMs;
@@ -487,6 +491,7 @@ export class LiveWorld {
       maxDepth: Math.max(0, ...depths.slice(0, 50_000)),
       wrongPieces: this.#wrongPieces,
       worstStallMs: this.#worstStallMs,
+      worstStartMs: this.#worstStartMs,
       traceHash: this.net.traceHash,
       events: this.events.ran,
     };
