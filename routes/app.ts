@@ -15,6 +15,7 @@ import { createPlaybackRoutes } from "./playback.ts";
 import { createExportRoutes } from "./playlist-export.ts";
 import { createSegmentRoutes } from "./segments.ts";
 import { createSessionRoutes } from "./session.ts";
+import { createSubtitleRoutes } from "./subtitles.ts";
 import { createTrackerRoutes } from "./tracker.ts";
 import { createTunerRoutes } from "./tuner.ts";
 import { createXtreamRoutes } from "./xtream.ts";
@@ -38,6 +39,7 @@ export function createApp(dependencies: RouteDependencies): Hono<RouteEnv> {
   app.route("/", createSessionRoutes(dependencies));
   app.route("/", createSegmentRoutes(dependencies));
   app.route("/", createFileRoutes(dependencies));
+  app.route("/", createSubtitleRoutes(dependencies));
   const { library, diagnose } = dependencies;
   if (library !== undefined) {
     app.route("/", createControlRoutes({ ...dependencies, library }));

@@ -150,8 +150,36 @@ export function playbackPaths(): Record<string, OpenApiPath> {
         },
       ),
     },
+    "/subtitles/{infohash}/{index}": {
+      get: operation(
+        "subtitles",
+        "The text subtitles of a film, in the file and beside it, with an address of each as WebVTT and as SubRip",
+        [infohash, { ...pathParameter("index", "The file index"), schema: { type: "integer" } }],
+        {
+          200: jsonResponse("The subtitles", {
+            type: "object",
+            required: ["subtitles"],
+            properties: { subtitles: { type: "array", items: SUBTITLE } },
+          }),
+          ...ERROR_RESPONSES,
+        },
+      ),
+    },
   };
 }
+
+const SUBTITLE = {
+  type: "object",
+  required: ["language", "title", "codec", "forced", "vtt", "srt"],
+  properties: {
+    language: { type: "string", description: "ISO 639-2; und if unknown" },
+    title: { type: ["string", "null"] },
+    codec: { type: "string" },
+    forced: { type: "boolean", description: "Only essential text, such as translations of signs" },
+    vtt: { type: "string", format: "uri" },
+    srt: { type: "string", format: "uri" },
+  },
+};
 
 function startPath(name: string, summary: string, more: readonly OpenApiParameter[] = []): OpenApiPath {
   const responses = {

@@ -27,7 +27,8 @@ const CONTENT_SECURITY_POLICY = [
   "style-src 'self'",
   "img-src 'self'",
   "connect-src 'self'",
-  "media-src 'self' blob:",
+  // hls.js adds tracks for subtitles with an empty `data:` address.
+  "media-src 'self' blob: data:",
   "worker-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
@@ -97,14 +98,17 @@ export function createPageRoutes({ engine, assets, digest, signaling }: PageDepe
         throw new SluiceError("no_such_file", `there is no file ${c.req.param("index").slice(0, 20)}`);
       }
       const { signal } = c.req.raw;
-      const audioIn = async (audio: AudioRequest) => {
-        const { tracks } = await lease.transfer.media(index, audio, signal);
-        return tracks.filter(({ kind }) => kind === "audio");
-      };
-      const [all, playable] = [await audioIn({}), await audioIn({ conversion: PAGE_CONVERSION })];
+      const tracksOf = async (audio: AudioRequest) =>
+        (await lease.transfer.media(index, audio, signal)).tracks;
+      const [tracks, playable] = [await tracksOf({}), await tracksOf({ conversion: PAGE_CONVERSION })];
+      const all = tracks.filter(({ kind }) => kind === "audio");
       const languages = [...new Set(all.map(({ language }) => language))];
-      const silent = playable.length === 0 ? [...new Set(all.map(({ codec }) => codec))] : [];
-      return c.json({ languages, silent }, 200, { "cache-control": "no-store" });
+      const isSilent = !playable.some(({ kind }) => kind === "audio");
+      const silent = isSilent ? [...new Set(all.map(({ codec }) => codec))] : [];
+      const opaque = tracks.flatMap(({ isOpaque, language, codec }) =>
+        isOpaque ? [{ language, codec }] : [],
+      );
+      return c.json({ languages, silent, opaque }, 200, { "cache-control": "no-store" });
     } finally {
       lease.release();
     }

@@ -12,6 +12,7 @@ import type {
   ReadOptions,
   RemuxForPlayer,
   Session,
+  SubtitleLease,
   TransferLease,
 } from "../playback/contract.ts";
 import type { Diagnosis } from "../playback/diagnosis/contract.ts";
@@ -21,6 +22,7 @@ import type { EngineFigures } from "../playback/holds.ts";
 import { Holds } from "../playback/holds.ts";
 import { SegmentCache } from "../playback/segment-cache.ts";
 import { Sessions } from "../playback/sessions.ts";
+import { openSubtitles } from "../playback/subtitle-lease.ts";
 import type { AudioTranscoder } from "../remux/audio/transcoder.ts";
 import type { Runtime } from "../runtime/contract.ts";
 import type {
@@ -67,6 +69,8 @@ export interface Engine {
    * with `SluiceError`.
    */
   read(infohash: Infohash, fileIndex: number, choose: ChooseRange, options?: ReadOptions): Promise<FileRead>;
+  /** Opens the text subtitles of a file: those in it, and the subtitle files that belong to it. Rejects with `SluiceError`. */
+  subtitles(infohash: Infohash, fileIndex: number, options?: ReadOptions): Promise<SubtitleLease>;
   /** Opens a transfer and waits for its file list, up to the time-outs in the settings. Rejects with `SluiceError`. */
   acquire(selector: ContentSelector, options?: AcquireOptions): Promise<TransferLease>;
   /** Describes content without playing it. */
@@ -122,6 +126,7 @@ export function createEngine(dependencies: EngineDependencies): Engine {
     reconnect: (infohash, key) => sessions.reconnect(infohash, key),
     segment: (infohash, name, signal) => sessions.segment(infohash, name, signal),
     read: (infohash, fileIndex, choose, options) => readFile(access, infohash, fileIndex, choose, options),
+    subtitles: (infohash, fileIndex, options) => openSubtitles(access, infohash, fileIndex, options),
     acquire: (selector, options) => acquire(access, selector, options),
     broadcasts,
     inspect: createInspector({ clock, outbound: dependencies.outbound, transfers, access }),

@@ -41,3 +41,12 @@ export function languageTag(code: string): string {
   for (const [two, three] of Object.entries(TWO_TO_THREE)) if (three === terminological) return two;
   return code;
 }
+
+/** Returns the English name of a language: `German` for `ger`; the code if it has no name. */
+export function languageName(code: string): string {
+  try {
+    return new Intl.DisplayNames(["en"], { type: "language" }).of(languageTag(code)) ?? code;
+  } catch {
+    return code; // An invalid code is shown as it is.
+  }
+}

@@ -63,6 +63,8 @@ export interface ManifestRendition {
   /** RFC 5646, such as `en`. */
   readonly language?: string;
   readonly isDefault: boolean;
+  /** Audio: writes `CHANNELS`. */
+  readonly channels?: number;
   /** Writes `FORCED=YES` (subtitles only): essential text, such as translations of signs. */
   readonly isForced?: boolean;
 }
@@ -199,6 +201,7 @@ function renditionAttributes(rendition: ManifestRendition): string {
     DEFAULT: rendition.isDefault ? "YES" : "NO",
     // Players must not turn on subtitles automatically, but may choose audio by language.
     AUTOSELECT: rendition.isDefault || kind === "audio" ? "YES" : "NO",
+    CHANNELS: rendition.channels === undefined ? undefined : quoted(String(rendition.channels)),
     FORCED: kind === "subtitles" && rendition.isForced ? "YES" : undefined,
     URI: uri === undefined ? undefined : quoted(uri),
   });

@@ -23,6 +23,8 @@ export interface MatroskaTrack {
   readonly language: string;
   readonly name: string | undefined;
   readonly isDefault: boolean;
+  /** FlagForced: subtitles with only essential text. */
+  readonly isForced: boolean;
   /** Bytes to prepend to every frame (header stripping, RFC 9559 5.1.4.1.31.7); empty for none. */
   readonly strippedBytes: Uint8Array;
   /** DefaultDuration; undefined if not stated. */
@@ -81,7 +83,7 @@ export function parseMatroskaTracks(bytes: Uint8Array): MatroskaTrack[] {
 function parseTrack(bytes: Uint8Array, start: number, end: number): MatroskaTrack {
   let [number, type, codecId, language, bcp47] = [0, 0, "", "eng", ""];
   let name: string | undefined;
-  let [isDefault, frameNs, delayNs] = [true, 0, 0];
+  let [isDefault, isForced, frameNs, delayNs] = [true, false, 0, 0];
   let encoding: Encoding = { stripped: new Uint8Array(0), packing: "none" };
   eachEbmlChild(bytes, start, end, (id, from, to) => {
     if (id === 0xd7) number = ebmlUint(bytes, from, to);
@@ -91,6 +93,7 @@ function parseTrack(bytes: Uint8Array, start: number, end: number): MatroskaTrac
     else if (id === 0x22b59d) bcp47 = text(bytes, from, to);
     else if (id === 0x536e) name = decodeUtf8(bytes.subarray(from, Math.min(to, from + 1024)));
     else if (id === 0x88) isDefault = ebmlUint(bytes, from, to) !== 0;
+    else if (id === 0x55aa) isForced = ebmlUint(bytes, from, to) !== 0;
     else if (id === 0x23e383) frameNs = ebmlUint(bytes, from, to);
     else if (id === 0x56aa) delayNs = ebmlUint(bytes, from, to);
     else if (id === 0x6d80) encoding = parseEncodings(bytes, from, to);
@@ -103,6 +106,7 @@ function parseTrack(bytes: Uint8Array, start: number, end: number): MatroskaTrac
     language: bcp47 || language,
     name,
     isDefault,
+    isForced,
     strippedBytes: encoding.stripped,
     // Values above a minute are invalid.
     frameSeconds: frameNs > 0 && frameNs < 60e9 ? frameNs / 1e9 : undefined,

@@ -10,11 +10,17 @@ export interface TextCue {
  * Writes cues as a WebVTT segment of HLS (RFC 8216 3.5). `offsetTicks` is the media time (90 kHz) of cue time 0.
  */
 export function writeWebvtt(cues: readonly TextCue[], offsetTicks: number): string {
-  const blocks = [`WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:${offsetTicks},LOCAL:00:00:00.000`];
-  for (const { startSeconds, endSeconds, text } of cues) {
-    blocks.push(`${webvttTime(startSeconds)} --> ${webvttTime(endSeconds)}\n${text}`);
-  }
-  return `${blocks.join("\n\n")}\n`;
+  return `WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:${offsetTicks},LOCAL:00:00:00.000\n${writeCues(cues)}`;
+}
+
+/** Writes cues as the body of a WebVTT file, each after an empty line. */
+export function writeCues(cues: readonly TextCue[]): string {
+  return cues
+    .map(
+      ({ startSeconds, endSeconds, text }) =>
+        `\n${webvttTime(startSeconds)} --> ${webvttTime(endSeconds)}\n${text}\n`,
+    )
+    .join("");
 }
 
 /** Formats a time as `01:02:03.004`; negative times become zero. */
@@ -59,17 +65,61 @@ export function subripToCueText(text: string): string {
   return cleanLines(out);
 }
 
-/** Converts an ASS or SSA event, as Matroska stores it (fields separated by commas), to cue text without drawings and styles. */
+/** Converts an ASS or SSA event, as Matroska stores it (fields separated by commas), to cue text. */
 export function assToCueText(event: string): string {
   // ReadOrder, Layer, Style, Name, MarginL, MarginR, MarginV, Effect, Text.
-  const text = event.split(",").slice(8).join(",");
+  return assTextToCueText(event.split(",").slice(8).join(","));
+}
+
+/** Converts the text of an ASS or SSA event to cue text, without drawings; of its styles, bold, italic and underlined remain. */
+export function assTextToCueText(text: string): string {
   if (/\{[^}]*\\p[1-9]/.test(text)) return "";
   const plain = text
-    .replace(/\{[^}]*\}/g, "")
+    // ASS has no tags: a bracket that looks like one is text.
+    .replaceAll("<", BRACKET)
+    .replace(/\{[^}]*\}/g, (block) =>
+      [...block.matchAll(/\\([biu])(\d+)/g)]
+        .map(([, name, value]) => (value === "0" ? `</${name}>` : `<${name}>`))
+        .join(""),
+    )
     .replace(/\\[Nn]/g, "\n")
     .replaceAll("\\h", "\u00a0");
-  return escapeCueText(plain);
+  return subripToCueText(plain).replaceAll(BRACKET, "&lt;");
 }
+
+/** Stands for `<` in text while tags are made; a private character. */
+const BRACKET = "\ue000";
+
+/** Makes text that is WebVTT already safe within a cue: an arrow or an empty line would end it. */
+export function escapeVttText(text: string): string {
+  return cleanLines(text.replaceAll("-->", "--&gt;"));
+}
+
+/** Writes cues as a SubRip file. */
+export function writeSubrip(cues: readonly TextCue[], firstNumber = 1): string {
+  return cues
+    .map(({ startSeconds, endSeconds, text }, index) => {
+      const [start, end] = [startSeconds, endSeconds].map((seconds) => webvttTime(seconds).replace(".", ","));
+      return `${firstNumber + index}\n${start} --> ${end}\n${plainText(text)}\n\n`;
+    })
+    .join("");
+}
+
+/** The text of a cue with the tags that SubRip knows. */
+function plainText(text: string): string {
+  return text
+    .replace(/<(?!\/?[biu]>)[^>]*>/g, "")
+    .replace(/&(lt|gt|nbsp|amp|lrm|rlm);/g, (_, name: string) => ENTITIES[name]!);
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  lt: "<",
+  gt: ">",
+  nbsp: "\u00a0",
+  amp: "&",
+  lrm: "\u200e",
+  rlm: "\u200f",
+};
 
 function escapeMarkup(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");

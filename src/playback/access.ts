@@ -84,7 +84,7 @@ export async function readFile(
 }
 
 /** Returns the file with this index; throws `no_such_file`. */
-function fileAt(transfer: Transfer, fileIndex: number): ContentFile {
+export function fileAt(transfer: Transfer, fileIndex: number): ContentFile {
   const file = transfer.files.find(({ index }) => index === fileIndex);
   if (file) return file;
   throw new SluiceError(

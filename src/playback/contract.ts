@@ -1,6 +1,7 @@
 import type { Infohash } from "../base/ids.ts";
 import type { ByteRange } from "../base/range.ts";
 import type { UnixSeconds } from "../base/time.ts";
+import type { TextCue } from "../media/webvtt.ts";
 import type { SwarmFigures } from "../protocol/swarm/contract.ts";
 import type { AudioConversion, AudioRequest } from "../remux/contract.ts";
 import type {
@@ -61,6 +62,23 @@ export interface PlaybackRequest {
   readonly allowPrivateUrls: boolean;
   /** True if a page of another site asks: such pages share a few slots. */
   readonly isForeign?: boolean;
+}
+
+/** Text subtitles of a film: a track in its file, or a subtitle file of the same content. */
+export interface FilmSubtitle {
+  /** Its number in the names of manifests, segments and addresses. */
+  readonly number: number;
+  /** `subrip`, `ass`, `webvtt`, `tx3g`. */
+  readonly codec: string;
+  /** ISO 639-2; `und` if unknown. */
+  readonly language: string;
+  readonly title: string | undefined;
+  /** Only essential text, such as translations of signs. */
+  readonly isForced: boolean;
+  /** How many calls of `cues` return all of them: the segments of the film. */
+  readonly segments: number;
+  /** Returns the cues that begin in segment `index` of the film. Rejects with `SluiceError`. */
+  cues(index: number, signal: AbortSignal | undefined): Promise<readonly TextCue[]>;
 }
 
 /** Returns what a request asks of the audio of a file. */
@@ -183,6 +201,15 @@ export interface AcquireOptions extends ReadOptions {
 
 /** Returns the byte range of a file to read, or undefined to read nothing. */
 export type ChooseRange = (file: ContentFile) => ByteRange | undefined;
+
+/** The text subtitles of a file, while its transfer is held. */
+export interface SubtitleLease {
+  readonly subtitles: readonly Omit<FilmSubtitle, "cues">[];
+  /** Returns all subtitles with this number as a file, which is made as it is read, and releases the transfer at its end. Throws
+   * `no_such_segment`. */
+  open(number: number, format: "vtt" | "srt"): ReadableStream<Uint8Array>;
+  release(): void;
+}
 
 /** A file and the requested bytes of it. */
 export interface FileRead {

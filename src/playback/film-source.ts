@@ -1,6 +1,8 @@
 import { SluiceError } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
-import { audioKey, type Media, type SeekableTs } from "../remux/contract.ts";
+import { encodeUtf8 } from "../base/utf8.ts";
+import { writeWebvtt } from "../media/webvtt.ts";
+import { audioKey, type Media, type MediaPart, type SeekableTs } from "../remux/contract.ts";
 import { pieceStream, streamBytes } from "../remux/piece-stream.ts";
 import type { ContentFile, Transfer } from "../transfer/contract.ts";
 import type {
@@ -12,7 +14,9 @@ import type {
   SegmentName,
   SegmentSource,
 } from "../transfer/segment-source.ts";
-import { audioOf, type PlaybackRequest } from "./contract.ts";
+import { audioOf, type FilmSubtitle, type PlaybackRequest } from "./contract.ts";
+import { type AudioGroup, audioGroups, renditionsOf } from "./film-audio.ts";
+import { filmSubtitles, subtitleAt } from "./film-subtitles.ts";
 import { hlsManifest } from "./hls.ts";
 import { averageRate, RawSource } from "./raw-source.ts";
 
@@ -41,8 +45,33 @@ export async function openFilm(
   if (asksForFile && container !== "raw") return raw(CONTAINER_TYPES[container], media.durationSeconds);
   const isRaw = isStream || (container === "raw" && rawMime?.startsWith("audio/"));
   if (rawMime !== undefined && isRaw) return raw(rawMime, media.durationSeconds);
-  const seekable = isStream ? await media.seekableTs?.(signal) : undefined;
-  return new FilmSource(transfer.infohash, file, media, request, seekable);
+  return new FilmSource(transfer.infohash, file, media, request, {
+    seekable: isStream ? await media.seekableTs?.(signal) : undefined,
+    original: isStream ? undefined : await originalOf(transfer, file, media, request, signal),
+    subtitles: isStream ? [] : filmSubtitles(transfer, file, media),
+  });
+}
+
+/** Returns the media without conversion, if the request converts audio. */
+async function originalOf(
+  transfer: Transfer,
+  file: ContentFile,
+  media: Media,
+  request: PlaybackRequest,
+  signal: AbortSignal,
+): Promise<Media | undefined> {
+  if (!media.tracks.some(({ convertedFrom }) => convertedFrom !== undefined)) return undefined;
+  return transfer.media(file.index, { language: request.audioLanguage }, signal);
+}
+
+/** What a session offers beside the segments of the media that its request names. */
+interface FilmExtras {
+  /** For continuous streams. */
+  readonly seekable: SeekableTs | undefined;
+  /** For HLS: the media without conversion, if anything is converted. */
+  readonly original: Media | undefined;
+  /** For HLS. */
+  readonly subtitles: readonly FilmSubtitle[];
 }
 
 /** A file that was opened as media. Its list of segments is complete from the start; each segment is made on request. */
@@ -55,6 +84,8 @@ class FilmSource implements SegmentSource {
   readonly #media: Media;
   readonly #file: ContentFile;
   readonly #seekable: SeekableTs | undefined;
+  readonly #audio: readonly AudioGroup[];
+  readonly #subtitles: readonly FilmSubtitle[];
 
   /** Throws if the file has no segments, or if no container that the player accepts can carry its codecs. */
   constructor(
@@ -62,17 +93,20 @@ class FilmSource implements SegmentSource {
     file: ContentFile,
     media: Media,
     request: PlaybackRequest,
-    seekable: SeekableTs | undefined,
+    { seekable, original, subtitles }: FilmExtras,
   ) {
     this.container = chooseContainer(media, request);
     if (media.segments.length === 0) throw new SluiceError("broken_media", "the file holds nothing to play");
-    this.name = `${infohash}/${file.index}/${audioKey(audioOf(request))}`;
+    // Sessions of both outputs share no segments: only HLS can have the audio apart from the picture.
+    this.name = `${infohash}/${file.index}/${request.output} ${audioKey(audioOf(request))}`;
     const { durationSeconds } = media;
     this.bytesPerSecond = averageRate(file.size, durationSeconds);
     this.streamBytes = seekable?.size;
     this.#media = media;
     this.#file = file;
     this.#seekable = seekable;
+    this.#audio = request.output === "hls" ? audioGroups(media, original, this.container) : [];
+    this.#subtitles = subtitles;
   }
 
   async play(reads: PieceReads): Promise<PlayerMedia> {
@@ -86,7 +120,8 @@ class FilmSource implements SegmentSource {
 
   async manifest(place: ManifestPlace, rendition: ManifestRendition): Promise<string> {
     const { container } = this;
-    return hlsManifest({ ...place, file: this.#file, media: this.#media, container }, rendition);
+    const film = { file: this.#file, media: this.#media, audio: this.#audio, subtitles: this.#subtitles };
+    return hlsManifest({ ...place, ...film, container }, rendition);
   }
 
   async first(): Promise<number> {
@@ -110,18 +145,22 @@ class FilmSource implements SegmentSource {
     track: number,
     signal: AbortSignal,
   ): Promise<SegmentBytes> {
-    const media = this.#media;
-    switch (kind) {
-      case "ts":
-      case "m4s": {
-        const remux = await media.remux(kind === "ts" ? "ts" : "fmp4", index, index + 1, signal);
-        return streamBytes(pieceStream(remux, { signal }).pipeThrough(remux.remuxer));
-      }
-      case "mp4":
-        return media.fmp4Init(signal);
-      case "vtt":
-        return new TextEncoder().encode(await media.webvttSegment(track, index, signal));
+    if (kind === "vtt") {
+      const cues = await subtitleAt(this.#subtitles, track).cues(index, signal);
+      return encodeUtf8(writeWebvtt(cues, this.#media.zeroTicks));
     }
+    const { media, part } = this.#partOf(track);
+    if (kind === "mp4") return media.fmp4Init(signal, part);
+    const remux = await media.remux(kind === "ts" ? "ts" : "fmp4", index, index + 1, signal, part);
+    return streamBytes(pieceStream(remux, { signal }).pipeThrough(remux.remuxer));
+  }
+
+  /** Returns what the segments of a track contain: 0 is the picture, with the audio unless that is separate. */
+  #partOf(track: number): { media: Media; part: MediaPart } {
+    if (track === 0) return { media: this.#media, part: this.#audio.length > 0 ? "video" : "all" };
+    const rendition = renditionsOf(this.#audio).get(track);
+    if (rendition) return { media: rendition.media, part: { audio: rendition.index } };
+    throw new SluiceError("no_such_segment", `the film has no separate audio ${track}`);
   }
 }
 

@@ -1,18 +1,24 @@
 import { SluiceError } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
-import { languageTag } from "../media/language.ts";
+import { languageName, languageTag } from "../media/language.ts";
 import { writeMasterManifest, writeMediaManifest } from "../media/manifest.ts";
 import { isFmp4Codec, isTsCodec } from "../remux/container-rules.ts";
 import type { Media, MediaTrack } from "../remux/contract.ts";
 import type { ContentFile } from "../transfer/contract.ts";
 import type { ManifestRendition } from "../transfer/segment-source.ts";
 import { segmentNumber } from "../transfer/segment-source.ts";
+import type { FilmSubtitle } from "./contract.ts";
+import { type AudioGroup, renditionsOf } from "./film-audio.ts";
+import { subtitleAt } from "./film-subtitles.ts";
 
 /** A film and where its URLs lead. */
 export interface HlsManifestOptions {
   readonly file: ContentFile;
   readonly media: Media;
   readonly container: "ts" | "fmp4";
+  /** The audio tracks that are not in the segments of the picture. */
+  readonly audio: readonly AudioGroup[];
+  readonly subtitles: readonly Omit<FilmSubtitle, "cues">[];
   /** `http://host:port`: every URL in a manifest is absolute. */
   readonly base: string;
   readonly session: { readonly infohash: Infohash; readonly key: string; readonly ordinal: number };
@@ -20,58 +26,91 @@ export interface HlsManifestOptions {
 
 /**
  * Returns the manifest of a film (RFC 8216). CHOICE(hls-master): players get the media playlist itself, as the interface
- * shows it; a master playlist only if the content has text subtitles, which a media playlist cannot name. Throws
- * `no_such_segment` for a rendition that does not exist.
+ * shows it; a master playlist only if there is something to choose, which a media playlist cannot name: several audio tracks, an
+ * audio track with its conversion, or text subtitles. Throws `no_such_segment` for a rendition that does not exist.
  */
 export function hlsManifest(film: HlsManifestOptions, rendition: ManifestRendition): string {
-  if (rendition === "media") return mediaManifest(film);
+  if (rendition === "media") return mediaManifest(film, "");
   if (rendition !== "main") {
     if ("subtitles" in rendition) return subtitleManifest(film, rendition.subtitles);
-    throw new SluiceError("no_such_segment", "the audio of this film is in its segments");
+    if (renditionsOf(film.audio).has(rendition.audio)) return mediaManifest(film, `a${rendition.audio}.`);
+    throw new SluiceError("no_such_segment", `the film has no separate audio ${rendition.audio}`);
   }
-  return subtitleTracks(film.media).length > 0 ? masterManifest(film) : mediaManifest(film);
+  return film.subtitles.length + film.audio.length > 0 ? masterManifest(film) : mediaManifest(film, "");
 }
 
-function mediaManifest(film: HlsManifestOptions): string {
+function mediaManifest(film: HlsManifestOptions, track: string): string {
   const isTs = film.container === "ts";
   return writeMediaManifest({
     kind: "vod",
-    segments: segmentsOf(film, isTs ? "ts" : "m4s"),
-    ...(!isTs && { mapUri: segmentUrl(film, 0, "mp4") }),
+    segments: segmentsOf(film, `${track}${isTs ? "ts" : "m4s"}`),
+    ...(!isTs && { mapUri: segmentUrl(film, 0, `${track}mp4`) }),
   });
 }
 
-function subtitleManifest(film: HlsManifestOptions, track: number): string {
-  if (!subtitleTracks(film.media).some(([index]) => index === track))
-    throw new SluiceError("no_such_segment", `track ${track} is not a subtitle track`);
-  return writeMediaManifest({ kind: "vod", segments: segmentsOf(film, `s${track}.vtt`) });
+function subtitleManifest(film: HlsManifestOptions, number: number): string {
+  subtitleAt(film.subtitles, number);
+  return writeMediaManifest({ kind: "vod", segments: segmentsOf(film, `s${number}.vtt`) });
 }
 
 function masterManifest(film: HlsManifestOptions): string {
-  const { base, file, media, session } = film;
+  const { base, file, media, session, audio, subtitles } = film;
   const url = `${base}/ace/m/${session.infohash}/${session.key}.m3u8`;
   const video = media.tracks.find(({ kind }) => kind === "video");
   // hls.js refuses a variant with a codec that the browser does not support, also if no player would choose that track.
   const carries = film.container === "ts" ? isTsCodec : isFmp4Codec;
-  const audio = media.tracks.find(({ kind, codec }) => kind === "audio" && carries(codec));
-  const played = [video, audio].filter((track) => track !== undefined);
-  const variant = {
-    uri: `${url}?rendition=media`,
-    bitsPerSecond: (8 * file.size) / Math.max(1, media.durationSeconds),
-    codecs: played.map(({ codecString }) => codecString),
-    subtitleGroup: "subtitles",
-    ...(video?.width && video.height && { width: video.width, height: video.height }),
-  };
-  const renditions = subtitleTracks(media).map(([index, track], nth) => ({
+  const own = media.tracks.find(({ kind, codec }) => kind === "audio" && carries(codec));
+  const groups = audio.length > 0 ? audio : [undefined];
+  const variants = groups.map((group) => {
+    const sound = group ? group.renditions.map(({ track }) => track) : own ? [own] : [];
+    return {
+      uri: `${url}?rendition=media`,
+      bitsPerSecond: (8 * file.size) / Math.max(1, media.durationSeconds),
+      codecs: [...(video ? [video] : []), ...sound].map(({ codecString }) => codecString),
+      ...(group && { audioGroup: group.name }),
+      ...(subtitles.length > 0 && { subtitleGroup: "subtitles" }),
+      ...(video?.width && video.height && { width: video.width, height: video.height }),
+    };
+  });
+  const sounds = audio.flatMap(({ name: group, renditions }) => {
+    const names = distinctNames(renditions.map(({ track }) => track));
+    return renditions.map(({ number, track }, nth) => ({
+      kind: "audio" as const,
+      group,
+      name: names[nth]!,
+      uri: `${url}?audio=${number}`,
+      isDefault: nth === 0,
+      ...languageOf(track),
+      ...(track.channels !== undefined && { channels: track.channels }),
+    }));
+  });
+  const names = distinctNames(subtitles);
+  const texts = subtitles.map((subtitle, nth) => ({
     kind: "subtitles" as const,
     group: "subtitles",
-    // Names within a group must differ (RFC 8216 4.3.4.1.1).
-    name: `${nth + 1} ${track.title ?? track.language}`,
-    uri: `${url}?subtitles=${index}`,
+    name: names[nth]!,
+    uri: `${url}?subtitles=${subtitle.number}`,
     isDefault: false,
-    ...(track.language !== "und" && { language: languageTag(track.language) }),
+    isForced: subtitle.isForced,
+    ...languageOf(subtitle),
   }));
-  return writeMasterManifest([variant], renditions);
+  return writeMasterManifest(variants, [...sounds, ...texts]);
+}
+
+/** Names within a group must differ (RFC 8216 4.3.4.1.1). */
+function distinctNames(tracks: readonly Pick<MediaTrack, "title" | "language">[]): string[] {
+  const names: string[] = [];
+  for (const { title, language } of tracks) {
+    const name = title?.trim() || (language === "und" ? "Unknown" : languageName(language));
+    let distinct = name;
+    for (let n = 2; names.includes(distinct); n++) distinct = `${name} (${n})`;
+    names.push(distinct);
+  }
+  return names;
+}
+
+function languageOf({ language }: Pick<MediaTrack, "language">) {
+  return language === "und" ? {} : { language: languageTag(language) };
 }
 
 function segmentsOf(film: HlsManifestOptions, ending: string) {
@@ -83,8 +122,4 @@ function segmentsOf(film: HlsManifestOptions, ending: string) {
 
 function segmentUrl({ base, session }: HlsManifestOptions, index: number, ending: string): string {
   return `${base}/ace/c/${session.infohash}/${segmentNumber(session.ordinal, index)}.${ending}`;
-}
-
-function subtitleTracks(media: Media): (readonly [number, MediaTrack])[] {
-  return [...media.tracks.entries()].filter(([, { kind }]) => kind === "subtitle");
 }

@@ -36,7 +36,8 @@ export interface SessionMediaDependencies {
 export class SessionMedia {
   readonly source: SegmentSource;
   readonly #dependencies: SessionMediaDependencies;
-  #lastIndex = -1;
+  /** The last requested segment of each track. */
+  readonly #lastIndexes = new Map<number, number>();
 
   constructor(source: SegmentSource, dependencies: SessionMediaDependencies) {
     this.source = source;
@@ -72,7 +73,7 @@ export class SessionMedia {
     const index = await this.source.find(kind, number, signal, track);
     if (part !== undefined) return this.#part(index, part, signal);
     const bytes = await this.segment(kind, index, track, signal);
-    if (track === 0 && (kind === "ts" || kind === "m4s")) this.#prepareNext(kind, index);
+    if (kind === "ts" || kind === "m4s") this.#prepareNext(kind, index, track);
     return bytes;
   }
 
@@ -156,14 +157,14 @@ export class SessionMedia {
   }
 
   /** Makes the next segment early for a player that requests segments in order; one at a time, and not after a jump. */
-  #prepareNext(kind: "ts" | "m4s", index: number): void {
-    const inOrder = index === this.#lastIndex + 1;
-    this.#lastIndex = index;
+  #prepareNext(kind: "ts" | "m4s", index: number, track: number): void {
+    const inOrder = index === (this.#lastIndexes.get(track) ?? -1) + 1;
+    this.#lastIndexes.set(track, index);
     if (!inOrder || this.source.isLive) return;
     const { ended, log } = this.#dependencies;
     const next = async () => {
       if ((await this.source.reach(index + 1, ended)) !== undefined)
-        await this.segment(kind, index + 1, 0, ended);
+        await this.segment(kind, index + 1, track, ended);
     };
     next().catch((thrown) => {
       // The request for this segment reports the error to the player.

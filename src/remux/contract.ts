@@ -1,6 +1,7 @@
 import type { RandomAccess } from "../base/byte-source.ts";
 import type { SluiceError } from "../base/errors.ts";
 import type { ByteRange } from "../base/range.ts";
+import type { TextCue } from "../media/webvtt.ts";
 import type { PlannedPieces } from "./piece-stream.ts";
 
 /**
@@ -14,6 +15,8 @@ export interface Media {
   readonly rawMime: string | undefined;
   readonly durationSeconds: number;
   readonly tracks: readonly MediaTrack[];
+  /** The timestamp of time 0 in segments, in ticks of 90 kHz: subtitles refer to it. */
+  readonly zeroTicks: number;
   /** The times of all segments, in order, without gaps. Cut at key frames, or by time if there is no video. */
   readonly segments: readonly SegmentTimes[];
   /**
@@ -30,22 +33,33 @@ export interface Media {
    * 188-byte packets, each segment beginning with PAT and PMT; the segments in order are one valid transport stream. As `fmp4`:
    * `moof` + `mdat` of each segment. Rejects with `SluiceError`.
    */
-  remux(format: RemuxFormat, from: number, to?: number, signal?: AbortSignal): Promise<Remux>;
+  remux(
+    format: RemuxFormat,
+    from: number,
+    to?: number,
+    signal?: AbortSignal,
+    part?: MediaPart,
+  ): Promise<Remux>;
   /**
    * Returns the whole file as one MPEG-TS of known size, for players that seek by byte ranges; undefined if the index does not tell the
    * sizes of all frames. Absent for containers whose index never does.
    */
   seekableTs?(signal?: AbortSignal): Promise<SeekableTs | undefined>;
   /** The fMP4 initialisation segment (`ftyp` + `moov`), for `EXT-X-MAP`. */
-  fmp4Init(signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
-  /** The cues of subtitle track `tracks[trackIndex]` within segment `index`, as a WebVTT file. */
-  webvttSegment(trackIndex: number, index: number, signal?: AbortSignal): Promise<string>;
+  fmp4Init(signal?: AbortSignal, part?: MediaPart): Promise<Uint8Array<ArrayBuffer>>;
+  /** The audio tracks that each container can deliver apart from the picture, as indexes of `tracks`; none if there is no video. */
+  readonly separateAudio: Readonly<Record<RemuxFormat, readonly number[]>>;
+  /** Returns the cues of subtitle track `tracks[trackIndex]` that begin within segment `index`. */
+  cues(trackIndex: number, index: number, signal?: AbortSignal): Promise<readonly TextCue[]>;
   /** Frees all resources. Pending and later calls reject with `SluiceError("cancelled")`. */
   close(): void;
 }
 
 /** The containers that segments can have. */
 export type RemuxFormat = "ts" | "fmp4";
+
+/** What segments contain: all tracks (the default), the video alone, or the audio track `tracks[audio]` alone. */
+export type MediaPart = "all" | "video" | { readonly audio: number };
 
 /** One way from the bytes of a file to a player: `pieceStream(remux).pipeThrough(remux.remuxer)`. */
 export interface Remux extends PlannedPieces {
@@ -70,6 +84,14 @@ export interface MediaTrack {
   readonly language: string;
   readonly title: string | undefined;
   readonly isDefault: boolean;
+  /** Audio: the number of channels, if the container states it. */
+  readonly channels?: number;
+  /** The codec in the file, if the track is converted to another one. */
+  readonly convertedFrom?: string;
+  /** Subtitles that are not converted to text, such as pictures: listed, and kept in transport streams only. */
+  readonly isOpaque?: boolean;
+  /** Subtitles: only essential text, such as translations of signs. */
+  readonly isForced?: boolean;
   readonly width?: number;
   readonly height?: number;
 }

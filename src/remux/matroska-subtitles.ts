@@ -4,14 +4,14 @@ import { SluiceError } from "../base/errors.ts";
 import { decodeUtf8 } from "../base/utf8.ts";
 import { trackLanguage } from "../media/language.ts";
 import type { MatroskaTrack } from "../media/matroska-head.ts";
-import { assToCueText, subripToCueText, type TextCue, writeWebvtt } from "../media/webvtt.ts";
+import { assToCueText, escapeVttText, subripToCueText, type TextCue } from "../media/webvtt.ts";
 import type { BlockCache } from "./block-cache.ts";
 import type { ClusterFinder } from "./cluster-finder.ts";
 import { type WalkedBlock, walkBlocks } from "./cluster-walk.ts";
 import type { MediaTrack } from "./contract.ts";
 import type { MatroskaIndex } from "./matroska-index.ts";
 import type { SegmentBounds } from "./packet-reader.ts";
-import { CUES_LIMIT, SUBTITLE_OFFSET_TICKS, type SubtitleSource, TEXT_LIMIT_BYTES } from "./subtitles.ts";
+import { CUES_LIMIT, type SubtitleSource, TEXT_LIMIT_BYTES } from "./subtitles.ts";
 
 /** Supported text codecs (Matroska codec registry), with their short names. */
 const CODECS: Readonly<Record<string, { name: string; toCueText: (text: string) => string }>> = {
@@ -21,11 +21,19 @@ const CODECS: Readonly<Record<string, { name: string; toCueText: (text: string) 
   "S_TEXT/SSA": { name: "ass", toCueText: assToCueText },
   S_ASS: { name: "ass", toCueText: assToCueText },
   S_SSA: { name: "ass", toCueText: assToCueText },
-  "S_TEXT/WEBVTT": { name: "webvtt", toCueText: webvttCueText },
+  "S_TEXT/WEBVTT": { name: "webvtt", toCueText: escapeVttText },
   "D_WEBVTT/SUBTITLES": {
     name: "webvtt",
-    toCueText: (text) => webvttCueText(text.split("\n").slice(2).join("\n")),
+    toCueText: (text) => escapeVttText(text.split("\n").slice(2).join("\n")),
   },
+};
+
+/** Subtitles that are pictures, with their short names. */
+const OPAQUE_CODECS: Readonly<Record<string, string>> = {
+  "S_HDMV/PGS": "pgs",
+  "S_HDMV/TEXTST": "textst",
+  S_VOBSUB: "vobsub",
+  S_DVBSUB: "dvb_subtitle",
 };
 
 /** Duration of a cue for which the file states none. */
@@ -48,17 +56,16 @@ export class MatroskaSubtitles implements SubtitleSource {
     this.#own = index.tracks.filter(
       ({ kind, codecId, packing }) => kind === "subtitle" && codecId in CODECS && packing !== "other",
     );
-    this.tracks = this.#own.map(({ codecId, language, name, isDefault }) => ({
-      kind: "subtitle",
-      codec: CODECS[codecId]!.name,
-      codecString: "wvtt",
-      language: trackLanguage(language),
-      title: name,
-      isDefault,
-    }));
+    const opaque = index.tracks.filter(
+      ({ kind, codecId }) => kind === "subtitle" && codecId in OPAQUE_CODECS,
+    );
+    this.tracks = [
+      ...this.#own.map((track) => described(track, CODECS[track.codecId]!.name)),
+      ...opaque.map((track) => ({ ...described(track, OPAQUE_CODECS[track.codecId]!), isOpaque: true })),
+    ];
   }
 
-  async webvtt(track: number, bounds: SegmentBounds, signal?: AbortSignalLike): Promise<string> {
+  async cues(track: number, bounds: SegmentBounds, signal?: AbortSignalLike): Promise<TextCue[]> {
     const own = this.#own[track];
     if (!own) throw new SluiceError("no_such_segment", `the file has no subtitle track ${track}`);
     const { firstCluster, dataEnd, tickSeconds } = this.#index;
@@ -77,8 +84,13 @@ export class MatroskaSubtitles implements SubtitleSource {
     };
     const walk = { start, end: Math.min(dataEnd, end + INTERLEAVE_BYTES) };
     await walkBlocks(this.#cache, walk, visit, signal);
-    return writeWebvtt(cues, SUBTITLE_OFFSET_TICKS);
+    return cues;
   }
+}
+
+function described({ language, name, isDefault, isForced }: MatroskaTrack, codec: string): MediaTrack {
+  const track = { codec, language: trackLanguage(language), title: name, isDefault, isForced };
+  return { kind: "subtitle", codecString: "wvtt", ...track };
 }
 
 async function textOf(track: MatroskaTrack, frame: Uint8Array | undefined): Promise<string> {
@@ -86,15 +98,6 @@ async function textOf(track: MatroskaTrack, frame: Uint8Array | undefined): Prom
   const isZlib = track.packing === "zlib";
   const bytes = isZlib ? await inflateZlib(frame, TEXT_LIMIT_BYTES) : frame;
   return CODECS[track.codecId]!.toCueText(decodeUtf8(bytes));
-}
-
-/** Escapes WebVTT cue text: an arrow or an empty line would end the cue. */
-function webvttCueText(text: string): string {
-  return text
-    .replaceAll("-->", "--&gt;")
-    .split(/\r\n|\r|\n/)
-    .filter((line) => line.trim() !== "")
-    .join("\n");
 }
 
 /** Decompresses zlib data (RFC 1950). Rejects with `broken_media` if it is invalid or expands beyond the limit. */

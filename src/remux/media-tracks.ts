@@ -168,11 +168,13 @@ async function audioTrack(track: InputAudioTrack): Promise<SourceTrack> {
   const codec = await track.getCodec();
   const config = codec ? await track.getDecoderConfig() : null;
   const rate = config?.sampleRate ?? (await track.getSampleRate());
+  const channels = await track.getNumberOfChannels();
   return {
     described: {
       kind: "audio",
       codec: codec === "mp3" ? await mpegLayer(track) : (codec ?? (await unsupportedCodecName(track))),
       codecString: config?.codec,
+      ...(channels > 0 && { channels }),
       ...(await commonFields(track)),
     },
     kind: "audio",

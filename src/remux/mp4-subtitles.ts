@@ -5,11 +5,11 @@ import { decodeUtf8 } from "../base/utf8.ts";
 import { trackLanguage } from "../media/language.ts";
 import { eachMp4Box } from "../media/mp4-boxes.ts";
 import type { Mp4Samples } from "../media/mp4-samples.ts";
-import { escapeCueText, type TextCue, writeWebvtt } from "../media/webvtt.ts";
+import { escapeCueText, type TextCue } from "../media/webvtt.ts";
 import type { MediaTrack } from "./contract.ts";
 import { firstAtLeast, secondsAt } from "./mp4-reader.ts";
 import type { SegmentBounds } from "./packet-reader.ts";
-import { CUES_LIMIT, SUBTITLE_OFFSET_TICKS, type SubtitleSource, TEXT_LIMIT_BYTES } from "./subtitles.ts";
+import { CUES_LIMIT, type SubtitleSource, TEXT_LIMIT_BYTES } from "./subtitles.ts";
 
 /** Sample entries for text: 3GPP timed text (TS 26.245) and WebVTT (ISO 14496-30). */
 const CODECS: Readonly<Record<string, string>> = { tx3g: "tx3g", text: "tx3g", wvtt: "webvtt" };
@@ -35,7 +35,7 @@ export class Mp4Subtitles implements SubtitleSource {
     }));
   }
 
-  async webvtt(track: number, bounds: SegmentBounds, signal?: AbortSignalLike): Promise<string> {
+  async cues(track: number, bounds: SegmentBounds, signal?: AbortSignalLike): Promise<TextCue[]> {
     const table = this.#own[track];
     if (!table) throw new SluiceError("no_such_segment", `the file has no subtitle track ${track}`);
     const at = (seconds: number) => firstAtLeast(table.count, (i) => secondsAt(table, i) - seconds);
@@ -52,7 +52,7 @@ export class Mp4Subtitles implements SubtitleSource {
       const endSeconds = startSeconds + table.durations[index]! / table.timescale;
       if (text !== "") cues.push({ startSeconds, endSeconds, text });
     }
-    return writeWebvtt(cues, SUBTITLE_OFFSET_TICKS);
+    return cues;
   }
 }
 

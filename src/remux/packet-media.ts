@@ -4,15 +4,24 @@ import { assert } from "../base/assert.ts";
 import type { RandomAccess } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { ByteRange } from "../base/range.ts";
+import type { TextCue } from "../media/webvtt.ts";
 import { transcodeFile } from "./audio/transcoded-reader.ts";
 import { fitFmp4, fitTs, isTsCodec } from "./container-rules.ts";
-import type { Media, MediaTrack, Remux, RemuxFormat, SeekableTs, SegmentTimes } from "./contract.ts";
+import type {
+  Media,
+  MediaPart,
+  MediaTrack,
+  Remux,
+  RemuxFormat,
+  SeekableTs,
+  SegmentTimes,
+} from "./contract.ts";
 import { Fmp4Writer } from "./fmp4-writer.ts";
 import type { OpenSettings, SourceTrack } from "./media-tracks.ts";
 import type { PacketReader, SegmentBounds } from "./packet-reader.ts";
 import { asMediaError, connect } from "./remuxer.ts";
 import { segmentTimes } from "./segment-plan.ts";
-import type { SubtitleSource } from "./subtitles.ts";
+import { SUBTITLE_OFFSET_TICKS, type SubtitleSource } from "./subtitles.ts";
 import { byteCutter, planTsLayout, segmentsOf, type TsLayout } from "./ts-layout.ts";
 import type { TsMuxTrack } from "./ts-mux-input.ts";
 import { TsMuxer } from "./ts-muxer.ts";
@@ -49,14 +58,15 @@ class PacketMedia implements Media {
   readonly rawMime: string | undefined;
   readonly durationSeconds: number;
   readonly tracks: readonly MediaTrack[];
+  readonly zeroTicks = SUBTITLE_OFFSET_TICKS;
   readonly segments: readonly SegmentTimes[];
   readonly tsProblem: SluiceError | undefined;
   readonly fmp4Problem: SluiceError | undefined;
   readonly silentIn: Media["silentIn"];
+  readonly separateAudio: Media["separateAudio"];
   readonly #parts: PacketMediaParts;
-  readonly #tsTracks: readonly SourceTrack[];
-  readonly #fmp4Writer: Fmp4Writer;
-  #muxer: TsMuxer | undefined;
+  /** By the name of the part. */
+  readonly #outputs = new Map<string, PartOutput>();
   #layout: TsLayout | undefined;
   readonly #closing = new AbortController();
   /** Limits memory: a job reads parts of the index. */
@@ -77,14 +87,14 @@ class PacketMedia implements Media {
     this.tracks = [...parts.tracks.map((track) => track.described), ...parts.subtitles.tracks];
     this.segments = segmentTimes(parts.cuts, parts.endSeconds);
     const [ts, fmp4] = [fitTs(parts.tracks), fitFmp4(parts.tracks)];
-    this.#tsTracks = ts.tracks;
     this.tsProblem = ts.problem;
     this.fmp4Problem = fmp4.problem;
     this.silentIn = [
       ...(ts.isSilent ? (["ts"] as const) : []),
       ...(fmp4.isSilent ? (["fmp4"] as const) : []),
     ];
-    this.#fmp4Writer = new Fmp4Writer(parts.reader, fmp4.tracks);
+    const separate = (fits: typeof fitTs) => (hasVideo ? audioThatFits(parts.tracks, fits) : []);
+    this.separateAudio = { ts: separate(fitTs), fmp4: separate(fitFmp4) };
   }
 
   async remux(
@@ -92,8 +102,9 @@ class PacketMedia implements Media {
     from: number,
     to = this.segments.length,
     signal?: AbortSignal,
+    part: MediaPart = "all",
   ): Promise<Remux> {
-    return this.#remux(format, from, to, signal);
+    return this.#remux(format, from, to, part, signal);
   }
 
   async seekableTs(signal?: AbortSignal): Promise<SeekableTs | undefined> {
@@ -101,26 +112,26 @@ class PacketMedia implements Media {
     if (!layout) return undefined;
     const remux = async ({ start, end }: ByteRange, stop?: AbortSignal) => {
       const { from, to, skipBytes } = segmentsOf(layout, { start, end });
-      const whole = await this.#remux("ts", from, to, stop, layout.sizes.slice(from, to));
+      const whole = await this.#remux("ts", from, to, "all", stop, layout.sizes.slice(from, to));
       if (skipBytes === 0 && end === layout.size) return whole;
       return { ...whole, remuxer: connect(whole.remuxer, byteCutter(skipBytes, end - start)) };
     };
     return { size: layout.size, remux };
   }
 
-  async fmp4Init(signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+  async fmp4Init(signal?: AbortSignal, part: MediaPart = "all"): Promise<Uint8Array<ArrayBuffer>> {
     if (this.fmp4Problem) throw this.fmp4Problem;
-    return this.#run((aborted) => this.#fmp4Writer.init(aborted), signal);
+    return this.#run((aborted) => this.#output(part).fmp4Writer.init(aborted), signal);
   }
 
-  async webvttSegment(trackIndex: number, index: number, signal?: AbortSignal): Promise<string> {
+  async cues(trackIndex: number, index: number, signal?: AbortSignal): Promise<readonly TextCue[]> {
     const { startSeconds, endSeconds } = this.#bounds(index);
     const subtitle = trackIndex - this.#parts.tracks.length;
-    if (this.tracks[trackIndex]?.kind !== "subtitle") {
-      throw new SluiceError("no_such_segment", `track ${trackIndex} is not a subtitle track`);
-    }
+    const track = this.tracks[trackIndex];
+    if (track?.kind !== "subtitle" || track.isOpaque)
+      throw new SluiceError("no_such_segment", `track ${trackIndex} is not a text subtitle track`);
     return this.#run(
-      (aborted) => this.#parts.subtitles.webvtt(subtitle, { startSeconds, endSeconds }, aborted),
+      (aborted) => this.#parts.subtitles.cues(subtitle, { startSeconds, endSeconds }, aborted),
       signal,
     );
   }
@@ -146,19 +157,21 @@ class PacketMedia implements Media {
     format: RemuxFormat,
     from: number,
     to: number,
+    part: MediaPart,
     signal: AbortSignal | undefined,
     sizes?: readonly number[],
   ): Promise<Remux> {
     const segments = this.#segments(from, to);
     const problem = format === "ts" ? this.tsProblem : this.fmp4Problem;
     if (problem) throw problem;
+    const output = this.#output(part);
     return this.#run(async (aborted) => {
       const { reader, source } = this.#parts;
-      const tracks = format === "ts" ? this.#tsTracks : await this.#fmp4Writer.tracks(aborted);
+      const tracks = format === "ts" ? output.tsTracks : await output.fmp4Writer.tracks(aborted);
       const muxer =
         format === "ts"
-          ? (await this.#tsMuxer(aborted)).remuxer(sizes?.values())
-          : await this.#fmp4Writer.remuxer(from, aborted);
+          ? (await output.tsMuxer(aborted)).remuxer(sizes?.values())
+          : await output.fmp4Writer.remuxer(from, aborted);
       const { ranges, demuxer } = await reader.demux(tracks, segments, aborted);
       return { source, ranges, closed: this.#closing.signal, remuxer: connect(demuxer, muxer) };
     }, signal);
@@ -169,8 +182,9 @@ class PacketMedia implements Media {
     if (this.#layout || this.tsProblem || !this.#parts.reader.plan) return this.#layout;
     try {
       this.#layout = await this.#run(async (aborted) => {
-        const planned = this.#parts.reader.plan!(this.#tsTracks, this.#segments(0, this.segments.length));
-        const sizes = (await this.#tsMuxer(aborted)).segmentSizes(planned);
+        const output = this.#output("all");
+        const planned = this.#parts.reader.plan!(output.tsTracks, this.#segments(0, this.segments.length));
+        const sizes = (await output.tsMuxer(aborted)).segmentSizes(planned);
         return sizes && planTsLayout(sizes, LAYOUT_LIMIT * this.#parts.source.size, aborted);
       }, signal);
     } catch (error) {
@@ -197,18 +211,54 @@ class PacketMedia implements Media {
     };
   }
 
-  async #tsMuxer(signal: AbortSignal): Promise<TsMuxer> {
+  #output(part: MediaPart): PartOutput {
+    const name = JSON.stringify(part);
+    const output = this.#outputs.get(name) ?? new PartOutput(this.#parts.reader, this.#tracksOf(part));
+    this.#outputs.set(name, output);
+    return output;
+  }
+
+  #tracksOf(part: MediaPart): readonly SourceTrack[] {
+    const { tracks } = this.#parts;
+    if (part === "all") return tracks;
+    const wanted = part === "video" ? tracks.find(({ kind }) => kind === "video") : tracks[part.audio];
+    if (wanted && wanted.kind === (part === "video" ? "video" : "audio")) return [wanted];
+    throw new SluiceError("no_such_segment", "the file has no such track");
+  }
+}
+
+/** Writes a part of the file in both containers. */
+class PartOutput {
+  readonly tsTracks: readonly SourceTrack[];
+  readonly fmp4Writer: Fmp4Writer;
+  readonly #reader: PacketReader;
+  #muxer: TsMuxer | undefined;
+
+  constructor(reader: PacketReader, tracks: readonly SourceTrack[]) {
+    this.#reader = reader;
+    this.tsTracks = fitTs(tracks).tracks;
+    this.fmp4Writer = new Fmp4Writer(reader, fitFmp4(tracks).tracks);
+  }
+
+  async tsMuxer(signal: AbortSignal): Promise<TsMuxer> {
     if (this.#muxer) return this.#muxer;
     const tracks: TsMuxTrack[] = [];
-    for (const track of this.#tsTracks) {
+    for (const track of this.tsTracks) {
       const isVideo = track.kind === "video";
-      const order = isVideo ? await this.#parts.reader.reordering(track, signal) : undefined;
+      const order = isVideo ? await this.#reader.reordering(track, signal) : undefined;
       const reorder = order && { reorderSeconds: order.seconds, reorderFrames: order.frames };
       tracks.push({ ...muxTrack(track), ...reorder });
     }
     this.#muxer ??= new TsMuxer(tracks);
     return this.#muxer;
   }
+}
+
+/** Returns the indexes of the audio tracks that a container can carry on their own. */
+function audioThatFits(tracks: readonly SourceTrack[], fits: typeof fitTs): number[] {
+  return [...tracks.entries()].flatMap(([index, track]) =>
+    track.kind === "audio" && fits([track]).tracks.length > 0 ? [index] : [],
+  );
 }
 
 function muxTrack({ described, config, sampleRate }: SourceTrack): TsMuxTrack {

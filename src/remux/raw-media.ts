@@ -14,13 +14,15 @@ export function rawMedia({ name, mime }: RawFormat): Media {
     rawMime: mime,
     durationSeconds: 0,
     tracks: [],
+    zeroTicks: 0,
     segments: [],
     tsProblem: problem,
     fmp4Problem: problem,
     silentIn: [],
+    separateAudio: { ts: [], fmp4: [] },
     remux: refuse,
     fmp4Init: refuse,
-    webvttSegment: refuse,
+    cues: refuse,
     close() {},
   };
 }

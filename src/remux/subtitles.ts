@@ -1,4 +1,5 @@
 import type { AbortSignalLike } from "../base/byte-source.ts";
+import type { TextCue } from "../media/webvtt.ts";
 import type { MediaTrack } from "./contract.ts";
 import type { SegmentBounds } from "./packet-reader.ts";
 import { TS_BASE_SECONDS } from "./ts-mux-input.ts";
@@ -13,6 +14,6 @@ export const CUES_LIMIT = 10_000;
 /** The text subtitles of a file. */
 export interface SubtitleSource {
   readonly tracks: readonly MediaTrack[];
-  /** Returns the cues of `tracks[track]` that begin within `bounds`, as a WebVTT file. Rejects with `SluiceError`. */
-  webvtt(track: number, bounds: SegmentBounds, signal?: AbortSignalLike): Promise<string>;
+  /** Returns the cues of `tracks[track]` that begin within `bounds`. Rejects with `SluiceError`. */
+  cues(track: number, bounds: SegmentBounds, signal?: AbortSignalLike): Promise<readonly TextCue[]>;
 }

@@ -46,6 +46,11 @@ export class TsBoundaries {
     this.#known.set(plan.starts.length, { at: reader.source.size, ticks: plan.endTicks });
   }
 
+  /** The timestamp of the first unit. */
+  get firstDts(): number {
+    return this.#times.firstDts;
+  }
+
   /** The start of segment `index` in ticks: the actual time if its boundary is known, else the planned time. */
   startTicks(index: number): number {
     return this.#known.get(index)?.ticks ?? this.#plan.starts[index]!;

@@ -71,7 +71,8 @@ async function open(
     return new TsFile(reader, head, plan, boundaries, tracks, undefined);
   // The converted track replaces all audio.
   const others = tracks.filter(({ described }) => described.kind !== "audio");
-  const described = { ...audio.described, codec: "aac", codecString: "mp4a.40.2" };
+  const convertedFrom = audio.described.codec;
+  const described = { ...audio.described, codec: "aac", codecString: "mp4a.40.2", convertedFrom };
   return new TsFile(reader, head, plan, boundaries, [...others, { ...audio, described }], converter);
 }
 
@@ -99,6 +100,7 @@ class TsFile implements Media {
   readonly tsProblem = undefined;
   readonly fmp4Problem: SluiceError | undefined;
   readonly silentIn: Media["silentIn"];
+  readonly separateAudio = { ts: [], fmp4: [] };
   readonly #reader: TsReader;
   readonly #head: TsHead;
   readonly #plan: TsPlan;
@@ -134,6 +136,10 @@ class TsFile implements Media {
     this.fmp4Problem = tsToFmp4Problem(this.tracks);
     const hasAudio = this.tracks.some(({ kind }) => kind === "audio");
     this.silentIn = hasAudio && !hasAac(this.tracks) ? ["fmp4"] : [];
+  }
+
+  get zeroTicks(): number {
+    return this.#boundaries.firstDts;
   }
 
   /** Planned times; exact for boundaries that have been found. */
@@ -182,11 +188,11 @@ class TsFile implements Media {
     return this.#init;
   }
 
-  webvttSegment(trackIndex: number): Promise<string> {
+  cues(trackIndex: number): Promise<never> {
     const track = this.tracks[trackIndex];
     const problem =
       track?.kind === "subtitle"
-        ? `${track.codec} subtitles are pictures and cannot be converted to WebVTT`
+        ? `${track.codec} subtitles are pictures and cannot be converted to text`
         : `track ${trackIndex} is not a subtitle track`;
     return Promise.reject(new SluiceError("unsupported_codec", problem));
   }

@@ -47,6 +47,7 @@ export function describeTracks(
       language: trackLanguage(stream.language),
       title: undefined,
       isDefault: stream === first || stream.kind === "video",
+      ...(stream.kind === "subtitle" && { isOpaque: true }),
       ...detailsOf(stream, packets),
     },
   }));

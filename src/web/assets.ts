@@ -32,12 +32,12 @@ const OWN = [
   "playlist-subscriptions",
   "playlist-tabs",
   "playlist-tasks",
-
   "playlist-trash",
   "remote-control",
   "screen-controls",
   "screens",
   "settings",
+  "tracks",
   "view",
 ];
 

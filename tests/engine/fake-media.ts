@@ -1,16 +1,19 @@
 import { orAborted } from "../../src/async/abort.ts";
 import type { SluiceError } from "../../src/base/errors.ts";
+import type { TextCue } from "../../src/media/webvtt.ts";
 import type { Media, MediaTrack, Remux, RemuxFormat, SegmentTimes } from "../../src/remux/contract.ts";
 
 /** Media with 12 s segments of 400 packets that contain the segment number. */
 export class FakeMedia implements Media {
   container: Media["container"] = "mp4";
   rawMime: string | undefined;
+  zeroTicks = 900_000;
   tracks: readonly MediaTrack[] = [track("video", "h264"), track("audio", "aac")];
   segments: readonly SegmentTimes[] = segmentTimes(5);
   tsProblem: SluiceError | undefined;
   fmp4Problem: SluiceError | undefined;
   silentIn: Media["silentIn"] = [];
+  separateAudio: Media["separateAudio"] = { ts: [], fmp4: [] };
   /** The requested language of each opening. */
   readonly languages: (string | undefined)[] = [];
   /** The segments made, in order. */
@@ -51,8 +54,10 @@ export class FakeMedia implements Media {
     return this.#make("init", 0, new TextEncoder().encode("ftyp"));
   }
 
-  async webvttSegment(trackIndex: number, index: number): Promise<string> {
-    return `WEBVTT\n\ntrack ${trackIndex} segment ${index}\n`;
+  async cues(trackIndex: number, index: number): Promise<TextCue[]> {
+    return [
+      { startSeconds: 12 * index, endSeconds: 12 * index + 1, text: `track ${trackIndex} segment ${index}` },
+    ];
   }
 
   close(): void {}

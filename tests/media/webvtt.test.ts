@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assToCueText, subripToCueText, writeWebvtt } from "../../src/media/webvtt.ts";
+import { assToCueText, subripToCueText, writeSubrip, writeWebvtt } from "../../src/media/webvtt.ts";
 
 test("writeWebvtt formats times as hours, minutes, seconds and milliseconds, never negative", () => {
   const cues = [
@@ -10,6 +10,11 @@ test("writeWebvtt formats times as hours, minutes, seconds and milliseconds, nev
   const text = writeWebvtt(cues, 0);
   assert.match(text, /^00:00:00\.000 --> 00:01:00\.000\na$/m);
   assert.match(text, /^01:02:03\.005 --> 100:00:00\.000\nb$/m);
+});
+
+test("writeSubrip: numbers cues, and keeps the tags that SubRip knows", () => {
+  const cues = [{ startSeconds: 1.5, endSeconds: 3602, text: "<i>a</i> &amp; <c.red>b</c>\n&lt;c" }];
+  assert.equal(writeSubrip(cues, 7), "7\n00:00:01,500 --> 01:00:02,000\n<i>a</i> & b\n<c\n\n");
 });
 
 test("writeWebvtt: without cues writes a file with the timestamp map", () => {
@@ -30,7 +35,8 @@ for (const [from, to] of [
 }
 
 for (const [from, to] of [
-  ["0,0,Default,,0,0,0,,Hello, {\\b1}you{\\b0}\\Nthere\\hnow", "Hello, you\nthere\u00a0now"],
+  ["0,0,Default,,0,0,0,,Hello, {\\b1}you{\\b0}\\Nthere\\hnow", "Hello, <b>you</b>\nthere\u00a0now"],
+  ["0,0,Default,,0,0,0,,{\\i1}1 < 2 & <b>", "<i>1 &lt; 2 &amp; &lt;b&gt;</i>"],
   ["1,0,Default,,0,0,0,,{\\p1}m 0 0 l 1 1{\\p0}", ""],
   ["too,short", ""],
 ] as const) {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { writeWebvtt } from "../../src/media/webvtt.ts";
 import { openMedia } from "../../src/remux/open-media.ts";
 import { fixturePath } from "../parts/media-fixtures.ts";
 import { fileAccess } from "./media-checks.ts";
@@ -10,9 +11,10 @@ async function cuesOf(name: string): Promise<[string[], string]> {
     const media = await openMedia(source);
     const track = media.tracks.findIndex(({ kind }) => kind === "subtitle");
     const texts: string[] = [];
-    for (let i = 0; i < media.segments.length; i++) texts.push(await media.webvttSegment(track, i));
-    await assert.rejects(media.webvttSegment(0, 0), { code: "no_such_segment" });
-    await assert.rejects(media.webvttSegment(track, 99), { code: "no_such_segment" });
+    for (let i = 0; i < media.segments.length; i++)
+      texts.push(writeWebvtt(await media.cues(track, i), media.zeroTicks));
+    await assert.rejects(media.cues(0, 0), { code: "no_such_segment" });
+    await assert.rejects(media.cues(track, 99), { code: "no_such_segment" });
     media.close();
     return [texts, `${media.tracks[track]!.codec} ${media.tracks[track]!.language}`];
   } finally {
@@ -24,11 +26,11 @@ const HEAD = "WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:900000,LOCAL:00:00:00.000";
 
 for (const [what, name, first, kind] of [
   ["MKV SubRip", "srt.mkv", "Hello <i>there</i> &amp; welcome", "subrip ger"],
-  ["MKV ASS", "ass.mkv", "Hello there &amp; welcome", "ass ger"],
+  ["MKV ASS", "ass.mkv", "Hello <i>there</i> &amp; welcome", "ass ger"],
   ["MKV WebVTT", "vtt.mkv", undefined, "webvtt ger"],
   ["MP4 tx3g", "tx3g.mp4", "Hello there &amp; welcome", "tx3g ger"],
 ] as const) {
-  test(`Media.webvttSegment ${what}: each segment has the cues that begin in it, at the times of the source`, async () => {
+  test(`Media.cues ${what}: each segment has the cues that begin in it, at the times of the source`, async () => {
     const [texts, track] = await cuesOf(name);
     assert.equal(track, kind);
     if (first) assert.equal(texts[0], `${HEAD}\n\n00:00:01.000 --> 00:00:02.500\n${first}\n`);

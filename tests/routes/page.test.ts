@@ -77,7 +77,7 @@ test("page: lists the files of content and the order to play them, and releases 
 test("page: lists each audio language of a file once, and releases the content", async () => {
   const before = released;
   const response = await app.request(`/app/content/${"a".repeat(40)}/0/languages`);
-  assert.deepEqual(await response.json(), { languages: ["ger", "eng"], silent: [] });
+  assert.deepEqual(await response.json(), { languages: ["ger", "eng"], silent: [], opaque: [] });
   assert.equal((await app.request(`/app/content/${"a".repeat(40)}/7/languages`)).status, 500);
   assert.equal(released, before + 2);
 });

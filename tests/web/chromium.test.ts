@@ -57,6 +57,8 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
       ...[...H264, "-map", "0", "-map", "1", "-map", "1"],
       ...["-metadata:s:a:0", "language=eng", "-metadata:s:a:1", "language=ger"],
     ]);
+    const words = "1\n00:00:00,000 --> 00:00:20,000\nBonjour\n";
+    await writeFile(`${films}/two languages.fr.forced.srt`, words);
     // Their names are last, so that none of them is the first film.
     for (const [name, audio] of Object.entries(SURROUND))
       await makeFilm(`${films}/${name}`, "testsrc", audio);
@@ -168,20 +170,43 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     assert.equal(await page.isHidden("#copied"), true);
     assert.deepEqual(await page.locator("#audio option").allTextContents(), ["English", "German"]);
     await seek(page, 10);
-    const asked = page.waitForRequest((request) => request.url().includes("preferred_audio_language=ger"));
+    const asked = page.waitForRequest((request) => /\.a2\.ts/.test(request.url()));
     await page.selectOption("#audio", { label: "German" });
     await asked;
-    await plays(page, 10.5);
+    await plays(page, 11);
     assert.equal(await page.locator("#audio option:checked").textContent(), "German");
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/language.png` });
     // The next film starts in the chosen language.
-    const next = page.waitForRequest((request) => request.url().includes("preferred_audio_language=ger"));
+    const next = page.waitForRequest((request) => request.url().includes("preferred_audio_language=de"));
     await chooseFile(page, "green.mkv");
     await next;
     await plays(page, 0.5);
     await chooseFile(page, "two languages.mkv");
     await plays(page, 0.5);
     assert.equal(await page.locator("#audio option:checked").textContent(), "German");
+  });
+
+  test("subtitles of a file beside the film are shown, and again the next time", SLOW, async () => {
+    const shown = () =>
+      page.waitForFunction(() =>
+        [...document.querySelectorAll("track")].some(
+          ({ track }) => track.mode === "showing" && (track.activeCues?.length ?? 0) > 0,
+        ),
+      );
+    assert.deepEqual(await page.locator("#subtitles option").allTextContents(), ["Off", "French – forced"]);
+    await page.selectOption("#subtitles", { label: "French – forced" });
+    await shown();
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/subtitles.png` });
+    await chooseFile(page, "green.mkv");
+    await page.locator("#subtitles-label").waitFor({ state: "hidden" });
+    await chooseFile(page, "two languages.mkv");
+    await shown();
+    assert.equal(await page.locator("#subtitles option:checked").textContent(), "French – forced");
+    await page.selectOption("#subtitles", { label: "Off" });
+    await page.locator("track").first().waitFor({ state: "attached" });
+    await page.waitForFunction(() =>
+      [...document.querySelectorAll("track")].every(({ track }) => track.mode !== "showing"),
+    );
   });
 
   for (const name of ["x ac3.mkv", "x eac3.mp4", "x mp2.ts"]) {

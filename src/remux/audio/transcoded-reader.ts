@@ -57,7 +57,13 @@ function asAac(track: SourceTrack, { config, sampleRate, channels }: TranscodePl
   const codec = "mp4a.40.2";
   return {
     ...track,
-    described: { ...track.described, codec: "aac", codecString: codec },
+    described: {
+      ...track.described,
+      codec: "aac",
+      codecString: codec,
+      channels,
+      convertedFrom: track.described.codec,
+    },
     libraryCodec: "aac",
     decoderConfig: { codec, sampleRate, numberOfChannels: channels, description: config },
     config,

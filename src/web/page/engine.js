@@ -123,7 +123,15 @@ export async function contentOf(infohash, signal) {
   return response.json();
 }
 
-/** @typedef {{ languages: string[], silent: string[] }} Sound `silent`: the codecs, if none of them can be decoded */
+/**
+ * The languages of the audio tracks; the codecs of the audio if none can be decoded; the subtitles that are not text.
+ *
+ * @typedef {{ languages: string[], silent: string[], opaque: { language: string, codec: string }[] }} Sound
+ */
+
+/** The tracks of content that has none in a file.
+ * @type {Sound} */
+export const NO_SOUND = { languages: [], silent: [], opaque: [] };
 
 /**
  * Returns the audio languages of a file, default first, once they are known; none for a stream.
@@ -136,7 +144,7 @@ export async function contentOf(infohash, signal) {
 export async function soundOf(infohash, fileIndex, signal) {
   const response = await fetch(`/app/content/${infohash}/${fileIndex}/languages`, { signal });
   // A stream has no file with known tracks. If anything is wrong, the request for its manifest reports the error.
-  if (response.status === 404) return { languages: [], silent: [] };
+  if (response.status === 404) return NO_SOUND;
   if (!response.ok) throw await problemOf(response);
   return response.json();
 }

@@ -55,14 +55,15 @@ export function clockText(seconds) {
 }
 
 /**
- * Returns the name of a language in the user's language: `German` for `ger`.
+ * Returns the name of a language in the user's language, or in another one: `German` for `ger`.
  *
  * @param {string} code
+ * @param {string} [locale]
  */
-export function languageName(code) {
+export function languageName(code, locale) {
   if (code === "und") return "Unknown";
   try {
-    return new Intl.DisplayNames(undefined, { type: "language" }).of(code) ?? code;
+    return new Intl.DisplayNames(locale, { type: "language" }).of(code) ?? code;
   } catch {
     return code; // An invalid code is shown as it is.
   }

@@ -30,14 +30,15 @@ function main() {
   let playback;
   /** @type {Omit<import("./screen-controls.js").Playing, "atSeconds"> | undefined} */
   let playing;
-  /** @type {string | undefined} the audio language that the user chose last */
-  let language;
-  rememberedLanguage().then(
-    (remembered) => {
-      language ??= remembered;
-    },
-    () => {},
-  );
+  /** @type {Partial<Record<import("./memory.js").TrackKind, string | undefined>>} what the user chose last */
+  const languages = {};
+  for (const kind of /** @type {const} */ (["audio", "subtitles"]))
+    rememberedLanguage(kind).then(
+      (remembered) => {
+        languages[kind] ??= remembered;
+      },
+      () => {},
+    );
 
   /**
    * @param {Link | Uint8Array} source
@@ -45,7 +46,7 @@ function main() {
    * @param {string} [title] replaces the title of the content
    */
   function play(source, chosen = {}, title = "") {
-    const choice = { ...chosen, audioLanguage: chosen.audioLanguage ?? language };
+    const choice = { ...chosen, audioLanguage: chosen.audioLanguage ?? languages.audio };
     const previousStopped = playback?.stop();
     showProblem(page, "");
     showLink(page, "");
@@ -68,13 +69,6 @@ function main() {
         // Another device can play the content, but does not know the items of this playlist.
         playing = { link: link.parameter === "item" ? hashLink(session.infohash) : link, fileIndex };
         offerLinks(link, fileIndex);
-        page.audio.onchange = () => {
-          const atSeconds = playback?.atSeconds ?? 0;
-          language = page.audio.value;
-          // If the browser cannot store it, the choice holds until the page is closed.
-          rememberLanguage(language).catch(() => {});
-          play(link, { ...choice, fileIndex, audioLanguage: language, atSeconds }, title);
-        };
         const next = content.order[content.order.indexOf(fileIndex) + 1];
         const isPart = content.order.includes(fileIndex);
         page.video.onended = () => {
@@ -83,6 +77,16 @@ function main() {
         };
         page.files.onchange = () => play(link, { fileIndex: Number(page.files.value) }, title);
         remember({ title: title || content.name || linkTitle(link), link, infohash: session.infohash });
+      },
+      subtitleLanguage: languages.subtitles,
+      onChosen(kind, language) {
+        languages[kind] = language;
+        // If the browser cannot store it, the choice holds until the page is closed.
+        rememberLanguage(kind, language).catch(() => {});
+      },
+      onLanguage(fileIndex, audioLanguage) {
+        const atSeconds = playback?.atSeconds ?? 0;
+        play(source, { ...choice, fileIndex, audioLanguage, atSeconds }, title);
       },
       onUnplayable(message) {
         // The browser may accept fragmented MP4 even if it refuses MPEG-TS. If not, only another player can help.

@@ -11,7 +11,6 @@ import { createStore, del, get, set, update } from "idb-keyval";
 const memory = createStore("sluice-page", "memory");
 
 const LINKS = "recent-links";
-const LANGUAGE = "audio-language";
 const TOKEN = "access-token";
 
 const MAX_LINKS = 8;
@@ -47,22 +46,26 @@ export async function forgetLinks() {
   await del(LINKS, memory);
 }
 
+/** @typedef {"audio" | "subtitles"} TrackKind */
+
 /**
- * Remembers the audio language that the user chose, for all content.
+ * Remembers the language of the audio or the subtitles that the user chose, for all content.
  *
- * @param {string} language ISO 639-2
+ * @param {TrackKind} kind
+ * @param {string} language a tag such as `en`; empty for none
  */
-export async function rememberLanguage(language) {
-  await set(LANGUAGE, language, memory);
+export async function rememberLanguage(kind, language) {
+  await set(`${kind}-language`, language, memory);
 }
 
 /**
- * Returns the audio language that the user chose last; undefined if there is none.
+ * Returns the language that the user chose last; undefined if there is none.
  *
+ * @param {TrackKind} kind
  * @returns {Promise<string | undefined>}
  */
-export async function rememberedLanguage() {
-  return get(LANGUAGE, memory);
+export async function rememberedLanguage(kind) {
+  return get(`${kind}-language`, memory);
 }
 
 /**

@@ -4,6 +4,7 @@ import {
   awaitManifest,
   contentOf,
   EngineError,
+  NO_SOUND,
   sessionInfo,
   soundOf,
   startSession,
@@ -12,15 +13,8 @@ import {
 import { statusText } from "./figures.js";
 import { LiveControls, showKind } from "./live.js";
 import { attachPlayer } from "./player.js";
-import {
-  clearInfo,
-  showFiles,
-  showInfo,
-  showLanguages,
-  showProblem,
-  showSilent,
-  showWaiting,
-} from "./view.js";
+import { TrackMenus } from "./tracks.js";
+import { clearInfo, showFiles, showInfo, showProblem, showSilent, showWaiting } from "./view.js";
 
 /** The interval between requests of the session's state; the sparkline shows two minutes. */
 const INFO_INTERVAL_MS = 1000;
@@ -36,6 +30,9 @@ const WAITING = "Waiting for data";
  *   playerId: string,
  *   choice: import("./engine.js").Choice,
  *   onContent: (content: import("./engine.js").Content, session: Session, fileIndex: number) => void,
+ *   subtitleLanguage: string | undefined,
+ *   onChosen: import("./tracks.js").OnChosen,
+ *   onLanguage: (fileIndex: number, language: string) => void,
  *   onUnplayable: (message: string) => void,
  *   previousStopped: Promise<void> | undefined,
  * }} PlaybackOptions
@@ -55,6 +52,8 @@ export class Playback {
   #isLive = false;
   /** @type {LiveControls | undefined} */
   #live;
+  /** @type {TrackMenus | undefined} */
+  #tracks;
 
   /** @param {PlaybackOptions} options */
   constructor(options) {
@@ -81,19 +80,24 @@ export class Playback {
       onContent(content, session, fileIndex);
       const { url, isFile } = await awaitManifest(session, signal);
       const hasTracks = session.is_live !== 1 && !isFile;
-      const sound = hasTracks ? await soundOf(session.infohash, fileIndex, signal) : undefined;
-      showLanguages(page, sound?.languages ?? [], choice.audioLanguage);
-      showSilent(page, sound?.silent ?? []);
+      const sound = hasTracks ? await soundOf(session.infohash, fileIndex, signal) : NO_SOUND;
+      showSilent(page, sound.silent);
       page.video.addEventListener("playing", () => this.#played(), { signal });
       page.video.addEventListener("waiting", () => showWaiting(page, WAITING), { signal });
       const player = await attachPlayer(page.video, url, isFile, choice.atSeconds ?? 0, {
         onFailure: (kind, message) => (kind === "unplayable" ? onUnplayable(message) : this.#fail(message)),
+        onTracks: () => this.#tracks?.update(),
+        subtitleLanguage: this.#options.subtitleLanguage,
       });
       if (signal.aborted) {
         player.destroy();
         return;
       }
       this.#player = player;
+      const onLanguage = (/** @type {string} */ language) => this.#options.onLanguage(fileIndex, language);
+      const { onChosen } = this.#options;
+      const menus = { chosen: choice.audioLanguage, signal, onChosen, onLanguage };
+      this.#tracks = new TrackMenus(page, player, sound, menus);
       this.#live = new LiveControls(page, session, player, signal);
     } catch (error) {
       if (!signal.aborted) this.#fail(problemText(error));

@@ -12,15 +12,25 @@ const EXPIRING_SECONDS = 6;
 const RECOVERY_MS = 60_000;
 
 /**
+ * A track as the player names it. `language` is a tag such as `en`; empty if unknown.
+ *
+ * @typedef {{ language: string, name: string, channels?: string | undefined, isChosen: boolean }} Track
+ */
+
+/**
  * A failure is `unplayable` if the browser cannot decode the stream; another container may help.
  *
  * `behindLive` returns the distance to the live edge of the manifest in seconds; undefined unless the stream is live.
  * `seekBehind` seeks to that distance and plays; it returns false if the manifest does not reach back that far. `reload`
- * loads the manifest again after the session was moved, and plays.
+ * loads the manifest again after the session was moved, and plays. `onTracks` is called when the tracks or the choice change; tracks
+ * are chosen by index, -1 for no subtitles. Subtitles in `subtitleLanguage` are shown from the start.
  *
- * @typedef {{ onFailure: (kind: "unplayable" | "network", message: string) => void }} PlayerHandlers
+ * @typedef {{ onFailure: (kind: "unplayable" | "network", message: string) => void, onTracks: () => void,
+ *   subtitleLanguage: string | undefined }} PlayerHandlers
  * @typedef {{ destroy: () => void, behindLive: () => number | undefined,
- *   seekBehind: (seconds: number) => boolean, reload: () => void }} Player
+ *   seekBehind: (seconds: number) => boolean, reload: () => void,
+ *   audioTracks: () => Track[], chooseAudio: (index: number) => void,
+ *   subtitleTracks: () => Track[], chooseSubtitles: (index: number) => void }} Player
  */
 
 /**
@@ -44,7 +54,13 @@ export async function attachPlayer(video, url, isFile, atSeconds, handlers) {
     "network",
     "This browser cannot play HLS (it has no Media Source Extensions). Use another browser, or copy a link into a player.",
   );
-  return { destroy() {}, behindLive: () => undefined, seekBehind: () => false, reload() {} };
+  return {
+    destroy() {},
+    behindLive: () => undefined,
+    seekBehind: () => false,
+    reload() {},
+    ...nativeTracks(video),
+  };
 }
 
 /**
@@ -77,6 +93,7 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
     manifestLoadPolicy: loadPolicy(MANIFEST_TIMEOUT_MS),
     playlistLoadPolicy: loadPolicy(MANIFEST_TIMEOUT_MS),
     fragLoadPolicy: loadPolicy(SEGMENT_TIMEOUT_MS),
+    ...(handlers.subtitleLanguage && { subtitlePreference: { lang: handlers.subtitleLanguage } }),
   });
   let recoveredAt = Number.NEGATIVE_INFINITY;
   let isLive = false;
@@ -111,13 +128,58 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
     }
     handlers.onFailure("unplayable", data.error?.message ?? data.details);
   });
+  let hasCaptions = false;
+  const { AUDIO_TRACKS_UPDATED, AUDIO_TRACK_SWITCHED, SUBTITLE_TRACKS_UPDATED, SUBTITLE_TRACK_SWITCH } =
+    Hls.Events;
+  for (const event of [
+    AUDIO_TRACKS_UPDATED,
+    AUDIO_TRACK_SWITCHED,
+    SUBTITLE_TRACKS_UPDATED,
+    SUBTITLE_TRACK_SWITCH,
+  ])
+    hls.on(event, () => handlers.onTracks());
+  // Captions (CEA-608) are in the picture: hls.js adds a track when it finds the first one.
+  hls.on(Hls.Events.FRAG_PARSING_USERDATA, (_event, { samples }) => {
+    hasCaptions ||= samples.length > 0;
+  });
+  const onAdded = () => {
+    if (hasCaptions) handlers.onTracks();
+  };
+  video.textTracks.addEventListener("addtrack", onAdded);
+  const captions = () => (hasCaptions ? textTracks(video).filter(({ kind }) => kind === "captions") : []);
   load();
   hls.attachMedia(video);
   hls.on(Hls.Events.MANIFEST_PARSED, () => startPlaying(video));
   return {
     destroy() {
       clearTimeout(retryTimer);
+      video.textTracks.removeEventListener("addtrack", onAdded);
       hls.destroy();
+    },
+    audioTracks: () =>
+      hls.audioTracks.map(({ lang = "", name, channels }, index) => ({
+        language: lang,
+        name,
+        channels,
+        isChosen: index === hls.audioTrack,
+      })),
+    chooseAudio(index) {
+      hls.audioTrack = index;
+    },
+    subtitleTracks: () => [
+      ...hls.subtitleTracks.map(({ lang = "", name }, index) => ({
+        language: lang,
+        name,
+        isChosen: index === hls.subtitleTrack,
+      })),
+      ...captions().map(describeText),
+    ],
+    chooseSubtitles(index) {
+      const listed = hls.subtitleTracks.length;
+      for (const [nth, track] of captions().entries())
+        track.mode = nth === index - listed ? "showing" : "disabled";
+      hls.subtitleTrack = index < listed ? index : -1;
+      handlers.onTracks();
     },
     behindLive() {
       const { liveSyncPosition } = hls;
@@ -144,12 +206,18 @@ function attachNative(video, url, atSeconds, handlers) {
     handlers.onFailure(kind, video.error?.message ?? "unknown");
   };
   video.addEventListener("error", onError);
+  const tracks = nativeTracks(video);
   const seek = () => {
     if (atSeconds > 0) video.currentTime = atSeconds;
+    const index = tracks.subtitleTracks().findIndex(({ language }) => language === handlers.subtitleLanguage);
+    if (index >= 0) tracks.chooseSubtitles(index);
   };
   video.addEventListener("loadedmetadata", seek, { once: true });
   video.src = ownPath(url);
   startPlaying(video);
+  const lists = [video.textTracks, audioTracksOf(video)].filter((list) => list !== undefined);
+  for (const list of lists)
+    for (const event of ["addtrack", "change"]) list.addEventListener(event, handlers.onTracks);
   const edge = () => {
     const { seekable, duration } = video;
     return duration === Number.POSITIVE_INFINITY && seekable.length > 0
@@ -169,13 +237,59 @@ function attachNative(video, url, atSeconds, handlers) {
       video.src = ownPath(url);
       startPlaying(video);
     },
+    ...tracks,
     destroy() {
+      for (const list of lists)
+        for (const event of ["addtrack", "change"]) list.removeEventListener(event, handlers.onTracks);
       video.removeEventListener("error", onError);
       video.removeEventListener("loadedmetadata", seek);
       video.removeAttribute("src");
       video.load();
     },
   };
+}
+
+/**
+ * The tracks that the browser itself offers. Only Safari has audio tracks.
+ *
+ * @param {HTMLVideoElement} video
+ * @returns {Pick<Player, "audioTracks" | "chooseAudio" | "subtitleTracks" | "chooseSubtitles">}
+ */
+function nativeTracks(video) {
+  const audio = () => [...(audioTracksOf(video) ?? [])];
+  return {
+    audioTracks: () =>
+      audio().map(({ language, label, enabled }) => ({ language, name: label, isChosen: enabled })),
+    chooseAudio(index) {
+      for (const [nth, track] of audio().entries()) track.enabled = nth === index;
+    },
+    subtitleTracks: () => textTracks(video).map(describeText),
+    chooseSubtitles(index) {
+      for (const [nth, track] of textTracks(video).entries())
+        track.mode = nth === index ? "showing" : "disabled";
+    },
+  };
+}
+
+/**
+ * @param {HTMLVideoElement} video
+ * @returns {(EventTarget & Iterable<{ language: string, label: string, enabled: boolean }>) | undefined}
+ */
+function audioTracksOf(video) {
+  return /** @type {any} */ (video).audioTracks;
+}
+
+/** @param {HTMLVideoElement} video */
+function textTracks(video) {
+  return [...video.textTracks].filter(({ kind }) => kind === "subtitles" || kind === "captions");
+}
+
+/**
+ * @param {TextTrack} track
+ * @returns {Track}
+ */
+function describeText({ language, label, mode }) {
+  return { language, name: label, isChosen: mode === "showing" };
 }
 
 /**

@@ -1,5 +1,5 @@
 // @ts-check
-import { bytesText, languageName, sparklinePath, speedText, statusText } from "./figures.js";
+import { bytesText, sparklinePath, speedText, statusText } from "./figures.js";
 import { byId, make, options } from "./playlist-dom.js";
 
 /**
@@ -29,6 +29,8 @@ export function findElements() {
     files: byId("files", HTMLSelectElement),
     audioLabel: byId("audio-label", HTMLElement),
     audio: byId("audio", HTMLSelectElement),
+    subtitlesLabel: byId("subtitles-label", HTMLElement),
+    subtitles: byId("subtitles", HTMLSelectElement),
     silent: byId("silent", HTMLElement),
     held: byId("held", HTMLElement),
     progress: byId("progress", HTMLProgressElement),
@@ -109,6 +111,7 @@ export function clearInfo(page) {
   page.progressText.textContent = "0 %";
   page.sparkline.setAttribute("d", "");
   page.audioLabel.hidden = true;
+  page.subtitlesLabel.hidden = true;
   page.silent.hidden = true;
 }
 
@@ -144,19 +147,6 @@ export function showSilent(page, codecs) {
   const names = codecs.map((codec) => CODEC_NAMES.get(codec) ?? codec).join(", ");
   page.silent.textContent = `The sound (${names}) cannot be decoded here. Open the original file in a player such as VLC.`;
   page.silent.hidden = codecs.length === 0;
-}
-
-/**
- * Shows the list of audio languages; hides it if there are fewer than two.
- *
- * @param {Elements} page
- * @param {readonly string[]} languages
- * @param {string | undefined} chosen
- */
-export function showLanguages(page, languages, chosen) {
-  const choices = languages.map((language) => /** @type {const} */ ([language, languageName(language)]));
-  page.audio.replaceChildren(...options(choices, chosen));
-  page.audioLabel.hidden = choices.length < 2;
 }
 
 /**

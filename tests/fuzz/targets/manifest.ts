@@ -1,6 +1,7 @@
 import { assert } from "../../../src/base/assert.ts";
 import { decodeUtf8, encodeUtf8 } from "../../../src/base/utf8.ts";
 import { writeMasterManifest, writeMediaManifest } from "../../../src/media/manifest.ts";
+import { decodeSubtitles, parseSubtitles } from "../../../src/media/subtitle-file.ts";
 import { assToCueText, subripToCueText, writeWebvtt } from "../../../src/media/webvtt.ts";
 import type { FuzzTarget } from "../contract.ts";
 
@@ -53,4 +54,33 @@ const subtitles: FuzzTarget = {
   },
 };
 
-export const targets: FuzzTarget[] = [manifest, subtitles];
+/** Subtitle files come from torrents: any bytes give cues that keep the structure of a WebVTT file. */
+const subtitleFile: FuzzTarget = {
+  name: "subtitle-file",
+  corpus: () =>
+    [
+      "1\n00:00:01,000 --> 00:00:02,000\nHello <i>there</i>\n\n2\n0:3.5 --> 0:4.0\nb",
+      "WEBVTT\n\nid\n00:01.000 --> 00:02.000 align:start\na\n\nNOTE x",
+      "[Events]\nFormat: Start, End, Text\nDialogue: 0:00:01.00,0:00:02.00,{\\i1}a\\Nb,c",
+    ].map(encodeUtf8),
+  extremes: () =>
+    [
+      "0:0.0 --> 0:1.0\n".repeat(4000),
+      `[Events]\n${"Dialogue: ,".repeat(6000)}`,
+      `0:0.0 --> 0:1.0\n${"<b>".repeat(20000)}`,
+    ].map(encodeUtf8),
+  run(bytes) {
+    const text = decodeSubtitles(bytes);
+    for (const format of ["subrip", "webvtt", "ass"] as const) {
+      const cues = parseSubtitles(text, format);
+      assert(writeWebvtt(cues, 0).split("-->").length === cues.length + 1, "each cue has one arrow");
+      for (const { startSeconds, endSeconds, text: cue } of cues) {
+        assert(startSeconds >= 0 && endSeconds > startSeconds, "a cue has a duration");
+        assert(cue !== "" && !/(^|\n)(\n|$)/.test(cue), "no empty line in a cue");
+      }
+    }
+    return undefined;
+  },
+};
+
+export const targets: FuzzTarget[] = [manifest, subtitles, subtitleFile];

@@ -1,0 +1,54 @@
+import { type Context, Hono } from "hono";
+import { SluiceError } from "../src/base/errors.ts";
+import { parseInfohash } from "../src/base/ids.ts";
+import { baseUrl, isForeignPage } from "./http/access.ts";
+import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
+
+/** Converted text cannot contain a script, but its source is untrusted. */
+const HEADERS = { "cache-control": "no-store", "content-security-policy": "sandbox; default-src 'none'" };
+const TYPES = { vtt: "text/vtt; charset=utf-8", srt: "application/x-subrip; charset=utf-8" } as const;
+
+/**
+ * Serves the text subtitles of a film to players that load them from an address: `/subtitles/<infohash>/<index>` lists them,
+ * `/subtitles/<infohash>/<index>/<number>.vtt` and `.srt` convert one.
+ */
+export function createSubtitleRoutes(dependencies: RouteDependencies): Hono<RouteEnv> {
+  const app = new Hono<RouteEnv>();
+  const open = (c: Context<RouteEnv>) => {
+    const infohash = parseInfohash(c.req.param("infohash") ?? "");
+    const index = c.req.param("index") ?? "";
+    if (!infohash || !/^\d{1,6}$/.test(index))
+      throw new SluiceError("bad_selector", "expected /subtitles/<infohash>/<index>");
+    const options = { signal: c.req.raw.signal, isForeign: isForeignPage(c, dependencies) };
+    return dependencies.engine.subtitles(infohash, Number(index), options);
+  };
+  app.get("/subtitles/:infohash/:index", async (c) => {
+    const lease = await open(c);
+    lease.release();
+    const place = `${baseUrl(c)}/subtitles/${c.req.param("infohash")}/${c.req.param("index")}`;
+    const subtitles = lease.subtitles.map(({ number, language, title, codec, isForced }) => ({
+      language,
+      title: title ?? null,
+      codec,
+      forced: isForced,
+      vtt: `${place}/${number}.vtt`,
+      srt: `${place}/${number}.srt`,
+    }));
+    return c.json({ subtitles }, 200, HEADERS);
+  });
+  app.get("/subtitles/:infohash/:index/:name{\\d{1,3}\\.(?:vtt|srt)}", async (c) => {
+    const [number = "", format] = c.req.param("name").split(".") as [string, "vtt" | "srt"];
+    const lease = await open(c);
+    const headers = { ...HEADERS, "content-type": TYPES[format] };
+    try {
+      const body = lease.open(Number(number), format);
+      if (c.req.method !== "HEAD") return c.body(body, 200, headers);
+    } catch (thrown) {
+      lease.release();
+      throw thrown;
+    }
+    lease.release();
+    return c.body(null, 200, headers);
+  });
+  return app;
+}

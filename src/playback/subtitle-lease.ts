@@ -1,0 +1,75 @@
+import type { Infohash } from "../base/ids.ts";
+import { encodeUtf8 } from "../base/utf8.ts";
+import { writeCues, writeSubrip } from "../media/webvtt.ts";
+import { type Access, acquire, fileAt } from "./access.ts";
+import type { FilmSubtitle, ReadOptions, SubtitleLease } from "./contract.ts";
+import { filmSubtitles, subtitleAt } from "./film-subtitles.ts";
+import { withDataTimeout } from "./timeouts.ts";
+
+/** Opens the text subtitles of a file; see `Engine.subtitles`. Rejects with `SluiceError`. */
+export async function openSubtitles(
+  access: Access,
+  infohash: Infohash,
+  fileIndex: number,
+  { signal, isForeign = false }: ReadOptions = {},
+): Promise<SubtitleLease> {
+  const { transfer, release } = await acquire(access, { kind: "infohash", infohash }, { signal, isForeign });
+  const ended = new AbortController();
+  try {
+    const file = fileAt(transfer, fileIndex);
+    const open = (stop: AbortSignal) => transfer.media(fileIndex, {}, stop);
+    const media = await withDataTimeout(access, transfer, open, signal ?? ended.signal);
+    const subtitles = filmSubtitles(transfer, file, media);
+    return {
+      subtitles,
+      open(number, format) {
+        const one = subtitleAt(subtitles, number);
+        const cues: FilmSubtitle["cues"] = (index, stop) =>
+          withDataTimeout(access, transfer, (late) => one.cues(index, late), stop ?? ended.signal);
+        return subtitleStream({ ...one, cues }, format, release);
+      },
+      release,
+    };
+  } catch (thrown) {
+    release();
+    throw thrown;
+  }
+}
+
+/** Writes subtitles as they are pulled; calls `ended` once, however the stream ends. */
+function subtitleStream(
+  { segments, cues }: Pick<FilmSubtitle, "segments" | "cues">,
+  format: "vtt" | "srt",
+  ended: () => void,
+): ReadableStream<Uint8Array> {
+  const stopped = new AbortController();
+  let index = 0;
+  let written = 0;
+  let text = format === "vtt" ? "WEBVTT\n" : "";
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          while (text === "" && index < segments) {
+            const next = await cues(index++, stopped.signal);
+            text = format === "vtt" ? writeCues(next) : writeSubrip(next, written + 1);
+            written += next.length;
+          }
+        } catch (thrown) {
+          ended();
+          throw thrown;
+        }
+        if (text !== "") controller.enqueue(encodeUtf8(text));
+        text = "";
+        if (index < segments) return;
+        ended();
+        controller.close();
+      },
+      cancel(reason) {
+        stopped.abort(reason);
+        ended();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,112 @@
+// @ts-check
+import { languageName } from "./figures.js";
+import { options } from "./playlist-dom.js";
+
+/** The value of the menu entry without subtitles. */
+const OFF = "off";
+/** Names of channel layouts that users know. */
+const LAYOUTS = new Map([
+  ["6", "5.1"],
+  ["8", "7.1"],
+]);
+/** Subtitles that the engine does not convert to text. */
+const OPAQUE_NAMES = new Map([
+  ["pgs", "PGS"],
+  ["vobsub", "VobSub"],
+  ["dvb_subtitle", "DVB"],
+  ["dvb_teletext", "teletext"],
+]);
+
+/**
+ * The menus for audio and subtitles below the picture. Choices are remembered by language, for all content.
+ */
+export class TrackMenus {
+  #page;
+  #player;
+  #sound;
+  #onChosen;
+
+  /**
+   * @param {import("./view.js").Elements} page
+   * @param {import("./player.js").Player} player
+   * @param {import("./engine.js").Sound} sound
+   * @param {{ chosen: string | undefined, signal: AbortSignal, onChosen: OnChosen, onLanguage: (language: string) => void }} options
+   *   `onLanguage` starts again with another audio language, if the player has no tracks to choose from
+   */
+  constructor(page, player, sound, { chosen, signal, onChosen, onLanguage }) {
+    this.#page = page;
+    this.#player = player;
+    this.#sound = { ...sound, chosen };
+    this.#onChosen = onChosen;
+    page.audio.addEventListener("change", () => this.#chooseAudio(onLanguage), { signal });
+    page.subtitles.addEventListener("change", () => this.#chooseSubtitles(), { signal });
+    this.update();
+  }
+
+  /** Shows the current tracks. */
+  update() {
+    const { audio, audioLabel, subtitles, subtitlesLabel } = this.#page;
+    const tracks = this.#player.audioTracks();
+    const byIndex = tracks.map((track, index) => /** @type {const} */ ([String(index), trackText(track)]));
+    const byLanguage = this.#sound.languages.map(
+      (language) => /** @type {const} */ ([language, languageName(language)]),
+    );
+    const isSwitched = tracks.length > 1;
+    const chosen = isSwitched ? chosenOf(tracks) : this.#sound.chosen;
+    audio.replaceChildren(...options(isSwitched ? byIndex : byLanguage, chosen));
+    audioLabel.hidden = audio.options.length < 2;
+
+    const texts = this.#player.subtitleTracks();
+    const choices = texts.map((track, index) => /** @type {const} */ ([String(index), trackText(track)]));
+    const opaque = this.#sound.opaque.map(({ language, codec }) => {
+      const name = OPAQUE_NAMES.get(codec) ?? codec;
+      const text = `${languageName(language)} – ${name} subtitles are not supported in browsers`;
+      return Object.assign(document.createElement("option"), { textContent: text, disabled: true });
+    });
+    subtitles.replaceChildren(...options([[OFF, "Off"], ...choices], chosenOf(texts) ?? OFF), ...opaque);
+    subtitlesLabel.hidden = subtitles.options.length < 2;
+  }
+
+  /** @param {(language: string) => void} onLanguage */
+  #chooseAudio(onLanguage) {
+    const { value } = this.#page.audio;
+    const track = this.#player.audioTracks()[Number(value)];
+    if (this.#player.audioTracks().length < 2) {
+      this.#onChosen("audio", value);
+      onLanguage(value);
+    } else if (track) {
+      this.#onChosen("audio", track.language);
+      this.#player.chooseAudio(Number(value));
+    }
+  }
+
+  #chooseSubtitles() {
+    const { value } = this.#page.subtitles;
+    const track = value === OFF ? undefined : this.#player.subtitleTracks()[Number(value)];
+    this.#onChosen("subtitles", track?.language ?? "");
+    this.#player.chooseSubtitles(value === OFF ? -1 : Number(value));
+  }
+}
+
+/**
+ * @typedef {import("./player.js").Track} Track
+ * @typedef {(kind: import("./memory.js").TrackKind, language: string) => void} OnChosen called with the language of the user's choice; empty for no
+ *   subtitles
+ */
+
+/** @param {readonly Track[]} tracks */
+function chosenOf(tracks) {
+  const index = tracks.findIndex(({ isChosen }) => isChosen);
+  return index < 0 ? undefined : String(index);
+}
+
+/** @param {Track} track */
+function trackText({ language, name, channels }) {
+  const layout = LAYOUTS.get(channels ?? "");
+  const own = languageName(language || "und");
+  // The engine names a track without a title by its language, in English, and numbers equal names.
+  const [, title = "", number = ""] = /^(.*?)( \(\d+\))?$/.exec(name) ?? [];
+  const isPlain = language !== "" && title === languageName(language, "en");
+  const text = isPlain ? own + number : language === "" ? name : `${own} – ${name}`;
+  return layout ? `${text}, ${layout}` : text;
+}

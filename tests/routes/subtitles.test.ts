@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { base64, filmTorrent } from "../engine/fake-engine.ts";
+import { track } from "../engine/fake-media.ts";
+import { fakeApp } from "./client.ts";
+
+const film = filmTorrent();
+const ADDRESS = `/subtitles/${film.infohash}/1`;
+
+/** An engine with a film of five segments, each of which has one cue. */
+async function appWithSubtitles() {
+  const app = fakeApp();
+  await app.call("/ace/getstream", {
+    method: "POST",
+    body: JSON.stringify({ transport_file_data: base64(film.bytes) }),
+  });
+  const { media_: media } = app.transfers.opened[0]!;
+  media.tracks = [
+    ...media.tracks,
+    track("subtitle", "subrip"),
+    { ...track("subtitle", "pgs"), isOpaque: true },
+  ];
+  return { ...app, media };
+}
+
+test("subtitles: lists the text subtitles with their addresses", async () => {
+  const { call } = await appWithSubtitles();
+  const response = await call(ADDRESS);
+  const place = `http://127.0.0.1:6878${ADDRESS}/2`;
+  assert.deepEqual(await response.json(), {
+    subtitles: [
+      {
+        language: "eng",
+        title: null,
+        codec: "subrip",
+        forced: false,
+        vtt: `${place}.vtt`,
+        srt: `${place}.srt`,
+      },
+    ],
+  });
+});
+
+test("subtitles: one file of all cues, as WebVTT and as SubRip with continuous numbers", async () => {
+  const { call } = await appWithSubtitles();
+  const vtt = await call(`${ADDRESS}/2.vtt`);
+  assert.equal(vtt.headers.get("content-type"), "text/vtt; charset=utf-8");
+  assert.equal(vtt.headers.get("access-control-allow-origin"), "*");
+  const text = await vtt.text();
+  assert.match(text, /^WEBVTT\n\n00:00:00\.000 --> 00:00:01\.000\ntrack 2 segment 0\n\n00:00:12/);
+  assert.match(text, /segment 4\n$/);
+  const srt = await (await call(`${ADDRESS}/2.srt`)).text();
+  assert.match(srt, /\n\n5\n00:00:48,000 --> 00:00:49,000\ntrack 2 segment 4\n\n$/);
+});
+
+test("subtitles: a number that does not exist, and subtitles that are pictures, are errors", async () => {
+  const { call, media } = await appWithSubtitles();
+  assert.equal((await call(`${ADDRESS}/3.vtt`)).status, 404);
+  assert.equal((await call(`${ADDRESS}/9.srt`)).status, 404);
+  assert.equal((await call(`${ADDRESS}/2.ass`)).status, 404);
+  media.tracks = [];
+  assert.deepEqual(await (await call(ADDRESS)).json(), { subtitles: [] });
+});
+
+test("subtitles: the transfer is held while a player reads, and released at the end, at an error and when it leaves", async () => {
+  const { call, engine } = await appWithSubtitles();
+  const held = () => engine.figures().transfers.map(({ holders }) => holders);
+  const before = held();
+  const response = await call(`${ADDRESS}/2.vtt`);
+  const reader = response.body!.getReader();
+  await reader.read();
+  assert.notDeepEqual(held(), before);
+  await reader.cancel();
+  assert.deepEqual(held(), before);
+  await (await call(`${ADDRESS}/2.vtt`)).text();
+  await call(`${ADDRESS}/9.vtt`);
+  await call(ADDRESS, { method: "HEAD" });
+  await call(`${ADDRESS}/2.srt`, { method: "HEAD" });
+  assert.deepEqual(held(), before);
+});
