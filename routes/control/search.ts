@@ -1,8 +1,9 @@
 import { zValidator } from "@hono/zod-validator";
 import { Hono } from "hono";
 import { z } from "zod";
+import type { Infohash } from "../../src/base/ids.ts";
 import type { Engine } from "../../src/engine/engine.ts";
-import type { Item, Items } from "../../src/library/contract.ts";
+import type { Item, ItemOutline, ItemQuery, Items } from "../../src/library/contract.ts";
 import type { Library } from "../../src/library/library.ts";
 import { baseUrl } from "../http/access.ts";
 import type { RouteDependencies, RouteEnv } from "../http/dependencies.ts";
@@ -15,7 +16,7 @@ import { bool, integer, refuseInvalid, text } from "./params.ts";
 const MAX_MATCHES = 2_000;
 const MAX_PAGE_SIZE = 200;
 const MAX_QUERY = 200;
-/** Further words of a query are ignored: each one costs a query of the playlist. */
+/** Further words of a query are ignored: each one costs a search of the index. */
 const MAX_TERMS = 8;
 
 /** An integer from `min` to `max`. Values outside become the nearest one: deployed clients request pages of 1500 items. */
@@ -103,64 +104,85 @@ export async function search(
   scope: SearchScope = "swarms",
 ): Promise<z.output<typeof searchSchema>> {
   const startedAt = performance.now();
-  const channels = new Map<string, Channel>();
-  /** The first item of each channel that has one. */
-  const firstItems = new Map<string, Item>();
+  const channels = new Map<string, Source[]>();
   const known = new Set<string>();
-  const available = availableInfohashes(engine);
-  const add = (key: string, channel: Omit<Channel, "items">, found: Match) => {
-    const match = { ...found, channel_id: channelIdOf(key) };
-    const identity = match.infohash || `item ${match.item_id}`;
+  const add = (channel: string, identity: string, source: Source) => {
     if (known.has(identity)) return;
     known.add(identity);
-    const existing = channels.get(key) ?? { ...channel, items: [] };
-    existing.items.push(match);
-    channels.set(key, existing);
+    const sources = channels.get(channel) ?? [];
+    sources.push(source);
+    channels.set(channel, sources);
   };
-  for (const item of await matchingItems(library.items, params.query ?? "")) {
-    const { infohash } = item.content;
-    const hasSwarm = infohash !== null && item.content.transport === "bt";
-    if ((scope === "swarms" && !hasSwarm) || !isInCategory(item, params.category)) continue;
-    const figures = library.items.figures(item);
-    if (!firstItems.has(figures.hash)) firstItems.set(figures.hash, item);
-    const channel = { name: item.displayTitle || item.title, icons: presentIcons(figures, base) };
-    add(figures.hash, channel, presentItemMatch(item, infohash, available));
-  }
+  for (const { id, channel, content, hasInfohash } of matchingItems(library.items, params, scope))
+    add(channel, hasInfohash ? content : `item ${id}`, id);
   const files =
     params.category === undefined ? await engine.inspect.search(params.query ?? "", MAX_MATCHES) : [];
-  for (const { name, infohash } of files)
-    add(infohash, { name, icons: [] }, presentFileMatch(name, infohash, available));
+  for (const file of files) add(file.infohash, library.items.outlineHash(file.infohash), file);
   const isGrouped = params.group_by_channels ?? true;
   const grouped = [...channels];
   const single = () =>
-    grouped.flatMap(([key, { items, ...channel }]) =>
-      items.map((item): [string, Channel] => [key, { ...channel, items: [item] }]),
+    grouped.flatMap(([channel, sources]) =>
+      sources.map((source): (typeof grouped)[number] => [channel, [source]]),
     );
   const all = isGrouped ? grouped : single();
   const { page = 0, page_size = 10 } = params;
+  const shown = all.slice(page * page_size, (page + 1) * page_size);
+  // Only the items of this page are read.
+  const ids = shown.flatMap(([, sources]) => sources.filter((source) => typeof source === "number"));
+  const items = ids.length === 0 ? [] : (await library.items.query({ ids })).items;
+  const itemById = new Map(items.map((item) => [item.id, item]));
+  const available = availableInfohashes(engine);
   const results: Channel[] = [];
-  for (const [key, channel] of all.slice(page * page_size, (page + 1) * page_size)) {
-    const item = params.show_epg ? firstItems.get(key) : undefined;
-    results.push(item ? { ...channel, epg: [...(await library.guide.nowAndNext(item))] } : channel);
+  for (const [channel, sources] of shown) {
+    const found = sources.flatMap((source) =>
+      typeof source === "number" ? (itemById.get(source) ?? []) : source,
+    );
+    const [first] = found;
+    if (first === undefined) continue; // Removed meanwhile.
+    const item = "id" in first ? first : undefined;
+    results.push({
+      name: "id" in first ? first.displayTitle || first.title : first.name,
+      icons: item ? presentIcons(library.items.figures(item), base) : [],
+      items: found.map((each) => ({ ...presentMatch(each, available), channel_id: channelIdOf(channel) })),
+      ...(params.show_epg && item && { epg: [...(await library.guide.nowAndNext(item))] }),
+    });
   }
   return { total: all.length, results, time: Math.round(performance.now() - startedAt) / 1000 };
 }
 
-/** Returns enabled items whose title contains all terms, sorted by title. The longest term, which matches fewest, is queried first. */
-async function matchingItems(items: Items, query: string): Promise<readonly Item[]> {
-  const terms = query.split(/\s+/).filter((term) => term !== "");
-  const [first, ...others] = terms.sort((a, b) => b.length - a.length).slice(0, MAX_TERMS);
-  const bounds = { isEnabled: true, sort: "title", limit: MAX_MATCHES } as const;
-  let { items: found } = await items.query(first === undefined ? bounds : { ...bounds, name: first });
-  for (const name of others) {
-    const ids = found.map(({ id }) => id);
-    found = ids.length === 0 ? [] : (await items.query({ ...bounds, name, ids })).items;
-  }
-  return found;
+/** A source of a channel: the id of an item, or a stored transport file. */
+type Source = number | StoredName;
+
+/** A stored transport file whose name matches. */
+interface StoredName {
+  readonly name: string;
+  readonly infohash: Infohash;
 }
 
-function isInCategory(item: Item, category: string | undefined): boolean {
-  return category === undefined || categoriesOf(item).includes(category);
+/**
+ * Returns the enabled items whose title contains all terms, sorted by title. Uses only the index. The longest term, which
+ * matches fewest, is searched first.
+ */
+function matchingItems(
+  items: Items,
+  { query = "", category }: z.output<typeof searchParams>,
+  scope: SearchScope,
+): readonly ItemOutline[] {
+  const terms = query.split(/\s+/).filter((term) => term !== "");
+  const [first, ...others] = terms.sort((a, b) => b.length - a.length).slice(0, MAX_TERMS);
+  const bounds: ItemQuery = {
+    isEnabled: true,
+    sort: "title",
+    limit: MAX_MATCHES,
+    ...(scope === "swarms" && { isSwarm: true }),
+    ...(category !== undefined && { label: category }),
+  };
+  let found = items.outline(first === undefined ? bounds : { ...bounds, name: first });
+  for (const name of others) {
+    const ids = found.map(({ id }) => id);
+    found = ids.length === 0 ? [] : items.outline({ ...bounds, name, ids });
+  }
+  return found;
 }
 
 /** Broadcast metadata may have several categories; the library stores them as tags. */
@@ -185,26 +207,27 @@ function channelIdOf(key: string): number {
   return Number.parseInt(key.slice(0, 8), 16) >>> 1 || 1;
 }
 
-/** An unknown bitrate is 0. The channel is set later. */
-const UNKNOWN = { channel_id: 0, bitrate: 0, categories: [], languages: [], countries: [] };
+/** An unknown bitrate is 0. */
+const UNKNOWN = { bitrate: 0, categories: [], languages: [], countries: [] };
 
-/** `infohash` is null for content that is not in a swarm, or whose infohash is not known yet. */
-function presentItemMatch(item: Item, infohash: string | null, available: ReadonlySet<string>): Match {
+function presentMatch(source: Item | StoredName, available: ReadonlySet<string>): Omit<Match, "channel_id"> {
+  if (!("id" in source)) {
+    const { name, infohash } = source;
+    return { ...UNKNOWN, infohash, name, ...availability(available.has(infohash), 0), in_playlist: false };
+  }
+  // Null for content that is not in a swarm, or whose infohash is not known yet.
+  const { infohash } = source.content;
   return {
     ...UNKNOWN,
     infohash: infohash ?? "",
-    name: item.title,
-    categories: categoriesOf(item),
-    languages: [...(item.languages ?? [])],
-    countries: [...(item.countries ?? [])],
-    ...availability(infohash !== null && available.has(infohash), item.updatedAt),
+    name: source.title,
+    categories: categoriesOf(source),
+    languages: [...(source.languages ?? [])],
+    countries: [...(source.countries ?? [])],
+    ...availability(infohash !== null && available.has(infohash), source.updatedAt),
     in_playlist: true,
-    ...(infohash === null && { item_id: item.id }),
+    ...(infohash === null && { item_id: source.id }),
   };
-}
-
-function presentFileMatch(name: string, infohash: string, available: ReadonlySet<string>): Match {
-  return { ...UNKNOWN, infohash, name, ...availability(available.has(infohash), 0), in_playlist: false };
 }
 
 function availability(isAvailable: boolean, updatedAt: number) {

@@ -114,6 +114,10 @@ export interface ItemQuery {
   readonly category?: string;
   /** A subcategory, or a tag. */
   readonly subcategory?: string;
+  /** A category, a subcategory, or a tag. */
+  readonly label?: string;
+  /** True: only content of a swarm whose infohash is known. */
+  readonly isSwarm?: boolean;
   /** The `hash` of `Items.figures` (sources of one channel) or the `hashV2` (items with the same content). */
   readonly hash?: string;
   readonly isFavorite?: boolean;
@@ -131,6 +135,16 @@ export interface ItemPage {
   /** Number of matches without offset and limit. */
   readonly total: number;
   readonly items: readonly Item[];
+}
+
+/** What the index knows of an item, without its record. */
+export interface ItemOutline {
+  readonly id: number;
+  /** The first 16 digits of {@link ItemFigures.hash}. */
+  readonly channel: string;
+  /** The first 16 digits of {@link ItemFigures.hashV2}. */
+  readonly content: string;
+  readonly hasInfohash: boolean;
 }
 
 /** Reads items in batches. Between two calls it holds no items, because a slow client may read a list for hours. */
@@ -174,6 +188,10 @@ export type ItemIcon =
 export interface Items {
   get(id: number): Promise<Item | undefined>;
   query(query: ItemQuery): Promise<ItemPage>;
+  /** The matches within offset and limit, from the index alone. */
+  outline(query: ItemQuery): readonly ItemOutline[];
+  /** Returns {@link ItemOutline.content} of content with this infohash. */
+  outlineHash(infohash: Infohash): string;
   /** All matches, for lists that are sent while they are read. An item whose place in the order changes meanwhile may be left
    * out or come twice. */
   read(query: ItemQuery): ItemReader;

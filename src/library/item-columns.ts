@@ -11,6 +11,8 @@ export const FLAGS = {
   sourced: 128,
   /** Set temporarily while the order changes. */
   moving: 256,
+  /** Its infohash is known. */
+  hashed: 512,
 } as const;
 
 const FIRST_SLOTS = 1024;

@@ -4,6 +4,8 @@ import { FLAGS } from "./item-columns.ts";
 import type { ItemIndex } from "./item-index.ts";
 import { foldText } from "./item-names.ts";
 
+const SWARM = FLAGS.swarm | FLAGS.hashed;
+
 type Test = (slot: number) => boolean;
 
 /** A place in the order of a query: that of an item, which may have been changed or removed since. */
@@ -88,16 +90,19 @@ function visitMatches(
 /** Returns the tests of a query, cheapest first; undefined if nothing can match, for example an unknown owner. */
 function testsOf(index: ItemIndex, query: ItemQuery): Test[] | undefined {
   const { columns } = index;
-  const { owner, ids, name, category, subcategory, hash, isFavorite, isEnabled, externalPlaylistId } = query;
+  const { owner, ids, name, category, subcategory, label, hash, isFavorite, isEnabled, externalPlaylistId } =
+    query;
   const mask =
     FLAGS.gone |
     FLAGS.trash |
     (isFavorite === undefined ? 0 : FLAGS.favorite) |
-    (isEnabled === undefined ? 0 : FLAGS.enabled);
+    (isEnabled === undefined ? 0 : FLAGS.enabled) |
+    (query.isSwarm ? SWARM : 0);
   const wanted =
     (query.state === "trash" ? FLAGS.trash : 0) |
     (isFavorite === true ? FLAGS.favorite : 0) |
-    (isEnabled === true ? FLAGS.enabled : 0);
+    (isEnabled === true ? FLAGS.enabled : 0) |
+    (query.isSwarm ? SWARM : 0);
   const { flags, owners, categories, labels, playlists } = columns;
   const tests: Test[] = [(slot) => (flags[slot]! & mask) === wanted];
   if (owner !== undefined) {
@@ -109,6 +114,11 @@ function testsOf(index: ItemIndex, query: ItemQuery): Test[] | undefined {
     const number = index.categories.find(category);
     if (number === undefined) return undefined;
     tests.push((slot) => categories[slot] === number);
+  }
+  if (label !== undefined) {
+    const number = index.categories.find(label);
+    const numbers = index.labels.containing(`\n${label}\n`);
+    tests.push((slot) => categories[slot] === number || numbers.has(labels[slot]!));
   }
   if (externalPlaylistId !== undefined) tests.push((slot) => playlists[slot] === externalPlaylistId);
   if (hash !== undefined) {

@@ -233,7 +233,8 @@ function flagsOf(item: Item): number {
     (item.deletedAt === null ? 0 : FLAGS.trash) |
     (item.isLive === 1 ? FLAGS.live : 0) |
     (item.content.transport === "bt" ? FLAGS.swarm : 0) |
-    (item.sourceKey === null ? 0 : FLAGS.sourced)
+    (item.sourceKey === null ? 0 : FLAGS.sourced) |
+    (item.content.infohash === null ? 0 : FLAGS.hashed)
   );
 }
 

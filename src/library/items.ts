@@ -1,15 +1,18 @@
 import { Slots } from "../async/slots.ts";
 import { assert } from "../base/assert.ts";
+import { toHex } from "../base/bytes.ts";
 import { SluiceError } from "../base/errors.ts";
-import type { Sha1 } from "../base/ids.ts";
+import type { Infohash, Sha1 } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { Clock, KeyValueStore } from "../runtime/contract.ts";
 import type {
   Item,
   ItemChange,
+  ItemContent,
   ItemDraft,
   ItemFacts,
   ItemFigures,
+  ItemOutline,
   ItemPage,
   ItemQuery,
   ItemReader,
@@ -17,7 +20,7 @@ import type {
 import { yieldToLoop } from "./event-loop.ts";
 import { newItem, withChange, withFacts } from "./item-changes.ts";
 import { FLAGS } from "./item-columns.ts";
-import { itemFigures } from "./item-figures.ts";
+import { contentHash, itemFigures } from "./item-figures.ts";
 import { findItems, findNext, findPage, type ItemPosition } from "./item-filter.ts";
 import type { ItemIndex } from "./item-index.ts";
 import { openItemStorage } from "./item-loading.ts";
@@ -84,6 +87,28 @@ class StoreItems implements ItemStore {
       items.push(...(await this.#itemsOf(ids.slice(at, at + BATCH_ITEMS))));
     }
     return { total, items };
+  }
+
+  outline(query: ItemQuery): ItemOutline[] {
+    const { columns } = this.#index;
+    const { ids } = findNext(this.#index, query, undefined, {
+      skip: query.offset ?? 0,
+      count: query.limit ?? Number.POSITIVE_INFINITY,
+    });
+    return ids.map((id) => {
+      const slot = columns.slotOf(id);
+      return {
+        id,
+        channel: hexOf(columns.groupHigh[slot]!, columns.groupLow[slot]!),
+        content: hexOf(columns.contentHigh[slot]!, columns.contentLow[slot]!),
+        hasInfohash: columns.has(slot, FLAGS.hashed),
+      };
+    });
+  }
+
+  outlineHash(infohash: Infohash): string {
+    const content: ItemContent = { transport: "bt", contentId: null, infohash, magnet: null, url: null };
+    return toHex(contentHash({ content }, this.#dependencies.sha1).subarray(0, 8));
   }
 
   read(query: ItemQuery): ItemReader {
@@ -306,4 +331,9 @@ class StoreItems implements ItemStore {
 
 function unknownItem(id: number): SluiceError {
   return new SluiceError("unknown_item", `item ${id} does not exist`);
+}
+
+/** Returns the first eight bytes of a hash, which the index keeps as two numbers. */
+function hexOf(high: number, low: number): string {
+  return [high, low].map((half) => half.toString(16).padStart(8, "0")).join("");
 }

@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto";
 import { SluiceError } from "../../src/base/errors.ts";
+import type { Infohash } from "../../src/base/ids.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
 import {
   type EditableMember,
@@ -7,6 +9,7 @@ import {
   type ItemDraft,
   type ItemFacts,
   type ItemFigures,
+  type ItemOutline,
   type ItemPage,
   type ItemQuery,
   type ItemReader,
@@ -29,10 +32,27 @@ export class FakeItems implements Items {
   }
 
   async query(query: ItemQuery): Promise<ItemPage> {
+    return this.#page(query);
+  }
+
+  #page(query: ItemQuery): ItemPage {
     const found = [...this.#items.values()].filter((item) => fits(item, query));
     if (query.sort !== "added") found.sort((a, b) => a.title.localeCompare(b.title));
     const { offset = 0, limit = found.length } = query;
     return { total: found.length, items: found.slice(offset, offset + limit) };
+  }
+
+  outline(query: ItemQuery): ItemOutline[] {
+    return this.#page(query).items.map((item) => {
+      const [channel, content] = hashesOf(item);
+      const hasInfohash = item.content.infohash !== null;
+      return { id: item.id, channel: channel.slice(0, 16), content: content.slice(0, 16), hasInfohash };
+    });
+  }
+
+  outlineHash(infohash: Infohash): string {
+    const [item] = [...this.#items.values()].filter(({ content }) => content.infohash === infohash);
+    return item ? hashesOf(item)[1].slice(0, 16) : infohash;
   }
 
   read(query: ItemQuery): ItemReader {
@@ -176,12 +196,12 @@ function hashesOf({ title, content }: Item): readonly [hash: string, hashV2: str
 }
 
 function hexOf(text: string): string {
-  const digits = [...text].map((character) => character.charCodeAt(0).toString(16)).join("");
-  return digits.padStart(40, "0").slice(-40);
+  return createHash("sha1").update(text).digest("hex");
 }
 
 function fits(item: Item, query: ItemQuery): boolean {
-  const { owner, ids, name, category, subcategory, isFavorite, isEnabled, externalPlaylistId, hash } = query;
+  const { owner, ids, name, category, subcategory, label, isFavorite, isEnabled, externalPlaylistId, hash } =
+    query;
   return (
     (item.deletedAt !== null) === (query.state === "trash") &&
     (owner === undefined || item.owner === owner) &&
@@ -189,6 +209,8 @@ function fits(item: Item, query: ItemQuery): boolean {
     (name === undefined || item.title.toLowerCase().includes(name.toLowerCase())) &&
     (category === undefined || item.category === category) &&
     (subcategory === undefined || item.subcategory === subcategory || item.tags.includes(subcategory)) &&
+    (label === undefined || [item.category, item.subcategory, ...item.tags].includes(label)) &&
+    (!query.isSwarm || (item.content.transport === "bt" && item.content.infohash !== null)) &&
     (hash === undefined || hashesOf(item).includes(hash)) &&
     (isFavorite === undefined || item.isFavorite === isFavorite) &&
     (isEnabled === undefined || item.isEnabled === isEnabled) &&

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Infohash } from "../../src/base/ids.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
 import type { Item, ItemQuery } from "../../src/library/contract.ts";
 import { newItem } from "../../src/library/item-changes.ts";
@@ -23,7 +24,11 @@ function dice(seed: number): (sides: number) => number {
 
 function made(id: number, roll: (sides: number) => number): StoredItem {
   const title = `${["Sport", "Élan", "кино", "a"][roll(4)]} ${roll(30)}${["", " HD", " [x]"][roll(3)]}`;
+  const infohash = roll(2) === 0 ? null : (`${id}`.padStart(40, "0") as Infohash);
   const draft = listed(id, {
+    ...(roll(2) === 0 && {
+      content: { transport: "bt", contentId: null, infohash, magnet: null, url: "https://example.com/" },
+    }),
     title,
     owner: ["ann", "bob", "_no_owner_"][roll(3)]!,
     category: [null, "tv", "movies"][roll(3)]!,
@@ -49,6 +54,11 @@ function naively(items: readonly Item[], query: ItemQuery): number[] {
       ({ subcategory, tags }) =>
         query.subcategory === undefined || [subcategory, ...tags].includes(query.subcategory),
     )
+    .filter(
+      ({ category, subcategory, tags }) =>
+        query.label === undefined || [category, subcategory, ...tags].includes(query.label),
+    )
+    .filter(({ content }) => !query.isSwarm || (content.transport === "bt" && content.infohash !== null))
     .sort((a, b) => {
       const [keyA, keyB] = [keys.get(a.id)!, keys.get(b.id)!];
       return query.sort === "added" || keyA === keyB ? a.id - b.id : keyA < keyB ? -1 : 1;
@@ -88,6 +98,8 @@ function checkAgainst(
     { owner: "ann", category: "tv" },
     { subcategory: "news", isFavorite: true },
     { isEnabled: false },
+    { label: "news" },
+    { label: "tv", isSwarm: true },
   );
   for (const query of queries)
     assert.deepEqual(findItems(index, query), naively(items, query), `${where} ${JSON.stringify(query)}`);

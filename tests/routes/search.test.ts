@@ -181,3 +181,35 @@ test(
     assert.equal((await app.json("/search?query=canal")).result.total, 2);
   }),
 );
+
+test(
+  "/search: reads only the items of the page",
+  withRealClient(async (app) => {
+    for (let i = 0; i < 30; i++)
+      await app.result("playlist_add_item", {
+        title: `Channel ${i}`,
+        infohash: (0xc00 + i).toString(16).padStart(40, "0"),
+      });
+    const { items } = app.library;
+    const [film] = (await items.query({ limit: 1 })).items;
+    const [outline] = items.outline({ limit: 1 });
+    const { hash, hashV2 } = items.figures(film!);
+    assert.deepEqual(outline, {
+      id: film!.id,
+      channel: hash.slice(0, 16),
+      content: hashV2.slice(0, 16),
+      hasInfohash: true,
+    });
+    assert.equal(items.outlineHash(film!.content.infohash!), outline!.content);
+    const read: number[] = [];
+    const query = items.query.bind(items);
+    items.query = async (wanted) => {
+      const page = await query(wanted);
+      read.push(page.items.length);
+      return page;
+    };
+    const { result } = await app.json("/search?query=channel&page=1&page_size=7");
+    assert.deepEqual([result.total, result.results.length, read], [30, 7, [7]]);
+    assert.equal(result.results[0].name, "Channel 7");
+  }),
+);
