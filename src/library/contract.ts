@@ -137,12 +137,10 @@ export interface ItemPage {
   readonly items: readonly Item[];
 }
 
-/** What the index knows of an item, without its record. */
+/** What the index knows of an item: `channel` and `content` are the first 16 digits of the hashes of {@link ItemFigures}. */
 export interface ItemOutline {
   readonly id: number;
-  /** The first 16 digits of {@link ItemFigures.hash}. */
   readonly channel: string;
-  /** The first 16 digits of {@link ItemFigures.hashV2}. */
   readonly content: string;
   readonly hasInfohash: boolean;
 }
@@ -360,13 +358,6 @@ export interface ExportOptions {
   readonly generatePlayerId: boolean;
   /** Format `json`: adds the present programme of each item and the next one. */
   readonly showsProgrammes?: boolean;
-}
-
-/** Options of a playlist import. */
-export interface ImportOptions {
-  readonly name: string;
-  readonly owner: string;
-  readonly category: string | null;
 }
 
 /** A broadcast as the user defines it by the command line or a control method; stored for the next start. */

@@ -1,6 +1,6 @@
 import { SluiceError } from "../base/errors.ts";
 import type { Clock } from "../runtime/contract.ts";
-import type { ImportOptions, ItemDraft, Items } from "./contract.ts";
+import type { ItemDraft, Items } from "./contract.ts";
 import { draftOf } from "./draft.ts";
 import type { LanguageReader } from "./draft-languages.ts";
 import { createYielder } from "./event-loop.ts";
@@ -28,6 +28,13 @@ const MAX_CONCURRENT = 3;
 const MAX_SHOWN_NAME = 60;
 /** Stored titles may be cut; this prefix never is. */
 const COMPARED_LENGTH = 100;
+
+/** Options of a playlist import. */
+export interface ImportOptions {
+  readonly name: string;
+  readonly owner: string;
+  readonly category: string | null;
+}
 
 type Importer = (body: ReadableStream<Uint8Array>, options: ImportOptions) => Promise<number>;
 

@@ -11,7 +11,6 @@ import type {
   ExportOptions,
   ExternalPlaylists,
   Images,
-  ImportOptions,
   Item,
   ItemQuery,
   Items,
@@ -27,7 +26,7 @@ import type { Guide } from "./guide/guide-contract.ts";
 import { exportedChannelId, exportGuide } from "./guide/guide-export.ts";
 import { guidesOf } from "./guides.ts";
 import { createImages } from "./images.ts";
-import { createImporter } from "./import.ts";
+import { createImporter, type ImportOptions } from "./import.ts";
 import { openImportGuides } from "./import-guides.ts";
 import { openImportJournal } from "./import-journal.ts";
 import { createItems } from "./items.ts";

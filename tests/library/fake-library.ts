@@ -8,10 +8,10 @@ import type {
   ExternalPlaylists,
   Image,
   Images,
-  ImportOptions,
   Task,
 } from "../../src/library/contract.ts";
 import type { Guide, GuideSource } from "../../src/library/guide/guide-contract.ts";
+import type { ImportOptions } from "../../src/library/import.ts";
 import type { Library } from "../../src/library/library.ts";
 import { FakeItems } from "./fake-items.ts";
 
