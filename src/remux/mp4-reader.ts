@@ -38,8 +38,26 @@ export class Mp4Reader implements PacketReader {
     this.#tables = new Map(tables.map((table) => [table.trackId, table]));
   }
 
-  async demux(tracks: readonly SourceTrack[], segments: readonly SegmentBounds[]): Promise<Demux> {
-    return demuxSamples(() => this.plan(tracks, segments));
+  async demux(
+    tracks: readonly SourceTrack[],
+    segments: readonly SegmentBounds[],
+    _signal?: AbortSignalLike,
+    mark?: (frames: readonly SampleSlice[]) => void,
+  ): Promise<Demux> {
+    return demuxSamples(() => this.#slices(tracks, segments, mark));
+  }
+
+  *#slices(
+    tracks: readonly SourceTrack[],
+    segments: readonly SegmentBounds[],
+    mark: ((frames: readonly SampleSlice[]) => void) | undefined,
+  ): Generator<SampleSlice> {
+    if (mark) {
+      const first = [...this.plan(tracks, segments.slice(0, 1))];
+      mark(first);
+      yield* first;
+    }
+    yield* this.plan(tracks, mark ? segments.slice(1) : segments);
   }
 
   async tail(

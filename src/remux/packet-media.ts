@@ -18,13 +18,13 @@ import type {
 } from "./contract.ts";
 import { Fmp4Writer } from "./fmp4-writer.ts";
 import type { OpenSettings, SourceTrack } from "./media-tracks.ts";
-import type { PacketReader, SegmentBounds } from "./packet-reader.ts";
+import type { PacketReader, PlannedFrames, SegmentBounds } from "./packet-reader.ts";
 import { asMediaError, connect } from "./remuxer.ts";
 import { segmentTimes } from "./segment-plan.ts";
 import { SUBTITLE_OFFSET_TICKS, type SubtitleSource } from "./subtitles.ts";
 import { byteCutter, planTsLayout, segmentsOf, type TsLayout } from "./ts-layout.ts";
 import type { TsMuxTrack } from "./ts-mux-input.ts";
-import { TsMuxer } from "./ts-muxer.ts";
+import { canPlan, TsMuxer } from "./ts-muxer.ts";
 
 /** How many times the size of the file its MPEG-TS may have: films with 10 frames of 100 bytes a second have 3 times. */
 const LAYOUT_LIMIT = 32;
@@ -112,9 +112,9 @@ class PacketMedia implements Media {
     if (!layout) return undefined;
     const remux = async ({ start, end }: ByteRange, stop?: AbortSignal) => {
       const { from, to, skipBytes } = segmentsOf(layout, { start, end });
-      const whole = await this.#remux("ts", from, to, "all", stop, layout.sizes.slice(from, to));
-      if (skipBytes === 0 && end === layout.size) return whole;
-      return { ...whole, remuxer: connect(whole.remuxer, byteCutter(skipBytes, end - start)) };
+      const planned = await this.#remux("ts", from, to, "all", stop, skipBytes);
+      if (skipBytes === 0 && end === layout.size) return planned;
+      return { ...planned, remuxer: connect(planned.remuxer, byteCutter(skipBytes, end - start)) };
     };
     return { size: layout.size, remux };
   }
@@ -153,13 +153,14 @@ class PacketMedia implements Media {
     });
   }
 
+  /** `skipBytes`: makes MPEG-TS of planned size, and skips frames before this position in the first segment. */
   #remux(
     format: RemuxFormat,
     from: number,
     to: number,
     part: MediaPart,
     signal: AbortSignal | undefined,
-    sizes?: readonly number[],
+    skipBytes?: number,
   ): Promise<Remux> {
     const segments = this.#segments(from, to);
     const problem = format === "ts" ? this.tsProblem : this.fmp4Problem;
@@ -168,11 +169,11 @@ class PacketMedia implements Media {
     return this.#run(async (aborted) => {
       const { reader, source } = this.#parts;
       const tracks = format === "ts" ? output.tsTracks : await output.fmp4Writer.tracks(aborted);
-      const muxer =
-        format === "ts"
-          ? (await output.tsMuxer(aborted)).remuxer(sizes?.values())
-          : await output.fmp4Writer.remuxer(from, aborted);
-      const { ranges, demuxer } = await reader.demux(tracks, segments, aborted);
+      const isPlanned = skipBytes !== undefined;
+      const tsMuxer = format === "ts" ? await output.tsMuxer(isPlanned, aborted) : undefined;
+      const muxer = tsMuxer?.remuxer() ?? (await output.fmp4Writer.remuxer(from, aborted));
+      const mark = skipBytes && ((frames: readonly PlannedFrames[]) => tsMuxer?.skip(frames, skipBytes));
+      const { ranges, demuxer } = await reader.demux(tracks, segments, aborted, mark || undefined);
       return { source, ranges, closed: this.#closing.signal, remuxer: connect(demuxer, muxer) };
     }, signal);
   }
@@ -183,9 +184,10 @@ class PacketMedia implements Media {
     try {
       this.#layout = await this.#run(async (aborted) => {
         const output = this.#output("all");
+        if (!output.tsTracks.map(muxTrack).every(canPlan)) return undefined;
         const planned = this.#parts.reader.plan!(output.tsTracks, this.#segments(0, this.segments.length));
-        const sizes = (await output.tsMuxer(aborted)).segmentSizes(planned);
-        return sizes && planTsLayout(sizes, LAYOUT_LIMIT * this.#parts.source.size, aborted);
+        const sizes = (await output.tsMuxer(true, aborted)).sizes(planned);
+        return planTsLayout(sizes, LAYOUT_LIMIT * this.#parts.source.size, aborted);
       }, signal);
     } catch (error) {
       if (!(error instanceof SluiceError) || error.code !== "broken_media") throw error;
@@ -232,7 +234,7 @@ class PartOutput {
   readonly tsTracks: readonly SourceTrack[];
   readonly fmp4Writer: Fmp4Writer;
   readonly #reader: PacketReader;
-  #muxer: TsMuxer | undefined;
+  readonly #muxers = new Map<boolean, TsMuxer>();
 
   constructor(reader: PacketReader, tracks: readonly SourceTrack[]) {
     this.#reader = reader;
@@ -240,8 +242,10 @@ class PartOutput {
     this.fmp4Writer = new Fmp4Writer(reader, fitFmp4(tracks).tracks);
   }
 
-  async tsMuxer(signal: AbortSignal): Promise<TsMuxer> {
-    if (this.#muxer) return this.#muxer;
+  /** `isPlanned`: see {@link TsMuxer}. */
+  async tsMuxer(isPlanned: boolean, signal: AbortSignal): Promise<TsMuxer> {
+    const known = this.#muxers.get(isPlanned);
+    if (known) return known;
     const tracks: TsMuxTrack[] = [];
     for (const track of this.tsTracks) {
       const isVideo = track.kind === "video";
@@ -249,8 +253,9 @@ class PartOutput {
       const reorder = order && { reorderSeconds: order.seconds, reorderFrames: order.frames };
       tracks.push({ ...muxTrack(track), ...reorder });
     }
-    this.#muxer ??= new TsMuxer(tracks);
-    return this.#muxer;
+    const muxer = new TsMuxer(tracks, isPlanned);
+    this.#muxers.set(isPlanned, muxer);
+    return muxer;
   }
 }
 

@@ -33,6 +33,8 @@ export interface Demux {
 export interface PlannedFrame extends TsMuxPacket {
   /** Bytes. */
   readonly size: number;
+  /** True if it is not read, because no byte of it is requested. */
+  isSkipped?: boolean;
 }
 
 /** Frames of all tracks, in decode order within each track. */
@@ -47,12 +49,13 @@ export interface PacketReader {
   /**
    * Demultiplexes consecutive segments; the last batch of each ends the segment. `packet.track` is an index into `tracks`. Video
    * reaches from key frame to key frame, audio is split by time, so no packet is lost or duplicated between segments. Rejects with
-   * `SluiceError`.
+   * `SluiceError`. `mark` can mark frames of the first segment as skipped; only for a reader that can {@link plan}.
    */
   demux(
     tracks: readonly SourceTrack[],
     segments: readonly SegmentBounds[],
     signal?: AbortSignalLike,
+    mark?: (frames: readonly PlannedFrames[]) => void,
   ): Promise<Demux>;
   /**
    * Plans the frames that {@link demux} delivers, in the same order and divided in the same way; absent if the index does not list all

@@ -89,7 +89,7 @@ export function demuxSamples(
   /** Slices whose ranges were passed to the reader: as many as it reads ahead. */
   const arriving: ArrivingSlice[] = [];
   const plan = (slice: SampleSlice): PlannedRange[] => {
-    const ordered = slice.samples.toSorted((a, b) => a.at - b.at);
+    const ordered = slice.samples.filter(({ isSkipped }) => !isSkipped).sort((a, b) => a.at - b.at);
     const needed = rangesOf(ordered);
     const memory = new OwnedMemory();
     memory.use(ordered.length);

@@ -9,7 +9,7 @@ import type { TsMuxTrack } from "./ts-mux-input.ts";
 export interface FrameWriter {
   /** Returns the size of the converted frame in bytes; 0 if nothing of it is usable. */
   measure(data: Uint8Array, isKey: boolean): number;
-  /** Returns the largest size that `measure` can return for any frame of `bytes`; absent if the size follows from the content only. */
+  /** Returns the largest size that `measure` can return for a frame of `bytes`; absent if only the content tells. */
   readonly bound?: (bytes: number, isKey: boolean) => number;
   /** Writes the converted frame at offset `at` and returns its size, which equals the result of `measure`. */
   write(data: Uint8Array, isKey: boolean, out: Uint8Array, at: number): number;

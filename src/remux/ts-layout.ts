@@ -7,8 +7,6 @@ const STEP_SEGMENTS = 16;
 /** The byte positions of the segments of a file in its MPEG-TS. */
 export interface TsLayout {
   readonly size: number;
-  /** Sizes of the segments in bytes. */
-  readonly sizes: readonly number[];
   /** Where the segments begin. */
   readonly starts: readonly number[];
 }
@@ -22,9 +20,8 @@ export async function planTsLayout(
   limitBytes: number,
   signal: AbortSignal,
 ): Promise<TsLayout | undefined> {
-  const layout = { size: 0, sizes: [] as number[], starts: [] as number[] };
+  const layout = { size: 0, starts: [] as number[] };
   for (const size of sizes) {
-    layout.sizes.push(size);
     layout.starts.push(layout.size);
     layout.size += size;
     if (layout.size > limitBytes) return undefined;

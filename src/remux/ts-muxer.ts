@@ -2,7 +2,6 @@ import { assert } from "../base/assert.ts";
 import { DecodeError, SluiceError } from "../base/errors.ts";
 import { buildPmt, type PmtStream } from "../media/psi.ts";
 import { TICKS_PER_SECOND } from "../media/timestamps.ts";
-import { nullPackets, TS_PACKET_BYTES } from "../media/ts-packet.ts";
 import type { PlannedFrame, PlannedFrames } from "./packet-reader.ts";
 import { Remuxer } from "./remuxer.ts";
 import { type FrameWriter, frameWriter } from "./ts-frames.ts";
@@ -44,11 +43,15 @@ export class TsMuxer {
   readonly #tracks: readonly Track[];
   readonly #tables: TablesWriter;
 
-  /** Throws `SluiceError("broken_media")` if a decoder configuration is invalid. ADTS must carry the AAC tracks ({@link fitTs}). */
-  constructor(tracks: readonly TsMuxTrack[]) {
+  /**
+   * Throws `SluiceError("broken_media")` if a decoder configuration is invalid. ADTS must carry the AAC tracks ({@link fitTs}).
+   * `isPlanned`: the frames are {@link PlannedFrame}s, whose sizes alone decide the size of the stream. All tracks must allow it
+   * ({@link canPlan}).
+   */
+  constructor(tracks: readonly TsMuxTrack[], isPlanned = false) {
     assert(tracks.length > 0, "a transport stream needs a track");
     const clockIndex = Math.max(0, tracks.findIndex(isVideoTrack));
-    this.#tracks = tracks.map((track, index) => makeTrack(track, index, clockIndex));
+    this.#tracks = tracks.map((track, index) => makeTrack(track, index, clockIndex, isPlanned));
     const streams = this.#tracks.map((track) => track.stream);
     const pmt = buildPmt({ programme: 1, version: 0, pcrPid: this.#tracks[clockIndex]!.pid, streams });
     this.#tables = new TablesWriter(PMT_PID, 1, pmt);
@@ -64,61 +67,50 @@ export class TsMuxer {
     return writer.finish();
   }
 
-  /**
-   * Returns the stage that writes the segments of a stream of frames. If `sizes` are given, each segment is filled up to its size in
-   * bytes with null packets.
-   */
-  remuxer(sizes?: Iterator<number>): Remuxer<PacketBatch, Uint8Array<ArrayBuffer>> {
+  /** Returns the stage that writes the segments of a stream of frames. */
+  remuxer(): Remuxer<PacketBatch, Uint8Array<ArrayBuffer>> {
     const begin = () => new TsSegmentWriter(this.#tracks, this.#tables, HOLD_BYTES);
     let writer = begin();
-    let written = 0;
     return new Remuxer({
       transform({ packets, endsSegment }) {
         for (const packet of packets) writer.add(packet);
-        const output = endsSegment ? [writer.finish()] : writer.take();
-        if (sizes) for (const { length } of output) written += length;
-        if (!endsSegment) return output;
+        if (!endsSegment) return writer.take();
+        const end = writer.finish();
         writer = begin();
-        if (sizes) output.push(...filling(written, sizes.next().value));
-        written = 0;
-        return output;
+        return [end];
       },
     });
   }
 
-  /**
-   * Returns the sizes of segments in bytes by the sizes of their frames alone: no frame becomes larger than that. Segments of frames
-   * with a smaller result are smaller. Returns undefined if the sizes of frames in the stream depend on their content.
-   */
-  segmentSizes(frames: Iterable<PlannedFrames>): Iterable<number> | undefined {
-    const tracks: Track[] = [];
-    for (const track of this.#tracks) {
-      const bound = track.frames.bound?.bind(track.frames);
-      if (!bound) return undefined;
-      tracks.push({ ...track, measure: (packet) => bound((packet as PlannedFrame).size, packet.isKey) });
+  /** Returns the sizes of the segments of these frames in bytes. Only for a muxer of planned frames. */
+  *sizes(frames: Iterable<PlannedFrames>): Generator<number> {
+    let writer = new TsSegmentWriter(this.#tracks, this.#tables, HOLD_BYTES);
+    let bytes = 0;
+    for (const { samples, endsSegment } of frames) {
+      for (const sample of samples) writer.add(sample);
+      if (endsSegment) writer.end();
+      bytes += writer.takeSize();
+      if (!endsSegment) continue;
+      yield bytes;
+      writer = new TsSegmentWriter(this.#tracks, this.#tables, HOLD_BYTES);
+      bytes = 0;
     }
-    return sizesOf(frames, () => new TsSegmentWriter(tracks, this.#tables, HOLD_BYTES));
+  }
+
+  /** Marks the frames of a segment that end before byte `skipBytes` of it: they are not read. Only for a muxer of planned frames. */
+  skip(frames: Iterable<PlannedFrames>, skipBytes: number): void {
+    const writer = new TsSegmentWriter(this.#tracks, this.#tables, HOLD_BYTES);
+    for (const { samples } of frames) for (const sample of samples) writer.add(sample);
+    writer.end();
+    writer.takeSize((written, end) => {
+      if (end <= skipBytes) for (const frame of written) (frame as PlannedFrame).isSkipped = true;
+    });
   }
 }
 
-function* sizesOf(frames: Iterable<PlannedFrames>, begin: () => TsSegmentWriter): Generator<number> {
-  let writer = begin();
-  let bytes = 0;
-  for (const { samples, endsSegment } of frames) {
-    for (const sample of samples) writer.add(sample);
-    bytes += endsSegment ? writer.finishSize() : writer.takeSize();
-    if (!endsSegment) continue;
-    yield bytes;
-    writer = begin();
-    bytes = 0;
-  }
-}
-
-/** The null packets between a segment of `written` bytes and its planned size. */
-function filling(written: number, size: number): Uint8Array<ArrayBuffer>[] {
-  if (written > size)
-    throw new SluiceError("broken_media", "a frame contains less than the index of the file states");
-  return written < size ? [nullPackets((size - written) / TS_PACKET_BYTES)] : [];
+/** Returns true if the sizes of a track's frames in the stream follow from their sizes in the file. */
+export function canPlan(track: TsMuxTrack): boolean {
+  return readFrameWriter(track).bound !== undefined;
 }
 
 /** One output track. */
@@ -126,7 +118,33 @@ interface Track extends PlannedTrack {
   readonly stream: PmtStream;
 }
 
-function makeTrack(track: TsMuxTrack, index: number, clockIndex: number): Track {
+/** Frames are measured when their data is known. */
+function measuredForm(frames: FrameWriter): Pick<Track, "measure" | "write"> {
+  return {
+    measure: ({ data, isKey }) => frames.measure(data, isKey),
+    write: ({ data, isKey }, out, at) => frames.write(data, isKey, out, at),
+  };
+}
+
+/**
+ * Frames have the size that an index tells. Zeros follow those that are smaller, and replace those that are not read. An Annex B stream
+ * may have them after a unit (ISO 14496-10 B.1.2).
+ */
+function plannedForm(frames: FrameWriter): Pick<Track, "measure" | "write"> {
+  assert(frames.bound, "the size of a frame depends on its content");
+  const bound = frames.bound.bind(frames);
+  return {
+    measure: (frame) => bound((frame as PlannedFrame).size, frame.isKey),
+    write(frame, out, at) {
+      const size = bound((frame as PlannedFrame).size, frame.isKey);
+      const written = frame.data.length > 0 ? frames.write(frame.data, frame.isKey, out, at) : 0;
+      out.fill(0, at + written, at + size);
+      return size;
+    },
+  };
+}
+
+function makeTrack(track: TsMuxTrack, index: number, clockIndex: number, isPlanned: boolean): Track {
   const isVideo = isVideoTrack(track);
   const isPrivate = track.codec === "ac3" || track.codec === "eac3" || track.codec === "dts";
   const registration = REGISTRATIONS[track.codec];
@@ -144,8 +162,7 @@ function makeTrack(track: TsMuxTrack, index: number, clockIndex: number): Track 
       ...(registration && { registration }),
       ...(language && !isVideo && { language }),
     },
-    frames,
-    measure: ({ data, isKey }) => frames.measure(data, isKey),
+    ...(isPlanned ? plannedForm(frames) : measuredForm(frames)),
     // Rounded up, with a tolerance for floating point errors.
     reorderTicks: Math.ceil((track.reorderSeconds ?? 0) * TICKS_PER_SECOND - 0.01),
     reorderFrames: Math.max(MIN_REORDER_FRAMES, track.reorderFrames ?? Number.POSITIVE_INFINITY),

@@ -1,7 +1,6 @@
 import { decodeTicks, secondsToTicks, TICKS_PER_SECOND } from "../media/timestamps.ts";
-import type { FrameWriter } from "./ts-frames.ts";
 import { TS_BASE_SECONDS, type TsMuxPacket } from "./ts-mux-input.ts";
-import { leastPackets, type PesPlan } from "./ts-pes-writer.ts";
+import { leastPackets, type PesPlan, type PesTrack } from "./ts-pes-writer.ts";
 
 /** Audio frames are collected into PES packets of at most 16 transport packets, minus 14 bytes of header. */
 const MAX_AUDIO_PES_BYTES = 16 * 184 - 14;
@@ -9,13 +8,10 @@ const MAX_AUDIO_PES_BYTES = 16 * 184 - 14;
 const AUDIO_GAP_TICKS = 0.005 * TICKS_PER_SECOND;
 
 /** A track as its planner sees it. */
-export interface PlannedTrack {
-  readonly pid: number;
-  readonly streamId: number;
+export interface PlannedTrack extends PesTrack {
   readonly isVideo: boolean;
   /** True if this track carries the PCR. */
   readonly hasClock: boolean;
-  readonly frames: FrameWriter;
   /** Returns the size of a frame in the stream; 0 if nothing of it is usable. */
   measure(packet: TsMuxPacket): number;
   readonly reorderTicks: number;

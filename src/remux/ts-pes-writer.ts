@@ -2,14 +2,14 @@ import { assert } from "../base/assert.ts";
 import { pesHeaderBytes, writePesHeader } from "../media/pes.ts";
 import { wrapTicks } from "../media/timestamps.ts";
 import { TS_PACKET_BYTES, writePcr, writeTsHeader } from "../media/ts-packet.ts";
-import type { FrameWriter } from "./ts-frames.ts";
 import type { TsMuxPacket } from "./ts-mux-input.ts";
 
 /** The destination of a PES packet. */
-interface PesTrack {
+export interface PesTrack {
   readonly pid: number;
   readonly streamId: number;
-  readonly frames: FrameWriter;
+  /** Writes a frame at offset `at` and returns its size in the stream. */
+  write(frame: TsMuxPacket, out: Uint8Array, at: number): number;
 }
 
 /** One PES packet, before its bytes are written. Times are unwrapped ticks. */
@@ -75,7 +75,7 @@ export function writePes(
   let from = end - plan.bytes - head;
   writePesHeader(out, from, track.streamId, plan.bytes, wrapTicks(plan.pts), wrapTicks(plan.dts));
   let to = from + head;
-  for (const frame of plan.frames) to += track.frames.write(frame.data, frame.isKey, out, to);
+  for (const frame of plan.frames) to += track.write(frame, out, to);
   assert(to === end, "the frame does not have the measured size");
   for (let i = 0; i < packets; i++) {
     const start = at + i * TS_PACKET_BYTES;

@@ -78,24 +78,23 @@ export class TsSegmentWriter {
 
   /** Ends the segment and returns its last transport packets. */
   finish(): Uint8Array<ArrayBuffer> {
-    this.#end();
+    this.end();
     return this.#write();
   }
 
-  /** Returns the size of the packets that {@link take} would return. */
-  takeSize(): number {
-    const bytes = this.#size(this.#items);
+  /** Returns the size of the packets that {@link take} would return. Calls `written` for each PES packet with its end among them. */
+  takeSize(written?: (frames: readonly TsMuxPacket[], end: number) => void): number {
+    let bytes = 0;
+    for (const item of this.#items) {
+      bytes += this.#sizeOf(item);
+      if (written && item !== "tables" && "frames" in item) written(item.frames, bytes);
+    }
     this.#items = [];
     return bytes;
   }
 
-  /** Ends the segment and returns the size of the packets that {@link finish} would return. */
-  finishSize(): number {
-    this.#end();
-    return this.takeSize();
-  }
-
-  #end(): void {
+  /** Ends the segment; the last packets can then be taken. */
+  end(): void {
     for (const { planner, plans, packets } of this.#lanes) {
       planner.end();
       const total = plans.reduce((sum, plan) => sum + plan.packets, packets);
@@ -157,19 +156,15 @@ export class TsSegmentWriter {
     }
   }
 
-  #size(items: readonly Item[]): number {
-    let bytes = 0;
-    for (const item of items) {
-      if (item === "tables") bytes += this.#tables.length;
-      else bytes += ("clock" in item ? 1 : item.packets) * TS_PACKET_BYTES;
-    }
-    return bytes;
+  #sizeOf(item: Item): number {
+    if (item === "tables") return this.#tables.length;
+    return ("clock" in item ? 1 : item.packets) * TS_PACKET_BYTES;
   }
 
   #write(): Uint8Array<ArrayBuffer> {
     const items = this.#items;
     this.#items = [];
-    const out = new Uint8Array(this.#size(items));
+    const out = new Uint8Array(items.reduce((bytes, item) => bytes + this.#sizeOf(item), 0));
     let at = 0;
     for (const item of items) {
       if (item === "tables") at = this.#tables.write(out, at, this.#tablesWritten++);

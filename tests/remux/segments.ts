@@ -1,6 +1,4 @@
-import { concatBytes } from "../../src/base/bytes.ts";
 import type { ByteRange } from "../../src/base/range.ts";
-import { NULL_PID, pidAt, TS_PACKET_BYTES } from "../../src/media/ts-packet.ts";
 import type { Media, RemuxFormat } from "../../src/remux/contract.ts";
 import { pieceStream, streamBytes } from "../../src/remux/piece-stream.ts";
 
@@ -23,12 +21,4 @@ async function segmentOf(media: Media, format: RemuxFormat, index: number, signa
 export async function rangeOfTs(media: Media, range: ByteRange) {
   const remux = await (await media.seekableTs!())!.remux(range);
   return streamBytes(pieceStream(remux).pipeThrough(remux.remuxer));
-}
-
-/** The packets that are not stuffing. */
-export function withoutNullPackets(packets: Uint8Array): Uint8Array {
-  const kept: Uint8Array[] = [];
-  for (let at = 0; at < packets.length; at += TS_PACKET_BYTES)
-    if (pidAt(packets, at) !== NULL_PID) kept.push(packets.subarray(at, at + TS_PACKET_BYTES));
-  return concatBytes(kept);
 }
