@@ -115,7 +115,8 @@ class FilmSource implements SegmentSource {
       range && this.#seekable
         ? await this.#seekable.remux(range, signal)
         : await this.#media.remux("ts", 0, undefined, signal);
-    return { pieces: pieceStream(remux, reads), remuxer: remux.remuxer };
+    const release: PlayerMedia["release"] = (chunk) => remux.pool?.give(chunk);
+    return { pieces: pieceStream(remux, reads), remuxer: remux.remuxer, release };
   }
 
   async manifest(place: ManifestPlace, rendition: ManifestRendition): Promise<string> {
@@ -152,7 +153,7 @@ class FilmSource implements SegmentSource {
     const { media, part } = this.#partOf(track);
     if (kind === "mp4") return media.fmp4Init(signal, part);
     const remux = await media.remux(kind === "ts" ? "ts" : "fmp4", index, index + 1, signal, part);
-    return streamBytes(pieceStream(remux, { signal }).pipeThrough(remux.remuxer));
+    return streamBytes(pieceStream(remux, { signal }).pipeThrough(remux.remuxer), remux.pool);
   }
 
   /** Returns what the segments of a track contain: 0 is the picture, with the audio unless that is separate. */

@@ -230,7 +230,8 @@ export class PlayerSession implements Session {
         const use: PlayerReads["use"] = (work) => this.#use(work);
         const wait: PlayerReads["wait"] = (work, stop) => use(() => this.#withTimeout(work, stop));
         const reads = { clock, signal, range, pulled, use, wait };
-        return remux(await playerMedia(() => this.#opened, this.#live, reads));
+        const media = await playerMedia(() => this.#opened, this.#live, reads);
+        return { stream: remux(media), release: media.release };
       },
       hasLength: range !== undefined,
       touched: () => this.touch(),

@@ -2,6 +2,7 @@ import type { AbortSignalLike } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { MovieSample } from "../media/mp4-moof.ts";
 import { reorderFrames, reorderTicks } from "../media/timestamps.ts";
+import { BufferPool } from "./buffer-pool.ts";
 import type { FragmentBoundaries, FragmentBoundary } from "./fragment-finder.ts";
 import type { Fragment, Fragments } from "./fragments.ts";
 import type { SourceTrack } from "./media-tracks.ts";
@@ -37,6 +38,7 @@ export class FragmentReader implements PacketReader {
   readonly #fragments: Fragments;
   readonly #boundaries: FragmentBoundaries;
   readonly #firstAt: number;
+  readonly #pool = new BufferPool();
 
   constructor(fragments: Fragments, boundaries: FragmentBoundaries, firstAt: number) {
     this.#fragments = fragments;
@@ -45,7 +47,7 @@ export class FragmentReader implements PacketReader {
   }
 
   async demux(tracks: readonly SourceTrack[], segments: readonly SegmentBounds[]): Promise<Demux> {
-    return demuxSamples((signal) => this.#slices(tracks, segments, signal));
+    return demuxSamples((signal) => this.#slices(tracks, segments, signal), this.#pool);
   }
 
   async tail(

@@ -1,4 +1,3 @@
-import { concatBytes } from "../base/bytes.ts";
 import { DecodeError } from "../base/errors.ts";
 import { EBML_HEAD_BYTES, ebmlUint, readEbmlHead } from "../media/ebml.ts";
 import {
@@ -9,8 +8,9 @@ import {
   readBlockHead,
 } from "../media/matroska-blocks.ts";
 import { MATROSKA } from "../media/matroska-head.ts";
+import type { BufferPool } from "./buffer-pool.ts";
 import type { TrackPackets } from "./matroska-packets.ts";
-import { freeBytes, OwnedMemory } from "./owned-memory.ts";
+import { OwnedMemory } from "./owned-memory.ts";
 import { checkSegmentSize, type SegmentBounds } from "./packet-reader.ts";
 import { Remuxer } from "./remuxer.ts";
 import type { PacketBatch } from "./ts-mux-input.ts";
@@ -34,6 +34,8 @@ interface MatroskaPlan {
   readonly tickSeconds: number;
   /** Finds the tracks with blocks at the end of the file: they have not ended if they have no block yet. */
   lasting(): Promise<ReadonlySet<number>>;
+  /** Its input is from this pool. */
+  readonly pool: BufferPool;
 }
 
 /**
@@ -67,7 +69,7 @@ class ClusterParser {
   isDone = false;
   readonly #plan: MatroskaPlan;
   #bytes: Uint8Array<ArrayBuffer> = new Uint8Array(0);
-  #memory = new OwnedMemory();
+  #memory: OwnedMemory;
   /** Bytes of an unused element that continues in the next input. */
   #skipBytes = 0;
   /** Position of `#bytes` in the input. */
@@ -86,6 +88,7 @@ class ClusterParser {
 
   constructor(plan: MatroskaPlan) {
     this.#plan = plan;
+    this.#memory = new OwnedMemory(plan.pool);
     this.#isInside = plan.segments[0]!.startSeconds === Number.NEGATIVE_INFINITY;
     this.#begin(Number.NEGATIVE_INFINITY);
   }
@@ -96,9 +99,12 @@ class ClusterParser {
     this.#skipBytes -= skipped;
     this.#position += skipped;
     // What is left of the last input is copied, so the memory of that can be freed.
-    this.#memory = new OwnedMemory();
-    this.#bytes = this.#memory.own(concatBytes([this.#bytes, input.subarray(skipped)]));
-    freeBytes(input);
+    this.#memory = new OwnedMemory(this.#plan.pool);
+    const bytes = this.#memory.take(this.#bytes.length + input.length - skipped);
+    bytes.set(this.#bytes);
+    bytes.set(input.subarray(skipped), this.#bytes.length);
+    this.#bytes = bytes;
+    this.#plan.pool.give(input);
     let at = 0;
     while (!this.isDone) {
       const next = this.#element(at);

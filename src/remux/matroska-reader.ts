@@ -3,6 +3,7 @@ import { SluiceError } from "../base/errors.ts";
 import type { MatroskaTrack } from "../media/matroska-head.ts";
 import { reorderFrames, reorderTicks } from "../media/timestamps.ts";
 import type { BlockCache } from "./block-cache.ts";
+import { BufferPool } from "./buffer-pool.ts";
 import { type ClusterFinder, walkLastCluster } from "./cluster-finder.ts";
 import { type Walk, type WalkedBlock, walkBlocks } from "./cluster-walk.ts";
 import { matroskaDemuxer, NEAR_AUDIO_SECONDS } from "./matroska-demuxer.ts";
@@ -39,6 +40,7 @@ const STEP_BYTES = 64 * 1024;
  */
 export class MatroskaReader implements PacketReader {
   readonly #cache: BlockCache;
+  readonly #pool = new BufferPool();
   readonly #index: MatroskaIndex;
   readonly #finder: ClusterFinder;
   /** Number of the track whose key frames decide the segment boundaries. */
@@ -66,6 +68,7 @@ export class MatroskaReader implements PacketReader {
     const end = isLast ? dataEnd : Math.max(start, await this.#finder.before(endSeconds, signal));
     if (segments.length === 1) checkSegmentSize(end - start, 0);
     return {
+      pool: this.#pool,
       ranges: function* () {
         if (end > start) yield { start, end, until: end };
         // The key frame that ends the last segment, and its last audio, are a little after that cluster begins.
@@ -78,6 +81,7 @@ export class MatroskaReader implements PacketReader {
         segments,
         tickSeconds,
         lasting: () => this.#lasting(),
+        pool: this.#pool,
       }),
     };
   }

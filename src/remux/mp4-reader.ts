@@ -2,6 +2,7 @@ import type { AbortSignalLike, RandomAccess } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { Mp4Samples } from "../media/mp4-samples.ts";
 import { reorderFrames, reorderTicks } from "../media/timestamps.ts";
+import { BufferPool } from "./buffer-pool.ts";
 import type { SourceTrack } from "./media-tracks.ts";
 import {
   checkSegmentSize,
@@ -31,6 +32,7 @@ const NO_BYTES = new Uint8Array(0);
  */
 export class Mp4Reader implements PacketReader {
   readonly #source: RandomAccess;
+  readonly #pool = new BufferPool();
   readonly #tables: ReadonlyMap<number, Mp4Samples>;
 
   constructor(source: RandomAccess, tables: readonly Mp4Samples[]) {
@@ -44,7 +46,7 @@ export class Mp4Reader implements PacketReader {
     _signal?: AbortSignalLike,
     mark?: (frames: readonly SampleSlice[]) => void,
   ): Promise<Demux> {
-    return demuxSamples(() => this.#slices(tracks, segments, mark));
+    return demuxSamples(() => this.#slices(tracks, segments, mark), this.#pool);
   }
 
   *#slices(

@@ -1,10 +1,14 @@
-/**
- * Memory of the frames of one batch. A stream makes megabytes of garbage a second, which the garbage collector frees late, so the
- * last stage that uses a batch frees it.
- */
+import type { BufferPool } from "./buffer-pool.ts";
+
+/** Memory of the frames of one batch. The last stage that uses the batch returns it to the pool. */
 export class OwnedMemory {
+  readonly #pool: BufferPool;
   readonly #parts: Uint8Array<ArrayBuffer>[] = [];
   #users = 0;
+
+  constructor(pool: BufferPool) {
+    this.#pool = pool;
+  }
 
   /** Registers bytes that no other code references, and returns them. */
   own(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
@@ -12,20 +16,19 @@ export class OwnedMemory {
     return bytes;
   }
 
+  /** Returns `length` bytes of its own, with any content. */
+  take(length: number): Uint8Array<ArrayBuffer> {
+    return this.own(this.#pool.take(length));
+  }
+
   /** Counts frames that are in this memory. */
   use(count: number): void {
     this.#users += count;
   }
 
-  /** Frees the memory when it was called for each frame; every view of it is empty afterwards. */
+  /** Returns the memory when it was called for each frame. No view of it may be used afterwards. */
   release(): void {
     if (--this.#users > 0) return;
-    for (const bytes of this.#parts.splice(0)) freeBytes(bytes);
+    for (const bytes of this.#parts.splice(0)) this.#pool.give(bytes);
   }
-}
-
-/** Frees bytes that no other code references, if the runtime supports it. */
-export function freeBytes({ buffer, byteLength }: Uint8Array<ArrayBuffer>): void {
-  // A view of a larger buffer can be shared. Node has `ArrayBuffer.transfer` (ES2024) from version 21.
-  if (buffer.byteLength === byteLength && typeof buffer.transfer === "function") buffer.transfer(0);
 }

@@ -171,10 +171,10 @@ class PacketMedia implements Media {
       const tracks = format === "ts" ? output.tsTracks : await output.fmp4Writer.tracks(aborted);
       const isPlanned = skipBytes !== undefined;
       const tsMuxer = format === "ts" ? await output.tsMuxer(isPlanned, aborted) : undefined;
-      const muxer = tsMuxer?.remuxer() ?? (await output.fmp4Writer.remuxer(from, aborted));
       const mark = skipBytes && ((frames: readonly PlannedFrames[]) => tsMuxer?.skip(frames, skipBytes));
-      const { ranges, demuxer } = await reader.demux(tracks, segments, aborted, mark || undefined);
-      return { source, ranges, closed: this.#closing.signal, remuxer: connect(demuxer, muxer) };
+      const { ranges, demuxer, pool } = await reader.demux(tracks, segments, aborted, mark || undefined);
+      const muxer = tsMuxer?.remuxer(pool) ?? (await output.fmp4Writer.remuxer(from, aborted));
+      return { source, ranges, closed: this.#closing.signal, remuxer: connect(demuxer, muxer), pool };
     }, signal);
   }
 

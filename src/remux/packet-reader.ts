@@ -1,5 +1,6 @@
 import type { AbortSignalLike } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
+import type { BufferPool } from "./buffer-pool.ts";
 import type { SourceTrack } from "./media-tracks.ts";
 import type { ReadingOrder } from "./piece-stream.ts";
 import type { PacketBatch, TsMuxPacket } from "./ts-mux-input.ts";
@@ -27,6 +28,8 @@ export interface SegmentBounds {
 export interface Demux {
   readonly ranges: ReadingOrder;
   readonly demuxer: ReadableWritablePair<PacketBatch, Uint8Array<ArrayBuffer>>;
+  /** The demuxer returns its input to this pool. */
+  readonly pool: BufferPool;
 }
 
 /** A frame that is known by the index of the file alone: its `data` is empty. */

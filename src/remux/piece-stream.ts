@@ -2,6 +2,7 @@ import { linkedAbort, onAbort } from "../async/abort.ts";
 import type { RandomAccess, SequentialReader } from "../base/byte-source.ts";
 import { concatBytes } from "../base/bytes.ts";
 import type { ByteRange } from "../base/range.ts";
+import type { BufferPool } from "./buffer-pool.ts";
 
 /** A byte range that is read, and the position until which more is read soon. */
 export interface PlannedRange extends ByteRange {
@@ -17,6 +18,8 @@ export interface PlannedPieces {
   readonly ranges: ReadingOrder;
   /** Fires when the file is closed. */
   readonly closed: AbortSignal;
+  /** The memory of the chunks, which the remuxer returns. Its output can be returned to it as well. */
+  readonly pool?: BufferPool | undefined;
 }
 
 /** Options of {@link pieceStream}. */
@@ -39,7 +42,7 @@ const AHEAD_BYTES = 8 * 1024 * 1024;
  * progress and ends the read-ahead.
  */
 export function pieceStream(
-  { source, ranges, closed }: PlannedPieces,
+  { source, ranges, closed, pool }: PlannedPieces,
   { signal, ready, wait = (work) => work() }: PieceStreamOptions = {},
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const stop = linkedAbort(signal, closed);
@@ -62,7 +65,8 @@ export function pieceStream(
       if (range.done) return undefined;
       ({ start: at, end, until } = range.value);
     }
-    const bytes = new Uint8Array(Math.min(CHUNK_BYTES, end - at));
+    const length = Math.min(CHUNK_BYTES, end - at);
+    const bytes = pool?.take(length) ?? new Uint8Array(length);
     const start = at;
     at += bytes.length;
     const reading = reader.read(start, bytes, Math.min(Math.max(0, until - at), AHEAD_BYTES));
@@ -107,12 +111,16 @@ function iteratorOf(
   return Symbol.asyncIterator in ranges ? ranges[Symbol.asyncIterator]() : ranges[Symbol.iterator]();
 }
 
-/** Returns all bytes of a stream as one array. The caller bounds the stream. */
+/** Returns all bytes of a stream as one array, and its chunks to `pool`. The caller bounds the stream. */
 export async function streamBytes(
   stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+  pool?: BufferPool,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const parts = await streamChunks(stream);
-  return parts.length === 1 ? parts[0]! : concatBytes(parts);
+  if (parts.length === 1) return parts[0]!;
+  const bytes = concatBytes(parts);
+  for (const part of parts) pool?.give(part);
+  return bytes;
 }
 
 /** Returns all chunks of a stream. The caller bounds the stream. */

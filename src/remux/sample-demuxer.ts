@@ -1,6 +1,7 @@
 import { onAbort } from "../async/abort.ts";
 import type { AbortSignalLike, RandomAccess } from "../base/byte-source.ts";
 import type { ByteRange } from "../base/range.ts";
+import type { BufferPool } from "./buffer-pool.ts";
 import { OwnedMemory } from "./owned-memory.ts";
 import type { Demux, PlannedFrame, PlannedFrames } from "./packet-reader.ts";
 import { type PlannedRange, pieceStream, type ReadingOrder, streamChunks } from "./piece-stream.ts";
@@ -85,13 +86,14 @@ interface ArrivingSlice extends SampleSlice {
  */
 export function demuxSamples(
   slices: (signal: AbortSignal) => AsyncIterable<SampleSlice> | Iterable<SampleSlice>,
+  pool: BufferPool,
 ): Demux {
   /** Slices whose ranges were passed to the reader: as many as it reads ahead. */
   const arriving: ArrivingSlice[] = [];
   const plan = (slice: SampleSlice): PlannedRange[] => {
     const ordered = slice.samples.filter(({ isSkipped }) => !isSkipped).sort((a, b) => a.at - b.at);
     const needed = rangesOf(ordered);
-    const memory = new OwnedMemory();
+    const memory = new OwnedMemory(pool);
     memory.use(ordered.length);
     for (const sample of ordered) sample.memory = memory;
     arriving.push({ ...slice, ordered, ranges: [...needed], next: 0, memory });
@@ -122,7 +124,7 @@ export function demuxSamples(
     },
     flush: complete,
   });
-  return { ranges, demuxer };
+  return { ranges, demuxer, pool };
 }
 
 /** A plan that needs no reads is not asynchronous, because each wait costs. */
@@ -162,7 +164,7 @@ function fill(slice: ArrivingSlice, bytes: Uint8Array, at: number): void {
     if (sample.at >= at && sampleEnd <= end) {
       sample.data = bytes.subarray(sample.at - at, sampleEnd - at);
     } else if (sampleEnd > at) {
-      if (sample.data.length !== sample.size) sample.data = slice.memory.own(new Uint8Array(sample.size));
+      if (sample.data.length !== sample.size) sample.data = slice.memory.take(sample.size);
       const part = bytes.subarray(Math.max(0, sample.at - at), sampleEnd - at);
       sample.data.set(part, Math.max(0, at - sample.at));
     }
@@ -174,13 +176,13 @@ function fill(slice: ArrivingSlice, bytes: Uint8Array, at: number): void {
 /** Reads all packets of a demultiplexer. */
 export async function demuxedPackets(
   source: RandomAccess,
-  { ranges, demuxer }: Demux,
+  { ranges, demuxer, pool }: Demux,
   signal?: AbortSignalLike,
 ): Promise<TsMuxPacket[]> {
   const closed = new AbortController();
   const release = onAbort(signal, () => closed.abort(signal?.reason));
   try {
-    const pieces = pieceStream({ source, ranges, closed: closed.signal });
+    const pieces = pieceStream({ source, ranges, closed: closed.signal, pool });
     const batches = await streamChunks(pieces.pipeThrough(demuxer));
     return batches.flatMap(({ packets }) => packets);
   } finally {

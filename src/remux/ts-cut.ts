@@ -3,7 +3,7 @@ import { isUnitStartAt, NULL_PID, pidAt, TS_PACKET_BYTES } from "../media/ts-pac
 import type { TsStream } from "../media/ts-programme.ts";
 import { alignPackets } from "../media/ts-sync.ts";
 import type { TsTables } from "../media/ts-tables.ts";
-import { freeBytes } from "./owned-memory.ts";
+import { BufferPool } from "./buffer-pool.ts";
 import { Remuxer } from "./remuxer.ts";
 import { type TablesWriter, tableCount, tablesWriter } from "./ts-tables-writer.ts";
 
@@ -27,14 +27,18 @@ export interface TsCut {
 
 /**
  * Cuts a segment out of a transport stream, with PAT and PMT first and repeated, without other programmes and stuffing. An audio unit
- * that crosses a boundary belongs to the segment of its first packet, so continuity counters are continuous across segments.
+ * that crosses a boundary belongs to the segment of its first packet, so continuity counters are continuous across segments. Its input
+ * and output are in memory of `pool`.
  */
-export function tsCutter(cut: TsCut): Remuxer<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
-  const cutter = new TsCutter(cut);
+export function tsCutter(
+  cut: TsCut,
+  pool: BufferPool,
+): Remuxer<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
+  const cutter = new TsCutter(cut, pool);
   return new Remuxer({
     transform(bytes) {
       const packets = cutter.push(bytes, false);
-      freeBytes(bytes);
+      pool.give(bytes);
       return packets;
     },
     flush: () => [...cutter.push(new Uint8Array(0), true), ...cutter.end()],
@@ -44,13 +48,14 @@ export function tsCutter(cut: TsCut): Remuxer<Uint8Array<ArrayBuffer>, Uint8Arra
 
 /** Cuts a segment out of consecutive whole packets; see {@link tsCutter}. */
 export function cutSegment(cut: Omit<TsCut, "stride">, packets: Uint8Array): Uint8Array<ArrayBuffer> {
-  const cutter = new TsCutter({ ...cut, stride: TS_PACKET_BYTES }, true);
+  const cutter = new TsCutter({ ...cut, stride: TS_PACKET_BYTES }, new BufferPool(), true);
   const parts = [...cutter.push(packets, true), ...cutter.end()];
   return parts.length === 1 ? parts[0]! : concatBytes(parts);
 }
 
 class TsCutter {
   readonly #cut: TsCut;
+  readonly #pool: BufferPool;
   readonly #kept: ReadonlySet<number>;
   /** Audio PIDs whose first unit has not begun yet, and those whose last unit has not ended yet. */
   readonly #waiting: Set<number>;
@@ -63,8 +68,9 @@ class TsCutter {
   #rest: Uint8Array = new Uint8Array(0);
   #isSynced: boolean;
 
-  constructor(cut: TsCut, isSynced = false) {
+  constructor(cut: TsCut, pool: BufferPool, isSynced = false) {
     this.#cut = cut;
+    this.#pool = pool;
     this.#isSynced = isSynced;
     const audio = cut.streams.filter((stream) => stream.kind === "audio" && stream.pid !== cut.leading.pid);
     const kept = new Set([cut.tables.pmt.pcrPid, ...cut.streams.map(({ pid }) => pid)]);
@@ -93,7 +99,7 @@ class TsCutter {
     this.#isSynced = aligned.isSynced;
     const end = packets.length > 0 ? base + starts.at(-1)! : base;
     const tables = this.#tablesDue(end) - this.#tables;
-    const out = new Uint8Array(packets.length + tables * this.#writer.length);
+    const out = this.#pool.take(packets.length + tables * this.#writer.length);
     let to = 0;
     let from = -1;
     for (let i = 0; i < starts.length; i++) {

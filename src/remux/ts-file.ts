@@ -11,6 +11,7 @@ import { alignPackets } from "../media/ts-sync.ts";
 import type { AudioTranscoder } from "./audio/transcoder.ts";
 import { audioUnits } from "./audio/ts-audio.ts";
 import { TsConverter } from "./audio/ts-converter.ts";
+import { BufferPool } from "./buffer-pool.ts";
 import type { Media, MediaTrack, OpenMediaOptions, Remux, RemuxFormat, SegmentTimes } from "./contract.ts";
 import { pieceStream, streamBytes } from "./piece-stream.ts";
 import { connect, Remuxer } from "./remuxer.ts";
@@ -108,6 +109,7 @@ class TsFile implements Media {
   /** Converts the first audio track; undefined if none is converted. */
   readonly #converter: TsConverter | undefined;
   readonly #audioTrack: TsTrack | undefined;
+  readonly #pool = new BufferPool();
   readonly #closing = new AbortController();
   #init: Uint8Array<ArrayBuffer> | undefined;
 
@@ -220,7 +222,8 @@ class TsFile implements Media {
         for (let at = end; at < last; at += AFTER_STEP_BYTES)
           yield { start: at, end: Math.min(at + AFTER_STEP_BYTES, last), until: at };
       },
-      remuxer: tsCutter({ ...cut, isFirst: from === 0, seconds }),
+      remuxer: tsCutter({ ...cut, isFirst: from === 0, seconds }, this.#pool),
+      pool: this.#pool,
     };
   }
 

@@ -1,7 +1,9 @@
 import { assert } from "../base/assert.ts";
+import { concatBytes } from "../base/bytes.ts";
 import { DecodeError, SluiceError } from "../base/errors.ts";
 import { buildPmt, type PmtStream } from "../media/psi.ts";
 import { TICKS_PER_SECOND } from "../media/timestamps.ts";
+import type { BufferPool } from "./buffer-pool.ts";
 import type { PlannedFrame, PlannedFrames } from "./packet-reader.ts";
 import { Remuxer } from "./remuxer.ts";
 import { type FrameWriter, frameWriter } from "./ts-frames.ts";
@@ -64,12 +66,12 @@ export class TsMuxer {
   segment(packets: readonly TsMuxPacket[]): Uint8Array<ArrayBuffer> {
     const writer = new TsSegmentWriter(this.#tracks, this.#tables, Number.POSITIVE_INFINITY);
     for (const packet of packets) writer.add(packet);
-    return writer.finish();
+    return concatBytes(writer.finish());
   }
 
-  /** Returns the stage that writes the segments of a stream of frames. */
-  remuxer(): Remuxer<PacketBatch, Uint8Array<ArrayBuffer>> {
-    const begin = () => new TsSegmentWriter(this.#tracks, this.#tables, HOLD_BYTES);
+  /** Returns the stage that writes the segments of a stream of frames, into memory of `pool`. */
+  remuxer(pool?: BufferPool): Remuxer<PacketBatch, Uint8Array<ArrayBuffer>> {
+    const begin = () => new TsSegmentWriter(this.#tracks, this.#tables, HOLD_BYTES, pool);
     let writer = begin();
     return new Remuxer({
       transform({ packets, endsSegment }) {
@@ -77,7 +79,7 @@ export class TsMuxer {
         if (!endsSegment) return writer.take();
         const end = writer.finish();
         writer = begin();
-        return [end];
+        return end;
       },
     });
   }

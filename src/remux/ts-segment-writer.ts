@@ -1,6 +1,7 @@
 import { assert } from "../base/assert.ts";
 import { TICKS_PER_SECOND, wrapTicks } from "../media/timestamps.ts";
 import { TS_PACKET_BYTES, writePcrPacket } from "../media/ts-packet.ts";
+import type { BufferPool } from "./buffer-pool.ts";
 import type { TsMuxPacket } from "./ts-mux-input.ts";
 import { type PesPlanner, type PlannedTrack, pesPlanner } from "./ts-pes-planner.ts";
 import { type PesPlan, sparePackets, spreadPackets, writePes } from "./ts-pes-writer.ts";
@@ -16,6 +17,9 @@ const MAX_GAP_TICKS = 10 * TICKS_PER_SECOND;
 const TABLES_INTERVAL_TICKS = 0.4 * TICKS_PER_SECOND;
 /** A segment is filled up to a multiple of 16 packets of each PID, so that the next one begins with continuity counter 0. */
 const COUNTERS = 16;
+
+/** Size of an output, unless a frame is larger. */
+const OUTPUT_BYTES = 256 * 1024;
 
 /** A track and the PES packets that are not written yet, in decode order. */
 interface Lane {
@@ -38,6 +42,7 @@ export class TsSegmentWriter {
   readonly #clockLane: Lane;
   readonly #tables: TablesWriter;
   readonly #holdBytes: number;
+  readonly #pool: BufferPool | undefined;
   #heldBytes = 0;
   #items: Item[] = [];
   /** How many tables were added, and how many of these were written. */
@@ -51,7 +56,8 @@ export class TsSegmentWriter {
   #clockAt: number | undefined;
   #clockEnd = 0;
 
-  constructor(tracks: readonly PlannedTrack[], tables: TablesWriter, holdBytes: number) {
+  constructor(tracks: readonly PlannedTrack[], tables: TablesWriter, holdBytes: number, pool?: BufferPool) {
+    this.#pool = pool;
     this.#lanes = tracks.map((track) => {
       const plans: PesPlan[] = [];
       const planned = (plan: PesPlan) => {
@@ -73,13 +79,26 @@ export class TsSegmentWriter {
 
   /** Returns the transport packets that are complete now. */
   take(): Uint8Array<ArrayBuffer>[] {
-    return this.#items.length > 0 ? [this.#write()] : [];
+    const items = this.#items;
+    this.#items = [];
+    const sizes = items.map((item) => this.#sizeOf(item));
+    const total = sizes.reduce((sum, size) => sum + size, 0);
+    const limit = total / Math.max(1, Math.round(total / OUTPUT_BYTES));
+    const outputs: Uint8Array<ArrayBuffer>[] = [];
+    for (let from = 0; from < items.length; ) {
+      let to = from;
+      let length = 0;
+      while (to < items.length && (to === from || length + sizes[to]! / 2 <= limit)) length += sizes[to++]!;
+      outputs.push(this.#write(items.slice(from, to), length));
+      from = to;
+    }
+    return outputs;
   }
 
   /** Ends the segment and returns its last transport packets. */
-  finish(): Uint8Array<ArrayBuffer> {
+  finish(): Uint8Array<ArrayBuffer>[] {
     this.end();
-    return this.#write();
+    return this.take();
   }
 
   /** Returns the size of the packets that {@link take} would return. Calls `written` for each PES packet with its end among them. */
@@ -161,10 +180,8 @@ export class TsSegmentWriter {
     return ("clock" in item ? 1 : item.packets) * TS_PACKET_BYTES;
   }
 
-  #write(): Uint8Array<ArrayBuffer> {
-    const items = this.#items;
-    this.#items = [];
-    const out = new Uint8Array(items.reduce((bytes, item) => bytes + this.#sizeOf(item), 0));
+  #write(items: readonly Item[], length: number): Uint8Array<ArrayBuffer> {
+    const out = this.#pool?.take(length) ?? new Uint8Array(length);
     let at = 0;
     for (const item of items) {
       if (item === "tables") at = this.#tables.write(out, at, this.#tablesWritten++);

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 
 /** Size of the read buffer of a long body; each response has one and reuses it. */
 const BUFFER_BYTES = 256 * 1024;
-/** Shorter bodies are read without a buffer: it would cost more than it saves. */
+/** Bodies with a shorter length are read without a buffer: it would cost more than it saves. */
 const LONG_BODY_BYTES = 64 * 1024;
 
 interface BodyReader {
@@ -53,7 +53,7 @@ export async function pumpBody(
 }
 
 function readerOf(body: ReadableStream<Uint8Array>, length: number): BodyReader {
-  const reader = length >= LONG_BODY_BYTES ? byobReader(body) : undefined;
+  const reader = length === 0 || length >= LONG_BODY_BYTES ? byobReader(body) : undefined;
   if (reader === undefined) return chunkReader(body);
   let buffer = new ArrayBuffer(BUFFER_BYTES);
   return {

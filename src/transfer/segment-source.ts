@@ -76,6 +76,8 @@ export interface PlayerMedia {
   readonly pieces: ReadableStream<Uint8Array>;
   /** Turns the pieces into MPEG-TS. */
   readonly remuxer: ReadableWritablePair<Uint8Array, Uint8Array>;
+  /** Takes a chunk of the output back when its bytes have been copied; absent if other players may share the chunk. */
+  release?(chunk: Uint8Array): void;
 }
 
 /** What a player requests of content that consists of segments. */

@@ -97,8 +97,8 @@ class TranscodingReader implements PacketReader {
     signal?: AbortSignalLike,
   ): Promise<Demux> {
     const originals = tracks.map((track) => this.#original(track));
-    const { ranges, demuxer } = await this.#reader.demux(originals, segments, signal);
-    return { ranges, demuxer: connect(demuxer, this.#stage(tracks, segments)) };
+    const { demuxer, ...rest } = await this.#reader.demux(originals, segments, signal);
+    return { ...rest, demuxer: connect(demuxer, this.#stage(tracks, segments)) };
   }
 
   /** The stage that replaces audio. It holds a segment, because that is transcoded as a whole. */
