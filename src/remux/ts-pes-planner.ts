@@ -77,8 +77,9 @@ class VideoPlanner implements PesPlanner {
     const dts = Math.max(wantedDts, this.#lastDts + 1);
     this.#lastDts = dts;
     const { isKey } = packet;
-    const plan = { track: this.#track, pts, dts, frames: [packet], bytes, hasClock: true, isKey };
-    this.#planned({ ...plan, packets: leastPackets(plan) });
+    const plan = { track: this.#track, pts, dts, frames: [packet], bytes, hasClock: true, isKey, packets: 0 };
+    plan.packets = leastPackets(plan);
+    this.#planned(plan);
   }
 }
 
@@ -130,9 +131,11 @@ class AudioPlanner implements PesPlanner {
       bytes,
       hasClock: this.#track.hasClock,
       isKey: true,
+      packets: 0,
     };
     this.#open = undefined;
-    this.#planned({ ...plan, packets: leastPackets(plan) });
+    plan.packets = leastPackets(plan);
+    this.#planned(plan);
   }
 
   #lastFrameTicks(): number {
