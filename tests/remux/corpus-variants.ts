@@ -56,6 +56,8 @@ export const VARIANTS: readonly Variant[] = [
   variant("co64.mp4", `${B_FRAMES} ${AAC}`, ALL, { change: withLongOffsets }),
   variant("no-b-frames.mp4", `${H264} -bf 0 ${AAC}`),
   variant("pyramid.mp4", `${H264} -bf 8 -b_strategy 0 -x264-params b-pyramid=normal ${AAC}`),
+  variant("headers-in-band.mp4", `${B_FRAMES} -x264-params aud=1:repeat-headers=1 ${AAC}`),
+  variant("headers-in-band-hevc.mp4", `${HEVC}:aud=1:repeat-headers=1:bframes=3 -tag:v hev1 ${AAC}`),
   variant("open-gop.mp4", `${B_FRAMES} -x264-params open-gop=1 ${AAC}`),
   variant("one-gop.mp4", `${B_FRAMES} -g 250 ${AAC}`),
   variant("intra.mp4", `${H264} -g 1 ${AAC}`),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
-import { concatBytes, equalBytes } from "../../src/base/bytes.ts";
+import { concatBytes } from "../../src/base/bytes.ts";
 import type { Media } from "../../src/remux/contract.ts";
 import { openMedia } from "../../src/remux/open-media.ts";
 import { testsThatNeed } from "../parts/needs.ts";
@@ -84,12 +84,10 @@ async function compare({ outcome, isCut = false }: Variant, path: string, media:
 
 /** The stream of known size if the file has one, else the segments. */
 async function streamOf(media: Media): Promise<Uint8Array> {
-  const segments = await wholeTs(media);
   const seekable = await media.seekableTs?.();
-  if (!seekable) return segments;
+  if (!seekable) return wholeTs(media);
   const stream = await rangeOfTs(media, { start: 0, end: seekable.size });
   assert.equal(stream.length, seekable.size);
-  assert.ok(stream.length > segments.length || equalBytes(stream, segments), "stream and segments differ");
   return stream;
 }
 
