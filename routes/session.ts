@@ -56,7 +56,7 @@ export function createSessionRoutes({ engine, statRead }: RouteDependencies): Ho
 
   const transportStream = async (c: Context<RouteEnv>) => {
     const { infohash, key } = nameOf(c);
-    const session = (infohash && (await engine.reconnect(infohash, key))) ?? sessionOf(c);
+    const session = (infohash && (await engine.reconnect(infohash, key, c.req.raw.signal))) ?? sessionOf(c);
     if (c.req.method === "HEAD") await session.settle(HEAD_WAIT_MS);
     else await session.awaitStart(c.req.raw.signal);
     const { body: file } = session;

@@ -23,6 +23,7 @@ import { Holds } from "../playback/holds.ts";
 import { SegmentCache } from "../playback/segment-cache.ts";
 import { Sessions } from "../playback/sessions.ts";
 import { openSubtitles } from "../playback/subtitle-lease.ts";
+import { WaitingStarts } from "../playback/waiting-starts.ts";
 import type { AudioTranscoder } from "../remux/audio/transcoder.ts";
 import type { Runtime } from "../runtime/contract.ts";
 import type {
@@ -55,10 +56,16 @@ export interface Engine {
     remux: RemuxForPlayer,
     signal?: AbortSignal,
   ): Promise<ReadableStream<Uint8Array>>;
+  /**
+   * The same, but resolves within `withinMs`: with a session that waits for its content if that is not known by then. The
+   * signal cancels the start only before that.
+   */
+  begin(request: PlaybackRequest, withinMs: number, signal?: AbortSignal): Promise<Session>;
   /** Returns the session for these URL dependencies, or undefined if it has ended or never existed. */
   session(infohash: Infohash, key: string): Session | undefined;
-  /** Returns the session of an MPEG-TS player that connects; brings it back if it has expired. Rejects with `SluiceError`. */
-  reconnect(infohash: Infohash, key: string): Promise<Session | undefined>;
+  /** Returns the session of an MPEG-TS player that connects: brings it back if it has expired, and waits for its content. Rejects
+   * with `SluiceError`. */
+  reconnect(infohash: Infohash, key: string, signal?: AbortSignal): Promise<Session | undefined>;
   /** Returns the events of a session; after its end, until they have been fetched. */
   events(infohash: Infohash, key: string): Pick<Session, "nextEvent"> | undefined;
   /** Returns an HLS segment by its URL dependencies and renews its session. Rejects with `SluiceError`. */
@@ -113,17 +120,25 @@ export function createEngine(dependencies: EngineDependencies): Engine {
   const sessions = new Sessions({ ...access, runtime, segments, transfers, proxyProblem, transcoder, log });
   const broadcasts = dependencies.createBroadcasts((content) => holds.openOwned(content));
   const stopping = new AbortController();
+  const cacheFigures = () => transfers.cacheFigures();
+  const starts = new WaitingStarts({
+    runtime,
+    sessions,
+    sessionIdleMs: settings.sessionIdleMs,
+    cacheFigures,
+  });
   return {
     settings,
     start: (request, signal) => sessions.start(request, signal),
+    begin: (request, withinMs, signal) => starts.begin(request, withinMs, signal),
     playChannel(sources, remux, signal) {
       const start: Engine["start"] = (request, stop) => sessions.start(request, stop);
       const opened = sources.map(({ name, request }) => sessionSource(name, request, start, remux));
       return channelStream({ clock, log, ended: stopping.signal }, opened, signal);
     },
-    session: (infohash, key) => sessions.get(infohash, key),
-    events: (infohash, key) => sessions.events(infohash, key),
-    reconnect: (infohash, key) => sessions.reconnect(infohash, key),
+    session: (infohash, key) => starts.get(infohash, key),
+    events: (infohash, key) => starts.events(infohash, key),
+    reconnect: (infohash, key, signal) => starts.reconnect(infohash, key, signal),
     segment: (infohash, name, signal) => sessions.segment(infohash, name, signal),
     read: (infohash, fileIndex, choose, options) => readFile(access, infohash, fileIndex, choose, options),
     subtitles: (infohash, fileIndex, options) => openSubtitles(access, infohash, fileIndex, options),
@@ -143,7 +158,7 @@ export function createEngine(dependencies: EngineDependencies): Engine {
       };
     },
     figures: () => ({ sessions: sessions.count, transfers: holds.figures() }),
-    cacheFigures: () => transfers.cacheFigures(),
+    cacheFigures,
     async stop() {
       stopping.abort();
       sessions.stopAll();

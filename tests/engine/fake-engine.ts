@@ -71,7 +71,7 @@ export function fakeEngine(settings: Partial<EngineSettings> = {}) {
   });
   /** Opens content as a broadcast does. */
   const broadcast = (content: TransferContent) => openOwned!(content);
-  return { clock, transfers, web, asked, proxy, engine, broadcast };
+  return { clock, transfers, web, outbound, asked, proxy, engine, broadcast };
 }
 
 /** Returns a transport file with a short film, a long film and a text file. */
