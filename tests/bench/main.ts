@@ -1,4 +1,4 @@
-// `npm run bench [-- --size MIB --rounds N --piece KIB --only downloads|latency|remux]`: measures Sluice beside
+// `npm run bench [-- --size MIB --rounds N --piece KIB --only downloads|latency|remux|sound]`: measures Sluice beside
 // libtorrent and webtorrent in one run, from one libtorrent seeder on loopback, and prints tables.
 import { mkdir } from "node:fs/promises";
 import { arch, cpus, release } from "node:os";
@@ -11,6 +11,7 @@ import { benchDownloads } from "./download.ts";
 import type { Job } from "./downloaders.ts";
 import { benchLatency } from "./latency.ts";
 import { benchRemux } from "./remux.ts";
+import { benchSound } from "./sound.ts";
 
 const { values } = parseArgs({
   options: {
@@ -38,6 +39,7 @@ try {
   if (wants("remux")) {
     console.log(`\n### MP4 to MPEG-TS\n\n${await benchRemux(scratch, size, rounds, runtimes)}\n`);
   }
+  if (wants("sound")) console.log(`\n### Audio to AAC\n\n${await benchSound(scratch, rounds, runtimes)}\n`);
 } finally {
   await scratch.remove();
 }

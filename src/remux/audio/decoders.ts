@@ -8,9 +8,18 @@ const MAX_FRAME_BYTES = 256 * 1024;
 
 const FFMPEG = { ac3: ["ac3", 0], eac3: ["ac3", 1], dts: ["dts", 0] } as const;
 
+/** The scripts of decoders that are not FFmpeg's. */
+const LIBRARIES = { mp2: "mpeg", mp3: "mpeg", opus: "opus" } as const;
+
 /** Returns true if `openDecoder` has a decoder for this codec. */
 export function isDecodable(codec: string): boolean {
-  return codec in FFMPEG || codec === "mp2" || codec === "mp3" || codec === "opus" || isPcm(codec);
+  return codec in FFMPEG || codec in LIBRARIES || isPcm(codec);
+}
+
+/** Loads the module of a decoder; undefined if it needs none. */
+export function loadDecoder(modules: CodecModules, codec: string): Promise<unknown> | undefined {
+  if (codec in FFMPEG) return modules.ffmpeg(FFMPEG[codec as keyof typeof FFMPEG][0]);
+  return codec in LIBRARIES ? modules.exports(LIBRARIES[codec as keyof typeof LIBRARIES]) : undefined;
 }
 
 /** A track to decode. */

@@ -24,7 +24,11 @@ export class Limiter {
   /** Takes the next interleaved block; returns the block before it, changed in place; undefined for the first one. */
   push(block: Float32Array): Float32Array | undefined {
     let peak = 0;
-    for (const sample of block) if (Math.abs(sample) > peak) peak = Math.abs(sample);
+    // Several times as fast as an iterator.
+    for (let i = 0; i < block.length; i++) {
+      const level = Math.abs(block[i]!);
+      if (level > peak) peak = level;
+    }
     this.#permitted.push(peak > CEILING ? CEILING / peak : 1);
     if (this.#permitted.length > RELEASE_BLOCKS + 2) this.#permitted.shift();
     const done = this.#waiting;

@@ -33,6 +33,7 @@ export async function transcodeFile<T extends TranscodedFile>(
       replaced.push(track);
       continue;
     }
+    transcoder.prepare(track.described.codec);
     const first = await reader.first(track, signal).catch(() => undefined);
     const plan = await transcoder.plan(sourceOf(track), first, conversion.channels);
     if (!plan) continue;

@@ -6,7 +6,7 @@ import type { AudioConversion } from "../contract.ts";
 import type { TsMuxPacket } from "../ts-mux-input.ts";
 import { AacEncoder, type AacFrame } from "./aac-encoder.ts";
 import { CodecModules, type CodecScript } from "./codec-module.ts";
-import { type AudioSource, isDecodable, openDecoder } from "./decoders.ts";
+import { type AudioSource, isDecodable, loadDecoder, openDecoder } from "./decoders.ts";
 import { BLOCK_SAMPLES } from "./limiter.ts";
 import type { Samples } from "./samples.ts";
 import { Timeline } from "./timeline.ts";
@@ -70,6 +70,12 @@ export class AudioTranscoder {
 
   constructor(script: CodecScript) {
     this.#modules = new CodecModules(script);
+  }
+
+  /** Loads the modules for a codec, while the first bytes of its track are fetched. Errors are reported when they are used. */
+  prepare(codec: string): void {
+    for (const loading of [loadDecoder(this.#modules, codec), this.#modules.ffmpeg("aac")])
+      loading?.catch(() => {});
   }
 
   /** Plans the transcode of a track from its first packet; undefined if the codec or the sampling rate is not supported. */
