@@ -25,6 +25,9 @@ export const broadcastParams = {
   standby: bool.describe(
     "1: goes on air only while no other machine broadcasts with the same key; the key must exist",
   ),
+  successor: text.describe(
+    "The path of the transport file of the stream that replaces this one: viewers are sent there, and this key is revoked",
+  ),
   hls: texts.describe(
     "URLs of HLS manifests or MPEG-TS streams with the same content, for viewers whose peers are too slow",
   ),
@@ -48,6 +51,7 @@ export function broadcastOptionsOf(params: Params): BroadcastOptions {
     source: source ?? null,
     isLooped: params.loop ?? false,
     ...(params.standby && { isStandby: true }),
+    ...(params.successor && { successorPath: params.successor }),
     title: params.title ?? null,
     description: params.description ?? null,
     categories: params.category ?? [],

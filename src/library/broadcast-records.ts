@@ -17,6 +17,7 @@ const optionsRecord: v.GenericSchema<unknown, BroadcastOptions> = v.object({
   source: v.nullable(text),
   isLooped: v.boolean(),
   isStandby: v.exactOptional(v.boolean()),
+  successorPath: v.exactOptional(text),
   title: v.nullable(text),
   description: v.nullable(text),
   categories: texts,

@@ -116,6 +116,11 @@ export class LiveDriver {
     this.#input({ kind: "stat", stat });
   }
 
+  /** Handles a successor record that was found outside the swarm. */
+  succeed(record: Uint8Array): void {
+    this.#input({ kind: "successor", record });
+  }
+
   /** Sets whether the stream has no player: then it keeps connections for a quick return, and receives nothing. */
   setIdle(isIdle: boolean): void {
     if (this.#state === "stopped") return;

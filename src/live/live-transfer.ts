@@ -31,6 +31,7 @@ import { makePeerId } from "../wire/peer/peer-id.ts";
 import type { PieceSink } from "./contract.ts";
 import { type LiveTransferContent, liveFiles } from "./live-content.ts";
 import { LiveDriver } from "./live-driver.ts";
+import { SuccessorSearch } from "./successor-search.ts";
 import { fallbackOf } from "./web-fallback/web-fallback.ts";
 import { LiveSource } from "./window/live-source.ts";
 import { LiveWindow } from "./window/live-window.ts";
@@ -43,7 +44,7 @@ export interface LiveTransferDependencies {
   readonly announcer: Pick<Announcer, "announce" | "scrape">;
   readonly finder: PeerFinder;
   /** Absent if the DHT is off. */
-  readonly dht?: Pick<Dht, "publishMutable">;
+  readonly dht?: Pick<Dht, "publishMutable" | "getMutable">;
   readonly connections: ConnectionCount;
   readonly limits: PeerLimits;
   readonly random: Random;
@@ -79,6 +80,7 @@ export class LiveTransfer implements PeerTransfer {
   #minutesAhead = 0;
   #successor: Successor | undefined;
   #stopSuccessor: () => void = () => {};
+  #successorSearch: SuccessorSearch | undefined;
 
   /** Starts when `before` has resolved: an earlier transfer of the same stream must have closed its folder. */
   constructor(dependencies: LiveTransferDependencies, content: LiveTransferContent, before: Promise<void>) {
@@ -154,6 +156,7 @@ export class LiveTransfer implements PeerTransfer {
       this.addPeers([...content.peers, ...(live.knownPeers ?? [])]);
       if (info.isPrivate || live.only) return;
       this.#leaveFinder = this.#find(dependencies.finder);
+      this.#searchSuccessor(dependencies);
       const { head } = live;
       if (live.successor && dependencies.dht) {
         const { successor } = live;
@@ -240,6 +243,16 @@ export class LiveTransfer implements PeerTransfer {
     return this.#stopping;
   }
 
+  /** A source goes on without a successor, because only its user decides. */
+  #searchSuccessor({ dht }: LiveTransferDependencies): void {
+    if (!dht || this.#content.role === "source") return;
+    this.#successorSearch = new SuccessorSearch({
+      ...{ dht, clock: this.#clock, log: this.#log, key: this.#content.file.info.publicKey },
+      newestSeq: () => this.#driver.figures().lastSeq,
+      found: (record) => this.#driver.succeed(record),
+    });
+  }
+
   #find(finder: PeerFinder): () => void {
     return finder.join({
       infohash: this.infohash,
@@ -290,6 +303,7 @@ export class LiveTransfer implements PeerTransfer {
   #forkedAt(seq: number, header: PieceHeader): void {
     // A repeated old header must not hide a current one.
     if (!this.#rival || header.timestampMs > this.#rival.timestampMs) this.#rival = header;
+    this.#successorSearch?.suspect();
     const wasForked = this.#isForked;
     this.#forkedUntil = after(this.#clock.now(), FORK_TOLERANCE_MS);
     if (wasForked) return;
@@ -313,6 +327,7 @@ export class LiveTransfer implements PeerTransfer {
     this.#leaveFinder();
     this.#stopHead();
     this.#stopSuccessor();
+    this.#successorSearch?.stop();
     const isSucceeded = this.#isSucceeded;
     if (this.#isBegun) await this.#driver.stop(isSucceeded);
     await this.#window.close();

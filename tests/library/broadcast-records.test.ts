@@ -19,12 +19,16 @@ test("createBroadcastRecords: stores, replaces and deletes by name, across a res
     source: "/film.ts",
     isLooped: true,
     isStandby: true,
+    successorPath: "/next.sluice",
   });
   await records.keep(fakeBroadcastOptions("gone"));
   await records.forget("gone");
   assert.deepEqual(await createBroadcastRecords(store, SILENT).list(), [
     { ...fakeBroadcastOptions("Nachrichten über alles"), relays: ["1.2.3.4:5"], bitsPerSecond: 8e6 },
-    { ...fakeBroadcastOptions("film"), source: "/film.ts", isLooped: true, isStandby: true },
+    {
+      ...fakeBroadcastOptions("film"),
+      ...{ source: "/film.ts", isLooped: true, isStandby: true, successorPath: "/next.sluice" },
+    },
   ]);
 });
 

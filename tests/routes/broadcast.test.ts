@@ -25,6 +25,7 @@ test("broadcast_start: passes its parameters to the service, and returns the lin
     bitrate: 8_000_000,
     loop: 0,
     standby: 1,
+    successor: "/next.sluice",
     hls: "http://tv.example/a.m3u8",
   });
   for (const tracker of ["http://a.example/", "udp://b.example:1"]) words.append("tracker", tracker);
@@ -36,6 +37,7 @@ test("broadcast_start: passes its parameters to the service, and returns the lin
     source: "http://tv.example/news.ts",
     title: "News",
     isStandby: true,
+    successorPath: "/next.sluice",
     trackers: ["http://a.example/", "udp://b.example:1"],
     relays: ["1.2.3.4:5"],
     isPrivate: true,

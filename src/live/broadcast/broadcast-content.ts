@@ -1,17 +1,14 @@
 import type { PeerAddress } from "../../base/address.ts";
-import { latin1Bytes } from "../../base/bytes.ts";
 import type { Ed25519Sign } from "../../base/signature.ts";
 import type { SignedItem } from "../../net/contract.ts";
 import type { Hold, TransferContent } from "../../transfer/contract.ts";
 import { encodeBencode } from "../../wire/bencode-encode.ts";
 import { encodeHeadRecord, HEAD_SALT } from "../../wire/dht/head-record.ts";
 import { itemMessage } from "../../wire/dht/item.ts";
+import { SUCCESSOR_SALT } from "../../wire/live/successor.ts";
 import type { LiveTransportFile } from "../../wire/live/transport-file.ts";
 import type { BroadcastRequest } from "./broadcast-contract.ts";
 import type { BroadcastIdentity } from "./identity.ts";
-
-/** Salt of the mutable DHT item that holds the successor record of a stream. */
-const SUCCESSOR_SALT = latin1Bytes("next");
 
 /** What the transfer of a broadcast is made of. */
 export interface BroadcastContentOptions {

@@ -81,6 +81,8 @@ export type LiveInput =
   | { readonly kind: "fetched"; readonly found: FetchedChunks }
   /** The local source publishes a STAT. */
   | { readonly kind: "stat"; readonly stat: SignedStat }
+  /** A successor record was found outside the swarm; its signature is not verified yet. */
+  | { readonly kind: "successor"; readonly record: Uint8Array }
   /** Without a player, a viewer stops receiving the stream but keeps its connections; with one, it joins again. */
   | { readonly kind: "idle"; readonly isIdle: boolean }
   | { readonly kind: "stop" };

@@ -23,8 +23,7 @@ import { SpareUpload } from "./spare-upload.ts";
 import { LiveState } from "./state.ts";
 import { Stats } from "./stats.ts";
 
-/** All peers of one live stream. Dispatches each input to the part that handles it, and queues outputs for
- * the driver. */
+/** All peers of one live stream. Passes each input to the part that handles it, and queues outputs for the driver. */
 export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
   readonly #state: LiveState;
   readonly #neighbours: Neighbours;
@@ -131,13 +130,11 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
   }
 
   #dispatch(input: LiveInput): void {
-    const { peers } = this.#state;
+    const peer = "connection" in input ? this.#state.peers.get(input.connection) : undefined;
     switch (input.kind) {
-      case "message": {
-        const peer = peers.get(input.connection);
+      case "message":
         if (peer) this.#receive(peer, input.message);
         return;
-      }
       case "found":
         this.#neighbours.found(input.addresses);
         this.#neighbours.round(this.#orphans);
@@ -152,26 +149,21 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         if (this.#neighbours.admits(input.address, input.about)) this.#open(input.connection, input);
         else this.#state.emit({ kind: "close", connection: input.connection, reason: "connection limit" });
         return;
-      case "proved": {
-        const peer = peers.get(input.connection);
+      case "proved":
         if (!peer) return;
         peer.about = { ...peer.about, role: input.role };
         this.#neighbours.opened(peer);
         this.#join();
         return;
-      }
       case "closed": {
         const failed = this.#neighbours.dialed(input.connection);
         if (failed) this.#neighbours.failed(failed);
-        const peer = peers.get(input.connection);
         if (peer) this.#left(peer);
         return;
       }
-      case "backlog": {
-        const peer = peers.get(input.connection);
+      case "backlog":
         if (peer) this.#children.backlog(peer, input.waitMs);
         return;
-      }
       case "produced":
         this.#produced(input.header, input.chunks);
         return;
@@ -181,6 +173,9 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         return;
       case "stat":
         this.#stats.publish(input.stat);
+        return;
+      case "successor":
+        this.#stats.revoke(input.record);
         return;
       case "idle":
         this.#setIdle(input.isIdle);

@@ -60,14 +60,14 @@ export class Stats {
     this.#isWaiting = true;
     this.#state.endedAtMs = stat.value.isEnd ? stat.value.timestampMs : undefined;
     this.#state.emit({ kind: "stat", stat: stat.value });
-    this.#revoke(stat.value.successor);
+    if (stat.value.successor) this.revoke(stat.value.successor);
     this.round();
   }
 
   /** The first valid successor record counts. A source goes on, because only its user decides. */
-  #revoke(record: Uint8Array | undefined): void {
+  revoke(record: Uint8Array): void {
     const { isSource, revokedFromMs, setup } = this.#state;
-    if (!record || isSource || Number.isFinite(revokedFromMs)) return;
+    if (isSource || Number.isFinite(revokedFromMs)) return;
     const successor = setup.successorOf?.(record);
     if (!successor) return;
     this.#state.revokedFromMs = successor.sinceMs;

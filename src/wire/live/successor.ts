@@ -1,4 +1,4 @@
-import { concatBytes, equalBytes, readU48, writeU48 } from "../../base/bytes.ts";
+import { concatBytes, equalBytes, latin1Bytes, readU48, writeU48 } from "../../base/bytes.ts";
 import { DecodeError } from "../../base/errors.ts";
 import { type Infohash, infohashBytes, infohashOf } from "../../base/ids.ts";
 import {
@@ -11,6 +11,8 @@ import { signedBytes } from "./trust.ts";
 
 /** Key and infohash of the new stream, time, signature. */
 export const SUCCESSOR_BYTES = 32 + 20 + 6 + SIGNATURE_BYTES;
+/** Salt of the mutable DHT item (BEP 44) that holds the record, as a byte string, under the old key. */
+export const SUCCESSOR_SALT = latin1Bytes("next");
 const PURPOSE = "sluice-successor:";
 
 /** The stream that replaces one whose key is changed or was copied (live protocol: Key rotation). */

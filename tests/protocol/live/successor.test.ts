@@ -86,3 +86,16 @@ test("LiveSwarm forwards no STAT of the old key after its revocation", () => {
   swarm.pass(1_100);
   assert.equal(swarm.sent("stat", child).length, 1);
 });
+
+test("LiveSwarm follows a valid successor record that was found outside the swarm", () => {
+  const { swarm, send } = viewer();
+  swarm.input({ kind: "successor", record: Uint8Array.of(2) });
+  assert.deepEqual(swarm.of("moved"), []);
+  swarm.input({ kind: "successor", record: Uint8Array.of(1) });
+  assert.equal(swarm.of("moved").length, 1);
+  for (let seq = 105; seq < 120; seq++) {
+    send(seq);
+    swarm.pass(125);
+  }
+  assert.equal(swarm.of("piece").at(-1)?.header.value.seq, 109);
+});
