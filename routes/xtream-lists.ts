@@ -27,7 +27,7 @@ export class XtreamLists {
     this.#library = library;
   }
 
-  /** Returns the answer to an action of `player_api.php`. `base` is `http://host:port`. Rejects with `bad_parameter`. */
+  /** Returns the answer to an action of `player_api.php`, undefined for an unknown one. `base` is `http://host:port`. */
   async answer(action: string, query: Query, base: string): Promise<unknown> {
     switch (action) {
       case "get_live_categories":
@@ -47,8 +47,10 @@ export class XtreamLists {
         return this.#programmes(await this.#item(query.stream_id), 0, limitOf(query.limit, SHORT_EPG));
       case "get_simple_data_table":
         return this.#programmes(await this.#item(query.stream_id), DAY_SECONDS, MAX_PROGRAMMES);
+      case "get_series_info":
+        throw new SluiceError("unknown_item", "there are no series");
       default:
-        throw new SluiceError("bad_parameter", `unknown action ${action.slice(0, 60)}`);
+        return undefined;
     }
   }
 

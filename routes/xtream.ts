@@ -34,7 +34,8 @@ export function createXtreamRoutes(
     // Apps learn from this answer, not from a status, that the password is wrong.
     if (!(await isQueryUser(c))) return c.json({ user_info: { auth: 0 } });
     const action = c.req.query("action") ?? "";
-    return c.json(action === "" ? profileOf(c) : await lists.answer(action, c.req.query(), baseUrl(c)));
+    // Without an action, and for those that only some servers know (`get_profile`), the answer is the profile.
+    return c.json((await lists.answer(action, c.req.query(), baseUrl(c))) ?? profileOf(c));
   });
   app.get("/get.php", async (c) => {
     await requireUser(isQueryUser(c));

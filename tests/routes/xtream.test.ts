@@ -65,7 +65,7 @@ test("player_api.php: one stream for each channel, in categories with stable ids
   assert.deepEqual([only.name, others], ["Sport", []]);
 });
 
-test("player_api.php: films with their description; no series; an unknown action is an error", async () => {
+test("player_api.php: films with their description; no series; an unknown action returns the profile", async () => {
   const { api, call } = await xtreamApp();
   const [film] = await api("&action=get_vod_streams");
   assert.deepEqual([film.name, film.stream_type, film.container_extension], ["A film", "movie", "mp4"]);
@@ -73,7 +73,8 @@ test("player_api.php: films with their description; no series; an unknown action
   const { info, movie_data } = await api(`&action=get_vod_info&vod_id=${film.stream_id}`);
   assert.deepEqual([info.plot, movie_data.stream_id], ["About it", film.stream_id]);
   assert.deepEqual(await api("&action=get_series"), []);
-  assert.equal((await call(`/player_api.php?${USER}&action=x`)).status, 400);
+  assert.equal((await api("&action=get_profile")).user_info.auth, 1);
+  assert.equal((await call(`/player_api.php?${USER}&action=get_series_info&series_id=1`)).status, 404);
   assert.equal((await call(`/player_api.php?${USER}&action=get_vod_info&vod_id=99`)).status, 404);
 });
 
