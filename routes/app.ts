@@ -13,6 +13,7 @@ import { failure, textResponse } from "./http/responses.ts";
 import { createPlayLinkRoutes } from "./play-links.ts";
 import { createPlaybackRoutes } from "./playback.ts";
 import { createExportRoutes } from "./playlist-export.ts";
+import { createRecordingRoutes } from "./recordings.ts";
 import { createSegmentRoutes } from "./segments.ts";
 import { createSessionRoutes } from "./session.ts";
 import { createSubtitleRoutes } from "./subtitles.ts";
@@ -52,6 +53,7 @@ export function createApp(dependencies: RouteDependencies): Hono<RouteEnv> {
     if (dependencies.servesXtream) app.route("/", createXtreamRoutes({ ...dependencies, library }));
     if (diagnose) app.route("/", createDiagnosisRoutes({ ...dependencies, library, diagnose }));
   }
+  if (dependencies.recordings) app.route("/", createRecordingRoutes(dependencies.recordings));
   if (dependencies.tracker !== undefined) app.route("/", createTrackerRoutes(dependencies.tracker));
   app.route("/", createEngineVersionRoutes(dependencies));
   app.route("/", createDocsRoutes(dependencies));

@@ -1,8 +1,11 @@
 import type { Context } from "hono";
+import type { Engine } from "../src/engine/engine.ts";
 import type { Item } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
+import type { RemuxForPlayer } from "../src/playback/contract.ts";
+import { itemSelector } from "./control/content-params.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
-import { createPlayLinkRoutes } from "./play-links.ts";
+import { channelSources, createPlayLinkRoutes } from "./play-links.ts";
 
 /**
  * Returns the channels of the playlist in the order in which they were added, at most `limit`: the enabled items that are not films. Of
@@ -39,5 +42,34 @@ export function createItemPlayer(dependencies: RouteDependencies & { readonly li
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
     const { headers, signal, method } = c.req.raw;
     return links.fetch(new Request(url, { headers, signal, method }), c.env);
+  };
+}
+
+/** Returns a function that plays the channel of an item as one transport stream, which fails when all its sources have failed. */
+export function createChannelOpener(
+  engine: Pick<Engine, "playChannel">,
+  library: Pick<Library, "items">,
+): (
+  item: Item,
+  options: { readonly allowPrivateUrls: boolean },
+  signal: AbortSignal,
+) => Promise<ReadableStream<Uint8Array>> {
+  return async (item, { allowPrivateUrls }, signal) => {
+    const sources = (await channelSources(library, item)).map((source) => ({
+      name: `item ${source.id}`,
+      request: {
+        selector: itemSelector(source),
+        playerId: undefined,
+        output: "ts",
+        container: "auto",
+        fileIndex: undefined,
+        audioLanguage: undefined,
+        clientSessionId: -1,
+        wantsEvents: false,
+        allowPrivateUrls,
+      } as const,
+    }));
+    const connect: RemuxForPlayer = ({ pieces, remuxer }) => pieces.pipeThrough(remuxer);
+    return engine.playChannel(sources, connect, { signal, hasPattern: false });
   };
 }

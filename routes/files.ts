@@ -39,13 +39,17 @@ export function createFileRoutes(dependencies: RouteDependencies): Hono<RouteEnv
   return app;
 }
 
-/** Returns the header that makes a browser save the file under its own name (RFC 6266, RFC 8187) if `download=1`. */
+/** Returns the header that makes a browser save the file under its own name if `download=1`. */
 function disposition(c: Context, { name }: ContentFile): Record<string, string> {
-  if (c.req.query("download") !== "1") return {};
-  const last = name.split("/").at(-1)!.toWellFormed();
+  return c.req.query("download") === "1" ? attachment(name.split("/").at(-1)!) : {};
+}
+
+/** Returns the header that makes a browser save a response as a file with this name (RFC 6266, RFC 8187). */
+export function attachment(fileName: string): Record<string, string> {
+  const name = fileName.toWellFormed();
   // Programs that read only the plain form get the name with unsafe characters replaced.
-  const plain = last.replace(/[^\x20-\x7e]|["\\%]/g, "_");
-  const encoded = encodeURIComponent(last).replace(
+  const plain = name.replace(/[^\x20-\x7e]|["\\%]/g, "_");
+  const encoded = encodeURIComponent(name).replace(
     /['()*]/g,
     (sign) => `%${sign.charCodeAt(0).toString(16)}`,
   );

@@ -57,19 +57,22 @@ export function createPlayLinkRoutes(
     const id = Number(/^\d{1,15}/.exec(c.req.param("item"))?.[0] ?? Number.NaN);
     const item = await dependencies.library.items.get(id);
     if (!item || item.deletedAt !== null) throw new SluiceError("unknown_item", `there is no item ${id}`);
-    const others =
-      c.req.query("skip_autosearch") === "1"
-        ? []
-        : await dependencies.library.items.otherSources(id, MAX_SOURCES - 1);
-    const sources = item.autoSearch ? [...others, item] : [item, ...others];
+    const isOnlyItem = c.req.query("skip_autosearch") === "1";
+    const sources = isOnlyItem ? [item] : await channelSources(dependencies.library, item);
     const isOneStream =
       c.req.query("protocol") !== "hls" &&
       c.req.query("format") !== "json" &&
       c.req.query("mode") === undefined;
-    if (isOneStream && item.isLive === 1 && others.length > 0) return playChannel(c, dependencies, sources);
+    if (isOneStream && item.isLive === 1 && sources.length > 1) return playChannel(c, dependencies, sources);
     return play(c, itemSelector(sources[0]!));
   });
   return app;
+}
+
+/** Returns the sources of an item's channel in the order in which they are tried. */
+export async function channelSources({ items }: Pick<Library, "items">, item: Item): Promise<Item[]> {
+  const others = await items.otherSources(item.id, MAX_SOURCES - 1);
+  return item.autoSearch ? [...others, item] : [item, ...others];
 }
 
 /** Plays the sources of a channel as one stream without a redirect: its URL stays valid whichever source plays. */
@@ -93,7 +96,7 @@ async function playChannel(
   const stream = await dependencies.engine.playChannel(
     sources,
     ({ pieces, remuxer }) => pieces.pipeThrough(remuxer),
-    c.req.raw.signal,
+    { signal: c.req.raw.signal },
   );
   return c.body(stream as ReadableStream<Uint8Array<ArrayBuffer>>, 200, TRANSPORT_STREAM);
 }

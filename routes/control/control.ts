@@ -18,6 +18,7 @@ import { flagMethods } from "./playlist-flags.ts";
 import { playlistGet, playlistSearch } from "./playlist-get.ts";
 import { playlistImport } from "./playlist-import.ts";
 import { playlistClear, trashMethods } from "./playlist-trash.ts";
+import { recordingMethods } from "./recording.ts";
 import { accessMethods } from "./service-access.ts";
 import { analysisMethods } from "./service-analysis.ts";
 import { contentMethods } from "./service-content.ts";
@@ -63,6 +64,7 @@ export const CONTROL_SECTIONS: readonly {
   { title: "Accounts", methods: accountMethods },
   { title: "Broadcasts", methods: broadcastMethods },
   { title: "Programme guides", methods: guideMethods },
+  { title: "Recordings", methods: recordingMethods },
   { title: "Settings", methods: settingsMethods },
 ];
 

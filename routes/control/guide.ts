@@ -157,7 +157,8 @@ export const guideMethods = [
   }),
 ];
 
-async function itemOf(library: Library, id: number): Promise<Item> {
+/** Returns an item. Rejects with `unknown_item`. */
+export async function itemOf(library: Library, id: number): Promise<Item> {
   const item = await library.items.get(id);
   if (item === undefined) throw new SluiceError("unknown_item", String(id));
   return item;

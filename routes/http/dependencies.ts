@@ -2,6 +2,7 @@ import type { Network } from "../../src/base/network.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { BroadcastOptions } from "../../src/library/contract.ts";
 import type { Library } from "../../src/library/library.ts";
+import type { Recordings } from "../../src/library/recordings/recording-contract.ts";
 import type { Broadcast } from "../../src/live/broadcast/broadcast-contract.ts";
 import type { Diagnosis } from "../../src/playback/diagnosis/contract.ts";
 import type {
@@ -24,6 +25,8 @@ export interface RouteDependencies {
   readonly settings?: SettingsService;
   /** The id of the network tuner, 8 hexadecimal digits. If absent, the tuner is off. */
   readonly tunerId?: string;
+  /** Records channels. If absent, recording is unavailable. */
+  readonly recordings?: Recordings;
   /** Serves the Xtream Codes API; default false. */
   readonly servesXtream?: boolean;
   /** The engine's own tracker, if it is enabled. */

@@ -3,6 +3,7 @@ import type { Log } from "../base/log.ts";
 import { createBroadcastRecords } from "../library/broadcast-records.ts";
 import type { BroadcastRecords } from "../library/contract.ts";
 import { createLibrary, type Library, type LibraryDependencies } from "../library/library.ts";
+import { createRecordings, type RecordingsDependencies } from "../library/recordings/recordings.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { KeyValueStore, Runtime } from "../runtime/contract.ts";
 import type { Config } from "../settings/settings.ts";
@@ -14,6 +15,8 @@ export interface OpenLibrary {
   /** 40 hex digits. */
   readonly deviceId: string;
   readonly broadcastRecords: BroadcastRecords;
+  /** Opens the recordings, which play channels by `open`. */
+  openRecordings(open: RecordingsDependencies["open"]): ReturnType<typeof createRecordings>;
 }
 
 /** Opens the database and its library. Rejects with `bad_configuration` if another engine uses the database. */
@@ -43,7 +46,19 @@ export async function openLibrary(
       },
       ...(config.accessToken !== "" && { fixedToken: config.accessToken }),
     });
-    return { library, deviceId, broadcastRecords: createBroadcastRecords(store, log) };
+    const recording = { ...runtime, store, folder: place.folder, items: library.items };
+    return {
+      library,
+      deviceId,
+      broadcastRecords: createBroadcastRecords(store, log),
+      openRecordings: (open) =>
+        createRecordings({
+          ...recording,
+          open,
+          limitBytes: config.recordingsLimit,
+          log: log.named("recordings"),
+        }),
+    };
   } catch (error) {
     await store.close();
     throw error;

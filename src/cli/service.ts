@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { codecScript } from "#codec-scripts";
 import { createApp } from "../../routes/app.ts";
+import { createChannelOpener } from "../../routes/channel-list.ts";
 import type { AccessSettings, SettingsService } from "../../routes/http/dependencies.ts";
 import { createPageRoutes } from "../../routes/page.ts";
 import { TUNER_COUNT } from "../../routes/tuner.ts";
@@ -82,13 +83,15 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   const outbound = createOutbound(withOwnNetworks(runtime, machine), log);
   const lists = new LateLists();
   const open = () => openLibrary(runtime, config, outbound, log, lists);
-  const { library, deviceId, broadcastRecords } = await open().catch(async (error: unknown) => {
-    // The cache may be what fills the disk, and nothing else of this engine can be removed without loss.
-    const freed = isDiskFull(error) ? await freeDiskCache(runtime, settings, log) : 0;
-    if (freed === 0) throw error;
-    log.warn("the disk was full: removed cached content to start", { bytes: freed });
-    return open();
-  });
+  const { library, deviceId, broadcastRecords, openRecordings } = await open().catch(
+    async (error: unknown) => {
+      // The cache may be what fills the disk, and nothing else of this engine can be removed without loss.
+      const freed = isDiskFull(error) ? await freeDiskCache(runtime, settings, log) : 0;
+      if (freed === 0) throw error;
+      log.warn("the disk was full: removed cached content to start", { bytes: freed });
+      return open();
+    },
+  );
   const transcoder = new AudioTranscoder(codecScript);
   const transfers = await createTransfers(runtime, settings, log, (source, mediaOptions) =>
     openMedia(source, mediaOptions, transcoder),
@@ -146,6 +149,10 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     await Promise.all([engine.stop(), library.close()]);
     throw error;
   });
+  const recordings = await openRecordings(createChannelOpener(engine, library)).catch(async (error) => {
+    await Promise.all([engine.stop(), library.close()]);
+    throw error;
+  });
   const tunerId = tunerIdOf(deviceId);
   const players = createLocalPlayers(process.env, process.platform, log);
   const { allowedHosts, privateUrls } = config;
@@ -155,6 +162,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     library,
     players,
     broadcasts,
+    recordings,
     ...(options.settings && { settings: options.settings }),
     ...(config.tuner === "on" && { tunerId }),
     servesXtream: config.xtream === "on",
@@ -211,6 +219,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       stopTuner();
       players.close();
       broadcasts.close();
+      await recordings.close();
       await Promise.all([engine.stop(), library.close()]);
     },
   };

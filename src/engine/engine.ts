@@ -48,19 +48,19 @@ export interface Engine {
    */
   start(request: PlaybackRequest, signal?: AbortSignal): Promise<Session>;
   /**
+   * The same, but resolves within `withinMs`: with a session that waits for its content if that is not known by then. The
+   * signal cancels the start only before that.
+   */
+  begin(request: PlaybackRequest, withinMs: number, signal?: AbortSignal): Promise<Session>;
+  /**
    * Plays a live channel of several sources, best first, as one transport stream that survives the failure of a source; see
    * `channelStream`. `remux` connects the pieces of the content with their remuxer.
    */
   playChannel(
     sources: readonly { readonly name: string; readonly request: PlaybackRequest }[],
     remux: RemuxForPlayer,
-    signal?: AbortSignal,
+    options?: { readonly signal?: AbortSignal; readonly hasPattern?: boolean },
   ): Promise<ReadableStream<Uint8Array>>;
-  /**
-   * The same, but resolves within `withinMs`: with a session that waits for its content if that is not known by then. The
-   * signal cancels the start only before that.
-   */
-  begin(request: PlaybackRequest, withinMs: number, signal?: AbortSignal): Promise<Session>;
   /** Returns the session for these URL dependencies, or undefined if it has ended or never existed. */
   session(infohash: Infohash, key: string): Session | undefined;
   /** Returns the session of an MPEG-TS player that connects: brings it back if it has expired, and waits for its content. Rejects
@@ -131,10 +131,10 @@ export function createEngine(dependencies: EngineDependencies): Engine {
     settings,
     start: (request, signal) => sessions.start(request, signal),
     begin: (request, withinMs, signal) => starts.begin(request, withinMs, signal),
-    playChannel(sources, remux, signal) {
+    playChannel(sources, remux, { signal, hasPattern = true } = {}) {
       const start: Engine["start"] = (request, stop) => sessions.start(request, stop);
       const opened = sources.map(({ name, request }) => sessionSource(name, request, start, remux));
-      return channelStream({ clock, log, ended: stopping.signal }, opened, signal);
+      return channelStream({ clock, log, ended: stopping.signal, hasPattern }, opened, signal);
     },
     session: (infohash, key) => starts.get(infohash, key),
     events: (infohash, key) => starts.events(infohash, key),

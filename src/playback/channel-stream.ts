@@ -39,6 +39,8 @@ export interface ChannelDependencies {
   readonly log: Log;
   /** Ends the stream. */
   readonly ended: AbortSignal;
+  /** False: if all sources fail, the stream fails instead of showing the test pattern. Default true. */
+  readonly hasPattern?: boolean;
 }
 
 /** Returns a source that plays content in a session of its own. `remux` connects the pieces with their remuxer. */
@@ -90,14 +92,17 @@ export async function channelStream(
   } finally {
     signal?.removeEventListener("abort", cancel);
   }
-  channel.showsPattern = true;
+  channel.showsPattern = dependencies.hasPattern ?? true;
   let ready: Promise<Uint8Array | undefined> | undefined = first;
   let isCancelled = false;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         ready ??= channel.next();
-        const isDue = await resolvesWithin(ready, dependencies.clock, KEEP_ALIVE_MS);
+        const isDue = await resolvesWithin(ready, dependencies.clock, KEEP_ALIVE_MS).catch((thrown) => {
+          channel.close();
+          throw thrown;
+        });
         if (isCancelled) return;
         if (!isDue) return controller.enqueue(nullPackets(KEEP_ALIVE_PACKETS));
         const packets = await ready;
@@ -173,7 +178,7 @@ class Channel {
     const index = this.#nextIndex(now);
     if (index === undefined && this.#feeds.length === 0 && !this.showsPattern) throw this.#firstProblem;
     if (index !== undefined) {
-      if (this.#feeds.length >= MAX_OPEN) this.#fail(this.#feeds[0]!, "it sends nothing");
+      if (this.#feeds.length >= MAX_OPEN) this.#fail(this.#feeds[0]!, "the source sends nothing");
       this.#feeds.push(new Feed(index, this.#sources[index]!, this.#entry(), now));
     }
     const isUntried = index !== undefined && !this.#hasFailed(index, now);
@@ -232,7 +237,7 @@ class Channel {
   /** Returns the packets to send, if any. */
   #handle({ feed, packets, problem }: Delivery): Uint8Array | undefined {
     if (packets === undefined) {
-      this.#fail(feed, problem === undefined ? "it has ended" : messageOf(problem), problem);
+      this.#fail(feed, problem === undefined ? "the source has ended" : messageOf(problem), problem);
       return undefined;
     }
     feed.take();

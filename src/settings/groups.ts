@@ -22,6 +22,7 @@ const GROUPS: readonly SettingGroup[] = [
       "limit-lan",
       "schedule",
       "cache-limit",
+      "recordings-limit",
       "memory-limit",
       "live-window",
       "live-limit",

@@ -294,6 +294,12 @@ export function settingsTable(folders: { readonly dataDir: string | undefined })
       "off",
       "Appear as a network tuner (HDHomeRun) to Plex, Emby, Jellyfin, Kodi and television apps of the local network",
     ),
+    recordingsLimit: setting(
+      "recordings-limit",
+      size(),
+      50e9,
+      "Disk space of all recordings together; recording stops when it is used",
+    ),
     xtream: setting(
       "xtream",
       onOff(),

@@ -33,6 +33,7 @@ const OWN = [
   "playlist-tabs",
   "playlist-tasks",
   "playlist-trash",
+  "recordings",
   "remote-control",
   "screen-controls",
   "screens",

@@ -176,6 +176,19 @@ test("channelStream: shows the test pattern while all sources fail, and goes on 
   await stop();
 });
 
+test("channelStream: without the test pattern, the stream fails when all sources have failed", async () => {
+  const [one, two] = [new FakeSource("one", 1_000), new FakeSource("two", 2_000)];
+  const dependencies = { clock: new FakeClock(), log: SILENT, ended: new AbortController().signal };
+  const opening = channelStream({ ...dependencies, hasPattern: false }, [one, two]);
+  await settled();
+  one.send();
+  const reader = (await opening).getReader();
+  assert.equal(seconds((await reader.read()).value!), 1);
+  two.fails = true;
+  one.end();
+  await assert.rejects(reader.read(), /the source has ended/);
+});
+
 test("channelStream: a slow start opens the second source beside the first one", async () => {
   const clock = new FakeClock();
   const [one, two] = [new FakeSource("one", 1_000), new FakeSource("two", 2_000)];

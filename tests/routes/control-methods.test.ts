@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CONTROL_SECTIONS } from "../../routes/control/control.ts";
 import { jsonSchemaOf, shapeOf } from "../../routes/openapi-parts.ts";
+import type { UnixSeconds } from "../../src/base/time.ts";
 import { NO_OWNER } from "../../src/library/contract.ts";
 import { type CallValues, controlClient } from "./control-client.ts";
 import { fakeBroadcastOptions, fakeBroadcastService } from "./fake-broadcasts.ts";
 import { fakeInspector, INFOHASH } from "./fake-inspector.ts";
+import { fakeRecordings } from "./fake-recordings.ts";
 import { INTERFACE_METHODS } from "./interface-methods.ts";
 
 const METHODS = CONTROL_SECTIONS.flatMap(({ methods }) => methods);
@@ -34,6 +36,9 @@ const VALUES: Readonly<Record<string, CallValues>> = {
   epg_source_delete: { id: 1 },
   get_epg_match: { id: 1 },
   set_epg_match: { id: 1, channel: "none" },
+  recording_add: { id: 1 },
+  recording_stop: { id: 1 },
+  recording_delete: { id: 1 },
   set_settings: { values: "{}" },
 };
 
@@ -46,6 +51,9 @@ async function prepared() {
   };
   const broadcasts = fakeBroadcastService();
   await broadcasts.start(fakeBroadcastOptions("news"));
+  const { recordings } = fakeRecordings();
+  const times = { start: 0 as UnixSeconds, stop: 1 as UnixSeconds };
+  await recordings.add({ itemId: 1, title: "Show", channel: "One", allowPrivateUrls: false, ...times });
   const settings = {
     list: async () => ({ file: "/c.json", needsRestart: false, problem: undefined, settings: [] }),
     change: async () => {},
@@ -53,7 +61,7 @@ async function prepared() {
   };
   const client = controlClient({
     inspect,
-    dependencies: { players, deviceId: "d".repeat(40), broadcasts, settings },
+    dependencies: { players, deviceId: "d".repeat(40), broadcasts, recordings, settings },
   });
   const { library } = client;
   await library.guide.addSource("http://x/guide.xml", { allowPrivateUrls: false });

@@ -9,6 +9,7 @@ import { Playback } from "./playback.js";
 import { connectPlaylist } from "./playlist.js";
 import { isList } from "./playlist-add.js";
 import { openLink } from "./playlist-dialog.js";
+import { connectRecordings } from "./recordings.js";
 import { listenForRemoteControl } from "./remote-control.js";
 import { connectScreens } from "./screen-controls.js";
 import { connectSettings } from "./settings.js";
@@ -204,6 +205,7 @@ function main() {
   listenForRemoteControl(document.body);
   connectHealth(page.health);
   connectGuide(page.guide);
+  connectRecordings(page.recordings);
   connectSettings(page.settings);
   connectScreens(page, {
     playing: () => playing && playback && { ...playing, atSeconds: playback.atSeconds },

@@ -2,6 +2,7 @@
 import { openChannelChoice } from "./guide.js";
 import { openDialog, openForm } from "./playlist-dialog.js";
 import { action, field, make } from "./playlist-dom.js";
+import { openRecordDialog } from "./recordings.js";
 
 /**
  * @typedef {import("./playlist-source.js").ListItem} ListItem
@@ -61,6 +62,7 @@ export async function openItemMenu(item, options) {
     const { isEnabled, isLocked, id } = item;
     sheet.append(
       choice("Edit title, groups and logo…", () => () => openItemForm(item, options)),
+      choice("Record…", () => () => openRecordDialog(item, options)),
       choice("Programme guide…", () => () => openChannelChoice(item, options)),
       choice(isLocked ? "Unlock" : "Lock (playlist updates do not change or delete it)", () =>
         set("playlist_item_set_locked", !isLocked, { isLocked: !isLocked }),

@@ -53,6 +53,7 @@ export function findElements() {
     sendCode: byId("send-code", HTMLInputElement),
     health: byId("health", HTMLButtonElement),
     guide: byId("guide", HTMLButtonElement),
+    recordings: byId("recordings", HTMLButtonElement),
     settings: byId("settings", HTMLButtonElement),
     receive: byId("receive", HTMLButtonElement),
     receiver: byId("receiver", HTMLElement),

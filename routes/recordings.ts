@@ -1,0 +1,65 @@
+import { type Context, Hono } from "hono";
+import { SluiceError } from "../src/base/errors.ts";
+import type { ByteRange } from "../src/base/range.ts";
+import type { RecordedFile, Recording, Recordings } from "../src/library/recordings/recording-contract.ts";
+import { attachment } from "./files.ts";
+import type { RouteEnv } from "./http/dependencies.ts";
+import { answerRange } from "./range.ts";
+
+const CHUNK_BYTES = 128 * 1024;
+
+/**
+ * Serves `/recordings/<id>.ts`: the file of a recording, with Range, also while it grows. Like the exported playlist it needs no token,
+ * because players have none; the access middleware refuses pages of other sites.
+ */
+export function createRecordingRoutes(recordings: Recordings): Hono<RouteEnv> {
+  const app = new Hono<RouteEnv>();
+  app.get("/recordings/:name{\\d{1,15}\\.ts}", async (c) => {
+    const file = await recordings.open(Number.parseInt(c.req.param("name"), 10));
+    if (file === undefined) throw new SluiceError("no_such_file", "nothing is recorded yet");
+    const { status, headers, range } = answerRange(c, file.recording.bytes);
+    const all = {
+      "content-type": "video/mp2t",
+      "cache-control": "no-store",
+      ...headers,
+      ...saved(c, file.recording),
+    };
+    if (range !== undefined) return new Response(streamOf(file, range), { status, headers: all });
+    await file.close();
+    return new Response(null, { status, headers: all });
+  });
+  return app;
+}
+
+/** Names the file after the programme if the browser shall save it. */
+function saved(c: Context<RouteEnv>, { title, channel, start }: Recording): Record<string, string> {
+  if (c.req.query("download") !== "1") return {};
+  const day = new Date(1000 * start).toISOString().slice(0, 10);
+  const name = [...new Set([title, channel, day])].join(" - ").replace(/[/\\]/g, "_");
+  return attachment(`${name}.ts`);
+}
+
+/** The bytes of a range, driven by the reader's pull; closes the file at the end. */
+function streamOf(file: RecordedFile, { start, end }: ByteRange): ReadableStream<Uint8Array> {
+  let at = start;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const chunk = new Uint8Array(Math.min(CHUNK_BYTES, end - at));
+          await file.read(at, chunk);
+          at += chunk.length;
+          controller.enqueue(chunk);
+        } catch (error) {
+          await file.close();
+          throw error;
+        }
+        if (at < end) return;
+        await file.close();
+        controller.close();
+      },
+      cancel: () => file.close(),
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,113 @@
+import { sleep } from "../../async/sleep.ts";
+import { messageOf, SluiceError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import { NULL_PID, pidAt, TS_PACKET_BYTES } from "../../media/ts-packet.ts";
+import type { Clock, Files } from "../../runtime/contract.ts";
+
+/** Dependencies of {@link recordStream}. */
+export interface RecorderDependencies {
+  readonly clock: Clock;
+  readonly files: Files;
+  readonly log: Log;
+  /** Bytes that recordings may still use in all. */
+  freeBytes(): number;
+}
+
+/** How a stream is recorded. */
+interface RecordOptions {
+  readonly path: string;
+  /** Opens the channel as one transport stream. */
+  readonly open: (signal: AbortSignal) => Promise<ReadableStream<Uint8Array>>;
+  /** Ends the recording. */
+  readonly signal: AbortSignal;
+  /** Called with the size of the file after each write, and with the present problem. */
+  readonly progress: (bytes: number, problem: string | null) => void;
+}
+
+/** A channel that cannot be played is tried again after this time. */
+const RETRY_MS = 5_000;
+/** The file is synced, and the disk is checked, each time this much was written. */
+const SYNC_BYTES = 16 * 1024 * 1024;
+/** Recording ends before the disk is full. */
+const MIN_FREE_BYTES = 512 * 1024 * 1024;
+
+/**
+ * Appends a channel to a file until the signal fires. If the channel fails, it is opened again, and the file has a gap. Resolves to the reason
+ * if the recording ended early: the limit, or the disk.
+ */
+export async function recordStream(
+  dependencies: RecorderDependencies,
+  { path, open, signal, progress }: RecordOptions,
+): Promise<string | null> {
+  const { clock, files, log } = dependencies;
+  const size = (await files.stat(path))?.size ?? 0;
+  const file = await files.open(path);
+  // A file that was cut by a crash continues with a whole packet.
+  const writer = { at: size - (size % TS_PACKET_BYTES), synced: size };
+  try {
+    while (!signal.aborted) {
+      let problem = "the channel has ended";
+      try {
+        const stream = await open(signal);
+        for await (const chunk of chunksOf(stream, signal)) {
+          const limit = await limitReached(dependencies, path, writer);
+          if (limit !== undefined) return limit;
+          await file.write(writer.at, chunk);
+          writer.at += chunk.length;
+          progress(writer.at, null);
+          if (writer.at - writer.synced < SYNC_BYTES) continue;
+          await file.sync();
+          writer.synced = writer.at;
+        }
+      } catch (error) {
+        problem = messageOf(error);
+        if (error instanceof SluiceError && error.code === "disk_full") return "the disk is full";
+      }
+      if (signal.aborted) break;
+      log.debug("the recorded channel is opened again", { reason: problem });
+      progress(writer.at, problem);
+      await sleep(clock, RETRY_MS, signal);
+    }
+    return null;
+  } finally {
+    await file.sync().catch(() => {});
+    await file.close();
+  }
+}
+
+async function limitReached(
+  { files, freeBytes }: RecorderDependencies,
+  path: string,
+  { at, synced }: { readonly at: number; readonly synced: number },
+): Promise<string | undefined> {
+  if (freeBytes() <= 0) return "the limit of all recordings is reached (--recordings-limit)";
+  if (at !== synced) return undefined;
+  const free = await files.freeBytes(path);
+  return free !== undefined && free < MIN_FREE_BYTES ? "the disk is almost full" : undefined;
+}
+
+/** The chunks of a stream without those of null packets only, which keep the connection of a player; cancels the stream at the end. */
+async function* chunksOf(
+  stream: ReadableStream<Uint8Array>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void> {
+  const reader = stream.getReader();
+  const cancel = () => void reader.cancel().catch(() => {});
+  signal.addEventListener("abort", cancel);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || signal.aborted) return;
+      if (!isStuffing(value)) yield value;
+    }
+  } finally {
+    signal.removeEventListener("abort", cancel);
+    cancel();
+  }
+}
+
+function isStuffing(packets: Uint8Array): boolean {
+  for (let at = 0; at + TS_PACKET_BYTES <= packets.length; at += TS_PACKET_BYTES)
+    if (pidAt(packets, at) !== NULL_PID) return false;
+  return true;
+}

@@ -1,0 +1,44 @@
+import { SluiceError } from "../../src/base/errors.ts";
+import type { Recording, Recordings } from "../../src/library/recordings/recording-contract.ts";
+
+/** The file of the first recording. */
+export const RECORDED = Uint8Array.from({ length: 300_000 }, (_, i) => i & 0xff);
+
+/** Recordings in memory, the first of which has a file. `openFiles` counts the files that are not closed. */
+export function fakeRecordings() {
+  const list: Recording[] = [];
+  let open = 0;
+  const known = (id: number) => {
+    const found = list.find((each) => each.id === id);
+    if (!found) throw new SluiceError("unknown_item", `there is no recording ${id}`);
+    return found;
+  };
+  const recordings: Recordings = {
+    list: () => list,
+    async add({ allowPrivateUrls: _, ...request }) {
+      const id = list.length + 1;
+      const bytes = id === 1 ? RECORDED.length : 0;
+      list.push({ ...request, id, bytes, state: id === 1 ? "recording" : "planned", problem: null });
+      return list.at(-1)!;
+    },
+    async stop(id) {
+      known(id);
+    },
+    async remove(id) {
+      list.splice(list.indexOf(known(id)), 1);
+    },
+    async open(id) {
+      const recording = known(id);
+      if (recording.bytes === 0) return undefined;
+      open++;
+      return {
+        recording,
+        read: async (at, into) => into.set(RECORDED.subarray(at, at + into.length)),
+        async close() {
+          open--;
+        },
+      };
+    },
+  };
+  return { recordings, openFiles: () => open };
+}
