@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { writeWebvtt } from "../../src/media/webvtt.ts";
+import type { MatroskaIndex } from "../../src/remux/matroska-index.ts";
+import { MatroskaSubtitles } from "../../src/remux/matroska-subtitles.ts";
 import { openMedia } from "../../src/remux/open-media.ts";
 import { fixturePath } from "../parts/media-fixtures.ts";
 import { fileAccess } from "./media-checks.ts";
@@ -39,3 +41,20 @@ for (const [what, name, first, kind] of [
     assert.equal(texts[3], `${HEAD}\n\n00:00:13.000 --> 00:00:14.000\nEnde\n`);
   });
 }
+
+test("Media.tracks: subtitles of Matroska that are pictures follow the text, and are marked", () => {
+  const entry = { kind: "subtitle", language: "ger", name: undefined, isDefault: false, isForced: false };
+  const entries = ["S_HDMV/PGS", "S_TEXT/UTF8", "S_UNKNOWN", "S_VOBSUB"].map((codecId) => ({
+    ...entry,
+    codecId,
+  }));
+  const { tracks } = new MatroskaSubtitles(
+    undefined as never,
+    { tracks: entries } as unknown as MatroskaIndex,
+    undefined as never,
+  );
+  assert.deepEqual(
+    tracks.map(({ codec, language, isOpaque = false }) => `${codec} ${language} ${isOpaque}`),
+    ["subrip ger false", "pgs ger true", "vobsub ger true"],
+  );
+});

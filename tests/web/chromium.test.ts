@@ -6,6 +6,7 @@ import { testsThatNeed } from "../parts/needs.ts";
 import { type PlainSeeder, startSeeder } from "../parts/plain-seeder.ts";
 import { run } from "../parts/process.ts";
 import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
+import { makeCaptionedFilm } from "./captioned-film.ts";
 import { LAUNCH } from "./chromium-launch.ts";
 
 const { after, before, describe, test } = await testsThatNeed("chromium", "ffmpeg");
@@ -59,6 +60,7 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     ]);
     const words = "1\n00:00:00,000 --> 00:00:20,000\nBonjour\n";
     await writeFile(`${films}/two languages.fr.forced.srt`, words);
+    await makeCaptionedFilm(`${films}/captions.mp4`, scratch.file("captions.h264"));
     // Their names are last, so that none of them is the first film.
     for (const [name, audio] of Object.entries(SURROUND))
       await makeFilm(`${films}/${name}`, "testsrc", audio);
@@ -98,7 +100,7 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     await page.waitForFunction(() => document.getElementById("status")?.textContent === "Playing");
     assert.match((await page.textContent("#downloaded")) ?? "", /^\d.* [kM]B$/);
     const names = await page.locator("#files option").allTextContents();
-    assert.equal(names.length, 4 + Object.keys(SURROUND).length);
+    assert.equal(names.length, 5 + Object.keys(SURROUND).length);
     assert.ok(
       names.some((name) => /^blue & .b.\.mp4 \([\d.]+ [kM]B\)$/.test(name)),
       names.join(),
@@ -207,6 +209,19 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     await page.waitForFunction(() =>
       [...document.querySelectorAll("track")].every(({ track }) => track.mode !== "showing"),
     );
+  });
+
+  test("captions in the picture can be shown", SLOW, async () => {
+    await chooseFile(page, "captions.mp4");
+    await page.locator("#subtitles option", { hasText: "English" }).waitFor({ state: "attached" });
+    await page.selectOption("#subtitles", { label: "English" });
+    await page.waitForFunction(() =>
+      [...(document.querySelector("video")?.textTracks ?? [])].some(
+        ({ mode, activeCues }) =>
+          mode === "showing" && /^CAPTION \d+$/.test((activeCues?.[0] as VTTCue | undefined)?.text ?? ""),
+      ),
+    );
+    await page.selectOption("#subtitles", { label: "Off" });
   });
 
   for (const name of ["x ac3.mkv", "x eac3.mp4", "x mp2.ts"]) {

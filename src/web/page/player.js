@@ -128,7 +128,6 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
     }
     handlers.onFailure("unplayable", data.error?.message ?? data.details);
   });
-  let hasCaptions = false;
   const { AUDIO_TRACKS_UPDATED, AUDIO_TRACK_SWITCHED, SUBTITLE_TRACKS_UPDATED, SUBTITLE_TRACK_SWITCH } =
     Hls.Events;
   for (const event of [
@@ -139,14 +138,14 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
   ])
     hls.on(event, () => handlers.onTracks());
   // Captions (CEA-608) are in the picture: hls.js adds a track when it finds the first one.
-  hls.on(Hls.Events.FRAG_PARSING_USERDATA, (_event, { samples }) => {
-    hasCaptions ||= samples.length > 0;
-  });
-  const onAdded = () => {
-    if (hasCaptions) handlers.onTracks();
+  /** @param {TrackEvent} event */
+  const onAdded = ({ track }) => {
+    const isWanted = track?.kind === "captions" && track.language === handlers.subtitleLanguage;
+    if (isWanted && hls.subtitleTrack === -1) track.mode = "showing";
+    handlers.onTracks();
   };
   video.textTracks.addEventListener("addtrack", onAdded);
-  const captions = () => (hasCaptions ? textTracks(video).filter(({ kind }) => kind === "captions") : []);
+  const captions = () => textTracks(video).filter(({ kind }) => kind === "captions");
   load();
   hls.attachMedia(video);
   hls.on(Hls.Events.MANIFEST_PARSED, () => startPlaying(video));
