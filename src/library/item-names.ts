@@ -42,11 +42,20 @@ export function sortKey(folded: string): string {
  * all characters but letters, numbers and plus. May be empty.
  */
 export function channelName(title: string): string {
+  let name = "";
+  // Adjacent numbers stay separated by a space.
+  for (const word of nameWords(title)) name += /\d$/.test(name) && /^\d/.test(word) ? ` ${word}` : word;
+  return name;
+}
+
+/** Returns the folded words of a channel's name, without those that {@link channelName} drops. */
+export function nameWords(title: string): string[] {
   const folded = foldText(title);
   const bare = folded.replace(/[([{]([^()[\]{}]*)[)\]}]/g, (_, inside: string) =>
     /^(19|20)\d\d$/.test(inside.trim()) ? ` ${inside} ` : " ",
   );
-  return joined(bare) || joined(folded);
+  const words = wordsWithoutQuality(bare);
+  return words.length > 0 ? words : wordsWithoutQuality(folded);
 }
 
 /** Copies a text, because JavaScript engines keep the larger text in memory of which it may be a slice. */
@@ -54,11 +63,7 @@ export function ownCopy(text: string): string {
   return ` ${text}`.slice(1);
 }
 
-/** Joins all words except quality words; adjacent numbers stay separated by a space. */
-function joined(folded: string): string {
+function wordsWithoutQuality(folded: string): string[] {
   const words = folded.match(/[\p{L}\p{N}\p{M}+]+/gu) ?? [];
-  const names = words.filter((word) => !QUALITY.has(word));
-  let name = "";
-  for (const word of names) name += /\d$/.test(name) && /^\d/.test(word) ? ` ${word}` : word;
-  return name;
+  return words.filter((word) => !QUALITY.has(word));
 }

@@ -1,4 +1,4 @@
-import { channelName, foldText } from "../item-names.ts";
+import { channelName, foldText, nameWords } from "../item-names.ts";
 import type { GuideChannel, MatchReason } from "./guide-contract.ts";
 
 /** What is compared with the channels of the guides. */
@@ -19,6 +19,18 @@ const COMMON = new Set(
   "tv channel network the de la le el los der die das kanal canal television tele".split(" "),
 );
 const COMMON_WEIGHT = 0.3;
+/** Words that lists and guides write in two ways; a connective may be missing. */
+const SAME: ReadonlyMap<string, string> = new Map([
+  ..."one two three four five six seven eight nine ten"
+    .split(" ")
+    .map((word, i) => [word, String(i + 1)] as const),
+  ...([
+    ["jr", "junior"],
+    ["and", ""],
+    ["et", ""],
+    ["und", ""],
+  ] as const),
+]);
 /** Channels compared by words for one item; the rarest word of an item selects them. */
 const MAX_COMPARED = 500;
 /** Names of countries at the start of a title, such as `UK: BBC One`, `|FR| TF1`, `[ES] La 1`. */
@@ -60,8 +72,7 @@ export class ChannelMatcher {
       const names = channel.names.length > 0 ? channel.names : [channel.id.replace(/\.[a-z]{2}$/i, "")];
       const entry = { channel, names: names.map(wordsOf), country: countryOf(channel.id, names[0]!) };
       push(this.#byId, channel.id.toLowerCase(), entry);
-      for (const name of new Set(names.map((each) => channelName(withoutCountry(each)))))
-        push(this.#byName, name, entry);
+      for (const name of new Set(names.map(plainName))) push(this.#byName, name, entry);
       for (const word of new Set(entry.names.flatMap(({ words }) => [...words])))
         push(this.#byWord, word, entry);
     }
@@ -73,7 +84,7 @@ export class ChannelMatcher {
     if (sameId) return { channel: sameId.channel, reason: "id" };
     const country = itemCountry(item);
     for (const name of namesOf(item)) {
-      const found = only(this.#byName.get(channelName(withoutCountry(name))) ?? [], country);
+      const found = only(this.#byName.get(plainName(name)) ?? [], country);
       if (found) return { channel: found.channel, reason: "name" };
     }
     const ranked = this.#ranked(item, country).filter(({ score }) => score >= MIN_SIMILARITY);
@@ -140,21 +151,27 @@ function weightOf(word: string): number {
 }
 
 function wordsOf(name: string): Words {
-  const folded = foldText(name).replace(/\bplus\s*1\b/g, "+1");
-  const all = folded.match(/\p{L}+|\d+|\+\d+/gu) ?? [];
-  const words = all.filter((word) => !/^\+?\d/.test(word) && channelName(word) !== "" && !isQuality(word));
+  const plain = nameWords(written(name))
+    .join(" ")
+    .replace(/\bplus\s*1\b/g, "+1");
+  const all = plain.match(/\p{L}+|\d+|\+\d+/gu) ?? [];
   return {
     numbers: all
       .filter((word) => /^\+?\d/.test(word))
       .sort()
       .join(" "),
-    words: new Set(words),
+    words: new Set(all.filter((word) => !/^\+?\d/.test(word))),
   };
 }
 
-/** `channelName` drops quality words from a name that has others. */
-function isQuality(word: string): boolean {
-  return channelName(`x ${word}`) === "x";
+/** Two names are equal if these are. */
+function plainName(name: string): string {
+  return channelName(written(withoutCountry(name)));
+}
+
+/** Folds a name and writes words of two forms in one. */
+function written(name: string): string {
+  return foldText(name).replace(/\p{L}+/gu, (word) => SAME.get(word) ?? word);
 }
 
 function withoutCountry(name: string): string {

@@ -57,6 +57,9 @@ test("ChannelMatcher: an equal id comes before any name", () => {
 test("ChannelMatcher: names as lists write them find their channel", () => {
   const expected: Record<string, string> = {
     "BBC ONE HD": "bbcone.uk",
+    "BBC 1": "bbcone.uk",
+    "BBC 2 (1080p)": "bbctwo.uk",
+    "Discovery (1080p) [backup]": "discovery.us",
     "UK: BBC One FHD": "bbcone.uk",
     "|UK| BBC TWO": "bbctwo.uk",
     "ITV 1": "itv1.uk",
