@@ -3,7 +3,6 @@ import { SluiceError } from "../src/base/errors.ts";
 import { parseInfohash } from "../src/base/ids.ts";
 import type { SegmentName } from "../src/transfer/segment-source.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
-import { byteStream } from "./http/responses.ts";
 import { answerRange } from "./range.ts";
 
 const TYPES: Readonly<Record<SegmentName["kind"], string>> = {
@@ -25,10 +24,9 @@ export function createSegmentRoutes({ engine }: RouteDependencies): Hono<RouteEn
     // A part that a manifest announces may not exist yet, and a HEAD request must not wait for it.
     if (c.req.method === "HEAD" && name.part !== undefined)
       return c.body(null, 200, { ...type, "accept-ranges": "bytes" });
-    const bytes = await engine.segment(infohash, name, c.req.raw.signal);
-    const { status, headers, range } = answerRange(c, bytes.length);
-    const body = range ? byteStream(bytes.subarray(range.start, range.end)) : null;
-    return new Response(body, { status, headers: { ...type, ...headers } });
+    const segment = await engine.segmentBody(infohash, name, c.req.raw.signal);
+    const { status, headers, range } = answerRange(c, segment.size);
+    return new Response(range ? segment.open(range) : null, { status, headers: { ...type, ...headers } });
   });
   return app;
 }

@@ -20,6 +20,7 @@ import { peerDiscoveryRows } from "../playback/diagnosis/peer-discovery-rows.ts"
 import { diagnoseStream } from "../playback/diagnosis/stream-diagnosis.ts";
 import type { EngineFigures } from "../playback/holds.ts";
 import { Holds } from "../playback/holds.ts";
+import type { SegmentBody } from "../playback/segment-body.ts";
 import { SegmentCache } from "../playback/segment-cache.ts";
 import { Sessions } from "../playback/sessions.ts";
 import { openSubtitles } from "../playback/subtitle-lease.ts";
@@ -70,6 +71,8 @@ export interface Engine {
   events(infohash: Infohash, key: string): Pick<Session, "nextEvent"> | undefined;
   /** Returns an HLS segment by its URL dependencies and renews its session. Rejects with `SluiceError`. */
   segment(infohash: Infohash, name: SegmentName, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
+  /** The same for a response: a segment whose player stops reading leaves memory. */
+  segmentBody(infohash: Infohash, name: SegmentName, signal?: AbortSignal): Promise<SegmentBody>;
   /**
    * Opens an unmodified file of the content. `choose` receives the file and returns the byte range to send, or
    * undefined for none. Waits up to 8 s for the first bytes; the stream then holds the transfer until it ends. Rejects
@@ -140,6 +143,7 @@ export function createEngine(dependencies: EngineDependencies): Engine {
     events: (infohash, key) => starts.events(infohash, key),
     reconnect: (infohash, key, signal) => starts.reconnect(infohash, key, signal),
     segment: (infohash, name, signal) => sessions.segment(infohash, name, signal),
+    segmentBody: (infohash, name, signal) => sessions.segmentBody(infohash, name, signal),
     read: (infohash, fileIndex, choose, options) => readFile(access, infohash, fileIndex, choose, options),
     subtitles: (infohash, fileIndex, options) => openSubtitles(access, infohash, fileIndex, options),
     acquire: (selector, options) => acquire(access, selector, options),

@@ -14,6 +14,7 @@ import type { PlaybackRequest } from "./contract.ts";
 import { ConvertedSources } from "./converted-source.ts";
 import type { Buffering } from "./diagnosis/contract.ts";
 import type { HeldTransfer } from "./holds.ts";
+import { type SegmentBody, segmentBody } from "./segment-body.ts";
 import { SegmentCache } from "./segment-cache.ts";
 import { PlayerSession } from "./session.ts";
 import type { SessionEvents } from "./session-events.ts";
@@ -125,12 +126,28 @@ export class Sessions {
 
   /** Returns one segment by its URL parts. Rejects with `SluiceError`. */
   async segment(infohash: Infohash, name: SegmentName, signal?: AbortSignal): Promise<SegmentBytes> {
-    const { ordinal, index } = splitSegmentNumber(name.number);
+    return (await this.#ofSegment(infohash, name)).namedSegment(
+      name,
+      splitSegmentNumber(name.number).index,
+      signal,
+    );
+  }
+
+  /** Returns one segment for a response. Live segments stay in memory until they are sent, because they cannot be made again. */
+  async segmentBody(infohash: Infohash, name: SegmentName, signal?: AbortSignal): Promise<SegmentBody> {
+    const session = await this.#ofSegment(infohash, name);
+    const bytes = await session.namedSegment(name, splitSegmentNumber(name.number).index, signal);
+    const again = session.isLive ? undefined : (stop: AbortSignal) => this.segment(infohash, name, stop);
+    return segmentBody(this.#dependencies.clock, bytes, again);
+  }
+
+  async #ofSegment(infohash: Infohash, name: SegmentName): Promise<PlayerSession> {
+    const { ordinal } = splitSegmentNumber(name.number);
     const session =
       this.#byOrdinal.get(`${infohash}/${ordinal}`) ??
       (await this.#resume(infohash, (paused) => paused.ordinal === ordinal));
     if (!session) throw new SluiceError("unknown_session", "no session plays this segment");
-    return session.namedSegment(name, index, signal);
+    return session;
   }
 
   /** Returns the session of an MPEG-TS player that connects; brings it back if it has expired. */
