@@ -23,10 +23,10 @@ export interface SampleSlice extends PlannedFrames {
   readonly until: number;
 }
 
-/** A slice has at least this much media, so that tracks are interleaved closely whatever their order in the file is. */
-const SLICE_SECONDS = 0.25;
-/** A slice has at least so many bytes, because each batch has a fixed cost. */
-const SLICE_BYTES = 128 * 1024;
+/** All tracks reach about the same time in steps of this, so that they are interleaved closely whatever their order in the file is. */
+const STEP_SECONDS = 0.05;
+/** A slice has at least so many bytes, because each batch has a fixed cost. With a step more it is still one chunk of the file. */
+const SLICE_BYTES = 192 * 1024;
 /** A slice with at least so many samples is complete, because hostile samples have a byte each. */
 const SLICE_SAMPLES = 4096;
 /** Samples with a smaller gap between them are read together. */
@@ -48,7 +48,7 @@ export function* sliceSamples(
   for (;;) {
     const starts = tracks.flatMap((track, i) => track[next[i]!]?.ptsSeconds ?? []);
     if (starts.length === 0) break;
-    const endSeconds = Math.min(...starts) + SLICE_SECONDS;
+    const endSeconds = Math.min(...starts) + STEP_SECONDS;
     for (const [i, track] of tracks.entries()) {
       for (
         let sample = track[next[i]!];

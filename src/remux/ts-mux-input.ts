@@ -43,7 +43,7 @@ export interface TsMuxPacket {
   readonly memory?: OwnedMemory;
 }
 
-/** Frames of all tracks, as a demuxer delivers them: about 128 KiB, and at most the rest of a segment. */
+/** Frames of all tracks, as a demuxer delivers them: about 200 KiB, and at most the rest of a segment. */
 export interface PacketBatch {
   /** In decode order within each track. */
   readonly packets: readonly TsMuxPacket[];

@@ -20,8 +20,9 @@ function someSource(
   memoryBytes = 64 * PIECE,
   pieceBytes = PIECE,
   diskOf?: (content: Uint8Array) => PieceDisk,
+  length = PIECES * PIECE - 100,
 ) {
-  const { file, content } = someContent(PIECES * PIECE - 100, pieceBytes);
+  const { file, content } = someContent(length, pieceBytes);
   const pool = new PieceBufferPool(memoryBytes);
   const memory = new PieceMemory(pool);
   const dropped: number[] = [];
@@ -195,15 +196,36 @@ test("sequence: fills the buffer across pieces, at once if they are in memory, e
   reader.close();
 });
 
-test("sequence: it has one window, which follows jumps to and fro and ends when it is closed", async () => {
+test("sequence: it has one window, which follows short jumps and ends when it is closed", async () => {
   const { source, wants, put } = someSource();
   put(ALL);
   const reader = source.sequence!();
-  // Tracks that a file stores far from each other are read in turns.
   for (let i = 0; i < 8; i++) reader.read((i % 2) * 10 * PIECE + i * 100, new Uint8Array(100), 4 * PIECE);
   assert.equal(wants.size, 1);
   const [window] = wants.values();
   assert.deepEqual([window!.start, window!.end], [10 * PIECE + 700, 14 * PIECE + 800]);
+  reader.close();
+  assert.equal(wants.size, 0);
+});
+
+test("sequence: parts far from each other that are read in turns have a window each, until a part is left", async () => {
+  const MIB = 1024 * 1024;
+  const { source, wants, put } = someSource(64 * MIB, MIB, undefined, 48 * MIB);
+  put(Array.from({ length: 48 }, (_, piece) => piece));
+  const reader = source.sequence!();
+  const read = (position: number) => reader.read(position, new Uint8Array(1000), MIB);
+  for (let i = 0; i < 10; i++) read((i % 2) * 20 * MIB + i * 1000);
+  assert.deepEqual(
+    [...wants.values()].map(({ start }) => Math.floor(start / MIB)),
+    [0, 20],
+  );
+  for (let i = 0; i < 40; i++) read(20 * MIB + i * 1000);
+  assert.deepEqual(
+    [...wants.values()].map(({ start }) => Math.floor(start / MIB)),
+    [20],
+  );
+  for (let part = 0; part < 12; part++) read(part * 4 * MIB);
+  assert.equal(wants.size, 4);
   reader.close();
   assert.equal(wants.size, 0);
 });
