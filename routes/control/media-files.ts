@@ -28,6 +28,10 @@ export const mediaFilesResult = z.object({
     .describe(
       "The size of the default file in bytes; for a live stream that of the part that viewers can seek in",
     ),
+  wrapper_data: z
+    .object({ type: z.enum(["hls", "http"]), mime: z.string(), data: z.string().describe("The URL") })
+    .optional()
+    .describe("With expand_wrapper=1, for content of web servers that is named by its URL"),
   analysis: analysisResult.optional().describe("With analyze_content=1: the result of analyze_content"),
 });
 
@@ -36,6 +40,8 @@ interface MediaFilesOptions {
   readonly isBrief: boolean;
   readonly withTransportFile: boolean;
   readonly analysis: Analysis | undefined;
+  /** The URL that the content is at, if the client asks for it and knows it. */
+  readonly wrappedUrl: string | undefined;
 }
 
 /**
@@ -74,8 +80,22 @@ export function presentMediaFiles(description: ContentDescription, options: Medi
     files: files.map((file) => (options.isBrief ? { index: file.index, filename: file.name } : full(file))),
     mime: main?.mime ?? "application/octet-stream",
     size: main?.size ?? 0,
+    wrapper_data: wrapperOf(description, options.wrappedUrl, main?.mime),
     analysis: options.analysis && presentAnalysis(options.analysis),
   };
+}
+
+/**
+ * CHOICE(expand-wrapper): deployed engines describe a URL by a transport file that wraps it, and `expand_wrapper` returns what
+ * is inside. This engine has no such files: `wrapper_data` is the URL itself, only for the client that named the content by it.
+ */
+function wrapperOf(
+  { transportType }: ContentDescription,
+  url: string | undefined,
+  mime = "application/octet-stream",
+) {
+  if (url === undefined || transportType === "bt") return undefined;
+  return { type: transportType === "hls" ? "hls" : "http", mime, data: url };
 }
 
 /** Bytes converted per call of `fromCharCode`, limited because each byte is an argument. */

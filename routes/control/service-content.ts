@@ -18,7 +18,7 @@ export const contentMethods = [
     params: z.object({
       ...contentParams,
       mode: oneOf(["brief", "full"]).describe("The amount of detail for each file; default full"),
-      expand_wrapper: bool.describe("No effect: content of web servers is always described itself"),
+      expand_wrapper: bool.describe("1: the result has wrapper_data for a URL of a web server"),
       dump_transport_file: bool.describe("1: the result includes the transport file as base64"),
       analyze_content: bool.describe("1: the result includes the analysis of the content"),
       create_wrappers: bool.describe("No effect: this engine has no transport files that only wrap a URL"),
@@ -40,6 +40,7 @@ export const contentMethods = [
       return presentMediaFiles(description, {
         analysis,
         apiVersion: call.apiVersion,
+        wrappedUrl: params.expand_wrapper && selector.kind === "url" ? selector.url : undefined,
         isBrief: params.mode === "brief",
         withTransportFile: params.dump_transport_file ?? false,
       });

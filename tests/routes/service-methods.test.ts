@@ -7,7 +7,7 @@ import type { ItemContent, ItemDraft } from "../../src/library/contract.ts";
 import { FAKE_TOKEN } from "../library/fake-library.ts";
 import { LOCAL } from "./client.ts";
 import { controlClient } from "./control-client.ts";
-import { CONTENT_ID, fakeInspector, INFOHASH } from "./fake-inspector.ts";
+import { CONTENT_ID, DESCRIPTION, fakeInspector, INFOHASH } from "./fake-inspector.ts";
 
 const FOREIGN = { origin: "https://evil.example", "sec-fetch-site": "cross-site" };
 const REMOTE = { ...LOCAL, remote: { host: "127.0.0.2", port: 1 }, local: { host: "127.0.0.1", port: 6878 } };
@@ -163,6 +163,24 @@ test("get_media_files: full returns type and size of each file and of the defaul
   const { analysis } = await result("get_media_files", { infohash: INFOHASH, analyze_content: 1 });
   const asked = await result("analyze_content", { query: `sluice:?infohash=${INFOHASH}`, title: "Film" });
   assert.deepEqual(analysis, asked);
+});
+
+test("get_media_files: expand_wrapper adds the URL of web content, if the call names it", async () => {
+  const { inspect } = fakeInspector();
+  for (const [transportType, type] of [
+    ["hls", "hls"],
+    ["wrapper", "http"],
+    ["bt", undefined],
+  ] as const) {
+    const describe = async () => ({ ...DESCRIPTION, transportType });
+    const { result } = client({ inspect: { ...inspect, describe } });
+    const wrapped = async (selector: object, expand = 1) =>
+      (await result("get_media_files", { ...selector, expand_wrapper: expand })).wrapper_data;
+    const url = "http://x/live";
+    assert.deepEqual(await wrapped({ url }), type && { type, mime: "video/mp4", data: url });
+    assert.equal(await wrapped({ url }, 0), undefined);
+    assert.equal(await wrapped({ infohash: INFOHASH }), undefined);
+  }
 });
 
 test("get_media_files: version 1 returns an object keyed by index", async () => {
