@@ -32,6 +32,8 @@ export interface NodeOptions {
   readonly isBlackHole?: boolean;
   /** Changes what it sends: a liar. */
   readonly tamper?: (message: LiveMessage) => LiveMessage;
+  /** The rate of its line into the network; absent: no limit. */
+  readonly downloadBytesPerSecond?: number | undefined;
   /** A hostile program in place of the swarm. */
   readonly hostile?: (now: Instant) => Machine<LiveInput, LiveOutput>;
 }
@@ -54,6 +56,7 @@ export class LiveNode {
     { readonly node: LiveNode; readonly connection: number; readonly delayUs: number; arrivedUs: number }
   >();
   #incoming = 1;
+  #lineFreeUs = 0;
   #wakeAt = Number.POSITIVE_INFINITY;
 
   constructor(net: LiveNet, address: PeerAddress, setup: LiveSetup, options: NodeOptions, random: Random) {
@@ -80,6 +83,15 @@ export class LiveNode {
   nextIncoming(): number {
     this.#incoming += 2;
     return this.#incoming;
+  }
+
+  /** Returns when the line has delivered `bytes` that reach it now, after those before them. */
+  deliveredUs(bytes: number): number {
+    const { nowUs } = this.net.events;
+    const rate = this.options.downloadBytesPerSecond;
+    if (rate === undefined) return nowUs;
+    this.#lineFreeUs = Math.max(this.#lineFreeUs, nowUs) + (1e6 * bytes) / rate;
+    return Math.ceil(this.#lineFreeUs);
   }
 
   /** Passes one input to the swarm and executes its outputs. */
@@ -181,7 +193,12 @@ export class LiveNet {
     const name = nameOf(message);
     from.uplink.send(output.priority, message.bytes.length + WIRE_BYTES, output.expiresAt, link, name, () => {
       if (!from.isAlive) return;
-      events.at(this.#arrivalUs(link), () => this.#deliver(link.node, link.connection, message));
+      const deliver = () => this.#deliver(link.node, link.connection, message);
+      events.at(this.#arrivalUs(link), () => {
+        const deliveredUs = link.node.deliveredUs(message.bytes.length + WIRE_BYTES);
+        if (deliveredUs <= events.nowUs) deliver();
+        else events.at(deliveredUs, deliver);
+      });
     });
   }
 

@@ -37,6 +37,8 @@ export interface LiveScenario {
   readonly uploads?: readonly (readonly [share: number, upload: number])[];
   /** If not 0, the viewers are processes of one machine, each of which offers twice the bitrate. */
   readonly loopback?: number;
+  /** The line of the viewers that join in a crowd, in multiples of the bitrate; absent: no limit. */
+  readonly crowdDownload?: number;
   /** Hostile peers, what they do, and whether they are there before the viewers. They connect to up to
    * {@link MAX_TARGETS} viewers. */
   readonly attackers?: number;
@@ -192,12 +194,17 @@ export class LiveWorld {
       this.#at((growMs * Math.log(i + 1)) / Math.log(settled + 1), () => this.join(false));
     }
     for (let i = settled; i < peers; i++) {
-      this.#at(this.#measureFromMs + (10_000 * (i - settled)) / (peers - settled), () => this.join(true));
+      this.#at(this.#measureFromMs + (10_000 * (i - settled)) / (peers - settled), () => this.join(true, this.#crowdLine()));
     }
     const attackMs = scenario.attacksEarly ? 1 : this.#measureFromMs + ATTACK_AFTER_MS;
     for (let i = 0; i < (scenario.attackers ?? 0); i++) this.#at(attackMs + 20 * i, () => this.#attack());
     if (scenario.churnPercent > 0) this.#churn();
     this.#produce();
+  }
+
+  #crowdLine(): Partial<NodeOptions> {
+    const { crowdDownload, bytesPerSecond } = this.scenario;
+    return crowdDownload === undefined ? {} : { downloadBytesPerSecond: crowdDownload * bytesPerSecond };
   }
 
   /** Runs the scenario. */
