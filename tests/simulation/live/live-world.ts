@@ -194,7 +194,9 @@ export class LiveWorld {
       this.#at((growMs * Math.log(i + 1)) / Math.log(settled + 1), () => this.join(false));
     }
     for (let i = settled; i < peers; i++) {
-      this.#at(this.#measureFromMs + (10_000 * (i - settled)) / (peers - settled), () => this.join(true, this.#crowdLine()));
+      this.#at(this.#measureFromMs + (10_000 * (i - settled)) / (peers - settled), () =>
+        this.join(true, this.#crowdLine()),
+      );
     }
     const attackMs = scenario.attacksEarly ? 1 : this.#measureFromMs + ATTACK_AFTER_MS;
     for (let i = 0; i < (scenario.attackers ?? 0); i++) this.#at(attackMs + 20 * i, () => this.#attack());

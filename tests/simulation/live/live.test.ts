@@ -45,6 +45,11 @@ test("live: lost packets that delay what is behind them cost nothing", () => {
   assert.equal(report.banned, 0);
 });
 
+longTest("live: viewers that join over a line of twice the bitrate miss nothing", () => {
+  const report = run({ peers: 24, crowd: 1.2, seconds: 20, uploads: AMPLE, crowdDownload: 2 });
+  assert.deepEqual([report.joined, report.missedChunks, report.banned], [4, 0, 0]);
+});
+
 longTest("live: pulls repair the trees if 120 % of the viewers vanish each minute", () => {
   const scenario = { peers: 40, churnPercent: 120, seconds: 20, uploads: AMPLE, seed: 5 };
   assert.ok(missedShare(run(scenario)) < 1e-4);
