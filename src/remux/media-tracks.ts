@@ -169,11 +169,13 @@ async function audioTrack(track: InputAudioTrack): Promise<SourceTrack> {
   const config = codec ? await track.getDecoderConfig() : null;
   const rate = config?.sampleRate ?? (await track.getSampleRate());
   const channels = await track.getNumberOfChannels();
+  const name = codec === "mp3" ? await mpegLayer(track) : (codec ?? (await unsupportedCodecName(track)));
   return {
     described: {
       kind: "audio",
-      codec: codec === "mp3" ? await mpegLayer(track) : (codec ?? (await unsupportedCodecName(track))),
-      codecString: config?.codec,
+      codec: name,
+      // mediabunny has no name for MPEG audio layer II (RFC 6381 3.3, ISO 14496-3 table 1.17).
+      codecString: name === "mp2" ? "mp4a.40.33" : config?.codec,
       ...(channels > 0 && { channels }),
       ...(await commonFields(track)),
     },

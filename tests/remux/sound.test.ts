@@ -72,18 +72,19 @@ for (const [what, file] of Object.entries(FILES)) {
     }));
 }
 
-for (const [name, codec] of [
-  ["ac3.mkv", "ac3"],
-  ["mp2.mkv", "mp2"],
-  ["mp2.ts", "mp2"],
-  ["ac3.ts", "ac3"],
-  ["eac3.ts", "eac3"],
+for (const [name, codec, codecString] of [
+  ["ac3.mkv", "ac3", "ac-3"],
+  ["mp2.mkv", "mp2", "mp4a.40.33"],
+  ["mp2.ts", "mp2", "mp4a.40.33"],
+  ["ac3.ts", "ac3", "ac-3"],
+  ["eac3.ts", "eac3", "ec-3"],
 ] as const) {
-  test(`Media ${name}: the audio decodes to the source's samples`, () =>
+  test(`Media ${name}: the audio decodes to the source's samples, and has its name for CODECS`, () =>
     withMedia(
       { name: `sound-${name}`, args: [...lavfi(14), ...H264, "-c:a", codec] },
       async (media, path) => {
         const out = await written(media, "ts");
+        assert.equal(media.tracks[1]?.codecString, codecString);
         assert.equal(await decodedHash(out, "0:a:0"), await decodedHash(path, "0:a:0"));
       },
     ));
