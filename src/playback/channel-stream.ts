@@ -56,6 +56,10 @@ export function sessionSource(
       // Sessions of one player id end each other.
       const session = await start({ ...request, playerId: undefined }, signal);
       try {
+        await session.awaitStart(signal);
+        const { body } = session;
+        // A file that is a transport stream is played as it is.
+        if (body?.mime === "video/mp2t") return body.open({ start: 0, end: body.size });
         return await session.transportStream(remux, signal);
       } catch (thrown) {
         session.stop();

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { SluiceError } from "../../src/base/errors.ts";
 import { PATTERN_SOUND_CONFIG } from "../../src/media/test-pattern/sound.ts";
 import { TestPattern } from "../../src/media/test-pattern/test-pattern.ts";
-import { type ChannelSource, channelStream } from "../../src/playback/channel-stream.ts";
+import { type ChannelSource, channelStream, sessionSource } from "../../src/playback/channel-stream.ts";
+import type { PlaybackRequest, Session } from "../../src/playback/contract.ts";
 import { TsMuxer } from "../../src/remux/ts-muxer.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
 import { SILENT } from "../engine/fake-engine.ts";
@@ -231,4 +232,20 @@ test("channelStream: releases its sources when the request is cancelled before t
   await opening;
   await settled();
   assert.equal(source.closed, 1);
+});
+
+test("sessionSource: a file that is a transport stream is played as its bytes, other content as its remuxed stream", async () => {
+  const stream = (text: string) => new Response(text).body!;
+  const played = async (mime: string) => {
+    const session = {
+      awaitStart: async () => {},
+      body: { mime, size: 7, open: ({ start, end }) => stream(`bytes ${start} to ${end}`) },
+      transportStream: async () => stream("remuxed"),
+    } satisfies Partial<Session>;
+    const start = async () => session as unknown as Session;
+    const source = sessionSource("news", {} as PlaybackRequest, start, () => stream(""));
+    return new Response(await source.open(new AbortController().signal)).text();
+  };
+  assert.equal(await played("video/mp2t"), "bytes 0 to 7");
+  assert.equal(await played("video/x-msvideo"), "remuxed");
 });
