@@ -7,6 +7,8 @@ import type { BufferPool } from "./buffer-pool.ts";
 /** A byte range that is read, and the position until which more is read soon. */
 export interface PlannedRange extends ByteRange {
   readonly until: number;
+  /** Chunks are a multiple of this, if possible: the distance of packets. */
+  readonly unitBytes?: number;
 }
 
 /** Plans the byte ranges of a file in the order in which a remuxer needs them, while they are read. */
@@ -49,7 +51,7 @@ export function pieceStream(
   const reader = source.sequence?.() ?? randomReads(source, stop.signal);
   const plan = iteratorOf(ranges(stop.signal));
   let at = 0;
-  let [end, until] = [0, 0];
+  let [end, until, chunkBytes] = [0, 0, CHUNK_BYTES];
   onAbort(stop.signal, () => reader.close(stop.signal.reason));
   const finish = (reason?: unknown) => {
     stop.release();
@@ -64,8 +66,9 @@ export function pieceStream(
       const range = planned instanceof Promise ? await wait(() => planned, stop.signal) : planned;
       if (range.done) return undefined;
       ({ start: at, end, until } = range.value);
+      chunkBytes = CHUNK_BYTES - (CHUNK_BYTES % (range.value.unitBytes ?? 1));
     }
-    const length = Math.min(CHUNK_BYTES, end - at);
+    const length = Math.min(chunkBytes, end - at);
     const bytes = pool?.take(length) ?? new Uint8Array(length);
     const start = at;
     at += bytes.length;

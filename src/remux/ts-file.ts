@@ -217,7 +217,7 @@ class TsFile implements Media {
       source,
       closed: this.#closing.signal,
       ranges: function* () {
-        if (end > start) yield { start, end, until: end };
+        if (end > start) yield { start, end, until: end, unitBytes: layout.stride };
         const last = Math.min(source.size, end + STRADDLE_BYTES);
         for (let at = end; at < last; at += AFTER_STEP_BYTES)
           yield { start: at, end: Math.min(at + AFTER_STEP_BYTES, last), until: at };

@@ -66,6 +66,13 @@ test("pieceStream: reads the ranges in order, in chunks of 256 KiB that cross no
   assert.equal(file.seen.open, 0);
 });
 
+test("pieceStream: chunks hold whole packets if the range states their distance", async () => {
+  const file = someFile();
+  const end = 3000 * 188;
+  await streamBytes(stream(file, [{ start: 0, end, until: end, unitBytes: 188 }]));
+  assert.deepEqual(file.seen.reads, [1394 * 188, 1394 * 188, 212 * 188]);
+});
+
 test("pieceStream: a source without sequential reads is read at positions", async () => {
   const content = Uint8Array.from({ length: 600 * KIB }, (_, i) => i >> 8);
   const source: RandomAccess = {
