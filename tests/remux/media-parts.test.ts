@@ -4,9 +4,9 @@ import { ALL_FORMATS, BufferSource, EncodedPacketSink, Input } from "mediabunny"
 import { concatBytes } from "../../src/base/bytes.ts";
 import type { Media, MediaPart, RemuxFormat } from "../../src/remux/contract.ts";
 import { openMedia } from "../../src/remux/open-media.ts";
-import { pieceStream, streamBytes } from "../../src/remux/piece-stream.ts";
 import { fixture } from "../parts/media-fixtures.ts";
 import { memoryAccess } from "./media-checks.ts";
+import { fmp4Segment, tsSegment } from "./segments.ts";
 
 /** The sizes of the frames of each track, read by mediabunny from all segments of a part. */
 async function framesOf(
@@ -15,10 +15,9 @@ async function framesOf(
   part: MediaPart,
 ): Promise<Record<string, number[]>> {
   const parts: Uint8Array[] = format === "fmp4" ? [await media.fmp4Init(undefined, part)] : [];
-  for (let index = 0; index < media.segments.length; index++) {
-    const remux = await media.remux(format, index, index + 1, undefined, part);
-    parts.push(await streamBytes(pieceStream(remux).pipeThrough(remux.remuxer)));
-  }
+  const segment = format === "ts" ? tsSegment : fmp4Segment;
+  for (let index = 0; index < media.segments.length; index++)
+    parts.push(await segment(media, index, undefined, part));
   const input = new Input({ formats: ALL_FORMATS, source: new BufferSource(concatBytes(parts)) });
   const frames: Record<string, number[]> = {};
   for (const [index, track] of (await input.getTracks()).entries()) {

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { concatBytes } from "../../../src/base/bytes.ts";
 import { AudioTranscoder } from "../../../src/remux/audio/transcoder.ts";
-import type { Media } from "../../../src/remux/contract.ts";
+import type { Media, MediaPart } from "../../../src/remux/contract.ts";
 import { openMedia } from "../../../src/remux/open-media.ts";
 import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
 import { testsThatNeed } from "../../parts/needs.ts";
@@ -65,16 +65,36 @@ for (const [what, file] of Object.entries(FILES)) {
   });
 }
 
-async function written(media: Media, kind: "ts" | "fmp4"): Promise<string> {
-  const parts: Uint8Array[] = kind === "fmp4" ? [await media.fmp4Init()] : [];
-  for (let i = 0; i < media.segments.length; i++)
-    parts.push(kind === "ts" ? await tsSegment(media, i) : await fmp4Segment(media, i));
+for (const what of ["MKV, AC-3 5.1", "MP4, AC-3 5.1"]) {
+  test(`openMedia conversion, ${what}: the AAC apart from the picture keeps its place beside it`, async () => {
+    const file = FILES[what]!;
+    const path = await makeMedia(file.name, file.args);
+    const access = await fileAccess(path);
+    const media = await openMedia(access, { audio: { conversion: CONVERSION } }, transcoder);
+    try {
+      const source = await samplesOf(path);
+      for (const kind of ["ts", "fmp4"] as const) {
+        const picture = await written(media, kind, "video");
+        const out = await samplesOf(await written(media, kind, { audio: 1 }), picture);
+        assert.ok(correlation(source, out) > 0.98, `${kind}: ${correlation(source, out)}`);
+      }
+    } finally {
+      media.close();
+      await access.close();
+    }
+  });
+}
+
+async function written(media: Media, kind: "ts" | "fmp4", part?: MediaPart): Promise<string> {
+  const parts: Uint8Array[] = kind === "fmp4" ? [await media.fmp4Init(undefined, part)] : [];
+  const segment = kind === "ts" ? tsSegment : fmp4Segment;
+  for (let i = 0; i < media.segments.length; i++) parts.push(await segment(media, i, undefined, part));
   return scratchFile(concatBytes(parts), kind === "ts" ? "ts" : "mp4");
 }
 
 /** The sound as stereo at 16 kHz, beginning with the first picture. */
-async function samplesOf(path: string): Promise<Float32Array> {
-  const offset = (await firstSeconds(path, "a:0")) - (await firstSeconds(path, "v:0"));
+async function samplesOf(path: string, picture = path): Promise<Float32Array> {
+  const offset = (await firstSeconds(path, "a:0")) - (await firstSeconds(picture, "v:0"));
   const args = ["-v", "error", "-i", path, "-map", "0:a:0", "-ac", "2", "-ar", "16000", "-f", "f32le", "-"];
   const { stdout } = await run("ffmpeg", args, { encoding: "buffer", maxBuffer: 1 << 28 });
   const samples = new Float32Array(
