@@ -54,6 +54,10 @@ export class Answers {
 
   /** REQ: sends each chunk at repair priority, or names it in a NAK. */
   request(peer: LivePeer, { epoch, chunks }: RequestMessage): void {
+    if (!peer.requestAllowance.take(chunks.length, this.#state.now)) {
+      this.#conduct.strike(peer, "too many requests");
+      return;
+    }
     if (epoch !== this.#state.epoch) {
       const lacking = chunks.map(({ seq, stripe }) => ({ seq, stripe, reason: "not-here" as const }));
       this.#state.send(peer, { kind: "lacking", epoch, chunks: lacking, holders: [] });
@@ -61,14 +65,14 @@ export class Answers {
       return;
     }
     const lacking: (ChunkName & { reason: RefusedChunkReason })[] = [];
-    let holders: PeerAddress[] = [];
+    let holders: PeerAddress[] | undefined;
     for (const { seq, stripe, withinMs } of chunks) {
       const reason = this.#answer(peer, seq, stripe, withinMs);
       if (reason === undefined) continue;
       lacking.push({ seq, stripe, reason });
-      if (holders.length === 0) holders = this.#holders(seq, stripe, peer);
+      holders ??= this.#holders(seq, stripe, peer);
     }
-    if (lacking.length > 0) this.#state.send(peer, { kind: "lacking", epoch, chunks: lacking, holders });
+    if (holders) this.#state.send(peer, { kind: "lacking", epoch, chunks: lacking, holders });
   }
 
   /** HREQ: sends the known headers, within the allowance of the peer. If it sends none, refuses with NAK. */

@@ -89,6 +89,9 @@ export const MAX_HEADERS_SEARCHED = 1_024;
  * without a limit a stranger could use up the upload that is meant for repairs. */
 export const HEADER_BURST = 256;
 export const HEADERS_PER_SECOND = 32;
+/** Chunks that one peer may request: in a burst, and per second after it. Four times the chunks of a stream, and a start. */
+export const REQUEST_BURST = 1_024;
+export const REQUESTS_PER_SECOND = 512;
 /** After a NAK because of too little upload, a peer is not asked again for this time, which doubles with each further NAK
  * up to the maximum. */
 export const NAK_AVOID_MS = 150;

@@ -16,6 +16,8 @@ import {
   NAK_AVOID_MS,
   PROOF_ANSWERS,
   PROOF_CHUNKS,
+  REQUEST_BURST,
+  REQUESTS_PER_SECOND,
   VERIFY_BURST,
   VERIFY_PER_SECOND,
 } from "./limits.ts";
@@ -66,6 +68,8 @@ export class LivePeer {
   headersAvoidUntil = 0;
   /** Headers that it may still request. */
   readonly headerAllowance = new TokenBucket(HEADERS_PER_SECOND, HEADER_BURST);
+  /** Chunks that it may still request. */
+  readonly requestAllowance = new TokenBucket(REQUESTS_PER_SECOND, REQUEST_BURST);
   /** When it last sent a pulled chunk. */
   answeredAt = Number.NEGATIVE_INFINITY;
   /** After a refusal: when it may be asked again. */

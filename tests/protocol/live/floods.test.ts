@@ -5,6 +5,7 @@ import {
   HEADERS_PER_SECOND,
   MAX_BAN_MS,
   MAX_STRIKES,
+  REQUEST_BURST,
 } from "../../../src/protocol/live/limits.ts";
 import { ABOUT, chunk, header, Scripted, STRIPES } from "./scripted.ts";
 
@@ -41,6 +42,15 @@ test("Answers: a peer gets a limited number of headers, and one that goes on ask
   for (let i = 0; i < 3_000; i++) swarm.receive(flood, { ...HEADERS, onlyRandomAccess: false });
   assert.ok(swarm.sent("header", flood).length <= HEADER_BURST);
   assert.ok(swarm.sent("lacking", flood).length <= MAX_STRIKES + 1);
+  assert.equal(swarm.of("banned").length, 1);
+});
+
+test("Answers: a peer may request a limited number of chunks, and one that goes on is banned", () => {
+  const swarm = source();
+  const flood = swarm.peer(undefined);
+  const chunks = Array.from({ length: 64 }, (_, i) => ({ seq: 1_000_000 + i, stripe: 0, withinMs: 500 }));
+  for (let i = 0; i < 3_000; i++) swarm.receive(flood, { kind: "request", epoch: 1, chunks });
+  assert.ok(swarm.sent("lacking", flood).length <= REQUEST_BURST / 64 + 1);
   assert.equal(swarm.of("banned").length, 1);
 });
 
