@@ -1,6 +1,6 @@
 import { SluiceError } from "../base/errors.ts";
 
-/** Upper limit of a decompressed body, whatever limit the caller sets. */
+/** Limit of a decompressed body if the caller sets none. */
 const MAX_INFLATED_BYTES = 64 * 1024 * 1024;
 /** Text compresses about 10:1, a decompression bomb 1000:1. The ratio of bodies below `RATIO_FROM_BYTES` is not checked. */
 const MAX_RATIO = 100;
@@ -16,7 +16,7 @@ export function inflated(
   limitBytes: number,
   signal: AbortSignal,
 ): ReadableStream<Uint8Array> {
-  const limit = Math.min(limitBytes, MAX_INFLATED_BYTES);
+  const limit = Number.isFinite(limitBytes) ? limitBytes : MAX_INFLATED_BYTES;
   const source = packed.getReader();
   const progress: Progress = { fedBytes: 0, failure: undefined };
   let length = 0;
