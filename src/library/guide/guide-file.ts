@@ -13,8 +13,8 @@ const MAX_FILE_BYTES = 2 ** 31;
 const WRITE_BYTES = 256 * 1024;
 /** Longest line: all texts at their limits, escaped. */
 const MAX_LINE_BYTES = 64 * 1024;
-/** Bytes of one read; most programmes have less than 1 KiB, so it holds several. */
-const READ_BYTES = 16 * 1024;
+/** Bytes of one read; most programmes have less than 1 KiB. */
+const READ_BYTES = 2 * 1024;
 /** A programme without a stop time that no other follows. */
 const DEFAULT_SECONDS = 3_600;
 const NEWLINE = 0x0a;
@@ -22,7 +22,7 @@ const ENCODER = new TextEncoder();
 
 /**
  * The programmes of one source on disk: lines of JSON, `["id",["name"],"icon"]` for the next channel and
- * `[start,stop,channel,"title",…]` for a programme of channel number `channel`. Memory holds two numbers for each programme.
+ * `[start,stop,channel,"title",…]` for a programme of channel number `channel`. Memory holds 8 bytes for each programme.
  */
 export class GuideFile {
   readonly #file: OpenFile;
@@ -85,7 +85,7 @@ export class GuideFile {
     const offset = this.#append([
       start,
       stop,
-      stored.index,
+      stored.number,
       title,
       subtitle,
       description,
@@ -93,8 +93,7 @@ export class GuideFile {
       icon,
       episode,
     ]);
-    stored.starts.push(start);
-    stored.offsets.push(offset);
+    stored.index.push(start, offset);
     this.#programmeCount++;
   }
 
@@ -122,9 +121,11 @@ export class GuideFile {
     if (channel === undefined) return [];
     const found: Programme[] = [];
     // The programme that runs at `from` started before it.
-    for (let i = Math.max(0, firstAfter(channel.starts, from) - 1); i < channel.starts.length; i++) {
-      if (channel.starts[i]! >= to || found.length >= limit) break;
-      const programme = await this.#read(channel.offsets[i]!, channel.starts[i + 1]);
+    const { index } = channel;
+    for (let i = Math.max(0, index.firstAfter(from) - 1); i < index.length; i++) {
+      if (index.startOf(i) >= to || found.length >= limit) break;
+      const next = i + 1 < index.length ? index.startOf(i + 1) : undefined;
+      const programme = await this.#read(index.offsetOf(i), next);
       if (programme.stop > from) found.push(programme);
     }
     return found;
@@ -145,8 +146,7 @@ export class GuideFile {
   }
 
   #keepChannel({ id, names, icon }: XmltvChannel): void {
-    const index = this.#channels.length;
-    const channel: StoredChannel = { id, names, icon, index, starts: [], offsets: [] };
+    const channel = { id, names, icon, number: this.#channels.length, index: new ProgrammeIndex() };
     this.#channels.push(channel);
     this.#byId.set(id, channel);
   }
@@ -181,20 +181,12 @@ export class GuideFile {
     const channel = this.#channels[Number(numbers[2])];
     if (channel === undefined)
       throw new DecodeError("guide file", this.#length, "a programme has no channel");
-    channel.starts.push(Number(numbers[1]));
-    channel.offsets.push(offset);
+    channel.index.push(Number(numbers[1]), offset);
     this.#programmeCount++;
   }
 
-  /** Guides are mostly in order already. */
   #sort(): void {
-    for (const channel of this.#channels) {
-      const { starts, offsets } = channel;
-      if (starts.every((start, i) => i === 0 || starts[i - 1]! <= start)) continue;
-      const order = starts.map((_, i) => i).sort((a, b) => starts[a]! - starts[b]!);
-      channel.starts = order.map((i) => starts[i]!);
-      channel.offsets = order.map((i) => offsets[i]!);
-    }
+    for (const { index } of this.#channels) index.sort();
   }
 
   async #read(offset: number, nextStart: number | undefined): Promise<Programme> {
@@ -222,10 +214,63 @@ export class GuideFile {
 }
 
 interface StoredChannel extends XmltvChannel {
-  readonly index: number;
-  starts: number[];
-  /** Byte offset of the line of each programme. */
-  offsets: number[];
+  /** Its place among the channels. */
+  readonly number: number;
+  readonly index: ProgrammeIndex;
+}
+
+/** The start times of the programmes of one channel, and the byte offsets of their lines: 8 bytes for each. */
+class ProgrammeIndex {
+  #starts = new Uint32Array(0);
+  #offsets = new Uint32Array(0);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  startOf(i: number): number {
+    return this.#starts[i]!;
+  }
+
+  offsetOf(i: number): number {
+    return this.#offsets[i]!;
+  }
+
+  push(start: number, offset: number): void {
+    if (this.#length === this.#starts.length) this.#resize(Math.max(16, Math.ceil(1.5 * this.#length)));
+    this.#starts[this.#length] = start;
+    this.#offsets[this.#length++] = offset;
+  }
+
+  /** Sorts by start. Guides are mostly in order already. */
+  sort(): void {
+    this.#resize(this.#length);
+    const [starts, offsets] = [this.#starts, this.#offsets];
+    if (starts.every((start, i) => i === 0 || starts[i - 1]! <= start)) return;
+    const order = Array.from(starts, (_, i) => i).sort((a, b) => starts[a]! - starts[b]!);
+    this.#starts = Uint32Array.from(order, (i) => starts[i]!);
+    this.#offsets = Uint32Array.from(order, (i) => offsets[i]!);
+  }
+
+  /** The index of the first start after `time`. */
+  firstAfter(time: number): number {
+    let low = 0;
+    let high = this.#length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#starts[middle]! <= time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #resize(size: number): void {
+    const [starts, offsets] = [new Uint32Array(size), new Uint32Array(size)];
+    starts.set(this.#starts.subarray(0, size));
+    offsets.set(this.#offsets.subarray(0, size));
+    [this.#starts, this.#offsets] = [starts, offsets];
+  }
 }
 
 /** The file is this program's own, but a disk may damage it. */
@@ -243,16 +288,4 @@ function grown(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const larger = new Uint8Array(2 * bytes.length + MAX_LINE_BYTES);
   larger.set(bytes);
   return larger;
-}
-
-/** The index of the first start after `time`. */
-function firstAfter(starts: readonly number[], time: number): number {
-  let low = 0;
-  let high = starts.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (starts[middle]! <= time) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
