@@ -64,3 +64,10 @@ export function decodeTicks(
   }
   return dts;
 }
+
+/** Returns the first of the times that {@link decodeTicks} computes, without an array for all of them. */
+export function firstDecodeTicks(pts: readonly number[], reorder: number, sorted: readonly number[]): number {
+  let next = Number.POSITIVE_INFINITY;
+  for (let i = pts.length - 1; i >= 0; i--) next = Math.min(sorted[i]! - reorder, pts[i]!, next - 1);
+  return next;
+}

@@ -153,8 +153,15 @@ export function endSeconds(table: Mp4Samples): number {
 
 function isKey(table: Mp4Samples, index: number): boolean {
   if (!table.keys) return true;
-  const found = firstAtLeast(table.keys.length, (i) => table.keys![i]! - index);
-  return table.keys[found] === index;
+  // Without a call per step, because every sample is looked up.
+  const { keys } = table;
+  let [low, high] = [0, keys.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (keys[middle]! < index) low = middle + 1;
+    else high = middle;
+  }
+  return keys[low] === index;
 }
 
 /** The range of samples from the key frame of one cut to that of the next. */

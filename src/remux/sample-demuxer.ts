@@ -46,18 +46,21 @@ export function* sliceSamples(
   let samples: PlannedSample[] = [];
   let bytes = 0;
   for (;;) {
-    const starts = tracks.flatMap((track, i) => track[next[i]!]?.ptsSeconds ?? []);
-    if (starts.length === 0) break;
-    const endSeconds = Math.min(...starts) + STEP_SECONDS;
-    for (const [i, track] of tracks.entries()) {
-      for (
-        let sample = track[next[i]!];
-        sample && sample.ptsSeconds <= endSeconds;
-        sample = track[++next[i]!]
-      ) {
+    let startSeconds = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < tracks.length; i++) {
+      const sample = tracks[i]![next[i]!];
+      if (sample && sample.ptsSeconds < startSeconds) startSeconds = sample.ptsSeconds;
+    }
+    if (startSeconds === Number.POSITIVE_INFINITY) break;
+    const endSeconds = startSeconds + STEP_SECONDS;
+    for (let i = 0; i < tracks.length; i++) {
+      const track = tracks[i]!;
+      let at = next[i]!;
+      for (let sample = track[at]; sample && sample.ptsSeconds <= endSeconds; sample = track[++at]) {
         samples.push(sample);
         bytes += sample.size;
       }
+      next[i] = at;
     }
     if (bytes < SLICE_BYTES && samples.length < SLICE_SAMPLES) continue;
     const isLast = tracks.every((track, i) => next[i] === track.length);

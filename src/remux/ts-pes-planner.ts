@@ -1,4 +1,4 @@
-import { decodeTicks, secondsToTicks, TICKS_PER_SECOND } from "../media/timestamps.ts";
+import { decodeTicks, firstDecodeTicks, secondsToTicks, TICKS_PER_SECOND } from "../media/timestamps.ts";
 import { TS_BASE_SECONDS, type TsMuxPacket } from "./ts-mux-input.ts";
 import { leastPackets, type PesPlan, type PesTrack } from "./ts-pes-writer.ts";
 
@@ -58,9 +58,9 @@ class VideoPlanner implements PesPlanner {
     while (at > 0 && this.#sorted[at - 1]! > pts) at--;
     this.#sorted.splice(at, 0, pts);
     if (this.#waiting.length <= this.#track.reorderFrames) return;
-    const [dts] = decodeTicks(this.#pts, this.#track.reorderTicks, this.#sorted);
+    const dts = firstDecodeTicks(this.#pts, this.#track.reorderTicks, this.#sorted);
     this.#sorted.shift();
-    this.#plan(this.#waiting.shift()!, this.#pts.shift()!, dts!);
+    this.#plan(this.#waiting.shift()!, this.#pts.shift()!, dts);
   }
 
   end(): void {

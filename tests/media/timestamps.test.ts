@@ -3,6 +3,7 @@ import { test } from "node:test";
 import {
   decodeTicks,
   deltaTicks,
+  firstDecodeTicks,
   reorderTicks,
   TICKS_MODULUS,
   wrapTicks,
@@ -40,4 +41,15 @@ test("decodeTicks is continuous across a segment boundary", () => {
   const first = decodeTicks([0, 3, 1, 2], 1);
   const second = decodeTicks([4, 7, 5, 6], 1);
   assert.ok(second[0]! > first.at(-1)!);
+});
+
+test("firstDecodeTicks returns the first of decodeTicks, also if the reordering is deeper than stated", () => {
+  for (const [pts, reorder] of [
+    [[0, 9, 3, 6, 18, 12], 6],
+    [[9, 0, 3, 6, 18, 12], 0],
+    [[5], 2],
+  ] as const) {
+    const sorted = pts.toSorted((a, b) => a - b);
+    assert.equal(firstDecodeTicks(pts, reorder, sorted), decodeTicks(pts, reorder)[0]);
+  }
 });
