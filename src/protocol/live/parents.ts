@@ -136,6 +136,10 @@ export class Parents {
 
   refused(from: LivePeer, message: RefusedMessage): void {
     const { now } = this.#state;
+    // The candidates of a refusal that answers nothing would only be dialed.
+    const isAnswer = ({ next, parent }: Feed, stripe: number) =>
+      ((message.stripes >>> stripe) & 1) === 1 && (next === from || parent === from);
+    if (!this.#feeds.some(isAnswer)) return;
     this.#found(message.candidates);
     for (const [stripe, feed] of this.#feeds.entries()) {
       if (((message.stripes >>> stripe) & 1) === 0) continue;

@@ -176,3 +176,17 @@ test("Neighbours: a banned peer is dialed again when the ban has expired, and ea
   }
   assert.deepEqual(bans, [bans[0], 2 * bans[0]!, 4 * bans[0]!]);
 });
+
+test("Parents: the candidates of a refusal that answers nothing are not dialed", () => {
+  const { swarm, parent } = fed();
+  const stranger = swarm.peer(undefined);
+  const candidates = [{ address: { host: "9.9.9.9", port: 9 }, freeSlots: 1, lagMs: 0 }];
+  const refusal = { kind: "refused", stripes: 1, reason: "full", retryMs: 100, candidates } as const;
+  const dialed = () => swarm.of("connect").filter(({ address }) => address.host === "9.9.9.9").length;
+  swarm.receive(stranger, refusal);
+  swarm.pass(1_000);
+  assert.equal(dialed(), 0);
+  swarm.receive(parent, refusal);
+  swarm.pass(1_000);
+  assert.equal(dialed(), 1);
+});
