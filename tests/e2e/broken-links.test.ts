@@ -157,7 +157,14 @@ async function refused(
   assert.match(text, says);
   assert.ok(text.length < 400 && !/\p{Cc}/u.test(text), `not a readable message: ${text}`);
   assert.equal(json.status, 200);
-  assert.deepEqual(await json.json(), { response: null, error: text });
+  const { response, error } = (await json.json()) as {
+    response: { playback_url: string } | null;
+    error: unknown;
+  };
+  if (response === null) return assert.equal(error, text);
+  // The JSON answer did not wait for the server; its URL does.
+  const playing = await fetch(response.playback_url, { signal: AbortSignal.timeout(40_000) });
+  assert.deepEqual([playing.status, (await playing.text()).trimEnd()], [status, text]);
 }
 
 for (const [index, [name, bytes, status, says]] of FILES.entries()) {
