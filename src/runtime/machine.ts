@@ -4,7 +4,7 @@ import { ed25519Key, ed25519Verifier, lookup, randomBytes, scrypt, sha1, sha256 
 import { files } from "./files.ts";
 import { httpClient } from "./http-client.ts";
 import { serve } from "./http-server.ts";
-import { backupStore, openStore, restoreStore } from "./open-store.ts";
+import { backupStore, lockPath, openStore, restoreStore } from "./open-store.ts";
 import { machineNet } from "./sockets.ts";
 import { surroundings } from "./surroundings.ts";
 
@@ -55,7 +55,7 @@ export function machineRuntime(
     scrypt,
     serve: (handler, options) => serve(handler, options, onTraffic),
     lookup,
-    lock: async (path) => (await import("./kv-lock.ts")).tryLock(path),
+    lock: lockPath,
     openStore,
     backupStore,
     restoreStore,

@@ -77,6 +77,11 @@ export async function restoreStore(
   }
 }
 
+/** Takes the lock at `path` for this process; undefined if another process holds it. Rejects with `SluiceError` on an old Node. */
+export async function lockPath(path: string): Promise<(() => void) | undefined> {
+  return (await locks()).tryLock(path);
+}
+
 const locks = () => withSqlite(() => import("./kv-lock.ts"));
 const sqlite = () => withSqlite(() => import("./kv-sqlite.ts"));
 const snapshots = () => withSqlite(() => import("./kv-snapshot.ts"));
@@ -89,7 +94,7 @@ async function withSqlite<T>(load: () => Promise<T>): Promise<T> {
   } catch (error) {
     const { code } = error as { code?: unknown };
     if (code !== "ERR_UNKNOWN_BUILTIN_MODULE" && code !== "ERR_NO_SUCH_BUILTIN_MODULE") throw error;
-    const message = `the records need node:sqlite, which Node ${process.versions.node} lacks: use Node 22.13 or newer, or Bun`;
+    const message = `records and locks need node:sqlite, which Node ${process.versions.node} lacks: use Node 22.13 or newer, or Bun`;
     throw new SluiceError("bad_configuration", message, { cause: error });
   }
 }
