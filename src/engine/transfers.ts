@@ -1,4 +1,5 @@
 import type { DiagnosisRow } from "../base/diagnosis.ts";
+import { SluiceError } from "../base/errors.ts";
 import type { FileHash, Infohash } from "../base/ids.ts";
 import type { ItemName } from "../base/item-name.ts";
 import type { Log } from "../base/log.ts";
@@ -32,6 +33,9 @@ import { EitherTransfer } from "./either-transfer.ts";
 import { KeySearch } from "./key-search.ts";
 import { openDiskCache } from "./open-disk-cache.ts";
 
+/** The system chooses a port that is free for UDP; another program may have it for TCP. */
+const PORT_ATTEMPTS = 5;
+
 /**
  * Opens the P2P port, the disk cache and the stored transport files. Rejects with `port_busy` if the port is in use.
  */
@@ -44,25 +48,27 @@ export async function createTransfers(
   const { files, clock, sha1, sha256, ed25519Verifier } = runtime;
   const p2pLog = log.named("p2p");
   const transfers = new Map<Infohash, EitherTransfer>();
-  const reach = await openReach({
-    runtime,
-    settings,
-    log: p2pLog,
-    infohashes: () => [...transfers.keys()],
-    isShared: (infohash) => transfers.get(infohash)?.isShared ?? false,
-  });
-  const listener = await listenForPeers(
-    {
-      net: reach.peerNet,
-      clock,
-      log: p2pLog,
-      adopt: (infohash, socket, first) => transfers.get(infohash)?.accept(socket, first),
-    },
-    { host: settings.p2pHost, port: reach.port },
-  ).catch(async (error) => {
-    await reach.close();
-    throw error;
-  });
+  const { reach, listener } = await openPeerPort(
+    () =>
+      openReach({
+        runtime,
+        settings,
+        log: p2pLog,
+        infohashes: () => [...transfers.keys()],
+        isShared: (infohash) => transfers.get(infohash)?.isShared ?? false,
+      }),
+    (opened) =>
+      listenForPeers(
+        {
+          net: opened.peerNet,
+          clock,
+          log: p2pLog,
+          adopt: (infohash, socket, first) => transfers.get(infohash)?.accept(socket, first),
+        },
+        { host: settings.p2pHost, port: opened.port },
+      ),
+    settings.p2pPort === 0 ? PORT_ATTEMPTS : 1,
+  );
   reach.opened(listener.address.port);
   const pool = new PieceBufferPool(settings.memoryLimitBytes);
   const memory = new PieceMemory(pool);
@@ -127,6 +133,22 @@ export async function createTransfers(
     reach,
     clockCheck,
   });
+}
+
+/** Opens the P2P port, for UDP and then for TCP. If another program has it for TCP, tries again, `attempts` times in all. */
+async function openPeerPort(
+  open: () => Promise<Reach>,
+  listen: (reach: Reach) => Promise<TcpListener>,
+  attempts: number,
+): Promise<{ readonly reach: Reach; readonly listener: TcpListener }> {
+  const reach = await open();
+  try {
+    return { reach, listener: await listen(reach) };
+  } catch (error) {
+    await reach.close();
+    if (attempts <= 1 || !(error instanceof SluiceError && error.code === "port_busy")) throw error;
+    return openPeerPort(open, listen, attempts - 1);
+  }
 }
 
 /** Transport files of opened content are part of the disk cache. Without a cache a few are stored, so that hashes of files are known. */

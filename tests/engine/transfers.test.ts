@@ -257,3 +257,25 @@ test("Transfer.media is opened once for all callers, and again after a failure",
     );
     assert.equal(closed, 2);
   }));
+
+test("createTransfers: with any port, takes another one if TCP has the one that is free for UDP in use", () =>
+  inFolder(async (path) => {
+    const tried: number[] = [];
+    const listen: typeof runtime.net.listen = (address, accept) => {
+      tried.push(address.port);
+      if (tried.length < 3)
+        return Promise.reject(new SluiceError("port_busy", `TCP port ${address.port} is in use`));
+      return runtime.net.listen(address, accept);
+    };
+    const machine = { ...runtime, net: { ...runtime.net, listen } };
+    const settings = someSettings(path);
+    const reach = { ...settings.reach, utp: true };
+    const transfers = await createTransfers(machine, { ...settings, reach }, keepingLog(), noMedia);
+    assert.equal(tried.length, 3);
+    assert.ok(tried.every((port) => port > 0));
+    assert.equal(transfers.p2pPort, tried[2]);
+    await transfers.close();
+    const busy = () => Promise.reject(new SluiceError("port_busy", "in use"));
+    const never = { ...runtime, net: { ...runtime.net, listen: busy } };
+    await assert.rejects(createTransfers(never, { ...settings, reach }, keepingLog(), noMedia), /in use/);
+  }));
