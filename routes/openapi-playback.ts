@@ -153,7 +153,7 @@ export function playbackPaths(): Record<string, OpenApiPath> {
     "/subtitles/{infohash}/{index}": {
       get: operation(
         "subtitles",
-        "The text subtitles of a film, in the file and beside it, with an address of each as WebVTT and as SubRip",
+        "The text subtitles of a film, in the file and beside it, with an address of each as WebVTT and as SubRip. With ?delay=SECONDS (-600 to 600), an address shows them later",
         [infohash, { ...pathParameter("index", "The file index"), schema: { type: "integer" } }],
         {
           200: jsonResponse("The subtitles", {

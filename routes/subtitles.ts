@@ -6,11 +6,14 @@ import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 
 /** Converted text cannot contain a script, but its source is untrusted. */
 const HEADERS = { "cache-control": "no-store", "content-security-policy": "sandbox; default-src 'none'" };
+/** Subtitles that are further off belong to another film. */
+const MAX_DELAY_SECONDS = 600;
 const TYPES = { vtt: "text/vtt; charset=utf-8", srt: "application/x-subrip; charset=utf-8" } as const;
 
 /**
  * Serves the text subtitles of a film to players that load them from an address: `/subtitles/<infohash>/<index>` lists them,
- * `/subtitles/<infohash>/<index>/<number>.vtt` and `.srt` convert one.
+ * `/subtitles/<infohash>/<index>/<number>.vtt` and `.srt` convert one; `?delay=1.5` shows it
+ * that many seconds later.
  */
 export function createSubtitleRoutes(dependencies: RouteDependencies): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
@@ -38,10 +41,11 @@ export function createSubtitleRoutes(dependencies: RouteDependencies): Hono<Rout
   });
   app.get("/subtitles/:infohash/:index/:name{\\d{1,3}\\.(?:vtt|srt)}", async (c) => {
     const [number = "", format] = c.req.param("name").split(".") as [string, "vtt" | "srt"];
+    const delaySeconds = delayOf(c.req.query("delay"));
     const lease = await open(c);
     const headers = { ...HEADERS, "content-type": TYPES[format] };
     try {
-      const body = lease.open(Number(number), format);
+      const body = lease.open(Number(number), format, delaySeconds);
       if (c.req.method !== "HEAD") return c.body(body, 200, headers);
     } catch (thrown) {
       lease.release();
@@ -51,4 +55,14 @@ export function createSubtitleRoutes(dependencies: RouteDependencies): Hono<Rout
     return c.body(null, 200, headers);
   });
   return app;
+}
+
+/** Returns the `delay` of a request in seconds; throws `bad_parameter`. */
+function delayOf(text = "0"): number {
+  if (/^[+-]?\d{1,3}(?:\.\d{1,3})?$/.test(text.trim()) && Math.abs(Number(text)) <= MAX_DELAY_SECONDS)
+    return Number(text);
+  throw new SluiceError(
+    "bad_parameter",
+    `delay: expected seconds between -${MAX_DELAY_SECONDS} and ${MAX_DELAY_SECONDS}`,
+  );
 }

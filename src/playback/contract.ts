@@ -205,9 +205,9 @@ export type ChooseRange = (file: ContentFile) => ByteRange | undefined;
 /** The text subtitles of a file, while its transfer is held. */
 export interface SubtitleLease {
   readonly subtitles: readonly Omit<FilmSubtitle, "cues">[];
-  /** Returns all subtitles with this number as a file, which is made as it is read, and releases the transfer at its end. Throws
-   * `no_such_segment`. */
-  open(number: number, format: "vtt" | "srt"): ReadableStream<Uint8Array>;
+  /** Returns all subtitles with this number as a file, which is made as it is read, and releases the transfer at its end. They
+   * are shown `delaySeconds` later (if negative, earlier). Throws `no_such_segment`. */
+  open(number: number, format: "vtt" | "srt", delaySeconds: number): ReadableStream<Uint8Array>;
   release(): void;
 }
 

@@ -1,6 +1,6 @@
 import type { Infohash } from "../base/ids.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
-import { writeCues, writeSubrip } from "../media/webvtt.ts";
+import { type TextCue, writeCues, writeSubrip } from "../media/webvtt.ts";
 import { type Access, acquire, fileAt } from "./access.ts";
 import type { FilmSubtitle, ReadOptions, SubtitleLease } from "./contract.ts";
 import { filmSubtitles, subtitleAt } from "./film-subtitles.ts";
@@ -22,10 +22,12 @@ export async function openSubtitles(
     const subtitles = filmSubtitles(transfer, file, media);
     return {
       subtitles,
-      open(number, format) {
+      open(number, format, delaySeconds) {
         const one = subtitleAt(subtitles, number);
-        const cues: FilmSubtitle["cues"] = (index, stop) =>
-          withDataTimeout(access, transfer, (late) => one.cues(index, late), stop ?? ended.signal);
+        const cues: FilmSubtitle["cues"] = async (index, stop) => {
+          const loaded = (late: AbortSignal) => one.cues(index, late);
+          return delayed(await withDataTimeout(access, transfer, loaded, stop ?? ended.signal), delaySeconds);
+        };
         return subtitleStream({ ...one, cues }, format, release);
       },
       release,
@@ -34,6 +36,18 @@ export async function openSubtitles(
     release();
     throw thrown;
   }
+}
+
+/** Moves cues in time, without those that would end before the film begins. */
+function delayed(cues: readonly TextCue[], seconds: number): readonly TextCue[] {
+  if (seconds === 0) return cues;
+  return cues
+    .map((cue) => ({
+      ...cue,
+      startSeconds: cue.startSeconds + seconds,
+      endSeconds: cue.endSeconds + seconds,
+    }))
+    .filter(({ endSeconds }) => endSeconds > 0);
 }
 
 /** Writes subtitles as they are pulled; calls `ended` once, however the stream ends. */

@@ -38,6 +38,7 @@ const OWN = [
   "screen-controls",
   "screens",
   "settings",
+  "subtitle-delay",
   "tracks",
   "view",
 ];

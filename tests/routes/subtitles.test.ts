@@ -53,6 +53,22 @@ test("subtitles: one file of all cues, as WebVTT and as SubRip with continuous n
   assert.match(srt, /\n\n5\n00:00:48,000 --> 00:00:49,000\ntrack 2 segment 4\n\n$/);
 });
 
+test("subtitles: a delay moves all cues, and omits those before the film", async () => {
+  const { call } = await appWithSubtitles();
+  const later = await (await call(`${ADDRESS}/2.vtt?delay=2.5`)).text();
+  assert.match(later, /^WEBVTT\n\n00:00:02\.500 --> 00:00:03\.500\ntrack 2 segment 0\n\n00:00:14\.500/);
+  // "+" in a query is a space.
+  assert.equal(await (await call(`${ADDRESS}/2.vtt?delay=+2.5`)).text(), later);
+  const earlier = await (await call(`${ADDRESS}/2.srt?delay=-1`)).text();
+  assert.match(earlier, /^1\n00:00:11,000 --> 00:00:12,000\ntrack 2 segment 1\n/);
+  assert.match(
+    await (await call(`${ADDRESS}/2.srt?delay=-0.5`)).text(),
+    /^1\n00:00:00,000 --> 00:00:00,500\n/,
+  );
+  for (const delay of ["", "x", "1e2", "601", "-600.001", "Infinity"])
+    assert.equal((await call(`${ADDRESS}/2.vtt?delay=${delay}`)).status, 400, delay);
+});
+
 test("subtitles: a number that does not exist, and subtitles that are pictures, are errors", async () => {
   const { call, media } = await appWithSubtitles();
   assert.equal((await call(`${ADDRESS}/3.vtt`)).status, 404);

@@ -198,17 +198,49 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     assert.deepEqual(await page.locator("#subtitles option").allTextContents(), ["Off", "French – forced"]);
     await page.selectOption("#subtitles", { label: "French – forced" });
     await shown();
+    // Slowly, so that a slow machine does not reach the end, after which the next film plays.
+    await page.evaluate(() => (document.querySelector("video")!.playbackRate = 0.1));
+    // The cue covers the first 20 s. A delay moves it.
+    const start = (seconds: number) =>
+      page.waitForFunction(
+        (at) =>
+          [...document.querySelectorAll("track")].some(
+            ({ track }) =>
+              track.mode === "showing" && Math.abs((track.cues?.[0]?.startTime ?? 99) - at) < 0.2,
+          ),
+        seconds,
+      );
+    // Its time follows that of the picture, which may begin a few frames after 0.
+    await start(0);
+    await page.click("#subtitles-later");
+    await page.click("#subtitles-later");
+    assert.equal(await page.textContent("#subtitle-delay"), "+1.0 s");
+    await start(1);
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/subtitles.png` });
+    // A cue that is loaded later is moved, too.
+    await page.evaluate(() => {
+      const shown = [...document.querySelectorAll("track")].find(({ track }) => track.mode === "showing");
+      shown?.track.addCue(new VTTCue(18, 19, "later"));
+    });
+    await page.waitForFunction(() =>
+      [...document.querySelectorAll("track")].some(({ track }) => track.cues?.[1]?.startTime === 19),
+    );
+    for (let i = 0; i < 3; i++) await page.click("#subtitles-earlier");
+    assert.equal(await page.textContent("#subtitle-delay"), "−0.5 s");
+    await start(-0.5);
     await chooseFile(page, "green.mkv");
     await page.locator("#subtitles-label").waitFor({ state: "hidden" });
     await chooseFile(page, "two languages.mkv");
     await shown();
+    assert.equal(await page.textContent("#subtitle-delay"), "0.0 s");
+    await start(0);
     assert.equal(await page.locator("#subtitles option:checked").textContent(), "French – forced");
     await page.selectOption("#subtitles", { label: "Off" });
     await page.locator("track").first().waitFor({ state: "attached" });
     await page.waitForFunction(() =>
       [...document.querySelectorAll("track")].every(({ track }) => track.mode !== "showing"),
     );
+    await page.locator("#subtitle-delay-group").waitFor({ state: "hidden" });
   });
 
   test("captions in the picture can be shown", SLOW, async () => {

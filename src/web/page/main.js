@@ -13,6 +13,7 @@ import { connectRecordings } from "./recordings.js";
 import { listenForRemoteControl } from "./remote-control.js";
 import { connectScreens } from "./screen-controls.js";
 import { connectSettings } from "./settings.js";
+import { SubtitleDelay } from "./subtitle-delay.js";
 import { findElements, showLink, showProblem, showRecent, showToast } from "./view.js";
 
 /** The maximum size of a transport file. */
@@ -27,6 +28,7 @@ const MAX_TORRENT_BYTES = 10_000_000;
 function main() {
   const page = findElements();
   const playerId = randomId();
+  const subtitleDelay = new SubtitleDelay(page);
   /** @type {Playback | undefined} */
   let playback;
   /** @type {Omit<import("./screen-controls.js").Playing, "atSeconds"> | undefined} */
@@ -61,6 +63,7 @@ function main() {
       choice,
       previousStopped,
       onContent(content, session, fileIndex) {
+        subtitleDelay.begin(`${session.infohash}/${fileIndex}`);
         const file = content.files.find(({ index }) => index === fileIndex);
         page.title.textContent = title || content.name;
         const fileName = file?.name.split("/").pop() ?? "file";

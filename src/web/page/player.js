@@ -278,8 +278,12 @@ function audioTracksOf(video) {
   return /** @type {any} */ (video).audioTracks;
 }
 
-/** @param {HTMLVideoElement} video */
-function textTracks(video) {
+/**
+ * Returns the subtitles and captions of a video.
+ *
+ * @param {HTMLVideoElement} video
+ */
+export function textTracks(video) {
   return [...video.textTracks].filter(({ kind }) => kind === "subtitles" || kind === "captions");
 }
 

@@ -45,7 +45,7 @@ export class TrackMenus {
 
   /** Shows the current tracks. */
   update() {
-    const { audio, audioLabel, subtitles, subtitlesLabel } = this.#page;
+    const { audio, audioLabel, subtitles, subtitlesLabel, subtitleDelayGroup } = this.#page;
     const tracks = this.#player.audioTracks();
     const byIndex = tracks.map((track, index) => /** @type {const} */ ([String(index), trackText(track)]));
     const byLanguage = this.#sound.languages.map(
@@ -63,8 +63,10 @@ export class TrackMenus {
       const text = `${languageName(language)} – ${name} subtitles are not supported in browsers`;
       return Object.assign(document.createElement("option"), { textContent: text, disabled: true });
     });
-    subtitles.replaceChildren(...options([[OFF, "Off"], ...choices], chosenOf(texts) ?? OFF), ...opaque);
+    const shown = chosenOf(texts);
+    subtitles.replaceChildren(...options([[OFF, "Off"], ...choices], shown ?? OFF), ...opaque);
     subtitlesLabel.hidden = subtitles.options.length < 2;
+    subtitleDelayGroup.hidden = shown === undefined;
   }
 
   /** @param {(language: string) => void} onLanguage */
