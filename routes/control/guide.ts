@@ -53,6 +53,37 @@ export const guideMethods = [
     },
   }),
   controlMethod({
+    name: "search_epg",
+    summary: "Searches the present and later programmes of the playlist's channels",
+    isExtra: true,
+    ...PRIVATE,
+    params: z.object({
+      query: required(text).describe("A part of the title or subtitle; case and accents are ignored"),
+    }),
+    result: z.object({
+      programmes: z
+        .array(
+          programmeResult.extend({
+            item_id: z.int().describe("The item that shows the programme"),
+            item_title: z.string(),
+          }),
+        )
+        .describe("The earliest first, at most 100"),
+      is_complete: z.boolean().describe("False if there are more, or if the search took too long"),
+    }),
+    async run({ query }, { library }) {
+      const { found, isComplete } = await library.searchProgrammes(query);
+      return {
+        programmes: found.map(({ item, programme }) => ({
+          ...presentProgramme(programme),
+          item_id: item.id,
+          item_title: item.displayTitle || item.title,
+        })),
+        is_complete: isComplete,
+      };
+    },
+  }),
+  controlMethod({
     name: "epg_source_get_list",
     summary: "Lists the programme guides: those that the user added and those that playlists name",
     isExtra: true,

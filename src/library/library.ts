@@ -24,6 +24,7 @@ import type { BroadcastRefresher } from "./external-refresher.ts";
 import { createGuide } from "./guide/guide.ts";
 import type { Guide } from "./guide/guide-contract.ts";
 import { exportedChannelId, exportGuide } from "./guide/guide-export.ts";
+import { type FoundProgrammes, searchProgrammes } from "./guide/programme-search.ts";
 import { guidesOf } from "./guides.ts";
 import { createImages } from "./images.ts";
 import { createImporter, type ImportOptions } from "./import.ts";
@@ -45,6 +46,8 @@ export interface Library {
   readonly guide: Guide;
   /** Streams the guide of the items that match the query as XMLTV; pull drives it. */
   exportGuide(query: ItemQuery): ReadableStream<Uint8Array>;
+  /** Searches the present and later programmes of the enabled items for a text in their titles and subtitles. */
+  searchProgrammes(query: string): Promise<FoundProgrammes>;
   /**
    * Reads the whole body, then imports the playlist in the background and resolves to the task id. Rejects with
    * `not_a_playlist`, `too_large` or `too_many`.
@@ -120,6 +123,7 @@ export async function createLibrary(dependencies: LibraryDependencies): Promise<
     images,
     guide,
     exportGuide: (query) => exportGuide({ items, guide, clock }, query),
+    searchProgrammes: (query) => searchProgrammes({ items, guide, clock }, query),
     importPlaylist,
     exportedNames: (item, base) => ({
       channelId: exportedChannelId(item, items.figures(item)),

@@ -33,6 +33,7 @@ const OWN = [
   "playlist-tabs",
   "playlist-tasks",
   "playlist-trash",
+  "programme-row",
   "recordings",
   "remote-control",
   "screen-controls",

@@ -11,8 +11,10 @@ import type {
   Task,
 } from "../../src/library/contract.ts";
 import type { Guide, GuideSource } from "../../src/library/guide/guide-contract.ts";
+import { searchProgrammes } from "../../src/library/guide/programme-search.ts";
 import type { ImportOptions } from "../../src/library/import.ts";
 import type { Library } from "../../src/library/library.ts";
+import { FakeClock } from "../engine/fake-clock.ts";
 import { FakeItems } from "./fake-items.ts";
 
 const PNG_HEAD = [0x89, 0x50, 0x4e, 0x47];
@@ -75,6 +77,8 @@ export function fakeLibrary(): FakeLibrary {
     },
     guide: fakeGuide(),
     exportGuide: () => new Blob(["<tv></tv>\n"]).stream(),
+    searchProgrammes: (query) =>
+      searchProgrammes({ items: library.items, guide: library.guide, clock: new FakeClock() }, query),
     exportedNames: ({ id, tvgId, tvgLogo }) => ({ channelId: tvgId || `item.${id}`, logo: tvgLogo }),
     exportPlaylist(options) {
       library.exported.push(options);
@@ -127,6 +131,15 @@ function fakeGuide(): Guide {
     async choose({ id }, key) {
       if (key === undefined) chosen.delete(id);
       else chosen.set(id, key);
+    },
+    async *search(keys, part, from) {
+      const [programme] = await guide.programmes(
+        { title: "news" } as Parameters<typeof match>[0],
+        from,
+        (from + 1) as UnixSeconds,
+        1,
+      );
+      if ("show".includes(part)) yield keys.map((key) => ({ key, programme: programme! }));
     },
     nowAndNext: (item) => guide.programmes(item, now(), (now() + 86_400) as UnixSeconds, 2),
     async programmes(item, from, to, limit) {

@@ -32,6 +32,7 @@ const VALUES: Readonly<Record<string, CallValues>> = {
   broadcast_stop: { name: "news" },
   broadcast_get_status: { name: "news" },
   get_epg_by_item_id: { id: 1 },
+  search_epg: { query: "show" },
   epg_source_add: { url: "http://x/guide.xml" },
   epg_source_delete: { id: 1 },
   get_epg_match: { id: 1 },

@@ -55,6 +55,21 @@ test("playlist_get, search: show_epg adds the present programme and the next one
   assert.equal(epgOf(results, "News 24")!.length, 2);
 });
 
+test("search_epg: the programmes with a text in their title, with the item that shows them", async () => {
+  const { control, news } = await guideApp();
+  const { programmes, is_complete } = (await control("search_epg", { query: "HOW" })).result;
+  assert.equal(is_complete, true);
+  assert.deepEqual(
+    programmes.map((programme: { title: string; item_id: number; item_title: string }) => [
+      programme.title,
+      programme.item_id,
+      programme.item_title,
+    ]),
+    [["Show", news.id, "News 24"]],
+  );
+  assert.deepEqual((await control("search_epg", { query: "film" })).result.programmes, []);
+});
+
 test("epg_source_add, _get_list, _update, _delete: manage the guides", async () => {
   const { control } = await guideApp();
   const { id } = (await control("epg_source_add", { url: "http://guide.example/x.xml" })).result;

@@ -58,4 +58,20 @@ export interface Guide {
   nowAndNext(item: Item): Promise<readonly ListedProgramme[]>;
   /** The programmes of an item that overlap `[from, to)`, in order, at most `limit`. Empty if the item has no channel. */
   programmes(item: Item, from: UnixSeconds, to: UnixSeconds, limit: number): Promise<readonly Programme[]>;
+  /**
+   * Searches channels of the guides, named by their keys, for programmes that end after `from` and have the folded text `part`
+   * in their title or subtitle. Yields the matches in no order, an empty array after each short piece of work without any, and
+   * undefined for a guide that cannot be read to its end.
+   */
+  search(
+    keys: readonly string[],
+    part: string,
+    from: UnixSeconds,
+  ): AsyncGenerator<readonly KeyedProgramme[] | undefined, void>;
+}
+
+/** A programme and the key of its channel. */
+export interface KeyedProgramme {
+  readonly key: string;
+  readonly programme: Programme;
 }

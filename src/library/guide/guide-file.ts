@@ -2,7 +2,9 @@ import { DecodeError } from "../../base/errors.ts";
 import type { UnixSeconds } from "../../base/time.ts";
 import { decodeUtf8 } from "../../base/utf8.ts";
 import type { Files, OpenFile } from "../../runtime/contract.ts";
+import { foldText } from "../item-names.ts";
 import type { Programme } from "./guide-contract.ts";
+import { MarkedBlocks } from "./guide-scan.ts";
 import type { XmltvChannel, XmltvProgramme } from "./xmltv-reader.ts";
 
 /** Limits of one source: the largest public guides have 20,000 channels and 2 million programmes. */
@@ -131,6 +133,41 @@ export class GuideFile {
     return found;
   }
 
+  /**
+   * Yields the programmes of the given channels that end after `from` and have the folded text `part` in their title or
+   * subtitle, in no order. After each read there is an array, which may be empty.
+   */
+  async *search(
+    ids: readonly string[],
+    part: string,
+    from: UnixSeconds,
+  ): AsyncGenerator<FoundInFile[], void> {
+    const blocks = new MarkedBlocks(this.#length);
+    const wanted = new Set<StoredChannel>();
+    for (const id of ids) {
+      const channel = this.#byId.get(id);
+      if (channel === undefined) continue;
+      wanted.add(channel);
+      const { index } = channel;
+      for (let i = Math.max(0, index.firstAfter(from) - 1); i < index.length; i++)
+        blocks.mark(index.offsetOf(i));
+      yield [];
+    }
+    for await (const lines of blocks.linesWith(part, this.#file)) {
+      const found: FoundInFile[] = [];
+      for (const line of lines) {
+        const [start, , number] = parsedLine(line);
+        const channel = typeof start === "number" ? this.#channels[Number(number)] : undefined;
+        if (channel === undefined || !wanted.has(channel)) continue;
+        const programme = programmeOf(line, channel.index.startAfter(Number(start)));
+        const isMatch =
+          foldText(programme.title).includes(part) || foldText(programme.subtitle).includes(part);
+        if (isMatch && programme.stop > from) found.push({ channel: channel.id, programme });
+      }
+      yield found;
+    }
+  }
+
   async close(): Promise<void> {
     await this.#file.close();
   }
@@ -195,22 +232,15 @@ export class GuideFile {
       await this.#file.read(offset, bytes);
       const end = bytes.indexOf(NEWLINE);
       if (end < 0 && size < MAX_LINE_BYTES) continue;
-      const [start, stop, , title, subtitle, description, categories, icon, episode] = parsedLine(
-        bytes.subarray(0, end),
-      ) as [number, number, number, string, string, string, string[], string, string];
-      const ends = stop || nextStart || start + DEFAULT_SECONDS;
-      return {
-        start: start as UnixSeconds,
-        stop: ends as UnixSeconds,
-        title,
-        subtitle,
-        description,
-        categories,
-        icon,
-        episode,
-      };
+      return programmeOf(bytes.subarray(0, end), nextStart);
     }
   }
+}
+
+/** A programme that `GuideFile.search` found, and the id of its channel. */
+interface FoundInFile {
+  readonly channel: string;
+  readonly programme: Programme;
 }
 
 interface StoredChannel extends XmltvChannel {
@@ -253,6 +283,11 @@ class ProgrammeIndex {
     this.#offsets = Uint32Array.from(order, (i) => offsets[i]!);
   }
 
+  /** The first start after `time`, if there is one. */
+  startAfter(time: number): number | undefined {
+    return this.#starts[this.firstAfter(time)];
+  }
+
   /** The index of the first start after `time`. */
   firstAfter(time: number): number {
     let low = 0;
@@ -271,6 +306,23 @@ class ProgrammeIndex {
     offsets.set(this.#offsets.subarray(0, size));
     [this.#starts, this.#offsets] = [starts, offsets];
   }
+}
+
+/** Decodes the line of a programme; without a stop time, it ends when the next one starts. */
+function programmeOf(line: Uint8Array, nextStart: number | undefined): Programme {
+  const [start, stop, , title, subtitle, description, categories, icon, episode] = parsedLine(line) as [
+    UnixSeconds,
+    number,
+    number,
+    string,
+    string,
+    string,
+    string[],
+    string,
+    string,
+  ];
+  const ends = (stop || nextStart || start + DEFAULT_SECONDS) as UnixSeconds;
+  return { start, stop: ends, title, subtitle, description, categories, icon, episode };
 }
 
 /** The file is this program's own, but a disk may damage it. */

@@ -14,6 +14,7 @@ import type {
   GuideChannel,
   GuideMatch,
   GuideSource,
+  KeyedProgramme,
   ListedProgramme,
   Programme,
 } from "./guide-contract.ts";
@@ -205,6 +206,26 @@ class FileGuide implements Guide {
       // A refresh may have replaced the file meanwhile; a damaged one is replaced by the next refresh.
       this.#parts.log.debug("cannot read a programme guide", { reason: messageOf(error) });
       return [];
+    }
+  }
+
+  async *search(
+    keys: readonly string[],
+    part: string,
+    from: UnixSeconds,
+  ): AsyncGenerator<KeyedProgramme[] | undefined, void> {
+    const channels = this.#allChannels();
+    for (const [id, file] of [...this.#files]) {
+      const prefix = `${id}/`;
+      const ids = keys.filter((key) => key.startsWith(prefix)).map((key) => channels.get(key)?.id ?? "");
+      try {
+        for await (const found of file.search(ids, part, from))
+          yield found.map(({ channel, programme }) => ({ key: prefix + channel, programme }));
+      } catch (error) {
+        // As above.
+        this.#parts.log.debug("cannot search a programme guide", { reason: messageOf(error) });
+        yield undefined;
+      }
     }
   }
 

@@ -3,6 +3,7 @@ import { EngineApi, NEEDS_TOKEN, problemText, sentence } from "./api.js";
 import { agoText } from "./figures.js";
 import { confirmFirst, openDialog } from "./playlist-dialog.js";
 import { action, field, make, select } from "./playlist-dom.js";
+import { programmeRow } from "./programme-row.js";
 
 /**
  * @typedef {{
@@ -10,6 +11,7 @@ import { action, field, make, select } from "./playlist-dom.js";
  *   problem: string | null,
  * }} Source
  * @typedef {{ key: string, id: string, names: string[] }} Channel
+ * @typedef {import("./programme-row.js").Programme & { item_id: number, item_title: string }} Found
  */
 
 /** Interval at which the dialog shows the progress of a refresh. */
@@ -46,7 +48,8 @@ export function connectGuide(button) {
       make("code", {}, `${location.origin}/epg.xml.gz`),
       "; exported playlists name it.",
     );
-    const dialog = openDialog("Programme guides", list, form, hint, buttons);
+    const search = programmeSearch(api, (error) => dialog.problem(error));
+    const dialog = openDialog("Programme guides", search, list, form, hint, buttons);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       run(async () => {
@@ -74,6 +77,47 @@ export function connectGuide(button) {
       if ((await api.enter()) !== "full") throw new Error(NEEDS_TOKEN);
     });
   });
+}
+
+/**
+ * Creates a form that searches the programmes of the playlist's channels, and the list of its results.
+ *
+ * @param {EngineApi} api
+ * @param {(error: unknown) => void} failed
+ */
+function programmeSearch(api, failed) {
+  const query = make("input", {
+    type: "search",
+    required: true,
+    placeholder: "When is…",
+    "aria-label": "Search for a programme by its title",
+  });
+  const button = make("button", { type: "submit" }, "Search");
+  const form = make("form", { class: "row", autocomplete: "off" }, query, button);
+  const results = make("ul", { class: "guide-sources programmes" });
+  const note = make("p", { class: "hint", role: "status" });
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (button.disabled) return;
+    button.disabled = true;
+    note.textContent = "Searching…";
+    try {
+      const found = await api.call("search_epg", { query: query.value });
+      const programmes = /** @type {Found[]} */ (found.programmes);
+      results.replaceChildren(...programmes.map((each) => programmeRow(each, each.item_title)));
+      note.textContent = !found.is_complete
+        ? "There may be more. Enter a longer part of the title."
+        : programmes.length === 0
+          ? "No channel of your playlist shows this."
+          : "";
+    } catch (error) {
+      note.textContent = "";
+      failed(error);
+    } finally {
+      button.disabled = false;
+    }
+  });
+  return make("section", {}, form, results, note);
 }
 
 /**

@@ -1,15 +1,16 @@
 // @ts-check
 import { EngineApi, NEEDS_TOKEN, sentence } from "./api.js";
-import { bytesText, timeText } from "./figures.js";
+import { bytesText } from "./figures.js";
 import { confirmFirst, openDialog, openLink } from "./playlist-dialog.js";
 import { action, field, make } from "./playlist-dom.js";
+import { programmeRow, spanText } from "./programme-row.js";
 
 /**
  * @typedef {{
  *   id: number, item_id: number, title: string, channel: string, start: number, stop: number,
  *   state: "planned" | "recording" | "done" | "failed", problem: string | null, bytes: number, url: string | null,
  * }} Recording
- * @typedef {{ start: number, stop: number, title: string, subtitle: string }} Programme
+ * @typedef {import("./programme-row.js").Programme} Programme
  */
 
 /** Interval at which the dialog shows the growth of a running recording. */
@@ -132,27 +133,16 @@ export async function openRecordDialog({ id, title }, { api, notify }) {
   try {
     const found = /** @type {Programme[]} */ (await api.call("get_epg_by_item_id", { id }));
     programmes.replaceChildren(
-      ...found.map(({ start, stop, title: name }) =>
-        make(
-          "li",
-          {},
-          make(
-            "div",
-            { class: "guide-source" },
-            make("bdi", {}, name),
-            make("small", {}, spanText(start, stop)),
-          ),
+      ...found.map((programme) => {
+        const { start, stop, title: name } = programme;
+        return programmeRow(
+          programme,
+          "",
           action("Record", () => record({ start, stop, title: name })),
-        ),
-      ),
+        );
+      }),
     );
   } catch (error) {
     dialog.problem(error);
   }
-}
-
-/** @type {(start: number, stop: number) => string} */
-function spanText(start, stop) {
-  const day = new Date(1000 * start).toLocaleDateString(undefined, { dateStyle: "medium" });
-  return `${day}, ${timeText(start)} – ${timeText(stop)}`;
 }

@@ -8,6 +8,7 @@ import type { UnixSeconds } from "../../../src/base/time.ts";
 import type { Item } from "../../../src/library/contract.ts";
 import { createGuide } from "../../../src/library/guide/guide.ts";
 import { exportedChannelId, exportGuide } from "../../../src/library/guide/guide-export.ts";
+import { searchProgrammes } from "../../../src/library/guide/programme-search.ts";
 import { createItems } from "../../../src/library/items.ts";
 import { createTasks } from "../../../src/library/tasks.ts";
 import { files } from "../../../src/runtime/files.ts";
@@ -123,6 +124,30 @@ test("Guide: programmes of an item in order, from a compressed guide; the past o
   );
   assert.deepEqual(await titlesOf(guide, undefined, 1, 2), ["Later — “café”"]);
   assert.deepEqual(await titlesOf(guide, undefined, -500, -300), []);
+});
+
+test("Guide.search: programmes of the playlist's channels that are not over, the earliest first", async (t) => {
+  const { guide, server, settle, items, clock } = await openGuide(t, ["Channel One HD", "Unknown"]);
+  const more = [
+    { channel: "one", from: 5, to: 6, title: "Cafe again" },
+    { channel: "one", from: -3, to: -2, title: "An old café" },
+    { channel: "two", from: 1, to: 2, title: "Café of another channel" },
+  ];
+  const text = guideText({ one: "Channel One", two: "Channel Two" }, [...more, ...NEWS]);
+  server.answers.set(URL_A, { body: text });
+  await guide.addSource(URL_A, { allowPrivateUrls: false });
+  await settle();
+  const search = async (query: string) => {
+    const { found, isComplete } = await searchProgrammes({ items, guide, clock }, query);
+    return [...found.map(({ item, programme }) => `${item.title}: ${programme.title}`), isComplete];
+  };
+  assert.deepEqual(await search(" CAFÉ "), [
+    "Channel One HD: Later — “café”",
+    "Channel One HD: Cafe again",
+    true,
+  ]);
+  assert.deepEqual(await search("now & HERE"), ["Channel One HD: Now & here", true]);
+  assert.deepEqual(await search(" "), [true]);
 });
 
 test("Guide: a broken, empty, truncated or missing guide keeps the programmes of the refresh before it", async (t) => {

@@ -1,0 +1,39 @@
+// @ts-check
+import { timeText } from "./figures.js";
+import { make } from "./playlist-dom.js";
+
+/**
+ * @typedef {{ start: number, stop: number, title: string, subtitle: string }} Programme
+ */
+
+/**
+ * Creates the row of a programme: its title, when it is shown, and what can be done.
+ *
+ * @param {Programme} programme
+ * @param {string} channel its name, or empty if all rows have the same
+ * @param {...Node} actions
+ */
+export function programmeRow({ start, stop, title, subtitle }, channel, ...actions) {
+  return make(
+    "li",
+    {},
+    make(
+      "div",
+      { class: "guide-source" },
+      make("bdi", {}, subtitle === "" ? title : `${title}: ${subtitle}`),
+      make("small", {}, spanText(start, stop), channel && ", ", make("bdi", {}, channel)),
+    ),
+    make("div", { class: "recording-buttons" }, ...actions),
+  );
+}
+
+/**
+ * Returns a text such as `Nov 23, 2026, 20:15 – 21:00`.
+ *
+ * @param {number} start UNIX time
+ * @param {number} stop UNIX time
+ */
+export function spanText(start, stop) {
+  const day = new Date(1000 * start).toLocaleDateString(undefined, { dateStyle: "medium" });
+  return `${day}, ${timeText(start)} – ${timeText(stop)}`;
+}
