@@ -1,8 +1,7 @@
 import { type Context, Hono } from "hono";
-import { docsPage } from "./docs-page.ts";
 import { baseUrl } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
-import { type OpenApiDocument, openApiDocument } from "./openapi.ts";
+import type { OpenApiDocument } from "./openapi.ts";
 
 /** Allows only the page's own style sheet: no scripts, no forms, no other servers. */
 const PAGE_HEADERS = {
@@ -17,23 +16,25 @@ const PAGE_HEADERS = {
 /** Serves the interface description: `/openapi.json`, and as a web page at `/docs`. */
 export function createDocsRoutes({ version }: Pick<RouteDependencies, "version">): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
-  // Built at the first request, because it would take longer than the rest of the engine's start.
-  let built: OpenApiDocument | undefined;
+  // Loaded and built at the first request, because that would take longer than the rest of the engine's start.
+  let built: Promise<OpenApiDocument> | undefined;
   const document = () => {
-    built ??= openApiDocument(version);
+    built ??= import("./openapi.ts").then(({ openApiDocument }) => openApiDocument(version));
     return built;
   };
-  app.get("/openapi.json", (c) =>
-    c.body(JSON.stringify(document()), 200, {
+  app.get("/openapi.json", async (c) =>
+    c.body(JSON.stringify(await document()), 200, {
       "content-type": "application/json",
       "cache-control": "no-cache",
     }),
   );
-  const page = (c: Context<RouteEnv>) =>
-    c.body(docsPage(document(), baseUrl(c)), 200, {
+  const page = async (c: Context<RouteEnv>) => {
+    const { docsPage } = await import("./docs-page.ts");
+    return c.body(docsPage(await document(), baseUrl(c)), 200, {
       "content-type": "text/html; charset=utf-8",
       ...PAGE_HEADERS,
     });
+  };
   app.get("/docs", page);
   app.get("/docs/", page);
   app.get("/docs/style.css", (c) =>

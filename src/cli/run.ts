@@ -3,22 +3,14 @@ import type { Log } from "../base/log.ts";
 import { describeSettings, unknownVariables } from "../settings/config.ts";
 import { type Config, type SettingsTable, settingsTable } from "../settings/settings.ts";
 import { VERSION } from "../settings/version.ts";
-import { account, token } from "./access.ts";
 import { type Arguments, parseArguments, usageError } from "./args.ts";
-import { backup } from "./backup.ts";
-import { broadcast } from "./broadcast.ts";
 import { COMMANDS, type CommandName } from "./commands.ts";
 import { completions } from "./completions.ts";
 import type { Context } from "./context.ts";
-import { doctor } from "./doctor.ts";
 import { commandHelp, generalHelp, settingsText } from "./help.ts";
 import { configFrom, configSources, foldersOf } from "./load-config.ts";
 import { createLog } from "./log.ts";
 import { manPage } from "./man-page.ts";
-import { play } from "./play.ts";
-import { relay } from "./relay.ts";
-import { restore } from "./restore.ts";
-import { serve } from "./serve.ts";
 import { systemError } from "./system-error.ts";
 
 /** Exit codes; `help.ts` documents them. */
@@ -57,6 +49,7 @@ export async function run(context: Context): Promise<number> {
     if (args.command !== "serve") return await runCommand(context, config, log, args);
     const path = sources.file?.path ?? folders.configFile;
     const logFor = (changed: Config) => logOf(context, changed);
+    const { serve } = await import("./serve.ts");
     return await serve(context, config, args, { table, sources: readSources, path, logOf: logFor });
   } catch (error) {
     const message = failureText(error, config?.dataDir);
@@ -74,24 +67,25 @@ function failureText(error: unknown, dataDir: string | undefined): string | unde
   return `the disk of ${dataDir} is full. Free some space, or choose another data folder with --data-dir.`;
 }
 
-function runCommand(context: Context, config: Config, log: Log, args: Arguments): Promise<number> {
+/** Each command loads its own modules, so that short commands (version, help, completions) do not load the engine. */
+async function runCommand(context: Context, config: Config, log: Log, args: Arguments): Promise<number> {
   switch (args.command) {
     case "play":
-      return play(context, config, log, args);
+      return (await import("./play.ts")).play(context, config, log, args);
     case "broadcast":
-      return broadcast(context, config, log, args);
+      return (await import("./broadcast.ts")).broadcast(context, config, log, args);
     case "relay":
-      return relay(context, config, log, args);
+      return (await import("./relay.ts")).relay(context, config, log, args);
     case "doctor":
-      return doctor(context, config, log, args);
+      return (await import("./doctor.ts")).doctor(context, config, log, args);
     case "token":
-      return token(context, config, log, args);
+      return (await import("./access.ts")).token(context, config, log, args);
     case "account":
-      return account(context, config, log, args);
+      return (await import("./access.ts")).account(context, config, log, args);
     case "backup":
-      return backup(context, config, log, args);
+      return (await import("./backup.ts")).backup(context, config, log, args);
     case "restore":
-      return restore(context, config, log, args);
+      return (await import("./restore.ts")).restore(context, config, log, args);
     default:
       throw new Error(`the command ${args.command} has no implementation`);
   }

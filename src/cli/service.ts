@@ -10,6 +10,7 @@ import type { PeerAddress } from "../base/address.ts";
 import { toHex } from "../base/bytes.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { after } from "../base/time.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
 import { freeDiskCache } from "../engine/open-disk-cache.ts";
@@ -22,7 +23,6 @@ import { RemoteContact } from "../net/remote-contact.ts";
 import { startTunerDiscovery } from "../net/tuner-discovery.ts";
 import { createOutbound } from "../outbound/outbound.ts";
 import { AudioTranscoder } from "../remux/audio/transcoder.ts";
-import { openMedia } from "../remux/open-media.ts";
 import type { HttpHandler, HttpListener, Runtime, TcpListener } from "../runtime/contract.ts";
 import { openToRead } from "../runtime/files.ts";
 import { engineSettings } from "../settings/config.ts";
@@ -39,6 +39,9 @@ import { createLocalPlayers } from "./local-players.ts";
 import { openLibrary } from "./open-library.ts";
 import { announcedAddresses, ownLookup, ownTrackers } from "./own-addresses.ts";
 import { listenForTcpClients } from "./tcp-api.ts";
+
+/** After this time the modules of {@link loadMedia} are loaded, so that the first player does not wait for them. */
+const LOAD_MEDIA_AFTER_MS = 1000;
 
 /** What {@link openService} needs. */
 export interface ServiceOptions {
@@ -93,8 +96,8 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     },
   );
   const transcoder = new AudioTranscoder(codecScript);
-  const transfers = await createTransfers(runtime, settings, log, (source, mediaOptions) =>
-    openMedia(source, mediaOptions, transcoder),
+  const transfers = await createTransfers(runtime, settings, log, async (source, mediaOptions) =>
+    (await loadMedia()).openMedia(source, mediaOptions, transcoder),
   ).catch(async (error) => {
     await library.close();
     throw withListenAdvice(error, "--p2p-host", "--p2p-port");
@@ -198,6 +201,9 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     handler,
     library.access,
   );
+  const { clock } = runtime;
+  // The first player reports a failure to load.
+  const cancelLoading = clock.at(after(clock.now(), LOAD_MEDIA_AFTER_MS), () => loadMedia().catch(() => {}));
   return {
     engine,
     p2pPort: transfers.p2pPort,
@@ -216,6 +222,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       });
     },
     async close() {
+      cancelLoading();
       stopTuner();
       players.close();
       broadcasts.close();
@@ -223,6 +230,11 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       await Promise.all([engine.stop(), library.close()]);
     },
   };
+}
+
+/** Loads the readers and writers of media files: mediabunny, mux.js and 50 modules, a sixth of the start. */
+function loadMedia(): Promise<typeof import("../remux/open-media.ts")> {
+  return import("../remux/open-media.ts");
 }
 
 function nothingPiped(): never {

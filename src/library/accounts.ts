@@ -1,4 +1,3 @@
-import { importJWK, SignJWT } from "jose";
 import * as v from "valibot";
 import { concatBytes, toHex } from "../base/bytes.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
@@ -229,6 +228,8 @@ class LocalAccounts implements Accounts {
   /** Signs a JWT (RFC 7519, EdDSA) for the session. */
   async #signToken({ login }: SessionRecord): Promise<string> {
     const { store, clock } = this.#dependencies;
+    // Loaded at the first sign-in: most engines have no accounts.
+    const { importJWK, SignJWT } = await import("jose");
     const key = await importJWK(await signingKey(store), "EdDSA");
     const now = clock.unixSeconds();
     return new SignJWT({})

@@ -1,4 +1,4 @@
-import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from "jose";
+import type { JSONWebKeySet, JWTPayload } from "jose";
 import * as v from "valibot";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import { after, type Instant } from "../base/time.ts";
@@ -65,6 +65,7 @@ export class GoogleSignIn {
     try {
       return await this.#verified(idToken, await this.#keySet(false));
     } catch (thrown) {
+      const { errors } = await import("jose");
       if (!(thrown instanceof errors.JWKSNoMatchingKey) || !this.#mayRefetch()) throw thrown;
       return this.#verified(idToken, await this.#keySet(true));
     }
@@ -72,6 +73,8 @@ export class GoogleSignIn {
 
   async #verified(idToken: string, keys: JSONWebKeySet): Promise<JWTPayload> {
     const { settings, clock } = this.#dependencies;
+    // Loaded at the first sign-in: most engines have no accounts.
+    const { createLocalJWKSet, jwtVerify } = await import("jose");
     const { payload } = await jwtVerify(idToken, createLocalJWKSet(keys), {
       // Google sends its issuer name with and without the scheme.
       issuer: [settings.issuer, settings.issuer.replace(/^https:\/\//, "")],
