@@ -58,6 +58,8 @@ interface Signaling {
 export function createPageRoutes({ engine, assets, digest, signaling }: PageDependencies): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
   for (const [path, asset] of Object.entries(assets)) {
+    // The tag is computed at the first request, because the tags of all files would delay the start.
+    let etag: string | undefined;
     const headers = {
       "content-type": asset.type,
       "content-security-policy": CONTENT_SECURITY_POLICY,
@@ -67,11 +69,12 @@ export function createPageRoutes({ engine, assets, digest, signaling }: PageDepe
       "cross-origin-resource-policy": "same-origin",
       // Browsers revalidate at each visit, so that they load a new version of the program; the tag makes that cheap.
       "cache-control": "no-cache",
-      etag: `"${digest(asset.text)}"`,
     };
     app.get(path, (c) => {
-      const isCached = c.req.header("if-none-match") === headers.etag;
-      return isCached ? c.body(null, 304, headers) : c.body(asset.text, 200, headers);
+      etag ??= `"${digest(asset.text)}"`;
+      const isCached = c.req.header("if-none-match") === etag;
+      const tagged = { ...headers, etag };
+      return isCached ? c.body(null, 304, tagged) : c.body(asset.text, 200, tagged);
     });
   }
   // Links of deployed engines. The page fills its form and waits for the user, because any page may link here.
