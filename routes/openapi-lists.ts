@@ -58,6 +58,24 @@ export function listPaths(): Record<string, OpenApiPath> {
       get: operation("guide", "Lists", "The programme guide of the playlist (XMLTV)", [], guide),
     },
     "/epg.xml.gz": { get: operation("guide_gz", "Lists", "The same, compressed with gzip", [], guide) },
+    "/guide/{item}-{start}.ics": {
+      get: operation(
+        "guide_reminder",
+        "Lists",
+        "A programme of an item as a calendar file (iCalendar), with an alarm before it",
+        [
+          pathParameter("item", "The id of the item"),
+          pathParameter("start", "When the programme starts, in UNIX seconds"),
+        ],
+        {
+          200: {
+            description: "The calendar file",
+            content: { "text/calendar": { schema: { type: "string" } } },
+          },
+          ...ERROR_RESPONSES,
+        },
+      ),
+    },
     "/search": {
       get: operation(
         "search_channels",

@@ -1,10 +1,13 @@
 import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { SluiceError } from "../src/base/errors.ts";
-import type { ExportOptions, ItemQuery } from "../src/library/contract.ts";
+import type { UnixSeconds } from "../src/base/time.ts";
+import type { ExportOptions, Item, ItemQuery } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
+import { itemOf } from "./control/guide.ts";
 import { bool, integerList, oneOf, parameterError, text } from "./control/params.ts";
 import { omitUndefined, pageParams, titlePart } from "./control/playlist-params.ts";
+import { attachment } from "./files.ts";
 import { baseUrl } from "./http/access.ts";
 import type { RouteEnv } from "./http/dependencies.ts";
 
@@ -68,6 +71,10 @@ export function createExportRoutes(library: Library): Hono<RouteEnv> {
   // The names that players expect of a guide; none of them needs a token.
   app.get("/epg.xml", (c) => guideResponse(c, library));
   app.get("/epg.xml.gz", (c) => guideResponse(c, library, new CompressionStream("gzip")));
+  app.get("/guide/:programme{\\d{1,15}-\\d{1,10}\\.ics}", async (c) => {
+    const [id, start] = c.req.param("programme").split(/[-.]/).map(Number) as [number, UnixSeconds];
+    return reminderResponse(c, library, await itemOf(library, id), start);
+  });
   return app;
 }
 
@@ -81,6 +88,24 @@ export function guideResponse(c: Context<RouteEnv>, library: Library, zip?: Comp
   const guide = library.exportGuide({ sort: "added" });
   const body = zip ? guide.pipeThrough(zip as ReadableWritablePair<Uint8Array, Uint8Array>) : guide;
   return c.body(body as ReadableStream<Uint8Array<ArrayBuffer>>, 200, headers);
+}
+
+/** A calendar file with the programme of an item that starts at `start`. */
+async function reminderResponse(
+  c: Context<RouteEnv>,
+  library: Library,
+  item: Item,
+  start: UnixSeconds,
+): Promise<Response> {
+  const url = `${baseUrl(c)}/play/0/${item.id}`;
+  const reminder = item.isEnabled ? await library.reminder(item, start, url) : undefined;
+  if (reminder === undefined)
+    throw new SluiceError("unknown_item", `item ${item.id} has no programme that starts at ${start}`);
+  return c.body(reminder.file, 200, {
+    "content-type": "text/calendar; charset=utf-8",
+    "cache-control": "no-store",
+    ...attachment(`${reminder.title.slice(0, 80).replace(/[/\\]/g, "_")}.ics`),
+  });
 }
 
 /** Exports the items of `part` with the parameters of the query, of which `fixed` replaces some. */

@@ -1,6 +1,7 @@
 import type { Sha1 } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
+import type { UnixSeconds } from "../base/time.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { Clock, Files, KeyValueStore } from "../runtime/contract.ts";
 import { createAccessControl } from "./access-control.ts";
@@ -25,6 +26,7 @@ import { createGuide } from "./guide/guide.ts";
 import type { Guide } from "./guide/guide-contract.ts";
 import { exportedChannelId, exportGuide } from "./guide/guide-export.ts";
 import { type FoundProgrammes, searchProgrammes } from "./guide/programme-search.ts";
+import { type Reminder, reminderOf } from "./guide/reminder.ts";
 import { guidesOf } from "./guides.ts";
 import { createImages } from "./images.ts";
 import { createImporter, type ImportOptions } from "./import.ts";
@@ -48,6 +50,8 @@ export interface Library {
   exportGuide(query: ItemQuery): ReadableStream<Uint8Array>;
   /** Searches the present and later programmes of the enabled items for a text in their titles and subtitles. */
   searchProgrammes(query: string): Promise<FoundProgrammes>;
+  /** Returns a calendar file for the programme of an item that starts at `start`, if there is one; `url` plays the channel. */
+  reminder(item: Item, start: UnixSeconds, url: string): Promise<Reminder | undefined>;
   /**
    * Reads the whole body, then imports the playlist in the background and resolves to the task id. Rejects with
    * `not_a_playlist`, `too_large` or `too_many`.
@@ -124,6 +128,7 @@ export async function createLibrary(dependencies: LibraryDependencies): Promise<
     guide,
     exportGuide: (query) => exportGuide({ items, guide, clock }, query),
     searchProgrammes: (query) => searchProgrammes({ items, guide, clock }, query),
+    reminder: (item, start, url) => reminderOf({ items, guide, clock }, item, start, url),
     importPlaylist,
     exportedNames: (item, base) => ({
       channelId: exportedChannelId(item, items.figures(item)),

@@ -12,6 +12,7 @@ import type {
 } from "../../src/library/contract.ts";
 import type { Guide, GuideSource } from "../../src/library/guide/guide-contract.ts";
 import { searchProgrammes } from "../../src/library/guide/programme-search.ts";
+import { reminderOf } from "../../src/library/guide/reminder.ts";
 import type { ImportOptions } from "../../src/library/import.ts";
 import type { Library } from "../../src/library/library.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
@@ -79,6 +80,8 @@ export function fakeLibrary(): FakeLibrary {
     exportGuide: () => new Blob(["<tv></tv>\n"]).stream(),
     searchProgrammes: (query) =>
       searchProgrammes({ items: library.items, guide: library.guide, clock: new FakeClock() }, query),
+    reminder: (item, start, url) =>
+      reminderOf({ items: library.items, guide: library.guide, clock: new FakeClock() }, item, start, url),
     exportedNames: ({ id, tvgId, tvgLogo }) => ({ channelId: tvgId || `item.${id}`, logo: tvgLogo }),
     exportPlaylist(options) {
       library.exported.push(options);

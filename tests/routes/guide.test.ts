@@ -106,3 +106,21 @@ test("/epg.xml and /epg.xml.gz: the guide for players, closed to pages of other 
   });
   assert.equal(foreign.status, 403);
 });
+
+test("/guide/<item>-<start>.ics: a programme as a calendar file, closed to pages of other sites", async () => {
+  const { call, library, news, other } = await guideApp();
+  const path = `/guide/${news.id}-7200.ics`;
+  const response = await call(path);
+  assert.equal(response.headers.get("content-type"), "text/calendar; charset=utf-8");
+  assert.match(response.headers.get("content-disposition")!, /filename="Show.ics"/);
+  const lines = (await response.text()).replace(/\r\n /g, "").split("\r\n");
+  assert.ok(lines.includes("DTSTART:19700101T020000Z") && lines.includes("DTEND:19700101T030000Z"));
+  assert.ok(lines.includes("LOCATION:News 24"));
+  assert.match(lines.find((line) => line.startsWith("URL:"))!, new RegExp(`/play/0/${news.id}$`));
+  const foreign = { headers: { origin: "http://evil.example", "sec-fetch-site": "cross-site" } };
+  assert.equal((await call(path, foreign)).status, 403);
+  const missing = [`${news.id}-7201`, `${other.id}-7200`, "99-7200"];
+  for (const name of missing) assert.equal((await call(`/guide/${name}.ics`)).status, 404, name);
+  await library.items.update(news.id, { isEnabled: false });
+  assert.equal((await call(path)).status, 404);
+});

@@ -104,7 +104,7 @@ function programmeSearch(api, failed) {
     try {
       const found = await api.call("search_epg", { query: query.value });
       const programmes = /** @type {Found[]} */ (found.programmes);
-      results.replaceChildren(...programmes.map((each) => programmeRow(each, each.item_title)));
+      results.replaceChildren(...programmes.map((each) => programmeRow(each, each.item_id, each.item_title)));
       note.textContent = !found.is_complete
         ? "There may be more. Enter a longer part of the title."
         : programmes.length === 0

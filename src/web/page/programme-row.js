@@ -7,13 +7,14 @@ import { make } from "./playlist-dom.js";
  */
 
 /**
- * Creates the row of a programme: its title, when it is shown, and what can be done.
+ * Creates the row of a programme: its title, when it is shown, a reminder for the user's calendar, and what else can be done.
  *
  * @param {Programme} programme
+ * @param {number} itemId the item that shows it
  * @param {string} channel its name, or empty if all rows have the same
  * @param {...Node} actions
  */
-export function programmeRow({ start, stop, title, subtitle }, channel, ...actions) {
+export function programmeRow({ start, stop, title, subtitle }, itemId, channel, ...actions) {
   return make(
     "li",
     {},
@@ -23,7 +24,20 @@ export function programmeRow({ start, stop, title, subtitle }, channel, ...actio
       make("bdi", {}, subtitle === "" ? title : `${title}: ${subtitle}`),
       make("small", {}, spanText(start, stop), channel && ", ", make("bdi", {}, channel)),
     ),
-    make("div", { class: "recording-buttons" }, ...actions),
+    make(
+      "div",
+      { class: "recording-buttons" },
+      make(
+        "a",
+        {
+          href: `/guide/${itemId}-${start}.ics`,
+          download: true,
+          title: "Save a reminder for your calendar",
+        },
+        "Remind me",
+      ),
+      ...actions,
+    ),
   );
 }
 

@@ -137,6 +137,7 @@ export async function openRecordDialog({ id, title }, { api, notify }) {
         const { start, stop, title: name } = programme;
         return programmeRow(
           programme,
+          id,
           "",
           action("Record", () => record({ start, stop, title: name })),
         );
