@@ -1,11 +1,16 @@
 import { type Context, Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import { parseInfohash } from "../src/base/ids.ts";
+import { BodySlots, senderOf } from "./control/body-slots.ts";
 import { baseUrl, isForeignPage } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
+import { limitedBytes } from "./http/request-body.ts";
 
 /** Converted text cannot contain a script, but its source is untrusted. */
 const HEADERS = { "cache-control": "no-store", "content-security-policy": "sandbox; default-src 'none'" };
+const MAX_FILE_BYTES = 10_000_000;
+/** A conversion can use 150 MB of memory. */
+const UPLOADS = { total: 2, perSender: 1 };
 /** Subtitles that are further off belong to another film. */
 const MAX_DELAY_SECONDS = 600;
 const TYPES = { vtt: "text/vtt; charset=utf-8", srt: "application/x-subrip; charset=utf-8" } as const;
@@ -13,7 +18,7 @@ const TYPES = { vtt: "text/vtt; charset=utf-8", srt: "application/x-subrip; char
 /**
  * Serves the text subtitles of a film to players that load them from an address: `/subtitles/<infohash>/<index>` lists them,
  * `/subtitles/<infohash>/<index>/<number>.vtt` and `.srt` convert one; `?delay=1.5` shows it
- * that many seconds later.
+ * that many seconds later. `POST /app/subtitles?name=…` converts a subtitle file to WebVTT.
  */
 export function createSubtitleRoutes(dependencies: RouteDependencies): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
@@ -54,7 +59,24 @@ export function createSubtitleRoutes(dependencies: RouteDependencies): Hono<Rout
     lease.release();
     return c.body(null, 200, headers);
   });
+  // The page converts a file of the user. This path is closed to pages of other sites, as all paths below /app are.
+  const uploads = new BodySlots(UPLOADS);
+  app.post("/app/subtitles", async (c) => {
+    const release = uploads.take(senderOf(c.env.origin));
+    try {
+      const { body } = c.req.raw;
+      const bytes = body ? await limitedBytes(body, MAX_FILE_BYTES, tooLarge) : new Uint8Array();
+      const text = dependencies.engine.convertSubtitles(c.req.query("name") ?? "", bytes);
+      return c.body(text, 200, { ...HEADERS, "content-type": TYPES.vtt });
+    } finally {
+      release();
+    }
+  });
   return app;
+}
+
+function tooLarge(): SluiceError {
+  return new SluiceError("too_large", "the subtitle file is larger than 10 MB");
 }
 
 /** Returns the `delay` of a request in seconds; throws `bad_parameter`. */

@@ -66,6 +66,29 @@ export async function limitedText(
   return text + decoder.decode();
 }
 
+/** Reads a body of bytes, with the limits of `limitedText`. */
+export async function limitedBytes(
+  body: ReadableStream<Uint8Array>,
+  limitBytes: number,
+  tooLarge: () => SluiceError,
+): Promise<Uint8Array<ArrayBuffer>> {
+  let bytes = new Uint8Array(64 * 1024);
+  let length = 0;
+  for await (const chunk of bodyChunks(body)) {
+    const end = length + chunk.length;
+    if (end > limitBytes) throw tooLarge();
+    if (end > bytes.length) {
+      // One buffer, because a list of tiny chunks takes many times their bytes.
+      const larger = new Uint8Array(Math.max(end, 2 * bytes.length));
+      larger.set(bytes.subarray(0, length));
+      bytes = larger;
+    }
+    bytes.set(chunk, length);
+    length = end;
+  }
+  return bytes.subarray(0, length);
+}
+
 /**
  * Reads the transport file of `POST {"transport_file_data": base64}`. Returns undefined if the body is empty. Rejects
  * with `bad_transport_file`.

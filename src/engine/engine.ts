@@ -23,7 +23,7 @@ import { Holds } from "../playback/holds.ts";
 import type { SegmentBody } from "../playback/segment-body.ts";
 import { SegmentCache } from "../playback/segment-cache.ts";
 import { Sessions } from "../playback/sessions.ts";
-import { openSubtitles } from "../playback/subtitle-lease.ts";
+import { convertSubtitles, openSubtitles } from "../playback/subtitle-lease.ts";
 import { WaitingStarts } from "../playback/waiting-starts.ts";
 import type { AudioTranscoder } from "../remux/audio/transcoder.ts";
 import type { Runtime } from "../runtime/contract.ts";
@@ -81,6 +81,8 @@ export interface Engine {
   read(infohash: Infohash, fileIndex: number, choose: ChooseRange, options?: ReadOptions): Promise<FileRead>;
   /** Opens the text subtitles of a file: those in it, and the subtitle files that belong to it. Rejects with `SluiceError`. */
   subtitles(infohash: Infohash, fileIndex: number, options?: ReadOptions): Promise<SubtitleLease>;
+  /** Converts a subtitle file to WebVTT; the format is that of its name. Throws `bad_parameter` or `unsupported_content`. */
+  convertSubtitles(name: string, file: Uint8Array): string;
   /** Opens a transfer and waits for its file list, up to the time-outs in the settings. Rejects with `SluiceError`. */
   acquire(selector: ContentSelector, options?: AcquireOptions): Promise<TransferLease>;
   /** Describes content without playing it. */
@@ -146,6 +148,7 @@ export function createEngine(dependencies: EngineDependencies): Engine {
     segmentBody: (infohash, name, signal) => sessions.segmentBody(infohash, name, signal),
     read: (infohash, fileIndex, choose, options) => readFile(access, infohash, fileIndex, choose, options),
     subtitles: (infohash, fileIndex, options) => openSubtitles(access, infohash, fileIndex, options),
+    convertSubtitles,
     acquire: (selector, options) => acquire(access, selector, options),
     broadcasts,
     inspect: createInspector({ clock, outbound: dependencies.outbound, transfers, access }),

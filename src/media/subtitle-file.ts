@@ -6,9 +6,20 @@ import { assTextToCueText, escapeVttText, subripToCueText, type TextCue } from "
 /** The formats of subtitle files that are text. */
 export type SubtitleFormat = "subrip" | "ass" | "webvtt";
 
-/** Limits for hostile files: cues, and characters of one cue. */
+/** Formats by the end of a file name. */
+const FORMATS: Readonly<Record<string, SubtitleFormat>> = {
+  srt: "subrip",
+  ass: "ass",
+  ssa: "ass",
+  vtt: "webvtt",
+};
+
+/** Limits for hostile files: lines, cues, and characters of one cue. */
+const LINES_LIMIT = 500_000;
 const CUES_LIMIT = 50_000;
 const CUE_CHARACTERS_LIMIT = 16 * 1024;
+/** SubStation Alpha defines 10 fields of an event. */
+const FIELDS_LIMIT = 64;
 
 /** `00:01:02,345 --> 00:01:04,000`; hours can be missing, and the separator of milliseconds is a comma or a point. */
 const TIMING =
@@ -29,6 +40,11 @@ const ASS_FIELDS = [
   "text",
 ];
 
+/** Returns the format of a file by its name; undefined if it is not a subtitle file. */
+export function subtitleFormat(name: string): SubtitleFormat | undefined {
+  return FORMATS[/\.(srt|ass|ssa|vtt)$/i.exec(name)?.[1]?.toLowerCase() ?? ""];
+}
+
 /** Decodes the text of a subtitle file: UTF-8, UTF-16, or the character set that its letters suggest. */
 export function decodeSubtitles(bytes: Uint8Array): string {
   const text = new Utf16Input().push(bytes, true);
@@ -38,7 +54,7 @@ export function decodeSubtitles(bytes: Uint8Array): string {
 
 /** Parses a subtitle file. Invalid parts are skipped. Returns the cues in order of their times. */
 export function parseSubtitles(text: string, format: SubtitleFormat): TextCue[] {
-  const lines = text.split(/\r\n|\r|\n/);
+  const lines = text.split(/\r\n|\r|\n/, LINES_LIMIT);
   const cues = format === "ass" ? assCues(lines) : timedCues(lines, format);
   return cues.sort((a, b) => a.startSeconds - b.startSeconds);
 }
@@ -76,18 +92,20 @@ function assCues(lines: readonly string[]): TextCue[] {
   let isEvents = false;
   for (const line of lines) {
     if (/^\s*\[/.test(line)) isEvents = /^\s*\[events\]/i.test(line);
-    const [, key, value] = /^\s*(Format|Dialogue)\s*:(.*)$/i.exec(line) ?? [];
+    if (cues.length >= CUES_LIMIT) break;
+    const event = line.slice(0, CUE_CHARACTERS_LIMIT);
+    const [, key, value] = /^\s*(Format|Dialogue)\s*:(.*)$/i.exec(event) ?? [];
     if (!isEvents || key === undefined || value === undefined) continue;
     if (key.toLowerCase() === "format") {
-      fields = value.split(",").map((field) => field.trim().toLowerCase());
+      fields = value.split(",", FIELDS_LIMIT).map((field) => field.trim().toLowerCase());
       continue;
     }
     const parts = value.split(",");
     const of = (field: string) => parts[fields.indexOf(field)] ?? "";
     const [start, end] = [ASS_TIME.exec(of("start")), ASS_TIME.exec(of("end"))];
     // The text is the last field and can contain commas.
-    const text = assTextToCueText(limited([parts.slice(fields.length - 1).join(",")]));
-    if (!start || !end || text === "" || cues.length >= CUES_LIMIT) continue;
+    const text = assTextToCueText(parts.slice(fields.length - 1).join(","));
+    if (!start || !end || text === "") continue;
     const [startSeconds, endSeconds] = [secondsOf(start, 1), secondsOf(end, 1)];
     if (endSeconds > startSeconds) cues.push({ startSeconds, endSeconds, text });
   }

@@ -38,7 +38,7 @@ export function escapeCueText(text: string): string {
 
 /** Converts SubRip text to cue text: keeps `<b>`, `<i>` and `<u>`, removes other tags, and escapes the rest. */
 export function subripToCueText(text: string): string {
-  const parts = text.replace(/\{\\[^}]{0,200}\}/g, "").split(/(<\/?[a-zA-Z][^<>]{0,200}>)/);
+  const parts = text.replace(/\{\\[^{}]{0,200}\}/g, "").split(/(<\/?[a-zA-Z][^<>]{0,200}>)/);
   const open: string[] = [];
   let out = "";
   for (const part of parts) {
@@ -50,6 +50,7 @@ export function subripToCueText(text: string): string {
     const name = tag[2]!.toLowerCase();
     if (!"biu".includes(name) || name.length !== 1) continue;
     if (tag[1] === "") {
+      if (open.includes(name)) continue;
       open.push(name);
       out += `<${name}>`;
     } else if (open.includes(name)) {
@@ -73,11 +74,11 @@ export function assToCueText(event: string): string {
 
 /** Converts the text of an ASS or SSA event to cue text, without drawings; of its styles, bold, italic and underlined remain. */
 export function assTextToCueText(text: string): string {
-  if (/\{[^}]*\\p[1-9]/.test(text)) return "";
+  if (/\{[^{}]*\\p[1-9]/.test(text)) return "";
   const plain = text
     // ASS has no tags: a bracket that looks like one is text.
     .replaceAll("<", BRACKET)
-    .replace(/\{[^}]*\}/g, (block) =>
+    .replace(/\{[^{}]*\}/g, (block) =>
       [...block.matchAll(/\\([biu])(\d+)/g)]
         .map(([, name, value]) => (value === "0" ? `</${name}>` : `<${name}>`))
         .join(""),
@@ -108,7 +109,7 @@ export function writeSubrip(cues: readonly TextCue[], firstNumber = 1): string {
 /** The text of a cue with the tags that SubRip knows. */
 function plainText(text: string): string {
   return text
-    .replace(/<(?!\/?[biu]>)[^>]*>/g, "")
+    .replace(/<(?!\/?[biu]>)[^<>]*>/g, "")
     .replace(/&(lt|gt|nbsp|amp|lrm|rlm);/g, (_, name: string) => ENTITIES[name]!);
 }
 

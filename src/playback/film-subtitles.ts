@@ -1,18 +1,16 @@
 import { SluiceError } from "../base/errors.ts";
 import { languageCode } from "../media/language.ts";
-import { decodeSubtitles, parseSubtitles, type SubtitleFormat } from "../media/subtitle-file.ts";
+import {
+  decodeSubtitles,
+  parseSubtitles,
+  type SubtitleFormat,
+  subtitleFormat,
+} from "../media/subtitle-file.ts";
 import type { TextCue } from "../media/webvtt.ts";
 import type { Media } from "../remux/contract.ts";
 import type { ContentFile, Transfer } from "../transfer/contract.ts";
 import type { FilmSubtitle } from "./contract.ts";
 
-/** Formats by file extension. */
-const FORMATS: Readonly<Record<string, SubtitleFormat>> = {
-  srt: "subrip",
-  ass: "ass",
-  ssa: "ass",
-  vtt: "webvtt",
-};
 /** A larger file is not a subtitle file: two hours of karaoke take 3 MB. */
 const FILE_LIMIT_BYTES = 8 * 1024 * 1024;
 /** More files are not listed, because each one is a line in manifests and menus. */
@@ -102,7 +100,7 @@ function sidecarFiles(files: readonly ContentFile[], film: ContentFile): Sidecar
   );
   const found: SidecarFile[] = [];
   for (const file of files) {
-    const format = FORMATS[/\.([a-z]{3})$/i.exec(file.name)?.[1]?.toLowerCase() ?? ""];
+    const format = subtitleFormat(file.name);
     if (!format || file.size === 0 || file.size > FILE_LIMIT_BYTES) continue;
     const [place, own] = splitName(file.name);
     if (place !== folder && !place.startsWith(folder === "" ? "" : `${folder}/`)) continue;

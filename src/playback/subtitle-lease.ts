@@ -1,5 +1,7 @@
+import { SluiceError } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
+import { decodeSubtitles, parseSubtitles, subtitleFormat } from "../media/subtitle-file.ts";
 import { type TextCue, writeCues, writeSubrip } from "../media/webvtt.ts";
 import { type Access, acquire, fileAt } from "./access.ts";
 import type { FilmSubtitle, ReadOptions, SubtitleLease } from "./contract.ts";
@@ -36,6 +38,16 @@ export async function openSubtitles(
     release();
     throw thrown;
   }
+}
+
+/** Converts a subtitle file to WebVTT; see `Engine.convertSubtitles`. */
+export function convertSubtitles(name: string, file: Uint8Array): string {
+  const format = subtitleFormat(name);
+  if (format === undefined)
+    throw new SluiceError("bad_parameter", "expected a file name that ends in .srt, .ass, .ssa or .vtt");
+  const cues = parseSubtitles(decodeSubtitles(file), format);
+  if (cues.length === 0) throw new SluiceError("unsupported_content", "the file contains no subtitles");
+  return `WEBVTT\n${writeCues(cues)}`;
 }
 
 /** Moves cues in time, without those that would end before the film begins. */

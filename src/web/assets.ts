@@ -40,6 +40,7 @@ const OWN = [
   "screens",
   "settings",
   "subtitle-delay",
+  "subtitle-file",
   "tracks",
   "view",
 ];

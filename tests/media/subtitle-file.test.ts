@@ -63,3 +63,11 @@ for (const [what, bytes] of [
 ] as const) {
   test(`decodeSubtitles: ${what}`, () => assert.equal(decodeSubtitles(bytes), RUSSIAN));
 }
+
+test("parseSubtitles: repeated tags and unclosed blocks of hostile files stay text or are removed", () => {
+  const cue = (text: string) => `00:00:01,000 --> 00:00:02,000\n${text}\n`;
+  const nested = `${"<b>".repeat(2_000)}x${"</i>".repeat(2_000)}</b>y`;
+  assert.deepEqual(cuesOf(cue(nested), "subrip"), [[1, 2, "<b>x</b>y"]]);
+  const braces = `[Events]\nDialogue: 0,0:00:01.00,0:00:02.00,D,,0,0,0,,${"{".repeat(9_000)}{\\b1}x`;
+  assert.deepEqual(cuesOf(braces, "ass"), [[1, 2, `${"{".repeat(9_000)}<b>x</b>`]]);
+});

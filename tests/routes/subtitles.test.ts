@@ -69,6 +69,33 @@ test("subtitles: a delay moves all cues, and omits those before the film", async
     assert.equal((await call(`${ADDRESS}/2.vtt?delay=${delay}`)).status, 400, delay);
 });
 
+test("subtitles: a file of the user is converted, in any character set", async () => {
+  const { call } = fakeApp();
+  const convert = (name: string, body: string | Uint8Array<ArrayBuffer>, headers = {}) =>
+    call(`/app/subtitles?name=${encodeURIComponent(name)}`, { method: "POST", body, headers });
+  const latin = Uint8Array.from(
+    "1\n00:00:01,000 --> 00:00:02,000\nD\xe9j\xe0 vu, l\xe0 o\xf9 <i>\xe7a</i> & <x>\n",
+    (letter) => letter.charCodeAt(0),
+  );
+  const response = await convert("Mon film.SRT", latin);
+  assert.equal(response.headers.get("content-type"), "text/vtt; charset=utf-8");
+  assert.equal(
+    await response.text(),
+    "WEBVTT\n\n00:00:01.000 --> 00:00:02.000\nDéjà vu, là où <i>ça</i> &amp; \n".replace(" \n", "\n"),
+  );
+  const event = "[Events]\nDialogue: 0,0:00:03.00,0:00:04.50,Default,,0,0,0,,{\\i1}Hi\\Nthere";
+  assert.match(
+    await (await convert("a.ass", event)).text(),
+    /00:00:03\.000 --> 00:00:04\.500\n<i>Hi\nthere<\/i>\n/,
+  );
+  const status = async (...request: Parameters<typeof convert>) => (await convert(...request)).status;
+  assert.equal(await status("a.exe", event), 400);
+  assert.equal(await status("a.srt", "no subtitles"), 415);
+  assert.equal(await status("a.srt", ""), 415);
+  assert.equal(await status("a.srt", new Uint8Array(10_000_001)), 413);
+  assert.equal(await status("a.ass", event, { origin: "https://example.com" }), 403);
+});
+
 test("subtitles: a number that does not exist, and subtitles that are pictures, are errors", async () => {
   const { call, media } = await appWithSubtitles();
   assert.equal((await call(`${ADDRESS}/3.vtt`)).status, 404);

@@ -195,11 +195,11 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
           ({ track }) => track.mode === "showing" && (track.activeCues?.length ?? 0) > 0,
         ),
       );
-    assert.deepEqual(await page.locator("#subtitles option").allTextContents(), ["Off", "French – forced"]);
+    const names = () => page.locator("#subtitles option").allTextContents();
+    assert.deepEqual(await names(), ["Off", "French – forced", "Open a file…"]);
     await page.selectOption("#subtitles", { label: "French – forced" });
     await shown();
-    // Slowly, so that a slow machine does not reach the end, after which the next film plays.
-    await page.evaluate(() => (document.querySelector("video")!.playbackRate = 0.1));
+    await playSlowly(page);
     // The cue covers the first 20 s. A delay moves it.
     const start = (seconds: number) =>
       page.waitForFunction(
@@ -229,7 +229,7 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     assert.equal(await page.textContent("#subtitle-delay"), "−0.5 s");
     await start(-0.5);
     await chooseFile(page, "green.mkv");
-    await page.locator("#subtitles-label").waitFor({ state: "hidden" });
+    await page.locator("#subtitles option", { hasText: "French" }).waitFor({ state: "detached" });
     await chooseFile(page, "two languages.mkv");
     await shown();
     assert.equal(await page.textContent("#subtitle-delay"), "0.0 s");
@@ -241,6 +241,47 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
       [...document.querySelectorAll("track")].every(({ track }) => track.mode !== "showing"),
     );
     await page.locator("#subtitle-delay-group").waitFor({ state: "hidden" });
+  });
+
+  test("a subtitle file of the user is shown beside the film, and removed with it", SLOW, async () => {
+    await playSlowly(page);
+    const own = scratch.file("own & <b>.ass");
+    await writeFile(own, "[Events]\nDialogue: 0,0:00:00.00,0:00:20.00,Default,,0,0,0,,{\\b1}Own\\Nwords");
+    const chooser = page.waitForEvent("filechooser");
+    await page.selectOption("#subtitles", { label: "Open a file…" });
+    await (await chooser).setFiles(own);
+    await page.waitForFunction(() =>
+      [...(document.querySelector("video")?.textTracks ?? [])].some(
+        ({ mode, activeCues }) =>
+          mode === "showing" && (activeCues?.[0] as VTTCue | undefined)?.text === "<b>Own\nwords</b>",
+      ),
+    );
+    assert.equal(await page.locator("#subtitles option:checked").textContent(), "own & <b>.ass");
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/own-subtitles.png` });
+    const drop = (name: string, text: string) =>
+      page.evaluate(
+        ([fileName, content]) => {
+          const dataTransfer = new DataTransfer();
+          dataTransfer.items.add(new File([content], fileName));
+          window.dispatchEvent(new DragEvent("drop", { dataTransfer }));
+        },
+        [name, text] as const,
+      );
+    await drop("dropped.srt", "1\n00:00:00,000 --> 00:00:20,000\nDropped\n");
+    await page
+      .locator("#subtitles option:checked", { hasText: "dropped.srt" })
+      .waitFor({ state: "attached" });
+    assert.deepEqual(await page.locator("#subtitles option").allTextContents(), [
+      "Off",
+      "French – forced",
+      "dropped.srt",
+      "Open a file…",
+    ]);
+    await drop("bad.vtt", "nothing");
+    await page.locator("#problem", { hasText: "no subtitles" }).waitFor();
+    await page.selectOption("#subtitles", { label: "Off" });
+    await chooseFile(page, "green.mkv");
+    await page.locator("#subtitles option", { hasText: "dropped" }).waitFor({ state: "detached" });
   });
 
   test("captions in the picture can be shown", SLOW, async () => {
@@ -324,6 +365,14 @@ async function chooseFile(page: Page, name: string): Promise<void> {
   const option = page.locator("#files option").filter({ hasText: name });
   await page.selectOption("#files", (await option.getAttribute("value")) ?? "");
   await page.waitForFunction(() => (document.querySelector("video")?.currentTime ?? 9) < 0.5);
+}
+
+/** Plays slowly, so that a slow machine does not reach the end, after which the next film plays. */
+async function playSlowly(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    const video = document.querySelector("video");
+    if (video) video.playbackRate = 0.1;
+  });
 }
 
 async function seek(page: Page, seconds: number): Promise<void> {

@@ -119,7 +119,7 @@ export async function stopSession(session) {
  */
 export async function contentOf(infohash, signal) {
   const response = await fetch(`/app/content/${infohash}`, { signal });
-  if (!response.ok) throw await problemOf(response);
+  if (!response.ok) throw await readError(response);
   return response.json();
 }
 
@@ -145,7 +145,7 @@ export async function soundOf(infohash, fileIndex, signal) {
   const response = await fetch(`/app/content/${infohash}/${fileIndex}/languages`, { signal });
   // A stream has no file with known tracks. If anything is wrong, the request for its manifest reports the error.
   if (response.status === 404) return NO_SOUND;
-  if (!response.ok) throw await problemOf(response);
+  if (!response.ok) throw await readError(response);
   return response.json();
 }
 
@@ -158,7 +158,7 @@ export async function soundOf(infohash, fileIndex, signal) {
  */
 export async function awaitManifest(session, signal) {
   const response = await fetch(ownPath(session.playback_url), { signal });
-  if (!response.ok) throw await problemOf(response);
+  if (!response.ok) throw await readError(response);
   const isFile = !/mpegurl/.test(response.headers.get("content-type") ?? "");
   if (isFile) await response.body?.cancel();
   else await response.text();
@@ -190,8 +190,12 @@ async function envelope(response) {
   return body.response;
 }
 
-/** @param {Response} response */
-async function problemOf(response) {
+/**
+ * Reads the text of an error response.
+ *
+ * @param {Response} response
+ */
+export async function readError(response) {
   const text = (await response.text()).trim();
   return new EngineError(
     text === "" ? `The engine answered with status ${response.status}` : text.slice(0, 500),

@@ -14,6 +14,7 @@ import { listenForRemoteControl } from "./remote-control.js";
 import { connectScreens } from "./screen-controls.js";
 import { connectSettings } from "./settings.js";
 import { SubtitleDelay } from "./subtitle-delay.js";
+import { isSubtitleFile, removeSubtitleFile } from "./subtitle-file.js";
 import { findElements, showLink, showProblem, showRecent, showToast } from "./view.js";
 
 /** The maximum size of a transport file. */
@@ -29,6 +30,8 @@ function main() {
   const page = findElements();
   const playerId = randomId();
   const subtitleDelay = new SubtitleDelay(page);
+  /** The played file, to which the delay and the subtitle file of the user belong. */
+  let playedFile = "";
   /** @type {Playback | undefined} */
   let playback;
   /** @type {Omit<import("./screen-controls.js").Playing, "atSeconds"> | undefined} */
@@ -63,7 +66,11 @@ function main() {
       choice,
       previousStopped,
       onContent(content, session, fileIndex) {
-        subtitleDelay.begin(`${session.infohash}/${fileIndex}`);
+        if (playedFile !== `${session.infohash}/${fileIndex}`) {
+          playedFile = `${session.infohash}/${fileIndex}`;
+          subtitleDelay.reset();
+          removeSubtitleFile(page.video);
+        }
         const file = content.files.find(({ index }) => index === fileIndex);
         page.title.textContent = title || content.name;
         const fileName = file?.name.split("/").pop() ?? "file";
@@ -141,8 +148,15 @@ function main() {
 
   /** @param {File} file */
   async function takeFile(file) {
-    if (await isList(file)) await playlist.addFile(file);
+    if (isSubtitleFile(file.name)) await openSubtitles(file);
+    else if (await isList(file)) await playlist.addFile(file);
     else await playFile(file);
+  }
+
+  /** @param {File} file */
+  async function openSubtitles(file) {
+    if (playing === undefined) showProblem(page, "Start a film first, then open its subtitles.");
+    else await playback?.openSubtitles(file);
   }
 
   /** @param {File} file */
@@ -203,6 +217,11 @@ function main() {
   page.forget.addEventListener("click", async () => {
     await forgetLinks();
     await refreshRecent();
+  });
+  page.subtitleFile.addEventListener("change", () => {
+    const file = page.subtitleFile.files?.[0];
+    if (file !== undefined) openSubtitles(file);
+    page.subtitleFile.value = "";
   });
   listenForDrops(page.drop, takeFile);
   listenForRemoteControl(document.body);

@@ -13,6 +13,7 @@ import {
 import { statusText } from "./figures.js";
 import { LiveControls, showKind } from "./live.js";
 import { attachPlayer } from "./player.js";
+import { showsSubtitleFile } from "./subtitle-file.js";
 import { TrackMenus } from "./tracks.js";
 import { clearInfo, showFiles, showInfo, showProblem, showSilent, showWaiting } from "./view.js";
 
@@ -87,7 +88,8 @@ export class Playback {
       const player = await attachPlayer(page.video, url, isFile, choice.atSeconds ?? 0, {
         onFailure: (kind, message) => (kind === "unplayable" ? onUnplayable(message) : this.#fail(message)),
         onTracks: () => this.#tracks?.update(),
-        subtitleLanguage: this.#options.subtitleLanguage,
+        // A file that the user opened remains when the same film continues in another language.
+        subtitleLanguage: showsSubtitleFile(page.video) ? undefined : this.#options.subtitleLanguage,
       });
       if (signal.aborted) {
         player.destroy();
@@ -96,7 +98,7 @@ export class Playback {
       this.#player = player;
       const onLanguage = (/** @type {string} */ language) => this.#options.onLanguage(fileIndex, language);
       const { onChosen } = this.#options;
-      const menus = { chosen: choice.audioLanguage, signal, onChosen, onLanguage };
+      const menus = { chosen: choice.audioLanguage, opensFiles: hasTracks, signal, onChosen, onLanguage };
       this.#tracks = new TrackMenus(page, player, sound, menus);
       this.#live = new LiveControls(page, session, player, signal);
     } catch (error) {
@@ -119,6 +121,22 @@ export class Playback {
       if (session !== undefined) await stopSession(session);
     } catch {
       // The session never started, or the engine does not answer and ends it when it is idle.
+    }
+  }
+
+  /**
+   * Shows a subtitle file of the user beside the film. Shows errors on the page.
+   *
+   * @param {File} file
+   */
+  async openSubtitles(file) {
+    const { page } = this.#options;
+    showProblem(page, "");
+    try {
+      if (!this.#tracks) throw new Error("The film is still starting. Open the subtitles when it plays.");
+      await this.#tracks.open(file);
+    } catch (error) {
+      if (!this.#end.signal.aborted) showProblem(page, problemText(error));
     }
   }
 

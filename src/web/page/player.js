@@ -1,5 +1,6 @@
 // @ts-check
 import { ownPath } from "./engine.js";
+import { isFileTrack } from "./subtitle-file.js";
 
 /** A manifest waits for the swarm, a segment for its data, which may be slow. */
 const MANIFEST_TIMEOUT_MS = 180_000;
@@ -14,7 +15,8 @@ const RECOVERY_MS = 60_000;
 /**
  * A track as the player names it. `language` is a tag such as `en`; empty if unknown.
  *
- * @typedef {{ language: string, name: string, channels?: string | undefined, isChosen: boolean }} Track
+ * @typedef {{ language: string, name: string, channels?: string | undefined, isChosen: boolean,
+ *   isFile?: boolean }} Track `isFile`: subtitles of a file that the user opened
  */
 
 /**
@@ -141,11 +143,12 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
   /** @param {TrackEvent} event */
   const onAdded = ({ track }) => {
     const isWanted = track?.kind === "captions" && track.language === handlers.subtitleLanguage;
-    if (isWanted && hls.subtitleTrack === -1) track.mode = "showing";
+    const isShown = hls.subtitleTrack !== -1 || unlisted().some(({ mode }) => mode === "showing");
+    if (isWanted && !isShown) track.mode = "showing";
     handlers.onTracks();
   };
   video.textTracks.addEventListener("addtrack", onAdded);
-  const captions = () => textTracks(video).filter(({ kind }) => kind === "captions");
+  const unlisted = () => textTracks(video).filter((track) => track.kind === "captions" || isFileTrack(track));
   load();
   hls.attachMedia(video);
   hls.on(Hls.Events.MANIFEST_PARSED, () => startPlaying(video));
@@ -171,13 +174,13 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
         name,
         isChosen: index === hls.subtitleTrack,
       })),
-      ...captions().map(describeText),
+      ...unlisted().map(describeText),
     ],
     chooseSubtitles(index) {
       const listed = hls.subtitleTracks.length;
-      for (const [nth, track] of captions().entries())
-        track.mode = nth === index - listed ? "showing" : "disabled";
       hls.subtitleTrack = index < listed ? index : -1;
+      for (const [nth, track] of unlisted().entries())
+        track.mode = nth === index - listed ? "showing" : "disabled";
       handlers.onTracks();
     },
     behindLive() {
@@ -291,8 +294,9 @@ export function textTracks(video) {
  * @param {TextTrack} track
  * @returns {Track}
  */
-function describeText({ language, label, mode }) {
-  return { language, name: label, isChosen: mode === "showing" };
+function describeText(track) {
+  const { language, label: name, mode } = track;
+  return { language, name, isChosen: mode === "showing", isFile: isFileTrack(track) };
 }
 
 /**

@@ -6,11 +6,10 @@ const STEP_SECONDS = 0.5;
 /** hls.js loads subtitles about this far ahead of the position, so earlier ones would be missing. */
 const MAX_SECONDS = 30;
 
-/** The buttons that show subtitles earlier or later. The delay holds until other content is played. */
+/** The buttons that show subtitles earlier or later. The delay holds until it is reset. */
 export class SubtitleDelay {
   #page;
   #seconds = 0;
-  #content = "";
   /** @type {WeakMap<TextTrackCue, { start: number, end: number }>} the times of cues that were moved, as loaded */
   #loaded = new WeakMap();
 
@@ -23,14 +22,8 @@ export class SubtitleDelay {
     for (const event of ["timeupdate", "progress"]) page.video.addEventListener(event, () => this.#move());
   }
 
-  /**
-   * Resets the delay if this is not the content that is being played already.
-   *
-   * @param {string} content names a file of content
-   */
-  begin(content) {
-    if (content === this.#content) return;
-    this.#content = content;
+  /** Shows the subtitles of other content as they are. */
+  reset() {
     this.#set(0);
   }
 

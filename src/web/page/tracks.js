@@ -1,9 +1,12 @@
 // @ts-check
 import { languageName } from "./figures.js";
 import { options } from "./playlist-dom.js";
+import { addSubtitleFile } from "./subtitle-file.js";
 
 /** The value of the menu entry without subtitles. */
 const OFF = "off";
+/** The value of the menu entry that opens a file. */
+const OPEN = "open";
 /** Names of channel layouts that users know. */
 const LAYOUTS = new Map([
   ["6", "5.1"],
@@ -25,19 +28,23 @@ export class TrackMenus {
   #player;
   #sound;
   #onChosen;
+  #signal;
+  #opensFiles;
 
   /**
    * @param {import("./view.js").Elements} page
    * @param {import("./player.js").Player} player
    * @param {import("./engine.js").Sound} sound
-   * @param {{ chosen: string | undefined, signal: AbortSignal, onChosen: OnChosen, onLanguage: (language: string) => void }} options
-   *   `onLanguage` starts again with another audio language, if the player has no tracks to choose from
+   * @param {{ chosen: string | undefined, opensFiles: boolean, signal: AbortSignal, onChosen: OnChosen, onLanguage: (language: string) => void }} options
+   *   `opensFiles`: the menu offers to open a subtitle file; `onLanguage` starts again with another audio language, if the player has no tracks to choose from
    */
-  constructor(page, player, sound, { chosen, signal, onChosen, onLanguage }) {
+  constructor(page, player, sound, { chosen, opensFiles, signal, onChosen, onLanguage }) {
     this.#page = page;
     this.#player = player;
     this.#sound = { ...sound, chosen };
     this.#onChosen = onChosen;
+    this.#signal = signal;
+    this.#opensFiles = opensFiles;
     page.audio.addEventListener("change", () => this.#chooseAudio(onLanguage), { signal });
     page.subtitles.addEventListener("change", () => this.#chooseSubtitles(), { signal });
     this.update();
@@ -64,7 +71,9 @@ export class TrackMenus {
       return Object.assign(document.createElement("option"), { textContent: text, disabled: true });
     });
     const shown = chosenOf(texts);
-    subtitles.replaceChildren(...options([[OFF, "Off"], ...choices], shown ?? OFF), ...opaque);
+    /** @type {(readonly [string, string])[]} */
+    const open = this.#opensFiles ? [[OPEN, "Open a file…"]] : [];
+    subtitles.replaceChildren(...options([[OFF, "Off"], ...choices, ...open], shown ?? OFF), ...opaque);
     subtitlesLabel.hidden = subtitles.options.length < 2;
     subtitleDelayGroup.hidden = shown === undefined;
   }
@@ -82,10 +91,27 @@ export class TrackMenus {
     }
   }
 
+  /**
+   * Shows a subtitle file of the user. Throws an error for the user.
+   *
+   * @param {File} file
+   */
+  async open(file) {
+    if (!this.#opensFiles) throw new Error("Subtitle files can be shown with films only.");
+    await addSubtitleFile(this.#page.video, file, this.#signal);
+    this.#player.chooseSubtitles(this.#player.subtitleTracks().findIndex(({ isFile }) => isFile));
+    this.update();
+  }
+
   #chooseSubtitles() {
     const { value } = this.#page.subtitles;
+    if (value === OPEN) {
+      this.update();
+      this.#page.subtitleFile.click();
+      return;
+    }
     const track = value === OFF ? undefined : this.#player.subtitleTracks()[Number(value)];
-    this.#onChosen("subtitles", track?.language ?? "");
+    if (!track?.isFile) this.#onChosen("subtitles", track?.language ?? "");
     this.#player.chooseSubtitles(value === OFF ? -1 : Number(value));
   }
 }

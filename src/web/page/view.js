@@ -31,6 +31,7 @@ export function findElements() {
     audio: byId("audio", HTMLSelectElement),
     subtitlesLabel: byId("subtitles-label", HTMLElement),
     subtitles: byId("subtitles", HTMLSelectElement),
+    subtitleFile: byId("subtitle-file-input", HTMLInputElement),
     subtitleDelayGroup: byId("subtitle-delay-group", HTMLElement),
     subtitleDelay: byId("subtitle-delay", HTMLOutputElement),
     subtitlesEarlier: byId("subtitles-earlier", HTMLButtonElement),
