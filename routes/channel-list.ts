@@ -70,6 +70,7 @@ export function createChannelOpener(
       } as const,
     }));
     const connect: RemuxForPlayer = ({ pieces, remuxer }) => pieces.pipeThrough(remuxer);
-    return engine.playChannel(sources, connect, { signal, hasPattern: false });
+    const title = item.displayTitle || item.title;
+    return engine.playChannel(sources, connect, { title, signal, hasPattern: false });
   };
 }

@@ -96,7 +96,7 @@ async function playChannel(
   const stream = await dependencies.engine.playChannel(
     sources,
     ({ pieces, remuxer }) => pieces.pipeThrough(remuxer),
-    { signal: c.req.raw.signal },
+    { title: items[0]!.displayTitle || items[0]!.title, signal: c.req.raw.signal },
   );
   return c.body(stream as ReadableStream<Uint8Array<ArrayBuffer>>, 200, TRANSPORT_STREAM);
 }

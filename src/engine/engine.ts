@@ -15,6 +15,7 @@ import type {
   SubtitleLease,
   TransferLease,
 } from "../playback/contract.ts";
+import { PlayedChannels } from "../playback/diagnosis/channel-rows.ts";
 import type { Diagnosis } from "../playback/diagnosis/contract.ts";
 import { peerDiscoveryRows } from "../playback/diagnosis/peer-discovery-rows.ts";
 import { diagnoseStream } from "../playback/diagnosis/stream-diagnosis.ts";
@@ -55,12 +56,12 @@ export interface Engine {
   begin(request: PlaybackRequest, withinMs: number, signal?: AbortSignal): Promise<Session>;
   /**
    * Plays a live channel of several sources, best first, as one transport stream that survives the failure of a source; see
-   * `channelStream`. `remux` connects the pieces of the content with their remuxer.
+   * `channelStream`. `remux` connects the pieces of the content with their remuxer, `title` is the channel's in the diagnosis.
    */
   playChannel(
     sources: readonly { readonly name: string; readonly request: PlaybackRequest }[],
     remux: RemuxForPlayer,
-    options?: { readonly signal?: AbortSignal; readonly hasPattern?: boolean },
+    options: { readonly title: string; readonly signal?: AbortSignal; readonly hasPattern?: boolean },
   ): Promise<ReadableStream<Uint8Array>>;
   /** Returns the session for these URL dependencies, or undefined if it has ended or never existed. */
   session(infohash: Infohash, key: string): Session | undefined;
@@ -125,6 +126,7 @@ export function createEngine(dependencies: EngineDependencies): Engine {
   const sessions = new Sessions({ ...access, runtime, segments, transfers, proxyProblem, transcoder, log });
   const broadcasts = dependencies.createBroadcasts((content) => holds.openOwned(content));
   const stopping = new AbortController();
+  const channels = new PlayedChannels(clock);
   const cacheFigures = () => transfers.cacheFigures();
   const starts = new WaitingStarts({
     runtime,
@@ -136,10 +138,11 @@ export function createEngine(dependencies: EngineDependencies): Engine {
     settings,
     start: (request, signal) => sessions.start(request, signal),
     begin: (request, withinMs, signal) => starts.begin(request, withinMs, signal),
-    playChannel(sources, remux, { signal, hasPattern = true } = {}) {
+    playChannel(sources, remux, { title, signal, hasPattern = true }) {
       const start: Engine["start"] = (request, stop) => sessions.start(request, stop);
       const opened = sources.map(({ name, request }) => sessionSource(name, request, start, remux));
-      return channelStream({ clock, log, ended: stopping.signal, hasPattern }, opened, signal);
+      const report = channels.open(title, sources.length);
+      return channelStream({ clock, log, ended: stopping.signal, hasPattern, report }, opened, signal);
     },
     session: (infohash, key) => starts.get(infohash, key),
     events: (infohash, key) => starts.events(infohash, key),
@@ -158,6 +161,7 @@ export function createEngine(dependencies: EngineDependencies): Engine {
         rows: [
           ...peerDiscoveryRows(all.map((transfer) => transfer.figures)),
           ...(await transfers.reachRows()),
+          ...channels.rows(),
         ],
         streams: all.map((transfer) =>
           diagnoseStream(transfer, sessions.playersBuffering(transfer.infohash)),

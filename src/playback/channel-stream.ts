@@ -9,6 +9,7 @@ import { TsRestamper } from "../media/ts-restamp.ts";
 import { TsEntry } from "../remux/ts-join.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type { PlaybackRequest, RemuxForPlayer, Session } from "./contract.ts";
+import type { ChannelReport } from "./diagnosis/channel-rows.ts";
 import { HELD_HEADERS_MS } from "./guarded-stream.ts";
 import { KEEP_ALIVE_PACKETS } from "./ts-stream.ts";
 
@@ -39,6 +40,8 @@ export interface ChannelDependencies {
   readonly log: Log;
   /** Ends the stream. */
   readonly ended: AbortSignal;
+  /** Learns which source is played; closed with the stream. */
+  readonly report?: ChannelReport;
   /** False: if all sources fail, the stream fails instead of showing the test pattern. Default true. */
   readonly hasPattern?: boolean;
 }
@@ -156,6 +159,7 @@ class Channel {
 
   close(): void {
     this.#isClosed = true;
+    this.#dependencies.report?.close();
     this.#dependencies.ended.removeEventListener("abort", this.#close);
     for (const feed of this.#feeds) feed.close();
     this.#pattern?.close();
@@ -188,6 +192,7 @@ class Channel {
     const isUntried = index !== undefined && !this.#hasFailed(index, now);
     if (isUntried || this.#pattern || !this.showsPattern) return;
     this.#dependencies.log.warn("no source of the channel delivers; showing the test pattern");
+    this.#dependencies.report?.showsPattern();
     // After the pattern, the source that was played continues at a key frame.
     this.#playing?.restart(this.#entry());
     this.#playing = undefined;
@@ -259,6 +264,7 @@ class Channel {
     this.#feeds = [feed];
     if (feed === this.#playing) return;
     this.#playing = feed;
+    this.#dependencies.report?.plays(feed.index, feed.name);
     if (this.#failedAt.size > 0 || feed.index > 0)
       this.#dependencies.log.info("the channel plays another source", { source: feed.name });
     this.#failedAt.delete(feed.index);
@@ -267,11 +273,12 @@ class Channel {
   #fail(feed: Feed, reason: string, problem: unknown = new SluiceError("start_timeout", reason)): void {
     feed.close();
     if (feed === this.#pattern) this.#pattern = undefined;
-    const { clock, log } = this.#dependencies;
+    const { clock, log, report } = this.#dependencies;
     // A delivery of a feed that was closed meanwhile.
     if (!this.#feeds.includes(feed)) return;
     this.#feeds = this.#feeds.filter((other) => other !== feed);
     if (feed === this.#playing) this.#playing = undefined;
+    report?.failed(feed.name, reason);
     const isFirst = !this.#hasFailed(feed.index, clock.now());
     this.#firstProblem ??= problem;
     this.#failedAt.set(feed.index, clock.now());

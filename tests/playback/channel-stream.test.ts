@@ -5,6 +5,7 @@ import { PATTERN_SOUND_CONFIG } from "../../src/media/test-pattern/sound.ts";
 import { TestPattern } from "../../src/media/test-pattern/test-pattern.ts";
 import { type ChannelSource, channelStream, sessionSource } from "../../src/playback/channel-stream.ts";
 import type { PlaybackRequest, Session } from "../../src/playback/contract.ts";
+import { PlayedChannels } from "../../src/playback/diagnosis/channel-rows.ts";
 import { TsMuxer } from "../../src/remux/ts-muxer.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
 import { SILENT } from "../engine/fake-engine.ts";
@@ -67,7 +68,10 @@ class FakeSource implements ChannelSource {
 /** Plays sources and collects what the player gets. */
 async function player(sources: FakeSource[]) {
   const clock = new FakeClock();
-  const opening = channelStream({ clock, log: SILENT, ended: new AbortController().signal }, sources);
+  const channels = new PlayedChannels(clock);
+  const report = channels.open("News", sources.length);
+  const ended = new AbortController().signal;
+  const opening = channelStream({ clock, log: SILENT, ended, report }, sources);
   await settled();
   sources[0]!.send();
   const reader = (await opening).getReader();
@@ -84,6 +88,8 @@ async function player(sources: FakeSource[]) {
   await settled();
   return {
     clock,
+    /** The findings of the diagnosis. */
+    rows: () => channels.rows().map(({ level, text }) => `${level}: ${text}`),
     /** All packets but the null packets that keep the connection. */
     received: () => new Uint8Array(Buffer.concat(chunks.filter((chunk) => (chunk[1]! & 0x1f) !== 0x1f))),
     isOver: () => isOver,
@@ -175,6 +181,28 @@ test("channelStream: shows the test pattern while all sources fail, and goes on 
   assert.equal(seconds(received()), before + 2);
   assert.equal(isOver(), false);
   await stop();
+});
+
+test("channelStream: reports the source that plays, its switches with their reasons, and the test pattern", async () => {
+  const sources = [1, 2].map((n) => new FakeSource(`item ${n}`, 1_000 * n));
+  const [one, two] = sources as [FakeSource, FakeSource];
+  const { clock, rows, stop } = await player(sources);
+  assert.deepEqual(rows(), ["ok: “News” plays item 1, source 1 of 2."]);
+  one.end();
+  await settled();
+  two.send();
+  await settled();
+  await clock.advance(2_000);
+  const reason = "the last one 2 s ago (item 1: the source has ended).";
+  assert.deepEqual(rows(), [`note: “News” plays item 2, source 2 of 2, after 1 switch, ${reason}`]);
+  one.fails = true;
+  two.break();
+  await clock.advance(10_000);
+  assert.deepEqual(rows(), [
+    "warn: No source of “News” delivers (item 2: gone); players see the test pattern.",
+  ]);
+  await stop();
+  assert.deepEqual(rows(), []);
 });
 
 test("channelStream: without the test pattern, the stream fails when all sources have failed", async () => {
