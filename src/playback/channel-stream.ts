@@ -290,9 +290,11 @@ class Channel {
   }
 
   #patternStream(): ReadableStream<Uint8Array> {
-    const { clock } = this.#dependencies;
+    const { clock, report } = this.#dependencies;
     const [startMs, startAt] = [1000 * clock.unixSeconds(), clock.now()];
-    const pattern = new PatternFeed({ clock, unixMs: () => startMs + (clock.now() - startAt) }, noFacts());
+    const unixMs = () => startMs + (clock.now() - startAt);
+    const message = report && `NO SOURCE: ${report.title}`;
+    const pattern = new PatternFeed({ clock, unixMs }, noFacts(), message);
     return new ReadableStream<Uint8Array>(
       {
         async pull(controller) {

@@ -23,7 +23,7 @@ const MAX_OFF_SECONDS = 2;
 export class PatternFeed implements LiveFeed {
   readonly #dependencies: PatternDependencies;
   readonly #facts: LiveInputFacts;
-  readonly #pattern = new TestPattern();
+  readonly #pattern: TestPattern;
   readonly #muxer = new TsMuxer([
     { codec: "h264", language: "und" },
     { codec: "aac", language: "und", config: PATTERN_SOUND_CONFIG },
@@ -33,9 +33,11 @@ export class PatternFeed implements LiveFeed {
   #second: number | undefined;
   #runs: { readonly dueMs: number; readonly packets: Uint8Array }[] = [];
 
-  constructor(dependencies: PatternDependencies, facts: LiveInputFacts) {
+  /** @param message shown in the picture; default: none */
+  constructor(dependencies: PatternDependencies, facts: LiveInputFacts, message?: string) {
     this.#dependencies = dependencies;
     this.#facts = facts;
+    this.#pattern = new TestPattern(message);
   }
 
   async next(): Promise<Uint8Array | undefined> {

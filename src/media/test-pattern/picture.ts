@@ -57,21 +57,30 @@ const DATE_AT: TextPlace = { x: 4, y: 66, scale: 2 };
 const FRAME_AT: TextPlace = { x: 134, y: 66, scale: 2 };
 const LABELS_AT: TextPlace = { x: 4, y: 82, scale: 1 };
 const LABELS = "UTC   SLUICE TEST    FRAME";
+/** Characters of the labels, or of the message in their place. */
+const MAX_LABELS = 26;
 
-/** Paints the static parts. */
-function background(): FlatPicture {
+/** Paints the static parts; a message replaces the labels. */
+function background(message: string): FlatPicture {
   const picture = flatPicture(PATTERN_FORMAT);
   const barWidth = WIDTH / BARS.length;
   for (const [i, bar] of BARS.entries()) fill(picture, i * barWidth, 0, barWidth, STRIP_AT, bar);
   fill(picture, 0, STRIP_AT, WIDTH, PANEL_AT - STRIP_AT, STRIP);
   fill(picture, 0, PANEL_AT, WIDTH, ROWS - PANEL_AT, PANEL);
-  write(picture, LABELS, LABELS_AT, GREY);
+  // The font has capital letters without accents.
+  const plain = message.normalize("NFKD").replace(/\p{M}/gu, "").toUpperCase();
+  write(picture, [...plain].slice(0, MAX_LABELS).join(""), LABELS_AT, GREY);
   return picture;
 }
 
 /** Paints the pictures of the test pattern, each over the previous one. */
 export class PatternPainter {
-  readonly #picture = background();
+  readonly #picture: FlatPicture;
+
+  /** @param message replaces the labels; characters beyond the 26th and those without a glyph are left out */
+  constructor(message = LABELS) {
+    this.#picture = background(message);
+  }
 
   /** Returns the picture of frame `frame`, counted from 1970; the same object every time. */
   paint(frame: number): FlatPicture {

@@ -17,13 +17,18 @@ const BEEP_FRAMES = 5;
 
 /**
  * A test stream with a clock picture and a beep every second, encoded as H.264 and AAC without external encoders. Its content depends only
- * on the time, so that all sources of the pattern, also after a restart, produce the same stream. Presentation times are UNIX time.
+ * on the time and the message, so that all sources of the pattern, also after a restart, produce the same stream. Presentation times are UNIX time.
  */
 export class TestPattern {
-  readonly #painter = new PatternPainter();
+  readonly #painter: PatternPainter;
   readonly #encoder = new FlatEncoder(PATTERN_FORMAT);
   readonly #silence = soundFrame(undefined);
   readonly #tones = ([0, 1, 2, 3] as const).map((phase) => soundFrame(phase));
+
+  /** @param message shown in place of the labels; default: none */
+  constructor(message?: string) {
+    this.#painter = new PatternPainter(message);
+  }
 
   /** Returns the frames that begin within the second `unixSeconds`, video first, each track in decode order; the first is a key frame. */
   second(unixSeconds: number): PatternFrame[] {

@@ -30,7 +30,7 @@ export class PlayedChannels {
 /** What one channel reports about its sources. */
 export class ChannelReport {
   readonly #clock: Pick<Clock, "now">;
-  readonly #title: string;
+  readonly title: string;
   readonly #sourceCount: number;
   /** Removes the channel. */
   readonly close: () => void;
@@ -44,7 +44,7 @@ export class ChannelReport {
 
   constructor(clock: Pick<Clock, "now">, title: string, sourceCount: number, close: () => void) {
     this.#clock = clock;
-    this.#title = title;
+    this.title = title;
     this.#sourceCount = sourceCount;
     this.close = close;
   }
@@ -73,7 +73,7 @@ export class ChannelReport {
   }
 
   row(): DiagnosisRow {
-    const title = `“${this.#title}”`;
+    const title = `“${this.title}”`;
     if (this.#showsPattern) {
       const why = this.#failure === undefined ? "" : ` (${this.#failure})`;
       const text = `No source of ${title} delivers${why}; players see the test pattern.`;

@@ -155,6 +155,25 @@ ffmpegTest("TestPattern: a beep of 1 kHz begins every second, with silence in be
   assert.ok(Math.abs(hertz - 1020) < 60, `${hertz} Hz`);
 });
 
+test("PatternPainter: a message replaces the labels, in capital letters without accents, and is cut to the picture", () => {
+  const columns = width / 4;
+  const read = (message?: string) => {
+    const { luma } = new PatternPainter(message).paint(0);
+    const isBright = (x: number, y: number) => luma[(82 + y) * columns + x]! > 100;
+    return Array.from({ length: 26 }, (_, i) =>
+      [..." ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:+."].find((glyph) =>
+        Array.from({ length: 35 }, (_, dot) => [dot % 5, Math.floor(dot / 5)] as const).every(
+          ([x, y]) => isBright(4 + 6 * i + x, y) === isDotSet(glyph, x, y),
+        ),
+      ),
+    ).join("");
+  };
+  assert.equal(read(), "UTC   SLUICE TEST    FRAME");
+  assert.equal(read("No source: Ché 5 + Жук"), "NO SOURCE: CHE 5 +        ");
+  assert.equal(read("The quick brown fox jumps over"), "THE QUICK BROWN FOX JUMPS ");
+  assert.equal(read("LAZY DOG 🎬 V.W"), "LAZY DOG   V.W            ");
+});
+
 test("TestPattern: a new instance produces the same pictures", () => {
   const whole = new TestPattern();
   const sizes = whole.second(START).length + whole.second(START + 1).length;
