@@ -21,7 +21,8 @@ const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 120_000;
 /** The server closes a connection that is idle for this time; players request a segment every few seconds. */
 const KEEP_ALIVE_TIMEOUT_MS = 15_000;
-const CHECK_INTERVAL_MS = 1_000;
+/** Node checks both limits at this interval. It wakes an idle process, so it is not shorter than the shorter limit. */
+const CHECK_INTERVAL_MS = HEADERS_TIMEOUT_MS;
 
 /**
  * Serves a Fetch API handler over `node:http`, which all runtimes provide and which can limit the size and time of
