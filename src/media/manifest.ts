@@ -193,16 +193,17 @@ export function writeMasterManifest(
 
 function renditionAttributes(rendition: ManifestRendition): string {
   const { kind, uri, language } = rendition;
+  const isForced = kind === "subtitles" && rendition.isForced;
   return attributes({
     TYPE: kind.toUpperCase(),
     "GROUP-ID": quoted(rendition.group),
     NAME: quoted(rendition.name),
     LANGUAGE: language === undefined ? undefined : quoted(language),
     DEFAULT: rendition.isDefault ? "YES" : "NO",
-    // Players must not turn on subtitles automatically, but may choose audio by language.
-    AUTOSELECT: rendition.isDefault || kind === "audio" ? "YES" : "NO",
+    // Players may choose audio and forced subtitles by language, but must not turn on other subtitles by themselves.
+    AUTOSELECT: rendition.isDefault || kind === "audio" || isForced ? "YES" : "NO",
     CHANNELS: rendition.channels === undefined ? undefined : quoted(String(rendition.channels)),
-    FORCED: kind === "subtitles" && rendition.isForced ? "YES" : undefined,
+    FORCED: isForced ? "YES" : undefined,
     URI: uri === undefined ? undefined : quoted(uri),
   });
 }

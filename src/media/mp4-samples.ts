@@ -17,6 +17,8 @@ export interface Mp4Samples {
   readonly handler: string;
   /** Type of the first sample entry: `avc1`, `tx3g`, … */
   readonly entryType: string;
+  /** Timed text of which all samples are forced: only essential text, such as translations of signs (TS 26.245 5.16). */
+  readonly isForced: boolean;
   /** ISO 639-2, from `mdhd`; `und` if invalid. */
   readonly language: string;
   readonly timescale: number;
@@ -69,10 +71,13 @@ function parseTrack(moov: Uint8Array, trak: Mp4Box, movieScale: number, fileByte
   const count = countWithin(offsets, sizes, fileBytes);
   const times = parseTimes(moov, table("stts"), table("ctts"), count);
   const editList = findMp4Box(moov, trak.start, trak.end, ["edts", "elst"]);
+  const entryType = latin1Text(moov.subarray(entries.start + 12, entries.start + 16));
   return {
     trackId: readU32(moov, header.start + (moov[header.start] === 1 ? 20 : 12)),
     handler: latin1Text(moov.subarray(handler.start + 8, handler.start + 12)),
-    entryType: latin1Text(moov.subarray(entries.start + 12, entries.start + 16)),
+    entryType,
+    isForced:
+      entryType === "tx3g" && entries.start + 28 <= entries.end && (moov[entries.start + 24]! & 0x80) !== 0,
     language: packedLanguage(readU16(moov, media.start + (moov[media.start] === 1 ? 32 : 20))),
     timescale,
     ...(editList ? parseEdits(moov, editList, movieScale, timescale) : { editTicks: 0, hasCuts: false }),

@@ -25,13 +25,14 @@ export class Mp4Subtitles implements SubtitleSource {
     this.#own = tables.filter(
       ({ handler, entryType }) => ["sbtl", "subt", "text"].includes(handler) && entryType in CODECS,
     );
-    this.tracks = this.#own.map(({ entryType, language }) => ({
+    this.tracks = this.#own.map(({ entryType, language, isForced }) => ({
       kind: "subtitle",
       codec: CODECS[entryType]!,
       codecString: "wvtt",
       language: trackLanguage(language),
       title: undefined,
       isDefault: false,
+      isForced,
     }));
   }
 

@@ -178,6 +178,7 @@ test("writeMasterManifest: a parser reads variants and renditions with any names
       { kind: "subtitles", group: "subs", name: "Signs", uri: "s2.m3u8", isDefault: false, isForced: true },
     ],
   );
+  assert.match(text, /NAME="Signs",DEFAULT=NO,AUTOSELECT=YES,FORCED=YES,/);
   const parsed = HLS.parse(text) as HLS.types.MasterPlaylist;
   const variant = parsed.variants[0]!;
   assert.equal(variant.uri, "media.m3u8");

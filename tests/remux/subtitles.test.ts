@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
+import { latin1Text } from "../../src/base/bytes.ts";
 import { writeWebvtt } from "../../src/media/webvtt.ts";
 import type { MatroskaIndex } from "../../src/remux/matroska-index.ts";
 import { MatroskaSubtitles } from "../../src/remux/matroska-subtitles.ts";
@@ -41,6 +43,24 @@ for (const [what, name, first, kind] of [
     assert.equal(texts[3], `${HEAD}\n\n00:00:13.000 --> 00:00:14.000\nEnde\n`);
   });
 }
+
+test("Media.tracks: timed text of MP4 is forced if all its samples are", async () => {
+  const file = new Uint8Array(await readFile(fixturePath("tx3g.mp4")));
+  const isForced = async () => {
+    const read = async ({ start, end }: { start: number; end: number }) => file.slice(start, end);
+    const media = await openMedia({ size: file.length, read });
+    const track = media.tracks.find(({ kind }) => kind === "subtitle");
+    media.close();
+    return track?.isForced;
+  };
+  assert.equal(await isForced(), false);
+  // The flags of the sample entry (3GPP TS 26.245 5.16) follow its type and eight bytes.
+  const flags = latin1Text(file).indexOf("tx3g") + 12;
+  file[flags] = 0x40;
+  assert.equal(await isForced(), false);
+  file[flags] = 0xc0;
+  assert.equal(await isForced(), true);
+});
 
 test("Media.tracks: subtitles of Matroska that are pictures follow the text, and are marked", () => {
   const entry = { kind: "subtitle", language: "ger", name: undefined, isDefault: false, isForced: false };

@@ -59,6 +59,7 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
       ...["-metadata:s:a:0", "language=eng", "-metadata:s:a:1", "language=ger"],
     ]);
     const words = "1\n00:00:00,000 --> 00:00:20,000\nBonjour\n";
+    await writeFile(`${films}/two languages.de.signs.forced.srt`, words);
     await writeFile(`${films}/two languages.fr.forced.srt`, words);
     await makeCaptionedFilm(`${films}/captions.mp4`, scratch.file("captions.h264"));
     // Their names are last, so that none of them is the first film.
@@ -171,12 +172,16 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     await plays(page, 0.5);
     assert.equal(await page.isHidden("#copied"), true);
     assert.deepEqual(await page.locator("#audio option").allTextContents(), ["English", "German"]);
+    assert.equal(await page.locator("#subtitles option:checked").textContent(), "Off");
     await seek(page, 10);
     const asked = page.waitForRequest((request) => /\.a2\.ts/.test(request.url()));
     await page.selectOption("#audio", { label: "German" });
     await asked;
     await plays(page, 11);
     assert.equal(await page.locator("#audio option:checked").textContent(), "German");
+    await page
+      .locator("#subtitles option:checked", { hasText: "German – signs forced" })
+      .waitFor({ state: "attached" });
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/language.png` });
     // The next film starts in the chosen language.
     const next = page.waitForRequest((request) => request.url().includes("preferred_audio_language=de"));
@@ -196,7 +201,10 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
         ),
       );
     const names = () => page.locator("#subtitles option").allTextContents();
-    assert.deepEqual(await names(), ["Off", "French – forced", "Open a file…"]);
+    const listed = ["Off", "German – signs forced", "French – forced", "Open a file…"];
+    assert.deepEqual(await names(), listed);
+    // They were chosen automatically with German audio.
+    assert.equal(await page.locator("#subtitles option:checked").textContent(), "German – signs forced");
     await page.selectOption("#subtitles", { label: "French – forced" });
     await shown();
     await playSlowly(page);
@@ -273,6 +281,7 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
       .waitFor({ state: "attached" });
     assert.deepEqual(await page.locator("#subtitles option").allTextContents(), [
       "Off",
+      "German – signs forced",
       "French – forced",
       "dropped.srt",
       "Open a file…",

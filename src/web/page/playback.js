@@ -88,6 +88,7 @@ export class Playback {
       const player = await attachPlayer(page.video, url, isFile, choice.atSeconds ?? 0, {
         onFailure: (kind, message) => (kind === "unplayable" ? onUnplayable(message) : this.#fail(message)),
         onTracks: () => this.#tracks?.update(),
+        audioLanguage: sound.languages.length === 1 ? sound.languages[0] : undefined,
         // A file that the user opened remains when the same film continues in another language.
         subtitleLanguage: showsSubtitleFile(page.video) ? undefined : this.#options.subtitleLanguage,
       });

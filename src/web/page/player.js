@@ -1,5 +1,6 @@
 // @ts-check
 import { ownPath } from "./engine.js";
+import { languageName } from "./figures.js";
 import { isFileTrack } from "./subtitle-file.js";
 
 /** A manifest waits for the swarm, a segment for its data, which may be slow. */
@@ -25,10 +26,11 @@ const RECOVERY_MS = 60_000;
  * `behindLive` returns the distance to the live edge of the manifest in seconds; undefined unless the stream is live.
  * `seekBehind` seeks to that distance and plays; it returns false if the manifest does not reach back that far. `reload`
  * loads the manifest again after the session was moved, and plays. `onTracks` is called when the tracks or the choice change; tracks
- * are chosen by index, -1 for no subtitles. Subtitles in `subtitleLanguage` are shown from the start.
+ * are chosen by index, -1 for no subtitles. Subtitles in `subtitleLanguage` are shown from the start; else
+ * forced ones in the language of the audio, which is `audioLanguage` if the player has no audio tracks, until subtitles are chosen.
  *
  * @typedef {{ onFailure: (kind: "unplayable" | "network", message: string) => void, onTracks: () => void,
- *   subtitleLanguage: string | undefined }} PlayerHandlers
+ *   subtitleLanguage: string | undefined, audioLanguage: string | undefined }} PlayerHandlers
  * @typedef {{ destroy: () => void, behindLive: () => number | undefined,
  *   seekBehind: (seconds: number) => boolean, reload: () => void,
  *   audioTracks: () => Track[], chooseAudio: (index: number) => void,
@@ -132,6 +134,19 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
   });
   const { AUDIO_TRACKS_UPDATED, AUDIO_TRACK_SWITCHED, SUBTITLE_TRACKS_UPDATED, SUBTITLE_TRACK_SWITCH } =
     Hls.Events;
+  /** Forced subtitles that were shown automatically; undefined after a choice of the user. @type {number | undefined} */
+  let forced = -1;
+  const showForced = () => {
+    // Other subtitles are shown.
+    if (hls.subtitleTrack !== forced || unlisted().some(({ mode }) => mode === "showing")) return;
+    const audio = hls.audioTracks[hls.audioTrack]?.lang ?? handlers.audioLanguage ?? "und";
+    forced = hls.subtitleTracks.findIndex(
+      (track) => track.forced && languageName(track.lang ?? "") === languageName(audio),
+    );
+    if (forced !== hls.subtitleTrack) hls.subtitleTrack = forced;
+  };
+  // When a level is loaded, hls.js has chosen the tracks that it prefers.
+  for (const event of [Hls.Events.LEVEL_LOADED, AUDIO_TRACK_SWITCHED]) hls.on(event, showForced);
   for (const event of [
     AUDIO_TRACKS_UPDATED,
     AUDIO_TRACK_SWITCHED,
@@ -178,6 +193,7 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
     ],
     chooseSubtitles(index) {
       const listed = hls.subtitleTracks.length;
+      forced = undefined;
       hls.subtitleTrack = index < listed ? index : -1;
       for (const [nth, track] of unlisted().entries())
         track.mode = nth === index - listed ? "showing" : "disabled";
