@@ -152,12 +152,16 @@ export class Chunks {
     from.markSent(seq, stripe);
     const copies = from.countReceived(seq, stripe);
     const wasPulled = this.#wasPulled(seq, stripe, from);
+    if (copies === 1) this.#state.line.received(bytes.length, now);
     if (window.has(seq, stripe)) {
       this.#state.duplicateBytes += bytes.length;
       if (copies === 1) from.deliveredLate();
       // The pull was too early: a chunk that always arrives late from the parent is not late.
-      if (!chunk.isLate && !wasPulled && (from.parentOf & (1 << stripe)) !== 0)
-        this.#learn(stripe, this.overdueMs(piece, stripe));
+      if (!chunk.isLate && !wasPulled && (from.parentOf & (1 << stripe)) !== 0) {
+        const overdueMs = this.overdueMs(piece, stripe);
+        if (copies === 1) this.#state.line.pushed(overdueMs, from, now);
+        this.#learn(stripe, overdueMs - this.#state.lineDelayMs);
+      }
       // A parent may send chunks that arrived from elsewhere, but each one once, and no old ones.
       const isParent =
         (from.parentOf & (1 << stripe)) !== 0 && seq > window.head - this.#state.piecesIn(2 * setup.lagMs);
@@ -177,7 +181,10 @@ export class Chunks {
     const isLate = chunk.isLate || wasPulled || overdueMs > LATE_MS;
     if (isLate) from.deliveredLate();
     else from.delivered(now);
-    if (!wasPulled && !chunk.isLate) this.#learn(stripe, overdueMs);
+    if (!wasPulled && !chunk.isLate) {
+      this.#state.line.pushed(overdueMs, from, now);
+      this.#learn(stripe, overdueMs - this.#state.lineDelayMs);
+    }
     window.addChunk(piece, stripe, bytes, now);
     this.#state.dataAt = now;
     this.#state.dataTimestampMs = Math.max(this.#state.dataTimestampMs, piece.header.value.timestampMs);

@@ -72,10 +72,11 @@ export class Parents {
   toleranceMs(seq: number, stripe: number): number {
     const { parent, next, failures } = this.#feeds[stripe]!;
     if (!parent) return next ? LATE_MS : ORPHAN_LATE_MS;
-
+    // On a full line, it may be among the chunks that wait.
+    if (parent.has(seq, stripe)) return LATE_MS + this.#state.lineDelayMs;
     // A parent that lacks the chunk pulls and forwards it, so that not every peer of a torn tree pulls.
     const isDoubtful = failures > 0 && !parent.isProven;
-    return parent.has(seq, stripe) || isDoubtful ? LATE_MS : STARVING_LATE_MS;
+    return isDoubtful ? LATE_MS : STARVING_LATE_MS;
   }
 
   /** A chunk is late and will be pulled: if the parent claims to have it, that claim is false, or it sends too slowly. */
@@ -244,18 +245,21 @@ export class Parents {
   }
 
   #watch(feed: Feed, stripe: number): void {
-    const { now, setup, window } = this.#state;
+    const { now, setup, window, lineDelayMs } = this.#state;
     const { pieceMs } = setup.layout;
     const { next, parent } = feed;
     if (next) {
       const timeoutMs = next.rttMs + pieceMs + (feed.isNextAccepted ? FIRST_CHUNK_MS : SUB_ANSWER_MS);
-      const isLate = now - feed.nextSince > timeoutMs;
+      const isLate =
+        now - feed.nextSince > timeoutMs + (next.headOf(stripe) > feed.lastSeq ? lineDelayMs : 0);
       if (isLate && !(feed.isNextAccepted && window.isEmptySince(stripe, feed.nextSince)))
         this.#fail(next, stripe, feed, true);
     }
     if (!parent || now <= feed.since) return;
     if (feed.chunks === 0) {
-      const isLate = now - feed.since > parent.rttMs + pieceMs + FIRST_CHUNK_MS;
+      const isLate =
+        now - feed.since >
+        parent.rttMs + pieceMs + FIRST_CHUNK_MS + (parent.headOf(stripe) > feed.lastSeq ? lineDelayMs : 0);
       if (isLate && !window.isEmptySince(stripe, feed.since)) this.#fail(parent, stripe, feed, false);
       return;
     }
@@ -264,7 +268,7 @@ export class Parents {
     // If no other peer had newer pieces, the source is silent, not the parent.
     if (!owed || window.head <= owed.seq) return;
     // A live parent that lacks the stripe is repairing it; a silent one is gone.
-    const timeoutMs = STRIPE_TIMEOUT_MS + pieceMs;
+    const timeoutMs = STRIPE_TIMEOUT_MS + pieceMs + lineDelayMs;
     const isActive = now - parent.heardAt <= timeoutMs && parent.usefulChunks >= PROOF_CHUNKS;
     const isStarving = isActive && parent.headOf(stripe) <= feed.lastSeq;
     const silentMs = now - Math.max(feed.lastChunkAt, owed.knownAt);

@@ -253,10 +253,10 @@ export class Pulls {
 
   /** Ends requests that timed out and pulls that are no longer needed, and cancels the latter. */
   #expire(): void {
-    const { now, window, nextSeq } = this.#state;
+    const { now, window, nextSeq, lineDelayMs } = this.#state;
     for (const pull of this.#pulls.values()) {
       for (const { peer, until } of [...pull.requests]) {
-        if (until > now) continue;
+        if (until + lineDelayMs > now) continue;
         peer.brokePromise();
         // A peer with a narrow uplink may be slow but working; if it is the only holder, it is asked again.
         if (now - peer.answeredAt > PULL_TIMEOUT_MS || this.#hasOtherHolder(pull, peer))

@@ -1,6 +1,7 @@
 import type { Instant } from "../../base/time.ts";
 import { after, instant } from "../../base/time.ts";
 import type { LiveFigures, LiveOutput, LivePriority, LiveSetup } from "./contract.ts";
+import { LineDelay } from "./line-delay.ts";
 import type { LiveMessage } from "./messages.ts";
 import type { LivePeer } from "./peer.ts";
 import { PieceWindow } from "./window.ts";
@@ -19,6 +20,7 @@ export class LiveState {
   readonly peers = new Map<number, LivePeer>();
   readonly window: PieceWindow;
   readonly timeline = new Timeline();
+  readonly line: LineDelay;
   now: Instant;
   epoch = 0;
   /** The next piece to be played; −1 until a start is chosen. */
@@ -58,7 +60,8 @@ export class LiveState {
     this.setup = setup;
     this.now = now;
     this.headAt = this.dataAt = now;
-    const { stripes, pieceMs } = setup.layout;
+    const { stripes, pieceMs, bytesPerSecond } = setup.layout;
+    this.line = new LineDelay(bytesPerSecond, pieceMs, setup.lagMs);
     this.window = new PieceWindow(stripes, Math.ceil(setup.keepMs / pieceMs));
   }
 
@@ -81,6 +84,11 @@ export class LiveState {
   /** The number of pieces in `ms`, rounded up. */
   piecesIn(ms: number): number {
     return Math.ceil(ms / this.setup.layout.pieceMs);
+  }
+
+  /** How long chunks wait on our own line at present, in ms. */
+  get lineDelayMs(): number {
+    return this.hasPlayed ? this.line.delayMs(this.now) : 0;
   }
 
   /** Bytes per second of one stripe. */
