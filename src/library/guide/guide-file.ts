@@ -15,8 +15,8 @@ const MAX_FILE_BYTES = 2 ** 31;
 const WRITE_BYTES = 256 * 1024;
 /** Longest line: all texts at their limits, escaped. */
 const MAX_LINE_BYTES = 64 * 1024;
-/** Bytes of one read; most programmes have less than 1 KiB. */
-const READ_BYTES = 2 * 1024;
+/** Bytes of one read; most programmes have less than 1 KiB, and the next one follows in most guides. */
+const READ_BYTES = 4 * 1024;
 /** A programme without a stop time that no other follows. */
 const DEFAULT_SECONDS = 3_600;
 const NEWLINE = 0x0a;
@@ -122,12 +122,13 @@ export class GuideFile {
     const channel = this.#byId.get(id);
     if (channel === undefined) return [];
     const found: Programme[] = [];
+    const lines = new LineReader(this.#file, this.#length);
     // The programme that runs at `from` started before it.
     const { index } = channel;
     for (let i = Math.max(0, index.firstAfter(from) - 1); i < index.length; i++) {
       if (index.startOf(i) >= to || found.length >= limit) break;
       const next = i + 1 < index.length ? index.startOf(i + 1) : undefined;
-      const programme = await this.#read(index.offsetOf(i), next);
+      const programme = programmeOf(await lines.at(index.offsetOf(i)), next);
       if (programme.stop > from) found.push(programme);
     }
     return found;
@@ -225,15 +226,36 @@ export class GuideFile {
   #sort(): void {
     for (const { index } of this.#channels) index.sort();
   }
+}
 
-  async #read(offset: number, nextStart: number | undefined): Promise<Programme> {
-    for (let size = READ_BYTES; ; size = MAX_LINE_BYTES) {
-      const bytes = new Uint8Array(Math.min(size, this.#length - offset));
-      await this.#file.read(offset, bytes);
-      const end = bytes.indexOf(NEWLINE);
-      if (end < 0 && size < MAX_LINE_BYTES) continue;
-      return programmeOf(bytes.subarray(0, end), nextStart);
+/** Reads lines of a file, and keeps the block that was read last for the line behind it. */
+class LineReader {
+  readonly #file: OpenFile;
+  /** Bytes in the file. */
+  readonly #length: number;
+  #block = new Uint8Array(0);
+  #blockAt = 0;
+
+  constructor(file: OpenFile, length: number) {
+    this.#file = file;
+    this.#length = length;
+  }
+
+  /** Returns the line that begins at `offset`, valid until the next call. */
+  async at(offset: number): Promise<Uint8Array> {
+    for (let size = 0; ; size = size === 0 ? READ_BYTES : MAX_LINE_BYTES) {
+      if (size > 0) await this.#read(offset, size);
+      const from = offset - this.#blockAt;
+      const end = from < 0 ? -1 : this.#block.indexOf(NEWLINE, from);
+      if (end >= 0) return this.#block.subarray(from, end);
+      if (size === MAX_LINE_BYTES) throw new DecodeError("guide file", offset, "a line does not end");
     }
+  }
+
+  async #read(offset: number, size: number): Promise<void> {
+    this.#block = new Uint8Array(Math.min(size, this.#length - offset));
+    this.#blockAt = offset;
+    await this.#file.read(offset, this.#block);
   }
 }
 

@@ -1,14 +1,12 @@
 import { messageOf, SluiceError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { after, type UnixSeconds } from "../../base/time.ts";
-import { trimOldest } from "../../base/trim-oldest.ts";
 import type { Outbound } from "../../outbound/outbound.ts";
 import type { Clock, Files, KeyValueStore } from "../../runtime/contract.ts";
 import type { Item, Items } from "../contract.ts";
 import { nextAfterFailure, nextAfterSuccess, saneNext } from "../refresh-times.ts";
 import { SerialQueue } from "../serial-queue.ts";
 import type { Progress, TaskRunner } from "../tasks.ts";
-import { ChannelMatcher } from "./channel-matcher.ts";
 import type {
   Guide,
   GuideChannel,
@@ -20,7 +18,9 @@ import type {
 } from "./guide-contract.ts";
 import { fetchGuide } from "./guide-fetch.ts";
 import { GuideFile } from "./guide-file.ts";
+import { GuideMatches } from "./guide-matches.ts";
 import { GuideSources, type SourceRecord } from "./guide-sources.ts";
+import { PresentProgrammes } from "./present-programmes.ts";
 
 export interface GuideDependencies {
   readonly store: KeyValueStore;
@@ -41,13 +41,6 @@ const MAX_SOURCES = 50;
 const UPDATE_SECONDS = 12 * 3_600;
 /** Due times are checked at this interval, because the wall clock may be set and the machine may sleep. */
 const CHECK_MS = 60_000;
-const CHOICES = "guide/choice/";
-const MAX_CHOICES = 20_000;
-/** Matches that are kept; more than any list that is shown. */
-const MAX_MATCHES = 100_000;
-const MAX_CANDIDATES = 20;
-/** A next programme that starts later is not shown. */
-const NEXT_SECONDS = 24 * 3_600;
 
 /** Opens the stored guides and starts to refresh those that are due. */
 export async function createGuide(
@@ -55,10 +48,7 @@ export async function createGuide(
 ): Promise<Guide & { close(): Promise<void> }> {
   const { store, log } = dependencies;
   const sources = await GuideSources.load(store, log);
-  const choices = new Map<string, string | null>();
-  for await (const [key, value] of store.list(CHOICES))
-    if (typeof value === "string" || value === null) choices.set(key.slice(CHOICES.length), value);
-  const guide = new FileGuide(dependencies, sources, choices);
+  const guide = new FileGuide(dependencies, sources, await GuideMatches.load(dependencies));
   guide.begin();
   return guide;
 }
@@ -66,22 +56,19 @@ export async function createGuide(
 class FileGuide implements Guide {
   readonly #parts: GuideDependencies;
   readonly #sources: GuideSources;
-  /** The user's choices by the hash of the channel's name: the key of a channel, or null for no guide. */
-  readonly #choices: Map<string, string | null>;
+  readonly #matches: GuideMatches;
   readonly #files = new Map<number, GuideFile>();
   /** One refresh at a time: each may use a core. */
   readonly #queue = new SerialQueue();
   readonly #refreshing = new Set<number>();
-  #matcher: ChannelMatcher | undefined;
-  #channels: ReadonlyMap<string, GuideChannel> | undefined;
-  readonly #matches = new Map<string, GuideMatch | undefined>();
+  #present = new PresentProgrammes();
   #cancelCheck: () => void = () => {};
   #isClosed = false;
 
-  constructor(parts: GuideDependencies, sources: GuideSources, choices: Map<string, string | null>) {
+  constructor(parts: GuideDependencies, sources: GuideSources, matches: GuideMatches) {
     this.#parts = parts;
     this.#sources = sources;
-    this.#choices = choices;
+    this.#matches = matches;
   }
 
   /** Opens the files in the background, so that a large guide does not delay the start. */
@@ -157,56 +144,28 @@ class FileGuide implements Guide {
   }
 
   match(item: Item): GuideMatch | undefined {
-    const chosen = this.#choices.get(this.#parts.items.figures(item).hash);
-    if (chosen === null) return undefined;
-    const channel = chosen === undefined ? undefined : this.#allChannels().get(chosen);
-    if (channel !== undefined) return { channel, reason: "chosen" };
-    const key = JSON.stringify([item.tvgId, item.tvgName, item.title, item.countries]);
-    if (this.#matches.has(key)) return this.#matches.get(key);
-    const match = this.#matching().match(item);
-    this.#matches.set(key, match);
-    trimOldest(this.#matches, MAX_MATCHES);
-    return match;
+    return this.#matches.of(item);
   }
 
   candidates(item: Item, query: string): GuideChannel[] {
-    const named = query === "" ? item : { title: query, tvgId: "", tvgName: "", countries: null };
-    return this.#matching().candidates(named, MAX_CANDIDATES);
+    return this.#matches.candidates(item, query);
   }
 
-  async choose(item: Item, key: string | null | undefined): Promise<void> {
-    const { hash } = this.#parts.items.figures(item);
-    if (key !== undefined && key !== null && !this.#allChannels().has(key))
-      throw new SluiceError("bad_parameter", "the programme guides have no such channel");
-    if (key !== undefined && !this.#choices.has(hash) && this.#choices.size >= MAX_CHOICES)
-      throw new SluiceError("too_many", `the limit of ${MAX_CHOICES} chosen channels is reached`);
-    if (key === undefined) {
-      await this.#parts.store.commit({ delete: [CHOICES + hash] });
-      this.#choices.delete(hash);
-      return;
-    }
-    await this.#parts.store.commit({ set: [[CHOICES + hash, key]] });
-    this.#choices.set(hash, key);
+  choose(item: Item, key: string | null | undefined): Promise<void> {
+    return this.#matches.choose(item, key);
   }
 
-  async nowAndNext(item: Item): Promise<ListedProgramme[]> {
-    const now = this.#parts.clock.unixSeconds();
-    const found = await this.programmes(item, now, (now + NEXT_SECONDS) as UnixSeconds, 2);
-    return found.map(({ start, stop, title, description }) => ({ start, stop, title, description }));
+  async nowAndNext(item: Item): Promise<readonly ListedProgramme[]> {
+    const channel = this.match(item)?.channel;
+    if (channel === undefined) return [];
+    return this.#present.of(channel.key, this.#parts.clock.unixSeconds(), (from, to, limit) =>
+      this.#programmesOf(channel, from, to, limit),
+    );
   }
 
   async programmes(item: Item, from: UnixSeconds, to: UnixSeconds, limit: number): Promise<Programme[]> {
-    const match = this.match(item);
-    if (match === undefined) return [];
-    const { key, id } = match.channel;
-    const file = this.#files.get(Number(key.slice(0, key.indexOf("/"))));
-    try {
-      return (await file?.between(id, from, to, limit)) ?? [];
-    } catch (error) {
-      // A refresh may have replaced the file meanwhile; a damaged one is replaced by the next refresh.
-      this.#parts.log.debug("cannot read a programme guide", { reason: messageOf(error) });
-      return [];
-    }
+    const channel = this.match(item)?.channel;
+    return channel === undefined ? [] : this.#programmesOf(channel, from, to, limit);
   }
 
   async *search(
@@ -214,7 +173,7 @@ class FileGuide implements Guide {
     part: string,
     from: UnixSeconds,
   ): AsyncGenerator<KeyedProgramme[] | undefined, void> {
-    const channels = this.#allChannels();
+    const channels = this.#matches.channels;
     for (const [id, file] of [...this.#files]) {
       const prefix = `${id}/`;
       const ids = keys.filter((key) => key.startsWith(prefix)).map((key) => channels.get(key)?.id ?? "");
@@ -226,6 +185,22 @@ class FileGuide implements Guide {
         this.#parts.log.debug("cannot search a programme guide", { reason: messageOf(error) });
         yield undefined;
       }
+    }
+  }
+
+  async #programmesOf(
+    { key, id }: GuideChannel,
+    from: UnixSeconds,
+    to: UnixSeconds,
+    limit: number,
+  ): Promise<Programme[]> {
+    const file = this.#files.get(Number(key.slice(0, key.indexOf("/"))));
+    try {
+      return (await file?.between(id, from, to, limit)) ?? [];
+    } catch (error) {
+      // A refresh may have replaced the file meanwhile; a damaged one is replaced by the next refresh.
+      this.#parts.log.debug("cannot read a programme guide", { reason: messageOf(error) });
+      return [];
     }
   }
 
@@ -324,7 +299,7 @@ class FileGuide implements Guide {
   async #replace(record: SourceRecord, file: GuideFile): Promise<void> {
     const previous = this.#files.get(record.id);
     this.#files.set(record.id, file);
-    this.#forgetMatches();
+    this.#channelsChanged();
     await previous?.close();
     await this.#parts.files.remove(this.#path(record.id, record.generation));
   }
@@ -336,7 +311,7 @@ class FileGuide implements Guide {
         record.id,
         await GuideFile.open(this.#parts.files, this.#path(record.id, record.generation)),
       );
-      this.#forgetMatches();
+      this.#channelsChanged();
     } catch (error) {
       this.#parts.log.warn("cannot read a stored programme guide; it is fetched again", {
         reason: messageOf(error),
@@ -348,7 +323,7 @@ class FileGuide implements Guide {
   async #drop({ id, generation }: SourceRecord): Promise<void> {
     const file = this.#files.get(id);
     this.#files.delete(id);
-    this.#forgetMatches();
+    this.#channelsChanged();
     await file?.close();
     await this.#parts.files.remove(this.#path(id, generation));
   }
@@ -357,28 +332,17 @@ class FileGuide implements Guide {
     return `${this.#parts.folder}/guide/${id}-${generation}.jsonl`;
   }
 
-  #forgetMatches(): void {
-    this.#matcher = undefined;
-    this.#channels = undefined;
-    this.#matches.clear();
-  }
-
-  #matching(): ChannelMatcher {
-    this.#matcher ??= new ChannelMatcher(this.#allChannels().values());
-    return this.#matcher;
+  #channelsChanged(): void {
+    this.#matches.useChannels(() => this.#allChannels());
+    // Not cleared: a read of the replaced file that is still running must not fill it.
+    this.#present = new PresentProgrammes();
   }
 
   /** Guides that the user added come first. */
-  #allChannels(): ReadonlyMap<string, GuideChannel> {
-    if (this.#channels !== undefined) return this.#channels;
+  *#allChannels(): Generator<GuideChannel> {
     const byUser = ({ origin }: SourceRecord) => (origin === "user" ? 0 : 1);
-    const channels = new Map<string, GuideChannel>();
     for (const { id } of this.#sources.all().sort((a, b) => byUser(a) - byUser(b) || a.id - b.id))
-      for (const channel of this.#files.get(id)?.channels ?? []) {
-        const key = `${id}/${channel.id}`;
-        channels.set(key, { key, id: channel.id, names: channel.names, icon: channel.icon });
-      }
-    this.#channels = channels;
-    return channels;
+      for (const channel of this.#files.get(id)?.channels ?? [])
+        yield { key: `${id}/${channel.id}`, id: channel.id, names: channel.names, icon: channel.icon };
   }
 }

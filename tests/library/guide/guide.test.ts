@@ -16,6 +16,7 @@ import { openMemory } from "../../../src/runtime/kv-memory.ts";
 import { FakeClock } from "../../engine/fake-clock.ts";
 import { SILENT } from "../../engine/fake-engine.ts";
 import { tempFolder } from "../../parts/torrent-files.ts";
+import { seededRandom } from "../../seeded-random.ts";
 import { ListServer } from "../list-server.ts";
 import { until } from "../until.ts";
 
@@ -174,6 +175,52 @@ test("Guide: a broken, empty, truncated or missing guide keeps the programmes of
   await settle();
   assert.deepEqual([await titlesOf(guide), guide.sources()[0]!.problem], [["Fresh"], null]);
   assert.equal((await readdir(folder.file("guide"))).length, 1, "old files are removed");
+});
+
+test("Guide: 100 broken refreshes and restarts between them lose no mapping", async (t) => {
+  const { guide, open, close, server, settle, added, clock } = await openGuide(t, ["Channel One", "Other"]);
+  server.answers.set(URL_A, { body: GUIDE });
+  await guide.addSource(URL_A, { allowPrivateUrls: false });
+  await settle();
+  await guide.choose(added[1]!, guide.candidates(added[1]!, "channel two")[0]!.key);
+  const random = seededRandom(15);
+  let current = { guide, settle, close };
+  for (let round = 0; round < 100; round++) {
+    const body = GUIDE.slice(0, Math.floor(random() * (GUIDE.length - 5)));
+    server.answers.set(URL_A, random() < 0.3 ? { status: 503 } : { body });
+    current.guide.refresh();
+    await current.settle();
+    assert.notEqual(current.guide.sources()[0]!.problem, null, `round ${round}`);
+    if (round % 25 === 24) {
+      await current.close();
+      current = await open();
+      await until(() => current.guide.hasProgrammes, "the stored guide");
+    }
+    const mapped = added.map((item) => current.guide.match(item)!);
+    assert.deepEqual(
+      mapped.map(({ channel, reason }) => [channel.key, reason]),
+      [
+        ["1/one", "name"],
+        ["1/two", "chosen"],
+      ],
+    );
+    assert.equal((await current.guide.nowAndNext(added[1]!))[0]!.title, "Two");
+  }
+  t.after(current.close);
+  assert.equal(clock.unixSeconds(), NOW);
+});
+
+test("Guide: now and next follow a refresh that brings other programmes", async (t) => {
+  const { guide, server, settle, added } = await openGuide(t, ["Channel One"]);
+  const nowTitle = async () => (await guide.nowAndNext(added[0]!))[0]?.title;
+  server.answers.set(URL_A, { body: GUIDE });
+  await guide.addSource(URL_A, { allowPrivateUrls: false });
+  await settle();
+  assert.equal(await nowTitle(), "Now & here");
+  server.answers.set(URL_A, { body: guideText({ one: "Channel One" }, [{ ...NEWS[1]!, title: "Fresh" }]) });
+  guide.refresh();
+  await settle();
+  assert.equal(await nowTitle(), "Fresh");
 });
 
 test("Guide: programmes, sources and choices survive a restart; a damaged file is fetched again", async (t) => {
