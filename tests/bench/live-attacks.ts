@@ -1,18 +1,16 @@
 // `bun tests/bench/live-attacks.ts [--strangers 10 --seconds 4 --only REGEXP]`: attacks the source and the viewer
 // of a live stream with each kind of hostile peer, as separate processes, and prints what a player noticed. A second
 // stream with a viewer of its own runs beside it undisturbed, as the control.
-import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { cpus, loadavg } from "node:os";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { runtime } from "#runtime";
 import { parseLiveTransportFile } from "../../src/wire/live/transport-file.ts";
-import { runtimeCommand, startEngine } from "../parts/engine.ts";
+import { startEngine } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
-import { startProcess, usageOf } from "../parts/process.ts";
+import { processGroup, usageOf } from "../parts/process.ts";
 import { ATTACK_KINDS } from "./live-attack-kinds.ts";
-import { traffic } from "./live-stranger.ts";
+import { startStrangers, traffic } from "./live-stranger.ts";
 import { markdownTable } from "./table.ts";
 
 const { values } = parseArgs({
@@ -95,7 +93,7 @@ async function beStrangers(): Promise<void> {
   const bytes = new Uint8Array(await readFile(values.file));
   const file = parseLiveTransportFile(bytes, runtime.sha1, runtime.ed25519Verifier);
   const { sign } = runtime.ed25519Key(new Uint8Array(await readFile(values.key)));
-  const [sourcePort, targetPort] = values.ports.split(",").map(Number) as [number, number];
+  const [sourcePort, ...targetPorts] = values.ports.split(",").map(Number) as [number, ...number[]];
   process.on("SIGTERM", () => {
     const { user, system } = process.cpuUsage();
     console.log(JSON.stringify({ ...traffic, cpuMs: (user + system) / 1_000 }));
@@ -103,7 +101,7 @@ async function beStrangers(): Promise<void> {
   });
   for (let i = 0; i < strangers; i++) {
     const localAddress = `127.${1 + Math.floor(Number(values.round) / 250)}.${1 + (Number(values.round) % 250)}.${1 + i}`;
-    kind.run({ file, sourcePort, targetPort, localAddress, sign });
+    for (const targetPort of targetPorts) kind.run({ file, sourcePort, targetPort, localAddress, sign });
   }
   // A stranger whose connections are closed waits for the end.
   setInterval(() => {}, 1_000);
@@ -111,14 +109,7 @@ async function beStrangers(): Promise<void> {
 }
 
 async function attack(kind: string, round: number, source: BroadcastProcess, targetPort: number) {
-  const [command, ...args] = runtimeCommand();
-  const { transportFile, p2pPort } = source;
-  const process = startProcess(command, [
-    ...[...args, fileURLToPath(import.meta.url), "--kind", kind, "--strangers", String(strangers)],
-    ...["--file", transportFile, "--key", `${source.dataDir}/broadcasts/stream/key`],
-    ...["--ports", `${p2pPort},${targetPort}`, "--round", String(round)],
-  ]);
-  await process.line((line) => line === "attacking");
+  const process = await startStrangers(kind, strangers, source, [targetPort], round);
   await pause(1_000 * Number(values.seconds));
   process.child.kill("SIGTERM");
   const line = await process.line((text) => text.startsWith("{"));
@@ -201,25 +192,13 @@ interface Pair {
 
 /** CPU time of both, with the input of the source. */
 function cpuMs({ source, viewer }: Pair): number {
-  return [viewer.pid, ...groupOf(source.pid)].reduce((sum, pid) => sum + 1_000 * usageOf(pid).cpuSeconds, 0);
+  return [viewer.pid, ...processGroup(source.pid)].reduce(
+    (sum, pid) => sum + 1_000 * usageOf(pid).cpuSeconds,
+    0,
+  );
 }
 
 function residentMiB({ source, viewer }: Pair): number {
-  const pids = [viewer.pid, ...groupOf(source.pid)];
+  const pids = [viewer.pid, ...processGroup(source.pid)];
   return pids.reduce((sum, pid) => sum + usageOf(pid).residentBytes, 0) / 1024 / 1024;
-}
-
-/** The processes of a process group. */
-function groupOf(group: number): number[] {
-  return readdirSync("/proc").flatMap((pid) => {
-    if (!/^\d+$/.test(pid)) return [];
-    try {
-      const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
-        .replace(/^.*\) /, "")
-        .split(" ");
-      return Number(fields[2]) === group ? [Number(pid)] : [];
-    } catch {
-      return [];
-    }
-  });
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
+import { fileURLToPath } from "node:url";
 import { framed } from "../../src/protocol/live/send-queue.ts";
 import { decodeHeader, type PieceHeader } from "../../src/wire/live/header.ts";
 import { decodeLiveMessage, encodeLiveMessage } from "../../src/wire/live/message.ts";
@@ -8,6 +9,9 @@ import type { LiveTransportFile } from "../../src/wire/live/transport-file.ts";
 import { emptyWindow } from "../../src/wire/live/window.ts";
 import { encodeExtensionHandshake } from "../../src/wire/peer/extension-handshake.ts";
 import { encodeHandshake, HANDSHAKE_BYTES } from "../../src/wire/peer/handshake.ts";
+import { runtimeCommand } from "../parts/engine.ts";
+import type { BroadcastProcess } from "../parts/live-broadcast.ts";
+import { type RunningProcess, startProcess } from "../parts/process.ts";
 
 /** The message ids of `sl_live` that the engine and the stranger advertise. */
 const ENGINE_LIVE_ID = 3;
@@ -154,4 +158,24 @@ export class Stranger {
     }
     this.onMessage(message, payload);
   }
+}
+
+/** Starts a process of `count` strangers, each of which attacks all `ports` with one kind of attack until SIGTERM.
+ * `round` is a number of its own for each process: it determines the strangers' addresses. */
+export async function startStrangers(
+  kind: string,
+  count: number,
+  { transportFile, dataDir, p2pPort }: BroadcastProcess,
+  ports: readonly number[],
+  round: number,
+): Promise<RunningProcess> {
+  const [command, ...args] = runtimeCommand();
+  const strangers = startProcess(command, [
+    ...[...args, fileURLToPath(new URL("live-attacks.ts", import.meta.url))],
+    ...["--kind", kind, "--strangers", String(count), "--round", String(round)],
+    ...["--file", transportFile, "--key", `${dataDir}/broadcasts/stream/key`],
+    ...["--ports", [p2pPort, ...ports].join(",")],
+  ]);
+  await strangers.line((line) => line === "attacking");
+  return strangers;
 }

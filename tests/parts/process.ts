@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { NO_REACH_ENVIRONMENT } from "./no-reach.ts";
 
@@ -105,4 +105,19 @@ export function usageOf(pid: number): { cpuSeconds: number; peakBytes: number; r
     peakBytes: kilobytes("VmHWM"),
     residentBytes: kilobytes("VmRSS"),
   };
+}
+
+/** The ids of the processes of a process group. */
+export function processGroup(group: number): number[] {
+  return readdirSync("/proc").flatMap((pid) => {
+    if (!/^\d+$/.test(pid)) return [];
+    try {
+      const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+        .replace(/^.*\) /, "")
+        .split(" ");
+      return Number(fields[2]) === group ? [Number(pid)] : [];
+    } catch {
+      return [];
+    }
+  });
 }
