@@ -71,7 +71,7 @@ export async function createTransfers(
   );
   reach.opened(listener.address.port);
   const pool = new PieceBufferPool(settings.memoryLimitBytes);
-  const memory = new PieceMemory(pool);
+  const memory = new PieceMemory(pool, clock);
   const folder = `${settings.dataDir}/transport-files`;
   const kept = await TransportFiles.open({
     files,

@@ -11,7 +11,7 @@ const MAX_OVERDRAFT_BYTES = 8 * 1024 * 1024;
 
 /**
  * Returns buffers to the pool until `bytes` of the budget are free, if possible. With `mustFree` it also drops pieces that the
- * disk is too slow for. Returns true if more memory becomes free by itself, as the disk writes.
+ * disk is too slow for. Returns true if more memory becomes free by itself, as the disk writes or readers move on.
  */
 type Reclaim = (bytes: number, mustFree: boolean) => boolean;
 

@@ -1,4 +1,14 @@
+import { after, type Instant } from "../base/time.ts";
+import type { Clock } from "../runtime/contract.ts";
 import type { PieceBufferPool } from "./piece-buffers.ts";
+
+/**
+ * Reading faster than this (24 MB/s, more than any film needs) frees memory soon, so downloading waits for it. Evicted pieces would
+ * be loaded and hashed again, which slows the reader down, so that it needs ever more evicted pieces.
+ */
+const FAST_READ_BYTES_PER_MS = 24_000;
+/** After its last piece, a fast reader is waited for this long at most. */
+const READER_WAIT_MS = 100;
 
 /** One verified piece in memory. */
 export interface MemoryPiece {
@@ -24,15 +34,21 @@ export interface MemoryOwner {
 /**
  * The verified pieces in memory of all transfers, least recently read first. When the buffer pool needs room it evicts in this
  * order: pieces that no reader needs and that are on disk or will never be; if no such piece will be available soon, pieces that a
- * reader needs but that are on disk; and as a last resort, unneeded pieces that have waited too long for the disk. A needed piece
+ * reader needs but that are on disk, unless readers are about to free memory; and as a last resort, unneeded pieces that have waited too long for the disk. A needed piece
  * that exists only in memory is never evicted: downloading waits for its reader.
  */
 export class PieceMemory {
   readonly #pool: PieceBufferPool;
+  readonly #clock: Clock;
   readonly #entries = new Set<MemoryPiece>();
+  /** Until then, readers are as fast as `FAST_READ_BYTES_PER_MS`. */
+  #fastUntil: Instant;
+  #isWaiting = false;
 
-  constructor(pool: PieceBufferPool) {
+  constructor(pool: PieceBufferPool, clock: Clock) {
     this.#pool = pool;
+    this.#clock = clock;
+    this.#fastUntil = clock.now();
     pool.setReclaim((bytes, mustFree) => this.#reclaim(bytes, mustFree));
   }
 
@@ -42,6 +58,7 @@ export class PieceMemory {
 
   /** Marks a piece as just read. */
   touch(entry: MemoryPiece): void {
+    if (!entry.isRead) this.#beginsToRead(entry);
     entry.isRead = true;
     if (this.#entries.delete(entry)) this.#entries.add(entry);
   }
@@ -56,6 +73,27 @@ export class PieceMemory {
     this.#pool.changed();
   }
 
+  /** A piece of `n` bytes keeps its reader fast for the time in which a reader of the limiting rate reads it. */
+  #beginsToRead({ bytes }: MemoryPiece): void {
+    const now = this.#clock.now();
+    const until = after(this.#fastUntil > now ? this.#fastUntil : now, bytes.length / FAST_READ_BYTES_PER_MS);
+    const latest = after(now, READER_WAIT_MS);
+    this.#fastUntil = until < latest ? until : latest;
+  }
+
+  /** Returns true while readers are fast; then `changed` is called when they no longer are. */
+  #areReadersFast(): boolean {
+    if (this.#fastUntil <= this.#clock.now()) return false;
+    if (!this.#isWaiting) {
+      this.#isWaiting = true;
+      this.#clock.at(this.#fastUntil, () => {
+        this.#isWaiting = false;
+        this.changed();
+      });
+    }
+    return true;
+  }
+
   #reclaim(bytes: number, mustFree: boolean): boolean {
     for (let freed = 0; freed < bytes; ) {
       const entry = this.#leastNeeded(mustFree);
@@ -64,7 +102,7 @@ export class PieceMemory {
       entry.owner.evicted(entry);
       freed += entry.bytes.length;
     }
-    return mustFree && this.#isDiskAtWork();
+    return mustFree && (this.#isDiskAtWork() || this.#areReadersFast());
   }
 
   /** Returns true if a piece is expected on disk soon. */
@@ -89,7 +127,8 @@ export class PieceMemory {
     if (mustFree && late) return late;
     // Reloading a needed piece costs a read and a hash, so wait if another piece is about to be saved. Otherwise evict the piece that
     // arrived last: it is needed last.
-    return isOtherBeingSaved ? undefined : (unread ?? read);
+    const needed = unread ?? read;
+    return isOtherBeingSaved || (needed && this.#areReadersFast()) ? undefined : needed;
   }
 }
 

@@ -45,7 +45,7 @@ export async function someCache(
   options: Partial<Pick<DiskCacheDependencies, "log" | "files" | "lock" | "clock">> = {},
 ) {
   const pool = new PieceBufferPool(limits.memory);
-  const memory = new PieceMemory(pool);
+  const memory = new PieceMemory(pool, options.clock ?? runtime.clock);
   const cache = await DiskCache.open({
     files: runtime.files,
     clock: runtime.clock,

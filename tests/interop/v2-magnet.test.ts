@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
+import { runtime } from "#runtime";
 import { equalBytes } from "../../src/base/bytes.ts";
 import { PieceBufferPool } from "../../src/storage/piece-buffers.ts";
 import { PieceMemory } from "../../src/storage/piece-memory.ts";
@@ -39,7 +40,7 @@ print("magnet:?xt=urn:btmh:1220" + str(lt.torrent_info(lt.bdecode(data)).info_ha
 /** Transfer dependencies with enough memory for all of the content. */
 async function someRoomyHouse(path: string) {
   const pool = new PieceBufferPool(64 << 20);
-  const memory = new PieceMemory(pool);
+  const memory = new PieceMemory(pool, runtime.clock);
   return transferDependencies(path, { log: keepingLog(), pool, memory });
 }
 

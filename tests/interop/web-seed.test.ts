@@ -59,7 +59,7 @@ async function made(folder: TempFolder, name: string, flags: number, seeds: read
 /** Plays the content of a transport file from loopback peers and from its web seeds. */
 async function play(folder: TempFolder, file: TransportFile, ports: readonly number[] = []) {
   const pool = new PieceBufferPool(16 << 20);
-  const memory = new PieceMemory(pool);
+  const memory = new PieceMemory(pool, runtime.clock);
   const house = await transferDependencies(folder.path, { log: keepingLog(), pool, memory });
   const content = {
     infohash: file.infohash,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PieceBufferPool } from "../../src/storage/piece-buffers.ts";
 import { type MemoryOwner, type MemoryPiece, PieceMemory } from "../../src/storage/piece-memory.ts";
+import { FakeClock } from "../engine/fake-clock.ts";
 
 function owner(wanted: ReadonlySet<number>) {
   const evicted: number[] = [];
@@ -69,7 +70,7 @@ test("PieceBufferPool.take reuses buffers", () => {
 test("PieceMemory evicts pieces on disk, those not needed first; never other pieces", () => {
   for (const isLate of [true, false]) {
     const pool = new PieceBufferPool(600);
-    const memory = new PieceMemory(pool);
+    const memory = new PieceMemory(pool, new FakeClock());
     const { it, evicted } = owner(new Set([0, 3, 4]));
     const states: MemoryPiece["state"][] = ["saved", "unsaved", "saved", "alone", "unsaved", "writing"];
     for (const [piece, state] of states.entries())
@@ -81,21 +82,76 @@ test("PieceMemory evicts pieces on disk, those not needed first; never other pie
   }
 });
 
-test("PieceMemory: of the needed pieces on disk the newest is evicted first, and the piece being read last", () => {
+test("PieceMemory: of the needed pieces on disk the newest is evicted first, and the piece being read last", async () => {
   const pool = new PieceBufferPool(400);
-  const memory = new PieceMemory(pool);
+  const clock = new FakeClock();
+  const memory = new PieceMemory(pool, clock);
   const { it, evicted } = owner(new Set([0, 1, 2, 3]));
   const entries = [0, 1, 2, 3].map((piece) => entryOf(it, piece, pool.take(100, false)!, "saved"));
   for (const entry of entries) memory.add(entry);
   memory.touch(entries[0]!);
+  await clock.advance(100);
   for (const _ of entries) assert.ok(pool.take(100, false));
   assert.deepEqual(evicted, [3, 2, 1, 0]);
+});
+
+test("PieceMemory waits for a fast reader instead of evicting what it reads next, and no longer than that", async () => {
+  const length = 1024 * 1024;
+  const clock = new FakeClock();
+  const pool = new PieceBufferPool(16 * length);
+  const memory = new PieceMemory(pool, clock);
+  const wanted = new Set<number>();
+  const { it, evicted } = owner(wanted);
+  let freed = 0;
+  const view = pool.forTransfer(() => freed++);
+  const entries: MemoryPiece[] = [];
+  const receive = () => {
+    const bytes = view.take(length);
+    if (bytes === undefined) return false;
+    view.filled();
+    wanted.add(entries.length);
+    entries.push(entryOf(it, entries.length, bytes, "saved"));
+    memory.add(entries.at(-1)!);
+    return true;
+  };
+  // The peers are twice as fast as the reader, which reads 100 MB/s.
+  for (let read = 0; read < 100; read++) {
+    for (let i = 0; i < 2; i++) receive();
+    memory.touch(entries[read]!);
+    await clock.advance(10);
+    wanted.delete(read);
+    memory.changed();
+  }
+  assert.ok(evicted.every((piece, i) => piece === i));
+  assert.ok(pool.inUseBytes <= (16 + 8) * length);
+  // The reader stops.
+  while (receive());
+  const [freedBefore, evictedBefore] = [freed, evicted.length];
+  await clock.advance(100);
+  assert.equal(freed, freedBefore + 1);
+  assert.ok(receive());
+  assert.ok(evicted.slice(evictedBefore).every((piece) => wanted.has(piece)));
+  assert.ok(evicted.length > evictedBefore);
+});
+
+test("PieceMemory does not wait for a reader at playing speed", async () => {
+  const length = 1024 * 1024;
+  const clock = new FakeClock();
+  const pool = new PieceBufferPool(2 * length);
+  const memory = new PieceMemory(pool, clock);
+  const { it, evicted } = owner(new Set([0, 1]));
+  const entries = [0, 1].map((piece) => entryOf(it, piece, pool.take(length, false)!, "saved"));
+  for (const entry of entries) memory.add(entry);
+  memory.touch(entries[0]!);
+  await clock.advance(50);
+  assert.ok(pool.take(length, false));
+  assert.deepEqual(evicted, [1]);
 });
 
 test("PieceMemory evicts pieces that a slow disk has not written only for guaranteed pieces, and far over the limit", () => {
   const length = 4 * 1024 * 1024;
   const pool = new PieceBufferPool(3 * length);
-  const memory = new PieceMemory(pool);
+  const memory = new PieceMemory(pool, new FakeClock());
   const { it, evicted } = owner(new Set([1]));
   for (const piece of [0, 1, 2])
     memory.add({ ...entryOf(it, piece, pool.take(length, false)!, "unsaved"), isLate: true });
@@ -110,7 +166,7 @@ test("PieceBufferPool.take waits for a disk that makes progress, and notifies wh
   const length = 4 * 1024 * 1024;
   for (const [state, isLate] of [["saved", false] as const, ["unsaved", true] as const]) {
     const pool = new PieceBufferPool(length);
-    const memory = new PieceMemory(pool);
+    const memory = new PieceMemory(pool, new FakeClock());
     const { it, evicted } = owner(new Set());
     let calls = 0;
     const view = pool.forTransfer(() => calls++);
@@ -135,7 +191,7 @@ test("PieceBufferPool.take waits for a disk that makes progress, and notifies wh
 
 test("PieceBufferPool.take: a write that never ends blocks no transfer", () => {
   const pool = new PieceBufferPool(100);
-  const memory = new PieceMemory(pool);
+  const memory = new PieceMemory(pool, new FakeClock());
   const length = 16 * 1024 * 1024;
   memory.add({ ...entryOf(owner(new Set()).it, 0, pool.takeAnyway(3 * length), "writing"), isLate: true });
   assert.ok(pool.take(length, true));
@@ -143,7 +199,7 @@ test("PieceBufferPool.take: a write that never ends blocks no transfer", () => {
 
 test("PieceMemory evicts the least recently read pieces first", () => {
   const pool = new PieceBufferPool(300);
-  const memory = new PieceMemory(pool);
+  const memory = new PieceMemory(pool, new FakeClock());
   const { it, evicted } = owner(new Set());
   const entries = [0, 1, 2].map((piece) => {
     const entry = entryOf(it, piece, pool.take(100, false)!, "saved");

@@ -24,7 +24,7 @@ function someSource(
 ) {
   const { file, content } = someContent(length, pieceBytes);
   const pool = new PieceBufferPool(memoryBytes);
-  const memory = new PieceMemory(pool);
+  const memory = new PieceMemory(pool, new FakeClock());
   const dropped: number[] = [];
   const store = new PieceStore({
     layout: file.info,

@@ -39,7 +39,7 @@ export async function transferDependencies(
     outbound: createOutbound(runtime, log),
     seedSlots: new ServerSlots(),
     pool,
-    memory: new PieceMemory(pool),
+    memory: new PieceMemory(pool, runtime.clock),
     cache: undefined,
     kept: await TransportFiles.open({
       limitBytes: 1e9,

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { runtime } from "#runtime";
 import { PieceBufferPool } from "../../src/storage/piece-buffers.ts";
 import { PieceMemory } from "../../src/storage/piece-memory.ts";
 import type { TransferContent } from "../../src/transfer/contract.ts";
@@ -29,7 +30,7 @@ async function someTransfer(changes: Partial<TransferContent>, earlier?: TempFol
   const dependencies = await transferDependencies(folder.path, {
     log: keepingLog(),
     pool,
-    memory: new PieceMemory(pool),
+    memory: new PieceMemory(pool, runtime.clock),
   });
   const content = { infohash: MADE.infohash, trackers: [], peers: [], ...changes };
   const transfer = new SwarmTransfer(dependencies, content, Promise.resolve(), () => {});
