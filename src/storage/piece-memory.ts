@@ -1,4 +1,4 @@
-import { after, type Instant } from "../base/time.ts";
+import { type Instant, instant } from "../base/time.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type { PieceBufferPool } from "./piece-buffers.ts";
 
@@ -76,9 +76,8 @@ export class PieceMemory {
   /** A piece of `n` bytes keeps its reader fast for the time in which a reader of the limiting rate reads it. */
   #beginsToRead({ bytes }: MemoryPiece): void {
     const now = this.#clock.now();
-    const until = after(this.#fastUntil > now ? this.#fastUntil : now, bytes.length / FAST_READ_BYTES_PER_MS);
-    const latest = after(now, READER_WAIT_MS);
-    this.#fastUntil = until < latest ? until : latest;
+    const until = Math.max(this.#fastUntil, now) + bytes.length / FAST_READ_BYTES_PER_MS;
+    this.#fastUntil = instant(Math.min(until, now + READER_WAIT_MS));
   }
 
   /** Returns true while readers are fast; then `changed` is called when they no longer are. */
