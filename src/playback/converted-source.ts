@@ -1,8 +1,11 @@
+import { orAborted } from "../async/abort.ts";
 import { SluiceError } from "../base/errors.ts";
+import type { Infohash } from "../base/ids.ts";
 import { languageCode } from "../media/language.ts";
-import { StreamConverter } from "../remux/audio/stream-converter.ts";
+import { inLanguage, StreamConverter } from "../remux/audio/stream-converter.ts";
 import type { AudioTranscoder } from "../remux/audio/transcoder.ts";
-import { audioKey } from "../remux/contract.ts";
+import { pictureAlone } from "../remux/audio/ts-converter.ts";
+import { type AudioConversion, audioKey } from "../remux/contract.ts";
 import type {
   LivePosition,
   LiveStream,
@@ -14,10 +17,15 @@ import type {
   VariantFacts,
 } from "../transfer/segment-source.ts";
 import { audioOf, type PlaybackRequest } from "./contract.ts";
+import { ORIGINAL_FROM } from "./film-audio.ts";
 import { OrderedSource } from "./ordered-source.ts";
+import { SegmentCache } from "./segment-cache.ts";
+import { audioManifest, openStreamAudio, type StreamAudio } from "./stream-audio.ts";
 
 /** Tags of parts: converted streams have whole segments only (RFC 8216bis 4.4.3.7, 4.4.3.8, 4.4.4.9, 4.4.5.3). */
 const PART_TAGS = /^#EXT-X-(PART|PART-INF|PRELOAD-HINT|SERVER-CONTROL)[:-].*\n/gm;
+/** Segments of the source that are kept: a few of a live stream, and always the newest. */
+const ORIGINALS_BYTES = 8 * 1024 * 1024;
 /** Codecs that are converted, in a `CODECS` attribute (RFC 6381). */
 const CONVERTED_CODECS = /\b(ac-3|ec-3|dts[cehlx+-]|mp4a\.(40\.3[23]|69|6B|A5|A6|A9))(?=[",])/gi;
 
@@ -49,11 +57,11 @@ export class ConvertedSources {
     const options = { transcoder, conversion, language };
     if (source.live) {
       const head = await source.live.cursor(0).next(signal);
-      if (!head || !new StreamConverter(options).needs(head)) return ordered();
+      const converter = new StreamConverter({ ...options, choose: inLanguage(language) });
+      if (!head || !converter.needs(head)) return ordered();
     }
     const key = `${request.output} ${audioKey(audioOf(request))}`;
-    const convert = () => new StreamConverter(options);
-    return this.#shared(source, key, () => new ConvertedSource(source, convert, key, request.output));
+    return this.#shared(source, key, () => new ConvertedSource(source, options, key, request.output));
   }
 
   #shared(source: SegmentSource, key: string, create: () => SegmentSource): SegmentSource {
@@ -65,26 +73,47 @@ export class ConvertedSources {
   }
 }
 
-/** A source of MPEG-TS segments whose audio is converted to AAC. */
+/** What {@link ConvertedSource} converts. */
+interface ConversionOptions {
+  readonly transcoder: AudioTranscoder;
+  readonly conversion: AudioConversion;
+  /** ISO 639-2. */
+  readonly language: string;
+}
+
+/**
+ * A source of MPEG-TS segments whose audio is converted to AAC. HLS players get it as a rendition, beside the audio of the stream, if the
+ * source has picture and audio in the same segments; others get it in place of that audio.
+ */
 class ConvertedSource implements SegmentSource {
   readonly container = "ts";
   readonly isLive: boolean;
-  readonly name: string;
   readonly bytesPerSecond: number | undefined;
   /** HLS players can seek in the window; continuous streams are read by segments. */
   readonly live?: LiveStream;
   readonly #source: SegmentSource;
-  readonly #create: () => StreamConverter;
+  readonly #options: ConversionOptions;
+  readonly #key: string;
+  readonly #isHls: boolean;
+  /** The segments of the source: picture and audio of one are requested one after the other. */
+  readonly #originals = new SegmentCache(ORIGINALS_BYTES);
   /** By track. */
   readonly #converters = new Map<number, StreamConverter>();
+  /** The audio renditions; undefined if there are none. `left`: the request that opened them has left. */
+  #audio: Promise<StreamAudio | undefined | "left"> | undefined;
 
-  constructor(source: SegmentSource, create: () => StreamConverter, key: string, output: "ts" | "hls") {
+  constructor(source: SegmentSource, options: ConversionOptions, key: string, output: "ts" | "hls") {
     this.#source = source;
-    this.#create = create;
+    this.#options = options;
+    this.#isHls = output === "hls";
     this.isLive = source.isLive;
-    this.name = `${source.name} ${key}`;
+    this.#key = key;
     this.bytesPerSecond = source.bytesPerSecond;
-    if (output === "hls" && source.live) this.live = source.live;
+    if (this.#isHls && source.live) this.live = source.live;
+  }
+
+  get name(): string {
+    return `${this.#source.name} ${this.#key}`;
   }
 
   get variants(): readonly VariantFacts[] {
@@ -99,8 +128,14 @@ class ConvertedSource implements SegmentSource {
     const { isDelta: _, reload, ...whole } = place;
     // Players of a manifest without parts do not wait for one.
     const segment = reload && { reload: { segment: reload.segment, part: undefined } };
-    const manifest = await this.#source.manifest({ ...whole, ...segment }, rendition, signal);
-    return manifest.replace(PART_TAGS, "").replace(CONVERTED_CODECS, "mp4a.40.2");
+    const manifestOf = async (of: ManifestRendition) =>
+      (await this.#source.manifest({ ...whole, ...segment }, of, signal)).replace(PART_TAGS, "");
+    const audio = await this.#renditions(signal);
+    if (!audio) return withOriginals(await manifestOf(rendition));
+    if (rendition === "main") return audio.master(place);
+    if (rendition === "media" || "subtitles" in rendition) return manifestOf(rendition);
+    if (!audio.converter(rendition.audio)) throw noSuchAudio(rendition.audio);
+    return audioManifest(await manifestOf("media"), rendition.audio);
   }
 
   first(signal: AbortSignal): Promise<number> {
@@ -111,8 +146,9 @@ class ConvertedSource implements SegmentSource {
     return this.#source.reach(index, signal);
   }
 
-  find(kind: SegmentName["kind"], number: number, signal: AbortSignal, track?: number): Promise<number> {
-    return this.#source.find(kind, number, signal, track);
+  async find(kind: SegmentName["kind"], number: number, signal: AbortSignal, track = 0): Promise<number> {
+    const isOwn = kind === "ts" && (await this.#renditions(signal)) !== undefined;
+    return this.#source.find(kind, number, signal, isOwn ? 0 : track % ORIGINAL_FROM);
   }
 
   livePosition(): LivePosition | undefined {
@@ -125,17 +161,94 @@ class ConvertedSource implements SegmentSource {
     track: number,
     signal: AbortSignal,
   ): Promise<SegmentBytes> {
-    const bytes = await this.#source.make(kind, index, track, signal);
-    if (kind !== "ts") return bytes;
-    const converter = this.#converters.get(track) ?? this.#create();
-    this.#converters.set(track, converter);
-    // The window of a live stream still has the segment before; a web server would have to send it again.
-    if (this.#source.live && !converter.continues(index)) {
-      const before = await this.#source.make(kind, index - 1, track, signal).catch(() => undefined);
-      if (before) converter.remember(index - 1, before);
-    }
-    return converter.convert(index, bytes, signal);
+    if (kind !== "ts") return this.#source.make(kind, index, track, signal);
+    const audio = await this.#renditions(signal);
+    if (!audio) return this.#makeWhole(index, track, signal);
+    const segment = await this.#original(index, 0, signal);
+    if (track === 0) return pictureAlone(segment);
+    const converter = audio.converter(track);
+    if (!converter) throw noSuchAudio(track);
+    await this.#precede(converter, index, 0, signal);
+    return converter.alone(index, segment, signal);
   }
+
+  /** A segment of a source that has its audio apart, or of a player without renditions. */
+  async #makeWhole(index: number, track: number, signal: AbortSignal): Promise<SegmentBytes> {
+    if (track >= ORIGINAL_FROM) return this.#original(index, track - ORIGINAL_FROM, signal);
+    const segment = await this.#original(index, track, signal);
+    const converter = this.#converters.get(track) ?? this.#converter();
+    this.#converters.set(track, converter);
+    await this.#precede(converter, index, track, signal);
+    return converter.convert(index, segment, signal);
+  }
+
+  #converter(): StreamConverter {
+    return new StreamConverter({ ...this.#options, choose: inLanguage(this.#options.language) });
+  }
+
+  #original(index: number, track: number, signal: AbortSignal): Promise<SegmentBytes> {
+    const make = (stop: AbortSignal) => this.#source.make("ts", index, track, stop);
+    return this.#originals.get(`${this.#source.name}/${track}/${index}`, make, signal);
+  }
+
+  /** Gives a converter the segment before `index`: the window of a live stream still has it; a web server would have to send it again. */
+  async #precede(converter: StreamConverter, index: number, track: number, signal: AbortSignal) {
+    if (!this.#source.live || converter.continues(index)) return;
+    const before = await this.#original(index - 1, track, signal).catch(() => undefined);
+    if (before) converter.remember(index - 1, before);
+  }
+
+  /** Reads the audio tracks from the first segment. A failure is reported, and tried again. */
+  async #renditions(signal: AbortSignal): Promise<StreamAudio | undefined> {
+    if (!this.#isHls) return undefined;
+    for (;;) {
+      this.#audio ??= this.#openAudio(signal).catch((thrown: unknown) => {
+        this.#audio = undefined;
+        if (signal.aborted) return "left";
+        throw thrown;
+      });
+      const audio = await orAborted(this.#audio, signal);
+      if (audio !== "left") return audio;
+    }
+  }
+
+  async #openAudio(signal: AbortSignal): Promise<StreamAudio | undefined> {
+    const place = { base: "", session: { infohash: "" as Infohash, key: "", ordinal: 0 } };
+    const manifest = await this.#source.manifest(place, "main", signal);
+    // A source with renditions of its own, or with subtitles, keeps its master manifest.
+    if (manifest.includes("#EXT-X-STREAM-INF")) return undefined;
+    const index = await this.#source.first(signal);
+    const segment = await this.#original(index, 0, signal);
+    const seconds = Number(/#EXTINF:([\d.]+)/.exec(manifest)?.[1] ?? 6);
+    const converter = this.#converter();
+    return converter.needs(segment) ? openStreamAudio(segment, seconds, this.#options) : undefined;
+  }
+}
+
+function noSuchAudio(number: number): SluiceError {
+  return new SluiceError("no_such_segment", `the stream has no separate audio ${number}`);
+}
+
+/**
+ * Names the converted codecs in a master manifest of another server. If its audio is separate, lists the audio of the server as well, in
+ * a variant of its own.
+ */
+function withOriginals(manifest: string): string {
+  const lines = manifest.split("\n");
+  const isAudio = (line: string) => line.startsWith("#EXT-X-MEDIA:TYPE=AUDIO") && line.includes("?audio=");
+  const renamed = manifest.replace(CONVERTED_CODECS, "mp4a.40.2");
+  if (renamed === manifest || !lines.some(isAudio)) return renamed;
+  const originals = lines
+    .filter(isAudio)
+    .map((line) =>
+      line
+        .replace(/GROUP-ID="[^"]*"/, 'GROUP-ID="original"')
+        .replace(/\?audio=(\d+)/, (_, number: string) => `?audio=${ORIGINAL_FROM + Number(number)}`),
+    );
+  const at = lines.findIndex((line) => line.startsWith("#EXT-X-STREAM-INF"));
+  const variant = [lines[at]!.replace(/AUDIO="[^"]*"/, 'AUDIO="original"'), lines[at + 1]!];
+  const own = renamed.trimEnd().split("\n");
+  return `${[...own.slice(0, at), ...originals, ...own.slice(at), ...variant].join("\n")}\n`;
 }
 
 /** Returns the source if the player accepts its container; its segments cannot be converted. Throws otherwise. */

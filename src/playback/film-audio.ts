@@ -17,7 +17,7 @@ export interface AudioGroup {
 }
 
 /** Numbers of unconverted tracks in a session that converts others begin here, because segment names have three digits. */
-const ORIGINAL_FROM = 500;
+export const ORIGINAL_FROM = 500;
 /** More tracks are not listed. */
 const TRACKS_LIMIT = ORIGINAL_FROM - 1;
 

@@ -97,8 +97,8 @@ function masterManifest(film: HlsManifestOptions): string {
   return writeMasterManifest(variants, [...sounds, ...texts]);
 }
 
-/** Names within a group must differ (RFC 8216 4.3.4.1.1). */
-function distinctNames(tracks: readonly Pick<MediaTrack, "title" | "language">[]): string[] {
+/** Returns the names of tracks for players. Names within a group must differ (RFC 8216 4.3.4.1.1). */
+export function distinctNames(tracks: readonly Pick<MediaTrack, "title" | "language">[]): string[] {
   const names: string[] = [];
   for (const { title, language } of tracks) {
     const name = title?.trim() || (language === "und" ? "Unknown" : languageName(language));

@@ -9,6 +9,8 @@ import { type TablesWriter, tableCount, tablesWriter } from "./ts-tables-writer.
 
 /** How far beyond a boundary the rest of an audio unit is searched for. */
 export const STRADDLE_BYTES = 1024 * 1024;
+/** Step size for reading the rest of straddling audio units; most end in the first step. */
+export const AFTER_STEP_BYTES = 64 * 1024;
 
 /** The parts of a transport stream whose packets pass through unchanged. */
 export interface TsCut {

@@ -1,34 +1,36 @@
 import { withLinkedAbort } from "../async/abort.ts";
 import type { RandomAccess } from "../base/byte-source.ts";
-import { concatBytes } from "../base/bytes.ts";
 import { SluiceError } from "../base/errors.ts";
 import { languageCode } from "../media/language.ts";
 import { reorderPmt } from "../media/psi.ts";
 import { TICKS_PER_SECOND } from "../media/timestamps.ts";
 import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
 import type { TsStream } from "../media/ts-programme.ts";
-import { alignPackets } from "../media/ts-sync.ts";
 import type { AudioTranscoder } from "./audio/transcoder.ts";
-import { audioUnits } from "./audio/ts-audio.ts";
-import { TsConverter } from "./audio/ts-converter.ts";
+import { withoutAudio } from "./audio/ts-converter.ts";
+import { convertedTracks, TsFileAudio, type TsFileTrack } from "./audio/ts-file-audio.ts";
 import { BufferPool } from "./buffer-pool.ts";
-import type { Media, MediaTrack, OpenMediaOptions, Remux, RemuxFormat, SegmentTimes } from "./contract.ts";
+import { isTsCodec } from "./container-rules.ts";
+import type {
+  Media,
+  MediaPart,
+  MediaTrack,
+  OpenMediaOptions,
+  Remux,
+  RemuxFormat,
+  SegmentTimes,
+} from "./contract.ts";
 import { pieceStream, streamBytes } from "./piece-stream.ts";
-import { connect, Remuxer } from "./remuxer.ts";
+import { connect } from "./remuxer.ts";
 import { TsBoundaries } from "./ts-boundaries.ts";
-import { cutSegment, hasAllStarts, STRADDLE_BYTES, tsCutter } from "./ts-cut.ts";
+import { AFTER_STEP_BYTES, STRADDLE_BYTES, tsCutter } from "./ts-cut.ts";
 import { readTsHead, readTsTimes, type TsHead } from "./ts-head.ts";
 import { FULL_INDEX_BYTES, planByScan, planByTimes, type TsPlan, targetTicksOf } from "./ts-plan.ts";
 import { TsReader } from "./ts-reader.ts";
 import { hasAac, tsToFmp4, tsToFmp4Problem } from "./ts-to-fmp4.ts";
-import { describeTracks, type TsTrack } from "./ts-tracks.ts";
+import { describeTracks } from "./ts-tracks.ts";
 
 const TARGET_SECONDS = 6;
-/** Limits of the bytes that are read before a segment to convert its audio. */
-const MIN_PREROLL_BYTES = 256 * 1024;
-const MAX_PREROLL_BYTES = 8 * 1024 * 1024;
-/** Step size for reading the rest of straddling audio units; most end in the first step. */
-const AFTER_STEP_BYTES = 64 * 1024;
 
 /**
  * Opens a transport stream file. Reads the head and the tail, and all of a file up to `fullIndexBytes`, for exact durations.
@@ -65,16 +67,13 @@ async function open(
       : planByTimes(times, head.leading, targetTicks);
   const tracks = describeTracks(head.streams, head.packets, languageCode(options.audio?.language));
   const boundaries = new TsBoundaries(reader, head.leading, times, plan);
-  const conversion = options.audio?.conversion;
-  const converter = conversion && transcoder && new TsConverter(transcoder, conversion);
-  const audio = tracks.find(({ described }) => described.kind === "audio");
-  if (!converter || !audio || !converter.needs(audio.described.codec))
-    return new TsFile(reader, head, plan, boundaries, tracks, undefined);
-  // The converted track replaces all audio.
-  const others = tracks.filter(({ described }) => described.kind !== "audio");
-  const convertedFrom = audio.described.codec;
-  const described = { ...audio.described, codec: "aac", codecString: "mp4a.40.2", convertedFrom };
-  return new TsFile(reader, head, plan, boundaries, [...others, { ...audio, described }], converter);
+  return new TsFile(
+    reader,
+    head,
+    plan,
+    boundaries,
+    convertedTracks(tracks, options.audio?.conversion, transcoder),
+  );
 }
 
 /** Returns true if the file lists its audio streams in this order. */
@@ -82,13 +81,6 @@ function isAudioOrder(streams: readonly TsStream[], order: readonly number[]): b
   const audio = streams.filter(({ kind }) => kind === "audio").map(({ pid }) => pid);
   const wanted = order.filter((pid) => audio.includes(pid));
   return audio.every((pid, i) => pid === wanted[i]);
-}
-
-/** A segment between two byte positions. */
-interface CutSegment {
-  readonly index: number;
-  readonly start: number;
-  readonly end: number;
 }
 
 /** A transport stream file, whose packets pass through unchanged. */
@@ -101,14 +93,12 @@ class TsFile implements Media {
   readonly tsProblem = undefined;
   readonly fmp4Problem: SluiceError | undefined;
   readonly silentIn: Media["silentIn"];
-  readonly separateAudio = { ts: [], fmp4: [] };
+  readonly separateAudio: Media["separateAudio"];
   readonly #reader: TsReader;
   readonly #head: TsHead;
   readonly #plan: TsPlan;
   readonly #boundaries: TsBoundaries;
-  /** Converts the first audio track; undefined if none is converted. */
-  readonly #converter: TsConverter | undefined;
-  readonly #audioTrack: TsTrack | undefined;
+  readonly #audio: TsFileAudio;
   readonly #pool = new BufferPool();
   readonly #closing = new AbortController();
   #init: Uint8Array<ArrayBuffer> | undefined;
@@ -118,18 +108,16 @@ class TsFile implements Media {
     head: TsHead,
     plan: TsPlan,
     boundaries: TsBoundaries,
-    tracks: readonly TsTrack[],
-    converter: TsConverter | undefined,
+    tracks: readonly TsFileTrack[],
   ) {
     this.#reader = reader;
-    this.#converter = converter;
-    this.#audioTrack = tracks.find(({ described }) => described.kind === "audio");
     const order = tracks.map(({ pid }) => pid);
     // Players choose the first audio stream of the PMT, so the preferred language comes first.
     const pmtSection = reorderPmt(head.tables.pmtSection, order);
     this.#head = { ...head, tables: { ...head.tables, pmtSection } };
     const { stride, at } = head.layout;
-    const isPlain = stride === TS_PACKET_BYTES && at === 0 && head.isOnlyProgramme && !converter;
+    const isConverted = tracks.some(({ converter }) => converter);
+    const isPlain = stride === TS_PACKET_BYTES && at === 0 && head.isOnlyProgramme && !isConverted;
     this.rawMime = isPlain && isAudioOrder(head.streams, order) ? "video/mp2t" : undefined;
     this.#plan = plan;
     this.#boundaries = boundaries;
@@ -138,6 +126,18 @@ class TsFile implements Media {
     this.fmp4Problem = tsToFmp4Problem(this.tracks);
     const hasAudio = this.tracks.some(({ kind }) => kind === "audio");
     this.silentIn = hasAudio && !hasAac(this.tracks) ? ["fmp4"] : [];
+    this.separateAudio = { ts: separateTracks(this.tracks), fmp4: [] };
+    const closed = this.#closing.signal;
+    const segments = plan.starts.length;
+    this.#audio = new TsFileAudio({
+      reader,
+      head: this.#head,
+      boundaries,
+      tracks,
+      segments,
+      durationSeconds: this.durationSeconds,
+      closed,
+    });
   }
 
   get zeroTicks(): number {
@@ -162,6 +162,7 @@ class TsFile implements Media {
     from: number,
     to = this.#plan.starts.length,
     signal?: AbortSignal,
+    part: MediaPart = "all",
   ): Promise<Remux> {
     if (!Number.isInteger(from) || from < 0 || from >= this.#plan.starts.length) {
       throw new SluiceError(
@@ -172,7 +173,9 @@ class TsFile implements Media {
     if (format === "fmp4" && this.fmp4Problem) throw this.fmp4Problem;
     return withLinkedAbort(signal, this.#closing.signal, async (either) => {
       try {
-        const cut = this.#converter ? this.#cutAndConvert(from, to) : await this.#cut(from, to, either);
+        const cut = this.#audio.isMadeFor(part)
+          ? this.#audio.remux(from, to, part)
+          : await this.#cut(from, to, part === "video" ? withoutAudio(this.#head) : this.#head, either);
         return format === "ts" ? cut : { ...cut, remuxer: connect(cut.remuxer, tsToFmp4("data")) };
       } catch (error) {
         if (either.aborted)
@@ -204,12 +207,12 @@ class TsFile implements Media {
   }
 
   /** Cuts the segments `[from, to)` as one: the packets between two boundaries, and the rest of audio units after them. */
-  async #cut(from: number, to: number, signal: AbortSignal): Promise<Remux> {
+  async #cut(from: number, to: number, head: TsHead, signal: AbortSignal): Promise<Remux> {
     signal.throwIfAborted();
     const { source } = this.#reader;
     const start = await this.#boundaries.find(from, signal);
     const end = Math.max(start, await this.#boundaries.find(to, signal));
-    const { tables, streams, leading, layout } = this.#head;
+    const { tables, streams, leading, layout } = head;
     const ticks = this.#boundaries.startTicks(to) - this.#boundaries.startTicks(from);
     const cut = { tables, streams, leading, stride: layout.stride, bodyBytes: end - start };
     const seconds = Math.max(0, ticks) / TICKS_PER_SECOND;
@@ -226,90 +229,11 @@ class TsFile implements Media {
       pool: this.#pool,
     };
   }
+}
 
-  /** Cuts segment by segment and converts the audio of each. The stage holds one segment, because that is converted as a whole. */
-  #cutAndConvert(from: number, to: number): Remux {
-    const boundaries = this.#boundaries;
-    const planned: CutSegment[] = [];
-    let chunks: Uint8Array[] = [];
-    let bytes = 0;
-    return {
-      source: this.#reader.source,
-      closed: this.#closing.signal,
-      ranges: async function* (signal) {
-        for (let index = from; index < to; index++) {
-          const start = await boundaries.find(index, signal);
-          const end = await boundaries.find(index + 1, signal);
-          if (end <= start) continue;
-          planned.push({ index, start, end });
-          yield { start, end, until: end };
-        }
-      },
-      remuxer: new Remuxer({
-        transform: async (input) => {
-          chunks.push(input);
-          bytes += input.length;
-          const [segment] = planned;
-          if (!segment || bytes < segment.end - segment.start) return [];
-          const body = alignPackets(concatBytes(chunks), this.#head.layout.stride, false, true).packets;
-          planned.shift();
-          chunks = [];
-          bytes = 0;
-          return [await this.#convert(segment, body, this.#closing.signal)];
-        },
-      }),
-    };
-  }
-
-  async #convert(
-    { index, start, end }: CutSegment,
-    body: Uint8Array,
-    signal: AbortSignal,
-  ): Promise<Uint8Array<ArrayBuffer>> {
-    const after = await this.#after(end, signal);
-    const { tables, streams, leading } = this.#head;
-    const ticks = this.#boundaries.startTicks(index + 1) - this.#boundaries.startTicks(index);
-    const seconds = Math.max(0, ticks) / TICKS_PER_SECOND;
-    const cut = { tables, streams, leading, bodyBytes: body.length, isFirst: index === 0, seconds };
-    const segment = cutSegment(cut, concatBytes([body, after]));
-    return this.#withConvertedAudio(index, segment, { start, body, after }, signal);
-  }
-
-  async #withConvertedAudio(
-    index: number,
-    segment: Uint8Array<ArrayBuffer>,
-    { start, body, after }: { start: number; body: Uint8Array; after: Uint8Array },
-    signal: AbortSignal,
-  ): Promise<Uint8Array<ArrayBuffer>> {
-    const track = this.#audioTrack;
-    if (!this.#converter || !track) return segment;
-    const from = Math.max(0, start - this.#prerollBytes());
-    const preroll = start > from ? await this.#reader.packets(from, start, signal) : new Uint8Array(0);
-    const units = audioUnits(concatBytes([preroll, body, after]), track.pid);
-    const ownEnd = preroll.length + body.length;
-    const job = {
-      segment,
-      before: units.filter(({ at }) => at < preroll.length),
-      own: units.filter(({ at }) => at >= preroll.length && at < ownEnd),
-      language: track.described.language,
-      hasVideo: this.tracks.some(({ kind }) => kind === "video"),
-      isLast: index + 1 === this.#plan.starts.length,
-    };
-    return this.#converter.convert(job, signal);
-  }
-
-  /** The bytes of about two seconds: audio is up to a second behind the picture that is next to it in the file. */
-  #prerollBytes(): number {
-    const bytes = (2 * this.#reader.source.size) / Math.max(1, this.durationSeconds);
-    return Math.ceil(Math.min(MAX_PREROLL_BYTES, Math.max(MIN_PREROLL_BYTES, bytes)));
-  }
-
-  async #after(end: number, signal: AbortSignal): Promise<Uint8Array> {
-    const { size } = this.#reader.source;
-    for (let length = AFTER_STEP_BYTES; ; length *= 2) {
-      const to = Math.min(size, end + Math.min(length, STRADDLE_BYTES));
-      const after = to > end ? await this.#reader.packets(end, to, signal) : new Uint8Array(0);
-      if (to === size || length >= STRADDLE_BYTES || hasAllStarts(this.#head, after)) return after;
-    }
-  }
+/** Returns the tracks that players can get apart from the picture, as indexes; none if the first one cannot be separated. */
+function separateTracks(tracks: readonly MediaTrack[]): number[] {
+  const audio = [...tracks.keys()].filter((index) => tracks[index]!.kind === "audio");
+  const separable = audio.filter((index) => isTsCodec(tracks[index]!.codec));
+  return tracks[0]?.kind === "video" && separable[0] === audio[0] ? separable : [];
 }

@@ -53,7 +53,12 @@ export function describeTracks(
   }));
 }
 
-const CODEC_STRINGS: Readonly<Record<string, string>> = { ac3: "ac-3", eac3: "ec-3", mp2: "mp4a.40.33" };
+const CODEC_STRINGS: Readonly<Record<string, string>> = {
+  ac3: "ac-3",
+  eac3: "ec-3",
+  mp2: "mp4a.40.33",
+  dts: "dtsc",
+};
 
 type Details = Partial<Pick<MediaTrack, "codec" | "codecString" | "width" | "height">>;
 

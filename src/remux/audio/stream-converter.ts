@@ -1,10 +1,11 @@
 import type { AbortSignalLike } from "../../base/byte-source.ts";
 import { deltaTicks, TICKS_PER_SECOND } from "../../media/timestamps.ts";
+import type { TsStream } from "../../media/ts-programme.ts";
 import type { AudioConversion } from "../contract.ts";
 import { readPiece } from "../ts-interleave.ts";
 import { type AudioTranscoder, PREROLL_SECONDS } from "./transcoder.ts";
 import { type AudioUnit, audioUnits } from "./ts-audio.ts";
-import { TsConverter } from "./ts-converter.ts";
+import { audioAlone, type SegmentAudio, TsConverter, withAudio } from "./ts-converter.ts";
 
 /** Segments whose last audio is kept for the next one: players of one stream are spread over its window. Each has about 50 KiB. */
 const KEPT_TAILS = 32;
@@ -12,30 +13,36 @@ const KEPT_TAILS = 32;
 /** Options of {@link StreamConverter}. */
 export interface StreamConverterOptions {
   readonly transcoder: AudioTranscoder;
-  readonly conversion: AudioConversion;
-  /** ISO 639-2; the audio in this language is converted if the stream has it, otherwise the first one. */
-  readonly language: string;
+  /** Undefined: the audio is delivered as it is. */
+  readonly conversion: AudioConversion | undefined;
+  /** Chooses the audio of a segment. */
+  readonly choose: (audio: readonly TsStream[]) => TsStream | undefined;
 }
 
-/** Converts the audio of a stream whose segments arrive one by one, for all its players. */
+/** Chooses the audio in a language (ISO 639-2); the first one if there is none. */
+export function inLanguage(wanted: string): StreamConverterOptions["choose"] {
+  return (audio) => audio.find(({ language }) => language === wanted) ?? audio[0];
+}
+
+/** Converts one audio track of a stream whose segments arrive one by one, for all its players. */
 export class StreamConverter {
-  readonly #converter: TsConverter;
-  readonly #language: string;
+  readonly #converter: TsConverter | undefined;
+  readonly #choose: StreamConverterOptions["choose"];
   /** The last audio of recent segments, by index; the oldest is first. */
   readonly #tails = new Map<number, readonly AudioUnit[]>();
 
-  constructor({ transcoder, conversion, language }: StreamConverterOptions) {
-    this.#converter = new TsConverter(transcoder, conversion);
-    this.#language = language;
+  constructor({ transcoder, conversion, choose }: StreamConverterOptions) {
+    this.#converter = conversion && new TsConverter(transcoder, conversion);
+    this.#choose = choose;
   }
 
   /** Returns true if the packets name audio that is converted. Throws `broken_media` if they have no tables. */
   needs(packets: Uint8Array): boolean {
     const audio = this.#audioOf(readPiece(packets));
-    return audio !== undefined && this.#converter.needs(audio.codec);
+    return audio !== undefined && this.#converter?.needs(audio.codec) === true;
   }
 
-  /** Returns true if the segment before `index` was converted, so that this one continues without a gap. */
+  /** Returns true if the segment before `index` is known, so that this one continues without a gap. */
   continues(index: number): boolean {
     return this.#tails.has(index - 1);
   }
@@ -47,26 +54,39 @@ export class StreamConverter {
     if (audio) this.#keep(index, audioUnits(piece.packets, audio.pid));
   }
 
-  /** Returns the segment with AAC audio. Rejects with `SluiceError`, or the reason of `signal`. */
+  /** Returns the segment with the audio as AAC, in place of all its audio. Rejects with `SluiceError`, or the reason of `signal`. */
   async convert(
     index: number,
     segment: Uint8Array<ArrayBuffer>,
     signal: AbortSignalLike,
   ): Promise<Uint8Array<ArrayBuffer>> {
-    const piece = readPiece(segment);
-    const audio = this.#audioOf(piece);
-    if (!audio) return segment;
-    const own = audioUnits(piece.packets, audio.pid);
-    this.#keep(index, own);
-    const hasVideo = piece.streams.some(({ kind }) => kind === "video");
-    const before = this.#tails.get(index - 1) ?? [];
-    const { language } = audio;
-    return this.#converter.convert({ segment, before, own, language, hasVideo, isLast: false }, signal);
+    const audio = this.#read(index, segment);
+    const aac = audio && (await this.#converter?.convert(audio, signal));
+    return aac ? withAudio(segment, aac, audio.language) : segment;
   }
 
-  #audioOf({ streams }: ReturnType<typeof readPiece>) {
-    const audio = streams.filter(({ kind }) => kind === "audio");
-    return audio.find(({ language }) => language === this.#language) ?? audio[0];
+  /** Returns the audio of the segment as a transport stream of its own; no packets if it has no frames. Rejects like `convert`. */
+  async alone(
+    index: number,
+    segment: Uint8Array<ArrayBuffer>,
+    signal: AbortSignalLike,
+  ): Promise<Uint8Array<ArrayBuffer>> {
+    const audio = this.#read(index, segment);
+    const made = audio && ((await this.#converter?.convert(audio, signal)) ?? audioAlone(audio));
+    return made ?? new Uint8Array(0);
+  }
+
+  #read(index: number, segment: Uint8Array<ArrayBuffer>): SegmentAudio | undefined {
+    const piece = readPiece(segment);
+    const audio = this.#audioOf(piece);
+    if (!audio) return undefined;
+    const own = audioUnits(piece.packets, audio.pid);
+    this.#keep(index, own);
+    return { before: this.#tails.get(index - 1) ?? [], own, language: audio.language, isLast: false };
+  }
+
+  #audioOf({ streams }: ReturnType<typeof readPiece>): TsStream | undefined {
+    return this.#choose(streams.filter(({ kind }) => kind === "audio"));
   }
 
   #keep(index: number, units: readonly AudioUnit[]): void {

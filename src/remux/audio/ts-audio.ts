@@ -4,7 +4,7 @@ import { readPesHeader } from "../../media/pes.ts";
 import { deltaTicks, TICKS_PER_SECOND } from "../../media/timestamps.ts";
 import { isUnitStartAt, payloadStartAt, pidAt, TS_PACKET_BYTES } from "../../media/ts-packet.ts";
 import { followedByFrame, frameAt } from "../packed-audio.ts";
-import { TS_BASE_SECONDS, type TsMuxPacket } from "../ts-mux-input.ts";
+import { TS_BASE_SECONDS, type TsCodec, type TsMuxPacket } from "../ts-mux-input.ts";
 
 /** A PES packet of audio. */
 export interface AudioUnit {
@@ -17,7 +17,7 @@ export interface AudioUnit {
 
 /** Audio frames of a segment, and the codec of the first one. */
 export interface SplitFrames {
-  readonly codec: string | undefined;
+  readonly codec: TsCodec | undefined;
   /** The frames that end before the segment. */
   readonly before: readonly TsMuxPacket[];
   readonly own: readonly TsMuxPacket[];
@@ -77,7 +77,7 @@ export function splitFrames(before: readonly AudioUnit[], own: readonly AudioUni
   const secondsOf = (pts: number) =>
     (origin.pts + deltaTicks(pts, origin.pts)) / TICKS_PER_SECOND - TS_BASE_SECONDS;
   const frames: (TsMuxPacket & { end: number })[] = [];
-  let codec: string | undefined;
+  let codec: TsCodec | undefined;
   let seconds = secondsOf(origin.pts);
   let mark = 0;
   let isInSync = false;

@@ -1,24 +1,28 @@
 import type { AbortSignalLike } from "../../base/byte-source.ts";
+import { SluiceError } from "../../base/errors.ts";
+import { mergePmt } from "../../media/psi.ts";
+import { leadingStream, type TsStream } from "../../media/ts-programme.ts";
+import type { TsTables } from "../../media/ts-tables.ts";
 import type { AudioConversion } from "../contract.ts";
-import { interleaveTs } from "../ts-interleave.ts";
+import { frameAt } from "../packed-audio.ts";
+import { cutSegment } from "../ts-cut.ts";
+import { interleaveTs, readPiece } from "../ts-interleave.ts";
 import { TsMuxer } from "../ts-muxer.ts";
 import { isDecodable } from "./decoders.ts";
 import { type AudioTranscoder, converts, type TranscodePlan } from "./transcoder.ts";
 import { type AudioUnit, splitFrames } from "./ts-audio.ts";
 
-/** One segment to convert. */
-export interface TsConversion {
-  readonly segment: Uint8Array<ArrayBuffer>;
+/** The audio of one segment. */
+export interface SegmentAudio {
   /** The audio units of the half second before the segment; none at the start. */
   readonly before: readonly AudioUnit[];
   readonly own: readonly AudioUnit[];
   /** ISO 639-2, for the PMT. */
   readonly language: string;
-  readonly hasVideo: boolean;
   readonly isLast: boolean;
 }
 
-/** Converts the audio of the segments of one transport stream; the picture passes unchanged. */
+/** Converts one audio track of the segments of a transport stream. */
 export class TsConverter {
   readonly #transcoder: AudioTranscoder;
   readonly #conversion: AudioConversion;
@@ -34,20 +38,62 @@ export class TsConverter {
     return converts(this.#conversion, codec) && isDecodable(codec);
   }
 
-  /** Returns the segment with AAC in place of all its audio; unchanged if it has no frames that are converted. */
-  async convert(job: TsConversion, signal: AbortSignalLike): Promise<Uint8Array<ArrayBuffer>> {
-    const { segment, language, isLast } = job;
-    const { codec, before, own } = splitFrames(job.before, job.own);
-    if (codec === undefined || !this.needs(codec)) return segment;
+  /** Returns the audio as AAC in a transport stream of its own; undefined if it has no frames that are converted. */
+  async convert(audio: SegmentAudio, signal: AbortSignalLike): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const { language, isLast } = audio;
+    const { codec, before, own } = splitFrames(audio.before, audio.own);
+    if (codec === undefined || !this.needs(codec)) return undefined;
     if (this.#plan?.source.codec !== codec) {
       const source = { codec, config: undefined, sampleRate: undefined, channels: undefined };
       this.#plan = await this.#transcoder.plan(source, before[0] ?? own[0], this.#conversion.channels);
     }
-    if (!this.#plan) return segment;
+    if (!this.#plan) return undefined;
     const frames = await this.#transcoder.run(this.#plan, { before, own, isLast }, signal);
-    if (frames.length === 0) return segment;
+    if (frames.length === 0) return undefined;
     const { config, sampleRate } = this.#plan;
-    const audio = new TsMuxer([{ codec: "aac", language, config, sampleRate }]).segment(frames);
-    return job.hasVideo ? interleaveTs(segment, [audio], language) : audio;
+    return new TsMuxer([{ codec: "aac", language, config, sampleRate }]).segment(frames);
   }
+}
+
+/** Returns `segment` with `audio` in place of all its audio. */
+export function withAudio(
+  segment: Uint8Array<ArrayBuffer>,
+  audio: Uint8Array<ArrayBuffer>,
+  language: string,
+): Uint8Array<ArrayBuffer> {
+  const hasVideo = readPiece(segment).streams.some(({ kind }) => kind === "video");
+  return hasVideo ? interleaveTs(segment, [audio], language) : audio;
+}
+
+/** Returns audio frames, unchanged, as a transport stream of their own; undefined if there are none. */
+export function audioAlone(audio: SegmentAudio): Uint8Array<ArrayBuffer> | undefined {
+  const { codec, own } = splitFrames(audio.before, audio.own);
+  const [first] = own;
+  if (codec === undefined || !first) return undefined;
+  const { sampleRate } = frameAt(first.data, 0)!;
+  return new TsMuxer([{ codec, language: audio.language, sampleRate }]).segment(own);
+}
+
+/** Returns a segment of whole packets without its audio. */
+export function pictureAlone(segment: Uint8Array): Uint8Array<ArrayBuffer> {
+  const { packets, tables, streams } = readPiece(segment);
+  const leading = leadingStream(streams);
+  if (!leading) throw new SluiceError("broken_media", "an MPEG-TS segment has neither video nor audio");
+  const programme = withoutAudio({ tables, streams });
+  // The tables are repeated for 8 s: segments are rarely longer, and begin with tables in any case.
+  const cut = { ...programme, leading, bodyBytes: packets.length, isFirst: true, seconds: 8 };
+  return cutSegment(cut, packets);
+}
+
+/** Returns the programme without its audio. */
+export function withoutAudio<T extends { readonly tables: TsTables; readonly streams: readonly TsStream[] }>(
+  programme: T,
+): T {
+  const { tables, streams } = programme;
+  const audio = new Set(streams.filter(({ kind }) => kind === "audio").map(({ pid }) => pid));
+  return {
+    ...programme,
+    tables: { ...tables, pmtSection: mergePmt(tables.pmtSection, audio, undefined) },
+    streams: streams.filter(({ pid }) => !audio.has(pid)),
+  };
 }

@@ -65,7 +65,7 @@ for (const [what, file] of Object.entries(FILES)) {
   });
 }
 
-for (const what of ["MKV, AC-3 5.1", "MP4, AC-3 5.1"]) {
+for (const what of ["MKV, AC-3 5.1", "MP4, AC-3 5.1", "MPEG-TS, AC-3 5.1", "MPEG-TS, MP2"]) {
   test(`openMedia conversion, ${what}: the AAC apart from the picture keeps its place beside it`, async () => {
     const file = FILES[what]!;
     const path = await makeMedia(file.name, file.args);
@@ -74,6 +74,7 @@ for (const what of ["MKV, AC-3 5.1", "MP4, AC-3 5.1"]) {
     try {
       const source = await samplesOf(path);
       for (const kind of ["ts", "fmp4"] as const) {
+        if (media.separateAudio[kind].length === 0) continue;
         const picture = await written(media, kind, "video");
         const out = await samplesOf(await written(media, kind, { audio: 1 }), picture);
         assert.ok(correlation(source, out) > 0.98, `${kind}: ${correlation(source, out)}`);

@@ -65,7 +65,7 @@ test("splitFrames: a frame across the border belongs to the segment of its last 
 
 test("StreamConverter: the segments of a stream get AAC without gaps; a stream with AAC stays", async () => {
   const transcoder = new AudioTranscoder(readCodecScript);
-  const converter = new StreamConverter({ transcoder, conversion, language: "und" });
+  const converter = new StreamConverter({ transcoder, conversion, choose: ([first]) => first });
   const segments = [segment(0, 0.4), segment(0.4, 0.8), segment(0.8, 1.2)];
   assert.equal(converter.needs(segments[0]!), true);
   const units = [];

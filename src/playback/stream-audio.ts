@@ -1,0 +1,134 @@
+import { languageTag } from "../media/language.ts";
+import { type ManifestRendition as WrittenRendition, writeMasterManifest } from "../media/manifest.ts";
+import { StreamConverter, type StreamConverterOptions } from "../remux/audio/stream-converter.ts";
+import type { AudioTranscoder } from "../remux/audio/transcoder.ts";
+import { isTsCodec } from "../remux/container-rules.ts";
+import type { AudioConversion, MediaTrack } from "../remux/contract.ts";
+import { readPiece } from "../remux/ts-interleave.ts";
+import { describeTracks } from "../remux/ts-tracks.ts";
+import type { ManifestPlace } from "../transfer/segment-source.ts";
+import { ORIGINAL_FROM } from "./film-audio.ts";
+import { distinctNames } from "./hls.ts";
+
+/** Addresses of segments in a media manifest. */
+const SEGMENT_URL = /^(http\S*\/\d+)\.ts$/gm;
+
+/** A way to get one audio track of a stream apart from the picture. */
+interface StreamRendition {
+  /** Its number in the names of manifests and segments. */
+  readonly number: number;
+  readonly track: MediaTrack;
+  readonly converter: StreamConverter;
+}
+
+/** What {@link openStreamAudio} needs. */
+interface StreamAudioOptions {
+  readonly transcoder: AudioTranscoder;
+  readonly conversion: AudioConversion;
+  /** Preferred language, ISO 639-2. */
+  readonly language: string;
+}
+
+/** The audio of a stream that has picture and audio in the same segments: each track as requested, and as it is in the stream. */
+export class StreamAudio {
+  readonly #video: MediaTrack;
+  readonly #groups: readonly { readonly name: string; readonly renditions: readonly StreamRendition[] }[];
+  readonly #byNumber: ReadonlyMap<number, StreamRendition>;
+  readonly #bitsPerSecond: number;
+
+  constructor(
+    video: MediaTrack,
+    requested: StreamRendition[],
+    original: StreamRendition[],
+    bitsPerSecond: number,
+  ) {
+    this.#video = video;
+    this.#groups = [
+      { name: "requested", renditions: requested },
+      { name: "original", renditions: original },
+    ];
+    this.#byNumber = new Map([...requested, ...original].map((one) => [one.number, one]));
+    this.#bitsPerSecond = bitsPerSecond;
+  }
+
+  /** The converter of a rendition; undefined if there is none with this number. */
+  converter(number: number): StreamConverter | undefined {
+    return this.#byNumber.get(number)?.converter;
+  }
+
+  /** Writes the master manifest: the picture with the requested audio, and with the audio of the stream. */
+  master({ base, session }: ManifestPlace): string {
+    const url = `${base}/ace/m/${session.infohash}/${session.key}.m3u8`;
+    const { codecString, width, height } = this.#video;
+    const variants = this.#groups.map(({ name, renditions }) => ({
+      uri: `${url}?rendition=media`,
+      bitsPerSecond: this.#bitsPerSecond,
+      codecs: [codecString, ...renditions.map(({ track }) => track.codecString)],
+      ...(width && height && { width, height }),
+      audioGroup: name,
+    }));
+    const sounds = this.#groups.flatMap(({ name: group, renditions }) => {
+      const names = distinctNames(renditions.map(({ track }) => track));
+      return renditions.map(
+        ({ number, track: { language } }, nth): WrittenRendition => ({
+          kind: "audio",
+          group,
+          name: names[nth]!,
+          uri: `${url}?audio=${number}`,
+          isDefault: nth === 0,
+          ...(language !== "und" && { language: languageTag(language) }),
+        }),
+      );
+    });
+    return writeMasterManifest(variants, sounds);
+  }
+}
+
+/** Returns the manifest of a rendition: that of the stream, with the addresses of this audio. */
+export function audioManifest(manifest: string, number: number): string {
+  return manifest.replace(SEGMENT_URL, `$1.a${number}.ts`);
+}
+
+/**
+ * Returns the audio of a stream by one of its segments; undefined if it has no picture, or if the audio that players begin with cannot be
+ * delivered alone. Throws `broken_media`.
+ */
+export function openStreamAudio(
+  segment: Uint8Array,
+  segmentSeconds: number,
+  { transcoder, conversion, language }: StreamAudioOptions,
+): StreamAudio | undefined {
+  const { packets, streams } = readPiece(segment);
+  const audio = streams.filter(({ kind }) => kind === "audio");
+  const described = describeTracks(streams, packets, language);
+  const video = described.find(({ described: { kind } }) => kind === "video");
+  const tracks = described.filter(({ described: { kind } }) => kind === "audio");
+  const open = (options: Pick<StreamConverterOptions, "conversion" | "choose">) =>
+    new StreamConverter({ transcoder, ...options });
+  const requested: StreamRendition[] = [];
+  const original: StreamRendition[] = [];
+  for (const { pid, described: track } of tracks) {
+    // By position: a stream that begins again can have other PIDs.
+    const nth = audio.findIndex((stream) => stream.pid === pid);
+    const choose: StreamConverterOptions["choose"] = (all) => all[nth];
+    const converted = open({ conversion, choose });
+    const plain = { number: nth + 1, track, converter: open({ conversion: undefined, choose }) };
+    const isConverted = converted.needs(segment);
+    if (isConverted)
+      requested.push({
+        number: nth + 1,
+        track: { ...track, codec: "aac", codecString: "mp4a.40.2", convertedFrom: track.codec },
+        converter: converted,
+      });
+    else if (isTsCodec(track.codec)) requested.push(plain);
+    if (isTsCodec(track.codec))
+      original.push(isConverted ? { ...plain, number: ORIGINAL_FROM + nth + 1 } : plain);
+  }
+  const first = tracks[0]?.described;
+  const isSeparable =
+    requested[0] !== undefined &&
+    (requested[0].track.convertedFrom ?? requested[0].track.codec) === first?.codec;
+  if (!video || !isSeparable || original.length === 0) return undefined;
+  const bitsPerSecond = (8 * segment.length) / Math.max(0.5, segmentSeconds);
+  return new StreamAudio(video.described, requested, original, bitsPerSecond);
+}

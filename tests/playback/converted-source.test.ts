@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SluiceError } from "../../src/base/errors.ts";
+import { parseInfohash } from "../../src/base/ids.ts";
+import type { PlaybackRequest } from "../../src/playback/contract.ts";
+import { ConvertedSources } from "../../src/playback/converted-source.ts";
+import { AudioTranscoder } from "../../src/remux/audio/transcoder.ts";
+import { audioUnits, splitFrames } from "../../src/remux/audio/ts-audio.ts";
+import { readPiece } from "../../src/remux/ts-interleave.ts";
+import { TsMuxer } from "../../src/remux/ts-muxer.ts";
+import { readCodecScript } from "../../src/runtime/codec-scripts.ts";
+import type { ManifestRendition, SegmentSource } from "../../src/transfer/segment-source.ts";
+import { ac3Tone } from "../remux/audio/encoded-sound.ts";
+import { SYNTHETIC_TRACKS, syntheticPackets } from "../remux/synthetic-ts.ts";
+
+const signal = new AbortController().signal;
+const place = {
+  base: "http://a",
+  session: { infohash: parseInfohash("a".repeat(40))!, key: "k", ordinal: 0 },
+};
+const transcoder = new AudioTranscoder(readCodecScript);
+const SEGMENT_SECONDS = 0.48;
+const COUNT = 3;
+const tone = await ac3Tone(SEGMENT_SECONDS * COUNT);
+const muxer = new TsMuxer([SYNTHETIC_TRACKS[0]!, { codec: "ac3", language: "eng", sampleRate: 48000 }]);
+
+function segment(index: number): Uint8Array<ArrayBuffer> {
+  const [from, to] = [index * SEGMENT_SECONDS, (index + 1) * SEGMENT_SECONDS];
+  const video = syntheticPackets(SEGMENT_SECONDS, from).filter(({ track }) => track === 0);
+  const audio = tone.filter(({ ptsSeconds }) => ptsSeconds >= from && ptsSeconds < to);
+  return muxer.segment([...video, ...audio.map((packet) => ({ ...packet, track: 1 }))]);
+}
+
+/** A live stream with parts; counts how often a segment is read. */
+function liveSource(reads: number[] = []): SegmentSource {
+  const manifest = [
+    "#EXTM3U",
+    "#EXT-X-PART-INF:PART-TARGET=0.2",
+    ...Array.from({ length: COUNT }, (_, i) => `#EXTINF:${SEGMENT_SECONDS},\nhttp://a/ace/c/h/${i}.ts`),
+    '#EXT-X-PRELOAD-HINT:TYPE=PART,URI="http://a/ace/c/h/3.p0.ts"\n',
+  ].join("\n");
+  const source: Partial<SegmentSource> = {
+    container: "ts",
+    isLive: true,
+    name: "stream",
+    manifest: async () => manifest,
+    first: async () => COUNT - 1,
+    find: async (_, number, __, track) => number + 1000 * (track ?? 0),
+    make: async (_, index) => {
+      if (index < 0) throw new SluiceError("no_such_segment", "it has left the window");
+      reads.push(index);
+      return segment(index);
+    },
+    live: { cursor: () => ({ next: async () => segment(0) }) } as never,
+  };
+  return source as SegmentSource;
+}
+
+function request(conversion: object | undefined, output: "hls" | "ts" = "hls"): PlaybackRequest {
+  return { output, container: "auto", audioLanguage: undefined, audioConversion: conversion } as never;
+}
+
+const ALL = { all: true, mp3: false, ac3: false, isHls: true, channels: 2 } as const;
+
+test("ConvertedSources: a live stream with AC-3 has a variant with AAC and one with its own audio", async () => {
+  const reads: number[] = [];
+  const source = await new ConvertedSources(transcoder).of(liveSource(reads), request(ALL), signal);
+  const master = await source.manifest(place, "main", signal);
+  const variants = master.split("\n").filter((line) => line.startsWith("#EXT-X-STREAM-INF"));
+  const seen = variants.map((line) => [
+    /CODECS="([^"]*)"/.exec(line)?.[1],
+    /AUDIO="([^"]*)"/.exec(line)?.[1],
+  ]);
+  assert.deepEqual(seen, [
+    ["avc1.64000c,mp4a.40.2", "requested"],
+    ["avc1.64000c,ac-3", "original"],
+  ]);
+  assert.match(master, /GROUP-ID="requested",NAME="English",LANGUAGE="en",DEFAULT=YES[^\n]*audio=1"/);
+  assert.match(master, /GROUP-ID="original"[^\n]*audio=501"/);
+  assert.doesNotMatch(await source.manifest(place, "media", signal), /PART|a1\.ts/);
+  const audio: ManifestRendition = { audio: 501 };
+  assert.match(await source.manifest(place, audio, signal), /\/0\.a501\.ts\n.*\/2\.a501\.ts\n/s);
+  await assert.rejects(source.manifest(place, { audio: 7 }, signal), /no separate audio 7/);
+  assert.equal(await source.find("ts", 1, signal, 501), 1, "the source has one track");
+});
+
+test("ConvertedSources: picture, AAC and original audio of a segment come from one read of it, and continue without gaps", async () => {
+  const reads: number[] = [];
+  const source = await new ConvertedSources(transcoder).of(liveSource(reads), request(ALL), signal);
+  const units = { 1: [] as Uint8Array[], 501: [] as Uint8Array[] };
+  for (let index = 0; index < COUNT; index++) {
+    const picture = readPiece(await source.make("ts", index, 0, signal));
+    assert.deepEqual(
+      picture.streams.map(({ kind }) => kind),
+      ["video"],
+    );
+    for (const track of [1, 501] as const) units[track].push(await source.make("ts", index, track, signal));
+  }
+  assert.deepEqual(reads.sort(), [0, 1, 2]);
+  const framesOf = (segments: Uint8Array[]) => {
+    const all = segments
+      .map(readPiece)
+      .flatMap(({ packets, streams }) => audioUnits(packets, streams[0]!.pid));
+    return splitFrames([], all);
+  };
+  assert.deepEqual(
+    framesOf(units[501]).own.map(({ data }) => data),
+    tone.map(({ data }) => data),
+  );
+  const { codec, own } = framesOf(units[1]);
+  assert.equal(codec, "aac");
+  for (const [i, { ptsSeconds }] of own.entries())
+    assert.ok(Math.abs(ptsSeconds - own[0]!.ptsSeconds - (i * 1024) / 48000) < 1e-4, String(i));
+});
+
+test("ConvertedSources: continuous streams get AAC in place of AC-3; without a request the stream is unchanged", async () => {
+  const sources = new ConvertedSources(transcoder);
+  const original = liveSource();
+  assert.equal(await sources.of(original, request(undefined), signal), original);
+  const converted = await sources.of(original, request({ ...ALL, isHls: false }, "ts"), signal);
+  const { streams } = readPiece(await converted.make("ts", 1, 0, signal));
+  assert.deepEqual(
+    streams.map(({ codec }) => codec),
+    ["h264", "aac"],
+  );
+});
+
+test("ConvertedSources: a stream of another server with separate audio has both variants too", async () => {
+  const master = [
+    "#EXTM3U",
+    '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="audio",NAME="English",DEFAULT=YES,URI="http://a/k.m3u8?audio=1"',
+    '#EXT-X-STREAM-INF:BANDWIDTH=1,CODECS="avc1.64001f,ac-3",AUDIO="audio"',
+    "http://a/k.m3u8?rendition=media\n",
+  ].join("\n");
+  const { live: _, ...rest } = liveSource();
+  const source = { ...rest, manifest: async () => master } as SegmentSource;
+  const converted = await new ConvertedSources(transcoder).of(source, request(ALL), signal);
+  const lines = (await converted.manifest(place, "main", signal)).split("\n");
+  assert.deepEqual(
+    lines.filter((line) => line.includes("STREAM-INF")),
+    [
+      '#EXT-X-STREAM-INF:BANDWIDTH=1,CODECS="avc1.64001f,mp4a.40.2",AUDIO="audio"',
+      '#EXT-X-STREAM-INF:BANDWIDTH=1,CODECS="avc1.64001f,ac-3",AUDIO="original"',
+    ],
+  );
+  assert.match(lines.join("\n"), /GROUP-ID="original"[^\n]*audio=501"/);
+  assert.equal(await converted.find("ts", 1, signal, 501), 1001);
+  assert.deepEqual(await converted.make("ts", 1, 501, signal), segment(1));
+});
