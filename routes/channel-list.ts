@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Item } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
-import type { RemuxForPlayer } from "../src/playback/contract.ts";
+import type { PlaybackRequest, RemuxForPlayer } from "../src/playback/contract.ts";
 import { itemSelector } from "./control/content-params.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { channelSources, createPlayLinkRoutes } from "./play-links.ts";
@@ -45,6 +45,24 @@ export function createItemPlayer(dependencies: RouteDependencies & { readonly li
   };
 }
 
+/** Connects the pieces of a channel with their remuxer. */
+export const connect: RemuxForPlayer = ({ pieces, remuxer }) => pieces.pipeThrough(remuxer);
+
+/** The request to play an item's own content as one transport stream. */
+export function channelRequest(item: Item, allowPrivateUrls: boolean): PlaybackRequest {
+  return {
+    selector: itemSelector(item),
+    playerId: undefined,
+    output: "ts",
+    container: "auto",
+    fileIndex: undefined,
+    audioLanguage: undefined,
+    clientSessionId: -1,
+    wantsEvents: false,
+    allowPrivateUrls,
+  };
+}
+
 /** Returns a function that plays the channel of an item as one transport stream, which fails when all its sources have failed. */
 export function createChannelOpener(
   engine: Pick<Engine, "playChannel">,
@@ -57,19 +75,8 @@ export function createChannelOpener(
   return async (item, { allowPrivateUrls }, signal) => {
     const sources = (await channelSources(library, item)).map((source) => ({
       name: `item ${source.id}`,
-      request: {
-        selector: itemSelector(source),
-        playerId: undefined,
-        output: "ts",
-        container: "auto",
-        fileIndex: undefined,
-        audioLanguage: undefined,
-        clientSessionId: -1,
-        wantsEvents: false,
-        allowPrivateUrls,
-      } as const,
+      request: channelRequest(source, allowPrivateUrls),
     }));
-    const connect: RemuxForPlayer = ({ pieces, remuxer }) => pieces.pipeThrough(remuxer);
     const title = item.displayTitle || item.title;
     return engine.playChannel(sources, connect, { title, signal, hasPattern: false });
   };

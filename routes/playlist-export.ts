@@ -46,6 +46,7 @@ export const exportParams = z.object({
   skip_autosearch: bool.describe("1: each item plays its own content, even if auto search is on"),
   generate_player_id: bool.describe("1: every URL has a pid of its own"),
   show_epg: bool.describe("1: adds the present programme of each item and the next one (format json)"),
+  skip_dead: bool.describe("1: without channels that did not play in their last visits (--probe)"),
 });
 
 type ExportParams = z.output<typeof exportParams>;
@@ -159,6 +160,7 @@ function optionsOf(
     skipAutoSearch: params.skip_autosearch ?? false,
     generatePlayerId: params.generate_player_id ?? false,
     ...(params.show_epg && { showsProgrammes: true }),
+    ...(params.skip_dead && { skipsDead: true }),
   };
 }
 

@@ -40,6 +40,7 @@ const ROOMS: readonly Room[] = [
   { path: "src/live", layer: 5.5, packages: [] },
   { path: "src/playback/diagnosis", layer: 6, packages: [] },
   { path: "src/playback", layer: 6.1, packages: [] },
+  { path: "src/health", layer: 6.9, packages: ["valibot"] },
   { path: "src/library", layer: 7, packages: ["valibot", "jose", "sax"] },
   { path: "src/engine", layer: 7.1, packages: [] },
   { path: "src/web/page", layer: 7.2, packages: ["hls.js", "idb-keyval", "peerjs"] },

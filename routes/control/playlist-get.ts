@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { encodeUtf8 } from "../../src/base/utf8.ts";
 import type { Item, ItemQuery, ItemReader } from "../../src/library/contract.ts";
+import type { Library } from "../../src/library/library.ts";
 import { listedItemSchema, presentItem, presentListedItem } from "../http/present-item.ts";
 import { spacedJson } from "../http/responses.ts";
 import { shownProgramme } from "./guide.ts";
 import { type ControlCall, type ControlMethod, controlMethod, PRIVATE } from "./method.ts";
-import { bool, integer } from "./params.ts";
+import { bool, integer, oneOf } from "./params.ts";
 import { name, omitUndefined, owner, pageParams, titlePart } from "./playlist-params.ts";
 import { search, searchParams, searchSchema } from "./search.ts";
 
@@ -22,6 +23,9 @@ const params = z.object({
     "Only items of this external playlist; -1: only items of no external playlist",
   ),
   sort: bool.describe("1: by title; default: in the order in which items were added"),
+  sort_by: oneOf(["status"]).describe(
+    "status: channels that played in their last visit first, dead ones last; replaces sort",
+  ),
   ...pageParams,
   show_epg: bool.describe("1: adds the present programme of each item and the next one"),
 });
@@ -59,15 +63,37 @@ export const playlistGet: ControlMethod = controlMethod({
     };
     const { items } = call.library;
     const present = async (item: Item) => ({
-      ...presentListedItem(item, items.figures(item), call.base),
+      ...presentListedItem(item, items.figures(item), call.base, call.library.healthOf(item)),
       ...(params.show_epg && { epg: [...(await call.library.guide.nowAndNext(item))] }),
     });
+    if (params.sort_by === "status") {
+      const { total, page } = await byStatus(call.library, query);
+      return { total_items: total, playlist: await Promise.all(page.map(present)) };
+    }
     const page = await items.query({ ...query, limit: Math.min(limit, MAX_BUFFERED_ITEMS) });
     if (page.items.length >= Math.min(limit, page.total - offset))
       return { total_items: page.total, playlist: await Promise.all(page.items.map(present)) };
     return streamedList(call, query, `{"total_items": ${page.total}, "playlist": [`, present);
   },
 });
+
+/** Alive channels first; those that were never visited are before the dead ones. */
+const STATUS_ORDER = ["alive", "weak", undefined, "dead"] as const;
+
+/** Sorts the matches by the status of their content, then by title. Returns at most {@link MAX_BUFFERED_ITEMS} of them. */
+async function byStatus(
+  { items, health }: Pick<Library, "items" | "health">,
+  { offset = 0, limit = Number.POSITIVE_INFINITY, ...query }: ItemQuery,
+): Promise<{ total: number; page: Item[] }> {
+  const all = items.outline({ ...query, sort: "title" });
+  const sorted = STATUS_ORDER.flatMap((status) =>
+    all.filter(({ content }) => health.get(content)?.status === status),
+  );
+  const ids = sorted.slice(offset, offset + Math.min(limit, MAX_BUFFERED_ITEMS)).map(({ id }) => id);
+  if (ids.length === 0) return { total: all.length, page: [] };
+  const found = new Map((await items.query({ ids })).items.map((item) => [item.id, item]));
+  return { total: all.length, page: ids.flatMap((id) => found.get(id) ?? []) };
+}
 
 /** Returns the result of `playlist_trash_get`. */
 export async function trashList(owner: string, call: ControlCall): Promise<unknown> {

@@ -3,6 +3,7 @@ import { Hono } from "hono";
 import { z } from "zod";
 import type { Infohash } from "../../src/base/ids.ts";
 import type { Engine } from "../../src/engine/engine.ts";
+import type { Health } from "../../src/health/health-contract.ts";
 import type { Item, ItemOutline, ItemQuery, Items } from "../../src/library/contract.ts";
 import type { Library } from "../../src/library/library.ts";
 import { baseUrl } from "../http/access.ts";
@@ -94,12 +95,16 @@ type SearchScope = "swarms" | "all";
  * Rejects with `SluiceError`.
  *
  * CHOICE(search): a name matches if it contains every word of the query; an empty query matches every name. At most 2,000
- * items are examined. Content with connected peers is available (1, status 2); the availability of other content is
- * unknown (0, status 1), and its `availability_updated_at` is the time of the item's last change.
+ * items are examined. Content with connected peers is available (1, status 2). Other content has the availability, bitrate (bytes per
+ * second) and time of its last visits (`--probe`), and status 2 if it played in the last one; content that was never visited has
+ * 0, status 1 and the time of the item's last change.
  */
 export async function search(
   params: z.output<typeof searchParams>,
-  { library, engine }: { readonly library: Pick<Library, "items" | "guide">; readonly engine: Engine },
+  {
+    library,
+    engine,
+  }: { readonly library: Pick<Library, "items" | "guide" | "healthOf">; readonly engine: Engine },
   base: string,
   scope: SearchScope = "swarms",
 ): Promise<z.output<typeof searchSchema>> {
@@ -143,7 +148,10 @@ export async function search(
     results.push({
       name: "id" in first ? first.displayTitle || first.title : first.name,
       icons: item ? presentIcons(library.items.figures(item), base) : [],
-      items: found.map((each) => ({ ...presentMatch(each, available), channel_id: channelIdOf(channel) })),
+      items: found.map((each) => ({
+        ...presentMatch(each, available, "id" in each ? library.healthOf(each) : undefined),
+        channel_id: channelIdOf(channel),
+      })),
       ...(params.show_epg && item && { epg: [...(await library.guide.nowAndNext(item))] }),
     });
   }
@@ -210,7 +218,11 @@ function channelIdOf(key: string): number {
 /** An unknown bitrate is 0. */
 const UNKNOWN = { bitrate: 0, categories: [], languages: [], countries: [] };
 
-function presentMatch(source: Item | StoredName, available: ReadonlySet<string>): Omit<Match, "channel_id"> {
+function presentMatch(
+  source: Item | StoredName,
+  available: ReadonlySet<string>,
+  health: Health | undefined,
+): Omit<Match, "channel_id"> {
   if (!("id" in source)) {
     const { name, infohash } = source;
     return { ...UNKNOWN, infohash, name, ...availability(available.has(infohash), 0), in_playlist: false };
@@ -221,20 +233,22 @@ function presentMatch(source: Item | StoredName, available: ReadonlySet<string>)
     ...UNKNOWN,
     infohash: infohash ?? "",
     name: source.title,
+    bitrate: health?.last?.facts.bytesPerSecond ?? 0,
     categories: categoriesOf(source),
-    languages: [...(source.languages ?? [])],
+    languages: [...(source.languages ?? health?.last?.facts.languages ?? [])],
     countries: [...(source.countries ?? [])],
-    ...availability(infohash !== null && available.has(infohash), source.updatedAt),
+    ...availability(infohash !== null && available.has(infohash), source.updatedAt, health),
     in_playlist: true,
     ...(infohash === null && { item_id: source.id }),
   };
 }
 
-function availability(isAvailable: boolean, updatedAt: number) {
+function availability(isAvailable: boolean, updatedAt: number, health?: Health) {
   const now = Math.floor(Date.now() / 1000);
+  if (isAvailable) return { availability: 1, availability_updated_at: now, status: 2 as const };
   return {
-    availability: isAvailable ? 1 : 0,
-    availability_updated_at: isAvailable ? now : updatedAt,
-    status: isAvailable ? (2 as const) : (1 as const),
+    availability: health?.availability ?? 0,
+    availability_updated_at: health?.checkedAt ?? updatedAt,
+    status: health?.status === "alive" ? (2 as const) : (1 as const),
   };
 }

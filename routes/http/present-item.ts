@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Health } from "../../src/health/health-contract.ts";
 import type { Item, ItemFigures } from "../../src/library/contract.ts";
 
 const codes = z.array(z.string()).nullable();
@@ -39,12 +40,29 @@ export const itemSchema = z.object({
 
 const iconSchema = z.object({ url: z.string(), type: z.string() });
 
+/** What visits in the background found (`--probe`). */
+const healthSchema = z.object({
+  status: z.enum(["alive", "weak", "dead"]),
+  availability: z.number().describe("Share of the last visits in which it played"),
+  checked_at: z.int(),
+  problem: z.string().optional().describe("Why it did not play in the last visit"),
+  start_ms: z.number().optional().describe("Time to the first media"),
+  speed: z.number().optional().describe("Received bytes per second"),
+  bitrate: z.number().optional().describe("Bytes per second"),
+  codecs: z.array(z.string()).optional(),
+  width: z.number().optional(),
+  height: z.number().optional(),
+  languages: z.array(z.string()).optional(),
+  is_moving: z.boolean().optional().describe("False for a still picture"),
+});
+
 /** The schema of an item of `playlist_get`, with the members that `playlist_trash_get` omits. */
 export const listedItemSchema = itemSchema.extend({
   icons: z.array(iconSchema),
   hash: z.string(),
   hash_v2: z.string(),
   show_autosearch: z.boolean(),
+  health: healthSchema.optional(),
 });
 
 /**
@@ -94,6 +112,7 @@ export function presentListedItem(
   item: Item,
   figures: ItemFigures,
   base: string,
+  health: Health | undefined,
 ): z.output<typeof listedItemSchema> {
   return {
     ...presentItem(item, figures),
@@ -101,6 +120,26 @@ export function presentListedItem(
     hash: figures.hash,
     hash_v2: figures.hashV2,
     show_autosearch: figures.showAutosearch,
+    ...(health && { health: presentHealth(health) }),
+  };
+}
+
+function presentHealth({ status, availability, checkedAt, problem, last }: Health) {
+  return {
+    status,
+    availability,
+    checked_at: checkedAt,
+    ...(problem !== undefined && { problem }),
+    ...(last && {
+      start_ms: last.startMs,
+      speed: last.receivedPerSecond,
+      bitrate: last.facts.bytesPerSecond,
+      codecs: [...last.facts.codecs],
+      width: last.facts.width,
+      height: last.facts.height,
+      languages: [...last.facts.languages],
+      ...(last.facts.isMoving !== undefined && { is_moving: last.facts.isMoving }),
+    }),
   };
 }
 

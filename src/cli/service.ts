@@ -38,6 +38,7 @@ import { HttpListeners, withListenAdvice } from "./http-listeners.ts";
 import { createLocalPlayers } from "./local-players.ts";
 import { openLibrary } from "./open-library.ts";
 import { announcedAddresses, ownLookup, ownTrackers } from "./own-addresses.ts";
+import { startProber } from "./start-prober.ts";
 import { listenForTcpClients } from "./tcp-api.ts";
 
 /** After this time the modules of {@link loadMedia} are loaded, so that the first player does not wait for them. */
@@ -156,6 +157,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     await Promise.all([engine.stop(), library.close()]);
     throw error;
   });
+  const prober = startProber(config, { clock: runtime.clock, engine, library, log: log.named("probe") });
   const tunerId = tunerIdOf(deviceId);
   const players = createLocalPlayers(process.env, process.platform, log);
   const { allowedHosts, privateUrls } = config;
@@ -226,7 +228,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       stopTuner();
       players.close();
       broadcasts.close();
-      await recordings.close();
+      await Promise.all([recordings.close(), prober?.close()]);
       await Promise.all([engine.stop(), library.close()]);
     },
   };

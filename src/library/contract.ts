@@ -358,6 +358,7 @@ export interface ExportOptions {
   readonly generatePlayerId: boolean;
   /** Format `json`: adds the present programme of each item and the next one. */
   readonly showsProgrammes?: boolean;
+  readonly skipsDead?: boolean; // Leaves out channels that did not play in their last visits.
 }
 
 /** A broadcast as the user defines it by the command line or a control method; stored for the next start. */

@@ -1,5 +1,6 @@
 import { toHex } from "../base/bytes.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
+import type { Health } from "../health/health-contract.ts";
 import { m3uEntry, m3uHeader } from "../media/m3u-writer.ts";
 import type { ExportOptions, Item, Items } from "./contract.ts";
 import { contentLink, playLink, withoutLogin } from "./export-links.ts";
@@ -12,10 +13,13 @@ interface ExportDependencies {
   /** The program guides of one external playlist, or of all lists. */
   guides(externalPlaylistId: number | undefined): readonly string[];
   readonly guide: Pick<Guide, "match" | "hasProgrammes" | "nowAndNext">;
+  healthOf(item: Item): Health | undefined;
 }
 
 /** Guides in the header; players fetch each of them. */
 const MAX_GUIDES = 20;
+/** Sources of a channel that decide whether it is dead; as many as a player tries. */
+const MAX_COMPARED_SOURCES = 7;
 
 /** An output format. */
 interface Format {
@@ -57,6 +61,7 @@ export function exportItems(
         const items = await reader.next();
         for (const item of items) {
           const source = await sourceOf(dependencies, item, options);
+          if (options.skipsDead && (await isDead(dependencies, item, options))) continue;
           const programmes = options.showsProgrammes ? await dependencies.guide.nowAndNext(item) : undefined;
           text += format.entry(item, source, isFirst, programmes);
           isFirst = false;
@@ -73,6 +78,18 @@ export function exportItems(
 async function sourceOf({ items }: ExportDependencies, item: Item, options: ExportOptions): Promise<Item> {
   if (!item.autoSearch || options.skipAutoSearch) return item;
   return (await items.otherSources(item.id, 1))[0] ?? item;
+}
+
+/** Returns true if nothing that the entry of an item can play has played in its last visits. */
+async function isDead(
+  { items, healthOf }: ExportDependencies,
+  item: Item,
+  options: ExportOptions,
+): Promise<boolean> {
+  if (healthOf(item)?.status !== "dead") return false;
+  if (!item.autoSearch || options.skipAutoSearch) return true;
+  const others = await items.otherSources(item.id, MAX_COMPARED_SOURCES);
+  return others.every((other) => healthOf(other)?.status === "dead");
 }
 
 function m3uFormat(dependencies: ExportDependencies, options: ExportOptions): Format {

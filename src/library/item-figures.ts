@@ -18,6 +18,11 @@ export function contentHash(item: Pick<Item, "content">, sha1: Sha1): Uint8Array
   return sha1(encodeUtf8(contentName(item.content)));
 }
 
+/** Returns the key of an item's content in the index and in the records of its health. */
+export function contentKey({ hashV2 }: Pick<ItemFigures, "hashV2">): string {
+  return hashV2.slice(0, 16);
+}
+
 /** CHOICE(item-figures): computes the properties of an item. `hasOthers`: its channel has other playable sources. */
 export function itemFigures(item: Item, hasOthers: boolean, sha1: Sha1): ItemFigures {
   const isMulti = item.fileCount !== null && item.fileCount > 1;

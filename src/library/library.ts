@@ -2,6 +2,8 @@ import type { Sha1 } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import type { UnixSeconds } from "../base/time.ts";
+import type { ChannelHealth, Health } from "../health/health-contract.ts";
+import { HealthRecords } from "../health/health-records.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { Clock, Files, KeyValueStore } from "../runtime/contract.ts";
 import { createAccessControl } from "./access-control.ts";
@@ -32,6 +34,7 @@ import { createImages } from "./images.ts";
 import { createImporter, type ImportOptions } from "./import.ts";
 import { openImportGuides } from "./import-guides.ts";
 import { openImportJournal } from "./import-journal.ts";
+import { contentKey } from "./item-figures.ts";
 import { createItems } from "./items.ts";
 import { createSourceRows } from "./source-rows.ts";
 import { createTasks } from "./tasks.ts";
@@ -46,6 +49,10 @@ export interface Library {
   readonly images: Images;
   /** The programme guides of the channels. */
   readonly guide: Guide;
+  /** How the channels play, as visits in the background found. */
+  readonly health: ChannelHealth;
+  /** Returns the health of an item's content; undefined if it was never visited. */
+  healthOf(item: Item): Health | undefined;
   /** Streams the guide of the items that match the query as XMLTV; pull drives it. */
   exportGuide(query: ItemQuery): ReadableStream<Uint8Array>;
   /** Searches the present and later programmes of the enabled items for a text in their titles and subtitles. */
@@ -118,8 +125,12 @@ export async function createLibrary(dependencies: LibraryDependencies): Promise<
       ? [...new Set([...importGuides.all(), ...externalPlaylists.guides()])]
       : externalPlaylists.guides(id);
   const guide = await createGuide({ ...dependencies, log, tasks, items, listed: () => guides(undefined) });
+  const health = await HealthRecords.load(store, log);
+  const healthOf = (item: Item) => health.get(contentKey(items.figures(item)));
   return {
     items,
+    health,
+    healthOf,
     externalPlaylists,
     tasks,
     access,
@@ -134,7 +145,7 @@ export async function createLibrary(dependencies: LibraryDependencies): Promise<
       channelId: exportedChannelId(item, items.figures(item)),
       logo: logoUrl({ items }, item, base),
     }),
-    exportPlaylist: (options) => exportItems({ items, randomBytes, guides, guide }, options),
+    exportPlaylist: (options) => exportItems({ items, randomBytes, guides, guide, healthOf }, options),
     guidesOf: (url, options) => guidesOf(outbound, url, options),
     async close() {
       externalPlaylists.close();

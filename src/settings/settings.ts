@@ -306,6 +306,12 @@ export function settingsTable(folders: { readonly dataDir: string | undefined })
       "off",
       "Serve the playlist to television apps by the Xtream Codes API, with the accounts of `sluice account`",
     ),
+    probe: setting(
+      "probe",
+      choice("off", "hourly", "daily"),
+      "off",
+      "Visit each live channel for a few seconds while no player plays, to show which ones work; at most 2 Mbit/s on average",
+    ),
     liveWindow: setting(
       "live-window",
       duration(10_000),

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { test } from "node:test";
 import type { ContentId, Infohash } from "../../src/base/ids.ts";
-import type { ExportOptions, ItemContent, ItemDraft } from "../../src/library/contract.ts";
+import type { UnixSeconds } from "../../src/base/time.ts";
+import type { Health } from "../../src/health/health-contract.ts";
+import type { ExportOptions, Item, ItemContent, ItemDraft } from "../../src/library/contract.ts";
 import { exportItems } from "../../src/library/export.ts";
 import { withoutLogin } from "../../src/library/export-links.ts";
 import { createItems } from "../../src/library/items.ts";
@@ -18,7 +20,11 @@ const byId: ItemContent = { ...NONE, contentId: CID };
 const byHash: ItemContent = { ...NONE, infohash: HASH };
 const web = (url: string): ItemContent => ({ ...NONE, transport: "http", url });
 
-async function open(drafts: readonly ItemDraft[], guides: readonly string[] = []) {
+async function open(
+  drafts: readonly ItemDraft[],
+  guides: readonly string[] = [],
+  healthOf: (item: Item) => Health | undefined = () => undefined,
+) {
   const sha1 = (bytes: Uint8Array) => new Uint8Array(createHash("sha1").update(bytes).digest());
   const items = await createItems({ store: openMemory(), clock: new FakeClock(), log: SILENT, sha1 });
   const ids: number[] = [];
@@ -27,6 +33,7 @@ async function open(drafts: readonly ItemDraft[], guides: readonly string[] = []
     items,
     guides: () => guides,
     guide: { hasProgrammes: false, match: () => undefined, nowAndNext: async () => [] },
+    healthOf,
     randomBytes: (length: number) => new Uint8Array(randomBytes(length)),
   };
   const stream = (options: Partial<ExportOptions> = {}) =>
@@ -236,4 +243,31 @@ test("withoutLogin: drops URLs with credentials", () => {
     "",
   ])
     assert.equal(withoutLogin(url), "", url);
+});
+
+test("exportItems: skip_dead leaves out dead channels, but none whose other source may play", async () => {
+  const dead: Health = {
+    status: "dead",
+    availability: 0,
+    checkedAt: 1 as UnixSeconds,
+    last: undefined,
+    problem: "x",
+  };
+  const { text } = await open(
+    [
+      { title: "One", content: web("http://a.example/dead") },
+      { title: "Two", content: web("http://a.example/two") },
+      { title: "Three", content: web("http://a.example/dead3"), autoSearch: true },
+      { title: "Three", content: web("http://a.example/three") },
+      { title: "Four", content: web("http://a.example/dead4"), autoSearch: true },
+      { title: "Four", content: web("http://a.example/dead44") },
+    ],
+    [],
+    ({ content }) => (content.url?.includes("dead") ? dead : undefined),
+  );
+  const titles = async (options?: Partial<ExportOptions>) =>
+    read(await text(options)).entries.map(({ title }) => title);
+  assert.equal((await titles()).length, 6);
+  assert.deepEqual(await titles({ skipsDead: true }), ["Two", "Three", "Three"]);
+  assert.deepEqual(await titles({ skipsDead: true, skipAutoSearch: true }), ["Two", "Three"]);
 });

@@ -1,5 +1,6 @@
 import { SluiceError } from "../../src/base/errors.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
+import type { Health } from "../../src/health/health-contract.ts";
 import type {
   AccessControl,
   Accounts,
@@ -14,6 +15,7 @@ import type { Guide, GuideSource } from "../../src/library/guide/guide-contract.
 import { searchProgrammes } from "../../src/library/guide/programme-search.ts";
 import { reminderOf } from "../../src/library/guide/reminder.ts";
 import type { ImportOptions } from "../../src/library/import.ts";
+import { contentKey } from "../../src/library/item-figures.ts";
 import type { Library } from "../../src/library/library.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
 import { FakeItems } from "./fake-items.ts";
@@ -33,6 +35,8 @@ export interface FakeLibrary extends Library {
   readonly web: Map<string, Image>;
   /** Program guides by the URL of their list. */
   readonly guides: Map<string, string[]>;
+  /** The health of contents, by the key of `ChannelHealth`. */
+  readonly visited: Map<string, Health>;
   /** True if the last call allowed private addresses. */
   allowedPrivate: boolean | undefined;
 }
@@ -58,6 +62,7 @@ export function fakeLibrary(): FakeLibrary {
     return id;
   };
   const refreshed: number[] = [];
+  const visited = new Map<string, Health>();
   const library: FakeLibrary = {
     items: new FakeItems(now),
     externalPlaylists: fakeExternalPlaylists(refreshed, newTask, (value) => {
@@ -77,6 +82,9 @@ export function fakeLibrary(): FakeLibrary {
       return newTask(`Importing ${options.name}`);
     },
     guide: fakeGuide(),
+    health: { get: (content) => visited.get(content), add: async () => {} },
+    healthOf: (item) => visited.get(contentKey(library.items.figures(item))),
+    visited,
     exportGuide: () => new Blob(["<tv></tv>\n"]).stream(),
     searchProgrammes: (query) =>
       searchProgrammes({ items: library.items, guide: library.guide, clock: new FakeClock() }, query),

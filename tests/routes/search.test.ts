@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { UnixSeconds } from "../../src/base/time.ts";
+import type { Health } from "../../src/health/health-contract.ts";
 import type { ItemDraft } from "../../src/library/contract.ts";
 import { controlClient, withRealClient } from "./control-client.ts";
 
@@ -213,3 +215,69 @@ test(
     assert.equal(result.results[0].name, "Channel 7");
   }),
 );
+
+test("search and playlist_get: what visits found; the order by status", async () => {
+  const app = controlClient();
+  const found: [title: string, health: Health | undefined][] = [
+    [
+      "A dead",
+      { status: "dead", availability: 0, checkedAt: 50 as UnixSeconds, last: undefined, problem: "no peer" },
+    ],
+    ["B unknown", undefined],
+    [
+      "C alive",
+      {
+        status: "alive",
+        availability: 0.75,
+        checkedAt: 60 as UnixSeconds,
+        problem: undefined,
+        last: {
+          isAlive: true,
+          startMs: 900,
+          receivedPerSecond: 500_000,
+          facts: {
+            ...{ bytesPerSecond: 400_000, codecs: ["h264", "aac"], width: 1280, height: 720 },
+            ...{ languages: ["fra"], isMoving: true },
+          },
+        },
+      },
+    ],
+  ];
+  for (const [i, [title, health]] of found.entries()) {
+    const infohash = digits(String(i + 1));
+    const id = await app.result("playlist_add_item", { title, infohash });
+    const item = (await app.library.items.get(id))!;
+    const content = app.library.items.figures(item).hashV2.slice(0, 16);
+    if (health) app.library.visited.set(content, health);
+  }
+  const { results } = await app.result("search", { group_by_channels: 0 });
+  const items = results.flatMap(({ items }: { items: Record<string, unknown>[] }) => items);
+  assert.deepEqual(
+    items.map(({ availability, status, bitrate, languages }: Record<string, unknown>) => [
+      ...[availability, status, bitrate, languages],
+    ]),
+    [[0, 1, 0, []], [0, 1, 0, []], [0.75, 2, 400_000, ["fra"]]], // biome-ignore format: a table
+  );
+  assert.deepEqual([items[0].availability_updated_at, items[2].availability_updated_at], [50, 60]);
+  const { playlist } = await app.result("playlist_get", { sort_by: "status" });
+  assert.deepEqual(
+    playlist.map(({ title, health }: { title: string; health?: { status: string } }) => [
+      title,
+      health?.status,
+    ]),
+    [["C alive", "alive"], ["B unknown", undefined], ["A dead", "dead"]], // biome-ignore format: a table
+  );
+  assert.deepEqual(playlist[0].health, {
+    ...{
+      status: "alive",
+      availability: 0.75,
+      checked_at: 60,
+      start_ms: 900,
+      speed: 500_000,
+      bitrate: 400_000,
+    },
+    ...{ codecs: ["h264", "aac"], width: 1280, height: 720, languages: ["fra"], is_moving: true },
+  });
+  const page = await app.result("playlist_get", { sort_by: "status", offset: 1, limit: 1 });
+  assert.deepEqual([page.total_items, page.playlist.length, page.playlist[0].title], [3, 1, "B unknown"]);
+});

@@ -11,7 +11,7 @@ const ANY = {
   tag: "",
   isFavorite: false,
   externalPlaylistId: undefined,
-  isByTitle: false,
+  order: "added",
 };
 
 /** Creates the response of a `fetch` call. */
@@ -52,7 +52,7 @@ describe("the playlist page and the responses of the engine", () => {
       return Response.json({ total_items: 90_000, playlist: [{ id: 7, title: "Ärger", is_favorite: true }] });
     };
     const { signal } = new AbortController();
-    const filter = { ...ANY, name: "a&b", tag: "HD", isFavorite: true, isByTitle: true };
+    const filter = { ...ANY, name: "a&b", tag: "HD", isFavorite: true, order: "title" };
     const page = await exportSource().page(filter, 50, 50, signal);
     assert.deepEqual([page.total, page.items.map(({ title }) => title)], [90_000, ["Ärger"]]);
     assert.deepEqual(asked, [

@@ -113,6 +113,7 @@ function programmeLines({ programmes }) {
 /** @param {ListItem} item */
 function notes(item) {
   return [
+    item.health && healthDot(item.health),
     item.isLive ? make("span", { class: "badge live" }, "Live") : undefined,
     item.isEnabled ? undefined : make("span", { class: "badge" }, "Hidden"),
     item.isLocked
@@ -125,6 +126,42 @@ function notes(item) {
       : undefined,
     item.category === "" ? undefined : make("bdi", {}, item.category),
   ];
+}
+
+const STATUS_TEXTS = { alive: "Plays", weak: "May not play", dead: "Does not play" };
+
+/**
+ * A dot in the color of the channel's status, with what the last visit found.
+ *
+ * @param {NonNullable<ListItem["health"]>} health
+ */
+function healthDot({
+  status,
+  checked_at,
+  problem,
+  start_ms,
+  bitrate,
+  width,
+  height,
+  codecs = [],
+  is_moving,
+}) {
+  const facts = [
+    STATUS_TEXTS[status],
+    problem,
+    start_ms === undefined ? undefined : `starts in ${(start_ms / 1000).toFixed(1)} s`,
+    height ? `${width}×${height}` : undefined,
+    bitrate ? `${((8 * bitrate) / 1e6).toFixed(1)} Mbit/s` : undefined,
+    codecs.join(", "),
+    is_moving === false ? "still picture" : undefined,
+    `checked ${new Date(checked_at * 1000).toLocaleString()}`,
+  ];
+  const text = facts.filter(Boolean).join(" · ");
+  return make(
+    "span",
+    { class: `status-dot ${status}`, title: text },
+    make("span", { class: "visually-hidden" }, STATUS_TEXTS[status]),
+  );
 }
 
 /**

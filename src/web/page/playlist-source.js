@@ -5,11 +5,15 @@
  * @typedef {{
  *   id: number, title: string, category: string, tags: readonly string[], groups: readonly string[], isLive: boolean, isFavorite: boolean,
  *   isEnabled: boolean, isLocked: boolean, autoSearch: boolean, iconPath: string, infohash: string,
- *   externalPlaylistId: number, programmes: readonly { start: number, stop: number, title: string }[],
+ *   externalPlaylistId: number, programmes: readonly { start: number, stop: number, title: string }[], health: Health | undefined,
  * }} ListItem
  * @typedef {{
+ *   status: "alive" | "weak" | "dead", checked_at: number, problem?: string, start_ms?: number, bitrate?: number, width?: number,
+ *   height?: number, codecs?: readonly string[], is_moving?: boolean,
+ * }} Health
+ * @typedef {{
  *   name: string, category: string, tag: string, isFavorite: boolean, externalPlaylistId: number | undefined,
- *   isByTitle: boolean,
+ *   order: string,
  * }} Filter
  * @typedef {{ total: number, items: readonly ListItem[] }} ListPage
  * @typedef {{ page: (filter: Filter, offset: number, limit: number, signal: AbortSignal) => Promise<ListPage> }} ListSource
@@ -64,11 +68,12 @@ export function exportSource() {
  * @param {number} offset
  * @param {number} limit
  */
-function filterParameters({ name, category, tag, isFavorite, isByTitle }, offset, limit) {
+function filterParameters({ name, category, tag, isFavorite, order }, offset, limit) {
   return {
     offset,
     limit,
-    sort: isByTitle,
+    sort: order === "title",
+    sort_by: order === "status" ? order : undefined,
     name: name || undefined,
     category: category || undefined,
     subcategory: tag || undefined,
@@ -109,6 +114,7 @@ export function readItem(item) {
     infohash: item.infohash ?? "",
     externalPlaylistId: item.external_playlist_id ?? -1,
     programmes: item.epg ?? [],
+    health: item.health,
   };
 }
 

@@ -48,7 +48,7 @@ export function connectPlaylist({ play, copy, notify, onRights }) {
     tag: page.tag.value.trim(),
     isFavorite: page.favorites.checked,
     externalPlaylistId: page.from.value === "" ? undefined : Number(page.from.value),
-    isByTitle: page.sort.value === "title",
+    order: page.sort.value,
   });
   const isFiltered = () => {
     const { name, category, tag, isFavorite, externalPlaylistId } = filter();

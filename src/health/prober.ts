@@ -1,0 +1,145 @@
+import { onAbort } from "../async/abort.ts";
+import { sleep } from "../async/sleep.ts";
+import { messageOf, SluiceError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { after } from "../base/time.ts";
+import type { Clock } from "../runtime/contract.ts";
+import type { ChannelHealth, ProbeTarget } from "./health-contract.ts";
+import { visit } from "./visit.ts";
+
+/** Average rate of all visits together: 2 Mbit/s in bytes per second. After a visit, the next one waits until it is paid for. */
+const RATE_BYTES = 250_000;
+/** The engine's own start comes first. */
+const FIRST_MS = 120_000;
+/** Pause between two passes through the list. */
+const PASS_MS = 600_000;
+/** A failure is confirmed by a second visit after this time. */
+const CONFIRM_SECONDS = 600;
+/** Interval of checks for players during a visit. */
+const BUSY_MS = 250;
+/** Pause after a player has left: it may only have switched the channel. */
+const QUIET_MS = 30_000;
+
+export interface ProberDependencies {
+  readonly clock: Clock;
+  readonly records: ChannelHealth;
+  readonly log: Log;
+  /** How long a result is valid, in seconds. */
+  readonly intervalSeconds: number;
+  /** Lists the channels to visit. */
+  readonly targets: () => AsyncIterable<ProbeTarget>;
+  /** Number of sessions of the engine, also those of a visit. */
+  readonly sessions: () => number;
+}
+
+/**
+ * Visits the channels in the background, one after another, and records how they play. It visits only while no player has a session, and
+ * leaves a channel at once when one starts.
+ */
+export class Prober {
+  readonly #parts: ProberDependencies;
+  readonly #stop = new AbortController();
+  readonly #ended: Promise<void>;
+
+  /** Begins after two minutes. */
+  constructor(parts: ProberDependencies) {
+    this.#parts = parts;
+    this.#ended = this.#run().catch((error: unknown) => {
+      if (!this.#stop.signal.aborted)
+        parts.log.error("the channels are not visited any more", { reason: messageOf(error) });
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort(new SluiceError("cancelled", "the engine is stopping"));
+    await this.#ended;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, targets } = this.#parts;
+    const { signal } = this.#stop;
+    for (let pauseMs = FIRST_MS; ; pauseMs = PASS_MS) {
+      await sleep(clock, pauseMs, signal);
+      const visited = new Set<string>();
+      for await (const target of targets()) {
+        if (signal.aborted) return;
+        if (visited.has(target.content) || !this.#isDue(target.content)) continue;
+        visited.add(target.content);
+        await this.#visit(target);
+      }
+      if (signal.aborted) return;
+    }
+  }
+
+  #isDue(content: string): boolean {
+    const { records, clock, intervalSeconds } = this.#parts;
+    const known = records.get(content);
+    if (known === undefined) return true;
+    const isUnconfirmed = known.problem !== undefined && known.status !== "dead";
+    const age = clock.unixSeconds() - known.checkedAt;
+    // The wall clock may be set back.
+    return age < 0 || age >= (isUnconfirmed ? Math.min(CONFIRM_SECONDS, intervalSeconds) : intervalSeconds);
+  }
+
+  /** Visits a channel; again if a player interrupts the visit. */
+  async #visit(target: ProbeTarget): Promise<void> {
+    const { clock, records, log } = this.#parts;
+    const { signal } = this.#stop;
+    for (;;) {
+      await this.#untilQuiet();
+      if (signal.aborted) return;
+      const startAt = clock.now();
+      const yielding = new AbortController();
+      const release = onAbort(signal, () => yielding.abort(signal.reason));
+      const cancelWatch = this.#watch(yielding);
+      try {
+        const result = await visit(clock, (stop) => target.open(stop), yielding.signal);
+        log.debug("visited a channel", { content: target.content, alive: `${result?.isAlive}` });
+        if (result) await records.add(target.content, clock.unixSeconds(), result);
+      } catch (error) {
+        if (!yielding.signal.aborted) throw error;
+      } finally {
+        cancelWatch();
+        release();
+      }
+      await this.#pay(startAt, () => target.downloaded());
+      if (!yielding.signal.aborted) return;
+    }
+  }
+
+  /** Waits until the visit that began at `startAt` is within the rate. Its transfer may go on receiving for a moment. */
+  async #pay(startAt: number, bytes: () => number): Promise<void> {
+    const { clock } = this.#parts;
+    for (;;) {
+      const dueMs = (1000 * bytes()) / RATE_BYTES - (clock.now() - startAt);
+      if (dueMs <= 0 || this.#stop.signal.aborted) return;
+      // Whole milliseconds: a wait of a fraction would not advance the clock.
+      await sleep(clock, Math.ceil(dueMs), this.#stop.signal);
+    }
+  }
+
+  async #untilQuiet(): Promise<void> {
+    const { clock, sessions } = this.#parts;
+    const { signal } = this.#stop;
+    for (let wasBusy = false; !signal.aborted; wasBusy = true) {
+      if (sessions() === 0) {
+        if (!wasBusy) return;
+        await sleep(clock, QUIET_MS, signal);
+        if (sessions() === 0) return;
+      }
+      await sleep(clock, QUIET_MS, signal);
+    }
+  }
+
+  /** Aborts the visit, which has one session itself, when another session starts. */
+  #watch(yielding: AbortController): () => void {
+    const { clock, sessions } = this.#parts;
+    let cancel = () => {};
+    const check = () => {
+      if (sessions() > 1) return yielding.abort(new SluiceError("cancelled", "a player has started"));
+      cancel = clock.at(after(clock.now(), BUSY_MS), check);
+    };
+    check();
+    return () => cancel();
+  }
+}
