@@ -30,7 +30,15 @@ const GROUPS: readonly SettingGroup[] = [
   },
   {
     title: "Playback",
-    names: ["segment-seconds", "probe", "live-lag", "compat", "session-idle", "transfer-idle", "start-timeout"],
+    names: [
+      "segment-seconds",
+      "probe",
+      "live-lag",
+      "compat",
+      "session-idle",
+      "transfer-idle",
+      "start-timeout",
+    ],
   },
   {
     title: "Peers",
