@@ -89,7 +89,9 @@ function conversionOf(params: PlaybackParams, output: "ts" | "hls"): AudioConver
   const { transcode_audio, transcode_mp3, transcode_ac3, audio_channels } = params;
   if (!transcode_audio && !transcode_mp3 && !transcode_ac3) return undefined;
   const channels = audio_channels === 6 ? 6 : 2;
-  return { all: transcode_audio, mp3: transcode_mp3, ac3: transcode_ac3, isHls: output === "hls", channels };
+  // Segments of MPEG-TS carry neither Opus nor FLAC.
+  const isHls = output === "hls" && params.container !== "ts";
+  return { all: transcode_audio, mp3: transcode_mp3, ac3: transcode_ac3, isHls, channels };
 }
 
 /** Returns the content that the request names: a transport file in the body, else a parameter of the query. */

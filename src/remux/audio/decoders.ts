@@ -1,4 +1,5 @@
 import { type Ac3Programme, readAc3Programme } from "../../media/ac3.ts";
+import { decodeFlacFrame, readFlacConfig } from "../../media/flac.ts";
 import type { CodecModules, FfmpegDecoders } from "./codec-module.ts";
 import { isPcm, pcmDecoder } from "./pcm.ts";
 import { type FrameDecoder, layoutOf, type Samples, type Speaker } from "./samples.ts";
@@ -13,7 +14,7 @@ const LIBRARIES = { mp2: "mpeg", mp3: "mpeg", opus: "opus" } as const;
 
 /** Returns true if `openDecoder` has a decoder for this codec. */
 export function isDecodable(codec: string): boolean {
-  return codec in FFMPEG || codec in LIBRARIES || isPcm(codec);
+  return codec in FFMPEG || codec in LIBRARIES || codec === "flac" || isPcm(codec);
 }
 
 /** Loads the module of a decoder; undefined if it needs none. */
@@ -64,7 +65,20 @@ async function openAny(
     const { options, layout } = opusOptions(config);
     return openLibrary(new OpusDecoder(options), layout);
   }
+  if (codec === "flac") return flacDecoder(config);
   return isPcm(codec) ? pcmDecoder(codec, { sampleRate, channels }) : undefined;
+}
+
+function flacDecoder(config: Uint8Array | undefined): FrameDecoder {
+  const defaults = readFlacConfig(config);
+  return {
+    decode(frame) {
+      const samples = decodeFlacFrame(frame, defaults);
+      const layout = samples && layoutOf(samples.channels.length);
+      return layout && { ...samples, layout };
+    },
+    close() {},
+  };
 }
 
 /** Sample formats of FFmpeg (`AVSampleFormat`), all planar. */

@@ -36,7 +36,7 @@ test("readAc3Programme: channels and dialogue level; undefined without a header"
 
 test("openDecoder: no codec throws on random bytes", async () => {
   const random = seededRandom(7);
-  for (const codec of ["ac3", "eac3", "dts", "mp2", "mp3", "opus", "pcm-s16"]) {
+  for (const codec of ["ac3", "eac3", "dts", "mp2", "mp3", "opus", "flac", "pcm-s16"]) {
     assert.ok(isDecodable(codec));
     const decoder = await openDecoder(modules, { codec, config: undefined, sampleRate: 48000, channels: 2 });
     for (let i = 0; i < 30; i++) {

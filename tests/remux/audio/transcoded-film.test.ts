@@ -43,6 +43,11 @@ const FILES: Record<string, { name: string; args: string[] }> = {
   "MKV, MP2": { name: "mp2.mkv", args: clip(SOUND, "-c:a mp2") },
   "MKV, MP3 at 44.1 kHz": { name: "mp3.mkv", args: clip(SOUND, "-c:a libmp3lame -ar 44100") },
   "MKV, PCM": { name: "pcm.mkv", args: clip(SOUND, "-c:a pcm_s16le") },
+  "MKV, FLAC": { name: "flac.mkv", args: clip(SOUND, "-c:a flac") },
+  "MP4, FLAC 5.1 with 24 bits": {
+    name: "flac.mp4",
+    args: clip(SURROUND, "-c:a flac -sample_fmt s32 -bits_per_raw_sample 24 -strict -2"),
+  },
   "MKV, Opus": { name: "opus.mkv", args: clip(SOUND, "-c:a libopus") },
 };
 
