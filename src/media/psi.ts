@@ -21,6 +21,19 @@ export interface PmtStream {
   readonly language?: string;
   /** Tags of all its descriptors, by which DVB identifies codecs of private data (ETSI EN 300 468). */
   readonly tags?: readonly number[];
+  /** Pages of a teletext descriptor (ETSI EN 300 468 6.2.43). */
+  readonly pages?: readonly DescribedPage[];
+}
+
+/** A page of a teletext descriptor. */
+interface DescribedPage {
+  readonly language: string;
+  /** `teletext_type`: 2 for subtitles, 5 for subtitles for people with impaired hearing. */
+  readonly type: number;
+  /** 1 to 8. */
+  readonly magazine: number;
+  /** Two hexadecimal digits. */
+  readonly page: number;
 }
 
 /** A programme map table (ISO 13818-1 2.4.4.8). */
@@ -46,6 +59,9 @@ interface AddedStream {
 const MAX_SECTION_BYTES = 1024;
 const TAG_REGISTRATION = 5;
 const TAG_LANGUAGE = 10;
+const TAG_TELETEXT = 0x56;
+/** A subtitling descriptor names the languages of DVB subtitles (ETSI EN 300 468 6.2.41). */
+const TAG_SUBTITLING = 0x59;
 
 /** Parses a PAT section, without the network PID. Throws {@link DecodeError} if it or its checksum is invalid. */
 export function parsePat(section: Uint8Array): PatProgramme[] {
@@ -100,6 +116,7 @@ function readDescriptors(
   let registration: string | undefined;
   let language: string | undefined;
   const tags: number[] = [];
+  const pages: DescribedPage[] = [];
   for (let at = start; at + 2 <= end; ) {
     const tag = section[at]!;
     const body = at + 2;
@@ -108,15 +125,29 @@ function readDescriptors(
     tags.push(tag);
     if (tag === TAG_REGISTRATION && next >= body + 4)
       registration ??= latin1Text(section.subarray(body, body + 4));
-    if (tag === TAG_LANGUAGE && next >= body + 3)
+    if ((tag === TAG_LANGUAGE || tag === TAG_SUBTITLING) && next >= body + 3)
       language ??= latin1Text(section.subarray(body, body + 3)).toLowerCase();
+    if (tag === TAG_TELETEXT) pages.push(...describedPages(section.subarray(body, next)));
     at = next;
   }
   return {
     tags,
+    ...(pages.length > 0 && { pages }),
     ...(registration !== undefined && { registration }),
     ...(language !== undefined && { language }),
   };
+}
+
+function describedPages(descriptor: Uint8Array): DescribedPage[] {
+  const pages: DescribedPage[] = [];
+  for (let at = 0; at + 5 <= descriptor.length; at += 5)
+    pages.push({
+      language: latin1Text(descriptor.subarray(at, at + 3)).toLowerCase(),
+      type: descriptor[at + 3]! >> 3,
+      magazine: descriptor[at + 3]! & 7 || 8,
+      page: descriptor[at + 4]!,
+    });
+  return pages;
 }
 
 /** Builds a PAT section with one programme. */

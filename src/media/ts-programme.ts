@@ -1,4 +1,5 @@
 import type { Pmt, PmtStream } from "./psi.ts";
+import type { TeletextPage } from "./teletext.ts";
 
 /** An elementary stream, described for players. */
 export interface TsStream {
@@ -7,7 +8,17 @@ export interface TsStream {
   /** Short name: `h264`, `hevc`, `mpeg2video`, `aac`, `mp2` (MPEG audio of layer II or III), `ac3`, … */
   readonly codec: string;
   readonly language: string;
+  /** Teletext: the pages with subtitles, those for people with impaired hearing last. */
+  readonly pages?: readonly SubtitlePage[];
 }
+
+/** A teletext page with subtitles, as the programme describes it. */
+export interface SubtitlePage extends TeletextPage {
+  readonly isHearingImpaired: boolean;
+}
+
+/** `teletext_type` of subtitles, and of those for people with impaired hearing (ETSI EN 300 468 table 107). */
+const SUBTITLE_TYPES = [2, 5];
 
 const BY_TYPE: Readonly<Record<number, readonly [TsStream["kind"], string]>> = {
   1: ["video", "mpeg1video"],
@@ -55,10 +66,24 @@ const BY_TAG: Readonly<Record<number, readonly [TsStream["kind"], string]>> = {
 export function streamsOf(pmt: Pmt): TsStream[] {
   return pmt.streams.map((stream) => {
     const [kind, codec] = classify(stream);
-    const language =
-      stream.language !== undefined && /^[a-z]{3}$/.test(stream.language) ? stream.language : "und";
-    return { pid: stream.pid, kind, codec, language };
+    const language = knownLanguage(stream.language);
+    const pages = codec === "dvb_teletext" ? subtitlePages(stream) : [];
+    return { pid: stream.pid, kind, codec, language, ...(pages.length > 0 && { pages }) };
   });
+}
+
+function subtitlePages({ pages = [] }: PmtStream): SubtitlePage[] {
+  return pages
+    .filter(({ type }) => SUBTITLE_TYPES.includes(type))
+    .sort((a, b) => a.type - b.type)
+    .map(({ type, magazine, page, language }) => ({
+      ...{ magazine, page, language: knownLanguage(language) },
+      isHearingImpaired: type !== SUBTITLE_TYPES[0],
+    }));
+}
+
+function knownLanguage(language: string | undefined): string {
+  return language !== undefined && /^[a-z]{3}$/.test(language) ? language : "und";
 }
 
 /** Returns the stream whose units decide where segments begin: the first video, else the first audio. */

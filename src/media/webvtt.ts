@@ -7,10 +7,10 @@ export interface TextCue {
 }
 
 /**
- * Writes cues as a WebVTT segment of HLS (RFC 8216 3.5). `offsetTicks` is the media time (90 kHz) of cue time 0.
+ * Writes cues as a WebVTT segment of HLS (RFC 8216 3.5). `offsetTicks` is the media time (90 kHz) of cue time `localSeconds`.
  */
-export function writeWebvtt(cues: readonly TextCue[], offsetTicks: number): string {
-  return `WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:${offsetTicks},LOCAL:00:00:00.000\n${writeCues(cues)}`;
+export function writeWebvtt(cues: readonly TextCue[], offsetTicks: number, localSeconds = 0): string {
+  return `WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:${offsetTicks},LOCAL:${webvttTime(localSeconds)}\n${writeCues(cues)}`;
 }
 
 /** Writes cues as the body of a WebVTT file, each after an empty line. */

@@ -18,12 +18,12 @@ import type {
 } from "../transfer/segment-source.ts";
 import { audioOf, type PlaybackRequest } from "./contract.ts";
 import { ORIGINAL_FROM } from "./film-audio.ts";
+import { wholeSegments, withoutParts } from "./manifest-parts.ts";
 import { OrderedSource } from "./ordered-source.ts";
 import { SegmentCache } from "./segment-cache.ts";
 import { audioManifest, openStreamAudio, type StreamAudio } from "./stream-audio.ts";
+import { TeletextSource } from "./teletext-source.ts";
 
-/** Tags of parts: converted streams have whole segments only (RFC 8216bis 4.4.3.7, 4.4.3.8, 4.4.4.9, 4.4.5.3). */
-const PART_TAGS = /^#EXT-X-(PART|PART-INF|PRELOAD-HINT|SERVER-CONTROL)[:-].*\n/gm;
 /** Segments of the source that are kept: a few of a live stream, and always the newest. */
 const ORIGINALS_BYTES = 8 * 1024 * 1024;
 /** Codecs that are converted, in a `CODECS` attribute (RFC 6381). */
@@ -47,6 +47,12 @@ export class ConvertedSources {
    */
   async of(original: SegmentSource, request: PlaybackRequest, signal: AbortSignal): Promise<SegmentSource> {
     const source = accepted(original, request);
+    const chosen = await this.#withAudio(source, request, signal);
+    const mayHaveTeletext = request.output === "hls" && source.container === "ts" && source.live;
+    return mayHaveTeletext ? this.#shared(chosen, "teletext", () => new TeletextSource(chosen, source)) : chosen;
+  }
+
+  async #withAudio(source: SegmentSource, request: PlaybackRequest, signal: AbortSignal) {
     const { audioConversion: conversion, audioLanguage } = request;
     const transcoder = this.#transcoder;
     if (source.container !== "ts" || source.body || source.play) return source;
@@ -125,11 +131,8 @@ class ConvertedSource implements SegmentSource {
   }
 
   async manifest(place: ManifestPlace, rendition: ManifestRendition, signal: AbortSignal): Promise<string> {
-    const { isDelta: _, reload, ...whole } = place;
-    // Players of a manifest without parts do not wait for one.
-    const segment = reload && { reload: { segment: reload.segment, part: undefined } };
     const manifestOf = async (of: ManifestRendition) =>
-      (await this.#source.manifest({ ...whole, ...segment }, of, signal)).replace(PART_TAGS, "");
+      withoutParts(await this.#source.manifest(wholeSegments(place), of, signal));
     const audio = await this.#renditions(signal);
     if (!audio) return withOriginals(await manifestOf(rendition));
     if (rendition === "main") return audio.master(place);

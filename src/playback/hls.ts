@@ -11,6 +11,8 @@ import type { FilmSubtitle } from "./contract.ts";
 import { type AudioGroup, renditionsOf } from "./film-audio.ts";
 import { subtitleAt } from "./film-subtitles.ts";
 
+export const SUBTITLE_GROUP = "subtitles";
+
 /** A film and where its URLs lead. */
 export interface HlsManifestOptions {
   readonly file: ContentFile;
@@ -68,7 +70,7 @@ function masterManifest(film: HlsManifestOptions): string {
       bitsPerSecond: (8 * file.size) / Math.max(1, media.durationSeconds),
       codecs: [...(video ? [video] : []), ...sound].map(({ codecString }) => codecString),
       ...(group && { audioGroup: group.name }),
-      ...(subtitles.length > 0 && { subtitleGroup: "subtitles" }),
+      ...(subtitles.length > 0 && { subtitleGroup: SUBTITLE_GROUP }),
       ...(video?.width && video.height && { width: video.width, height: video.height }),
     };
   });
@@ -84,17 +86,24 @@ function masterManifest(film: HlsManifestOptions): string {
       ...(track.channels !== undefined && { channels: track.channels }),
     }));
   });
+  return writeMasterManifest(variants, [...sounds, ...subtitleRenditions(subtitles, url)]);
+}
+
+/** Returns the lines of a master manifest for these subtitles. `url` is that of the manifest. */
+export function subtitleRenditions(
+  subtitles: readonly Pick<FilmSubtitle, "number" | "language" | "title" | "isForced">[],
+  url: string,
+) {
   const names = distinctNames(subtitles);
-  const texts = subtitles.map((subtitle, nth) => ({
+  return subtitles.map((subtitle, nth) => ({
     kind: "subtitles" as const,
-    group: "subtitles",
+    group: SUBTITLE_GROUP,
     name: names[nth]!,
     uri: `${url}?subtitles=${subtitle.number}`,
     isDefault: false,
     isForced: subtitle.isForced,
     ...languageOf(subtitle),
   }));
-  return writeMasterManifest(variants, [...sounds, ...texts]);
 }
 
 /** Returns the names of tracks for players. Names within a group must differ (RFC 8216 4.3.4.1.1). */

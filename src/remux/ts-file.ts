@@ -6,6 +6,7 @@ import { reorderPmt } from "../media/psi.ts";
 import { TICKS_PER_SECOND } from "../media/timestamps.ts";
 import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
 import type { TsStream } from "../media/ts-programme.ts";
+import type { TextCue } from "../media/webvtt.ts";
 import type { AudioTranscoder } from "./audio/transcoder.ts";
 import { withoutAudio } from "./audio/ts-converter.ts";
 import { convertedTracks, TsFileAudio, type TsFileTrack } from "./audio/ts-file-audio.ts";
@@ -27,6 +28,7 @@ import { AFTER_STEP_BYTES, STRADDLE_BYTES, tsCutter } from "./ts-cut.ts";
 import { readTsHead, readTsTimes, type TsHead } from "./ts-head.ts";
 import { FULL_INDEX_BYTES, planByScan, planByTimes, type TsPlan, targetTicksOf } from "./ts-plan.ts";
 import { TsReader } from "./ts-reader.ts";
+import { TsSubtitles } from "./ts-subtitles.ts";
 import { hasAac, tsToFmp4, tsToFmp4Problem } from "./ts-to-fmp4.ts";
 import { describeTracks } from "./ts-tracks.ts";
 
@@ -99,6 +101,8 @@ class TsFile implements Media {
   readonly #plan: TsPlan;
   readonly #boundaries: TsBoundaries;
   readonly #audio: TsFileAudio;
+  readonly #tracks: readonly TsFileTrack[];
+  readonly #subtitles: TsSubtitles;
   readonly #pool = new BufferPool();
   readonly #closing = new AbortController();
   #init: Uint8Array<ArrayBuffer> | undefined;
@@ -122,7 +126,9 @@ class TsFile implements Media {
     this.#plan = plan;
     this.#boundaries = boundaries;
     this.durationSeconds = plan.endTicks / TICKS_PER_SECOND;
+    this.#tracks = tracks;
     this.tracks = tracks.map(({ described }) => described);
+    this.#subtitles = new TsSubtitles(reader, boundaries, plan);
     this.fmp4Problem = tsToFmp4Problem(this.tracks);
     const hasAudio = this.tracks.some(({ kind }) => kind === "audio");
     this.silentIn = hasAudio && !hasAac(this.tracks) ? ["fmp4"] : [];
@@ -164,12 +170,7 @@ class TsFile implements Media {
     signal?: AbortSignal,
     part: MediaPart = "all",
   ): Promise<Remux> {
-    if (!Number.isInteger(from) || from < 0 || from >= this.#plan.starts.length) {
-      throw new SluiceError(
-        "no_such_segment",
-        `segment ${from} does not exist; the file has ${this.#plan.starts.length} segments`,
-      );
-    }
+    this.#checkIndex(from);
     if (format === "fmp4" && this.fmp4Problem) throw this.fmp4Problem;
     return withLinkedAbort(signal, this.#closing.signal, async (either) => {
       try {
@@ -193,17 +194,33 @@ class TsFile implements Media {
     return this.#init;
   }
 
-  cues(trackIndex: number): Promise<never> {
-    const track = this.tracks[trackIndex];
-    const problem =
-      track?.kind === "subtitle"
-        ? `${track.codec} subtitles are pictures and cannot be converted to text`
-        : `track ${trackIndex} is not a subtitle track`;
-    return Promise.reject(new SluiceError("unsupported_codec", problem));
+  async cues(trackIndex: number, index: number, signal?: AbortSignal): Promise<readonly TextCue[]> {
+    const { pid, page } = this.#tracks[trackIndex] ?? {};
+    if (pid === undefined || !page)
+      throw new SluiceError("no_such_segment", `track ${trackIndex} is not a text subtitle track`);
+    this.#checkIndex(index);
+    return withLinkedAbort(signal, this.#closing.signal, async (either) => {
+      try {
+        return await this.#subtitles.cues(pid, page, index, either);
+      } catch (error) {
+        if (either.aborted)
+          throw new SluiceError("cancelled", "reading subtitles was cancelled", { cause: error });
+        throw error;
+      }
+    });
   }
 
   close(): void {
     this.#closing.abort(new SluiceError("cancelled", "the media was closed"));
+  }
+
+  #checkIndex(index: number): void {
+    const count = this.#plan.starts.length;
+    if (Number.isInteger(index) && index >= 0 && index < count) return;
+    throw new SluiceError(
+      "no_such_segment",
+      `segment ${index} does not exist; the file has ${count} segments`,
+    );
   }
 
   /** Cuts the segments `[from, to)` as one: the packets between two boundaries, and the rest of audio units after them. */

@@ -7,7 +7,7 @@ import { languageCode, trackLanguage } from "../media/language.ts";
 import { readMpegAudioHeader } from "../media/mpeg-audio.ts";
 import { annexBNals } from "../media/nal.ts";
 import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
-import type { TsStream } from "../media/ts-programme.ts";
+import type { SubtitlePage, TsStream } from "../media/ts-programme.ts";
 import { nextUnit, unitHead } from "../media/ts-units.ts";
 import type { MediaTrack } from "./contract.ts";
 
@@ -15,6 +15,8 @@ import type { MediaTrack } from "./contract.ts";
 export interface TsTrack {
   readonly pid: number;
   readonly described: MediaTrack;
+  /** The teletext page of subtitles. */
+  readonly page?: SubtitlePage;
 }
 
 /** How much of a frame is searched for parameter sets. */
@@ -38,7 +40,7 @@ export function describeTracks(
   const first = preferred ?? audio[0];
   const ordered = [...(first ? [first] : []), ...audio.filter((stream) => stream !== first)];
   const subtitles = streams.filter(({ kind }) => kind === "subtitle");
-  return [...video, ...ordered, ...subtitles].map((stream) => ({
+  const described = (stream: TsStream): TsTrack => ({
     pid: stream.pid,
     described: {
       kind: stream.kind as MediaTrack["kind"],
@@ -50,7 +52,21 @@ export function describeTracks(
       ...(stream.kind === "subtitle" && { isOpaque: true }),
       ...detailsOf(stream, packets),
     },
-  }));
+  });
+  return [
+    ...[...video, ...ordered].map(described),
+    ...subtitles.flatMap(pageTracks),
+    ...subtitles.filter(({ pages }) => !pages).map(described),
+  ];
+}
+
+/** The tracks of a teletext stream: its pages with subtitles. */
+function pageTracks({ pid, codec, pages = [] }: TsStream): TsTrack[] {
+  return pages.map((page) => {
+    const described = { kind: "subtitle", codec, codecString: "wvtt", isDefault: false } as const;
+    const title = page.isHearingImpaired ? "Hearing impaired" : undefined;
+    return { pid, page, described: { ...described, language: page.language, title } };
+  });
 }
 
 const CODEC_STRINGS: Readonly<Record<string, string>> = {

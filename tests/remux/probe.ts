@@ -63,3 +63,33 @@ export async function frameHashes(path: string, stream: string): Promise<string[
     .filter((line) => line !== "" && !line.startsWith("#"))
     .map((line) => line.split(",").at(-1)!.trim());
 }
+
+/** A subtitle as ffmpeg decodes it; times in seconds. */
+export interface DecodedSubtitle {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** Returns the subtitles of a stream as ffmpeg decodes them to SubRip. `args` precede the input. */
+export async function decodedSubtitles(
+  path: string,
+  stream = "s:0",
+  args: readonly string[] = [],
+): Promise<DecodedSubtitle[]> {
+  const output = ["-i", path, "-map", `0:${stream}`, "-f", "srt", "-"];
+  const { stdout } = await run("ffmpeg", ["-v", "error", ...args, ...output]);
+  const seconds = (time: string) =>
+    time
+      .split(/[:,]/)
+      .reduce((sum, part, index) => sum + Number(part) / [1 / 3600, 1 / 60, 1, 1000][index]!, 0);
+  return stdout.split(/\n\n+(?=\d+\n)/).flatMap((block) => {
+    const [, times = "", ...lines] = block.trim().split("\n");
+    const [start, end] = times.split(" --> ");
+    const text = lines
+      .map((line) => line.trim())
+      .filter(Boolean)
+      .join("\n");
+    return start && end ? [{ start: seconds(start), end: seconds(end), text }] : [];
+  });
+}

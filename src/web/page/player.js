@@ -10,6 +10,8 @@ const SEGMENT_TIMEOUT_MS = 60_000;
 const RETRY_MS = 2_000;
 /** The oldest part of a live manifest, which may leave it before the player can load it. */
 const EXPIRING_SECONDS = 6;
+/** A segment of subtitles is listed when it ends, and loaded within another one. */
+const SUBTITLE_SEGMENTS = 2.5;
 /** If a decoder error follows a reset within this time, the content is unplayable. */
 const RECOVERY_MS = 60_000;
 
@@ -163,6 +165,14 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
     handlers.onTracks();
   };
   video.textTracks.addEventListener("addtrack", onAdded);
+  /** Subtitles of a live stream come in whole segments, which would be late for a player that plays parts. */
+  const stayBehind = () => {
+    const list = hls.latestLevelDetails;
+    if (!isLive || !list || (hls.targetLatency ?? 0) >= SUBTITLE_SEGMENTS * list.targetduration) return;
+    hls.targetLatency = SUBTITLE_SEGMENTS * list.targetduration;
+    const at = hls.liveSyncPosition;
+    if (at !== null && at < video.currentTime) seekTo(video, at, list.fragmentStart);
+  };
   const unlisted = () => textTracks(video).filter((track) => track.kind === "captions" || isFileTrack(track));
   load();
   hls.attachMedia(video);
@@ -197,6 +207,7 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
       hls.subtitleTrack = index < listed ? index : -1;
       for (const [nth, track] of unlisted().entries())
         track.mode = nth === index - listed ? "showing" : "disabled";
+      if (index >= 0 && index < listed) stayBehind();
       handlers.onTracks();
     },
     behindLive() {
