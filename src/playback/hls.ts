@@ -11,6 +11,7 @@ import type { FilmSubtitle } from "./contract.ts";
 import { type AudioGroup, renditionsOf } from "./film-audio.ts";
 import { subtitleAt } from "./film-subtitles.ts";
 
+/** The `GROUP-ID` of subtitles in master manifests. */
 export const SUBTITLE_GROUP = "subtitles";
 
 /** A film and where its URLs lead. */
