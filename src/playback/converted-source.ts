@@ -49,7 +49,9 @@ export class ConvertedSources {
     const source = accepted(original, request);
     const chosen = await this.#withAudio(source, request, signal);
     const mayHaveTeletext = request.output === "hls" && source.container === "ts" && source.live;
-    return mayHaveTeletext ? this.#shared(chosen, "teletext", () => new TeletextSource(chosen, source)) : chosen;
+    return mayHaveTeletext
+      ? this.#shared(chosen, "teletext", () => new TeletextSource(chosen, source))
+      : chosen;
   }
 
   async #withAudio(source: SegmentSource, request: PlaybackRequest, signal: AbortSignal) {

@@ -93,5 +93,8 @@ test("TeletextSource adds its subtitles to the master manifest of converted audi
   const converted = { ...inner, manifest: async () => master };
   const joined = await new TeletextSource(converted, inner).manifest(PLACE, "main", never);
   assert.match(joined, /^#EXTM3U\n#EXT-X-MEDIA:TYPE=SUBTITLES.*\n#EXT-X-MEDIA:.*\n#EXT-X-VERSION:6\n/);
-  assert.match(joined, /#EXT-X-STREAM-INF:BANDWIDTH=1,AUDIO="a",SUBTITLES="subtitles"\nhttp:\/\/h:1\/x\.m3u8\n$/);
+  assert.match(
+    joined,
+    /#EXT-X-STREAM-INF:BANDWIDTH=1,AUDIO="a",SUBTITLES="subtitles"\nhttp:\/\/h:1\/x\.m3u8\n$/,
+  );
 });
