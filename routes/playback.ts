@@ -12,8 +12,8 @@ import { success } from "./http/responses.ts";
 import { presentSession, sessionUrls } from "./present.ts";
 
 /**
- * A JSON start waits until this long after its request, so that the first `stat` of a fast swarm already reports `dl`. Clients
- * expect an answer within half a second, also if the content is not known by then.
+ * A start is answered this long after its request, also if the content is not known by then: clients expect an answer within
+ * half a second. A JSON start uses the rest of this time, so that the first `stat` of a fast swarm already reports `dl`.
  */
 const SETTLE_MS = 450;
 
@@ -27,13 +27,9 @@ export function createPlaybackRoutes(dependencies: RouteDependencies): Hono<Rout
 
   const start = async (c: Context<RouteEnv>, params: PlaybackParams, output: "ts" | "hls") => {
     const request = playbackRequest(c, dependencies, params, output, await requestedContent(c, params));
-    const { signal } = c.req.raw;
-    if (params.format !== "json") {
-      const session = await engine.start(request, signal);
-      return c.redirect(sessionUrls(baseUrl(c), session).playback, 302);
-    }
     const startedAt = performance.now();
-    const session = await engine.begin(request, SETTLE_MS, signal);
+    const session = await engine.begin(request, SETTLE_MS, c.req.raw.signal);
+    if (params.format !== "json") return c.redirect(sessionUrls(baseUrl(c), session).playback, 302);
     await settle(session, SETTLE_MS - (performance.now() - startedAt));
     return success(c, "response", presentSession(baseUrl(c), session));
   };

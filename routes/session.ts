@@ -36,11 +36,18 @@ export function createSessionRoutes({ engine, statRead }: RouteDependencies): Ho
     return session;
   };
 
+  /** Returns the session of a player that connects; waits for its content. */
+  const playerSession = async (c: Context<RouteEnv>): Promise<Session> => {
+    const { infohash, key } = nameOf(c);
+    return (infohash && (await engine.reconnect(infohash, key, c.req.raw.signal))) ?? sessionOf(c);
+  };
+
   app.get("/ace/m/:infohash/:key", async (c) => {
-    const session = sessionOf(c);
-    if (session.output !== "hls") throw new SluiceError("unknown_session", "this is not an HLS session");
+    const session = c.req.method === "HEAD" ? sessionOf(c) : await playerSession(c);
     const toFile = () => c.redirect(`/ace/r/${session.infohash}/${session.key}`, 302);
-    if (c.req.method === "HEAD" && session.body) return toFile();
+    if (session.output !== "hls" && !hasNewPlace(c, session))
+      throw new SluiceError("unknown_session", "this is not an HLS session");
+    if (session.output !== "hls" || (c.req.method === "HEAD" && session.body)) return toFile();
     if (c.req.method === "HEAD")
       return c.body(null, 200, { "content-type": MANIFEST_TYPE, "cache-control": "no-store" });
     const reload = reloadOf((name) => c.req.query(name));
@@ -55,8 +62,9 @@ export function createSessionRoutes({ engine, statRead }: RouteDependencies): Ho
   });
 
   const transportStream = async (c: Context<RouteEnv>) => {
-    const { infohash, key } = nameOf(c);
-    const session = (infohash && (await engine.reconnect(infohash, key, c.req.raw.signal))) ?? sessionOf(c);
+    const session = await playerSession(c);
+    if (session.output === "hls" && hasNewPlace(c, session))
+      return c.redirect(`/ace/m/${session.infohash}/${session.key}.m3u8`, 302);
     if (c.req.method === "HEAD") await session.settle(HEAD_WAIT_MS);
     else await session.awaitStart(c.req.raw.signal);
     const { body: file } = session;
@@ -104,6 +112,11 @@ export function createSessionRoutes({ engine, statRead }: RouteDependencies): Ho
 function nameOf(c: Context): { infohash: Infohash | undefined; key: string } {
   const key = /^[0-9a-f]*/.exec(c.req.param("key") ?? "")![0];
   return { infohash: parseInfohash(c.req.param("infohash") ?? ""), key };
+}
+
+/** True for a start that waited for its content, which then decided the output (`playlist_output_format_…`). */
+function hasNewPlace(c: Context, { infohash }: Session): boolean {
+  return infohash !== nameOf(c).infohash;
 }
 
 function fileResponse({ mime, open }: PlayerBody, { status, headers, range }: RangeAnswer): Response {

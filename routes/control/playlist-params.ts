@@ -122,14 +122,8 @@ export const webUrl = text
   })
   .meta({ type: "string", format: "uri", maxLength: MAX_URL, "x-expected": WEB_URL });
 
-/** An http or https URL; an empty value clears it. */
-export const clearableUrl = clearableLine(MAX_URL).transform((value, context) => {
-  if (value === undefined || value === "") return value;
-  const problem = urlProblem(value);
-  if (problem === undefined) return new URL(value).href;
-  context.addIssue(problem);
-  return z.NEVER;
-});
+/** Any text (interface: Playlist methods), of which only http and https URLs are shown; empty clears it. */
+export const poster = clearableLine(MAX_URL);
 
 function urlProblem(value: string): string | undefined {
   if (value.length > MAX_URL)

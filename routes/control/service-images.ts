@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { Image, Item } from "../../src/library/contract.ts";
+import { controlFailure } from "../http/responses.ts";
 import { type ControlCall, type ControlMethod, controlMethod, PRIVATE, PUBLIC } from "./method.ts";
 import { integer, required, text } from "./params.ts";
 
@@ -8,7 +9,7 @@ import { integer, required, text } from "./params.ts";
 const imageResult = z.unknown().meta({
   type: "string",
   format: "binary",
-  description: "The image; 404 with plain text if there is none",
+  description: "The image; status 404 and an error as JSON if there is none",
 });
 
 /** `get_channel_icon` (interface: Service methods). */
@@ -86,8 +87,12 @@ async function iconOf(
 }
 
 /** Builds a response whose headers allow browsers only to display the image. */
-function imageResponse(image: Image | undefined, { context }: ControlCall): Response {
-  if (!image) return context.text("no image\n", 404);
+function imageResponse(image: Image | undefined, { context, apiVersion }: ControlCall): Response {
+  if (!image) {
+    const error = new SluiceError("unknown_item", "there is no image");
+    const { body, headers } = controlFailure(context, String(apiVersion), error);
+    return new Response(body, { status: 404, headers });
+  }
   return context.body(image.bytes, 200, {
     "content-type": image.mime,
     "content-length": String(image.bytes.length),

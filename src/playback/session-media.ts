@@ -37,7 +37,9 @@ export class SessionMedia {
   readonly source: SegmentSource;
   readonly #dependencies: SessionMediaDependencies;
   /** The last requested segment of each track. */
-  readonly #lastIndexes = new Map<number, number>();
+  #lastIndexes = new Map<number, number>();
+  /** See {@link ManifestPlace.cuts}. */
+  #cuts: readonly number[] = [];
 
   constructor(source: SegmentSource, dependencies: SessionMediaDependencies) {
     this.source = source;
@@ -64,7 +66,16 @@ export class SessionMedia {
    * 6.2.5.2), for 8 s at most.
    */
   manifest(place: ManifestPlace, rendition: ManifestRendition, signal: AbortSignal): Promise<string> {
-    return this.#dependencies.withTimeout((stop) => this.#heldManifest(place, rendition, stop), signal);
+    const own = this.#cuts.length > 0 ? { ...place, cuts: this.#cuts } : place;
+    return this.#dependencies.withTimeout((stop) => this.#heldManifest(own, rendition, stop), signal);
+  }
+
+  /** Continues for the player of `previous`, which is another variant: its next segment begins a discontinuity. */
+  follow(previous: SessionMedia): void {
+    this.#lastIndexes = previous.#lastIndexes;
+    this.#cuts = previous.#cuts;
+    const last = this.#lastIndexes.get(0);
+    if (last !== undefined && this.#cuts.at(-1) !== last + 1) this.#cuts = [...this.#cuts, last + 1];
   }
 
   /** Returns the segment or part with this name; `number` is the number of the segment within the session. */
@@ -72,8 +83,11 @@ export class SessionMedia {
     const { kind, track, part } = name;
     const index = await this.source.find(kind, number, signal, track);
     if (part !== undefined) return this.#part(index, part, signal);
+    if (kind !== "ts" && kind !== "m4s") return this.segment(kind, index, track, signal);
+    const inOrder = index === (this.#lastIndexes.get(track) ?? -1) + 1;
+    this.#lastIndexes.set(track, index);
     const bytes = await this.segment(kind, index, track, signal);
-    if (kind === "ts" || kind === "m4s") this.#prepareNext(kind, index, track);
+    if (inOrder && !this.source.isLive) this.#prepareNext(kind, index, track);
     return bytes;
   }
 
@@ -158,9 +172,6 @@ export class SessionMedia {
 
   /** Makes the next segment early for a player that requests segments in order; one at a time, and not after a jump. */
   #prepareNext(kind: "ts" | "m4s", index: number, track: number): void {
-    const inOrder = index === (this.#lastIndexes.get(track) ?? -1) + 1;
-    this.#lastIndexes.set(track, index);
-    if (!inOrder || this.source.isLive) return;
     const { ended, log } = this.#dependencies;
     const next = async () => {
       if ((await this.source.reach(index + 1, ended)) !== undefined)

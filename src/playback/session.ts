@@ -175,7 +175,7 @@ export class PlayerSession implements Session {
   async setStream(index: number): Promise<void> {
     checkStream(this.#source, index);
     const opening = this.#open(index);
-    await opening;
+    (await opening).follow(await this.#opened);
     this.#opened = opening;
     this.#variantIndex = index;
   }

@@ -115,6 +115,8 @@ export interface ManifestPlace {
   readonly reload?: { readonly segment: number; readonly part: number | undefined };
   /** Live only: the player has an earlier manifest and needs no old segments (`MediaManifest.isDelta`). */
   readonly isDelta?: boolean;
+  /** The segments from which this player gets another variant than before (`set_stream`). */
+  readonly cuts?: readonly number[];
 }
 
 /** Access to a live stream in units smaller than segments. */

@@ -67,18 +67,29 @@ export class HlsFeed {
     return isLiveHls(this.#playlist);
   }
 
-  /** Writes the manifest with other URIs. `uriOf` returns the URI of a segment, or of its initialization section (`mp4`). */
-  manifest(uriOf: (number: number, ending: string) => string, ending: string): string {
+  /**
+   * Writes the manifest with other URIs. `uriOf` returns the URI of a segment, or of its initialization section (`mp4`). `cuts`: see
+   * `ManifestPlace`.
+   */
+  manifest(
+    uriOf: (number: number, ending: string) => string,
+    ending: string,
+    cuts: readonly number[] = [],
+  ): string {
     const { segments, targetSeconds, isEnded, type, firstNumber } = this.#playlist;
     const [first] = segments;
+    const addedBefore = (number: number) => cuts.filter((cut) => cut < number).length;
     let map: HlsSegment | undefined;
     return writeMediaManifest({
       kind: isEnded ? "vod" : type === "event" ? "event" : "live",
       firstNumber,
-      firstDiscontinuity: first ? first.discontinuity - (first.isDiscontinuous ? 1 : 0) : 0,
+      firstDiscontinuity: first
+        ? first.discontinuity - (first.isDiscontinuous ? 1 : 0) + addedBefore(first.number)
+        : 0,
       targetSeconds,
       segments: segments.map((segment): ManifestSegment => {
-        const { durationSeconds, isDiscontinuous, number } = segment;
+        const { durationSeconds, number } = segment;
+        const isDiscontinuous = segment.isDiscontinuous || cuts.includes(number);
         const uri = uriOf(number, ending);
         if (!segment.map) return { durationSeconds, isDiscontinuous, uri };
         if (!map || !isSameMap(map, segment)) map = segment;

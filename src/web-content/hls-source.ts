@@ -169,7 +169,7 @@ class HlsSource implements SegmentSource {
 /** Writes the relayed manifest of a feed, reloaded if due. */
 async function manifestOf(
   feed: HlsFeed,
-  { base, session }: ManifestPlace,
+  { base, session, cuts }: ManifestPlace,
   ending: string,
   signal: AbortSignal,
 ): Promise<string> {
@@ -180,7 +180,7 @@ async function manifestOf(
     const own = last === "mp4" ? `${track}mp4` : last;
     return `${base}/ace/c/${session.infohash}/${segmentNumber(session.ordinal, number)}.${own}`;
   };
-  return feed.manifest(uriOf, ending);
+  return feed.manifest(uriOf, ending, cuts);
 }
 
 async function feedOf(tracks: readonly HlsTrack[], index: number): Promise<HlsFeed> {

@@ -184,7 +184,6 @@ test(
         /title: expected at most 300 characters, got 301/,
       ],
       [{ infohash: INFOHASH, is_live: "2" }, 103, /is_live: expected 0, 1 or -1, got "2"/],
-      [{ infohash: INFOHASH, poster: "javascript:alert(1)" }, 103, /poster: expected an http/],
       [{ infohash: INFOHASH, logo_file: new File(["<svg/>"], "a.png") }, 321, /^bad image/],
     ];
     for (const [params, code, message] of faults) {
@@ -218,6 +217,20 @@ test(
     assert.equal(item.category, "tv");
     assert.equal(item.icons.length, 1);
     assert.equal((await app.error("playlist_update_item", { id: 99, title: "x" })).code, 200);
+  }),
+);
+
+test(
+  "a poster is any text, but only a web URL becomes an icon",
+  withRealClient(async (app) => {
+    const id = await app.result("playlist_add_item", { infohash: INFOHASH, poster: "poster.png" });
+    const item = async () => (await app.result("playlist_get")).playlist[0];
+    assert.deepEqual([(await item()).poster, (await item()).icons], ["poster.png", []]);
+    await app.result("playlist_update_item", { id, poster: "javascript:alert(1)" });
+    assert.deepEqual([(await item()).poster, (await item()).icons], ["javascript:alert(1)", []]);
+    const poster = "http://p.example/1.png";
+    await app.result("playlist_update_item", { id, poster });
+    assert.deepEqual((await item()).icons, [{ url: poster, type: "poster" }]);
   }),
 );
 

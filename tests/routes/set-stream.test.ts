@@ -23,7 +23,7 @@ function variant(index: number, container: "ts" | "fmp4" = "ts"): SegmentSource 
     isLive: false,
     variants: FACTS,
     variantIndex: index,
-    manifest: async () => `#EXTM3U\n# variant ${index}\n`,
+    manifest: async ({ cuts = [] }) => `#EXTM3U\n# variant ${index}, cuts ${cuts}\n`,
     first: async () => 0,
     reach: async (number) => (number < 10 ? number : undefined),
     find: async (_, number) => number,
@@ -57,6 +57,25 @@ test("set_stream: manifests and stat show the new stream; -1 returns to the engi
   await set("-1");
   assert.match(await manifest(), /variant 1/);
   assert.equal(await selected(), 1);
+});
+
+test("set_stream: manifests name the next segment of the player as a discontinuity", async () => {
+  const { call, session, set } = await appWithVariants("manifest.m3u8");
+  const cuts = async () => /cuts (.*)/.exec(await (await call(session.playback_url)).text())?.[1];
+  const play = async (number: number) =>
+    assert.equal((await call(`/ace/c/${session.infohash}/${number}.ts`)).status, 200);
+  // Before the first segment there is nothing to continue.
+  await set("2");
+  assert.equal(await cuts(), "");
+  for (const number of [0, 1, 2]) await play(number);
+  await set("1");
+  assert.equal(await cuts(), "3");
+  // A second change before the next segment is the same discontinuity.
+  await set("2");
+  assert.equal(await cuts(), "3");
+  await play(3);
+  await set("0");
+  assert.equal(await cuts(), "3,4");
 });
 
 test("set_stream: an open MPEG-TS connection continues with the next segment of the new stream", async () => {

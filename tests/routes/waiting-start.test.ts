@@ -26,7 +26,16 @@ function slowApp() {
     await app.clock.advance(900);
     return (await starting).response;
   };
-  return { ...app, answer, start };
+  /** Starts without `format=json` and returns where the player is sent before the web server has answered. */
+  const redirect = async (path: string) => {
+    const starting = app.call(path);
+    await settled();
+    await app.clock.advance(900);
+    const response = await starting;
+    assert.equal(response.status, 302);
+    return response.headers.get("location")!;
+  };
+  return { ...app, answer, start, redirect };
 }
 
 test("a start by URL answers before the web server; stat says what it waits for", async () => {
@@ -97,6 +106,44 @@ test("stop ends a waiting start: its session never begins", async () => {
   app.answer.resolve();
   await settled();
   assert.equal(app.engine.figures().sessions, 0);
+});
+
+test("a start without JSON redirects before the web server answers; the player waits at the new URL", async () => {
+  const app = slowApp();
+  const playing = app.call(await app.redirect(`/ace/getstream?url=${URL_OF_FILM}`));
+  await settled();
+  app.web.set(URL_OF_FILM, { status: 200, bytes: film.bytes.slice() });
+  app.answer.resolve();
+  const response = await playing;
+  assert.equal(response.status, 200);
+  assert.equal((await response.body!.getReader().read()).value?.[0], 0x47);
+});
+
+test("a start without JSON that fails late: the player gets the reason at the new URL", async () => {
+  const app = slowApp();
+  const playing = app.call(await app.redirect(`/ace/manifest.m3u8?url=${URL_OF_FILM}`));
+  await settled();
+  app.answer.reject(new SluiceError("url_unreachable", "slow.example does not answer"));
+  const response = await playing;
+  assert.equal(response.status, 502);
+  assert.match(await response.text(), /slow\.example does not answer/);
+});
+
+test("content that decides its output after the redirect: the player is sent on", async () => {
+  for (const [output, format, place] of [
+    ["getstream", "hls", "m"],
+    ["manifest.m3u8", "http", "r"],
+  ]) {
+    const app = slowApp();
+    const url = `/ace/${output}?url=${URL_OF_FILM}&playlist_output_format_vod=${format}`;
+    const playing = app.call(await app.redirect(url));
+    await settled();
+    app.web.set(URL_OF_FILM, { status: 200, bytes: film.bytes.slice() });
+    app.answer.resolve();
+    const response = await playing;
+    assert.equal(response.status, 302);
+    assert.match(response.headers.get("location")!, new RegExp(`^/ace/${place}/${film.infohash}/`));
+  }
 });
 
 test("a quick failure is the answer of the start", async () => {

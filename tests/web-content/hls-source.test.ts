@@ -292,3 +292,16 @@ test("HlsSegmentFetcher.map: an initialization section may be encrypted or not, 
   for (const uri of ["clear", "hidden"]) assert.deepEqual(await mapped(uri), init, uri);
   await assert.rejects(mapped("other"), (error: SluiceError) => error instanceof SluiceError);
 });
+
+test("a manifest with cuts: discontinuities, which are counted when they leave the window", async () => {
+  const { files, server, open } = hls({ "/dir/index.m3u8": live(10, 4) });
+  const source = await open();
+  const manifest = await source.manifest({ ...place, cuts: [12] }, "main", never);
+  assert.match(manifest, /11\.ts\n#EXT-X-DISCONTINUITY\n#EXTINF:4\.000000,\n.*12\.ts/);
+  assert.doesNotMatch(manifest, /DISCONTINUITY-SEQUENCE/);
+  files["/dir/index.m3u8"] = live(13, 4);
+  await server.clock.advance(4_000);
+  const later = await source.manifest({ ...place, cuts: [12, 14] }, "main", never);
+  assert.match(later, /#EXT-X-DISCONTINUITY-SEQUENCE:1\n/);
+  assert.equal(later.match(/#EXT-X-DISCONTINUITY\n/g)?.length, 1);
+});
