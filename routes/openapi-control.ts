@@ -3,6 +3,7 @@ import { TRANSPORT_FILE_DATA } from "./control/form.ts";
 import type { ControlMethod } from "./control/method.ts";
 import { exampleOf } from "./openapi-examples.ts";
 import {
+  envelope,
   jsonResponse,
   jsonSchemaOf,
   type OpenApiOperation,
@@ -72,12 +73,7 @@ function responsesOf(method: ControlMethod): Readonly<Record<string, OpenApiResp
       ...REFUSALS,
     };
   }
-  const success = {
-    type: "object",
-    properties: { result, error: { type: "null" } },
-    required: ["result", "error"],
-  };
-  const schema = { oneOf: [success, reference("ControlFailure")] };
+  const schema = envelope("result", result, reference("ControlError"));
   const example = { result: exampleOf(result), error: null };
   return { 200: jsonResponse("The result or an error", schema, example), ...REFUSALS };
 }

@@ -1,9 +1,10 @@
 import { searchParams, searchSchema } from "./control/search.ts";
 import { statusMethods, versionMethods } from "./control/service-status.ts";
 import { diagnosisSchema } from "./diagnosis.ts";
-import { exampleOf } from "./openapi-examples.ts";
+import { exampleOf, type JsonSchema } from "./openapi-examples.ts";
 import {
   ERROR_RESPONSES,
+  envelope,
   jsonResponse,
   jsonSchemaOf,
   type OpenApiOperation,
@@ -150,7 +151,8 @@ function servicePath(): OpenApiPath {
   const parameters = new Map(
     methods.flatMap(({ params }) => queryParameters(params)).map((each) => [each.name, each]),
   );
-  const results = methods.map(({ result }) => enveloped(jsonSchemaOf(result, "output")));
+  const results = methods.map(({ result }) => jsonSchemaOf(result, "output"));
+  const error = { anyOf: [{ type: "string" }, reference("ControlError")] };
   const example = { result: exampleOf(jsonSchemaOf(methods[0]!.result, "output")), error: null };
   const get = operation(
     "service",
@@ -158,11 +160,7 @@ function servicePath(): OpenApiPath {
     "Returns the version, the status or an identifier of the engine",
     [method, ...parameters.values()],
     {
-      200: jsonResponse(
-        "The result or an error",
-        { anyOf: [...results, reference("ControlFailure")] },
-        example,
-      ),
+      200: jsonResponse("The result or an error", envelope("result", { anyOf: results }, error), example),
       ...REFUSALS,
     },
   );
@@ -188,6 +186,6 @@ function operation(
   };
 }
 
-function enveloped(result: unknown) {
-  return { type: "object", properties: { result, error: { type: "null" } }, required: ["result", "error"] };
+function enveloped(result: JsonSchema): JsonSchema {
+  return envelope("result", result, { type: "string" });
 }

@@ -129,6 +129,16 @@ export function jsonResponse(description: string, schema: JsonSchema, example?: 
   };
 }
 
+/**
+ * Builds the schema of an envelope: the value, or null and the error. It is one object and no choice of two, because generated clients
+ * drop members that are always null.
+ */
+export function envelope(member: "result" | "response", value: JsonSchema, error: JsonSchema): JsonSchema {
+  const none = { type: "null" };
+  const properties = { [member]: { anyOf: [value, none] }, error: { anyOf: [error, none] } };
+  return { type: "object", properties, required: [member, "error"] };
+}
+
 /** Builds a reference to a schema of the document. */
 export function reference(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` };

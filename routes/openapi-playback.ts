@@ -2,6 +2,7 @@ import { playbackParams } from "./http/params.ts";
 import { exampleOf, type JsonSchema } from "./openapi-examples.ts";
 import {
   ERROR_RESPONSES,
+  envelope,
   jsonResponse,
   type OpenApiOperation,
   type OpenApiParameter,
@@ -210,11 +211,6 @@ function binary(description: string, type: string): OpenApiResponse {
 
 /** `resolved` is the schema behind the reference, for the example. */
 function enveloped(response: JsonSchema, resolved: JsonSchema = response): OpenApiResponse {
-  const success = {
-    type: "object",
-    properties: { response, error: { type: "null" } },
-    required: ["response", "error"],
-  };
-  const schema = { oneOf: [success, reference("PlaybackFailure")] };
+  const schema = envelope("response", response, { type: "string" });
   return jsonResponse("The value or an error", schema, { response: exampleOf(resolved), error: null });
 }

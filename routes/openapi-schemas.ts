@@ -14,23 +14,11 @@ const identity = {
 
 /** The schemas that several responses share (interface: Resources and their fields, Errors). */
 export const OPENAPI_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
-  ControlFailure: {
+  ControlError: {
     type: "object",
-    required: ["result", "error"],
-    properties: {
-      result: { type: "null" },
-      error: {
-        type: "object",
-        description: "docs/errors.md lists the codes. With api_version=1, the error is the message alone",
-        required: ["message", "code"],
-        properties: { message: text, code: whole },
-      },
-    },
-  },
-  PlaybackFailure: {
-    type: "object",
-    required: ["response", "error"],
-    properties: { response: { type: "null" }, error: text },
+    description: "docs/errors.md lists the codes. With api_version=1, the error is the message alone",
+    required: ["message", "code"],
+    properties: { message: text, code: whole },
   },
   PlaybackSession: {
     type: "object",

@@ -85,6 +85,22 @@ test("openApiDocument: is consistent with OpenAPI 3.1", () => {
   assert.doesNotMatch(text, /\$defs|"\$schema"/);
 });
 
+test("openApiDocument: an answer is one object, in which generated clients find the value and the error", () => {
+  for (const [path, { responses }] of operations(document)) {
+    const { schema } = responses["200"]?.content?.["application/json"] ?? {};
+    if (!/^\/(server\/api|ace\/(stat|cmd|event)|search|webui)\b/.test(path) || schema === undefined) continue;
+    const { type, required = [], properties = {} } = schema as {
+      type?: string;
+      required?: string[];
+      properties?: Record<string, { anyOf?: { type?: string }[] }>;
+    };
+    assert.equal(type, "object", path);
+    assert.equal(required.length, 2, path);
+    for (const member of required)
+      assert.deepEqual(properties[member]?.anyOf?.map((each) => each.type === "null"), [false, true], path);
+  }
+});
+
 test("/openapi.json: returns the document with this version", async () => {
   const response = await fakeApp().call("/openapi.json");
   assert.equal(response.headers.get("content-type"), "application/json");
