@@ -89,7 +89,11 @@ test("openApiDocument: an answer is one object, in which generated clients find 
   for (const [path, { responses }] of operations(document)) {
     const { schema } = responses["200"]?.content?.["application/json"] ?? {};
     if (!/^\/(server\/api|ace\/(stat|cmd|event)|search|webui)\b/.test(path) || schema === undefined) continue;
-    const { type, required = [], properties = {} } = schema as {
+    const {
+      type,
+      required = [],
+      properties = {},
+    } = schema as {
       type?: string;
       required?: string[];
       properties?: Record<string, { anyOf?: { type?: string }[] }>;
@@ -97,7 +101,11 @@ test("openApiDocument: an answer is one object, in which generated clients find 
     assert.equal(type, "object", path);
     assert.equal(required.length, 2, path);
     for (const member of required)
-      assert.deepEqual(properties[member]?.anyOf?.map((each) => each.type === "null"), [false, true], path);
+      assert.deepEqual(
+        properties[member]?.anyOf?.map((each) => each.type === "null"),
+        [false, true],
+        path,
+      );
   }
 });
 
