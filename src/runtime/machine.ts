@@ -8,9 +8,9 @@ import { backupStore, lockPath, openStore, restoreStore } from "./open-store.ts"
 import { machineNet } from "./sockets.ts";
 import { surroundings } from "./surroundings.ts";
 
-/** Read buffer of a connection if each has its own: 200 connections cost 12.5 MiB. */
+/** Read buffer of a connection on Deno: 200 connections cost 12.5 MiB. */
 const OWN_BUFFER_BYTES = 64 * 1024;
-/** Read buffer shared by all connections; large, to save system calls. */
+/** Read buffer that all connections share on Node; large, to save system calls. */
 const SHARED_BUFFER_BYTES = 256 * 1024;
 /** The longest delay that timers accept (a signed 32-bit number of milliseconds); longer ones fire at once. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
@@ -36,14 +36,11 @@ export function machineRuntime(
   version: string,
   onTraffic: (bytes: number) => void = () => {},
 ): Runtime {
-  const shared = new Uint8Array(SHARED_BUFFER_BYTES);
-  // Deno reads into the buffer while other callbacks run, so connections must not share one.
-  const readBuffer = name === "deno" ? () => new Uint8Array(OWN_BUFFER_BYTES) : () => shared;
   return {
     name,
     version,
     clock,
-    net: machineNet(readBuffer, onTraffic),
+    net: machineNet(readBufferOf(name), onTraffic),
     files,
     http: httpClient,
     surroundings,
@@ -60,4 +57,13 @@ export function machineRuntime(
     backupStore,
     restoreStore,
   };
+}
+
+/** Returns the source of read buffers for outgoing connections; undefined on Bun, which gains nothing by them. */
+function readBufferOf(name: Runtime["name"]): (() => Uint8Array) | undefined {
+  if (name === "bun") return undefined;
+  // Deno reads into the buffer while other callbacks run, so connections must not share one.
+  if (name === "deno") return () => new Uint8Array(OWN_BUFFER_BYTES);
+  const shared = new Uint8Array(SHARED_BUFFER_BYTES);
+  return () => shared;
 }

@@ -13,9 +13,13 @@ export const CLOSED_BY_PEER = "closed by the peer";
 
 /**
  * Returns the machine's TCP and UDP. `readBuffer` returns the buffer that an outgoing connection reads into (`onread`),
- * which saves an allocation per read. `onReceived` is called with the number of bytes after each read.
+ * which saves an allocation per read; undefined if the runtime allocates an array all the same and would copy it into the buffer.
+ * `onReceived` is called with the number of bytes after each read.
  */
-export function machineNet(readBuffer: () => Uint8Array, onReceived: (bytes: number) => void): Net {
+export function machineNet(
+  readBuffer: (() => Uint8Array) | undefined,
+  onReceived: (bytes: number) => void,
+): Net {
   const counted = (handlers: TcpHandlers): TcpHandlers => ({
     opened: () => handlers.opened?.(),
     received: (bytes) => {
@@ -26,7 +30,7 @@ export function machineNet(readBuffer: () => Uint8Array, onReceived: (bytes: num
     closed: (reason) => handlers.closed(reason),
   });
   return {
-    connect: (address, handlers, options) => open(address, counted(handlers), options, readBuffer()),
+    connect: (address, handlers, options) => open(address, counted(handlers), options, readBuffer?.()),
     listen: (address, accept) => listen(address, (socket) => counted(accept(socket))),
     bindUdp,
   };
@@ -36,16 +40,20 @@ function open(
   { host, port }: PeerAddress,
   handlers: TcpHandlers,
   { timeoutMs, localAddress }: ConnectOptions,
-  buffer: Uint8Array,
+  buffer: Uint8Array | undefined,
 ): TcpSocket {
   let socket: Socket;
+  const received = (bytes: Uint8Array) => {
+    if (!socket.destroyed) handlers.received(bytes);
+  };
   const callback = (length: number, bytes: Uint8Array) => {
-    if (!socket.destroyed) handlers.received(bytes.length === length ? bytes : bytes.subarray(0, length));
+    received(bytes.length === length ? bytes : bytes.subarray(0, length));
     return true;
   };
   try {
     const from = localAddress === undefined ? {} : { localAddress };
-    socket = connect({ host, port, ...from, noDelay: true, onread: { buffer, callback } });
+    socket = connect({ host, port, ...from, noDelay: true, ...(buffer && { onread: { buffer, callback } }) });
+    if (!buffer) socket.on("data", received);
   } catch (error) {
     // `connect` throws for invalid ports.
     queueMicrotask(() => handlers.closed(messageOf(error)));
