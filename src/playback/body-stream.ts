@@ -1,7 +1,5 @@
+import { readerStream } from "../transfer/reader-stream.ts";
 import type { BodyReader } from "../transfer/segment-source.ts";
-
-/** Size of a read: large enough that its overhead is negligible, small compared to the buffers of sockets. */
-const CHUNK_BYTES = 256 * 1024;
 
 /** Options of {@link bodyStream}. */
 export interface BodyStreamOptions {
@@ -13,42 +11,31 @@ export interface BodyStreamOptions {
   closed(): void;
 }
 
-/** Returns the bytes of a reader as a stream for one response. Each pull is one read. */
+/** Returns the bytes of a reader as a byte stream for one response. Each pull is one read. */
 export function bodyStream(reader: BodyReader, options: BodyStreamOptions): ReadableStream<Uint8Array> {
   const { ended, read, closed } = options;
   let isOver = false;
-  const finish = (): boolean => {
-    if (isOver) return false;
+  const finish = () => {
+    if (isOver) return;
     isOver = true;
-    ended.removeEventListener("abort", stop);
+    ended.removeEventListener("abort", finish);
     reader.close();
     closed();
-    return true;
   };
-  let stop = () => {};
-  return new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        stop = () => {
-          if (finish()) controller.error(ended.reason);
-        };
-        ended.addEventListener("abort", stop);
-      },
-      async pull(controller) {
-        const chunk = new Uint8Array(CHUNK_BYTES);
-        try {
-          const length = await read(async () => reader.read(chunk));
-          if (isOver) return;
-          if (length > 0) controller.enqueue(chunk.subarray(0, length));
-          else if (finish()) controller.close();
-        } catch (thrown) {
-          if (finish()) controller.error(thrown);
-        }
-      },
-      cancel() {
+  ended.addEventListener("abort", finish);
+  return readerStream({
+    async read(into) {
+      try {
+        ended.throwIfAborted();
+        const length = await read(async () => reader.read(into));
+        ended.throwIfAborted();
+        if (length === 0) finish();
+        return length;
+      } catch (thrown) {
         finish();
-      },
+        throw thrown;
+      }
     },
-    { highWaterMark: 0 },
-  );
+    close: finish,
+  });
 }
