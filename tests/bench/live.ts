@@ -34,12 +34,12 @@ async function joins(source: BroadcastProcess, count: number): Promise<string[][
   return [
     row(
       "magnet → first byte of media",
-      "≤ 200",
+      "≤ 100",
       fresh.map(({ firstByteMs }) => firstByteMs),
     ),
     row(
       "magnet → a second of media",
-      "≤ 500",
+      "≤ 250",
       fresh.map(({ secondMs }) => secondMs),
     ),
     row(
@@ -75,8 +75,8 @@ async function steady(source: BroadcastProcess, seconds: number): Promise<string
   const delays = seen.flatMap(({ delaysMs }) => delaysMs).sort((a, b) => a - b);
   const missing = seen.reduce((sum, watched) => sum + watched.missing, 0);
   return [
-    row("source byte → player byte", "≤ 600", delays),
-    row("CPU of a viewer's engine, % of a core", "≤ 10", share),
+    row("source byte → player byte", "≤ 100", delays),
+    row("CPU of a viewer's engine, % of a core", "≤ 3", share),
     row("packets missing, of all three", "0", [missing]),
   ];
 }
