@@ -13,13 +13,13 @@ FILLER.set([0, 0, 0, 1, 0x0c]);
 FILLER[FILLER.length - 1] = 0x80;
 
 /** The pattern as consecutive seconds of one transport stream. `isStill`: each picture is the same. */
-export function patternSeconds(isStill = false): Uint8Array[] {
+export function patternSeconds(isStill = false, count = SECONDS): Uint8Array[] {
   const pattern = new TestPattern();
   const muxer = new TsMuxer([
     { codec: "h264", language: "und" },
     { codec: "aac", language: "fra", config: PATTERN_SOUND_CONFIG },
   ]);
-  return Array.from({ length: SECONDS }, (_, i) => {
+  return Array.from({ length: count }, (_, i) => {
     const shown = pattern.second(1_000 + (isStill ? 0 : i));
     const frames = shown.map((frame) => ({
       ...frame,

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { SluiceError } from "../../src/base/errors.ts";
 import { PATTERN_SOUND_CONFIG } from "../../src/media/test-pattern/sound.ts";
 import { TestPattern } from "../../src/media/test-pattern/test-pattern.ts";
-import { type ChannelSource, channelStream, sessionSource } from "../../src/playback/channel-stream.ts";
+import type { ChannelSource } from "../../src/playback/channel-feed.ts";
+import { channelStream, sessionSource } from "../../src/playback/channel-stream.ts";
 import type { PlaybackRequest, Session } from "../../src/playback/contract.ts";
 import { PlayedChannels } from "../../src/playback/diagnosis/channel-rows.ts";
 import { TsMuxer } from "../../src/remux/ts-muxer.ts";
@@ -47,11 +48,17 @@ class FakeSource implements ChannelSource {
 
   /** Sends a second of the stream, without its first packets if `from` is given. */
   send(from = 0): void {
-    const frames = PATTERN.second(this.#second++).map((frame) => ({
-      ...frame,
-      track: frame.track === "video" ? 0 : 1,
-    }));
-    this.#controller!.enqueue(this.#muxer.segment(frames).subarray(188 * from));
+    const second = this.#second++;
+    this.#controller!.enqueue(this.#muxer.segment(framesOf(second, second)).subarray(188 * from));
+  }
+
+  /** Sends a second again that was sent before, with new times. */
+  repeat(second: number): void {
+    this.#controller!.enqueue(this.#muxer.segment(framesOf(second, this.#second++)));
+  }
+
+  get isOpen(): boolean {
+    return this.#controller !== undefined;
   }
 
   end(): void {
@@ -63,6 +70,15 @@ class FakeSource implements ChannelSource {
     this.#controller!.error(new SluiceError("session_stopped", "gone"));
     this.#controller = undefined;
   }
+}
+
+/** The frames of a second of the pattern, at the time `at`. */
+function framesOf(second: number, at: number) {
+  return PATTERN.second(second).map((frame) => ({
+    ...frame,
+    ptsSeconds: frame.ptsSeconds + at - second,
+    track: frame.track === "video" ? 0 : 1,
+  }));
 }
 
 /** Plays sources and collects what the player gets. */
@@ -180,6 +196,61 @@ test("channelStream: shows the test pattern while all sources fail, and goes on 
   await clock.advance(2_500);
   assert.equal(seconds(received()), before + 2);
   assert.equal(isOver(), false);
+  await stop();
+});
+
+test("channelStream: returns to a better source that delivers in time again, and waits longer if it fails again", async () => {
+  const sources = [1, 2].map((n) => new FakeSource(`item ${n}`, 1_000 * n));
+  const [one, two] = sources as [FakeSource, FakeSource];
+  const { clock, received, rows, stop } = await player(sources);
+  const play = async (count: number, which: readonly FakeSource[]) => {
+    for (let i = 0; i < count; i++) {
+      for (const source of which) if (source.isOpen) source.send();
+      await clock.advance(1_000);
+    }
+  };
+  one.end();
+  await settled();
+  await play(59, [two]);
+  assert.equal(one.opened, 1, "not before a minute of stable playback");
+  await play(3, [one, two]);
+  assert.equal(one.opened, 2);
+  assert.match(rows()[0]!, /plays item 2/);
+  await play(14, [one, two]);
+  assert.match(rows()[0]!, /plays item 1, source 1 of 2, after 2 switches.*item 1 plays again/);
+  assert.deepEqual([one.isOpen, two.isOpen], [true, false]);
+  assert.equal(seconds(received()), 77);
+  one.end();
+  await settled();
+  await play(62, [one, two]);
+  assert.equal(one.opened, 2, "the second failure doubles the wait");
+  assert.match(rows()[0]!, /plays item 2, source 2 of 2, after 3 switches/);
+  await stop();
+});
+
+test("channelStream: leaves a source that repeats itself for one that plays, and keeps it if there is none", async () => {
+  const sources = [1, 2].map((n) => new FakeSource(`item ${n}`, 1_000 * n));
+  const [one, two] = sources as [FakeSource, FakeSource];
+  const { clock, received, rows, stop } = await player(sources);
+  two.fails = true;
+  const repeat = async (count: number) => {
+    for (let i = 0; i < count && one.isOpen; i++) {
+      one.repeat(1_500 + (i % 6));
+      await clock.advance(1_000);
+    }
+  };
+  await repeat(24);
+  assert.equal(two.opened, 0);
+  await repeat(12);
+  assert.deepEqual([two.opened, one.isOpen], [1, true], "the other source fails");
+  two.fails = false;
+  await repeat(60);
+  assert.equal(two.opened, 2);
+  two.send();
+  await settled();
+  assert.equal(one.isOpen, false);
+  assert.match(rows()[0]!, /plays item 2.*item 1: the source repeats itself/);
+  assert.ok(seconds(received()) > 90);
   await stop();
 });
 

@@ -54,6 +54,11 @@ export class ChannelReport {
     this.#failure ??= `${name}: ${reason}`;
   }
 
+  /** The next source is played for this reason. */
+  switches(reason: string): void {
+    this.#failure = reason;
+  }
+
   /** Players see the test pattern. */
   showsPattern(): void {
     this.#showsPattern = true;
