@@ -5,7 +5,7 @@ import type { Library } from "../src/library/library.ts";
 import type { PlaybackRequest, RemuxForPlayer } from "../src/playback/contract.ts";
 import { itemSelector } from "./control/content-params.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
-import { channelSources, createPlayLinkRoutes } from "./play-links.ts";
+import { createPlayLinkRoutes, MAX_SOURCES } from "./play-links.ts";
 
 /**
  * Returns the channels of the playlist in the order in which they were added, at most `limit`: the enabled items that are not films. Of
@@ -66,14 +66,14 @@ export function channelRequest(item: Item, allowPrivateUrls: boolean): PlaybackR
 /** Returns a function that plays the channel of an item as one transport stream, which fails when all its sources have failed. */
 export function createChannelOpener(
   engine: Pick<Engine, "playChannel">,
-  library: Pick<Library, "items">,
+  library: Pick<Library, "sourcesOf">,
 ): (
   item: Item,
   options: { readonly allowPrivateUrls: boolean },
   signal: AbortSignal,
 ) => Promise<ReadableStream<Uint8Array>> {
   return async (item, { allowPrivateUrls }, signal) => {
-    const sources = (await channelSources(library, item)).map((source) => ({
+    const sources = (await library.sourcesOf(item, MAX_SOURCES)).map((source) => ({
       name: `item ${source.id}`,
       request: channelRequest(source, allowPrivateUrls),
     }));

@@ -16,7 +16,7 @@ import { TRANSPORT_STREAM } from "./session.ts";
 const SELECTORS = ["content_id", "id", "infohash", "url", "magnet", "manifest_url"];
 
 /** Sources of one channel that are tried. */
-const MAX_SOURCES = 8;
+export const MAX_SOURCES = 8;
 
 /**
  * Serves `/play/infohash/<infohash>` and `/play/<playlist>/<item>`: links that contain no URL of another server, and so
@@ -58,7 +58,7 @@ export function createPlayLinkRoutes(
     const item = await dependencies.library.items.get(id);
     if (!item || item.deletedAt !== null) throw new SluiceError("unknown_item", `there is no item ${id}`);
     const isOnlyItem = c.req.query("skip_autosearch") === "1";
-    const sources = isOnlyItem ? [item] : await channelSources(dependencies.library, item);
+    const sources = isOnlyItem ? [item] : await dependencies.library.sourcesOf(item, MAX_SOURCES);
     const isOneStream =
       c.req.query("protocol") !== "hls" &&
       c.req.query("format") !== "json" &&
@@ -67,12 +67,6 @@ export function createPlayLinkRoutes(
     return play(c, itemSelector(sources[0]!));
   });
   return app;
-}
-
-/** Returns the sources of an item's channel in the order in which they are tried. */
-export async function channelSources({ items }: Pick<Library, "items">, item: Item): Promise<Item[]> {
-  const others = await items.otherSources(item.id, MAX_SOURCES - 1);
-  return item.autoSearch ? [...others, item] : [item, ...others];
 }
 
 /** Plays the sources of a channel as one stream without a redirect: its URL stays valid whichever source plays. */

@@ -8,6 +8,7 @@ import { accountMethods } from "./account.ts";
 import { authorizeCaller, authorizeToken, preflight } from "./authorize.ts";
 import { senderOf } from "./body-slots.ts";
 import { broadcastMethods } from "./broadcast.ts";
+import { channelSourceMethods } from "./channel-sources.ts";
 import { externalPlaylistMethods } from "./external-playlist.ts";
 import { checkedQuery, FormReader } from "./form.ts";
 import { guideMethods } from "./guide.ts";
@@ -58,6 +59,7 @@ export const CONTROL_SECTIONS: readonly {
       ...flagMethods,
       playlistImport,
       playlistSearch,
+      ...channelSourceMethods,
     ],
   },
   { title: "External playlists", methods: externalPlaylistMethods },

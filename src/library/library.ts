@@ -4,6 +4,7 @@ import type { Random } from "../base/random.ts";
 import type { UnixSeconds } from "../base/time.ts";
 import type { ChannelHealth, Health } from "../health/health-contract.ts";
 import { HealthRecords } from "../health/health-records.ts";
+import { MAX_ORDERED, SourceOrders } from "../health/source-orders.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { Clock, Files, KeyValueStore } from "../runtime/contract.ts";
 import { createAccessControl } from "./access-control.ts";
@@ -53,6 +54,10 @@ export interface Library {
   readonly health: ChannelHealth;
   /** Returns the health of an item's content; undefined if it was never visited. */
   healthOf(item: Item): Health | undefined;
+  /** Returns the sources of an item's channel in the order in which they are tried, at most `limit`. */
+  sourcesOf(item: Item, limit: number): Promise<readonly Item[]>;
+  /** Puts these sources of an item's channel first from now on; none: automatic. Rejects with `too_many`. */
+  pinSources(item: Item, order: readonly Item[]): Promise<void>;
   /** Streams the guide of the items that match the query as XMLTV; pull drives it. */
   exportGuide(query: ItemQuery): ReadableStream<Uint8Array>;
   /** Searches the present and later programmes of the enabled items for a text in their titles and subtitles. */
@@ -126,11 +131,19 @@ export async function createLibrary(dependencies: LibraryDependencies): Promise<
       : externalPlaylists.guides(id);
   const guide = await createGuide({ ...dependencies, log, tasks, items, listed: () => guides(undefined) });
   const health = await HealthRecords.load(store, log);
-  const healthOf = (item: Item) => health.get(contentKey(items.figures(item)));
+  const keyOf = (item: Item) => contentKey(items.figures(item));
+  const healthOf = (item: Item) => health.get(keyOf(item));
+  const orders = await SourceOrders.load(store, health, log);
   return {
     items,
     health,
     healthOf,
+    async sourcesOf(item, limit) {
+      const others = await items.otherSources(item.id, MAX_ORDERED - 1);
+      const sources = item.autoSearch ? [...others, item] : [item, ...others];
+      return orders.sorted(items.figures(item).hash, sources, keyOf).slice(0, limit);
+    },
+    pinSources: (item, order) => orders.pin(items.figures(item).hash, order.map(keyOf)),
     externalPlaylists,
     tasks,
     access,

@@ -9,6 +9,7 @@ import type {
   ExternalPlaylists,
   Image,
   Images,
+  Item,
   Task,
 } from "../../src/library/contract.ts";
 import type { Guide, GuideSource } from "../../src/library/guide/guide-contract.ts";
@@ -35,6 +36,8 @@ export interface FakeLibrary extends Library {
   readonly web: Map<string, Image>;
   /** Program guides by the URL of their list. */
   readonly guides: Map<string, string[]>;
+  /** The ids of the sources that were put in order last. */
+  pinned: readonly number[];
   /** The health of contents, by the key of `ChannelHealth`. */
   readonly visited: Map<string, Health>;
   /** True if the last call allowed private addresses. */
@@ -84,6 +87,16 @@ export function fakeLibrary(): FakeLibrary {
     guide: fakeGuide(),
     health: { get: (content) => visited.get(content), add: async () => {} },
     healthOf: (item) => visited.get(contentKey(library.items.figures(item))),
+    async sourcesOf(item, limit) {
+      const others = await library.items.otherSources(item.id, limit - 1);
+      const sources = item.autoSearch ? [...others, item] : [item, ...others];
+      const place = ({ id }: Item) => (library.pinned.includes(id) ? library.pinned.indexOf(id) : 1_000);
+      return sources.sort((a, b) => place(a) - place(b));
+    },
+    async pinSources(_, order) {
+      library.pinned = order.map(({ id }) => id);
+    },
+    pinned: [],
     visited,
     exportGuide: () => new Blob(["<tv></tv>\n"]).stream(),
     searchProgrammes: (query) =>

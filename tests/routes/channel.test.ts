@@ -7,6 +7,7 @@ import { TsMuxer } from "../../src/remux/ts-muxer.ts";
 import { FakeLive, fakeControl } from "../engine/fake-live.ts";
 import { checkTs } from "../remux/ts-checker.ts";
 import { fakeApp } from "./client.ts";
+import { controlClient } from "./control-client.ts";
 
 const CONTENT = { transport: "bt", contentId: null, magnet: null, url: null } as const;
 const [ONE, TWO] = ["1".repeat(40), "2".repeat(40)] as Infohash[];
@@ -90,4 +91,19 @@ test("/play: one source, HLS, JSON and HEAD are answered without opening the cha
     response: { infohash: string };
   };
   assert.equal(response.infohash, ONE);
+});
+
+test("set_channel_sources: the order in which a channel's sources are tried", async () => {
+  const app = controlClient();
+  const ids: number[] = [];
+  for (const digit of ["1", "2", "3"])
+    ids.push(await app.result("playlist_add_item", { title: "News", infohash: digit.repeat(40) }));
+  const other = await app.result("playlist_add_item", { title: "Sport", infohash: "4".repeat(40) });
+  const order = async () =>
+    (await app.result("get_channel_sources", { id: ids[0]! })).map(({ id }: { id: number }) => id);
+  assert.equal((await order())[0], ids[0]);
+  await app.result("set_channel_sources", { id: ids[0]!, ids: `${ids[2]},${ids[0]}` });
+  assert.deepEqual(await order(), [ids[2], ids[0], ids[1]]);
+  const { message } = await app.error("set_channel_sources", { id: ids[0]!, ids: `${other}` });
+  assert.match(message, /is no source of the channel/);
 });

@@ -37,6 +37,8 @@ const VALUES: Readonly<Record<string, CallValues>> = {
   epg_source_delete: { id: 1 },
   get_epg_match: { id: 1 },
   set_epg_match: { id: 1, channel: "none" },
+  get_channel_sources: { id: 1 },
+  set_channel_sources: { id: 1, ids: "1" },
   recording_add: { id: 1 },
   recording_stop: { id: 1 },
   recording_delete: { id: 1 },
