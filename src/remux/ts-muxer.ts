@@ -14,7 +14,11 @@ import { TablesWriter } from "./ts-tables-writer.ts";
 
 const PMT_PID = 0x1000;
 const FIRST_PID = 0x100;
-/** A track ahead of the others waits for them, up to so many bytes: as far as badly interleaved files are read for late audio. */
+/**
+ * A track ahead of the others waits for them, up to so many bytes. ffmpeg may store audio 10 s late (`max_interleave_delta`), which is
+ * this much at 53 Mbit/s; written earlier, the audio would come after its time, and players drop it. The demuxer reads no further ahead
+ * either. A well interleaved file holds a few frames.
+ */
 const HOLD_BYTES = 64 * 1024 * 1024;
 /** Encoders change their reordering within a file, so a few more frames are known than those measured at its start. */
 const MIN_REORDER_FRAMES = 4;
