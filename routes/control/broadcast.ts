@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
+import { clientNetworkOf } from "../http/access.ts";
 import type { BroadcastEntry, BroadcastService, RouteDependencies } from "../http/dependencies.ts";
 import { broadcastOptionsOf, broadcastParams } from "./broadcast-params.ts";
-import { controlMethod, okResult, PRIVATE, PRIVATE_LOCAL } from "./method.ts";
+import { type ControlCall, controlMethod, okResult, PRIVATE, PRIVATE_LOCAL } from "./method.ts";
 import { clipped, required, text } from "./params.ts";
 
 const id = z.string().nullable();
@@ -29,6 +30,10 @@ const broadcastResult = z.object({
   bitrate: z.int().nullable().describe("Bits per second, by the clock of the stream"),
   speed_up: z.int().describe("Bytes per second to all peers together"),
   uploaded: z.int().describe("Bytes"),
+  publish_urls: z
+    .array(z.string())
+    .describe("Where a program such as OBS publishes the stream, if the source is rtmp://"),
+  stream_key: id.describe("The key for publish_urls; only for clients on this host, otherwise null"),
 });
 
 const nameParams = z.object({ name: required(text).describe("A name from broadcast_list") });
@@ -46,8 +51,8 @@ export const broadcastMethods = [
     isExtra: true,
     params: z.object(broadcastParams),
     result: broadcastResult,
-    run: async (params, { dependencies }) =>
-      present(await broadcastService(dependencies).start(broadcastOptionsOf(params))),
+    run: async (params, { dependencies, context }) =>
+      present(await broadcastService(dependencies).start(broadcastOptionsOf(params)), context),
   }),
   controlMethod({
     name: "broadcast_stop",
@@ -68,8 +73,8 @@ export const broadcastMethods = [
     isExtra: true,
     params: z.object({}),
     result: z.object({ broadcasts: z.array(broadcastResult) }),
-    run: async (_, { dependencies }) => ({
-      broadcasts: (dependencies.broadcasts?.list() ?? []).map(present),
+    run: async (_, { dependencies, context }) => ({
+      broadcasts: (dependencies.broadcasts?.list() ?? []).map((each) => present(each, context)),
     }),
   }),
   controlMethod({
@@ -79,9 +84,9 @@ export const broadcastMethods = [
     isExtra: true,
     params: nameParams,
     result: broadcastResult,
-    async run({ name }, { dependencies }) {
+    async run({ name }, { dependencies, context }) {
       const found = dependencies.broadcasts?.list().find((each) => each.name === name);
-      if (found) return present(found);
+      if (found) return present(found, context);
       throw new SluiceError("unknown_broadcast", `${clipped(name)}; see broadcast_list`);
     },
   }),
@@ -99,7 +104,11 @@ function publicSource(source: string): string {
   return `${protocol}//${host}${pathname}`;
 }
 
-function present({ name, options, broadcast, problem }: BroadcastEntry): z.output<typeof broadcastResult> {
+function present(
+  { name, options, broadcast, problem }: BroadcastEntry,
+  { env }: ControlCall["context"],
+): z.output<typeof broadcastResult> {
+  const isThisHost = clientNetworkOf(env.origin) === "local";
   const figures = broadcast?.figures();
   const rate = figures?.bytesPerSecond;
   return {
@@ -122,5 +131,7 @@ function present({ name, options, broadcast, problem }: BroadcastEntry): z.outpu
     bitrate: rate === undefined ? null : Math.round(8 * rate),
     speed_up: Math.round(figures?.uploadBytesPerSecond ?? 0),
     uploaded: figures?.uploaded ?? 0,
+    publish_urls: [...(broadcast?.publishing?.urls ?? [])],
+    stream_key: (isThisHost && broadcast?.publishing?.key) || null,
   };
 }

@@ -10,7 +10,9 @@ export function broadcastOptions(args: Arguments, uploadLimit: number): Broadcas
   if (isPattern && named !== undefined)
     throw usageError(`broadcast: --test-pattern is a source; remove "${named}" or the flag`);
   if (!isPattern && named === undefined)
-    throw usageError("broadcast: expected a source: an MPEG-TS file, a URL, udp://…, - or --test-pattern");
+    throw usageError(
+      "broadcast: expected a source: an MPEG-TS file, a URL, udp://…, rtmp://…, - or --test-pattern",
+    );
   const source = named ?? null;
   const value = (name: string) => {
     const text = args.flags.get(name);

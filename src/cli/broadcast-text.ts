@@ -1,5 +1,5 @@
 import { addressText, type PeerAddress } from "../base/address.ts";
-import type { Broadcast, BroadcastFigures } from "../live/broadcast/broadcast-contract.ts";
+import type { Broadcast, BroadcastFigures, Publishing } from "../live/broadcast/broadcast-contract.ts";
 import { printable } from "./log.ts";
 import { bitsText } from "./units.ts";
 
@@ -17,9 +17,10 @@ export interface BroadcastPlaces {
 /** Returns the text shown when the stream is on air: its names, and how to watch it here and elsewhere. */
 export function broadcastText(broadcast: Broadcast, places: BroadcastPlaces): string {
   const { p2pPort, httpUrl, program } = places;
-  const { request, magnet, link } = broadcast;
+  const { request, magnet, link, publishing } = broadcast;
   const called = encodeURIComponent(magnet);
   const rows: readonly (readonly [string, string])[] = [
+    ...(publishing ? publishRows(publishing) : []),
     ["Link", link],
     ["Magnet", magnet],
     ["Id", broadcast.contentId],
@@ -38,6 +39,11 @@ export function broadcastText(broadcast: Broadcast, places: BroadcastPlaces): st
   const lines = rows.map(([name, value]) => `  ${name.padEnd(9)}${printable(value)}`);
   const state = request.isStandby ? "Standby" : "On air";
   return [`${state}: ${title}`, "", ...lines, ""].join("\n");
+}
+
+/** What to enter in OBS: server and stream key. */
+function publishRows({ urls, key }: Publishing): [string, string][] {
+  return [...urls.map((url, index): [string, string] => [index === 0 ? "Publish" : "or", url]), ["Key", key]];
 }
 
 /** Unlike the link, the transport file contains no address of this machine. */
@@ -63,6 +69,10 @@ export function broadcastJson(broadcast: Broadcast, { p2pPort, httpUrl }: Broadc
     addresses: request.addresses.map(addressText),
     p2p_port: p2pPort,
     http_url: httpUrl,
+    ...(broadcast.publishing && {
+      publish_urls: broadcast.publishing.urls,
+      stream_key: broadcast.publishing.key,
+    }),
   })}\n`;
 }
 

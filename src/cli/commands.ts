@@ -128,7 +128,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: "broadcast",
     summary: "Broadcast a live stream to all viewers that have its link",
-    operands: "<file | url | udp://… | ->",
+    operands: "<file | url | udp://… | rtmp://… | ->",
     maxOperands: 1,
     completes: "files",
     flags: [
@@ -204,6 +204,10 @@ export const COMMANDS: readonly Command[] = [
       ["ffmpeg … -f mpegts - | sluice broadcast - --name news", "anything that ffmpeg can read"],
       ["sluice broadcast film.ts --loop --title 'All day'", "an MPEG-TS file, in a loop"],
       ["sluice broadcast udp://@239.1.1.1:1234", "a multicast group of this network"],
+      [
+        "sluice broadcast rtmp://0.0.0.0:1935/live --name show",
+        "receives from OBS; prints server and stream key",
+      ],
       [
         "sluice broadcast udp://@:1234 --name news --standby",
         "the second of two machines: takes over in 3 s",

@@ -12,7 +12,8 @@ import type { PlannedTrack } from "./ts-pes-planner.ts";
 import { TsSegmentWriter } from "./ts-segment-writer.ts";
 import { TablesWriter } from "./ts-tables-writer.ts";
 
-const PMT_PID = 0x1000;
+/** The PID of the programme map table. */
+export const PMT_PID = 0x1000;
 const FIRST_PID = 0x100;
 /**
  * A track ahead of the others waits for them, up to so many bytes. ffmpeg may store audio 10 s late (`max_interleave_delta`), which is
@@ -46,7 +47,7 @@ const REGISTRATIONS: Partial<Record<TsMuxTrack["codec"], string>> = {
  * are one valid stream, because each segment has a multiple of 16 packets on every PID and so begins with continuity counter 0.
  */
 export class TsMuxer {
-  readonly #tracks: readonly Track[];
+  readonly #tracks: readonly TsTrack[];
   readonly #tables: TablesWriter;
 
   /**
@@ -57,7 +58,7 @@ export class TsMuxer {
   constructor(tracks: readonly TsMuxTrack[], isPlanned = false) {
     assert(tracks.length > 0, "a transport stream needs a track");
     const clockIndex = Math.max(0, tracks.findIndex(isVideoTrack));
-    this.#tracks = tracks.map((track, index) => makeTrack(track, index, clockIndex, isPlanned));
+    this.#tracks = tracks.map((track, index) => outputTrack(track, index, clockIndex, isPlanned));
     const streams = this.#tracks.map((track) => track.stream);
     const pmt = buildPmt({ programme: 1, version: 0, pcrPid: this.#tracks[clockIndex]!.pid, streams });
     this.#tables = new TablesWriter(PMT_PID, 1, pmt);
@@ -120,12 +121,12 @@ export function canPlan(track: TsMuxTrack): boolean {
 }
 
 /** One output track. */
-interface Track extends PlannedTrack {
+export interface TsTrack extends PlannedTrack {
   readonly stream: PmtStream;
 }
 
 /** Frames are measured when their data is known. */
-function measuredForm(frames: FrameWriter): Pick<Track, "measure" | "write"> {
+function measuredForm(frames: FrameWriter): Pick<TsTrack, "measure" | "write"> {
   return {
     measure: ({ data, isKey }) => frames.measure(data, isKey),
     write: ({ data, isKey }, out, at) => frames.write(data, isKey, out, at),
@@ -136,7 +137,7 @@ function measuredForm(frames: FrameWriter): Pick<Track, "measure" | "write"> {
  * Frames have the size that an index tells. Zeros follow those that are smaller, and replace those that are not read. An Annex B stream
  * may have them after a unit (ISO 14496-10 B.1.2).
  */
-function plannedForm(frames: FrameWriter): Pick<Track, "measure" | "write"> {
+function plannedForm(frames: FrameWriter): Pick<TsTrack, "measure" | "write"> {
   assert(frames.bound, "the size of a frame depends on its content");
   const bound = frames.bound.bind(frames);
   return {
@@ -150,7 +151,13 @@ function plannedForm(frames: FrameWriter): Pick<Track, "measure" | "write"> {
   };
 }
 
-function makeTrack(track: TsMuxTrack, index: number, clockIndex: number, isPlanned: boolean): Track {
+/** Returns how a track is written; `index` numbers its PID. The track `clockIndex` carries the PCR. */
+export function outputTrack(
+  track: TsMuxTrack,
+  index: number,
+  clockIndex: number,
+  isPlanned: boolean,
+): TsTrack {
   const isVideo = isVideoTrack(track);
   const isPrivate = track.codec === "ac3" || track.codec === "eac3" || track.codec === "dts";
   const registration = REGISTRATIONS[track.codec];

@@ -1,4 +1,5 @@
 import { runtime } from "#runtime";
+import { RtmpListeners } from "../../src/live/input/rtmp-listeners.ts";
 import type { LiveInputDependencies } from "../../src/live/input/source.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
 import type { OpenOptions } from "../../src/outbound/request.ts";
@@ -13,6 +14,7 @@ export function realParts(changes: Partial<LiveInputDependencies> = {}): LiveInp
     net: runtime.net,
     outbound: createOutbound(runtime, SILENT),
     log: SILENT,
+    rtmp: new RtmpListeners({ runtime, log: SILENT }),
     unixMs: () => Date.now(),
     openFile: openToRead,
     pipe: () => streamOf([]),

@@ -49,11 +49,21 @@ export interface Broadcast {
   /** `sluice:?magnet=…` */
   readonly link: string;
   readonly startedAt: UnixSeconds;
+  /** Where a program publishes the stream; undefined unless the source is RTMP. */
+  readonly publishing?: Publishing;
   figures(): BroadcastFigures;
   /** Resolves when the source has ended or the broadcast was stopped. Rejects with `SluiceError` if the source failed. */
   readonly ended: Promise<void>;
   /** Stops it: notifies the peers and writes its state. */
   stop(): Promise<void>;
+}
+
+/** What the user enters in the program that publishes by RTMP. */
+export interface Publishing {
+  /** `rtmp://host:port/app`, one for each address of this machine. */
+  readonly urls: readonly string[];
+  /** The stream key. Anyone who has it can publish. */
+  readonly key: string;
 }
 
 /** The state of a broadcast. */

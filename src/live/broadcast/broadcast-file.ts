@@ -1,4 +1,4 @@
-import { addressText } from "../../base/address.ts";
+import { addressScope, addressText, type PeerAddress } from "../../base/address.ts";
 import { DecodeError, SluiceError } from "../../base/errors.ts";
 import { contentIdOf } from "../../base/ids.ts";
 import type { Runtime } from "../../runtime/contract.ts";
@@ -9,6 +9,7 @@ import {
   parseLiveTransportFile,
 } from "../../wire/live/transport-file.ts";
 import { type LiveLinkParts, liveLink, liveMagnet } from "../../wire/torrent/magnet.ts";
+import type { RtmpPlace } from "../input/source-place.ts";
 import type { Broadcast, BroadcastRequest } from "./broadcast-contract.ts";
 import type { BroadcastIdentity } from "./identity.ts";
 
@@ -37,7 +38,7 @@ export function broadcastFile(
 /** The fixed properties of a broadcast. */
 interface BroadcastParts {
   readonly request: BroadcastRequest;
-  readonly identity: Pick<BroadcastIdentity, "transportFilePath">;
+  readonly identity: Pick<BroadcastIdentity, "transportFilePath" | "streamKey">;
   readonly file: LiveTransportFile;
   readonly runtime: Pick<Runtime, "clock">;
 }
@@ -48,16 +49,23 @@ export function broadcastOf(
   run: Pick<Broadcast, "figures" | "ended" | "stop">,
 ): Broadcast {
   const { infohash, bytes: transportFile } = file;
-  const { transportFilePath } = identity;
+  const { transportFilePath, streamKey } = identity;
+  const { place, addresses } = request;
   return {
     request,
     ...{ infohash, contentId: contentIdOf(infohash), transportFile, transportFilePath },
     ...broadcastLinks(request, file),
     startedAt: runtime.clock.unixSeconds(),
+    ...(place.kind === "rtmp" && { publishing: { urls: publishUrls(place, addresses), key: streamKey } }),
     figures: () => run.figures(),
     ended: run.ended,
     stop: () => run.stop(),
   };
+}
+
+function publishUrls({ bind, app }: RtmpPlace, addresses: readonly PeerAddress[]): string[] {
+  const hosts = addressScope(bind.host) === "unspecified" ? addresses.map(({ host }) => host) : [bind.host];
+  return [...new Set(hosts)].map((host) => `rtmp://${addressText({ host, port: bind.port })}/${app}`);
 }
 
 /** Returns the links. Those of a private broadcast contain its relays only, because it accepts no other peer. */

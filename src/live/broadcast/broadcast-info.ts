@@ -15,6 +15,9 @@ export interface StreamShape {
 /** The shape of the built-in test pattern. */
 export const PATTERN_SHAPE: StreamShape = { bytesPerSecond: 27_200, hasPicture: true };
 
+/** The shape of a stream from a program like OBS, before it is known: 8 Mbit/s leaves room for usual settings. */
+export const RTMP_SHAPE: StreamShape = { bytesPerSecond: 1_000_000, hasPicture: true };
+
 /** Minimum duration of an HLS segment: players buffer three. */
 const SEGMENT_MS = 2000;
 /** A piece may have this multiple of the average size: pieces are cut by time, and keyframes are large. */

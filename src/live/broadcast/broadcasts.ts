@@ -9,13 +9,14 @@ import { type LiveInfo, liveInfoDict } from "../../wire/live/info.ts";
 import { MAX_BYTES_PER_SECOND, MAX_LIVE_FILE_BYTES, MAX_RELAYS } from "../../wire/live/limits.ts";
 import { encodeSuccessor } from "../../wire/live/successor.ts";
 import { type LiveTransportFile, parseLiveTransportFile } from "../../wire/live/transport-file.ts";
+import { RtmpListeners } from "../input/rtmp-listeners.ts";
 import { type LiveInput, type LiveInputDependencies, openLiveInput } from "../input/source.ts";
 import { startBroadcast } from "./broadcast.ts";
 import { broadcastContent, holdSource } from "./broadcast-content.ts";
 import type { Broadcast, BroadcastRequest, Broadcasts } from "./broadcast-contract.ts";
 import { broadcastFile } from "./broadcast-file.ts";
 import { InputHead } from "./broadcast-head.ts";
-import { liveInfoFor, PATTERN_SHAPE, type StreamShape, shapeOf } from "./broadcast-info.ts";
+import { liveInfoFor, PATTERN_SHAPE, RTMP_SHAPE, type StreamShape, shapeOf } from "./broadcast-info.ts";
 import { checkedBroadcastName } from "./broadcast-name.ts";
 import { type BroadcastIdentity, type IdentityDependencies, openIdentity } from "./identity.ts";
 import { startStandby } from "./standby.ts";
@@ -42,6 +43,11 @@ const FIRST_WAIT_MS = 30_000;
 /** Known streams may get data later; permanent errors of their source occur within this time. */
 const LATER_WAIT_MS = 2000;
 
+/** What a broadcast shares with the others. */
+interface SharedParts extends BroadcastsDependencies {
+  readonly rtmp: RtmpListeners;
+}
+
 /** A name in use. */
 interface Entry {
   readonly isPiped: boolean;
@@ -55,6 +61,7 @@ interface Entry {
 /** Creates the broadcasts of an engine. It does nothing before the first one is started. */
 export function createBroadcasts(dependencies: BroadcastsDependencies): Broadcasts {
   const log = dependencies.log.named("broadcast");
+  const rtmp = new RtmpListeners({ runtime: dependencies.runtime, log });
   /** By name in lower case, because some file systems ignore case. */
   const byName = new Map<string, Entry>();
   let isClosed = false;
@@ -68,7 +75,7 @@ export function createBroadcasts(dependencies: BroadcastsDependencies): Broadcas
     const identity = await openIdentity(folder, name, { ...dependencies, log });
     try {
       const start = isStandby ? startStandbyFor : startSource;
-      return await start(request, identity, { ...dependencies, log }, signal);
+      return await start(request, identity, { ...dependencies, log, rtmp }, signal);
     } catch (thrown) {
       await identity.close();
       throw thrown;
@@ -132,11 +139,11 @@ export function createBroadcasts(dependencies: BroadcastsDependencies): Broadcas
 async function startSource(
   request: BroadcastRequest,
   identity: BroadcastIdentity,
-  dependencies: BroadcastsDependencies,
+  dependencies: SharedParts,
   signal: AbortSignal,
 ): Promise<Broadcast> {
   const { clock } = dependencies.runtime;
-  const input = inputOf(request, dependencies);
+  const input = inputOf(request, identity, dependencies);
   const head = new InputHead(input, clock);
   let hold: Hold | undefined;
   try {
@@ -162,14 +169,14 @@ async function startSource(
 async function startStandbyFor(
   request: BroadcastRequest,
   identity: BroadcastIdentity,
-  dependencies: BroadcastsDependencies,
+  dependencies: SharedParts,
   signal: AbortSignal,
 ): Promise<Broadcast> {
   if (!identity.info) throw missingKeyError(request.name, dependencies.settings.dataDir);
   const file = await saveTransportFile(request, identity.info, identity, dependencies);
   if (request.place.kind === "file") await (await dependencies.openFile(request.place.path)).close(); // The file exists.
   signal.throwIfAborted();
-  const input = new StandbyInput(() => inputOf(request, dependencies), isKeptOpen(request.place));
+  const input = new StandbyInput(() => inputOf(request, identity, dependencies), isKeptOpen(request.place));
   return startStandby({
     ...dependencies,
     request,
@@ -229,7 +236,11 @@ async function successorRecord(
   }
 }
 
-function inputOf(request: BroadcastRequest, dependencies: BroadcastsDependencies): LiveInput {
+function inputOf(
+  request: BroadcastRequest,
+  { streamKey }: BroadcastIdentity,
+  dependencies: SharedParts,
+): LiveInput {
   const { clock, net } = dependencies.runtime;
   const outbound: LiveInputDependencies["outbound"] =
     request.allowPrivateUrls === false
@@ -238,7 +249,7 @@ function inputOf(request: BroadcastRequest, dependencies: BroadcastsDependencies
   return openLiveInput(
     request.place,
     { ...dependencies, clock, net, outbound },
-    { isLooped: request.isLooped },
+    { isLooped: request.isLooped, streamKey },
   );
 }
 
@@ -253,6 +264,16 @@ async function newInfo(
   const { name, isPrivate, bytesPerSecond } = request;
   const options = { windowSeconds: settings.liveWindowMs / 1000, isPrivate };
   if (request.place.kind === "test-pattern") return liveInfoFor(name, publicKey, PATTERN_SHAPE, options);
+  if (request.place.kind === "rtmp") {
+    // The user learns the stream key when the broadcast has started, so no program publishes yet.
+    await head.read(LATER_WAIT_MS, 0, signal);
+    return liveInfoFor(
+      name,
+      publicKey,
+      { ...RTMP_SHAPE, ...(bytesPerSecond && { bytesPerSecond }) },
+      options,
+    );
+  }
   await head.read(FIRST_WAIT_MS, MEASURE_MS, signal);
   if (head.received.length === 0 && (head.hasEnded || bytesPerSecond === undefined))
     throw noDataError(request, head);

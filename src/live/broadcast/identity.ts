@@ -1,5 +1,5 @@
 import type { PeerAddress } from "../../base/address.ts";
-import { equalBytes } from "../../base/bytes.ts";
+import { equalBytes, toHex } from "../../base/bytes.ts";
 import { DecodeError, messageOf, SluiceError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { Ed25519Sign } from "../../base/signature.ts";
@@ -26,6 +26,8 @@ export interface IdentityDependencies {
 export interface BroadcastIdentity {
   readonly publicKey: Uint8Array;
   readonly sign: Ed25519Sign;
+  /** With this key, a program publishes to the stream by RTMP. It is derived from the private key, so it is the same on a standby. */
+  readonly streamKey: string;
   /** Determined at the first start and permanent, because the infohash depends on it. */
   readonly info: LiveInfo | undefined;
   readonly state: StateFile;
@@ -46,6 +48,10 @@ const SEED_BYTES = 32;
 /** Permission bits of users other than the owner. */
 const OTHER_USERS = 0o077;
 const MAX_KNOWN_PEERS = 32;
+/** Signed to derive the stream key; no message of the protocol begins like this. */
+const STREAM_KEY_CONTEXT = new TextEncoder().encode("sluice stream key");
+/** 96 bits: short enough to type on a phone. */
+const STREAM_KEY_DIGITS = 24;
 
 /**
  * Opens the identity in `folder`, and creates it if it is missing. Lost data that can be replaced is (a lost state
@@ -97,6 +103,7 @@ async function readIdentity(
   return {
     publicKey,
     sign,
+    streamKey: toHex(sha256(sign(STREAM_KEY_CONTEXT))).slice(0, STREAM_KEY_DIGITS),
     info,
     state,
     knownPeers: await peersAt(peersPath, dependencies),

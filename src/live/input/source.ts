@@ -1,6 +1,7 @@
 import type { Log } from "../../base/log.ts";
 import type { Outbound } from "../../outbound/outbound.ts";
 import type { Clock, Net } from "../../runtime/contract.ts";
+import type { RtmpListeners } from "./rtmp-listeners.ts";
 import { type LiveFeed, type LiveInputFacts, noFacts } from "./source-feed.ts";
 import { FileFeed, type LiveFile } from "./source-file.ts";
 import { HlsSourceFeed } from "./source-hls.ts";
@@ -8,6 +9,7 @@ import { HttpFeed } from "./source-http.ts";
 import { FILE_PACE, PacedFeed, PIPE_PACE } from "./source-paced.ts";
 import { PatternFeed } from "./source-pattern.ts";
 import type { LivePlace } from "./source-place.ts";
+import { RtmpFeed } from "./source-rtmp.ts";
 import { StreamFeed } from "./source-stream.ts";
 import { UdpFeed } from "./source-udp.ts";
 
@@ -26,6 +28,8 @@ export interface LiveInputDependencies {
   readonly net: Pick<Net, "bindUdp">;
   readonly outbound: Pick<Outbound, "open">;
   readonly log: Log;
+  /** The ports on which this process receives RTMP. */
+  readonly rtmp: RtmpListeners;
   /** Returns the time of day in UNIX ms. */
   unixMs(): number;
   /** Opens a local file. Rejects with `bad_parameter`. */
@@ -38,6 +42,8 @@ export interface LiveInputDependencies {
 export interface LiveInputOptions {
   /** A file starts again at its end. */
   readonly isLooped?: boolean;
+  /** The key with which a program publishes by RTMP. */
+  readonly streamKey?: string;
 }
 
 /** Opens a source. Nothing is requested from it before its packets are read. */
@@ -47,7 +53,7 @@ export function openLiveInput(
   options: LiveInputOptions = {},
 ): LiveInput {
   const facts = noFacts();
-  const feed = feedOf(place, dependencies, facts, options.isLooped ?? false);
+  const feed = feedOf(place, dependencies, facts, options);
   return { facts, packets: () => streamOf(feed, dependencies.clock, facts) };
 }
 
@@ -55,7 +61,7 @@ function feedOf(
   place: LivePlace,
   dependencies: LiveInputDependencies,
   facts: LiveInputFacts,
-  isLooped: boolean,
+  { isLooped = false, streamKey = "" }: LiveInputOptions,
 ): LiveFeed {
   const { clock } = dependencies;
   switch (place.kind) {
@@ -65,6 +71,8 @@ function feedOf(
       return new PacedFeed(new HlsSourceFeed(place.url, dependencies, facts), clock, PIPE_PACE);
     case "udp":
       return new UdpFeed(place, dependencies, facts);
+    case "rtmp":
+      return new RtmpFeed(place, streamKey, dependencies, facts);
     case "file":
       return new PacedFeed(
         new FileFeed(() => dependencies.openFile(place.path), facts, isLooped),
