@@ -35,7 +35,12 @@ class FakePort {
       listen: async (_: unknown, accept: FakePort["accept"]) => {
         this.accept = accept;
         this.isOpen = true;
-        return { address: { host: "127.0.0.1", port: 1935 }, close: async () => void (this.isOpen = false) };
+        return {
+          address: { host: "127.0.0.1", port: 1935 },
+          close: async () => {
+            this.isOpen = false;
+          },
+        };
       },
     } as unknown as Net;
     const rtmp = new RtmpListeners({ runtime: { ...runtime, net, clock: this.clock }, log: SILENT });
@@ -51,8 +56,12 @@ class FakePort {
       remote: { host: "127.0.0.1", port: 40_000 },
       bufferedBytes: 0,
       write: (bytes) => sent.push(bytes) > 0,
-      pause: () => void (state.isPaused = true),
-      resume: () => void (state.isPaused = false),
+      pause() {
+        state.isPaused = true;
+      },
+      resume() {
+        state.isPaused = false;
+      },
       close: () => {
         if (!state.isClosed) handlers.closed("closed");
         state.isClosed = true;

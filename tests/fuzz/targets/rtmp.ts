@@ -45,7 +45,9 @@ export const target: FuzzTarget = {
     let sent = 0;
     const publication = new Publication(
       {
-        send: (answer) => void (sent += answer.length),
+        send(answer) {
+          sent += answer.length;
+        },
         publish: (_, key) => (key === "key" ? undefined : "wrong"),
         media(kind, _, body) {
           if (kind === "video" ? parseFlvVideo(body) : parseFlvAudio(body)) tags++;
