@@ -1,4 +1,5 @@
 import { DecodeError } from "../../base/errors.ts";
+import { decodeUtf8, encodeUtf8 } from "../../base/utf8.ts";
 
 /** A value of AMF0 (Action Message Format, "AMF 0 File Format", Adobe 2007). Dates are their UNIX ms; `undefined` stands for the
  * undefined value and for types without a meaning here. */
@@ -106,7 +107,7 @@ class AmfReader {
 
   #text(length: number): string {
     const from = this.#take(length);
-    return new TextDecoder().decode(this.#bytes.subarray(from, from + length));
+    return decodeUtf8(this.#bytes.subarray(from, from + length));
   }
 
   /** Returns the offset of the next `count` bytes and moves past them. */
@@ -158,6 +159,6 @@ function isArray(value: AmfValue): value is readonly AmfValue[] {
 }
 
 function writeText(out: number[], text: string): void {
-  const bytes = new TextEncoder().encode(text);
+  const bytes = encodeUtf8(text);
   out.push(bytes.length >> 8, bytes.length & 0xff, ...bytes);
 }
