@@ -69,7 +69,7 @@ export class ChannelMatcher {
   /** `channels` in the order of priority of their sources. */
   constructor(channels: Iterable<GuideChannel>) {
     for (const channel of channels) {
-      const names = channel.names.length > 0 ? channel.names : [channel.id.replace(/\.[a-z]{2}$/i, "")];
+      const names = namesOfChannel(channel);
       const entry = { channel, names: names.map(wordsOf), country: countryOf(channel.id, names[0]!) };
       push(this.#byId, channel.id.toLowerCase(), entry);
       for (const name of new Set(names.map(plainName))) push(this.#byName, name, entry);
@@ -84,7 +84,8 @@ export class ChannelMatcher {
     if (sameId) return { channel: sameId.channel, reason: "id" };
     const country = itemCountry(item);
     for (const name of namesOf(item)) {
-      const found = only(this.#byName.get(plainName(name)) ?? [], country);
+      const equal = this.#byName.get(plainName(name)) ?? [];
+      const found = only(equal, country) ?? only(oneOfQualities(equal, name, country), country);
       if (found) return { channel: found.channel, reason: "name" };
     }
     const ranked = this.#ranked(item, country).filter(({ score }) => score >= MIN_SIMILARITY);
@@ -118,6 +119,10 @@ export class ChannelMatcher {
   }
 }
 
+function namesOfChannel({ names, id }: GuideChannel): readonly string[] {
+  return names.length > 0 ? names : [id.replace(/\.[a-z]{2}$/i, "")];
+}
+
 function namesOf({ title, tvgName }: Named): string[] {
   return [...new Set([tvgName, title])].filter((name) => name.trim() !== "");
 }
@@ -129,6 +134,26 @@ function only(entries: readonly Entry[], country: string): Entry | undefined {
   const chosen = pool.length > 0 ? pool : near;
   const ids = new Set(chosen.map(({ channel }) => channel.id.toLowerCase()));
   return ids.size === 1 ? chosen[0] : undefined;
+}
+
+/**
+ * Many guides list a channel once for each picture quality. Returns the entry that is written as `name`, or else the first of those
+ * that differ from it only in words of quality; empty if there are none.
+ */
+function oneOfQualities(entries: readonly Entry[], name: string, country: string): readonly Entry[] {
+  const near = entries.filter((entry) => entry.country === country || country === "" || entry.country === "");
+  const wanted = strictName(withoutCountry(name));
+  const same = near.filter(({ channel }) =>
+    namesOfChannel(channel).some((each) => strictName(each) === wanted),
+  );
+  const folded = foldText(name);
+  const exact = same.find(({ channel }) => namesOfChannel(channel).some((each) => foldText(each) === folded));
+  return [exact ?? same[0]].filter((entry) => entry !== undefined);
+}
+
+/** A name without words of quality, but with what is in brackets: `Arte (Deutsch)` is not `Arte`. */
+function strictName(name: string): string {
+  return channelName(written(name).replace(/[()[\]{}]/g, " "));
 }
 
 /** The weighted share of common words (Dice); 0 if the numbers differ. */
