@@ -66,7 +66,8 @@ export function playIn(program: string, urls: readonly string[], signal: AbortSi
   });
 }
 
-async function findProgram(
+/** Returns the path of a program: of a name in `PATH`, or the given path; undefined if it cannot be run. */
+export async function findProgram(
   environment: Readonly<Record<string, string | undefined>>,
   name: string,
 ): Promise<string | undefined> {

@@ -22,6 +22,9 @@ import { logConfinement } from "../net/confined/self-test.ts";
 import { RemoteContact } from "../net/remote-contact.ts";
 import { startTunerDiscovery } from "../net/tuner-discovery.ts";
 import { createOutbound } from "../outbound/outbound.ts";
+import { BuiltinCodecs } from "../remux/audio/builtin-codecs.ts";
+import type { AudioCodecs } from "../remux/audio/codecs.ts";
+import { FfmpegCodecs } from "../remux/audio/ffmpeg-codecs.ts";
 import { AudioTranscoder } from "../remux/audio/transcoder.ts";
 import type { HttpHandler, HttpListener, Runtime, TcpListener } from "../runtime/contract.ts";
 import { openToRead } from "../runtime/files.ts";
@@ -34,6 +37,7 @@ import { tunerIdOf } from "../wire/tuner.ts";
 import { KeptBroadcasts } from "./broadcast-desk.ts";
 import { broadcastRequest } from "./broadcast-request.ts";
 import { diagnose } from "./diagnose.ts";
+import { openFfmpeg } from "./ffmpeg.ts";
 import { HttpListeners, withListenAdvice } from "./http-listeners.ts";
 import { createLocalPlayers } from "./local-players.ts";
 import { openLibrary } from "./open-library.ts";
@@ -96,7 +100,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       return open();
     },
   );
-  const transcoder = new AudioTranscoder(codecScript);
+  const transcoder = new AudioTranscoder(await openCodecs(config));
   const transfers = await createTransfers(runtime, settings, log, async (source, mediaOptions) =>
     (await loadMedia()).openMedia(source, mediaOptions, transcoder),
   ).catch(async (error) => {
@@ -232,6 +236,12 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       await Promise.all([engine.stop(), library.close()]);
     },
   };
+}
+
+async function openCodecs({ transcoder }: Config): Promise<AudioCodecs> {
+  return transcoder === "ffmpeg"
+    ? new FfmpegCodecs(await openFfmpeg(process.env))
+    : new BuiltinCodecs(codecScript);
 }
 
 /** Loads the readers and writers of media files: mediabunny, mux.js and 50 modules, a sixth of the start. */

@@ -23,6 +23,16 @@ interface AacConfig {
   readonly codecString: string;
 }
 
+/** Returns the AudioSpecificConfig of AAC-LC in stereo or 5.1; undefined if there is no index for the sampling rate. */
+export function stereoOrSurroundConfig(
+  sampleRate: number,
+  channels: 2 | 6,
+): Uint8Array<ArrayBuffer> | undefined {
+  const index = (AAC_RATES as readonly number[]).indexOf(sampleRate);
+  const bits = (2 << 11) | (index << 7) | (channels << 3);
+  return index < 0 ? undefined : Uint8Array.of(bits >> 8, bits & 255);
+}
+
 /** An ADTS header (ISO 13818-7 6.2). */
 interface AdtsHeader {
   readonly objectType: number;

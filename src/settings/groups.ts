@@ -34,6 +34,7 @@ const GROUPS: readonly SettingGroup[] = [
       "segment-seconds",
       "probe",
       "live-lag",
+      "transcoder",
       "compat",
       "session-idle",
       "transfer-idle",

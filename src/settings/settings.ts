@@ -336,6 +336,12 @@ export function settingsTable(folders: { readonly dataDir: string | undefined })
       "off",
       "Start MPEG-TS players of live streams at the live edge, instead of up to 7 s behind it",
     ),
+    transcoder: setting(
+      "transcoder",
+      choice("builtin", "ffmpeg"),
+      "builtin",
+      "What converts audio to AAC: the codecs of the engine, or the program ffmpeg of this machine, which knows more codecs",
+    ),
     compat: setting(
       "compat",
       choice("document", "deployed"),

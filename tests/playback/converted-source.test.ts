@@ -4,6 +4,7 @@ import { SluiceError } from "../../src/base/errors.ts";
 import { parseInfohash } from "../../src/base/ids.ts";
 import type { PlaybackRequest } from "../../src/playback/contract.ts";
 import { ConvertedSources } from "../../src/playback/converted-source.ts";
+import { BuiltinCodecs } from "../../src/remux/audio/builtin-codecs.ts";
 import { AudioTranscoder } from "../../src/remux/audio/transcoder.ts";
 import { audioUnits, splitFrames } from "../../src/remux/audio/ts-audio.ts";
 import { readPiece } from "../../src/remux/ts-interleave.ts";
@@ -18,7 +19,7 @@ const place = {
   base: "http://a",
   session: { infohash: parseInfohash("a".repeat(40))!, key: "k", ordinal: 0 },
 };
-const transcoder = new AudioTranscoder(readCodecScript);
+const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecScript));
 const SEGMENT_SECONDS = 0.48;
 const COUNT = 3;
 const tone = await ac3Tone(SEGMENT_SECONDS * COUNT);

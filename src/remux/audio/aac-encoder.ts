@@ -1,21 +1,17 @@
 import { SluiceError } from "../../base/errors.ts";
 import type { CodecModules, FfmpegEncoder } from "./codec-module.ts";
+import type { AacFrame, BlockEncoder } from "./codecs.ts";
 import { BLOCK_SAMPLES } from "./limiter.ts";
 
 /** CHOICE(aac-bitrate): bits per second of AAC-LC. */
-const BITRATES = { 2: 160_000, 6: 384_000 } as const;
-
-/** One frame of AAC; `block` is the number of the block of 1024 samples that it decodes to, counted from the first one. */
-export interface AacFrame {
-  readonly block: number;
-  readonly data: Uint8Array<ArrayBuffer>;
-}
+export const AAC_BITRATES = { 2: 160_000, 6: 384_000 } as const;
 
 /** Encodes blocks of 1024 interleaved samples to AAC-LC. */
-export class AacEncoder {
+export class AacEncoder implements BlockEncoder {
   readonly #module: FfmpegEncoder;
   readonly #failed: () => void;
   readonly #context: number;
+  readonly #frames: AacFrame[] = [];
   #blocks = 0;
 
   private constructor(module: FfmpegEncoder, context: number, failed: () => void) {
@@ -27,7 +23,7 @@ export class AacEncoder {
   /** Throws `SluiceError("unsupported_codec")` if the encoder does not support the format. */
   static async open(modules: CodecModules, sampleRate: number, channels: 2 | 6): Promise<AacEncoder> {
     const module = await modules.ffmpeg<FfmpegEncoder>("aac");
-    const context = module._init_encoder(channels, sampleRate, BITRATES[channels]);
+    const context = module._init_encoder(channels, sampleRate, AAC_BITRATES[channels]);
     if (context === 0 || module._get_encoder_frame_size(context) !== BLOCK_SAMPLES)
       throw new SluiceError(
         "unsupported_codec",
@@ -42,19 +38,18 @@ export class AacEncoder {
     return this.#module.HEAPU8.slice(at, at + this.#module._get_encoder_extradata_size(this.#context));
   }
 
-  /** Encodes a block. A frame is returned two blocks after the block that it decodes to; the first one has the number -1. */
-  encode(block: Float32Array): AacFrame[] {
+  /** Encodes a block. Throws `broken_media` if the code fails. */
+  add(block: Float32Array): void {
     const module = this.#module;
     const context = this.#context;
-    const frames: AacFrame[] = [];
     try {
       const input = module._get_encode_input_ptr(context, block.byteLength);
       new Float32Array(module.HEAPU8.buffer, input, block.length).set(block);
       module._send_frame(context, BigInt(this.#blocks++ * BLOCK_SAMPLES));
       for (let size = module._receive_packet(context); size > 0; size = module._receive_packet(context)) {
         const at = module._get_encoded_data(context);
-        const block = Number(module._get_encoded_pts(context)) / BLOCK_SAMPLES;
-        frames.push({ block, data: module.HEAPU8.slice(at, at + size) });
+        const number = Number(module._get_encoded_pts(context)) / BLOCK_SAMPLES;
+        this.#frames.push({ block: number, data: module.HEAPU8.slice(at, at + size) });
       }
     } catch (error) {
       this.#failed();
@@ -62,7 +57,10 @@ export class AacEncoder {
         cause: error,
       });
     }
-    return frames;
+  }
+
+  async finish(): Promise<readonly AacFrame[]> {
+    return this.#frames;
   }
 
   close(): void {

@@ -1,7 +1,8 @@
 import { type Ac3Programme, readAc3Programme } from "../../media/ac3.ts";
 import { decodeFlacFrame, readFlacConfig } from "../../media/flac.ts";
 import type { CodecModules, FfmpegDecoders } from "./codec-module.ts";
-import { isPcm, pcmDecoder } from "./pcm.ts";
+import type { AudioSource } from "./codecs.ts";
+import { isPcm, openPcm } from "./pcm.ts";
 import { type FrameDecoder, layoutOf, type Samples, type Speaker } from "./samples.ts";
 
 /** Larger frames are damaged; the largest that occur, of DTS-HD, have 32 KiB. */
@@ -23,16 +24,6 @@ export function loadDecoder(modules: CodecModules, codec: string): Promise<unkno
   return codec in LIBRARIES ? modules.exports(LIBRARIES[codec as keyof typeof LIBRARIES]) : undefined;
 }
 
-/** A track to decode. */
-export interface AudioSource {
-  readonly codec: string;
-  /** The decoder configuration of the container. */
-  readonly config: Uint8Array | undefined;
-  /** What the container states; used if the first frame is damaged, and for PCM. */
-  readonly sampleRate: number | undefined;
-  readonly channels: number | undefined;
-}
-
 /** Opens a decoder; undefined if the format is not supported. Rejects with `unsupported_codec` if the codec cannot be loaded. */
 export async function openDecoder(
   modules: CodecModules,
@@ -48,10 +39,8 @@ export async function openDecoder(
   );
 }
 
-async function openAny(
-  modules: CodecModules,
-  { codec, config, sampleRate = 48000, channels = 2 }: AudioSource,
-): Promise<FrameDecoder | undefined> {
+async function openAny(modules: CodecModules, source: AudioSource): Promise<FrameDecoder | undefined> {
+  const { codec, config } = source;
   if (codec in FFMPEG) {
     const [script, id] = FFMPEG[codec as keyof typeof FFMPEG];
     return new FfmpegDecoder(await modules.ffmpeg<FfmpegDecoders>(script), id, () => modules.discard(script));
@@ -66,7 +55,7 @@ async function openAny(
     return openLibrary(new OpusDecoder(options), layout);
   }
   if (codec === "flac") return flacDecoder(config);
-  return isPcm(codec) ? pcmDecoder(codec, { sampleRate, channels }) : undefined;
+  return isPcm(codec) ? openPcm(source) : undefined;
 }
 
 function flacDecoder(config: Uint8Array | undefined): FrameDecoder {

@@ -1,3 +1,4 @@
+import type { AudioSource } from "./codecs.ts";
 import { type FrameDecoder, layoutOf, type Samples } from "./samples.ts";
 
 /** Reads one sample at a byte position, full scale ±1. */
@@ -20,10 +21,7 @@ const FORMATS: Readonly<Record<string, readonly [number, ReadSample]>> = {
 };
 
 /** Opens the decoder for uncompressed samples; undefined if the format or the number of channels is not supported. */
-export function pcmDecoder(
-  codec: string,
-  { sampleRate, channels }: { readonly sampleRate: number; readonly channels: number },
-): FrameDecoder | undefined {
+export function openPcm({ codec, sampleRate = 48000, channels = 2 }: AudioSource): FrameDecoder | undefined {
   const format = FORMATS[codec];
   const layout = layoutOf(channels);
   if (!format || !layout) return undefined;
@@ -47,7 +45,7 @@ export function pcmDecoder(
   };
 }
 
-/** Returns true if {@link pcmDecoder} supports this codec. */
+/** Returns true if {@link openPcm} supports this codec. */
 export function isPcm(codec: string): boolean {
   return codec in FORMATS;
 }

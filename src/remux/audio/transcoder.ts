@@ -4,9 +4,7 @@ import { SluiceError } from "../../base/errors.ts";
 import { readAc3Programme } from "../../media/ac3.ts";
 import type { AudioConversion } from "../contract.ts";
 import type { TsMuxPacket } from "../ts-mux-input.ts";
-import { AacEncoder, type AacFrame } from "./aac-encoder.ts";
-import { CodecModules, type CodecScript } from "./codec-module.ts";
-import { type AudioSource, isDecodable, loadDecoder, openDecoder } from "./decoders.ts";
+import type { AudioCodecs, AudioSource } from "./codecs.ts";
 import { BLOCK_SAMPLES } from "./limiter.ts";
 import type { Samples } from "./samples.ts";
 import { Timeline } from "./timeline.ts";
@@ -22,9 +20,6 @@ const LOOKAHEAD_BLOCKS = 3;
 
 /** Dialogue is lowered to this level below full scale, in decibels; quieter dialogue is unchanged, so that nothing clips. */
 const DIALOGUE_LEVEL = 27;
-
-/** Packets that are decoded before the event loop continues: about 5 ms. */
-const SLICE_PACKETS = 4;
 
 /** Returns true if a request converts tracks with this codec. */
 export function converts({ all, mp3, ac3, isHls }: AudioConversion, codec: string): boolean {
@@ -59,7 +54,7 @@ export interface TranscodeRun {
  * gap or a click: the encoder has processed the same samples before the border on both sides of it.
  */
 export class AudioTranscoder {
-  readonly #modules: CodecModules;
+  readonly #codecs: AudioCodecs;
   /** One thread does all the work: more runs at once would only use more memory. */
   readonly #slots = new Slots({
     limit: 2,
@@ -68,14 +63,18 @@ export class AudioTranscoder {
       new SluiceError("too_many", "more than 256 audio segments are waiting; close some players"),
   });
 
-  constructor(script: CodecScript) {
-    this.#modules = new CodecModules(script);
+  constructor(codecs: AudioCodecs) {
+    this.#codecs = codecs;
   }
 
-  /** Loads the modules for a codec, while the first bytes of its track are fetched. Errors are reported when they are used. */
+  /** Returns true if audio with this codec can be decoded. */
+  decodes(codec: string): boolean {
+    return this.#codecs.decodes(codec);
+  }
+
+  /** Loads what a codec needs, while the first bytes of its track are fetched. Errors are reported when it is used. */
   prepare(codec: string): void {
-    for (const loading of [loadDecoder(this.#modules, codec), this.#modules.ffmpeg("aac")])
-      loading?.catch(() => {});
+    this.#codecs.prepare(codec);
   }
 
   /** Plans the transcode of a track from its first packet; undefined if the codec or the sampling rate is not supported. */
@@ -84,14 +83,12 @@ export class AudioTranscoder {
     first: TsMuxPacket | undefined,
     channels: 2 | 6,
   ): Promise<TranscodePlan | undefined> {
-    if (!isDecodable(source.codec)) return undefined;
-    const decoder = await openDecoder(this.#modules, source);
-    const samples = first && decoder?.decode(first.data);
-    decoder?.close();
+    if (!this.decodes(source.codec)) return undefined;
+    const samples = first && (await this.#firstSamples(source, first.data));
     const sampleRate = samples?.sampleRate ?? source.sampleRate ?? 48000;
-    if (!decoder || sampleRate < 8000 || sampleRate > 96000) return undefined;
+    if (sampleRate < 8000 || sampleRate > 96000) return undefined;
     const outChannels = channels === 6 && (samples?.channels.length ?? source.channels ?? 2) > 2 ? 6 : 2;
-    const encoder = await AacEncoder.open(this.#modules, sampleRate, outChannels);
+    const encoder = await this.#codecs.encoder(sampleRate, outChannels);
     const { config } = encoder;
     encoder.close();
     const anchor = Math.round((first?.ptsSeconds ?? 0) * sampleRate);
@@ -103,6 +100,12 @@ export class AudioTranscoder {
     return this.#slots.run(() => this.#transcode(plan, run, signal), signal);
   }
 
+  async #firstSamples(source: AudioSource, frame: Uint8Array): Promise<Samples | undefined> {
+    for await (const samples of this.#codecs.decode(source, [frame], new AbortController().signal))
+      return samples;
+    return undefined;
+  }
+
   async #transcode(
     plan: TranscodePlan,
     { before, own, isLast }: TranscodeRun,
@@ -110,30 +113,25 @@ export class AudioTranscoder {
   ): Promise<TsMuxPacket[]> {
     if (own.length === 0) return [];
     const { sampleRate, channels } = plan;
-    const decoder = await openDecoder(this.#modules, plan.source);
-    if (!decoder) return [];
-    const encoder = await AacEncoder.open(this.#modules, sampleRate, channels);
+    const packets = [...before, ...own];
+    const encoder = await this.#codecs.encoder(sampleRate, channels);
     try {
-      const frames: AacFrame[] = [];
-      const timeline = new Timeline(plan, (block) => frames.push(...encoder.encode(block)));
+      const timeline = new Timeline(plan, (block) => encoder.add(block));
       let fromBlock = Number.NEGATIVE_INFINITY;
-      let sliced = 0;
-      for (const [index, packet] of [...before, ...own].entries()) {
+      let index = 0;
+      const frames = packets.map(({ data }) => data);
+      for await (const samples of this.#codecs.decode(plan.source, frames, signal)) {
+        const packet = packets[index]!;
         if (index === before.length && index > 0) fromBlock = timeline.endBlock - LOOKAHEAD_BLOCKS;
-        if (++sliced % SLICE_PACKETS === 0) {
-          await new Promise<void>((resolve) => setImmediate(resolve));
-          if (signal.aborted) throw signal.reason;
-        }
-        const samples = decoder.decode(packet.data);
+        index++;
         timeline.add(packet, matching(samples, sampleRate), dialogueGain(plan.source.codec, packet.data));
       }
       const toBlock = isLast ? timeline.finish(LOOKAHEAD_BLOCKS) : timeline.endBlock - LOOKAHEAD_BLOCKS;
-      return frames
+      return (await encoder.finish(signal))
         .map(({ block, data }) => ({ block: block + timeline.firstBlock, data }))
         .filter(({ block }) => block >= fromBlock && block < toBlock)
         .map(({ block, data }) => packetOf(block, data, sampleRate));
     } finally {
-      decoder.close();
       encoder.close();
     }
   }

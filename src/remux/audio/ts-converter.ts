@@ -8,7 +8,6 @@ import { frameAt } from "../packed-audio.ts";
 import { cutSegment } from "../ts-cut.ts";
 import { interleaveTs, readPiece } from "../ts-interleave.ts";
 import { TsMuxer } from "../ts-muxer.ts";
-import { isDecodable } from "./decoders.ts";
 import { type AudioTranscoder, converts, type TranscodePlan } from "./transcoder.ts";
 import { type AudioUnit, splitFrames } from "./ts-audio.ts";
 
@@ -35,7 +34,7 @@ export class TsConverter {
 
   /** Returns true if audio with this codec is converted. */
   needs(codec: string): boolean {
-    return converts(this.#conversion, codec) && isDecodable(codec);
+    return converts(this.#conversion, codec) && this.#transcoder.decodes(codec);
   }
 
   /** Returns the audio as AAC in a transport stream of its own; undefined if it has no frames that are converted. */

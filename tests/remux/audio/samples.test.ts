@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BLOCK_SAMPLES, Limiter } from "../../../src/remux/audio/limiter.ts";
-import { pcmDecoder } from "../../../src/remux/audio/pcm.ts";
+import { openPcm } from "../../../src/remux/audio/pcm.ts";
 import { layoutOf, mixInto } from "../../../src/remux/audio/samples.ts";
 
 function mixed(count: number, outChannels: 2 | 6): number[] {
@@ -56,7 +56,7 @@ test("Limiter: agrees with one that began elsewhere after eight blocks", () => {
   assert.deepEqual(later.slice(9), limited(blocks).slice(21));
 });
 
-test("pcmDecoder: reads each format at full scale", () => {
+test("openPcm: reads each format at full scale", () => {
   const format = { sampleRate: 48000, channels: 1 };
   const bytes: Record<string, number[]> = {
     "pcm-u8": [0],
@@ -69,9 +69,9 @@ test("pcmDecoder: reads each format at full scale", () => {
   };
   for (const [codec, frame] of Object.entries(bytes))
     assert.deepEqual(
-      [...pcmDecoder(codec, format)!.decode(new Uint8Array(frame))!.channels[0]!],
+      [...openPcm({ codec, config: undefined, ...format })!.decode(new Uint8Array(frame))!.channels[0]!],
       [-1],
       codec,
     );
-  assert.equal(pcmDecoder("pcm-s16", { sampleRate: 48000, channels: 99 }), undefined);
+  assert.equal(openPcm({ codec: "pcm-s16", config: undefined, sampleRate: 48000, channels: 99 }), undefined);
 });

@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { concatBytes } from "../../../src/base/bytes.ts";
+import { openFfmpeg } from "../../../src/cli/ffmpeg.ts";
+import { BuiltinCodecs } from "../../../src/remux/audio/builtin-codecs.ts";
+import { FfmpegCodecs } from "../../../src/remux/audio/ffmpeg-codecs.ts";
 import { AudioTranscoder } from "../../../src/remux/audio/transcoder.ts";
 import type { Media, MediaPart } from "../../../src/remux/contract.ts";
 import { openMedia } from "../../../src/remux/open-media.ts";
@@ -14,7 +17,10 @@ import { fmp4Segment, tsSegment } from "../segments.ts";
 
 const { test } = await testsThatNeed("ffmpeg");
 const run = promisify(execFile);
-const transcoder = new AudioTranscoder(readCodecScript);
+const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecScript));
+const ffmpegTranscoder = openFfmpeg(process.env).then((ran) => new AudioTranscoder(new FfmpegCodecs(ran)));
+// Without ffmpeg the tests are skipped.
+ffmpegTranscoder.catch(() => {});
 const SECONDS = 13;
 const CONVERSION = { all: true, mp3: true, ac3: true, isHls: false, channels: 2 } as const;
 
@@ -90,6 +96,40 @@ for (const what of ["MKV, AC-3 5.1", "MP4, AC-3 5.1", "MPEG-TS, AC-3 5.1", "MPEG
     }
   });
 }
+
+const TRUEHD = { name: "truehd.mkv", args: clip(SOUND, "-c:a truehd -strict -2 -ar 48000") };
+
+test("openMedia conversion with ffmpeg, TrueHD and Opus: the AAC correlates with the source above 0.98, without offset", async () => {
+  for (const file of [TRUEHD, FILES["MKV, Opus"]!]) {
+    const path = await makeMedia(file.name, file.args);
+    const access = await fileAccess(path);
+    const media = await openMedia(access, { audio: { conversion: CONVERSION } }, await ffmpegTranscoder);
+    try {
+      const out = await samplesOf(await written(media, "ts"));
+      const similarity = correlation(await samplesOf(path), out);
+      assert.ok(similarity > 0.98, `${file.name}: ${similarity}`);
+    } finally {
+      media.close();
+      await access.close();
+    }
+  }
+});
+
+test("openMedia conversion, TrueHD: without ffmpeg the picture plays alone", async () => {
+  const access = await fileAccess(await makeMedia(TRUEHD.name, TRUEHD.args));
+  const media = await openMedia(access, { audio: { conversion: CONVERSION } }, transcoder);
+  try {
+    assert.equal(media.tsProblem, undefined);
+    assert.deepEqual(
+      media.tracks.map(({ kind }) => kind),
+      ["video"],
+    );
+    assert.ok((await tsSegment(media, 0)).length > 10_000);
+  } finally {
+    media.close();
+    await access.close();
+  }
+});
 
 async function written(media: Media, kind: "ts" | "fmp4", part?: MediaPart): Promise<string> {
   const parts: Uint8Array[] = kind === "fmp4" ? [await media.fmp4Init(undefined, part)] : [];

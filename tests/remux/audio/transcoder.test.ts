@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseAacConfig } from "../../../src/media/aac.ts";
+import { BuiltinCodecs } from "../../../src/remux/audio/builtin-codecs.ts";
 import { AudioTranscoder, PREROLL_SECONDS, type TranscodePlan } from "../../../src/remux/audio/transcoder.ts";
 import type { TsMuxPacket } from "../../../src/remux/ts-mux-input.ts";
 import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
 import { ac3Tone } from "./encoded-sound.ts";
 
-const transcoder = new AudioTranscoder(readCodecScript);
+const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecScript));
 const signal = new AbortController().signal;
 const AC3 = { codec: "ac3", config: undefined, sampleRate: undefined, channels: undefined };
 const tone = await ac3Tone(1.3);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { concatBytes } from "../../../src/base/bytes.ts";
+import { BuiltinCodecs } from "../../../src/remux/audio/builtin-codecs.ts";
 import { StreamConverter } from "../../../src/remux/audio/stream-converter.ts";
 import { AudioTranscoder } from "../../../src/remux/audio/transcoder.ts";
 import { audioUnits, splitFrames } from "../../../src/remux/audio/ts-audio.ts";
@@ -64,7 +65,7 @@ test("splitFrames: a frame across the border belongs to the segment of its last 
 });
 
 test("StreamConverter: the segments of a stream get AAC without gaps; a stream with AAC stays", async () => {
-  const transcoder = new AudioTranscoder(readCodecScript);
+  const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecScript));
   const converter = new StreamConverter({ transcoder, conversion, choose: ([first]) => first });
   const segments = [segment(0, 0.4), segment(0.4, 0.8), segment(0.8, 1.2)];
   assert.equal(converter.needs(segments[0]!), true);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { concatBytes } from "../../../src/base/bytes.ts";
+import { BuiltinCodecs } from "../../../src/remux/audio/builtin-codecs.ts";
 import { AudioTranscoder } from "../../../src/remux/audio/transcoder.ts";
 import { audioUnits, splitFrames } from "../../../src/remux/audio/ts-audio.ts";
 import type { AudioConversion, Media, MediaPart } from "../../../src/remux/contract.ts";
@@ -17,7 +18,7 @@ import { ac3Tone } from "./encoded-sound.ts";
 const CONVERSION: AudioConversion = { all: true, mp3: false, ac3: false, isHls: true, channels: 2 };
 const SECONDS = 2.88;
 const tone = await ac3Tone(SECONDS);
-const transcoder = new AudioTranscoder(readCodecScript);
+const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecScript));
 const packets = syntheticPackets(SECONDS);
 const [video, aac] = SYNTHETIC_TRACKS;
 const TRACKS = [video!, { codec: "ac3", language: "ger", sampleRate: 48000 }, aac!] as const;

@@ -1,0 +1,80 @@
+import { spawn } from "node:child_process";
+import { onAbort } from "../async/abort.ts";
+import { concatBytes } from "../base/bytes.ts";
+import { messageOf, SluiceError } from "../base/errors.ts";
+import type { RunFfmpeg } from "../remux/audio/ffmpeg-codecs.ts";
+import { findProgram } from "./players.ts";
+
+/** A segment of 30 s with eight channels; more is a fault. */
+const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
+/** A line for each frame, of up to 40 s in frames of 40 samples. */
+const MAX_MESSAGES_BYTES = 4 * 1024 * 1024;
+/** A segment takes well below a second. A process that hangs must not keep its place. */
+const TIMEOUT_MS = 120_000;
+
+/** Finds ffmpeg on this machine. Rejects with `bad_configuration` if it is missing. */
+export async function openFfmpeg(
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<RunFfmpeg> {
+  const program = await findProgram(environment, "ffmpeg");
+  if (program === undefined)
+    throw new SluiceError(
+      "bad_configuration",
+      "--transcoder ffmpeg: cannot find the program ffmpeg. Install it, or use --transcoder builtin",
+    );
+  return (args, input, signal) => runFfmpeg(program, args, input, signal);
+}
+
+const runFfmpeg = (program: string, ...[args, input, signal]: Parameters<RunFfmpeg>): ReturnType<RunFfmpeg> =>
+  new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const child = spawn(program, [...args], { stdio: "pipe" });
+    let problem: unknown;
+    const stop = (reason: unknown) => {
+      problem ??= reason;
+      child.kill("SIGKILL");
+    };
+    const release = onAbort(signal, () => stop(signal.reason));
+    const timer = setTimeout(() => stop(failed("it takes too long")), TIMEOUT_MS);
+    const output = collect(child.stdout, MAX_OUTPUT_BYTES, stop);
+    const messages = collect(child.stderr, MAX_MESSAGES_BYTES, stop);
+    const settle = (settled: () => void) => {
+      clearTimeout(timer);
+      release();
+      settled();
+    };
+    // ffmpeg stops reading after an error; its exit status tells.
+    child.stdin.on("error", () => {});
+    child.stdin.end(input);
+    child.once("error", (error) => settle(() => reject(failed(messageOf(error)))));
+    child.once("close", (code) =>
+      settle(() => {
+        const text = new TextDecoder().decode(concatBytes(messages));
+        if (problem !== undefined) reject(problem);
+        else if (code !== 0) reject(failed(text.trim().slice(0, 200) || `exit status ${code}`));
+        else resolve({ output: concatBytes(output), messages: text });
+      }),
+    );
+  });
+
+function collect(
+  stream: NodeJS.ReadableStream,
+  limitBytes: number,
+  stop: (reason: unknown) => void,
+): Uint8Array[] {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  stream.on("data", (chunk: Uint8Array) => {
+    bytes += chunk.length;
+    if (bytes > limitBytes) stop(failed(`it wrote more than ${limitBytes} bytes`));
+    else chunks.push(chunk);
+  });
+  return chunks;
+}
+
+function failed(why: string): SluiceError {
+  return new SluiceError("unsupported_codec", `ffmpeg failed: ${why}`);
+}
