@@ -25,6 +25,7 @@ const ROOMS: readonly Room[] = [
   { path: "src/async", layer: 2, packages: [] },
   { path: "src/protocol", layer: 2, packages: [] },
   { path: "src/outbound", layer: 3, packages: [] },
+  { path: "src/remux/codecs", layer: 2.9, packages: [] },
   { path: "src/remux", layer: 3, packages: ["mediabunny", "mux.js"] },
   { path: "src/storage", layer: 3, packages: [] },
   { path: "src/net/port-mapping", layer: 4, packages: [] },

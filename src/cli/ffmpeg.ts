@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { onAbort } from "../async/abort.ts";
 import { concatBytes } from "../base/bytes.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
-import type { RunFfmpeg } from "../remux/audio/ffmpeg-codecs.ts";
+import type { RunFfmpeg } from "../remux/codecs/ffmpeg-codecs.ts";
 import { findProgram } from "./players.ts";
 
 /** A segment of 30 s with eight channels; more is a fault. */

@@ -4,9 +4,9 @@ import { SluiceError } from "../../src/base/errors.ts";
 import { parseInfohash } from "../../src/base/ids.ts";
 import type { PlaybackRequest } from "../../src/playback/contract.ts";
 import { ConvertedSources } from "../../src/playback/converted-source.ts";
-import { BuiltinCodecs } from "../../src/remux/audio/builtin-codecs.ts";
 import { AudioTranscoder } from "../../src/remux/audio/transcoder.ts";
 import { audioUnits, splitFrames } from "../../src/remux/audio/ts-audio.ts";
+import { BuiltinCodecs } from "../../src/remux/codecs/builtin-codecs.ts";
 import { readPiece } from "../../src/remux/ts-interleave.ts";
 import { TsMuxer } from "../../src/remux/ts-muxer.ts";
 import { readCodecScript } from "../../src/runtime/codec-scripts.ts";
@@ -117,7 +117,7 @@ test("ConvertedSources: picture, AAC and original audio of a segment come from o
 test("ConvertedSources: continuous streams get AAC in place of AC-3; without a request the stream is unchanged", async () => {
   const sources = new ConvertedSources(transcoder);
   const original = liveSource();
-  assert.equal(await sources.of(original, request(undefined), signal), original);
+  assert.equal(await sources.of(original, request(undefined, "ts"), signal), original);
   const converted = await sources.of(original, request({ ...ALL, isHls: false }, "ts"), signal);
   const { streams } = readPiece(await converted.make("ts", 1, 0, signal));
   assert.deepEqual(

@@ -1,6 +1,6 @@
+import { BLOCK_SAMPLES, Limiter } from "../codecs/limiter.ts";
+import { mixInto, type Samples } from "../codecs/samples.ts";
 import type { TsMuxPacket } from "../ts-mux-input.ts";
-import { BLOCK_SAMPLES, Limiter } from "./limiter.ts";
-import { mixInto, type Samples } from "./samples.ts";
 
 /** A frame whose time differs by less than this from the end of the one before it follows it without a gap. */
 const CONTIGUOUS_SECONDS = 0.01;

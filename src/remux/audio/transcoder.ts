@@ -2,11 +2,11 @@ import { Slots } from "../../async/slots.ts";
 import type { AbortSignalLike } from "../../base/byte-source.ts";
 import { SluiceError } from "../../base/errors.ts";
 import { readAc3Programme } from "../../media/ac3.ts";
+import type { AudioCodecs, AudioSource } from "../codecs/codecs.ts";
+import { BLOCK_SAMPLES } from "../codecs/limiter.ts";
+import type { Samples } from "../codecs/samples.ts";
 import type { AudioConversion } from "../contract.ts";
 import type { TsMuxPacket } from "../ts-mux-input.ts";
-import type { AudioCodecs, AudioSource } from "./codecs.ts";
-import { BLOCK_SAMPLES } from "./limiter.ts";
-import type { Samples } from "./samples.ts";
 import { Timeline } from "./timeline.ts";
 
 /** Packets before a segment that a transcode needs: decoders, the limiter and the encoder agree after this time. */

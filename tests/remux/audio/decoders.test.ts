@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readAc3Programme } from "../../../src/media/ac3.ts";
-import { CodecModules } from "../../../src/remux/audio/codec-module.ts";
-import { isDecodable, openDecoder } from "../../../src/remux/audio/decoders.ts";
+import { CodecModules } from "../../../src/remux/codecs/codec-module.ts";
+import { isDecodable, openDecoder } from "../../../src/remux/codecs/decoders.ts";
 import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
 import { seededRandom } from "../../seeded-random.ts";
 import { ac3Tone } from "./encoded-sound.ts";

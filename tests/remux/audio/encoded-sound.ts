@@ -2,7 +2,7 @@ import {
   CodecModules,
   type FfmpegDecoders,
   type FfmpegModule,
-} from "../../../src/remux/audio/codec-module.ts";
+} from "../../../src/remux/codecs/codec-module.ts";
 import type { TsMuxPacket } from "../../../src/remux/ts-mux-input.ts";
 import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
 

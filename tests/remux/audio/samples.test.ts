@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BLOCK_SAMPLES, Limiter } from "../../../src/remux/audio/limiter.ts";
-import { openPcm } from "../../../src/remux/audio/pcm.ts";
-import { layoutOf, mixInto } from "../../../src/remux/audio/samples.ts";
+import { BLOCK_SAMPLES, Limiter } from "../../../src/remux/codecs/limiter.ts";
+import { openPcm } from "../../../src/remux/codecs/pcm.ts";
+import { layoutOf, mixInto } from "../../../src/remux/codecs/samples.ts";
 
 function mixed(count: number, outChannels: 2 | 6): number[] {
   const layout = layoutOf(count)!;

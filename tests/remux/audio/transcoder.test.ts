@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseAacConfig } from "../../../src/media/aac.ts";
-import { BuiltinCodecs } from "../../../src/remux/audio/builtin-codecs.ts";
 import { AudioTranscoder, PREROLL_SECONDS, type TranscodePlan } from "../../../src/remux/audio/transcoder.ts";
+import { BuiltinCodecs } from "../../../src/remux/codecs/builtin-codecs.ts";
 import type { TsMuxPacket } from "../../../src/remux/ts-mux-input.ts";
 import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
 import { ac3Tone } from "./encoded-sound.ts";

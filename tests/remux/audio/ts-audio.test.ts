@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { concatBytes } from "../../../src/base/bytes.ts";
-import { BuiltinCodecs } from "../../../src/remux/audio/builtin-codecs.ts";
 import { StreamConverter } from "../../../src/remux/audio/stream-converter.ts";
 import { AudioTranscoder } from "../../../src/remux/audio/transcoder.ts";
 import { audioUnits, splitFrames } from "../../../src/remux/audio/ts-audio.ts";
+import { BuiltinCodecs } from "../../../src/remux/codecs/builtin-codecs.ts";
 import { readPiece } from "../../../src/remux/ts-interleave.ts";
 import { TsMuxer } from "../../../src/remux/ts-muxer.ts";
 import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";

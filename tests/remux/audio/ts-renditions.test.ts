@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { concatBytes } from "../../../src/base/bytes.ts";
-import { BuiltinCodecs } from "../../../src/remux/audio/builtin-codecs.ts";
 import { AudioTranscoder } from "../../../src/remux/audio/transcoder.ts";
 import { audioUnits, splitFrames } from "../../../src/remux/audio/ts-audio.ts";
+import { BuiltinCodecs } from "../../../src/remux/codecs/builtin-codecs.ts";
 import type { AudioConversion, Media, MediaPart } from "../../../src/remux/contract.ts";
 import { openTsFile } from "../../../src/remux/ts-file.ts";
 import { readPiece } from "../../../src/remux/ts-interleave.ts";
