@@ -1,4 +1,4 @@
-// `npm run bench [-- --size MIB --rounds N --piece KIB --only downloads|latency|remux|sound]`: measures Sluice beside
+// `npm run bench [-- --size MIB --rounds N --piece KIB --only downloads|latency|transports|remux|sound]`: measures Sluice beside
 // libtorrent and webtorrent in one run, from one libtorrent seeder on loopback, and prints tables.
 import { mkdir } from "node:fs/promises";
 import { arch, cpus, release } from "node:os";
@@ -12,6 +12,7 @@ import type { Job } from "./downloaders.ts";
 import { benchLatency } from "./latency.ts";
 import { benchRemux } from "./remux.ts";
 import { benchSound } from "./sound.ts";
+import { benchTransports } from "./transports.ts";
 
 const { values } = parseArgs({
   options: {
@@ -36,6 +37,9 @@ try {
   const file = scratch.file("seed/film.bin");
   if (wants("downloads") || wants("latency")) await randomFile(file, size);
   for (const piece of values.piece) await benchPieces(file, Number(piece));
+  if (wants("transports")) {
+    console.log(`\n### TCP, RC4, uTP\n\n${await benchTransports(scratch, size, rounds, runtimes)}\n`);
+  }
   if (wants("remux")) {
     console.log(`\n### MP4 to MPEG-TS\n\n${await benchRemux(scratch, size, rounds, runtimes)}\n`);
   }
