@@ -25,6 +25,8 @@ export interface UtpDependencies {
 /** Backpressure: `write` returns false at this many unsent bytes in a connection. */
 const HIGH_WATER_BYTES = 1024 * 1024;
 const SECRET_BYTES = 20;
+/** Datagrams of one turn of the event loop that are processed together. */
+const MAX_BATCH = 64;
 
 /** Starts uTP (BEP 29) on the shared UDP port. */
 export function openUtp(dependencies: UtpDependencies): Utp {
@@ -44,6 +46,8 @@ class UtpDriver implements Utp {
   #accept: ((socket: TcpSocket) => TcpHandlers) | undefined;
   #nextOutgoing: UtpId = 2;
   #isBusy = false;
+  /** Datagrams that were passed to the table since it was last polled. */
+  #batched = 0;
   #isClosed = false;
   readonly #timer: WakeTimer;
 
@@ -61,7 +65,7 @@ class UtpDriver implements Utp {
       this.#run();
     });
     this.#table = new UtpTable(options, clock.now());
-    udp.listen("utp", (bytes, from) => this.input({ kind: "datagram", bytes, from }));
+    udp.listen("utp", (bytes, from) => this.#datagram(bytes, from));
   }
 
   connect(address: PeerAddress, handlers: TcpHandlers, { timeoutMs }: { timeoutMs: number }): TcpSocket {
@@ -101,7 +105,24 @@ class UtpDriver implements Utp {
     queueMicrotask(() => this.#run());
   }
 
+  /** Takes a datagram; those that the system delivers in the same turn of the event loop are acknowledged together. */
+  #datagram(bytes: Uint8Array, from: PeerAddress): void {
+    if (this.#isClosed) return;
+    this.#table.handle({ kind: "datagram", bytes, from }, this.#dependencies.clock.now());
+    this.#batched++;
+    if (this.#batched >= MAX_BATCH) this.#run();
+    else if (this.#batched === 1) setImmediate(() => this.#runBatch());
+  }
+
+  #runBatch(): void {
+    if (this.#batched === 0 || this.#isClosed) return;
+    // Packets carry the time at which they are sent.
+    this.#table.wake(this.#dependencies.clock.now());
+    this.#run();
+  }
+
   #run(): void {
+    this.#batched = 0;
     // Handlers may cause further outputs; the outer loop carries them out.
     if (this.#isBusy) return;
     this.#isBusy = true;

@@ -1,5 +1,5 @@
 import type { Instant, UnixSeconds } from "../base/time.ts";
-import type { Clock, Runtime } from "./contract.ts";
+import type { Clock, Net, Runtime } from "./contract.ts";
 import { ed25519Key, ed25519Verifier, lookup, randomBytes, scrypt, sha1, sha256 } from "./crypto.ts";
 import { files } from "./files.ts";
 import { httpClient } from "./http-client.ts";
@@ -7,6 +7,7 @@ import { serve } from "./http-server.ts";
 import { backupStore, lockPath, openStore, restoreStore } from "./open-store.ts";
 import { machineNet } from "./sockets.ts";
 import { surroundings } from "./surroundings.ts";
+import { bindUdp as bindUdpByNode } from "./udp.ts";
 
 /** Read buffer of a connection on Deno: 200 connections cost 12.5 MiB. */
 const OWN_BUFFER_BYTES = 64 * 1024;
@@ -35,12 +36,13 @@ export function machineRuntime(
   name: Runtime["name"],
   version: string,
   onTraffic: (bytes: number) => void = () => {},
+  bindUdp: Net["bindUdp"] = bindUdpByNode,
 ): Runtime {
   return {
     name,
     version,
     clock,
-    net: machineNet(readBufferOf(name), onTraffic),
+    net: machineNet(readBufferOf(name), onTraffic, bindUdp),
     files,
     http: httpClient,
     surroundings,

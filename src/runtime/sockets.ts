@@ -3,7 +3,6 @@ import { canonicalAddress, type PeerAddress } from "../base/address.ts";
 import { messageOf } from "../base/errors.ts";
 import type { ConnectOptions, Net, TcpHandlers, TcpListener, TcpSocket } from "./contract.ts";
 import { listenError } from "./listen-error.ts";
-import { bindUdp } from "./udp.ts";
 
 /** Unsent bytes of a socket above which its writer must wait; covers a few round trips of a fast peer. */
 const WRITE_LIMIT_BYTES = 1024 * 1024;
@@ -19,6 +18,7 @@ export const CLOSED_BY_PEER = "closed by the peer";
 export function machineNet(
   readBuffer: (() => Uint8Array) | undefined,
   onReceived: (bytes: number) => void,
+  bindUdp: Net["bindUdp"],
 ): Net {
   const counted = (handlers: TcpHandlers): TcpHandlers => ({
     opened: () => handlers.opened?.(),

@@ -36,16 +36,17 @@ export function bindUdp(
       if (receiveBufferBytes !== undefined) growBuffer(socket, receiveBufferBytes);
       // ICMP errors of earlier sends arrive here. Callers handle lost datagrams by timeouts.
       socket.on("error", () => {});
-      socket.on("message", (bytes, from) => {
-        const host = canonicalAddress(from.address);
-        if (isOpen && host !== undefined) received(bytes, { host, port: from.port });
+      const sender = new SenderAddress();
+      socket.on("message", (bytes, { address: host, port }) => {
+        const from = sender.of(host, port);
+        if (isOpen && from) received(bytes, from);
       });
       const at = socket.address();
       resolve({
         address: { host: canonicalAddress(at.address) ?? at.address, port: at.port },
         send(bytes, to) {
           // With a callback a failed send (no route) does not throw; it counts as a lost datagram.
-          if (isOpen) socket.send(bytes, to.port, mapped(to.host, type), () => {});
+          if (isOpen) socket.send(bytes, to.port, mapped(to.host, type === "udp6"), () => {});
         },
         close,
       });
@@ -70,6 +71,22 @@ function growBuffer(socket: Socket, bytes: number): void {
 }
 
 /** A dual-stack socket needs IPv4 addresses in mapped form (RFC 4291 2.5.5.2). */
-function mapped(host: string, type: "udp4" | "udp6"): string {
-  return type === "udp6" && !host.includes(":") ? `::ffff:${host}` : host;
+export function mapped(host: string, isIpv6Socket: boolean): string {
+  return isIpv6Socket && !host.includes(":") ? `::ffff:${host}` : host;
+}
+
+/** Converts the senders of datagrams to canonical addresses. A fast peer sends many in a row, so the last one is kept. */
+export class SenderAddress {
+  #host = "";
+  #address: PeerAddress | undefined;
+
+  /** Returns undefined if `host` is not an IP literal. */
+  of(host: string, port: number): PeerAddress | undefined {
+    if (host !== this.#host) {
+      this.#host = host;
+      const canonical = canonicalAddress(host);
+      this.#address = canonical === undefined ? undefined : { host: canonical, port };
+    } else if (this.#address && this.#address.port !== port) this.#address = { ...this.#address, port };
+    return this.#address;
+  }
 }

@@ -9,6 +9,10 @@ const FIRST_WINDOW_BYTES = 14_600;
 const MIN_WINDOW_BYTES = 2_800;
 /** Growth of the window per round trip without queueing delay. */
 const GAIN_BYTES = 3_000;
+/** Share of the window that a loss leaves (CUBIC, RFC 9438 4.6). */
+const DECREASE = 0.7;
+/** Below the window at the last loss, this share of the distance is regained per round trip, as CUBIC approaches it quickly. */
+const REGAIN = 1 / 8;
 /** Slow start ends at this delay: one round trip later it will have doubled. */
 const SLOW_START_END_MS = TARGET_MS / 2;
 /** A higher share of lost packets is not due to chance. */
@@ -46,6 +50,8 @@ export class Congestion {
   #window = FIRST_WINDOW_BYTES;
   /** Slow start: the window doubles per round trip up to this size. */
   #slowStartLimit = Number.POSITIVE_INFINITY;
+  /** The window at the last loss. */
+  #ceiling = 0;
   #lossShare = 0;
   #peakMs = 0;
   #peakUntil: Instant | undefined;
@@ -81,7 +87,8 @@ export class Congestion {
     const minimumMs = this.#window < this.#slowStartLimit ? SLOW_START_END_MS : NOISE_MS;
     const isQueueFull = delayMs >= minimumMs && delayMs >= this.#peakMs / 2;
     if (!isQueueFull && this.#lossShare <= RANDOM_LOSS) return;
-    this.#window = Math.max(this.#window / 2, MIN_WINDOW_BYTES);
+    this.#ceiling = this.#window;
+    this.#window = Math.max(this.#window * DECREASE, MIN_WINDOW_BYTES);
     this.#slowStartLimit = this.#window;
   }
 
@@ -105,7 +112,10 @@ export class Congestion {
     const acked = Math.min(1, bytes / this.#window);
     const left = 1 - delayMs / TARGET_MS;
     if (left < 0) this.#window += Math.max(left, -0.5) * this.#window * acked;
-    else if (isLimited) this.#window += left * GAIN_BYTES * acked;
+    else if (isLimited) {
+      const gain = Math.max(GAIN_BYTES, (this.#ceiling - this.#window) * REGAIN);
+      this.#window += left * gain * acked;
+    }
   }
 
   #updatePeak(delayMs: number, now: Instant): void {

@@ -187,10 +187,11 @@ export class UtpConnection {
       if (kind === "fin") this.#ackAt = this.#now;
       return;
     }
-    const hadGap = inbox.hasGap;
+    // The peer learns of losses at once; while a gap stays as it is, a mask of up to 250 bytes for each packet would be too much.
+    const changesGap = inbox.changesGap(sequence);
     const isNew = inbox.take(sequence, payload, kind === "fin", this.#deliver);
     this.#unacknowledged++;
-    const isUrgent = !isNew || hadGap || inbox.hasGap || this.#unacknowledged >= PACKETS_PER_ACK;
+    const isUrgent = (isNew && changesGap) || this.#unacknowledged >= PACKETS_PER_ACK;
     if (isUrgent) this.#ackAt = this.#now;
     else this.#ackAt ??= after(this.#now, ACK_DELAY_MS);
     this.#endIfPeerDid(inbox);

@@ -18,7 +18,8 @@ export interface UtpSetup {
 
 /** Events that a driver passes to uTP. */
 export type UtpInput =
-  /** A received datagram; `bytes` is valid during the call, and until `poll` returns undefined. */
+  /** A received datagram; `bytes` is valid during the call. Datagrams that arrive together should be passed before one `poll`:
+   * they are acknowledged together, and their bytes are joined. */
   | { readonly kind: "datagram"; readonly bytes: Uint8Array; readonly from: PeerAddress }
   | {
       readonly kind: "connect";
@@ -41,7 +42,7 @@ export type UtpOutput =
   | { readonly kind: "opened"; readonly id: UtpId }
   /** A peer has connected. */
   | { readonly kind: "accepted"; readonly id: UtpId; readonly remote: PeerAddress }
-  /** `bytes` is a view, valid until the next `poll`. */
+  /** `bytes` is a view, valid until `poll` returns undefined. */
   | { readonly kind: "received"; readonly id: UtpId; readonly bytes: Uint8Array }
   /** Everything written has been sent at least once. */
   | { readonly kind: "drained"; readonly id: UtpId }

@@ -9,6 +9,8 @@ export interface SentPacket {
   readonly size: number;
   /** Padded to probe the large packet size; retransmitted without padding. */
   readonly isProbe: boolean;
+  /** One of the packets that find out how many the peer buffers behind a gap. */
+  readonly isFlightProbe: boolean;
   sentAt: Instant;
   sends: number;
   state: "flying" | "lost" | "acked";
@@ -25,6 +27,10 @@ export interface FlightChanges {
   /** The sequence number of the first lost packet. */
   firstLost: number | undefined;
   isProbeLost: boolean;
+  /** Flight probes that were lost, minus those that arrived. */
+  lostFlightProbes: number;
+  /** The selectively acknowledged packet that is furthest behind the gap: its distance from the cumulative ack. */
+  reach: number;
 }
 
 /** A packet is lost if this many later packets have arrived (BEP 29), unless the path reorders packets. */
@@ -81,9 +87,14 @@ export class Flight {
   }
 
   /** Adds a new packet; its sequence number is `nextSequence`. */
-  add(bytes: Uint8Array, size: number, isProbe: boolean, now: Instant): SentPacket {
+  add(
+    bytes: Uint8Array,
+    size: number,
+    { isProbe, isFlightProbe }: Pick<SentPacket, "isProbe" | "isFlightProbe">,
+    now: Instant,
+  ): SentPacket {
     const packet: SentPacket = {
-      ...{ sequence: this.#next, bytes, size, isProbe },
+      ...{ sequence: this.#next, bytes, size, isProbe, isFlightProbe },
       ...{ sentAt: now, sends: 1, state: "flying" },
     };
     this.#packets.push(packet);
@@ -181,6 +192,7 @@ export class Flight {
       if ((mask[bit >> 3]! & (1 << (bit & 7))) === 0) continue;
       const at = this.#head + offset + bit;
       if (at >= this.#packets.length) return;
+      changes.reach = bit + 2;
       const packet = this.#packets[at];
       if (packet && at >= this.#head) this.#arrived(packet, changes, now);
     }
@@ -198,6 +210,7 @@ export class Flight {
     if (steps > 0) this.#furthest = packet.sequence;
     else if (packet.sends === 1) this.#reorderedAt = now;
     if (packet.sends === 1) changes.measured = packet;
+    if (packet.isFlightProbe && packet.sends === 1) changes.lostFlightProbes--;
     if (packet.sentAt < this.#arrivedSentAt) return;
     this.#arrivedSentAt = packet.sentAt;
     this.#arrivedAfterMs = now - packet.sentAt;
@@ -209,6 +222,7 @@ export class Flight {
     this.lostCount++;
     changes.lost++;
     if (packet.isProbe && packet.sends === 1) changes.isProbeLost = true;
+    if (packet.isFlightProbe && packet.sends === 1) changes.lostFlightProbes++;
     // Losses are found from the last packet to the first.
     changes.firstLost = packet.sequence;
   }
@@ -218,6 +232,6 @@ export class Flight {
 export function noChanges(): FlightChanges {
   return {
     ...{ packets: 0, bytes: 0, measured: undefined, probe: undefined },
-    ...{ lost: 0, firstLost: undefined, isProbeLost: false },
+    ...{ lost: 0, firstLost: undefined, isProbeLost: false, lostFlightProbes: 0, reach: 0 },
   };
 }

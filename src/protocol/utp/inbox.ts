@@ -15,8 +15,8 @@ export class ReceiveMemory {
   }
 }
 
-/** Limit on the selective ack mask: 64 · 8 packets, as many as common senders have in flight. */
-const MAX_MASK_BYTES = 64;
+/** Bits of sequence numbers in a ring: a power of two above MAX_EARLY_PACKETS. */
+const RING_BITS = 2_048;
 
 /**
  * Orders received packets: delivers bytes in order, and buffers packets behind a gap and all packets while paused.
@@ -25,6 +25,10 @@ export class Inbox {
   readonly #memory: ReceiveMemory;
   /** Copies of packets behind a gap, by sequence number. */
   readonly #early = new Map<number, Uint8Array>();
+  /** One bit for each of them, at its sequence number modulo RING_BITS. */
+  readonly #bits = new Uint8Array(RING_BITS / 8);
+  /** The highest of their sequence numbers. */
+  #furthest = 0;
   /** Bytes in order, buffered while paused. */
   #unread: Uint8Array[] = [];
   #bufferedBytes = 0;
@@ -77,7 +81,9 @@ export class Inbox {
     }
     if (isLast) this.#endSequence ??= sequence;
     if (steps > 1) {
+      if (!this.hasGap || stepsBetween(this.#furthest, sequence) > 0) this.#furthest = sequence;
       this.#early.set(sequence, payload.slice());
+      this.#flipBit(sequence);
       this.#count(payload.length + WAITING_PACKET_BYTES);
       return true;
     }
@@ -88,6 +94,7 @@ export class Inbox {
       const early = this.#early.get(next);
       if (!early) return true;
       this.#early.delete(next);
+      this.#flipBit(next);
       this.#count(-early.length - WAITING_PACKET_BYTES);
       this.#lastSequence = next;
       this.#deliverOrBuffer(early, false, deliver);
@@ -107,25 +114,36 @@ export class Inbox {
 
   /** Returns the selective ack mask of packets behind the gap (BEP 29); undefined without a gap. */
   selectiveAck(): Uint8Array | undefined {
-    if (this.#early.size === 0) return undefined;
-    let furthest = 0;
-    for (const sequence of this.#early.keys()) {
-      furthest = Math.max(furthest, stepsBetween(this.#lastSequence, sequence) - 2);
-    }
-    const wanted = 4 * Math.ceil((furthest + 1) / 32);
-    const mask = new Uint8Array(Math.min(wanted, MAX_MASK_BYTES));
-    for (const sequence of this.#early.keys()) {
-      const bit = stepsBetween(this.#lastSequence, sequence) - 2;
-      if (bit >> 3 < mask.length) mask[bit >> 3]! |= 1 << (bit & 7);
+    if (!this.hasGap) return undefined;
+    // The first bit stands for the second packet after the acknowledged one.
+    const first = sequenceAfter(this.#lastSequence, 2);
+    const mask = new Uint8Array(4 * Math.ceil((stepsBetween(first, this.#furthest) + 1) / 32));
+    const shift = first & 7;
+    for (let i = 0; i < mask.length; i++) {
+      const at = (first >> 3) + i;
+      mask[i] =
+        (this.#bits[at % this.#bits.length]! | (this.#bits[(at + 1) % this.#bits.length]! << 8)) >> shift;
     }
     return mask;
+  }
+
+  /** Whether a packet would start a gap or fill a part of one. */
+  changesGap(sequence: number): boolean {
+    return this.hasGap
+      ? stepsBetween(this.#furthest, sequence) !== 1
+      : stepsBetween(this.#lastSequence, sequence) !== 1;
   }
 
   /** Discards all buffered packets. */
   clear(): void {
     this.#early.clear();
+    this.#bits.fill(0);
     this.#unread = [];
     this.#count(-this.#bufferedBytes);
+  }
+
+  #flipBit(sequence: number): void {
+    this.#bits[(sequence & (RING_BITS - 1)) >> 3]! ^= 1 << (sequence & 7);
   }
 
   #deliverOrBuffer(bytes: Uint8Array, isView: boolean, deliver: (bytes: Uint8Array) => void): void {

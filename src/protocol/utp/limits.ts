@@ -7,19 +7,29 @@ export const LARGE_PACKET_BYTES = 1_352;
 /** Probes of the large size that may be lost before the small size is kept: single packets are lost by chance, too. */
 export const MAX_SIZE_PROBES = 3;
 
-/** Buffered bytes of one connection, because of a gap or because reading is paused: 1 MiB is 80 Mbit/s at a round trip of
- * 100 ms. */
-export const RECEIVE_WINDOW_BYTES = 1024 * 1024;
+/** Buffered bytes of one connection, because of a gap or because reading is paused. A lost packet is a gap for one round trip,
+ * for two if it is lost again, so that 2 MiB are 80 Mbit/s at 100 ms. */
+export const RECEIVE_WINDOW_BYTES = 2 * 1024 * 1024;
 /** The same for all connections together, so that many hostile peers cannot multiply it. */
 export const MAX_RECEIVED_BYTES = 32 * 1024 * 1024;
 /** Memory cost of a buffered packet besides its bytes. */
 export const WAITING_PACKET_BYTES = 128;
-/** Buffered packets behind a gap. */
-export const MAX_EARLY_PACKETS = 1_000;
-/** Packets in flight: common receivers buffer 512 behind a gap. */
-export const MAX_FLIGHT_PACKETS = 500;
-/** Maximum congestion window; with small packets MAX_FLIGHT_PACKETS is the lower limit. */
-export const MAX_WINDOW_BYTES = 1024 * 1024;
+/** Buffered packets behind a gap: as many as a selective ack can name (BEP 29: 252 bytes). */
+export const MAX_EARLY_PACKETS = 2_000;
+/** Packets in flight that every peer can buffer behind a gap: libtorrent drops those from the 512th on. */
+export const SAFE_FLIGHT_PACKETS = 500;
+/** Packets in flight to peers that are known to buffer 512 and 1,024; libtorrent buffers the former, libutp the latter. */
+export const FLIGHT_LEVELS: readonly { readonly buffers: number; readonly packets: number }[] = [
+  { buffers: 512, packets: 1_010 },
+  { buffers: 1_024, packets: 1_950 },
+];
+/** Packets sent beyond the current level to find out whether the peer buffers more. With fewer, the first of them would have to
+ * be lost for the gap to be long enough. */
+export const FLIGHT_PROBES = 64;
+/** The level is kept if this many more of them are lost than arrive. */
+export const MAX_LOST_FLIGHT_PROBES = 24;
+/** Maximum congestion window; with small packets the limit of packets in flight is lower. */
+export const MAX_WINDOW_BYTES = 2 * 1024 * 1024;
 
 /** Connections in total: more than all swarms may have (`--max-connections`), because some are closing. */
 export const MAX_UTP_CONNECTIONS = 1_000;

@@ -9,6 +9,7 @@ import { after, earliest, type Instant } from "../../base/time.ts";
 import { decodeUtpPacket, encodeUtpPacket, type UtpHeader, type UtpPacket } from "../../wire/utp-packet.ts";
 import { UtpConnection } from "./connection.ts";
 import type { UtpId, UtpInput, UtpOutput, UtpSetup } from "./contract.ts";
+import { Gather } from "./gather.ts";
 import { ReceiveMemory } from "./inbox.ts";
 import {
   LATE_WAKE_MS,
@@ -41,8 +42,11 @@ export class UtpTable implements Machine<UtpInput, UtpOutput> {
   readonly #mayAnswer = new TokenBucket(MAX_ANSWERS_PER_SECOND, MAX_ANSWERS_PER_SECOND);
   readonly #mayReset = new TokenBucket(MAX_RESETS_PER_SECOND, MAX_RESETS_PER_SECOND);
   readonly #unsettled = new Set<UtpConnection>();
+  readonly #gather = new Gather((output) => void this.#outputs.push(output));
   #outputs: UtpOutput[] = [];
   #taken = 0;
+  /** The connection of the last packet: most packets come from the same one as the packet before. */
+  #last: { readonly from: PeerAddress; readonly connection: UtpConnection } | undefined;
   #nextIncoming: UtpId = 1;
   #now: Instant;
   #wakeAt: Instant | undefined;
@@ -105,7 +109,9 @@ export class UtpTable implements Machine<UtpInput, UtpOutput> {
 
   poll(): UtpOutput | undefined {
     for (;;) {
+      this.#gather.flush();
       if (this.#taken < this.#outputs.length) return this.#outputs[this.#taken++];
+      this.#gather.reset();
       if (this.#taken > 0) {
         this.#outputs = [];
         this.#taken = 0;
@@ -137,10 +143,17 @@ export class UtpTable implements Machine<UtpInput, UtpOutput> {
     const connection =
       packet.kind === "reset"
         ? this.#resetOf(packet, from)
-        : (this.#byKey.get(keyOf(from, packet.connectionId)) ?? this.#accept(packet, from));
+        : (this.#connectionOf(packet, from) ?? this.#accept(packet, from));
     if (!connection) return;
+    if (this.#last?.connection !== connection || this.#last.from !== from) this.#last = { from, connection };
     connection.received(packet, this.#now);
     this.#unsettled.add(connection);
+  }
+
+  #connectionOf({ connectionId }: UtpPacket, from: PeerAddress): UtpConnection | undefined {
+    const last = this.#last;
+    if (last && last.from === from && last.connection.receiveId === connectionId) return last.connection;
+    return this.#byKey.get(keyOf(from, connectionId));
   }
 
   /** Answers a SYN. A repeated SYN gets the same answer. */
@@ -204,7 +217,7 @@ export class UtpTable implements Machine<UtpInput, UtpOutput> {
     remote: PeerAddress,
     numbers: { receiveId: number; sendId: number; sequence: number; ack?: number; timeoutMs?: number },
   ): UtpConnection {
-    const emit = (output: UtpOutput) => void this.#outputs.push(output);
+    const emit = (output: UtpOutput) => this.#emit(output);
     const connection = new UtpConnection({ id, remote, ...numbers, memory: this.#memory, emit }, this.#now);
     this.#byKey.set(keyOf(remote, connection.receiveId), connection);
     this.#byId.set(id, connection);
@@ -212,7 +225,16 @@ export class UtpTable implements Machine<UtpInput, UtpOutput> {
     return connection;
   }
 
+  #emit(output: UtpOutput): void {
+    if (output.kind === "received") this.#gather.add(output.id, output.bytes);
+    else {
+      this.#gather.flush();
+      this.#outputs.push(output);
+    }
+  }
+
   #remove({ id, remote, receiveId }: UtpConnection): void {
+    this.#last = undefined;
     this.#byKey.delete(keyOf(remote, receiveId));
     this.#byId.delete(id);
     const count = (this.#perHost.get(remote.host) ?? 1) - 1;
