@@ -123,7 +123,7 @@ test("UtpTable: a peer that buffers 512 packets behind a gap is found out, and s
   };
   const megabits = megabitsOf(both, 6);
   assert.ok(megabits >= 18, `seed ${SEED}: ${megabits.toFixed(1)} Mbit/s`);
-  assert.ok(dropped < 300, `${dropped} packets sent in vain`);
+  assert.ok(dropped < 300, `${dropped} packets that the peer dropped`);
 });
 
 test("UtpTable: the first megabyte of a stream arrives within 1 s at 20 ms, within 1.5 s at 100 ms", () => {
