@@ -138,7 +138,7 @@ function only(entries: readonly Entry[], country: string): Entry | undefined {
 
 /**
  * Many guides list a channel once for each picture quality. Returns the entry that is written as `name`, or else the first of those
- * that differ from it only in words of quality; empty if there are none.
+ * that differ from it only in words of quality; empty if there are none, or if they are of several countries.
  */
 function oneOfQualities(entries: readonly Entry[], name: string, country: string): readonly Entry[] {
   const near = entries.filter((entry) => entry.country === country || country === "" || entry.country === "");
@@ -146,6 +146,7 @@ function oneOfQualities(entries: readonly Entry[], name: string, country: string
   const same = near.filter(({ channel }) =>
     namesOfChannel(channel).some((each) => strictName(each) === wanted),
   );
+  if (new Set(same.map((entry) => entry.country)).size > 1) return [];
   const folded = foldText(name);
   const exact = same.find(({ channel }) => namesOfChannel(channel).some((each) => foldText(each) === folded));
   return [exact ?? same[0]].filter((entry) => entry !== undefined);
