@@ -3,10 +3,12 @@ import type { Machine } from "../../../src/base/machine.ts";
 import type { Random } from "../../../src/base/random.ts";
 import { type Instant, instant } from "../../../src/base/time.ts";
 import type { LiveInput, LiveOutput, LiveSetup } from "../../../src/protocol/live/contract.ts";
+import { MAX_CHILD_BACKLOG_MS } from "../../../src/protocol/live/limits.ts";
 import { LiveSwarm } from "../../../src/protocol/live/live-swarm.ts";
 import type { LiveMessage } from "../../../src/protocol/live/messages.ts";
 import type { ChunkName } from "../../../src/wire/live/request.ts";
 import type { EventHeap } from "./event-heap.ts";
+import { Line, TcpPipe } from "./tcp.ts";
 import { Uplink } from "./uplink.ts";
 
 const NEAREST_MS = 6;
@@ -14,11 +16,29 @@ const NEAREST_MS = 6;
 const ACROSS_MS = 87;
 const DEAD_MS = 3_000;
 const WIRE_BYTES = 40;
-/** A receiver reports a gap in the packets after about this time. */
-const MIN_RETRANSMIT_US = 30_000;
 /** Processes of one machine: connections to a missing process are refused at once, and bytes take no time. */
 const LOOPBACK_US = 100;
 const LOOPBACK_BYTES_PER_SECOND = 1e9;
+
+/** With TCP: the engine's upload limit is at most 80 % of what the line carries (docs/live-protocol.md), and
+ * everyone's line carries this share of the bitrate. */
+const LINE_UPLOAD = 1.25;
+const MIN_LINE_UPLOAD = 0.25;
+/** The line into the house, in multiples of the bitrate, unless the scenario says otherwise. */
+const LINE_DOWNLOAD = 4;
+/** As the driver: how often it looks for children that fall behind, and the time until the next complaint. */
+const BACKLOG_ROUND_MS = 100;
+const BACKLOG_MUTE_MS = 300;
+
+/** One end of a connection: the other node and its number of the connection. */
+interface Link {
+  readonly node: LiveNode;
+  readonly connection: number;
+  readonly delayUs: number;
+  /** The way to the other node, with TCP. */
+  pipe?: TcpPipe;
+  mutedUntilMs: number;
+}
 
 /** Receives the outputs of a node that are not for the network. */
 export interface Watcher {
@@ -50,13 +70,14 @@ export class LiveNode {
   readonly x: number;
   readonly y: number;
   isAlive = true;
-  /** By connection: the other node and its number of the connection. */
-  readonly links = new Map<
-    number,
-    { readonly node: LiveNode; readonly connection: number; readonly delayUs: number; arrivedUs: number }
-  >();
+  /** By connection. */
+  readonly links = new Map<number, Link>();
+  /** The line of the house, with TCP. */
+  readonly up: Line;
+  readonly down: Line;
   #incoming = 1;
   #lineFreeUs = 0;
+  #backlogAtMs = 0;
   #wakeAt = Number.POSITIVE_INFINITY;
 
   constructor(net: LiveNet, address: PeerAddress, setup: LiveSetup, options: NodeOptions, random: Random) {
@@ -68,6 +89,10 @@ export class LiveNode {
     this.x = random();
     this.y = random();
     const { uploadBytesPerSecond } = setup.about;
+    const { bytesPerSecond } = setup.layout;
+    const upload = Math.max(LINE_UPLOAD * uploadBytesPerSecond, MIN_LINE_UPLOAD * bytesPerSecond);
+    this.up = new Line(net.events, upload);
+    this.down = new Line(net.events, options.downloadBytesPerSecond ?? LINE_DOWNLOAD * bytesPerSecond);
     this.uplink = new Uplink(net.events, net.isLoopback ? LOOPBACK_BYTES_PER_SECOND : uploadBytesPerSecond);
     const now = instant(this.joinedMs);
     this.#machine = options.hostile?.(now) ?? new LiveSwarm(setup, now);
@@ -121,16 +146,32 @@ export class LiveNode {
   #wake(at: number): void {
     if (!this.isAlive || at !== this.#wakeAt) return;
     this.#wakeAt = Number.POSITIVE_INFINITY;
-    const waitMs = this.uplink.liveWaitMs;
     // Rounding to microseconds may give a time slightly before the requested one, and the wake would repeat
     // forever.
     const now = instant(Math.max(this.net.events.nowMs, at));
-    if (waitMs > 200) {
-      const worst = [...this.links.keys()].pop();
-      if (worst !== undefined) this.#machine.handle({ kind: "backlog", connection: worst, waitMs }, now);
-    }
+    for (const [connection, waitMs] of this.#backlog())
+      this.#machine.handle({ kind: "backlog", connection, waitMs }, now);
     this.#machine.wake(now);
     this.drain();
+  }
+
+  /** The connections whose live messages wait too long, and how long. */
+  #backlog(): [connection: number, waitMs: number][] {
+    const { nowMs } = this.net.events;
+    if (!this.net.hasTcp) {
+      const waitMs = this.uplink.liveWaitMs;
+      const worst = [...this.links.keys()].pop();
+      return waitMs > MAX_CHILD_BACKLOG_MS && worst !== undefined ? [[worst, waitMs]] : [];
+    }
+    if (nowMs < this.#backlogAtMs) return [];
+    this.#backlogAtMs = nowMs + BACKLOG_ROUND_MS;
+    const waits = this.uplink.liveWaits();
+    return [...this.links].flatMap(([connection, link]): [number, number][] => {
+      const waitMs = Math.max(waits.get(link) ?? 0, link.pipe?.waitMs ?? 0);
+      if (waitMs <= MAX_CHILD_BACKLOG_MS || nowMs < link.mutedUntilMs) return [];
+      link.mutedUntilMs = nowMs + BACKLOG_MUTE_MS;
+      return [[connection, waitMs]];
+    });
   }
 }
 
@@ -143,7 +184,8 @@ export class LiveNet {
   readonly #watcher: Watcher;
   /** Whether a hole punch to an unreachable node succeeds. */
   readonly #isPunched: () => boolean;
-  /** Whether a packet is lost. */
+  /** Whether a packet is lost. If defined, messages travel through TCP connections and lines with a limit in each
+   * direction; if not, only chunks wait, for the upload. */
   readonly #isLost: (() => boolean) | undefined;
   /** A hash of all deliveries with time and receiver: the same for the same seed. */
   traceHash = 0x811c9dc5;
@@ -161,6 +203,10 @@ export class LiveNet {
     this.#watcher = watcher;
     this.#isPunched = isPunched;
     this.#isLost = isLost;
+  }
+
+  get hasTcp(): boolean {
+    return this.#isLost !== undefined;
   }
 
   /** Closes all connections of a node that has vanished. */
@@ -185,8 +231,10 @@ export class LiveNet {
     const message = from.options.tamper ? from.options.tamper(output.message) : output.message;
     const { events } = this;
     if (message.kind !== "chunk") {
-      this.controlBytes += sizeOf(message);
-      events.at(this.#arrivalUs(link), () => this.#deliver(link.node, link.connection, message));
+      const bytes = sizeOf(message);
+      this.controlBytes += bytes;
+      if (link.pipe) link.pipe.write(bytes, () => this.#deliver(link.node, link.connection, message));
+      else events.at(events.nowUs + link.delayUs, () => this.#deliver(link.node, link.connection, message));
       return;
     }
     if (from.options.isBlackHole) return;
@@ -194,21 +242,16 @@ export class LiveNet {
     from.uplink.send(output.priority, message.bytes.length + WIRE_BYTES, output.expiresAt, link, name, () => {
       if (!from.isAlive) return;
       const deliver = () => this.#deliver(link.node, link.connection, message);
-      events.at(this.#arrivalUs(link), () => {
+      if (link.pipe) {
+        link.pipe.write(message.bytes.length + WIRE_BYTES, deliver);
+        return;
+      }
+      events.at(events.nowUs + link.delayUs, () => {
         const deliveredUs = link.node.deliveredUs(message.bytes.length + WIRE_BYTES);
         if (deliveredUs <= events.nowUs) deliver();
         else events.at(deliveredUs, deliver);
       });
     });
-  }
-
-  /** When a message arrives. A lost one is sent again after a round trip, and those behind it wait, as with TCP. */
-  #arrivalUs(link: { readonly delayUs: number; arrivedUs: number }): number {
-    const sentUs = this.events.nowUs + link.delayUs;
-    if (!this.#isLost) return sentUs;
-    const againUs = this.#isLost() ? Math.max(2 * link.delayUs, MIN_RETRANSMIT_US) : 0;
-    link.arrivedUs = Math.max(link.arrivedUs, sentUs + againUs);
-    return link.arrivedUs;
   }
 
   #deliver(node: LiveNode, connection: number, message: LiveMessage): void {
@@ -244,8 +287,8 @@ export class LiveNet {
         return;
       }
       const other = to.nextIncoming();
-      from.links.set(connection, { node: to, connection: other, delayUs, arrivedUs: 0 });
-      to.links.set(other, { node: from, connection, delayUs, arrivedUs: 0 });
+      this.#link(from, connection, to, other, delayUs);
+      this.#link(to, other, from, connection, delayUs);
       const { about } = from.setup;
       const { isReachable } = from.options;
       events.at(events.nowUs + delayUs, () => {
@@ -253,6 +296,19 @@ export class LiveNet {
           from.handle({ kind: "opened", connection, about: to.setup.about, rttMs });
       });
       to.handle({ kind: "accepted", connection: other, about, rttMs, address: from.address, isReachable });
+    });
+  }
+
+  #link(from: LiveNode, connection: number, node: LiveNode, other: number, delayUs: number): void {
+    const link: Link = { node, connection: other, delayUs, mutedUntilMs: 0 };
+    from.links.set(connection, link);
+    if (!this.#isLost) return;
+    link.pipe = new TcpPipe({
+      ...{ events: this.events, delayUs, up: from.up, down: node.down, back: node.up },
+      isLost: this.#isLost,
+      isSending: () => from.isAlive && from.links.get(connection) === link,
+      isReceiving: () => node.isAlive,
+      drained: () => from.uplink.resume(),
     });
   }
 

@@ -25,8 +25,7 @@ export interface LiveScenario {
   /** The viewers multiply by this within ten seconds, at the start of the measured time. */
   readonly crowd: number;
   readonly blackHolePercent: number;
-  /** Upload that black holes claim, in multiples of the bitrate; if absent, slightly more than many others.
-   * Upload that black holes claim, in multiples of the bitrate; if absent, slightly more than many others. */
+  /** Upload that black holes claim, in multiples of the bitrate; if absent, slightly more than many others. */
   readonly blackHoleUpload?: number;
   /** Per cent of the viewers that are unreachable. */
   readonly natPercent: number;
@@ -44,7 +43,8 @@ export interface LiveScenario {
   readonly attackers?: number;
   readonly attack?: Attack;
   readonly attacksEarly?: boolean;
-  /** Per cent of the messages that are lost once and sent again. */
+  /** If present, connections behave as TCP does, over lines with a limit in each direction: per cent of the packets
+   * that are lost, besides those that find a queue full. */
   readonly lossPercent?: number;
   /** They connect to the source as well, and take places there. */
   readonly attacksSource?: boolean;
@@ -181,8 +181,8 @@ export class LiveWorld {
     const watcher = { output: (node: LiveNode, output: LiveOutput) => this.#watch(node, output) };
     const isPunched = () =>
       scenario.punchPercent !== undefined && this.#random() * 100 < scenario.punchPercent;
-    const { lossPercent = 0 } = scenario;
-    const isLost = lossPercent > 0 ? () => this.#random() * 100 < lossPercent : undefined;
+    const { lossPercent } = scenario;
+    const isLost = lossPercent !== undefined ? () => this.#random() * 100 < lossPercent : undefined;
     this.net = new LiveNet(this.events, watcher, !!scenario.loopback, isPunched, isLost);
     this.source = this.#node("source", scenario.sourceUpload, { isReachable: true });
     const { peers, crowd } = scenario;
