@@ -108,8 +108,8 @@ export function createPageRoutes({ engine, assets, digest, signaling }: PageDepe
       const languages = [...new Set(all.map(({ language }) => language))];
       const isSilent = !playable.some(({ kind }) => kind === "audio");
       const silent = isSilent ? [...new Set(all.map(({ codec }) => codec))] : [];
-      const opaque = tracks.flatMap(({ isOpaque, language, codec }) =>
-        isOpaque ? [{ language, codec }] : [],
+      const opaque = tracks.flatMap(({ isOpaque, isPicture, language, codec }) =>
+        isOpaque && !isPicture ? [{ language, codec }] : [],
       );
       return c.json({ languages, silent, opaque }, 200, { "cache-control": "no-store" });
     } finally {

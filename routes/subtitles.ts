@@ -1,11 +1,16 @@
 import { type Context, Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import { parseInfohash } from "../src/base/ids.ts";
+import type { FilmPictures } from "../src/playback/contract.ts";
 import { BodySlots, senderOf } from "./control/body-slots.ts";
 import { baseUrl, isForeignPage } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { limitedBytes } from "./http/request-body.ts";
 
+type Described = Pick<FilmPictures, "language" | "title" | "codec" | "isForced">;
+
+/** A request for pictures returns up to a minute. */
+const MAX_PICTURE_SECONDS = 60;
 /** Converted text cannot contain a script, but its source is untrusted. */
 const HEADERS = { "cache-control": "no-store", "content-security-policy": "sandbox; default-src 'none'" };
 const MAX_FILE_BYTES = 10_000_000;
@@ -18,7 +23,8 @@ const TYPES = { vtt: "text/vtt; charset=utf-8", srt: "application/x-subrip; char
 /**
  * Serves the text subtitles of a film to players that load them from an address: `/subtitles/<infohash>/<index>` lists them,
  * `/subtitles/<infohash>/<index>/<number>.vtt` and `.srt` convert one; `?delay=1.5` shows it
- * that many seconds later. `POST /app/subtitles?name=…` converts a subtitle file to WebVTT.
+ * that many seconds later. `/subtitles/<infohash>/<index>/<number>.json?from=10&to=20` returns the pictures of subtitles that are
+ * pictures, as {@link FilmPictures}. `POST /app/subtitles?name=…` converts a subtitle file to WebVTT.
  */
 export function createSubtitleRoutes(dependencies: RouteDependencies): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
@@ -34,15 +40,41 @@ export function createSubtitleRoutes(dependencies: RouteDependencies): Hono<Rout
     const lease = await open(c);
     lease.release();
     const place = `${baseUrl(c)}/subtitles/${c.req.param("infohash")}/${c.req.param("index")}`;
-    const subtitles = lease.subtitles.map(({ number, language, title, codec, isForced }) => ({
+    const described = ({ language, title, codec, isForced }: Described) => ({
       language,
       title: title ?? null,
       codec,
       forced: isForced,
-      vtt: `${place}/${number}.vtt`,
-      srt: `${place}/${number}.srt`,
+    });
+    const subtitles = lease.subtitles.map((one) => ({
+      ...described(one),
+      vtt: `${place}/${one.number}.vtt`,
+      srt: `${place}/${one.number}.srt`,
     }));
-    return c.json({ subtitles }, 200, HEADERS);
+    const pictures = lease.pictures.map((one) => ({
+      ...described(one),
+      json: `${place}/${one.number}.json`,
+    }));
+    return c.json({ subtitles, pictures }, 200, HEADERS);
+  });
+  app.get("/subtitles/:infohash/:index/:name{\\d{1,3}\\.json}", async (c) => {
+    const seconds = { from: secondsOf(c.req.query("from")), to: secondsOf(c.req.query("to")) };
+    if (!(seconds.to > seconds.from) || seconds.to - seconds.from > MAX_PICTURE_SECONDS)
+      throw new SluiceError("bad_parameter", `from, to: expected up to ${MAX_PICTURE_SECONDS} seconds`);
+    const lease = await open(c);
+    const states = await lease.statesOf(Number.parseInt(c.req.param("name"), 10), seconds);
+    const pictures = states.map(({ seconds: start, isForced, width, height, parts }) => ({
+      start,
+      forced: isForced,
+      width,
+      height,
+      parts: parts.map(({ palette, runs, ...place }) => ({
+        ...place,
+        palette: base64(palette),
+        runs: base64(runs),
+      })),
+    }));
+    return c.json({ pictures }, 200, HEADERS);
   });
   app.get("/subtitles/:infohash/:index/:name{\\d{1,3}\\.(?:vtt|srt)}", async (c) => {
     const [number = "", format] = c.req.param("name").split(".") as [string, "vtt" | "srt"];
@@ -77,6 +109,15 @@ export function createSubtitleRoutes(dependencies: RouteDependencies): Hono<Rout
 
 function tooLarge(): SluiceError {
   return new SluiceError("too_large", "the subtitle file is larger than 10 MB");
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64");
+}
+
+/** Returns a time of a film; NaN if it is not valid. */
+function secondsOf(text = ""): number {
+  return /^\d{1,6}(?:\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN;
 }
 
 /** Returns the `delay` of a request in seconds; throws `bad_parameter`. */

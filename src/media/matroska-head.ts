@@ -12,6 +12,7 @@ export const MATROSKA = {
 /** Limits for hostile files. */
 const TRACKS_LIMIT = 128;
 const SEEKS_LIMIT = 256;
+const CODEC_PRIVATE_LIMIT_BYTES = 64 * 1024;
 
 /** A TrackEntry (RFC 9559 5.1.4.1). */
 export interface MatroskaTrack {
@@ -33,6 +34,8 @@ export interface MatroskaTrack {
   readonly delaySeconds: number;
   /** Further encoding of the frames; `other` is encryption or an unsupported compression. */
   readonly packing: "none" | "zlib" | "other";
+  /** CodecPrivate of a subtitle track. */
+  readonly codecPrivate?: Uint8Array;
 }
 
 /** Parses a SeekHead element: positions of top-level elements by id, relative to the first child of the Segment. */
@@ -84,6 +87,7 @@ function parseTrack(bytes: Uint8Array, start: number, end: number): MatroskaTrac
   let [number, type, codecId, language, bcp47] = [0, 0, "", "eng", ""];
   let name: string | undefined;
   let [isDefault, isForced, frameNs, delayNs] = [true, false, 0, 0];
+  let codecPrivate = new Uint8Array(0);
   let encoding: Encoding = { stripped: new Uint8Array(0), packing: "none" };
   eachEbmlChild(bytes, start, end, (id, from, to) => {
     if (id === 0xd7) number = ebmlUint(bytes, from, to);
@@ -96,6 +100,7 @@ function parseTrack(bytes: Uint8Array, start: number, end: number): MatroskaTrac
     else if (id === 0x55aa) isForced = ebmlUint(bytes, from, to) !== 0;
     else if (id === 0x23e383) frameNs = ebmlUint(bytes, from, to);
     else if (id === 0x56aa) delayNs = ebmlUint(bytes, from, to);
+    else if (id === 0x63a2) codecPrivate = bytes.slice(from, Math.min(to, from + CODEC_PRIVATE_LIMIT_BYTES));
     else if (id === 0x6d80) encoding = parseEncodings(bytes, from, to);
   });
   const kind = type === 1 ? "video" : type === 2 ? "audio" : type === 17 ? "subtitle" : "other";
@@ -112,6 +117,7 @@ function parseTrack(bytes: Uint8Array, start: number, end: number): MatroskaTrac
     frameSeconds: frameNs > 0 && frameNs < 60e9 ? frameNs / 1e9 : undefined,
     delaySeconds: delayNs < 60e9 ? delayNs / 1e9 : 0,
     packing: encoding.packing,
+    ...(kind === "subtitle" && { codecPrivate }),
   };
 }
 

@@ -1,9 +1,10 @@
 import type { Infohash } from "../base/ids.ts";
 import type { ByteRange } from "../base/range.ts";
 import type { UnixSeconds } from "../base/time.ts";
+import type { PictureState } from "../media/picture-subtitles.ts";
 import type { TextCue } from "../media/webvtt.ts";
 import type { SwarmFigures } from "../protocol/swarm/contract.ts";
-import type { AudioConversion, AudioRequest } from "../remux/contract.ts";
+import type { AudioConversion, AudioRequest, SecondsRange } from "../remux/contract.ts";
 import type {
   CacheFigures,
   ContentFile,
@@ -79,6 +80,12 @@ export interface FilmSubtitle {
   readonly segments: number;
   /** Returns the cues that begin in segment `index` of the film. Rejects with `SluiceError`. */
   cues(index: number, signal: AbortSignal | undefined): Promise<readonly TextCue[]>;
+}
+
+/** Subtitles of a film that are pictures: a track in its file, or a file of the same content. */
+export interface FilmPictures extends Omit<FilmSubtitle, "cues" | "segments"> {
+  /** Returns what is shown from within `seconds` on. Rejects with `SluiceError`. */
+  states(seconds: SecondsRange, signal: AbortSignal | undefined): Promise<readonly PictureState[]>;
 }
 
 /** Returns what a request asks of the audio of a file. */
@@ -202,8 +209,12 @@ export interface AcquireOptions extends ReadOptions {
 /** Returns the byte range of a file to read, or undefined to read nothing. */
 export type ChooseRange = (file: ContentFile) => ByteRange | undefined;
 
-/** The text subtitles of a file, while its transfer is held. */
+/** The subtitles of a file, while its transfer is held. */
 export interface SubtitleLease {
+  /** Those that are pictures. */
+  readonly pictures: readonly Omit<FilmPictures, "states">[];
+  /** Returns what the pictures with this number show from within `seconds` on, and releases the transfer. */
+  statesOf(number: number, seconds: SecondsRange): Promise<readonly PictureState[]>;
   readonly subtitles: readonly Omit<FilmSubtitle, "cues">[];
   /** Returns all subtitles with this number as a file, which is made as it is read, and releases the transfer at its end. They
    * are shown `delaySeconds` later (if negative, earlier). Throws `no_such_segment`. */

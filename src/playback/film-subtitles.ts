@@ -14,7 +14,7 @@ import type { FilmSubtitle } from "./contract.ts";
 /** A larger file is not a subtitle file: two hours of karaoke take 3 MB. */
 const FILE_LIMIT_BYTES = 8 * 1024 * 1024;
 /** More files are not listed, because each one is a line in manifests and menus. */
-const FILES_LIMIT = 100;
+export const FILES_LIMIT = 100;
 /** A folder that contains only subtitles: `Subs`, `Subtitles`, `sub`. */
 const SUBTITLE_FOLDER = /^(?:subs?|subtitles?)$/i;
 /** English names in file names, where ISO codes are rarer. */
@@ -38,12 +38,12 @@ export function filmSubtitles(transfer: Transfer, film: ContentFile, media: Medi
     const cues: FilmSubtitle["cues"] = (index, signal) => media.cues(number, index, signal);
     return [{ number, codec, language, title, isForced, segments: media.segments.length, cues }];
   });
-  const files = sidecarFiles(transfer.files, film).map(({ file, format, label }, nth) => {
+  const files = textFiles(transfer.files, film).map(({ file, format, label }, nth) => {
     const parsed = new ParsedFile(transfer, file, format);
     return {
       number: media.tracks.length + nth,
       codec: format,
-      ...describe(label),
+      ...describeLabel(label),
       // A film that is not remuxed has no segments.
       segments: Math.max(1, media.segments.length),
       cues: async (index: number, signal: AbortSignal | undefined) => {
@@ -55,6 +55,11 @@ export function filmSubtitles(transfer: Transfer, film: ContentFile, media: Medi
     };
   });
   return [...own, ...files];
+}
+
+function textFiles(files: readonly ContentFile[], film: ContentFile): SidecarFile<SubtitleFormat>[] {
+  const small = files.filter((file) => file === film || file.isPlayable || file.size <= FILE_LIMIT_BYTES);
+  return sidecarFiles(small, film, subtitleFormat);
 }
 
 /** A subtitle file, read and parsed once. */
@@ -79,9 +84,9 @@ class ParsedFile {
   }
 }
 
-interface SidecarFile {
+interface SidecarFile<F> {
   readonly file: ContentFile;
-  readonly format: SubtitleFormat;
+  readonly format: F;
   /** The part of the name that describes the subtitles, such as `en.forced`. */
   readonly label: string;
 }
@@ -89,19 +94,23 @@ interface SidecarFile {
 /**
  * Finds the subtitle files of a film. CHOICE(sidecar-subtitles): a file belongs to the film whose name its own name begins with, or whose
  * name its folder has (`Subs/<film>/2_English.srt`); other files in the film's folder or in a `Subs` folder below it belong to the film
- * if that is the only large video there.
+ * if that is the only large video there. `formatOf` returns the format of a file by its name; undefined if it is not wanted.
  */
-function sidecarFiles(files: readonly ContentFile[], film: ContentFile): SidecarFile[] {
+export function sidecarFiles<F>(
+  files: readonly ContentFile[],
+  film: ContentFile,
+  formatOf: (name: string) => F | undefined,
+): SidecarFile<F>[] {
   const [folder, name] = splitName(film.name);
   const stem = withoutExtension(name).toLowerCase();
   const isAlone = !files.some(
     (file) =>
       file !== film && file.isPlayable && splitName(file.name)[0] === folder && file.size >= film.size / 4,
   );
-  const found: SidecarFile[] = [];
+  const found: SidecarFile<F>[] = [];
   for (const file of files) {
-    const format = subtitleFormat(file.name);
-    if (!format || file.size === 0 || file.size > FILE_LIMIT_BYTES) continue;
+    const format = formatOf(file.name);
+    if (!format || file.size === 0) continue;
     const [place, own] = splitName(file.name);
     if (place !== folder && !place.startsWith(folder === "" ? "" : `${folder}/`)) continue;
     const below = place.slice(folder.length).split("/").filter(Boolean);
@@ -116,7 +125,7 @@ function sidecarFiles(files: readonly ContentFile[], film: ContentFile): Sidecar
 }
 
 /** Returns language, title and kind from a label such as `.en.forced` or `2_English`. */
-function describe(label: string): Pick<FilmSubtitle, "language" | "title" | "isForced"> {
+export function describeLabel(label: string): Pick<FilmSubtitle, "language" | "title" | "isForced"> {
   const words = label.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
   const languages = words.map((word) => languageOf(word.toLowerCase()));
   const at = languages.findLastIndex((code) => code !== "und");

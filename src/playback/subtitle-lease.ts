@@ -5,6 +5,7 @@ import { decodeSubtitles, parseSubtitles, subtitleFormat } from "../media/subtit
 import { type TextCue, writeCues, writeSubrip } from "../media/webvtt.ts";
 import { type Access, acquire, fileAt } from "./access.ts";
 import type { FilmSubtitle, ReadOptions, SubtitleLease } from "./contract.ts";
+import { filmPictures, picturesAt } from "./film-pictures.ts";
 import { filmSubtitles, subtitleAt } from "./film-subtitles.ts";
 import { withDataTimeout } from "./timeouts.ts";
 
@@ -22,8 +23,19 @@ export async function openSubtitles(
     const open = (stop: AbortSignal) => transfer.media(fileIndex, {}, stop);
     const media = await withDataTimeout(access, transfer, open, signal ?? ended.signal);
     const subtitles = filmSubtitles(transfer, file, media);
+    const listed = (stop: AbortSignal) => filmPictures(transfer, file, media, stop);
+    const pictures = await withDataTimeout(access, transfer, listed, signal ?? ended.signal);
     return {
       subtitles,
+      pictures,
+      async statesOf(number, seconds) {
+        try {
+          const loaded = (stop: AbortSignal) => picturesAt(pictures, number).states(seconds, stop);
+          return await withDataTimeout(access, transfer, loaded, signal ?? ended.signal);
+        } finally {
+          release();
+        }
+      },
       open(number, format, delaySeconds) {
         const one = subtitleAt(subtitles, number);
         const cues: FilmSubtitle["cues"] = async (index, stop) => {

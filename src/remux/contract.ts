@@ -1,6 +1,7 @@
 import type { RandomAccess } from "../base/byte-source.ts";
 import type { SluiceError } from "../base/errors.ts";
 import type { ByteRange } from "../base/range.ts";
+import type { PictureState } from "../media/picture-subtitles.ts";
 import type { TextCue } from "../media/webvtt.ts";
 import type { PlannedPieces } from "./piece-stream.ts";
 
@@ -51,8 +52,20 @@ export interface Media {
   readonly separateAudio: Readonly<Record<RemuxFormat, readonly number[]>>;
   /** Returns the cues of subtitle track `tracks[trackIndex]` that begin within segment `index`. */
   cues(trackIndex: number, index: number, signal?: AbortSignal): Promise<readonly TextCue[]>;
+  /** Returns what `tracks[trackIndex]`, subtitles with `isPicture`, shows from within `seconds` on. */
+  pictures?(
+    trackIndex: number,
+    seconds: SecondsRange,
+    signal?: AbortSignal,
+  ): Promise<readonly PictureState[]>;
   /** Frees all resources. Pending and later calls reject with `SluiceError("cancelled")`. */
   close(): void;
+}
+
+/** Times `[from, to)` of a file. */
+export interface SecondsRange {
+  readonly from: number;
+  readonly to: number;
 }
 
 /** The containers that segments can have. */
@@ -90,6 +103,8 @@ export interface MediaTrack {
   readonly convertedFrom?: string;
   /** Subtitles that are not converted to text, such as pictures: listed, and kept in transport streams only. */
   readonly isOpaque?: boolean;
+  /** Of these, pictures that {@link Media.pictures} decodes. */
+  readonly isPicture?: boolean;
   /** Subtitles: only essential text, such as translations of signs. */
   readonly isForced?: boolean;
   readonly width?: number;

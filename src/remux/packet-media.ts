@@ -4,6 +4,7 @@ import { assert } from "../base/assert.ts";
 import type { RandomAccess } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { ByteRange } from "../base/range.ts";
+import type { PictureState } from "../media/picture-subtitles.ts";
 import type { TextCue } from "../media/webvtt.ts";
 import { transcodeFile } from "./audio/transcoded-reader.ts";
 import { fitFmp4, fitTs, isTsCodec } from "./container-rules.ts";
@@ -13,6 +14,7 @@ import type {
   MediaTrack,
   Remux,
   RemuxFormat,
+  SecondsRange,
   SeekableTs,
   SegmentTimes,
 } from "./contract.ts";
@@ -132,6 +134,20 @@ class PacketMedia implements Media {
       throw new SluiceError("no_such_segment", `track ${trackIndex} is not a text subtitle track`);
     return this.#run(
       (aborted) => this.#parts.subtitles.cues(subtitle, { startSeconds, endSeconds }, aborted),
+      signal,
+    );
+  }
+
+  async pictures(
+    trackIndex: number,
+    seconds: SecondsRange,
+    signal?: AbortSignal,
+  ): Promise<readonly PictureState[]> {
+    const { subtitles, tracks } = this.#parts;
+    if (!this.tracks[trackIndex]?.isPicture)
+      throw new SluiceError("no_such_segment", `track ${trackIndex} is not a subtitle track of pictures`);
+    return this.#run(
+      async (aborted) => (await subtitles.pictures?.(trackIndex - tracks.length, seconds, aborted)) ?? [],
       signal,
     );
   }

@@ -1,6 +1,7 @@
 import type { AbortSignalLike } from "../base/byte-source.ts";
+import type { PictureState } from "../media/picture-subtitles.ts";
 import type { TextCue } from "../media/webvtt.ts";
-import type { MediaTrack } from "./contract.ts";
+import type { MediaTrack, SecondsRange } from "./contract.ts";
 import type { SegmentBounds } from "./packet-reader.ts";
 import { TS_BASE_SECONDS } from "./ts-mux-input.ts";
 
@@ -16,4 +17,6 @@ export interface SubtitleSource {
   readonly tracks: readonly MediaTrack[];
   /** Returns the cues of `tracks[track]` that begin within `bounds`. Rejects with `SluiceError`. */
   cues(track: number, bounds: SegmentBounds, signal?: AbortSignalLike): Promise<readonly TextCue[]>;
+  /** Returns what the pictures of `tracks[track]` show from within `seconds` on. */
+  pictures?(track: number, seconds: SecondsRange, signal?: AbortSignalLike): Promise<readonly PictureState[]>;
 }

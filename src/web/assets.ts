@@ -11,6 +11,7 @@ const SCRIPT = "text/javascript; charset=utf-8";
 const OWN = [
   "api",
   "main",
+  "picture-subtitles",
   "playback",
   "engine",
   "player",

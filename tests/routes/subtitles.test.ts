@@ -38,6 +38,7 @@ test("subtitles: lists the text subtitles with their addresses", async () => {
         srt: `${place}.srt`,
       },
     ],
+    pictures: [],
   });
 });
 
@@ -102,7 +103,7 @@ test("subtitles: a number that does not exist, and subtitles that are pictures, 
   assert.equal((await call(`${ADDRESS}/9.srt`)).status, 404);
   assert.equal((await call(`${ADDRESS}/2.ass`)).status, 404);
   media.tracks = [];
-  assert.deepEqual(await (await call(ADDRESS)).json(), { subtitles: [] });
+  assert.deepEqual(await (await call(ADDRESS)).json(), { subtitles: [], pictures: [] });
 });
 
 test("subtitles: the transfer is held while a player reads, and released at the end, at an error and when it leaves", async () => {
@@ -120,4 +121,36 @@ test("subtitles: the transfer is held while a player reads, and released at the 
   await call(ADDRESS, { method: "HEAD" });
   await call(`${ADDRESS}/2.srt`, { method: "HEAD" });
   assert.deepEqual(held(), before);
+});
+
+test("subtitles: pictures of a range of time, with their colours and runs", async () => {
+  const { call, media } = await appWithSubtitles();
+  media.tracks = [...media.tracks, { ...track("subtitle", "pgs"), isOpaque: true, isPicture: true }];
+  const part = { x: 1, y: 2, width: 3, height: 1, palette: Uint8Array.of(9, 8, 7, 255), runs: Uint8Array.of(3, 0) };
+  Object.assign(media, {
+    pictures: async (number: number, { from, to }: { from: number; to: number }) => [
+      { seconds: from, isForced: number === 4, width: 1920, height: 1080, parts: [part] },
+      { seconds: to, isForced: false, width: 1920, height: 1080, parts: [] },
+    ],
+  });
+  const { pictures: listed } = (await (await call(ADDRESS)).json()) as { pictures: { codec: string; json: string }[] };
+  assert.deepEqual([listed.length, listed[0]?.codec], [1, "pgs"]);
+  const address = `${ADDRESS}/4.json`;
+  assert.ok(listed[0]?.json.endsWith(address));
+  const response = await call(`${address}?from=10&to=20.5`);
+  assert.deepEqual(await response.json(), {
+    pictures: [
+      {
+        start: 10,
+        forced: true,
+        width: 1920,
+        height: 1080,
+        parts: [{ x: 1, y: 2, width: 3, height: 1, palette: "CQgH/w==", runs: "AwA=" }],
+      },
+      { start: 20.5, forced: false, width: 1920, height: 1080, parts: [] },
+    ],
+  });
+  for (const query of ["", "?from=1", "?from=5&to=5", "?from=0&to=61", "?from=-1&to=3", "?from=x&to=1"])
+    assert.equal((await call(address + query)).status, 400, query);
+  assert.equal((await call(`${ADDRESS}/5.json?from=0&to=1`)).status, 404);
 });

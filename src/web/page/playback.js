@@ -12,6 +12,7 @@ import {
 } from "./engine.js";
 import { statusText } from "./figures.js";
 import { LiveControls, showKind } from "./live.js";
+import { PictureSubtitles, pictureTracksOf } from "./picture-subtitles.js";
 import { attachPlayer } from "./player.js";
 import { showsSubtitleFile } from "./subtitle-file.js";
 import { TrackMenus } from "./tracks.js";
@@ -82,6 +83,7 @@ export class Playback {
       const { url, isFile } = await awaitManifest(session, signal);
       const hasTracks = session.is_live !== 1 && !isFile;
       const sound = hasTracks ? await soundOf(session.infohash, fileIndex, signal) : NO_SOUND;
+      const pictureTracks = hasTracks ? await pictureTracksOf(session.infohash, fileIndex, signal) : [];
       showSilent(page, sound.silent);
       page.video.addEventListener("playing", () => this.#played(), { signal });
       page.video.addEventListener("waiting", () => showWaiting(page, WAITING), { signal });
@@ -99,8 +101,9 @@ export class Playback {
       this.#player = player;
       const onLanguage = (/** @type {string} */ language) => this.#options.onLanguage(fileIndex, language);
       const { onChosen } = this.#options;
-      const menus = { chosen: choice.audioLanguage, opensFiles: hasTracks, signal, onChosen, onLanguage };
-      this.#tracks = new TrackMenus(page, player, sound, menus);
+      const options = { chosen: choice.audioLanguage, opensFiles: hasTracks, signal, onChosen, onLanguage };
+      const pictures = new PictureSubtitles(page, signal);
+      this.#tracks = new TrackMenus(page, player, sound, pictures, { ...options, pictureTracks });
       this.#live = new LiveControls(page, session, player, signal);
     } catch (error) {
       if (!signal.aborted) this.#fail(problemText(error));

@@ -5,6 +5,8 @@ import { addSubtitleFile } from "./subtitle-file.js";
 
 /** The value of the menu entry without subtitles. */
 const OFF = "off";
+/** The values of the menu entries for pictures begin with this. */
+const PICTURE = "picture ";
 /** The value of the menu entry that opens a file. */
 const OPEN = "open";
 /** Names of channel layouts that users know. */
@@ -14,10 +16,8 @@ const LAYOUTS = new Map([
 ]);
 /** Subtitles that the engine does not convert to text. */
 const OPAQUE_NAMES = new Map([
-  ["pgs", "PGS"],
-  ["vobsub", "VobSub"],
   ["dvb_subtitle", "DVB"],
-  ["dvb_teletext", "teletext"],
+  ["dvb_teletext", "Teletext"],
 ]);
 
 /**
@@ -30,15 +30,28 @@ export class TrackMenus {
   #onChosen;
   #signal;
   #opensFiles;
+  #pictures;
+  /** @type {import("./picture-subtitles.js").PictureTrack[]} */
+  #pictureTracks;
 
   /**
    * @param {import("./view.js").Elements} page
    * @param {import("./player.js").Player} player
    * @param {import("./engine.js").Sound} sound
-   * @param {{ chosen: string | undefined, opensFiles: boolean, signal: AbortSignal, onChosen: OnChosen, onLanguage: (language: string) => void }} options
+   * @param {PictureSubtitles} pictures
+   * @param {{ chosen: string | undefined, opensFiles: boolean, pictureTracks: import("./picture-subtitles.js").PictureTrack[],
+   *   signal: AbortSignal, onChosen: OnChosen, onLanguage: (language: string) => void }} options
    *   `opensFiles`: the menu offers to open a subtitle file; `onLanguage` starts again with another audio language, if the player has no tracks to choose from
    */
-  constructor(page, player, sound, { chosen, opensFiles, signal, onChosen, onLanguage }) {
+  constructor(
+    page,
+    player,
+    sound,
+    pictures,
+    { chosen, opensFiles, pictureTracks, signal, onChosen, onLanguage },
+  ) {
+    this.#pictures = pictures;
+    this.#pictureTracks = pictureTracks;
     this.#page = page;
     this.#player = player;
     this.#sound = { ...sound, chosen };
@@ -70,10 +83,17 @@ export class TrackMenus {
       const text = `${languageName(language)} – ${name} subtitles are not supported in browsers`;
       return Object.assign(document.createElement("option"), { textContent: text, disabled: true });
     });
-    const shown = chosenOf(texts);
+    const drawn = this.#pictureTracks.map(
+      (track, index) => /** @type {const} */ ([PICTURE + index, pictureText(track)]),
+    );
+    const { chosen: picture } = this.#pictures;
+    const shown = picture ? PICTURE + this.#pictureTracks.indexOf(picture) : chosenOf(texts);
     /** @type {(readonly [string, string])[]} */
     const open = this.#opensFiles ? [[OPEN, "Open a file…"]] : [];
-    subtitles.replaceChildren(...options([[OFF, "Off"], ...choices, ...open], shown ?? OFF), ...opaque);
+    subtitles.replaceChildren(
+      ...options([[OFF, "Off"], ...choices, ...drawn, ...open], shown ?? OFF),
+      ...opaque,
+    );
     subtitlesLabel.hidden = subtitles.options.length < 2;
     subtitleDelayGroup.hidden = shown === undefined;
   }
@@ -98,6 +118,7 @@ export class TrackMenus {
    */
   async open(file) {
     if (!this.#opensFiles) throw new Error("Subtitle files can be shown with films only.");
+    this.#pictures.choose(undefined);
     await addSubtitleFile(this.#page.video, file, this.#signal);
     this.#player.chooseSubtitles(this.#player.subtitleTracks().findIndex(({ isFile }) => isFile));
     this.update();
@@ -110,6 +131,13 @@ export class TrackMenus {
       this.#page.subtitleFile.click();
       return;
     }
+    const picture = value.startsWith(PICTURE) && this.#pictureTracks[Number(value.slice(PICTURE.length))];
+    this.#pictures.choose(picture || undefined);
+    if (picture) {
+      this.#player.chooseSubtitles(-1);
+      this.update();
+      return;
+    }
     const track = value === OFF ? undefined : this.#player.subtitleTracks()[Number(value)];
     if (!track?.isFile) this.#onChosen("subtitles", track?.language ?? "");
     this.#player.chooseSubtitles(value === OFF ? -1 : Number(value));
@@ -118,6 +146,7 @@ export class TrackMenus {
 
 /**
  * @typedef {import("./player.js").Track} Track
+ * @typedef {import("./picture-subtitles.js").PictureSubtitles} PictureSubtitles
  * @typedef {(kind: import("./memory.js").TrackKind, language: string) => void} OnChosen called with the language of the user's choice; empty for no
  *   subtitles
  */
@@ -126,6 +155,11 @@ export class TrackMenus {
 function chosenOf(tracks) {
   const index = tracks.findIndex(({ isChosen }) => isChosen);
   return index < 0 ? undefined : String(index);
+}
+
+/** @param {import("./picture-subtitles.js").PictureTrack} track */
+function pictureText({ language, title }) {
+  return title ? `${languageName(language)} – ${title}` : languageName(language);
 }
 
 /** @param {Track} track */

@@ -16,6 +16,7 @@ export function findElements() {
     problem: byId("problem", HTMLElement),
     stage: byId("stage", HTMLElement),
     video: byId("video", HTMLVideoElement),
+    pictures: byId("pictures", HTMLCanvasElement),
     waiting: byId("waiting", HTMLElement),
     waitingText: byId("waiting-text", HTMLElement),
     title: byId("title", HTMLElement),

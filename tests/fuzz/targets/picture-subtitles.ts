@@ -1,0 +1,60 @@
+import { assert } from "../../../src/base/assert.ts";
+import { decodeUtf8, encodeUtf8 } from "../../../src/base/utf8.ts";
+import { findDisplaySet, PgsDecoder, readDisplaySet } from "../../../src/media/pgs.ts";
+import type { PictureState } from "../../../src/media/picture-subtitles.ts";
+import { decodeSubpicture, parseVobsubHead, subpictureIn } from "../../../src/media/vobsub.ts";
+import { pgsClear, pgsPicture, supOf } from "../../media/encode-pgs.ts";
+import { subpicture } from "../../media/encode-vobsub.ts";
+import type { FuzzTarget } from "../contract.ts";
+
+/** The runs of a part fill its area, and name colours of its palette. */
+function check(states: readonly PictureState[]): void {
+  for (const { parts } of states)
+    for (const { width, height, runs, palette } of parts) {
+      let pixels = 0;
+      for (let at = 0; at < runs.length; at += 2) pixels += runs[at]!;
+      assert(pixels === width * height, "runs fill the area");
+      assert(palette.length === 16 || palette.length === 1024, "a palette of RGBA");
+    }
+}
+
+const PICTURE = { width: 8, height: 4, x: 3, y: 5, pixels: [...Array(32).keys()].map((index) => index % 3) };
+
+const pgs: FuzzTarget = {
+  name: "pgs",
+  corpus: () => [supOf([[1, pgsPicture(PICTURE)], [2, pgsClear()]]), supOf([[0, pgsPicture({ ...PICTURE, crop: PICTURE })]])],
+  words: [Uint8Array.of(0x50, 0x47), Uint8Array.of(0x16, 0, 19), Uint8Array.of(0x15), Uint8Array.of(0x80, 0, 0)],
+  run(bytes) {
+    const decoder = new PgsDecoder();
+    const states: PictureState[] = [];
+    let shown = 0;
+    for (let at = findDisplaySet(bytes, 0); at >= 0 && shown < 8; shown++) {
+      const set = readDisplaySet(bytes, at);
+      const state = set && decoder.push(set.segments, set.seconds);
+      if (state) states.push(state);
+      at = findDisplaySet(bytes, set?.end ?? at + 1);
+    }
+    const direct = new PgsDecoder().push(bytes.subarray(0, 4096), 0);
+    check(direct ? [...states, direct] : states);
+    return states;
+  },
+};
+
+const IDX = "size: 720x576\npalette: 000000, ffffff, 0000ff\nid: en, index: 0\ndelay: 00:00:01:000\ntimestamp: 00:00:01:000, filepos: 000000000\n";
+
+const vobsub: FuzzTarget = {
+  name: "vobsub",
+  corpus: () => [subpicture(PICTURE), encodeUtf8(IDX)],
+  words: [Uint8Array.of(0, 0, 1, 0xbd), Uint8Array.of(0, 0, 1, 0xba), encodeUtf8("timestamp: "), encodeUtf8("palette: ")],
+  run(bytes) {
+    const head = parseVobsubHead(decodeUtf8(bytes));
+    assert(head.palette.length === 48, "16 colours");
+    const states = decodeSubpicture(bytes, 0, head);
+    check(states);
+    const packet = subpictureIn(bytes, 0);
+    if (packet) check(decodeSubpicture(packet, 0, head));
+    return states;
+  },
+};
+
+export const targets: FuzzTarget[] = [pgs, vobsub];
