@@ -6,6 +6,7 @@ import { testsThatNeed } from "../parts/needs.ts";
 import { type PlainSeeder, startSeeder } from "../parts/plain-seeder.ts";
 import { run } from "../parts/process.ts";
 import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
+import { pgsPicture, supOf } from "../media/encode-pgs.ts";
 import { makeCaptionedFilm } from "./captioned-film.ts";
 import { LAUNCH } from "./chromium-launch.ts";
 
@@ -61,6 +62,9 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     const words = "1\n00:00:00,000 --> 00:00:20,000\nBonjour\n";
     await writeFile(`${films}/two languages.de.signs.forced.srt`, words);
     await writeFile(`${films}/two languages.fr.forced.srt`, words);
+    const picture = { width: 400, height: 100, x: 760, y: 900, pixels: Array<number>(40_000).fill(1) };
+    const shown = pgsPicture({ ...picture, palette: [[1, 235, 128, 128, 255]] });
+    await writeFile(`${films}/captions.de.sup`, supOf([[0.1, shown]]));
     await makeCaptionedFilm(`${films}/captions.mp4`, scratch.file("captions.h264"));
     // Their names are last, so that none of them is the first film.
     for (const [name, audio] of Object.entries(SURROUND))
@@ -304,6 +308,30 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
       ),
     );
     await page.selectOption("#subtitles", { label: "Off" });
+  });
+
+  test("subtitles that are pictures are drawn over the video", SLOW, async () => {
+    await page.selectOption("#subtitles", { label: "German" });
+    const opacityAt = (x: number, y: number) =>
+      page.waitForFunction(
+        ([across, down]) => {
+          const canvas = document.querySelector<HTMLCanvasElement>("#pictures")!;
+          const place = [canvas.width * across!, canvas.height * down!] as const;
+          if (canvas.hidden || canvas.width === 0) return undefined;
+          return `opacity ${canvas.getContext("2d")!.getImageData(...place, 1, 1).data[3]}`;
+        },
+        [x / 1920, y / 1080],
+      );
+    await page.waitForFunction(() => {
+      const canvas = document.querySelector<HTMLCanvasElement>("#pictures")!;
+      const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width || 1, canvas.height || 1);
+      return data.some((value) => value > 0);
+    });
+    assert.equal(await (await opacityAt(960, 950)).jsonValue(), "opacity 255");
+    assert.equal(await (await opacityAt(960, 300)).jsonValue(), "opacity 0");
+    assert.equal(await page.isVisible("#subtitle-delay-group"), true);
+    await page.selectOption("#subtitles", { label: "Off" });
+    assert.equal(await page.isHidden("#pictures"), true);
   });
 
   for (const name of ["x ac3.mkv", "x eac3.mp4", "x mp2.ts"]) {
