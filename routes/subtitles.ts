@@ -98,7 +98,7 @@ export function createSubtitleRoutes(dependencies: RouteDependencies): Hono<Rout
     try {
       const { body } = c.req.raw;
       const bytes = body ? await limitedBytes(body, MAX_FILE_BYTES, tooLarge) : new Uint8Array();
-      const text = dependencies.engine.convertSubtitles(c.req.query("name") ?? "", bytes);
+      const text = await dependencies.engine.convertSubtitles(c.req.query("name") ?? "", bytes);
       return c.body(text, 200, { ...HEADERS, "content-type": TYPES.vtt });
     } finally {
       release();

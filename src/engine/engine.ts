@@ -83,7 +83,7 @@ export interface Engine {
   /** Opens the text subtitles of a file: those in it, and the subtitle files that belong to it. Rejects with `SluiceError`. */
   subtitles(infohash: Infohash, fileIndex: number, options?: ReadOptions): Promise<SubtitleLease>;
   /** Converts a subtitle file to WebVTT; the format is that of its name. Throws `bad_parameter` or `unsupported_content`. */
-  convertSubtitles(name: string, file: Uint8Array): string;
+  convertSubtitles(name: string, file: Uint8Array): Promise<string>;
   /** Opens a transfer and waits for its file list, up to the time-outs in the settings. Rejects with `SluiceError`. */
   acquire(selector: ContentSelector, options?: AcquireOptions): Promise<TransferLease>;
   /** Describes content without playing it. */

@@ -52,19 +52,26 @@ export function decodeSubtitles(bytes: Uint8Array): string {
   return decode(text).replace(/^\ufeff/, "");
 }
 
-/** Parses a subtitle file. Invalid parts are skipped. Returns the cues in order of their times. */
-export function parseSubtitles(text: string, format: SubtitleFormat): TextCue[] {
+/**
+ * Reads a subtitle file in steps of some milliseconds, because 10 MB of hostile markup take a second. Invalid parts are skipped.
+ * Returns the cues in order of their times.
+ */
+export function* readSubtitles(bytes: Uint8Array, format: SubtitleFormat): Generator<void, TextCue[], void> {
+  const text = decodeSubtitles(bytes);
+  yield;
   const lines = text.split(/\r\n|\r|\n/, LINES_LIMIT);
-  const cues = format === "ass" ? assCues(lines) : timedCues(lines, format);
+  yield;
+  const cues = yield* format === "ass" ? assCues(lines) : timedCues(lines, format);
   return cues.sort((a, b) => a.startSeconds - b.startSeconds);
 }
 
 /** Parses SubRip or WebVTT: the lines from one timing to the next. */
-function timedCues(lines: readonly string[], format: "subrip" | "webvtt"): TextCue[] {
+function* timedCues(lines: readonly string[], format: "subrip" | "webvtt"): Generator<void, TextCue[], void> {
   const cues: TextCue[] = [];
   let at = lines.findIndex((line) => TIMING.test(line));
   while (at >= 0 && at < lines.length && cues.length < CUES_LIMIT) {
     const timing = TIMING.exec(lines[at]!)!;
+    yield;
     let end = at + 1;
     while (end < lines.length && !TIMING.test(lines[end]!)) end++;
     const text = ownText(lines.slice(at + 1, end), format, end < lines.length);
@@ -86,7 +93,7 @@ function ownText(lines: readonly string[], format: "subrip" | "webvtt", hasNext:
 }
 
 /** Parses the events of SubStation Alpha. */
-function assCues(lines: readonly string[]): TextCue[] {
+function* assCues(lines: readonly string[]): Generator<void, TextCue[], void> {
   const cues: TextCue[] = [];
   let fields = ASS_FIELDS;
   let isEvents = false;
@@ -103,6 +110,7 @@ function assCues(lines: readonly string[]): TextCue[] {
     const parts = value.split(",");
     const of = (field: string) => parts[fields.indexOf(field)] ?? "";
     const [start, end] = [ASS_TIME.exec(of("start")), ASS_TIME.exec(of("end"))];
+    yield;
     // The text is the last field and can contain commas.
     const text = assTextToCueText(parts.slice(fields.length - 1).join(","));
     if (!start || !end || text === "") continue;

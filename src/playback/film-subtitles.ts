@@ -1,13 +1,9 @@
 import { SluiceError } from "../base/errors.ts";
 import { languageCode } from "../media/language.ts";
-import {
-  decodeSubtitles,
-  parseSubtitles,
-  type SubtitleFormat,
-  subtitleFormat,
-} from "../media/subtitle-file.ts";
+import { readSubtitles, type SubtitleFormat, subtitleFormat } from "../media/subtitle-file.ts";
 import type { TextCue } from "../media/webvtt.ts";
 import type { Media } from "../remux/contract.ts";
+import { Breather } from "../runtime/breather.ts";
 import type { ContentFile, Transfer } from "../transfer/contract.ts";
 import type { FilmSubtitle } from "./contract.ts";
 
@@ -79,8 +75,19 @@ class ParsedFile {
     if (this.#cues) return this.#cues;
     const { index, size } = this.#file;
     const bytes = await this.#transfer.source(index).read({ start: 0, end: size }, signal ? { signal } : {});
-    this.#cues ??= parseSubtitles(decodeSubtitles(bytes), this.#format);
+    this.#cues ??= await parseSubtitleFile(bytes, this.#format);
     return this.#cues;
+  }
+}
+
+/** Parses a subtitle file without blocking the engine. Returns the cues in order of their times. */
+export async function parseSubtitleFile(bytes: Uint8Array, format: SubtitleFormat): Promise<TextCue[]> {
+  const steps = readSubtitles(bytes, format);
+  const breather = new Breather();
+  for (let next = steps.next(); ; next = steps.next()) {
+    if (next.done) return next.value;
+    const pause = breather.breathe();
+    if (pause) await pause;
   }
 }
 

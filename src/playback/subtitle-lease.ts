@@ -1,12 +1,12 @@
 import { SluiceError } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
-import { decodeSubtitles, parseSubtitles, subtitleFormat } from "../media/subtitle-file.ts";
+import { subtitleFormat } from "../media/subtitle-file.ts";
 import { type TextCue, writeCues, writeSubrip } from "../media/webvtt.ts";
 import { type Access, acquire, fileAt } from "./access.ts";
 import type { FilmSubtitle, ReadOptions, SubtitleLease } from "./contract.ts";
 import { filmPictures, picturesAt } from "./film-pictures.ts";
-import { filmSubtitles, subtitleAt } from "./film-subtitles.ts";
+import { filmSubtitles, parseSubtitleFile, subtitleAt } from "./film-subtitles.ts";
 import { withDataTimeout } from "./timeouts.ts";
 
 /** Opens the text subtitles of a file; see `Engine.subtitles`. Rejects with `SluiceError`. */
@@ -53,11 +53,11 @@ export async function openSubtitles(
 }
 
 /** Converts a subtitle file to WebVTT; see `Engine.convertSubtitles`. */
-export function convertSubtitles(name: string, file: Uint8Array): string {
+export async function convertSubtitles(name: string, file: Uint8Array): Promise<string> {
   const format = subtitleFormat(name);
   if (format === undefined)
     throw new SluiceError("bad_parameter", "expected a file name that ends in .srt, .ass, .ssa or .vtt");
-  const cues = parseSubtitles(decodeSubtitles(file), format);
+  const cues = await parseSubtitleFile(file, format);
   if (cues.length === 0) throw new SluiceError("unsupported_content", "the file contains no subtitles");
   return `WEBVTT\n${writeCues(cues)}`;
 }

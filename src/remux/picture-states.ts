@@ -42,6 +42,8 @@ export class PictureStates {
     // What hides a picture can be in the next range, but its packet is in this one.
     const [first] = all;
     if (!first || first.seconds < this.#seconds.from || first.seconds >= this.#seconds.to) return true;
+    // A packet replaces the one before it, also if that would be hidden later.
+    while ((this.states.at(-1)?.seconds ?? -1) >= first.seconds) this.states.pop();
     return all.every((state) => this.#push(state));
   }
 }

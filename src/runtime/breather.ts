@@ -5,8 +5,12 @@ const HOLD_MS = 8;
 export class Breather {
   #since = performance.now();
 
-  async breathe(): Promise<void> {
-    if (performance.now() - this.#since < HOLD_MS) return;
+  /** Returns undefined if no pause is due, for steps that are too short to await each. */
+  breathe(): Promise<void> | undefined {
+    return performance.now() - this.#since < HOLD_MS ? undefined : this.#pause();
+  }
+
+  async #pause(): Promise<void> {
     await new Promise<void>((resolve) => setImmediate(resolve));
     this.#since = performance.now();
   }

@@ -21,7 +21,17 @@ export function pgsPicture({ width, height, x, y, pixels, palette = [], crop }: 
     ...segment(0x16, [...u16(1920), ...u16(1080), 0x10, 0, 1, 0x80, 0, 0, 1, ...placed, ...cropped]),
     ...segment(0x17, [1, 0, ...u16(x), ...u16(y), ...u16(width), ...u16(height)]),
     ...segment(0x14, [0, 0, ...palette.flat()]),
-    ...segment(0x15, [0, 7, 0, 0xc0, size >> 16, ...u16(size & 0xffff), ...u16(width), ...u16(height), ...coded]),
+    ...segment(0x15, [
+      0,
+      7,
+      0,
+      0xc0,
+      size >> 16,
+      ...u16(size & 0xffff),
+      ...u16(width),
+      ...u16(height),
+      ...coded,
+    ]),
     ...segment(0x80, []),
   ]);
 }
@@ -41,7 +51,17 @@ export function supOf(sets: readonly (readonly [seconds: number, segments: Uint8
     for (let at = 0; at < segments.length; ) {
       const end = at + 3 + ((segments[at + 1]! << 8) | segments[at + 2]!);
       const ticks = Math.round(seconds * 90_000);
-      out.push(0x50, 0x47, ...u16(ticks >>> 16), ...u16(ticks & 0xffff), 0, 0, 0, 0, ...segments.subarray(at, end));
+      out.push(
+        0x50,
+        0x47,
+        ...u16(ticks >>> 16),
+        ...u16(ticks & 0xffff),
+        0,
+        0,
+        0,
+        0,
+        ...segments.subarray(at, end),
+      );
       at = end;
     }
   return Uint8Array.from(out);

@@ -4,13 +4,21 @@ import type { SentPicture } from "./encode-pgs.ts";
 export function subpicture({ x, y, width, height, pixels }: SentPicture): Uint8Array {
   const fields = [0, 1].map((field) => {
     const bytes: number[] = [];
-    for (let row = field; row < height; row += 2) bytes.push(...encodeLine(pixels.slice(row * width, (row + 1) * width)));
+    for (let row = field; row < height; row += 2)
+      bytes.push(...encodeLine(pixels.slice(row * width, (row + 1) * width)));
     return bytes;
   });
   const [top, bottom] = fields as [number[], number[]];
   const control = 4 + top.length + bottom.length;
   const [right, below] = [x + width - 1, y + height - 1];
-  const area = [x >> 4, ((x & 15) << 4) | (right >> 8), right & 255, y >> 4, ((y & 15) << 4) | (below >> 8), below & 255];
+  const area = [
+    x >> 4,
+    ((x & 15) << 4) | (right >> 8),
+    right & 255,
+    y >> 4,
+    ((y & 15) << 4) | (below >> 8),
+    below & 255,
+  ];
   const show = [3, 0x32, 0x10, 4, 0xff, 0xf0, 5, ...area, 6, ...u16(4), ...u16(4 + top.length), 1, 0xff];
   const hideAt = control + 4 + show.length;
   const hide = [...u16(Math.round((2 * 90_000) / 1024)), ...u16(hideAt), 2, 0xff];
@@ -41,7 +49,10 @@ function encodeLine(line: readonly number[]): number[] {
     at += count;
   }
   if (nibbles.length % 2 === 1) nibbles.push(0);
-  return Array.from({ length: nibbles.length / 2 }, (_, index) => (nibbles[2 * index]! << 4) | nibbles[2 * index + 1]!);
+  return Array.from(
+    { length: nibbles.length / 2 },
+    (_, index) => (nibbles[2 * index]! << 4) | nibbles[2 * index + 1]!,
+  );
 }
 
 function u16(value: number): number[] {

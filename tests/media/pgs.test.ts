@@ -14,8 +14,14 @@ const PIXELS = [0, 1, 1, 2, ...Array<number>(70).fill(3), ...Array<number>(70).f
 
 test("PgsDecoder returns the picture with its place and colours, and what follows it", () => {
   const decoder = new PgsDecoder();
-  const palette = [[1, 235, 128, 128, 255], [2, 81, 240, 90, 128]] as const;
-  const shown = decoder.push(pgsPicture({ width: 74, height: 2, x: 100, y: 900, pixels: PIXELS, palette }), 5);
+  const palette = [
+    [1, 235, 128, 128, 255],
+    [2, 81, 240, 90, 128],
+  ] as const;
+  const shown = decoder.push(
+    pgsPicture({ width: 74, height: 2, x: 100, y: 900, pixels: PIXELS, palette }),
+    5,
+  );
   assert.deepEqual([shown?.seconds, shown?.width, shown?.height, shown?.isForced], [5, 1920, 1080, false]);
   const [part] = shown!.parts;
   assert.deepEqual([part?.x, part?.y, part?.width, part?.height], [100, 900, 74, 2]);
@@ -29,7 +35,10 @@ test("PgsDecoder returns the picture with its place and colours, and what follow
 test("PgsDecoder cuts the picture to the rectangle of the composition", () => {
   const pixels = [1, 2, 3, 4, 5, 6, 7, 8, 9];
   const crop = { x: 1, y: 1, width: 2, height: 9 };
-  const [part] = new PgsDecoder().push(pgsPicture({ width: 3, height: 3, x: 0, y: 0, pixels, crop }), 0)!.parts;
+  const [part] = new PgsDecoder().push(
+    pgsPicture({ width: 3, height: 3, x: 0, y: 0, pixels, crop }),
+    0,
+  )!.parts;
   assert.deepEqual([part!.width, part!.height, pixelsOf(part!.runs)], [2, 2, [5, 6, 8, 9]]);
 });
 
@@ -37,12 +46,18 @@ test("PgsDecoder refuses pictures of absurd size, and ignores damaged segments",
   const bytes = pgsPicture({ width: 65_535, height: 65_535, x: 0, y: 0, pixels: [1] });
   assert.deepEqual(new PgsDecoder().push(bytes, 0)?.parts, []);
   for (let length = 0; length < 60; length++)
-    new PgsDecoder().push(pgsPicture({ width: 2, height: 2, x: 0, y: 0, pixels: [1, 2, 3, 4] }).subarray(0, length), 0);
+    new PgsDecoder().push(
+      pgsPicture({ width: 2, height: 2, x: 0, y: 0, pixels: [1, 2, 3, 4] }).subarray(0, length),
+      0,
+    );
 });
 
 test("display sets of a .sup file are found from any position", () => {
   const picture = pgsPicture({ width: 2, height: 1, x: 0, y: 0, pixels: [1, 2] });
-  const file = supOf([[1, picture], [2.5, pgsClear()]]);
+  const file = supOf([
+    [1, picture],
+    [2.5, pgsClear()],
+  ]);
   const first = readDisplaySet(file, findDisplaySet(file, 0));
   assert.deepEqual([first?.seconds, first?.segments.length], [1, picture.length]);
   assert.equal(findDisplaySet(file, 1), first!.end);

@@ -1,14 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { encodeUtf8 } from "../../src/base/utf8.ts";
-import { decodeSubtitles, parseSubtitles, type SubtitleFormat } from "../../src/media/subtitle-file.ts";
+import { decodeSubtitles, readSubtitles, type SubtitleFormat } from "../../src/media/subtitle-file.ts";
+import type { TextCue } from "../../src/media/webvtt.ts";
+import { allOf } from "../parts/all-of.ts";
+
+function allCues(text: string, format: SubtitleFormat): TextCue[] {
+  return allOf(readSubtitles(encodeUtf8(text), format));
+}
 
 /** Start, end and text of each cue. */
 function cuesOf(text: string, format: SubtitleFormat): [number, number, string][] {
-  return parseSubtitles(text, format).map((cue) => [cue.startSeconds, cue.endSeconds, cue.text]);
+  return allCues(text, format).map((cue) => [cue.startSeconds, cue.endSeconds, cue.text]);
 }
 
-test("parseSubtitles: SubRip with numbers, empty lines within a cue, and both line endings", () => {
+test("readSubtitles: SubRip with numbers, empty lines within a cue, and both line endings", () => {
   const text =
     "1\r\n00:00:01,500 --> 00:00:02,000\r\nHello\r\n\r\nthere\r\n\r\n2\r\n01:00:00,000 --> 01:00:01,250 X1:0\r\n42\r\n";
   assert.deepEqual(cuesOf(text, "subrip"), [
@@ -17,7 +23,7 @@ test("parseSubtitles: SubRip with numbers, empty lines within a cue, and both li
   ]);
 });
 
-test("parseSubtitles: SubRip without numbers, out of order, with invalid times between", () => {
+test("readSubtitles: SubRip without numbers, out of order, with invalid times between", () => {
   const text = "0:0:5.0 --> 0:0:6.0\nlater\n\n00:00:01,000 --> 00:00:02,000\nearlier\n\n9 --> 8\n\n";
   assert.deepEqual(cuesOf(text, "subrip"), [
     [1, 2, "earlier\n9 --&gt; 8"],
@@ -25,13 +31,13 @@ test("parseSubtitles: SubRip without numbers, out of order, with invalid times b
   ]);
 });
 
-test("parseSubtitles: WebVTT with identifiers, settings, notes and styles", () => {
+test("readSubtitles: WebVTT with identifiers, settings, notes and styles", () => {
   const text =
     "WEBVTT\n\nSTYLE\n::cue{}\n\nNOTE x\n\nid\n00:01.000 --> 00:02.000 align:start\n<i>One</i>\ntwo\n\nNOTE y\n\n00:03.000 --> 00:03.000\nempty\n";
   assert.deepEqual(cuesOf(text, "webvtt"), [[1, 2, "<i>One</i>\ntwo"]]);
 });
 
-test("parseSubtitles: ASS events by their fields; commas, italics, line breaks; no drawings", () => {
+test("readSubtitles: ASS events by their fields; commas, italics, line breaks; no drawings", () => {
   const text = [
     "[V4+ Styles]\nFormat: Name\nDialogue: 0,0:00:00.00,0:00:01.00,not an event",
     "[Events]\nFormat: Layer, Start, End, Style, Text",
@@ -64,10 +70,23 @@ for (const [what, bytes] of [
   test(`decodeSubtitles: ${what}`, () => assert.equal(decodeSubtitles(bytes), RUSSIAN));
 }
 
-test("parseSubtitles: repeated tags and unclosed blocks of hostile files stay text or are removed", () => {
+test("readSubtitles: repeated tags and unclosed blocks of hostile files stay text or are removed", () => {
   const cue = (text: string) => `00:00:01,000 --> 00:00:02,000\n${text}\n`;
   const nested = `${"<b>".repeat(2_000)}x${"</i>".repeat(2_000)}</b>y`;
   assert.deepEqual(cuesOf(cue(nested), "subrip"), [[1, 2, "<b>x</b>y"]]);
   const braces = `[Events]\nDialogue: 0,0:00:01.00,0:00:02.00,D,,0,0,0,,${"{".repeat(9_000)}{\\b1}x`;
   assert.deepEqual(cuesOf(braces, "ass"), [[1, 2, `${"{".repeat(9_000)}<b>x</b>`]]);
+});
+
+test("readSubtitles takes a step for each cue, so that a hostile file never blocks for long", () => {
+  const cue = `0:0.0 --> 0:1.0\n${"<b>".repeat(60)}\n`;
+  const ass = "Dialogue: 0,0:00:01.00,0:00:02.00,a,b,0,0,0,,{\\i1}x\n";
+  const files = [
+    ["subrip", cue.repeat(1000)],
+    ["ass", `[Events]\n${ass.repeat(1000)}`],
+  ] as const;
+  for (const [format, text] of files) {
+    const steps = [...readSubtitles(encodeUtf8(text), format)];
+    assert.ok(steps.length >= 1000, `${steps.length} steps`);
+  }
 });

@@ -15,13 +15,25 @@ timestamp: 01:00:00:000, filepos: 00000a000
 id: fr, index: 4
 `;
 const WIDTH = 300;
-const PIXELS = Array.from({ length: WIDTH * 5 }, (_, index) => (index % 7 === 0 ? index % 4 : index < 700 ? 2 : 1));
+const PIXELS = Array.from({ length: WIDTH * 5 }, (_, index) =>
+  index % 7 === 0 ? index % 4 : index < 700 ? 2 : 1,
+);
 
 test("parseVobsubHead reads size, colours, and the places of each language in order", () => {
   const head = parseVobsubHead(IDX);
-  assert.deepEqual([head.width, head.height, [...head.palette.subarray(3, 9)]], [720, 480, [255, 255, 255, 255, 0, 0]]);
+  assert.deepEqual(
+    [head.width, head.height, [...head.palette.subarray(3, 9)]],
+    [720, 480, [255, 255, 255, 255, 0, 0]],
+  );
   assert.deepEqual(head.languages, [
-    { index: 0, language: "en", entries: [{ seconds: 1, position: 0 }, { seconds: 5.5, position: 0x800 }] },
+    {
+      index: 0,
+      language: "en",
+      entries: [
+        { seconds: 1, position: 0 },
+        { seconds: 5.5, position: 0x800 },
+      ],
+    },
     { index: 3, language: "de", entries: [{ seconds: 3599.5, position: 0xa000 }] },
   ]);
 });
@@ -33,14 +45,21 @@ test("decodeSubpicture returns the picture of both fields, and when it disappear
   const [part] = shown!.parts;
   assert.deepEqual([part!.x, part!.y, part!.width, part!.height], [20, 400, WIDTH, 5]);
   const pixels: number[] = [];
-  for (let at = 0; at < part!.runs.length; at += 2) pixels.push(...Array<number>(part!.runs[at]!).fill(part!.runs[at + 1]!));
+  for (let at = 0; at < part!.runs.length; at += 2)
+    pixels.push(...Array<number>(part!.runs[at]!).fill(part!.runs[at + 1]!));
   assert.deepEqual(pixels, PIXELS);
   assert.deepEqual([...part!.palette], [0, 0, 0, 0, 255, 255, 255, 255, 255, 0, 0, 255, 0, 255, 0, 255]);
   assert.deepEqual([Math.abs(hidden!.seconds - 12) < 0.02, hidden!.parts], [true, []]);
 });
 
 test("subpictureIn joins the packets of one stream of a .sub file", () => {
-  const packet = subpicture({ x: 0, y: 0, width: WIDTH, height: 40, pixels: Array.from({ length: WIDTH * 40 }, (_, i) => (i * i) % 4) });
+  const packet = subpicture({
+    x: 0,
+    y: 0,
+    width: WIDTH,
+    height: 40,
+    pixels: Array.from({ length: WIDTH * 40 }, (_, i) => (i * i) % 4),
+  });
   assert.ok(packet.length > 4000, "several packets");
   const stream = programStream(packet, 3);
   assert.deepEqual(subpictureIn(stream, 3), packet);
@@ -50,7 +69,8 @@ test("subpictureIn joins the packets of one stream of a .sub file", () => {
 
 test("decodeSubpicture ignores what is damaged", () => {
   const packet = subpicture({ x: 0, y: 0, width: 4, height: 4, pixels: Array<number>(16).fill(1) });
-  for (let length = 0; length < packet.length; length++) decodeSubpicture(packet.subarray(0, length), 0, parseVobsubHead(""));
+  for (let length = 0; length < packet.length; length++)
+    decodeSubpicture(packet.subarray(0, length), 0, parseVobsubHead(""));
   const endless = Uint8Array.of(0, 20, 0, 4, 0, 0, 0, 4, 0xff);
   assert.deepEqual(decodeSubpicture(endless, 0, parseVobsubHead("")), []);
 });

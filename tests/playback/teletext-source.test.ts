@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Infohash } from "../../src/base/ids.ts";
 import { decodeUtf8 } from "../../src/base/utf8.ts";
-import { parseSubtitles } from "../../src/media/subtitle-file.ts";
+import { readSubtitles } from "../../src/media/subtitle-file.ts";
 import { TeletextSource } from "../../src/playback/teletext-source.ts";
 import { openTsFile } from "../../src/remux/ts-file.ts";
 import type { ManifestPlace, SegmentSource } from "../../src/transfer/segment-source.ts";
+import { allOf } from "../parts/all-of.ts";
 import { CountedFile } from "../remux/file-access.ts";
 import { tsSegment } from "../remux/segments.ts";
 import { syntheticTs } from "../remux/synthetic-ts.ts";
@@ -68,7 +69,7 @@ test("TeletextSource writes what the page shows during each segment", async () =
     const text = decodeUtf8(bytes);
     const [, ticks, local] = /MPEGTS:(\d+),LOCAL:00:00:(\d\d\.\d{3})/.exec(text)!;
     const zero = (Number(ticks) - BASE_TICKS) / 90_000 - Number(local);
-    for (const cue of parseSubtitles(text, "webvtt")) {
+    for (const cue of allOf(readSubtitles(bytes, "webvtt"))) {
       const [start, end] = [cue.startSeconds + zero, cue.endSeconds + zero];
       const last = shown.at(-1);
       if (last?.text === cue.text && Math.abs(last.end - start) < 0.01) shown.push({ ...shown.pop()!, end });

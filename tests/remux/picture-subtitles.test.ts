@@ -27,26 +27,53 @@ async function film(codec: string): Promise<CountedFile> {
   const path = await scratchFile(new Uint8Array(0), "mkv");
   const video = ["-f", "lavfi", "-i", "color=black:size=192x108:rate=2:duration=25"];
   const codecs = ["-c:v", "libx264", "-preset", "ultrafast", "-g", "4", "-c:s", codec];
-  await run("ffmpeg", ["-v", "error", "-y", "-copyts", ...video, "-fix_sub_duration", "-i", sup, "-map", "0", "-map", "1", ...codecs, path]);
+  await run("ffmpeg", [
+    "-v",
+    "error",
+    "-y",
+    "-copyts",
+    ...video,
+    "-fix_sub_duration",
+    "-i",
+    sup,
+    "-map",
+    "0",
+    "-map",
+    "1",
+    ...codecs,
+    path,
+  ]);
   return CountedFile.open(path);
 }
 
-for (const [codec, name] of [["copy", "pgs"], ["dvdsub", "vobsub"]] as const) {
-  test(`pictures of ${name} in Matroska have the times and places of those that ffmpeg was given`, { timeout: 60_000 }, async () => {
+for (const [codec, name] of [
+  ["copy", "pgs"],
+  ["dvdsub", "vobsub"],
+] as const) {
+  test(`pictures of ${name} in Matroska have the times and places of those that ffmpeg was given`, {
+    timeout: 60_000,
+  }, async () => {
     const media = await openMedia(await film(codec));
     const track = media.tracks.findIndex(({ kind }) => kind === "subtitle");
     assert.deepEqual([media.tracks[track]?.codec, media.tracks[track]?.isPicture], [name, true]);
     const states = [];
-    for (let from = 0; from < 25; from += 5) states.push(...(await media.pictures!(track, { from, to: from + 5 })));
+    for (let from = 0; from < 25; from += 5)
+      states.push(...(await media.pictures!(track, { from, to: from + 5 })));
     const shown = states.filter(({ parts }) => parts.length > 0);
     const hidden = states.filter(({ parts }) => parts.length === 0);
     assert.deepEqual([shown.length, hidden.length], [TIMES.length, TIMES.length]);
     for (const [index, seconds] of TIMES.entries()) {
       assert.ok(Math.abs(shown[index]!.seconds - seconds) < 0.1, `shown at ${shown[index]!.seconds} s`);
-      assert.ok(Math.abs(hidden[index]!.seconds - seconds - 2) < 0.1, `hidden at ${hidden[index]!.seconds} s`);
+      assert.ok(
+        Math.abs(hidden[index]!.seconds - seconds - 2) < 0.1,
+        `hidden at ${hidden[index]!.seconds} s`,
+      );
       const [part] = shown[index]!.parts;
       assert.deepEqual([shown[index]!.width, part!.x, part!.y], [1920, 100 * (index + 1), 900]);
-      assert.ok(Math.abs(part!.width - 64) <= 1 && Math.abs(part!.height - 16) <= 1, `${part!.width} × ${part!.height}`);
+      assert.ok(
+        Math.abs(part!.width - 64) <= 1 && Math.abs(part!.height - 16) <= 1,
+        `${part!.width} × ${part!.height}`,
+      );
     }
     await assert.rejects(media.pictures!(0, { from: 0, to: 1 }), /not a subtitle track of pictures/);
   });

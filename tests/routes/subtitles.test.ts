@@ -126,14 +126,23 @@ test("subtitles: the transfer is held while a player reads, and released at the 
 test("subtitles: pictures of a range of time, with their colours and runs", async () => {
   const { call, media } = await appWithSubtitles();
   media.tracks = [...media.tracks, { ...track("subtitle", "pgs"), isOpaque: true, isPicture: true }];
-  const part = { x: 1, y: 2, width: 3, height: 1, palette: Uint8Array.of(9, 8, 7, 255), runs: Uint8Array.of(3, 0) };
+  const part = {
+    x: 1,
+    y: 2,
+    width: 3,
+    height: 1,
+    palette: Uint8Array.of(9, 8, 7, 255),
+    runs: Uint8Array.of(3, 0),
+  };
   Object.assign(media, {
     pictures: async (number: number, { from, to }: { from: number; to: number }) => [
       { seconds: from, isForced: number === 4, width: 1920, height: 1080, parts: [part] },
       { seconds: to, isForced: false, width: 1920, height: 1080, parts: [] },
     ],
   });
-  const { pictures: listed } = (await (await call(ADDRESS)).json()) as { pictures: { codec: string; json: string }[] };
+  const { pictures: listed } = (await (await call(ADDRESS)).json()) as {
+    pictures: { codec: string; json: string }[];
+  };
   assert.deepEqual([listed.length, listed[0]?.codec], [1, "pgs"]);
   const address = `${ADDRESS}/4.json`;
   assert.ok(listed[0]?.json.endsWith(address));

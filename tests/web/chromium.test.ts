@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { type Browser, chromium, type Page } from "playwright-core";
+import { pgsPicture, supOf } from "../media/encode-pgs.ts";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { type PlainSeeder, startSeeder } from "../parts/plain-seeder.ts";
 import { run } from "../parts/process.ts";
 import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
-import { pgsPicture, supOf } from "../media/encode-pgs.ts";
 import { makeCaptionedFilm } from "./captioned-film.ts";
 import { LAUNCH } from "./chromium-launch.ts";
 

@@ -37,6 +37,7 @@ export function findElements() {
     subtitleDelay: byId("subtitle-delay", HTMLOutputElement),
     subtitlesEarlier: byId("subtitles-earlier", HTMLButtonElement),
     subtitlesLater: byId("subtitles-later", HTMLButtonElement),
+    pictureFullscreen: byId("picture-fullscreen", HTMLButtonElement),
     silent: byId("silent", HTMLElement),
     held: byId("held", HTMLElement),
     progress: byId("progress", HTMLProgressElement),

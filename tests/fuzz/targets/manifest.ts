@@ -1,8 +1,9 @@
 import { assert } from "../../../src/base/assert.ts";
 import { decodeUtf8, encodeUtf8 } from "../../../src/base/utf8.ts";
 import { writeMasterManifest, writeMediaManifest } from "../../../src/media/manifest.ts";
-import { decodeSubtitles, parseSubtitles } from "../../../src/media/subtitle-file.ts";
+import { readSubtitles } from "../../../src/media/subtitle-file.ts";
 import { assToCueText, subripToCueText, writeWebvtt } from "../../../src/media/webvtt.ts";
+import { allOf } from "../../parts/all-of.ts";
 import type { FuzzTarget } from "../contract.ts";
 
 /** Names come from untrusted files: any name must leave the lines and quotes of a manifest intact. */
@@ -70,9 +71,8 @@ const subtitleFile: FuzzTarget = {
       `0:0.0 --> 0:1.0\n${"<b>".repeat(20000)}`,
     ].map(encodeUtf8),
   run(bytes) {
-    const text = decodeSubtitles(bytes);
     for (const format of ["subrip", "webvtt", "ass"] as const) {
-      const cues = parseSubtitles(text, format);
+      const cues = allOf(readSubtitles(bytes, format));
       assert(writeWebvtt(cues, 0).split("-->").length === cues.length + 1, "each cue has one arrow");
       for (const { startSeconds, endSeconds, text: cue } of cues) {
         assert(startSeconds >= 0 && endSeconds > startSeconds, "a cue has a duration");

@@ -22,8 +22,19 @@ const PICTURE = { width: 8, height: 4, x: 3, y: 5, pixels: [...Array(32).keys()]
 
 const pgs: FuzzTarget = {
   name: "pgs",
-  corpus: () => [supOf([[1, pgsPicture(PICTURE)], [2, pgsClear()]]), supOf([[0, pgsPicture({ ...PICTURE, crop: PICTURE })]])],
-  words: [Uint8Array.of(0x50, 0x47), Uint8Array.of(0x16, 0, 19), Uint8Array.of(0x15), Uint8Array.of(0x80, 0, 0)],
+  corpus: () => [
+    supOf([
+      [1, pgsPicture(PICTURE)],
+      [2, pgsClear()],
+    ]),
+    supOf([[0, pgsPicture({ ...PICTURE, crop: PICTURE })]]),
+  ],
+  words: [
+    Uint8Array.of(0x50, 0x47),
+    Uint8Array.of(0x16, 0, 19),
+    Uint8Array.of(0x15),
+    Uint8Array.of(0x80, 0, 0),
+  ],
   run(bytes) {
     const decoder = new PgsDecoder();
     const states: PictureState[] = [];
@@ -40,12 +51,18 @@ const pgs: FuzzTarget = {
   },
 };
 
-const IDX = "size: 720x576\npalette: 000000, ffffff, 0000ff\nid: en, index: 0\ndelay: 00:00:01:000\ntimestamp: 00:00:01:000, filepos: 000000000\n";
+const IDX =
+  "size: 720x576\npalette: 000000, ffffff, 0000ff\nid: en, index: 0\ndelay: 00:00:01:000\ntimestamp: 00:00:01:000, filepos: 000000000\n";
 
 const vobsub: FuzzTarget = {
   name: "vobsub",
   corpus: () => [subpicture(PICTURE), encodeUtf8(IDX)],
-  words: [Uint8Array.of(0, 0, 1, 0xbd), Uint8Array.of(0, 0, 1, 0xba), encodeUtf8("timestamp: "), encodeUtf8("palette: ")],
+  words: [
+    Uint8Array.of(0, 0, 1, 0xbd),
+    Uint8Array.of(0, 0, 1, 0xba),
+    encodeUtf8("timestamp: "),
+    encodeUtf8("palette: "),
+  ],
   run(bytes) {
     const head = parseVobsubHead(decodeUtf8(bytes));
     assert(head.palette.length === 48, "16 colours");
