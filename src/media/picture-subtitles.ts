@@ -22,6 +22,12 @@ export interface PictureState {
   readonly parts: readonly PicturePart[];
 }
 
+/** Times `[from, to)` of a film. */
+export interface SecondsRange {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** Limit of a picture, which a few hostile bytes can exceed: 4K. */
 export const MAX_PIXELS = 3840 * 2160;
 

@@ -1,10 +1,10 @@
 import type { Infohash } from "../base/ids.ts";
 import type { ByteRange } from "../base/range.ts";
 import type { UnixSeconds } from "../base/time.ts";
-import type { PictureState } from "../media/picture-subtitles.ts";
+import type { PictureState, SecondsRange } from "../media/picture-subtitles.ts";
 import type { TextCue } from "../media/webvtt.ts";
 import type { SwarmFigures } from "../protocol/swarm/contract.ts";
-import type { AudioConversion, AudioRequest, SecondsRange } from "../remux/contract.ts";
+import type { AudioConversion, AudioRequest } from "../remux/contract.ts";
 import type {
   CacheFigures,
   ContentFile,

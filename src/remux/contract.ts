@@ -1,7 +1,7 @@
 import type { RandomAccess } from "../base/byte-source.ts";
 import type { SluiceError } from "../base/errors.ts";
 import type { ByteRange } from "../base/range.ts";
-import type { PictureState } from "../media/picture-subtitles.ts";
+import type { PictureState, SecondsRange } from "../media/picture-subtitles.ts";
 import type { TextCue } from "../media/webvtt.ts";
 import type { PlannedPieces } from "./piece-stream.ts";
 
@@ -60,12 +60,6 @@ export interface Media {
   ): Promise<readonly PictureState[]>;
   /** Frees all resources. Pending and later calls reject with `SluiceError("cancelled")`. */
   close(): void;
-}
-
-/** Times `[from, to)` of a file. */
-export interface SecondsRange {
-  readonly from: number;
-  readonly to: number;
 }
 
 /** The containers that segments can have. */

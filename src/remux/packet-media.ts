@@ -4,7 +4,7 @@ import { assert } from "../base/assert.ts";
 import type { RandomAccess } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { ByteRange } from "../base/range.ts";
-import type { PictureState } from "../media/picture-subtitles.ts";
+import type { PictureState, SecondsRange } from "../media/picture-subtitles.ts";
 import type { TextCue } from "../media/webvtt.ts";
 import { transcodeFile } from "./audio/transcoded-reader.ts";
 import { fitFmp4, fitTs, isTsCodec } from "./container-rules.ts";
@@ -14,7 +14,6 @@ import type {
   MediaTrack,
   Remux,
   RemuxFormat,
-  SecondsRange,
   SeekableTs,
   SegmentTimes,
 } from "./contract.ts";

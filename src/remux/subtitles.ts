@@ -1,7 +1,7 @@
 import type { AbortSignalLike } from "../base/byte-source.ts";
-import type { PictureState } from "../media/picture-subtitles.ts";
+import type { PictureState, SecondsRange } from "../media/picture-subtitles.ts";
 import type { TextCue } from "../media/webvtt.ts";
-import type { MediaTrack, SecondsRange } from "./contract.ts";
+import type { MediaTrack } from "./contract.ts";
 import type { SegmentBounds } from "./packet-reader.ts";
 import { TS_BASE_SECONDS } from "./ts-mux-input.ts";
 

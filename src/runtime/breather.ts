@@ -5,12 +5,8 @@ const HOLD_MS = 8;
 export class Breather {
   #since = performance.now();
 
-  /** Returns undefined if no pause is due, for steps that are too short to await each. */
-  breathe(): Promise<void> | undefined {
-    return performance.now() - this.#since < HOLD_MS ? undefined : this.#pause();
-  }
-
-  async #pause(): Promise<void> {
+  async breathe(): Promise<void> {
+    if (performance.now() - this.#since < HOLD_MS) return;
     await new Promise<void>((resolve) => setImmediate(resolve));
     this.#since = performance.now();
   }

@@ -1,5 +1,4 @@
-import type { PictureState } from "../media/picture-subtitles.ts";
-import type { SecondsRange } from "./contract.ts";
+import type { PictureState, SecondsRange } from "./picture-subtitles.ts";
 
 /** How far before a time PGS subtitles are decoded, because a picture can consist of objects that came with earlier ones. */
 export const PGS_EPOCH_SECONDS = 10;
