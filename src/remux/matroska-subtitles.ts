@@ -5,6 +5,7 @@ import { decodeUtf8 } from "../base/utf8.ts";
 import { trackLanguage } from "../media/language.ts";
 import type { MatroskaTrack } from "../media/matroska-head.ts";
 import { PgsDecoder } from "../media/pgs.ts";
+import { PGS_EPOCH_SECONDS, PICTURE_LIMIT_BYTES, PictureStates } from "../media/picture-states.ts";
 import type { PictureState, SecondsRange } from "../media/picture-subtitles.ts";
 import { decodeSubpicture, parseVobsubHead } from "../media/vobsub.ts";
 import { assToCueText, escapeVttText, subripToCueText, type TextCue } from "../media/webvtt.ts";
@@ -14,7 +15,6 @@ import { type WalkedBlock, walkBlocks } from "./cluster-walk.ts";
 import type { MediaTrack } from "./contract.ts";
 import type { MatroskaIndex } from "./matroska-index.ts";
 import type { SegmentBounds } from "./packet-reader.ts";
-import { PGS_EPOCH_SECONDS, PICTURE_LIMIT_BYTES, PictureStates } from "../media/picture-states.ts";
 import { CUES_LIMIT, type SubtitleSource, TEXT_LIMIT_BYTES } from "./subtitles.ts";
 
 /** Supported text codecs (Matroska codec registry), with their short names. */
