@@ -148,7 +148,6 @@ async function refused(
   const ask = (more: Record<string, string>) =>
     fetch(`${engine.url}/ace/getstream?${new URLSearchParams({ ...query, ...more })}`, {
       signal: AbortSignal.timeout(40_000),
-      redirect: "manual",
       ...(body !== undefined && { method: "POST", body }),
     });
   const [plain, json] = await Promise.all([ask({}), ask({ format: "json" })]);
