@@ -116,7 +116,9 @@ export class Answers {
     if (!piece || !window.has(seq, stripe)) return "not-here";
     // Children may claim a chunk and not forward it, so the source answers when time runs out.
     const hasTime = withinMs > LAST_RESORT_SHARE * this.#state.setup.lagMs;
-    const isConfirmed = this.#state.isSource && hasTime && this.#isConfirmed(seq, stripe);
+    // The parents that a displaced child finds may be strangers that deliver nothing.
+    const isDisplaced = now - peer.displacedAt < PROVEN_CHILD_MS;
+    const isConfirmed = this.#state.isSource && hasTime && !isDisplaced && this.#isConfirmed(seq, stripe);
     // The others did not answer a peer that asks again.
     if (isConfirmed && peer.markDeferred(seq, stripe)) return "ask-others";
     const bytes = piece.chunks[stripe]!;

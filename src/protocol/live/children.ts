@@ -201,7 +201,7 @@ export class Children {
       const rank = ({ peer }: Child) => this.#rank(peer, stripe);
       const least = children.reduce((a, b) => (rank(b) < rank(a) ? b : a));
       const best = children.reduce((a, b) => (rank(b) > rank(a) ? b : a)).peer;
-      least.leavesAt = this.#state.now + DISPLACED_MS;
+      this.#displace(least);
       const successor = best.isReachable ? [{ address: best.address, freeSlots: 1, lagMs: 0 }] : [];
       const candidates = [...successor, ...this.#candidates(stripe, least.peer)].slice(0, MAX_CANDIDATES);
       this.#state.send(least.peer, {
@@ -240,7 +240,7 @@ export class Children {
     });
     if (result === "full") return "full";
     if (result !== "free") {
-      result.leavesAt = now + DISPLACED_MS;
+      this.#displace(result);
       const successor = { address: peer.address, freeSlots: 1, lagMs: 0 };
       const candidates =
         peer.isReachable && result.stripe === stripe
@@ -266,6 +266,11 @@ export class Children {
     });
     peer.childOf |= 1 << stripe;
     return undefined;
+  }
+
+  #displace(child: Child): void {
+    child.leavesAt = this.#state.now + DISPLACED_MS;
+    child.peer.displacedAt = this.#state.now;
   }
 
   #guests(): readonly Child[] {

@@ -6,6 +6,8 @@ import type { LiveState } from "./state.ts";
 export interface Feed {
   parent: LivePeer | undefined;
   since: number;
+  /** The parent has taken the place of a proven one, which gave our place away. */
+  hasReplacedProven: boolean;
   lastChunkAt: number;
   lastSeq: number;
   /** The first piece that the parent promised; older ones are pulled. */
@@ -32,6 +34,7 @@ export function orphan(now: number): Feed {
   return {
     parent: undefined,
     since: 0,
+    hasReplacedProven: false,
     lastChunkAt: 0,
     lastSeq: -1,
     promisedSeq: 0,
@@ -46,6 +49,19 @@ export function orphan(now: number): Feed {
     isDisplaced: false,
     orphanedAt: now,
   };
+}
+
+/** Returns the bits of a SUB: the 32 numbers from `startSeq` on for which `has` is true. */
+export function bitsOf(startSeq: number, has: (seq: number) => boolean): number {
+  let bits = 0;
+  for (let i = 0; i < 32; i++) if (has(startSeq + i)) bits |= 1 << i;
+  return bits >>> 0;
+}
+
+/** Whether the parent may be hostile: it is not proven, and a proven one gave our place to it, or a parent of the stripe has
+ * failed before it. */
+export function isDoubtful({ parent, failures, hasReplacedProven }: Feed): boolean {
+  return parent !== undefined && !parent.isProven && (failures > 0 || hasReplacedProven);
 }
 
 /** Records chunk `seq` from the next parent. Returns whether that peer may take over: at once if no parent of the stripe has

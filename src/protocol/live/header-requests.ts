@@ -6,6 +6,8 @@ import type { LiveState } from "./state.ts";
 
 /** If no new header arrives within this time, ask another peer for one. */
 const NEW_HEADER_TIMEOUT_MS = 500;
+/** While a stripe has no parent, the source is asked if the next header is late by this. */
+const ORPHAN_HEADER_MS = 150;
 /** Interval and maximum number of the requests for one gap. */
 const GAP_RETRY_MS = 150;
 const MAX_GAP_REQUESTS = 4;
@@ -29,6 +31,7 @@ interface HeaderGap {
 export class HeaderRequests {
   readonly #state: LiveState;
   readonly #chunks: Chunks;
+  readonly #orphans: () => number;
   #newestAt = 0;
   #epochsAt = 0;
   /** For a source: which peer is next, and the newest piece that each peer was asked for. */
@@ -36,9 +39,11 @@ export class HeaderRequests {
   readonly #requestedSeq = new WeakMap<LivePeer, number>();
   #gap: HeaderGap | undefined;
 
-  constructor(state: LiveState, chunks: Chunks) {
+  /** `orphans` returns the number of stripes without a parent. */
+  constructor(state: LiveState, chunks: Chunks, orphans: () => number) {
     this.#state = state;
     this.#chunks = chunks;
+    this.#orphans = orphans;
   }
 
   /** A new header has arrived. */
@@ -159,8 +164,16 @@ export class HeaderRequests {
    * pulls can start. A WIN is a claim, so the source or a trusted peer is asked as well. */
   #requestNewest(): void {
     const { now, window, peers, epoch } = this.#state;
-    if (window.head < 0 || now - this.#newestAt < NEW_HEADER_TIMEOUT_MS) return;
+    const isOrphaned = this.#orphans() > 0;
+    const { pieceMs } = this.#state.setup.layout;
+    const timeoutMs = isOrphaned ? pieceMs + ORPHAN_HEADER_MS : NEW_HEADER_TIMEOUT_MS;
+    if (window.head < 0 || now - this.#newestAt < timeoutMs) return;
     this.#newestAt = now;
+    const source = [...peers.values()].find((peer) => peer.about.role === "source" && peer.hasSentHello);
+    if (isOrphaned && source) {
+      this.#request(source, window.head + 1, 8);
+      return;
+    }
     const least = window.head + this.#state.piecesIn(NEW_HEADER_TIMEOUT_MS);
     const ahead = [...peers.values()].filter(
       (peer) => peer.window?.epoch === epoch && peer.headOf(0) > least,

@@ -74,6 +74,8 @@ export const LATE_MS = 300;
 export const ORPHAN_LATE_MS = 60;
 /** The same tolerance if the parent lacks the chunk too: the parent pulls and forwards it. */
 export const STARVING_LATE_MS = 750;
+/** The same tolerance for a doubtful parent: an unproven one that has replaced a proven one, or follows a failed one. */
+export const DOUBTFUL_LATE_MS = 150;
 /** The delay of our own line is limited to this share of the lag: chunks that are later are pulled in any case. */
 export const MAX_LINE_DELAY_SHARE = 0.7;
 /** A pull times out after this, or after half of the time that remains until playback if that is shorter. */

@@ -6,6 +6,8 @@ import type { LivePeer } from "./peer.ts";
 const PERIODS = 8;
 /** The line is busy while it delivers at least this share of the highest of these rates, and at least the bitrate. */
 const BUSY_SHARE = 0.85;
+/** A smaller delay is not one: without it, the time since the last chunk would count as delay. */
+const MIN_DELAY_MS = 5;
 /** While no parent pushes a chunk because requested ones fill the line, the last measurement is valid for this time. */
 const HOLD_MS = 1_000;
 
@@ -55,7 +57,7 @@ export class LineDelay {
     this.#advance(now);
     const leastMs = Math.min(this.#leastMs, this.#lastLeastMs);
     if (leastMs === Number.POSITIVE_INFINITY) return 0;
-    if (!this.#isBusy || leastMs <= 0 || now - this.#severalAt > HOLD_MS) return 0;
+    if (!this.#isBusy || leastMs <= MIN_DELAY_MS || now - this.#severalAt > HOLD_MS) return 0;
     return Math.min(this.#maxMs, leastMs + now - this.#pushedAt);
   }
 

@@ -79,7 +79,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     this.#pulls = new Pulls(state, this.#chunks, this.#parents);
     this.#answers = new Answers(state, this.#headers, this.#children, spareUpload, this.#conduct);
     this.#joining = new Joining(state, this.#headers);
-    this.#headerRequests = new HeaderRequests(state, this.#chunks);
+    this.#headerRequests = new HeaderRequests(state, this.#chunks, () => this.#orphans);
     this.#placement = new Placement(state, this.#parents, this.#children);
     this.#playout = new Playout(state, this.#headerRequests);
     this.#advertiser = new Advertiser(state, this.#children, this.#parents, spareUpload);

@@ -1,9 +1,10 @@
 import type { StripePath } from "../../wire/live/paths.ts";
 import type { RefusedMessage, SubscribedMessage } from "../../wire/live/subscription.ts";
-import { type Feed, hasPassed, orphan } from "./feed.ts";
+import { bitsOf, type Feed, hasPassed, isDoubtful, orphan } from "./feed.ts";
 import {
   AVOID_MS,
   BACKFILL_MS,
+  DOUBTFUL_LATE_MS,
   FIRST_CHUNK_MS,
   LATE_MS,
   MAX_DEPTH,
@@ -34,8 +35,7 @@ export class Parents {
   readonly #isRequested: (seq: number, stripe: number) => boolean;
   readonly #paths: OwnPaths;
 
-  /** `found` receives the candidates of refusals; `isRequested` returns whether a chunk has been pulled and
-   * is in transit. */
+  /** `found` receives the candidates of refusals; `isRequested` returns whether a chunk is being pulled. */
   constructor(
     state: LiveState,
     found: (addresses: RefusedMessage["candidates"]) => void,
@@ -70,13 +70,18 @@ export class Parents {
 
   /** How much later than usual, in ms, a chunk may be before it is pulled. */
   toleranceMs(seq: number, stripe: number): number {
-    const { parent, next, failures } = this.#feeds[stripe]!;
-    if (!parent) return next ? LATE_MS : ORPHAN_LATE_MS;
+    const feed = this.#feeds[stripe]!;
+    if (!feed.parent) return feed.next ? LATE_MS : ORPHAN_LATE_MS;
     // On a full line, it may be among the chunks that wait.
-    if (parent.has(seq, stripe)) return LATE_MS + this.#state.lineDelayMs;
+    if (isDoubtful(feed)) return DOUBTFUL_LATE_MS + this.#state.lineDelayMs;
+    if (feed.parent.has(seq, stripe)) return LATE_MS + this.#state.lineDelayMs;
     // A parent that lacks the chunk pulls and forwards it, so that not every peer of a torn tree pulls.
-    const isDoubtful = failures > 0 && !parent.isProven;
-    return isDoubtful ? LATE_MS : STARVING_LATE_MS;
+    return STARVING_LATE_MS;
+  }
+
+  /** Whether the parent may be hostile: see {@link isDoubtful}. */
+  isDoubtful(stripe: number): boolean {
+    return isDoubtful(this.#feeds[stripe]!);
   }
 
   /** A chunk is late and will be pulled: if the parent claims to have it, that claim is false, or it sends too slowly. */
@@ -85,8 +90,7 @@ export class Parents {
     if (parent?.has(seq, stripe)) parent.brokePromise();
   }
 
-  /** How long the stripe has had its present parent, or none, in ms; requests to other parents do not
-   * count. */
+  /** How long the stripe has had its present parent, or none, in ms; requests to others do not count. */
   unchangedMs(stripe: number): number {
     const { parent, since, orphanedAt, failures } = this.#feeds[stripe]!;
     // A new parent is given time to start, but not each of several that never do.
@@ -110,7 +114,9 @@ export class Parents {
   /** A chunk arrived from `from`. */
   chunkReceived(from: LivePeer, stripe: number, seq: number): void {
     const feed = this.#feeds[stripe]!;
-    if (feed.next === from && hasPassed(this.#state, feed, stripe, seq)) this.#switch(feed, stripe);
+    // A chunk that was pulled may arrive before the answer to SUB, which may be a refusal.
+    if (feed.next === from && feed.isNextAccepted && hasPassed(this.#state, feed, stripe, seq))
+      this.#switch(feed, stripe);
     if (feed.parent !== from) return;
     feed.lastChunkAt = this.#state.now;
     feed.lastSeq = Math.max(feed.lastSeq, seq);
@@ -221,8 +227,7 @@ export class Parents {
     return parent !== undefined && next === undefined && !isDisplaced;
   }
 
-  /** Asks for another parent of a stripe while the present one continues. Returns false if no peer can be
-   * asked. */
+  /** Asks for another parent of a stripe while the present one continues. Returns false if no peer can be asked. */
   seek(stripe: number, criteria: ParentCriteria, wanted?: LivePeer): boolean {
     const feed = this.#feeds[stripe]!;
     if (feed.next) return false;
@@ -322,12 +327,7 @@ export class Parents {
     const have: number[] = [];
     for (const [stripe] of this.#feeds.entries()) {
       if (((mask >>> stripe) & 1) === 0) continue;
-      let bits = 0;
-      for (let i = 0; i < 32; i++) {
-        const seq = startSeq + i;
-        if (window.has(seq, stripe) || this.#isRequested(seq, stripe)) bits |= 1 << i;
-      }
-      have.push(bits >>> 0);
+      have.push(bitsOf(startSeq, (seq) => window.has(seq, stripe) || this.#isRequested(seq, stripe)));
     }
     const backfillPieces = Math.min(32, this.#state.piecesIn(BACKFILL_MS));
     this.#state.send(peer, {
@@ -347,6 +347,7 @@ export class Parents {
     const old = feed.parent;
     const next = feed.next!;
     if (old && old !== next) this.#unsubscribe(old, stripe, "moved");
+    feed.hasReplacedProven = old?.isProven === true;
     feed.parent = next;
     feed.next = undefined;
     feed.isDisplaced = false;

@@ -87,6 +87,8 @@ export class LivePeer {
    * no peer. */
   provedAt = Number.NEGATIVE_INFINITY;
   unproductiveUntil = 0;
+  /** When another child last took a place of this one. */
+  displacedAt = Number.NEGATIVE_INFINITY;
   /** No peer was seen to receive anything through it, although many could. */
   isUnproved = false;
   /** It sent a header from the future: the source's clock or ours may be wrong, so the consequences are not

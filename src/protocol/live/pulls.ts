@@ -18,6 +18,8 @@ import type { LiveState } from "./state.ts";
 /** Cost of a pull from the source, and from a peer that has not answered any. */
 const SOURCE_MS = 300;
 const UNTRUSTED_MS = 150;
+/** Cost of a pull from the parent that should have pushed the chunk. */
+const OWED_MS = 500;
 /** Cost of each broken promise. */
 const BROKEN_MS = 100;
 /** A pull from a peer that has not answered any times out after this if another peer has the chunk. */
@@ -203,9 +205,21 @@ export class Pulls {
     let trusted: LivePeer | undefined;
     let trustedMs = Number.POSITIVE_INFINITY;
     let source: LivePeer | undefined;
+    const isDoubtful = this.#parents.isDoubtful(pull.stripe);
+    const parent = this.#parents.parentOf(pull.stripe);
+    // A parent that may be hostile, or has broken a promise, is the last choice for what it should have pushed.
+    const isSuspect =
+      isDoubtful ||
+      (this.#state.hasPlayed &&
+        this.#state.lineDelayMs === 0 &&
+        parent !== undefined &&
+        parent.brokenPromises >= 1);
+    const isOwed =
+      isSuspect && pull.seq >= Math.max(this.#state.startSeq, this.#parents.promisedFrom(pull.stripe));
     for (const peer of peers.values()) {
       if (!this.#mayAsk(peer, pull)) continue;
-      const ms = this.#answerMs(peer);
+      const owedMs = isOwed && peer === parent ? OWED_MS : 0;
+      const ms = this.#answerMs(peer, isDoubtful) + owedMs;
       if (peer.about.role === "source") source = peer;
       if (peer.isTrusted && ms < trustedMs) {
         trustedMs = ms;
@@ -216,6 +230,11 @@ export class Pulls {
       best = peer;
     }
     if (trusted && trustedMs < bestMs + UNTRUSTED_MS) return trusted;
+    // A peer that has sent chunks before is asked instead, and the source a second time at once.
+    if (isSuspect) {
+      const first = (trusted?.brokenPromises ?? 1) < 1 ? trusted : (this.#deferring(pull) ?? trusted);
+      if (first) return first;
+    }
     const hasFailed = pull.failed.size > (pull.deferring.size > 0 ? 1 : 0);
     if (!hasFailed && (best?.pulls ?? 0) < MAX_UNTRUSTED_PULLS) return best;
     if (!hasFailed) return trusted ?? best;
@@ -240,14 +259,21 @@ export class Pulls {
     const most = isUrgent ? MAX_NAMED_CHUNKS : MAX_PULLS_PER_PEER;
     if (!peer.hasSentHello || peer.pullAvoidUntil > now || peer.pulls >= most || peer.isSilent(now))
       return false;
-    if (peer.about.uploadBytesPerSecond === 0 || !peer.has(seq, stripe)) return false;
+    if (peer.about.uploadBytesPerSecond === 0 || !this.#holds(peer, seq, stripe)) return false;
     return !failed.has(peer) && !requests.some((request) => request.peer === peer);
   }
 
-  #answerMs({ about, rttMs, pulls, window, brokenPromises }: LivePeer): number {
+  /** Whether a peer has the chunk of a piece whose header is known. The source has made it; the WIN of other peers tells. */
+  #holds(peer: LivePeer, seq: number, stripe: number): boolean {
+    const { about, window } = peer;
+    if (about.role !== "source" || window?.epoch !== this.#state.epoch) return peer.has(seq, stripe);
+    return seq >= window.oldestSeq;
+  }
+
+  #answerMs({ about, rttMs, pulls, window, brokenPromises }: LivePeer, isDoubtful: boolean): number {
     const chunkMs = (1_000 * this.#state.chunkBytes) / about.uploadBytesPerSecond;
     // The source is the last choice, because it feeds all peers.
-    const sourceMs = about.role === "source" ? SOURCE_MS : 0;
+    const sourceMs = about.role === "source" && !isDoubtful ? SOURCE_MS : 0;
     return rttMs + pulls * chunkMs * 4 + (window?.queueMs ?? 0) + sourceMs + brokenPromises * BROKEN_MS;
   }
 
