@@ -27,6 +27,8 @@ const SURROUND: Readonly<Record<string, readonly string[]>> = {
   "x ac3.mkv": [...H264.slice(0, -1), "ac3", "-ac", "6"],
   "x eac3.mp4": [...H264.slice(0, -1), "eac3"],
   "x mp2.ts": [...H264.slice(0, -1), "mp2"],
+  "x dts.mkv": [...H264.slice(0, -1), "dca", "-strict", "-2", "-ac", "6"],
+  "x ac3.ts": [...H264.slice(0, -1), "ac3"],
   "x truehd.mkv": [...H264.slice(0, -1), "truehd", "-strict", "-2"],
 };
 
@@ -334,7 +336,7 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     assert.equal(await page.isHidden("#pictures"), true);
   });
 
-  for (const name of ["x ac3.mkv", "x eac3.mp4", "x mp2.ts"]) {
+  for (const name of ["x ac3.mkv", "x eac3.mp4", "x mp2.ts", "x dts.mkv", "x ac3.ts"]) {
     test(`${name} plays with sound, also after seeking`, SLOW, async () => {
       await chooseFile(page, name);
       await plays(page, 0.5);
@@ -343,6 +345,7 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
       await plays(page, 12);
       assert.ok((await decodedAudioBytes(page)) > before);
       assert.equal(await page.isHidden("#silent"), true);
+      if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/${name}.png` });
     });
   }
 

@@ -5,9 +5,11 @@ import { type BroadcastProcess, startBroadcast } from "../parts/live-broadcast.t
 import { testsThatNeed } from "../parts/needs.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
+import { makeMedia } from "../remux/make-media.ts";
 import { LAUNCH } from "./chromium-launch.ts";
 
 const { after, before, describe, test } = await testsThatNeed("chromium");
+const { test: ffmpegTest } = await testsThatNeed("chromium", "ffmpeg");
 
 /** A busy machine plays late. */
 const SLOW = { timeout: 90_000 };
@@ -108,6 +110,43 @@ describe("a live stream on the start page in Chromium", { timeout: 600_000 }, ()
   test("no script failed, and nothing violated the content security policy", () => {
     assert.deepEqual(scriptErrors, []);
   });
+});
+
+describe("a live stream with AC-3 on the start page in Chromium", { timeout: 300_000 }, () => {
+  ffmpegTest(
+    "plays with sound, which the engine converts to a rendition of its own",
+    { timeout: 280_000 },
+    inRealTime(async () => {
+      const picture = ["-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25:duration=20"];
+      const sound = ["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000:duration=20"];
+      const codecs = "-c:v libx264 -preset veryfast -g 25 -pix_fmt yuv420p -c:a ac3".split(" ");
+      const place = await makeMedia("live-ac3.ts", [...picture, ...sound, ...codecs]);
+      const source = await startBroadcast({ place }, { flags: ["--loop"] });
+      const engine = await startEngine();
+      const browser = await chromium.launch(LAUNCH);
+      try {
+        const page = await browser.newPage({ viewport: { width: 1100, height: 1000 } });
+        page.setDefaultTimeout(75_000);
+        const requests: string[] = [];
+        page.on("request", (request) => requests.push(request.url()));
+        await page.goto(`${engine.url}/`);
+        await page.fill("#link", `sluice:?magnet=${encodeURIComponent(source.magnet)}`);
+        await page.click("#play");
+        await plays(page, 3);
+        await page.waitForFunction(() => {
+          const video = document.querySelector("video") as { webkitAudioDecodedByteCount?: number } | null;
+          return (video?.webkitAudioDecodedByteCount ?? 0) > 0;
+        });
+        assert.ok(requests.some((url) => /\/\d+\.a1\.ts$/.test(url)));
+        assert.ok(!requests.some((url) => /\.a501\.ts$/.test(url)));
+        if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/live-ac3.png` });
+      } finally {
+        await browser.close();
+        await engine.stop();
+        await source.stop();
+      }
+    }),
+  );
 });
 
 /** Waits until an element's text matches `pattern`. */
