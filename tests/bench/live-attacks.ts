@@ -149,6 +149,7 @@ async function main(): Promise<void> {
         const spent = await attack(name, round++, attacked.source, port);
         await pause(AFTER_MS);
         const gapMs = attacked.player.takeGapMs();
+        const ourCpuMs = cpuMs(attacked) - before.cpu - (cpuMs(control) - before.other);
         rows.push([
           name,
           target,
@@ -156,7 +157,8 @@ async function main(): Promise<void> {
           String(control.player.takeGapMs()),
           String(attacked.bans.count - before.bans + attacked.player.ends - before.ends),
           `${(spent.sent / 1e6).toFixed(2)} / ${(spent.received / 1e6).toFixed(2)}`,
-          `${Math.round(spent.cpuMs)} / ${Math.round(cpuMs(attacked) - before.cpu - (cpuMs(control) - before.other))}`,
+          `${Math.round(spent.cpuMs)} / ${Math.round(ourCpuMs)}`,
+          `${share(ourCpuMs, spent.cpuMs)}, ${share(spent.received, spent.sent)}`,
           String(Math.round(grownMiB() - grownBefore)),
         ]);
         console.error(rows.at(-1)!.join(" | "));
@@ -174,6 +176,7 @@ async function main(): Promise<void> {
       "honest bans and ends",
       "MB sent / received by strangers",
       "CPU ms strangers / engines, more than the control",
+      "our cost for 1 of theirs: CPU, bytes",
       "memory + MiB, more than the control",
     ];
     console.log(markdownTable(head, rows));
@@ -183,6 +186,11 @@ async function main(): Promise<void> {
       await pair.source.stop();
     }
   }
+}
+
+/** What the engines spend for each unit that the strangers spend. */
+function share(ours: number, theirs: number): string {
+  return (Math.max(0, ours) / Math.max(1, theirs)).toFixed(1);
 }
 
 interface Pair {
