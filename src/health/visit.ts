@@ -65,7 +65,7 @@ export async function visit(
   const measuredMs = Math.max(MIN_MEASURED_MS, clock.now() - firstAt);
   return {
     isAlive: true,
-    startMs: firstAt - startAt,
+    startMs: Math.round(firstAt - startAt),
     receivedPerSecond: Math.round((1000 * survey.mediaBytes) / measuredMs),
     facts: survey.facts(),
   };
