@@ -1,4 +1,4 @@
-// `npm run bench [-- --size MIB --rounds N --piece KIB --only downloads|latency|transports|remux|sound]`: measures Sluice beside
+// `npm run bench [-- --size MIB --rounds N --piece KIB --only downloads|latency|transports|scaling|remux|sound]`: measures Sluice beside
 // libtorrent and webtorrent in one run, from one libtorrent seeder on loopback, and prints tables.
 import { mkdir } from "node:fs/promises";
 import { arch, cpus, release } from "node:os";
@@ -11,6 +11,7 @@ import { benchDownloads } from "./download.ts";
 import type { Job } from "./downloaders.ts";
 import { benchLatency } from "./latency.ts";
 import { benchRemux } from "./remux.ts";
+import { benchScaling } from "./scaling.ts";
 import { benchSound } from "./sound.ts";
 import { benchTransports } from "./transports.ts";
 
@@ -20,6 +21,10 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "3" },
     piece: { type: "string", multiple: true, default: ["1024", "256"] },
     only: { type: "string" },
+    players: { type: "string", multiple: true, default: ["1", "10", "100"] },
+    swarms: { type: "string", multiple: true, default: ["1", "10", "20"] },
+    pieces: { type: "string", multiple: true, default: ["1000", "10000", "100000"] },
+    files: { type: "string", multiple: true, default: ["1000", "10000", "50000"] },
     runtime: { type: "string", multiple: true, default: ["bun", "deno", "node"] },
   },
 });
@@ -39,6 +44,17 @@ try {
   for (const piece of values.piece) await benchPieces(file, Number(piece));
   if (wants("transports")) {
     console.log(`\n### TCP, RC4, uTP\n\n${await benchTransports(scratch, size, rounds, runtimes)}\n`);
+  }
+  if (wants("scaling")) {
+    const numbers = (texts: readonly string[]) => texts.map(Number);
+    const { players, swarms, pieces, files } = values;
+    const sizes = {
+      players: numbers(players),
+      swarms: numbers(swarms),
+      pieces: numbers(pieces),
+      files: numbers(files),
+    };
+    console.log(`\n### Scaling\n\n${await benchScaling(sizes)}\n`);
   }
   if (wants("remux")) {
     console.log(`\n### MP4 to MPEG-TS\n\n${await benchRemux(scratch, size, rounds, runtimes)}\n`);
