@@ -89,6 +89,7 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
   });
   const hls = new Hls({
     workerPath: "/app/hls.worker.js",
+    timelineController: captionsInParts(Hls),
     maxBufferLength: 30,
     backBufferLength: 60,
     // -1: hls.js starts a live stream at its live edge.
@@ -219,6 +220,34 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
       return isLive && edge !== null && list !== null && seekTo(video, edge - seconds, list.fragmentStart);
     },
     reload: load,
+  };
+}
+
+/**
+ * Captions (CEA-608) of a live stream that is loaded in parts: hls.js 1.7 resets their decoder before each part of the same segment.
+ *
+ * @param {typeof import("hls.js").default} Hls
+ * @returns {any} the controller of text tracks
+ */
+function captionsInParts(Hls) {
+  const Timeline = /** @type {any} */ (Hls.DefaultConfig.timelineController);
+  return class extends Timeline {
+    /** @type {unknown} */
+    lastSn = -1;
+    /** @type {unknown} */
+    lastCc = -1;
+    lastPartIndex = -1;
+
+    /**
+     * @param {unknown} event
+     * @param {{ frag: { sn: unknown, cc: unknown }, part?: { index: number } | null }} data
+     */
+    onFragLoading(event, data) {
+      const { frag, part } = data;
+      const continues = frag.sn === this.lastSn && frag.cc === this.lastCc;
+      if (continues && part && part.index === this.lastPartIndex + 1) this.lastPartIndex = part.index;
+      else super.onFragLoading(event, data);
+    }
   };
 }
 
