@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { Engine } from "../src/engine/engine.ts";
-import type { Item } from "../src/library/contract.ts";
+import type { Item, ItemQuery } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
 import type { PlaybackRequest, RemuxForPlayer } from "../src/playback/contract.ts";
 import { itemSelector } from "./control/content-params.ts";
@@ -9,11 +9,15 @@ import { createPlayLinkRoutes, MAX_SOURCES } from "./play-links.ts";
 
 /**
  * Returns the channels of the playlist in the order in which they were added, at most `limit`: the enabled items that are not films. Of
- * several sources of one channel, the first stands for all.
+ * several sources of one channel, the first stands for all. With `groups`, only items in one of these categories or tags.
  */
-export async function channelItems({ items }: Pick<Library, "items">, limit: number): Promise<Item[]> {
+export async function channelItems(
+  { items }: Pick<Library, "items">,
+  limit: number,
+  groups: readonly string[] = [],
+): Promise<Item[]> {
   const channels = new Map<string, Item>();
-  const reader = items.read({ isEnabled: true, sort: "added" });
+  const reader = items.read({ ...inGroups(groups), isEnabled: true, sort: "added" });
   for (let some = await reader.next(); some.length > 0; some = await reader.next())
     for (const item of some) {
       if (channels.size >= limit) return [...channels.values()];
@@ -21,6 +25,11 @@ export async function channelItems({ items }: Pick<Library, "items">, limit: num
       if (item.isLive !== 0 && !channels.has(hash)) channels.set(hash, item);
     }
   return [...channels.values()];
+}
+
+/** Returns the query for items in one of these categories or tags; none: all items. */
+export function inGroups(groups: readonly string[]): ItemQuery {
+  return groups.length === 0 ? {} : { label: groups };
 }
 
 /** Plays an item by its play link; `query` is added to that of the request. */

@@ -71,7 +71,7 @@ export function createExportRoutes(library: Library): Hono<RouteEnv> {
   });
   // The names that players expect of a guide; none of them needs a token.
   app.get("/epg.xml", (c) => guideResponse(c, library));
-  app.get("/epg.xml.gz", (c) => guideResponse(c, library, new CompressionStream("gzip")));
+  app.get("/epg.xml.gz", (c) => guideResponse(c, library, { zip: new CompressionStream("gzip") }));
   app.get("/guide/:programme{\\d{1,15}-\\d{1,10}\\.ics}", async (c) => {
     const [id, start] = c.req.param("programme").split(/[-.]/).map(Number) as [number, UnixSeconds];
     return reminderResponse(c, library, await itemOf(library, id), start);
@@ -79,14 +79,18 @@ export function createExportRoutes(library: Library): Hono<RouteEnv> {
   return app;
 }
 
-/** The guide of the whole list as XMLTV; `zip` compresses it as a file, not as a content encoding. */
-export function guideResponse(c: Context<RouteEnv>, library: Library, zip?: CompressionStream): Response {
+/** The guide of the whole list, or of `part` of it, as XMLTV; `zip` compresses it as a file, not as a content encoding. */
+export function guideResponse(
+  c: Context<RouteEnv>,
+  library: Library,
+  { zip, part }: { readonly zip?: CompressionStream; readonly part?: ItemQuery } = {},
+): Response {
   const headers = {
     "content-type": zip ? "application/gzip" : "application/xml; charset=utf-8",
     "cache-control": "no-store",
   };
   if (c.req.method === "HEAD") return c.body(null, 200, headers);
-  const guide = library.exportGuide({ sort: "added" });
+  const guide = library.exportGuide({ ...part, sort: "added" });
   const body = zip ? guide.pipeThrough(zip as ReadableWritablePair<Uint8Array, Uint8Array>) : guide;
   return c.body(body as ReadableStream<Uint8Array<ArrayBuffer>>, 200, headers);
 }
@@ -109,12 +113,13 @@ async function reminderResponse(
   });
 }
 
-/** Exports the items of `part` with the parameters of the query, of which `fixed` replaces some. */
+/** Exports the items of `part` with the parameters of the query, of which `fixed` replaces some, and with these links. */
 export function exportResponse(
   c: Context<RouteEnv>,
   library: Library,
   part: ItemQuery,
   fixed: Readonly<Record<string, string>> = {},
+  links: Pick<ExportOptions, "linkOf"> = {},
 ): Response {
   const parsed = exportParams.safeParse({ ...c.req.queries(), ...fixed });
   if (!parsed.success) throw parameterError(parsed.error);
@@ -130,7 +135,7 @@ export function exportResponse(
     }),
   };
   if (c.req.method === "HEAD") return c.body(null, 200, headers);
-  return c.body(library.exportPlaylist({ ...optionsOf(params, part, c), format }), 200, headers);
+  return c.body(library.exportPlaylist({ ...optionsOf(params, part, c), ...links, format }), 200, headers);
 }
 
 function optionsOf(

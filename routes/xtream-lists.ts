@@ -6,7 +6,7 @@ import { encodeUtf8 } from "../src/base/utf8.ts";
 import type { Item } from "../src/library/contract.ts";
 import type { Programme } from "../src/library/guide/guide-contract.ts";
 import type { Library } from "../src/library/library.ts";
-import { channelItems } from "./channel-list.ts";
+import { channelItems, inGroups } from "./channel-list.ts";
 import { unixNow } from "./control/guide.ts";
 
 /** Entries of one answer; apps read the whole list into memory. */
@@ -22,9 +22,12 @@ type Query = Readonly<Record<string, string>>;
 /** The lists of the Xtream Codes API, from the playlist and the programme guides. */
 export class XtreamLists {
   readonly #library: Library;
+  readonly #groups: readonly string[];
 
-  constructor(library: Library) {
+  /** With `groups`, the lists contain only items in one of these categories or tags. */
+  constructor(library: Library, groups: readonly string[]) {
     this.#library = library;
+    this.#groups = groups;
   }
 
   /** Returns the answer to an action of `player_api.php`, undefined for an unknown one. `base` is `http://host:port`. */
@@ -39,14 +42,14 @@ export class XtreamLists {
       case "get_vod_streams":
         return inCategory(await this.#films(), query).map((item, i) => this.#film(item, i + 1, base));
       case "get_vod_info":
-        return this.#filmInfo(await this.#item(query.vod_id), base);
+        return this.#filmInfo(await this.item(query.vod_id), base);
       case "get_series_categories":
       case "get_series":
         return [];
       case "get_short_epg":
-        return this.#programmes(await this.#item(query.stream_id), 0, limitOf(query.limit, SHORT_EPG));
+        return this.#programmes(await this.item(query.stream_id), 0, limitOf(query.limit, SHORT_EPG));
       case "get_simple_data_table":
-        return this.#programmes(await this.#item(query.stream_id), DAY_SECONDS, MAX_PROGRAMMES);
+        return this.#programmes(await this.item(query.stream_id), DAY_SECONDS, MAX_PROGRAMMES);
       case "get_series_info":
         throw new SluiceError("unknown_item", "there are no series");
       default:
@@ -55,12 +58,12 @@ export class XtreamLists {
   }
 
   #channels(): Promise<Item[]> {
-    return channelItems(this.#library, MAX_ENTRIES);
+    return channelItems(this.#library, MAX_ENTRIES, this.#groups);
   }
 
   async #films(): Promise<Item[]> {
     const films: Item[] = [];
-    const reader = this.#library.items.read({ isEnabled: true, sort: "added" });
+    const reader = this.#library.items.read({ ...inGroups(this.#groups), isEnabled: true, sort: "added" });
     for (
       let some = await reader.next();
       some.length > 0 && films.length < MAX_ENTRIES;
@@ -70,9 +73,11 @@ export class XtreamLists {
     return films;
   }
 
-  async #item(id = ""): Promise<Item> {
+  /** Returns an item by its id. Rejects with `unknown_item`, also if it is not in the groups. */
+  async item(id = ""): Promise<Item> {
     const item = /^\d{1,15}$/.test(id) ? await this.#library.items.get(Number(id)) : undefined;
-    if (item === undefined || item.deletedAt !== null) throw new SluiceError("unknown_item", id.slice(0, 60));
+    if (item === undefined || item.deletedAt !== null || !isInGroups(item, this.#groups))
+      throw new SluiceError("unknown_item", id.slice(0, 60));
     return item;
   }
 
@@ -178,6 +183,10 @@ function listing(programme: Programme, channelId: string, now: number) {
     now_playing: start <= now && now < stop ? 1 : 0,
     has_archive: 0,
   };
+}
+
+function isInGroups({ category, subcategory, tags }: Item, groups: readonly string[]): boolean {
+  return groups.length === 0 || groups.some((name) => [category, subcategory, ...tags].includes(name));
 }
 
 function inCategory(items: readonly Item[], { category_id: wanted = "" }: Query): readonly Item[] {

@@ -1,7 +1,9 @@
 import { type Context, Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
+import type { Item } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
-import { createItemPlayer } from "./channel-list.ts";
+import { AccountStreams } from "./account-streams.ts";
+import { createItemPlayer, inGroups } from "./channel-list.ts";
 import { unixNow } from "./control/guide.ts";
 import { baseUrl } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
@@ -14,13 +16,14 @@ import { XtreamLists, xtreamTime } from "./xtream-lists.ts";
  * `/live/<user>/<password>/<id>.ts` and `/movie/…`. Users are the accounts of the engine; the access rules of all routes apply as well.
  * Ids are item ids. Series and time shift are not offered, and the lists say so.
  *
- * CHOICE(xtream-links): the URLs of `get.php` are those of other exports, so that a list contains no passwords.
+ * CHOICE(xtream-links): the URLs of `get.php` are those of other exports, so that a list contains no passwords. The list of an account
+ * with limits contains its password, because other URLs could not be limited.
  */
 export function createXtreamRoutes(
   dependencies: RouteDependencies & { readonly library: Library },
 ): Hono<RouteEnv> {
   const { library } = dependencies;
-  const lists = new XtreamLists(library);
+  const streams = new AccountStreams(dependencies.engine);
   const playItem = createItemPlayer(dependencies);
   const isUser = (c: Context<RouteEnv>, user = "", password = "") =>
     library.accounts.isPassword(user, password, c.env.origin.remote.host);
@@ -35,22 +38,34 @@ export function createXtreamRoutes(
     if (!(await isQueryUser(c))) return c.json({ user_info: { auth: 0 } });
     const action = c.req.query("action") ?? "";
     // Without an action, and for those that only some servers know (`get_profile`), the answer is the profile.
-    return c.json((await lists.answer(action, c.req.query(), baseUrl(c))) ?? profileOf(c));
+    const account = accountOf(c);
+    const { groups, maxStreams } = await library.accounts.limits(account);
+    const lists = new XtreamLists(library, groups);
+    const profile = () => profileOf(c, { max: maxStreams || TUNER_COUNT, open: streams.open(account) });
+    return c.json((await lists.answer(action, c.req.query(), baseUrl(c))) ?? profile());
   });
   app.get("/get.php", async (c) => {
     await requireUser(isQueryUser(c));
     const protocol = c.req.query("output") === "hls" || c.req.query("output") === "m3u8" ? "hls" : "http";
-    return exportResponse(c, library, {}, { protocol });
+    const limits = await library.accounts.limits(accountOf(c));
+    const isLimited = limits.groups.length > 0 || limits.maxStreams > 0;
+    const links = isLimited ? { linkOf: (item: Item) => accountLink(c, item, protocol) } : {};
+    return exportResponse(c, library, inGroups(limits.groups), { protocol, format: "m3u" }, links);
   });
   app.get("/xmltv.php", async (c) => {
     await requireUser(isQueryUser(c));
-    return guideResponse(c, library);
+    const { groups } = await library.accounts.limits(accountOf(c));
+    return guideResponse(c, library, { part: inGroups(groups) });
   });
   const play = async (c: Context<RouteEnv>) => {
     await requireUser(isUser(c, c.req.param("user"), c.req.param("password")));
     const [, id, ending] = /^(\d{1,15})(?:\.(\w{1,5}))?$/.exec(c.req.param("stream") ?? "") ?? [];
     if (id === undefined) throw new SluiceError("unknown_item", "expected the id of a stream");
-    return playItem(c, Number(id), parametersOf(c, ending));
+    const account = accountOf(c);
+    const { groups, maxStreams } = await library.accounts.limits(account);
+    const item = await new XtreamLists(library, groups).item(id);
+    const response = await playItem(c, item.id, parametersOf(c, ending));
+    return streams.add(account, c.env.origin.remote.host, maxStreams, response);
   };
   app.get("/live/:user/:password/:stream", play);
   app.get("/movie/:user/:password/:stream", play);
@@ -65,7 +80,20 @@ function parametersOf(c: Context<RouteEnv>, ending: string | undefined): Record<
   return c.req.path.startsWith("/movie/") ? { container: "raw" } : {};
 }
 
-function profileOf(c: Context<RouteEnv>) {
+/** Returns the account that the path or the query names, in one spelling. */
+function accountOf(c: Context<RouteEnv>): string {
+  return (c.req.param("user") ?? c.req.query("username") ?? "").normalize("NFKC").trim().toLowerCase();
+}
+
+/** Returns the URL of an item's stream for the account of a request. */
+function accountLink(c: Context<RouteEnv>, { id, isLive }: Item, protocol: "http" | "hls"): string {
+  const [user = "", password = ""] = [c.req.query("username"), c.req.query("password")];
+  const account = `${encodeURIComponent(user)}/${encodeURIComponent(password)}`;
+  const [kind, ending] = isLive === 0 ? ["movie", "mp4"] : ["live", protocol === "hls" ? "m3u8" : "ts"];
+  return `${baseUrl(c)}/${kind}/${account}/${id}.${ending}`;
+}
+
+function profileOf(c: Context<RouteEnv>, connections: { readonly open: number; readonly max: number }) {
   const url = new URL(baseUrl(c));
   const now = unixNow();
   const isHttps = url.protocol === "https:";
@@ -79,9 +107,9 @@ function profileOf(c: Context<RouteEnv>) {
       status: "Active",
       exp_date: null,
       is_trial: "0",
-      active_cons: "0",
+      active_cons: String(connections.open),
       created_at: "0",
-      max_connections: String(TUNER_COUNT),
+      max_connections: String(connections.max),
       allowed_output_formats: ["ts", "m3u8"],
     },
     server_info: {

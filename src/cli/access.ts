@@ -1,7 +1,7 @@
 import type { Log } from "../base/log.ts";
 import { createAccessControl } from "../library/access-control.ts";
+import type { AccountLimits, Accounts } from "../library/account-contract.ts";
 import { createAccounts } from "../library/accounts.ts";
-import type { Accounts } from "../library/contract.ts";
 import { createOutbound } from "../outbound/outbound.ts";
 import type { Config } from "../settings/settings.ts";
 import { type Arguments, usageError } from "./args.ts";
@@ -24,17 +24,24 @@ export async function token(context: Context, config: Config, log: Log, args: Ar
   return 0;
 }
 
-/** `sluice account add|password|remove|list`: the accounts of sign_in. Resolves to the exit code. */
+/** What `sluice account` does. */
+const ACTIONS = ["add", "password", "limit", "remove", "list"] as const;
+type Action = (typeof ACTIONS)[number];
+
+/** `sluice account add|password|limit|remove|list`: the accounts of sign_in. Resolves to the exit code. */
 export async function account(context: Context, config: Config, log: Log, args: Arguments): Promise<number> {
   const { runtime, stdout } = context;
-  const [action, email] = args.operands;
+  const [word, email] = args.operands;
+  const action = ACTIONS.find((name) => name === word);
+  if (action === undefined) throw usageError("account: expected add, password, limit, remove or list");
   const isList = action === "list";
-  if (!isList && action !== "add" && action !== "password" && action !== "remove")
-    throw usageError("account: expected add, password, remove or list");
   if (isList !== (email === undefined))
     throw usageError(
       isList ? `account list: unexpected "${email}"` : `account ${action}: expected an e-mail address`,
     );
+  const limits = limitsOf(args);
+  if (action !== "limit" && (args.flags.has("streams") || limits.groups.length > 0))
+    throw usageError(`account ${action}: --streams and --group belong to account limit`);
   // Read before the database is opened: a running engine must not wait for the user to type.
   const password = action === "add" || action === "password" ? await newPassword(context) : "";
   const result = await withStore(runtime, config, log, async (store) => {
@@ -46,7 +53,7 @@ export async function account(context: Context, config: Config, log: Log, args: 
     };
     const outbound = createOutbound(runtime, log);
     const accounts = createAccounts({ store, clock, randomBytes, scrypt, outbound, google, log });
-    return change(accounts, action, email ?? "", password);
+    return change(accounts, action, email ?? "", { password, limits });
   });
   if (args.flags.has("json")) stdout.write(`${JSON.stringify(result.facts)}\n`);
   else stdout.write(result.lines.map((line) => `${line}\n`).join(""));
@@ -61,9 +68,9 @@ interface ChangeResult {
 
 async function change(
   accounts: Accounts,
-  action: "add" | "password" | "remove" | "list",
+  action: Action,
   email: string,
-  password: string,
+  { password, limits }: { readonly password: string; readonly limits: AccountLimits },
 ): Promise<ChangeResult> {
   switch (action) {
     case "add":
@@ -72,14 +79,40 @@ async function change(
     case "password":
       await accounts.setPassword(email, password);
       return { lines: [`the password of ${email} was changed`], facts: { email, changed: true } };
+    case "limit":
+      await accounts.setLimits(email, limits);
+      return {
+        lines: [`${email}: ${limitText(limits)}`],
+        facts: { email, max_streams: limits.maxStreams, groups: limits.groups },
+      };
     case "remove":
       await accounts.remove(email);
       return { lines: [`${email} was removed`], facts: { email, removed: true } };
     case "list": {
       const emails = await accounts.list();
-      return { lines: emails, facts: emails };
+      const lines = emails.map(async (account) => {
+        const own = await accounts.limits(account);
+        return isLimited(own) ? `${account}: ${limitText(own)}` : account;
+      });
+      return { lines: await Promise.all(lines), facts: emails };
     }
   }
+}
+
+function limitsOf(args: Arguments): AccountLimits {
+  const streams = args.flags.get("streams") ?? "0";
+  if (streams === true || !/^\d{1,4}$/.test(streams))
+    throw usageError(`--streams: expected a whole number, got ${streams}`);
+  return { maxStreams: Number(streams), groups: args.lists.get("group") ?? [] };
+}
+
+function isLimited({ maxStreams, groups }: AccountLimits): boolean {
+  return maxStreams > 0 || groups.length > 0;
+}
+
+function limitText({ maxStreams, groups }: AccountLimits): string {
+  const streams = maxStreams === 0 ? "any number of streams" : `streams: ${maxStreams}`;
+  return `${streams}; ${groups.length === 0 ? "all groups" : `groups: ${groups.join(", ")}`}`;
 }
 
 /** At a terminal the password is typed twice, because it is not shown. */

@@ -278,15 +278,29 @@ export const COMMANDS: readonly Command[] = [
   {
     name: "account",
     summary: "Manage the accounts that can sign in",
-    operands: "add EMAIL | password EMAIL | remove EMAIL | list",
+    operands: "add EMAIL | password EMAIL | limit EMAIL | remove EMAIL | list",
     maxOperands: 2,
-    completes: ["add", "password", "remove", "list"],
-    flags: [JSON_FLAG],
+    completes: ["add", "password", "limit", "remove", "list"],
+    flags: [
+      {
+        name: "streams",
+        value: "N",
+        help: "limit: streams at the same time with --xtream; default: any number",
+      },
+      {
+        name: "group",
+        value: "NAME",
+        isRepeated: true,
+        help: "limit: only this category or tag with --xtream; repeat it for more",
+      },
+      JSON_FLAG,
+    ],
     takesSettings: true,
     shownSettings: DATABASE_SETTINGS,
     examples: [
       ["sluice account add me@example.org", "prompts for the password"],
       ["sluice account password me@example.org < file", "reads the password from the first line"],
+      ["sluice account limit me@example.org --streams 2 --group News --group Sport", "replaces its limits"],
       ["sluice account list --json", "a JSON array of addresses"],
     ],
   },

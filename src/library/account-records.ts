@@ -2,6 +2,7 @@ import * as v from "valibot";
 import { SluiceError } from "../base/errors.ts";
 import type { UnixSeconds } from "../base/time.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
+import type { AccountLimits } from "./account-contract.ts";
 import { passwordRecord } from "./password.ts";
 
 /** Keys in the store: accounts, the current session, and the key that signs tokens. */
@@ -20,6 +21,9 @@ export const accountRecord = v.object({
   email: v.pipe(v.string(), v.nonEmpty()),
   password: passwordRecord,
   createdAt: seconds,
+  /** Absent in records of earlier versions. */
+  maxStreams: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(0)), 0),
+  groups: v.optional(v.array(v.string()), []),
 });
 export type AccountRecord = v.InferOutput<typeof accountRecord>;
 
@@ -45,6 +49,9 @@ const MAX_EMAIL_BYTES = 254;
 /** Allowed length of a password; longer ones only cost time. */
 export const PASSWORD_CHARACTERS = { least: 8, most: 1_000 };
 
+/** More streams than an engine serves, and more groups than a user names. */
+const MAX_LIMITS = { streams: 1_000, groups: 100, groupCharacters: 200 };
+
 /** Normalizes an e-mail address (NFKC, lower case); returns undefined if it is invalid. */
 export function normalEmail(text: string): string | undefined {
   if (text.length > MAX_EMAIL_BYTES) return undefined;
@@ -68,4 +75,16 @@ export function requirePassword(password: string): void {
   const { least, most } = PASSWORD_CHARACTERS;
   if (length >= least && length <= most) return;
   throw new SluiceError("bad_parameter", `password: expected ${least} to ${most} characters, got ${length}`);
+}
+
+/** Throws `bad_parameter` if limits are out of range. */
+export function requireLimits({ maxStreams, groups }: AccountLimits): void {
+  const { streams, groups: count, groupCharacters } = MAX_LIMITS;
+  if (!Number.isInteger(maxStreams) || maxStreams < 0 || maxStreams > streams)
+    throw new SluiceError("bad_parameter", `streams: expected 0 to ${streams}`);
+  if (groups.length > count || groups.some((name) => name === "" || name.length > groupCharacters))
+    throw new SluiceError(
+      "bad_parameter",
+      `group: expected at most ${count} names of 1 to ${groupCharacters} characters`,
+    );
 }

@@ -8,6 +8,7 @@ import { encodeUtf8 } from "../base/utf8.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { Clock, KeyValueStore } from "../runtime/contract.ts";
 import { AttemptLimit } from "./account-attempts.ts";
+import type { AccountLimits, Accounts, AuthStatus } from "./account-contract.ts";
 import {
   ACCOUNT_PREFIX,
   type AccountRecord,
@@ -15,6 +16,7 @@ import {
   normalEmail,
   PASSWORD_CHARACTERS,
   requireEmail,
+  requireLimits,
   requirePassword,
   SESSION_KEY,
   type SessionRecord,
@@ -23,7 +25,6 @@ import {
   sessionRecord,
   signingKeyRecord,
 } from "./account-records.ts";
-import type { Accounts, AuthStatus } from "./contract.ts";
 import { type GoogleSettings, GoogleSignIn } from "./google-sign-in.ts";
 import { hashPassword, isPassword, type PasswordDependencies } from "./password.ts";
 import { SerialQueue } from "./serial-queue.ts";
@@ -124,6 +125,8 @@ class LocalAccounts implements Accounts {
       email: login,
       password: await hashPassword(password, this.#dependencies),
       createdAt: this.#dependencies.clock.unixSeconds(),
+      maxStreams: 0,
+      groups: [],
     };
     const key = accountKey(login);
     if (!(await this.#dependencies.store.commit({ check: [[key, undefined]], set: [[key, record]] })))
@@ -135,6 +138,17 @@ class LocalAccounts implements Accounts {
     requirePassword(password);
     const hashed = await hashPassword(password, this.#dependencies);
     await this.#change(login, (record) => ({ ...record, password: hashed }));
+  }
+
+  async setLimits(email: string, { maxStreams, groups }: AccountLimits): Promise<void> {
+    requireLimits({ maxStreams, groups });
+    const limited = (record: AccountRecord) => ({ ...record, maxStreams, groups: [...groups] });
+    await this.#change(requireEmail(email), limited, false);
+  }
+
+  async limits(email: string): Promise<AccountLimits> {
+    const { record } = await this.#account(normalEmail(email) ?? "?");
+    return { maxStreams: record?.maxStreams ?? 0, groups: record?.groups ?? [] };
   }
 
   async remove(email: string): Promise<void> {
@@ -200,14 +214,19 @@ class LocalAccounts implements Accounts {
     this.#log.info("signed in", { method });
   }
 
-  /** Changes or removes an account and ends its session. */
-  async #change(login: string, change: (record: AccountRecord) => AccountRecord | undefined): Promise<void> {
+  /** Changes or removes an account and, by default, ends its session. */
+  async #change(
+    login: string,
+    change: (record: AccountRecord) => AccountRecord | undefined,
+    endsSession = true,
+  ): Promise<void> {
     const { store } = this.#dependencies;
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const [{ record, raw }, session] = [await this.#account(login), await store.get(SESSION_KEY)];
       if (record === undefined) throw new SluiceError("bad_parameter", `the account ${login} does not exist`);
       const read = v.safeParse(sessionRecord, session);
-      const isOpen = read.success && read.output.method === "engine" && read.output.login === login;
+      const isOpen =
+        endsSession && read.success && read.output.method === "engine" && read.output.login === login;
       const changed = change(record);
       const isDone = await store.commit({
         check: [

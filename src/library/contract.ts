@@ -114,8 +114,8 @@ export interface ItemQuery {
   readonly category?: string;
   /** A subcategory, or a tag. */
   readonly subcategory?: string;
-  /** A category, a subcategory, or a tag. */
-  readonly label?: string;
+  /** A category, a subcategory, or a tag; of several, any. */
+  readonly label?: string | readonly string[];
   /** True: only content of a swarm whose infohash is known. */
   readonly isSwarm?: boolean;
   /** The `hash` of `Items.figures` (sources of one channel) or the `hashV2` (items with the same content). */
@@ -302,30 +302,6 @@ export interface AccessControl {
   renewToken(): Promise<string>;
 }
 
-/** The result of `check_auth`. */
-export interface AuthStatus {
-  readonly method: "none" | "engine" | "google";
-  readonly login: string | null;
-  /** A signed token (JWT) while a user is signed in. */
-  readonly authToken: string | null;
-}
-
-/** Local accounts and the current session. */
-export interface Accounts {
-  /** Resolves to true if the sign-in succeeded. `client` is the client's address, for the limit on attempts. */
-  signInByPassword(email: string, password: string, client: string): Promise<boolean>;
-  signInByGoogle(idToken: string, client: string): Promise<boolean>;
-  /** Resolves to true if the password belongs to the account, without signing in; cheap if the same one was right before. */
-  isPassword(email: string, password: string, client: string): Promise<boolean>;
-  signOut(): Promise<void>;
-  status(): Promise<AuthStatus>;
-  /** Rejects with `bad_parameter` if the account exists or the password is too short. */
-  add(email: string, password: string): Promise<void>;
-  setPassword(email: string, password: string): Promise<void>;
-  remove(email: string): Promise<void>;
-  list(): Promise<readonly string[]>;
-}
-
 /** An uploaded or fetched picture of a type that cannot contain scripts. */
 export interface Image {
   readonly mime: "image/png" | "image/jpeg" | "image/gif" | "image/webp";
@@ -358,7 +334,10 @@ export interface ExportOptions {
   readonly generatePlayerId: boolean;
   /** Format `json`: adds the present programme of each item and the next one. */
   readonly showsProgrammes?: boolean;
-  readonly skipsDead?: boolean; // Leaves out channels that did not play in their last visits.
+  /** Leaves out channels that did not play in their last visits. */
+  readonly skipsDead?: boolean;
+  /** Returns the URL of an entry; default: a URL that names its content or its item. */
+  readonly linkOf?: (item: Item) => string;
 }
 
 /** A broadcast as the user defines it by the command line or a control method; stored for the next start. */

@@ -159,6 +159,7 @@ function jsonFormat(dependencies: ExportDependencies, options: ExportOptions): F
 }
 
 function playUrl(dependencies: ExportDependencies, item: Item, source: Item, options: ExportOptions): string {
+  if (options.linkOf) return options.linkOf(item);
   const pid = options.generatePlayerId ? toHex(dependencies.randomBytes(16)) : undefined;
   const isChannel = source !== item && item.isLive === 1 && options.protocol === "http";
   return isChannel ? playLink(item, options, pid, true) : playLink(source, options, pid);

@@ -116,9 +116,13 @@ function testsOf(index: ItemIndex, query: ItemQuery): Test[] | undefined {
     tests.push((slot) => categories[slot] === number);
   }
   if (label !== undefined) {
-    const number = index.categories.find(label);
-    const numbers = index.labels.containing(`\n${label}\n`);
-    tests.push((slot) => categories[slot] === number || numbers.has(labels[slot]!));
+    const any = (typeof label === "string" ? [label] : label).map((text) => ({
+      number: index.categories.find(text),
+      numbers: index.labels.containing(`\n${text}\n`),
+    }));
+    tests.push((slot) =>
+      any.some(({ number, numbers }) => categories[slot] === number || numbers.has(labels[slot]!)),
+    );
   }
   if (externalPlaylistId !== undefined) tests.push((slot) => playlists[slot] === externalPlaylistId);
   if (hash !== undefined) {

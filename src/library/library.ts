@@ -8,10 +8,10 @@ import { MAX_ORDERED, SourceOrders } from "../health/source-orders.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { Clock, Files, KeyValueStore } from "../runtime/contract.ts";
 import { createAccessControl } from "./access-control.ts";
+import type { Accounts } from "./account-contract.ts";
 import { type AccountsDependencies, createAccounts } from "./accounts.ts";
 import type {
   AccessControl,
-  Accounts,
   ExportOptions,
   ExternalPlaylists,
   Images,

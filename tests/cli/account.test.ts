@@ -77,3 +77,22 @@ test("account: errors say what was expected and never repeat a password", () =>
     assert.match((await tool("add me@example.org", "x".repeat(100_000))).err, /a line of at most 4096 bytes/);
     assert.match((await tool("add nobody", "correct horse")).err, /email: expected an address/);
   }));
+
+test("account limit: replaces the limits of an account, which the list shows", () =>
+  withFolder(async (tool) => {
+    await tool("add me@example.org", "correct horse");
+    const limited = await tool("limit me@example.org --streams 2 --group News --group Sport");
+    assert.equal(limited.out, "me@example.org: streams: 2; groups: News, Sport\n");
+    assert.equal((await tool("list")).out, limited.out);
+    assert.deepEqual(JSON.parse((await tool("limit me@example.org --group News --json")).out), {
+      email: "me@example.org",
+      max_streams: 0,
+      groups: ["News"],
+    });
+    await tool("limit me@example.org");
+    assert.equal((await tool("list")).out, "me@example.org\n");
+    assert.match((await tool("limit you@example.org")).err, /the account you@example\.org does not exist/);
+    assert.match((await tool("limit me@example.org --streams 1001")).err, /streams: expected 0 to 1000/);
+    for (const args of ["limit", "limit me@example.org --streams two", "add me@example.org --streams 2"])
+      assert.equal((await tool(args)).code, 2, args);
+  }));

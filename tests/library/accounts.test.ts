@@ -191,3 +191,26 @@ test("accounts: a damaged record is not an account", async () => {
   assert.equal(await accounts.signInByPassword("odd@example.org", "", ASKER), false);
   assert.equal((await accounts.status()).method, "none");
 });
+
+test("setLimits: kept with the account, also when its password changes; a record without limits allows everything", async () => {
+  const { accounts, store } = await house();
+  const none = { maxStreams: 0, groups: [] };
+  const [[key, text]] = [...store.records] as [[string, string]];
+  const { maxStreams: _, groups: __, ...old } = JSON.parse(text);
+  await store.commit({ set: [[key, old]] });
+  assert.deepEqual(await accounts.limits(EMAIL), none);
+  assert.equal(await accounts.signInByPassword(EMAIL, PASSWORD, ASKER), true);
+  await accounts.setLimits(" ME@Example.org", { maxStreams: 2, groups: ["News"] });
+  assert.equal((await accounts.status()).login, EMAIL);
+  await accounts.setPassword(EMAIL, "battery staple");
+  assert.deepEqual(await accounts.limits(EMAIL), { maxStreams: 2, groups: ["News"] });
+  assert.deepEqual(await accounts.limits("nobody@example.org"), none);
+  for (const limits of [
+    { maxStreams: -1, groups: [] },
+    { maxStreams: 1.5, groups: [] },
+    { maxStreams: 0, groups: [""] },
+    { maxStreams: 0, groups: ["x".repeat(201)] },
+  ])
+    await assert.rejects(accounts.setLimits(EMAIL, limits), isBad);
+  await assert.rejects(accounts.setLimits("you@example.org", none), isBad);
+});

@@ -209,7 +209,8 @@ function fits(item: Item, query: ItemQuery): boolean {
     (name === undefined || item.title.toLowerCase().includes(name.toLowerCase())) &&
     (category === undefined || item.category === category) &&
     (subcategory === undefined || item.subcategory === subcategory || item.tags.includes(subcategory)) &&
-    (label === undefined || [item.category, item.subcategory, ...item.tags].includes(label)) &&
+    (label === undefined ||
+      [label].flat().some((text) => [item.category, item.subcategory, ...item.tags].includes(text))) &&
     (!query.isSwarm || (item.content.transport === "bt" && item.content.infohash !== null)) &&
     (hash === undefined || hashesOf(item).includes(hash)) &&
     (isFavorite === undefined || item.isFavorite === isFavorite) &&

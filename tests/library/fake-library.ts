@@ -1,9 +1,9 @@
 import { SluiceError } from "../../src/base/errors.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
 import type { Health } from "../../src/health/health-contract.ts";
+import type { AccountLimits, Accounts } from "../../src/library/account-contract.ts";
 import type {
   AccessControl,
-  Accounts,
   ExportOptions,
   ExternalPlaylist,
   ExternalPlaylists,
@@ -248,6 +248,7 @@ function fakeAccess(): AccessControl {
 /** One account: `viewer@example.org`, `correct horse`. */
 function fakeAccounts(): Accounts {
   let login: string | null = null;
+  let limits: AccountLimits = { maxStreams: 0, groups: [] };
   const nothing = async () => {};
   return {
     async signInByPassword(email, password) {
@@ -263,6 +264,10 @@ function fakeAccounts(): Accounts {
     status: async () => ({ method: login ? "engine" : "none", login, authToken: login && "signed" }),
     add: nothing,
     setPassword: nothing,
+    setLimits: async (_, changed) => {
+      limits = changed;
+    },
+    limits: async () => limits,
     remove: nothing,
     list: async () => ["viewer@example.org"],
   };

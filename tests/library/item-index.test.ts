@@ -56,7 +56,8 @@ function naively(items: readonly Item[], query: ItemQuery): number[] {
     )
     .filter(
       ({ category, subcategory, tags }) =>
-        query.label === undefined || [category, subcategory, ...tags].includes(query.label),
+        query.label === undefined ||
+        [query.label].flat().some((label) => [category, subcategory, ...tags].includes(label)),
     )
     .filter(({ content }) => !query.isSwarm || (content.transport === "bt" && content.infohash !== null))
     .sort((a, b) => {
@@ -99,6 +100,7 @@ function checkAgainst(
     { subcategory: "news", isFavorite: true },
     { isEnabled: false },
     { label: "news" },
+    { label: ["t1", "movies", "unknown"] },
     { label: "tv", isSwarm: true },
   );
   for (const query of queries)

@@ -117,3 +117,55 @@ test("the API is off by default, and closed to pages of other sites and to the I
   for (const path of [`/player_api.php?${USER}`, `/get.php?${USER}`, `/live/${PATH}/2.ts`, `/${PATH}/2.ts`])
     for (const caller of [FOREIGN, INTERNET]) assert.equal((await call(path, caller)).status, 403, path);
 });
+
+test("the groups of an account: its lists, programmes, exports and streams contain nothing else", async () => {
+  const { api, call, library } = await xtreamApp();
+  await library.accounts.setLimits("viewer@example.org", { maxStreams: 0, groups: ["Info", "Films"] });
+  const names = async (action: string) =>
+    (await api(`&action=${action}`)).map(
+      ({ name, category_name }: Record<string, string>) => name ?? category_name,
+    );
+  assert.deepEqual(await names("get_live_categories"), ["Info"]);
+  assert.deepEqual(await names("get_live_streams"), ["News"]);
+  assert.deepEqual(await names("get_vod_streams"), ["A film"]);
+  assert.equal((await call(`/player_api.php?${USER}&action=get_short_epg&stream_id=2`)).status, 404);
+  assert.equal((await call(`/live/${PATH}/2.ts`)).status, 404);
+  assert.equal((await call(`/movie/${PATH}/4.mkv`)).status, 302);
+  await call(`/get.php?${USER}&type=m3u_plus&format=json`);
+  const [exported] = library.exported;
+  assert.deepEqual([exported?.query.label, exported?.format], [["Info", "Films"], "m3u"]);
+  const item = (await library.items.get(1))!;
+  assert.equal(exported?.linkOf?.(item), `http://127.0.0.1:6878/live/${PATH}/1.ts`);
+  await library.accounts.setLimits("viewer@example.org", { maxStreams: 0, groups: [] });
+  await call(`/get.php?${USER}`);
+  assert.deepEqual([library.exported[1]?.query.label, library.exported[1]?.linkOf], [undefined, undefined]);
+});
+
+test("the stream limit of an account: a further start ends the oldest stream, of the same device if it has one", async () => {
+  const { api, call, library, engine } = await xtreamApp();
+  const connections = async () => {
+    const { user_info: user } = await api("");
+    return [user.active_cons, user.max_connections];
+  };
+  assert.deepEqual(await connections(), ["0", "8"]);
+  await library.accounts.setLimits("viewer@example.org", { maxStreams: 2, groups: [] });
+  const start = async (device: string, id: number, ending = "ts") => {
+    const origin = { remote: { host: device, port: 5_000 }, local: { host: "127.0.0.1", port: 6878 } };
+    const location = (await call(`/live/${PATH}/${id}.${ending}`, { origin })).headers.get("location")!;
+    const [, infohash, key] = /([0-9a-f]{40})\/([0-9a-f]{32})/.exec(location)!;
+    return () => engine.session(infohash as Infohash, key!) !== undefined;
+  };
+  const living = [await start("127.0.0.7", 4), await start("127.0.0.8", 2)];
+  assert.deepEqual(await connections(), ["2", "2"]);
+  living.push(await start("127.0.0.8", 4, "m3u8"));
+  assert.deepEqual(
+    living.map((lives) => lives()),
+    [true, false, true],
+  );
+  living.push(await start("127.0.0.9", 2));
+  assert.deepEqual(
+    living.map((lives) => lives()),
+    [false, false, true, true],
+  );
+  assert.deepEqual(await connections(), ["2", "2"]);
+});
