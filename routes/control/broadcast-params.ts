@@ -30,6 +30,9 @@ export const broadcastParams = {
   successor: text.describe(
     "The path of the transport file of the stream that replaces this one: viewers are sent there, and this key is revoked",
   ),
+  rotate: bool.describe(
+    "1: replaces the key of this name; viewers of the old stream are sent to the new one for 30 days",
+  ),
   hls: texts.describe(
     "URLs of HLS manifests or MPEG-TS streams with the same content, for viewers whose peers are too slow",
   ),
@@ -53,6 +56,7 @@ export function broadcastOptionsOf(params: Params): BroadcastOptions {
     source: source ?? null,
     isLooped: params.loop ?? false,
     ...(params.standby && { isStandby: true }),
+    ...(params.rotate && { isRotated: true }),
     ...(params.successor && { successorPath: params.successor }),
     title: params.title ?? null,
     description: params.description ?? null,

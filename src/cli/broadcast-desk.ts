@@ -72,11 +72,12 @@ export class KeptBroadcasts implements BroadcastService {
     try {
       before?.cancelRetry?.();
       const broadcast = await this.#begin(options);
-      await this.#dependencies.records.keep(options).catch(async (error) => {
+      const { isRotated: _, ...record } = options;
+      await this.#dependencies.records.keep(record).catch(async (error) => {
         await broadcast.stop();
         throw error;
       });
-      const kept = keptOf(options);
+      const kept = keptOf(record);
       this.#kept.set(name, kept);
       this.#watch(kept, broadcast);
       return onAir(name, kept);

@@ -26,6 +26,7 @@ export function broadcastOptions(args: Arguments, uploadLimit: number): Broadcas
     source,
     isLooped: args.flags.has("loop"),
     ...(args.flags.has("standby") && { isStandby: true }),
+    ...(args.flags.has("rotate") && { isRotated: true }),
     ...present("successorPath", value("successor")),
     title: value("title"),
     description: value("description"),

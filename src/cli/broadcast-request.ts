@@ -60,6 +60,7 @@ export async function broadcastRequest(
     place,
     isLooped: options.isLooped,
     ...(options.isStandby && { isStandby: true }),
+    ...(options.isRotated && { isRotated: true }),
     ...(options.successorPath && { successorPath: resolve(options.successorPath) }),
     meta: {
       title: textOf("title", options.title, MAX_TEXT) ?? options.name,

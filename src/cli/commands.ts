@@ -190,6 +190,10 @@ export const COMMANDS: readonly Command[] = [
         help: "Go on air only while no other machine with the same key is on air",
       },
       {
+        name: "rotate",
+        help: "Replace the key: a new link; viewers of the old one are sent there for 30 days while this runs",
+      },
+      {
         name: "successor",
         value: "FILE",
         help: "Transport file of the stream that replaces this one: tells viewers, and revokes the key of this one",

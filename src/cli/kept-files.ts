@@ -63,7 +63,7 @@ export async function restoreFile(
 }
 
 function broadcastFiles(name: string): readonly string[] {
-  return ["key", "info", `${name}.sluice`];
+  return ["key", "info", `${name}.sluice`, "retired"];
 }
 
 function isBroadcastName(name: string): boolean {

@@ -351,6 +351,8 @@ export interface BroadcastOptions {
   readonly isStandby?: boolean;
   /** The transport file of the stream that replaces this one. */
   readonly successorPath?: string;
+  /** Replace the key at this start; not stored. */
+  readonly isRotated?: boolean;
   readonly title: string | null;
   readonly description: string | null;
   readonly categories: readonly string[];

@@ -67,9 +67,8 @@ export class MemoryFiles implements Files {
   }
 
   async list(path: string) {
-    return [...this.kept.keys()]
-      .filter((name) => name.startsWith(`${path}/`))
-      .map((name) => name.slice(path.length + 1));
+    const inside = [...this.kept.keys()].filter((name) => name.startsWith(`${path}/`));
+    return [...new Set(inside.map((name) => name.slice(path.length + 1).split("/")[0]!))];
   }
 
   async stat(path: string) {

@@ -19,6 +19,8 @@ export interface BroadcastRequest {
   readonly allowPrivateUrls?: boolean;
   /** The transport file of the stream that replaces this one: viewers are sent there, and this key is revoked. */
   readonly successorPath?: string;
+  /** Replace the key at this start: the old stream sends its viewers to the new one for 30 days. */
+  readonly isRotated?: boolean;
   /** Title, logo and categories for viewers. */
   readonly meta: LiveMeta;
   /** Announce URLs; all of them are used. */

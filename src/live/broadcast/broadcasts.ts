@@ -1,4 +1,4 @@
-import { DecodeError, SluiceError } from "../../base/errors.ts";
+import { DecodeError, messageOf, SluiceError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { strongRandom } from "../../net/strong-random.ts";
 import type { Outbound } from "../../outbound/outbound.ts";
@@ -18,7 +18,8 @@ import { broadcastFile } from "./broadcast-file.ts";
 import { InputHead } from "./broadcast-head.ts";
 import { liveInfoFor, PATTERN_SHAPE, RTMP_SHAPE, type StreamShape, shapeOf } from "./broadcast-info.ts";
 import { checkedBroadcastName } from "./broadcast-name.ts";
-import { type BroadcastIdentity, type IdentityDependencies, openIdentity } from "./identity.ts";
+import { type BroadcastIdentity, type IdentityDependencies, inUseError, openIdentity } from "./identity.ts";
+import { retiredNames, retireKey } from "./rotation.ts";
 import { startStandby } from "./standby.ts";
 import { isKeptOpen, StandbyInput } from "./standby-input.ts";
 
@@ -65,6 +66,8 @@ export function createBroadcasts(dependencies: BroadcastsDependencies): Broadcas
   /** By name in lower case, because some file systems ignore case. */
   const byName = new Map<string, Entry>();
   let isClosed = false;
+  const { unixMs, runtime, settings } = dependencies;
+  const folders = { files: runtime.files, root: `${settings.dataDir}/broadcasts`, unixMs };
 
   const begin = async (request: BroadcastRequest, signal: AbortSignal): Promise<Broadcast> => {
     const { name } = request;
@@ -72,6 +75,7 @@ export function createBroadcasts(dependencies: BroadcastsDependencies): Broadcas
     const isStandby = request.isStandby === true;
     if (isStandby && !(await dependencies.runtime.files.stat(`${folder}/key`)))
       throw missingKeyError(name, dependencies.settings.dataDir);
+    if (request.isRotated) await rotate(name, folder);
     const identity = await openIdentity(folder, name, { ...dependencies, log });
     try {
       const start = isStandby ? startStandbyFor : startSource;
@@ -82,7 +86,35 @@ export function createBroadcasts(dependencies: BroadcastsDependencies): Broadcas
     }
   };
 
-  return {
+  const rotate = async (name: string, folder: string) => {
+    if (byName.get(name.toLowerCase())?.broadcast) return;
+    const unlock = await dependencies.lock(`${folder}/lock`);
+    if (!unlock) throw inUseError(name);
+    try {
+      await retireKey(name, folders);
+      log.info("the key is replaced; viewers of the old stream are sent to the new one for 30 days", { name });
+    } finally {
+      unlock();
+    }
+  };
+
+  /** Sends the viewers of replaced keys to this broadcast, as long as it runs. */
+  const startRetired = async (broadcast: Broadcast) => {
+    const { request, transportFilePath: successorPath } = broadcast;
+    for (const name of await retiredNames(request.name, folders)) {
+      const { bytesPerSecond: _, ...same } = { ...request, isLooped: false, isRotated: false };
+      const place = { kind: "test-pattern" } as const;
+      try {
+        const old = await broadcasts.start({ ...same, name, place, successorPath, bytesPerSecond: undefined });
+        const stop = () => void old.stop();
+        broadcast.ended.then(stop, stop);
+      } catch (thrown) {
+        log.warn("cannot tell viewers of the old key", { name, reason: messageOf(thrown) });
+      }
+    }
+  };
+
+  const broadcasts: Broadcasts = {
     async start(requested, signal) {
       const request = checked(requested);
       const key = request.name.toLowerCase();
@@ -114,6 +146,7 @@ export function createBroadcasts(dependencies: BroadcastsDependencies): Broadcas
           await entry.broadcast.stop();
           throw new SluiceError("cancelled", "the broadcast was cancelled");
         }
+        if (!request.isStandby) void startRetired(entry.broadcast);
         return entry.broadcast;
       } catch (thrown) {
         if (!signals.some(({ aborted }) => aborted)) throw thrown;
@@ -134,6 +167,7 @@ export function createBroadcasts(dependencies: BroadcastsDependencies): Broadcas
       await Promise.all(entries.map(({ over }) => over));
     },
   };
+  return broadcasts;
 }
 
 async function startSource(
@@ -306,6 +340,8 @@ function checked(request: BroadcastRequest): BroadcastRequest {
   if (relays.length > MAX_RELAYS) throw fault(`expected at most ${MAX_RELAYS} relays, not ${relays.length}`);
   if (isPrivate && relays.length === 0)
     throw fault("a private stream is sent to its relays only: name at least one");
+  if (request.isRotated && (request.isStandby || request.successorPath !== undefined))
+    throw fault("rotate: not together with standby or successor");
   if (request.isLooped && request.place.kind !== "file") throw fault("only a file can be looped");
   return { ...request, name: checkedBroadcastName(request.name) };
 }

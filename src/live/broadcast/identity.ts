@@ -66,17 +66,21 @@ export async function openIdentity(
   // Creates the folder for the lock.
   await (await dependencies.runtime.files.open(`${folder}/state`)).close();
   const unlock = await dependencies.lock(`${folder}/lock`);
-  if (!unlock)
-    throw new SluiceError(
-      "bad_configuration",
-      `${name} is being broadcast by another Sluice process; stop that one first`,
-    );
+  if (!unlock) throw inUseError(name);
   try {
     return await readIdentity(folder, name, dependencies, unlock);
   } catch (thrown) {
     unlock();
     throw thrown;
   }
+}
+
+/** The error if another process has the identity open. */
+export function inUseError(name: string): SluiceError {
+  return new SluiceError(
+    "bad_configuration",
+    `${name} is being broadcast by another Sluice process; stop that one first`,
+  );
 }
 
 async function readIdentity(
