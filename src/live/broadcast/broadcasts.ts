@@ -92,7 +92,9 @@ export function createBroadcasts(dependencies: BroadcastsDependencies): Broadcas
     if (!unlock) throw inUseError(name);
     try {
       await retireKey(name, folders);
-      log.info("the key is replaced; viewers of the old stream are sent to the new one for 30 days", { name });
+      log.info("the key is replaced; viewers of the old stream are sent to the new one for 30 days", {
+        name,
+      });
     } finally {
       unlock();
     }
@@ -105,7 +107,13 @@ export function createBroadcasts(dependencies: BroadcastsDependencies): Broadcas
       const { bytesPerSecond: _, ...same } = { ...request, isLooped: false, isRotated: false };
       const place = { kind: "test-pattern" } as const;
       try {
-        const old = await broadcasts.start({ ...same, name, place, successorPath, bytesPerSecond: undefined });
+        const old = await broadcasts.start({
+          ...same,
+          name,
+          place,
+          successorPath,
+          bytesPerSecond: undefined,
+        });
         const stop = () => void old.stop();
         broadcast.ended.then(stop, stop);
       } catch (thrown) {

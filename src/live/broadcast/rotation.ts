@@ -43,7 +43,9 @@ export async function retireKey(name: string, folders: BroadcastFolders): Promis
       "bad_parameter",
       `rotate: the key of ${name} was replaced within the last 24 hours; start it without rotate`,
     );
-  const retired = checkedBroadcastName(`${name}.old-${1 + Math.max(0, ...taken.map(({ number }) => number))}`);
+  const retired = checkedBroadcastName(
+    `${name}.old-${1 + Math.max(0, ...taken.map(({ number }) => number))}`,
+  );
   const to = `${root}/${retired}`;
   const state = await read("state", MAX_STATE_BYTES);
   const info = await read("info", MAX_LIVE_FILE_BYTES);
@@ -56,15 +58,14 @@ export async function retireKey(name: string, folders: BroadcastFolders): Promis
   await files.replace(`${to}/key`, key);
   await files.replace(`${to}/${MARKER}`, new TextEncoder().encode(`${folders.unixMs()}\n`));
   // The key first: a start after a crash in between must not use the old key for a new stream. It is refused.
-  for (const file of ["key", `${name}.sluice`, "info", "peers", "state"]) await files.remove(`${from}/${file}`);
+  for (const file of ["key", `${name}.sluice`, "info", "peers", "state"])
+    await files.remove(`${from}/${file}`);
 }
 
 /** Returns the names of the streams whose viewers are still sent to `name`. */
 export async function retiredNames(name: string, folders: BroadcastFolders): Promise<string[]> {
   const all = await retiredFolders(name, folders);
-  return all
-    .filter(({ retiredMs }) => folders.unixMs() - retiredMs < RETIRED_MS)
-    .map(({ folder }) => folder);
+  return all.filter(({ retiredMs }) => folders.unixMs() - retiredMs < RETIRED_MS).map(({ folder }) => folder);
 }
 
 interface RetiredFolder {
