@@ -1,3 +1,4 @@
+import { addressBytes, addressScope } from "../base/address.ts";
 import { toHex } from "../base/bytes.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
 import type { Health } from "../health/health-contract.ts";
@@ -119,7 +120,12 @@ function m3uFormat(dependencies: ExportDependencies, options: ExportOptions): Fo
       const attributes: [string, string][] = [
         ["tvg-id", guide.match(item) ? exportedChannelId(item, items.figures(item)) : item.tvgId],
         ["tvg-name", item.tvgName || item.title],
-        ["tvg-logo", logoUrl(dependencies, item, options.base)],
+        [
+          "tvg-logo",
+          isForEngines
+            ? foreignLogoUrl(dependencies, item, options.base)
+            : logoUrl(dependencies, item, options.base),
+        ],
         ["group-title", groupOf(item)],
         ["radio", item.tags.includes("radio") ? "true" : ""],
         ...extraOf(item),
@@ -189,13 +195,32 @@ function groupOf({ tags, subcategory, category }: Item): string {
   return tags.filter((tag) => tag !== "radio").join(";") || subcategory || category || "";
 }
 
-/** Returns the URL of an item's logo, or an empty text. */
-export function logoUrl(
-  { items }: { readonly items: Pick<Items, "figures"> },
-  item: Item,
-  base: string,
-): string {
+interface LogoDependencies {
+  readonly items: Pick<Items, "figures">;
+}
+
+/**
+ * Returns the URL at which this engine serves an item's logo, or an empty text if it has none.
+ *
+ * CHOICE(export-logos): the engine fetches the logos of other servers and caches them, so that players need no Internet, and the
+ * list contains no URL with secrets. Players fetch those of private addresses themselves.
+ */
+export function logoUrl({ items }: LogoDependencies, item: Item, base: string): string {
   const [icon] = items.figures(item).icons;
   if (!icon) return "";
-  return "imageId" in icon ? `${base}/image/${icon.imageId}` : withoutLogin(icon.url);
+  if ("imageId" in icon) return `${base}/image/${icon.imageId}`;
+  if (isNamedByPrivateAddress(icon.url)) return withoutLogin(icon.url);
+  return `${base}/server/api?api_version=3&method=get_channel_icon&id=${item.id}`;
+}
+
+/** The engine may not fetch such a URL for other devices, which reach it without the Internet. */
+function isNamedByPrivateAddress(url: string): boolean {
+  const host = (hostOf(url) ?? "").replace(/^\[|\]$/g, "");
+  return addressBytes(host) !== undefined && addressScope(host) !== "global";
+}
+
+/** Returns the URL of an item's logo for other engines, which may run where this one is not reachable. */
+function foreignLogoUrl({ items }: LogoDependencies, item: Item, base: string): string {
+  const [icon] = items.figures(item).icons;
+  return icon && "url" in icon ? withoutLogin(icon.url) : logoUrl({ items }, item, base);
 }

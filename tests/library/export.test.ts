@@ -85,7 +85,7 @@ test("exportItems: writes title, group, guide, logo and link of each enabled ite
   assert.deepEqual(Object.fromEntries(one!.attributes), {
     "tvg-id": "one.uk",
     "tvg-name": "One‚ ”the” first",
-    "tvg-logo": "https://l.example/1.png",
+    "tvg-logo": `http://192.168.1.5:6878/server/api?api_version=3&method=get_channel_icon&id=${ids[0]}`,
     "group-title": "UK;News",
     radio: "true",
   });
@@ -270,4 +270,21 @@ test("exportItems: skip_dead leaves out dead channels, but none whose other sour
   assert.equal((await titles()).length, 6);
   assert.deepEqual(await titles({ skipsDead: true }), ["Two", "Three", "Three"]);
   assert.deepEqual(await titles({ skipsDead: true, skipAutoSearch: true }), ["Two", "Three"]);
+});
+
+test("exportItems: logos come from the engine, except those of private addresses and those for other engines", async () => {
+  const logo = (tvgLogo: string) => ({ title: tvgLogo, content: byId, tvgLogo });
+  const own = "http://192.168.1.5:6878/server/api?api_version=3&method=get_channel_icon&id=";
+  const { text, ids } = await open([
+    logo("https://l.example/1.png"),
+    logo("https://l.example/2.png?token=canary"),
+    logo("http://192.168.1.9/3.png"),
+    logo("http://[fd00::1]/4.png"),
+    { title: "none", content: byId },
+  ]);
+  const logos = async (format: "m3u" | "acestream") =>
+    read(await text({ format })).entries.map(({ attributes }) => attributes.get("tvg-logo"));
+  const near = ["http://192.168.1.9/3.png", "http://[fd00::1]/4.png", undefined];
+  assert.deepEqual(await logos("m3u"), [`${own}${ids[0]}`, `${own}${ids[1]}`, ...near]);
+  assert.deepEqual(await logos("acestream"), ["https://l.example/1.png", undefined, ...near]);
 });

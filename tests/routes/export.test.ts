@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { mimeOf } from "../../src/base/mime.ts";
 import type { ItemContent, ItemDraft } from "../../src/library/contract.ts";
+import { logoUrl } from "../../src/library/export.ts";
 import { M3uReader } from "../../src/media/m3u.ts";
 import { base64, filmTorrent } from "../engine/fake-engine.ts";
 import { controlClient, withRealClient } from "./control-client.ts";
@@ -360,3 +361,18 @@ test(
     assert.equal((await app.call(`/playlist/${id}.m3u`)).status, 404);
   }),
 );
+
+test("a logo of an exported playlist is readable by a player of the network without a token", async () => {
+  const { call, library } = controlClient();
+  const url = "http://l.example/n.png";
+  library.web.set(url, { mime: "image/png", bytes: new Uint8Array([1, 2, 3]) });
+  const content: ItemContent = { ...NOTHING, transport: "bt", url: "http://x.example/1.ts" };
+  const { id } = await library.items.add({ title: "News", content, tvgLogo: url });
+  const origin = {
+    remote: { host: "192.168.1.7", port: 5_000 },
+    local: { host: "192.168.1.5", port: 6878 },
+  };
+  const logo = logoUrl(library, (await library.items.get(id))!, "http://192.168.1.5:6878");
+  const response = await call(logo, { origin, host: "192.168.1.5:6878" });
+  assert.deepEqual([response.status, response.headers.get("content-type")], [200, "image/png"]);
+});
