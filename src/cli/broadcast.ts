@@ -11,6 +11,7 @@ import { broadcastRequest } from "./broadcast-request.ts";
 import { broadcastJson, broadcastStatus, broadcastText, startCommand } from "./broadcast-text.ts";
 import type { Context } from "./context.ts";
 import { announcedAddresses, lanAddresses, ownAddresses, ownLookup } from "./own-addresses.ts";
+import { writeRelayPass } from "./relay-pass.ts";
 import { withSteadyPort } from "./second-engine.ts";
 import { openService, type Service } from "./service.ts";
 import { type StatusLine, statusLineOf } from "./status-line.ts";
@@ -33,6 +34,12 @@ export async function broadcast(
   args: Arguments,
 ): Promise<number> {
   if (args.flags.has("list")) return broadcastList(context, config, args.flags.has("json"));
+  const passFile = args.flags.get("relay-pass");
+  if (typeof passFile === "string") {
+    const name = args.flags.get("name");
+    if (typeof name !== "string") throw usageError("--relay-pass: name the stream with --name");
+    return writeRelayPass(context, config, name, passFile);
+  }
   const options = broadcastOptions(args, config.uploadLimit);
   if (options.source === "-" && context.stdin.isTTY)
     throw usageError(

@@ -172,6 +172,11 @@ export const COMMANDS: readonly Command[] = [
         isRepeated: true,
         help: "Relay of this stream that viewers can use (see sluice relay); repeatable",
       },
+      {
+        name: "relay-pass",
+        value: "FILE",
+        help: "Write a pass for a relay of the stream --name, and end: with it, the relay proves its role",
+      },
       { name: "private", help: "Serve only the relays; viewers receive the stream from them" },
       {
         name: "hls",
@@ -225,7 +230,14 @@ export const COMMANDS: readonly Command[] = [
     operands: CONTENT,
     maxOperands: 1,
     completes: "files",
-    flags: [{ name: "json", help: "Write the addresses of the relay as one line of JSON" }],
+    flags: [
+      {
+        name: "pass",
+        value: "FILE",
+        help: "Pass of the broadcaster (see sluice broadcast --relay-pass): viewers prefer the relay without being told its address",
+      },
+      { name: "json", help: "Write the addresses of the relay as one line of JSON" },
+    ],
     takesSettings: true,
     shownSettings: ["live-window", "live-limit", ...LIVE_SETTINGS],
     examples: [

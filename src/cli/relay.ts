@@ -8,6 +8,7 @@ import type { ContentSelector, LiveControl } from "../transfer/contract.ts";
 import { type Arguments, usageError } from "./args.ts";
 import type { Context } from "./context.ts";
 import { announcedAddresses } from "./own-addresses.ts";
+import { type RelayPass, readRelayPass } from "./relay-pass.ts";
 import { relayState, relayStatus, relayText } from "./relay-text.ts";
 import { withSteadyPort } from "./second-engine.ts";
 import { selectorOf } from "./selector.ts";
@@ -34,6 +35,8 @@ export async function relay(context: Context, config: Config, log: Log, args: Ar
   if (named === undefined)
     throw usageError("relay: expected a link, a magnet, an infohash, a transport file or its URL");
   const selector = await selectorOf(named);
+  const passFile = args.flags.get("pass");
+  const pass = typeof passFile === "string" ? await readRelayPass(passFile, context.runtime) : undefined;
   const stop = stopSignals(log);
   const status = statusLineOf(context.stderr, PLAIN_STATUS_MS);
   try {
@@ -46,7 +49,7 @@ export async function relay(context: Context, config: Config, log: Log, args: Ar
       const texts = addresses.map(addressText);
       const json = `${JSON.stringify({ p2p_port: service.p2pPort, addresses: texts })}\n`;
       context.stdout.write(args.flags.has("json") ? json : relayText(texts, service.p2pPort));
-      const lease = await join(service, selector, status, log, stop.signal);
+      const lease = await join(service, selector, { status, log, signal: stop.signal, pass });
       if (lease !== undefined) await forward(lease, status, stop.signal);
       log.info("stopping");
       return 0;
@@ -59,25 +62,34 @@ export async function relay(context: Context, config: Config, log: Log, args: Ar
   }
 }
 
+interface JoinOptions {
+  readonly status: StatusLine;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  readonly pass: RelayPass | undefined;
+}
+
 /** Joins the stream, with retries. Returns undefined if the user stops the relay. */
 async function join(
   service: Service,
   selector: ContentSelector,
-  status: StatusLine,
-  log: Log,
-  signal: AbortSignal,
+  { status, log, signal, pass }: JoinOptions,
 ): Promise<TransferLease | undefined> {
   while (!signal.aborted) {
     try {
-      return await service.engine.acquire(selector, {
+      const lease = await service.engine.acquire(selector, {
         signal,
         allowPrivateUrls: true,
         liveRole: "relay",
+        ...(pass && { roleKey: pass.key }),
         onProgress: ({ connectedPeers }) => {
           const peers = `${connectedPeers} ${connectedPeers === 1 ? "peer" : "peers"}`;
           status.show(`joining · ${peers}`, performance.now());
         },
       });
+      if (!pass || pass.infohash === lease.transfer.infohash) return lease;
+      lease.release();
+      throw new SluiceError("bad_parameter", `--pass: the pass is for the stream ${pass.infohash}`);
     } catch (error) {
       if (signal.aborted) break;
       if (!(error instanceof SluiceError) || !PASSING.includes(error.code)) throw error;

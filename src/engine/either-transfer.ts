@@ -216,7 +216,8 @@ export class EitherTransfer implements PeerTransfer {
   }
 
   #watching(file: LiveTransportFile): LiveContent {
-    return { file, role: this.#content.liveRole ?? "viewer" };
+    const { liveRole = "viewer", roleKey } = this.#content;
+    return { file, role: liveRole, ...(roleKey && { roleKey }) };
   }
 
   async #stop(): Promise<void> {

@@ -10,6 +10,7 @@ import type {
   TransferContent,
 } from "../transfer/contract.ts";
 import type { LiveRole } from "../wire/live/peer-info.ts";
+import type { RoleKey } from "../wire/live/role-proof.ts";
 import type {
   AcquireOptions,
   ChooseRange,
@@ -38,7 +39,7 @@ export async function acquire(
 ): Promise<TransferLease> {
   const { signal, allowPrivateUrls = false } = options;
   const { content, selectedFiles } = await access.resolve(selector, { allowPrivateUrls, signal });
-  const withOptions = options.liveRole ? withRole(content, options.liveRole) : content;
+  const withOptions = options.liveRole ? withRole(content, options.liveRole, options.roleKey) : content;
   const hold = access.holds.open(withOptions, options.isForeign);
   try {
     await awaitFiles(access, hold.transfer, options);
@@ -49,8 +50,14 @@ export async function acquire(
   return { transfer: hold.transfer, selectedFiles, release: hold.release };
 }
 
-function withRole(content: TransferContent, role: LiveRole): TransferContent {
-  return { ...content, liveRole: role, ...(content.live && { live: { ...content.live, role } }) };
+function withRole(content: TransferContent, role: LiveRole, roleKey?: RoleKey): TransferContent {
+  const proof = roleKey && { roleKey };
+  return {
+    ...content,
+    liveRole: role,
+    ...proof,
+    ...(content.live && { live: { ...content.live, role, ...proof } }),
+  };
 }
 
 /** Reads bytes of one file; see `Engine.read`. Rejects with `SluiceError`. */

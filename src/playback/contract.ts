@@ -20,6 +20,7 @@ import type {
 } from "../transfer/segment-source.ts";
 import type { FoundManifest } from "../web-content/probe.ts";
 import type { LiveRole } from "../wire/live/peer-info.ts";
+import type { RoleKey } from "../wire/live/role-proof.ts";
 import type { Buffering } from "./diagnosis/contract.ts";
 import type { PlayerPosition } from "./session-live.ts";
 
@@ -202,6 +203,8 @@ export interface AcquireOptions extends ReadOptions {
   readonly allowPrivateUrls?: boolean;
   /** Our role if the content is a live stream; viewer by default. */
   readonly liveRole?: LiveRole;
+  /** Proves that role to peers. */
+  readonly roleKey?: RoleKey;
   /** Called every half second while the files are not known. */
   readonly onProgress?: (figures: SwarmFigures) => void;
 }

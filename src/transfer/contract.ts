@@ -125,6 +125,8 @@ export interface TransferContent {
   readonly live?: LiveContent;
   /** Our role if the content turns out to be a live stream; viewer by default. */
   readonly liveRole?: LiveRole;
+  /** Proves that role to peers. */
+  readonly roleKey?: RoleKey;
 }
 
 /** A transfer as the engine controls it; players use only {@link Transfer}. */

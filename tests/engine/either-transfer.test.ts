@@ -76,12 +76,14 @@ test("EitherTransfer: a magnet with metadata of a live stream continues as a liv
     const peer = await serveMetadata(LIVE.infoBytes);
     const deps = await transferDependencies(folder);
     const trackers = [["http://tracker.example/announce"]];
+    const roleKey = { role: "relay", sign: () => new Uint8Array(64) } as const;
     const { transfer, opened } = either(deps, {
       infohash: LIVE.infohash,
       trackers,
       peers: [peer.address],
       displayName: "shown before",
       liveRole: "relay",
+      roleKey,
     });
     assert.deepEqual([transfer.name, transfer.live], ["shown before", undefined]);
     await transfer.ready();
@@ -92,6 +94,7 @@ test("EitherTransfer: a magnet with metadata of a live stream continues as a liv
     assert.equal(live.file.isSigned, false);
     assert.deepEqual(live.file.trackers, trackers);
     assert.equal(live.role, "relay");
+    assert.equal(live.roleKey, roleKey);
     assert.deepEqual(live.knownPeers, [peer.address]);
     assert.deepEqual(content.trackers, trackers);
     assert.equal(transfer.live?.content, live);

@@ -8,7 +8,7 @@ import { encodeBencode } from "../../src/wire/bencode-encode.ts";
 import { encodeHeader, type PieceHeader } from "../../src/wire/live/header.ts";
 import { type LiveInfo, liveInfoDict } from "../../src/wire/live/info.ts";
 import { type decodeLiveMessage, encodeLiveMessage } from "../../src/wire/live/message.ts";
-import { encodeProof, type RoleParties } from "../../src/wire/live/role-proof.ts";
+import { encodeCertificate, encodeProof, type RoleParties } from "../../src/wire/live/role-proof.ts";
 import { encodeStat, type StatMessage } from "../../src/wire/live/stat.ts";
 import { encodeSuccessor, type Successor } from "../../src/wire/live/successor.ts";
 import { makeLiveTransportFile } from "../../src/wire/live/transport-file.ts";
@@ -231,18 +231,13 @@ const PARTIES: RoleParties = {
   verifier: latin1Bytes("-SL0100-verifier0001"),
   challenge: latin1Bytes("0123456789abcdef"),
 };
-/** Makes the certificate by which a key may act as a relay until `untilUnixMs`. */
-export function makeRelayCertificate(key: Uint8Array, untilUnixMs: number, sign: Ed25519Sign): Uint8Array {
-  const bytes = new Uint8Array(32 + 6 + 64);
-  bytes.set(key);
-  writeU48(bytes, 32, untilUnixMs);
-  bytes.set(sign(signedBytes(bytes, INFOHASH, "sluice-relay:")), 38);
-  return bytes;
-}
-
 const RELAY_SEED = new Uint8Array(createHash("sha256").update("sluice live relay vectors 1").digest());
 const RELAY_KEY = ed25519Key(RELAY_SEED);
-const CERTIFICATE = makeRelayCertificate(RELAY_KEY.publicKey, EPOCH * 1000, KEY.sign);
+const CERTIFICATE = encodeCertificate(
+  { publicKey: RELAY_KEY.publicKey, untilMs: EPOCH * 1000 },
+  INFOHASH,
+  KEY.sign,
+);
 
 /** The stream with {@link RELAY_KEY} succeeds the one of the vectors. */
 export const SUCCESSOR: Successor = {

@@ -1,9 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecodeError } from "../../src/base/errors.ts";
+import type { Ed25519Sign } from "../../src/base/signature.ts";
 import { ed25519Key, ed25519Verifier } from "../../src/runtime/crypto.ts";
-import { encodeProof, provedRole, type RoleParties } from "../../src/wire/live/role-proof.ts";
-import { INFOHASH, KEY, makeRelayCertificate, PROOFS } from "./live-vectors.ts";
+import {
+  encodeCertificate,
+  encodeProof,
+  provedRole,
+  type RoleParties,
+} from "../../src/wire/live/role-proof.ts";
+import { INFOHASH, KEY, PROOFS } from "./live-vectors.ts";
 
 const RELAY = ed25519Key(new Uint8Array(32).fill(5));
 const PARTIES: RoleParties = {
@@ -14,12 +20,15 @@ const PARTIES: RoleParties = {
 };
 const UNTIL = 1_790_000_000_000;
 
+const certify = (publicKey: Uint8Array, sign: Ed25519Sign) =>
+  encodeCertificate({ publicKey, untilMs: UNTIL }, INFOHASH, sign);
+
 function roleIn(bytes: Uint8Array, parties: RoleParties = PARTIES, now = UNTIL): string | undefined {
   return provedRole(bytes, parties, KEY.publicKey, ed25519Verifier, now);
 }
 
 test("provedRole accepts the key of the stream, and a relay with a certificate of it until that expires", () => {
-  const certificate = makeRelayCertificate(RELAY.publicKey, UNTIL, KEY.sign);
+  const certificate = certify(RELAY.publicKey, KEY.sign);
   const relay = encodeProof({ role: "relay", sign: RELAY.sign, certificate }, PARTIES);
   assert.equal(roleIn(encodeProof({ role: "source", sign: KEY.sign }, PARTIES)), "source");
   assert.equal(roleIn(encodeProof({ role: "relay", sign: KEY.sign }, PARTIES)), "relay");
@@ -46,8 +55,8 @@ test("provedRole refuses a proof that was made for other peers, another challeng
 });
 
 test("provedRole refuses a key of the prover's own, also with a certificate that it signed itself or as the source", () => {
-  const own = makeRelayCertificate(RELAY.publicKey, UNTIL, RELAY.sign);
-  const right = makeRelayCertificate(RELAY.publicKey, UNTIL, KEY.sign);
+  const own = certify(RELAY.publicKey, RELAY.sign);
+  const right = certify(RELAY.publicKey, KEY.sign);
   for (const role of ["relay", "source"] as const)
     assert.equal(roleIn(encodeProof({ role, sign: RELAY.sign }, PARTIES)), undefined);
   assert.equal(

@@ -1,4 +1,4 @@
-import { concatBytes, latin1Bytes, readU16, readU48, writeU16 } from "../../base/bytes.ts";
+import { concatBytes, latin1Bytes, readU16, readU48, writeU16, writeU48 } from "../../base/bytes.ts";
 import { type Infohash, infohashBytes } from "../../base/ids.ts";
 import {
   type Ed25519Sign,
@@ -34,6 +34,19 @@ export interface RoleKey {
   readonly role: Exclude<LiveRole, "viewer">;
   readonly sign: Ed25519Sign;
   readonly certificate?: Uint8Array;
+}
+
+/** Encodes the certificate of a relay: its key, valid until a time in UNIX ms, signed with the stream key. */
+export function encodeCertificate(
+  { publicKey, untilMs }: { readonly publicKey: Uint8Array; readonly untilMs: number },
+  infohash: Infohash,
+  sign: Ed25519Sign,
+): Uint8Array<ArrayBuffer> {
+  const certificate = new Uint8Array(CERTIFICATE_BYTES);
+  certificate.set(publicKey);
+  writeU48(certificate, 32, untilMs);
+  certificate.set(sign(signedBytes(certificate, infohash, CERTIFICATE_PURPOSE)), 38);
+  return certificate;
 }
 
 /** Encodes a PROOF: the answer to a challenge. */
