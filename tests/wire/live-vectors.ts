@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { latin1Bytes, toHex, writeU48 } from "../../src/base/bytes.ts";
+import { latin1Bytes, toHex } from "../../src/base/bytes.ts";
 import { type Infohash, infohashOf } from "../../src/base/ids.ts";
-import type { Ed25519Sign } from "../../src/base/signature.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
 import { ed25519Key, ed25519Verifier, sha256 } from "../../src/runtime/crypto.ts";
 import { encodeBencode } from "../../src/wire/bencode-encode.ts";
@@ -12,7 +11,7 @@ import { encodeCertificate, encodeProof, type RoleParties } from "../../src/wire
 import { encodeStat, type StatMessage } from "../../src/wire/live/stat.ts";
 import { encodeSuccessor, type Successor } from "../../src/wire/live/successor.ts";
 import { makeLiveTransportFile } from "../../src/wire/live/transport-file.ts";
-import { chunkHashesOf, liveHash, signedBytes, signHeader } from "../../src/wire/live/trust.ts";
+import { chunkHashesOf, liveHash, signHeader } from "../../src/wire/live/trust.ts";
 import { seededRandom } from "../seeded-random.ts";
 import { sha1 } from "./make-torrent.ts";
 
