@@ -58,7 +58,7 @@ export async function writeRelayPass(
   stdout.write(
     `Relay pass of ${printable(name)}, valid until ${until}: ${printable(file)}\n` +
       "Give it to the operator of one relay, who starts: sluice relay LINK --pass FILE\n" +
-      "Whoever has the file can act as a relay of this stream, but cannot change the stream.\n",
+      "A program with the file can act as a relay of this stream, but cannot change the stream.\n",
   );
   return 0;
 }
