@@ -28,6 +28,9 @@ const language = text
 /** The parameters of `/playlist/get`; `is_favorite` is the deprecated name of `favorites`. */
 export const exportParams = z.object({
   format: oneOf(["m3u", "acestream", "json"]).describe("Default m3u"),
+  player: oneOf(["vlc", "kodi", "tivimate", "jellyfin"]).describe(
+    "Format m3u: only what this player reads; default: for any player",
+  ),
   name: titlePart,
   category: text.describe("Only items of this category"),
   subcategory: text.describe("Only items with this subcategory or tag"),
@@ -165,6 +168,7 @@ function optionsOf(
     skipAutoSearch: params.skip_autosearch ?? false,
     generatePlayerId: params.generate_player_id ?? false,
     ...(params.show_epg && { showsProgrammes: true }),
+    ...(params.player && { player: params.player }),
     ...(params.skip_dead && { skipsDead: true }),
   };
 }

@@ -1,5 +1,6 @@
 import type { ContentId, Infohash } from "../base/ids.ts";
 import type { UnixSeconds } from "../base/time.ts";
+import type { M3uPlayer } from "../media/m3u-players.ts";
 
 /** The owner of items without an owner (interface: Playlist methods). */
 export const NO_OWNER = "_no_owner_";
@@ -324,6 +325,8 @@ export interface Images {
 export interface ExportOptions {
   readonly query: ItemQuery;
   readonly format: "m3u" | "acestream" | "json";
+  /** Format `m3u`: writes only what this player reads; default: what any player reads. */
+  readonly player?: M3uPlayer;
   /** Base URL of this engine: `http://192.168.1.5:6878`. */
   readonly base: string;
   readonly protocol: "http" | "hls";

@@ -2,6 +2,7 @@ import { addressBytes, addressScope } from "../base/address.ts";
 import { toHex } from "../base/bytes.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
 import type { Health } from "../health/health-contract.ts";
+import { playerForm } from "../media/m3u-players.ts";
 import { m3uEntry, m3uHeader } from "../media/m3u-writer.ts";
 import type { ExportOptions, Item, Items } from "./contract.ts";
 import { contentLink, playLink, withoutLogin } from "./export-links.ts";
@@ -17,8 +18,6 @@ interface ExportDependencies {
   healthOf(item: Item): Health | undefined;
 }
 
-/** Guides in the header; players fetch each of them. */
-const MAX_GUIDES = 20;
 /** Sources of a channel that decide whether it is dead; as many as a player tries. */
 const MAX_COMPARED_SOURCES = 7;
 
@@ -95,13 +94,14 @@ async function isDead(
 
 function m3uFormat(dependencies: ExportDependencies, options: ExportOptions): Format {
   const { guide, items } = dependencies;
+  const form = playerForm(options.player);
   // The engine's own guide has the ids of this list, and devices need no Internet for it.
   const fetched = guide.hasProgrammes
     ? [`${options.base}/epg.xml.gz`]
     : dependencies.guides(options.query.externalPlaylistId);
   const guides = fetched
     .filter((guide) => withoutLogin(guide) !== "")
-    .slice(0, MAX_GUIDES)
+    .slice(0, form.guides)
     .map((guide) => guide.replaceAll(",", "%2C"))
     .join(",");
   // Players know one of the two names. Kodi reads the first guide, other players all of them.
@@ -126,12 +126,13 @@ function m3uFormat(dependencies: ExportDependencies, options: ExportOptions): Fo
             ? foreignLogoUrl(dependencies, item, options.base)
             : logoUrl(dependencies, item, options.base),
         ],
-        ["group-title", groupOf(item)],
+        ["group-title", groupOf(item, form.hasSeveralGroups)],
         ["radio", item.tags.includes("radio") ? "true" : ""],
         ...extraOf(item),
         ["acestream-autosearch", isForEngines && item.autoSearch ? "1" : ""],
       ];
-      return m3uEntry({ durationSeconds: undefined, attributes, title: titleOf(item), url });
+      const read = attributes.filter(([name]) => form.attributes?.has(name) ?? true);
+      return m3uEntry({ durationSeconds: undefined, attributes: read, title: titleOf(item), url });
     },
   };
 }
@@ -190,9 +191,10 @@ function hostOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).hostname : undefined;
 }
 
-/** Returns all groups of an item, or its category if it has none. */
-function groupOf({ tags, subcategory, category }: Item): string {
-  return tags.filter((tag) => tag !== "radio").join(";") || subcategory || category || "";
+/** Returns all groups of an item or the first one, or its category if it has none. */
+function groupOf({ tags, subcategory, category }: Item, hasSeveral: boolean): string {
+  const groups = tags.filter((tag) => tag !== "radio");
+  return (hasSeveral ? groups : groups.slice(0, 1)).join(";") || subcategory || category || "";
 }
 
 interface LogoDependencies {

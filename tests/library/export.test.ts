@@ -288,3 +288,28 @@ test("exportItems: logos come from the engine, except those of private addresses
   assert.deepEqual(await logos("m3u"), [`${own}${ids[0]}`, `${own}${ids[1]}`, ...near]);
   assert.deepEqual(await logos("acestream"), ["https://l.example/1.png", undefined, ...near]);
 });
+
+test("exportItems: writes the groups, guides and attributes that the chosen player reads", async () => {
+  const draft = {
+    title: "a",
+    content: byId,
+    tags: ["UK", "News"],
+    tvgExtra: ["tvg-chno=7", "catchup=append"],
+  };
+  const { text } = await open([draft], ["http://g.example/a.xml", "http://g.example/b.xml"]);
+  const shape = async (player?: "vlc" | "kodi" | "tivimate" | "jellyfin") => {
+    const { header, entries } = read(await text(player && { player }));
+    const { attributes } = entries[0]!;
+    return [
+      header.guides.length,
+      attributes.get("group-title"),
+      attributes.get("tvg-chno"),
+      attributes.get("catchup"),
+    ];
+  };
+  assert.deepEqual(await shape("vlc"), [0, "UK", undefined, undefined]);
+  assert.deepEqual(await shape("jellyfin"), [0, "UK", "7", undefined]);
+  assert.deepEqual(await shape("kodi"), [1, "UK;News", "7", "append"]);
+  for (const player of ["tivimate", undefined] as const)
+    assert.deepEqual(await shape(player), [2, "UK;News", "7", "append"]);
+});

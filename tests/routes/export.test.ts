@@ -376,3 +376,10 @@ test("a logo of an exported playlist is readable by a player of the network with
   const response = await call(logo, { origin, host: "192.168.1.5:6878" });
   assert.deepEqual([response.status, response.headers.get("content-type")], [200, "image/png"]);
 });
+
+test("/playlist/get: player selects the form of the list; an unknown player is an error", async () => {
+  const { call, library } = controlClient();
+  await call("/playlist/get?player=jellyfin");
+  assert.equal(library.exported[0]?.player, "jellyfin");
+  assert.equal((await call("/playlist/get?player=winamp")).status, 400);
+});
