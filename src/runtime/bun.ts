@@ -1,5 +1,6 @@
 import type { Runtime } from "./contract.ts";
 import { machineRuntime } from "./machine.ts";
+import type { OnTraffic } from "./sockets.ts";
 
 /**
  * Bun allocates an array for each read from a socket and lets garbage grow to the size of the live heap before it
@@ -16,26 +17,35 @@ const COLLECT_AFTER_BYTES = 2 * 1024 * 1024;
  */
 const FULL_COLLECT_MS = 2_000;
 const FULL_COLLECT_BYTES = 16 * 1024 * 1024;
+/**
+ * The same interval while strangers open thousands of connections a second, which the limits close at once: as many bytes as above
+ * are used by accepted connections alone. Some are in use at each collection of new objects, so only one of all objects frees them.
+ */
+const FLOOD_COLLECT_MS = 500;
 
 /** The runtime on Bun. */
 export const runtime: Runtime = machineRuntime("bun", process.versions.bun ?? "", collectGarbage());
 
-/** Returns a counter of bytes read and sent that schedules garbage collections. */
-function collectGarbage(): (bytes: number) => void {
+/** Returns a counter of the memory that traffic uses, which schedules garbage collections. */
+function collectGarbage(): OnTraffic {
   let bytesSince = 0;
   let bytesSinceFull = 0;
+  let acceptedSinceFull = 0;
   let isScheduled = false;
-  let fullDue = performance.now() + FULL_COLLECT_MS;
+  let fullAt = performance.now();
   const collect = () => {
     isScheduled = false;
-    const isFull = bytesSinceFull >= FULL_COLLECT_BYTES && performance.now() >= fullDue;
+    const isFlood = acceptedSinceFull >= FULL_COLLECT_BYTES;
+    const isDue = performance.now() - fullAt >= (isFlood ? FLOOD_COLLECT_MS : FULL_COLLECT_MS);
+    const isFull = bytesSinceFull >= FULL_COLLECT_BYTES && isDue;
     Bun.gc(isFull);
     if (!isFull) return;
-    bytesSinceFull = 0;
-    fullDue = performance.now() + FULL_COLLECT_MS;
+    bytesSinceFull = acceptedSinceFull = 0;
+    fullAt = performance.now();
   };
-  return (bytes) => {
+  return (bytes, isAccepted) => {
     bytesSince += bytes;
+    if (isAccepted) acceptedSinceFull += bytes;
     if (isScheduled || bytesSince < COLLECT_AFTER_BYTES) return;
     bytesSinceFull += bytesSince;
     bytesSince = 0;

@@ -5,7 +5,7 @@ import { files } from "./files.ts";
 import { httpClient } from "./http-client.ts";
 import { serve } from "./http-server.ts";
 import { backupStore, lockPath, openStore, restoreStore } from "./open-store.ts";
-import { machineNet } from "./sockets.ts";
+import { machineNet, type OnTraffic } from "./sockets.ts";
 import { surroundings } from "./surroundings.ts";
 import { bindUdp as bindUdpByNode } from "./udp.ts";
 
@@ -30,12 +30,12 @@ const clock: Clock = {
 
 /**
  * Builds a runtime from the `node:*` modules, which Bun, Deno and Node all provide. `onTraffic` is called with the bytes
- * of every read from a peer and of every HTTP response body sent.
+ * of every read from a peer and of every HTTP response body sent, and for every accepted peer connection.
  */
 export function machineRuntime(
   name: Runtime["name"],
   version: string,
-  onTraffic: (bytes: number) => void = () => {},
+  onTraffic: OnTraffic = () => {},
   bindUdp: Net["bindUdp"] = bindUdpByNode,
 ): Runtime {
   return {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runtime } from "#runtime";
 import type { TcpHandlers, TcpSocket } from "../../src/runtime/contract.ts";
+import { machineRuntime } from "../../src/runtime/machine.ts";
 
 const { net } = runtime;
 const HERE = { host: "127.0.0.1", port: 0 };
@@ -176,6 +177,22 @@ test("Net.listen: IPv4 peers of a dual-stack socket have IPv4 addresses", async 
   const socket = net.connect(at, nothing, { timeoutMs: 2000 });
   assert.equal(await remote.promise, "127.0.0.1");
   socket.close();
+  await listener.close();
+});
+
+test("machineRuntime: an accepted connection counts as traffic before its first byte", async () => {
+  let moved = 0;
+  const counting = machineRuntime(runtime.name, runtime.version, (bytes, isAccepted) => {
+    if (isAccepted) moved += bytes;
+  });
+  const movedAtEnd = later<number>();
+  const listener = await counting.net.listen(HERE, (socket) => {
+    queueMicrotask(() => socket.close());
+    return { ...nothing, closed: () => movedAtEnd.resolve(moved) };
+  });
+  net.connect(listener.address, nothing, { timeoutMs: 5000 });
+  // Otherwise silent connections would never cause a collection.
+  assert.ok((await movedAtEnd.promise) >= 4096);
   await listener.close();
 });
 
