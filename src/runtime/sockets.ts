@@ -7,7 +7,7 @@ import { listenError } from "./listen-error.ts";
 /** Unsent bytes of a socket above which its writer must wait; covers a few round trips of a fast peer. */
 const WRITE_LIMIT_BYTES = 1024 * 1024;
 
-/** Garbage that an accepted connection leaves behind even if it never sends a byte: measured on Bun, 3.8 KB for the socket of
+/** Garbage that an accepted connection leaves behind even if it never sends a byte: measured on Bun, 3.9 KiB for the socket of
  * `node:net`, the rest for the layers above it. */
 const CONNECTION_BYTES = 8 * 1024;
 
