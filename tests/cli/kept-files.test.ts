@@ -33,6 +33,7 @@ test("keptFiles: uploaded images and transport files, and the files of broadcast
       "broadcasts/A film/key",
       "broadcasts/A film/info",
       "broadcasts/A film/A film.sluice",
+      "broadcasts/A film/retired",
     ]);
   }));
 
