@@ -45,23 +45,31 @@ export async function freePort(): Promise<number> {
 export async function startEngine(
   options: { runtime?: RuntimeName; env?: Record<string, string>; dataDir?: string } = {},
 ): Promise<EngineProcess> {
-  const [httpPort, p2pPort] = [await freePort(), await freePort()];
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "sluice-engine-")));
   const [command, ...args] = runtimeCommand(options.runtime);
-  const started = startProcess(command, [...args, MAIN, "serve"], {
-    cwd: ROOT,
-    env: {
-      PATH: `${join(ROOT, "node_modules", ".bin")}:${process.env.PATH}`,
-      SLUICE_HTTP_PORT: String(httpPort),
-      SLUICE_P2P_PORT: String(p2pPort),
-      SLUICE_DATA_DIR: dataDir,
-      SLUICE_HOST: "127.0.0.1",
-      XDG_CONFIG_HOME: dataDir,
-      ...options.env,
-    },
+  const attempt = async () => {
+    const [httpPort, p2pPort] = [await freePort(), await freePort()];
+    const started = startProcess(command, [...args, MAIN, "serve"], {
+      cwd: ROOT,
+      env: {
+        PATH: `${join(ROOT, "node_modules", ".bin")}:${process.env.PATH}`,
+        SLUICE_HTTP_PORT: String(httpPort),
+        SLUICE_P2P_PORT: String(p2pPort),
+        SLUICE_DATA_DIR: dataDir,
+        SLUICE_HOST: "127.0.0.1",
+        XDG_CONFIG_HOME: dataDir,
+        ...options.env,
+      },
+    });
+    const url = `http://127.0.0.1:${httpPort}`;
+    await answers(url, started);
+    return { started, url, p2pPort };
+  };
+  // Another program can take a free port before the engine does.
+  const { started, url, p2pPort } = await attempt().catch((error) => {
+    if (!/port \d+ at \S+ is in use/.test(String(error))) throw error;
+    return attempt();
   });
-  const url = `http://127.0.0.1:${httpPort}`;
-  await answers(url, started);
   return {
     ...started,
     url,
