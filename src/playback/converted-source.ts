@@ -7,16 +7,15 @@ import type { AudioTranscoder } from "../remux/audio/transcoder.ts";
 import { pictureAlone } from "../remux/audio/ts-converter.ts";
 import { type AudioConversion, audioKey } from "../remux/contract.ts";
 import type {
-  LivePosition,
   LiveStream,
   ManifestPlace,
   ManifestRendition,
   SegmentBytes,
   SegmentName,
   SegmentSource,
-  VariantFacts,
 } from "../transfer/segment-source.ts";
 import { audioOf, type PlaybackRequest } from "./contract.ts";
+import { DerivedSource } from "./derived-source.ts";
 import { ORIGINAL_FROM } from "./film-audio.ts";
 import { wholeSegments, withoutParts } from "./manifest-parts.ts";
 import { OrderedSource } from "./ordered-source.ts";
@@ -93,13 +92,10 @@ interface ConversionOptions {
  * A source of MPEG-TS segments whose audio is converted to AAC. HLS players get it as a rendition, beside the audio of the stream, if the
  * source has picture and audio in the same segments; others get it in place of that audio.
  */
-class ConvertedSource implements SegmentSource {
-  readonly container = "ts";
-  readonly isLive: boolean;
-  readonly bytesPerSecond: number | undefined;
+class ConvertedSource extends DerivedSource {
   /** HLS players can seek in the window; continuous streams are read by segments. */
   readonly live?: LiveStream;
-  readonly #source: SegmentSource;
+  readonly #bytesPerSecond: number | undefined;
   readonly #options: ConversionOptions;
   readonly #key: string;
   readonly #isHls: boolean;
@@ -111,30 +107,29 @@ class ConvertedSource implements SegmentSource {
   #audio: Promise<StreamAudio | undefined | "left"> | undefined;
 
   constructor(source: SegmentSource, options: ConversionOptions, key: string, output: "ts" | "hls") {
-    this.#source = source;
+    super(source);
+    this.#bytesPerSecond = source.bytesPerSecond;
     this.#options = options;
     this.#isHls = output === "hls";
-    this.isLive = source.isLive;
     this.#key = key;
-    this.bytesPerSecond = source.bytesPerSecond;
     if (this.#isHls && source.live) this.live = source.live;
   }
 
-  get name(): string {
-    return `${this.#source.name} ${this.#key}`;
+  override get bytesPerSecond(): number | undefined {
+    return this.#bytesPerSecond;
   }
 
-  get variants(): readonly VariantFacts[] {
-    return this.#source.variants ?? [];
+  override get name(): string {
+    return `${this.source.name} ${this.#key}`;
   }
 
-  get variantIndex(): number {
-    return this.#source.variantIndex ?? -1;
-  }
-
-  async manifest(place: ManifestPlace, rendition: ManifestRendition, signal: AbortSignal): Promise<string> {
+  override async manifest(
+    place: ManifestPlace,
+    rendition: ManifestRendition,
+    signal: AbortSignal,
+  ): Promise<string> {
     const manifestOf = async (of: ManifestRendition) =>
-      withoutParts(await this.#source.manifest(wholeSegments(place), of, signal));
+      withoutParts(await this.source.manifest(wholeSegments(place), of, signal));
     const audio = await this.#renditions(signal);
     if (!audio) return withOriginals(await manifestOf(rendition));
     if (rendition === "main") return audio.master(place);
@@ -143,30 +138,23 @@ class ConvertedSource implements SegmentSource {
     return audioManifest(await manifestOf("media"), rendition.audio);
   }
 
-  first(signal: AbortSignal): Promise<number> {
-    return this.#source.first(signal);
-  }
-
-  reach(index: number, signal: AbortSignal): Promise<number | undefined> {
-    return this.#source.reach(index, signal);
-  }
-
-  async find(kind: SegmentName["kind"], number: number, signal: AbortSignal, track = 0): Promise<number> {
+  override async find(
+    kind: SegmentName["kind"],
+    number: number,
+    signal: AbortSignal,
+    track = 0,
+  ): Promise<number> {
     const isOwn = kind === "ts" && (await this.#renditions(signal)) !== undefined;
-    return this.#source.find(kind, number, signal, isOwn ? 0 : track % ORIGINAL_FROM);
+    return this.source.find(kind, number, signal, isOwn ? 0 : track % ORIGINAL_FROM);
   }
 
-  livePosition(): LivePosition | undefined {
-    return this.#source.livePosition?.();
-  }
-
-  async make(
+  override async make(
     kind: SegmentName["kind"],
     index: number,
     track: number,
     signal: AbortSignal,
   ): Promise<SegmentBytes> {
-    if (kind !== "ts") return this.#source.make(kind, index, track, signal);
+    if (kind !== "ts") return this.source.make(kind, index, track, signal);
     const audio = await this.#renditions(signal);
     if (!audio) return this.#makeWhole(index, track, signal);
     const segment = await this.#original(index, 0, signal);
@@ -192,13 +180,13 @@ class ConvertedSource implements SegmentSource {
   }
 
   #original(index: number, track: number, signal: AbortSignal): Promise<SegmentBytes> {
-    const make = (stop: AbortSignal) => this.#source.make("ts", index, track, stop);
-    return this.#originals.get(`${this.#source.name}/${track}/${index}`, make, signal);
+    const make = (stop: AbortSignal) => this.source.make("ts", index, track, stop);
+    return this.#originals.get(`${this.source.name}/${track}/${index}`, make, signal);
   }
 
   /** Gives a converter the segment before `index`: the window of a live stream still has it; a web server would have to send it again. */
   async #precede(converter: StreamConverter, index: number, track: number, signal: AbortSignal) {
-    if (!this.#source.live || converter.continues(index)) return;
+    if (!this.source.live || converter.continues(index)) return;
     const before = await this.#original(index - 1, track, signal).catch(() => undefined);
     if (before) converter.remember(index - 1, before);
   }
@@ -219,10 +207,10 @@ class ConvertedSource implements SegmentSource {
 
   async #openAudio(signal: AbortSignal): Promise<StreamAudio | undefined> {
     const place = { base: "", session: { infohash: "" as Infohash, key: "", ordinal: 0 } };
-    const manifest = await this.#source.manifest(place, "main", signal);
+    const manifest = await this.source.manifest(place, "main", signal);
     // A source with renditions of its own, or with subtitles, keeps its master manifest.
     if (manifest.includes("#EXT-X-STREAM-INF")) return undefined;
-    const index = await this.#source.first(signal);
+    const index = await this.source.first(signal);
     const segment = await this.#original(index, 0, signal);
     const seconds = Number(/#EXTINF:([\d.]+)/.exec(manifest)?.[1] ?? 6);
     const converter = this.#converter();

@@ -10,15 +10,14 @@ import { nextUnit } from "../media/ts-units.ts";
 import { writeWebvtt } from "../media/webvtt.ts";
 import { decodeTeletext, packetsOf, teletextCues } from "../remux/teletext-packets.ts";
 import type {
-  LivePosition,
   LiveStream,
   ManifestPlace,
   ManifestRendition,
   SegmentBytes,
   SegmentName,
   SegmentSource,
-  VariantFacts,
 } from "../transfer/segment-source.ts";
+import { DerivedSource } from "./derived-source.ts";
 import { SUBTITLE_GROUP, subtitleRenditions } from "./hls.ts";
 import { wholeSegments, withoutParts } from "./manifest-parts.ts";
 
@@ -49,10 +48,8 @@ interface KeptSegment {
  * A live stream of MPEG-TS with its teletext subtitles as WebVTT. If the stream has none, it is the source itself. The tables of the
  * stream are read once.
  */
-export class TeletextSource implements SegmentSource {
-  readonly container = "ts";
+export class TeletextSource extends DerivedSource {
   readonly live?: LiveStream;
-  readonly #source: SegmentSource;
   readonly #original: SegmentSource;
   #pages: Promise<readonly ListedPage[]> | undefined;
   /** By index. */
@@ -60,33 +57,17 @@ export class TeletextSource implements SegmentSource {
 
   /** `source` is `original`, or the same segments with other audio. */
   constructor(source: SegmentSource, original: SegmentSource) {
-    this.#source = source;
+    super(source);
     this.#original = original;
     if (source.live) this.live = source.live;
   }
 
-  get isLive(): boolean {
-    return this.#source.isLive;
-  }
-
-  get name(): string {
-    return this.#source.name;
-  }
-
-  get bytesPerSecond(): number | undefined {
-    return this.#source.bytesPerSecond;
-  }
-
-  get variants(): readonly VariantFacts[] {
-    return this.#source.variants ?? [];
-  }
-
-  get variantIndex(): number {
-    return this.#source.variantIndex ?? -1;
-  }
-
-  async manifest(place: ManifestPlace, rendition: ManifestRendition, signal: AbortSignal): Promise<string> {
-    const source = this.#source;
+  override async manifest(
+    place: ManifestPlace,
+    rendition: ManifestRendition,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const source = this.source;
     if (typeof rendition === "object" && "subtitles" in rendition) {
       await this.#page(rendition.subtitles, signal);
       const manifest = await source.manifest(wholeSegments(place), "media", signal);
@@ -104,29 +85,22 @@ export class TeletextSource implements SegmentSource {
       .replace(/^#EXT-X-/m, `${lines}$&`);
   }
 
-  first(signal: AbortSignal): Promise<number> {
-    return this.#source.first(signal);
+  override find(
+    kind: SegmentName["kind"],
+    number: number,
+    signal: AbortSignal,
+    track?: number,
+  ): Promise<number> {
+    return this.source.find(kind === "vtt" ? "ts" : kind, number, signal, track);
   }
 
-  reach(index: number, signal: AbortSignal): Promise<number | undefined> {
-    return this.#source.reach(index, signal);
-  }
-
-  find(kind: SegmentName["kind"], number: number, signal: AbortSignal, track?: number): Promise<number> {
-    return this.#source.find(kind === "vtt" ? "ts" : kind, number, signal, track);
-  }
-
-  livePosition(): LivePosition | undefined {
-    return this.#source.livePosition?.();
-  }
-
-  async make(
+  override async make(
     kind: SegmentName["kind"],
     index: number,
     track: number,
     signal: AbortSignal,
   ): Promise<SegmentBytes> {
-    if (kind !== "vtt") return this.#source.make(kind, index, track, signal);
+    if (kind !== "vtt") return this.source.make(kind, index, track, signal);
     const page = await this.#page(track, signal);
     const own = await this.#segment(index, signal);
     const before: Uint8Array[] = [];

@@ -1,0 +1,63 @@
+import type {
+  LivePosition,
+  ManifestPlace,
+  ManifestRendition,
+  SegmentBytes,
+  SegmentName,
+  SegmentSource,
+  VariantFacts,
+} from "../transfer/segment-source.ts";
+
+/** A source of MPEG-TS segments made from those of another source. What a subclass does not override is that of the other source. */
+export class DerivedSource implements SegmentSource {
+  readonly container = "ts";
+  protected readonly source: SegmentSource;
+
+  constructor(source: SegmentSource) {
+    this.source = source;
+  }
+
+  get isLive(): boolean {
+    return this.source.isLive;
+  }
+
+  get name(): string {
+    return this.source.name;
+  }
+
+  get bytesPerSecond(): number | undefined {
+    return this.source.bytesPerSecond;
+  }
+
+  get variants(): readonly VariantFacts[] {
+    return this.source.variants ?? [];
+  }
+
+  get variantIndex(): number {
+    return this.source.variantIndex ?? -1;
+  }
+
+  manifest(place: ManifestPlace, rendition: ManifestRendition, signal: AbortSignal): Promise<string> {
+    return this.source.manifest(place, rendition, signal);
+  }
+
+  first(signal: AbortSignal): Promise<number> {
+    return this.source.first(signal);
+  }
+
+  reach(index: number, signal: AbortSignal): Promise<number | undefined> {
+    return this.source.reach(index, signal);
+  }
+
+  find(kind: SegmentName["kind"], number: number, signal: AbortSignal, track?: number): Promise<number> {
+    return this.source.find(kind, number, signal, track);
+  }
+
+  livePosition(): LivePosition | undefined {
+    return this.source.livePosition?.();
+  }
+
+  make(kind: SegmentName["kind"], index: number, track: number, signal: AbortSignal): Promise<SegmentBytes> {
+    return this.source.make(kind, index, track, signal);
+  }
+}
