@@ -16,7 +16,7 @@ export const FRAME_DISTANCE_MS = 1000;
 
 /**
  * Writes frames as a Matroska file (RFC 9559) for a decoder: frame `n` has the time `n` times {@link FRAME_DISTANCE_MS}, so that its samples
- * can be told from those of other frames.
+ * differ in time from those of other frames.
  */
 export function writeMatroskaAudio(
   { codecId, config, sampleRate, channels }: MatroskaAudioTrack,

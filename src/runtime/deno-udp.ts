@@ -27,8 +27,8 @@ const ERROR_PAUSE_MS = 10;
 
 /**
  * Binds a UDP socket on Deno, whose `node:dgram` takes 190 µs to receive a datagram. Its own interface takes 4 µs; it is
- * unstable (`unstable` in deno.json enables it), so that `node:dgram` is used where it is missing. It is used for multicast,
- * too, and on Windows, where a socket of Deno's interface does not accept both IPv4 and IPv6.
+ * unstable (`unstable` in deno.json enables it), so `node:dgram` is used if it is missing, for multicast,
+ * and on Windows, where a socket of Deno's interface does not accept both IPv4 and IPv6.
  */
 export async function bindDenoUdp(
   address: PeerAddress,

@@ -137,8 +137,8 @@ function only(entries: readonly Entry[], country: string): Entry | undefined {
 }
 
 /**
- * Many guides list a channel once for each picture quality. Returns the entry that is written as `name`, or else the first of those
- * that differ from it only in words of quality; empty if there are none, or if they are of several countries.
+ * Many guides list a channel once for each picture quality. Returns the entry with the spelling of `name`, otherwise the first entry
+ * that differs from it only in words of quality. The result is empty without such an entry, or if the entries have several countries.
  */
 function oneOfQualities(entries: readonly Entry[], name: string, country: string): readonly Entry[] {
   const near = entries.filter((entry) => entry.country === country || country === "" || entry.country === "");
