@@ -1,7 +1,7 @@
 import { type Context, Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import type { ByteRange } from "../src/base/range.ts";
-import type { RecordedFile, Recording, Recordings } from "../src/library/recordings/recording-contract.ts";
+import type { RecordedFile, Recording, Recordings } from "../src/recordings/recording-contract.ts";
 import { attachment } from "./files.ts";
 import type { RouteEnv } from "./http/dependencies.ts";
 import { answerRange } from "./range.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
-import type { Recording, Recordings } from "../../src/library/recordings/recording-contract.ts";
+import type { Recording, Recordings } from "../../src/recordings/recording-contract.ts";
 import type { RouteDependencies } from "../http/dependencies.ts";
 import { itemOf, unixNow } from "./guide.ts";
 import { controlMethod, okResult, PRIVATE } from "./method.ts";

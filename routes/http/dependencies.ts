@@ -2,9 +2,9 @@ import type { Network } from "../../src/base/network.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { BroadcastOptions } from "../../src/library/contract.ts";
 import type { Library } from "../../src/library/library.ts";
-import type { Recordings } from "../../src/library/recordings/recording-contract.ts";
 import type { Broadcast } from "../../src/live/broadcast/broadcast-contract.ts";
 import type { Diagnosis } from "../../src/playback/diagnosis/contract.ts";
+import type { Recordings } from "../../src/recordings/recording-contract.ts";
 import type {
   AcceptWebSocket,
   RequestOrigin,

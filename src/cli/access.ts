@@ -1,7 +1,7 @@
+import { createAccessControl } from "../accounts/access-control.ts";
+import type { AccountLimits, Accounts } from "../accounts/account-contract.ts";
+import { createAccounts } from "../accounts/accounts.ts";
 import type { Log } from "../base/log.ts";
-import { createAccessControl } from "../library/access-control.ts";
-import type { AccountLimits, Accounts } from "../library/account-contract.ts";
-import { createAccounts } from "../library/accounts.ts";
 import { createOutbound } from "../outbound/outbound.ts";
 import type { Config } from "../settings/settings.ts";
 import { type Arguments, usageError } from "./args.ts";

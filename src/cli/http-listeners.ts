@@ -1,10 +1,10 @@
 import { clientNetworkOf } from "../../routes/http/access.ts";
 import { isAdmitted } from "../../routes/http/access-rules.ts";
+import type { AccessControl } from "../accounts/account-contract.ts";
 import { canonicalAddress } from "../base/address.ts";
 import { SluiceError } from "../base/errors.ts";
 import { isInNetwork } from "../base/network.ts";
 import { after } from "../base/time.ts";
-import type { AccessControl } from "../library/contract.ts";
 import type { HttpHandler, HttpListener, RequestOrigin, Runtime } from "../runtime/contract.ts";
 import type { Config } from "../settings/settings.ts";
 import { lanAddresses, networkUrls } from "./own-addresses.ts";

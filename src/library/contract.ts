@@ -287,22 +287,6 @@ export interface Tasks {
   get(id: number): Task | undefined;
 }
 
-/** The access switches and the access token (interface: Authentication). */
-export interface AccessControl {
-  readonly allowsIntranet: boolean;
-  readonly allowsRemote: boolean;
-  setAllowsIntranet(value: boolean): Promise<void>;
-  setAllowsRemote(value: boolean): Promise<void>;
-  /** Calls `switched` after each change of a switch. */
-  onSwitched(switched: () => void): void;
-  /** The access token, 64 hex digits; generated on first use. */
-  token(): Promise<string>;
-  /** Compares in constant time. */
-  isToken(token: string): Promise<boolean>;
-  /** Generates a new token and revokes the old one. */
-  renewToken(): Promise<string>;
-}
-
 /** An uploaded or fetched picture of a type that cannot contain scripts. */
 export interface Image {
   readonly mime: "image/png" | "image/jpeg" | "image/gif" | "image/webp";

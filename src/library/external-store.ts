@@ -1,8 +1,8 @@
 import * as v from "valibot";
+import { SerialQueue } from "../async/serial-queue.ts";
 import type { Log } from "../base/log.ts";
 import type { KeyValueStore } from "../runtime/contract.ts";
 import { EXTERNAL_PREFIX, type ExternalRecord, externalKey, readExternalRecord } from "./external-record.ts";
-import { SerialQueue } from "./serial-queue.ts";
 
 const NEXT_KEY = "meta/external";
 const nextSchema = v.object({ next: v.pipe(v.number(), v.safeInteger(), v.minValue(1)) });

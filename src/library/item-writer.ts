@@ -1,3 +1,4 @@
+import { SerialQueue } from "../async/serial-queue.ts";
 import { assert } from "../base/assert.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -8,7 +9,6 @@ import type { ItemIndex } from "./item-index.ts";
 import { decodeItem, encodeItem, itemKey, recordBytes, type StoredItem } from "./item-record.ts";
 import type { Tombstones } from "./item-tombstones.ts";
 import { BATCH_ITEMS, MAX_ITEMS } from "./limits.ts";
-import { SerialQueue } from "./serial-queue.ts";
 
 /** The key of the record with the next id. */
 export const META_KEY = "meta/items";

@@ -1,3 +1,6 @@
+import { createAccessControl } from "../accounts/access-control.ts";
+import type { AccessControl, Accounts } from "../accounts/account-contract.ts";
+import { type AccountsDependencies, createAccounts } from "../accounts/accounts.ts";
 import type { Sha1 } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
@@ -7,19 +10,7 @@ import { HealthRecords } from "../health/health-records.ts";
 import { MAX_ORDERED, SourceOrders } from "../health/source-orders.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { Clock, Files, KeyValueStore } from "../runtime/contract.ts";
-import { createAccessControl } from "./access-control.ts";
-import type { Accounts } from "./account-contract.ts";
-import { type AccountsDependencies, createAccounts } from "./accounts.ts";
-import type {
-  AccessControl,
-  ExportOptions,
-  ExternalPlaylists,
-  Images,
-  Item,
-  ItemQuery,
-  Items,
-  Tasks,
-} from "./contract.ts";
+import type { ExportOptions, ExternalPlaylists, Images, Item, ItemQuery, Items, Tasks } from "./contract.ts";
 import { createLanguageReader } from "./draft-languages.ts";
 import { createYielder } from "./event-loop.ts";
 import { exportItems, logoUrl } from "./export.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { createAccessControl } from "../../src/accounts/access-control.ts";
 import { SluiceError } from "../../src/base/errors.ts";
 import { HttpListeners } from "../../src/cli/http-listeners.ts";
-import { createAccessControl } from "../../src/library/access-control.ts";
 import type { HttpListener, RequestOrigin, ServeOptions } from "../../src/runtime/contract.ts";
 import { readConfig } from "../../src/settings/config.ts";
 import { settingsTable } from "../../src/settings/settings.ts";

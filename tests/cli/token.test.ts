@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { runtime } from "#runtime";
-import { createAccessControl } from "../../src/library/access-control.ts";
+import { createAccessControl } from "../../src/accounts/access-control.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
 import { runInProcess } from "./run-in-process.ts";
 

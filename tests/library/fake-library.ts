@@ -1,9 +1,8 @@
+import type { AccessControl, AccountLimits, Accounts } from "../../src/accounts/account-contract.ts";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
 import type { Health } from "../../src/health/health-contract.ts";
-import type { AccountLimits, Accounts } from "../../src/library/account-contract.ts";
 import type {
-  AccessControl,
   ExportOptions,
   ExternalPlaylist,
   ExternalPlaylists,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accountHouse } from "../library/account-house.ts";
+import { accountHouse } from "../accounts/account-house.ts";
 import { FAKE_TOKEN, fakeLibrary } from "../library/fake-library.ts";
 import { fakeApp } from "./client.ts";
 

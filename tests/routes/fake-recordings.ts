@@ -1,5 +1,5 @@
 import { SluiceError } from "../../src/base/errors.ts";
-import type { Recording, Recordings } from "../../src/library/recordings/recording-contract.ts";
+import type { Recording, Recordings } from "../../src/recordings/recording-contract.ts";
 
 /** The file of the first recording. */
 export const RECORDED = Uint8Array.from({ length: 300_000 }, (_, i) => i & 0xff);

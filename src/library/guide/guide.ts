@@ -1,3 +1,4 @@
+import { SerialQueue } from "../../async/serial-queue.ts";
 import { messageOf, SluiceError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { after, type UnixSeconds } from "../../base/time.ts";
@@ -5,7 +6,6 @@ import type { Outbound } from "../../outbound/outbound.ts";
 import type { Clock, Files, KeyValueStore } from "../../runtime/contract.ts";
 import type { Item, Items } from "../contract.ts";
 import { nextAfterFailure, nextAfterSuccess, saneNext } from "../refresh-times.ts";
-import { SerialQueue } from "../serial-queue.ts";
 import type { Progress, TaskRunner } from "../tasks.ts";
 import type {
   Guide,

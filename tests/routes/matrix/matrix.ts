@@ -1,7 +1,7 @@
 import { createApp } from "../../../routes/app.ts";
+import { createAccessControl } from "../../../src/accounts/access-control.ts";
+import type { AccessControl } from "../../../src/accounts/account-contract.ts";
 import { type Random, randomBelow } from "../../../src/base/random.ts";
-import { createAccessControl } from "../../../src/library/access-control.ts";
-import type { AccessControl } from "../../../src/library/contract.ts";
 import { fakeEngine } from "../../engine/fake-engine.ts";
 import { fakeLibrary } from "../../library/fake-library.ts";
 import { MapStore } from "../../library/map-store.ts";

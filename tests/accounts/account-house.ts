@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from "node:crypto";
+import { createAccounts } from "../../src/accounts/accounts.ts";
+import type { GoogleSettings } from "../../src/accounts/google-sign-in.ts";
 import type { Log } from "../../src/base/log.ts";
-import { createAccounts } from "../../src/library/accounts.ts";
-import type { GoogleSettings } from "../../src/library/google-sign-in.ts";
 import type { Outbound } from "../../src/outbound/outbound.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { MapStore } from "./map-store.ts";
+import { MapStore } from "../library/map-store.ts";
 
 const NO_WEB: Pick<Outbound, "get"> = {
   get: () => Promise.reject(new Error("nothing may be fetched here")),

@@ -1,4 +1,4 @@
-import type { UnixSeconds } from "../../base/time.ts";
+import type { UnixSeconds } from "../base/time.ts";
 
 /** A recording of a channel: planned, running or over. */
 export interface Recording {

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { readdir, readFile, truncate } from "node:fs/promises";
 import { test } from "node:test";
-import { SluiceError } from "../../../src/base/errors.ts";
-import type { UnixSeconds } from "../../../src/base/time.ts";
-import type { RecordingRequest } from "../../../src/library/recordings/recording-contract.ts";
-import { createRecordings } from "../../../src/library/recordings/recordings.ts";
-import { files } from "../../../src/runtime/files.ts";
-import { openMemory } from "../../../src/runtime/kv-memory.ts";
-import { FakeClock } from "../../engine/fake-clock.ts";
-import { SILENT } from "../../engine/fake-engine.ts";
-import { tempFolder } from "../../parts/torrent-files.ts";
-import { FakeItems } from "../fake-items.ts";
-import { until } from "../until.ts";
+import { SluiceError } from "../../src/base/errors.ts";
+import type { UnixSeconds } from "../../src/base/time.ts";
+import type { RecordingRequest } from "../../src/recordings/recording-contract.ts";
+import { createRecordings } from "../../src/recordings/recordings.ts";
+import { files } from "../../src/runtime/files.ts";
+import { openMemory } from "../../src/runtime/kv-memory.ts";
+import { FakeClock } from "../engine/fake-clock.ts";
+import { SILENT } from "../engine/fake-engine.ts";
+import { FakeItems } from "../library/fake-items.ts";
+import { until } from "../library/until.ts";
+import { tempFolder } from "../parts/torrent-files.ts";
 
 const LIMIT = 100 * 188;
 

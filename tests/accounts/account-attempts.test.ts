@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { AttemptLimit } from "../../src/accounts/account-attempts.ts";
 import { instant } from "../../src/base/time.ts";
-import { AttemptLimit } from "../../src/library/account-attempts.ts";
 
 test("AttemptLimit: after five failures attempts are blocked for a minute; blocked attempts do not prolong it", () => {
   const limit = new AttemptLimit();

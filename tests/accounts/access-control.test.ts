@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
+import { createAccessControl } from "../../src/accounts/access-control.ts";
+import { sameSecret } from "../../src/accounts/same-secret.ts";
 import { SluiceError } from "../../src/base/errors.ts";
-import { createAccessControl } from "../../src/library/access-control.ts";
-import { sameSecret } from "../../src/library/same-secret.ts";
-import { MapStore } from "./map-store.ts";
+import { MapStore } from "../library/map-store.ts";
 
 function open(store: MapStore, fixedToken?: string) {
   return createAccessControl({

@@ -1,8 +1,8 @@
-import { sleep } from "../../async/sleep.ts";
-import { messageOf, SluiceError } from "../../base/errors.ts";
-import type { Log } from "../../base/log.ts";
-import { NULL_PID, pidAt, TS_PACKET_BYTES } from "../../media/ts-packet.ts";
-import type { Clock, Files } from "../../runtime/contract.ts";
+import { sleep } from "../async/sleep.ts";
+import { messageOf, SluiceError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { NULL_PID, pidAt, TS_PACKET_BYTES } from "../media/ts-packet.ts";
+import type { Clock, Files } from "../runtime/contract.ts";
 
 /** Dependencies of {@link recordStream}. */
 export interface RecorderDependencies {

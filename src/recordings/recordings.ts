@@ -1,9 +1,9 @@
 import * as v from "valibot";
-import { messageOf, SluiceError } from "../../base/errors.ts";
-import type { Log } from "../../base/log.ts";
-import { after, type UnixSeconds } from "../../base/time.ts";
-import type { Clock, Files, KeyValueStore } from "../../runtime/contract.ts";
-import type { Item, Items } from "../contract.ts";
+import { messageOf, SluiceError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { after, type UnixSeconds } from "../base/time.ts";
+import type { Item, Items } from "../library/contract.ts";
+import type { Clock, Files, KeyValueStore } from "../runtime/contract.ts";
 import { recordStream } from "./recorder.ts";
 import type { RecordedFile, Recording, RecordingRequest, Recordings } from "./recording-contract.ts";
 

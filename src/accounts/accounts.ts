@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { SerialQueue } from "../async/serial-queue.ts";
 import { concatBytes, toHex } from "../base/bytes.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -27,7 +28,6 @@ import {
 } from "./account-records.ts";
 import { type GoogleSettings, GoogleSignIn } from "./google-sign-in.ts";
 import { hashPassword, isPassword, type PasswordDependencies } from "./password.ts";
-import { SerialQueue } from "./serial-queue.ts";
 
 /** Dependencies of {@link createAccounts}. */
 export interface AccountsDependencies extends PasswordDependencies {

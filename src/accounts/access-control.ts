@@ -1,10 +1,10 @@
 import * as v from "valibot";
+import { SerialQueue } from "../async/serial-queue.ts";
 import { toHex } from "../base/bytes.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { KeyValueStore } from "../runtime/contract.ts";
-import type { AccessControl } from "./contract.ts";
+import type { AccessControl } from "./account-contract.ts";
 import { sameSecret } from "./same-secret.ts";
-import { SerialQueue } from "./serial-queue.ts";
 
 interface AccessControlDependencies {
   readonly store: KeyValueStore;
