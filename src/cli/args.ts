@@ -1,6 +1,7 @@
 import { SluiceError } from "../base/errors.ts";
 import { nearest } from "../settings/nearest.ts";
-import { COMMANDS, type Command, type CommandFlag, type CommandName, GLOBAL_FLAGS } from "./commands.ts";
+import type { Command, CommandFlag, CommandName } from "./command.ts";
+import { COMMANDS, GLOBAL_FLAGS } from "./commands.ts";
 
 /** A parsed command line. */
 export interface Arguments {

@@ -1,5 +1,6 @@
 import type { SettingsTable } from "../settings/settings.ts";
-import { COMMANDS, type Command, type CommandFlag, GLOBAL_FLAGS } from "./commands.ts";
+import type { Command, CommandFlag } from "./command.ts";
+import { COMMANDS, GLOBAL_FLAGS } from "./commands.ts";
 
 /** A flag as a completion offers it. */
 interface Completed {

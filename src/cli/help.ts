@@ -1,6 +1,8 @@
 import type { DescribedSetting } from "../settings/config.ts";
-import { type Setting, type SettingsTable, variableOf } from "../settings/settings.ts";
-import { COMMANDS, type CommandFlag, type CommandName, commandOf, GLOBAL_FLAGS } from "./commands.ts";
+import type { Setting } from "../settings/setting.ts";
+import { type SettingsTable, variableOf } from "../settings/settings.ts";
+import type { CommandFlag, CommandName } from "./command.ts";
+import { COMMANDS, commandOf, GLOBAL_FLAGS } from "./commands.ts";
 
 /** Help is wrapped at this column. */
 const COLUMNS = 110;

@@ -1,6 +1,7 @@
 import { type SettingsTable, variableOf } from "../settings/settings.ts";
 import { VERSION } from "../settings/version.ts";
-import { COMMANDS, type CommandFlag, GLOBAL_FLAGS } from "./commands.ts";
+import type { CommandFlag } from "./command.ts";
+import { COMMANDS, GLOBAL_FLAGS } from "./commands.ts";
 import { EXIT_CODES, PRECEDENCE, SUMMARY, usageLine } from "./help.ts";
 
 /** Returns the manual page sluice(1) in the man macros of roff. */
