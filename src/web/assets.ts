@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
 /** One file of the page: its content type and its text. */
@@ -8,43 +8,14 @@ export interface WebAsset {
 }
 
 const SCRIPT = "text/javascript; charset=utf-8";
-const OWN = [
-  "api",
-  "main",
-  "picture-subtitles",
-  "playback",
-  "engine",
-  "player",
-  "figures",
-  "guide",
-  "health",
-  "link",
-  "live",
-  "memory",
-  "playlist",
-  "playlist-add",
-  "playlist-dialog",
-  "playlist-dom",
-  "playlist-list",
-  "playlist-menu",
-  "playlist-row",
-  "playlist-share",
-  "playlist-source",
-  "playlist-subscriptions",
-  "playlist-tabs",
-  "playlist-tasks",
-  "playlist-trash",
-  "programme-row",
-  "recordings",
-  "remote-control",
-  "screen-controls",
-  "screens",
-  "settings",
-  "subtitle-delay",
-  "subtitle-file",
-  "tracks",
-  "view",
-];
+/** The content types of the page's own files. */
+const TYPES: Readonly<Record<string, string>> = {
+  js: SCRIPT,
+  css: "text/css; charset=utf-8",
+  svg: "image/svg+xml",
+};
+/** Where the page is below this folder. */
+const PAGE = new URL("./page/", import.meta.url);
 
 /**
  * Reads every file of the page: its own modules, and the libraries that it uses from their packages. Bun runs this when it
@@ -53,27 +24,25 @@ const OWN = [
  * @returns the files by URL path
  */
 export function readWebAssets(): Record<string, WebAsset> {
-  const own = (name: string) => readFileSync(new URL(`./page/${name}`, import.meta.url), "utf8");
+  const own = (path: string) => readFileSync(new URL(path, PAGE), "utf8");
   const packages = createRequire(import.meta.url);
-  const library = (name: string) => ({
+  const library = (name: string, path = packages.resolve(name)) => ({
     type: SCRIPT,
     // Source maps of libraries are not served.
-    text: readFileSync(packages.resolve(name), "utf8").replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"),
+    text: readFileSync(path, "utf8").replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"),
   });
   const assets: Record<string, WebAsset> = {
-    "/": { type: "text/html; charset=utf-8", text: own("index.html") },
-    "/app/style.css": { type: "text/css; charset=utf-8", text: own("style.css") },
-    "/app/playlist.css": { type: "text/css; charset=utf-8", text: own("playlist.css") },
-    "/app/health.css": { type: "text/css; charset=utf-8", text: own("health.css") },
-    "/app/settings.css": { type: "text/css; charset=utf-8", text: own("settings.css") },
-    "/app/icon.svg": { type: "image/svg+xml", text: own("icon.svg") },
+    "/": { type: "text/html; charset=utf-8", text: own("shell/index.html") },
     "/app/hls.js": library("hls.js/dist/hls.min.mjs"),
     "/app/hls.worker.js": library("hls.js/dist/hls.worker.js"),
     "/app/idb-keyval.js": library("idb-keyval/dist/index.js"),
+    "/app/uqr.js": library("uqr", packages.resolve("uqr").replace(/\.cjs$/, ".mjs")),
     "/app/peerjs.js": asModule(library("peerjs/dist/peerjs.min.js")),
   };
-  for (const name of OWN) {
-    assets[`/app/${name}.js`] = { type: SCRIPT, text: withLibraryPaths(own(`${name}.js`)) };
+  for (const path of readdirSync(PAGE, { encoding: "utf8", recursive: true })) {
+    const name = path.replaceAll("\\", "/");
+    const type = TYPES[name.split(".").pop()!];
+    if (type !== undefined) assets[`/app/${name}`] = { type, text: withLibraryPaths(own(name)) };
   }
   return assets;
 }
@@ -83,10 +52,10 @@ function asModule({ type, text }: WebAsset): WebAsset {
   return { type, text: `${text}\nexport const { Peer } = window.peerjs;\n` };
 }
 
-/** Replaces package names in imports by the paths above, because browsers cannot resolve package names. */
+/** Replaces package names in imports by the paths above: browsers cannot resolve package names. Modules are one folder deep. */
 function withLibraryPaths(script: string): string {
-  return script
-    .replaceAll('from "idb-keyval"', 'from "./idb-keyval.js"')
-    .replaceAll('import("hls.js")', 'import("./hls.js")')
-    .replaceAll('import("peerjs")', 'import("./peerjs.js")');
+  return script.replace(
+    /(from |import\()"(idb-keyval|hls|peerjs|uqr)(?:\.js)?"/g,
+    (_, before: string, name: string) => `${before}"../${name}.js"`,
+  );
 }

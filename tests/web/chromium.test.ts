@@ -115,16 +115,16 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/playing.png` });
   });
 
-  test("the health dialog shows the diagnosis and the peers of the current stream", SLOW, async () => {
-    await page.click("#health");
+  test("the control room shows the diagnosis and the peers of the current stream", SLOW, async () => {
+    await page.click("#places a[data-place=control]");
     await page.locator(".health-rows li").first().waitFor();
-    const text = (await page.locator("dialog").innerText()).replaceAll("\n", " ");
+    const text = (await page.locator("#control").innerText()).replaceAll("\n", " ");
     assert.match(text, /Peers 1 peer is connected/);
     assert.match(text, /Disk Writing and syncing .* took/);
     assert.match(text, /films .*\/s XX 0\.0\.0\.1/);
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/health.png` });
-    await page.keyboard.press("Escape");
-    await page.locator("dialog").waitFor({ state: "detached" });
+    await page.goBack();
+    await page.locator("#watch").waitFor();
   });
 
   test("another file of the same content plays when it is chosen", SLOW, async () => {

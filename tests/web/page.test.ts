@@ -7,8 +7,8 @@ import {
   sparklinePath,
   speedText,
   statusText,
-} from "../../src/web/page/figures.js";
-import { linkTitle, readLink } from "../../src/web/page/link.js";
+} from "../../src/web/page/parts/figures.js";
+import { linkTitle, readLink } from "../../src/web/page/parts/link.js";
 
 const HASH = "0123456789abcdef0123456789ABCDEF01234567";
 

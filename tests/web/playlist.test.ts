@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { ApiError, EngineApi, problemText } from "../../src/web/page/api.js";
-import { agoText, untilText } from "../../src/web/page/figures.js";
-import { isList } from "../../src/web/page/playlist-add.js";
-import { exportSource, readItem } from "../../src/web/page/playlist-source.js";
+import { ApiError, EngineApi, problemText } from "../../src/web/page/parts/api.js";
+import { agoText, untilText } from "../../src/web/page/parts/figures.js";
+import { isList } from "../../src/web/page/watch/playlist-add.js";
+import { exportSource, readItem } from "../../src/web/page/watch/playlist-source.js";
 
 const ANY = {
   name: "",
@@ -39,10 +39,10 @@ describe("the playlist page and the responses of the engine", () => {
       icons: [{ url: "http://elsewhere/logo.png" }],
     });
     assert.deepEqual(item.groups, ["Sport", "HD"]);
-    assert.equal(item.iconPath, "/server/api?api_version=3&method=get_channel_icon&id=7");
-    const image = `/image/${"a".repeat(40)}`;
-    assert.equal(readItem({ id: 7, icons: [{ url: `http://here:1${image}` }] }).iconPath, image);
-    assert.notEqual(readItem({ id: 7, icons: [{ url: `http://evil${image}` }] }).iconPath, image);
+    assert.equal(item.iconPath, "server/api?api_version=3&method=get_channel_icon&id=7");
+    const image = `image/${"a".repeat(40)}`;
+    assert.equal(readItem({ id: 7, icons: [{ url: `http://here:1/${image}` }] }).iconPath, image);
+    assert.notEqual(readItem({ id: 7, icons: [{ url: `http://evil/${image}` }] }).iconPath, image);
   });
 
   test("exportSource: reads one page of the export, with the filter as parameters", async () => {
@@ -56,7 +56,7 @@ describe("the playlist page and the responses of the engine", () => {
     const page = await exportSource().page(filter, 50, 50, signal);
     assert.deepEqual([page.total, page.items.map(({ title }) => title)], [90_000, ["Ärger"]]);
     assert.deepEqual(asked, [
-      "/playlist/get?format=json&offset=50&limit=50&sort=true&name=a%26b&subcategory=HD&is_favorite=true&show_epg=true",
+      "playlist/get?format=json&offset=50&limit=50&sort=true&name=a%26b&subcategory=HD&is_favorite=true&show_epg=true",
     ]);
     answer = () => new Response("access denied\n", { status: 403 });
     await assert.rejects(exportSource().page(ANY, 0, 50, signal), /^Error: access denied$/);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
-import { readHandover } from "../../src/web/page/link.js";
+import { readHandover } from "../../src/web/page/parts/link.js";
 import { SignalingServer } from "../../src/web/signaling.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
 

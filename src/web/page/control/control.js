@@ -1,0 +1,77 @@
+// @ts-check
+import { EngineApi, problemText } from "../parts/api.js";
+import { make } from "../parts/dom.js";
+import { tokenForm } from "../parts/token-form.js";
+import { healthView } from "./health.js";
+import { settingsView } from "./settings.js";
+
+/**
+ * @typedef {import("../parts/place.js").View} View
+ * @typedef {{ title: string, create: (api: EngineApi) => View }} Page
+ */
+
+/**
+ * The pages by the second part of their route, in the order of the navigation.
+ *
+ * @type {Readonly<Record<string, Page>>}
+ */
+const PAGES = {
+  health: { title: "Health", create: healthView },
+  settings: { title: "Settings", create: settingsView },
+};
+const FIRST = "health";
+
+/**
+ * Opens the place Control room.
+ *
+ * @param {HTMLElement} root
+ * @returns {import("../parts/place.js").Place}
+ */
+export function openPlace(root) {
+  const api = new EngineApi();
+  /** @type {Map<string, View>} */
+  const views = new Map();
+  /** @type {View | undefined} */
+  let current;
+  const links = Object.keys(PAGES).map((name) => {
+    const page = /** @type {Page} */ (PAGES[name]);
+    return make("a", { href: `#/control/${name}`, "data-page": name }, page.title);
+  });
+  const nav = make("nav", { class: "pages", "aria-label": "Pages of the control room" }, ...links);
+  const problem = make("p", { class: "problem", role: "alert", hidden: true });
+  const content = make("div", { class: "page" });
+  root.append(make("h1", {}, "Control room"), nav, problem, content);
+
+  /** @param {readonly string[]} path */
+  async function show([name = FIRST, ...rest]) {
+    if (current && current.hide) current.hide();
+    current = undefined;
+    problem.hidden = true;
+    for (const link of links) {
+      if (link.dataset.page === name) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    const page = PAGES[name];
+    try {
+      if (page === undefined) throw new Error("The control room has no such page.");
+      if ((await api.enter()) !== "full") {
+        content.replaceChildren(tokenForm(api, () => show([name, ...rest])));
+        return;
+      }
+      const view = views.get(name) || page.create(api);
+      views.set(name, view);
+      current = view;
+      content.replaceChildren(view.element);
+      await view.show(rest);
+    } catch (error) {
+      problem.textContent = problemText(error);
+      problem.hidden = false;
+    }
+  }
+  return {
+    show: ({ path }) => void show(path),
+    hide() {
+      if (current && current.hide) current.hide();
+    },
+  };
+}

@@ -1,0 +1,98 @@
+// @ts-check
+import { ApiError, NEEDS_TOKEN, problemText } from "../parts/api.js";
+import { action, make } from "../parts/dom.js";
+import { bytesText } from "../parts/figures.js";
+
+/**
+ * The response of `/api/diagnosis`.
+ *
+ * @typedef {import("../parts/api.js").EngineApi} EngineApi
+ * @typedef {{ name: string, level: "ok" | "note" | "warn" | "fail", text: string, advice: string | null }} Row
+ * @typedef {{ address: string, client: string, bytes_per_second_down: number, slow: string | null }} Peer
+ * @typedef {{ name: string, players: { buffering: { text: string } | null }[], peers: Peer[] }} Stream
+ * @typedef {{ rows: Row[], streams: Stream[] }} Diagnosis
+ */
+
+const LEVELS = { ok: "OK", note: "Note", warn: "Warning", fail: "Failure" };
+/** The number of peers listed for each stream, fastest first. */
+const MAX_SHOWN_PEERS = 12;
+
+/**
+ * The page Health: what the engine found about ports, peers, disk and settings, and how fast each peer is.
+ *
+ * @param {EngineApi} api
+ * @returns {import("../parts/place.js").View}
+ */
+export function healthView(api) {
+  const content = make("div", { class: "health", role: "status" });
+  const problem = make("p", { class: "problem", role: "alert", hidden: true });
+  async function check() {
+    problem.hidden = true;
+    if (content.childElementCount === 0) content.textContent = "Checking …";
+    try {
+      content.replaceChildren(...renderDiagnosis(await fetchDiagnosis(api)));
+    } catch (error) {
+      content.replaceChildren();
+      problem.textContent = problemText(error);
+      problem.hidden = false;
+    }
+  }
+  const buttons = make("div", { class: "buttons" }, action("Check again", check));
+  return { element: make("section", { class: "card" }, content, problem, buttons), show: check };
+}
+
+/**
+ * @param {EngineApi} api
+ * @returns {Promise<Diagnosis>}
+ */
+async function fetchDiagnosis(api) {
+  const response = await fetch("api/diagnosis", {
+    headers: api.token === "" ? {} : { authorization: `Bearer ${api.token}` },
+  });
+  if (response.status === 401 || response.status === 403) throw new Error(NEEDS_TOKEN);
+  const { result, error } = await response.json();
+  if (error) throw new ApiError(error.message || String(error), error.code || -1);
+  return result;
+}
+
+/** @param {Diagnosis} diagnosis */
+function renderDiagnosis({ rows, streams }) {
+  return [make("ul", { class: "health-rows" }, ...rows.map(rowOf)), ...streams.map(streamOf)];
+}
+
+/** @param {Row} row */
+function rowOf({ name, level, text, advice }) {
+  return make(
+    "li",
+    { class: `is-${level}` },
+    make("span", { class: "health-sign", title: LEVELS[level], "aria-label": LEVELS[level] }),
+    make("strong", {}, name),
+    make("span", { class: "health-text" }, text, advice === null ? undefined : make("small", {}, advice)),
+  );
+}
+
+/** @param {Stream} stream */
+function streamOf({ name, players, peers }) {
+  const waitTexts = new Set(players.flatMap(({ buffering }) => (buffering ? [buffering.text] : [])));
+  const sorted = [...peers].sort((a, b) => b.bytes_per_second_down - a.bytes_per_second_down);
+  const rest = sorted.length - MAX_SHOWN_PEERS;
+  return make(
+    "section",
+    { class: "health-stream" },
+    make("h3", {}, make("bdi", {}, name)),
+    ...[...waitTexts].map((text) => make("p", { class: "health-waits" }, text)),
+    make("ul", { class: "health-peers" }, ...sorted.slice(0, MAX_SHOWN_PEERS).map(peerOf)),
+    rest > 0 ? make("p", { class: "hint" }, `and ${rest} more peers`) : undefined,
+  );
+}
+
+/** @param {Peer} peer */
+function peerOf({ address, client, bytes_per_second_down: rate, slow }) {
+  return make(
+    "li",
+    {},
+    make("span", { class: "health-rate" }, `${bytesText(rate)}/s`),
+    make("bdi", { class: "health-peer", title: address }, client || address),
+    slow === null ? undefined : make("small", {}, slow),
+  );
+}

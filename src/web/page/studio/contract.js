@@ -1,0 +1,33 @@
+// @ts-check
+/**
+ * An element of `broadcast_list`.
+ *
+ * @typedef {object} Broadcast
+ * @property {string} name
+ * @property {string} title
+ * @property {string | null} source
+ * @property {keyof typeof STATES} status
+ * @property {string} remark
+ * @property {string | null} infohash
+ * @property {string | null} link
+ * @property {number | null} started_at UNIX seconds
+ * @property {number} peers
+ * @property {number} children
+ * @property {number | null} bitrate bits per second
+ * @property {number} speed_up bytes per second
+ * @property {number} uploaded bytes
+ * @property {string[]} publish_urls
+ * @property {string | null} stream_key
+ */
+
+/** The name and the level of each status. */
+export const STATES = {
+  standby: ["Standby", "note"],
+  waiting: ["Waiting for the source", "note"],
+  good: ["On air", "ok"],
+  silent: ["No data from the source", "fail"],
+  late: ["The source is too slow", "warn"],
+  forked: ["Another machine broadcasts with this key", "fail"],
+  ended: ["Ended", "note"],
+  failed: ["Not on air; the engine tries again", "fail"],
+};

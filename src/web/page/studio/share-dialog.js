@@ -1,0 +1,85 @@
+// @ts-check
+import { openDialog } from "../parts/dialog.js";
+import { action, make } from "../parts/dom.js";
+import { appUrl } from "../parts/place.js";
+import { copyLink } from "../parts/toast.js";
+
+/**
+ * Opens the dialog with the ways to a broadcast: its link with a QR code, a link that opens this engine's page, and HTML code
+ * that embeds the stream in a web page.
+ *
+ * @param {import("./contract.js").Broadcast} broadcast
+ */
+export async function openShareDialog({ title, link, infohash }) {
+  const url = String(link);
+  const page = appUrl(`#${url}`);
+  const hls = appUrl(`ace/manifest.m3u8?infohash=${infohash}`);
+  const code = make("div", { class: "qr" });
+  const dialog = openDialog(
+    `Share ${title}`,
+    code,
+    part("Link for Sluice and compatible players", url),
+    part("Watch in the browser through this engine", page),
+    part("HTML code for a web page, with this engine's HLS stream", embedCode(title, hls)),
+    make(
+      "div",
+      { class: "dialog-buttons" },
+      action("Close", () => dialog.close()),
+    ),
+  );
+  try {
+    code.append(await qrCode(url));
+  } catch (error) {
+    dialog.problem(error);
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {string} text
+ */
+function part(name, text) {
+  const input = make("input", { type: "text", value: text, readonly: true, "aria-label": name });
+  return make(
+    "div",
+    { class: "share-way" },
+    make("strong", {}, name),
+    make(
+      "div",
+      { class: "row" },
+      input,
+      action("Copy", () => copyLink(text)),
+    ),
+  );
+}
+
+/**
+ * @param {string} title
+ * @param {string} hls
+ */
+function embedCode(title, hls) {
+  const video = make("video", { controls: true, playsinline: true, src: hls, title });
+  return video.outerHTML;
+}
+
+/**
+ * Creates the QR code of a text as one SVG path. Throws if the text is too long for a QR code.
+ *
+ * @param {string} text
+ */
+async function qrCode(text) {
+  const { encode } = await import("uqr");
+  const { data, size } = encode(text, { border: 2 });
+  let path = "";
+  for (const [y, row] of data.entries())
+    for (const [x, isDark] of row.entries()) if (isDark) path += `M${x} ${y}h1v1h-1z`;
+  const namespace = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(namespace, "svg");
+  svg.setAttribute("viewBox", `0 0 ${size} ${size}`);
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", "QR code of the link");
+  const shape = document.createElementNS(namespace, "path");
+  shape.setAttribute("d", path);
+  svg.append(shape);
+  return svg;
+}

@@ -1,0 +1,105 @@
+// @ts-check
+import { openForm } from "../parts/dialog.js";
+import { field, make, select } from "../parts/dom.js";
+
+/** What a broadcast can be made of: the label of its field, an example, and a hint. */
+const SOURCES = {
+  rtmp: [
+    "OBS or another RTMP encoder",
+    "Listen on",
+    "rtmp://0.0.0.0:1935/live",
+    "OBS sends to this machine. The server URL and the stream key are shown after the start.",
+  ],
+  url: [
+    "A stream or file on the web",
+    "Web address",
+    "https://example.org/live.m3u8",
+    "HTTP or HTTPS: MPEG-TS or HLS.",
+  ],
+  file: ["A file of the engine's computer", "Absolute path", "/videos/film.ts", "An MPEG-TS file."],
+  udp: [
+    "MPEG-TS over UDP",
+    "Listen on",
+    "udp://239.0.0.1:1234",
+    "A multicast group, or an address of this machine.",
+  ],
+  pattern: ["Test pattern", "", "", "A moving picture with a clock."],
+};
+
+/** @typedef {keyof typeof SOURCES} Kind */
+
+/**
+ * Opens the form that starts a broadcast.
+ *
+ * @param {import("../parts/api.js").EngineApi} api
+ * @param {() => Promise<void>} started
+ */
+export function openStartForm(api, started) {
+  const kinds = /** @type {Kind[]} */ (Object.keys(SOURCES));
+  const kind = select(
+    kinds.map((name) => /** @type {const} */ ([name, String(SOURCES[name][0])])),
+    "rtmp",
+  );
+  const source = make("input", { type: "text", spellcheck: "false" });
+  const sourceField = field("", source, " ");
+  const hint = make("p", { class: "hint" });
+  const title = make("input", { type: "text", maxlength: 200 });
+  const logo = make("input", { type: "url", placeholder: "https://example.org/logo.png" });
+  const name = make("input", { type: "text", maxlength: 100, spellcheck: "false" });
+  const loop = check("Start the file again at its end");
+  const standby = check("Standby: go on air only while no other machine broadcasts with this key");
+  const isPrivate = check("Private: only relays may connect to this engine");
+
+  function showKind() {
+    const [, label = "", example = "", text = ""] = SOURCES[/** @type {Kind} */ (kind.value)];
+    sourceField.hidden = label === "";
+    /** @type {HTMLElement} */ (sourceField.firstElementChild).textContent = label;
+    source.placeholder = example;
+    source.required = label !== "";
+    if (kind.value === "rtmp" && source.value === "") source.value = example;
+    else if (kind.value !== "rtmp" && source.value === SOURCES.rtmp[2]) source.value = "";
+    hint.textContent = text;
+    loop.label.hidden = kind.value !== "file";
+  }
+  kind.addEventListener("change", showKind);
+  showKind();
+  openForm(
+    "Start a broadcast",
+    [
+      field("Source", kind),
+      sourceField,
+      hint,
+      field("Title", title, "Viewers see it. If it is empty, the name is the title."),
+      field("Logo", logo, "The web address of an image."),
+      field("Name", name, "The same name continues the same stream with the same link."),
+      loop.label,
+      isPrivate.label,
+      standby.label,
+    ],
+    "Start",
+    async () => {
+      await api.call("broadcast_start", {
+        source: kind.value === "pattern" ? undefined : source.value.trim(),
+        test_pattern: kind.value === "pattern" || undefined,
+        title: given(title),
+        logo: given(logo),
+        name: given(name),
+        loop: (kind.value === "file" && loop.input.checked) || undefined,
+        private: isPrivate.input.checked || undefined,
+        standby: standby.input.checked || undefined,
+      });
+      await started();
+    },
+  );
+}
+
+/** @param {HTMLInputElement} input */
+function given(input) {
+  return input.value.trim() || undefined;
+}
+
+/** @param {string} text */
+function check(text) {
+  const input = make("input", { type: "checkbox" });
+  return { input, label: make("label", { class: "check" }, input, ` ${text}`) };
+}

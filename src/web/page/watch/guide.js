@@ -1,0 +1,223 @@
+// @ts-check
+
+import { EngineApi, NEEDS_TOKEN, problemText, sentence } from "../parts/api.js";
+import { confirmFirst, openDialog } from "../parts/dialog.js";
+import { action, field, make, select } from "../parts/dom.js";
+import { agoText } from "../parts/figures.js";
+import { appUrl } from "../parts/place.js";
+import { programmeRow } from "./programme-row.js";
+
+/**
+ * @typedef {{
+ *   id: number, url: string, origin: "user" | "list", last_update: number, channels: number, programmes: number,
+ *   problem: string | null,
+ * }} Source
+ * @typedef {{ key: string, id: string, names: string[] }} Channel
+ * @typedef {import("./programme-row.js").Programme & { item_id: number, item_title: string }} Found
+ */
+
+/** Interval at which the dialog shows the progress of a refresh. */
+const POLL_MS = 1_000;
+const REASONS = {
+  chosen: "You have chosen this channel.",
+  id: "The playlist names this channel.",
+  name: "The names are equal.",
+  similar: "The names are similar.",
+};
+
+/**
+ * Makes a button open the dialog of the programme guides.
+ *
+ * @param {HTMLButtonElement} button
+ */
+export function connectGuide(button) {
+  button.addEventListener("click", async () => {
+    const api = new EngineApi();
+    const list = make("ul", { class: "guide-sources" });
+    const url = make("input", { type: "url", required: true, placeholder: "https://…/guide.xml.gz" });
+    const add = make("button", { type: "submit", class: "primary" }, "Add");
+    const form = make("form", { class: "row", autocomplete: "off" }, url, add);
+    const buttons = make(
+      "div",
+      { class: "dialog-buttons" },
+      action("Refresh all", () => run(() => api.call("epg_source_update"))),
+      action("Close", () => dialog.close()),
+    );
+    const hint = make(
+      "p",
+      { class: "hint" },
+      "A guide is an XMLTV file. Guides that your playlists name are added automatically. Players get the guide of all your channels at ",
+      make("code", {}, appUrl("epg.xml.gz")),
+      "; exported playlists name it.",
+    );
+    const search = programmeSearch(api, (error) => dialog.problem(error));
+    const dialog = openDialog("Programme guides", search, list, form, hint, buttons);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      run(async () => {
+        await api.call("epg_source_add", { url: url.value.trim() });
+        url.value = "";
+      });
+    });
+    /** @param {() => Promise<unknown>} work */
+    async function run(work) {
+      try {
+        await work();
+        await show();
+      } catch (error) {
+        dialog.problem(error);
+      }
+    }
+    async function show() {
+      const sources = /** @type {Source[]} */ (await api.call("epg_source_get_list"));
+      list.replaceChildren(...sources.map((source) => sourceRow(source, api, () => run(async () => {}))));
+      const tasks = /** @type {{ actions: string[] }[]} */ (await api.call("get_background_tasks"));
+      const isRefreshing = tasks.some(({ actions }) => actions.includes("reload_epg_sources"));
+      if (isRefreshing && list.isConnected) setTimeout(() => run(async () => {}), POLL_MS);
+    }
+    await run(async () => {
+      if ((await api.enter()) !== "full") throw new Error(NEEDS_TOKEN);
+    });
+  });
+}
+
+/**
+ * Creates a form that searches the programmes of the playlist's channels, and the list of its results.
+ *
+ * @param {EngineApi} api
+ * @param {(error: unknown) => void} failed
+ */
+function programmeSearch(api, failed) {
+  const query = make("input", {
+    type: "search",
+    required: true,
+    placeholder: "When is…",
+    "aria-label": "Search for a programme by its title",
+  });
+  const button = make("button", { type: "submit" }, "Search");
+  const form = make("form", { class: "row", autocomplete: "off" }, query, button);
+  const results = make("ul", { class: "guide-sources programmes" });
+  const note = make("p", { class: "hint", role: "status" });
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (button.disabled) return;
+    button.disabled = true;
+    note.textContent = "Searching…";
+    try {
+      const found = await api.call("search_epg", { query: query.value });
+      const programmes = /** @type {Found[]} */ (found.programmes);
+      results.replaceChildren(...programmes.map((each) => programmeRow(each, each.item_id, each.item_title)));
+      note.textContent = !found.is_complete
+        ? "There may be more. Enter a longer part of the title."
+        : programmes.length === 0
+          ? "No channel of your playlist shows this."
+          : "";
+    } catch (error) {
+      note.textContent = "";
+      failed(error);
+    } finally {
+      button.disabled = false;
+    }
+  });
+  return make("section", {}, form, results, note);
+}
+
+/**
+ * @param {Source} source
+ * @param {EngineApi} api
+ * @param {() => void} changed
+ */
+function sourceRow({ id, url, origin, last_update: at, channels, programmes, problem }, api, changed) {
+  const facts =
+    at === 0
+      ? "not fetched yet"
+      : `${channels.toLocaleString()} channels, ${programmes.toLocaleString()} programmes, ${agoText(at)}`;
+  return make(
+    "li",
+    {},
+    make(
+      "div",
+      { class: "guide-source" },
+      make("bdi", {}, url),
+      make("small", {}, `${facts}${origin === "list" ? "; named by a playlist" : ""}`),
+      problem === null ? undefined : make("small", { class: "problem" }, sentence(problem)),
+    ),
+    action("Remove", () =>
+      confirmFirst("Remove this programme guide?", url, "Remove", async () => {
+        await api.call("epg_source_delete", { id });
+        changed();
+      }),
+    ),
+  );
+}
+
+/**
+ * Opens a dialog in which the user chooses the guide's channel of an item.
+ *
+ * @param {import("./playlist-source.js").ListItem} item
+ * @param {{ api: EngineApi, notify: (text: string) => void, reload: () => void }} options
+ */
+export async function openChannelChoice({ id, title }, { api, notify, reload }) {
+  const query = make("input", { type: "search", placeholder: title, "aria-label": "Search for a channel" });
+  const choices = select([["auto", "Automatic"]], "auto");
+  const reason = make("p", { class: "hint" });
+  const save = action(
+    "Save",
+    async () => {
+      try {
+        await api.call("set_epg_match", { id, channel: choices.value });
+        dialog.close();
+        notify("Programme guide changed");
+        reload();
+      } catch (error) {
+        dialog.problem(error);
+      }
+    },
+    "primary",
+  );
+  const cancel = action("Cancel", () => dialog.close());
+  const dialog = openDialog(
+    `Programme guide of ${title}`,
+    make(
+      "div",
+      { class: "fields" },
+      field("Search", query, "By the channel's name"),
+      field("Channel", choices),
+    ),
+    reason,
+    make("div", { class: "dialog-buttons" }, cancel, save),
+  );
+  async function show() {
+    try {
+      const found = await api.call("get_epg_match", { id, query: query.value.trim() || undefined });
+      /** @type {Channel[]} */
+      const candidates = found.candidates;
+      const isKnown = candidates.some(({ key }) => key === found.channel?.key);
+      if (found.channel !== null && !isKnown) candidates.unshift(found.channel);
+      const chosen = found.reason === "chosen" ? found.channel.key : "auto";
+      const automatic =
+        found.channel !== null && found.reason !== "chosen" ? `: ${nameOf(found.channel)}` : "";
+      const options = /** @type {[string, string][]} */ ([
+        ["auto", `Automatic${automatic}`],
+        ["none", "No guide"],
+        ...candidates.map((channel) => [channel.key, nameOf(channel)]),
+      ]);
+      choices.replaceChildren(...select(options, "auto").children);
+      // After a search the best candidate is selected.
+      choices.value = query.value === "" ? chosen : (options[2]?.[0] ?? chosen);
+      reason.textContent =
+        found.reason === null
+          ? "No channel of the guides fits for certain."
+          : REASONS[/** @type {keyof typeof REASONS} */ (found.reason)];
+    } catch (error) {
+      reason.textContent = problemText(error);
+    }
+  }
+  query.addEventListener("change", show);
+  await show();
+}
+
+/** @param {Channel} channel */
+function nameOf({ id, names }) {
+  return names.length === 0 || names[0] === id ? id : `${names[0]} (${id})`;
+}

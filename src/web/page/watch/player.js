@@ -1,0 +1,375 @@
+// @ts-check
+
+import { languageName } from "../parts/figures.js";
+import { ownPath } from "./engine.js";
+import { isFileTrack } from "./subtitle-file.js";
+
+/** A manifest waits for the swarm, a segment for its data, which may be slow. */
+const MANIFEST_TIMEOUT_MS = 180_000;
+const SEGMENT_TIMEOUT_MS = 60_000;
+/** The delay before an interrupted live stream is loaded again. */
+const RETRY_MS = 2_000;
+/** The oldest part of a live manifest, which may leave it before the player can load it. */
+const EXPIRING_SECONDS = 6;
+/** A segment of subtitles is listed when it ends, and loaded within another one. */
+const SUBTITLE_SEGMENTS = 2.5;
+/** If a decoder error follows a reset within this time, the content is unplayable. */
+const RECOVERY_MS = 60_000;
+
+/**
+ * A track as the player names it. `language` is a tag such as `en`; empty if unknown.
+ *
+ * @typedef {{ language: string, name: string, channels?: string | undefined, isChosen: boolean,
+ *   isFile?: boolean }} Track `isFile`: subtitles of a file that the user opened
+ */
+
+/**
+ * A failure is `unplayable` if the browser cannot decode the stream; another container may help.
+ *
+ * `behindLive` returns the distance to the live edge of the manifest in seconds; undefined unless the stream is live.
+ * `seekBehind` seeks to that distance and plays; it returns false if the manifest does not reach back that far. `reload`
+ * loads the manifest again after the session was moved, and plays. `onTracks` is called when the tracks or the choice change; tracks
+ * are chosen by index, -1 for no subtitles. Subtitles in `subtitleLanguage` are shown from the start; else
+ * forced ones in the language of the audio, which is `audioLanguage` if the player has no audio tracks, until subtitles are chosen.
+ *
+ * @typedef {{ onFailure: (kind: "unplayable" | "network", message: string) => void, onTracks: () => void,
+ *   subtitleLanguage: string | undefined, audioLanguage: string | undefined }} PlayerHandlers
+ * @typedef {{ destroy: () => void, behindLive: () => number | undefined,
+ *   seekBehind: (seconds: number) => boolean, reload: () => void,
+ *   audioTracks: () => Track[], chooseAudio: (index: number) => void,
+ *   subtitleTracks: () => Track[], chooseSubtitles: (index: number) => void }} Player
+ */
+
+/**
+ * Plays a URL in `video` from `atSeconds`. For HLS it uses hls.js if the browser has Media Source Extensions, else the browser's own
+ * HLS player (Safari on phones). The browser plays a file, such as music, by itself.
+ *
+ * @param {HTMLVideoElement} video
+ * @param {string} url
+ * @param {boolean} isFile
+ * @param {number} atSeconds
+ * @param {PlayerHandlers} handlers
+ * @returns {Promise<Player>}
+ */
+export async function attachPlayer(video, url, isFile, atSeconds, handlers) {
+  if (isFile) return attachNative(video, url, atSeconds, handlers);
+  const { default: Hls } = await import("hls.js");
+  if (Hls.isSupported()) return attachHls(Hls, video, url, atSeconds, handlers);
+  if (video.canPlayType("application/vnd.apple.mpegurl") !== "")
+    return attachNative(video, url, atSeconds, handlers);
+  handlers.onFailure(
+    "network",
+    "This browser cannot play HLS (it has no Media Source Extensions). Use another browser, or copy a link into a player.",
+  );
+  return {
+    destroy() {},
+    behindLive: () => undefined,
+    seekBehind: () => false,
+    reload() {},
+    ...nativeTracks(video),
+  };
+}
+
+/**
+ * @param {typeof import("hls.js").default} Hls
+ * @param {HTMLVideoElement} video
+ * @param {string} url
+ * @param {number} atSeconds
+ * @param {PlayerHandlers} handlers
+ * @returns {Player}
+ */
+function attachHls(Hls, video, url, atSeconds, handlers) {
+  /** @param {number} timeoutMs */
+  const loadPolicy = (timeoutMs) => ({
+    default: {
+      maxTimeToFirstByteMs: timeoutMs,
+      maxLoadTimeMs: timeoutMs,
+      timeoutRetry: { maxNumRetry: 2, retryDelayMs: 500, maxRetryDelayMs: 2000 },
+      errorRetry: { maxNumRetry: 3, retryDelayMs: 1000, maxRetryDelayMs: 4000 },
+    },
+  });
+  const hls = new Hls({
+    workerPath: "app/hls.worker.js",
+    timelineController: captionsInParts(Hls),
+    maxBufferLength: 30,
+    backBufferLength: 60,
+    // -1: hls.js starts a live stream at its live edge.
+    startPosition: atSeconds > 0 ? atSeconds : -1,
+    // A player that is a little behind catches up with an inaudible increase in speed.
+    lowLatencyMode: true,
+    maxLiveSyncPlaybackRate: 1.04,
+    manifestLoadPolicy: loadPolicy(MANIFEST_TIMEOUT_MS),
+    playlistLoadPolicy: loadPolicy(MANIFEST_TIMEOUT_MS),
+    fragLoadPolicy: loadPolicy(SEGMENT_TIMEOUT_MS),
+    ...(handlers.subtitleLanguage && { subtitlePreference: { lang: handlers.subtitleLanguage } }),
+  });
+  let recoveredAt = Number.NEGATIVE_INFINITY;
+  let isLive = false;
+  let retryTimer = 0;
+  let loads = 0;
+  const load = () => {
+    clearTimeout(retryTimer);
+    const path = ownPath(url);
+    // A different URL makes hls.js discard the state of the previous load.
+    hls.loadSource(loads++ === 0 ? path : `${path}${path.includes("?") ? "&" : "?"}again=${loads}`);
+  };
+  hls.on(Hls.Events.LEVEL_LOADED, (_event, { details }) => {
+    isLive = details.live;
+  });
+  hls.on(Hls.Events.ERROR, (_event, data) => {
+    if (!data.fatal) return;
+    if (data.type === Hls.ErrorTypes.NETWORK_ERROR && isLive) {
+      retryTimer = window.setTimeout(load, RETRY_MS);
+      return;
+    }
+    if (data.type === Hls.ErrorTypes.NETWORK_ERROR) {
+      handlers.onFailure("network", `The stream was interrupted (${data.response?.code ?? "no response"})`);
+      return;
+    }
+    // A reset recovers a decoder from a single bad frame. If the error returns at once, another reset does not help.
+    const isCodec = /codec|incompatible/i.test(data.details);
+    const mayRecover = performance.now() - recoveredAt > RECOVERY_MS;
+    if (!isCodec && data.type === Hls.ErrorTypes.MEDIA_ERROR && mayRecover) {
+      recoveredAt = performance.now();
+      hls.recoverMediaError();
+      return;
+    }
+    handlers.onFailure("unplayable", data.error?.message ?? data.details);
+  });
+  const { AUDIO_TRACKS_UPDATED, AUDIO_TRACK_SWITCHED, SUBTITLE_TRACKS_UPDATED, SUBTITLE_TRACK_SWITCH } =
+    Hls.Events;
+  /** Forced subtitles that were shown automatically; undefined after a choice of the user. @type {number | undefined} */
+  let forced = -1;
+  const showForced = () => {
+    // Other subtitles are shown.
+    if (hls.subtitleTrack !== forced || unlisted().some(({ mode }) => mode === "showing")) return;
+    const audio = hls.audioTracks[hls.audioTrack]?.lang ?? handlers.audioLanguage ?? "und";
+    forced = hls.subtitleTracks.findIndex(
+      (track) => track.forced && languageName(track.lang ?? "") === languageName(audio),
+    );
+    if (forced !== hls.subtitleTrack) hls.subtitleTrack = forced;
+  };
+  // When a level is loaded, hls.js has chosen the tracks that it prefers.
+  for (const event of [Hls.Events.LEVEL_LOADED, AUDIO_TRACK_SWITCHED]) hls.on(event, showForced);
+  for (const event of [
+    AUDIO_TRACKS_UPDATED,
+    AUDIO_TRACK_SWITCHED,
+    SUBTITLE_TRACKS_UPDATED,
+    SUBTITLE_TRACK_SWITCH,
+  ])
+    hls.on(event, () => handlers.onTracks());
+  // Captions (CEA-608) are in the picture: hls.js adds a track when it finds the first one.
+  /** @param {TrackEvent} event */
+  const onAdded = ({ track }) => {
+    const isWanted = track?.kind === "captions" && track.language === handlers.subtitleLanguage;
+    const isShown = hls.subtitleTrack !== -1 || unlisted().some(({ mode }) => mode === "showing");
+    if (isWanted && !isShown) track.mode = "showing";
+    handlers.onTracks();
+  };
+  video.textTracks.addEventListener("addtrack", onAdded);
+  /** Subtitles of a live stream come in whole segments, which would be late for a player that plays parts. */
+  const stayBehind = () => {
+    const list = hls.latestLevelDetails;
+    if (!isLive || !list || (hls.targetLatency ?? 0) >= SUBTITLE_SEGMENTS * list.targetduration) return;
+    hls.targetLatency = SUBTITLE_SEGMENTS * list.targetduration;
+    const at = hls.liveSyncPosition;
+    if (at !== null && at < video.currentTime) seekTo(video, at, list.fragmentStart);
+  };
+  const unlisted = () => textTracks(video).filter((track) => track.kind === "captions" || isFileTrack(track));
+  load();
+  hls.attachMedia(video);
+  hls.on(Hls.Events.MANIFEST_PARSED, () => startPlaying(video));
+  return {
+    destroy() {
+      clearTimeout(retryTimer);
+      video.textTracks.removeEventListener("addtrack", onAdded);
+      hls.destroy();
+    },
+    audioTracks: () =>
+      hls.audioTracks.map(({ lang = "", name, channels }, index) => ({
+        language: lang,
+        name,
+        channels,
+        isChosen: index === hls.audioTrack,
+      })),
+    chooseAudio(index) {
+      hls.audioTrack = index;
+    },
+    subtitleTracks: () => [
+      ...hls.subtitleTracks.map(({ lang = "", name }, index) => ({
+        language: lang,
+        name,
+        isChosen: index === hls.subtitleTrack,
+      })),
+      ...unlisted().map(describeText),
+    ],
+    chooseSubtitles(index) {
+      const listed = hls.subtitleTracks.length;
+      forced = undefined;
+      hls.subtitleTrack = index < listed ? index : -1;
+      for (const [nth, track] of unlisted().entries())
+        track.mode = nth === index - listed ? "showing" : "disabled";
+      if (index >= 0 && index < listed) stayBehind();
+      handlers.onTracks();
+    },
+    behindLive() {
+      const { liveSyncPosition } = hls;
+      return isLive && liveSyncPosition !== null ? liveSyncPosition - video.currentTime : undefined;
+    },
+    seekBehind(seconds) {
+      const { liveSyncPosition: edge, latestLevelDetails: list } = hls;
+      return isLive && edge !== null && list !== null && seekTo(video, edge - seconds, list.fragmentStart);
+    },
+    reload: load,
+  };
+}
+
+/**
+ * Captions (CEA-608) of a live stream that is loaded in parts: hls.js 1.7 resets their decoder before each part of the same segment.
+ *
+ * @param {typeof import("hls.js").default} Hls
+ * @returns {any} the controller of text tracks
+ */
+function captionsInParts(Hls) {
+  const Timeline = /** @type {any} */ (Hls.DefaultConfig.timelineController);
+  return class extends Timeline {
+    /** @type {unknown} */
+    lastSn = -1;
+    /** @type {unknown} */
+    lastCc = -1;
+    lastPartIndex = -1;
+
+    /**
+     * @param {unknown} event
+     * @param {{ frag: { sn: unknown, cc: unknown }, part?: { index: number } | null }} data
+     */
+    onFragLoading(event, data) {
+      const { frag, part } = data;
+      const continues = frag.sn === this.lastSn && frag.cc === this.lastCc;
+      if (continues && part && part.index === this.lastPartIndex + 1) this.lastPartIndex = part.index;
+      else super.onFragLoading(event, data);
+    }
+  };
+}
+
+/**
+ * @param {HTMLVideoElement} video
+ * @param {string} url
+ * @param {number} atSeconds
+ * @param {PlayerHandlers} handlers
+ * @returns {Player}
+ */
+function attachNative(video, url, atSeconds, handlers) {
+  const onError = () => {
+    const kind = video.error?.code === MediaError.MEDIA_ERR_NETWORK ? "network" : "unplayable";
+    handlers.onFailure(kind, video.error?.message ?? "unknown");
+  };
+  video.addEventListener("error", onError);
+  const tracks = nativeTracks(video);
+  const seek = () => {
+    if (atSeconds > 0) video.currentTime = atSeconds;
+    const index = tracks.subtitleTracks().findIndex(({ language }) => language === handlers.subtitleLanguage);
+    if (index >= 0) tracks.chooseSubtitles(index);
+  };
+  video.addEventListener("loadedmetadata", seek, { once: true });
+  video.src = ownPath(url);
+  startPlaying(video);
+  const lists = [video.textTracks, audioTracksOf(video)].filter((list) => list !== undefined);
+  for (const list of lists)
+    for (const event of ["addtrack", "change"]) list.addEventListener(event, handlers.onTracks);
+  const edge = () => {
+    const { seekable, duration } = video;
+    return duration === Number.POSITIVE_INFINITY && seekable.length > 0
+      ? seekable.end(seekable.length - 1)
+      : undefined;
+  };
+  return {
+    behindLive() {
+      const at = edge();
+      return at === undefined ? undefined : at - video.currentTime;
+    },
+    seekBehind(seconds) {
+      const at = edge();
+      return at !== undefined && seekTo(video, at - seconds, video.seekable.start(0));
+    },
+    reload() {
+      video.src = ownPath(url);
+      startPlaying(video);
+    },
+    ...tracks,
+    destroy() {
+      for (const list of lists)
+        for (const event of ["addtrack", "change"]) list.removeEventListener(event, handlers.onTracks);
+      video.removeEventListener("error", onError);
+      video.removeEventListener("loadedmetadata", seek);
+      video.removeAttribute("src");
+      video.load();
+    },
+  };
+}
+
+/**
+ * The tracks that the browser itself offers. Only Safari has audio tracks.
+ *
+ * @param {HTMLVideoElement} video
+ * @returns {Pick<Player, "audioTracks" | "chooseAudio" | "subtitleTracks" | "chooseSubtitles">}
+ */
+function nativeTracks(video) {
+  const audio = () => [...(audioTracksOf(video) ?? [])];
+  return {
+    audioTracks: () =>
+      audio().map(({ language, label, enabled }) => ({ language, name: label, isChosen: enabled })),
+    chooseAudio(index) {
+      for (const [nth, track] of audio().entries()) track.enabled = nth === index;
+    },
+    subtitleTracks: () => textTracks(video).map(describeText),
+    chooseSubtitles(index) {
+      for (const [nth, track] of textTracks(video).entries())
+        track.mode = nth === index ? "showing" : "disabled";
+    },
+  };
+}
+
+/**
+ * @param {HTMLVideoElement} video
+ * @returns {(EventTarget & Iterable<{ language: string, label: string, enabled: boolean }>) | undefined}
+ */
+function audioTracksOf(video) {
+  return /** @type {any} */ (video).audioTracks;
+}
+
+/**
+ * Returns the subtitles and captions of a video.
+ *
+ * @param {HTMLVideoElement} video
+ */
+export function textTracks(video) {
+  return [...video.textTracks].filter(({ kind }) => kind === "subtitles" || kind === "captions");
+}
+
+/**
+ * @param {TextTrack} track
+ * @returns {Track}
+ */
+function describeText(track) {
+  const { language, label: name, mode } = track;
+  return { language, name, isChosen: mode === "showing", isFile: isFileTrack(track) };
+}
+
+/**
+ * @param {HTMLVideoElement} video
+ * @param {number} at
+ * @param {number} first the earliest available position, which moves forward all the time
+ */
+function seekTo(video, at, first) {
+  if (at < first + EXPIRING_SECONDS) return false;
+  video.currentTime = at;
+  startPlaying(video);
+  return true;
+}
+
+/** @param {HTMLVideoElement} video */
+function startPlaying(video) {
+  // Browsers may require a click on the controls before they play.
+  video.play().catch(() => {});
+}

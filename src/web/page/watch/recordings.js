@@ -1,0 +1,149 @@
+// @ts-check
+import { EngineApi, NEEDS_TOKEN, sentence } from "../parts/api.js";
+import { confirmFirst, openDialog, openLink } from "../parts/dialog.js";
+import { action, field, make } from "../parts/dom.js";
+import { bytesText } from "../parts/figures.js";
+import { programmeRow, spanText } from "./programme-row.js";
+
+/**
+ * @typedef {{
+ *   id: number, item_id: number, title: string, channel: string, start: number, stop: number,
+ *   state: "planned" | "recording" | "done" | "failed", problem: string | null, bytes: number, url: string | null,
+ * }} Recording
+ * @typedef {import("./programme-row.js").Programme} Programme
+ */
+
+/** Interval at which the dialog shows the growth of a running recording. */
+const POLL_MS = 2_000;
+const STATES = { planned: "planned", recording: "recording", done: "recorded", failed: "not recorded" };
+const MAX_MINUTES = 1_440;
+
+/**
+ * Makes a button open the dialog of the recordings.
+ *
+ * @param {HTMLButtonElement} button
+ */
+export function connectRecordings(button) {
+  button.addEventListener("click", async () => {
+    const api = new EngineApi();
+    const list = make("ul", { class: "guide-sources" });
+    const hint = make("p", { class: "hint" });
+    const close = action("Close", () => dialog.close());
+    const dialog = openDialog("Recordings", list, hint, make("div", { class: "dialog-buttons" }, close));
+    async function show() {
+      try {
+        const recordings = /** @type {Recording[]} */ (await api.call("recording_list"));
+        hint.textContent =
+          recordings.length === 0
+            ? "Nothing is recorded. Choose “Record…” in the menu of a channel of your playlist."
+            : "A recording is an MPEG-TS file: play it in VLC, Kodi or mpv by its link.";
+        list.replaceChildren(...recordings.reverse().map((recording) => recordingRow(recording, change)));
+        const isRunning = recordings.some(({ state }) => state === "recording");
+        if (isRunning) setTimeout(() => list.isConnected && show(), POLL_MS);
+      } catch (error) {
+        dialog.problem(error);
+      }
+    }
+    /** @type {(method: string, id: number) => Promise<void>} */
+    async function change(method, id) {
+      await api.call(method, { id });
+      await show();
+    }
+    if ((await api.enter()) === "full") await show();
+    else dialog.problem(new Error(NEEDS_TOKEN));
+  });
+}
+
+/**
+ * @param {Recording} recording
+ * @param {(method: string, id: number) => Promise<void>} change
+ */
+function recordingRow({ id, title, channel, start, stop, state, problem, bytes, url }, change) {
+  const size = bytes > 0 ? `, ${bytesText(bytes)}` : "";
+  const buttons = make("div", { class: "recording-buttons" });
+  if (url !== null)
+    buttons.append(
+      action("Link", () => openLink(url)),
+      make("a", { href: `${url}?download=1`, download: true }, "Download"),
+    );
+  if (state === "recording") buttons.append(action("Stop", () => change("recording_stop", id)));
+  buttons.append(
+    action(state === "planned" ? "Cancel" : "Delete", () =>
+      confirmFirst(
+        state === "planned" ? "Cancel this recording?" : "Delete this recording?",
+        title,
+        state === "planned" ? "Cancel recording" : "Delete",
+        () => change("recording_delete", id),
+      ),
+    ),
+  );
+  return make(
+    "li",
+    {},
+    make(
+      "div",
+      { class: "guide-source" },
+      make("bdi", {}, title === channel ? title : `${title} (${channel})`),
+      make("small", {}, `${spanText(start, stop)}, ${STATES[state]}${size}`),
+      problem === null ? undefined : make("small", { class: "problem" }, sentence(problem)),
+    ),
+    buttons,
+  );
+}
+
+/**
+ * Opens a dialog in which the user records a channel: now, or one of its next programmes.
+ *
+ * @param {import("./playlist-source.js").ListItem} item
+ * @param {{ api: EngineApi, notify: (text: string) => void }} options
+ */
+export async function openRecordDialog({ id, title }, { api, notify }) {
+  const minutes = make("input", { type: "number", min: 1, max: MAX_MINUTES, value: 60, required: true });
+  const programmes = make("ul", { class: "guide-sources" });
+  /** @type {(parameters: Record<string, number | string>) => Promise<void>} */
+  async function record(parameters) {
+    try {
+      await api.call("recording_add", { id, ...parameters });
+      dialog.close();
+      notify("Recording planned; see “Recordings”");
+    } catch (error) {
+      dialog.problem(error);
+    }
+  }
+  const now = action(
+    "Record now",
+    async () => {
+      if (!minutes.reportValidity()) return;
+      const start = Math.floor(Date.now() / 1000);
+      await record({ start, stop: start + 60 * Number(minutes.value) });
+    },
+    "primary",
+  );
+  const dialog = openDialog(
+    `Record ${title}`,
+    make("div", { class: "fields" }, field("Minutes", minutes)),
+    programmes,
+    make(
+      "div",
+      { class: "dialog-buttons" },
+      action("Cancel", () => dialog.close()),
+      now,
+    ),
+  );
+  try {
+    const found = /** @type {Programme[]} */ (await api.call("get_epg_by_item_id", { id }));
+    programmes.replaceChildren(
+      ...found.map((programme) => {
+        const { start, stop, title: name } = programme;
+        return programmeRow(
+          programme,
+          id,
+          "",
+          action("Record", () => record({ start, stop, title: name })),
+        );
+      }),
+    );
+  } catch (error) {
+    dialog.problem(error);
+  }
+}

@@ -1,0 +1,207 @@
+// @ts-check
+
+import { byId, make, options } from "../parts/dom.js";
+import { bytesText, sparklinePath, speedText, statusText } from "../parts/figures.js";
+
+/**
+ * Finds the elements of the page. All texts are set with `textContent`, because names are untrusted.
+ */
+export function findElements() {
+  return {
+    form: byId("link-form", HTMLFormElement),
+    link: byId("link", HTMLInputElement),
+    play: byId("play", HTMLButtonElement),
+    add: byId("add", HTMLButtonElement),
+    chooseFile: byId("choose-file", HTMLButtonElement),
+    torrentFile: byId("torrent-file", HTMLInputElement),
+    problem: byId("problem", HTMLElement),
+    stage: byId("stage", HTMLElement),
+    video: byId("video", HTMLVideoElement),
+    pictures: byId("pictures", HTMLCanvasElement),
+    waiting: byId("waiting", HTMLElement),
+    waitingText: byId("waiting-text", HTMLElement),
+    title: byId("title", HTMLElement),
+    live: byId("live", HTMLElement),
+    liveState: byId("live-state", HTMLElement),
+    liveWindow: byId("live-window", HTMLElement),
+    liveBack: byId("live-back", HTMLInputElement),
+    liveLength: byId("live-length", HTMLElement),
+    goLive: byId("go-live", HTMLButtonElement),
+    filesLabel: byId("files-label", HTMLElement),
+    files: byId("files", HTMLSelectElement),
+    audioLabel: byId("audio-label", HTMLElement),
+    audio: byId("audio", HTMLSelectElement),
+    subtitlesLabel: byId("subtitles-label", HTMLElement),
+    subtitles: byId("subtitles", HTMLSelectElement),
+    subtitleFile: byId("subtitle-file-input", HTMLInputElement),
+    subtitleDelayGroup: byId("subtitle-delay-group", HTMLElement),
+    subtitleDelay: byId("subtitle-delay", HTMLOutputElement),
+    subtitlesEarlier: byId("subtitles-earlier", HTMLButtonElement),
+    subtitlesLater: byId("subtitles-later", HTMLButtonElement),
+    pictureFullscreen: byId("picture-fullscreen", HTMLButtonElement),
+    silent: byId("silent", HTMLElement),
+    held: byId("held", HTMLElement),
+    progress: byId("progress", HTMLProgressElement),
+    progressText: byId("progress-text", HTMLElement),
+    status: byId("status", HTMLElement),
+    peers: byId("peers", HTMLElement),
+    speedDown: byId("speed-down", HTMLElement),
+    speedUp: byId("speed-up", HTMLElement),
+    downloaded: byId("downloaded", HTMLElement),
+    uploaded: byId("uploaded", HTMLElement),
+    sparkline: byId("sparkline-path", SVGPathElement),
+    stop: byId("stop", HTMLButtonElement),
+    copyTs: byId("copy-ts", HTMLButtonElement),
+    copyHls: byId("copy-hls", HTMLButtonElement),
+    raw: byId("raw", HTMLButtonElement),
+    copied: byId("copied", HTMLElement),
+    copiedLink: byId("copied-link", HTMLInputElement),
+    send: byId("send", HTMLButtonElement),
+    sendForm: byId("send-form", HTMLFormElement),
+    sendCode: byId("send-code", HTMLInputElement),
+    guide: byId("guide", HTMLButtonElement),
+    recordings: byId("recordings", HTMLButtonElement),
+    receive: byId("receive", HTMLButtonElement),
+    receiver: byId("receiver", HTMLElement),
+    receiverCode: byId("receiver-code", HTMLElement),
+    receiverStop: byId("receiver-stop", HTMLButtonElement),
+    recent: byId("recent", HTMLElement),
+    recentList: byId("recent-list", HTMLElement),
+    forget: byId("forget", HTMLButtonElement),
+    drop: byId("drop", HTMLElement),
+  };
+}
+
+/** @typedef {ReturnType<typeof findElements>} Elements */
+
+/**
+ * Shows the figures of a session.
+ *
+ * @param {Elements} page
+ * @param {import("./engine.js").SessionInfo} info
+ * @param {readonly number[]} speeds download speeds for the sparkline, oldest first
+ */
+export function showInfo(page, info, speeds) {
+  const share = Math.max(0, Math.min(100, info.total_progress));
+  page.status.textContent =
+    (info.status === "dl" && pictureText(page.video)) || statusText(info.status, info.peers);
+  page.peers.textContent = String(info.peers);
+  page.speedDown.textContent = speedText(info.speed_down);
+  page.speedUp.textContent = speedText(info.speed_up);
+  page.downloaded.textContent = bytesText(info.downloaded);
+  page.uploaded.textContent = bytesText(info.uploaded);
+  page.progress.value = share;
+  page.progressText.textContent = `${share} %`;
+  page.sparkline.setAttribute("d", sparklinePath(speeds, 120, 28));
+}
+
+/**
+ * Returns what only the video element knows: whether it has ended or waits for data; else an empty text.
+ *
+ * @param {HTMLVideoElement} video
+ */
+function pictureText(video) {
+  if (video.ended) return "Ended";
+  return !video.paused && video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA ? "Waiting for data" : "";
+}
+
+/**
+ * Clears the figures before a new session starts.
+ *
+ * @param {Elements} page
+ */
+export function clearInfo(page) {
+  const figures = [page.status, page.peers, page.speedDown, page.speedUp, page.downloaded, page.uploaded];
+  for (const figure of figures) figure.textContent = "–";
+  page.progress.value = 0;
+  page.progressText.textContent = "0 %";
+  page.sparkline.setAttribute("d", "");
+  page.audioLabel.hidden = true;
+  page.subtitlesLabel.hidden = true;
+  page.silent.hidden = true;
+}
+
+/**
+ * Shows the list of playable files; hides it if there are fewer than two.
+ *
+ * @param {Elements} page
+ * @param {readonly import("./engine.js").ContentFile[]} files
+ * @param {number} chosen
+ */
+export function showFiles(page, files, chosen) {
+  const choices = files
+    .filter(({ isPlayable }) => isPlayable)
+    .map(({ index, name, size }) => /** @type {const} */ ([String(index), `${name} (${bytesText(size)})`]));
+  page.files.replaceChildren(...options(choices, String(chosen)));
+  page.filesLabel.hidden = choices.length < 2;
+}
+
+/** Display names of codecs whose names in files are cryptic. */
+const CODEC_NAMES = new Map([
+  ["A_TRUEHD", "TrueHD"],
+  ["mlpa", "TrueHD"],
+  ["aac_latm", "AAC (LATM)"],
+]);
+
+/**
+ * Says that the sound of a file cannot be played; hides that if `codecs` is empty.
+ *
+ * @param {Elements} page
+ * @param {readonly string[]} codecs
+ */
+export function showSilent(page, codecs) {
+  const names = codecs.map((codec) => CODEC_NAMES.get(codec) ?? codec).join(", ");
+  page.silent.textContent = `The sound (${names}) cannot be decoded here. Open the original file in a player such as VLC.`;
+  page.silent.hidden = codecs.length === 0;
+}
+
+/**
+ * Shows the recent links.
+ *
+ * @param {Elements} page
+ * @param {readonly import("../parts/memory.js").RecentLink[]} links
+ * @param {(played: import("../parts/memory.js").RecentLink) => void} play
+ */
+export function showRecent(page, links, play) {
+  const items = links.map((played) =>
+    make("li", {}, make("button", { type: "button", onclick: () => play(played) }, played.title)),
+  );
+  page.recentList.replaceChildren(...items);
+  page.recent.hidden = items.length === 0;
+}
+
+/**
+ * Shows an error message under the form; an empty text hides it.
+ *
+ * @param {Elements} page
+ * @param {string} text
+ */
+export function showProblem(page, text) {
+  page.problem.textContent = text;
+  page.problem.hidden = text === "";
+}
+
+/**
+ * Shows what playback waits for, over the video; an empty text hides it.
+ *
+ * @param {Elements} page
+ * @param {string} text
+ */
+export function showWaiting(page, text) {
+  page.waitingText.textContent = text;
+  page.waiting.hidden = text === "";
+}
+
+/**
+ * Shows a link, selected for copying by hand; an empty text hides it.
+ *
+ * @param {Elements} page
+ * @param {string} text
+ */
+export function showLink(page, text) {
+  page.copied.hidden = text === "";
+  page.copiedLink.value = text;
+  if (text === "") return;
+  page.copiedLink.focus();
+  page.copiedLink.select();
+}

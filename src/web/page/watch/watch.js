@@ -1,0 +1,291 @@
+// @ts-check
+
+import { problemText } from "../parts/api.js";
+import { linkTitle, readLink } from "../parts/link.js";
+import {
+  forgetLinks,
+  recentLinks,
+  rememberedLanguage,
+  rememberLanguage,
+  rememberLink,
+} from "../parts/memory.js";
+import { appUrl } from "../parts/place.js";
+import { copyLink, copyText, showToast } from "../parts/toast.js";
+import { playbackPath } from "./engine.js";
+import { connectGuide } from "./guide.js";
+import { Playback } from "./playback.js";
+import { connectPlaylist } from "./playlist.js";
+import { isList } from "./playlist-add.js";
+import { connectRecordings } from "./recordings.js";
+import { connectScreens } from "./screen-controls.js";
+import { SubtitleDelay } from "./subtitle-delay.js";
+import { isSubtitleFile, removeSubtitleFile } from "./subtitle-file.js";
+import { findElements, showLink, showProblem, showRecent } from "./view.js";
+
+/** The maximum size of a transport file. */
+const MAX_TORRENT_BYTES = 10_000_000;
+
+/**
+ * @typedef {import("../parts/link.js").Link} Link
+ * @typedef {import("./engine.js").Choice} Choice
+ */
+
+/**
+ * Opens the place Watch: connects its elements with their functions.
+ *
+ * @returns {import("../parts/place.js").Place}
+ */
+export function openPlace() {
+  const page = findElements();
+  const playerId = randomId();
+  const subtitleDelay = new SubtitleDelay(page);
+  /** The played file, to which the delay and the subtitle file of the user belong. */
+  let playedFile = "";
+  /** @type {Playback | undefined} */
+  let playback;
+  /** @type {Omit<import("./screen-controls.js").Playing, "atSeconds"> | undefined} */
+  let playing;
+  /** @type {Partial<Record<import("../parts/memory.js").TrackKind, string | undefined>>} what the user chose last */
+  const languages = {};
+  for (const kind of /** @type {const} */ (["audio", "subtitles"]))
+    rememberedLanguage(kind).then(
+      (remembered) => {
+        languages[kind] ??= remembered;
+      },
+      () => {},
+    );
+
+  /**
+   * @param {Link | Uint8Array} source
+   * @param {Choice} [chosen] the audio language defaults to the one that the user chose last
+   * @param {string} [title] replaces the title of the content
+   */
+  function play(source, chosen = {}, title = "") {
+    const choice = { ...chosen, audioLanguage: chosen.audioLanguage ?? languages.audio };
+    const previousStopped = playback?.stop();
+    showProblem(page, "");
+    showLink(page, "");
+    playing = undefined;
+    page.stage.hidden = false;
+    if (choice.container === undefined) page.title.textContent = title;
+    playback = new Playback({
+      page,
+      source,
+      playerId,
+      choice,
+      previousStopped,
+      onContent(content, session, fileIndex) {
+        if (playedFile !== `${session.infohash}/${fileIndex}`) {
+          playedFile = `${session.infohash}/${fileIndex}`;
+          subtitleDelay.reset();
+          removeSubtitleFile(page.video);
+        }
+        const file = content.files.find(({ index }) => index === fileIndex);
+        page.title.textContent = title || content.name;
+        const fileName = file?.name.split("/").pop() ?? "file";
+        const raw = `files/${session.infohash}/${fileIndex}/${encodeURIComponent(fileName)}`;
+        page.raw.onclick = () => window.open(raw, "_blank", "noopener");
+        const link = source instanceof Uint8Array ? hashLink(session.infohash) : source;
+        // Another device can play the content, but does not know the items of this playlist.
+        playing = { link: link.parameter === "item" ? hashLink(session.infohash) : link, fileIndex };
+        offerLinks(link, fileIndex);
+        const next = content.order[content.order.indexOf(fileIndex) + 1];
+        const isPart = content.order.includes(fileIndex);
+        page.video.onended = () => {
+          if (isPart && next !== undefined)
+            play(link, { fileIndex: next, audioLanguage: choice.audioLanguage }, title);
+        };
+        page.files.onchange = () => play(link, { fileIndex: Number(page.files.value) }, title);
+        remember({ title: title || content.name || linkTitle(link), link, infohash: session.infohash });
+      },
+      subtitleLanguage: languages.subtitles,
+      onChosen(kind, language) {
+        languages[kind] = language;
+        // If the browser cannot store it, the choice holds until the page is closed.
+        rememberLanguage(kind, language).catch(() => {});
+      },
+      onLanguage(fileIndex, audioLanguage) {
+        const atSeconds = playback?.atSeconds ?? 0;
+        play(source, { ...choice, fileIndex, audioLanguage, atSeconds }, title);
+      },
+      onUnplayable(message) {
+        // The browser may accept fragmented MP4 even if it refuses MPEG-TS. If not, only another player can help.
+        if (choice.container === undefined) {
+          play(source, { ...choice, container: "fmp4" }, title);
+          return;
+        }
+        showProblem(
+          page,
+          `This browser cannot play this format (${message}). Copy the player link and open it in VLC or mpv.`,
+        );
+        playback?.stop();
+      },
+    });
+    playback.run();
+  }
+
+  /**
+   * @param {Link} link
+   * @param {number} fileIndex
+   */
+  function offerLinks(link, fileIndex) {
+    // Players can seek in the file itself; a live stream is MPEG-TS in either case.
+    page.copyTs.onclick = () =>
+      copy(appUrl(playbackPath(link, "getstream", { fileIndex, container: "raw" })));
+    page.copyHls.onclick = () => copy(appUrl(playbackPath(link, "manifest.m3u8", { fileIndex })));
+  }
+
+  /** @param {string} text */
+  async function copy(text) {
+    if (await copyText(text)) showToast("Link copied");
+    else showLink(page, text);
+  }
+
+  /** @param {import("../parts/memory.js").RecentLink} played */
+  async function remember(played) {
+    await rememberLink(played);
+    await refreshRecent();
+  }
+
+  async function refreshRecent() {
+    showRecent(page, await recentLinks(), ({ link, title }) => {
+      const isItem = link.parameter === "item";
+      page.link.value = isItem ? "" : link.value;
+      play(link, {}, isItem ? title : "");
+    });
+  }
+
+  /** @param {File} file */
+  async function takeFile(file) {
+    if (isSubtitleFile(file.name)) await openSubtitles(file);
+    else if (await isList(file)) await playlist.addFile(file);
+    else await playFile(file);
+  }
+
+  /** @param {File} file */
+  async function openSubtitles(file) {
+    if (playing === undefined) showProblem(page, "Start a film first, then open its subtitles.");
+    else await playback?.openSubtitles(file);
+  }
+
+  /** @param {File} file */
+  async function playFile(file) {
+    if (file.size > MAX_TORRENT_BYTES) {
+      showProblem(page, `${file.name} is too large for a torrent file (the limit is 10 MB).`);
+      return;
+    }
+    page.link.value = "";
+    play(new Uint8Array(await file.arrayBuffer()));
+  }
+
+  const playlist = connectPlaylist({
+    play(item) {
+      page.link.value = "";
+      play({ parameter: "item", value: String(item.id) }, {}, item.title);
+      page.stage.scrollIntoView({ block: "start", behavior: "smooth" });
+    },
+    copy: copyLink,
+    notify: showToast,
+    onRights: (rights) => {
+      page.add.hidden = rights !== "full";
+    },
+  });
+
+  page.add.addEventListener("click", async () => {
+    page.add.disabled = true;
+    showProblem(page, "");
+    try {
+      await playlist.addLink(page.link.value);
+      page.link.value = "";
+    } catch (error) {
+      showProblem(page, problemText(error));
+    } finally {
+      page.add.disabled = false;
+    }
+  });
+  page.form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const link = readLink(page.link.value);
+    if (link === undefined) {
+      showProblem(page, "This is neither a magnet link, an infohash nor a web address.");
+      return;
+    }
+    play(link);
+  });
+  page.stop.addEventListener("click", () => {
+    playback?.stop();
+    playing = undefined;
+    page.stage.hidden = true;
+  });
+  page.chooseFile.addEventListener("click", () => page.torrentFile.click());
+  page.torrentFile.addEventListener("change", () => {
+    const file = page.torrentFile.files?.[0];
+    if (file !== undefined) takeFile(file);
+    page.torrentFile.value = "";
+  });
+  page.forget.addEventListener("click", async () => {
+    await forgetLinks();
+    await refreshRecent();
+  });
+  page.subtitleFile.addEventListener("change", () => {
+    const file = page.subtitleFile.files?.[0];
+    if (file !== undefined) openSubtitles(file);
+    page.subtitleFile.value = "";
+  });
+  listenForDrops(page.drop, takeFile);
+  connectGuide(page.guide);
+  connectRecordings(page.recordings);
+  connectScreens(page, {
+    playing: () => playing && playback && { ...playing, atSeconds: playback.atSeconds },
+    play({ link, fileIndex, atSeconds }) {
+      page.link.value = link.value;
+      play(link, { fileIndex, atSeconds });
+    },
+  });
+  window.addEventListener("pagehide", () => playback?.stop());
+  refreshRecent();
+  page.link.focus();
+  return {
+    show({ link }) {
+      // A link fills the form but does not start playback, because any page may link here.
+      if (link !== undefined) page.link.value = link;
+    },
+    // Playback continues while the user visits another place.
+    hide() {},
+  };
+}
+
+/**
+ * @param {HTMLElement} overlay
+ * @param {(file: File) => void} drop
+ */
+function listenForDrops(overlay, drop) {
+  window.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    overlay.hidden = false;
+  });
+  window.addEventListener("dragleave", (event) => {
+    if (event.relatedTarget === null) overlay.hidden = true;
+  });
+  window.addEventListener("drop", (event) => {
+    event.preventDefault();
+    overlay.hidden = true;
+    const file = event.dataTransfer?.files[0];
+    if (file !== undefined) drop(file);
+  });
+}
+
+/**
+ * @param {string} infohash
+ * @returns {Link}
+ */
+function hashLink(infohash) {
+  return { parameter: "infohash", value: infohash };
+}
+
+/** Returns a random id. `crypto.randomUUID` exists only on secure pages. */
+function randomId() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
+}
