@@ -5,7 +5,7 @@ import { files } from "./files.ts";
 import { httpClient } from "./http-client.ts";
 import { serve } from "./http-server.ts";
 import { backupStore, lockPath, openStore, restoreStore } from "./open-store.ts";
-import { machineNet, type OnTraffic } from "./sockets.ts";
+import { machineNet, type TrafficMemory } from "./sockets.ts";
 import { surroundings } from "./surroundings.ts";
 import { bindUdp as bindUdpByNode } from "./udp.ts";
 
@@ -29,20 +29,20 @@ const clock: Clock = {
 };
 
 /**
- * Builds a runtime from the `node:*` modules, which Bun, Deno and Node all provide. `onTraffic` is called with the bytes
- * of every read from a peer and of every HTTP response body sent, and for every accepted peer connection.
+ * Builds a runtime from the `node:*` modules, which Bun, Deno and Node all provide. `memory` observes the reads of peer
+ * connections, accepted connections and the response bodies that are sent.
  */
 export function machineRuntime(
   name: Runtime["name"],
   version: string,
-  onTraffic: OnTraffic = () => {},
+  memory?: TrafficMemory,
   bindUdp: Net["bindUdp"] = bindUdpByNode,
 ): Runtime {
   return {
     name,
     version,
     clock,
-    net: machineNet(readBufferOf(name), onTraffic, bindUdp),
+    net: machineNet(readBufferOf(name), memory, bindUdp),
     files,
     http: httpClient,
     surroundings,
@@ -52,7 +52,7 @@ export function machineRuntime(
     ed25519Verifier,
     randomBytes,
     scrypt,
-    serve: (handler, options) => serve(handler, options, onTraffic),
+    serve: (handler, options) => serve(handler, options, memory?.sent),
     lookup,
     lock: lockPath,
     openStore,

@@ -7,13 +7,15 @@ import { listenError } from "./listen-error.ts";
 /** Unsent bytes of a socket above which its writer must wait; covers a few round trips of a fast peer. */
 const WRITE_LIMIT_BYTES = 1024 * 1024;
 
-/** Garbage that an accepted connection leaves behind even if it never sends a byte: measured on Bun, 3.9 KiB for the socket of
- * `node:net`, the rest for the layers above it. */
-const CONNECTION_BYTES = 8 * 1024;
-
-/** Called with the bytes of each read and of each part of a response that was sent. With `isAccepted`, they are the memory of a
- * connection that was accepted. */
-export type OnTraffic = (bytes: number, isAccepted?: boolean) => void;
+/** What a runtime does about the memory that traffic uses. */
+export interface TrafficMemory {
+  /** Called with the bytes of each read of a peer connection after they were processed: no code uses them afterwards. */
+  read(bytes: Uint8Array): void;
+  /** Called with the size of each part of a response body that was sent. */
+  sent(bytes: number): void;
+  /** Called for each accepted peer connection. */
+  accepted(): void;
+}
 
 /** The `closed` reason of a connection that the peer closed without an error. */
 export const CLOSED_BY_PEER = "closed by the peer";
@@ -21,18 +23,20 @@ export const CLOSED_BY_PEER = "closed by the peer";
 /**
  * Returns the machine's TCP and UDP. `readBuffer` returns the buffer that an outgoing connection reads into (`onread`),
  * which saves an allocation per read; undefined if the runtime allocates an array all the same and would copy it into the buffer.
- * `onTraffic` is called after each read and for each accepted connection.
+ * `memory` observes reads and accepted connections.
  */
 export function machineNet(
   readBuffer: (() => Uint8Array) | undefined,
-  onTraffic: OnTraffic,
+  memory: TrafficMemory | undefined,
   bindUdp: Net["bindUdp"],
 ): Net {
   const counted = (handlers: TcpHandlers): TcpHandlers => ({
     opened: () => handlers.opened?.(),
-    received: (bytes) => {
+    received: (read) => {
+      // A `Buffer` copies nothing in `slice`, so a caller that keeps a part would keep a view on it.
+      const bytes = Buffer.isBuffer(read) ? new Uint8Array(read.buffer, read.byteOffset, read.length) : read;
       handlers.received(bytes);
-      onTraffic(bytes.length);
+      memory?.read(bytes);
     },
     drained: () => handlers.drained(),
     closed: (reason) => handlers.closed(reason),
@@ -41,7 +45,7 @@ export function machineNet(
     connect: (address, handlers, options) => open(address, counted(handlers), options, readBuffer?.()),
     listen: (address, accept) =>
       listen(address, (socket) => {
-        onTraffic(CONNECTION_BYTES, true);
+        memory?.accepted();
         return counted(accept(socket));
       }),
     bindUdp,

@@ -399,8 +399,12 @@ test("serve: a failing long byte stream aborts the connection", async () => {
 
 test("machineRuntime: reports all bytes of a body by its end", async () => {
   let moved = 0;
-  const counting = machineRuntime(runtime.name, runtime.version, (bytes) => {
-    moved += bytes;
+  const counting = machineRuntime(runtime.name, runtime.version, {
+    read: () => {},
+    accepted: () => {},
+    sent: (bytes) => {
+      moved += bytes;
+    },
   });
   // Without a length the end has bytes of its own, sent after the last ones are counted.
   const body = () => {
