@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import { Hono, type MiddlewareHandler } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import { type Infohash, parseInfohash } from "../src/base/ids.ts";
 import { playOrder } from "../src/base/play-order.ts";
@@ -11,10 +11,18 @@ import type { RouteEnv } from "./http/dependencies.ts";
 /** What the page requests if the browser decodes only AAC and MP3. */
 const PAGE_CONVERSION = { all: true, mp3: false, ac3: false, isHls: true, channels: 2 } as const;
 
-/** One file of the page. */
+/** One file of the page. `isHashed`: its path changes with its content. */
 interface PageAsset {
   readonly type: string;
   readonly text: string;
+  readonly isHashed: boolean;
+}
+
+/** A file as it is sent. */
+interface SentAsset {
+  readonly etag: string;
+  /** Compressed with gzip. */
+  readonly packed: Uint8Array<ArrayBuffer>;
 }
 
 /**
@@ -38,8 +46,8 @@ const CONTENT_SECURITY_POLICY = [
 /** Dependencies of the start page. */
 interface PageDependencies {
   readonly engine: Pick<Engine, "acquire">;
-  /** The files of the page by path. */
-  readonly assets: Readonly<Record<string, PageAsset>>;
+  /** Returns the files of the page by path. Called once, at the first request. */
+  readonly assets: () => Promise<Readonly<Record<string, PageAsset>>>;
   /** Computes the entity tag of a text. */
   readonly digest: (text: string) => string;
   /** Introduces open pages to each other for “Send to a screen”. */
@@ -57,26 +65,7 @@ interface Signaling {
 /** Creates the start page at `/`, its files below `/app/`, its file list, and the signaling between open pages. */
 export function createPageRoutes({ engine, assets, digest, signaling }: PageDependencies): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
-  for (const [path, asset] of Object.entries(assets)) {
-    // The tag is computed at the first request, because the tags of all files would delay the start.
-    let etag: string | undefined;
-    const headers = {
-      "content-type": asset.type,
-      "content-security-policy": CONTENT_SECURITY_POLICY,
-      "x-content-type-options": "nosniff",
-      "referrer-policy": "no-referrer",
-      "cross-origin-opener-policy": "same-origin",
-      "cross-origin-resource-policy": "same-origin",
-      // Browsers revalidate at each visit, so that they load a new version of the program; the tag makes that cheap.
-      "cache-control": "no-cache",
-    };
-    app.get(path, (c) => {
-      etag ??= `"${digest(asset.text)}"`;
-      const isCached = c.req.header("if-none-match") === etag;
-      const tagged = { ...headers, etag };
-      return isCached ? c.body(null, 304, tagged) : c.body(asset.text, 200, tagged);
-    });
-  }
+  addFiles(app, assets, digest);
   // Links of deployed engines. The page fills its form and waits for the user, because any page may link here.
   app.get("/webui/player/:id", (c) => {
     const id = /^[0-9a-f]{40}/i.exec(c.req.param("id"))?.[0];
@@ -118,6 +107,51 @@ export function createPageRoutes({ engine, assets, digest, signaling }: PageDepe
   });
   addSignaling(app, signaling);
   return app;
+}
+
+/** Serves the files of the page, compressed if the browser accepts it. */
+function addFiles(
+  app: Hono<RouteEnv>,
+  load: PageDependencies["assets"],
+  digest: PageDependencies["digest"],
+): void {
+  let assets: ReturnType<PageDependencies["assets"]> | undefined;
+  // Each file is compressed at its first request; there are as many entries as files.
+  const sent = new Map<PageAsset, Promise<SentAsset>>();
+  const prepare = async ({ text }: PageAsset) => ({ etag: `"${digest(text)}"`, packed: await gzip(text) });
+  const serve: MiddlewareHandler<RouteEnv> = async (c, next) => {
+    assets ??= load();
+    const files = await assets.catch((error) => {
+      assets = undefined;
+      throw error;
+    });
+    const asset = Object.hasOwn(files, c.req.path) ? files[c.req.path] : undefined;
+    if (asset === undefined) return next();
+    if (!sent.has(asset)) sent.set(asset, prepare(asset));
+    const { etag, packed } = await sent.get(asset)!;
+    const headers = {
+      "content-type": asset.type,
+      "content-security-policy": CONTENT_SECURITY_POLICY,
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "no-referrer",
+      "cross-origin-opener-policy": "same-origin",
+      "cross-origin-resource-policy": "same-origin",
+      vary: "accept-encoding",
+      // Browsers revalidate at each visit, so that they load a new version of the program; the tag makes that cheap.
+      "cache-control": asset.isHashed ? "public, max-age=31536000, immutable" : "no-cache",
+      etag,
+    };
+    if (c.req.header("if-none-match") === etag) return c.body(null, 304, headers);
+    return /\bgzip\b/.test(c.req.header("accept-encoding") ?? "")
+      ? c.body(packed, 200, { ...headers, "content-encoding": "gzip" })
+      : c.body(asset.text, 200, headers);
+  };
+  for (const path of ["/", "/app/*"]) app.get(path, serve);
+}
+
+async function gzip(text: string): Promise<Uint8Array<ArrayBuffer>> {
+  const packed = new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"));
+  return new Uint8Array(await new Response(packed).arrayBuffer());
 }
 
 function infohashOf(text: string): Infohash {

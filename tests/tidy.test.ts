@@ -51,7 +51,7 @@ const ROOMS: readonly Room[] = [
   { path: "src/web/page/studio", layer: 7.12, packages: ["uqr"] },
   { path: "src/web/page/control", layer: 7.12, packages: [] },
   { path: "src/web/page/shell", layer: 7.13, packages: [] },
-  { path: "src/web", layer: 7.3, packages: ["node:", "hls.js", "idb-keyval", "peerjs", "uqr"] },
+  { path: "src/web", layer: 7.3, packages: ["node:", "esbuild"] },
   { path: "routes/http", layer: 7.8, packages: ["hono", "@hono/zod-validator", "zod"] },
   { path: "routes/control", layer: 7.9, packages: ["hono", "@hono/zod-validator", "zod"] },
   { path: "routes", layer: 8, packages: ["hono", "@hono/zod-validator", "zod"] },

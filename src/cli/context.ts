@@ -1,10 +1,10 @@
 import type { Runtime } from "../runtime/contract.ts";
-import type { WebAsset } from "../web/assets.ts";
+import type { WebAssets } from "../web/assets.ts";
 
 /** Everything of the process that the commands use; `main.ts` provides it. */
 export interface Context {
   readonly runtime: Runtime;
-  readonly webAssets: Readonly<Record<string, WebAsset>>;
+  readonly webAssets: WebAssets;
   /** The arguments after the program name. */
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;

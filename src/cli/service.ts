@@ -31,7 +31,7 @@ import { openToRead } from "../runtime/files.ts";
 import { engineSettings } from "../settings/config.ts";
 import type { Config } from "../settings/settings.ts";
 import { VERSION } from "../settings/version.ts";
-import type { WebAsset } from "../web/assets.ts";
+import type { WebAssets } from "../web/assets.ts";
 import { SignalingServer } from "../web/signaling.ts";
 import { tunerIdOf } from "../wire/tuner.ts";
 import { KeptBroadcasts } from "./broadcast-desk.ts";
@@ -51,7 +51,7 @@ const LOAD_MEDIA_AFTER_MS = 1000;
 /** What {@link openService} needs. */
 export interface ServiceOptions {
   readonly runtime: Runtime;
-  readonly webAssets: Readonly<Record<string, WebAsset>>;
+  readonly webAssets: WebAssets;
   readonly config: Config;
   readonly log: Log;
   /** Changes settings while the engine runs; only `sluice serve` provides it. */

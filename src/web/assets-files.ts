@@ -1,4 +1,4 @@
-import { readWebAssets } from "./assets.ts";
+import { loadWebAssets, type WebAssets } from "./assets.ts";
 
-/** The files of the page, read from disk at start. */
-export const webAssets = readWebAssets();
+/** Builds the files of the page from the modules on disk. */
+export const webAssets: WebAssets = loadWebAssets;

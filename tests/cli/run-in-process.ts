@@ -38,7 +38,7 @@ export function contextOf(args: readonly string[], options: RunOptions) {
     }) as unknown as NodeJS.WriteStream;
   const context: Context = {
     runtime,
-    webAssets: {},
+    webAssets: async () => ({}),
     args,
     environment: {
       ...NO_REACH_ENVIRONMENT,

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
+import { parse } from "acorn";
 import { createPageRoutes } from "../../routes/page.ts";
 import { parseInfohash } from "../../src/base/ids.ts";
 import type { TransferLease } from "../../src/playback/contract.ts";
-import { readWebAssets } from "../../src/web/assets.ts";
+import { buildWebAssets } from "../../src/web/assets.ts";
 
 const FILES = [
   { index: 0, name: "<b>a</b>.mkv", size: 10, offset: 0, mime: "video/x-matroska", isPlayable: true },
@@ -13,8 +15,13 @@ const TRACKS = ["video und", "audio ger", "audio eng", "audio ger", "subtitle fr
   return { kind, language };
 });
 let released = 0;
+let builds = 0;
+const assets = await buildWebAssets();
 const app = createPageRoutes({
-  assets: readWebAssets(),
+  assets: async () => {
+    builds++;
+    return assets;
+  },
   digest: (text) => String(text.length),
   engine: {
     acquire: async () =>
@@ -30,7 +37,7 @@ const app = createPageRoutes({
 app.onError(() => new Response(null, { status: 500 }));
 
 test("page: serves / and every file with a strict content security policy", async () => {
-  for (const path of Object.keys(readWebAssets())) {
+  for (const path of Object.keys(assets)) {
     const response = await app.request(path);
     assert.equal(response.status, 200, path);
     const policy = response.headers.get("content-security-policy") ?? "";
@@ -52,20 +59,71 @@ test("page: contains no inline code and no URLs of other servers", async () => {
   const html = await (await app.request("/")).text();
   assert.doesNotMatch(html, / on\w+=|style=|<style|javascript:/);
   for (const [, target] of html.matchAll(/(?:src|href)="([^"]*)"/g))
-    assert.match(target!, /^\/(app|playlist)\//);
+    assert.match(target!, /^(?:#\/|(?:app|playlist)\/)/);
 });
 
-test("page: scripts import only files that are served, and write no HTML", async () => {
-  const assets = readWebAssets();
-  for (const [path, { text }] of Object.entries(assets)) {
-    if (!path.endsWith(".js") || /hls|idb/.test(path)) continue;
-    assert.doesNotMatch(text, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(/, path);
-    // Imports in comments are types, which browsers do not load.
-    const code = text.replaceAll(/\/\*\*[\s\S]*?\*\//g, "");
-    for (const [, name] of code.matchAll(/(?:^import .*?|import\()"?(?:.*? from )?"([^"]+)"/gm)) {
-      assert.ok(`/app/${name!.replace("./", "")}` in assets, `${path} imports ${name}`);
-    }
+test("page: is built once, and its files are compressed if the browser accepts that", async () => {
+  const packed = await app.request("/app/shell/main.js", { headers: { "accept-encoding": "br, gzip" } });
+  assert.equal(packed.headers.get("content-encoding"), "gzip");
+  const unpacked = packed.body!.pipeThrough(new DecompressionStream("gzip"));
+  assert.equal(await new Response(unpacked).text(), assets["/app/shell/main.js"]!.text);
+  const plain = await app.request("/app/shell/main.js");
+  assert.equal(plain.headers.get("content-encoding"), null);
+  assert.equal(builds, 1);
+});
+
+test("page: the first load is at most 150 kB before a player is needed", async () => {
+  // What index.html names, and what those scripts import statically.
+  const wanted = [
+    "/",
+    ...[...assets["/"]!.text.matchAll(/(?:src|href)="(app\/[^"]+)"/g)].map(([, to]) => `/${to}`),
+  ];
+  // The first place is loaded at once.
+  wanted.push(
+    ...dynamicImportsOf("/app/shell/main.js").filter((path) => assets[path]!.text.includes("link-form")),
+  );
+  let bytes = 0;
+  for (const path of wanted) {
+    const response = await app.request(path, { headers: { "accept-encoding": "gzip" } });
+    bytes += (await response.arrayBuffer()).byteLength;
+    if (path.endsWith(".js"))
+      for (const other of importsOf(path)) if (!wanted.includes(other)) wanted.push(other);
   }
+  assert.ok(wanted.includes("/app/shell/main.js") && wanted.length >= 5, wanted.join());
+  assert.ok(bytes <= 150_000, `${bytes} bytes: ${wanted.join(", ")}`);
+});
+
+test("page: scripts are ES2019 with dynamic imports of files that are served", async () => {
+  for (const [path, { text }] of Object.entries(assets)) {
+    if (!path.endsWith(".js")) continue;
+    for (const name of dynamicImportsOf(path)) assert.ok(name in assets, `${path} imports ${name}`);
+    // Chromium has had dynamic imports since version 63. Acorn knows them as a part of ES2020.
+    const es2019 = text.replaceAll(/\bimport\(/g, "load(");
+    assert.doesNotThrow(() => parse(es2019, { ecmaVersion: 2019, sourceType: "module" }), path);
+  }
+});
+
+test("page: its own modules write no HTML", () => {
+  const folder = new URL("../../src/web/page/", import.meta.url);
+  const modules = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith(".js"),
+  );
+  assert.ok(modules.length > 30);
+  const writes = /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(/;
+  assert.deepEqual(
+    modules.filter((name) => writes.test(readFileSync(new URL(name, folder), "utf8"))),
+    [],
+  );
+});
+
+test("page: the styles need no flex gaps and no short logical properties", () => {
+  for (const [path, { text }] of Object.entries(assets)) {
+    if (!path.endsWith(".css")) continue;
+    const short = /[{;](?:inset|(?:margin|padding)-(?:inline|block)):[^;}]*/.exec(text);
+    assert.equal(short, null, path);
+  }
+  const rows = /\.no-flex-gap \.row>\*\+\*\{margin-inline-start:/;
+  assert.ok(rows.test(assets["/app/shell/style.css"]!.text));
 });
 
 test("page: lists the files of content and the order to play them, and releases it", async () => {
@@ -92,3 +150,19 @@ test("page: /webui/player/<id> opens the page with the content", async () => {
   assert.deepEqual(await target("../x"), [404, null]);
   assert.deepEqual(await target("<script>"), [302, "/"]);
 });
+
+/** The static imports of a script, as paths of the page. */
+function importsOf(path: string): string[] {
+  return [...assets[path]!.text.matchAll(/\b(?:import|export)\b[^"'();]*"(\.\.?\/[^"]+)"/g)].map(([, name]) =>
+    pathOf(name!, path),
+  );
+}
+
+/** The dynamic imports of a script, as paths of the page. */
+function dynamicImportsOf(path: string): string[] {
+  return [...assets[path]!.text.matchAll(/\bimport\("([^"]+)"\)/g)].map(([, name]) => pathOf(name!, path));
+}
+
+function pathOf(name: string, from: string): string {
+  return new URL(name, `http://page${from}`).pathname;
+}

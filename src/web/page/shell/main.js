@@ -1,4 +1,5 @@
 // @ts-check
+import "./old-browsers.js";
 import { problemText } from "../parts/api.js";
 import { byId, make } from "../parts/dom.js";
 import { listenForRemoteControl } from "../parts/remote-control.js";

@@ -1,4 +1,6 @@
 // @ts-check
+import { appUrl } from "../parts/place.js";
+
 /**
  * Requests of the page to the playback endpoints and session URLs.
  *
@@ -173,7 +175,8 @@ export async function awaitManifest(session, signal) {
  */
 export function ownPath(url) {
   const { pathname, search } = new URL(url, location.href);
-  return pathname.slice(1) + search;
+  const prefix = new URL(appUrl("")).pathname;
+  return pathname.slice(pathname.startsWith(prefix) ? prefix.length : 1) + search;
 }
 
 /** @param {Response} response */

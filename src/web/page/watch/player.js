@@ -90,6 +90,8 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
   });
   const hls = new Hls({
     workerPath: "app/hls.worker.js",
+    // Manifests name the host as the engine knows it, which can be another one behind a reverse proxy.
+    xhrSetup: (xhr, url) => xhr.open("GET", ownPath(url), true),
     timelineController: captionsInParts(Hls),
     maxBufferLength: 30,
     backBufferLength: 60,

@@ -108,7 +108,7 @@ export class Share {
     const isPart = /^\d+$/.test(chosen);
     if (!isPart) query.set("format", "m3u");
     const path = isPart ? `playlist/${chosen}.m3u` : "playlist/get";
-    const text = query.size > 0 ? `?${query}` : "";
+    const text = query.toString() !== "" ? `?${query}` : "";
     this.#link.value = appUrl(path + text);
     query.set("download", "1");
     this.#download.href = `${path}?${query}`;
