@@ -11,7 +11,7 @@ import {
   natPmpResultText,
 } from "../../src/wire/router/nat-pmp.ts";
 import { decodePcpResponse, encodePcpMapRequest, pcpResultText } from "../../src/wire/router/pcp.ts";
-import { decodeSsdpResponse, encodeSsdpSearch } from "../../src/wire/router/ssdp.ts";
+import { decodeSsdpResponse, encodeSsdpSearch } from "../../src/wire/upnp/ssdp.ts";
 
 const hex = (text: string) => fromHex(text.replaceAll(" ", ""))!;
 const WISH = { protocol: "tcp", internalPort: 6881, externalPort: 6882, lifetimeSeconds: 3600 } as const;

@@ -1,3 +1,4 @@
+import { escapeXml } from "../../base/escape-xml.ts";
 import type { UnixSeconds } from "../../base/time.ts";
 import { encodeUtf8 } from "../../base/utf8.ts";
 import type { Clock } from "../../runtime/contract.ts";
@@ -86,38 +87,30 @@ async function* guideLines(
 
 function channelElement(id: string, item: Item, channel: GuideChannel): string {
   const names = [...new Set([item.displayTitle || item.title, ...channel.names])];
-  const shown = names.map((name) => `<display-name>${escaped(name)}</display-name>`).join("");
-  return `<channel id="${escaped(id)}">${shown}${iconElement(channel.icon)}</channel>\n`;
+  const shown = names.map((name) => `<display-name>${escapeXml(name)}</display-name>`).join("");
+  return `<channel id="${escapeXml(id)}">${shown}${iconElement(channel.icon)}</channel>\n`;
 }
 
 function programmeElement(id: string, programme: Programme): string {
   const { start, stop, title, subtitle, description, categories, icon, episode } = programme;
   // The order of the elements is that of xmltv.dtd.
   return [
-    `<programme start="${xmltvText(start)}" stop="${xmltvText(stop)}" channel="${escaped(id)}">`,
-    `<title>${escaped(title)}</title>`,
-    subtitle && `<sub-title>${escaped(subtitle)}</sub-title>`,
-    description && `<desc>${escaped(description)}</desc>`,
-    ...categories.map((category) => `<category>${escaped(category)}</category>`),
+    `<programme start="${xmltvText(start)}" stop="${xmltvText(stop)}" channel="${escapeXml(id)}">`,
+    `<title>${escapeXml(title)}</title>`,
+    subtitle && `<sub-title>${escapeXml(subtitle)}</sub-title>`,
+    description && `<desc>${escapeXml(description)}</desc>`,
+    ...categories.map((category) => `<category>${escapeXml(category)}</category>`),
     iconElement(icon),
-    episode && `<episode-num system="onscreen">${escaped(episode)}</episode-num>`,
+    episode && `<episode-num system="onscreen">${escapeXml(episode)}</episode-num>`,
     "</programme>\n",
   ].join("");
 }
 
 function iconElement(url: string): string {
-  return url === "" ? "" : `<icon src="${escaped(url)}"/>`;
+  return url === "" ? "" : `<icon src="${escapeXml(url)}"/>`;
 }
 
 /** Such as `20261122190000 +0000`. */
 function xmltvText(time: UnixSeconds): string {
   return `${new Date(time * 1000).toISOString().slice(0, 19).replace(/[-T:]/g, "")} +0000`;
-}
-
-const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-
-/** Escapes a text, and drops the characters that XML 1.0 forbids (2.2), among them lone surrogates. */
-function escaped(text: string): string {
-  const allowed = text.replace(/(?![\t\n\r])[\p{Cc}\p{Cs}\ufffe\uffff]/gu, "");
-  return allowed.replace(/[&<>"]/g, (character) => ENTITIES[character]!);
 }

@@ -1,6 +1,6 @@
 import { canonicalAddress } from "../../base/address.ts";
 import { decodeRouterDescription, MAX_DESCRIPTION_BYTES } from "../../wire/router/upnp-description.ts";
-import { SOAP_ERRORS, type SoapCall, type SoapResponse } from "../../wire/router/upnp-soap.ts";
+import { SOAP_ERRORS, type SoapCall, type SoapResponse } from "../../wire/upnp/soap.ts";
 import {
   LEASE_SECONDS,
   type MappedPort,

@@ -1,6 +1,6 @@
 import { linkedAbort } from "../../async/abort.ts";
 import { sleep } from "../../async/sleep.ts";
-import { encodeSsdpSearch, SSDP_GROUP, SSDP_PORT } from "../../wire/router/ssdp.ts";
+import { encodeSsdpSearch, SSDP_GROUP, SSDP_PORT } from "../../wire/upnp/ssdp.ts";
 import { type RouterDependencies, RouterError, type RouterLocation } from "./contract.ts";
 import { bindLocal } from "./find-router.ts";
 import { descriptionUrl } from "./upnp-urls.ts";

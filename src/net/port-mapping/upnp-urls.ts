@@ -1,7 +1,7 @@
 import { addressScope, type PeerAddress } from "../../base/address.ts";
 import { DecodeError } from "../../base/errors.ts";
 import { isInNetwork } from "../../base/network.ts";
-import { decodeSsdpResponse } from "../../wire/router/ssdp.ts";
+import { decodeSsdpResponse } from "../../wire/upnp/ssdp.ts";
 import type { RouterDescription, WanService } from "../../wire/router/upnp-description.ts";
 import type { RouterLocation } from "./contract.ts";
 

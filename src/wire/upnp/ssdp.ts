@@ -13,8 +13,8 @@ interface SsdpResponse {
   readonly location: string;
 }
 
-const FORMAT = "SSDP response";
-/** Responses of real devices are much shorter. */
+const FORMAT = "SSDP";
+/** Messages of real devices are much shorter. */
 const MAX_BYTES = 2048;
 /** Time over which devices spread their responses (`MX`); short, because few routers respond. */
 const RESPONSE_SECONDS = 2;
@@ -33,12 +33,20 @@ export function encodeSsdpSearch(target: string, host: string): Uint8Array<Array
 
 /** Decodes the response to a search. Throws `DecodeError`, also if it has no location. */
 export function decodeSsdpResponse(bytes: Uint8Array): SsdpResponse {
+  const { start, headers } = readMessage(bytes);
+  if (!/^HTTP\/1\.[01] 200( |$)/.test(start)) throw new DecodeError(FORMAT, 0, "expected HTTP/1.1 200 OK");
+  const location = headers.get("location");
+  if (location === undefined || !/^[!-~]+$/.test(location))
+    throw new DecodeError(FORMAT, bytes.length, "expected a location");
+  return { target: headers.get("st") ?? "", location };
+}
+
+function readMessage(bytes: Uint8Array): { start: string; headers: ReadonlyMap<string, string> } {
   if (bytes.length > MAX_BYTES)
     throw new DecodeError(FORMAT, MAX_BYTES, `expected at most ${MAX_BYTES} bytes`);
-  const [status, ...lines] = latin1Text(bytes).split("\r\n");
-  if (!/^HTTP\/1\.[01] 200( |$)/.test(status!)) throw new DecodeError(FORMAT, 0, "expected HTTP/1.1 200 OK");
+  const [start = "", ...lines] = latin1Text(bytes).split("\r\n");
   const headers = new Map<string, string>();
-  let offset = status!.length + 2;
+  let offset = start.length + 2;
   for (const line of lines) {
     if (line === "") break;
     const colon = line.indexOf(":");
@@ -47,8 +55,5 @@ export function decodeSsdpResponse(bytes: Uint8Array): SsdpResponse {
     if (!headers.has(name)) headers.set(name, line.slice(colon + 1).trim());
     offset += line.length + 2;
   }
-  const location = headers.get("location");
-  if (location === undefined || !/^[!-~]+$/.test(location))
-    throw new DecodeError(FORMAT, offset, "expected a location");
-  return { target: headers.get("st") ?? "", location };
+  return { start, headers };
 }

@@ -1,6 +1,7 @@
 import { DecodeError } from "../../base/errors.ts";
+import { escapeXml } from "../../base/escape-xml.ts";
 import { decodeUtf8, encodeUtf8 } from "../../base/utf8.ts";
-import { childText, elementsNamed, readXml } from "./upnp-xml.ts";
+import { childText, elementsNamed, readXml } from "./xml.ts";
 
 /** An action call on a service (UPnP Device Architecture 1.1, 3.2.1). */
 export interface SoapCall {
@@ -26,19 +27,19 @@ export const SOAP_ERRORS = {
   permanentOnly: 725,
 } as const;
 
-/** Larger responses are refused. */
-export const MAX_SOAP_BYTES = 16 * 1024;
+/** Larger responses are refused. Televisions list hundreds of formats in one. */
+export const MAX_SOAP_BYTES = 64 * 1024;
 const MAX_VALUES = 32;
 const FORMAT = "UPnP response";
 
 /** Encodes the body of a call as UTF-8. */
 export function encodeSoapCall({ serviceType, action, parameters }: SoapCall): Uint8Array<ArrayBuffer> {
-  const inner = parameters.map(([name, value]) => `<${name}>${escaped(String(value))}</${name}>`).join("");
+  const inner = parameters.map(([name, value]) => `<${name}>${escapeXml(String(value))}</${name}>`).join("");
   return encodeUtf8(
     '<?xml version="1.0"?>\r\n' +
       '<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" ' +
       's:encodingStyle="http://schemas.xmlsoap.org/soap/encoding/"><s:Body>' +
-      `<u:${action} xmlns:u="${escaped(serviceType)}">${inner}</u:${action}>` +
+      `<u:${action} xmlns:u="${escapeXml(serviceType)}">${inner}</u:${action}>` +
       "</s:Body></s:Envelope>\r\n",
   );
 }
@@ -66,8 +67,4 @@ export function decodeSoapResponse(bytes: Uint8Array, action: string): SoapRespo
   if (error === undefined || code === undefined || !/^\d{1,5}$/.test(code))
     throw new DecodeError(FORMAT, 0, `expected ${action}Response or an error`);
   return { ok: false, code: Number(code), text: (childText(error, "errorDescription") ?? "").slice(0, 100) };
-}
-
-function escaped(text: string): string {
-  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");
 }
