@@ -1,4 +1,5 @@
 import { type Context, Hono } from "hono";
+import { contentFeatures } from "../src/base/content-features.ts";
 import { SluiceError } from "../src/base/errors.ts";
 import { type Infohash, parseInfohash } from "../src/base/ids.ts";
 import type { UnixSeconds } from "../src/base/time.ts";
@@ -69,8 +70,8 @@ export function createSessionRoutes({ engine, statRead }: RouteDependencies): Ho
     else await session.awaitStart(c.req.raw.signal);
     const { body: file } = session;
     const size = file?.size ?? session.streamBytes;
-    const answer =
-      size === undefined ? UNKNOWN_LENGTH : answerRange(c, size, `"${session.infohash}-${size}"`);
+    const plain = size === undefined ? UNKNOWN_LENGTH : answerRange(c, size, `"${session.infohash}-${size}"`);
+    const answer = { ...plain, headers: { ...plain.headers, ...transferHeaders(c, size === undefined) } };
     if (file) return fileResponse(file, answer);
     const init = { status: answer.status, headers: { ...MPEG_TS, ...answer.headers } };
     if (c.req.method === "HEAD" || answer.status === 416) return new Response(null, init);
@@ -106,6 +107,17 @@ export function createSessionRoutes({ engine, statRead }: RouteDependencies): Ho
     return success(c, "response", (await events.nextEvent(EVENT_WAIT_MS, c.req.raw.signal)) ?? null);
   });
   return app;
+}
+
+/** Returns the headers that DLNA players ask for (DLNA guidelines 7.4.26.1, 7.4.49.1); some refuse a response without them. */
+function transferHeaders(c: Context<RouteEnv>, isLive: boolean): Record<string, string> {
+  const mode = c.req.header("transfermode.dlna.org");
+  return {
+    ...(c.req.header("getcontentfeatures.dlna.org") === "1" && {
+      "contentfeatures.dlna.org": contentFeatures(isLive),
+    }),
+    ...((mode === "Streaming" || mode === "Background") && { "transfermode.dlna.org": mode }),
+  };
 }
 
 /** Returns the infohash and the key in a session URL. Some clients append an ending (`.m3u8`, `&.mp4`), which is ignored. */

@@ -31,6 +31,7 @@ const ROOMS: readonly Room[] = [
   { path: "src/net/port-mapping", layer: 4, packages: [] },
   { path: "src/net/confined", layer: 4, packages: [] },
   { path: "src/net", layer: 4.1, packages: [] },
+  { path: "src/devices", layer: 4.2, packages: [] },
   { path: "src/transfer/web-seeds", layer: 5, packages: [] },
   { path: "src/transfer", layer: 5.1, packages: [] },
   { path: "src/web-content", layer: 5.2, packages: [] },

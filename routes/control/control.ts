@@ -25,7 +25,7 @@ import { analysisMethods } from "./service-analysis.ts";
 import { contentMethods } from "./service-content.ts";
 import { getChannelIcon, getImage } from "./service-images.ts";
 import { parseM3uPlaylist, taskMethods } from "./service-lists.ts";
-import { playerMethods } from "./service-players.ts";
+import { castingMethods, playerMethods } from "./service-players.ts";
 import { statusMethods, versionMethods } from "./service-status.ts";
 import { settingsMethods } from "./settings.ts";
 
@@ -47,6 +47,7 @@ export const CONTROL_SECTIONS: readonly {
       ...versionMethods,
       ...taskMethods,
       getImage,
+      ...castingMethods,
     ],
   },
   {

@@ -38,6 +38,18 @@ export const text: Parameter<string> = parameter("text", { type: "string" }, (va
 /** A whole number of up to 15 digits. */
 export const integer: Parameter<number> = parameter(WHOLE_NUMBER, { type: "integer" }, wholeNumber);
 
+/** A number of `[min, max]` with an optional fraction. */
+export function decimal(min: number, max: number): Parameter<number> {
+  return parameter(
+    `a number from ${min} to ${max}`,
+    { type: "number", minimum: min, maximum: max },
+    (value) => {
+      const number = /^\d{1,9}(?:\.\d{1,9})?$/.test(value) ? Number(value) : Number.NaN;
+      return number >= min && number <= max ? number : undefined;
+    },
+  );
+}
+
 /** A boolean: 1 or 0 (interface: Endpoints, Notation); `true` and `false` are accepted, too. */
 export const bool: Parameter<boolean> = parameter("1 or 0", { type: "integer", enum: [0, 1] }, (value) => {
   const text = value.toLowerCase();

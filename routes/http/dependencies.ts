@@ -81,11 +81,51 @@ export interface Player {
   readonly icon: string | null;
 }
 
-/** The players that this engine can start. */
+/** The players that this engine can start: programs of this host, and devices of the local network. */
 export interface Players {
-  list(): Promise<readonly Player[]>;
-  /** Opens a URL of this engine in a player of `list`. Rejects with `SluiceError`. */
-  open(id: string, url: string): Promise<void>;
+  /** Lists the players that this client may use. */
+  list(client: PlayerClient): Promise<readonly Player[]>;
+  /**
+   * Plays a URL of this engine in a player of `list`, with the rights of the client. Resolves when a device has begun to play. Rejects
+   * with `unknown_player`, `player_failed` or `too_many`.
+   */
+  open(id: string, media: PlayerMedia, client: PlayerClient): Promise<void>;
+  /** Controls a device that plays. Rejects with `unknown_player` or `player_failed`. */
+  control(id: string, command: PlayerCommand): Promise<void>;
+  /** Reads what a device does at present. Rejects with `unknown_player` or `player_failed`. */
+  status(id: string): Promise<PlayerStatus>;
+}
+
+/** The client that asks for a player. */
+export interface PlayerClient {
+  readonly origin: RequestOrigin;
+  /** True if it is on this host. */
+  readonly isLocal: boolean;
+}
+
+/** What a player plays. */
+export interface PlayerMedia {
+  /** A playback URL of this engine, as the client addressed it. */
+  readonly url: string;
+  /** Shown by devices; undefined if the caller does not know it. */
+  readonly title: string | undefined;
+}
+
+/** Seconds of a film, and a volume of 0 to 1. */
+export type PlayerCommand =
+  | { readonly kind: "play" | "pause" | "stop" }
+  | { readonly kind: "seek"; readonly seconds: number }
+  | { readonly kind: "volume"; readonly volume: number };
+
+/** The state of a device. */
+export interface PlayerStatus {
+  readonly state: "playing" | "paused" | "buffering" | "idle";
+  /** 0 to 1; undefined if the device does not report it. */
+  readonly volume: number | undefined;
+  readonly positionSeconds: number | undefined;
+  readonly durationSeconds: number | undefined;
+  /** The title that this engine sent to the device, as long as the device plays it. */
+  readonly title: string | undefined;
 }
 
 /** The broadcasts of this engine, which restart with it. */

@@ -53,6 +53,7 @@ export const ERRORS: Readonly<Record<SluiceErrorCode, ErrorRow>> = {
   unknown_external_playlist: { status: 404, text: "unknown external playlist", code: 201 },
   unknown_task: { status: 404, text: "unknown task", code: 205 },
   unknown_player: { status: 404, text: "unknown player", code: 202 },
+  player_failed: { status: 502, text: "player failed", code: 406 },
   unknown_broadcast: { status: 404, text: "unknown broadcast", code: 207 },
   not_a_playlist: { status: 415, text: "not a playlist", code: 320 },
   bad_image: { status: 415, text: "bad image", code: 321 },

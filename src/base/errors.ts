@@ -35,6 +35,7 @@ export type SluiceErrorCode =
   | "unknown_external_playlist" // external playlist id does not exist
   | "unknown_task" // task id does not exist
   | "unknown_player" // player id not listed by get_available_players
+  | "player_failed" // a player or device refuses, does not answer, or cannot play this content
   | "unknown_broadcast" // no broadcast has this name
   | "not_a_playlist" // the data is not a playlist
   | "bad_image" // image of an unsupported type, or too large

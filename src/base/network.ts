@@ -44,3 +44,11 @@ export function networkOf(host: string): string {
   const bytes = addressBytes(host)!;
   return toHex(bytes.subarray(0, bytes.length === 4 ? 3 : 8));
 }
+
+/** Names that Docker, Podman, CNI, LXC, Incus and libvirt give to the bridges of containers and virtual machines. */
+const BRIDGE = /^(?:docker|podman|cni|cni-podman|lxcbr|lxdbr|incusbr|virbr)\d+$|^br-[0-9a-f]{12}$/;
+
+/** Returns whether an interface with this name is a bridge to containers or virtual machines of this machine. */
+export function isContainerBridge(interfaceName: string): boolean {
+  return BRIDGE.test(interfaceName);
+}

@@ -1,14 +1,7 @@
 import { existsSync } from "node:fs";
 import { addressScope, familyOf, type PeerAddress } from "../base/address.ts";
+import { isContainerBridge } from "../base/network.ts";
 import type { OwnNetwork } from "../runtime/contract.ts";
-
-/** Names that Docker, Podman, CNI, LXC, Incus and libvirt give to the bridges of containers and virtual machines. */
-const BRIDGE = /^(?:docker|podman|cni|cni-podman|lxcbr|lxdbr|incusbr|virbr)\d+$|^br-[0-9a-f]{12}$/;
-
-/** Returns whether an interface with this name is a bridge to containers or virtual machines of this machine. */
-export function isContainerBridge(interfaceName: string): boolean {
-  return BRIDGE.test(interfaceName);
-}
 
 /** Returns whether this process runs in a container of Docker or Podman. */
 export function isInContainer(): boolean {

@@ -1,7 +1,7 @@
 import { clientNetworkOf } from "../../routes/http/access.ts";
 import { isAdmitted } from "../../routes/http/access-rules.ts";
 import type { AccessControl } from "../accounts/account-contract.ts";
-import { canonicalAddress } from "../base/address.ts";
+import { addressScope, canonicalAddress } from "../base/address.ts";
 import { SluiceError } from "../base/errors.ts";
 import { isInNetwork } from "../base/network.ts";
 import { after } from "../base/time.ts";
@@ -42,6 +42,12 @@ export class HttpListeners {
   /** The URLs at which other devices reach the interface. */
   networkUrls(): string[] {
     return [...this.#listeners].flatMap(({ address }) => networkUrls(address, lanAddresses()));
+  }
+
+  /** Returns the port at which a device that sees this machine as `host` reaches the interface; undefined if it does not. */
+  portAt(host: string): number | undefined {
+    const listening = [...this.#listeners].map(({ address }) => address);
+    return listening.find((at) => addressScope(at.host) === "unspecified" || at.host === host)?.port;
   }
 
   /**

@@ -1,10 +1,10 @@
 import { networkInterfaces } from "node:os";
 import { addressScope, addressText, type PeerAddress } from "../base/address.ts";
 import { SluiceError } from "../base/errors.ts";
+import { isContainerBridge } from "../base/network.ts";
 import type { ReachSettings } from "../net/contract.ts";
 import type { Runtime } from "../runtime/contract.ts";
 import type { Config } from "../settings/settings.ts";
-import { isContainerBridge } from "./exposure.ts";
 
 /** A link contains at most this many addresses of this machine. */
 const MAX_ADDRESSES = 4;

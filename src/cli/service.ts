@@ -5,6 +5,7 @@ import { createChannelOpener } from "../../routes/channel-list.ts";
 import type { AccessSettings, SettingsService } from "../../routes/http/dependencies.ts";
 import { createPageRoutes } from "../../routes/page.ts";
 import { TUNER_COUNT } from "../../routes/tuner.ts";
+import type { AccessControl } from "../accounts/account-contract.ts";
 import { orAborted } from "../async/abort.ts";
 import type { PeerAddress } from "../base/address.ts";
 import { toHex } from "../base/bytes.ts";
@@ -12,6 +13,7 @@ import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { after } from "../base/time.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
+import { FoundDevices } from "../devices/found-devices.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
 import { freeDiskCache } from "../engine/open-disk-cache.ts";
 import { createTransfers } from "../engine/transfers.ts";
@@ -42,6 +44,7 @@ import { HttpListeners, withListenAdvice } from "./http-listeners.ts";
 import { createLocalPlayers } from "./local-players.ts";
 import { openLibrary } from "./open-library.ts";
 import { announcedAddresses, ownLookup, ownTrackers } from "./own-addresses.ts";
+import { createPlayers } from "./players-desk.ts";
 import { startProber } from "./start-prober.ts";
 import { listenForTcpClients } from "./tcp-api.ts";
 
@@ -163,7 +166,16 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   });
   const prober = startProber(config, { clock: runtime.clock, engine, library, log: log.named("probe") });
   const tunerId = tunerIdOf(deviceId);
-  const players = createLocalPlayers(process.env, process.platform, log);
+  const players = createPlayers({
+    local: createLocalPlayers(process.env, process.platform, log),
+    devices:
+      config.casting === "on"
+        ? new FoundDevices(machine, config.deviceInterfaces, log.named("devices"))
+        : undefined,
+    isLocalForNetwork: config.localPlayers === "intranet",
+    fetch: (request, origin) => handler(request, origin),
+    portAt: (host) => portForDevices(listeners.portAt(host), library.access),
+  });
   const { allowedHosts, privateUrls } = config;
   let statReader: string | undefined;
   const app = createApp({
@@ -236,6 +248,21 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       await Promise.all([engine.stop(), library.close()]);
     },
   };
+}
+
+/** Returns the port at which a device fetches content. Throws `player_failed` with the setting that prevents it. */
+function portForDevices(port: number | undefined, { allowsIntranet }: AccessControl): number {
+  if (port === undefined)
+    throw new SluiceError(
+      "player_failed",
+      "devices cannot reach this engine; let it listen on its network with --host ::",
+    );
+  if (!allowsIntranet)
+    throw new SluiceError(
+      "player_failed",
+      "devices may not use this engine; allow access from the local network",
+    );
+  return port;
 }
 
 async function openCodecs({ transcoder }: Config): Promise<AudioCodecs> {

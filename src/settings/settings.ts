@@ -1,3 +1,4 @@
+import { deviceSettings } from "./device-settings.ts";
 import { httpSettings } from "./http-settings.ts";
 import { choice } from "./kinds.ts";
 import { peerSettings } from "./peer-settings.ts";
@@ -14,6 +15,7 @@ export function settingsTable(folders: { readonly dataDir: string | undefined })
     ...storageSettings(folders),
     ...playbackSettings(),
     ...serviceSettings(),
+    ...deviceSettings(),
     log: setting("log", choice("silent", "error", "warn", "info", "debug"), "info", "Log level"),
     logColors: setting("log-colors", choice("auto", "always", "never"), "auto", "Colors in the log"),
   } as const;

@@ -67,7 +67,8 @@ export function decodeMdnsServices(bytes: Uint8Array, types: readonly string[]):
     const instance = name.slice(0, Math.max(0, name.length - type.length - 1));
     if (instance === "") return [];
     const [txt] = of(TXT, name);
-    const texts = txt === undefined ? new Map<string, string>() : readTexts(bytes.subarray(txt.start, txt.end));
+    const texts =
+      txt === undefined ? new Map<string, string>() : readTexts(bytes.subarray(txt.start, txt.end));
     const host = srv === undefined ? "" : readName(bytes, srv.start + 6).name;
     const addresses = of(A, host)
       .filter(({ start, end }) => end - start === 4)
@@ -75,7 +76,9 @@ export function decodeMdnsServices(bytes: Uint8Array, types: readonly string[]):
     const port = srv === undefined ? 0 : readU16(bytes, srv.start + 4);
     const isAlive = ttl > 0 && srv?.ttl !== 0;
     // A goodbye need not repeat the other records.
-    return port === 0 && isAlive ? [] : [{ type: type.toLowerCase(), instance, port, addresses, texts, isAlive }];
+    return port === 0 && isAlive
+      ? []
+      : [{ type: type.toLowerCase(), instance, port, addresses, texts, isAlive }];
   });
 }
 
@@ -104,7 +107,8 @@ function readRecords(bytes: Uint8Array): DnsRecord[] {
     at = end;
     const kind = readU16(bytes, head);
     const isInternet = (readU16(bytes, head + 2) & CLASS_MASK) === CLASS_IN;
-    if (kind === SRV && end - start < 7) throw new DecodeError(FORMAT, start, "the service record is too short");
+    if (kind === SRV && end - start < 7)
+      throw new DecodeError(FORMAT, start, "the service record is too short");
     const ttl = 0x10000 * readU16(bytes, head + 4) + readU16(bytes, head + 6);
     return { name, kind: isInternet ? kind : 0, ttl, start, end };
   });

@@ -43,6 +43,12 @@ const VALUES: Readonly<Record<string, CallValues>> = {
   recording_stop: { id: 1 },
   recording_delete: { id: 1 },
   set_settings: { values: "{}" },
+  aircast_play: { device_id: "tv" },
+  aircast_pause: { device_id: "tv" },
+  aircast_stop: { device_id: "tv" },
+  aircast_seek: { device_id: "tv", value: 1 },
+  aircast_set_volume: { device_id: "tv", value: 1 },
+  aircast_get_status: { device_id: "tv" },
 };
 
 /** A library with an item, one in the trash, an external playlist and a task, on an engine that knows one film. */
@@ -51,6 +57,14 @@ async function prepared() {
   const players = {
     list: async () => [{ id: "vlc", type: "proxy", protocol: null, name: "VLC", icon: null }] as const,
     open: async () => {},
+    control: async () => {},
+    status: async () => ({
+      state: "playing" as const,
+      volume: 1,
+      positionSeconds: 1,
+      durationSeconds: undefined,
+      title: undefined,
+    }),
   };
   const broadcasts = fakeBroadcastService();
   await broadcasts.start(fakeBroadcastOptions("news"));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Player } from "../../routes/http/dependencies.ts";
+import type { Player, PlayerCommand, PlayerStatus, Players } from "../../routes/http/dependencies.ts";
 import { SluiceError } from "../../src/base/errors.ts";
 import { parseInfohash } from "../../src/base/ids.ts";
 import type { ItemContent, ItemDraft } from "../../src/library/contract.ts";
@@ -62,9 +62,22 @@ const PLAYERS: readonly Player[] = [
 
 /** Players that record what they open. */
 function fakePlayers() {
-  const opened: [id: string, url: string][] = [];
-  const open = async (id: string, url: string) => void opened.push([id, url]);
-  return { opened, players: { list: async () => PLAYERS, open } };
+  const opened: [id: string, url: string, title: string | undefined][] = [];
+  const commands: [id: string, command: PlayerCommand][] = [];
+  const status: PlayerStatus = {
+    state: "paused",
+    volume: 0.5,
+    positionSeconds: 61.5,
+    durationSeconds: undefined,
+    title: "One",
+  };
+  const players: Players = {
+    list: async ({ isLocal }) => (isLocal ? PLAYERS : PLAYERS.slice(1)),
+    open: async (id, { url, title }) => void opened.push([id, url, title]),
+    control: async (id, command) => void commands.push([id, command]),
+    status: async () => status,
+  };
+  return { opened, commands, players };
 }
 
 test("get_available_players: returns the local players, or none", async () => {
@@ -122,6 +135,54 @@ test("open_in_player: opens a URL of the engine in a listed player", async () =>
   const path = `/server/api?method=open_in_player&player_id=vlc&infohash=${INFOHASH}`;
   assert.equal((await json(path, { headers: FOREIGN })).error, "access denied");
   assert.equal(opened.length, 5);
+});
+
+test("get_available_players: tells the players whether the client is on this host", async () => {
+  const { players } = fakePlayers();
+  const { json } = client({ dependencies: { players } });
+  const origin = {
+    ...REMOTE,
+    remote: { host: "192.168.1.7", port: 1 },
+    local: { host: "192.168.1.5", port: 6878 },
+  };
+  const { result } = await json("/server/api?method=get_available_players", {
+    origin,
+    host: "192.168.1.5:6878",
+  });
+  assert.deepEqual(
+    result.players.map(({ id }: Player) => id),
+    ["tv"],
+  );
+});
+
+test("aircast_…: commands with checked values, and the status with null for what is unknown", async () => {
+  const { commands, players } = fakePlayers();
+  const { result, error } = client({ dependencies: { players } });
+  for (const method of ["aircast_pause", "aircast_play", "aircast_stop"])
+    assert.equal(await result(method, { device_id: "tv" }), "ok");
+  await result("aircast_seek", { device_id: "tv", value: "61.5" });
+  await result("aircast_set_volume", { device_id: "tv", value: "0.25" });
+  assert.deepEqual(
+    commands.map(([, command]) => command),
+    [
+      { kind: "pause" },
+      { kind: "play" },
+      { kind: "stop" },
+      { kind: "seek", seconds: 61.5 },
+      { kind: "volume", volume: 0.25 },
+    ],
+  );
+  assert.deepEqual(await result("aircast_get_status", { device_id: "tv" }), {
+    status: "paused",
+    volume: 0.5,
+    position: 61.5,
+    duration: null,
+    title: "One",
+  });
+  assert.equal((await error("aircast_seek", { device_id: "tv" })).code, 102);
+  for (const value of ["-1", "1e9", "NaN", "2"])
+    assert.equal((await error("aircast_set_volume", { device_id: "tv", value })).code, 103);
+  assert.equal(commands.length, 5);
 });
 
 test("get_media_files: accepts every selector; the first one given counts", async () => {

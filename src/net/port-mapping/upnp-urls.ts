@@ -1,8 +1,8 @@
 import { addressScope, type PeerAddress } from "../../base/address.ts";
 import { DecodeError } from "../../base/errors.ts";
 import { isInNetwork } from "../../base/network.ts";
-import { decodeSsdpResponse } from "../../wire/upnp/ssdp.ts";
 import type { RouterDescription, WanService } from "../../wire/router/upnp-description.ts";
+import { decodeSsdpResponse } from "../../wire/upnp/ssdp.ts";
 import type { RouterLocation } from "./contract.ts";
 
 /** A service and its control URL. */

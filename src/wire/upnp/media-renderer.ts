@@ -1,3 +1,4 @@
+import { contentFeatures } from "../../base/content-features.ts";
 import { DecodeError } from "../../base/errors.ts";
 import { escapeXml } from "../../base/escape-xml.ts";
 import { decodeUtf8 } from "../../base/utf8.ts";
@@ -44,20 +45,25 @@ export function decodeRendererDescription(bytes: Uint8Array): RendererDescriptio
     /^urn:schemas-upnp-org:device:MediaRenderer:\d{1,2}$/.test(childText(each, "deviceType") ?? ""),
   );
   if (device === undefined) throw new DecodeError(FORMAT, 0, "the device is not a media renderer");
-  const services = (device.children.find(({ name }) => name === "serviceList")?.children ?? []).map((each) => ({
-    type: childText(each, "serviceType") ?? "",
-    controlUrl: urlText(childText(each, "controlURL")),
-    scpdUrl: urlText(childText(each, "SCPDURL")),
-  }));
+  const services = (device.children.find(({ name }) => name === "serviceList")?.children ?? []).map(
+    (each) => ({
+      type: childText(each, "serviceType") ?? "",
+      controlUrl: urlText(childText(each, "controlURL")),
+      scpdUrl: urlText(childText(each, "SCPDURL")),
+    }),
+  );
   const service = (kind: string) =>
-    services.find(({ type, controlUrl }) => controlUrl !== "" && type.startsWith(`urn:schemas-upnp-org:service:${kind}:`));
+    services.find(
+      ({ type, controlUrl }) => controlUrl !== "" && type.startsWith(`urn:schemas-upnp-org:service:${kind}:`),
+    );
   const transport = service("AVTransport");
   const udn = childText(device, "UDN") ?? "";
   if (transport === undefined || !/^[!-~]{1,128}$/.test(udn))
     throw new DecodeError(FORMAT, 0, "expected the AVTransport service and a device name");
   return {
     udn,
-    name: shown(childText(device, "friendlyName")) || shown(childText(device, "modelName")) || "Media renderer",
+    name:
+      shown(childText(device, "friendlyName")) || shown(childText(device, "modelName")) || "Media renderer",
     model: shown(childText(device, "modelName")),
     baseUrl: urlText(childText(root, "URLBase")) || undefined,
     iconUrl: largestIcon(device),
@@ -150,19 +156,9 @@ export function didlItem(media: MediaResource): string {
   );
 }
 
-/**
- * Returns the protocol information of a resource (DLNA guidelines 7.4.1.3.16). A file supports byte ranges (`OP=01`); a live stream
- * has none and cannot be stalled by the player.
- */
+/** Returns the protocol information of a resource that is fetched by HTTP (ConnectionManager:1 2.5.2). */
 export function protocolInfo(mime: string, isLive: boolean): string {
   return `http-get:*:${mime}:${contentFeatures(isLive)}`;
-}
-
-/** Returns the value of the header `contentFeatures.dlna.org`: the fourth field of {@link protocolInfo}. */
-export function contentFeatures(isLive: boolean): string {
-  // Streaming and background transfer, connection stalling for files, DLNA 1.5; sender-paced for live streams.
-  const flags = isLive ? "8d700000" : "01700000";
-  return `DLNA.ORG_OP=${isLive ? "00" : "01"};DLNA.ORG_CI=0;DLNA.ORG_FLAGS=${flags}${"0".repeat(24)}`;
 }
 
 /** Formats seconds as `H:MM:SS` (AVTransport:1 2.2.14). */
@@ -193,8 +189,10 @@ function readDocument(bytes: Uint8Array, name: string): XmlElement {
 }
 
 function shown(text = ""): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not reach the log or a page
-  return text.replace(/[\0-\x1f\x7f]/g, " ").slice(0, MAX_TEXT).toWellFormed();
+  return text
+    .replace(/\p{Cc}/gu, " ")
+    .slice(0, MAX_TEXT)
+    .toWellFormed();
 }
 
 function urlText(text = ""): string {

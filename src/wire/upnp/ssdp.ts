@@ -16,16 +16,23 @@ interface SsdpResponse {
 const FORMAT = "SSDP";
 /** Messages of real devices are much shorter. */
 const MAX_BYTES = 2048;
-/** Time over which devices spread their responses (`MX`); short, because few routers respond. */
+/** Time over which devices spread their responses (`MX`); short, because few devices respond. */
 const RESPONSE_SECONDS = 2;
 
-/** Encodes a search for devices of a type; `host` is the group or the address of a device. */
-export function encodeSsdpSearch(target: string, host: string): Uint8Array<ArrayBuffer> {
+/**
+ * Encodes a search for devices of a type; `host` is the group or the address of a device, `responseSeconds` the time over which the
+ * devices spread their responses.
+ */
+export function encodeSsdpSearch(
+  target: string,
+  host: string,
+  responseSeconds = RESPONSE_SECONDS,
+): Uint8Array<ArrayBuffer> {
   const lines = [
     "M-SEARCH * HTTP/1.1",
     `HOST: ${host}:${SSDP_PORT}`,
     'MAN: "ssdp:discover"',
-    `MX: ${RESPONSE_SECONDS}`,
+    `MX: ${responseSeconds}`,
     `ST: ${target}`,
   ];
   return latin1Bytes(`${lines.join("\r\n")}\r\n\r\n`);

@@ -2,9 +2,9 @@ import { assert } from "../../../src/base/assert.ts";
 import { concatBytes, fromHex, latin1Bytes } from "../../../src/base/bytes.ts";
 import { decodeNatPmpResponse } from "../../../src/wire/router/nat-pmp.ts";
 import { decodePcpResponse } from "../../../src/wire/router/pcp.ts";
-import { decodeSsdpResponse } from "../../../src/wire/upnp/ssdp.ts";
 import { decodeRouterDescription } from "../../../src/wire/router/upnp-description.ts";
 import { decodeSoapResponse } from "../../../src/wire/upnp/soap.ts";
+import { decodeSsdpResponse } from "../../../src/wire/upnp/ssdp.ts";
 import type { FuzzTarget } from "../contract.ts";
 import { repeated } from "../extremes.ts";
 
