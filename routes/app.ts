@@ -5,6 +5,7 @@ import { createSearchRoutes } from "./control/search.ts";
 import { createDiagnosisRoutes } from "./diagnosis.ts";
 import { createDocsRoutes } from "./docs.ts";
 import { createEngineVersionRoutes } from "./engine-version.ts";
+import { createEventRoutes } from "./events.ts";
 import { createFileRoutes, createImageRoutes } from "./files.ts";
 import { accessMiddleware, policyOf } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
@@ -41,7 +42,7 @@ export function createApp(dependencies: RouteDependencies): Hono<RouteEnv> {
   app.route("/", createSegmentRoutes(dependencies));
   app.route("/", createFileRoutes(dependencies));
   app.route("/", createSubtitleRoutes(dependencies));
-  const { library, diagnose } = dependencies;
+  const { library, diagnose, activity } = dependencies;
   if (library !== undefined) {
     app.route("/", createControlRoutes({ ...dependencies, library }));
     app.route("/", createExportRoutes(library));
@@ -51,6 +52,7 @@ export function createApp(dependencies: RouteDependencies): Hono<RouteEnv> {
     if (dependencies.tunerId !== undefined)
       app.route("/", createTunerRoutes({ ...dependencies, library, tunerId: dependencies.tunerId }));
     if (dependencies.servesXtream) app.route("/", createXtreamRoutes({ ...dependencies, library }));
+    if (activity) app.route("/", createEventRoutes({ ...dependencies, library, activity }));
     if (diagnose) app.route("/", createDiagnosisRoutes({ ...dependencies, library, diagnose }));
   }
   if (dependencies.recordings) app.route("/", createRecordingRoutes(dependencies.recordings));

@@ -3,8 +3,7 @@ import { z } from "zod";
 import { addressText } from "../src/base/address.ts";
 import type { Library } from "../src/library/library.ts";
 import type { Buffering, Diagnosis, StreamDiagnosis } from "../src/playback/diagnosis/contract.ts";
-import { authorizeToken } from "./control/authorize.ts";
-import { clientNetworkOf } from "./http/access.ts";
+import { authorizeOwner } from "./control/authorize.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { success } from "./http/responses.ts";
 
@@ -20,9 +19,7 @@ export function createDiagnosisRoutes(
 ): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
   app.get("/api/diagnosis", async (c) => {
-    // The page sends the token in a header (RFC 6750 2.1) to keep it out of URLs.
-    const token = c.req.query("token") ?? /^Bearer (\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
-    if (clientNetworkOf(c.env.origin) !== "local") await authorizeToken(ACCESS, c, dependencies, token);
+    await authorizeOwner(ACCESS, c, dependencies);
     c.header("cache-control", "no-store");
     return success(c, "result", presentDiagnosis(await dependencies.diagnose()));
   });

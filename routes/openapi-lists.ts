@@ -101,6 +101,21 @@ export function listPaths(): Record<string, OpenApiPath> {
         },
       ),
     },
+    "/api/events": {
+      get: operation(
+        "events",
+        "Engine",
+        "Sends sessions, transfers, broadcasts, recordings, speeds and log lines as they change, as server-sent events",
+        [textParameter("token", "The access token; not needed on the engine's own host")],
+        {
+          200: {
+            description: "Each event is a section that has changed, as JSON",
+            content: { "text/event-stream": { schema: { type: "string" } } },
+          },
+          ...REFUSALS,
+        },
+      ),
+    },
     "/play/infohash/{infohash}": {
       get: operation(
         "play_infohash",

@@ -17,6 +17,9 @@ import { presentSession, sessionUrls } from "./present.ts";
  */
 const SETTLE_MS = 450;
 
+/** User agents of browsers have about 120 characters. */
+const MAX_PROGRAM_CHARACTERS = 200;
+
 /** Serves `/ace/getstream` and `/ace/manifest.m3u8` (interface: Playback endpoints). */
 export function createPlaybackRoutes(dependencies: RouteDependencies): Hono<RouteEnv> {
   const { engine } = dependencies;
@@ -54,6 +57,10 @@ export function playbackRequest(
   selector: ContentSelector,
 ): PlaybackRequest {
   return {
+    client: {
+      host: c.env.origin.remote.host,
+      program: (c.req.header("user-agent") ?? "").slice(0, MAX_PROGRAM_CHARACTERS),
+    },
     selector,
     playerId: params.pid ?? params.sid,
     output,

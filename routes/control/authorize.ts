@@ -46,6 +46,17 @@ export async function authorizeToken(
   refuse(method, c, dependencies, await tokenStateOf(token, dependencies.library));
 }
 
+/** The same for a path that sends the token in a header (RFC 6750 2.1), which keeps it out of URLs. Clients of this host need none. */
+export async function authorizeOwner(
+  method: MethodAccess,
+  c: Call,
+  dependencies: RouteDependencies & { readonly library: Library },
+): Promise<void> {
+  if (clientNetworkOf(c.env.origin) === "local") return;
+  const token = c.req.query("token") ?? /^Bearer (\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
+  await authorizeToken(method, c, dependencies, token);
+}
+
 /** Answers the preflight request that browsers send before a page of another site calls (Fetch standard, CORS-preflight). */
 export function preflight(
   method: MethodAccess | undefined,

@@ -92,6 +92,10 @@ export const broadcastMethods = [
   }),
 ];
 
+function present(entry: BroadcastEntry, { env }: ControlCall["context"]) {
+  return presentBroadcast(entry, clientNetworkOf(env.origin) === "local");
+}
+
 function broadcastService({ broadcasts }: RouteDependencies): BroadcastService {
   if (broadcasts) return broadcasts;
   throw new SluiceError("bad_configuration", "broadcasting is not available in this engine");
@@ -104,11 +108,11 @@ function publicSource(source: string): string {
   return `${protocol}//${host}${pathname}`;
 }
 
-function present(
+/** Converts a broadcast to JSON. `isHost`: with the stream key, which only this host may see. */
+export function presentBroadcast(
   { name, options, broadcast, problem }: BroadcastEntry,
-  { env }: ControlCall["context"],
+  isHost: boolean,
 ): z.output<typeof broadcastResult> {
-  const isThisHost = clientNetworkOf(env.origin) === "local";
   const figures = broadcast?.figures();
   const rate = figures?.bytesPerSecond;
   return {
@@ -132,6 +136,6 @@ function present(
     speed_up: Math.round(figures?.uploadBytesPerSecond ?? 0),
     uploaded: figures?.uploaded ?? 0,
     publish_urls: [...(broadcast?.publishing?.urls ?? [])],
-    stream_key: (isThisHost && broadcast?.publishing?.key) || null,
+    stream_key: (isHost && broadcast?.publishing?.key) || null,
   };
 }

@@ -5,6 +5,7 @@ import { allowsPrivateUrls, baseUrl } from "../http/access.ts";
 import type { Files, RouteDependencies, RouteEnv } from "../http/dependencies.ts";
 import { apiVersionOf, controlFailure, success } from "../http/responses.ts";
 import { accountMethods } from "./account.ts";
+import { activityMethods } from "./activity.ts";
 import { authorizeCaller, authorizeToken, preflight } from "./authorize.ts";
 import { senderOf } from "./body-slots.ts";
 import { broadcastMethods } from "./broadcast.ts";
@@ -69,6 +70,7 @@ export const CONTROL_SECTIONS: readonly {
   { title: "Programme guides", methods: guideMethods },
   { title: "Recordings", methods: recordingMethods },
   { title: "Settings", methods: settingsMethods },
+  { title: "Activity", methods: activityMethods },
 ];
 
 const METHODS: ReadonlyMap<string, ControlMethod> = new Map(

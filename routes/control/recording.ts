@@ -103,7 +103,8 @@ function recordingsOf({ recordings }: RouteDependencies): Recordings {
   return recordings;
 }
 
-function presentRecording(recording: Recording, base: string): z.output<typeof recordingResult> {
+/** Converts a recording to JSON; `base` is `http://host:port`. */
+export function presentRecording(recording: Recording, base: string): z.output<typeof recordingResult> {
   const { id, itemId, title, channel, start, stop, state, problem, bytes } = recording;
   const url = bytes === 0 ? null : `${base}/recordings/${id}.ts`;
   return { id, item_id: itemId, title, channel, start, stop, state, problem, bytes, url };

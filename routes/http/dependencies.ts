@@ -1,3 +1,4 @@
+import type { Activity } from "../../src/activity/activity-contract.ts";
 import type { Network } from "../../src/base/network.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { BroadcastOptions } from "../../src/library/contract.ts";
@@ -31,6 +32,8 @@ export interface RouteDependencies {
   readonly servesXtream?: boolean;
   /** The engine's own tracker, if it is enabled. */
   readonly tracker?: TrackerService;
+  /** Live data for `/api/events`. If absent, that path does not exist. */
+  readonly activity?: Activity;
   /** Diagnoses the engine. If absent, `/api/diagnosis` does not exist. */
   readonly diagnose?: () => Promise<Diagnosis>;
   /** Called with the user agent of each program that reads the status of a session. */

@@ -1,6 +1,19 @@
 /** Log level; each level includes the levels before it. */
 export type LogLevel = "silent" | "error" | "warn" | "info" | "debug";
 
+/** One line of the log. */
+export interface LogLine {
+  /** Counts all lines since the start. */
+  readonly number: number;
+  /** UNIX milliseconds. */
+  readonly atMs: number;
+  readonly level: Exclude<LogLevel, "silent">;
+  /** The component, such as `p2p/dht`; empty for the program itself. */
+  readonly part: string;
+  /** The message and its fields; control characters are escaped. */
+  readonly text: string;
+}
+
 /** The log of the engine. Fields are printed as `key=value`. Callers never pass secrets. */
 export interface Log {
   error(message: string, fields?: LogFields): void;

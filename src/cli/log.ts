@@ -1,4 +1,5 @@
-import type { Log, LogFields, LogLevel } from "../base/log.ts";
+import type { LogRing } from "../activity/log-ring.ts";
+import type { Log, LogFields, LogLevel, LogLine } from "../base/log.ts";
 
 const RANKS: Readonly<Record<LogLevel, number>> = { silent: 0, error: 1, warn: 2, info: 3, debug: 4 };
 const COLORS: Readonly<Record<LogLevel, string>> = {
@@ -17,16 +18,23 @@ export interface LogOptions {
   /** Writes one line; it includes the newline. */
   readonly write: (line: string) => void;
   readonly wallClock: () => Date;
+  /** Receives every line up to level `info`, and those of level `debug` if that is the level of the log. */
+  readonly ring?: Pick<LogRing, "add"> | undefined;
 }
 
 /** Creates a log that writes lines of time, level, component, message and `key=value` fields. Control characters are escaped. */
 export function createLog(options: LogOptions, part = ""): Log {
-  const say = (level: LogLevel, message: string, fields?: LogFields) => {
-    if (RANKS[level] > RANKS[options.level]) return;
-    const time = options.wallClock().toISOString().slice(11, 23);
+  const say = (level: LogLine["level"], message: string, fields?: LogFields) => {
+    const isWritten = RANKS[level] <= RANKS[options.level];
+    if (!isWritten && (options.ring === undefined || level === "debug")) return;
+    const now = options.wallClock();
+    const text = `${printable(message)}${written(fields)}`;
+    options.ring?.add({ atMs: now.getTime(), level, part, text });
+    if (!isWritten) return;
+    const time = now.toISOString().slice(11, 23);
     const paint = (text: string) => (options.colors ? `${COLORS[level]}${text}${PLAIN}` : text);
     const place = part === "" ? "" : `${part}: `;
-    options.write(`${time} ${paint(level.padEnd(5))} ${place}${printable(message)}${written(fields)}\n`);
+    options.write(`${time} ${paint(level.padEnd(5))} ${place}${text}\n`);
   };
   return {
     error: (message, fields) => say("error", message, fields),

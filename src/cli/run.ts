@@ -1,3 +1,4 @@
+import type { LogRing } from "../activity/log-ring.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { describeSettings, unknownVariables } from "../settings/config.ts";
@@ -44,14 +45,17 @@ export async function run(context: Context): Promise<number> {
       context.stdout.write(settingsText(describeSettings(table, sources), args.flags.has("json")));
       return 0;
     }
-    config = configFrom(table, sources);
-    const log = logOf(context, config);
+    const started = configFrom(table, sources);
+    config = started;
+    const log = logOf(context, () => started);
     for (const line of unknownVariables(table, context.environment)) log.warn(line);
     if (args.command !== "serve") return await runCommand(context, config, log, args);
     const path = sources.file?.path ?? folders.configFile;
-    const logFor = (changed: Config) => logOf(context, changed);
     const { serve } = await import("./serve.ts");
-    return await serve(context, config, args, { table, sources: readSources, path, logOf: logFor });
+    return await serve(context, config, args, {
+      ...{ table, sources: readSources, path },
+      logOf: (running, ring) => logOf(context, running, ring),
+    });
   } catch (error) {
     const message = failureText(error, config?.dataDir);
     if (message === undefined) throw error;
@@ -127,11 +131,16 @@ function versionText({ runtime }: Context, isJson: boolean): string {
   return `sluice ${VERSION} (${runtime.name} ${runtime.version}, ${platform} ${arch})\n`;
 }
 
-function logOf({ stderr, environment }: Context, config: Config) {
+/** Creates the log; its level is always that of the current settings. */
+function logOf({ stderr, environment }: Context, current: () => Config, ring?: LogRing) {
+  const config = current();
   // https://no-color.org: any value that is not empty turns colors off.
   const isWanted = stderr.isTTY === true && (environment.NO_COLOR ?? "") === "";
   return createLog({
-    level: config.log,
+    get level() {
+      return current().log;
+    },
+    ring,
     colors: config.logColors === "auto" ? isWanted : config.logColors === "always",
     // Overwrites a progress line, which is drawn again below.
     write: (line) => void stderr.write(stderr.isTTY === true ? `\r\x1b[2K${line}` : line),

@@ -1,3 +1,4 @@
+import { LogRing } from "../activity/log-ring.ts";
 import { deferred } from "../async/deferred.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -22,8 +23,8 @@ export interface SettingsAccess {
   readonly sources: () => Promise<ConfigSources>;
   /** The config file, which may not exist; undefined if the user has no folder for it. */
   readonly path: string | undefined;
-  /** Returns the log that these settings ask for. */
-  readonly logOf: (config: Config) => Log;
+  /** Creates the log, whose level is that of the current settings; `ring` receives its lines. */
+  readonly logOf: (current: () => Config, ring: LogRing) => Log;
 }
 
 /**
@@ -37,7 +38,8 @@ export async function serve(
   settings: SettingsAccess,
 ): Promise<number> {
   let running = config;
-  let log = settings.logOf(config);
+  const logRing = new LogRing();
+  const log = settings.logOf(() => running, logRing);
   const stop = stopSignals(log);
   let restarted = deferred();
   const desk = new SettingsDesk({
@@ -51,7 +53,7 @@ export async function serve(
       restarted = deferred();
       const end = Promise.race([aborted(stop.signal), restarted.promise]);
       try {
-        await serveUntil(end, { context, config: running, log, args, desk });
+        await serveUntil(end, { context, config: running, log, logRing, args, desk });
       } catch (error) {
         if (!(await desk.revert(messageOf(error)))) throw error;
         log.error("cannot start with the changed settings; starting with the previous ones", {
@@ -60,7 +62,6 @@ export async function serve(
       }
       if (stop.signal.aborted) break;
       running = configFrom(settings.table, await settings.sources());
-      log = settings.logOf(running);
     }
     log.info("stopped");
     return 0;
@@ -73,14 +74,18 @@ interface Run {
   readonly context: Context;
   readonly config: Config;
   readonly log: Log;
+  readonly logRing: LogRing;
   readonly args: Arguments;
   readonly desk: SettingsDesk;
 }
 
 /** Runs the engine until `end` resolves. */
-async function serveUntil(end: Promise<void>, { context, config, log, args, desk }: Run): Promise<void> {
+async function serveUntil(
+  end: Promise<void>,
+  { context, config, log, logRing, args, desk }: Run,
+): Promise<void> {
   const { runtime, webAssets } = context;
-  const service = await openService({ runtime, webAssets, config, log, settings: desk });
+  const service = await openService({ runtime, webAssets, config, log, logRing, settings: desk });
   try {
     const listener = await service.listen({ host: config.host, port: config.httpPort });
     const tcpApi = await service.listenForTcpClients(listener.address);

@@ -6,6 +6,8 @@ import type { AccessSettings, SettingsService } from "../../routes/http/dependen
 import { createPageRoutes } from "../../routes/page.ts";
 import { TUNER_COUNT } from "../../routes/tuner.ts";
 import type { AccessControl } from "../accounts/account-contract.ts";
+import { ActivityFeed } from "../activity/activity.ts";
+import { LogRing } from "../activity/log-ring.ts";
 import { orAborted } from "../async/abort.ts";
 import type { PeerAddress } from "../base/address.ts";
 import { toHex } from "../base/bytes.ts";
@@ -57,6 +59,8 @@ export interface ServiceOptions {
   readonly webAssets: WebAssets;
   readonly config: Config;
   readonly log: Log;
+  /** The latest lines of `log`, for the page; only `sluice serve` provides it. */
+  readonly logRing?: LogRing;
   /** Changes settings while the engine runs; only `sluice serve` provides it. */
   readonly settings?: SettingsService;
   /** Opens standard input; only `sluice broadcast -` provides it. */
@@ -177,6 +181,11 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     portAt: (host) => portForDevices(listeners.portAt(host), library.access),
   });
   const { allowedHosts, privateUrls } = config;
+  const activity = new ActivityFeed({
+    clock: runtime.clock,
+    engine,
+    log: options.logRing ?? new LogRing(),
+  });
   let statReader: string | undefined;
   const app = createApp({
     engine,
@@ -189,6 +198,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     servesXtream: config.xtream === "on",
     ...(transfers.tracker && { tracker: transfers.tracker }),
     deviceId,
+    activity,
     diagnose: () => diagnose(machine, config, engine, statReader),
     statRead(userAgent) {
       statReader = userAgent;
@@ -241,6 +251,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     },
     async close() {
       cancelLoading();
+      activity.close();
       stopTuner();
       players.close();
       broadcasts.close();

@@ -143,6 +143,10 @@ export class EitherTransfer implements PeerTransfer {
     return this.#current.headBytes(fileIndex);
   }
 
+  pieceMap(cells: number): string {
+    return this.#current.pieceMap?.(cells) ?? "";
+  }
+
   addTrackers(tiers: readonly (readonly string[])[], localTrackers: readonly string[] = []): void {
     if (!this.#live) {
       addBounded(this.#addedTrackers, tiers);

@@ -12,7 +12,9 @@ import type {
   ReadOptions,
   RemuxForPlayer,
   Session,
+  SessionActivity,
   SubtitleLease,
+  TransferActivity,
   TransferLease,
 } from "../playback/contract.ts";
 import { PlayedChannels } from "../playback/diagnosis/channel-rows.ts";
@@ -91,11 +93,24 @@ export interface Engine {
   /** The broadcasts of this engine. */
   readonly broadcasts: Broadcasts;
   figures(): EngineFigures;
+  /** Returns what each session and each transfer does. */
+  activity(): EngineActivity;
+  /** Returns how much of the content is held, in `cells` equal parts or one for each piece, each 0 to 9; empty if it has no pieces. */
+  pieceMap(infohash: Infohash, cells: number): string;
+  /** Ends the sessions of this content and stops its transfer. Throws `unknown_session` if it is not open, `bad_parameter` for a
+   * broadcast of this engine. */
+  stopTransfer(infohash: Infohash): void;
   /** Describes the state of every transfer and the current problems. */
   diagnosis(): Promise<Diagnosis>;
   cacheFigures(): Promise<CacheFigures>;
   /** Ends all sessions and closes all transfers. Resolves when all records are stored. */
   stop(): Promise<void>;
+}
+
+/** What the operator sees. */
+export interface EngineActivity {
+  readonly sessions: readonly SessionActivity[];
+  readonly transfers: readonly TransferActivity[];
 }
 
 /** Dependencies of the engine. The engine closes `transfers` when it stops. */
@@ -169,6 +184,12 @@ export function createEngine(dependencies: EngineDependencies): Engine {
       };
     },
     figures: () => ({ sessions: sessions.count, transfers: holds.figures() }),
+    activity: () => ({ sessions: sessions.activity(), transfers: holds.activity() }),
+    pieceMap: (infohash, cells) => transfers.get(infohash)?.pieceMap?.(cells) ?? "",
+    stopTransfer(infohash) {
+      holds.stop(infohash);
+      sessions.endOf(infohash);
+    },
     cacheFigures,
     async stop() {
       stopping.abort();

@@ -27,8 +27,18 @@ import type { PlayerPosition } from "./session-live.ts";
 /** `auto` keeps the output of the endpoint; `original` is HLS for content that comes as HLS, else MPEG-TS. */
 export type OutputFormat = "auto" | "original" | "hls" | "http";
 
+/** The program that asks for content, for the operator of the engine. */
+export interface PlayerClient {
+  /** The IP address of its host. */
+  readonly host: string;
+  /** Its user agent, cut to a bounded length; empty if it sent none. */
+  readonly program: string;
+}
+
 /** A request to play content. */
 export interface PlaybackRequest {
+  /** Undefined: the engine itself asks, such as for a recording. */
+  readonly client?: PlayerClient;
   readonly selector: ContentSelector;
   /** The `pid`. Undefined: this start counts as a separate player. */
   readonly playerId: string | undefined;
@@ -189,6 +199,36 @@ export interface SessionInfo {
   readonly variants: readonly VariantFacts[];
   readonly variantIndex: number;
   readonly cache: CacheFigures;
+}
+
+/** What the operator sees of a session. */
+export interface SessionActivity
+  extends Omit<SessionInfo, "cache" | "figures" | "variants" | "variantIndex"> {
+  readonly infohash: Infohash;
+  readonly key: string;
+  readonly client: PlayerClient | undefined;
+  readonly output: "ts" | "hls";
+  readonly isLive: boolean;
+  /** True if its player reads it now. */
+  readonly isPlayed: boolean;
+  /** True if its audio is converted. */
+  readonly isConverted: boolean;
+  readonly startedAt: UnixSeconds;
+}
+
+/** What the operator sees of a transfer. Sizes in bytes. */
+export interface TransferActivity {
+  readonly infohash: Infohash;
+  readonly name: string;
+  /** Sessions and other users; 0: it only seeds, and will be closed. */
+  readonly holders: number;
+  /** `own`: a broadcast of this engine. */
+  readonly kind: "files" | "live" | "own" | "web";
+  /** Size of the content; 0 for a stream or while it is not known. */
+  readonly size: number;
+  /** Bytes of it that are held in memory or on disk. */
+  readonly heldBytes: number;
+  readonly figures: SwarmFigures;
 }
 
 /** Options for opening content without a session. */

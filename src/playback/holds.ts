@@ -5,6 +5,7 @@ import { after } from "../base/time.ts";
 import type { SwarmFigures } from "../protocol/swarm/contract.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type { ActiveTransfer, Hold, TransferContent, Transfers } from "../transfer/contract.ts";
+import type { TransferActivity } from "./contract.ts";
 
 /** With more swarms at once, each would have too few connections and too little memory for playback. */
 const TRANSFERS_LIMIT = 24;
@@ -86,6 +87,29 @@ export class Holds {
       holders,
       figures: transfer.figures,
     }));
+  }
+
+  /** What each transfer does, for the operator. */
+  activity(): TransferActivity[] {
+    return [...this.#held.values()].map(({ transfer, holders }) => {
+      const { infohash, name, files, live, figures, transportType = "bt" } = transfer;
+      const size = live ? 0 : files.reduce((sum, file) => sum + file.size, 0);
+      const share = figures.pieceCount > 0 ? figures.piecesHeld / figures.pieceCount : 0;
+      const isOwn = live?.content.role === "source";
+      const kind = transportType !== "bt" ? "web" : isOwn ? "own" : live ? "live" : "files";
+      const heldBytes = live ? (live.diskBytes ?? 0) : Math.round(share * size);
+      return { infohash, name, holders, kind, size, heldBytes, figures };
+    });
+  }
+
+  /** Stops a transfer for all its users. Throws `unknown_session` if it is not open, `bad_parameter` for a broadcast of this engine. */
+  stop(infohash: Infohash): void {
+    const held = this.#held.get(infohash);
+    if (held === undefined)
+      throw new SluiceError("unknown_session", "no transfer with this infohash is open");
+    if (held.transfer.live?.content.role === "source")
+      throw new SluiceError("bad_parameter", "infohash: this is a broadcast; stop it with broadcast_stop");
+    this.#stop(held);
   }
 
   /** Cancels all timers. The owner of the transfers closes them. */

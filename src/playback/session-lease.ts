@@ -1,4 +1,4 @@
-import { after, type Instant } from "../base/time.ts";
+import { after, type Instant, type UnixSeconds } from "../base/time.ts";
 import type { Clock } from "../runtime/contract.ts";
 
 /**
@@ -22,6 +22,7 @@ const ABANDONED_STREAM_MS = 10 * 60_000;
 export class SessionLease {
   readonly #clock: Clock;
   readonly #expired: () => void;
+  readonly startedAt: UnixSeconds;
   #idleMs: number;
   #lastUse: Instant;
   #lastRead: Instant | undefined;
@@ -39,6 +40,7 @@ export class SessionLease {
     this.#expired = expired;
     this.#idleMs = idleMs;
     this.#lastUse = clock.now();
+    this.startedAt = clock.unixSeconds();
     this.#watch(idleMs);
   }
 

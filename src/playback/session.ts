@@ -142,7 +142,7 @@ export class PlayerSession implements Session {
     return this.#status !== "failed" && this.#dependencies.hold.transfer === transfer;
   }
 
-  get lease(): Pick<SessionLease, "isPlayed" | "isConnected" | "lastUse"> {
+  get lease(): Pick<SessionLease, "isPlayed" | "isConnected" | "lastUse" | "startedAt"> {
     return this.#lease;
   }
 
@@ -181,8 +181,12 @@ export class PlayerSession implements Session {
   }
 
   async info(): Promise<SessionInfo> {
-    const { transfer } = this.#dependencies.hold;
-    const cache = await this.#dependencies.cacheFigures();
+    return { ...this.state(), cache: await this.#dependencies.cacheFigures() };
+  }
+
+  /** What `info` returns, without the figures of the cache. */
+  state(): Omit<SessionInfo, "cache"> {
+    const { transfer } = this;
     return {
       status: this.#status,
       problem: this.#problem,
@@ -194,7 +198,6 @@ export class PlayerSession implements Session {
       buffering: this.buffering(),
       variants: this.#source?.variants ?? [],
       variantIndex: this.#source?.variantIndex ?? -1,
-      cache,
     };
   }
 

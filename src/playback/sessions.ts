@@ -10,7 +10,7 @@ import type { Hold, Transfers } from "../transfer/contract.ts";
 import type { SegmentBytes, SegmentName } from "../transfer/segment-source.ts";
 import { splitSegmentNumber } from "../transfer/segment-source.ts";
 import { type Access, chooseFile } from "./access.ts";
-import type { PlaybackRequest } from "./contract.ts";
+import type { PlaybackRequest, SessionActivity } from "./contract.ts";
 import { ConvertedSources } from "./converted-source.ts";
 import type { Buffering } from "./diagnosis/contract.ts";
 import type { HeldTransfer } from "./holds.ts";
@@ -161,6 +161,25 @@ export class Sessions {
     return [...this.#byKey.values()]
       .filter((session) => session.infohash === infohash)
       .map((session) => session.buffering());
+  }
+
+  /** What each session does. */
+  activity(): SessionActivity[] {
+    return [...this.#byKey.values()].map((session) => {
+      const { infohash, key, output, isLive, lease, request } = session;
+      const { figures, variants, variantIndex, ...state } = session.state();
+      const isConverted = request.audioConversion !== undefined;
+      const { isPlayed, startedAt } = lease;
+      const { client } = request;
+      return { ...state, infohash, key, client, output, isLive, isPlayed, isConverted, startedAt };
+    });
+  }
+
+  /** Ends all sessions of this content, because its transfer is stopped. */
+  endOf(infohash: Infohash): void {
+    for (const session of this.#byKey.values())
+      if (session.infohash === infohash)
+        session.end(new SluiceError("session_stopped", "the transfer was stopped"));
   }
 
   /** Ends all sessions; later starts are refused. */

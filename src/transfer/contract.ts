@@ -92,6 +92,8 @@ export interface Transfer {
   progress(fileIndex: number): number;
   /** Number of verified bytes at the head of the file, up to the first gap. */
   headBytes(fileIndex: number): number;
+  /** Returns how much of the content is held, in at most `cells` equal parts, each as a digit from 0 to 9. */
+  pieceMap?(cells: number): string;
   /** How the content is fetched; `bt` by default. */
   readonly transportType?: "bt" | "hls" | "wrapper";
   /** The live swarm; undefined for other content. */

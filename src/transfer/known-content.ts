@@ -69,6 +69,21 @@ export class KnownContent {
     for (let piece = 0; piece < layout.pieceCount; piece++) if (held.has(piece)) yield piece;
   }
 
+  /** Returns the held share of each of `cells` equal runs of pieces, as digits: 0 nothing, 9 everything. */
+  pieceMap(cells: number): string {
+    const { layout, held } = this.#store;
+    const count = Math.min(cells, layout.pieceCount);
+    let map = "";
+    for (let cell = 0; cell < count; cell++) {
+      const from = Math.floor((cell * layout.pieceCount) / count);
+      const to = Math.floor(((cell + 1) * layout.pieceCount) / count);
+      let have = 0;
+      for (let piece = from; piece < to; piece++) if (held.has(piece)) have++;
+      map += have === 0 ? 0 : have === to - from ? 9 : 1 + Math.floor((8 * have) / (to - from));
+    }
+    return map;
+  }
+
   /** Stores a verified piece. */
   put(piece: number, bytes: Uint8Array<ArrayBuffer>): void {
     this.#store.put(piece, bytes);

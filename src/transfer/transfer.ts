@@ -143,6 +143,10 @@ export class SwarmTransfer implements ActiveTransfer {
     return this.#knownFor(fileIndex).headBytes(fileIndex);
   }
 
+  pieceMap(cells: number): string {
+    return this.#known?.pieceMap(cells) ?? "";
+  }
+
   addTrackers(tiers: readonly (readonly string[])[], localTrackers: readonly string[] = []): void {
     this.#announcer.add(localTrackers);
     if (tiers.length > 0) this.#input({ kind: "trackers", tiers });

@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { activitySchema } from "../../routes/present-activity.ts";
+import { ActivityFeed } from "../../src/activity/activity.ts";
+import { LogRing } from "../../src/activity/log-ring.ts";
+import { FakeClock } from "../engine/fake-clock.ts";
+import { type Call, fakeApp } from "./client.ts";
+
+const HASH = "0123456789abcdef0123456789abcdef01234567";
+const PLAYER = { headers: { "user-agent": "VLC/3.0" } };
+const NEIGHBOUR = {
+  remote: { host: "192.168.1.9", port: 50000 },
+  local: { host: "192.168.1.5", port: 6878 },
+};
+
+/** An app with live data on a fake clock. */
+function appWithActivity() {
+  const clock = new FakeClock();
+  const log = new LogRing();
+  const activity = new ActivityFeed({ clock, engine: { figures: () => app.engine.figures() }, log });
+  const app: ReturnType<typeof fakeApp> = fakeApp({ dependencies: { activity } });
+  return { ...app, clock, log, activity };
+}
+
+/** Reads the events of `/api/events`: each call of `next` returns those of one tick by name. */
+async function listen(app: ReturnType<typeof appWithActivity>, call?: Call) {
+  const response = await app.call("/api/events", call);
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get("content-type"), "text/event-stream");
+  const reader = response.body!.getReader();
+  return {
+    async next() {
+      const { value } = await reader.read();
+      const text = new TextDecoder().decode(value);
+      const events = [...text.matchAll(/^event: (\w+)\ndata: (.*)$/gm)];
+      // biome-ignore lint/suspicious/noExplicitAny: the tests read members by name.
+      return new Map<string, any>(events.map(([, name, json]) => [name!, JSON.parse(json!)]));
+    },
+    cancel: () => reader.cancel(),
+  };
+}
+
+test("/api/events: every number is the engine's own, and only what has changed is sent again", async () => {
+  const app = appWithActivity();
+  await app.call(`/ace/getstream?infohash=${HASH}&pid=a`, PLAYER);
+  const events = await listen(app);
+  const first = await events.next();
+  const { sessions, transfers } = app.engine.activity();
+  assert.deepEqual(
+    activitySchema.parse({ sessions: first.get("sessions"), transfers: first.get("transfers") }),
+    {
+      sessions: first.get("sessions"),
+      transfers: first.get("transfers"),
+    },
+  );
+  assert.deepEqual([sessions.length, transfers.length], [1, 1]);
+  const [session] = first.get("sessions");
+  assert.deepEqual([session.infohash, session.key], [HASH, sessions[0]!.key]);
+  assert.deepEqual([session.player, session.address], ["VLC/3.0", "127.0.0.1"]);
+  const [transfer] = first.get("transfers");
+  const { figures, holders } = app.engine.figures().transfers[0]!;
+  assert.deepEqual(
+    [transfer.users, transfer.peers, transfer.downloaded, transfer.uploaded, transfer.speed_down],
+    [holders, figures.connectedPeers, figures.downloaded, figures.uploaded, figures.bytesPerSecondDown],
+  );
+  const later = events.next();
+  await app.clock.advance(1000);
+  app.engine.stopTransfer(sessions[0]!.infohash);
+  await app.clock.advance(1000);
+  const changed = await later;
+  assert.deepEqual(changed.get("sessions"), []);
+  assert.deepEqual(changed.get("transfers"), []);
+  assert.equal(changed.has("broadcasts"), false);
+  await events.cancel();
+});
+
+test("/api/events: other hosts need the token, and learn no addresses of players", async () => {
+  const app = appWithActivity();
+  await app.call(`/ace/getstream?infohash=${HASH}&pid=a`, PLAYER);
+  const away = { origin: NEIGHBOUR, host: "192.168.1.5:6878" };
+  assert.equal((await app.call("/api/events", away)).status, 401);
+  const token = await app.library.access.token();
+  const events = await listen(app, { ...away, headers: { authorization: `Bearer ${token}` } });
+  const [session] = (await events.next()).get("sessions");
+  assert.deepEqual([session.player, session.address], ["VLC/3.0", null]);
+  await events.cancel();
+});
+
+test("/api/events: sends log lines and speeds once each", async () => {
+  const app = appWithActivity();
+  const line = { atMs: 1, level: "warn", part: "p2p", text: "slow" } as const;
+  app.log.add(line);
+  await app.clock.advance(5000);
+  const events = await listen(app);
+  const first = await events.next();
+  assert.deepEqual(first.get("log"), [{ ...line, number: 1 }]);
+  assert.deepEqual(first.get("speeds").length, 1);
+  app.log.add({ ...line, text: "slower" });
+  const next = events.next();
+  await app.clock.advance(1000);
+  assert.deepEqual((await next).get("log"), [{ ...line, text: "slower", number: 2 }]);
+  await events.cancel();
+});
+
+test("ActivityFeed: a reader that does not pull causes no work, and streams are limited", async () => {
+  const { activity, clock } = appWithActivity();
+  const timers = clock.waiting;
+  const streams = Array.from({ length: 32 }, () => activity.ticks());
+  assert.equal(clock.waiting, timers);
+  assert.throws(() => activity.ticks(), /32 pages/);
+  for (const stream of streams) await stream.cancel();
+  await activity.ticks().cancel();
+});
+
+test("LogRing: keeps the latest 2,000 lines and numbers all of them", () => {
+  const ring = new LogRing();
+  for (let i = 1; i <= 5_000; i++) ring.add({ atMs: i, level: "info", part: "", text: String(i) });
+  assert.deepEqual([ring.after(0).length, ring.after(0)[0]?.number], [2_000, 3_001]);
+  assert.deepEqual(
+    ring.after(4_998).map(({ text }) => text),
+    ["4999", "5000"],
+  );
+  assert.deepEqual(ring.after(5_000), []);
+});
+
+test("SpeedHistory: keeps one hour of samples", async () => {
+  const { activity, clock } = appWithActivity();
+  for (let i = 0; i < 73; i++) await clock.advance(50_000);
+  assert.equal(activity.speeds.length, 720);
+  activity.close();
+  assert.equal(clock.waiting, 0);
+});
+
+test("transfer_stop and get_piece_map: need an open transfer", async () => {
+  const app = appWithActivity();
+  const token = await app.library.access.token();
+  const call = (method: string, infohash: string) =>
+    app.json(`/server/api?${new URLSearchParams({ api_version: "3", method, token, infohash })}`);
+  assert.match((await call("transfer_stop", "xy")).error.message, /40 hexadecimal digits/);
+  assert.match((await call("transfer_stop", HASH)).error.message, /unknown playback session/);
+  await app.call(`/ace/getstream?infohash=${HASH}&pid=a`, PLAYER);
+  assert.equal((await call("transfer_stop", HASH)).result, "ok");
+  assert.deepEqual(app.engine.activity(), { sessions: [], transfers: [] });
+  assert.equal((await call("get_piece_map", HASH)).result, "");
+});
