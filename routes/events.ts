@@ -4,10 +4,10 @@ import { encodeUtf8 } from "../src/base/utf8.ts";
 import type { Library } from "../src/library/library.ts";
 import { authorizeOwner } from "./control/authorize.ts";
 import { presentBroadcast } from "./control/broadcast.ts";
+import { presentActivity } from "./control/present-activity.ts";
 import { presentRecording } from "./control/recording.ts";
 import { baseUrl, clientNetworkOf } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
-import { presentActivity } from "./present-activity.ts";
 
 /** The stream names players, peers and content, so clients of other hosts need the token. */
 const ACCESS = { name: "events", isPublic: false, isRemote: true, isCrossOrigin: false } as const;

@@ -2,9 +2,9 @@ import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import { parseInfohash } from "../../src/base/ids.ts";
 import { clientNetworkOf } from "../http/access.ts";
-import { activitySchema, presentActivity } from "../present-activity.ts";
 import { controlMethod, okResult, PRIVATE } from "./method.ts";
 import { integer, required, text } from "./params.ts";
+import { activitySchema, presentActivity } from "./present-activity.ts";
 
 /** More cells than a page has room for. */
 const MAX_CELLS = 1_000;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { activitySchema } from "../../routes/present-activity.ts";
+import { activitySchema } from "../../routes/control/present-activity.ts";
 import { ActivityFeed } from "../../src/activity/activity.ts";
 import { LogRing } from "../../src/activity/log-ring.ts";
 import { FakeClock } from "../engine/fake-clock.ts";

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import type { EngineActivity } from "../src/engine/engine.ts";
-import type { SessionActivity, TransferActivity } from "../src/playback/contract.ts";
-import { presentBuffering } from "./diagnosis.ts";
-import { describeError } from "./http/errors.ts";
+import type { EngineActivity } from "../../src/engine/engine.ts";
+import type { SessionActivity, TransferActivity } from "../../src/playback/contract.ts";
+import { describeError } from "../http/errors.ts";
 
 const bytes = z.int().describe("Bytes");
 const rate = z.int().describe("Bytes per second");
@@ -79,7 +78,7 @@ function presentSession(session: SessionActivity, isHost: boolean): z.output<typ
     output: session.output,
     status: session.status,
     problem: problem === undefined ? null : (describeError(problem)?.text ?? problem.message),
-    buffering: presentBuffering(buffering)?.text ?? null,
+    buffering: buffering?.sentence ?? null,
     progress: Math.floor(session.progress),
     held: Math.floor(session.totalProgress),
     file_index: session.fileIndex,
