@@ -1,5 +1,6 @@
 import { type Context, Hono } from "hono";
 import { cors } from "hono/cors";
+import { createCatchUpRoutes } from "./catch-up.ts";
 import { createControlRoutes } from "./control/control.ts";
 import { createSearchRoutes } from "./control/search.ts";
 import { createDiagnosisRoutes } from "./diagnosis.ts";
@@ -45,7 +46,7 @@ export function createApp(dependencies: RouteDependencies): Hono<RouteEnv> {
   const { library, diagnose, activity } = dependencies;
   if (library !== undefined) {
     app.route("/", createControlRoutes({ ...dependencies, library }));
-    app.route("/", createExportRoutes(library));
+    app.route("/", createExportRoutes({ ...dependencies, library }));
     app.route("/", createSearchRoutes({ ...dependencies, library }));
     app.route("/", createPlayLinkRoutes({ ...dependencies, library }));
     app.route("/", createImageRoutes(library));
@@ -53,6 +54,8 @@ export function createApp(dependencies: RouteDependencies): Hono<RouteEnv> {
       app.route("/", createTunerRoutes({ ...dependencies, library, tunerId: dependencies.tunerId }));
     if (dependencies.servesXtream) app.route("/", createXtreamRoutes({ ...dependencies, library }));
     if (activity) app.route("/", createEventRoutes({ ...dependencies, library, activity }));
+    const { catchUp } = dependencies;
+    if (catchUp !== undefined) app.route("/", createCatchUpRoutes({ catchUp, library }));
     if (diagnose) app.route("/", createDiagnosisRoutes({ ...dependencies, library, diagnose }));
   }
   if (dependencies.recordings) app.route("/", createRecordingRoutes(dependencies.recordings));

@@ -2,6 +2,7 @@ import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { SluiceError } from "../src/base/errors.ts";
 import type { UnixSeconds } from "../src/base/time.ts";
+import type { CatchUp } from "../src/catch-up/catch-up-contract.ts";
 import type { ExportOptions, Item, ItemQuery } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
 import { itemOf } from "./control/guide.ts";
@@ -10,6 +11,8 @@ import { omitUndefined, pageParams, titlePart } from "./control/playlist-params.
 import { attachment } from "./files.ts";
 import { baseUrl } from "./http/access.ts";
 import type { RouteEnv } from "./http/dependencies.ts";
+
+const DAY_MS = 86_400_000;
 
 /** A host with an optional port and nothing else, because it is copied into every URL of the list. */
 const HOST = /^(?:\[[0-9a-f:.]{2,45}\]|[a-z0-9](?:[a-z0-9_.-]{0,252}[a-z0-9])?)(?::\d{1,5})?$/i;
@@ -52,6 +55,17 @@ export const exportParams = z.object({
   skip_dead: bool.describe("1: without channels that did not play in their last visits (--probe)"),
 });
 
+/** What exports need. */
+interface ExportServices {
+  readonly library: Library;
+  readonly catchUp?: CatchUp;
+}
+
+/** Returns for how many days the past programmes of an item can be played; undefined if its channel is not kept. */
+export function catchUpDaysOf(catchUp: CatchUp | undefined, item: Item): number | undefined {
+  return catchUp?.isKept(item) ? Math.max(1, Math.round(catchUp.windowMs / DAY_MS)) : undefined;
+}
+
 type ExportParams = z.output<typeof exportParams>;
 
 /**
@@ -61,16 +75,17 @@ type ExportParams = z.output<typeof exportParams>;
  * CHOICE(export-defaults): `format` is m3u and `protocol` is http (MPEG-TS). Items are sorted in the order in which they
  * were added, which is the order of their source. `transcode_*` and `preferred_audio_language` are added if given.
  */
-export function createExportRoutes(library: Library): Hono<RouteEnv> {
+export function createExportRoutes(services: ExportServices): Hono<RouteEnv> {
+  const { library } = services;
   const app = new Hono<RouteEnv>();
-  app.get("/playlist/get", (c) => exportResponse(c, library, {}));
+  app.get("/playlist/get", (c) => exportResponse(c, services, {}));
   // CHOICE(playlist-id): 0 is the whole list; every other number is the id of an external playlist.
   app.get("/playlist/:name{\\d{1,15}\\.m3u8?}", async (c) => {
     const id = Number.parseInt(c.req.param("name"), 10);
-    if (id === 0) return exportResponse(c, library, {});
+    if (id === 0) return exportResponse(c, services, {});
     if (!(await library.externalPlaylists.get(id)))
       throw new SluiceError("unknown_external_playlist", `${id}; 0 is the whole list`);
-    return exportResponse(c, library, { externalPlaylistId: id });
+    return exportResponse(c, services, { externalPlaylistId: id });
   });
   // The names that players expect of a guide; none of them needs a token.
   app.get("/epg.xml", (c) => guideResponse(c, library));
@@ -119,7 +134,7 @@ async function reminderResponse(
 /** Exports the items of `part` with the parameters of the query, of which `fixed` replaces some, and with these links. */
 export function exportResponse(
   c: Context<RouteEnv>,
-  library: Library,
+  { library, catchUp }: ExportServices,
   part: ItemQuery,
   fixed: Readonly<Record<string, string>> = {},
   links: Pick<ExportOptions, "linkOf"> = {},
@@ -138,7 +153,9 @@ export function exportResponse(
     }),
   };
   if (c.req.method === "HEAD") return c.body(null, 200, headers);
-  return c.body(library.exportPlaylist({ ...optionsOf(params, part, c), ...links, format }), 200, headers);
+  const options = { ...optionsOf(params, part, c), ...links, format };
+  const catchUpDays = (item: Item) => catchUpDaysOf(catchUp, item);
+  return c.body(library.exportPlaylist({ ...options, catchUpDays }), 200, headers);
 }
 
 function optionsOf(

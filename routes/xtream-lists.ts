@@ -3,10 +3,12 @@ import { crc32Of } from "../src/base/crc32.ts";
 import { SluiceError } from "../src/base/errors.ts";
 import type { UnixSeconds } from "../src/base/time.ts";
 import { encodeUtf8 } from "../src/base/utf8.ts";
+import type { CatchUp } from "../src/catch-up/catch-up-contract.ts";
 import type { Item } from "../src/library/contract.ts";
 import type { Programme } from "../src/library/guide/guide-contract.ts";
 import type { Library } from "../src/library/library.ts";
 import { channelItems, inGroups } from "./channel-list.ts";
+import { catchUpDaysOf } from "./playlist-export.ts";
 import { unixNow } from "./control/guide.ts";
 
 /** Entries of one answer; apps read the whole list into memory. */
@@ -22,11 +24,16 @@ type Query = Readonly<Record<string, string>>;
 /** The lists of the Xtream Codes API, from the playlist and the programme guides. */
 export class XtreamLists {
   readonly #library: Library;
+  readonly #catchUp: CatchUp | undefined;
   readonly #groups: readonly string[];
 
   /** With `groups`, the lists contain only items in one of these categories or tags. */
-  constructor(library: Library, groups: readonly string[]) {
+  constructor(
+    { library, catchUp }: { readonly library: Library; readonly catchUp?: CatchUp },
+    groups: readonly string[],
+  ) {
     this.#library = library;
+    this.#catchUp = catchUp;
     this.#groups = groups;
   }
 
@@ -49,7 +56,7 @@ export class XtreamLists {
       case "get_short_epg":
         return this.#programmes(await this.item(query.stream_id), 0, limitOf(query.limit, SHORT_EPG));
       case "get_simple_data_table":
-        return this.#programmes(await this.item(query.stream_id), DAY_SECONDS, MAX_PROGRAMMES);
+        return this.#table(await this.item(query.stream_id));
       case "get_series_info":
         throw new SluiceError("unknown_item", "there are no series");
       default:
@@ -83,11 +90,12 @@ export class XtreamLists {
 
   #channel(item: Item, number: number, base: string) {
     const { channelId, logo } = this.#library.exportedNames(item, base);
+    const days = catchUpDaysOf(this.#catchUp, item);
     return {
       ...streamOf(item, number, "live", logo),
       epg_channel_id: this.#library.guide.match(item) ? channelId : item.tvgId || null,
-      tv_archive: 0,
-      tv_archive_duration: 0,
+      tv_archive: days === undefined ? 0 : 1,
+      tv_archive_duration: days ?? 0,
     };
   }
 
@@ -136,12 +144,28 @@ export class XtreamLists {
     };
   }
 
+  /** The programmes of the past day, or of all days that are kept, and the later ones. */
+  #table(item: Item) {
+    const days = catchUpDaysOf(this.#catchUp, item) ?? 1;
+    return this.#programmes(item, days * DAY_SECONDS, MAX_PROGRAMMES);
+  }
+
   async #programmes(item: Item, beforeSeconds: number, limit: number) {
     const now = unixNow();
     const [from, to] = [now - beforeSeconds, now + 7 * DAY_SECONDS] as [UnixSeconds, UnixSeconds];
     const found = await this.#library.guide.programmes(item, from, to, limit);
     const { channelId } = this.#library.exportedNames(item, "");
-    return { epg_listings: found.map((programme) => listing(programme, channelId, now)) };
+    return { epg_listings: found.map((programme) => ({
+        ...listing(programme, channelId, now),
+        has_archive: this.#hasArchive(item, programme, now) ? 1 : 0,
+      })),
+    };
+  }
+
+  /** Returns true for a programme that has begun and of which something is kept. */
+  #hasArchive(item: Item, { start, stop }: Programme, now: number): boolean {
+    const span = { startMs: 1000 * start, endMs: 1000 * stop };
+    return start < now && (this.#catchUp?.spans(item, span).length ?? 0) > 0;
   }
 }
 
@@ -181,7 +205,6 @@ function listing(programme: Programme, channelId: string, now: number) {
     start_timestamp: String(start),
     stop_timestamp: String(stop),
     now_playing: start <= now && now < stop ? 1 : 0,
-    has_archive: 0,
   };
 }
 

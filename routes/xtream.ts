@@ -3,6 +3,7 @@ import { SluiceError } from "../src/base/errors.ts";
 import type { Item } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
 import { AccountStreams } from "./account-streams.ts";
+import { catchUpResponse, spanFrom } from "./catch-up.ts";
 import { createItemPlayer, inGroups } from "./channel-list.ts";
 import { unixNow } from "./control/guide.ts";
 import { baseUrl } from "./http/access.ts";
@@ -13,8 +14,8 @@ import { XtreamLists, xtreamTime } from "./xtream-lists.ts";
 
 /**
  * Serves the part of the Xtream Codes API that television apps use: `player_api.php`, `get.php`, `xmltv.php`, and streams at
- * `/live/<user>/<password>/<id>.ts` and `/movie/…`. Users are the accounts of the engine; the access rules of all routes apply as well.
- * Ids are item ids. Series and time shift are not offered, and the lists say so.
+ * `/live/<user>/<password>/<id>.ts` and `/movie/…`, and past programmes at `/timeshift/…`. Users are the accounts of the engine; the access rules of all routes apply as well.
+ * Ids are item ids. Series are not offered, and the lists say so. Times are UTC.
  *
  * CHOICE(xtream-links): the URLs of `get.php` are those of other exports, so that a list contains no passwords. The list of an account
  * with limits contains its password, because other URLs could not be limited.
@@ -40,7 +41,7 @@ export function createXtreamRoutes(
     // Without an action, and for those that only some servers know (`get_profile`), the answer is the profile.
     const account = accountOf(c);
     const { groups, maxStreams } = await library.accounts.limits(account);
-    const lists = new XtreamLists(library, groups);
+    const lists = new XtreamLists(dependencies, groups);
     const profile = () => profileOf(c, { max: maxStreams || TUNER_COUNT, open: streams.open(account) });
     return c.json((await lists.answer(action, c.req.query(), baseUrl(c))) ?? profile());
   });
@@ -50,7 +51,7 @@ export function createXtreamRoutes(
     const limits = await library.accounts.limits(accountOf(c));
     const isLimited = limits.groups.length > 0 || limits.maxStreams > 0;
     const links = isLimited ? { linkOf: (item: Item) => accountLink(c, item, protocol) } : {};
-    return exportResponse(c, library, inGroups(limits.groups), { protocol, format: "m3u" }, links);
+    return exportResponse(c, dependencies, inGroups(limits.groups), { protocol, format: "m3u" }, links);
   });
   app.get("/xmltv.php", async (c) => {
     await requireUser(isQueryUser(c));
@@ -63,15 +64,53 @@ export function createXtreamRoutes(
     if (id === undefined) throw new SluiceError("unknown_item", "expected the id of a stream");
     const account = accountOf(c);
     const { groups, maxStreams } = await library.accounts.limits(account);
-    const item = await new XtreamLists(library, groups).item(id);
+    const item = await new XtreamLists(dependencies, groups).item(id);
     const response = await playItem(c, item.id, parametersOf(c, ending));
     return streams.add(account, c.env.origin.remote.host, maxStreams, response);
   };
+  const playPast = async (c: Context<RouteEnv>, asked: PastStream) => {
+    const { user, password, stream, start, minutes } = asked;
+    await requireUser(isUser(c, user, password));
+    const { catchUp } = dependencies;
+    const [, id, ending] = /^(\d{1,15})(?:\.(\w{1,5}))?$/.exec(stream) ?? [];
+    if (id === undefined || catchUp === undefined) throw new SluiceError("unknown_item", "this stream has no catch-up");
+    const account = normalAccount(user);
+    const { groups, maxStreams } = await library.accounts.limits(account);
+    const item = await new XtreamLists(dependencies, groups).item(id);
+    const span = spanFrom(pastTime(start), 60 * Math.floor(Number(minutes)));
+    const form = ending === "m3u8" ? "m3u8" : "ts";
+    const response = await catchUpResponse(c, { catchUp, library }, item, span, form);
+    return streams.add(account, c.env.origin.remote.host, maxStreams, response);
+  };
+  app.get("/timeshift/:user/:password/:minutes/:start/:stream", (c) => playPast(c, c.req.param()));
+  app.get("/streaming/timeshift.php", (c) => {
+    const { username = "", password = "", duration = "", start = "", stream = "" } = c.req.query();
+    const ending = c.req.query("extension") === "m3u8" ? ".m3u8" : "";
+    return playPast(c, { user: username, password, minutes: duration, start, stream: stream + ending });
+  });
   app.get("/live/:user/:password/:stream", play);
   app.get("/movie/:user/:password/:stream", play);
   // Some apps leave out the first part. Account names contain an @, so no other address has this form.
   app.get("/:user{[^/]+(?:@|%40)[^/]+}/:password/:stream", play);
   return app;
+}
+
+/** A request for a past time: `start` such as `2026-11-23:20-15` in UTC, `minutes` its duration. */
+interface PastStream {
+  readonly user: string;
+  readonly password: string;
+  readonly stream: string;
+  readonly start: string;
+  readonly minutes: string;
+}
+
+/** Returns UNIX seconds; players write `2026-11-23:20-15`, `2026-11-23 20:15:00` or UNIX time. */
+function pastTime(text: string): number {
+  if (/^\d{9,11}$/.test(text)) return Number(text);
+  const [, day, hour, minute, second = "00"] =
+    /^(\d{4}-\d\d-\d\d)[:_ T](\d\d)[-:](\d\d)(?:[-:](\d\d))?$/.exec(text) ?? [];
+  const ms = Date.parse(`${day}T${hour}:${minute}:${second}Z`);
+  return Number.isNaN(ms) ? 0 : Math.floor(ms / 1000);
 }
 
 /** Films are played in the form in which players can seek. */
@@ -82,7 +121,11 @@ function parametersOf(c: Context<RouteEnv>, ending: string | undefined): Record<
 
 /** Returns the account that the path or the query names, in one spelling. */
 function accountOf(c: Context<RouteEnv>): string {
-  return (c.req.param("user") ?? c.req.query("username") ?? "").normalize("NFKC").trim().toLowerCase();
+  return normalAccount(c.req.param("user") ?? c.req.query("username") ?? "");
+}
+
+function normalAccount(name: string): string {
+  return name.normalize("NFKC").trim().toLowerCase();
 }
 
 /** Returns the URL of an item's stream for the account of a request. */

@@ -45,6 +45,7 @@ const ROOMS: readonly Room[] = [
   { path: "src/health", layer: 6.9, packages: ["valibot"] },
   { path: "src/accounts", layer: 6.95, packages: ["valibot", "jose"] },
   { path: "src/library", layer: 7, packages: ["valibot", "sax"] },
+  { path: "src/catch-up", layer: 7.04, packages: ["valibot"] },
   { path: "src/recordings", layer: 7.05, packages: ["valibot"] },
   { path: "src/engine", layer: 7.1, packages: [] },
   { path: "src/activity", layer: 7.15, packages: [] },

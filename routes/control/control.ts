@@ -9,6 +9,7 @@ import { activityMethods } from "./activity.ts";
 import { authorizeCaller, authorizeToken, preflight } from "./authorize.ts";
 import { senderOf } from "./body-slots.ts";
 import { broadcastMethods } from "./broadcast.ts";
+import { catchUpMethods } from "./catch-up.ts";
 import { channelSourceMethods } from "./channel-sources.ts";
 import { externalPlaylistMethods } from "./external-playlist.ts";
 import { checkedQuery, FormReader } from "./form.ts";
@@ -68,6 +69,7 @@ export const CONTROL_SECTIONS: readonly {
   { title: "Accounts", methods: accountMethods },
   { title: "Broadcasts", methods: broadcastMethods },
   { title: "Programme guides", methods: guideMethods },
+  { title: "Catch-up", methods: catchUpMethods },
   { title: "Recordings", methods: recordingMethods },
   { title: "Settings", methods: settingsMethods },
   { title: "Activity", methods: activityMethods },

@@ -1,5 +1,6 @@
 import type { Activity } from "../../src/activity/activity-contract.ts";
 import type { Network } from "../../src/base/network.ts";
+import type { CatchUp } from "../../src/catch-up/catch-up-contract.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { BroadcastOptions } from "../../src/library/contract.ts";
 import type { Library } from "../../src/library/library.ts";
@@ -26,6 +27,8 @@ export interface RouteDependencies {
   readonly settings?: SettingsService;
   /** The id of the network tuner, 8 hexadecimal digits. If absent, the tuner is off. */
   readonly tunerId?: string;
+  /** Keeps channels for catch-up. If absent, catch-up is off. */
+  readonly catchUp?: CatchUp;
   /** Records channels. If absent, recording is unavailable. */
   readonly recordings?: Recordings;
   /** Serves the Xtream Codes API; default false. */

@@ -1,10 +1,12 @@
 import { toHex } from "../base/bytes.ts";
 import type { Log } from "../base/log.ts";
+import { createCatchUp } from "../catch-up/catch-up.ts";
+import type { OpenChannel } from "../catch-up/channel-keeper.ts";
 import { createBroadcastRecords } from "../library/broadcast-records.ts";
 import type { BroadcastRecords } from "../library/contract.ts";
 import { createLibrary, type Library, type LibraryDependencies } from "../library/library.ts";
 import type { Outbound } from "../outbound/outbound.ts";
-import { createRecordings, type RecordingsDependencies } from "../recordings/recordings.ts";
+import { createRecordings } from "../recordings/recordings.ts";
 import type { KeyValueStore, Runtime } from "../runtime/contract.ts";
 import type { Config } from "../settings/settings.ts";
 import { storeOptions } from "./store.ts";
@@ -15,8 +17,15 @@ export interface OpenLibrary {
   /** 40 hex digits. */
   readonly deviceId: string;
   readonly broadcastRecords: BroadcastRecords;
-  /** Opens the recordings, which play channels by `open`. */
-  openRecordings(open: RecordingsDependencies["open"]): ReturnType<typeof createRecordings>;
+  /** Opens the recordings and the kept channels, which are played by `open`. */
+  openChannelMedia(open: OpenChannel): Promise<ChannelMedia>;
+}
+
+/** Media of channels that the engine writes to its disk. */
+interface ChannelMedia {
+  readonly recordings: Awaited<ReturnType<typeof createRecordings>>;
+  /** Undefined if catch-up is off. */
+  readonly catchUp: Awaited<ReturnType<typeof createCatchUp>> | undefined;
 }
 
 /** Opens the database and its library. Rejects with `bad_configuration` if another engine uses the database. */
@@ -51,19 +60,30 @@ export async function openLibrary(
       library,
       deviceId,
       broadcastRecords: createBroadcastRecords(store, log),
-      openRecordings: (open) =>
-        createRecordings({
-          ...recording,
-          open,
+      async openChannelMedia(open) {
+        const catchUp =
+          config.catchUp === 0
+            ? undefined
+            : await createCatchUp({
+                ...{ ...recording, open, unixMs: Date.now, log: log.named("catch-up") },
+                windowMs: Math.min(config.catchUp, MAX_CATCH_UP_MS),
+                limitBytes: config.catchUpLimit,
+              });
+        const recordings = await createRecordings({
+          ...{ ...recording, open, log: log.named("recordings") },
           limitBytes: config.recordingsLimit,
-          log: log.named("recordings"),
-        }),
+        });
+        return { recordings, catchUp };
+      },
     };
   } catch (error) {
     await store.close();
     throw error;
   }
 }
+
+/** Guides have the programmes of the past week. */
+const MAX_CATCH_UP_MS = 7 * 86_400_000;
 
 const DEVICE_KEY = "meta/device";
 

@@ -98,7 +98,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   const outbound = createOutbound(withOwnNetworks(runtime, machine), log);
   const lists = new LateLists();
   const open = () => openLibrary(runtime, config, outbound, log, lists);
-  const { library, deviceId, broadcastRecords, openRecordings } = await open().catch(
+  const { library, deviceId, broadcastRecords, openChannelMedia } = await open().catch(
     async (error: unknown) => {
       // The cache may be what fills the disk, and nothing else of this engine can be removed without loss.
       const freed = isDiskFull(error) ? await freeDiskCache(runtime, settings, log) : 0;
@@ -164,7 +164,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     await Promise.all([engine.stop(), library.close()]);
     throw error;
   });
-  const recordings = await openRecordings(createChannelOpener(engine, library)).catch(async (error) => {
+  const media = await openChannelMedia(createChannelOpener(engine, library)).catch(async (error) => {
     await Promise.all([engine.stop(), library.close()]);
     throw error;
   });
@@ -192,7 +192,8 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     library,
     players,
     broadcasts,
-    recordings,
+    recordings: media.recordings,
+    ...(media.catchUp && { catchUp: media.catchUp }),
     ...(options.settings && { settings: options.settings }),
     ...(config.tuner === "on" && { tunerId }),
     servesXtream: config.xtream === "on",
@@ -255,7 +256,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       stopTuner();
       players.close();
       broadcasts.close();
-      await Promise.all([recordings.close(), prober?.close()]);
+      await Promise.all([media.recordings.close(), media.catchUp?.close(), prober?.close()]);
       await Promise.all([engine.stop(), library.close()]);
     },
   };

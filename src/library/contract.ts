@@ -323,6 +323,8 @@ export interface ExportOptions {
   readonly showsProgrammes?: boolean;
   /** Leaves out channels that did not play in their last visits. */
   readonly skipsDead?: boolean;
+  /** Returns for how many days the past programmes of an item can be played; undefined if they cannot. */
+  readonly catchUpDays?: (item: Item) => number | undefined;
   /** Returns the URL of an entry; default: a URL that names its content or its item. */
   readonly linkOf?: (item: Item) => string;
 }

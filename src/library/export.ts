@@ -128,7 +128,7 @@ function m3uFormat(dependencies: ExportDependencies, options: ExportOptions): Fo
         ],
         ["group-title", groupOf(item, form.hasSeveralGroups)],
         ["radio", item.tags.includes("radio") ? "true" : ""],
-        ...extraOf(item),
+        ...extraOf(item, isForEngines ? [] : catchUpOf(item, options)),
         ["acestream-autosearch", isForEngines && item.autoSearch ? "1" : ""],
       ];
       const read = attributes.filter(([name]) => form.attributes?.has(name) ?? true);
@@ -176,15 +176,34 @@ function titleOf(item: Item): string {
   return item.displayTitle || item.title;
 }
 
-/** Returns the attributes of its list entry that an export repeats. Drops URLs that may contain credentials: those of the server that
+/** Returns the attributes of its list entry that an export repeats, and those of catch-up. Drops URLs that may contain credentials: those of the server that
  * also has the content often do, in their path. */
-function extraOf({ tvgExtra, content }: Item): [string, string][] {
-  return tvgExtra.map((text) => {
+function extraOf({ tvgExtra, content }: Item, catchUp: readonly [string, string][]): [string, string][] {
+  const own = tvgExtra.map((text): [string, string] => {
     const equals = text.indexOf("=");
     const [name, value] = [text.slice(0, equals), text.slice(equals + 1)];
     if (!/^[a-z]+:\/\//i.test(value)) return [name, value];
     return [name, hostOf(value) === hostOf(content.url ?? "") ? "" : withoutLogin(value)];
   });
+  if (catchUp.length === 0) return own;
+  return [...own.filter(([name]) => !/^(catchup|timeshift|tvg-rec)/.test(name)), ...catchUp];
+}
+
+/**
+ * The attributes of a channel whose past programmes this engine plays. Kodi and TiviMate replace `{utc}` by the start of a programme in
+ * UNIX time, and `{duration}` by its seconds.
+ *
+ * CHOICE(export-catch-up): catch-up of this engine replaces that of the item's own list, whose URLs may contain credentials.
+ */
+function catchUpOf(item: Item, { base, protocol, catchUpDays }: ExportOptions): [string, string][] {
+  const days = catchUpDays?.(item);
+  if (days === undefined) return [];
+  const form = protocol === "hls" ? "m3u8" : "ts";
+  return [
+    ["catchup", "default"],
+    ["catchup-source", `${base}/catch-up/${item.id}.${form}?utc={utc}&duration={duration}`],
+    ["catchup-days", String(days)],
+  ];
 }
 
 function hostOf(url: string): string | undefined {

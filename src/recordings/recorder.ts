@@ -1,7 +1,8 @@
 import { sleep } from "../async/sleep.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import { NULL_PID, pidAt, TS_PACKET_BYTES } from "../media/ts-packet.ts";
+import { chunksOf, isStuffing } from "../catch-up/stream-chunks.ts";
+import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
 import type { Clock, Files } from "../runtime/contract.ts";
 
 /** Dependencies of {@link recordStream}. */
@@ -50,6 +51,7 @@ export async function recordStream(
       try {
         const stream = await open(signal);
         for await (const chunk of chunksOf(stream, signal)) {
+          if (isStuffing(chunk)) continue;
           const limit = await limitReached(dependencies, path, writer);
           if (limit !== undefined) return limit;
           await file.write(writer.at, chunk);
@@ -84,30 +86,4 @@ async function limitReached(
   if (at !== synced) return undefined;
   const free = await files.freeBytes(path);
   return free !== undefined && free < MIN_FREE_BYTES ? "the disk is almost full" : undefined;
-}
-
-/** The chunks of a stream without those of null packets only, which keep the connection of a player; cancels the stream at the end. */
-async function* chunksOf(
-  stream: ReadableStream<Uint8Array>,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array, void> {
-  const reader = stream.getReader();
-  const cancel = () => void reader.cancel().catch(() => {});
-  signal.addEventListener("abort", cancel);
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done || signal.aborted) return;
-      if (!isStuffing(value)) yield value;
-    }
-  } finally {
-    signal.removeEventListener("abort", cancel);
-    cancel();
-  }
-}
-
-function isStuffing(packets: Uint8Array): boolean {
-  for (let at = 0; at + TS_PACKET_BYTES <= packets.length; at += TS_PACKET_BYTES)
-    if (pidAt(packets, at) !== NULL_PID) return false;
-  return true;
 }

@@ -212,6 +212,8 @@ export interface OpenFile {
   read(at: number, into: Uint8Array<ArrayBuffer>): Promise<void>;
   /** Writes all of `bytes` at offset `at`; rejects with `disk_full` if the disk is full. */
   write(at: number, bytes: Uint8Array): Promise<void>;
+  /** Drops the bytes after the first `bytes`. */
+  truncate(bytes: number): Promise<void>;
   sync(): Promise<void>;
   close(): Promise<void>;
 }

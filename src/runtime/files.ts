@@ -93,6 +93,7 @@ function openFile(handle: FileHandle, direct: DirectWrites | undefined): OpenFil
       if (direct && (await asTyped(direct.write(at, bytes)))) return;
       await writeAll(handle, at, bytes);
     },
+    truncate: (bytes) => handle.truncate(bytes),
     sync: () => asTyped(handle.sync()),
     async close() {
       await direct?.close();

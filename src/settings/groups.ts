@@ -23,6 +23,8 @@ const GROUPS: readonly SettingGroup[] = [
       "schedule",
       "cache-limit",
       "recordings-limit",
+      "catch-up",
+      "catch-up-limit",
       "memory-limit",
       "live-window",
       "live-limit",

@@ -1,4 +1,4 @@
-import { choice, onOff, size } from "./kinds.ts";
+import { choice, duration, onOff, size } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 /** Settings of what the engine offers to devices and does in the background. */
@@ -21,6 +21,19 @@ export function serviceSettings() {
       size(),
       50e9,
       "Disk space of all recordings together; recording stops when it is used",
+    ),
+    catchUp: setting(
+      "catch-up",
+      duration(0),
+      0,
+      "How long the channels that you choose for catch-up are kept, at most 168h, so that past programmes can be played",
+      "off",
+    ),
+    catchUpLimit: setting(
+      "catch-up-limit",
+      size(),
+      50e9,
+      "Disk space of catch-up; beyond it, the oldest media is removed",
     ),
     probe: setting(
       "probe",

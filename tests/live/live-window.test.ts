@@ -45,6 +45,7 @@ function memoryDisk(write: (path: string) => Promise<void> | void = () => {}) {
       const before = stored.get(path) ?? new Uint8Array(0);
       stored.set(path, concatBytes([before.subarray(0, at), bytes]));
     },
+    truncate: async () => {},
     sync: async () => {},
     close: async () => {},
   });

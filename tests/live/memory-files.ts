@@ -35,6 +35,9 @@ export class MemoryFiles implements Files {
         grown.set(bytes, at);
         file.bytes = grown;
       },
+      truncate: async (bytes: number) => {
+        file.bytes = file.bytes.slice(0, bytes);
+      },
       sync: async () => {
         this.syncs++;
         file.safe = file.bytes;
