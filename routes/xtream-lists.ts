@@ -8,8 +8,8 @@ import type { Item } from "../src/library/contract.ts";
 import type { Programme } from "../src/library/guide/guide-contract.ts";
 import type { Library } from "../src/library/library.ts";
 import { channelItems, inGroups } from "./channel-list.ts";
-import { catchUpDaysOf } from "./playlist-export.ts";
 import { unixNow } from "./control/guide.ts";
+import { catchUpDaysOf } from "./playlist-export.ts";
 
 /** Entries of one answer; apps read the whole list into memory. */
 const MAX_ENTRIES = 20_000;
@@ -155,7 +155,8 @@ export class XtreamLists {
     const [from, to] = [now - beforeSeconds, now + 7 * DAY_SECONDS] as [UnixSeconds, UnixSeconds];
     const found = await this.#library.guide.programmes(item, from, to, limit);
     const { channelId } = this.#library.exportedNames(item, "");
-    return { epg_listings: found.map((programme) => ({
+    return {
+      epg_listings: found.map((programme) => ({
         ...listing(programme, channelId, now),
         has_archive: this.#hasArchive(item, programme, now) ? 1 : 0,
       })),

@@ -73,7 +73,8 @@ export function createXtreamRoutes(
     await requireUser(isUser(c, user, password));
     const { catchUp } = dependencies;
     const [, id, ending] = /^(\d{1,15})(?:\.(\w{1,5}))?$/.exec(stream) ?? [];
-    if (id === undefined || catchUp === undefined) throw new SluiceError("unknown_item", "this stream has no catch-up");
+    if (id === undefined || catchUp === undefined)
+      throw new SluiceError("unknown_item", "this stream has no catch-up");
     const account = normalAccount(user);
     const { groups, maxStreams } = await library.accounts.limits(account);
     const item = await new XtreamLists(dependencies, groups).item(id);
@@ -104,13 +105,14 @@ interface PastStream {
   readonly minutes: string;
 }
 
-/** Returns UNIX seconds; players write `2026-11-23:20-15`, `2026-11-23 20:15:00` or UNIX time. */
+/** Returns UNIX seconds, 0 if the text is no time; players write `2026-11-23:20-15`, `2026-11-23 20:15:00` or UNIX time. */
 function pastTime(text: string): number {
   if (/^\d{9,11}$/.test(text)) return Number(text);
-  const [, day, hour, minute, second = "00"] =
-    /^(\d{4}-\d\d-\d\d)[:_ T](\d\d)[-:](\d\d)(?:[-:](\d\d))?$/.exec(text) ?? [];
+  const parts = /^(\d{4}-\d\d-\d\d)[:_ T](\d\d)[-:](\d\d)(?:[-:](\d\d))?$/.exec(text);
+  if (parts === null) return 0;
+  const [, day, hour, minute, second = "00"] = parts;
   const ms = Date.parse(`${day}T${hour}:${minute}:${second}Z`);
-  return Number.isNaN(ms) ? 0 : Math.floor(ms / 1000);
+  return Number.isNaN(ms) ? 0 : ms / 1000;
 }
 
 /** Films are played in the form in which players can seek. */

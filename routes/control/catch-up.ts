@@ -63,6 +63,6 @@ export const catchUpMethods = [
 
 function catchUpOf({ catchUp }: RouteDependencies): CatchUp {
   if (catchUp === undefined)
-    throw new SluiceError("access_denied", "catch-up is off; start the engine with --catch-up 24h");
+    throw new SluiceError("bad_configuration", "catch-up is off; start the engine with --catch-up 24h");
   return catchUp;
 }

@@ -25,7 +25,13 @@ async function house(
   t.after(() => folder.remove());
   const [store, clock, source] = [openMemory(), new FakeClock(), new PatternSource()];
   const items = new FakeItems(() => clock.unixSeconds());
-  const content = { transport: "http", contentId: null, infohash: null, magnet: null, url: "http://x/" } as const;
+  const content = {
+    transport: "http",
+    contentId: null,
+    infohash: null,
+    magnet: null,
+    url: "http://x/",
+  } as const;
   const item = await items.add({ title: "News", content, isLive: 1 });
   const unixMs = () => 1_700_000_000_000 + clock.now();
   const start = () =>
@@ -64,7 +70,13 @@ test("catch-up: a past time is one valid transport stream from the key frame bef
   await until(() => source.isOpen);
   const beganMs = unixMs();
   await play(catchUp, 150);
-  assert.deepEqual(catchUp.spans(item, ALL).map(secondsOf).map((s) => s >= 147 && s <= 150), [true]);
+  assert.deepEqual(
+    catchUp
+      .spans(item, ALL)
+      .map(secondsOf)
+      .map((s) => s >= 147 && s <= 150),
+    [true],
+  );
   const media = await catchUp.open(item, { startMs: beganMs + 30_000, endMs: beganMs + 90_000 });
   assert.ok(media);
   assert.ok(media.segments[0]!.startMs <= beganMs + 30_000 && media.segments[0]!.endMs > beganMs + 30_000);
@@ -141,7 +153,10 @@ test("catch-up: a reader of the present follows the channel, and ends with the t
 });
 
 test("catch-up: the limit and the window remove the oldest media; the rest of an open programme keeps its offsets", async (t) => {
-  const { item, source, unixMs, clock, start, play, path } = await house(t, { limitBytes: 8_000_000, windowMs: 600_000 });
+  const { item, source, unixMs, clock, start, play, path } = await house(t, {
+    limitBytes: 8_000_000,
+    windowMs: 600_000,
+  });
   const catchUp = await start();
   await catchUp.add(item, { allowPrivateUrls: false });
   await until(() => source.isOpen);

@@ -36,7 +36,9 @@ export class PatternSource {
   /** Sends the next second. Returns its size. */
   send(): number {
     const second = this.#second++;
-    const frames = pattern.second(second).map((frame) => ({ ...frame, track: frame.track === "video" ? 0 : 1 }));
+    const frames = pattern
+      .second(second)
+      .map((frame) => ({ ...frame, track: frame.track === "video" ? 0 : 1 }));
     const bytes = this.#muxer.segment(frames);
     this.#controller!.enqueue(bytes);
     return bytes.length;

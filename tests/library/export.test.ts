@@ -313,3 +313,22 @@ test("exportItems: writes the groups, guides and attributes that the chosen play
   for (const player of ["tivimate", undefined] as const)
     assert.deepEqual(await shape(player), [2, "UK;News", "7", "append"]);
 });
+
+test("exportItems: a kept channel has the catch-up of this engine instead of its own", async () => {
+  const tvgExtra = ["catchup=shift", "catchup-days=9", "tvg-chno=5", "timeshift=3"];
+  const { text, ids } = await open([
+    { title: "Kept", content: byHash, isLive: 1, tvgExtra },
+    { title: "Other", content: byId, isLive: 1, tvgExtra },
+  ]);
+  const catchUpDays = ({ id }: Item) => (id === ids[0] ? 2 : undefined);
+  const [kept = "", other = ""] = (await text({ catchUpDays })).match(/#EXTINF.*/g)!;
+  const source = `http://192.168.1.5:6878/catch-up/${ids[0]}.ts?utc={utc}&duration={duration}`;
+  assert.ok(
+    kept.includes(` tvg-chno="5" catchup="default" catchup-source="${source}" catchup-days="2"`),
+    kept,
+  );
+  assert.ok(!kept.includes("timeshift") && other.includes('catchup="shift" catchup-days="9"'));
+  assert.match(await text({ catchUpDays, protocol: "hls" }), /catch-up\/\d+\.m3u8\?utc=/);
+  assert.doesNotMatch(await text({ catchUpDays, format: "acestream" }), /catch-up\//);
+  assert.doesNotMatch(await text({ catchUpDays, player: "vlc" }), /catchup/);
+});

@@ -6,6 +6,7 @@ import type { UnixSeconds } from "../../src/base/time.ts";
 import { NO_OWNER } from "../../src/library/contract.ts";
 import { type CallValues, controlClient } from "./control-client.ts";
 import { fakeBroadcastOptions, fakeBroadcastService } from "./fake-broadcasts.ts";
+import { FakeCatchUp } from "./fake-catch-up.ts";
 import { fakeInspector, INFOHASH } from "./fake-inspector.ts";
 import { fakeRecordings } from "./fake-recordings.ts";
 import { INTERFACE_METHODS } from "./interface-methods.ts";
@@ -39,6 +40,7 @@ const VALUES: Readonly<Record<string, CallValues>> = {
   set_epg_match: { id: 1, channel: "none" },
   get_channel_sources: { id: 1 },
   set_channel_sources: { id: 1, ids: "1" },
+  catch_up_set: { id: 1, value: 1 },
   recording_add: { id: 1 },
   recording_stop: { id: 1 },
   recording_delete: { id: 1 },
@@ -78,7 +80,14 @@ async function prepared() {
   };
   const client = controlClient({
     inspect,
-    dependencies: { players, deviceId: "d".repeat(40), broadcasts, recordings, settings },
+    dependencies: {
+      players,
+      deviceId: "d".repeat(40),
+      broadcasts,
+      recordings,
+      settings,
+      catchUp: new FakeCatchUp(),
+    },
   });
   const { library } = client;
   await library.guide.addSource("http://x/guide.xml", { allowPrivateUrls: false });
