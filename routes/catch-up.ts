@@ -4,7 +4,6 @@ import type { UnixSeconds } from "../src/base/time.ts";
 import type { CatchUp, KeptMedia, TimeSpan } from "../src/catch-up/catch-up-contract.ts";
 import type { Item } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
-import { writeMediaManifest } from "../src/media/manifest.ts";
 import { baseUrl } from "./http/access.ts";
 import type { RouteEnv } from "./http/dependencies.ts";
 import { textResponse } from "./http/responses.ts";
@@ -89,17 +88,9 @@ export function spanFrom(start: number, seconds: number): TimeSpan {
   return { startMs: 1000 * start, endMs: 1000 * (start + seconds) };
 }
 
-function manifestResponse(c: Context<RouteEnv>, item: Item, { segments, isGrowing }: KeptMedia): Response {
+function manifestResponse(c: Context<RouteEnv>, item: Item, media: KeptMedia): Response {
   const base = `${baseUrl(c)}/catch-up/${item.id}`;
-  const manifest = writeMediaManifest({
-    kind: isGrowing ? "event" : "vod",
-    segments: segments.map(({ block, range, startMs, durationMs, isDiscontinuous }) => ({
-      durationSeconds: durationMs / 1000,
-      uri: `${base}/${block}/${range.start}-${range.end}.ts`,
-      programDateTimeMs: startMs,
-      isDiscontinuous,
-    })),
-  });
+  const manifest = media.manifest(({ block, range }) => `${base}/${block}/${range.start}-${range.end}.ts`);
   return textResponse(c, manifest, "application/vnd.apple.mpegurl");
 }
 

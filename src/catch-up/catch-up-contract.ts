@@ -42,6 +42,8 @@ export interface KeptMedia {
   readonly isGrowing: boolean;
   /** Reads bytes of the segments one after the other; pull drives it. */
   read(range: ByteRange): ReadableStream<Uint8Array>;
+  /** Writes an HLS media manifest; `uriOf` returns the URI of a segment. */
+  manifest(uriOf: (segment: KeptSegment) => string): string;
 }
 
 /** Keeps the media of selected channels for some time, so that past programmes can be played. */

@@ -6,12 +6,13 @@ import { after } from "../base/time.ts";
 import { trimOldest } from "../base/trim-oldest.ts";
 import type { Item, Items } from "../library/contract.ts";
 import type { Clock, Files, KeyValueStore } from "../runtime/contract.ts";
-import type { CatchUp, KeptChannel, KeptMedia, TimeSpan } from "./catch-up-contract.ts";
+import type { CatchUp, KeptChannel, KeptMedia, KeptSegment, TimeSpan } from "./catch-up-contract.ts";
 import { ChannelKeeper, type KeptRecord, type OpenChannel } from "./channel-keeper.ts";
 import { KeptBlocks } from "./kept-blocks.ts";
 import {
   followStream,
   LATE_MS,
+  manifestOf,
   type ReaderDependencies,
   segmentStream,
   segmentsOf,
@@ -150,6 +151,7 @@ class FileCatchUp implements CatchUp {
       isGrowing,
       bytes: segments.reduce((sum, { range }) => sum + range.end - range.start, 0),
       read: (range: ByteRange) => segmentStream(this.#reader, channel, segments, range),
+      manifest: (uriOf: (segment: KeptSegment) => string) => manifestOf(segments, isGrowing, uriOf),
     };
     const isFinal = span.endMs + LATE_MS < this.#parts.unixMs();
     if (isFinal) this.#opened.set(key, media);

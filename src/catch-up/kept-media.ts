@@ -1,6 +1,7 @@
 import { SluiceError } from "../base/errors.ts";
 import type { ByteRange } from "../base/range.ts";
 import { after } from "../base/time.ts";
+import { writeMediaManifest } from "../media/manifest.ts";
 import { deltaTicks, TICKS_PER_SECOND } from "../media/timestamps.ts";
 import type { Clock, Files, OpenFile } from "../runtime/contract.ts";
 import type { KeptSegment, TimeSpan } from "./catch-up-contract.ts";
@@ -75,6 +76,23 @@ function durationOf(cut: BlockCut, next: BlockCut | undefined, endMs: number): n
     if (ms > 0 && ms <= MAX_SEGMENT_MS) return ms;
   }
   return Math.min(MAX_SEGMENT_MS, Math.max(1, endMs - cut.timeMs));
+}
+
+/** Writes an HLS media manifest of segments: a complete one, or one to which segments are appended. */
+export function manifestOf(
+  segments: readonly KeptSegment[],
+  isGrowing: boolean,
+  uriOf: (segment: KeptSegment) => string,
+): string {
+  return writeMediaManifest({
+    kind: isGrowing ? "event" : "vod",
+    segments: segments.map((segment) => ({
+      durationSeconds: segment.durationMs / 1000,
+      uri: uriOf(segment),
+      programDateTimeMs: segment.startMs,
+      isDiscontinuous: segment.isDiscontinuous,
+    })),
+  });
 }
 
 /** A part of a file. */

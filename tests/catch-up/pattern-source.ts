@@ -29,25 +29,43 @@ export class PatternSource {
     });
   };
 
+  /** True if everything that was sent is read. */
+  get isRead(): boolean {
+    return (this.#controller?.desiredSize ?? 1) > 0;
+  }
+
   get isOpen(): boolean {
     return this.#controller !== undefined;
   }
 
-  /** Sends the next second. Returns its size. */
-  send(): number {
+  /** Sends the next second. */
+  send(): void {
     const second = this.#second++;
-    const frames = pattern
-      .second(second)
-      .map((frame) => ({ ...frame, track: frame.track === "video" ? 0 : 1 }));
-    const bytes = this.#muxer.segment(frames);
-    this.#controller!.enqueue(bytes);
-    return bytes.length;
+    const frames = framesOf(second % PATTERN_SECONDS).map((frame) => ({
+      ...frame,
+      ptsSeconds: frame.ptsSeconds + second - (second % PATTERN_SECONDS),
+    }));
+    this.#controller!.enqueue(this.#muxer.segment(frames));
   }
 
   end(): void {
     this.#controller!.close();
     this.#controller = undefined;
   }
+}
+
+/** The pictures repeat after this time, because to draw them takes longer than all else. */
+const PATTERN_SECONDS = 8;
+const seconds = new Map<number, ReturnType<typeof newFrames>>();
+
+function framesOf(second: number) {
+  const made = seconds.get(second) ?? newFrames(second);
+  seconds.set(second, made);
+  return made;
+}
+
+function newFrames(second: number) {
+  return pattern.second(second).map((frame) => ({ ...frame, track: frame.track === "video" ? 0 : 1 }));
 }
 
 function newMuxer(): TsMuxer {

@@ -1,4 +1,5 @@
 import type { CatchUp, KeptSegment, TimeSpan } from "../../src/catch-up/catch-up-contract.ts";
+import { manifestOf } from "../../src/catch-up/kept-media.ts";
 import type { Item } from "../../src/library/contract.ts";
 
 /** Bytes of each segment. */
@@ -50,8 +51,10 @@ export class FakeCatchUp implements CatchUp {
           range: { start: (at - this.startMs) / 10, end: (at - this.startMs) / 10 + SEGMENT_BYTES },
         });
     if (segments.length === 0) return undefined;
+    const isGrowing = span.endMs > Date.now();
+    const manifest = (uriOf: (segment: KeptSegment) => string) => manifestOf(segments, isGrowing, uriOf);
     const read = ({ start, end }: { start: number; end: number }) => bytes(end - start);
-    return { segments, bytes: SEGMENT_BYTES * segments.length, isGrowing: span.endMs > Date.now(), read };
+    return { segments, bytes: SEGMENT_BYTES * segments.length, isGrowing, read, manifest };
   }
 
   follow() {
