@@ -2,10 +2,11 @@ import type { Context } from "hono";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Item, ItemQuery } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
-import type { PlaybackRequest, RemuxForPlayer } from "../src/playback/contract.ts";
+import type { PlaybackRequest } from "../src/playback/contract.ts";
 import { itemSelector } from "./control/content-params.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { createPlayLinkRoutes, MAX_SOURCES } from "./play-links.ts";
+import { connect } from "./session.ts";
 
 /**
  * Returns the channels of the playlist in the order in which they were added, at most `limit`: the enabled items that are not films. Of
@@ -53,9 +54,6 @@ export function createItemPlayer(dependencies: RouteDependencies & { readonly li
     return links.fetch(new Request(url, { headers, signal, method }), c.env);
   };
 }
-
-/** Connects the pieces of a channel with their remuxer. */
-export const connect: RemuxForPlayer = ({ pieces, remuxer }) => pieces.pipeThrough(remuxer);
 
 /** The request to play an item's own content as one transport stream. */
 export function channelRequest(item: Item, allowPrivateUrls: boolean): PlaybackRequest {

@@ -61,6 +61,20 @@ export const OPENAPI_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
         properties: { reason: text, text },
         additionalProperties: { type: "number" },
       },
+      channel: {
+        type: "object",
+        description:
+          "Present for a live channel of several sources. The source counts from 1; 0: none delivers",
+        properties: {
+          source: whole,
+          source_name: { type: ["string", "null"] },
+          sources: whole,
+          shows_pattern: { type: "boolean", description: "True while all sources fail" },
+          switches: whole,
+          last_switch_at: { type: ["integer", "null"], description: "UNIX seconds" },
+          last_switch_reason: { type: ["string", "null"] },
+        },
+      },
       livepos: {
         type: "object",
         description: "Present for live content only. Positions are UNIX seconds, as text",

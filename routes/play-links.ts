@@ -9,8 +9,8 @@ import { itemSelector } from "./control/content-params.ts";
 import { allowsPrivateUrls, isForeignPage, isSameOrigin } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { badParameter, playbackParams } from "./http/params.ts";
-import { createPlaybackRoutes, playbackRequest } from "./playback.ts";
-import { TRANSPORT_STREAM } from "./session.ts";
+import { answerStart, createPlaybackRoutes, playbackRequest, SETTLE_MS } from "./playback.ts";
+import { connect, TRANSPORT_STREAM } from "./session.ts";
 
 /** The query parameters that name content; a play link names it in its path instead. */
 const SELECTORS = ["content_id", "id", "infohash", "url", "magnet", "manifest_url"];
@@ -25,7 +25,7 @@ export const MAX_SOURCES = 8;
  *
  * CHOICE(play-links): the playlist number is ignored, because item ids are never reused. If auto search is on, the link
  * plays the best other source of the item's group, as exported playlists do, unless `skip_autosearch=1`. A live channel of several
- * sources is played as one MPEG-TS stream that continues with the next source when one fails.
+ * sources is played as one stream that continues with the next source when one fails.
  */
 export function createPlayLinkRoutes(
   dependencies: RouteDependencies & { readonly library: Library },
@@ -59,17 +59,31 @@ export function createPlayLinkRoutes(
     if (!item || item.deletedAt !== null) throw new SluiceError("unknown_item", `there is no item ${id}`);
     const isOnlyItem = c.req.query("skip_autosearch") === "1";
     const sources = isOnlyItem ? [item] : await dependencies.library.sourcesOf(item, MAX_SOURCES);
-    const isOneStream =
-      c.req.query("protocol") !== "hls" &&
-      c.req.query("format") !== "json" &&
-      c.req.query("mode") === undefined;
-    if (isOneStream && item.isLive === 1 && sources.length > 1) return playChannel(c, dependencies, sources);
+    const isChannel = c.req.query("mode") === undefined && item.isLive === 1 && sources.length > 1;
+    if (isChannel) return playChannel(c, dependencies, sources);
     return play(c, itemSelector(sources[0]!));
   });
   return app;
 }
 
-/** Plays the sources of a channel as one stream without a redirect: its URL stays valid whichever source plays. */
+/** What the request of a player does not say about the sources: files, formats, and its own session. */
+const OF_SOURCES = {
+  container: "auto",
+  fileIndex: undefined,
+  selectedFiles: undefined,
+  nextFiles: undefined,
+  outputFormats: { live: "auto", vod: "auto" },
+  playerId: undefined,
+  clientSessionId: -1,
+  wantsEvents: false,
+  wantsStops: false,
+  isRestart: false,
+} as const;
+
+/**
+ * Plays the sources of a channel as one stream: MPEG-TS without a redirect, so that its URL stays valid whichever source plays; HLS and
+ * JSON as a session.
+ */
 async function playChannel(
   c: Context<RouteEnv>,
   dependencies: RouteDependencies,
@@ -77,21 +91,25 @@ async function playChannel(
 ): Promise<Response> {
   const parsed = playbackParams.safeParse(c.req.queries());
   if (!parsed.success) throw badParameter(parsed.error);
-  if (c.req.method === "HEAD") return c.body(null, 200, TRANSPORT_STREAM);
-  const sources = items.map((item) => {
-    const asked = playbackRequest(c, dependencies, parsed.data, "ts", itemSelector(item));
-    // The other parameters choose among several files or formats.
-    const { outputFormats: _, ...request } = asked;
-    return {
-      name: `item ${item.id}`,
-      request: { ...request, container: "auto", fileIndex: undefined, selectedFiles: undefined } as const,
-    };
-  });
-  const stream = await dependencies.engine.playChannel(
-    sources,
-    ({ pieces, remuxer }) => pieces.pipeThrough(remuxer),
-    { title: items[0]!.displayTitle || items[0]!.title, signal: c.req.raw.signal },
-  );
+  const output: "hls" | "ts" = c.req.query("protocol") === "hls" ? "hls" : "ts";
+  const isStream = output === "ts" && parsed.data.format !== "json";
+  if (isStream && c.req.method === "HEAD") return c.body(null, 200, TRANSPORT_STREAM);
+  const requestOf = (item: Item) => playbackRequest(c, dependencies, parsed.data, "ts", itemSelector(item));
+  const sources = items.map((item) => ({
+    name: `item ${item.id}`,
+    request: { ...requestOf(item), ...OF_SOURCES },
+  }));
+  const title = items[0]!.displayTitle || items[0]!.title;
+  const { signal } = c.req.raw;
+  if (!isStream) {
+    // The sources convert the audio and refuse peers.
+    const ofChannel = { audioConversion: undefined, withoutPeers: false, container: "auto" } as const;
+    const request = { ...requestOf(items[0]!), ...ofChannel, fileIndex: undefined, output } as const;
+    const wait = { withinMs: SETTLE_MS, signal };
+    const session = await dependencies.engine.beginChannel({ title, sources }, connect, request, wait);
+    return answerStart(c, parsed.data, session, SETTLE_MS);
+  }
+  const stream = await dependencies.engine.playChannel(sources, connect, { title, signal });
   return c.body(stream as ReadableStream<Uint8Array<ArrayBuffer>>, 200, TRANSPORT_STREAM);
 }
 

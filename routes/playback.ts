@@ -15,7 +15,7 @@ import { presentSession, sessionUrls } from "./present.ts";
  * A start is answered this long after its request, also if the content is not known by then: clients expect an answer within
  * half a second. A JSON start uses the rest of this time, so that the first `stat` of a fast swarm already reports `dl`.
  */
-const SETTLE_MS = 450;
+export const SETTLE_MS = 450;
 
 /** User agents of browsers have about 120 characters. */
 const MAX_PROGRAM_CHARACTERS = 200;
@@ -32,9 +32,7 @@ export function createPlaybackRoutes(dependencies: RouteDependencies): Hono<Rout
     const request = playbackRequest(c, dependencies, params, output, await requestedContent(c, params));
     const startedAt = performance.now();
     const session = await engine.begin(request, SETTLE_MS, c.req.raw.signal);
-    if (params.format !== "json") return c.redirect(sessionUrls(baseUrl(c), session).playback, 302);
-    await settle(session, SETTLE_MS - (performance.now() - startedAt));
-    return success(c, "response", presentSession(baseUrl(c), session));
+    return answerStart(c, params, session, SETTLE_MS - (performance.now() - startedAt));
   };
 
   app.on(["GET", "POST"], "/ace/getstream", query, (c) => start(c, c.req.valid("query"), "ts"));
@@ -46,6 +44,18 @@ export function createPlaybackRoutes(dependencies: RouteDependencies): Hono<Rout
     return start(c, manifestUrl ? { ...params, url: manifestUrl } : params, "hls");
   });
   return app;
+}
+
+/** Answers a start: redirects to the session, or describes it after at most `withinMs`. */
+export async function answerStart(
+  c: Context<RouteEnv>,
+  params: PlaybackParams,
+  session: Session,
+  withinMs: number,
+): Promise<Response> {
+  if (params.format !== "json") return c.redirect(sessionUrls(baseUrl(c), session).playback, 302);
+  await settle(session, withinMs);
+  return success(c, "response", presentSession(baseUrl(c), session));
 }
 
 /** Returns the request to play content with the parameters of a playback endpoint. */

@@ -1,4 +1,5 @@
 import type { Session, SessionInfo } from "../src/playback/contract.ts";
+import type { ChannelState } from "../src/transfer/channel-contract.ts";
 import { presentBuffering } from "./diagnosis.ts";
 import { describeError } from "./http/errors.ts";
 
@@ -61,6 +62,7 @@ export function presentInfo(
       inactive_inuse: cache.inactiveInUse,
       active_inuse: cache.activeInUse,
     },
+    channel: info.channel && channelOf(info.channel),
     // CHOICE(buffering): an extension: why the player waits, as a sentence with its numbers; null if it does not wait.
     buffering: presentBuffering(info.buffering),
     // An extension: the swarm size that trackers report; -1 if unknown.
@@ -76,6 +78,19 @@ function identity(session: Session) {
     is_live: session.isLive ? 1 : 0,
     is_encrypted: 0,
     client_session_id: session.clientSessionId,
+  };
+}
+
+/** CHOICE(channel-stat): an extension, for a channel of several sources: `source` counts from 1; 0 means the test pattern or no data yet. */
+function channelOf({ source, sourceCount, showsPattern, switches, lastSwitch }: ChannelState) {
+  return {
+    source: source ? source.index + 1 : 0,
+    source_name: source?.name ?? null,
+    sources: sourceCount,
+    shows_pattern: showsPattern,
+    switches,
+    last_switch_at: lastSwitch?.at ?? null,
+    last_switch_reason: lastSwitch?.reason ?? null,
   };
 }
 

@@ -3,7 +3,7 @@ import { contentFeatures } from "../src/base/content-features.ts";
 import { SluiceError } from "../src/base/errors.ts";
 import { type Infohash, parseInfohash } from "../src/base/ids.ts";
 import type { UnixSeconds } from "../src/base/time.ts";
-import type { ManifestReload, PlayerBody, Session } from "../src/playback/contract.ts";
+import type { ManifestReload, PlayerBody, RemuxForPlayer, Session } from "../src/playback/contract.ts";
 import type { ManifestRendition } from "../src/transfer/segment-source.ts";
 import { baseUrl } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
@@ -23,6 +23,8 @@ const MANIFEST_TYPE = "application/vnd.apple.mpegurl";
 const MPEG_TS = { "content-type": "video/mp2t", "cache-control": "no-store" };
 /** The headers of an endless transport stream. */
 export const TRANSPORT_STREAM = { ...MPEG_TS, "accept-ranges": "none" };
+/** The way of the media: the pieces of the swarm, through the remuxer, to a player. */
+export const connect: RemuxForPlayer = ({ pieces, remuxer }) => pieces.pipeThrough(remuxer);
 /** A Range request for a stream of unknown length gets the whole stream. */
 const UNKNOWN_LENGTH: RangeAnswer = { status: 200, headers: TRANSPORT_STREAM, range: undefined };
 
@@ -75,12 +77,7 @@ export function createSessionRoutes({ engine, statRead }: RouteDependencies): Ho
     if (file) return fileResponse(file, answer);
     const init = { status: answer.status, headers: { ...MPEG_TS, ...answer.headers } };
     if (c.req.method === "HEAD" || answer.status === 416) return new Response(null, init);
-    // The way of the media: the pieces of the swarm, through the remuxer, to this player.
-    const body = await session.transportStream(
-      ({ pieces, remuxer }) => pieces.pipeThrough(remuxer),
-      c.req.raw.signal,
-      answer.range,
-    );
+    const body = await session.transportStream(connect, c.req.raw.signal, answer.range);
     return new Response(body, init);
   };
   app.get("/ace/r/:infohash/:key", transportStream);

@@ -1,4 +1,5 @@
-import { channelRequest, connect } from "../../routes/channel-list.ts";
+import { channelRequest } from "../../routes/channel-list.ts";
+import { connect } from "../../routes/session.ts";
 import { onAbort } from "../async/abort.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";

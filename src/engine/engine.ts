@@ -42,6 +42,7 @@ import type {
 import type { SegmentName } from "../transfer/segment-source.ts";
 import { createContentResolver } from "./content.ts";
 import { createInspector } from "./inspect.ts";
+import { type ChannelRequest, OpenedChannels } from "./opened-channels.ts";
 
 /** The engine, as the routes and the command line use it. Every request of a player goes through this interface. */
 export interface Engine {
@@ -61,10 +62,20 @@ export interface Engine {
    * `channelStream`. `remux` connects the pieces of the content with their remuxer, `title` is the channel's in the diagnosis.
    */
   playChannel(
-    sources: readonly { readonly name: string; readonly request: PlaybackRequest }[],
+    sources: ChannelRequest["sources"],
     remux: RemuxForPlayer,
     options: { readonly title: string; readonly signal?: AbortSignal; readonly hasPattern?: boolean },
   ): Promise<ReadableStream<Uint8Array>>;
+  /**
+   * Starts or joins a session that plays such a channel, as {@link Engine.begin} does. All its players share one stream. `request` says
+   * how it is played; the requests of the sources say what is converted.
+   */
+  beginChannel(
+    channel: ChannelRequest,
+    remux: RemuxForPlayer,
+    request: Omit<PlaybackRequest, "selector">,
+    options: { readonly withinMs: number; readonly signal?: AbortSignal },
+  ): Promise<Session>;
   /** Returns the session for these URL dependencies, or undefined if it has ended or never existed. */
   session(infohash: Infohash, key: string): Session | undefined;
   /** Returns the session of an MPEG-TS player that connects: brings it back if it has expired, and waits for its content. Rejects
@@ -133,15 +144,22 @@ export function createEngine(dependencies: EngineDependencies): Engine {
   const { runtime, settings, transfers, proxyProblem, transcoder } = dependencies;
   const { clock } = runtime;
   const log = dependencies.log.named("engine");
-  const resolve = createContentResolver({ ...dependencies, log });
+  const played = new PlayedChannels(clock);
+  const connect = ({ title, sources }: ChannelRequest, remux: RemuxForPlayer) => ({
+    sources: sources.map(({ name, request }) =>
+      sessionSource(name, request, (each, stop) => sessions.start(each, stop), remux),
+    ),
+    report: played.report(title, sources.length),
+  });
+  const channels = new OpenedChannels({ runtime, settings, transfers, log, connect });
+  const resolve = channels.resolver(createContentResolver({ ...dependencies, log }));
   const endUnused: Sessions["endUnused"] = (candidates) => sessions.endUnused(candidates);
-  const holds = new Holds({ clock, transfers, idleMs: settings.transferIdleMs, endUnused, log });
+  const holds = new Holds({ clock, transfers: channels, idleMs: settings.transferIdleMs, endUnused, log });
   const segments = new SegmentCache();
   const access = { clock, settings, resolve, holds };
   const sessions = new Sessions({ ...access, runtime, segments, transfers, proxyProblem, transcoder, log });
   const broadcasts = dependencies.createBroadcasts((content) => holds.openOwned(content));
   const stopping = new AbortController();
-  const channels = new PlayedChannels(clock);
   const cacheFigures = () => transfers.cacheFigures();
   const starts = new WaitingStarts({
     runtime,
@@ -154,10 +172,12 @@ export function createEngine(dependencies: EngineDependencies): Engine {
     start: (request, signal) => sessions.start(request, signal),
     begin: (request, withinMs, signal) => starts.begin(request, withinMs, signal),
     playChannel(sources, remux, { title, signal, hasPattern = true }) {
-      const start: Engine["start"] = (request, stop) => sessions.start(request, stop);
-      const opened = sources.map(({ name, request }) => sessionSource(name, request, start, remux));
-      const report = channels.open(title, sources.length);
+      const { sources: opened, report } = connect({ title, sources }, remux);
       return channelStream({ clock, log, ended: stopping.signal, hasPattern, report }, opened, signal);
+    },
+    beginChannel(channel, remux, request, { withinMs, signal }) {
+      const infohash = channels.add(channel, remux);
+      return starts.begin({ ...request, selector: { kind: "infohash", infohash } }, withinMs, signal);
     },
     session: (infohash, key) => starts.get(infohash, key),
     events: (infohash, key) => starts.events(infohash, key),
@@ -176,7 +196,7 @@ export function createEngine(dependencies: EngineDependencies): Engine {
         rows: [
           ...peerDiscoveryRows(all.map((transfer) => transfer.figures)),
           ...(await transfers.reachRows()),
-          ...channels.rows(),
+          ...played.rows(),
         ],
         streams: all.map((transfer) =>
           diagnoseStream(transfer, sessions.playersBuffering(transfer.infohash)),
@@ -196,6 +216,7 @@ export function createEngine(dependencies: EngineDependencies): Engine {
       sessions.stopAll();
       await broadcasts.close();
       holds.close();
+      await channels.close();
       segments.clear();
       await transfers.close();
     },

@@ -74,8 +74,13 @@ async function describeContent(
   const { transfer, release } = deps.access.holds.open(content, options.isForeign);
   try {
     await awaitFiles(deps.access, transfer, options);
-    const { name, infohash, files, live } = transfer;
+    const { name, infohash, files, live, channel } = transfer;
     if (live) return describeFile({ kind: "live", file: live.content.file });
+    if (channel)
+      return {
+        ...{ type: "live", name, infohash, files, transportType: "wrapper" },
+        ...{ contentId: undefined, transportFile: undefined },
+      };
     const contentId = contentIdOf(infohash);
     const file = transfer.transportFile();
     return { type: "vod", name, infohash, contentId, files, transportType: "bt", transportFile: file?.bytes };

@@ -17,6 +17,7 @@ import type { KnownFile } from "../storage/known-file.ts";
 import { PieceBufferPool } from "../storage/piece-buffers.ts";
 import { PieceMemory } from "../storage/piece-memory.ts";
 import { TransportFiles } from "../storage/transport-files.ts";
+import type { WindowStorage } from "../transfer/channel-contract.ts";
 import { ConnectionCount } from "../transfer/connection-count.ts";
 import type {
   ActiveTransfer,
@@ -175,6 +176,8 @@ class OpenTransfers implements Transfers {
   readonly #live: LiveTransferDependencies;
   readonly #transfers: Map<Infohash, EitherTransfer>;
   readonly #keySearch: KeySearch;
+  /** Live streams that are made here, and their number so far. */
+  readonly #windows = { open: 0, made: 0 };
   readonly #webTransfers = new Map<Infohash, WebTransfer>();
   /** Transfers that are stopping; a new transfer of the same content waits for them. */
   readonly #stopping = new Map<Infohash, Promise<void>>();
@@ -186,7 +189,7 @@ class OpenTransfers implements Transfers {
     this.#transfers = transfers;
     this.#keySearch = new KeySearch({ clock: shared.runtime.clock, ...(shared.dht && { dht: shared.dht }) });
     const live = () => this.all().filter((transfer) => transfer.live !== undefined).length;
-    const windowLimitBytes = () => shared.settings.liveLimitBytes / Math.max(1, live());
+    const windowLimitBytes = () => shared.settings.liveLimitBytes / Math.max(1, live() + this.#windows.open);
     const { outbound } = deps.web;
     this.#live = {
       ...shared,
@@ -264,6 +267,21 @@ class OpenTransfers implements Transfers {
       activeInUse: activeBytes + this.all().reduce((sum, { live }) => sum + (live?.diskBytes ?? 0), 0),
       inactiveInUse: inactiveBytes,
       memoryInUse: pool.inUseBytes,
+    };
+  }
+
+  windowStorage(): WindowStorage {
+    const { liveFolder, shared } = this.#deps;
+    const windows = this.#windows;
+    windows.open++;
+    windows.made++;
+    return {
+      files: shared.runtime.files,
+      folder: liveFolder && `${liveFolder.path}/channel-${windows.made}`,
+      limitBytes: this.#live.windowLimitBytes,
+      release() {
+        windows.open--;
+      },
     };
   }
 

@@ -1,5 +1,6 @@
 import { SluiceError } from "../base/errors.ts";
 import type { Instant } from "../base/time.ts";
+import type { SwarmFigures } from "../protocol/swarm/contract.ts";
 import type { TsEntry } from "../remux/ts-join.ts";
 import { SourceWatch } from "./source-watch.ts";
 
@@ -9,6 +10,8 @@ export interface ChannelSource {
   readonly name: string;
   /** Opens it as one transport stream. Rejects if it cannot be played. */
   open(signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
+  /** The figures of its content while it is open. */
+  figures?(): SwarmFigures | undefined;
 }
 
 /** What a feed delivered; `packets` is undefined if it has ended. */
@@ -22,6 +25,8 @@ export interface Delivery {
 export class Feed {
   readonly index: number;
   readonly name: string;
+  /** See {@link ChannelSource.figures}. */
+  readonly figures: () => SwarmFigures | undefined;
   readonly openedAt: Instant;
   entry: TsEntry;
   /** True once its times follow those of the feed before. */
@@ -37,6 +42,7 @@ export class Feed {
   constructor(index: number, source: ChannelSource, entry: TsEntry, openedAt: Instant) {
     this.index = index;
     this.name = source.name;
+    this.figures = () => source.figures?.();
     this.entry = entry;
     this.openedAt = openedAt;
     this.#reader = source.open(this.#over.signal).then((stream) => {

@@ -1,5 +1,6 @@
 import { resolvesWithin } from "../async/sleep.ts";
 import { nullPackets } from "../media/ts-packet.ts";
+import type { Transfer } from "../transfer/contract.ts";
 import { Channel, type ChannelDependencies } from "./channel.ts";
 import type { ChannelSource } from "./channel-feed.ts";
 import type { PlaybackRequest, RemuxForPlayer, Session } from "./contract.ts";
@@ -9,18 +10,24 @@ import { KEEP_ALIVE_PACKETS } from "./ts-stream.ts";
 /** Interval of null packets while the player waits. */
 const KEEP_ALIVE_MS = 500;
 
+/** The session that plays a source. */
+type SourceSession = Session & { readonly transfer?: Pick<Transfer, "figures"> };
+
 /** Returns a source that plays content in a session of its own. `remux` connects the pieces with their remuxer. */
 export function sessionSource(
   name: string,
   request: PlaybackRequest,
-  start: (request: PlaybackRequest, signal: AbortSignal) => Promise<Session>,
+  start: (request: PlaybackRequest, signal: AbortSignal) => Promise<SourceSession>,
   remux: RemuxForPlayer,
 ): ChannelSource {
+  let transfer: SourceSession["transfer"];
   return {
     name,
+    figures: () => transfer?.figures,
     async open(signal) {
       // Sessions of one player id end each other.
       const session = await start({ ...request, playerId: undefined }, signal);
+      ({ transfer } = session);
       try {
         await session.awaitStart(signal);
         const { body } = session;

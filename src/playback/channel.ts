@@ -34,7 +34,7 @@ export interface ChannelDependencies {
   readonly log: Log;
   /** Ends the stream. */
   readonly ended: AbortSignal;
-  /** Learns which source is played; closed with the stream. */
+  /** Reports which source is played, while the stream is open. */
   readonly report?: ChannelReport;
   /** False: if all sources fail, the stream fails instead of showing the test pattern. Default true. */
   readonly hasPattern?: boolean;
@@ -53,6 +53,8 @@ interface Trial {
 export class Channel {
   /** If false, the first problem is reported once all sources have failed; else the test pattern is shown. */
   showsPattern = false;
+  /** How often another stream was joined so far; packets from `next` that follow one begin with tables and a key frame. */
+  joints = 0;
   readonly #dependencies: ChannelDependencies;
   readonly #sources: readonly ChannelSource[];
   readonly #restamper = new TsRestamper();
@@ -74,6 +76,7 @@ export class Channel {
   constructor(dependencies: ChannelDependencies, sources: readonly ChannelSource[]) {
     this.#dependencies = dependencies;
     this.#sources = sources;
+    dependencies.report?.open();
     dependencies.ended.addEventListener("abort", this.#close);
   }
 
@@ -250,8 +253,11 @@ export class Channel {
     feed.take();
     const isBeside = feed === this.#playing && feed.watch.fault !== undefined;
     if (feed !== this.#pattern && !isBeside) this.#play(feed);
-    if (!feed.isJoined) this.#restamper.join(feed.entry.first!);
-    feed.isJoined = true;
+    if (!feed.isJoined) {
+      this.#restamper.join(feed.entry.first!);
+      feed.isJoined = true;
+      this.joints++;
+    }
     this.#restamper.restamp(packets);
     const now = this.#dependencies.clock.now();
     if (feed !== this.#pattern) feed.watch.push(packets, now, now - since);
@@ -272,7 +278,7 @@ export class Channel {
     if (feed === this.#playing) return;
     this.#playing = feed;
     this.#playingSince = this.#dependencies.clock.now();
-    this.#dependencies.report?.plays(feed.index, feed.name);
+    this.#dependencies.report?.plays(feed.index, feed.name, feed.figures);
     if (this.#failedAt.size > 0 || feed.index > 0)
       this.#dependencies.log.info("the channel plays another source", { source: feed.name });
   }
@@ -309,7 +315,7 @@ export class Channel {
     const { clock, report } = this.#dependencies;
     const [startMs, startAt] = [1000 * clock.unixSeconds(), clock.now()];
     const unixMs = () => startMs + (clock.now() - startAt);
-    const message = report && `NO SOURCE: ${report.title}`;
+    const message = report && `NO SOURCE: ${report.state.title}`;
     const pattern = new PatternFeed({ clock, unixMs }, noFacts(), message);
     return new ReadableStream<Uint8Array>(
       {

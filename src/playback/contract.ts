@@ -5,6 +5,7 @@ import type { PictureState, SecondsRange } from "../media/picture-subtitles.ts";
 import type { TextCue } from "../media/webvtt.ts";
 import type { SwarmFigures } from "../protocol/swarm/contract.ts";
 import type { AudioConversion, AudioRequest } from "../remux/contract.ts";
+import type { ChannelState } from "../transfer/channel-contract.ts";
 import type {
   CacheFigures,
   ContentFile,
@@ -195,6 +196,8 @@ export interface SessionInfo {
   readonly live: PlayerPosition | undefined;
   /** Why the player waits; undefined if it does not. */
   readonly buffering: Buffering | undefined;
+  /** The sources of a channel; undefined for other content. */
+  readonly channel?: ChannelState | undefined;
   /** The variants of an HLS stream, and the index of the one that is played; none and -1 if there is only one. */
   readonly variants: readonly VariantFacts[];
   readonly variantIndex: number;

@@ -29,7 +29,7 @@ interface Held {
 /** Dependencies of {@link Holds}. */
 interface HoldsDependencies {
   readonly clock: Clock;
-  readonly transfers: Transfers;
+  readonly transfers: Pick<Transfers, "open">;
   /** How long a transfer without holders continues, in milliseconds. */
   readonly idleMs: number;
   /** Ends the sessions of the transfer that is used least, so that it has no holders; does nothing if all are in use. */

@@ -1,6 +1,7 @@
 import { onAbort } from "../async/abort.ts";
 import { after } from "../base/time.ts";
 import type { Clock } from "../runtime/contract.ts";
+import type { ChannelState, ChannelWatch } from "../transfer/channel-contract.ts";
 import type { PlaybackRequest, SessionEvent } from "./contract.ts";
 
 /** A controller that never fetches its events loses the oldest. */
@@ -15,11 +16,18 @@ export class SessionEvents {
   #wants: "all" | "stops" | "none" = "none";
   readonly #queue: SessionEvent[] = [];
   #respond: ((event: SessionEvent | undefined) => void) | undefined;
+  readonly #leaveChannel: () => void;
   #isClosed = false;
 
-  constructor(clock: Clock, wanted: Pick<PlaybackRequest, "wantsEvents" | "wantsStops">) {
+  /** Each change of the source of `channel` is an event. */
+  constructor(
+    clock: Clock,
+    wanted: Pick<PlaybackRequest, "wantsEvents" | "wantsStops">,
+    channel?: ChannelWatch,
+  ) {
     this.#clock = clock;
     this.want(wanted);
+    this.#leaveChannel = channel?.onChange((state) => this.push(sourceEvent(state))) ?? (() => {});
   }
 
   /** Adds the events that a start asks for to those of earlier starts. */
@@ -74,6 +82,16 @@ export class SessionEvents {
   /** Answers the pending poll with undefined; later polls do not wait. */
   close(): void {
     this.#isClosed = true;
+    this.#leaveChannel();
     this.#respond?.(undefined);
   }
+}
+
+/** CHOICE(channel-events): `source` counts from 1; 0 means that no source delivers and the player sees the test pattern. */
+function sourceEvent({ source, sourceCount, switches, lastSwitch }: ChannelState): SessionEvent {
+  const params = { source: source ? source.index + 1 : 0, sources: sourceCount, switches };
+  return {
+    name: "source_changed",
+    params: { ...params, ...(source && { name: source.name }), reason: lastSwitch?.reason ?? "" },
+  };
 }

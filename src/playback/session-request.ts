@@ -17,7 +17,7 @@ export function outputOf(
   { transfer }: Hold,
   web: WebContent["kind"] | undefined,
 ): "ts" | "hls" {
-  const isLive = transfer.live !== undefined || web === "stream" || web === "hls";
+  const isLive = (transfer.live ?? transfer.channel) !== undefined || web === "stream" || web === "hls";
   if (outputFormats === undefined || (!isLive && web === undefined && transfer.files.length === 0))
     return output;
   const format = isLive ? outputFormats.live : outputFormats.vod;

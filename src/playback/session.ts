@@ -110,7 +110,7 @@ export class PlayerSession implements Session {
     this.#live = new SessionLive(request);
     // If the files are known, the file is chosen now: the next start of this player must find the same.
     if (hold.transfer.files.length > 0) this.#file = this.#chooseFile();
-    this.events = new SessionEvents(access.clock, request);
+    this.events = new SessionEvents(access.clock, request, hold.transfer.channel);
     this.#waits = new SessionWaits(access.clock);
     this.#lease = new SessionLease(access.clock, access.settings.sessionIdleMs, () =>
       this.end(new SluiceError("unknown_session", "the session received no request within its idle time")),
@@ -164,7 +164,8 @@ export class PlayerSession implements Session {
   }
 
   get isLive(): boolean {
-    return this.#source?.isLive ?? this.#dependencies.hold.transfer.live !== undefined;
+    const { live, channel } = this.#dependencies.hold.transfer;
+    return this.#source?.isLive ?? (live ?? channel) !== undefined;
   }
 
   liveSeek(to: UnixSeconds | -1): void {
@@ -196,6 +197,7 @@ export class PlayerSession implements Session {
       figures: transfer.figures,
       live: this.#source && this.#live.position(this.#source),
       buffering: this.buffering(),
+      channel: transfer.channel?.state,
       variants: this.#source?.variants ?? [],
       variantIndex: this.#source?.variantIndex ?? -1,
     };

@@ -100,9 +100,11 @@ export function noDataError(waitedMs: number, transfer: Transfer): SluiceError {
   const { transportType = "bt" } = transfer;
   const problem = isOwnBroadcast(transfer)
     ? "the source sent no data"
-    : transportType === "bt"
-      ? "no peer sent data"
-      : "the server sent no data";
+    : transfer.channel
+      ? "no source of the channel sent data"
+      : transportType === "bt"
+        ? "no peer sent data"
+        : "the server sent no data";
   return new SluiceError("start_timeout", `${problem} for ${seconds(waitedMs)}`);
 }
 

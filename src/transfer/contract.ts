@@ -28,6 +28,7 @@ import type { Successor } from "../wire/live/successor.ts";
 import type { LiveTransportFile } from "../wire/live/transport-file.ts";
 import type { TransportFile } from "../wire/torrent/metainfo.ts";
 import type { WebSeed } from "../wire/torrent/web-seeds.ts";
+import type { ChannelWatch, WindowStorage } from "./channel-contract.ts";
 import type { ConnectionCount } from "./connection-count.ts";
 import type { DrivenSwarm } from "./driver.ts";
 import type { SegmentSource, SourceOptions } from "./segment-source.ts";
@@ -98,6 +99,8 @@ export interface Transfer {
   readonly transportType?: "bt" | "hls" | "wrapper";
   /** The live swarm; undefined for other content. */
   readonly live?: LiveControl | undefined;
+  /** The sources of a channel; undefined for other content. */
+  readonly channel?: ChannelWatch | undefined;
   /** Opens content that consists of segments instead of a file, shared by all callers with the same options; replaces `media`. */
   readonly segmentSource?:
     | ((signal: AbortSignal, options: SourceOptions) => Promise<SegmentSource>)
@@ -168,6 +171,8 @@ export interface Transfers {
   /** The tracker of this engine; undefined if it is off. */
   readonly tracker: TrackerServer | undefined;
   cacheFigures(): Promise<CacheFigures>;
+  /** Returns a new place for the media of a live stream that has no transfer here. */
+  windowStorage(): WindowStorage;
   /** Returns the rows of the diagnosis about the network. */
   reachRows(): Promise<readonly DiagnosisRow[]>;
   /** Stops all transfers and the P2P listener; resolves when all records are durable. */

@@ -9,6 +9,7 @@ import type { SwarmFigures } from "../../src/protocol/swarm/contract.ts";
 import { NO_FIGURES } from "../../src/protocol/swarm/figures.ts";
 import type { AudioRequest, Media } from "../../src/remux/contract.ts";
 import type { KnownFile } from "../../src/storage/known-file.ts";
+import type { WindowStorage } from "../../src/transfer/channel-contract.ts";
 import type {
   ActiveTransfer,
   ByteReader,
@@ -202,6 +203,18 @@ export class FakeTransfers implements Transfers {
 
   async cacheFigures(): Promise<CacheFigures> {
     return { available: 1e9, limit: 2e9, activeInUse: 111, inactiveInUse: 222, memoryInUse: 333 };
+  }
+
+  windowStorage(): WindowStorage {
+    const unused = async () => {
+      throw new Error("this window has no folder");
+    };
+    return {
+      files: { open: unused, remove: unused },
+      folder: undefined,
+      limitBytes: () => 0,
+      release() {},
+    };
   }
 
   async close(): Promise<void> {

@@ -1,91 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SluiceError } from "../../src/base/errors.ts";
-import { PATTERN_SOUND_CONFIG } from "../../src/media/test-pattern/sound.ts";
-import { TestPattern } from "../../src/media/test-pattern/test-pattern.ts";
-import type { ChannelSource } from "../../src/playback/channel-feed.ts";
 import { channelStream, sessionSource } from "../../src/playback/channel-stream.ts";
 import type { PlaybackRequest, Session } from "../../src/playback/contract.ts";
 import { PlayedChannels } from "../../src/playback/diagnosis/channel-rows.ts";
-import { TsMuxer } from "../../src/remux/ts-muxer.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
 import { SILENT } from "../engine/fake-engine.ts";
 import { checkTs } from "../remux/ts-checker.ts";
-
-const PATTERN = new TestPattern();
-
-/** A source whose clock begins at `second`, and that sends what the test tells it to. */
-class FakeSource implements ChannelSource {
-  readonly name: string;
-  opened = 0;
-  closed = 0;
-  fails = false;
-  #second: number;
-  #muxer = new TsMuxer([
-    { codec: "h264", language: "und" },
-    { codec: "aac", language: "und", config: PATTERN_SOUND_CONFIG },
-  ]);
-  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-
-  constructor(name: string, second: number) {
-    this.name = name;
-    this.#second = second;
-  }
-
-  async open(): Promise<ReadableStream<Uint8Array>> {
-    this.opened++;
-    if (this.fails) throw new SluiceError("no_peers", `no peer of ${this.name}`);
-    return new ReadableStream({
-      start: (controller) => {
-        this.#controller = controller;
-      },
-      cancel: () => {
-        this.closed++;
-        this.#controller = undefined;
-      },
-    });
-  }
-
-  /** Sends a second of the stream, without its first packets if `from` is given. */
-  send(from = 0): void {
-    const second = this.#second++;
-    this.#controller!.enqueue(this.#muxer.segment(framesOf(second, second)).subarray(188 * from));
-  }
-
-  /** Sends a second again that was sent before, with new times. */
-  repeat(second: number): void {
-    this.#controller!.enqueue(this.#muxer.segment(framesOf(second, this.#second++)));
-  }
-
-  get isOpen(): boolean {
-    return this.#controller !== undefined;
-  }
-
-  end(): void {
-    this.#controller!.close();
-    this.#controller = undefined;
-  }
-
-  break(): void {
-    this.#controller!.error(new SluiceError("session_stopped", "gone"));
-    this.#controller = undefined;
-  }
-}
-
-/** The frames of a second of the pattern, at the time `at`. */
-function framesOf(second: number, at: number) {
-  return PATTERN.second(second).map((frame) => ({
-    ...frame,
-    ptsSeconds: frame.ptsSeconds + at - second,
-    track: frame.track === "video" ? 0 : 1,
-  }));
-}
+import { FakeSource } from "./fake-channel-source.ts";
 
 /** Plays sources and collects what the player gets. */
 async function player(sources: FakeSource[]) {
   const clock = new FakeClock();
   const channels = new PlayedChannels(clock);
-  const report = channels.open("News", sources.length);
+  const report = channels.report("News", sources.length);
   const ended = new AbortController().signal;
   const opening = channelStream({ clock, log: SILENT, ended, report }, sources);
   await settled();

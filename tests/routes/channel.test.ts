@@ -77,20 +77,48 @@ test("/play: a live channel of several sources is one stream, which goes on when
   await reader.cancel();
 });
 
-test("/play: one source, HLS, JSON and HEAD are answered without opening the channel", async () => {
+test("/play: HEAD does not open the channel, and one source is played as its own content", async () => {
   const { call, id, engine } = await channelApp();
   const head = await call(`/play/0/${id}`, { method: "HEAD" });
   assert.deepEqual([head.status, head.headers.get("content-type")], [200, "video/mp2t"]);
   assert.equal(engine.figures().sessions, 0);
-  for (const [query, place] of [
-    ["skip_autosearch=1", "/ace/r/"],
-    ["protocol=hls", "/ace/m/"],
-  ])
-    assert.match((await call(`/play/0/${id}?${query}`)).headers.get("location")!, new RegExp(place!));
-  const { response } = (await (await call(`/play/0/${id}?format=json`)).json()) as {
-    response: { infohash: string };
-  };
-  assert.equal(response.infohash, ONE);
+  const { headers } = await call(`/play/0/${id}?skip_autosearch=1`);
+  assert.match(headers.get("location")!, new RegExp(`/ace/r/${ONE}/`));
+});
+
+test("/play: HLS and JSON play a channel of several sources in a session, whose stat and events report each switch", async () => {
+  const { call, json, id, clock, engine } = await channelApp();
+  const { headers } = await call(`/play/0/${id}?protocol=hls`);
+  assert.match(headers.get("location")!, /\/ace\/m\/[0-9a-f]{40}\/[0-9a-f]{32}\.m3u8$/);
+  const { response } = await json(`/play/0/${id}?protocol=hls&format=json&use_api_events=1`);
+  assert.equal(response.is_live, 1);
+  assert.ok(![ONE, TWO].includes(response.infohash), "the channel has an id of its own");
+  assert.ok(headers.get("location")!.includes(response.infohash), "players share the channel");
+  await clock.advance(1_000);
+  const { channel, is_live, peers } = (await json(response.stat_url)).response;
+  assert.deepEqual([is_live, peers], [1, 2]);
+  assert.deepEqual(
+    [channel.source, channel.sources, channel.switches, channel.shows_pattern],
+    [2, 2, 1, false],
+  );
+  assert.match(channel.last_switch_reason, /^item \d+: the source has ended$/);
+  const events = [];
+  for (let event = await json(response.event_url); event.response; event = await json(response.event_url)) {
+    events.push(event.response);
+    if (event.response.params.source === 2) break;
+  }
+  assert.deepEqual(
+    events
+      .filter(({ name }) => name === "source_changed")
+      .map(({ params }) => [params.source, params.switches]),
+    [
+      [1, 0],
+      [2, 1],
+    ],
+  );
+  const options = { allowPrivateUrls: false };
+  const selector = { kind: "infohash", infohash: response.infohash } as const;
+  assert.equal((await engine.inspect.describe(selector, options)).type, "live");
 });
 
 test("set_channel_sources: the order in which a channel's sources are tried", async () => {

@@ -1,24 +1,23 @@
 import type { DiagnosisRow } from "../../base/diagnosis.ts";
-import type { Instant } from "../../base/time.ts";
+import type { SwarmFigures } from "../../protocol/swarm/contract.ts";
 import type { Clock } from "../../runtime/contract.ts";
+import type { ChannelState, ChannelWatch } from "../../transfer/channel-contract.ts";
 
 /** Channels that the diagnosis shows; the session limit bounds those that are played. */
 const MAX_ROWS = 50;
 
 /** The channels that are played and which of their sources each plays. */
 export class PlayedChannels {
-  readonly #clock: Pick<Clock, "now">;
+  readonly #clock: Pick<Clock, "unixSeconds">;
   readonly #channels = new Set<ChannelReport>();
 
-  constructor(clock: Pick<Clock, "now">) {
+  constructor(clock: Pick<Clock, "unixSeconds">) {
     this.#clock = clock;
   }
 
-  /** Adds a channel; its report removes it. */
-  open(title: string, sourceCount: number): ChannelReport {
-    const report = new ChannelReport(this.#clock, title, sourceCount, () => this.#channels.delete(report));
-    this.#channels.add(report);
-    return report;
+  /** Returns the report of a channel, which is shown while the channel is played. */
+  report(title: string, sourceCount: number): ChannelReport {
+    return new ChannelReport(this.#clock, title, sourceCount, this.#channels);
   }
 
   /** One finding for each channel. */
@@ -28,25 +27,58 @@ export class PlayedChannels {
 }
 
 /** What one channel reports about its sources. */
-export class ChannelReport {
-  readonly #clock: Pick<Clock, "now">;
-  readonly title: string;
-  readonly #sourceCount: number;
-  /** Removes the channel. */
-  readonly close: () => void;
-  /** The source that was played last; its index counts from 0. */
-  #source: { readonly index: number; readonly name: string } | undefined;
-  #showsPattern = false;
+export class ChannelReport implements ChannelWatch {
+  readonly #clock: Pick<Clock, "unixSeconds">;
+  readonly #shown: Set<ChannelReport>;
+  readonly #listeners = new Set<(state: ChannelState) => void>();
+  #state: ChannelState;
+  #figures: (() => SwarmFigures | undefined) | undefined;
+  /** Index of the source that was played last. */
+  #lastIndex: number | undefined;
   /** The first failure since a source was played. */
   #failure: string | undefined;
-  #switches = 0;
-  #lastSwitch: { readonly at: Instant; readonly reason: string } | undefined;
 
-  constructor(clock: Pick<Clock, "now">, title: string, sourceCount: number, close: () => void) {
+  constructor(
+    clock: Pick<Clock, "unixSeconds">,
+    title: string,
+    sourceCount: number,
+    shown: Set<ChannelReport>,
+  ) {
     this.#clock = clock;
-    this.title = title;
-    this.#sourceCount = sourceCount;
-    this.close = close;
+    this.#shown = shown;
+    this.#state = {
+      title,
+      sourceCount,
+      source: undefined,
+      showsPattern: false,
+      switches: 0,
+      lastSwitch: undefined,
+    };
+  }
+
+  get state(): ChannelState {
+    return this.#state;
+  }
+
+  /** The figures of the source that is played. */
+  get figures(): SwarmFigures | undefined {
+    return this.#figures?.();
+  }
+
+  onChange(changed: (state: ChannelState) => void): () => void {
+    this.#listeners.add(changed);
+    return () => this.#listeners.delete(changed);
+  }
+
+  /** The channel is played from now on. */
+  open(): void {
+    this.#shown.add(this);
+  }
+
+  /** The channel is not played any more. */
+  close(): void {
+    this.#shown.delete(this);
+    this.#figures = undefined;
   }
 
   /** A source failed. */
@@ -61,38 +93,47 @@ export class ChannelReport {
 
   /** Players see the test pattern. */
   showsPattern(): void {
-    this.#showsPattern = true;
+    this.#figures = undefined;
+    this.#change({ source: undefined, showsPattern: true });
   }
 
   /** Players see this source. */
-  plays(index: number, name: string): void {
-    const previous = this.#source;
-    if (previous && previous.index !== index) {
-      this.#switches++;
-      const reason = this.#failure ?? `${previous.name} sent nothing`;
-      this.#lastSwitch = { at: this.#clock.now(), reason };
-    }
-    this.#source = { index, name };
-    this.#showsPattern = false;
+  plays(index: number, name: string, figures?: () => SwarmFigures | undefined): void {
+    const { source, switches, lastSwitch } = this.#state;
+    const before = source?.name ?? "the previous source";
+    const reason = this.#failure ?? `${before}: it sent nothing`;
+    const isSwitch = this.#lastIndex !== undefined && this.#lastIndex !== index;
+    this.#lastIndex = index;
     this.#failure = undefined;
+    this.#figures = figures;
+    this.#change({
+      source: { index, name },
+      showsPattern: false,
+      switches: switches + (isSwitch ? 1 : 0),
+      lastSwitch: isSwitch ? { at: this.#clock.unixSeconds(), reason } : lastSwitch,
+    });
   }
 
   row(): DiagnosisRow {
-    const title = `“${this.title}”`;
-    if (this.#showsPattern) {
+    const { title: name, source, showsPattern, sourceCount, switches, lastSwitch } = this.#state;
+    const title = `“${name}”`;
+    if (showsPattern) {
       const why = this.#failure === undefined ? "" : ` (${this.#failure})`;
       const text = `No source of ${title} delivers${why}; players see the test pattern.`;
       return { name: "Channel", level: "warn", text };
     }
-    if (this.#source === undefined)
+    if (source === undefined)
       return { name: "Channel", level: "ok", text: `${title} waits for its first source.` };
-    const { index, name } = this.#source;
-    const playing = `${title} plays ${name}, source ${index + 1} of ${this.#sourceCount}`;
-    if (this.#lastSwitch === undefined) return { name: "Channel", level: "ok", text: `${playing}.` };
-    const { at, reason } = this.#lastSwitch;
-    const seconds = Math.round((this.#clock.now() - at) / 1000);
-    const count = this.#switches === 1 ? "1 switch" : `${this.#switches} switches`;
-    const text = `${playing}, after ${count}, the last one ${seconds} s ago (${reason}).`;
+    const playing = `${title} plays ${source.name}, source ${source.index + 1} of ${sourceCount}`;
+    if (lastSwitch === undefined) return { name: "Channel", level: "ok", text: `${playing}.` };
+    const seconds = Math.round(this.#clock.unixSeconds() - lastSwitch.at);
+    const count = switches === 1 ? "1 switch" : `${switches} switches`;
+    const text = `${playing}, after ${count}, the last one ${seconds} s ago (${lastSwitch.reason}).`;
     return { name: "Channel", level: "note", text };
+  }
+
+  #change(changed: Partial<ChannelState>): void {
+    this.#state = { ...this.#state, ...changed };
+    for (const listener of [...this.#listeners]) listener(this.#state);
   }
 }
