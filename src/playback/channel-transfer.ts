@@ -32,7 +32,7 @@ export interface ChannelTransferOptions {
 }
 
 /**
- * A channel of several sources as one live stream with a window, for all sessions that play it: HLS with parts, MPEG-TS, and seeking. It
+ * A channel of several sources as one live stream with a window, for all sessions that play it: HLS, MPEG-TS, and seeking. It
  * reads its sources while it has players. Each change of the source is a discontinuity of the manifest, with continuous times.
  */
 export class ChannelTransfer implements ActiveTransfer {
@@ -66,7 +66,7 @@ export class ChannelTransfer implements ActiveTransfer {
       pieceMs: PIECE_MS,
       log,
     });
-    this.#source = new LiveSource({ window: this.#window, infohash, clock });
+    this.#source = new LiveSource({ window: this.#window, infohash, clock, isBursty: true });
     this.#feed = new WindowFeed(clock, this.#window);
   }
 

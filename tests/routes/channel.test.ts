@@ -90,11 +90,12 @@ test("/play: HLS and JSON play a channel of several sources in a session, whose 
   const { call, json, id, clock, engine } = await channelApp();
   const { headers } = await call(`/play/0/${id}?protocol=hls`);
   assert.match(headers.get("location")!, /\/ace\/m\/[0-9a-f]{40}\/[0-9a-f]{32}\.m3u8$/);
-  const { response } = await json(`/play/0/${id}?protocol=hls&format=json&use_api_events=1`);
+  const start = json(`/play/0/${id}?protocol=hls&format=json&use_api_events=1`);
+  await clock.advance(1_000);
+  const { response } = await start;
   assert.equal(response.is_live, 1);
   assert.ok(![ONE, TWO].includes(response.infohash), "the channel has an id of its own");
   assert.ok(headers.get("location")!.includes(response.infohash), "players share the channel");
-  await clock.advance(1_000);
   const { channel, is_live, peers } = (await json(response.stat_url)).response;
   assert.deepEqual([is_live, peers], [1, 2]);
   assert.deepEqual(

@@ -34,7 +34,7 @@ export function listedSegments(segments: readonly KeptSegment[], untilMs: number
   return listed.reverse();
 }
 
-/** Writes the manifest of these segments. `isAtEdge`: it includes the parts of the open segment, and players may wait
+/** Writes the manifest of these segments. `isAtEdge`: it includes the parts of the last segments, and players may wait
  * for the next one. `isEnded`: no segment will follow. */
 export function writeLiveManifest(
   window: LiveWindow,

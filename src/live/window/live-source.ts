@@ -23,12 +23,16 @@ export interface LiveSourceOptions {
   readonly window: LiveWindow;
   readonly infohash: Infohash;
   readonly clock: Clock;
+  /** True if seconds of media arrive at once: manifests then have no parts, so that players keep a buffer of some segments. */
+  readonly isBursty?: boolean;
 }
 
 /** Players may request a segment up to this far ahead of the manifest (RFC 8216bis 6.2.5.2). */
 const MAX_AHEAD = 2;
 /** If the source is silent for this long, the manifests of time-shifted players move with the clock instead. */
 const SILENT_MS = 5_000;
+/** The first manifest of a bursty stream lists this many segments: players would stall with one. */
+const MIN_BURSTY_SEGMENTS = 2;
 
 /** A live stream as its players read it from the window: as HLS segments and parts whose numbers, boundaries and bytes
  * the source has signed, and as one transport stream per player. It keeps no media itself. */
@@ -39,9 +43,11 @@ export class LiveSource implements SegmentSource {
   readonly #window: LiveWindow;
   readonly #infohash: Infohash;
   readonly #clock: Clock;
+  readonly #isBursty: boolean;
 
-  constructor({ window, infohash, clock }: LiveSourceOptions) {
+  constructor({ window, infohash, clock, isBursty = false }: LiveSourceOptions) {
     this.#window = window;
+    this.#isBursty = isBursty;
     this.#infohash = infohash;
     this.#clock = clock;
     this.live = {
@@ -59,16 +65,21 @@ export class LiveSource implements SegmentSource {
     const { shiftMs = 0, reload } = place;
     const window = this.#window;
     const isAtEdge = shiftMs === 0;
+    const minSegments = this.#isBursty && isAtEdge && !window.hasEnded ? MIN_BURSTY_SEGMENTS : 1;
     const listed = await this.#waitFor(() => {
       const list = isAtEdge
         ? listedSegments(window.segments, Number.POSITIVE_INFINITY)
         : this.#shifted(shiftMs);
       const newest = list.at(-1)?.facts.number;
-      if (newest === undefined || (isAtEdge && reload && !this.#contains(reload, newest))) return undefined;
+      if (newest === undefined || list.length < minSegments) return undefined;
+      if (isAtEdge && reload && !this.#contains(reload, newest)) return undefined;
       return list;
     }, signal);
     const isEnded = window.hasEnded && listed.at(-1) === this.#newest;
-    return writeLiveManifest(window, listed, place, { isAtEdge, isEnded });
+    return writeLiveManifest(window, listed, place, {
+      isAtEdge: isAtEdge && !this.#isBursty,
+      isEnded,
+    });
   }
 
   /** Waits for the newest complete segment and returns its number. */
