@@ -14,6 +14,11 @@ interface Span {
 
 /** A larger step between two units is a gap, not a frame duration. */
 const MAX_STEP_TICKS = 90_000;
+/** Steps of the clock outside these limits are jumps. */
+const MAX_BACK_TICKS = 45_000;
+const MAX_AHEAD_TICKS = 3 * 90_000;
+/** If the decode times of a stream move further against the clock, the clock is about to jump. */
+const MAX_LEAD_CHANGE_TICKS = 10 * 90_000;
 /** Limit of tracked PIDs; packets on further PIDs pass unchanged. */
 const MAX_PIDS = 256;
 
@@ -35,6 +40,10 @@ export class TsRestamper {
   readonly #writtenCounters = new Map<number, number>();
   /** The last PCR as written, in 90 kHz ticks. */
   #lastClock: number | undefined;
+  /** The last PCR of the stream as it is, in 90 kHz ticks. */
+  #sourceClock: number | undefined;
+  /** How far the decode times are ahead of the clock, by PID. */
+  readonly #leads = new Map<number, number>();
 
   /** Starts another stream, whose first times are given. Its first unit follows the last one; the PCR does not go back. */
   join({ dts, clock }: FirstTimes): void {
@@ -45,6 +54,8 @@ export class TsRestamper {
     }
     this.#spans = new Map();
     this.#sourceCounters.clear();
+    this.#sourceClock = undefined;
+    this.#leads.clear();
     if (end === undefined) return;
     this.#offset = deltaTicks(end, dts);
     if (clock === undefined || this.#lastClock === undefined) return;
@@ -59,6 +70,29 @@ export class TsRestamper {
     this.#offset += ticks;
     this.#spans = new Map();
     this.#sourceCounters.clear();
+  }
+
+  /** Returns the offset of the first packet whose clock or decode time does not continue the stream; undefined if all do. Call it before
+   * `restamp` with the same packets. */
+  jumpAt(packets: Uint8Array): number | undefined {
+    for (let at = 0; at + TS_PACKET_BYTES <= packets.length; at += TS_PACKET_BYTES) {
+      const pid = pidAt(packets, at);
+      if (pid === NULL_PID) continue;
+      const reference = clockReferenceAt(packets, at);
+      if (reference !== undefined) {
+        const ticks = Math.floor(reference / 300);
+        const step = this.#sourceClock === undefined ? 0 : deltaTicks(ticks, this.#sourceClock);
+        if (step < -MAX_BACK_TICKS || step > MAX_AHEAD_TICKS) return at;
+        this.#sourceClock = ticks;
+      }
+      const dts = isUnitStartAt(packets, at) ? dtsAt(packets, at) : undefined;
+      if (dts === undefined || this.#sourceClock === undefined) continue;
+      const lead = deltaTicks(dts, this.#sourceClock);
+      const before = this.#leads.get(pid) ?? lead;
+      if (Math.abs(lead - before) > MAX_LEAD_CHANGE_TICKS) return at;
+      if (this.#leads.has(pid) || this.#leads.size < MAX_PIDS) this.#leads.set(pid, lead);
+    }
+    return undefined;
   }
 
   /** Adjusts whole packets in place. */
@@ -95,15 +129,10 @@ export class TsRestamper {
       packets[at + 11] = extension[1];
     }
     if (!isUnitStartAt(packets, at)) return;
-    const body = payloadStartAt(packets, at);
-    try {
-      const { dts } = readPesHeader(packets, body, at + TS_PACKET_BYTES);
-      if (dts === undefined) return;
-      this.#measure(pid, dts);
-      if (this.#offset !== 0) shiftPesTimes(packets, body, this.#offset);
-    } catch (error) {
-      if (!(error instanceof DecodeError)) throw error; // A section or a damaged header has no times.
-    }
+    const dts = dtsAt(packets, at);
+    if (dts === undefined) return;
+    this.#measure(pid, dts);
+    if (this.#offset !== 0) shiftPesTimes(packets, payloadStartAt(packets, at), this.#offset);
   }
 
   #measure(pid: number, dts: number): void {
@@ -116,5 +145,15 @@ export class TsRestamper {
       ticks: (before?.ticks ?? 0) + Math.max(0, step),
       step: isNext ? step : (before?.step ?? 0),
     });
+  }
+}
+
+/** Returns the decode time of the unit that starts in the packet at offset `at`; undefined if it has none. */
+function dtsAt(packets: Uint8Array, at: number): number | undefined {
+  try {
+    return readPesHeader(packets, payloadStartAt(packets, at), at + TS_PACKET_BYTES).dts;
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error; // A section or a damaged header has no times.
+    return undefined;
   }
 }

@@ -1,7 +1,7 @@
 import { SluiceError } from "../base/errors.ts";
 import type { Instant } from "../base/time.ts";
 import type { SwarmFigures } from "../protocol/swarm/contract.ts";
-import type { TsEntry } from "../remux/ts-join.ts";
+import { TsEntry } from "../remux/ts-join.ts";
 import { SourceWatch } from "./source-watch.ts";
 
 /** A source of a channel. */
@@ -39,11 +39,11 @@ export class Feed {
   #ready: Delivery | undefined;
   #listener: (delivery: Delivery) => void = () => {};
 
-  constructor(index: number, source: ChannelSource, entry: TsEntry, openedAt: Instant) {
+  constructor(index: number, source: ChannelSource, version: number, openedAt: Instant) {
     this.index = index;
     this.name = source.name;
     this.figures = () => source.figures?.();
-    this.entry = entry;
+    this.entry = new TsEntry(version);
     this.openedAt = openedAt;
     this.#reader = source.open(this.#over.signal).then((stream) => {
       const reader = stream.getReader();
@@ -67,11 +67,12 @@ export class Feed {
     });
   }
 
-  /** Joins again, at the next key frame. */
-  restart(entry: TsEntry): void {
-    this.entry = entry;
+  /** Joins again, at the next key frame in `rest` or after it. `version`: see {@link TsEntry}. */
+  restart(version: number, rest?: Uint8Array): void {
+    this.entry = new TsEntry(version, this.entry);
     this.isJoined = false;
-    this.#ready = undefined;
+    const packets = rest && this.entry.pushPackets(rest);
+    this.#ready = packets && packets.length > 0 ? { feed: this, packets } : undefined;
   }
 
   /** Consumes the delivery. */

@@ -4,7 +4,6 @@ import { after, type Instant } from "../base/time.ts";
 import { noFacts } from "../live/input/source-feed.ts";
 import { PatternFeed } from "../live/input/source-pattern.ts";
 import { TsRestamper } from "../media/ts-restamp.ts";
-import { TsEntry } from "../remux/ts-join.ts";
 import type { Clock } from "../runtime/contract.ts";
 import { type ChannelSource, type Delivery, Feed } from "./channel-feed.ts";
 import type { ChannelReport } from "./diagnosis/channel-rows.ts";
@@ -124,14 +123,14 @@ export class Channel {
     this.#dependencies.log.warn("no source of the channel delivers; showing the test pattern");
     this.#dependencies.report?.showsPattern();
     // After the pattern, the source that was played continues at a key frame.
-    this.#playing?.restart(this.#entry());
+    this.#playing?.restart(this.#version++);
     this.#playing = undefined;
     const pattern = { name: "test pattern", open: async () => this.#patternStream() };
-    this.#pattern = new Feed(-1, pattern, this.#entry(), now);
+    this.#pattern = new Feed(-1, pattern, this.#version++, now);
   }
 
   #open(index: number): Feed {
-    return new Feed(index, this.#sources[index]!, this.#entry(), this.#dependencies.clock.now());
+    return new Feed(index, this.#sources[index]!, this.#version++, this.#dependencies.clock.now());
   }
 
   /** Watches a better source if the present one has played well for long, and plays it if it passes. */
@@ -169,7 +168,7 @@ export class Channel {
   #takeTrial(): Feed | undefined {
     const trial = this.#trial;
     this.#trial = undefined;
-    trial?.feed.restart(this.#entry());
+    trial?.feed.restart(this.#version++);
     return trial?.feed;
   }
 
@@ -187,7 +186,7 @@ export class Channel {
     const elapsedMs = now - trial.since;
     if (elapsedMs < TRIAL_MS || 1000 * feed.watch.mediaSeconds < MIN_TRIAL_SPEED * elapsedMs) return;
     trial.isPassed = true;
-    feed.restart(this.#entry());
+    feed.restart(this.#version++);
   }
 
   /** Milliseconds until a feed counts as silent. */
@@ -258,10 +257,14 @@ export class Channel {
       feed.isJoined = true;
       this.joints++;
     }
-    this.#restamper.restamp(packets);
+    const jump = this.#restamper.jumpAt(packets);
+    // The source continues with other times, such as after a new connection: this is a joint as well.
+    if (jump !== undefined) feed.restart(this.#version++, packets.subarray(jump));
+    const played = packets.subarray(0, jump);
+    this.#restamper.restamp(played);
     const now = this.#dependencies.clock.now();
-    if (feed !== this.#pattern) feed.watch.push(packets, now, now - since);
-    return packets;
+    if (feed !== this.#pattern) feed.watch.push(played, now, now - since);
+    return played.length > 0 ? played : undefined;
   }
 
   #play(feed: Feed): void {
@@ -305,10 +308,6 @@ export class Channel {
   #countFailure(index: number, now: Instant): void {
     this.#failedAt.set(index, now);
     this.#failures.set(index, (this.#failures.get(index) ?? 0) + 1);
-  }
-
-  #entry(): TsEntry {
-    return new TsEntry(this.#version++);
   }
 
   #patternStream(): ReadableStream<Uint8Array> {

@@ -20,8 +20,8 @@ const MAX_PENDING_BYTES = 188 * 22_000;
 export class TsEntry {
   /** The version of PAT and PMT; it must differ from that of the stream before, whose PIDs may be others. */
   readonly #version: number;
-  readonly #aligner = new PacketAligner();
-  readonly #reader = new TableReader();
+  readonly #aligner: PacketAligner;
+  readonly #reader: TableReader;
   #writer: TablesWriter | undefined;
   #tableRepeats = 0;
   /** Packets before the first key frame is found. */
@@ -31,8 +31,11 @@ export class TsEntry {
   /** PIDs whose first unit at or after the key frame has not begun. */
   readonly #waiting = new Set<number>();
 
-  constructor(version: number) {
+  /** `before`: the entry of the same stream so far, whose tables are known. */
+  constructor(version: number, before?: TsEntry) {
     this.#version = version;
+    this.#aligner = before ? before.#aligner : new PacketAligner();
+    this.#reader = before ? before.#reader : new TableReader();
   }
 
   /** The times of the first key frame; undefined until it was returned. */
@@ -42,7 +45,11 @@ export class TsEntry {
 
   /** Takes the next bytes; returns packets that are the caller's, empty before the first key frame. */
   push(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-    const packets = this.#aligner.push(bytes);
+    return this.pushPackets(this.#aligner.push(bytes));
+  }
+
+  /** The same for whole packets. */
+  pushPackets(packets: Uint8Array): Uint8Array<ArrayBuffer> {
     for (let at = 0; at < packets.length; at += TS_PACKET_BYTES)
       if (this.#reader.wants(pidAt(packets, at)) && this.#reader.push(packets, at) && this.#first)
         this.#useTables();

@@ -73,6 +73,21 @@ test("channelStream: a source that ends is followed by the next one, with contin
   assert.equal(two.closed, 1);
 });
 
+test("channelStream: a source whose clock jumps continues with continuous times and counters", async () => {
+  const one = new FakeSource("one", 500_000);
+  const { received, stop } = await player([one]);
+  one.send();
+  await settled();
+  // A new connection to a server that was started again.
+  one.jump(90_000);
+  one.send();
+  one.send();
+  await settled();
+  assert.equal(seconds(received()), 4);
+  await stop();
+  assert.equal(one.opened, 1);
+});
+
 test("channelStream: a silent source is replaced after 3 s, and its failure consumes one source", async () => {
   const sources = [1, 2, 3].map((n) => new FakeSource(`source ${n}`, 1_000 * n));
   const { clock, received, stop } = await player(sources);

@@ -13,10 +13,7 @@ export class FakeSource implements ChannelSource {
   closed = 0;
   fails = false;
   #second: number;
-  #muxer = new TsMuxer([
-    { codec: "h264", language: "und" },
-    { codec: "aac", language: "und", config: PATTERN_SOUND_CONFIG },
-  ]);
+  #muxer = newMuxer();
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
 
   constructor(name: string, second: number) {
@@ -49,6 +46,12 @@ export class FakeSource implements ChannelSource {
     this.#controller!.enqueue(this.#muxer.segment(framesOf(second, this.#second++)));
   }
 
+  /** Continues at another second, as another encoder: all counters begin again. */
+  jump(second: number): void {
+    this.#second = second;
+    this.#muxer = newMuxer();
+  }
+
   get isOpen(): boolean {
     return this.#controller !== undefined;
   }
@@ -71,4 +74,11 @@ function framesOf(second: number, at: number) {
     ptsSeconds: frame.ptsSeconds + at - second,
     track: frame.track === "video" ? 0 : 1,
   }));
+}
+
+function newMuxer(): TsMuxer {
+  return new TsMuxer([
+    { codec: "h264", language: "und" },
+    { codec: "aac", language: "und", config: PATTERN_SOUND_CONFIG },
+  ]);
 }
