@@ -1,7 +1,7 @@
 import { SluiceError } from "../base/errors.ts";
 import { languageCode } from "../media/language.ts";
 import { audioKey } from "../remux/contract.ts";
-import type { Hold, WebContent } from "../transfer/contract.ts";
+import type { Hold, Transfer, WebContent } from "../transfer/contract.ts";
 import type { SegmentSource } from "../transfer/segment-source.ts";
 import { audioOf, type PlaybackRequest } from "./contract.ts";
 
@@ -11,13 +11,18 @@ export function variantOf(request: PlaybackRequest): string {
   return `${output} ${container} ${audioKey(audioOf(request))} ${maxHeight} ${variantIndex}`;
 }
 
+/** Returns true for a live stream of a swarm and for a channel; whether content of a web server is live is known when it is open. */
+export function isKnownLive({ live, channel }: Pick<Transfer, "live" | "channel">): boolean {
+  return live !== undefined || channel !== undefined;
+}
+
 /** Returns the output for content of this kind. While the kind is unknown, the output is that of the endpoint. */
 export function outputOf(
   { output, outputFormats }: PlaybackRequest,
   { transfer }: Hold,
   web: WebContent["kind"] | undefined,
 ): "ts" | "hls" {
-  const isLive = (transfer.live ?? transfer.channel) !== undefined || web === "stream" || web === "hls";
+  const isLive = isKnownLive(transfer) || web === "stream" || web === "hls";
   if (outputFormats === undefined || (!isLive && web === undefined && transfer.files.length === 0))
     return output;
   const format = isLive ? outputFormats.live : outputFormats.vod;

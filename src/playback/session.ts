@@ -37,7 +37,7 @@ import { SessionEvents } from "./session-events.ts";
 import { SessionLease } from "./session-lease.ts";
 import { cannotSeek, SessionLive } from "./session-live.ts";
 import { SessionMedia } from "./session-media.ts";
-import { checkStream } from "./session-request.ts";
+import { checkStream, isKnownLive } from "./session-request.ts";
 import { SessionWaits } from "./session-waits.ts";
 import { awaitFiles, playingTimeouts, withDataTimeout } from "./timeouts.ts";
 import { transportStream } from "./ts-stream.ts";
@@ -164,8 +164,7 @@ export class PlayerSession implements Session {
   }
 
   get isLive(): boolean {
-    const { live, channel } = this.#dependencies.hold.transfer;
-    return this.#source?.isLive ?? (live ?? channel) !== undefined;
+    return this.#source?.isLive ?? isKnownLive(this.transfer);
   }
 
   liveSeek(to: UnixSeconds | -1): void {
@@ -308,8 +307,7 @@ export class PlayerSession implements Session {
   }
 
   #place(base: string): ManifestPlace {
-    const { infohash, key, ordinal = 0 } = this;
-    return { base, session: { infohash, key, ordinal } };
+    return { base, session: { infohash: this.infohash, key: this.key, ordinal: this.ordinal ?? 0 } };
   }
 
   async #open(variantIndex = this.#variantIndex): Promise<SessionMedia> {
