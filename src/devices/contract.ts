@@ -68,4 +68,4 @@ export interface DeviceControl {
 }
 
 /** Parts of the runtime that devices need. */
-export type DeviceRuntime = Pick<Runtime, "net" | "clock" | "http" | "surroundings">;
+export type DeviceRuntime = Pick<Runtime, "net" | "connectTls" | "clock" | "http" | "surroundings">;

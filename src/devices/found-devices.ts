@@ -2,6 +2,7 @@ import { resolvesWithin } from "../async/sleep.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { after, type Instant } from "../base/time.ts";
+import { castDevice } from "./chromecast.ts";
 import type { Device, DeviceRuntime } from "./contract.ts";
 import { deviceNetworks } from "./device-networks.ts";
 import { MDNS_TYPES, type Sighting, searchDevices } from "./device-search.ts";
@@ -100,9 +101,12 @@ export class FoundDevices {
 
   #saw(sighting: Sighting): void {
     if (sighting.kind === "mdns") {
-      const isKodi = sighting.service.type !== MDNS_TYPES[2];
-      const device = isKodi ? kodiDevice(this.#runtime, sighting) : undefined;
-      if (device) this.#add(device);
+      const isCast = sighting.service.type === MDNS_TYPES[2];
+      const device = (isCast ? castDevice : kodiDevice)(this.#runtime, sighting);
+      const known = device && this.#entries.get(device.id);
+      // Kodi announces its TCP interface and its web server, which may ask for a password.
+      if (known && sighting.service.type === MDNS_TYPES[1]) known.seenAt = this.#runtime.clock.now();
+      else if (device) this.#add(device);
       return;
     }
     const url = sighting.location.href;

@@ -25,6 +25,11 @@ export interface Runtime {
   scrypt(password: string, salt: Uint8Array, cost: ScryptCost): Promise<Uint8Array>;
   /** Serves a Fetch API handler; rejects with `port_busy` if the port is in use. */
   serve(handler: HttpHandler, options: ServeOptions): Promise<HttpListener>;
+  /**
+   * Opens a TLS connection without verifying the certificate: only for devices of the local network, whose certificates no authority has
+   * signed. Calls `opened` after the handshake, or `closed` if it fails.
+   */
+  connectTls(address: PeerAddress, handlers: TcpHandlers, options: { readonly timeoutMs: number }): TcpSocket;
   /** Resolves a name to canonical IP literals; rejects if it has none. */
   lookup(name: string): Promise<string[]>;
   /** Takes a lock on a file in an existing folder; the lock ends with the process. Resolves to a function that releases

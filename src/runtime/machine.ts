@@ -5,7 +5,7 @@ import { files } from "./files.ts";
 import { httpClient } from "./http-client.ts";
 import { serve } from "./http-server.ts";
 import { backupStore, lockPath, openStore, restoreStore } from "./open-store.ts";
-import { machineNet, type TrafficMemory } from "./sockets.ts";
+import { connectTls, machineNet, type TrafficMemory } from "./sockets.ts";
 import { surroundings } from "./surroundings.ts";
 import { bindUdp as bindUdpByNode } from "./udp.ts";
 
@@ -53,6 +53,7 @@ export function machineRuntime(
     randomBytes,
     scrypt,
     serve: (handler, options) => serve(handler, options, memory?.sent),
+    connectTls,
     lookup,
     lock: lockPath,
     openStore,

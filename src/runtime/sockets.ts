@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { connect as openTls } from "node:tls";
 import { canonicalAddress, type PeerAddress } from "../base/address.ts";
 import { messageOf } from "../base/errors.ts";
 import type { ConnectOptions, Net, TcpHandlers, TcpListener, TcpSocket } from "./contract.ts";
@@ -78,6 +79,28 @@ function open(
   const expire = () => socket.destroy(new Error(`no connection within ${timeoutMs} ms`));
   const timer = setTimeout(expire, timeoutMs);
   socket.once("connect", () => {
+    clearTimeout(timer);
+    handlers.opened?.();
+  });
+  socket.once("close", () => clearTimeout(timer));
+  return wire(socket, { host, port }, handlers);
+}
+
+/** Opens a TLS connection without verifying the certificate; see `Runtime.connectTls`. */
+export function connectTls(
+  { host, port }: PeerAddress,
+  handlers: TcpHandlers,
+  { timeoutMs }: { readonly timeoutMs: number },
+): TcpSocket {
+  const socket = openTls({ host, port, rejectUnauthorized: false });
+  const timer = setTimeout(
+    () => socket.destroy(new Error(`no connection within ${timeoutMs} ms`)),
+    timeoutMs,
+  );
+  socket.on("data", (bytes: Uint8Array) => {
+    if (!socket.destroyed) handlers.received(bytes);
+  });
+  socket.once("secureConnect", () => {
     clearTimeout(timer);
     handlers.opened?.();
   });

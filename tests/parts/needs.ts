@@ -29,6 +29,8 @@ const CHECKS: Record<Need, Check> = {
   openssl: program("openssl", "openssl"),
   libtorrent: pythonModule("libtorrent", "python3-libtorrent"),
   cryptography: pythonModule("cryptography", "python3-cryptography"),
+  pychromecast: pythonModule("pychromecast", "python3-pychromecast"),
+  gmediarender: program("gmediarender", "gmediarender"),
   transmission: program("transmission-cli", "transmission-cli transmission-daemon"),
   aria2: program("aria2c", "aria2"),
   opentracker: program("opentracker", "opentracker"),

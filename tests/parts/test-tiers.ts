@@ -27,6 +27,8 @@ export const TIER_OF_NEED = {
   openssl: "e2e",
   cryptography: "interop",
   libtorrent: "interop",
+  pychromecast: "interop",
+  gmediarender: "interop",
   transmission: "interop",
   aria2: "interop",
   opentracker: "interop",

@@ -1,5 +1,6 @@
 import { assert } from "../../../src/base/assert.ts";
 import { latin1Bytes } from "../../../src/base/bytes.ts";
+import { CastMessageReader, encodeCastMessage } from "../../../src/wire/cast-message.ts";
 import { decodeMdnsServices } from "../../../src/wire/mdns.ts";
 import { decodeRendererDescription, decodeServiceLimits } from "../../../src/wire/upnp/media-renderer.ts";
 import { rendererDescription } from "../../devices/fake-lan.ts";
@@ -48,4 +49,18 @@ const limits: FuzzTarget = {
   run: decodeServiceLimits,
 };
 
-export const targets = [mdns, renderer, limits];
+const cast: FuzzTarget = {
+  name: "cast-message",
+  corpus: () => [
+    encodeCastMessage({
+      source: "sender-0",
+      destination: "receiver-0",
+      namespace: "urn:x-cast:a",
+      payload: "{}",
+    }),
+  ],
+  maxBytes: 70_000,
+  run: (bytes) => new CastMessageReader().push(bytes),
+};
+
+export const targets = [cast, mdns, renderer, limits];

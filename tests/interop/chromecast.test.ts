@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:tls";
+import { fileURLToPath } from "node:url";
+import { runtime } from "#runtime";
+import { castDevice } from "../../src/devices/chromecast.ts";
+import { FakeChromecast } from "../devices/fake-chromecast.ts";
+import { PYTHON } from "../parts/libtorrent.ts";
+import { testsThatNeed } from "../parts/needs.ts";
+import { run } from "../parts/process.ts";
+import { tempFolder } from "../parts/torrent-files.ts";
+
+const { test } = await testsThatNeed("openssl", "pychromecast");
+
+const SENDER = fileURLToPath(new URL("./pychromecast_sender.py", import.meta.url));
+
+/** A fake Chromecast on loopback, with a certificate that no authority has signed, as real ones have. */
+async function serveChromecast() {
+  const scratch = await tempFolder("cast");
+  const [key, cert] = [scratch.file("key.pem"), scratch.file("cert.pem")];
+  const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+  await run("openssl", [
+    "req",
+    "-x509",
+    ...kind,
+    "-keyout",
+    key,
+    "-out",
+    cert,
+    "-subj",
+    "/CN=cast",
+    "-days",
+    "2",
+  ]);
+  const fake = new FakeChromecast();
+  const sockets = new Set<{ destroy(): void }>();
+  const server = createServer({ key: await readFile(key), cert: await readFile(cert) }, (socket) => {
+    sockets.add(socket);
+    socket.on(
+      "data",
+      fake.connection((bytes) => void socket.write(bytes)),
+    );
+    socket.on("error", () => {});
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    fake,
+    port,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+      await scratch.remove();
+    },
+  };
+}
+
+test("the fake Chromecast: pychromecast launches the player, loads, pauses, seeks and quits", async () => {
+  await using served = await serveChromecast();
+  const { reports, url } = JSON.parse(await run(PYTHON, [SENDER, String(served.port)])) as {
+    reports: unknown[];
+    url: string;
+  };
+  assert.deepEqual(reports, [
+    ["PLAYING", 0, 120],
+    ["PAUSED", 0, 120],
+    ["PLAYING", 61, 120],
+  ]);
+  assert.equal(url, "http://127.0.0.1/film.m3u8");
+  assert.equal(served.fake.volume, 0.25);
+  assert.equal(served.fake.loaded, undefined);
+});
+
+test("CastControl: sends the same LOAD as pychromecast, over a real TLS connection", async () => {
+  await using served = await serveChromecast();
+  await run(PYTHON, [SENDER, String(served.port)]);
+  const loopback = {
+    host: "127.0.0.1",
+    bits: 8,
+    interfaceName: "lo",
+    isLoopback: true,
+    multicastAddress: "127.0.0.1",
+  };
+  const service = {
+    type: "_googlecast._tcp.local",
+    ...{ instance: "Chromecast", port: served.port, addresses: ["127.0.0.1"], isAlive: true },
+    texts: new Map([["id", "1"]]),
+  };
+  const device = castDevice(runtime, { kind: "mdns", service, host: "127.0.0.1", network: loopback })!;
+  const control = await device.connect();
+  await control.play({
+    url: "http://127.0.0.1/film.m3u8",
+    mime: "application/vnd.apple.mpegurl",
+    title: "Film",
+    isLive: false,
+    bytes: undefined,
+    pictureUrl: undefined,
+    subtitles: [{ language: "en-US", title: "English", vttUrl: "http://127.0.0.1/1.vtt", srtUrl: "" }],
+  });
+  await control.pause();
+  await control.seek(61);
+  assert.deepEqual(
+    { ...(await control.status()), volume: 0 },
+    { state: "paused", volume: 0, positionSeconds: 61, durationSeconds: 120 },
+  );
+  await control.stop();
+  control.close();
+  const [theirs, ours] = served.fake.loads as { media: Record<string, unknown> }[];
+  for (const name of ["contentId", "contentType", "streamType"])
+    assert.equal(ours!.media[name], theirs!.media[name], name);
+  const track = ({ media }: { media: Record<string, unknown> }) => {
+    const [{ trackId, type, subtype, trackContentId, trackContentType, language }] = media.tracks as [
+      Record<string, unknown>,
+    ];
+    return { trackId, type, subtype, trackContentId, trackContentType, language };
+  };
+  assert.deepEqual(track(ours!), track(theirs!));
+});
