@@ -18,6 +18,7 @@ import { createExportRoutes } from "./playlist-export.ts";
 import { createRecordingRoutes } from "./recordings.ts";
 import { createSegmentRoutes } from "./segments.ts";
 import { createSessionRoutes } from "./session.ts";
+import { createSharedRoutes } from "./shared.ts";
 import { createSubtitleRoutes } from "./subtitles.ts";
 import { createTrackerRoutes } from "./tracker.ts";
 import { createTunerRoutes } from "./tuner.ts";
@@ -41,6 +42,7 @@ export function createApp(dependencies: RouteDependencies): Hono<RouteEnv> {
   app.route("/", createPlaybackRoutes(dependencies));
   app.route("/", createSessionRoutes(dependencies));
   app.route("/", createSegmentRoutes(dependencies));
+  app.route("/", createSharedRoutes(dependencies));
   app.route("/", createFileRoutes(dependencies));
   app.route("/", createSubtitleRoutes(dependencies));
   const { library, diagnose, activity } = dependencies;

@@ -39,6 +39,26 @@ const reloadQuery: readonly OpenApiParameter[] = [
 
 const playbackQuery = queryParameters(playbackParams);
 
+/** The stateless HLS of caches, and its segments. */
+function sharedPaths(): Record<string, OpenApiPath> {
+  const file = pathParameter("file", "Index of the file, counted from 0");
+  const name = pathParameter("name", "index.m3u8, or the file name of a segment from that playlist");
+  const about = "HLS without a session, for caches: the playlist and its segments, the same for all players";
+  const responses = {
+    200: binary("The playlist, or a segment", "application/vnd.apple.mpegurl"),
+    304: { description: "The client has this version (`If-None-Match`)" },
+    ...ERROR_RESPONSES,
+  };
+  return {
+    "/live/{infohash}/{name}": {
+      get: operation("shared_live", `A live stream as ${about}`, [infohash, name], responses),
+    },
+    "/vod/{infohash}/{file}/{name}": {
+      get: operation("shared_file", `A file as ${about}`, [infohash, file, name], responses),
+    },
+  };
+}
+
 /** Describes playback endpoints, session URLs, segments and files (interface: Playback endpoints, Session URLs). */
 export function playbackPaths(): Record<string, OpenApiPath> {
   return {
@@ -80,6 +100,7 @@ export function playbackPaths(): Record<string, OpenApiPath> {
         },
       ),
     },
+    ...sharedPaths(),
     "/ace/stat/{infohash}/{key}": {
       get: operation(
         "session_info",

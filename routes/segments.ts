@@ -5,7 +5,8 @@ import type { SegmentName } from "../src/transfer/segment-source.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { answerRange } from "./range.ts";
 
-const TYPES: Readonly<Record<SegmentName["kind"], string>> = {
+/** The media type of each kind of segment. */
+export const SEGMENT_TYPES: Readonly<Record<SegmentName["kind"], string>> = {
   ts: "video/mp2t",
   m4s: "video/iso.segment",
   mp4: "video/mp4",
@@ -20,7 +21,7 @@ export function createSegmentRoutes({ engine }: RouteDependencies): Hono<RouteEn
     const name = parseSegmentName(c.req.param("name"));
     if (!infohash || !name)
       throw new SluiceError("no_such_segment", "expected /ace/c/<infohash>/<number>.ts");
-    const type = { "content-type": TYPES[name.kind], "cache-control": "no-store" };
+    const type = { "content-type": SEGMENT_TYPES[name.kind], "cache-control": "no-store" };
     // A part that a manifest announces may not exist yet, and a HEAD request must not wait for it.
     if (c.req.method === "HEAD" && name.part !== undefined)
       return c.body(null, 200, { ...type, "accept-ranges": "bytes" });
@@ -35,7 +36,7 @@ export function createSegmentRoutes({ engine }: RouteDependencies): Hono<RouteEn
  * Parses the file name of a segment: `12.ts`, `12.m4s`, `12.mp4`, each also of a separate audio track (`12.a1.ts`),
  * `12.p3.ts` (part 3 of a live segment), and `12.s3.vtt` (subtitle track 3). Returns undefined for anything else.
  */
-function parseSegmentName(text: string): SegmentName | undefined {
+export function parseSegmentName(text: string): SegmentName | undefined {
   // Some clients append an ending such as `&.mp4` to every URL.
   const match =
     /^(\d{1,12})\.(?:p(\d{1,4})\.(ts)|(?:a([1-9]\d{0,2})\.)?(ts|m4s|mp4)|s(\d{1,3})\.(vtt))(?:&.*)?$/.exec(

@@ -19,7 +19,8 @@ const IDLE_LIMITS_SECONDS = { min: 1, max: 24 * 3600 };
 /** A HEAD request learns the type and length of a file if its start takes no longer. It does not wait for a slow swarm. */
 const HEAD_WAIT_MS = 1000;
 
-const MANIFEST_TYPE = "application/vnd.apple.mpegurl";
+/** The media type of an HLS manifest. */
+export const MANIFEST_TYPE = "application/vnd.apple.mpegurl";
 const MPEG_TS = { "content-type": "video/mp2t", "cache-control": "no-store" };
 /** The headers of an endless transport stream. */
 export const TRANSPORT_STREAM = { ...MPEG_TS, "accept-ranges": "none" };
@@ -133,7 +134,8 @@ function fileResponse({ mime, open }: PlayerBody, { status, headers, range }: Ra
   return new Response(range ? open(range) : null, init);
 }
 
-function renditionOf(c: Context): ManifestRendition {
+/** Parses which manifest of the content a URL means. */
+export function renditionOf(c: Context): ManifestRendition {
   const subtitles = c.req.query("subtitles");
   if (subtitles !== undefined && /^\d{1,3}$/.test(subtitles)) return { subtitles: Number(subtitles) };
   const audio = c.req.query("audio");

@@ -20,7 +20,7 @@ type PathPolicy = "open" | "methods" | "static" | "same-origin";
  * players and the engine's own pages, so a path that is added later stays closed until it is listed here.
  */
 const POLICIES: readonly (readonly [path: RegExp, policy: PathPolicy])[] = [
-  [/^\/(?:ace|hls|content|files|subtitles|play\/infohash)\//, "open"],
+  [/^\/(?:ace|hls|content|files|live|vod|subtitles|play\/infohash)\//, "open"],
   [/^\/(?:server\/api(?:\/\w*)?|service\/api\/?)$/, "methods"],
   [/^\/webui\/api\/service\/?$/, "methods"],
   [/^\/(?:docs\/?)?$/, "static"],

@@ -13,6 +13,7 @@ import type {
   RemuxForPlayer,
   Session,
   SessionActivity,
+  SharedPlayback,
   SubtitleLease,
   TransferActivity,
   TransferLease,
@@ -26,6 +27,7 @@ import { Holds } from "../playback/holds.ts";
 import type { SegmentBody } from "../playback/segment-body.ts";
 import { SegmentCache } from "../playback/segment-cache.ts";
 import { Sessions } from "../playback/sessions.ts";
+import { SharedSessions } from "../playback/shared-sessions.ts";
 import { convertSubtitles, openSubtitles } from "../playback/subtitle-lease.ts";
 import { WaitingStarts } from "../playback/waiting-starts.ts";
 import type { AudioTranscoder } from "../remux/audio/transcoder.ts";
@@ -87,6 +89,8 @@ export interface Engine {
   segment(infohash: Infohash, name: SegmentName, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   /** The same for a response: a segment whose player stops reading leaves memory. */
   segmentBody(infohash: Infohash, name: SegmentName, signal?: AbortSignal): Promise<SegmentBody>;
+  /** HLS whose URLs name no session. */
+  readonly shared: SharedPlayback;
   /**
    * Opens an unmodified file of the content. `choose` receives the file and returns the byte range to send, or
    * undefined for none. Waits up to 8 s for the first bytes; the stream then holds the transfer until it ends. Rejects
@@ -184,6 +188,7 @@ export function createEngine(dependencies: EngineDependencies): Engine {
     reconnect: (infohash, key, signal) => starts.reconnect(infohash, key, signal),
     segment: (infohash, name, signal) => sessions.segment(infohash, name, signal),
     segmentBody: (infohash, name, signal) => sessions.segmentBody(infohash, name, signal),
+    shared: new SharedSessions({ runtime, sessions }),
     read: (infohash, fileIndex, choose, options) => readFile(access, infohash, fileIndex, choose, options),
     subtitles: (infohash, fileIndex, options) => openSubtitles(access, infohash, fileIndex, options),
     convertSubtitles,

@@ -17,12 +17,14 @@ import type {
   ManifestPlace,
   ManifestRendition,
   PlayerMedia,
+  SegmentName,
   VariantFacts,
 } from "../transfer/segment-source.ts";
 import type { FoundManifest } from "../web-content/probe.ts";
 import type { LiveRole } from "../wire/live/peer-info.ts";
 import type { RoleKey } from "../wire/live/role-proof.ts";
 import type { Buffering } from "./diagnosis/contract.ts";
+import type { SegmentBody } from "./segment-body.ts";
 import type { PlayerPosition } from "./session-live.ts";
 
 /** `auto` keeps the output of the endpoint; `original` is HLS for content that comes as HLS, else MPEG-TS. */
@@ -75,6 +77,41 @@ export interface PlaybackRequest {
   readonly allowPrivateUrls: boolean;
   /** True if a page of another site asks: such pages share a few slots. */
   readonly isForeign?: boolean;
+  /** True for the one session behind the URLs that all players share; see {@link SharedPlayback}. */
+  readonly isShared?: boolean;
+}
+
+/** The content of URLs that name no session. */
+export interface SharedContent {
+  readonly infohash: Infohash;
+  /** Undefined for a live stream. */
+  readonly fileIndex: number | undefined;
+  /** True if a page of another site asks. */
+  readonly isForeign: boolean;
+}
+
+/** A response that caches may keep. */
+export interface Cacheable {
+  /** Changes with the bytes, and is the same on every engine that has the same bytes; without quotes. */
+  readonly tag: string;
+  /** How long caches may serve it without asking again. */
+  readonly freshSeconds: number;
+  /** True if its URL never has other bytes. */
+  readonly isImmutable: boolean;
+}
+
+/** HLS without sessions in its URLs, for caches in front of one or more engines. All methods reject with `SluiceError`. */
+export interface SharedPlayback {
+  manifest(
+    content: SharedContent,
+    rendition: ManifestRendition,
+    signal?: AbortSignal,
+  ): Promise<Cacheable & { readonly text: string }>;
+  segment(
+    content: SharedContent,
+    name: SegmentName,
+    signal?: AbortSignal,
+  ): Promise<Cacheable & { readonly body: SegmentBody }>;
 }
 
 /** Text subtitles of a film: a track in its file, or a subtitle file of the same content. */

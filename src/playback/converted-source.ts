@@ -1,6 +1,5 @@
 import { orAborted } from "../async/abort.ts";
 import { SluiceError } from "../base/errors.ts";
-import type { Infohash } from "../base/ids.ts";
 import { languageCode } from "../media/language.ts";
 import { inLanguage, StreamConverter } from "../remux/audio/stream-converter.ts";
 import type { AudioTranscoder } from "../remux/audio/transcoder.ts";
@@ -14,6 +13,7 @@ import type {
   SegmentName,
   SegmentSource,
 } from "../transfer/segment-source.ts";
+import { SHARED_MANIFEST_URLS } from "../transfer/segment-source.ts";
 import { audioOf, type PlaybackRequest } from "./contract.ts";
 import { DerivedSource } from "./derived-source.ts";
 import { ORIGINAL_FROM } from "./film-audio.ts";
@@ -206,8 +206,7 @@ class ConvertedSource extends DerivedSource {
   }
 
   async #openAudio(signal: AbortSignal): Promise<StreamAudio | undefined> {
-    const place = { base: "", session: { infohash: "" as Infohash, key: "", ordinal: 0 } };
-    const manifest = await this.source.manifest(place, "main", signal);
+    const manifest = await this.source.manifest({ urls: SHARED_MANIFEST_URLS }, "main", signal);
     // A source with renditions of its own, or with subtitles, keeps its master manifest.
     if (manifest.includes("#EXT-X-STREAM-INF")) return undefined;
     const index = await this.source.first(signal);

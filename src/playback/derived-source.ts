@@ -53,6 +53,10 @@ export class DerivedSource implements SegmentSource {
     return this.source.find(kind, number, signal, track);
   }
 
+  isWhole(number: number): boolean {
+    return this.source.isWhole?.(number) ?? false;
+  }
+
   livePosition(): LivePosition | undefined {
     return this.source.livePosition?.();
   }

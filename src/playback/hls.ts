@@ -1,12 +1,10 @@
 import { SluiceError } from "../base/errors.ts";
-import type { Infohash } from "../base/ids.ts";
 import { languageName, languageTag } from "../media/language.ts";
 import { writeMasterManifest, writeMediaManifest } from "../media/manifest.ts";
 import { isFmp4Codec, isTsCodec } from "../remux/container-rules.ts";
 import type { Media, MediaTrack } from "../remux/contract.ts";
 import type { ContentFile } from "../transfer/contract.ts";
-import type { ManifestRendition } from "../transfer/segment-source.ts";
-import { segmentNumber } from "../transfer/segment-source.ts";
+import type { ManifestRendition, ManifestUrls } from "../transfer/segment-source.ts";
 import type { FilmSubtitle } from "./contract.ts";
 import { type AudioGroup, renditionsOf } from "./film-audio.ts";
 import { subtitleAt } from "./film-subtitles.ts";
@@ -22,9 +20,7 @@ export interface HlsManifestOptions {
   /** The audio tracks that are not in the segments of the picture. */
   readonly audio: readonly AudioGroup[];
   readonly subtitles: readonly Omit<FilmSubtitle, "cues">[];
-  /** `http://host:port`: every URL in a manifest is absolute. */
-  readonly base: string;
-  readonly session: { readonly infohash: Infohash; readonly key: string; readonly ordinal: number };
+  readonly urls: ManifestUrls;
 }
 
 /**
@@ -47,7 +43,7 @@ function mediaManifest(film: HlsManifestOptions, track: string): string {
   return writeMediaManifest({
     kind: "vod",
     segments: segmentsOf(film, `${track}${isTs ? "ts" : "m4s"}`),
-    ...(!isTs && { mapUri: segmentUrl(film, 0, `${track}mp4`) }),
+    ...(!isTs && { mapUri: film.urls.segment(0, `${track}mp4`) }),
   });
 }
 
@@ -57,8 +53,8 @@ function subtitleManifest(film: HlsManifestOptions, number: number): string {
 }
 
 function masterManifest(film: HlsManifestOptions): string {
-  const { base, file, media, session, audio, subtitles } = film;
-  const url = `${base}/ace/m/${session.infohash}/${session.key}.m3u8`;
+  const { file, media, audio, subtitles } = film;
+  const url = film.urls.manifest;
   const video = media.tracks.find(({ kind }) => kind === "video");
   // hls.js refuses a variant with a codec that the browser does not support, also if no player would choose that track.
   const carries = film.container === "ts" ? isTsCodec : isFmp4Codec;
@@ -126,10 +122,6 @@ function languageOf({ language }: Pick<MediaTrack, "language">) {
 function segmentsOf(film: HlsManifestOptions, ending: string) {
   return film.media.segments.map(({ durationSeconds }, index) => ({
     durationSeconds,
-    uri: segmentUrl(film, index, ending),
+    uri: film.urls.segment(index, ending),
   }));
-}
-
-function segmentUrl({ base, session }: HlsManifestOptions, index: number, ending: string): string {
-  return `${base}/ace/c/${session.infohash}/${segmentNumber(session.ordinal, index)}.${ending}`;
 }

@@ -1,8 +1,15 @@
+import { LatestFew } from "../async/latest-few.ts";
 import { SluiceError } from "../base/errors.ts";
+import type { Infohash } from "../base/ids.ts";
 import { languageCode } from "../media/language.ts";
 import { audioKey } from "../remux/contract.ts";
 import type { Hold, Transfer, WebContent } from "../transfer/contract.ts";
-import type { SegmentSource } from "../transfer/segment-source.ts";
+import {
+  type ManifestUrls,
+  type SegmentSource,
+  SHARED_MANIFEST_URLS,
+  sessionManifestUrls,
+} from "../transfer/segment-source.ts";
 import { audioOf, type PlaybackRequest } from "./contract.ts";
 
 /** Two starts of one player on one file join the same session if they have the same variant. */
@@ -14,6 +21,31 @@ export function variantOf(request: PlaybackRequest): string {
 /** Returns true for a live stream of a swarm and for a channel; whether content of a web server is live is known when it is open. */
 export function isKnownLive({ live, channel }: Pick<Transfer, "live" | "channel">): boolean {
   return live !== undefined || channel !== undefined;
+}
+
+/** Players that share a session send more requests than one player, but never more than the engine has connections. */
+const SHARED_REQUESTS_LIMIT = 65_536;
+
+/** Returns what limits the pending segment requests of a session. */
+export function pendingRequests({ isShared }: PlaybackRequest): LatestFew {
+  return isShared ? new LatestFew(SHARED_REQUESTS_LIMIT) : new LatestFew();
+}
+
+/** The parts of a session's URLs. */
+interface SessionName {
+  readonly request: PlaybackRequest;
+  readonly infohash: Infohash;
+  readonly key: string;
+  /** Undefined for 0. */
+  readonly ordinal: number | undefined;
+}
+
+/** Returns the URLs in the manifests of a session. `base` is `http://host:port`. */
+export function manifestUrls(
+  { request, infohash, key, ordinal = 0 }: SessionName,
+  base: string,
+): ManifestUrls {
+  return request.isShared ? SHARED_MANIFEST_URLS : sessionManifestUrls(base, { infohash, key, ordinal });
 }
 
 /** Returns the output for content of this kind. While the kind is unknown, the output is that of the endpoint. */

@@ -1,5 +1,4 @@
 import { orAborted, withLinkedAbort } from "../async/abort.ts";
-import { LatestFew } from "../async/latest-few.ts";
 import { resolvesWithin } from "../async/sleep.ts";
 import { SluiceError, type SluiceErrorCode } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
@@ -8,7 +7,6 @@ import type { ByteRange } from "../base/range.ts";
 import type { UnixSeconds } from "../base/time.ts";
 import type { CacheFigures, ContentFile, Hold } from "../transfer/contract.ts";
 import type {
-  ManifestPlace,
   ManifestRendition,
   SegmentBytes,
   SegmentName,
@@ -37,7 +35,7 @@ import { SessionEvents } from "./session-events.ts";
 import { SessionLease } from "./session-lease.ts";
 import { cannotSeek, SessionLive } from "./session-live.ts";
 import { SessionMedia } from "./session-media.ts";
-import { checkStream, isKnownLive } from "./session-request.ts";
+import { checkStream, isKnownLive, manifestUrls, pendingRequests } from "./session-request.ts";
 import { SessionWaits } from "./session-waits.ts";
 import { awaitFiles, playingTimeouts, withDataTimeout } from "./timeouts.ts";
 import { transportStream } from "./ts-stream.ts";
@@ -81,13 +79,14 @@ export class PlayerSession implements Session {
   clientSessionId: number;
   readonly events: SessionEvents;
   readonly #dependencies: SessionDependencies;
-  readonly #requests = new LatestFew();
+  readonly #requests: ReturnType<typeof pendingRequests>;
   readonly #live: SessionLive;
   readonly #waits: SessionWaits;
   readonly #lease: SessionLease;
   readonly #ended = new AbortController();
   #opened: Promise<SessionMedia>;
-  #source: SegmentSource | undefined;
+  /** What the session plays; undefined until it is open. */
+  source: SegmentSource | undefined;
   #playing: Promise<void>;
   /** The start that a player has waited for already; the next one gets its headers at once. */
   #awaited: Promise<void> | undefined;
@@ -108,6 +107,7 @@ export class PlayerSession implements Session {
     this.#variantIndex = request.variantIndex;
     this.clientSessionId = request.clientSessionId;
     this.#live = new SessionLive(request);
+    this.#requests = pendingRequests(request);
     // If the files are known, the file is chosen now: the next start of this player must find the same.
     if (hold.transfer.files.length > 0) this.#file = this.#chooseFile();
     this.events = new SessionEvents(access.clock, request, hold.transfer.channel);
@@ -164,16 +164,16 @@ export class PlayerSession implements Session {
   }
 
   get isLive(): boolean {
-    return this.#source?.isLive ?? isKnownLive(this.transfer);
+    return this.source?.isLive ?? isKnownLive(this.transfer);
   }
 
   liveSeek(to: UnixSeconds | -1): void {
-    if (!this.#source) throw cannotSeek("the stream has not started yet");
-    this.#live.seek(to, this.#source);
+    if (!this.source) throw cannotSeek("the stream has not started yet");
+    this.#live.seek(to, this.source);
   }
 
   async setStream(index: number): Promise<void> {
-    checkStream(this.#source, index);
+    checkStream(this.source, index);
     const opening = this.#open(index);
     (await opening).follow(await this.#opened);
     this.#opened = opening;
@@ -194,11 +194,11 @@ export class PlayerSession implements Session {
       totalProgress: this.#file ? transfer.progress(this.#file.index) : 0,
       fileIndex: this.#file?.index ?? -1,
       figures: transfer.figures,
-      live: this.#source && this.#live.position(this.#source),
+      live: this.source && this.#live.position(this.source),
       buffering: this.buffering(),
       channel: transfer.channel?.state,
-      variants: this.#source?.variants ?? [],
-      variantIndex: this.#source?.variantIndex ?? -1,
+      variants: this.source?.variants ?? [],
+      variantIndex: this.source?.variantIndex ?? -1,
     };
   }
 
@@ -210,7 +210,7 @@ export class PlayerSession implements Session {
   ): Promise<string> {
     return this.#handle(requestSignal, async (signal) => {
       const media = await orAborted(this.#opened, signal);
-      const place = { ...this.#place(base), shiftMs: this.#live.shiftMs, ...reload };
+      const place = { urls: manifestUrls(this, base), shiftMs: this.#live.shiftMs, ...reload };
       return media.manifest(place, rendition, signal);
     });
   }
@@ -244,7 +244,7 @@ export class PlayerSession implements Session {
   }
 
   get body(): PlayerBody | undefined {
-    const body = this.#source?.body;
+    const body = this.source?.body;
     if (!body) return undefined;
     const open = (range: ByteRange) =>
       bodyStream(body.reader(range), {
@@ -256,7 +256,7 @@ export class PlayerSession implements Session {
   }
 
   get streamBytes(): number | undefined {
-    return this.#source?.streamBytes;
+    return this.source?.streamBytes;
   }
 
   /** Returns the segment with this name; `index` is its number within the session. */
@@ -273,12 +273,12 @@ export class PlayerSession implements Session {
     const { access, hold, proxyProblem } = this.#dependencies;
     if (this.#status === "failed") return undefined;
     // HLS players poll the manifest of a silent live stream, so no single request waits for long.
-    const noDataSince = this.#source && this.#live.noDataSince(this.#source);
+    const noDataSince = this.source && this.#live.noDataSince(this.source);
     const explain = (waitingMs: number) =>
       explainBuffering(
         playbackFacts(hold.transfer, {
           waitingMs,
-          neededBytesPerSecond: this.#source?.bytesPerSecond,
+          neededBytesPerSecond: this.source?.bytesPerSecond,
           downloadLimit: access.settings.downloadLimit,
           proxyProblem: proxyProblem(),
           unixMs: 1000 * access.clock.unixSeconds(),
@@ -306,10 +306,6 @@ export class PlayerSession implements Session {
     this.#dependencies.ended(this, reason);
   }
 
-  #place(base: string): ManifestPlace {
-    return { base, session: { infohash: this.infohash, key: this.key, ordinal: this.ordinal ?? 0 } };
-  }
-
   async #open(variantIndex = this.#variantIndex): Promise<SessionMedia> {
     const { access, hold, request, converted } = this.#dependencies;
     const { transfer } = hold;
@@ -323,11 +319,11 @@ export class PlayerSession implements Session {
         return converted.of(await transfer.segmentSource(stop, { ...request, variantIndex }), request, stop);
       return openFilm(transfer, file, request, stop);
     };
-    this.#source = await this.#waits.during(() => withDataTimeout(access, transfer, open, signal));
+    this.source = await this.#waits.during(() => withDataTimeout(access, transfer, open, signal));
     // The response to the start may have reported something else.
     if (this.isLive !== wasLive)
       this.events.push({ name: "live_changed", params: { is_live: this.isLive ? 1 : 0 } });
-    return new SessionMedia(this.#source, {
+    return new SessionMedia(this.source, {
       ...this.#dependencies,
       clock: access.clock,
       ended: signal,
@@ -343,7 +339,7 @@ export class PlayerSession implements Session {
   /** Waits until playback can start; then `stat` reports `dl`. */
   #start(): Promise<void> {
     const playing = this.#opened.then(async (media) => {
-      await media.first(this.output === "hls" ? this.#place("") : undefined);
+      await media.first(this.output === "hls" ? { urls: manifestUrls(this, "") } : undefined);
       this.#status = "playing";
       this.events.push({ name: "download_started", params: {} });
       const { access, hold, request } = this.#dependencies;

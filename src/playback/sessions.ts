@@ -275,7 +275,7 @@ export class Sessions {
     if (ordinal !== undefined) this.#byOrdinal.delete(`${infohash}/${ordinal}`);
     if (over.events.hasEvent) this.#leftEvents.set(`${infohash}/${key}`, over.events);
     trimOldest(this.#leftEvents, PAUSED_PLAYERS_LIMIT);
-    if (reason.code !== "unknown_session") return;
+    if (reason.code !== "unknown_session" || request.isShared) return;
     this.#paused.set(`${infohash}/${key}`, { request, selectedFiles, key, ordinal });
     trimOldest(this.#paused, PAUSED_PLAYERS_LIMIT);
   }
@@ -329,7 +329,7 @@ export class Sessions {
 
   /** Returns a free ordinal for HLS, undefined otherwise. Ordinals of paused players are not free. */
   #freeOrdinal(infohash: Infohash, request: PlaybackRequest): number | undefined {
-    if (request.output !== "hls") return undefined;
+    if (request.output !== "hls" || request.isShared) return undefined;
     const paused = new Set(this.#pausedOf(infohash).map(([, player]) => player.ordinal));
     let ordinal = 0;
     while (this.#byOrdinal.has(`${infohash}/${ordinal}`) || paused.has(ordinal)) ordinal++;

@@ -11,7 +11,7 @@ import { ORIGINAL_FROM } from "./film-audio.ts";
 import { distinctNames } from "./hls.ts";
 
 /** Addresses of segments in a media manifest. */
-const SEGMENT_URL = /^(http\S*\/\d+)\.ts$/gm;
+const SEGMENT_URL = /^((?:http\S*\/)?\d+)\.ts$/gm;
 
 /** A way to get one audio track of a stream apart from the picture. */
 interface StreamRendition {
@@ -57,8 +57,7 @@ export class StreamAudio {
   }
 
   /** Writes the master manifest: the picture with the requested audio, and with the audio of the stream. */
-  master({ base, session }: ManifestPlace): string {
-    const url = `${base}/ace/m/${session.infohash}/${session.key}.m3u8`;
+  master({ urls: { manifest: url } }: ManifestPlace): string {
     const { codecString, width, height } = this.#video;
     const variants = this.#groups.map(({ name, renditions }) => ({
       uri: `${url}?rendition=media`,

@@ -116,8 +116,7 @@ export class TeletextSource extends DerivedSource {
     return encodeUtf8(segmentText(own, concatBytes(before), page));
   }
 
-  #master(pages: readonly ListedPage[], { base, session }: ManifestPlace): string {
-    const url = `${base}/ace/m/${session.infohash}/${session.key}.m3u8`;
+  #master(pages: readonly ListedPage[], { urls: { manifest: url } }: ManifestPlace): string {
     const subtitles = pages.map(({ language, isHearingImpaired }, number) => ({
       ...{ number, language, isForced: false },
       title: isHearingImpaired ? "Hearing impaired" : undefined,

@@ -34,6 +34,9 @@ export interface SegmentSource {
   readonly streamBytes?: number | undefined;
   /** Average bitrate; absent if not known. */
   readonly bytesPerSecond?: number | undefined;
+  /** Live only: true if the segment with this number in a manifest has all its bytes, so that every engine serves the same ones.
+   * Absent: not known. */
+  isWhole?(number: number): boolean;
   /** Returns the window of a live source; undefined if not known. */
   livePosition?(): LivePosition | undefined;
   /** Access to a live stream in units smaller than segments, with seeking; absent for sources that have segments only. */
@@ -103,11 +106,35 @@ export interface VariantFacts {
   readonly isAudio: boolean;
 }
 
-/** What a manifest request specifies. All URLs in a manifest are absolute. */
+/** The URLs in a manifest. */
+export interface ManifestUrls {
+  /** The manifest itself; the query of a rendition is appended. */
+  readonly manifest: string;
+  /** Returns the URL of a segment or part; `ending` follows the number and its dot, such as `ts` or `p3.ts`. */
+  segment(index: number, ending: string): string;
+}
+
+/** Returns the URLs of a session, which are absolute. `base` is `http://host:port`. */
+export function sessionManifestUrls(
+  base: string,
+  session: { readonly infohash: Infohash; readonly key: string; readonly ordinal: number },
+): ManifestUrls {
+  const { infohash, key, ordinal } = session;
+  return {
+    manifest: `${base}/ace/m/${infohash}/${key}.m3u8`,
+    segment: (index, ending) => `${base}/ace/c/${infohash}/${segmentNumber(ordinal, index)}.${ending}`,
+  };
+}
+
+/** The URLs of a manifest without a session. They are relative, so that they are the same behind every host and path. */
+export const SHARED_MANIFEST_URLS: ManifestUrls = {
+  manifest: "index.m3u8",
+  segment: (index, ending) => `${segmentNumber(0, index)}.${ending}`,
+};
+
+/** What a manifest request specifies. */
 export interface ManifestPlace {
-  /** `http://host:port`. */
-  readonly base: string;
-  readonly session: { readonly infohash: Infohash; readonly key: string; readonly ordinal: number };
+  readonly urls: ManifestUrls;
   /** Live only: how far this player is behind the edge; 0 by default. */
   readonly shiftMs?: number;
   /** Live only: hold the manifest until it contains this segment or part (RFC 8216bis 6.2.5.2). Rejects with `bad_parameter` if

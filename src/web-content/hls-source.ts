@@ -11,7 +11,6 @@ import type {
   SourceOptions,
   VariantFacts,
 } from "../transfer/segment-source.ts";
-import { segmentNumber } from "../transfer/segment-source.ts";
 import type { HlsFeed } from "./hls-feed.ts";
 import { InterleavedHls } from "./hls-interleaved.ts";
 import type { HlsProgramme, HlsStream, HlsTrack } from "./hls-programme.ts";
@@ -123,9 +122,8 @@ class HlsSource implements SegmentSource {
     return track === 0 ? main : feedOf(audio, track - 1);
   }
 
-  #master({ base, session }: ManifestPlace): string {
+  #master({ urls: { manifest: url } }: ManifestPlace): string {
     const { variant, audio, subtitles } = this.#programme;
-    const url = `${base}/ace/m/${session.infohash}/${session.key}.m3u8`;
     const selected = defaultRendition(
       audio.map(({ rendition }) => rendition),
       this.#language,
@@ -169,7 +167,7 @@ class HlsSource implements SegmentSource {
 /** Writes the relayed manifest of a feed, reloaded if due. */
 async function manifestOf(
   feed: HlsFeed,
-  { base, session, cuts }: ManifestPlace,
+  { urls, cuts }: ManifestPlace,
   ending: string,
   signal: AbortSignal,
 ): Promise<string> {
@@ -178,7 +176,7 @@ async function manifestOf(
   const track = /^a\d+\./.exec(ending)?.[0] ?? "";
   const uriOf = (number: number, last: string) => {
     const own = last === "mp4" ? `${track}mp4` : last;
-    return `${base}/ace/c/${session.infohash}/${segmentNumber(session.ordinal, number)}.${own}`;
+    return urls.segment(number, own);
   };
   return feed.manifest(uriOf, ending, cuts);
 }

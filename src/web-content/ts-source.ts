@@ -80,7 +80,6 @@ export class TsSource implements SegmentSource {
     while (this.#kept.length < MIN_LISTED && !this.#isOver) await this.#more(signal);
     // An HLS player that reloads the manifest still plays.
     this.#pressure.touch();
-    const { session, base } = place;
     return writeMediaManifest({
       kind: "live",
       isEnded: this.#isOver,
@@ -89,7 +88,7 @@ export class TsSource implements SegmentSource {
       targetSeconds: 3 * TARGET_SECONDS,
       segments: this.#kept.map(({ index, segment }) => ({
         durationSeconds: segment.durationSeconds,
-        uri: `${base}/ace/c/${session.infohash}/${segmentNumber(session.ordinal, index)}.ts`,
+        uri: place.urls.segment(index, "ts"),
         isDiscontinuous: segment.isDiscontinuous,
       })),
     });

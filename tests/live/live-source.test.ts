@@ -7,7 +7,7 @@ import type { LiveSource } from "../../src/live/window/live-source.ts";
 import { PieceCutter } from "../../src/media/live-cut.ts";
 import type { LivePiece } from "../../src/media/live-piece.ts";
 import type { ManifestPlace } from "../../src/transfer/segment-source.ts";
-import { segmentNumber } from "../../src/transfer/segment-source.ts";
+import { segmentNumber, sessionManifestUrls } from "../../src/transfer/segment-source.ts";
 import { settled } from "../engine/fake-clock.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { H264, HEVC, lavfi, makeMedia, scratchFile } from "../remux/make-media.ts";
@@ -32,7 +32,9 @@ const { test: ffmpegTest } = await testsThatNeed("ffmpeg");
 
 const WITH = { timeout: 60_000 };
 const never = new AbortController().signal;
-const PLACE: ManifestPlace = { base: "http://h:1", session: { infohash: INFOHASH, key: "k", ordinal: 0 } };
+const PLACE: ManifestPlace = {
+  urls: sessionManifestUrls("http://h:1", { infohash: INFOHASH, key: "k", ordinal: 0 }),
+};
 
 async function textOf(source: LiveSource, place: Partial<ManifestPlace> = {}): Promise<string> {
   return source.manifest({ ...PLACE, ...place }, "main", never);
@@ -150,6 +152,29 @@ test("LiveSource: engines that joined at different times have the same numbers, 
     );
   }
   assert.equal(theirs.filter(([, { parts }]) => parts.length > 0).length, 2);
+});
+
+test("LiveSource.isWhole: true for a segment with all its bytes, not for a rest or one with a gap", async () => {
+  const pieces = await patternStream();
+  const starts = pieces.flatMap(({ header }, index) => (header.isSegmentStart ? [index] : []));
+  const inside = (start: number) =>
+    pieces.findIndex(
+      ({ header }, i) => i > start && header.randomAccessOffset !== undefined && !header.isSegmentStart,
+    );
+  const { window, source } = someWindow();
+  const joined = inside(starts[2]!);
+  // One piece is lost in the middle of the fifth segment, the last one of the seventh.
+  const lost = [inside(starts[5]!) - 1, starts[8]! - 1];
+  give(
+    window,
+    pieces.slice(joined, starts[10]! + 1).filter((_, index) => !lost.includes(index + joined)),
+  );
+  const wholeOf = (start: number) => source.isWhole(segmentNumber(0, pieces[start]!.header.segment));
+  assert.deepEqual(
+    starts.slice(2, 11).map(wholeOf),
+    [false, true, true, false, true, false, true, true, false],
+    "the last one is open",
+  );
 });
 
 test("LiveSource: the list covers about 60 s, and its first number never decreases", async () => {

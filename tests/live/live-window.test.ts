@@ -10,6 +10,7 @@ import type { UnixSeconds } from "../../src/base/time.ts";
 import type { LiveWindow, LiveWindowOptions } from "../../src/live/window/live-window.ts";
 import { partTargetMs } from "../../src/live/window/live-window-parts.ts";
 import type { Files, OpenFile } from "../../src/runtime/contract.ts";
+import { SHARED_MANIFEST_URLS } from "../../src/transfer/segment-source.ts";
 import type { PieceHeader } from "../../src/wire/live/header.ts";
 import { settled } from "../engine/fake-clock.ts";
 import { seededRandom } from "../seeded-random.ts";
@@ -17,7 +18,6 @@ import {
   changed,
   drained,
   give,
-  INFOHASH,
   inFolder,
   laterRound,
   PIECE_MS,
@@ -486,8 +486,7 @@ for (const seed of [1, 2, 3, 4]) {
       assert.ok(chunks.every((chunk) => chunk.length % 188 === 0));
       if (random() < 0.1 && window.segments.some(({ isListable }) => isListable)) {
         const shiftMs = some(0.3, below(60_000)) ?? 0;
-        const session = { infohash: INFOHASH, key: "k", ordinal: 0 };
-        const text = await source.manifest({ base: "http://h", session, shiftMs }, "main", never);
+        const text = await source.manifest({ urls: SHARED_MANIFEST_URLS, shiftMs }, "main", never);
         const list = HLS.parse(text) as HLS.types.MediaPlaylist;
         const segments = list.segments.filter(({ uri }) => uri);
         assert.ok(segments.length > 0 && segments.every(({ duration }) => duration <= 60), text);

@@ -10,14 +10,17 @@ import { BuiltinCodecs } from "../../src/remux/codecs/builtin-codecs.ts";
 import { readPiece } from "../../src/remux/ts-interleave.ts";
 import { TsMuxer } from "../../src/remux/ts-muxer.ts";
 import { readCodecScript } from "../../src/runtime/codec-scripts.ts";
-import type { ManifestRendition, SegmentSource } from "../../src/transfer/segment-source.ts";
+import {
+  type ManifestRendition,
+  type SegmentSource,
+  sessionManifestUrls,
+} from "../../src/transfer/segment-source.ts";
 import { ac3Tone } from "../remux/audio/encoded-sound.ts";
 import { SYNTHETIC_TRACKS, syntheticPackets } from "../remux/synthetic-ts.ts";
 
 const signal = new AbortController().signal;
 const place = {
-  base: "http://a",
-  session: { infohash: parseInfohash("a".repeat(40))!, key: "k", ordinal: 0 },
+  urls: sessionManifestUrls("http://a", { infohash: parseInfohash("a".repeat(40))!, key: "k", ordinal: 0 }),
 };
 const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecScript));
 const SEGMENT_SECONDS = 0.48;

@@ -4,9 +4,14 @@ import { parseInfohash } from "../../src/base/ids.ts";
 import { audioGroups } from "../../src/playback/film-audio.ts";
 import { hlsManifest } from "../../src/playback/hls.ts";
 import type { Media, MediaTrack } from "../../src/remux/contract.ts";
+import { sessionManifestUrls } from "../../src/transfer/segment-source.ts";
 
 const FILE = { index: 0, path: ["a.mkv"], name: "a.mkv", size: 1_000_000 };
-const SESSION = { infohash: parseInfohash("a".repeat(40))!, key: "k", ordinal: 0 };
+const urls = sessionManifestUrls("http://a", {
+  infohash: parseInfohash("a".repeat(40))!,
+  key: "k",
+  ordinal: 0,
+});
 
 function track(kind: MediaTrack["kind"], codec: string, codecString: string): MediaTrack {
   return { kind, codec, codecString, language: "eng", title: undefined, isDefault: false };
@@ -18,7 +23,7 @@ function codecsOf(container: "ts" | "fmp4", ...audio: readonly MediaTrack[]): st
   const media = { tracks, durationSeconds: 10, segments: [] } as unknown as Media;
   const text = { codec: "subrip", language: "eng", title: undefined, isForced: false };
   const subtitles = [{ ...text, number: 3, segments: 0 }];
-  const place = { container, base: "http://a", session: SESSION };
+  const place = { container, urls };
   const film = { file: FILE as never, media, audio: [], subtitles, ...place };
   return /CODECS="([^"]*)"/.exec(hlsManifest(film, "main"))?.[1];
 }
@@ -40,7 +45,7 @@ function masterOf(audio: readonly MediaTrack[], original?: readonly MediaTrack[]
   };
   const media = mediaWith(audio);
   const groups = audioGroups(media, original && mediaWith(original), "ts");
-  const place = { container: "ts", base: "http://a", session: SESSION } as const;
+  const place = { container: "ts", urls } as const;
   return hlsManifest({ file: FILE as never, media, audio: groups, subtitles: [], ...place }, "main");
 }
 

@@ -5,7 +5,11 @@ import { decodeUtf8 } from "../../src/base/utf8.ts";
 import { readSubtitles } from "../../src/media/subtitle-file.ts";
 import { TeletextSource } from "../../src/playback/teletext-source.ts";
 import { openTsFile } from "../../src/remux/ts-file.ts";
-import type { ManifestPlace, SegmentSource } from "../../src/transfer/segment-source.ts";
+import {
+  type ManifestPlace,
+  type SegmentSource,
+  sessionManifestUrls,
+} from "../../src/transfer/segment-source.ts";
 import { allOf } from "../parts/all-of.ts";
 import { CountedFile } from "../remux/file-access.ts";
 import { tsSegment } from "../remux/segments.ts";
@@ -14,8 +18,7 @@ import { BASE_TICKS, CUES, teletextFilm } from "../remux/teletext-film.ts";
 
 const never = new AbortController().signal;
 const PLACE: ManifestPlace = {
-  base: "http://h:1",
-  session: { infohash: "c".repeat(40) as Infohash, key: "k", ordinal: 0 },
+  urls: sessionManifestUrls("http://h:1", { infohash: "c".repeat(40) as Infohash, key: "k", ordinal: 0 }),
 };
 const MANIFEST = `#EXTM3U
 #EXT-X-TARGETDURATION:4

@@ -8,6 +8,7 @@ import type { HlsMedia } from "../../src/media/hls-media.ts";
 import { parseHlsPlaylist } from "../../src/media/hls-playlist.ts";
 import type { WebContent } from "../../src/transfer/contract.ts";
 import type { SourceOptions } from "../../src/transfer/segment-source.ts";
+import { sessionManifestUrls } from "../../src/transfer/segment-source.ts";
 import { HlsStream } from "../../src/web-content/hls-programme.ts";
 import { HlsSegmentFetcher } from "../../src/web-content/hls-segment-fetcher.ts";
 import { openHls } from "../../src/web-content/hls-source.ts";
@@ -16,7 +17,7 @@ import { fixture } from "../parts/media-fixtures.ts";
 import { FakeWebServer, someContent } from "./web-server.ts";
 
 const INFOHASH = "ab".repeat(20) as Infohash;
-const place = { base: "http://h:1", session: { infohash: INFOHASH, key: "k", ordinal: 2 } };
+const place = { urls: sessionManifestUrls("http://h:1", { infohash: INFOHASH, key: "k", ordinal: 2 }) };
 const never = new AbortController().signal;
 
 /** Forty packets that contain the segment number. */

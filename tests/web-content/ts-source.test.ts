@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SluiceError } from "../../src/base/errors.ts";
 import type { Infohash } from "../../src/base/ids.ts";
+import { sessionManifestUrls } from "../../src/transfer/segment-source.ts";
 import { TsSource } from "../../src/web-content/ts-source.ts";
 import { settled } from "../engine/fake-clock.ts";
 import { patternTs } from "../parts/media-fixtures.ts";
 import { FakeWebServer, someContent, type WebAnswer } from "./web-server.ts";
 
 const INFOHASH = "ab".repeat(20) as Infohash;
-const place = { base: "http://h:1", session: { infohash: INFOHASH, key: "k", ordinal: 0 } };
+const place = { urls: sessionManifestUrls("http://h:1", { infohash: INFOHASH, key: "k", ordinal: 0 }) };
 const never = new AbortController().signal;
 
 const FILM = patternTs(60);

@@ -1,6 +1,5 @@
 import { type ManifestPart, type ManifestSegment, writeMediaManifest } from "../../media/manifest.ts";
 import type { ManifestPlace } from "../../transfer/segment-source.ts";
-import { segmentNumber } from "../../transfer/segment-source.ts";
 import type { LiveWindow } from "./live-window.ts";
 import { partTargetMs } from "./live-window-parts.ts";
 import type { KeptSegment } from "./live-window-segment.ts";
@@ -42,12 +41,11 @@ export function writeLiveManifest(
   place: ManifestPlace,
   { isAtEdge, isEnded }: { readonly isAtEdge: boolean; readonly isEnded: boolean },
 ): string {
-  const { base, session, isDelta = false } = place;
-  const urlOf = (number: number, part = "") =>
-    `${base}/ace/c/${session.infohash}/${segmentNumber(session.ordinal, number)}${part}.ts`;
+  const { urls, isDelta = false } = place;
+  const urlOf = (number: number, ending = "ts") => urls.segment(number, ending);
   const partsOf = ({ facts, parts }: KeptSegment): ManifestPart[] =>
     parts.map(({ durationMs, isIndependent }, part) => ({
-      uri: urlOf(facts.number, `.p${part}`),
+      uri: urlOf(facts.number, `p${part}.ts`),
       durationSeconds: durationMs / 1000,
       isIndependent,
     }));
@@ -91,7 +89,7 @@ export function writeLiveManifest(
       openParts: partsOf(open),
       openStart: { isDiscontinuous: open.isDiscontinuous, programDateTimeMs: open.facts.startMs },
     }),
-    ...(open?.isCutting && { preloadHintUri: urlOf(open.facts.number, `.p${open.parts.length}`) }),
+    ...(open?.isCutting && { preloadHintUri: urlOf(open.facts.number, `p${open.parts.length}.ts`) }),
   });
 }
 

@@ -125,6 +125,12 @@ export class LiveSource implements SegmentSource {
     return this.#read(segment, 0, segment.mediaBytes);
   }
 
+  isWhole(number: number): boolean {
+    const isNamed = ({ facts, isListable }: KeptSegment) =>
+      isListable && segmentNumber(0, facts.number) === number;
+    return this.#window.segments.findLast(isNamed)?.isWhole ?? false;
+  }
+
   livePosition(): LivePosition | undefined {
     const { segments, edgeMs, pieceMs, lastPieceAt } = this.#window;
     const oldest = segments.find(({ isGone }) => !isGone);

@@ -55,6 +55,8 @@ export class KeptSegment {
   /** It is an HLS segment: not the rest of one, and not one without end. */
   isListed = true;
   isClosed = false;
+  /** Bytes of it are missing, after its start or before its end. */
+  hasGap = false;
   isGone = false;
   /** The state of its copy on disk. */
   storage: "memory" | "waiting" | "writing" | "saved" = "memory";
@@ -81,6 +83,11 @@ export class KeptSegment {
   /** Whether a manifest can list it. */
   get isListable(): boolean {
     return this.isListed && this.isClosed && !this.isGone && this.mediaBytes > 0;
+  }
+
+  /** Whether it has all bytes that the source signed for it, so that all engines have the same ones. */
+  get isWhole(): boolean {
+    return this.facts.isFromStart && this.isListable && !this.hasGap;
   }
 
   /** The size of the HLS segment. */

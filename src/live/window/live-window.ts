@@ -215,6 +215,7 @@ export class LiveWindow implements PieceSink {
   }
 
   #noteLoss(): void {
+    if (this.#last && !this.#last.isClosed) this.#last.hasGap = true;
     this.#isWaitingForCut = true;
     this.#isClockUnverified = this.#last !== undefined;
   }

@@ -38,6 +38,8 @@ const ROUTES: readonly (readonly [kind: TargetKind, path: string])[] = [
   ["media", `/ace/r/${SESSION}`],
   ["media", `/content/${SESSION}`],
   ["media", `/ace/c/${CONTENT}/0.ts`],
+  ["media", `/live/${CONTENT}/x`],
+  ["media", `/vod/${CONTENT}/0/x`],
   ["media", `/ace/stat/${SESSION}`],
   ["media", `/ace/cmd/${SESSION}?method=stop`],
   ["media", `/ace/event/${SESSION}`],
