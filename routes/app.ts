@@ -11,7 +11,9 @@ import { createFileRoutes, createImageRoutes } from "./files.ts";
 import { accessMiddleware, policyOf } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { describeError } from "./http/errors.ts";
+import { requestReport } from "./http/request-report.ts";
 import { failure, textResponse } from "./http/responses.ts";
+import { createOperationsRoutes } from "./operations.ts";
 import { createPlayLinkRoutes } from "./play-links.ts";
 import { createPlaybackRoutes } from "./playback.ts";
 import { createExportRoutes } from "./playlist-export.ts";
@@ -31,6 +33,8 @@ export function createApp(dependencies: RouteDependencies): Hono<RouteEnv> {
     await next();
     setSecurityHeaders(c);
   });
+  const { operations } = dependencies;
+  if (operations) app.use("*", requestReport(operations));
   app.use("*", accessMiddleware(dependencies));
   const open = cors({
     origin: "*",
@@ -58,6 +62,7 @@ export function createApp(dependencies: RouteDependencies): Hono<RouteEnv> {
     if (activity) app.route("/", createEventRoutes({ ...dependencies, library, activity }));
     const { catchUp } = dependencies;
     if (catchUp !== undefined) app.route("/", createCatchUpRoutes({ catchUp, library }));
+    if (operations) app.route("/", createOperationsRoutes({ ...dependencies, library, operations }));
     if (diagnose) app.route("/", createDiagnosisRoutes({ ...dependencies, library, diagnose }));
   }
   if (dependencies.recordings) app.route("/", createRecordingRoutes(dependencies.recordings));

@@ -61,6 +61,9 @@ export const diagnosisSchema = z.object({
   ),
 });
 
+/** The schema of the response. */
+export const diagnosisAnswer = z.object({ result: diagnosisSchema });
+
 /** The diagnosis as JSON. */
 export type PresentedDiagnosis = z.infer<typeof diagnosisSchema>;
 

@@ -143,6 +143,18 @@ test("deno.json: compile takes in the page, and start and test set up first", ()
     /write-assets\.ts && deno compile .*--include src\/web\/built-page\.json/,
   );
   assert.match(denoJson.tasks.compile, /src\/main\.ts'$/);
+  // Excluding all of node_modules would leave out the codecs, which are read when they are first needed.
+  const excluded = [...denoJson.tasks.compile.matchAll(/--exclude node_modules\/(\S+)/g)].map(
+    ([, name]) => name,
+  );
+  assert.ok(excluded.includes("bun"));
+  const needed = Object.keys(packageJson.dependencies).filter(
+    (name) => !["bun", "esbuild", "tsx"].includes(name),
+  );
+  assert.deepEqual(
+    needed.filter((name) => excluded.some((each) => name.split("/")[0] === each || name === each)),
+    [],
+  );
   for (const task of ["start", "test"]) assert.match(denoJson.tasks[task], /^sh .ci\/setup && /);
 });
 

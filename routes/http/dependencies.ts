@@ -13,6 +13,7 @@ import type {
   TextSocket,
   TextSocketHandlers,
 } from "../../src/runtime/contract.ts";
+import type { MetricFamily } from "../../src/wire/metrics-text.ts";
 import type { Forwarded } from "./access-proxy.ts";
 
 /** The services and settings that the routes use. */
@@ -39,6 +40,8 @@ export interface RouteDependencies {
   readonly activity?: Activity;
   /** Diagnoses the engine. If absent, `/api/diagnosis` does not exist. */
   readonly diagnose?: () => Promise<Diagnosis>;
+  /** What operators watch. If absent, `/readyz` and `/metrics` do not exist. */
+  readonly operations?: OperationsService;
   /** Called with the user agent of each program that reads the status of a session. */
   readonly statRead?: (userAgent: string) => void;
   /** Returns whether a host of the Internet answered recently. */
@@ -56,6 +59,33 @@ export interface RouteDependencies {
   readonly access?: AccessSettings;
   /** The operating system that `get_version` reports; default `linux`. */
   readonly platform?: "linux" | "win32" | "android";
+}
+
+/** What operators watch of a running engine. */
+export interface OperationsService {
+  /** Checks whether the engine can serve players: its database, its disk. */
+  readiness(): Promise<readonly ReadinessCheck[]>;
+  metrics(): Promise<readonly MetricFamily[]>;
+  /** Counts and logs a request that was answered. */
+  answered(request: AnsweredRequest): void;
+}
+
+/** One check of {@link OperationsService.readiness}. */
+export interface ReadinessCheck {
+  readonly name: string;
+  readonly isOk: boolean;
+  /** The state in one sentence; if the check failed, what to do. */
+  readonly text: string;
+}
+
+/** A request whose response has begun. */
+export interface AnsweredRequest {
+  readonly method: string;
+  /** Without the query, which may contain tokens. */
+  readonly path: string;
+  /** The `x-request-id` of the client or a proxy; undefined if it sent none. */
+  readonly requestId: string | undefined;
+  readonly status: number;
 }
 
 /** The engine's own tracker, as HTTP clients use it. */

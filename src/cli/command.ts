@@ -32,6 +32,7 @@ export type CommandName =
   | "play"
   | "broadcast"
   | "relay"
+  | "status"
   | "doctor"
   | "settings"
   | "token"

@@ -33,6 +33,19 @@ export const COMMANDS: readonly Command[] = [
   },
   ...CONTENT_COMMANDS,
   {
+    name: "status",
+    summary: "Show whether the running engine can serve players, for scripts and health checks",
+    operands: "",
+    maxOperands: 0,
+    flags: [JSON_FLAG],
+    takesSettings: true,
+    shownSettings: ["host", "http-port"],
+    examples: [
+      ["sluice status", "exit code 0 if it is ready, 1 if a check fails, 3 if no engine answers"],
+      ["sluice status --json", "the same data as /readyz"],
+    ],
+  },
+  {
     name: "doctor",
     summary: "Check ports, peers, clock, disk and settings, and explain buffering",
     operands: "",

@@ -1,4 +1,4 @@
-import { diagnosisSchema, type PresentedDiagnosis, presentDiagnosis } from "../../routes/diagnosis.ts";
+import { diagnosisAnswer, type PresentedDiagnosis, presentDiagnosis } from "../../routes/diagnosis.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { after } from "../base/time.ts";
@@ -10,13 +10,13 @@ import { type Arguments, usageError } from "./args.ts";
 import type { Context } from "./context.ts";
 import { diagnose } from "./diagnose.ts";
 import { doctorText } from "./doctor-text.ts";
+import { askEngine, urlOf } from "./running-engine.ts";
 import { openService } from "./service.ts";
 
 /** The DHT, the router and a proxy answer within this time or not at all. */
 const TRIAL_MS = 8_000;
 /** A running engine answers at once, except for the time of its disk test. */
 const ANSWER_MS = 20_000;
-const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
 /**
  * `sluice doctor`: shows the diagnosis of the running engine, or starts a temporary engine if none runs. Resolves to the exit
@@ -25,7 +25,7 @@ const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 export async function doctor(context: Context, config: Config, log: Log, args: Arguments): Promise<number> {
   if (args.operands.length > 0) throw usageError("doctor: takes no operands");
   const { stdout, stderr } = context;
-  const running = await askEngine(config);
+  const running = await diagnosisOf(config);
   if (!running)
     stderr.write(`No engine answers at ${urlOf(config)}. Testing this machine for ${TRIAL_MS / 1000} s …\n`);
   const found = running ?? presentDiagnosis(await tryAlone(context, config, log));
@@ -46,24 +46,10 @@ async function withSeen(
 }
 
 /** Returns the diagnosis of the running engine; undefined if none runs. */
-async function askEngine(config: Config): Promise<PresentedDiagnosis | undefined> {
-  let response: Response;
-  try {
-    response = await fetch(`${urlOf(config)}api/diagnosis`, {
-      redirect: "error",
-      signal: AbortSignal.timeout(ANSWER_MS),
-    });
-  } catch {
-    return undefined;
-  }
-  const length = Number(response.headers.get("content-length") ?? 0);
-  if (!response.ok || length > MAX_ANSWER_BYTES) {
-    await response.body?.cancel();
-    return undefined;
-  }
-  const answer: { result?: unknown } | undefined = await response.json().catch(() => undefined);
-  const read = diagnosisSchema.safeParse(answer?.result);
-  return read.success ? read.data : undefined;
+async function diagnosisOf(config: Config): Promise<PresentedDiagnosis | undefined> {
+  const answer = await askEngine(config, "api/diagnosis", ANSWER_MS);
+  const read = diagnosisAnswer.safeParse(answer?.json);
+  return read.success ? read.data.result : undefined;
 }
 
 /** Starts an engine without database and cache, waits while it finds peers, and returns its diagnosis. */
@@ -88,10 +74,4 @@ async function tryAlone(context: Context, config: Config, log: Log): Promise<Dia
   } finally {
     await service.close();
   }
-}
-
-function urlOf({ host, httpPort }: Config): string {
-  const isEverywhere = host === "0.0.0.0" || host === "::";
-  const name = isEverywhere ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
-  return `http://${name}:${httpPort}/`;
 }

@@ -10,11 +10,12 @@ const COLUMNS = 110;
 /** What the program is, in one line. */
 export const SUMMARY = "Stream from the BitTorrent network to any player over HTTP; broadcast and watch live";
 
-/** Exit codes of all commands. `doctor` exits with 1 if a check fails, `play` with the code of the player. */
+/** Exit codes of all commands. `doctor` and `status` exit with 1 if a check fails, `play` with the code of the player. */
 export const EXIT_CODES = [
   ["0", "success"],
-  ["1", "failure, such as a port in use, a full disk or no peers; doctor: a check failed"],
+  ["1", "failure, such as a port in use, a full disk or no peers; doctor, status: a check failed"],
   ["2", "invalid command line, setting or config file"],
+  ["3", "status: no engine answers"],
   ["130", "interrupted by Ctrl-C"],
 ] as const;
 

@@ -14,6 +14,8 @@ const PLAIN = "\x1b[0m";
 /** Options of {@link createLog}. */
 export interface LogOptions {
   readonly level: LogLevel;
+  /** `json`: one object per line, with `time`, `level`, `component`, `message` and the fields. Default: `text`. */
+  readonly format?: "text" | "json";
   readonly colors: boolean;
   /** Writes one line; it includes the newline. */
   readonly write: (line: string) => void;
@@ -22,7 +24,10 @@ export interface LogOptions {
   readonly ring?: Pick<LogRing, "add"> | undefined;
 }
 
-/** Creates a log that writes lines of time, level, component, message and `key=value` fields. Control characters are escaped. */
+/**
+ * Creates a log that writes lines of time, level, component, message and `key=value` fields, or the same as JSON. Control characters
+ * are escaped.
+ */
 export function createLog(options: LogOptions, part = ""): Log {
   const say = (level: LogLine["level"], message: string, fields?: LogFields) => {
     const isWritten = RANKS[level] <= RANKS[options.level];
@@ -31,6 +36,12 @@ export function createLog(options: LogOptions, part = ""): Log {
     const text = `${printable(message)}${written(fields)}`;
     options.ring?.add({ atMs: now.getTime(), level, part, text });
     if (!isWritten) return;
+    if (options.format === "json") {
+      const line = { time: now.toISOString(), level, component: part, message };
+      // A field cannot replace a member of the line.
+      options.write(`${printable(JSON.stringify({ ...line, ...fields, ...line }))}\n`);
+      return;
+    }
     const time = now.toISOString().slice(11, 23);
     const paint = (text: string) => (options.colors ? `${COLORS[level]}${text}${PLAIN}` : text);
     const place = part === "" ? "" : `${part}: `;

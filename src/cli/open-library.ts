@@ -9,11 +9,13 @@ import type { Outbound } from "../outbound/outbound.ts";
 import { createRecordings } from "../recordings/recordings.ts";
 import type { KeyValueStore, Runtime } from "../runtime/contract.ts";
 import type { Config } from "../settings/settings.ts";
+import { type MeasuredStore, measuredStore } from "./measured-store.ts";
 import { storeOptions } from "./store.ts";
 
 /** The library, and the id of this installation. */
 export interface OpenLibrary {
   readonly library: Library;
+  readonly store: MeasuredStore;
   /** 40 hex digits. */
   readonly deviceId: string;
   readonly broadcastRecords: BroadcastRecords;
@@ -37,7 +39,7 @@ export async function openLibrary(
   broadcasts: LibraryDependencies["broadcasts"] & object,
 ): Promise<OpenLibrary> {
   const place = storeOptions(config, log, false);
-  const store = await runtime.openStore(place);
+  const store = measuredStore(await runtime.openStore(place), runtime.clock);
   try {
     const deviceId = await deviceIdOf(store, runtime);
     const library = await createLibrary({
@@ -58,6 +60,7 @@ export async function openLibrary(
     const recording = { ...runtime, store, folder: place.folder, items: library.items };
     return {
       library,
+      store,
       deviceId,
       broadcastRecords: createBroadcastRecords(store, log),
       async openChannelMedia(open) {

@@ -81,6 +81,8 @@ async function runCommand(context: Context, config: Config, log: Log, args: Argu
       return (await import("./broadcast.ts")).broadcast(context, config, log, args);
     case "relay":
       return (await import("./relay.ts")).relay(context, config, log, args);
+    case "status":
+      return (await import("./status.ts")).status(context, config, args);
     case "doctor":
       return (await import("./doctor.ts")).doctor(context, config, log, args);
     case "token":
@@ -139,6 +141,9 @@ function logOf({ stderr, environment }: Context, current: () => Config, ring?: L
   return createLog({
     get level() {
       return current().log;
+    },
+    get format() {
+      return current().logFormat;
     },
     ring,
     colors: config.logColors === "auto" ? isWanted : config.logColors === "always",

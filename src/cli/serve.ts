@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { LogRing } from "../activity/log-ring.ts";
 import { deferred } from "../async/deferred.ts";
 import { messageOf } from "../base/errors.ts";
@@ -13,8 +14,9 @@ import { exposureWarnings, isInContainer } from "./exposure.ts";
 import { configFrom } from "./load-config.ts";
 import { lanAddresses } from "./own-addresses.ts";
 import { openService } from "./service.ts";
+import { type ServiceManager, serviceManager } from "./service-manager.ts";
 import { SettingsDesk } from "./settings-desk.ts";
-import { aborted, stopSignals } from "./stop-signals.ts";
+import { aborted, onReloadSignal, stopSignals } from "./stop-signals.ts";
 
 /** What `serve` needs to restart with changed settings. */
 export interface SettingsAccess {
@@ -28,8 +30,9 @@ export interface SettingsAccess {
 }
 
 /**
- * `sluice serve`: runs until SIGINT or SIGTERM. Resolves to the exit code. If the settings page asks for a restart, the engine
- * closes and opens again in this process; if it cannot start with the changed settings, it starts with the previous ones.
+ * `sluice serve`: runs until SIGINT or SIGTERM. Resolves to the exit code. If the settings page asks for a restart, or SIGHUP
+ * arrives after the settings were changed, the engine closes and opens again in this process; if it cannot start with the changed
+ * settings, it starts with the previous ones.
  */
 export async function serve(
   context: Context,
@@ -38,10 +41,23 @@ export async function serve(
   settings: SettingsAccess,
 ): Promise<number> {
   let running = config;
+  let started: Config | undefined;
   const logRing = new LogRing();
   const log = settings.logOf(() => running, logRing);
   const stop = stopSignals(log);
+  const manager = serviceManager(context.environment, log);
   let restarted = deferred();
+  const reload = async () => {
+    try {
+      const changed = configFrom(settings.table, await settings.sources());
+      if (isDeepStrictEqual(changed, running)) return log.info("the settings are unchanged");
+      log.info("the settings have changed: restarting");
+      restarted.resolve();
+    } catch (error) {
+      log.error("cannot read the changed settings; keeping the previous ones", { reason: messageOf(error) });
+    }
+  };
+  const ignoreReloads = onReloadSignal(context.stdin.isTTY === true, () => void reload());
   const desk = new SettingsDesk({
     ...settings,
     files: context.runtime.files,
@@ -53,12 +69,18 @@ export async function serve(
       restarted = deferred();
       const end = Promise.race([aborted(stop.signal), restarted.promise]);
       try {
-        await serveUntil(end, { context, config: running, log, logRing, args, desk });
+        await serveUntil(end, { context, config: running, log, logRing, args, desk, manager });
+        started = running;
       } catch (error) {
-        if (!(await desk.revert(messageOf(error)))) throw error;
+        const isReverted = await desk.revert(messageOf(error));
+        if (!isReverted && (started === undefined || started === running)) throw error;
         log.error("cannot start with the changed settings; starting with the previous ones", {
           reason: messageOf(error),
         });
+        if (!isReverted && started !== undefined) {
+          running = started;
+          continue;
+        }
       }
       if (stop.signal.aborted) break;
       running = configFrom(settings.table, await settings.sources());
@@ -67,6 +89,8 @@ export async function serve(
     return 0;
   } finally {
     stop.release();
+    ignoreReloads();
+    manager.close();
   }
 }
 
@@ -77,12 +101,13 @@ interface Run {
   readonly logRing: LogRing;
   readonly args: Arguments;
   readonly desk: SettingsDesk;
+  readonly manager: ServiceManager;
 }
 
 /** Runs the engine until `end` resolves. */
 async function serveUntil(
   end: Promise<void>,
-  { context, config, log, logRing, args, desk }: Run,
+  { context, config, log, logRing, args, desk, manager }: Run,
 ): Promise<void> {
   const { runtime, webAssets } = context;
   const service = await openService({ runtime, webAssets, config, log, logRing, settings: desk });
@@ -102,6 +127,7 @@ async function serveUntil(
       warnings: exposureWarnings(listener.address, runtime.surroundings.networks(), isInContainer()),
     };
     context.stdout.write(banner(facts, bannerForm(context, args)));
+    manager.ready();
     await end;
     log.info("stopping");
     await Promise.all([tcpApi?.close(), listener.close()]);

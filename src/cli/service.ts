@@ -44,7 +44,9 @@ import { diagnose } from "./diagnose.ts";
 import { openFfmpeg } from "./ffmpeg.ts";
 import { HttpListeners, withListenAdvice } from "./http-listeners.ts";
 import { createLocalPlayers } from "./local-players.ts";
+import { LoopLag } from "./loop-lag.ts";
 import { openLibrary } from "./open-library.ts";
+import { Operations } from "./operations.ts";
 import { announcedAddresses, ownLookup, ownTrackers } from "./own-addresses.ts";
 import { createPlayers } from "./players-desk.ts";
 import { startProber } from "./start-prober.ts";
@@ -98,7 +100,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   const outbound = createOutbound(withOwnNetworks(runtime, machine), log);
   const lists = new LateLists();
   const open = () => openLibrary(runtime, config, outbound, log, lists);
-  const { library, deviceId, broadcastRecords, openChannelMedia } = await open().catch(
+  const { library, store, deviceId, broadcastRecords, openChannelMedia } = await open().catch(
     async (error: unknown) => {
       // The cache may be what fills the disk, and nothing else of this engine can be removed without loss.
       const freed = isDiskFull(error) ? await freeDiskCache(runtime, settings, log) : 0;
@@ -186,6 +188,15 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     engine,
     log: options.logRing ?? new LogRing(),
   });
+  const loopLag = new LoopLag(runtime.clock);
+  const operations = new Operations({
+    ...{ engine, store, loopLag, version: VERSION, dataDir: config.dataDir },
+    files: runtime.files,
+    clock: runtime.clock,
+    log: log.named("http"),
+    runtime: `${runtime.name} ${runtime.version}`,
+    process: processUsage,
+  });
   let statReader: string | undefined;
   const app = createApp({
     engine,
@@ -200,6 +211,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     ...(transfers.tracker && { tracker: transfers.tracker }),
     deviceId,
     activity,
+    operations,
     diagnose: () => diagnose(machine, config, engine, statReader),
     statRead(userAgent) {
       statReader = userAgent;
@@ -251,6 +263,8 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       });
     },
     async close() {
+      operations.closing();
+      loopLag.close();
       cancelLoading();
       activity.close();
       stopTuner();
@@ -286,6 +300,11 @@ async function openCodecs({ transcoder }: Config): Promise<AudioCodecs> {
 /** Loads the readers and writers of media files: mediabunny, mux.js and 50 modules, a sixth of the start. */
 function loadMedia(): Promise<typeof import("../remux/open-media.ts")> {
   return import("../remux/open-media.ts");
+}
+
+function processUsage() {
+  const { user, system } = process.cpuUsage();
+  return { cpuSeconds: (user + system) / 1e6, residentBytes: process.memoryUsage.rss() };
 }
 
 function nothingPiped(): never {

@@ -40,6 +40,16 @@ export function stopSignals(log: Log): { readonly signal: AbortSignal; release()
   };
 }
 
+/**
+ * Calls `reload` at each SIGHUP. If the program was started in a terminal, SIGHUP means that the terminal was closed, and ends the
+ * program as usual. Returns a function that removes the listener.
+ */
+export function onReloadSignal(isInTerminal: boolean, reload: () => void): () => void {
+  if (isInTerminal) return () => {};
+  process.on("SIGHUP", reload);
+  return () => process.off("SIGHUP", reload);
+}
+
 /** Resolves when the signal fires. */
 export function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();

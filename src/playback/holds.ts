@@ -2,6 +2,7 @@ import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import { after } from "../base/time.ts";
+import type { LiveFigures } from "../protocol/live/contract.ts";
 import type { SwarmFigures } from "../protocol/swarm/contract.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type { ActiveTransfer, Hold, TransferContent, Transfers } from "../transfer/contract.ts";
@@ -86,6 +87,7 @@ export class Holds {
       name: transfer.name,
       holders,
       figures: transfer.figures,
+      live: transfer.live?.figures(),
     }));
   }
 
@@ -191,5 +193,7 @@ export interface EngineFigures {
     readonly name: string;
     readonly holders: number;
     readonly figures: SwarmFigures;
+    /** Undefined unless it is a live stream. */
+    readonly live: LiveFigures | undefined;
   }[];
 }

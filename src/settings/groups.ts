@@ -89,7 +89,7 @@ const GROUPS: readonly SettingGroup[] = [
     isHostOnly: true,
     names: ["bind", "proxy", "proxy-strict", "port-file", "port-command", "ip-filter", "data-dir", "store"],
   },
-  { title: "Log", names: ["log", "log-colors"] },
+  { title: "Log", names: ["log", "log-format", "log-colors"] },
 ];
 
 /** Groups the names of all settings, in the order of the page. */

@@ -17,6 +17,12 @@ export function settingsTable(folders: { readonly dataDir: string | undefined })
     ...serviceSettings(),
     ...deviceSettings(),
     log: setting("log", choice("silent", "error", "warn", "info", "debug"), "info", "Log level"),
+    logFormat: setting(
+      "log-format",
+      choice("text", "json"),
+      "text",
+      "Format of the log: lines for people, or one JSON object per line for log systems",
+    ),
     logColors: setting("log-colors", choice("auto", "always", "never"), "auto", "Colors in the log"),
   } as const;
 }

@@ -20,6 +20,23 @@ test("createLog writes time, level, component, message and fields", () => {
   ]);
 });
 
+test("createLog writes JSON: fields cannot replace members of the line, control characters are escaped", () => {
+  const lines: string[] = [];
+  const wallClock = () => new Date("2026-01-02T03:04:05.678Z");
+  const write = (line: string) => void lines.push(line);
+  const log = createLog({ level: "info", format: "json", colors: true, wallClock, write });
+  log.named("http").warn("slow \u202e", { level: "forged", ms: 3, none: undefined });
+  assert.equal(lines.length, 1);
+  assert.doesNotMatch(lines[0]!, /\u202e/);
+  assert.deepEqual(JSON.parse(lines[0]!), {
+    time: "2026-01-02T03:04:05.678Z",
+    level: "warn",
+    component: "http",
+    message: "slow \u202e",
+    ms: 3,
+  });
+});
+
 test("createLog omits lines above its level", () => {
   const { lines, log } = recorded("warn");
   log.info("no");

@@ -88,6 +88,36 @@ describe("the program", { timeout: 600_000 }, () => {
     }
   });
 
+  test("SIGHUP: applies changed settings, and keeps the previous ones if the file is invalid; sluice status reports the state", async () => {
+    const folder = scratch.file("hangup");
+    await mkdir(`${folder}/sluice`, { recursive: true });
+    const file = `${folder}/sluice/config.json`;
+    const engine = await startEngine({ env: { XDG_CONFIG_HOME: folder } });
+    try {
+      const output = async (line: RegExp) => {
+        while (!line.test(engine.output())) await new Promise((resolve) => setTimeout(resolve, 20));
+      };
+      const statusOf = (port: string) => sluice(["status", "--host", "127.0.0.1", "--http-port", port], env);
+      const { port } = new URL(engine.url);
+      const ready = await statusOf(port);
+      assert.equal(ready.code, 0, ready.output);
+      assert.match(ready.output, /is ready\.\n {2}ok {4}engine: the engine is running\n {2}ok {4}database/);
+      await writeFile(file, '{"cache-limit": "much"}');
+      process.kill(engine.pid, "SIGHUP");
+      await output(/cannot read the changed settings.*cache-limit/);
+      await writeFile(file, '{"log-format": "json"}');
+      process.kill(engine.pid, "SIGHUP");
+      await output(/the settings have changed: restarting/);
+      await output(/Sluice.*[\s\S]*Sluice/);
+      assert.equal((await statusOf(port)).code, 0);
+      process.kill(engine.pid, "SIGTERM");
+      await output(/"message":"stopped"/);
+      assert.equal((await statusOf(port)).code, 3);
+    } finally {
+      await engine.stop();
+    }
+  });
+
   test("a port in use is one line and exit code 1", async () => {
     for (const flag of ["--http-port", "--p2p-port"]) {
       const busy = await listening();

@@ -76,5 +76,5 @@ test("run: a full disk names the data folder, and exits with 1", async () => {
 test("run: --help documents the exit codes", async () => {
   const { context, written } = contextOf(["--help"], { dataDir: "/data" });
   assert.equal(await run(context), 0);
-  assert.match(written.out, /\nExit codes\n {2}0 .*\n {2}1 .*\n {2}2 .*\n {2}130 /);
+  assert.match(written.out, /\nExit codes\n {2}0 .*\n {2}1 .*\n {2}2 .*\n {2}3 .*\n {2}130 /);
 });

@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { chmod, readFile, writeFile } from "node:fs/promises";
+import { test } from "node:test";
+import { serviceManager } from "../../src/cli/service-manager.ts";
+import { SILENT } from "../engine/fake-engine.ts";
+import { tempFolder } from "../parts/torrent-files.ts";
+
+test("serviceManager: reports the start, each watchdog interval and the end to systemd", async () => {
+  const folder = await tempFolder("notify");
+  try {
+    const program = folder.file("systemd-notify");
+    await writeFile(program, `#!/bin/sh\necho "$2" >> "${folder.file("states")}"\n`);
+    await chmod(program, 0o755);
+    const manager = serviceManager(
+      { NOTIFY_SOCKET: "/run/systemd/notify", WATCHDOG_USEC: "100000", PATH: `${folder.path}:/usr/bin:/bin` },
+      SILENT,
+    );
+    const states = async () => (await readFile(folder.file("states"), "utf8").catch(() => "")).split("\n");
+    const seen = async (state: string) => {
+      while (!(await states()).includes(state)) await new Promise((resolve) => setTimeout(resolve, 20));
+    };
+    manager.ready();
+    await seen("READY=1");
+    await seen("WATCHDOG=1");
+    manager.close();
+    await seen("STOPPING=1");
+  } finally {
+    await folder.remove();
+  }
+});
+
+test("serviceManager: a missing systemd-notify is reported, and nothing runs without a service manager", async () => {
+  const warnings: string[] = [];
+  const warned = new Promise<void>((resolve) => {
+    const warn = (message: string) => {
+      warnings.push(message);
+      resolve();
+    };
+    serviceManager({ NOTIFY_SOCKET: "/x", PATH: "/nowhere" }, { ...SILENT, warn }).ready();
+  });
+  await warned;
+  assert.deepEqual(warnings, ["cannot report to systemd"]);
+  const idle = serviceManager({}, SILENT);
+  idle.ready();
+  idle.close();
+});
