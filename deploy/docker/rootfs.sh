@@ -5,7 +5,8 @@ set -eu
 binary=$1
 root=$2
 
-mkdir -p "$root/usr/bin" "$root/etc" "$root/data" "$root/tmp"
+# The runtime needs /proc and /dev, which containers mount.
+mkdir -p "$root/usr/bin" "$root/etc" "$root/data" "$root/tmp" "$root/proc" "$root/dev"
 install -m 755 "$binary" "$root/usr/bin/sluice"
 # Only lines with a path: the kernel provides the rest.
 ldd "$binary" | grep -o '/[^ ]*' | while read -r library; do

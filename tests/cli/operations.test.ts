@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { LoopLag } from "../../src/cli/loop-lag.ts";
 import { measuredStore } from "../../src/cli/measured-store.ts";
@@ -66,6 +67,28 @@ test("Operations.metrics: counts responses by class, and each metric has a name 
     "process_cpu_seconds_total 1.5",
   ])
     assert.ok(text.includes(`\n${line}\n`), line);
+});
+
+test("docs/operations.md lists every metric, and dashboards and alerts use no others", async () => {
+  const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+  const named = (text: string) => new Set(text.match(/\b(?:sluice|process)_[a-z]+_?[a-z_]*\b/g));
+  const { operations: measured } = operations();
+  const names = new Set((await measured.metrics()).map(({ name }) => name));
+  const documented = named(read("docs/operations.md"));
+  assert.deepEqual(
+    [...names].filter((name) => !documented.has(name)),
+    [],
+  );
+  for (const path of [
+    "docs/operations.md",
+    "deploy/prometheus/alerts.yml",
+    "deploy/prometheus/grafana-dashboard.json",
+  ])
+    assert.deepEqual(
+      [...named(read(path))].filter((name) => !names.has(name)),
+      [],
+      path,
+    );
 });
 
 test("LoopLag: the largest delay of a timer since the last reading; it stops sampling when it is not read", async () => {

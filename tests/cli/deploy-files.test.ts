@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { COMMANDS } from "../../src/cli/commands.ts";
+import { settingsTable, variableOf } from "../../src/settings/settings.ts";
+
+const DEPLOY = fileURLToPath(new URL("../../deploy", import.meta.url));
+const files = readdirSync(DEPLOY, { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map((entry) => {
+    const path = `${entry.parentPath}/${entry.name}`;
+    return { path, text: readFileSync(path, "utf8") };
+  });
+
+test("deploy/: every variable is a setting", () => {
+  const known = new Set([...Object.values(settingsTable({ dataDir: "" })).map(variableOf), "SLUICE_CONFIG"]);
+  const used = files.flatMap(({ text }) => text.match(/\bSLUICE_[A-Z0-9_]+/g) ?? []);
+  assert.ok(used.length > 5);
+  assert.deepEqual(
+    used.filter((name) => !known.has(name)),
+    [],
+  );
+});
+
+test("deploy/: every command of the program exists", () => {
+  const names: readonly string[] = COMMANDS.map(({ name }) => name);
+  const used = files.flatMap(({ text }) =>
+    [...text.matchAll(/bin\/sluice"?,? "?([a-z]+)/g), ...text.matchAll(/dist\/sluice ([a-z]+)/g)].map(
+      ([, name]) => name!,
+    ),
+  );
+  assert.ok(used.length > 5);
+  assert.deepEqual(
+    used.filter((name) => !names.includes(name)),
+    [],
+  );
+});
