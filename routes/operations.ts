@@ -1,13 +1,14 @@
 import { Hono } from "hono";
 import { z } from "zod";
 import type { Library } from "../src/library/library.ts";
-import { METRICS_TYPE, metricsText } from "../src/wire/metrics-text.ts";
 import { authorizeOwner } from "./control/authorize.ts";
 import type { OperationsService, RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { spacedJson, textResponse } from "./http/responses.ts";
 
 /** The metrics show what the engine does, so clients of other hosts need the token. */
 const METRICS_ACCESS = { name: "metrics", isPublic: false, isRemote: true, isCrossOrigin: false } as const;
+
+const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /** The schema of the answer of `/readyz`. */
 export const readinessSchema = z.object({
@@ -36,7 +37,7 @@ export function createOperationsRoutes(
   });
   app.get("/metrics", async (c) => {
     await authorizeOwner(METRICS_ACCESS, c, dependencies);
-    return textResponse(c, metricsText(await operations.metrics()), METRICS_TYPE);
+    return textResponse(c, await operations.metrics(), METRICS_TYPE);
   });
   return app;
 }

@@ -13,7 +13,6 @@ import type {
   TextSocket,
   TextSocketHandlers,
 } from "../../src/runtime/contract.ts";
-import type { MetricFamily } from "../../src/wire/metrics-text.ts";
 import type { Forwarded } from "./access-proxy.ts";
 
 /** The services and settings that the routes use. */
@@ -65,7 +64,8 @@ export interface RouteDependencies {
 export interface OperationsService {
   /** Checks whether the engine can serve players: its database, its disk. */
   readiness(): Promise<readonly ReadinessCheck[]>;
-  metrics(): Promise<readonly MetricFamily[]>;
+  /** Returns the current metrics in the Prometheus text format 0.0.4. */
+  metrics(): Promise<string>;
   /** Counts and logs a request that was answered. */
   answered(request: AnsweredRequest): void;
 }

@@ -4,7 +4,7 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Clock, Files } from "../runtime/contract.ts";
-import type { MetricFamily } from "../wire/metrics-text.ts";
+import { type MetricFamily, metricsText } from "../wire/metrics-text.ts";
 import type { LoopLag } from "./loop-lag.ts";
 import type { MeasuredStore } from "./measured-store.ts";
 import { bytesText } from "./units.ts";
@@ -63,7 +63,12 @@ export class Operations implements OperationsService {
     return [state, ...(await Promise.all([this.#checkStore(), this.#checkDisk()]))];
   }
 
-  async metrics(): Promise<readonly MetricFamily[]> {
+  async metrics(): Promise<string> {
+    return metricsText(await this.measure());
+  }
+
+  /** Returns the current metrics. */
+  async measure(): Promise<readonly MetricFamily[]> {
     const { engine, loopLag, store, files, dataDir, version, runtime } = this.#parts;
     const { sessions, transfers } = engine.figures();
     const cache = await engine.cacheFigures();

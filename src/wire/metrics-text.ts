@@ -14,9 +14,6 @@ export interface MetricSample {
   readonly value: number;
 }
 
-/** The content type of {@link metricsText}. */
-export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
-
 /** Writes metrics as Prometheus reads them (text format 0.0.4). A metric without samples is omitted. */
 export function metricsText(families: readonly MetricFamily[]): string {
   return families

@@ -4,7 +4,6 @@ import { test } from "node:test";
 import { LoopLag } from "../../src/cli/loop-lag.ts";
 import { measuredStore } from "../../src/cli/measured-store.ts";
 import { Operations, type OperationsDependencies } from "../../src/cli/operations.ts";
-import { metricsText } from "../../src/wire/metrics-text.ts";
 import type { FakeClock } from "../engine/fake-clock.ts";
 import { fakeEngine, SILENT } from "../engine/fake-engine.ts";
 
@@ -55,9 +54,9 @@ test("Operations.metrics: counts responses by class, and each metric has a name 
   const { operations: counted } = operations();
   for (const status of [200, 206, 404])
     counted.answered({ method: "GET", path: "/", requestId: undefined, status });
-  const families = await counted.metrics();
+  const families = await counted.measure();
   assert.equal(new Set(families.map(({ name }) => name)).size, families.length);
-  const text = metricsText(families);
+  const text = await counted.metrics();
   for (const line of [
     'sluice_info{version="1.2.3",runtime="bun 1.0"} 1',
     'sluice_http_responses_total{code="2xx"} 2',
@@ -73,7 +72,7 @@ test("docs/operations.md lists every metric, and dashboards and alerts use no ot
   const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
   const named = (text: string) => new Set(text.match(/\b(?:sluice|process)_[a-z]+_?[a-z_]*\b/g));
   const { operations: measured } = operations();
-  const names = new Set((await measured.metrics()).map(({ name }) => name));
+  const names = new Set((await measured.measure()).map(({ name }) => name));
   const documented = named(read("docs/operations.md"));
   assert.deepEqual(
     [...names].filter((name) => !documented.has(name)),

@@ -13,9 +13,7 @@ function app(checks: readonly ReadinessCheck[] = []) {
   const answered: AnsweredRequest[] = [];
   const operations: OperationsService = {
     readiness: async () => checks,
-    metrics: async () => [
-      { name: "sluice_sessions", kind: "gauge", help: "Sessions.", samples: [{ value: 2 }] },
-    ],
+    metrics: async () => "sluice_sessions 2\n",
     answered: (request) => void answered.push(request),
   };
   return { ...fakeApp({ dependencies: { operations } }), answered };
