@@ -19,14 +19,23 @@ export const channelSourceMethods = [
       z.object({
         id: z.int(),
         title: z.string(),
+        provider: z.string().optional().describe("The name of its external playlist"),
         status: z.enum(["alive", "weak", "dead"]).optional().describe("What visits found (--probe)"),
       }),
     ),
     async run({ id }, { library }) {
       const sources = await library.sourcesOf(await itemOf(library, id), MAX_LISTED);
+      const playlists = await library.externalPlaylists.list();
+      const names = new Map(playlists.map(({ id: playlist, name }) => [playlist, name]));
       return sources.map((source) => {
         const status = library.healthOf(source)?.status;
-        return { id: source.id, title: source.displayTitle || source.title, ...(status && { status }) };
+        const provider = names.get(source.externalPlaylistId);
+        return {
+          id: source.id,
+          title: source.displayTitle || source.title,
+          ...(provider && { provider }),
+          ...(status && { status }),
+        };
       });
     },
   }),

@@ -10,6 +10,7 @@ import { appUrl } from "../parts/place.js";
  *   status: string, peers: number, speed_down: number, speed_up: number, downloaded: number, uploaded: number,
  *   total_progress: number, is_live: number, progress?: number, error_message?: string, selected_file_index: number,
  *   livepos?: { live_first: string, live_last: string, pos: string },
+ *   channel?: import("./channel-sources.js").Channel,
  *   buffering: { reason: string, text: string } | null
  * }} SessionInfo
  * @typedef {{ index: number, name: string, size: number, isPlayable: boolean }} ContentFile

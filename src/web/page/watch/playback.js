@@ -1,6 +1,7 @@
 // @ts-check
 import { problemText } from "../parts/api.js";
 import { statusText } from "../parts/figures.js";
+import { SourceNotes } from "./channel-sources.js";
 import {
   awaitManifest,
   contentOf,
@@ -56,10 +57,12 @@ export class Playback {
   #live;
   /** @type {TrackMenus | undefined} */
   #tracks;
+  #sources;
 
   /** @param {PlaybackOptions} options */
   constructor(options) {
     this.#options = options;
+    this.#sources = new SourceNotes(options.page.sourceNote);
   }
 
   /** Starts the session, waits for the swarm, and plays. Shows errors on the page. */
@@ -118,6 +121,7 @@ export class Playback {
     if (this.#end.signal.aborted) return;
     this.#end.abort();
     this.#player?.destroy();
+    this.#sources.clear();
     showWaiting(this.#options.page, "");
     try {
       await this.#options.previousStopped;
@@ -191,6 +195,7 @@ export class Playback {
         this.#isLive = info.is_live === 1;
         showKind(page, this.#isLive);
         if (this.#isLive) this.#live?.update(info);
+        this.#sources.update(info.channel);
         if (info.error_message) this.#fail(info.error_message);
         else showWaiting(page, this.#waitingText(info));
       } catch (error) {

@@ -3,6 +3,7 @@
 import { openDialog, openForm } from "../parts/dialog.js";
 import { action, field, make } from "../parts/dom.js";
 import { appUrl } from "../parts/place.js";
+import { openChannelSources } from "./channel-sources.js";
 import { openChannelChoice } from "./guide.js";
 import { openRecordDialog } from "./recordings.js";
 
@@ -66,6 +67,7 @@ export async function openItemMenu(item, options) {
       choice("Edit title, groups and logo…", () => () => openItemForm(item, options)),
       choice("Record…", () => () => openRecordDialog(item, options)),
       choice("Programme guide…", () => () => openChannelChoice(item, options)),
+      choice("Sources of this channel…", () => () => openChannelSources(item, options)),
       choice(isLocked ? "Unlock" : "Lock (playlist updates do not change or delete it)", () =>
         set("playlist_item_set_locked", !isLocked, { isLocked: !isLocked }),
       ),

@@ -19,6 +19,7 @@ export function findElements() {
     video: byId("video", HTMLVideoElement),
     pictures: byId("pictures", HTMLCanvasElement),
     waiting: byId("waiting", HTMLElement),
+    sourceNote: byId("source-note", HTMLElement),
     waitingText: byId("waiting-text", HTMLElement),
     title: byId("title", HTMLElement),
     live: byId("live", HTMLElement),
