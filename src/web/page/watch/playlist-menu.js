@@ -9,7 +9,7 @@ import { openRecordDialog } from "./recordings.js";
 
 /**
  * @typedef {import("./playlist-source.js").ListItem} ListItem
- * @typedef {{ id: string, name: string }} Player
+ * @typedef {{ id: string, type: string, name: string }} Player
  * @typedef {{
  *   api: import("../parts/api.js").EngineApi,
  *   canEdit: () => boolean,
@@ -90,10 +90,15 @@ export async function openItemMenu(item, options) {
   const dialog = openDialog(item.title, sheet);
   for (const player of await options.players())
     sheet.children[1]?.after(
-      choice(`Open in ${player.name} on the engine's computer`, async () => {
-        await api.call("open_in_player", { player_id: player.id, playlist_item_id: item.id });
-        options.notify(`Opened in ${player.name}`);
-      }),
+      choice(
+        player.type === "proxy"
+          ? `Open in ${player.name} on the engine's computer`
+          : `Play on ${player.name}`,
+        async () => {
+          await api.call("open_in_player", { player_id: player.id, playlist_item_id: item.id });
+          options.notify(player.type === "proxy" ? `Opened in ${player.name}` : `Playing on ${player.name}`);
+        },
+      ),
     );
 }
 

@@ -308,10 +308,10 @@ function showSources(from, subscriptions) {
 }
 
 /**
- * Returns the players on the engine's computer; none if the request fails.
+ * Returns the players that the engine can start; none if the request fails.
  *
  * @param {EngineApi} api
- * @returns {Promise<readonly { id: string, name: string }[]>}
+ * @returns {Promise<readonly { id: string, type: string, name: string }[]>}
  */
 async function playersOf(api) {
   try {

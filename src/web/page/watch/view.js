@@ -58,6 +58,7 @@ export function findElements() {
     copied: byId("copied", HTMLElement),
     copiedLink: byId("copied-link", HTMLInputElement),
     send: byId("send", HTMLButtonElement),
+    playOn: byId("play-on", HTMLButtonElement),
     sendForm: byId("send-form", HTMLFormElement),
     sendCode: byId("send-code", HTMLInputElement),
     guide: byId("guide", HTMLButtonElement),

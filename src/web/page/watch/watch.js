@@ -11,6 +11,7 @@ import {
 } from "../parts/memory.js";
 import { appUrl } from "../parts/place.js";
 import { copyLink, copyText, showToast } from "../parts/toast.js";
+import { connectDevices } from "./devices.js";
 import { playbackPath } from "./engine.js";
 import { connectGuide } from "./guide.js";
 import { Playback } from "./playback.js";
@@ -241,6 +242,10 @@ export function openPlace() {
       page.link.value = link.value;
       play(link, { fileIndex, atSeconds });
     },
+  });
+  connectDevices(page.playOn, {
+    playing: () => playing && { ...playing, title: page.title.textContent ?? "" },
+    started: () => page.video.pause(),
   });
   window.addEventListener("pagehide", () => playback?.stop());
   refreshRecent();

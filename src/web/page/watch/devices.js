@@ -1,0 +1,211 @@
+// @ts-check
+import { EngineApi, problemText } from "../parts/api.js";
+import { openDialog } from "../parts/dialog.js";
+import { action, make } from "../parts/dom.js";
+import { clockText } from "../parts/figures.js";
+
+/** While the dialog is open, the list of devices is read again after this time. */
+const LIST_EVERY_MS = 5_000;
+/** Devices report their position in whole seconds. */
+const STATUS_EVERY_MS = 1_000;
+const SKIP_SECONDS = 30;
+
+/**
+ * @typedef {{ id: string, type: "proxy" | "aircast", name: string }} Player
+ * @typedef {{ link: import("../parts/link.js").Link, fileIndex: number, title: string }} Content
+ * @typedef {{ status: "playing" | "paused" | "buffering" | "idle", volume: number | null, position: number | null, duration: number | null, title: string | null }} Status
+ * @typedef {{ playing: () => Content | undefined, started: (player: Player) => void }} DeviceOptions
+ */
+
+const STATES = { playing: "Playing", paused: "Paused", buffering: "Loading", idle: "Nothing plays" };
+
+/**
+ * Connects the button “Play on…”: its dialog lists the players of the engine and controls the device that plays.
+ *
+ * @param {HTMLButtonElement} button
+ * @param {DeviceOptions} options
+ */
+export function connectDevices(button, { playing, started }) {
+  const api = new EngineApi();
+  /** @type {Player | undefined} the device that this page used last */
+  let current;
+  button.addEventListener("click", () => {
+    const content = make("div", { class: "device" });
+    const dialog = openDialog("Play on…", content);
+    /** @type {() => void} stops what the dialog shows at present */
+    let leave = () => {};
+    const show = (/** @type {(() => void)} */ next) => {
+      leave();
+      leave = next;
+    };
+    const showList = () => show(openList(api, content, choose, dialog.problem));
+    const showRemote = (/** @type {Player} */ device) =>
+      show(openRemote(api, content, device, showList, dialog.problem));
+    /** @param {Player} player */
+    async function choose(player) {
+      const playable = playing();
+      if (playable === undefined) return;
+      const { link, fileIndex, title } = playable;
+      const chosen =
+        link.parameter === "item" ? { playlist_item_id: link.value } : { [link.parameter]: link.value };
+      await api.call("open_in_player", { player_id: player.id, ...chosen, file_index: fileIndex, title });
+      started(player);
+      if (player.type === "proxy") {
+        dialog.close();
+        return;
+      }
+      current = player;
+      showRemote(player);
+    }
+    content.closest("dialog")?.addEventListener("close", () => leave());
+    if (current === undefined) showList();
+    else showRemote(current);
+  });
+}
+
+/**
+ * Lists the players, and repeats that. Returns a function that stops it.
+ *
+ * @param {EngineApi} api
+ * @param {HTMLElement} place
+ * @param {(player: Player) => Promise<void>} choose
+ * @param {(error: unknown) => void} problem
+ */
+function openList(api, place, choose, problem) {
+  const note = make("p", { class: "device-note", role: "status" }, "Looking for televisions and players…");
+  const list = make("div", { class: "sheet" });
+  place.replaceChildren(list, note);
+  /** @type {Map<string, HTMLButtonElement>} */
+  const buttons = new Map();
+  const read = async () => {
+    /** @type {readonly Player[]} */
+    const players = (await api.call("get_available_players")).players;
+    for (const [id, gone] of buttons)
+      if (gone.getAttribute("aria-busy") !== "true" && !players.some((player) => player.id === id)) {
+        gone.remove();
+        buttons.delete(id);
+      }
+    for (const player of players) {
+      if (buttons.has(player.id)) continue;
+      const label = player.type === "proxy" ? `${player.name} on the engine's computer` : player.name;
+      const start = async () => {
+        note.textContent = `Starting on ${player.name}. This can take a minute.`;
+        try {
+          await choose(player);
+        } catch (error) {
+          note.textContent = "";
+          problem(error);
+        }
+      };
+      const button = action(label, start);
+      buttons.set(player.id, button);
+      list.append(button);
+    }
+    if (![...buttons.values()].some((button) => button.getAttribute("aria-busy") === "true"))
+      note.textContent =
+        players.length > 0
+          ? ""
+          : "No television or player was found yet. It must be on and in the same network.";
+  };
+  return repeat(read, LIST_EVERY_MS, problem);
+}
+
+/**
+ * Shows the remote control of a device. Returns a function that stops reading its status.
+ *
+ * @param {EngineApi} api
+ * @param {HTMLElement} place
+ * @param {Player} device
+ * @param {() => void} back shows the list
+ * @param {(error: unknown) => void} problem
+ */
+function openRemote(api, place, { id, name }, back, problem) {
+  /** @type {Status | undefined} */
+  let status;
+  const state = make("p", { role: "status" });
+  const time = make("output", { class: "device-time" });
+  const position = make("input", { type: "range", min: 0, step: 1, "aria-label": "Position" });
+  const volume = make("input", { type: "range", min: 0, max: 100, step: 1, "aria-label": "Volume" });
+  const command = async (
+    /** @type {string} */ method,
+    /** @type {number | undefined} */ value = undefined,
+  ) => {
+    try {
+      await api.call(`aircast_${method}`, { device_id: id, value });
+      await read();
+    } catch (error) {
+      problem(error);
+    }
+  };
+  const seek = (/** @type {number} */ seconds) =>
+    command("seek", Math.max(0, Math.min(seconds, (status?.duration ?? seconds) - 1)));
+  const toggle = action("Pause", () => command(status?.status === "paused" ? "play" : "pause"), "primary");
+  const skip = (/** @type {number} */ seconds, /** @type {string} */ label) =>
+    action(label, () => seek((status?.position ?? 0) + seconds));
+  const seeking = make("div", { class: "device-seek" }, position, time);
+  const skips = [
+    skip(-SKIP_SECONDS, `Back ${SKIP_SECONDS} s`),
+    skip(SKIP_SECONDS, `Forward ${SKIP_SECONDS} s`),
+  ];
+  const loudness = make("label", { class: "device-volume" }, make("span", {}, "Volume"), volume);
+  position.addEventListener("change", () => seek(Number(position.value)));
+  volume.addEventListener("change", () => command("set_volume", Number(volume.value) / 100));
+  const read = async () => {
+    /** @type {Status} */
+    const now = await api.call("aircast_get_status", { device_id: id });
+    status = now;
+    state.textContent = `${name}: ${now.title === null ? STATES[now.status] : `${STATES[now.status]} – ${now.title}`}`;
+    toggle.textContent = now.status === "paused" ? "Continue" : "Pause";
+    toggle.disabled = now.status === "idle";
+    const isFilm = now.status !== "idle" && now.duration !== null && now.position !== null;
+    seeking.hidden = !isFilm;
+    for (const button of skips) button.hidden = !isFilm;
+    if (isFilm && document.activeElement !== position) {
+      position.max = String(Math.floor(now.duration ?? 0));
+      position.value = String(now.position);
+    }
+    time.textContent = isFilm ? `${clockText(now.position ?? 0)} / ${clockText(now.duration ?? 0)}` : "";
+    loudness.hidden = now.volume === null;
+    if (document.activeElement !== volume) volume.value = String(Math.round(100 * (now.volume ?? 0)));
+  };
+  place.replaceChildren(
+    state,
+    seeking,
+    make("div", { class: "dialog-buttons" }, ...skips, toggle),
+    loudness,
+    make(
+      "div",
+      { class: "dialog-buttons" },
+      action("Other devices", back),
+      action("Stop", () => command("stop"), "danger"),
+    ),
+  );
+  return repeat(read, STATUS_EVERY_MS, (error) => {
+    state.textContent = problemText(error);
+  });
+}
+
+/**
+ * Runs `work` now and after each pause until the returned function is called. Errors are shown, and the work continues.
+ *
+ * @param {() => Promise<void>} work
+ * @param {number} pauseMs
+ * @param {(error: unknown) => void} problem
+ */
+function repeat(work, pauseMs, problem) {
+  let isOver = false;
+  const run = async () => {
+    while (!isOver) {
+      try {
+        await work();
+      } catch (error) {
+        if (!isOver) problem(error);
+      }
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  };
+  run();
+  return () => {
+    isOver = true;
+  };
+}
