@@ -15,8 +15,12 @@ export const catchUpMethods = [
     summary: "Lists the channels that are kept for catch-up, and which times of them are kept",
     isExtra: true,
     ...PRIVATE,
-    params: z.object({}),
+    params: z.object({ id: integer.describe("An item: only its channel") }),
     result: z.object({
+      is_kept: z
+        .boolean()
+        .nullable()
+        .describe("Whether the channel of the item is kept; null without an item"),
       window: z.int().describe("Seconds that are kept; 0: catch-up is off (--catch-up)"),
       channels: z.array(
         z.object({
@@ -30,15 +34,18 @@ export const catchUpMethods = [
         }),
       ),
     }),
-    run: async (_, { dependencies: { catchUp } }) => ({
+    run: async ({ id }, { dependencies: { catchUp }, library }) => ({
+      is_kept: id === undefined ? null : (catchUp?.isKept(await itemOf(library, id)) ?? false),
       window: Math.round((catchUp?.windowMs ?? 0) / 1000),
-      channels: (catchUp?.list() ?? []).map(({ itemId, title, bytes, spans, problem }) => ({
-        ...{ item_id: itemId, title, bytes, problem },
-        kept: spans.map(({ startMs, endMs }) => ({
-          start: Math.floor(startMs / 1000),
-          stop: Math.floor(endMs / 1000),
-        })),
-      })),
+      channels: (catchUp?.list(id === undefined ? undefined : await itemOf(library, id)) ?? []).map(
+        ({ itemId, title, bytes, spans, problem }) => ({
+          ...{ item_id: itemId, title, bytes, problem },
+          kept: spans.map(({ startMs, endMs }) => ({
+            start: Math.floor(startMs / 1000),
+            stop: Math.floor(endMs / 1000),
+          })),
+        }),
+      ),
     }),
   }),
   controlMethod({

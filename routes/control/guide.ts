@@ -44,12 +44,22 @@ export const guideMethods = [
       min_stop: integer.describe("UNIX time: programmes that end later; default: now"),
       max_start: integer.describe("UNIX time: programmes that start earlier; default: a day after min_stop"),
     }),
-    result: z.array(programmeResult),
-    async run({ id, min_stop, max_start }, { library }) {
+    result: z.array(
+      programmeResult.extend({
+        kept_seconds: z.int().describe("How much of it is kept for catch-up, and can be played"),
+      }),
+    ),
+    async run({ id, min_stop, max_start }, { library, dependencies: { catchUp } }) {
       const item = await itemOf(library, id);
       const from = (min_stop ?? unixNow()) as UnixSeconds;
       const to = (max_start ?? from + DAY_SECONDS) as UnixSeconds;
-      return (await library.guide.programmes(item, from, to, MAX_PROGRAMMES)).map(presentProgramme);
+      const found = await library.guide.programmes(item, from, to, MAX_PROGRAMMES);
+      return found.map((programme) => {
+        const span = { startMs: 1000 * programme.start, endMs: 1000 * programme.stop };
+        const kept = catchUp?.spans(item, span) ?? [];
+        const keptMs = kept.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0);
+        return { ...presentProgramme(programme), kept_seconds: Math.round(keptMs / 1000) };
+      });
     },
   }),
   controlMethod({

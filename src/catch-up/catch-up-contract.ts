@@ -50,8 +50,8 @@ export interface KeptMedia {
 export interface CatchUp {
   /** How long media is kept. */
   readonly windowMs: number;
-  /** In the order in which they were added. */
-  list(): readonly KeptChannel[];
+  /** The channels in the order in which they were added, or only that of an item. */
+  list(item?: Item): readonly KeptChannel[];
   /** Keeps the channel of an item from now on. Rejects with `too_many`. `allowPrivateUrls`: its URLs may lead to this network. */
   add(item: Item, options: { readonly allowPrivateUrls: boolean }): Promise<void>;
   /** Ends that, and deletes what was kept. Rejects with `unknown_item` if the channel is not kept. */

@@ -91,9 +91,11 @@ class FileCatchUp implements CatchUp {
     return this.#parts.windowMs;
   }
 
-  list(): KeptChannel[] {
+  list(item?: Item): KeptChannel[] {
     const { blocks } = this.#reader;
-    return [...this.#keepers.values()].map(({ record, problem }) => {
+    const keepers = [...this.#keepers.values()];
+    const listed = item ? keepers.filter(({ record }) => record.channel === this.#channelOf(item)) : keepers;
+    return listed.map(({ record, problem }) => {
       const kept = blocks.of(record.channel);
       return {
         channel: record.channel,
@@ -192,20 +194,24 @@ class FileCatchUp implements CatchUp {
     return this.#parts.items.figures(item).hash;
   }
 
-  /** Stores what was written, and removes what is too old. */
   #tick(): void {
-    const { clock, windowMs, log } = this.#parts;
-    const isDue = clock.now() >= this.#expiresAt;
-    if (isDue) this.#expiresAt = clock.now() + EXPIRE_MS;
-    const { blocks } = this.#reader;
-    const work = isDue
-      ? blocks.commit().then(() => blocks.expire(this.#parts.unixMs() - windowMs))
-      : blocks.commit();
-    work
+    const { clock, log } = this.#parts;
+    this.#store()
       .catch((error: unknown) => log.error("kept media cannot be stored", { reason: messageOf(error) }))
       .finally(() => {
         if (this.#isClosed) return;
         this.#cancelTick = clock.at(after(clock.now(), COMMIT_MS), () => this.#tick());
       });
+  }
+
+  /** Stores what has arrived, and removes what is too old. */
+  async #store(): Promise<void> {
+    const { clock, windowMs, unixMs } = this.#parts;
+    const { blocks } = this.#reader;
+    await Promise.all([...this.#keepers.values()].map((keeper) => keeper.wake()));
+    await blocks.commit();
+    if (clock.now() < this.#expiresAt) return;
+    this.#expiresAt = clock.now() + EXPIRE_MS;
+    await blocks.expire(unixMs() - windowMs);
   }
 }

@@ -35,6 +35,7 @@ export interface KeptRecord {
 export class ChannelKeeper {
   readonly record: KeptRecord;
   readonly #parts: KeeperDependencies;
+  readonly #writer: ChannelWriter;
   readonly #abort = new AbortController();
   readonly #ended: Promise<void>;
   #problem: string | null = null;
@@ -42,6 +43,7 @@ export class ChannelKeeper {
   constructor(parts: KeeperDependencies, record: KeptRecord) {
     this.#parts = parts;
     this.record = record;
+    this.#writer = new ChannelWriter(parts, record.channel);
     this.#ended = this.#run().catch((error: unknown) => {
       this.#problem = messageOf(error);
       parts.log.error("a channel is not kept any more", { channel: record.title, reason: messageOf(error) });
@@ -53,6 +55,13 @@ export class ChannelKeeper {
     return this.#problem;
   }
 
+  /** Writes what has arrived, if that is due. */
+  async wake(): Promise<void> {
+    await this.#writer.wake().catch((error: unknown) => {
+      this.#problem = messageOf(error);
+    });
+  }
+
   /** Resolves when everything that has arrived is written. */
   close(): Promise<void> {
     this.#abort.abort();
@@ -62,12 +71,11 @@ export class ChannelKeeper {
   async #run(): Promise<void> {
     const { clock, log } = this.#parts;
     const { signal } = this.#abort;
-    const writer = new ChannelWriter(this.#parts, this.record.channel);
-    await writer.continueLast();
+    await this.#writer.continueLast();
     let failures = 0;
     while (!signal.aborted) {
       const isFirst = this.#problem === null;
-      const bytes = await this.#keep(writer).catch((error: unknown) => {
+      const bytes = await this.#keep().catch((error: unknown) => {
         this.#problem = messageOf(error);
         return 0;
       });
@@ -80,8 +88,9 @@ export class ChannelKeeper {
   }
 
   /** Writes the channel until it fails. Resolves to the number of bytes that arrived. */
-  async #keep(writer: ChannelWriter): Promise<number> {
+  async #keep(): Promise<number> {
     const { signal } = this.#abort;
+    const writer = this.#writer;
     const item = await this.#item();
     const stream = await this.#parts.open(item, this.record, signal);
     let bytes = 0;

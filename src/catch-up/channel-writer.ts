@@ -1,3 +1,4 @@
+import { SerialQueue } from "../async/serial-queue.ts";
 import type { Instant } from "../base/time.ts";
 import { decodeTicksAt } from "../live/window/live-window-times.ts";
 import { PieceCutter } from "../media/live-cut.ts";
@@ -19,7 +20,8 @@ export interface WriterDependencies {
 
 /** Media is written when this much has arrived; with the commit every half second, a crash loses less than a second. */
 const PIECE_MS = 250;
-const MAX_PIECE_BYTES = 188 * 5_000;
+/** Only one position of a piece is found again, so pieces are small even if a source delivers several seconds at once. */
+const MAX_PIECE_BYTES = 188 * 1_400;
 /** Playback starts at multiples of about this time. */
 const SEGMENT_MS = 4_000;
 /** A block has about this much: at 8 Mbit/s, 60 MB are evicted at once. */
@@ -48,6 +50,7 @@ export class ChannelWriter {
   readonly #parts: WriterDependencies;
   readonly #channel: string;
   readonly #restamper = new TsRestamper();
+  readonly #queue = new SerialQueue();
   #version = 0;
   #entry: TsEntry | undefined;
   #cutter: PieceCutter | undefined;
@@ -88,9 +91,18 @@ export class ChannelWriter {
   }
 
   /** Takes the next bytes of the stream. Resolves to a problem if there is no space: these bytes are lost. */
-  async push(bytes: Uint8Array): Promise<string | undefined> {
+  push(bytes: Uint8Array): Promise<string | undefined> {
+    return this.#queue.run(() => this.#push(bytes));
+  }
+
+  /** Writes what has arrived, if that is due by the time. */
+  async wake(): Promise<void> {
+    await this.#queue.run(() => this.#write(this.#cutter?.wake(this.#parts.unixMs()) ?? []));
+  }
+
+  async #push(bytes: Uint8Array): Promise<string | undefined> {
     const packets = this.#entry!.push(bytes);
-    if (packets.length === 0) return this.#write(this.#cutter!.wake(this.#parts.unixMs()));
+    if (packets.length === 0) return undefined;
     if (!this.#isJoined) this.#restamper.join(this.#entry!.first!);
     this.#isJoined = true;
     return this.#write(this.#cutter!.push(packets, this.#parts.unixMs()));
@@ -98,9 +110,11 @@ export class ChannelWriter {
 
   /** Writes what is left of the stream, and ends its block. */
   async finish(): Promise<void> {
-    const rest = this.#cutter?.finish(this.#parts.unixMs()) ?? [];
-    this.#cutter = undefined;
-    await this.#write(rest).finally(() => this.#closeBlock());
+    await this.#queue.run(async () => {
+      const rest = this.#cutter?.finish(this.#parts.unixMs()) ?? [];
+      this.#cutter = undefined;
+      await this.#write(rest).finally(() => this.#closeBlock());
+    });
   }
 
   async #write(pieces: readonly LivePiece[]): Promise<string | undefined> {

@@ -1,3 +1,4 @@
+import { concatBytes } from "../../src/base/bytes.ts";
 import { PATTERN_SOUND_CONFIG } from "../../src/media/test-pattern/sound.ts";
 import { TestPattern } from "../../src/media/test-pattern/test-pattern.ts";
 import { TsMuxer } from "../../src/remux/ts-muxer.ts";
@@ -6,12 +7,18 @@ const pattern = new TestPattern();
 
 /** A channel that sends the test pattern, a second at a time, when the test says so. Each opening has a new clock. */
 export class PatternSource {
+  readonly #isThin: boolean;
   opened = 0;
   cancelled = 0;
   problem: Error | undefined;
   #second = 0;
   #muxer = newMuxer();
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+
+  /** A thin source sends only the first picture of each second. */
+  constructor(isThin = false) {
+    this.#isThin = isThin;
+  }
 
   readonly open = async (): Promise<ReadableStream<Uint8Array>> => {
     this.opened++;
@@ -40,12 +47,25 @@ export class PatternSource {
 
   /** Sends the next second. */
   send(): void {
-    const second = this.#second++;
+    this.#controller!.enqueue(this.#make(1));
+  }
+
+  /** Sends this many seconds at once; of a thin source, the first picture of every second one. */
+  sendMany(seconds: number): void {
+    const made: Uint8Array[] = [];
+    for (let sent = 0; sent < seconds; sent += this.#isThin ? 2 : 1)
+      made.push(this.#make(this.#isThin ? 2 : 1));
+    this.#controller!.enqueue(concatBytes(made));
+  }
+
+  #make(step: number): Uint8Array {
+    const second = this.#second;
+    this.#second += step;
     const frames = framesOf(second % PATTERN_SECONDS).map((frame) => ({
       ...frame,
       ptsSeconds: frame.ptsSeconds + second - (second % PATTERN_SECONDS),
     }));
-    this.#controller!.enqueue(this.#muxer.segment(frames));
+    return this.#muxer.segment(this.#isThin ? frames.slice(0, 1) : frames);
   }
 
   end(): void {

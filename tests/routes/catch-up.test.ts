@@ -86,6 +86,12 @@ test("catch_up_list, catch_up_set: show and change which channels are kept", asy
   assert.equal(catchUp.isKept(other), true);
   const { result } = await control("catch_up_list");
   assert.deepEqual([result.window, result.channels.length, result.channels[0].kept.length], [172_800, 2, 1]);
+  const one = (await control("catch_up_list", { id: 1 })).result;
+  assert.deepEqual([one.is_kept, one.channels.length, one.channels[0].item_id], [true, 1, 1]);
+  const programmes = (
+    await control("get_epg_by_item_id", { id: 1, min_stop: result.channels[0].kept[0].start })
+  ).result;
+  assert.ok(programmes[0].kept_seconds > 0 && programmes.at(-1).kept_seconds === 0);
   assert.equal((await control("catch_up_set", { id: 2, value: 0 })).result, "ok");
   assert.equal((await control("catch_up_list")).result.channels.length, 1);
   assert.match((await json("/server/api?method=catch_up_set&id=2&value=1")).error, /token/);
@@ -95,7 +101,11 @@ test("catch_up_list, catch_up_set: show and change which channels are kept", asy
     title: "News",
     content: { transport: "http", contentId: null, infohash: null, magnet: null, url: "http://x/" },
   });
-  assert.deepEqual((await off.json(`${query}catch_up_list`)).result, { window: 0, channels: [] });
+  assert.deepEqual((await off.json(`${query}catch_up_list`)).result, {
+    is_kept: null,
+    window: 0,
+    channels: [],
+  });
   assert.match((await off.json(`${query}catch_up_set&id=1&value=1`)).error.message, /--catch-up 24h/);
 });
 

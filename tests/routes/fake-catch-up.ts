@@ -12,11 +12,13 @@ export class FakeCatchUp implements CatchUp {
   readonly #kept = new Map<number, Item>();
   readonly startMs = 10_000 * Math.floor(Date.now() / 10_000) - 3_540_000;
 
-  list() {
+  list(item?: Item) {
     const [spans, bytes] = [[{ startMs: this.startMs, endMs: Date.now() }], 354_000];
-    return [...this.#kept.values()].map(({ id, title }) => ({
-      ...{ channel: "c".repeat(40), itemId: id, title, bytes, spans, problem: null },
-    }));
+    return [...this.#kept.values()]
+      .filter((each) => !item || each === item)
+      .map(({ id, title }) => ({
+        ...{ channel: "c".repeat(40), itemId: id, title, bytes, spans, problem: null },
+      }));
   }
 
   async add(item: Item) {

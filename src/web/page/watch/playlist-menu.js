@@ -3,6 +3,7 @@
 import { openDialog, openForm } from "../parts/dialog.js";
 import { action, field, make } from "../parts/dom.js";
 import { appUrl } from "../parts/place.js";
+import { openCatchUpDialog } from "./catch-up.js";
 import { openChannelSources } from "./channel-sources.js";
 import { openChannelChoice } from "./guide.js";
 import { openRecordDialog } from "./recordings.js";
@@ -65,6 +66,7 @@ export async function openItemMenu(item, options) {
     const { isEnabled, isLocked, id } = item;
     sheet.append(
       choice("Edit title, groups and logo…", () => () => openItemForm(item, options)),
+      choice("Past programmes…", () => () => openCatchUpDialog(item, options)),
       choice("Record…", () => () => openRecordDialog(item, options)),
       choice("Programme guide…", () => () => openChannelChoice(item, options)),
       choice("Sources of this channel…", () => () => openChannelSources(item, options)),
