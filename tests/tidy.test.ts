@@ -49,6 +49,7 @@ const ROOMS: readonly Room[] = [
   { path: "src/recordings", layer: 7.05, packages: ["valibot"] },
   { path: "src/engine", layer: 7.1, packages: [] },
   { path: "src/activity", layer: 7.15, packages: [] },
+  { path: "src/web/page/languages", layer: 7.1, packages: [] },
   { path: "src/web/page/parts", layer: 7.11, packages: ["idb-keyval"] },
   { path: "src/web/page/watch", layer: 7.12, packages: ["hls.js", "peerjs"] },
   { path: "src/web/page/studio", layer: 7.12, packages: ["uqr"] },

@@ -380,14 +380,20 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
   test("an error of the engine is shown: an invalid transport file", SLOW, async () => {
     await writeFile(scratch.file("broken.torrent"), "d8:announce");
     await page.setInputFiles("#torrent-file", scratch.file("broken.torrent"));
-    await page.locator("#problem:not([hidden])").waitFor();
-    assert.notEqual(await page.textContent("#problem"), "");
-    assert.equal(await page.isHidden("#stage"), true);
+    await page.locator("#failure:not([hidden])").waitFor();
+    assert.notEqual(await page.textContent("#failure-text"), "");
+    assert.deepEqual(await page.locator("#failure-steps > *").allTextContents(), [
+      "Try again",
+      "Check the engine",
+      "Close",
+    ]);
     await page.emulateMedia({ colorScheme: "light" });
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/error.png` });
   });
 
   test("the page fits the width of a phone", SLOW, async () => {
+    await page.locator("#failure-steps button", { hasText: "Close" }).click();
+    assert.equal(await page.isHidden("#stage"), true);
     await page.setViewportSize({ width: 360, height: 740 });
     await page.click("#recent-list button");
     await plays(page, 1);

@@ -138,10 +138,15 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
   test("a chosen file is imported, and scrolling loads more items", SLOW, async () => {
     await page.setInputFiles("#playlist-files", scratch.file("big.m3u"));
     await counts(page, 1006);
-    assert.equal(await page.locator(".item").count(), 50);
     await shot("imported");
-    await page.locator(".item").nth(49).scrollIntoViewIfNeeded();
-    await page.locator(".item").nth(99).waitFor();
+    const shown = await page.locator(".item").count();
+    assert.ok(shown > 5 && shown < 60, `${shown} rows exist`);
+    await page.locator(".item-play").first().focus();
+    await page.keyboard.press("End");
+    await page.locator(".item-title", { hasText: "A film of ours" }).waitFor();
+    assert.ok((await page.locator(".item").count()) < 60);
+    await page.keyboard.press("Home");
+    await page.locator(".item-title", { hasText: "<img src=x" }).waitFor();
   });
 
   test("hostile titles are shown as text and do not overflow", SLOW, async () => {
@@ -240,6 +245,7 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
     });
     assert.equal(await page.textContent("#title"), "A film of ours");
     await shot("playing");
+    await page.keyboard.press("Escape");
     await page.click("#stop");
   });
 
@@ -337,12 +343,13 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
     await counts(page, 1007);
     await page.fill("#playlist-search", "v");
     await page
-      .locator(".item", { hasText: /^V\s*v/ })
+      .locator(".item", { hasText: /^\d+\s*V\s*v/ })
       .locator(".item-play")
       .click();
     await page.waitForFunction(() => (document.querySelector("video")?.currentTime ?? 0) > 1, undefined, {
       timeout: 75_000,
     });
+    await page.keyboard.press("Escape");
     await page.click("#stop");
     await page.fill("#playlist-search", "");
   });

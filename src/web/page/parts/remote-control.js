@@ -1,8 +1,8 @@
 // @ts-check
 /** The controls that arrow keys can focus. */
-const FOCUSABLE = "a[href], button, input, select, textarea, summary, video[controls]";
+const FOCUSABLE = "a[href], button, input, select, textarea, summary";
 /** Controls that use all arrow keys themselves. */
-const OWN_ARROWS = "textarea, video, audio, [type=range], [type=number], [type=radio]";
+const OWN_ARROWS = "textarea, audio, [type=number], [type=radio]";
 
 /**
  * Makes arrow keys move the focus to the nearest control in that direction, so that a TV remote control reaches the whole
@@ -44,6 +44,7 @@ function usesArrow(control, key) {
   if (control.matches(OWN_ARROWS)) return true;
   if (!(control instanceof HTMLInputElement) || control.type === "checkbox" || control.value === "")
     return false;
+  if (control.type === "range") return key === "ArrowLeft" || key === "ArrowRight";
   return key === "ArrowLeft" || key === "ArrowRight" || control.hasAttribute("list");
 }
 
@@ -54,7 +55,7 @@ function usesArrow(control, key) {
  * @param {string} key
  */
 function nearest(from, key) {
-  const scope = from.closest("dialog") ?? document;
+  const scope = from.closest("dialog, .theatre") ?? document;
   const start = from.getBoundingClientRect();
   const isVertical = key === "ArrowDown" || key === "ArrowUp";
   const sign = key === "ArrowDown" || key === "ArrowRight" ? 1 : -1;

@@ -3,6 +3,7 @@ import "./old-browsers.js";
 import { problemText } from "../parts/api.js";
 import { byId, make } from "../parts/dom.js";
 import { listenForRemoteControl } from "../parts/remote-control.js";
+import { loadLanguage, translateDocument } from "../parts/text.js";
 
 /**
  * @typedef {import("../parts/place.js").Place} Place
@@ -114,5 +115,13 @@ async function show() {
 }
 
 listenForRemoteControl(document.body);
-window.addEventListener("hashchange", show);
-show();
+/** Translates the page before it shows the first place. */
+async function start() {
+  // Without its catalogue the page is in English.
+  await loadLanguage().catch(() => {});
+  translateDocument(document.body);
+  window.addEventListener("hashchange", show);
+  await show();
+}
+
+start();

@@ -144,6 +144,7 @@ export class LiveControls {
  * @param {boolean} isLive
  */
 export function showKind(page, isLive) {
+  page.stage.dataset.kind = isLive ? "live" : "file";
   page.held.hidden = isLive;
   page.raw.hidden = isLive;
   if (!isLive) for (const element of [page.live, page.liveWindow]) element.hidden = true;

@@ -27,20 +27,17 @@ export class PictureSubtitles {
   #drawn = "";
   #frame = 0;
   #delay;
-  #fullscreen;
 
   /**
    * @param {import("./view.js").Elements} page
    * @param {AbortSignal} signal ends the playback
    */
-  constructor({ video, pictures: canvas, subtitleDelay, pictureFullscreen: fullscreen }, signal) {
+  constructor({ video, pictures: canvas, subtitleDelay }, signal) {
     this.#video = video;
     this.#canvas = canvas;
     this.#delay = subtitleDelay;
     this.#signal = signal;
     signal.addEventListener("abort", () => this.choose(undefined), { once: true });
-    this.#fullscreen = fullscreen;
-    fullscreen.addEventListener("click", () => canvas.parentElement?.requestFullscreen(), { signal });
   }
 
   get chosen() {
@@ -52,10 +49,6 @@ export class PictureSubtitles {
     this.#track = track;
     this.#pieces.clear();
     this.#canvas.hidden = track === undefined;
-    // The browser's own button would show the video without the canvas.
-    this.#fullscreen.hidden = track === undefined;
-    if (track) this.#video.setAttribute("controlslist", "nofullscreen");
-    else this.#video.removeAttribute("controlslist");
     this.#drawn = "";
     cancelAnimationFrame(this.#frame);
     if (track) this.#follow();

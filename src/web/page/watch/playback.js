@@ -1,6 +1,7 @@
 // @ts-check
 import { problemText } from "../parts/api.js";
 import { statusText } from "../parts/figures.js";
+import { showToast } from "../parts/toast.js";
 import { SourceNotes } from "./channel-sources.js";
 import {
   awaitManifest,
@@ -37,6 +38,7 @@ const WAITING = "Waiting for data";
  *   onChosen: import("./tracks.js").OnChosen,
  *   onLanguage: (fileIndex: number, language: string) => void,
  *   onUnplayable: (message: string) => void,
+ *   onFailed: (message: string) => void,
  *   previousStopped: Promise<void> | undefined,
  * }} PlaybackOptions
  */
@@ -144,7 +146,10 @@ export class Playback {
       if (!this.#tracks) throw new Error("The film is still starting. Open the subtitles when it plays.");
       await this.#tracks.open(file);
     } catch (error) {
-      if (!this.#end.signal.aborted) showProblem(page, problemText(error));
+      if (this.#end.signal.aborted) return;
+      showProblem(page, problemText(error));
+      // The player may cover the page.
+      showToast(problemText(error));
     }
   }
 
@@ -173,9 +178,7 @@ export class Playback {
 
   /** @param {string} message */
   #fail(message) {
-    const { page } = this.#options;
-    showProblem(page, message);
-    if (!this.#isPlaying) page.stage.hidden = true;
+    this.#options.onFailed(message);
     this.stop();
   }
 

@@ -24,12 +24,14 @@ const MAX_SHOWN_GROUPS = 3;
  *
  * @param {ListItem} item
  * @param {RowActions} actions
+ * @param {number} number the digits that play it from a remote control
  */
-export function itemRow(item, actions) {
+export function itemRow(item, actions, number) {
   const title = item.title.slice(0, MAX_SHOWN_TITLE);
   const play = make(
     "button",
     { type: "button", class: "item-play", "data-column": 0, onclick: () => actions.play(item) },
+    make("span", { class: "item-number" }, String(number)),
     logo(item),
     make(
       "span",

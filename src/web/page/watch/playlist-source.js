@@ -62,6 +62,21 @@ export function exportSource() {
 }
 
 /**
+ * Returns an item of the list; undefined if it is no longer there.
+ *
+ * @param {number} id
+ * @returns {Promise<ListItem | undefined>}
+ */
+export async function itemWithId(id) {
+  const response = await fetch(
+    `playlist/get?${new URLSearchParams({ format: "json", items: String(id), show_epg: "1" })}`,
+  );
+  if (!response.ok) return undefined;
+  const { playlist } = await response.json();
+  return playlist.length > 0 ? readItem(playlist[0]) : undefined;
+}
+
+/**
  * Returns the parameters that the control API and the export share.
  *
  * @param {Filter} filter

@@ -1,11 +1,12 @@
 // @ts-check
 import { EngineApi, problemText } from "../parts/api.js";
 import { byId, make } from "../parts/dom.js";
+import { listenForArrows } from "./list-keys.js";
 import { addFiles, addLink } from "./playlist-add.js";
-import { listenForArrows, PlaylistList } from "./playlist-list.js";
+import { PlaylistList } from "./playlist-list.js";
 import { openItemMenu } from "./playlist-menu.js";
 import { Share, showReadOnly } from "./playlist-share.js";
-import { controlSource, exportSource } from "./playlist-source.js";
+import { controlSource, exportSource, itemWithId } from "./playlist-source.js";
 import { Subscriptions } from "./playlist-subscriptions.js";
 import { connectTabs } from "./playlist-tabs.js";
 import { PlaylistTasks } from "./playlist-tasks.js";
@@ -25,7 +26,12 @@ const CATEGORIES = "playlist-categories";
  *   notify: (text: string) => void,
  *   onRights: (rights: import("../parts/api.js").Rights) => void,
  * }} PlaylistOptions
- * @typedef {{ addLink: (text: string) => Promise<void>, addFile: (file: File) => Promise<void> }} Playlist
+ * @typedef {{
+ *   addLink: (text: string) => Promise<void>, addFile: (file: File) => Promise<void>,
+ *   neighbour: (id: number, step: 1 | -1) => Promise<ListItem | undefined>,
+ *   itemAt: (index: number) => Promise<ListItem | undefined>,
+ *   itemWithId: (id: number) => Promise<ListItem | undefined>,
+ * }} Playlist
  */
 
 /**
@@ -209,6 +215,9 @@ export function connectPlaylist({ play, copy, notify, onRights }) {
   return {
     addLink: (text) => addLink(text, adding),
     addFile: (file) => add([file]),
+    neighbour: (id, step) => list.neighbour(id, step),
+    itemAt: (index) => list.itemAt(index),
+    itemWithId,
   };
 }
 

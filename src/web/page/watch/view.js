@@ -16,7 +16,34 @@ export function findElements() {
     torrentFile: byId("torrent-file", HTMLInputElement),
     problem: byId("problem", HTMLElement),
     stage: byId("stage", HTMLElement),
+    screen: byId("screen", HTMLElement),
     video: byId("video", HTMLVideoElement),
+    failure: byId("failure", HTMLElement),
+    failureText: byId("failure-text", HTMLElement),
+    failureSteps: byId("failure-steps", HTMLElement),
+    typedChannel: byId("typed-channel", HTMLElement),
+    overlay: byId("overlay", HTMLElement),
+    leaveTheatre: byId("leave-theatre", HTMLButtonElement),
+    onNow: byId("on-now", HTMLElement),
+    seekRow: byId("seek-row", HTMLElement),
+    seekAt: byId("seek-at", HTMLElement),
+    seek: byId("seek", HTMLInputElement),
+    seekLength: byId("seek-length", HTMLElement),
+    previousChannel: byId("previous-channel", HTMLButtonElement),
+    playPause: byId("play-pause", HTMLButtonElement),
+    nextChannel: byId("next-channel", HTMLButtonElement),
+    nextPart: byId("next-part", HTMLButtonElement),
+    mute: byId("mute", HTMLButtonElement),
+    volume: byId("volume", HTMLInputElement),
+    sleep: byId("sleep", HTMLSelectElement),
+    showStats: byId("show-stats", HTMLButtonElement),
+    remotePlayback: byId("remote-playback", HTMLButtonElement),
+    pictureInPicture: byId("picture-in-picture", HTMLButtonElement),
+    theatre: byId("theatre", HTMLButtonElement),
+    fullscreen: byId("fullscreen", HTMLButtonElement),
+    pictureSize: byId("picture-size", HTMLElement),
+    buffered: byId("buffered", HTMLElement),
+    dropped: byId("dropped", HTMLElement),
     pictures: byId("pictures", HTMLCanvasElement),
     waiting: byId("waiting", HTMLElement),
     sourceNote: byId("source-note", HTMLElement),
@@ -39,7 +66,6 @@ export function findElements() {
     subtitleDelay: byId("subtitle-delay", HTMLOutputElement),
     subtitlesEarlier: byId("subtitles-earlier", HTMLButtonElement),
     subtitlesLater: byId("subtitles-later", HTMLButtonElement),
-    pictureFullscreen: byId("picture-fullscreen", HTMLButtonElement),
     silent: byId("silent", HTMLElement),
     held: byId("held", HTMLElement),
     progress: byId("progress", HTMLProgressElement),
@@ -95,6 +121,25 @@ export function showInfo(page, info, speeds) {
   page.progress.value = share;
   page.progressText.textContent = `${share} %`;
   page.sparkline.setAttribute("d", sparklinePath(speeds, 120, 28));
+  showPicture(page);
+}
+
+/**
+ * Shows what the browser knows about the picture.
+ *
+ * @param {Elements} page
+ */
+function showPicture({ video, pictureSize, buffered, dropped }) {
+  const { videoWidth, videoHeight, currentTime } = video;
+  const ranges = [...Array(video.buffered.length).keys()];
+  const range = ranges.find(
+    (i) => video.buffered.start(i) <= currentTime && currentTime <= video.buffered.end(i),
+  );
+  const ahead = range === undefined ? 0 : video.buffered.end(range) - currentTime;
+  const { droppedVideoFrames = 0, totalVideoFrames = 0 } = video.getVideoPlaybackQuality();
+  pictureSize.textContent = videoWidth > 0 ? `${videoWidth}×${videoHeight}` : "–";
+  buffered.textContent = `${ahead.toFixed(1)} s`;
+  dropped.textContent = `${droppedVideoFrames} / ${totalVideoFrames}`;
 }
 
 /**
@@ -181,6 +226,19 @@ export function showRecent(page, links, play) {
 export function showProblem(page, text) {
   page.problem.textContent = text;
   page.problem.hidden = text === "";
+}
+
+/**
+ * Shows over the video why it does not play, and what the user can do; an empty text hides it.
+ *
+ * @param {Elements} page
+ * @param {string} text
+ * @param {readonly Node[]} [steps] buttons and links
+ */
+export function showFailure(page, text, steps = []) {
+  page.failureText.textContent = text;
+  page.failureSteps.replaceChildren(...steps);
+  page.failure.hidden = text === "";
 }
 
 /**

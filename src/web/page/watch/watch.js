@@ -1,6 +1,8 @@
 // @ts-check
 
 import { problemText } from "../parts/api.js";
+import { action, make } from "../parts/dom.js";
+import { timeText } from "../parts/figures.js";
 import { linkTitle, readLink } from "../parts/link.js";
 import {
   forgetLinks,
@@ -10,18 +12,21 @@ import {
   rememberLink,
 } from "../parts/memory.js";
 import { appUrl } from "../parts/place.js";
+import { t } from "../parts/text.js";
 import { copyLink, copyText, showToast } from "../parts/toast.js";
 import { connectDevices } from "./devices.js";
 import { playbackPath } from "./engine.js";
 import { connectGuide } from "./guide.js";
 import { Playback } from "./playback.js";
+import { PlayerControls } from "./player-controls.js";
+import { connectKeys, connectMediaSession, showMedia } from "./player-keys.js";
 import { connectPlaylist } from "./playlist.js";
 import { isList } from "./playlist-add.js";
 import { connectRecordings } from "./recordings.js";
 import { connectScreens } from "./screen-controls.js";
 import { SubtitleDelay } from "./subtitle-delay.js";
 import { isSubtitleFile, removeSubtitleFile } from "./subtitle-file.js";
-import { findElements, showLink, showProblem, showRecent } from "./view.js";
+import { findElements, showFailure, showLink, showProblem, showRecent } from "./view.js";
 
 /** The maximum size of a transport file. */
 const MAX_TORRENT_BYTES = 10_000_000;
@@ -40,12 +45,24 @@ export function openPlace() {
   const page = findElements();
   const playerId = randomId();
   const subtitleDelay = new SubtitleDelay(page);
+  const keys = {
+    ...{ stepChannel, showChannel, stop },
+    isPlaying: () => !page.stage.hidden && !page.stage.closest("[hidden]"),
+    isChannel: () => playedItem !== undefined,
+    playNextPart: () => playNextPart(),
+  };
+  const controls = new PlayerControls(page, keys);
+  connectKeys(page, controls, keys);
+  connectMediaSession(controls, keys);
   /** The played file, to which the delay and the subtitle file of the user belong. */
   let playedFile = "";
   /** @type {Playback | undefined} */
   let playback;
   /** @type {Omit<import("./screen-controls.js").Playing, "atSeconds"> | undefined} */
   let playing;
+  /** The played item of the list; undefined for other content. @type {import("./playlist-source.js").ListItem | undefined} */
+  let playedItem;
+  let playNextPart = () => {};
   /** @type {Partial<Record<import("../parts/memory.js").TrackKind, string | undefined>>} what the user chose last */
   const languages = {};
   for (const kind of /** @type {const} */ (["audio", "subtitles"]))
@@ -65,9 +82,14 @@ export function openPlace() {
     const choice = { ...chosen, audioLanguage: chosen.audioLanguage ?? languages.audio };
     const previousStopped = playback?.stop();
     showProblem(page, "");
+    showFailure(page, "");
     showLink(page, "");
     playing = undefined;
     page.stage.hidden = false;
+    playNextPart = () => {};
+    controls.showContent({ isChannel: playedItem !== undefined, hasNextPart: false });
+    showMedia(title || t("Starting"), playedItem?.iconPath ?? "");
+    const retry = () => play(source, { ...choice, atSeconds: playback?.atSeconds ?? 0 }, title);
     if (choice.container === undefined) page.title.textContent = title;
     playback = new Playback({
       page,
@@ -83,6 +105,7 @@ export function openPlace() {
         }
         const file = content.files.find(({ index }) => index === fileIndex);
         page.title.textContent = title || content.name;
+        showMedia(page.title.textContent, playedItem?.iconPath ?? "");
         const fileName = file?.name.split("/").pop() ?? "file";
         const raw = `files/${session.infohash}/${fileIndex}/${encodeURIComponent(fileName)}`;
         page.raw.onclick = () => window.open(raw, "_blank", "noopener");
@@ -92,10 +115,11 @@ export function openPlace() {
         offerLinks(link, fileIndex);
         const next = content.order[content.order.indexOf(fileIndex) + 1];
         const isPart = content.order.includes(fileIndex);
-        page.video.onended = () => {
-          if (isPart && next !== undefined)
-            play(link, { fileIndex: next, audioLanguage: choice.audioLanguage }, title);
-        };
+        const hasNextPart = isPart && next !== undefined;
+        if (hasNextPart)
+          playNextPart = () => play(link, { fileIndex: next, audioLanguage: choice.audioLanguage }, title);
+        page.video.onended = playNextPart;
+        controls.showContent({ isChannel: playedItem !== undefined, hasNextPart });
         page.files.onchange = () => play(link, { fileIndex: Number(page.files.value) }, title);
         remember({ title: title || content.name || linkTitle(link), link, infohash: session.infohash });
       },
@@ -115,14 +139,83 @@ export function openPlace() {
           play(source, { ...choice, container: "fmp4" }, title);
           return;
         }
-        showProblem(
-          page,
-          `This browser cannot play this format (${message}). Copy the player link and open it in VLC or mpv.`,
+        fail(
+          t(
+            "This browser cannot play this format ({reason}). Copy the player link and open it in VLC or mpv.",
+            { reason: message },
+          ),
+          retry,
         );
         playback?.stop();
       },
+      onFailed: (message) => fail(message, retry),
     });
     playback.run();
+  }
+
+  /**
+   * Shows over the video why it does not play, with the next steps.
+   *
+   * @param {string} message
+   * @param {() => void} retry
+   */
+  function fail(message, retry) {
+    const steps = [action(t("Try again"), retry, "primary")];
+    if (playedItem) steps.push(action(t("Next channel"), () => stepChannel(1)));
+    if (playing) steps.push(action(t("Copy player link"), () => page.copyTs.click()));
+    const health = make("a", { class: "button", href: "#/control/health" }, t("Check the engine"));
+    health.addEventListener("click", () => controls.leaveTheatre());
+    showFailure(page, message, [...steps, health, action(t("Close"), stop)]);
+  }
+
+  function stop() {
+    controls.leaveTheatre();
+    playback?.stop();
+    playing = undefined;
+    playedItem = undefined;
+    page.stage.hidden = true;
+  }
+
+  /** @param {import("./playlist-source.js").ListItem} item */
+  function playItem(item) {
+    page.link.value = "";
+    playedItem = item;
+    showNow(item);
+    play({ parameter: "item", value: String(item.id) }, {}, item.title);
+    controls.enterTheatre();
+  }
+
+  /** @param {import("./playlist-source.js").ListItem | undefined} item */
+  function showNow(item) {
+    const [now] = item?.programmes ?? [];
+    page.onNow.textContent =
+      now === undefined ? "" : `${timeText(now.start)} – ${timeText(now.stop)}  ${now.title}`;
+    page.onNow.hidden = now === undefined;
+  }
+
+  /**
+   * Plays content that is not an item of the list.
+   *
+   * @param {Link | Uint8Array} source
+   * @param {Choice} [choice]
+   */
+  function playOther(source, choice) {
+    playedItem = undefined;
+    showNow(undefined);
+    play(source, choice);
+  }
+
+  /** @param {1 | -1} step */
+  async function stepChannel(step) {
+    const item = playedItem && (await playlist.neighbour(playedItem.id, step));
+    if (item) playItem(item);
+  }
+
+  /** @param {number} number */
+  async function showChannel(number) {
+    const item = await playlist.itemAt(number - 1);
+    if (item) playItem(item);
+    else showToast(t("There is no channel {number}", { number: String(number) }));
   }
 
   /**
@@ -149,10 +242,16 @@ export function openPlace() {
   }
 
   async function refreshRecent() {
-    showRecent(page, await recentLinks(), ({ link, title }) => {
-      const isItem = link.parameter === "item";
-      page.link.value = isItem ? "" : link.value;
-      play(link, {}, isItem ? title : "");
+    showRecent(page, await recentLinks(), async ({ link, title }) => {
+      const item = link.parameter === "item" ? await playlist.itemWithId(Number(link.value)) : undefined;
+      if (item) {
+        playItem(item);
+        return;
+      }
+      page.link.value = link.parameter === "item" ? "" : link.value;
+      playedItem = undefined;
+      showNow(undefined);
+      play(link, {}, link.parameter === "item" ? title : "");
     });
   }
 
@@ -176,15 +275,11 @@ export function openPlace() {
       return;
     }
     page.link.value = "";
-    play(new Uint8Array(await file.arrayBuffer()));
+    playOther(new Uint8Array(await file.arrayBuffer()));
   }
 
   const playlist = connectPlaylist({
-    play(item) {
-      page.link.value = "";
-      play({ parameter: "item", value: String(item.id) }, {}, item.title);
-      page.stage.scrollIntoView({ block: "start", behavior: "smooth" });
-    },
+    play: playItem,
     copy: copyLink,
     notify: showToast,
     onRights: (rights) => {
@@ -211,13 +306,9 @@ export function openPlace() {
       showProblem(page, "This is neither a magnet link, an infohash nor a web address.");
       return;
     }
-    play(link);
+    playOther(link);
   });
-  page.stop.addEventListener("click", () => {
-    playback?.stop();
-    playing = undefined;
-    page.stage.hidden = true;
-  });
+  page.stop.addEventListener("click", stop);
   page.chooseFile.addEventListener("click", () => page.torrentFile.click());
   page.torrentFile.addEventListener("change", () => {
     const file = page.torrentFile.files?.[0];
@@ -240,7 +331,7 @@ export function openPlace() {
     playing: () => playing && playback && { ...playing, atSeconds: playback.atSeconds },
     play({ link, fileIndex, atSeconds }) {
       page.link.value = link.value;
-      play(link, { fileIndex, atSeconds });
+      playOther(link, { fileIndex, atSeconds });
     },
   });
   connectDevices(page.playOn, {
