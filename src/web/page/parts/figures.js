@@ -1,4 +1,6 @@
 // @ts-check
+import { locale as ownLocale, t } from "./text.js";
+
 /** Formats figures and times for the page. */
 
 const UNITS = ["B", "kB", "MB", "GB", "TB"];
@@ -34,11 +36,11 @@ export function speedText(kilobytesPerSecond) {
  * @param {number} peers
  */
 export function statusText(status, peers) {
-  if (status === "dl") return "Playing";
-  if (status === "buf") return "Waiting for data";
-  if (status === "check") return "Checking data on disk";
-  if (status === "err" || status === "error") return "Stopped by an error";
-  return peers === 0 ? "Looking for peers" : "Buffering";
+  if (status === "dl") return t("Playing");
+  if (status === "buf") return t("Waiting for data");
+  if (status === "check") return t("Checking data on disk");
+  if (status === "err" || status === "error") return t("Stopped by an error");
+  return peers === 0 ? t("Looking for peers") : t("Buffering");
 }
 
 /**
@@ -60,8 +62,8 @@ export function clockText(seconds) {
  * @param {string} code
  * @param {string} [locale]
  */
-export function languageName(code, locale) {
-  if (code === "und") return "Unknown";
+export function languageName(code, locale = ownLocale()) {
+  if (code === "und") return t("Unknown");
   try {
     return new Intl.DisplayNames(locale, { type: "language" }).of(code) ?? code;
   } catch {
@@ -89,15 +91,13 @@ export function sparklinePath(values, width, height) {
   return `M${points.join("L")}`;
 }
 
-const TIME_OF_DAY = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-
 /**
  * Formats a time of the day in the browser's language: `20:15`.
  *
  * @param {number} seconds UNIX seconds
  */
 export function timeText(seconds) {
-  return TIME_OF_DAY.format(new Date(seconds * 1000));
+  return new Date(seconds * 1000).toLocaleTimeString(ownLocale(), { hour: "2-digit", minute: "2-digit" });
 }
 
 /** The number of each unit in the next larger one. */
@@ -108,8 +108,6 @@ const TIME_UNITS = /** @type {const} */ ([
   [7, "day"],
   [Number.POSITIVE_INFINITY, "week"],
 ]);
-
-const RELATIVE_TIME = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
 /**
  * Formats a time in the past: `5 minutes ago`.
@@ -129,7 +127,7 @@ export function agoText(seconds, now = Date.now() / 1000) {
  */
 export function untilText(seconds, now = Date.now() / 1000) {
   const away = seconds - now;
-  return away <= 0 ? "soon" : relativeTime(away);
+  return away <= 0 ? t("soon") : relativeTime(away);
 }
 
 /** @param {number} seconds */
@@ -137,8 +135,18 @@ function relativeTime(seconds) {
   let value = seconds;
   for (const [size, unit] of TIME_UNITS) {
     if (Math.abs(value) < size)
-      return unit === "second" && value <= 0 ? "just now" : RELATIVE_TIME.format(Math.round(value), unit);
+      return unit === "second" && value <= 0 ? t("just now") : relativeText(Math.round(value), unit);
     value /= size;
   }
   return "";
+}
+
+/**
+ * @param {number} value
+ * @param {Intl.RelativeTimeFormatUnit} unit
+ */
+function relativeText(value, unit) {
+  // Chromium has had this since version 71.
+  if (!("RelativeTimeFormat" in Intl)) return `${value} ${unit}`;
+  return new Intl.RelativeTimeFormat(ownLocale(), { numeric: "auto" }).format(value, unit);
 }

@@ -2,8 +2,10 @@
 import "./old-browsers.js";
 import { problemText } from "../parts/api.js";
 import { byId, make } from "../parts/dom.js";
+import { loadLanguage } from "../parts/language.js";
 import { listenForRemoteControl } from "../parts/remote-control.js";
-import { loadLanguage, translateDocument } from "../parts/text.js";
+import { translateDocument } from "../parts/text.js";
+import { applyDisplay, openDisplay } from "./display.js";
 
 /**
  * @typedef {import("../parts/place.js").Place} Place
@@ -117,9 +119,11 @@ async function show() {
 listenForRemoteControl(document.body);
 /** Translates the page before it shows the first place. */
 async function start() {
+  applyDisplay();
   // Without its catalogue the page is in English.
   await loadLanguage().catch(() => {});
   translateDocument(document.body);
+  byId("display", HTMLButtonElement).addEventListener("click", openDisplay);
   window.addEventListener("hashchange", show);
   await show();
 }
