@@ -1,13 +1,16 @@
 // @ts-check
 import { EngineApi, problemText } from "../parts/api.js";
 import { make } from "../parts/dom.js";
+import { LiveData } from "../parts/live-data.js";
 import { tokenForm } from "../parts/token-form.js";
 import { healthView } from "./health.js";
+import { logsView } from "./logs.js";
+import { overviewView } from "./overview.js";
 import { settingsView } from "./settings.js";
 
 /**
  * @typedef {import("../parts/place.js").View} View
- * @typedef {{ title: string, create: (api: EngineApi) => View }} Page
+ * @typedef {{ title: string, create: (context: import("../parts/live-data.js").LiveContext) => View }} Page
  */
 
 /**
@@ -16,10 +19,12 @@ import { settingsView } from "./settings.js";
  * @type {Readonly<Record<string, Page>>}
  */
 const PAGES = {
+  overview: { title: "Overview", create: overviewView },
   health: { title: "Health", create: healthView },
+  logs: { title: "Logs", create: logsView },
   settings: { title: "Settings", create: settingsView },
 };
-const FIRST = "health";
+const FIRST = "overview";
 
 /**
  * Opens the place Control room.
@@ -29,6 +34,7 @@ const FIRST = "health";
  */
 export function openPlace(root) {
   const api = new EngineApi();
+  const live = new LiveData(api);
   /** @type {Map<string, View>} */
   const views = new Map();
   /** @type {View | undefined} */
@@ -44,7 +50,7 @@ export function openPlace(root) {
 
   /** @param {readonly string[]} path */
   async function show([name = FIRST, ...rest]) {
-    if (current && current.hide) current.hide();
+    current?.hide?.();
     current = undefined;
     problem.hidden = true;
     for (const link of links) {
@@ -58,7 +64,7 @@ export function openPlace(root) {
         content.replaceChildren(tokenForm(api, () => show([name, ...rest])));
         return;
       }
-      const view = views.get(name) || page.create(api);
+      const view = views.get(name) || page.create({ api, live });
       views.set(name, view);
       current = view;
       content.replaceChildren(view.element);
@@ -71,7 +77,7 @@ export function openPlace(root) {
   return {
     show: ({ path }) => void show(path),
     hide() {
-      if (current && current.hide) current.hide();
+      current?.hide?.();
     },
   };
 }

@@ -20,10 +20,10 @@ const MAX_SHOWN_PEERS = 12;
 /**
  * The page Health: what the engine found about ports, peers, disk and settings, and how fast each peer is.
  *
- * @param {EngineApi} api
+ * @param {import("../parts/live-data.js").LiveContext} context
  * @returns {import("../parts/place.js").View}
  */
-export function healthView(api) {
+export function healthView({ api }) {
   const content = make("div", { class: "health", role: "status" });
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
   async function check() {
@@ -42,10 +42,12 @@ export function healthView(api) {
 }
 
 /**
+ * Runs the checks of the engine, which takes up to a few seconds.
+ *
  * @param {EngineApi} api
  * @returns {Promise<Diagnosis>}
  */
-async function fetchDiagnosis(api) {
+export async function fetchDiagnosis(api) {
   const response = await fetch("api/diagnosis", {
     headers: api.token === "" ? {} : { authorization: `Bearer ${api.token}` },
   });

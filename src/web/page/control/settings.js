@@ -32,10 +32,10 @@ const RESTART_TIMEOUT_MS = 30_000;
 /**
  * The page Settings.
  *
- * @param {EngineApi} api
+ * @param {import("../parts/live-data.js").LiveContext} context
  * @returns {import("../parts/place.js").View}
  */
-export function settingsView(api) {
+export function settingsView({ api }) {
   const view = new SettingsView(api);
   return { element: view.element, show: () => view.load() };
 }

@@ -73,15 +73,15 @@ export function languageName(code, locale = ownLocale()) {
 
 /**
  * Returns the SVG path of a sparkline through `values`, oldest first, in a box of `width` × `height`. The highest value
- * touches the top. Returns an empty path for fewer than two values.
+ * touches the top, unless `top` is given. Returns an empty path for fewer than two values.
  *
  * @param {readonly number[]} values
  * @param {number} width
  * @param {number} height
+ * @param {number} [top] the value at the top of the box
  */
-export function sparklinePath(values, width, height) {
+export function sparklinePath(values, width, height, top = Math.max(1, ...values)) {
   if (values.length < 2) return "";
-  const top = Math.max(1, ...values);
   const step = width / (values.length - 1);
   const points = values.map((value, i) => {
     const x = (i * step).toFixed(1);
