@@ -25,6 +25,7 @@ const settingResult = z.object({
     .nullable()
     .describe("A flag or variable overrides the config file; null if the default applies"),
   is_host_only: z.boolean().describe("Can be changed only from the engine's own computer"),
+  is_live: z.boolean().describe("A change applies without a restart"),
 });
 
 const changes = z.record(z.string(), z.string().max(MAX_VALUE_CHARACTERS).nullable());
@@ -48,15 +49,18 @@ export const settingsMethods = [
       const isHost = clientNetworkOf(context.env.origin) === "local";
       const { settings, file, needsRestart, problem } = await serviceOf(dependencies).list();
       return {
-        settings: settings.map(({ defaultText, isSecret, from, isHostOnly, value, values, ...rest }) => ({
-          ...rest,
-          value: value ?? null,
-          default: defaultText,
-          values: values ?? null,
-          is_secret: isSecret,
-          source: from ?? null,
-          is_host_only: isHostOnly,
-        })),
+        settings: settings.map(
+          ({ defaultText, isSecret, from, isHostOnly, isLive, value, values, ...rest }) => ({
+            ...rest,
+            value: value ?? null,
+            default: defaultText,
+            values: values ?? null,
+            is_secret: isSecret,
+            source: from ?? null,
+            is_host_only: isHostOnly,
+            is_live: isLive,
+          }),
+        ),
         file: isHost ? (file ?? null) : null,
         needs_restart: needsRestart,
         problem: problem ?? null,
@@ -66,7 +70,8 @@ export const settingsMethods = [
   }),
   controlMethod({
     name: "set_settings",
-    summary: "Writes settings to the config file; they apply after restart_engine or the next start",
+    summary:
+      "Writes settings to the config file; those with is_live apply at once, the others after restart_engine or the next start",
     isExtra: true,
     ...PRIVATE,
     params: z.object({

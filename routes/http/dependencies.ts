@@ -177,7 +177,7 @@ export interface BroadcastService {
 export interface SettingsService {
   list(): Promise<SettingsList>;
   /**
-   * Writes changes to the config file; null restores the default. They apply after a restart. Rejects with `bad_parameter` for an
+   * Writes changes to the config file; null restores the default. Some apply at once, the others after a restart. Rejects with `bad_parameter` for an
    * unknown or invalid setting and `access_denied` for one that only this host may change; nothing is written then.
    */
   change(changes: ReadonlyMap<string, string | null>, options: { readonly isHost: boolean }): Promise<void>;
@@ -211,6 +211,8 @@ export interface SettingEntry {
   /** Where the value comes from; undefined if the default applies. A flag or a variable overrides the config file. */
   readonly from: "flag" | "variable" | "file" | undefined;
   readonly isHostOnly: boolean;
+  /** A change applies without a restart. */
+  readonly isLive: boolean;
 }
 
 /** A broadcast, on air or not. */

@@ -13,7 +13,7 @@ import type { Context } from "./context.ts";
 import { exposureWarnings, isInContainer } from "./exposure.ts";
 import { configFrom } from "./load-config.ts";
 import { lanAddresses } from "./own-addresses.ts";
-import { openService } from "./service.ts";
+import { openService, type Service } from "./service.ts";
 import { type ServiceManager, serviceManager } from "./service-manager.ts";
 import { SettingsDesk } from "./settings-desk.ts";
 import { aborted, onReloadSignal, stopSignals } from "./stop-signals.ts";
@@ -58,10 +58,16 @@ export async function serve(
     }
   };
   const ignoreReloads = onReloadSignal(context.stdin.isTTY === true, () => void reload());
+  /** Changes the settings of the running engine. */
+  let apply: Service["apply"] = () => {};
   const desk = new SettingsDesk({
     ...settings,
     files: context.runtime.files,
     running: () => running,
+    onApply(changed) {
+      running = changed;
+      apply(changed);
+    },
     onRestart: () => restarted.resolve(),
   });
   try {
@@ -69,7 +75,10 @@ export async function serve(
       restarted = deferred();
       const end = Promise.race([aborted(stop.signal), restarted.promise]);
       try {
-        await serveUntil(end, { context, config: running, log, logRing, args, desk, manager });
+        const opened = (service: Service) => {
+          apply = (changed) => service.apply(changed);
+        };
+        await serveUntil(end, { context, config: running, log, logRing, args, desk, manager, opened });
         started = running;
       } catch (error) {
         const isReverted = await desk.revert(messageOf(error));
@@ -102,12 +111,14 @@ interface Run {
   readonly args: Arguments;
   readonly desk: SettingsDesk;
   readonly manager: ServiceManager;
+  /** Called when the engine runs. */
+  readonly opened: (service: Service) => void;
 }
 
 /** Runs the engine until `end` resolves. */
 async function serveUntil(
   end: Promise<void>,
-  { context, config, log, logRing, args, desk, manager }: Run,
+  { context, config, log, logRing, args, desk, manager, opened }: Run,
 ): Promise<void> {
   const { runtime, webAssets } = context;
   const service = await openService({ runtime, webAssets, config, log, logRing, settings: desk });
@@ -115,6 +126,7 @@ async function serveUntil(
     const listener = await service.listen({ host: config.host, port: config.httpPort });
     const tcpApi = await service.listenForTcpClients(listener.address);
     desk.applied();
+    opened(service);
     const facts: BannerFacts = {
       version: VERSION,
       runtime: `${runtime.name} ${runtime.version}`,

@@ -80,6 +80,8 @@ export interface Service {
    * with `bad_parameter` if this machine cannot listen there.
    */
   listen(at: { host: string; port: number }): Promise<HttpListener>;
+  /** Changes the settings that a running engine can change; see `isLive`. */
+  apply(config: Config): void;
   /** Starts the TCP API at the address of the HTTP interface, if it is on. Rejects like `listen`. */
   listenForTcpClients(http: PeerAddress): Promise<TcpListener | undefined>;
   /** Ends all sessions, sends `stopped` to the trackers and closes the database. */
@@ -249,6 +251,10 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     engine,
     p2pPort: transfers.p2pPort,
     fetch: handler,
+    apply(changed) {
+      Object.assign(settings, engineSettings(changed));
+      transfers.settingsChanged();
+    },
     async listen(at) {
       const listener = await listeners.listen(at);
       if (config.tuner === "on") stopTuner = findableTuner(listener.address.port);

@@ -8,8 +8,8 @@ import {
   type DescribedSetting,
   describeSettings,
 } from "../settings/config.ts";
-import { type SettingGroup, settingGroups } from "../settings/groups.ts";
-import type { Config, SettingsTable } from "../settings/settings.ts";
+import { isLive, type SettingGroup, settingGroups } from "../settings/groups.ts";
+import type { Config, SettingKey, SettingsTable } from "../settings/settings.ts";
 import { configFrom } from "./load-config.ts";
 
 /** Time between the request for a restart and the restart, in which the response reaches the client. */
@@ -25,6 +25,8 @@ export interface SettingsDeskDependencies {
   readonly files: Pick<Files, "replace" | "read">;
   /** The settings with which the engine runs. */
   readonly running: () => Config;
+  /** Called with the settings that apply at once, in place of those of `running`. */
+  readonly onApply: (config: Config) => void;
   /** Called when a client asks for a restart. */
   readonly onRestart: () => void;
 }
@@ -99,9 +101,25 @@ export class SettingsDesk implements SettingsService {
     const sources = await this.#parts.sources();
     const content = changedFile(table, sources.file, changes);
     // Settings that conflict are refused before they are written.
-    configFrom(table, { ...sources, file: { path, content } });
+    const next = configFrom(table, { ...sources, file: { path, content } });
     this.#previous ??= { bytes: await files.read(path, MAX_FILE_BYTES) };
     await files.replace(path, encodeUtf8(`${JSON.stringify(content, undefined, 2)}\n`));
+    this.#applyLive(next);
+  }
+
+  /** Applies the changed settings that need no restart. */
+  #applyLive(next: Config): void {
+    const { table, running, onApply } = this.#parts;
+    const present = running();
+    const changed = (Object.keys(table) as SettingKey[]).filter(
+      (key) =>
+        JSON.stringify(present[key]) !== JSON.stringify(next[key]) &&
+        isLive(table[key].name, present[key], next[key]),
+    );
+    if (changed.length === 0) return;
+    const values = Object.fromEntries(changed.map((key) => [key, next[key]]));
+    onApply({ ...present, ...values } as Config);
+    if (JSON.stringify(running()) === JSON.stringify(next)) this.applied();
   }
 }
 
@@ -118,6 +136,7 @@ function entryOf({ setting, value, from }: DescribedSetting, group: SettingGroup
     isSecret: kind.isSecret ?? false,
     from,
     isHostOnly: group.isHostOnly ?? false,
+    isLive: isLive(name, undefined, undefined),
   };
 }
 

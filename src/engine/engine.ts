@@ -158,7 +158,12 @@ export function createEngine(dependencies: EngineDependencies): Engine {
   const channels = new OpenedChannels({ runtime, settings, transfers, log, connect });
   const resolve = channels.resolver(createContentResolver({ ...dependencies, log }));
   const endUnused: Sessions["endUnused"] = (candidates) => sessions.endUnused(candidates);
-  const holds = new Holds({ clock, transfers: channels, idleMs: settings.transferIdleMs, endUnused, log });
+  const holds = new Holds({
+    ...{ clock, transfers: channels, endUnused, log },
+    get idleMs() {
+      return settings.transferIdleMs;
+    },
+  });
   const segments = new SegmentCache();
   const access = { clock, settings, resolve, holds };
   const sessions = new Sessions({ ...access, runtime, segments, transfers, proxyProblem, transcoder, log });
@@ -168,7 +173,9 @@ export function createEngine(dependencies: EngineDependencies): Engine {
   const starts = new WaitingStarts({
     runtime,
     sessions,
-    sessionIdleMs: settings.sessionIdleMs,
+    get sessionIdleMs() {
+      return settings.sessionIdleMs;
+    },
     cacheFigures,
   });
   return {
@@ -199,7 +206,10 @@ export function createEngine(dependencies: EngineDependencies): Engine {
       const all = transfers.all();
       return {
         rows: [
-          ...peerDiscoveryRows(all.map((transfer) => transfer.figures)),
+          // A broadcast of this engine needs no peers to get its content from.
+          ...peerDiscoveryRows(
+            all.filter(({ live }) => live?.content.role !== "source").map((transfer) => transfer.figures),
+          ),
           ...(await transfers.reachRows()),
           ...played.rows(),
         ],

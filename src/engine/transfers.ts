@@ -285,6 +285,11 @@ class OpenTransfers implements Transfers {
     };
   }
 
+  settingsChanged(): void {
+    this.#deps.reach.limitsChanged();
+    this.#shared.cache?.limitChanged();
+  }
+
   async reachRows(): Promise<readonly DiagnosisRow[]> {
     const { reach, clockCheck } = this.#deps;
     const clock = clockCheck.row();

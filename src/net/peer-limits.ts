@@ -6,9 +6,10 @@ import type { SwarmLimits } from "../protocol/swarm/contract.ts";
 export class PeerLimits {
   readonly upload: RateLimit;
   readonly download: RateLimit;
-  readonly #limitLan: boolean;
+  /** The limits apply to peers at private addresses, too. */
+  limitLan: boolean;
 
-  /** Limits in bytes per second, 0 for none. `limitLan`: they apply to peers at private addresses, too. */
+  /** Limits in bytes per second, 0 for none. */
   constructor(limits: {
     readonly uploadLimit: number;
     readonly downloadLimit: number;
@@ -16,7 +17,7 @@ export class PeerLimits {
   }) {
     this.upload = new RateLimit(limits.uploadLimit);
     this.download = new RateLimit(limits.downloadLimit);
-    this.#limitLan = limits.limitLan;
+    this.limitLan = limits.limitLan;
   }
 
   /** Returns the limits as one swarm uses them; `urgency` is called at each use. */
@@ -30,7 +31,7 @@ export class PeerLimits {
 
   /** Returns true if the limits do not apply to `host`: a private address, unless `limitLan` is set. */
   isExempt(host: string): boolean {
-    if (this.#limitLan) return false;
+    if (this.limitLan) return false;
     const scope = addressScope(host);
     return scope === "private" || scope === "link-local" || scope === "loopback";
   }

@@ -34,6 +34,8 @@ export interface Reach {
   readonly port: number;
   /** Reports the TCP port that now accepts peers. Call it once. */
   opened(port: number): void;
+  /** Applies the present rate limits of the settings. */
+  limitsChanged(): void;
   /** Returns the external TCP port, as far as known. Trackers and the DHT announce it. */
   externalPort(): number;
   /** State of port mapping; undefined if it is off. */
@@ -72,11 +74,14 @@ export async function openReach(dependencies: ReachDependencies): Promise<Reach>
   const forwarded = openForwarded(dependencies);
   const shared = bound && forwarded ? udpAtForwardedPort(net, bound, p2pHost, forwarded, log) : bound;
   const udp = shared && filteredUdp(shared, filter.isAllowed);
-  const { limitLan, scheduled } = settings.reach;
   const { uploadLimit, downloadLimit } = settings;
-  const limits = new PeerLimits({ uploadLimit, downloadLimit, limitLan });
-  const plan = { uploadLimit, downloadLimit, scheduled };
-  const stopSchedule = followSchedule(limits, plan, { clock: runtime.clock, log });
+  const limits = new PeerLimits({ uploadLimit, downloadLimit, limitLan: settings.reach.limitLan });
+  const follow = () => {
+    const { scheduled } = settings.reach;
+    const plan = { uploadLimit: settings.uploadLimit, downloadLimit: settings.downloadLimit, scheduled };
+    return followSchedule(limits, plan, { clock: runtime.clock, log });
+  };
+  let stopSchedule = follow();
   const incoming = new IncomingCount(() => runtime.surroundings.networks());
   const utp = udp && settings.reach.utp ? openUtp({ ...runtime, udp }) : undefined;
   const tcp = forwarded ? { ...net, listen: listenAtForwardedPort(net.listen, forwarded, log) } : net;
@@ -109,6 +114,14 @@ export async function openReach(dependencies: ReachDependencies): Promise<Reach>
       tcpPort = port;
       lsd?.opened(port);
       mapping = openMapping(dependencies, port, udp);
+    },
+    limitsChanged() {
+      const now = runtime.clock.now();
+      limits.upload.change(settings.uploadLimit, now);
+      limits.download.change(settings.downloadLimit, now);
+      limits.limitLan = settings.reach.limitLan;
+      stopSchedule();
+      stopSchedule = follow();
     },
     externalPort,
     portMapping: () => mapping?.figures(),

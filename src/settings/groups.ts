@@ -10,6 +10,24 @@ export interface SettingGroup {
   readonly isHostOnly?: boolean;
 }
 
+/**
+ * Settings that a running engine changes: at once for limits and the log, for what starts later otherwise. All others need a
+ * restart, because they are ports, addresses, or parts that open with the engine.
+ */
+const LIVE_NAMES: ReadonlySet<string> = new Set([
+  ...["download-limit", "upload-limit", "limit-lan", "schedule", "log", "cache-limit"],
+  ...["max-sessions", "session-idle", "transfer-idle", "start-timeout", "peers-timeout", "metadata-timeout"],
+  ...["segment-seconds", "live-window", "live-lag", "low-latency", "compat", "trackers"],
+]);
+
+/**
+ * Returns whether a running engine can change a setting from one value to another. The disk cache can change its size, but only
+ * a restart turns it on or off.
+ */
+export function isLive(name: string, before: unknown, after: unknown): boolean {
+  return LIVE_NAMES.has(name) && (name !== "cache-limit" || (before !== 0 && after !== 0));
+}
+
 /** The last group holds every setting that no other group names. */
 const REST = "More";
 

@@ -173,6 +173,8 @@ export interface Transfers {
   cacheFigures(): Promise<CacheFigures>;
   /** Returns a new place for the media of a live stream that has no transfer here. */
   windowStorage(): WindowStorage;
+  /** Applies the present rate limits and the present size of the cache. */
+  settingsChanged(): void;
   /** Returns the rows of the diagnosis about the network. */
   reachRows(): Promise<readonly DiagnosisRow[]>;
   /** Stops all transfers and the P2P listener; resolves when all records are durable. */

@@ -4,8 +4,9 @@ import { SluiceError } from "../../src/base/errors.ts";
 import { decodeUtf8, encodeUtf8 } from "../../src/base/utf8.ts";
 import { configFrom } from "../../src/cli/load-config.ts";
 import { SettingsDesk } from "../../src/cli/settings-desk.ts";
+import { readConfig } from "../../src/settings/config.ts";
 import { settingGroups } from "../../src/settings/groups.ts";
-import { settingsTable } from "../../src/settings/settings.ts";
+import { type SettingsTable, settingsTable } from "../../src/settings/settings.ts";
 
 const FILE = "/home/u/.config/sluice/config.json";
 
@@ -30,13 +31,22 @@ function settingsDesk(start: string | undefined, path: string | undefined = FILE
       },
     },
     running: () => running,
+    onApply(changed) {
+      running = changed;
+    },
     onRestart: () => {},
   });
   const run = async () => {
     running = configFrom(table, await sources());
     desk.applied();
   };
-  return { desk, table, run, content: () => (text === undefined ? undefined : JSON.parse(text)) };
+  return {
+    desk,
+    table,
+    run,
+    running: () => running,
+    content: () => (text === undefined ? undefined : JSON.parse(text)),
+  };
 }
 
 const HOST = { isHost: true };
@@ -75,6 +85,87 @@ test("SettingsDesk.change: writes values, removes null, and reports that a resta
   assert.equal((await desk.list()).needsRestart, true);
   await run();
   assert.equal((await desk.list()).needsRestart, false);
+});
+
+test("SettingsDesk.change: applies what a running engine can change; the rest needs a restart", async () => {
+  const { desk, run, running } = settingsDesk(undefined);
+  await run();
+  await desk.change(
+    new Map([
+      ["download-limit", "2MB"],
+      ["dht", "off"],
+    ]),
+    HOST,
+  );
+  assert.deepEqual([running().downloadLimit, running().dht], [2_000_000, "on"]);
+  const { needsRestart, settings } = await desk.list();
+  assert.equal(needsRestart, true);
+  const live = (name: string) => settings.find((each) => each.name === name)!.isLive;
+  assert.deepEqual([live("download-limit"), live("dht")], [true, false]);
+  await desk.change(new Map([["dht", null]]), HOST);
+  assert.equal((await desk.list()).needsRestart, false);
+  // The cache can be resized, but only a restart turns it off.
+  const cacheLimit = running().cacheLimit;
+  await desk.change(new Map([["cache-limit", "0"]]), HOST);
+  assert.deepEqual([running().cacheLimit, (await desk.list()).needsRestart], [cacheLimit, true]);
+});
+
+/** Values of settings whose default is empty or no value. */
+const SAMPLES: Readonly<Record<string, string>> = {
+  schedule: "22:00-06:30 up=500KB down=0",
+  "dht-nodes": "192.0.2.1:6881",
+  trackers: "udp://tracker.example:6969/announce",
+  "allowed-hosts": "tv.lan",
+  "intranet-networks": "10.1.0.0/16",
+  "trusted-proxies": "10.1.0.1",
+  "allowed-origins": "https://tv.example",
+  "access-token": "a-token-of-at-least-32-characters-0",
+  bind: "192.0.2.9",
+  proxy: "socks5://192.0.2.1:1080",
+  "port-file": "/run/port",
+  "port-command": "/usr/bin/port",
+  "ip-filter": "/etc/list.p2p",
+  "device-interfaces": "eth0",
+};
+
+const BAD = "\u0000 nothing accepts this";
+
+/** Returns the text with which the command line refuses a value; undefined if it accepts it. */
+function flagRefusal(table: SettingsTable, name: string, value: string): string | undefined {
+  try {
+    readConfig(table, { flags: new Map([[name, value]]), environment: {}, file: undefined });
+    return undefined;
+  } catch (error) {
+    return (error as SluiceError).message;
+  }
+}
+
+test("SettingsDesk: every flag makes the round trip through the page, and a bad value is refused with its own words", async () => {
+  const table = settingsTable({ dataDir: "/data" });
+  let refused = 0;
+  for (const { name, kind, shownDefault } of Object.values(table)) {
+    // A variable and a flag override these two here.
+    if (name === "host" || name === "http-port") continue;
+    const { desk, content } = settingsDesk(undefined);
+    const candidates = [SAMPLES[name], kind.values?.at(-1), shownDefault, "30s", "5GB", "1"];
+    const value = candidates.find((each) => each !== undefined && !flagRefusal(table, name, each)) ?? "";
+    assert.notEqual(value, "", `${name} needs a sample value`);
+    await desk.change(new Map([[name, value]]), HOST);
+    assert.deepEqual(content(), { [name]: value }, name);
+    const entry = (await desk.list()).settings.find((each) => each.name === name)!;
+    assert.deepEqual([entry.value, entry.from], [kind.isSecret ? undefined : value, "file"], name);
+    const refusal = flagRefusal(table, name, BAD);
+    if (refusal !== undefined) refused++;
+    if (refusal !== undefined)
+      await assert.rejects(desk.change(new Map([[name, BAD]]), HOST), (error: SluiceError) => {
+        assert.equal(error.code, "bad_parameter", name);
+        assert.equal(error.message, refusal.replace(`the flag --${name} is`, "the new value is"), name);
+        return true;
+      });
+    await desk.change(new Map([[name, null]]), HOST);
+    assert.deepEqual(content(), {}, name);
+  }
+  assert.ok(refused > 40, `${refused} settings refuse a bad value`);
 });
 
 test("SettingsDesk.change: refuses the whole change for one invalid, unknown or host-only setting", async () => {

@@ -193,6 +193,8 @@ export class FakeTransfers implements Transfers {
     this.kept.push(file);
   }
 
+  settingsChanged() {}
+
   async reachRows(): Promise<readonly DiagnosisRow[]> {
     return [{ name: "Port", level: "ok", text: "Peers can call us." }];
   }

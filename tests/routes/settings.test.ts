@@ -23,6 +23,7 @@ function settingsApp() {
           isSecret: false,
           from: "file",
           isHostOnly: false,
+          isLive: true,
         },
       ],
     }),

@@ -88,7 +88,7 @@ const PROGRAMS = /** @type {const} */ ([
  *
  * @param {string} userAgent
  */
-export function programName(userAgent) {
+function programName(userAgent) {
   for (const [pattern, name] of PROGRAMS) {
     const match = pattern.exec(userAgent);
     if (match) return `${name} ${match[1]}`.trim();

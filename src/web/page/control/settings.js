@@ -18,6 +18,7 @@ import { action, make, select } from "../parts/dom.js";
  * @property {boolean} is_secret
  * @property {"flag" | "variable" | "file" | null} source
  * @property {boolean} is_host_only
+ * @property {boolean} is_live a change applies without a restart
  *
  * @typedef {{ settings: Setting[], file: string | null, needs_restart: boolean, problem: string | null, is_host: boolean }} Settings
  */
@@ -131,7 +132,13 @@ class SettingsView {
     return make(
       "div",
       { class: "setting", "data-text": `${name} ${help}`.toLowerCase() },
-      make("label", { for: id }, labelOf(name)),
+      make(
+        "label",
+        { for: id },
+        labelOf(name),
+        make("code", {}, `--${name}`),
+        setting.is_live ? undefined : make("small", { class: "needs-restart" }, "needs a restart"),
+      ),
       make("div", { class: "setting-value" }, input, reset),
       make(
         "small",
@@ -159,19 +166,25 @@ class SettingsView {
     const changed = this.#changes.size;
     const settings = this.#settings;
     this.#save.disabled = changed === 0;
-    this.#restart.disabled = changed === 0 && settings?.needs_restart !== true;
+    this.#restart.hidden = !this.#needsRestart() && settings?.needs_restart !== true;
     this.#restart.textContent = changed === 0 ? "Restart" : "Save and restart";
     this.#state.classList.toggle("problem", settings?.problem != null);
     this.#state.textContent =
       settings?.problem != null
         ? `The engine could not start with the changed settings and uses the previous ones: ${settings.problem}`
         : changed > 0
-          ? `${changed} ${changed === 1 ? "change" : "changes"} not saved. Changes apply after a restart, which interrupts playback.`
+          ? `${changed} ${changed === 1 ? "change" : "changes"} not saved. ${this.#needsRestart() ? "Some of them apply after a restart, which interrupts playback." : "They apply at once, without a restart."}`
           : settings?.needs_restart
             ? "Saved. The changes apply after a restart."
             : settings?.file
               ? `Saved in ${settings.file}`
               : "";
+  }
+
+  /** Whether a change that is not saved needs a restart. */
+  #needsRestart() {
+    const live = new Set(this.#settings?.settings.filter((each) => each.is_live).map(({ name }) => name));
+    return [...this.#changes.keys()].some((name) => !live.has(name));
   }
 
   /** @param {boolean} restarts */
