@@ -3,7 +3,13 @@ import { contentFeatures } from "../src/base/content-features.ts";
 import { SluiceError } from "../src/base/errors.ts";
 import { type Infohash, parseInfohash } from "../src/base/ids.ts";
 import type { UnixSeconds } from "../src/base/time.ts";
-import type { ManifestReload, PlayerBody, RemuxForPlayer, Session } from "../src/playback/contract.ts";
+import type {
+  ManifestReload,
+  PlayerBody,
+  RemuxForPlayer,
+  Session,
+  SessionRendition,
+} from "../src/playback/contract.ts";
 import type { ManifestRendition } from "../src/transfer/segment-source.ts";
 import { baseUrl } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
@@ -56,7 +62,7 @@ export function createSessionRoutes({ engine, statRead }: RouteDependencies): Ho
       return c.body(null, 200, { "content-type": MANIFEST_TYPE, "cache-control": "no-store" });
     const reload = reloadOf((name) => c.req.query(name));
     try {
-      const manifest = await session.manifest(baseUrl(c), renditionOf(c), c.req.raw.signal, reload);
+      const manifest = await session.manifest(baseUrl(c), ownRendition(c), c.req.raw.signal, reload);
       return textResponse(c, manifest, MANIFEST_TYPE);
     } catch (thrown) {
       // Music that HLS cannot carry is played as the file itself.
@@ -132,6 +138,12 @@ function hasNewPlace(c: Context, { infohash }: Session): boolean {
 function fileResponse({ mime, open }: PlayerBody, { status, headers, range }: RangeAnswer): Response {
   const init = { status, headers: { "content-type": mime, "cache-control": "no-store", ...headers } };
   return new Response(range ? open(range) : null, init);
+}
+
+/** Parses which manifest of the session a URL means. */
+function ownRendition(c: Context): SessionRendition {
+  const variant = c.req.query("variant");
+  return variant !== undefined && /^\d$/.test(variant) ? { variant: Number(variant) } : renditionOf(c);
 }
 
 /** Parses which manifest of the content a URL means. */

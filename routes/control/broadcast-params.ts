@@ -37,6 +37,13 @@ export const broadcastParams = {
     "URLs of HLS manifests or MPEG-TS streams with the same content, for viewers whose peers are too slow",
   ),
   address: texts.describe("host:port at which viewers reach this engine; part of the link"),
+  renditions: text.describe(
+    "Further qualities that ffmpeg encodes: lines and bits a second, such as 720p:3M,480p:1M. Each is a stream of its own",
+  ),
+  variant: texts.describe("Sources of the same programme in other qualities, each like source"),
+  programmes: text.describe(
+    "Numbers of the programmes of a source with several, such as 1,2: the first is the stream, the others its other qualities",
+  ),
 } as const;
 
 type Params = { readonly [Name in keyof typeof broadcastParams]?: z.output<(typeof broadcastParams)[Name]> };
@@ -71,6 +78,9 @@ export function broadcastOptionsOf(params: Params): BroadcastOptions {
     bitsPerSecond: positive("bitrate", params.bitrate),
     manifests: params.hls ?? [],
     addresses: params.address ?? [],
+    ...(params.renditions && { renditions: params.renditions }),
+    ...(params.variant && params.variant.length > 0 && { variants: params.variant }),
+    ...(params.programmes && { programmes: params.programmes }),
   };
 }
 

@@ -83,10 +83,11 @@ export const playbackParams = z.object({
     .transform((value) => (value && /^\d{2,5}$/.test(value) ? Number(value) : undefined))
     .meta({
       type: "integer",
-      description: "For HLS sources with several variants: the maximum height in lines, such as 720",
+      description:
+        "For HLS sources with several variants, and broadcasts in several qualities: the maximum height in lines, such as 720",
     }),
   stream_id: integer.describe(
-    "For HLS sources with several variants: the index in hls_streams of stat; -1: the engine chooses",
+    "For HLS sources with several variants, and broadcasts in several qualities: the index in hls_streams of stat; -1: the engine chooses",
   ),
   low_latency: flag(
     "1: a live MPEG-TS stream starts at its edge; 0: up to 7 s behind it, so that players start sooner",

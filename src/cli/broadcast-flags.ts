@@ -41,6 +41,9 @@ export function broadcastOptions(args: Arguments, uploadLimit: number): Broadcas
     bitsPerSecond: bitRate(value("bitrate")),
     manifests: values("hls"),
     addresses: values("address"),
+    ...present("renditions", value("renditions")),
+    ...(values("variant").length > 0 && { variants: values("variant") }),
+    ...present("programmes", value("programmes")),
   };
 }
 

@@ -8,6 +8,7 @@ import { broadcastNameFrom, checkedBroadcastName } from "../live/broadcast/broad
 import { type LivePlace, readLivePlace } from "../live/input/source-place.ts";
 import type { ReachSettings } from "../net/contract.ts";
 import { MAX_BYTES_PER_SECOND, MAX_MANIFESTS, MAX_RELAYS } from "../wire/live/limits.ts";
+import { renditionsOf } from "./broadcast-renditions.ts";
 import { ownTrackers } from "./own-addresses.ts";
 
 /** Viewers ask every tracker, so more than this would delay them. */
@@ -77,6 +78,7 @@ export async function broadcastRequest(
     bytesPerSecond,
     manifests: atMost("hls", options.manifests, MAX_MANIFESTS).map((url) => webUrl("hls", url)),
     addresses: places,
+    ...renditionsOf(options),
   };
 }
 

@@ -113,6 +113,22 @@ export const CONTENT_COMMANDS: readonly Command[] = [
         help: "HLS copy of the stream: viewers load from it what peers deliver too late; repeatable",
       },
       {
+        name: "renditions",
+        value: "LIST",
+        help: "Further qualities that ffmpeg encodes, such as 720p:3M,480p:1M; viewers choose",
+      },
+      {
+        name: "variant",
+        value: "SOURCE",
+        isRepeated: true,
+        help: "Source of the same programme in another quality; repeatable",
+      },
+      {
+        name: "programmes",
+        value: "LIST",
+        help: "Programmes of the source, such as 1,2: the first one, and its other qualities",
+      },
+      {
         name: "bitrate",
         value: "RATE",
         help: "Maximum bit rate of the stream, such as 8Mbit (default: measured for 3 s)",

@@ -41,7 +41,7 @@ import { tunerIdOf } from "../wire/tuner.ts";
 import { KeptBroadcasts } from "./broadcast-desk.ts";
 import { broadcastRequest } from "./broadcast-request.ts";
 import { diagnose } from "./diagnose.ts";
-import { openFfmpeg } from "./ffmpeg.ts";
+import { openEncoder, openFfmpeg } from "./ffmpeg.ts";
 import { HttpListeners, withListenAdvice } from "./http-listeners.ts";
 import { createLocalPlayers } from "./local-players.ts";
 import { LoopLag } from "./loop-lag.ts";
@@ -137,6 +137,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
         openFile: openToRead,
         pipe: () => options.pipe?.() ?? nothingPiped(),
         lock: runtime.lock,
+        openEncoder: () => openEncoder(process.env),
         open,
       }),
   });

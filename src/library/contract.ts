@@ -358,6 +358,12 @@ export interface BroadcastOptions {
   readonly bitsPerSecond: number | null;
   readonly manifests: readonly string[];
   readonly addresses: readonly string[];
+  /** Qualities to encode: `720p:3M,480p:1M`. */
+  readonly renditions?: string;
+  /** Sources of the same programme in other qualities, like `source`. */
+  readonly variants?: readonly string[];
+  /** The numbers of the programmes of a source with several, `1,2`: the first one is the stream, the others are its other qualities. */
+  readonly programmes?: string;
 }
 
 /** The broadcasts that the engine starts whenever it runs, by name. */

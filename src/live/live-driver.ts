@@ -235,6 +235,7 @@ export class LiveDriver {
         this.#found(this.#plausible(output.stat.relays), "magnet");
         this.addTrackers(output.stat.trackers.map((url) => [url]));
         this.#fallback?.learn(output.stat.manifests ?? []);
+        this.#options.stated?.(output.stat);
         break;
       case "moved":
         this.#options.moved?.(output.successor);

@@ -21,6 +21,7 @@ import { pathDigest } from "../wire/live/paths.ts";
 import type { LivePeerInfo, LiveRole } from "../wire/live/peer-info.ts";
 import { homeStripeOf } from "../wire/live/peer-info.ts";
 import type { RoleKey } from "../wire/live/role-proof.ts";
+import type { StatMessage } from "../wire/live/stat.ts";
 import { isSignedStat } from "../wire/live/stat.ts";
 import { decodeSuccessor, type Successor } from "../wire/live/successor.ts";
 import { isChunkOf, isSignedHeader, isTimely, liveHash } from "../wire/live/trust.ts";
@@ -161,6 +162,8 @@ export interface LiveDriverOptions {
   forked(seq: number, header: PieceHeader): void;
   /** The stream has moved to another key. */
   moved?(successor: Successor): void;
+  /** Called with each STAT of the source. */
+  stated?(stat: StatMessage): void;
   /** A genuine piece is this far ahead of our clock, so that nothing is played; 0 if it is not. */
   ahead?(minutes: number): void;
   /** Fetches from elsewhere what peers deliver too late. */

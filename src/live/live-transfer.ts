@@ -27,6 +27,7 @@ import { LocalTrackers } from "../transfer/local-trackers.ts";
 import type { SegmentSource } from "../transfer/segment-source.ts";
 import type { PieceHeader } from "../wire/live/header.ts";
 import type { Successor } from "../wire/live/successor.ts";
+import type { LiveVariant } from "../wire/live/variants.ts";
 import { makePeerId } from "../wire/peer/peer-id.ts";
 import type { PieceSink } from "./contract.ts";
 import { type LiveTransferContent, liveFiles } from "./live-content.ts";
@@ -78,6 +79,7 @@ export class LiveTransfer implements PeerTransfer {
   #isSucceeded = false;
   #rival: PieceHeader | undefined;
   #minutesAhead = 0;
+  #variants: readonly LiveVariant[];
   #successor: Successor | undefined;
   #stopSuccessor: () => void = () => {};
   #successorSearch: SuccessorSearch | undefined;
@@ -89,6 +91,8 @@ export class LiveTransfer implements PeerTransfer {
     const { info } = live.file;
     this.#content = live;
     this.#clock = runtime.clock;
+    // In an unsigned file, anyone may have added streams.
+    this.#variants = (live.file.isSigned && live.file.variants) || [];
     this.#displayName = content.displayName;
     this.infohash = infohash;
     this.#log = dependencies.log.named(infohash.slice(0, 8));
@@ -142,6 +146,9 @@ export class LiveTransfer implements PeerTransfer {
         this.#log.warn("this stream has moved to another key; open its new link", {
           infohash: successor.infohash,
         });
+      },
+      stated: ({ variants = [] }) => {
+        this.#variants = variants;
       },
       ahead: (minutes) => {
         this.#minutesAhead = minutes;
@@ -268,6 +275,7 @@ export class LiveTransfer implements PeerTransfer {
     const minutesAhead = () => this.#minutesAhead;
     const successor = () => this.#successor;
     const rival = () => this.#rival;
+    const variants = () => this.#variants;
     return {
       content: this.#content,
       produce: (header, chunks) => {
@@ -290,6 +298,9 @@ export class LiveTransfer implements PeerTransfer {
       },
       get rival() {
         return rival();
+      },
+      get variants() {
+        return variants().filter(({ infohash }) => infohash !== this.content.file.infohash);
       },
       get successor() {
         return successor();

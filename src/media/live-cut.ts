@@ -3,10 +3,11 @@ import { LiveRate } from "./live-rate.ts";
 import { LiveSegments } from "./live-segments.ts";
 import { LiveTables } from "./live-tables.ts";
 import { PAT_PID } from "./psi.ts";
+import type { SegmentGrid } from "./segment-grid.ts";
 import { deltaTicks, TICKS_PER_SECOND } from "./timestamps.ts";
 import { clockReferenceAt } from "./ts-clock.ts";
 import { isUnitStartAt, NULL_PID, pidAt, TS_PACKET_BYTES } from "./ts-packet.ts";
-import { nextUnit } from "./ts-units.ts";
+import { nextUnit, type TsUnit } from "./ts-units.ts";
 
 /** Options of {@link PieceCutter}. */
 export interface PieceCutterOptions {
@@ -18,6 +19,8 @@ export interface PieceCutterOptions {
   readonly segmentMs: number;
   /** Number of the first segment: after a restart, the last number before it plus one. If absent, computed from the time. */
   readonly firstSegment?: number;
+  /** Segments that are common with other streams. */
+  readonly grid?: SegmentGrid;
 }
 
 /** Interval of empty pieces while the source is silent, which show viewers that the broadcast continues. */
@@ -57,7 +60,7 @@ export class PieceCutter {
 
   constructor(options: PieceCutterOptions) {
     this.#options = options;
-    this.#segments = new LiveSegments(options.segmentMs, options.firstSegment);
+    this.#segments = new LiveSegments(options.segmentMs, options.firstSegment, options.grid);
   }
 
   /** The bit rate by the PCR of the stream; undefined during its first second. */
@@ -159,14 +162,14 @@ export class PieceCutter {
       return;
     }
     if (unit.isKey === undefined && !isWhole && this.#pending.length < MAX_PENDING_BYTES) return;
-    this.#flushPending(unit.isKey === true, unit.dts, nowMs);
+    this.#flushPending(unit.isKey === true, unit, nowMs);
   }
 
-  #flushPending(isKey: boolean, dts: number | undefined, nowMs: number): void {
+  #flushPending(isKey: boolean, unit: TsUnit | undefined, nowMs: number): void {
     const pending = this.#pending;
     if (pending.length === 0) return;
     this.#pending = new Uint8Array(0);
-    const isSegmentStart = dts !== undefined && this.#segments.addUnit(dts, isKey, nowMs);
+    const isSegmentStart = unit !== undefined && this.#segments.addUnit(unit, isKey, nowMs);
     if (isKey) this.#markRandomAccess(isSegmentStart, nowMs);
     this.#patAt = undefined;
     this.#pmtAt = undefined;

@@ -72,7 +72,9 @@ export interface ManifestRendition {
 /** A variant of a master manifest (RFC 8216 4.3.4.2). */
 interface ManifestVariant {
   readonly uri: string;
+  /** Peak. */
   readonly bitsPerSecond: number;
+  readonly averageBitsPerSecond?: number | undefined;
   /** RFC 6381 strings; `CODECS` is omitted if one of them is undefined. */
   readonly codecs?: readonly (string | undefined)[];
   readonly width?: number;
@@ -213,6 +215,10 @@ function variantAttributes(variant: ManifestVariant): string {
   const isKnown = codecs !== undefined && codecs.length > 0 && codecs.every((codec) => codec !== undefined);
   return attributes({
     BANDWIDTH: String(Math.max(1, Math.ceil(variant.bitsPerSecond))),
+    "AVERAGE-BANDWIDTH":
+      variant.averageBitsPerSecond === undefined
+        ? undefined
+        : String(Math.ceil(variant.averageBitsPerSecond)),
     CODECS: isKnown ? quoted([...new Set(codecs)].join(",")) : undefined,
     RESOLUTION: width && height ? `${width}x${height}` : undefined,
     AUDIO: audioGroup === undefined ? undefined : quoted(audioGroup),

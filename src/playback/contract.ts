@@ -38,6 +38,9 @@ export interface PlayerClient {
   readonly program: string;
 }
 
+/** A manifest of a session: one of its source, or that of one quality of a broadcast (from 0). */
+export type SessionRendition = ManifestRendition | { readonly variant: number };
+
 /** A request to play content. */
 export interface PlaybackRequest {
   /** Undefined: the engine itself asks, such as for a recording. */
@@ -172,7 +175,7 @@ export interface Session {
   /** Waits for the HLS manifest. `base` is `http://host:port`. The signal cancels the wait, here and below. */
   manifest(
     base: string,
-    rendition: ManifestRendition,
+    rendition: SessionRendition,
     signal?: AbortSignal,
     reload?: ManifestReload,
   ): Promise<string>;

@@ -42,11 +42,16 @@ export class ConvertedSources {
   /**
    * Returns the source that the request plays: `original` itself unless its audio is converted, or ordered by the preferred
    * language. Waits for its first bytes if audio may be converted. Rejects with `unsupported_container` if the player does not
-   * accept its container.
+   * accept its container. `isVariant`: it is one quality of a broadcast, so it has no separate audio renditions.
    */
-  async of(original: SegmentSource, request: PlaybackRequest, signal: AbortSignal): Promise<SegmentSource> {
+  async of(
+    original: SegmentSource,
+    request: PlaybackRequest,
+    signal: AbortSignal,
+    isVariant = false,
+  ): Promise<SegmentSource> {
     const source = accepted(original, request);
-    const chosen = await this.#withAudio(source, request, signal);
+    const chosen = await this.#withAudio(source, isVariant ? { ...request, output: "ts" } : request, signal);
     const mayHaveTeletext = request.output === "hls" && source.container === "ts" && source.live;
     return mayHaveTeletext
       ? this.#shared(chosen, "teletext", () => new TeletextSource(chosen, source))
@@ -215,6 +220,11 @@ class ConvertedSource extends DerivedSource {
     const converter = this.#converter();
     return converter.needs(segment) ? openStreamAudio(segment, seconds, this.#options) : undefined;
   }
+}
+
+/** Returns a codec (RFC 6381), or that of the audio that it is converted to. */
+export function convertedCodecs(codec: string): string {
+  return `"${codec}"`.replace(CONVERTED_CODECS, "mp4a.40.2").slice(1, -1);
 }
 
 function noSuchAudio(number: number): SluiceError {

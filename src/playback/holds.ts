@@ -22,6 +22,8 @@ interface Held {
   /** True if only pages of other sites have opened it. */
   isForeign: boolean;
   holders: number;
+  /** The holders that need no data for now. */
+  resting: number;
   /** When the last holder released it; the longest idle transfer is stopped first. */
   idleSince: number;
   cancelIdle: () => void;
@@ -61,7 +63,7 @@ export class Holds {
     // An open transfer gets the trackers and peers of this content.
     const transfer = this.#dependencies.transfers.open(content);
     const known = this.#held.get(content.infohash);
-    const held = known ?? { transfer, isForeign, holders: 0, idleSince: 0, cancelIdle: () => {} };
+    const held = known ?? { transfer, isForeign, holders: 0, resting: 0, idleSince: 0, cancelIdle: () => {} };
     if (!isForeign) held.isForeign = false;
     this.#held.set(content.infohash, held);
     return this.#hold(held);
@@ -123,15 +125,27 @@ export class Holds {
 
   #hold(held: Held): Hold {
     held.cancelIdle();
-    if (held.holders === 0) held.transfer.setIdle?.(false);
+    if (held.holders === held.resting) held.transfer.setIdle?.(false);
     held.holders++;
     let released = false;
+    let rests = false;
+    const rest = (isResting: boolean) => {
+      if (released || rests === isResting) return;
+      rests = isResting;
+      held.resting += isResting ? 1 : -1;
+      const others = held.holders - 1 - (held.resting - (isResting ? 1 : 0));
+      if (others === 0 && this.#isCurrent(held)) held.transfer.setIdle?.(isResting);
+    };
     return {
       transfer: held.transfer,
+      rest,
       release: () => {
         if (released) return;
         released = true;
         held.holders--;
+        if (rests) held.resting--;
+        else if (held.holders > 0 && held.holders === held.resting && this.#isCurrent(held))
+          held.transfer.setIdle?.(true);
         if (held.holders === 0 && this.#isCurrent(held)) this.#idle(held);
       },
     };

@@ -3,13 +3,9 @@ import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { after } from "../base/time.ts";
 import type { Clock } from "../runtime/contract.ts";
-import type {
-  ManifestPlace,
-  ManifestRendition,
-  SegmentBytes,
-  SegmentName,
-  SegmentSource,
-} from "../transfer/segment-source.ts";
+import type { ManifestPlace, SegmentBytes, SegmentName, SegmentSource } from "../transfer/segment-source.ts";
+import { VARIANT_TRACKS } from "../transfer/segment-source.ts";
+import type { SessionRendition } from "./contract.ts";
 import type { MakeSegment, SegmentCache } from "./segment-cache.ts";
 
 /**
@@ -65,7 +61,7 @@ export class SessionMedia {
    * Returns the manifest. A live manifest is held until it contains the segment that `place.reload` names (RFC 8216bis
    * 6.2.5.2), for 8 s at most.
    */
-  manifest(place: ManifestPlace, rendition: ManifestRendition, signal: AbortSignal): Promise<string> {
+  manifest(place: ManifestPlace, rendition: SessionRendition, signal: AbortSignal): Promise<string> {
     const own = this.#cuts.length > 0 ? { ...place, cuts: this.#cuts } : place;
     return this.#dependencies.withTimeout((stop) => this.#heldManifest(own, rendition, stop), signal);
   }
@@ -74,7 +70,8 @@ export class SessionMedia {
   follow(previous: SessionMedia): void {
     this.#lastIndexes = previous.#lastIndexes;
     this.#cuts = previous.#cuts;
-    const last = this.#lastIndexes.get(0);
+    const tracks = [...this.#lastIndexes].filter(([track]) => track % VARIANT_TRACKS === 0);
+    const last = tracks.length > 0 ? Math.max(...tracks.map(([, index]) => index)) : undefined;
     if (last !== undefined && this.#cuts.at(-1) !== last + 1) this.#cuts = [...this.#cuts, last + 1];
   }
 
@@ -82,7 +79,7 @@ export class SessionMedia {
   async named(name: SegmentName, number: number, signal: AbortSignal): Promise<SegmentBytes> {
     const { kind, track, part } = name;
     const index = await this.source.find(kind, number, signal, track);
-    if (part !== undefined) return this.#part(index, part, signal);
+    if (part !== undefined) return this.#part(index, part, track, signal);
     if (kind !== "ts" && kind !== "m4s") return this.segment(kind, index, track, signal);
     const inOrder = index === (this.#lastIndexes.get(track) ?? -1) + 1;
     this.#lastIndexes.set(track, index);
@@ -109,13 +106,13 @@ export class SessionMedia {
 
   async #heldManifest(
     place: ManifestPlace,
-    rendition: ManifestRendition,
+    rendition: SessionRendition,
     signal: AbortSignal,
   ): Promise<string> {
     const { source } = this;
     const { clock } = this.#dependencies;
     const { reload, ...present } = place;
-    if (!reload || !source.isLive) return source.manifest(present, rendition, signal);
+    if (!reload || !source.isLive) return this.#written(present, rendition, signal);
     const held = linkedAbort(signal);
     let isLate = false;
     const cancel = clock.at(after(clock.now(), HELD_RELOAD_MS), () => {
@@ -123,14 +120,23 @@ export class SessionMedia {
       held.abort(new SluiceError("cancelled", "the manifest was held for the longest permitted time"));
     });
     try {
-      return await orAborted(source.manifest(place, rendition, held.signal), held.signal);
+      return await orAborted(this.#written(place, rendition, held.signal), held.signal);
     } catch (thrown) {
       if (!isLate || signal.aborted) throw thrown;
-      return source.manifest(present, rendition, signal);
+      return this.#written(present, rendition, signal);
     } finally {
       cancel();
       held.release();
     }
+  }
+
+  #written(place: ManifestPlace, rendition: SessionRendition, signal: AbortSignal): Promise<string> {
+    const { source } = this;
+    if (typeof rendition !== "object" || !("variant" in rendition))
+      return source.manifest(place, rendition, signal);
+    // A broadcast that has only one quality by now.
+    if (!source.variantManifest) return source.manifest(place, "main", signal);
+    return source.variantManifest(rendition.variant, place, signal);
   }
 
   async #firstSegment(isSegmented: boolean): Promise<void> {
@@ -157,10 +163,11 @@ export class SessionMedia {
     }
   }
 
-  #part(index: number, part: number, signal: AbortSignal): Promise<SegmentBytes> {
+  #part(index: number, part: number, track: number, signal: AbortSignal): Promise<SegmentBytes> {
     const { live } = this.source;
     if (!live) throw new SluiceError("no_such_segment", "this content has no parts of segments");
-    return this.#shared(`0/${index}.p${part}`, (stop) => live.part(index, part, stop), signal);
+    const make: MakeSegment = (stop) => live.part(index, part, stop, track);
+    return this.#shared(`${track}/${index}.p${part}`, make, signal);
   }
 
   /** Makes a segment once for all sessions that play the same source. */

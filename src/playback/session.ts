@@ -6,12 +6,7 @@ import type { Log } from "../base/log.ts";
 import type { ByteRange } from "../base/range.ts";
 import type { UnixSeconds } from "../base/time.ts";
 import type { CacheFigures, ContentFile, Hold } from "../transfer/contract.ts";
-import type {
-  ManifestRendition,
-  SegmentBytes,
-  SegmentName,
-  SegmentSource,
-} from "../transfer/segment-source.ts";
+import type { SegmentBytes, SegmentName, SegmentSource } from "../transfer/segment-source.ts";
 import { type Access, chooseFile, startProgress } from "./access.ts";
 import { bodyStream } from "./body-stream.ts";
 import type {
@@ -22,12 +17,14 @@ import type {
   Session,
   SessionEvent,
   SessionInfo,
+  SessionRendition,
 } from "./contract.ts";
 import type { ConvertedSources } from "./converted-source.ts";
 import { explainBuffering, playbackFacts } from "./diagnosis/buffering.ts";
 import type { Buffering } from "./diagnosis/contract.ts";
 import { openFilm } from "./film-source.ts";
 import { HELD_HEADERS_MS } from "./guarded-stream.ts";
+import { LiveVariants } from "./live-variants.ts";
 import { prefetchNext } from "./next-files.ts";
 import { type PlayerReads, playerMedia } from "./player-media.ts";
 import type { SegmentCache } from "./segment-cache.ts";
@@ -63,7 +60,7 @@ export interface SessionDependencies {
   ended(session: PlayerSession, reason: SluiceError): void;
 }
 
-/** A start that failed with one of these is tried again at the next request. */
+/** A failure of one of these kinds is tried again at the next request. */
 const RETRIABLE: ReadonlySet<SluiceErrorCode> = new Set(["no_peers", "metadata_timeout", "start_timeout"]);
 
 /** One player's lease on one file of a transfer. */
@@ -84,6 +81,7 @@ export class PlayerSession implements Session {
   readonly #waits: SessionWaits;
   readonly #lease: SessionLease;
   readonly #ended = new AbortController();
+  readonly #variants: LiveVariants;
   #opened: Promise<SessionMedia>;
   /** What the session plays; undefined until it is open. */
   source: SegmentSource | undefined;
@@ -115,6 +113,7 @@ export class PlayerSession implements Session {
     this.#lease = new SessionLease(access.clock, access.settings.sessionIdleMs, () =>
       this.end(new SluiceError("unknown_session", "the session received no request within its idle time")),
     );
+    this.#variants = new LiveVariants({ ...dependencies, ended: this.#ended.signal });
     this.#opened = this.#open();
     this.#playing = this.#start();
   }
@@ -186,7 +185,7 @@ export class PlayerSession implements Session {
 
   /** What `info` returns, without the figures of the cache. */
   state(): Omit<SessionInfo, "cache"> {
-    const { transfer } = this;
+    const { transfer } = this.#variants;
     return {
       status: this.#status,
       problem: this.#problem,
@@ -204,7 +203,7 @@ export class PlayerSession implements Session {
 
   manifest(
     base: string,
-    rendition: ManifestRendition,
+    rendition: SessionRendition,
     requestSignal?: AbortSignal,
     reload: ManifestReload = {},
   ): Promise<string> {
@@ -270,13 +269,13 @@ export class PlayerSession implements Session {
 
   /** Why the player waits; undefined if it does not. */
   buffering(): Buffering | undefined {
-    const { access, hold, proxyProblem } = this.#dependencies;
+    const { access, proxyProblem } = this.#dependencies;
     if (this.#status === "failed") return undefined;
     // HLS players poll the manifest of a silent live stream, so no single request waits for long.
     const noDataSince = this.source && this.#live.noDataSince(this.source);
     const explain = (waitingMs: number) =>
       explainBuffering(
-        playbackFacts(hold.transfer, {
+        playbackFacts(this.#variants.transfer, {
           waitingMs,
           neededBytesPerSecond: this.source?.bytesPerSecond,
           downloadLimit: access.settings.downloadLimit,
@@ -307,7 +306,7 @@ export class PlayerSession implements Session {
   }
 
   async #open(variantIndex = this.#variantIndex): Promise<SessionMedia> {
-    const { access, hold, request, converted } = this.#dependencies;
+    const { access, hold, request } = this.#dependencies;
     const { transfer } = hold;
     const { signal } = this.#ended;
     const wasLive = this.isLive;
@@ -315,9 +314,9 @@ export class PlayerSession implements Session {
     this.#file ??= this.#chooseFile();
     const file = this.#file;
     const open = async (stop: AbortSignal) => {
-      if (transfer.segmentSource)
-        return converted.of(await transfer.segmentSource(stop, { ...request, variantIndex }), request, stop);
-      return openFilm(transfer, file, request, stop);
+      const chosen = { ...request, variantIndex };
+      if (!transfer.segmentSource) return openFilm(transfer, file, request, stop);
+      return this.#variants.of(await transfer.segmentSource(stop, chosen), variantIndex, stop);
     };
     this.source = await this.#waits.during(() => withDataTimeout(access, transfer, open, signal));
     // The response to the start may have reported something else.
@@ -371,9 +370,9 @@ export class PlayerSession implements Session {
 
   /** Runs work that needs bytes; fails if no bytes arrive for too long. The limit of a start is shorter. */
   #withTimeout<T>(work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const { access, hold } = this.#dependencies;
+    const { access } = this.#dependencies;
     const timeouts = this.#status === "playing" ? playingTimeouts(access) : access;
-    return this.#waits.during(() => withDataTimeout(timeouts, hold.transfer, work, signal));
+    return this.#waits.during(() => withDataTimeout(timeouts, this.#variants.transfer, work, signal));
   }
 
   /** Runs the work of a request; its signal fires when the client disconnects or the session ends. */

@@ -26,6 +26,7 @@ import type { LiveRole } from "../wire/live/peer-info.ts";
 import type { RoleKey } from "../wire/live/role-proof.ts";
 import type { Successor } from "../wire/live/successor.ts";
 import type { LiveTransportFile } from "../wire/live/transport-file.ts";
+import type { LiveVariant } from "../wire/live/variants.ts";
 import type { TransportFile } from "../wire/torrent/metainfo.ts";
 import type { WebSeed } from "../wire/torrent/web-seeds.ts";
 import type { ChannelWatch, WindowStorage } from "./channel-contract.ts";
@@ -343,6 +344,8 @@ export interface LiveControl {
   readonly rival: PieceHeader | undefined;
   /** The stream that replaces this one, if its key was changed or revoked. */
   readonly successor: Successor | undefined;
+  /** The qualities of the broadcast, this stream (without an infohash) among them; empty if there is only this one. */
+  readonly variants: readonly LiveVariant[];
   /** How far the stream is ahead of this machine's clock if it cannot be played for that reason; else 0. */
   readonly minutesAhead: number;
 }
@@ -352,6 +355,8 @@ export interface Hold {
   readonly transfer: ActiveTransfer;
   /** Releases the transfer; further calls do nothing. */
   release(): void;
+  /** Sets whether the holder needs no data for now: a transfer of which all holders rest is idle. */
+  rest?(isResting: boolean): void;
 }
 
 /** A transfer that accepts incoming connections. */

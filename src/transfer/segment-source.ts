@@ -15,6 +15,8 @@ export interface SegmentSource {
   readonly name: string;
   /** Waits for the manifest of the available segments. All methods reject with `SluiceError`. */
   manifest(place: ManifestPlace, rendition: ManifestRendition, signal: AbortSignal): Promise<string>;
+  /** Waits for the manifest of one quality of a broadcast (from 0); absent for content without qualities to change between. */
+  variantManifest?(index: number, place: ManifestPlace, signal: AbortSignal): Promise<string>;
   /** Returns the index at which a continuous stream starts. */
   first(signal: AbortSignal): Promise<number>;
   /** Returns the index to continue with if `index` is next: `index` itself, after a wait at the live edge; a later one if that
@@ -154,7 +156,7 @@ export interface LiveStream {
    */
   cursor(shiftMs: number, backlogMs?: number): LiveCursor;
   /** Returns one part of a listed segment, or waits for the next part (RFC 8216bis 4.4.4.9). Rejects with `no_such_segment`. */
-  part(index: number, part: number, signal: AbortSignal): Promise<SegmentBytes>;
+  part(index: number, part: number, signal: AbortSignal, track?: number): Promise<SegmentBytes>;
 }
 
 /**
@@ -200,6 +202,9 @@ export interface SegmentName {
   /** A part of a live segment (`<number>.p<part>.ts`), from 0; absent for the whole. */
   readonly part?: number;
 }
+
+/** The segments of quality `n` of a broadcast have the track numbers from `n` times this number on. */
+export const VARIANT_TRACKS = 1000;
 
 /** The bytes of a segment. Shared by all requesters: never write to them. */
 export type SegmentBytes = Uint8Array<ArrayBuffer>;

@@ -6,6 +6,9 @@ import type { VariantFacts } from "../transfer/segment-source.ts";
 /** Codecs that every player supports in MPEG-TS: H.264 and AAC. */
 const COMMON = /^(?:avc[13]|mp4a)(?:\.|$)/i;
 
+/** What the choice of a variant depends on. */
+type Choosable = Pick<HlsVariant, "bitsPerSecond" | "width" | "height" | "codecs">;
+
 /** Which variant of a stream a player asks for. */
 export interface VariantOptions {
   /** The maximum height in pixels. */
@@ -20,7 +23,10 @@ export interface VariantOptions {
  * CHOICE(hls-variant): take the variant with the highest bit rate, and prefer H.264 with AAC because these play
  * everywhere. With `maxHeight`, take the best variant that is no higher, or the lowest if all are higher.
  */
-export function chooseVariant({ variants }: HlsMaster, options: VariantOptions = {}): number {
+export function chooseVariant(
+  { variants }: { readonly variants: readonly Choosable[] },
+  options: VariantOptions = {},
+): number {
   const { maxHeight, variantIndex = -1 } = options;
   if (variantIndex >= variants.length) {
     const what = `stream_id: expected at most ${variants.length - 1}, got ${variantIndex}`;
@@ -69,12 +75,12 @@ export function variantFacts(variant: HlsVariant): VariantFacts {
   return { bitsPerSecond, averageBitsPerSecond, width, height, codecs, isAudio: !hasVideo(variant) };
 }
 
-function compatibility(variant: HlsVariant): number {
+function compatibility(variant: Choosable): number {
   const isCommon = variant.codecs.every((codec) => COMMON.test(codec));
   return (hasVideo(variant) ? 2 : 0) + (isCommon ? 1 : 0);
 }
 
-function hasVideo({ codecs, width }: HlsVariant): boolean {
+function hasVideo({ codecs, width }: Choosable): boolean {
   return (
     width !== undefined || codecs.length === 0 || codecs.some((codec) => !/^(?:mp4a|[ae]c-)/i.test(codec))
   );

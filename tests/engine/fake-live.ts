@@ -133,5 +133,5 @@ export class FakeLive implements SegmentSource, LiveStream {
 export function fakeControl(role: "viewer" | "source" = "viewer"): LiveControl {
   const figures = () => ({ receivedBytes: 0 });
   const file = { info: { bytesPerSecond: 1_000_000 } };
-  return { content: { role, file }, figures, minutesAhead: 0 } as unknown as LiveControl;
+  return { content: { role, file }, figures, minutesAhead: 0, variants: [] } as unknown as LiveControl;
 }

@@ -77,6 +77,9 @@ export class FakeStudio {
         this.locked.add(path);
         return () => void this.locked.delete(path);
       },
+      openEncoder: async () => {
+        throw new Error("no encoder in this test");
+      },
       open: (content) => this.#hold(content),
       ...changes,
     };
@@ -119,6 +122,7 @@ export class FakeStudio {
       },
       minutesAhead: 0,
       successor: undefined,
+      variants: [],
     };
     const transfer: ActiveTransfer = Object.assign(new FakeTransfer(content), { live });
     return { transfer, release: () => void this.released++ };

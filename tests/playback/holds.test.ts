@@ -77,3 +77,23 @@ test("Holds.open: a transfer is idle 3 s after its last holder left, until the n
   await clock.advance(IDLE_MS);
   assert.ok(transfers.opened[0]!.stopped);
 });
+
+test("Hold.rest: a transfer is idle while all its holders rest", () => {
+  const { transfers, holds } = someHolds();
+  const [one, other] = [holds.open(content), holds.open(content)];
+  const idle: boolean[] = [];
+  transfers.opened[0]!.setIdle = (isIdle) => void idle.push(isIdle);
+  one.rest?.(true);
+  one.rest?.(true);
+  assert.deepEqual(idle, []);
+  other.release();
+  assert.deepEqual(idle, [true], "the only other holder has left");
+  one.rest?.(false);
+  assert.deepEqual(idle, [true, false]);
+  one.rest?.(true);
+  const newcomer = holds.open(content);
+  assert.deepEqual(idle, [true, false, true, false]);
+  newcomer.rest?.(true);
+  newcomer.rest?.(false);
+  assert.deepEqual(idle.slice(4), [true, false]);
+});

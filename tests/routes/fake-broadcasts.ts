@@ -50,6 +50,7 @@ export function fakeBroadcast(name: string): Broadcast {
     magnet: `magnet:?xt=urn:btih:${"1".repeat(40)}`,
     link: `sluice:?magnet=magnet%3A%3Fxt%3Durn%3Abtih%3A${"1".repeat(40)}`,
     startedAt: 1_780_000_000 as UnixSeconds,
+    async offer() {},
     figures: () => ({
       health: "good",
       remark: "1.0 MB/s to 3 peers",

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { type EngineProcess, freePort, startEngine } from "../parts/engine.ts";
-import { type BroadcastProcess, startBroadcast } from "../parts/live-broadcast.ts";
+import { type BroadcastProcess, startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
@@ -112,6 +113,68 @@ describe("a live stream on the start page in Chromium", { timeout: 600_000 }, ()
   });
 });
 
+describe("a live stream in two qualities on the start page in Chromium", { timeout: 300_000 }, () => {
+  ffmpegTest(
+    "the viewer chooses a quality, and the manifest describes what ffprobe finds",
+    { timeout: 280_000 },
+    inRealTime(async () => {
+      const source = await startBroadcast("test-pattern", { flags: ["--renditions", "180p:300k"] });
+      const engine = await startEngine();
+      const browser = await chromium.launch(LAUNCH);
+      try {
+        const page = await browser.newPage({ viewport: { width: 1100, height: 1000 } });
+        page.setDefaultTimeout(75_000);
+        await page.goto(`${engine.url}/`);
+        await page.fill("#link", `sluice:?magnet=${encodeURIComponent(source.magnet)}`);
+        await page.click("#play");
+        await plays(page, 3);
+        const lines = (height: number) =>
+          page.waitForFunction((wanted) => document.querySelector("video")?.videoHeight === wanted, height);
+        await lines(360);
+        assert.deepEqual(await page.locator("#quality option").allTextContents(), [
+          "Automatic (360p)",
+          "360p",
+          "180p",
+        ]);
+        await page.selectOption("#quality", "180p");
+        await lines(180);
+        await plays(page, 3);
+        if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/live-qualities.png` });
+        await page.selectOption("#quality", "360p");
+        await lines(360);
+        await plays(page, 1);
+      } finally {
+        await browser.close();
+      }
+      try {
+        const master = await (await fetch(watchUrl(engine, source.magnet, "manifest.m3u8"))).text();
+        const variants = [...master.matchAll(/CODECS="(.*)",RESOLUTION=(\d+)x(\d+)\n(.*)/g)];
+        assert.equal(variants.length, 2, master);
+        for (const [, codecs, width, height, url] of variants) {
+          const found = probe(url!).streams.find(({ codec_type }) => codec_type === "video")!;
+          assert.deepEqual([String(found.width), String(found.height)], [width, height]);
+          const level = found.level.toString(16).padStart(2, "0");
+          assert.match(codecs!, new RegExp(`^avc1\\.(42c0|6400)${level},mp4a\\.40\\.2$`, "i"));
+        }
+        // The key frames of both are at the same times.
+        const names = await Promise.all(
+          variants.map(async ([, , , , url]) => (await (await fetch(url!)).text()).match(/http\S*\.ts$/gm)!),
+        );
+        const numbers = names.map((urls) => urls.map((url) => /\/(\d+)\.[^/]*$/.exec(url)![1]));
+        const common = numbers[0]!.filter((number) => numbers[1]!.includes(number)).at(-1)!;
+        const starts = names.map((urls) => {
+          const url = urls.find((each) => each.includes(`/${common}.`))!;
+          return probe(url).streams.find(({ codec_type }) => codec_type === "video")!.start_pts;
+        });
+        assert.ok(Math.abs(starts[0]! - starts[1]!) <= 90, `${starts} differ by more than 1 ms`);
+      } finally {
+        await engine.stop();
+        await source.stop();
+      }
+    }),
+  );
+});
+
 describe("a live stream with AC-3 on the start page in Chromium", { timeout: 300_000 }, () => {
   ffmpegTest(
     "plays with sound, which the engine converts to a rendition of its own",
@@ -177,4 +240,20 @@ async function plays(page: Page, seconds: number): Promise<void> {
     const shown = await page.locator("main").textContent();
     throw new Error(`the page did not show ${seconds} s of video; it shows:\n${shown}`, { cause: error });
   }
+}
+
+interface Probe {
+  readonly streams: readonly {
+    readonly codec_type: string;
+    readonly width: number;
+    readonly height: number;
+    readonly level: number;
+    readonly start_pts: number;
+  }[];
+}
+
+/** What ffprobe finds. */
+function probe(url: string): Probe {
+  const args = ["-v", "error", "-show_streams", "-of", "json", url];
+  return JSON.parse(spawnSync("ffprobe", args, { encoding: "utf8", timeout: 60_000 }).stdout) as Probe;
 }

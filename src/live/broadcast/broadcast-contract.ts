@@ -2,6 +2,8 @@ import type { PeerAddress } from "../../base/address.ts";
 import type { ContentId, Infohash } from "../../base/ids.ts";
 import type { UnixSeconds } from "../../base/time.ts";
 import type { LiveMeta } from "../../wire/live/meta.ts";
+import type { LiveVariant } from "../../wire/live/variants.ts";
+import type { EncodedRendition } from "../input/encoded-input.ts";
 import type { LivePlace } from "../input/source-place.ts";
 
 /** What to broadcast, and how. */
@@ -10,6 +12,10 @@ export interface BroadcastRequest {
    * `.` and spaces, at most 64. Shown if there is no title. */
   readonly name: string;
   readonly place: LivePlace;
+  /** The number of the programme to broadcast, if the source has several; undefined for all of them. */
+  readonly programme?: number;
+  /** The same programme in other qualities, each as a stream of its own. */
+  readonly renditions?: readonly RenditionRequest[];
   /** The source starts again at its end; files only. */
   readonly isLooped: boolean;
   /** Run as a standby: on air only while no other program with this key is. Default: false. */
@@ -39,6 +45,12 @@ export interface BroadcastRequest {
   readonly addresses: readonly PeerAddress[];
 }
 
+/** A further quality of a broadcast: encoded from its source, another programme of its source, or another source. */
+export type RenditionRequest =
+  | ({ readonly kind: "encoded" } & EncodedRendition)
+  | { readonly kind: "programme"; readonly number: number }
+  | { readonly kind: "source"; readonly place: LivePlace };
+
 /** A running broadcast. */
 export interface Broadcast {
   readonly request: BroadcastRequest;
@@ -53,6 +65,8 @@ export interface Broadcast {
   readonly startedAt: UnixSeconds;
   /** Where a program publishes the stream; undefined unless the source is RTMP. */
   readonly publishing?: Publishing;
+  /** Publishes the qualities of the broadcast, this stream among them, in the transport file and to viewers. Rejects with `disk_full`. */
+  offer(variants: readonly LiveVariant[]): Promise<void>;
   figures(): BroadcastFigures;
   /** Resolves when the source has ended or the broadcast was stopped. Rejects with `SluiceError` if the source failed. */
   readonly ended: Promise<void>;

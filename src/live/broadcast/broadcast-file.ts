@@ -8,6 +8,7 @@ import {
   makeLiveTransportFile,
   parseLiveTransportFile,
 } from "../../wire/live/transport-file.ts";
+import type { LiveVariant } from "../../wire/live/variants.ts";
 import { type LiveLinkParts, liveLink, liveMagnet } from "../../wire/torrent/magnet.ts";
 import type { RtmpPlace } from "../input/source-place.ts";
 import type { Broadcast, BroadcastRequest } from "./broadcast-contract.ts";
@@ -19,12 +20,13 @@ export function broadcastFile(
   info: LiveInfo,
   sign: BroadcastIdentity["sign"],
   { sha1, ed25519Verifier }: Pick<Runtime, "sha1" | "ed25519Verifier">,
+  variants: readonly LiveVariant[] = [],
 ): LiveTransportFile {
   const { meta, relays, manifests } = request;
   // One tier each, so that all trackers are used.
   const trackers = request.trackers.map((url) => [url]);
   try {
-    const bytes = makeLiveTransportFile({ info, trackers, meta, relays, manifests }, sign);
+    const bytes = makeLiveTransportFile({ info, trackers, meta, relays, manifests, variants }, sign);
     const file = parseLiveTransportFile(bytes, sha1, ed25519Verifier);
     if (file.manifests.length !== new Set(manifests).size)
       throw new SluiceError("bad_parameter", "manifests: expected at most 8 http or https URLs");
@@ -38,25 +40,44 @@ export function broadcastFile(
 /** The fixed properties of a broadcast. */
 interface BroadcastParts {
   readonly request: BroadcastRequest;
-  readonly identity: Pick<BroadcastIdentity, "transportFilePath" | "streamKey">;
+  readonly identity: Pick<
+    BroadcastIdentity,
+    "transportFilePath" | "streamKey" | "sign" | "keepTransportFile"
+  >;
   readonly file: LiveTransportFile;
-  readonly runtime: Pick<Runtime, "clock">;
+  readonly runtime: Pick<Runtime, "clock" | "sha1" | "ed25519Verifier">;
+}
+
+/** What a broadcast does; see {@link Broadcast}. */
+interface BroadcastWork extends Pick<Broadcast, "figures" | "ended" | "stop"> {
+  /** Sends the qualities to viewers; absent if there is never more than one. */
+  tellVariants?(variants: readonly LiveVariant[]): void;
 }
 
 /** Builds a broadcast from its request, identity and transport file, and from `run`, which does the work. */
 export function broadcastOf(
   { request, identity, file, runtime }: BroadcastParts,
-  run: Pick<Broadcast, "figures" | "ended" | "stop">,
+  run: BroadcastWork,
 ): Broadcast {
-  const { infohash, bytes: transportFile } = file;
+  const { infohash } = file;
   const { transportFilePath, streamKey } = identity;
+  let { bytes: transportFile } = file;
   const { place, addresses } = request;
   return {
     request,
-    ...{ infohash, contentId: contentIdOf(infohash), transportFile, transportFilePath },
+    ...{ infohash, contentId: contentIdOf(infohash), transportFilePath },
+    get transportFile() {
+      return transportFile;
+    },
     ...broadcastLinks(request, file),
     startedAt: runtime.clock.unixSeconds(),
     ...(place.kind === "rtmp" && { publishing: { urls: publishUrls(place, addresses), key: streamKey } }),
+    async offer(variants) {
+      const described = broadcastFile(request, file.info, identity.sign, runtime, variants);
+      await identity.keepTransportFile(described.bytes);
+      transportFile = described.bytes;
+      run.tellVariants?.(variants);
+    },
     figures: () => run.figures(),
     ended: run.ended,
     stop: () => run.stop(),

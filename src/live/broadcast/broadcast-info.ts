@@ -1,9 +1,15 @@
+import { concatBytes } from "../../base/bytes.ts";
+import { SluiceError } from "../../base/errors.ts";
 import { PieceCutter } from "../../media/live-cut.ts";
 import { pieceMsFor } from "../../media/live-rate.ts";
 import { LiveTables } from "../../media/live-tables.ts";
 import { TS_PACKET_BYTES } from "../../media/ts-packet.ts";
+import type { MediaTrack } from "../../remux/contract.ts";
+import { readPiece } from "../../remux/ts-interleave.ts";
+import { describeTracks } from "../../remux/ts-tracks.ts";
 import type { LiveInfo } from "../../wire/live/info.ts";
 import { MAX_BYTES_PER_SECOND, MAX_LIVE_PIECE_BYTES, MAX_WINDOW_SECONDS } from "../../wire/live/limits.ts";
+import type { LiveVariant } from "../../wire/live/variants.ts";
 import type { TimedPackets } from "./broadcast-head.ts";
 
 /** The properties of a stream that determine its pieces. */
@@ -19,7 +25,7 @@ export const PATTERN_SHAPE: StreamShape = { bytesPerSecond: 27_200, hasPicture: 
 export const RTMP_SHAPE: StreamShape = { bytesPerSecond: 1_000_000, hasPicture: true };
 
 /** Minimum duration of an HLS segment: players buffer three. */
-const SEGMENT_MS = 2000;
+export const SEGMENT_MS = 2000;
 /** A piece may have this multiple of the average size: pieces are cut by time, and keyframes are large. */
 const PEAK_FACTOR = 8;
 /** Leaves room for a higher bitrate later. */
@@ -46,6 +52,31 @@ export function liveInfoFor(
     container: "mpegts",
     isPrivate: options.isPrivate,
   };
+}
+
+/** Describes the quality of received packets: their rate, and what their streams are. */
+export function qualityOf(received: readonly TimedPackets[]): LiveVariant {
+  const { bytesPerSecond } = shapeOf(received);
+  const tracks = tracksIn(concatBytes(received.map(({ packets }) => packets)));
+  const video = tracks.find(({ kind }) => kind === "video");
+  const audio = tracks.find(({ kind }) => kind === "audio");
+  const codecs = [video, audio].flatMap((track) => (track ? [track.codecString] : []));
+  const { width, height } = video ?? {};
+  return {
+    bytesPerSecond: Math.min(MAX_BYTES_PER_SECOND, Math.max(1, Math.round(bytesPerSecond))),
+    ...(width && height && { width, height }),
+    // An incomplete list would tell players that the rest is absent.
+    codecs: codecs.every((codec) => codec !== undefined) ? (codecs as string[]) : [],
+  };
+}
+
+function tracksIn(packets: Uint8Array): MediaTrack[] {
+  try {
+    return describeTracks(readPiece(packets).streams, packets, "und").map(({ described }) => described);
+  } catch (thrown) {
+    if (thrown instanceof SluiceError) return []; // No tables.
+    throw thrown;
+  }
 }
 
 /** Measures the bitrate of received packets, by the stream's own clock if it has one, and detects video. */

@@ -2,11 +2,13 @@ import { sleep } from "../../async/sleep.ts";
 import { messageOf, SluiceError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { after } from "../../base/time.ts";
+import type { SegmentGrid } from "../../media/segment-grid.ts";
 import type { Runtime } from "../../runtime/contract.ts";
 import type { Hold, LiveControl } from "../../transfer/contract.ts";
 import type { PieceHeader } from "../../wire/live/header.ts";
 import type { LiveTransportFile } from "../../wire/live/transport-file.ts";
 import { isTimely, MAX_AHEAD_MS } from "../../wire/live/trust.ts";
+import type { LiveVariant } from "../../wire/live/variants.ts";
 import type { LiveInput } from "../input/source.ts";
 import { SteadyTime } from "../input/steady-time.ts";
 import type { Broadcast, BroadcastRequest } from "./broadcast-contract.ts";
@@ -20,7 +22,7 @@ import { StatSigner } from "./stat-signer.ts";
 
 /** What a broadcast is made of. It owns all of these, and releases them at its end. */
 export interface BroadcastOptions {
-  readonly runtime: Pick<Runtime, "clock" | "sha256">;
+  readonly runtime: Pick<Runtime, "clock" | "sha1" | "sha256" | "ed25519Verifier">;
   readonly log: Log;
   /** The time of day in UNIX ms. */
   unixMs(): number;
@@ -31,6 +33,8 @@ export interface BroadcastOptions {
   readonly hold: Hold;
   /** The signed record of the stream that replaces this one. */
   readonly successor?: Uint8Array;
+  /** Segments that are common with the other qualities of the broadcast. */
+  readonly grid?: SegmentGrid;
   /** How to start; the default is derived from the state. */
   readonly start?: SourceStart;
   /** Called before the broadcast ends because another program is on air with its key, with the same or a later epoch.
@@ -102,6 +106,7 @@ class BroadcastRun {
       pieceMs,
       maxPieceBytes,
       segmentMs,
+      ...(options.grid && { grid: options.grid }),
       ...(start.firstSegment !== undefined && { firstSegment: start.firstSegment }),
     };
     this.#pieces = cutPieces(input, cut, { clock, unixMs: this.#now });
@@ -113,6 +118,11 @@ class BroadcastRun {
     this.#stopped.abort();
     this.#pieces.close();
     await this.ended.catch(() => {}); // `ended` reports the error.
+  }
+
+  tellVariants(variants: readonly LiveVariant[]): void {
+    this.#statSigner.offer(variants);
+    this.#sendStat(false);
   }
 
   figures() {

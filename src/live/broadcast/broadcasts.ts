@@ -9,6 +9,8 @@ import { type LiveInfo, liveInfoDict } from "../../wire/live/info.ts";
 import { MAX_BYTES_PER_SECOND, MAX_LIVE_FILE_BYTES, MAX_RELAYS } from "../../wire/live/limits.ts";
 import { encodeSuccessor } from "../../wire/live/successor.ts";
 import { type LiveTransportFile, parseLiveTransportFile } from "../../wire/live/transport-file.ts";
+import type { RunEncoder } from "../input/encoded-input.ts";
+import { programmeOf } from "../input/input-branches.ts";
 import { RtmpListeners } from "../input/rtmp-listeners.ts";
 import { type LiveInput, type LiveInputDependencies, openLiveInput } from "../input/source.ts";
 import { startBroadcast } from "./broadcast.ts";
@@ -19,6 +21,7 @@ import { InputHead } from "./broadcast-head.ts";
 import { liveInfoFor, PATTERN_SHAPE, RTMP_SHAPE, type StreamShape, shapeOf } from "./broadcast-info.ts";
 import { checkedBroadcastName } from "./broadcast-name.ts";
 import { type BroadcastIdentity, type IdentityDependencies, inUseError, openIdentity } from "./identity.ts";
+import { checkRenditions, type StreamPart, startWithRenditions } from "./renditions.ts";
 import { retiredNames, retireKey } from "./rotation.ts";
 import { startStandby } from "./standby.ts";
 import { isKeptOpen, StandbyInput } from "./standby-input.ts";
@@ -31,6 +34,8 @@ export interface BroadcastsDependencies extends Pick<LiveInputDependencies, "uni
   readonly outbound: Pick<Outbound, "open">;
   /** Takes a lock that ends with the process; resolves with undefined if another process holds it. */
   readonly lock: IdentityDependencies["lock"];
+  /** Finds ffmpeg, to encode renditions. Rejects with `bad_configuration`. */
+  openEncoder(): Promise<RunEncoder>;
   /** Opens the transfer of a stream. Releasing the hold ends the transfer at once and notifies the peers. */
   open(content: TransferContent): Hold;
 }
@@ -69,7 +74,11 @@ export function createBroadcasts(dependencies: BroadcastsDependencies): Broadcas
   const { unixMs, runtime, settings } = dependencies;
   const folders = { files: runtime.files, root: `${settings.dataDir}/broadcasts`, unixMs };
 
-  const begin = async (request: BroadcastRequest, signal: AbortSignal): Promise<Broadcast> => {
+  const begin = async (
+    request: BroadcastRequest,
+    signal: AbortSignal,
+    part?: StreamPart,
+  ): Promise<Broadcast> => {
     const { name } = request;
     const folder = `${dependencies.settings.dataDir}/broadcasts/${name}`;
     const isStandby = request.isStandby === true;
@@ -78,8 +87,10 @@ export function createBroadcasts(dependencies: BroadcastsDependencies): Broadcas
     if (request.isRotated) await rotate(name, folder);
     const identity = await openIdentity(folder, name, { ...dependencies, log });
     try {
-      const start = isStandby ? startStandbyFor : startSource;
-      return await start(request, identity, { ...dependencies, log, rtmp }, signal);
+      const parts = { ...dependencies, log, rtmp };
+      return await (isStandby
+        ? startStandbyFor(request, identity, parts, signal)
+        : startSource(request, identity, parts, signal, part));
     } catch (thrown) {
       await identity.close();
       throw thrown;
@@ -104,7 +115,7 @@ export function createBroadcasts(dependencies: BroadcastsDependencies): Broadcas
   const startRetired = async (broadcast: Broadcast) => {
     const { request, transportFilePath: successorPath } = broadcast;
     for (const name of await retiredNames(request.name, folders)) {
-      const { bytesPerSecond: _, ...same } = { ...request, isLooped: false, isRotated: false };
+      const { programme: _, ...same } = { ...request, isLooped: false, isRotated: false };
       const place = { kind: "test-pattern" } as const;
       try {
         const old = await broadcasts.start({
@@ -122,46 +133,60 @@ export function createBroadcasts(dependencies: BroadcastsDependencies): Broadcas
     }
   };
 
+  const startOne = async (
+    requested: BroadcastRequest,
+    signal: AbortSignal | undefined,
+    part?: StreamPart,
+  ): Promise<Broadcast> => {
+    const request = checked(requested);
+    const key = request.name.toLowerCase();
+    if (isClosed) throw new SluiceError("session_stopped", "the engine is stopping");
+    if (byName.has(key)) throw new SluiceError("bad_parameter", `${request.name} is being broadcast already`);
+    if (byName.size >= MAX_BROADCASTS)
+      throw new SluiceError(
+        "too_many",
+        `broadcast limit reached (${MAX_BROADCASTS}); stop a broadcast first`,
+      );
+    const isPiped = request.place.kind === "pipe" && !part?.input;
+    if (isPiped && [...byName.values()].some((other) => other.isPiped))
+      throw new SluiceError("bad_parameter", "standard input is being broadcast already");
+    const entry: Entry = {
+      isPiped,
+      abort: new AbortController(),
+      broadcast: undefined,
+      over: Promise.resolve(),
+    };
+    byName.set(key, entry);
+    const signals = signal ? [signal, entry.abort.signal] : [entry.abort.signal];
+    const starting = begin(request, AbortSignal.any(signals), part);
+    const remove = () => void byName.delete(key);
+    entry.over = starting.then(({ ended }) => ended).then(remove, remove);
+    try {
+      entry.broadcast = await starting;
+      if (signals.some(({ aborted }) => aborted)) {
+        await entry.broadcast.stop();
+        throw new SluiceError("cancelled", "the broadcast was cancelled");
+      }
+      if (!request.isStandby) void startRetired(entry.broadcast);
+      return entry.broadcast;
+    } catch (thrown) {
+      if (!signals.some(({ aborted }) => aborted)) throw thrown;
+      throw new SluiceError("cancelled", "the broadcast was cancelled before it started", {
+        cause: thrown,
+      });
+    }
+  };
+
   const broadcasts: Broadcasts = {
     async start(requested, signal) {
-      const request = checked(requested);
-      const key = request.name.toLowerCase();
-      if (isClosed) throw new SluiceError("session_stopped", "the engine is stopping");
-      if (byName.has(key))
-        throw new SluiceError("bad_parameter", `${request.name} is being broadcast already`);
-      if (byName.size >= MAX_BROADCASTS)
-        throw new SluiceError(
-          "too_many",
-          `broadcast limit reached (${MAX_BROADCASTS}); stop a broadcast first`,
-        );
-      const isPiped = request.place.kind === "pipe";
-      if (isPiped && [...byName.values()].some((other) => other.isPiped))
-        throw new SluiceError("bad_parameter", "standard input is being broadcast already");
-      const entry: Entry = {
-        isPiped,
-        abort: new AbortController(),
-        broadcast: undefined,
-        over: Promise.resolve(),
-      };
-      byName.set(key, entry);
-      const signals = signal ? [signal, entry.abort.signal] : [entry.abort.signal];
-      const starting = begin(request, AbortSignal.any(signals));
-      const remove = () => void byName.delete(key);
-      entry.over = starting.then(({ ended }) => ended).then(remove, remove);
-      try {
-        entry.broadcast = await starting;
-        if (signals.some(({ aborted }) => aborted)) {
-          await entry.broadcast.stop();
-          throw new SluiceError("cancelled", "the broadcast was cancelled");
-        }
-        if (!request.isStandby) void startRetired(entry.broadcast);
-        return entry.broadcast;
-      } catch (thrown) {
-        if (!signals.some(({ aborted }) => aborted)) throw thrown;
-        throw new SluiceError("cancelled", "the broadcast was cancelled before it started", {
-          cause: thrown,
-        });
-      }
+      if (!requested.renditions?.length) return startOne(requested, signal);
+      checkRenditions(requested);
+      return startWithRenditions(requested, signal, {
+        clock: runtime.clock,
+        log,
+        openEncoder: dependencies.openEncoder,
+        start: startOne,
+      });
     },
     get: (name) => byName.get(name.normalize("NFC").toLowerCase())?.broadcast,
     all: () => [...byName.values()].flatMap(({ broadcast }) => broadcast ?? []),
@@ -183,13 +208,18 @@ async function startSource(
   identity: BroadcastIdentity,
   dependencies: SharedParts,
   signal: AbortSignal,
+  part?: StreamPart,
 ): Promise<Broadcast> {
   const { clock } = dependencies.runtime;
-  const input = inputOf(request, identity, dependencies);
+  const source = part?.input ?? inputOf(request, identity, dependencies);
+  const { programme } = request;
+  const input =
+    part?.feeds.watch(source, programme) ??
+    (programme === undefined ? source : programmeOf(source, programme));
   const head = new InputHead(input, clock);
   let hold: Hold | undefined;
   try {
-    const info = identity.info ?? (await newInfo(request, identity, dependencies, head, signal));
+    const info = identity.info ?? (await newInfo(request, identity, dependencies, head, signal, part));
     if (identity.info) await head.read(LATER_WAIT_MS, 0, signal);
     const file = await saveTransportFile(request, info, identity, dependencies);
     signal.throwIfAborted();
@@ -199,7 +229,8 @@ async function startSource(
     const parts = { ...dependencies, request, identity, file, ...successor };
     const content = broadcastContent("source", { ...parts, knownPeers });
     hold = holdSource(dependencies.open, content);
-    return startBroadcast({ ...parts, input: head.rest(), hold });
+    const grid = part && { grid: part.grid };
+    return startBroadcast({ ...parts, ...grid, input: head.rest(), hold });
   } catch (thrown) {
     hold?.release();
     head.close();
@@ -302,11 +333,13 @@ async function newInfo(
   { settings }: BroadcastsDependencies,
   head: InputHead,
   signal: AbortSignal,
+  part: StreamPart | undefined,
 ): Promise<LiveInfo> {
   const { name, isPrivate, bytesPerSecond } = request;
   const options = { windowSeconds: settings.liveWindowMs / 1000, isPrivate };
-  if (request.place.kind === "test-pattern") return liveInfoFor(name, publicKey, PATTERN_SHAPE, options);
-  if (request.place.kind === "rtmp") {
+  if (request.place.kind === "test-pattern" && !part?.input)
+    return liveInfoFor(name, publicKey, PATTERN_SHAPE, options);
+  if (request.place.kind === "rtmp" && !part?.input) {
     // The user learns the stream key when the broadcast has started, so no program publishes yet.
     await head.read(LATER_WAIT_MS, 0, signal);
     return liveInfoFor(
@@ -316,7 +349,7 @@ async function newInfo(
       options,
     );
   }
-  await head.read(FIRST_WAIT_MS, MEASURE_MS, signal);
+  await head.read(part?.waitMs ?? FIRST_WAIT_MS, MEASURE_MS, signal);
   if (head.received.length === 0 && (head.hasEnded || bytesPerSecond === undefined))
     throw noDataError(request, head);
   const measured: StreamShape = shapeOf(head.received);

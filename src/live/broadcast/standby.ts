@@ -19,7 +19,7 @@ import { SILENCE_MS, START_MS, StandbyWatch } from "./standby-watch.ts";
 
 /** What a standby is made of. It owns all of these, and releases them at its end. */
 export interface StandbyOptions {
-  readonly runtime: Pick<Runtime, "clock" | "sha256">;
+  readonly runtime: Pick<Runtime, "clock" | "sha1" | "sha256" | "ed25519Verifier">;
   readonly log: Log;
   /** The time of day in UNIX ms. */
   unixMs(): number;

@@ -41,7 +41,7 @@ export function writeLiveManifest(
   place: ManifestPlace,
   { isAtEdge, isEnded }: { readonly isAtEdge: boolean; readonly isEnded: boolean },
 ): string {
-  const { urls, isDelta = false } = place;
+  const { urls, isDelta = false, cuts = [] } = place;
   const urlOf = (number: number, ending = "ts") => urls.segment(number, ending);
   const partsOf = ({ facts, parts }: KeptSegment): ManifestPart[] =>
     parts.map(({ durationMs, isIndependent }, part) => ({
@@ -65,18 +65,19 @@ export function writeLiveManifest(
       {
         uri: urlOf(facts.number),
         durationSeconds: durationMs / 1000,
-        isDiscontinuous,
+        isDiscontinuous: isDiscontinuous || cuts.includes(facts.number),
         programDateTimeMs: facts.startMs,
         ...(withParts.includes(segment) && { parts: partsOf(segment) }),
       },
     ];
   });
   const [first] = listed;
+  const cutsBefore = ({ facts }: KeptSegment) => cuts.filter((cut) => cut < facts.number).length;
   const partTargetSeconds = partTargetMs(pieceMs) / 1000;
   return writeMediaManifest({
     kind: "live",
     firstNumber: first?.facts.number ?? 0,
-    firstDiscontinuity: first ? first.discontinuity - (first.isDiscontinuous ? 1 : 0) : 0,
+    firstDiscontinuity: first ? first.discontinuity - (first.isDiscontinuous ? 1 : 0) + cutsBefore(first) : 0,
     targetSeconds: longestMs / 1000,
     segments: entries,
     isEnded,
@@ -87,7 +88,10 @@ export function writeLiveManifest(
       }),
     ...(open && {
       openParts: partsOf(open),
-      openStart: { isDiscontinuous: open.isDiscontinuous, programDateTimeMs: open.facts.startMs },
+      openStart: {
+        isDiscontinuous: open.isDiscontinuous || cuts.includes(open.facts.number),
+        programDateTimeMs: open.facts.startMs,
+      },
     }),
     ...(open?.isCutting && { preloadHintUri: urlOf(open.facts.number, `p${open.parts.length}.ts`) }),
   });

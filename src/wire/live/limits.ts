@@ -21,6 +21,8 @@ export const MAX_PIECE_SPAN_MS = 5000;
 export const MAX_RELAYS = 32;
 /** Manifests in a transport file. */
 export const MAX_MANIFESTS = 8;
+/** Qualities of one broadcast: with more, each has too few viewers to help each other, and the description outgrows a STAT. */
+export const MAX_VARIANTS = 6;
 /** Payload of a CHUNK message. A larger chunk is sent in several messages. */
 export const FRAGMENT_BYTES = 16 * 1024;
 /** Incomplete chunks per connection: one for each priority. */

@@ -13,6 +13,7 @@ import { readManifests } from "./meta.ts";
 import { SUCCESSOR_BYTES } from "./successor.ts";
 import { isLatin1TrackerUrl } from "./text.ts";
 import { signedBytes } from "./trust.ts";
+import { type LiveVariant, readVariants, variantList } from "./variants.ts";
 
 /** Status of the stream (STAT), signed by the source and forwarded unchanged. */
 export interface StatMessage {
@@ -33,6 +34,8 @@ export interface StatMessage {
   readonly manifests?: readonly string[];
   /** The successor record, which has a signature of its own. */
   readonly successor?: Uint8Array;
+  /** The qualities of the broadcast, as in the transport file. */
+  readonly variants?: readonly LiveVariant[];
 }
 
 const FIXED_BYTES = 20;
@@ -55,6 +58,7 @@ export function encodeStat(
       hls: message.manifests?.length ? message.manifests.map(encodeUtf8) : undefined,
       next: message.successor,
       rly: message.relays.length > 0 ? encodeEndpoints(message.relays) : undefined,
+      var: variantList(message.variants),
     }),
   );
   if (body.length > MAX_STAT_BYTES)
@@ -91,6 +95,7 @@ export function decodeStat(bytes: Uint8Array): StatMessage {
   const relays = body.get("rly")?.bytes();
   const successor = body.get("next")?.bytes();
   const manifests = readManifests(body.get("hls"));
+  const variants = readVariants(body.get("var"));
   return {
     kind: "stat",
     epoch: readU32(bytes, 4),
@@ -102,6 +107,7 @@ export function decodeStat(bytes: Uint8Array): StatMessage {
     trackers: readTrackers(body).flat().slice(0, MAX_STAT_TRACKERS),
     ...(manifests.length > 0 && { manifests }),
     ...(successor?.length === SUCCESSOR_BYTES && { successor: successor.slice() }),
+    ...(variants.length > 0 && { variants }),
   };
 }
 

@@ -12,6 +12,7 @@ import { type LiveInfo, liveInfoDict, readLiveInfo } from "./info.ts";
 import { MAX_LIVE_FILE_BYTES, MAX_RELAYS } from "./limits.ts";
 import { type LiveMeta, liveMetaDict, readLiveMeta, readManifests } from "./meta.ts";
 import { isLatin1TrackerUrl } from "./text.ts";
+import { type LiveVariant, readVariants, variantList } from "./variants.ts";
 
 /** The contents of the transport file of a live stream. */
 interface LiveTransportContents {
@@ -23,6 +24,8 @@ interface LiveTransportContents {
   readonly relays: readonly PeerAddress[];
   /** HLS manifests of the same stream on the web. */
   readonly manifests: readonly string[];
+  /** The qualities of the broadcast, this stream among them; absent if there is only one. */
+  readonly variants?: readonly LiveVariant[];
 }
 
 /** A checked transport file of a live stream (live protocol: Transport file). */
@@ -61,6 +64,7 @@ export function makeLiveTransportFile(
     info: liveInfoDict(contents.info),
     meta: liveMetaDict(contents.meta),
     rly: contents.relays.length > 0 ? encodeEndpoints(contents.relays) : undefined,
+    var: variantList(contents.variants),
   };
   const unsigned = encodeBencode(bencodeDict(members));
   const signature = sign?.(concatBytes([PURPOSE, unsigned]));
@@ -83,6 +87,7 @@ export function parseLiveTransportFile(
   const { start, end } = infoView.range;
   const infoBytes = bytes.subarray(start, end);
   const relays = file.get("rly");
+  const variants = readVariants(file.get("var"));
   return {
     infohash: infohashOf(sha1(infoBytes)),
     fileHash: toHex(sha1(bytes)) as FileHash,
@@ -93,6 +98,7 @@ export function parseLiveTransportFile(
     meta: readLiveMeta(file.get("meta")),
     relays: relays ? decodeEndpoints(bytesIn(relays), MAX_RELAYS) : [],
     manifests: readManifests(file.get("hls")),
+    ...(variants.length > 0 && { variants }),
     isSigned: checkSignature(file, bytes, info, verifierOf),
   };
 }

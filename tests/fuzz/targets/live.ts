@@ -1,5 +1,6 @@
 import { assert } from "../../../src/base/assert.ts";
 import { equalBytes, latin1Bytes, latin1Text, toHex } from "../../../src/base/bytes.ts";
+import type { Infohash } from "../../../src/base/ids.ts";
 import { type Random, randomBelow } from "../../../src/base/random.ts";
 import { encodeBencode } from "../../../src/wire/bencode-encode.ts";
 import { ChunkAssembler } from "../../../src/wire/live/fragments.ts";
@@ -8,6 +9,7 @@ import { liveInfoDict, parseLiveInfo } from "../../../src/wire/live/info.ts";
 import { decodeLiveMessage, encodeLiveMessage } from "../../../src/wire/live/message.ts";
 import { LIVE_KIND } from "../../../src/wire/live/message-kind.ts";
 import { makeLiveTransportFile, parseLiveTransportFile } from "../../../src/wire/live/transport-file.ts";
+import type { LiveVariant } from "../../../src/wire/live/variants.ts";
 import { emptyWindow } from "../../../src/wire/live/window.ts";
 import { INFO, KEY, type LiveMessage, MESSAGES, PIECES, PROOFS, RECIPE } from "../../wire/live-vectors.ts";
 import type { FuzzTarget } from "../contract.ts";
@@ -18,6 +20,10 @@ import { mutateBencode } from "../mutate-bencode.ts";
 const noHash = () => new Uint8Array(20);
 const anySignature = () => () => true;
 
+const VARIANTS: readonly LiveVariant[] = [
+  { bytesPerSecond: 500_000, width: 1280, height: 720, codecs: ["avc1.640028", "mp4a.40.2"] },
+  { infohash: "ab".repeat(20) as Infohash, bytesPerSecond: 100_000, codecs: [] },
+];
 const FILE = makeLiveTransportFile(RECIPE, KEY.sign);
 const FILE_TEXT = latin1Text(makeLiveTransportFile({ ...RECIPE, meta: {} })).slice(0, -1);
 
@@ -26,16 +32,29 @@ const transportFile: FuzzTarget = {
   corpus: () => [
     FILE,
     makeLiveTransportFile({ ...RECIPE, manifests: [], relays: [], trackers: [], meta: {} }),
+    makeLiveTransportFile({ ...RECIPE, meta: {}, variants: VARIANTS }),
   ],
   extremes: () => [
     repeated(`${FILE_TEXT.replace(/4:metade.*$/s, "")}4:metad4:tagsl`, "1:a", "eee"),
     repeated(`${FILE_TEXT.replace(/4:metade.*$/s, "")}4:metad5:title60000:`, "\xc3\xa9", "ee", 60_000),
   ],
-  words: ["4:metade", "3:rly0:", "3:sig0:", "1:Ki16e", "2:mxi0e", "4:tagslee", "3:hlsle"].map(latin1Bytes),
+  words: [
+    "4:metade",
+    "3:rly0:",
+    "3:sig0:",
+    "1:Ki16e",
+    "2:mxi0e",
+    "4:tagslee",
+    "3:hlsle",
+    "3:varle",
+    "2:ih20:",
+    "1:hi-1e",
+  ].map(latin1Bytes),
   mutate: mutateBencode,
   run(bytes) {
     const file = parseLiveTransportFile(bytes, noHash, anySignature);
     assert(file.relays.length <= 32 && file.manifests.length <= 8, "few relays and manifests");
+    assert((file.variants ?? []).length <= 6, "few variants");
     for (const text of [file.meta.title ?? "", file.meta.description ?? ""]) {
       assert(!/[\p{Cc}\p{Cf}]/u.test(text) && text.length <= 4096, "text that may be shown");
     }

@@ -24,18 +24,25 @@ const RECOVERY_MS = 60_000;
  */
 
 /**
+ * The picture sizes of a stream, the largest first; empty if they are not known. `index` identifies one for the player.
+ *
+ * @typedef {{ isAutomatic: boolean, all: { index: number, height: number, isPlaying: boolean }[] }} Qualities
+ */
+
+/**
  * A failure is `unplayable` if the browser cannot decode the stream; another container may help.
  *
  * `behindLive` returns the distance to the live edge of the manifest in seconds; undefined unless the stream is live.
  * `seekBehind` seeks to that distance and plays; it returns false if the manifest does not reach back that far. `reload`
  * loads the manifest again after the session was moved, and plays. `onTracks` is called when the tracks or the choice change; tracks
- * are chosen by index, -1 for no subtitles. Subtitles in `subtitleLanguage` are shown from the start; else
+ * are chosen by index, -1 for no subtitles, and for a quality that changes with the network. Subtitles in `subtitleLanguage` are shown from the start; else
  * forced ones in the language of the audio, which is `audioLanguage` if the player has no audio tracks, until subtitles are chosen.
  *
  * @typedef {{ onFailure: (kind: "unplayable" | "network", message: string) => void, onTracks: () => void,
  *   subtitleLanguage: string | undefined, audioLanguage: string | undefined }} PlayerHandlers
  * @typedef {{ destroy: () => void, behindLive: () => number | undefined,
  *   seekBehind: (seconds: number) => boolean, reload: () => void,
+ *   qualities: () => Qualities, chooseQuality: (index: number) => void,
  *   audioTracks: () => Track[], chooseAudio: (index: number) => void,
  *   subtitleTracks: () => Track[], chooseSubtitles: (index: number) => void }} Player
  */
@@ -158,6 +165,8 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
     AUDIO_TRACK_SWITCHED,
     SUBTITLE_TRACKS_UPDATED,
     SUBTITLE_TRACK_SWITCH,
+    Hls.Events.LEVELS_UPDATED,
+    Hls.Events.LEVEL_SWITCHED,
   ])
     hls.on(event, () => handlers.onTracks());
   // Captions (CEA-608) are in the picture: hls.js adds a track when it finds the first one.
@@ -186,6 +195,11 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
       clearTimeout(retryTimer);
       video.textTracks.removeEventListener("addtrack", onAdded);
       hls.destroy();
+    },
+    qualities: () => ({ isAutomatic: hls.manualLevel === -1, all: qualitiesOf(hls) }),
+    chooseQuality(index) {
+      hls.nextLevel = index;
+      handlers.onTracks();
     },
     audioTracks: () =>
       hls.audioTracks.map(({ lang = "", name, channels }, index) => ({
@@ -224,6 +238,23 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
     },
     reload: load,
   };
+}
+
+/**
+ * Levels of equal height differ in their audio only, which has a menu of its own.
+ *
+ * @param {import("hls.js").default} hls
+ * @returns {Qualities["all"]}
+ */
+function qualitiesOf(hls) {
+  const playing = hls.levels[hls.manualLevel === -1 ? hls.currentLevel : hls.manualLevel]?.height;
+  /** @type {Map<number, number>} */
+  const byHeight = new Map();
+  for (const [index, { height }] of hls.levels.entries())
+    if (height > 0 && !byHeight.has(height)) byHeight.set(height, index);
+  return [...byHeight]
+    .map(([height, index]) => ({ index, height, isPlaying: height === playing }))
+    .sort((a, b) => b.height - a.height);
 }
 
 /**
@@ -314,11 +345,14 @@ function attachNative(video, url, atSeconds, handlers) {
  * The tracks that the browser itself offers. Only Safari has audio tracks.
  *
  * @param {HTMLVideoElement} video
- * @returns {Pick<Player, "audioTracks" | "chooseAudio" | "subtitleTracks" | "chooseSubtitles">}
+ * @returns {Pick<Player, "qualities" | "chooseQuality" | "audioTracks" | "chooseAudio" | "subtitleTracks" | "chooseSubtitles">}
  */
 function nativeTracks(video) {
   const audio = () => [...(audioTracksOf(video) ?? [])];
   return {
+    // The browser adapts by itself.
+    qualities: () => ({ isAutomatic: true, all: [] }),
+    chooseQuality() {},
     audioTracks: () =>
       audio().map(({ language, label, enabled }) => ({ language, name: label, isChosen: enabled })),
     chooseAudio(index) {

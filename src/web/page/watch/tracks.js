@@ -4,6 +4,8 @@ import { options } from "../parts/dom.js";
 import { languageName } from "../parts/figures.js";
 import { addSubtitleFile } from "./subtitle-file.js";
 
+/** The value of the menu entry with which the player chooses the quality. */
+const AUTOMATIC = "-1";
 /** The value of the menu entry without subtitles. */
 const OFF = "off";
 /** The values of the menu entries for pictures begin with this. */
@@ -22,7 +24,7 @@ const OPAQUE_NAMES = new Map([
 ]);
 
 /**
- * The menus for audio and subtitles below the picture. Choices are remembered by language, for all content.
+ * The menus for quality, audio and subtitles below the picture. Choices are remembered by language, for all content.
  */
 export class TrackMenus {
   #page;
@@ -59,6 +61,9 @@ export class TrackMenus {
     this.#onChosen = onChosen;
     this.#signal = signal;
     this.#opensFiles = opensFiles;
+    page.quality.addEventListener("change", () => player.chooseQuality(Number(page.quality.value)), {
+      signal,
+    });
     page.audio.addEventListener("change", () => this.#chooseAudio(onLanguage), { signal });
     page.subtitles.addEventListener("change", () => this.#chooseSubtitles(), { signal });
     this.update();
@@ -66,6 +71,7 @@ export class TrackMenus {
 
   /** Shows the current tracks. */
   update() {
+    this.#updateQualities();
     const { audio, audioLabel, subtitles, subtitlesLabel, subtitleDelayGroup } = this.#page;
     const tracks = this.#player.audioTracks();
     const byIndex = tracks.map((track, index) => /** @type {const} */ ([String(index), trackText(track)]));
@@ -97,6 +103,17 @@ export class TrackMenus {
     );
     subtitlesLabel.hidden = subtitles.options.length < 2;
     subtitleDelayGroup.hidden = shown === undefined;
+  }
+
+  #updateQualities() {
+    const { quality, qualityLabel } = this.#page;
+    const { isAutomatic, all } = this.#player.qualities();
+    const playing = all.find(({ isPlaying }) => isPlaying);
+    const automatic = isAutomatic && playing ? `Automatic (${playing.height}p)` : "Automatic";
+    const choices = all.map(({ index, height }) => /** @type {const} */ ([String(index), `${height}p`]));
+    const chosen = isAutomatic ? AUTOMATIC : String(playing?.index);
+    quality.replaceChildren(...options([[AUTOMATIC, automatic], ...choices], chosen));
+    qualityLabel.hidden = all.length < 2;
   }
 
   /** @param {(language: string) => void} onLanguage */

@@ -57,6 +57,8 @@ export function findElements() {
     goLive: byId("go-live", HTMLButtonElement),
     filesLabel: byId("files-label", HTMLElement),
     files: byId("files", HTMLSelectElement),
+    qualityLabel: byId("quality-label", HTMLElement),
+    quality: byId("quality", HTMLSelectElement),
     audioLabel: byId("audio-label", HTMLElement),
     audio: byId("audio", HTMLSelectElement),
     subtitlesLabel: byId("subtitles-label", HTMLElement),
@@ -163,6 +165,7 @@ export function clearInfo(page) {
   page.progress.value = 0;
   page.progressText.textContent = "0 %";
   page.sparkline.setAttribute("d", "");
+  page.qualityLabel.hidden = true;
   page.audioLabel.hidden = true;
   page.subtitlesLabel.hidden = true;
   page.silent.hidden = true;
