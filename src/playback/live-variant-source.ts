@@ -16,7 +16,18 @@ import type { PlaybackRequest } from "./contract.ts";
 import { convertedCodecs } from "./converted-source.ts";
 import { DerivedSource } from "./derived-source.ts";
 import { SUBTITLE_GROUP } from "./hls.ts";
-import type { LiveVariants } from "./live-variants.ts";
+
+/** The qualities of a broadcast for one session; see `LiveVariants`. */
+export interface Qualities {
+  /** The chosen one; undefined if the player chooses by itself. */
+  readonly chosen: number | undefined;
+  /** The one that was requested last, and its source. */
+  readonly latest: number;
+  readonly playing: SegmentSource | undefined;
+  readonly facts: readonly VariantFacts[];
+  /** Returns the source of one quality, and receives it from now on. */
+  source(index: number, signal: AbortSignal): Promise<SegmentSource>;
+}
 
 /** The renditions of text in a master manifest. */
 const SUBTITLES = /^#EXT-X-MEDIA:TYPE=SUBTITLES,.*$/gm;
@@ -27,14 +38,14 @@ const SUBTITLES = /^#EXT-X-MEDIA:TYPE=SUBTITLES,.*$/gm;
  */
 export class LiveVariantSource extends DerivedSource {
   readonly live?: LiveStream;
-  readonly #variants: LiveVariants;
+  readonly #variants: Qualities;
   readonly #request: Pick<PlaybackRequest, "output" | "audioConversion">;
 
   /** `own` is what plays of the stream itself, `original`. */
   constructor(
     own: SegmentSource,
     original: SegmentSource,
-    variants: LiveVariants,
+    variants: Qualities,
     request: Pick<PlaybackRequest, "output" | "audioConversion">,
   ) {
     super(own);
@@ -159,13 +170,13 @@ export class LiveVariantSource extends DerivedSource {
 
 /** A position in the chosen quality. After a change it continues at the key frame at or before its time. */
 class VariantCursor implements LiveCursor {
-  readonly #variants: LiveVariants;
+  readonly #variants: Qualities;
   readonly #shiftMs: number;
   readonly #backlogMs: number | undefined;
   #index = 0;
   #cursor: LiveCursor;
 
-  constructor(variants: LiveVariants, live: LiveStream, shiftMs: number, backlogMs: number | undefined) {
+  constructor(variants: Qualities, live: LiveStream, shiftMs: number, backlogMs: number | undefined) {
     this.#backlogMs = backlogMs;
     this.#variants = variants;
     this.#shiftMs = shiftMs;

@@ -7,7 +7,7 @@ import type { LiveVariant } from "../wire/live/variants.ts";
 import type { Access } from "./access.ts";
 import type { PlaybackRequest } from "./contract.ts";
 import type { ConvertedSources } from "./converted-source.ts";
-import { LiveVariantSource } from "./live-variant-source.ts";
+import { LiveVariantSource, type Qualities } from "./live-variant-source.ts";
 import { awaitFiles } from "./timeouts.ts";
 
 /** A quality without requests for this long is no longer received. Players that adapt return to a quality within seconds or not soon. */
@@ -35,7 +35,7 @@ interface Received {
  * The qualities of a broadcast for one session. Each is a live stream of its own; its transfer is opened when the player first requests
  * it, and released when it has not been requested for a while.
  */
-export class LiveVariants {
+export class LiveVariants implements Qualities {
   readonly #dependencies: LiveVariantsDependencies;
   /** In the order of the description; the first is the stream of the session. Empty: there is only one. */
   #variants: readonly LiveVariant[] = [];

@@ -2,6 +2,7 @@
 
 import { languageName } from "../parts/figures.js";
 import { ownPath } from "./engine.js";
+import { qualitiesOf } from "./quality-menu.js";
 import { isFileTrack } from "./subtitle-file.js";
 
 /** A manifest waits for the swarm, a segment for its data, which may be slow. */
@@ -24,12 +25,6 @@ const RECOVERY_MS = 60_000;
  */
 
 /**
- * The picture sizes of a stream, the largest first; empty if they are not known. `index` identifies one for the player.
- *
- * @typedef {{ isAutomatic: boolean, all: { index: number, height: number, isPlaying: boolean }[] }} Qualities
- */
-
-/**
  * A failure is `unplayable` if the browser cannot decode the stream; another container may help.
  *
  * `behindLive` returns the distance to the live edge of the manifest in seconds; undefined unless the stream is live.
@@ -42,7 +37,7 @@ const RECOVERY_MS = 60_000;
  *   subtitleLanguage: string | undefined, audioLanguage: string | undefined }} PlayerHandlers
  * @typedef {{ destroy: () => void, behindLive: () => number | undefined,
  *   seekBehind: (seconds: number) => boolean, reload: () => void,
- *   qualities: () => Qualities, chooseQuality: (index: number) => void,
+ *   qualities: () => import("./quality-menu.js").Qualities, chooseQuality: (index: number) => void,
  *   audioTracks: () => Track[], chooseAudio: (index: number) => void,
  *   subtitleTracks: () => Track[], chooseSubtitles: (index: number) => void }} Player
  */
@@ -196,7 +191,7 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
       video.textTracks.removeEventListener("addtrack", onAdded);
       hls.destroy();
     },
-    qualities: () => ({ isAutomatic: hls.manualLevel === -1, all: qualitiesOf(hls) }),
+    qualities: () => qualitiesOf(hls),
     chooseQuality(index) {
       hls.nextLevel = index;
       handlers.onTracks();
@@ -238,23 +233,6 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
     },
     reload: load,
   };
-}
-
-/**
- * Levels of equal height differ in their audio only, which has a menu of its own.
- *
- * @param {import("hls.js").default} hls
- * @returns {Qualities["all"]}
- */
-function qualitiesOf(hls) {
-  const playing = hls.levels[hls.manualLevel === -1 ? hls.currentLevel : hls.manualLevel]?.height;
-  /** @type {Map<number, number>} */
-  const byHeight = new Map();
-  for (const [index, { height }] of hls.levels.entries())
-    if (height > 0 && !byHeight.has(height)) byHeight.set(height, index);
-  return [...byHeight]
-    .map(([height, index]) => ({ index, height, isPlaying: height === playing }))
-    .sort((a, b) => b.height - a.height);
 }
 
 /**

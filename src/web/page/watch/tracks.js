@@ -2,10 +2,9 @@
 
 import { options } from "../parts/dom.js";
 import { languageName } from "../parts/figures.js";
+import { showQualities } from "./quality-menu.js";
 import { addSubtitleFile } from "./subtitle-file.js";
 
-/** The value of the menu entry with which the player chooses the quality. */
-const AUTOMATIC = "-1";
 /** The value of the menu entry without subtitles. */
 const OFF = "off";
 /** The values of the menu entries for pictures begin with this. */
@@ -71,7 +70,7 @@ export class TrackMenus {
 
   /** Shows the current tracks. */
   update() {
-    this.#updateQualities();
+    showQualities(this.#page, this.#player.qualities());
     const { audio, audioLabel, subtitles, subtitlesLabel, subtitleDelayGroup } = this.#page;
     const tracks = this.#player.audioTracks();
     const byIndex = tracks.map((track, index) => /** @type {const} */ ([String(index), trackText(track)]));
@@ -103,17 +102,6 @@ export class TrackMenus {
     );
     subtitlesLabel.hidden = subtitles.options.length < 2;
     subtitleDelayGroup.hidden = shown === undefined;
-  }
-
-  #updateQualities() {
-    const { quality, qualityLabel } = this.#page;
-    const { isAutomatic, all } = this.#player.qualities();
-    const playing = all.find(({ isPlaying }) => isPlaying);
-    const automatic = isAutomatic && playing ? `Automatic (${playing.height}p)` : "Automatic";
-    const choices = all.map(({ index, height }) => /** @type {const} */ ([String(index), `${height}p`]));
-    const chosen = isAutomatic ? AUTOMATIC : String(playing?.index);
-    quality.replaceChildren(...options([[AUTOMATIC, automatic], ...choices], chosen));
-    qualityLabel.hidden = all.length < 2;
   }
 
   /** @param {(language: string) => void} onLanguage */
