@@ -1,5 +1,5 @@
 // @ts-check
-import { options } from "./playlist-dom.js";
+import { options } from "../parts/dom.js";
 
 /** The value of the menu entry with which the player chooses the quality. */
 const AUTOMATIC = "-1";
