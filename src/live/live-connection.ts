@@ -8,8 +8,9 @@ import type { PausableSender } from "./download-limit.ts";
 import type { PeerLink } from "./peer-link.ts";
 import type { LiveSender } from "./upload-limit.ts";
 
-/** Limit of bytes in the socket buffer: they can be neither overtaken nor dropped. */
-const SOCKET_BYTES = 64 * 1024;
+/** Limit of bytes in the socket buffer: they can be neither overtaken nor dropped. With 64 KiB they wait a third of a second on a
+ * connection of 1.4 Mbit/s. */
+const SOCKET_BYTES = 16 * 1024;
 /** A peer that accepts no bytes for this long is gone. */
 const STALLED_MS = 10_000;
 /** A peer that sent us, or received, a live chunk within this time is a parent, or a child. */

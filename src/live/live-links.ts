@@ -180,7 +180,12 @@ export class LiveLinks implements ConnectionHolder {
       if (waitMs <= BACKLOG_MS || !connection.about || now < connection.backlogMutedUntil) continue;
       // The swarm drops a stripe; the effect is visible only after the queued bytes have left.
       if (waitMs > MAX_CHILD_BACKLOG_MS) connection.backlogMutedUntil = after(now, BACKLOG_MUTE_MS);
-      input({ kind: "backlog", connection: connection.id, waitMs });
+      input({
+        kind: "backlog",
+        connection: connection.id,
+        waitMs,
+        bytesPerSecond: connection.up.bytesPerSecond(now),
+      });
     }
     if (now < this.#pexAt) return;
     this.#pexAt = after(now, PEX_ROUND_MS);

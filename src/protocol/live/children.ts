@@ -4,7 +4,7 @@ import { countStripes } from "../../wire/live/message-kind.ts";
 import type { RefusalReason, SubscribeMessage } from "../../wire/live/subscription.ts";
 import { ADOPTING_RANK, admit, type Child, rankOf } from "./admission.ts";
 import type { NewChunk } from "./chunks.ts";
-import { PRIORITY } from "./contract.ts";
+import { type LiveInput, PRIORITY } from "./contract.ts";
 import type { Headers } from "./headers.ts";
 import {
   BACKFILL_MS,
@@ -121,6 +121,7 @@ export class Children {
       const { peer } = child;
       if (peer === from || seq < child.startSeq || peer.has(seq, stripe)) continue;
       if (!peer.markSent(seq, stripe)) continue;
+      peer.chunkSent(seq, stripe, piece.chunks[stripe]!.length);
       if (this.#headers.travelsWith(seq, stripe)) this.#headers.pass(piece.header, peer, false);
       this.#state.send(
         peer,
@@ -141,26 +142,32 @@ export class Children {
     }
   }
 
-  /** Drops one stripe of a child whose live data waits too long, so that other children are not delayed. */
-  backlog(peer: LivePeer, waitMs: number): void {
+  /** The live data of a child waits too long: drops the stripes that its connection does not carry, its home stripe last. */
+  backlog(peer: LivePeer, { waitMs, bytesPerSecond }: LiveInput & { readonly kind: "backlog" }): void {
     if (waitMs <= MAX_CHILD_BACKLOG_MS || peer.childOf === 0) return;
-    const stripe = 31 - Math.clz32(peer.childOf);
-    this.unsubscribe(peer, 1 << stripe);
-    this.#state.send(peer, { kind: "unsubscribe", stripes: 1 << stripe, reason: "slow" });
+    const carried = Math.floor((SUBSCRIPTION_SHARE * bytesPerSecond) / this.#state.stripeRate);
+    peer.limitStripes(Math.max(1, carried), this.#state.now);
+    const home = peer.about.homeStripe;
+    const given = stripesOf(peer.childOf).sort((a, b) => Number(b === home) - Number(a === home));
+    const dropped = given.slice(carried).reduce((mask, stripe) => mask | (1 << stripe), 0);
+    this.#drop(peer, dropped, "slow");
   }
 
   /** Drops all children, because this engine receives nothing that it could forward. */
   release(): void {
-    for (const peer of this.#state.peers.values()) {
-      const stripes = peer.childOf;
-      if (stripes === 0) continue;
-      this.unsubscribe(peer, stripes);
-      this.#state.send(peer, { kind: "unsubscribe", stripes, reason: "moved" });
-    }
+    for (const peer of this.#state.peers.values()) this.#drop(peer, peer.childOf, "moved");
+  }
+
+  /** Ends stripes of a child. */
+  #drop(peer: LivePeer, stripes: number, reason: "moved" | "slow"): void {
+    if (stripes === 0) return;
+    this.unsubscribe(peer, stripes);
+    this.#state.send(peer, { kind: "unsubscribe", stripes, reason });
   }
 
   left(peer: LivePeer): void {
     this.unsubscribe(peer, peer.childOf);
+    this.#state.receipts.left(peer, this.#state.now);
   }
 
   /** A new epoch may start at any sequence number. */
@@ -168,9 +175,12 @@ export class Children {
     for (const children of this.#byStripe) for (const child of children) child.startSeq = 0;
   }
 
-  /** Removes displaced children that have not left. Children that feed others stay until they find a
-   * parent. */
+  /** Removes children that show no receipt, and displaced ones that have not left. Displaced ones that feed others stay until they
+   * find a parent. */
   round(): void {
+    for (const peer of this.#state.peers.values()) {
+      if (!this.#state.receipts.permits(peer, this.#state.now)) this.#drop(peer, peer.childOf, "slow");
+    }
     for (const [stripe, children] of this.#byStripe.entries()) {
       for (const child of [...children]) {
         if (child.leavesAt === undefined || child.leavesAt > this.#state.now) continue;
@@ -184,8 +194,7 @@ export class Children {
           child.leavesAt = this.#state.now + DISPLACED_MS;
           continue;
         }
-        this.unsubscribe(child.peer, 1 << stripe);
-        this.#state.send(child.peer, { kind: "unsubscribe", stripes: 1 << stripe, reason: "moved" });
+        this.#drop(child.peer, 1 << stripe, "moved");
       }
     }
   }
@@ -226,6 +235,9 @@ export class Children {
       held.leavesAt = undefined;
       return undefined;
     }
+    if (!this.#state.receipts.permits(peer, now)) return "full";
+    // Its connection does not carry more.
+    if (countStripes(peer.childOf) >= peer.carriedStripes(now)) return "full";
     this.#dropSilent(stripe);
     const result = admit(children, peer, stripe, {
       about: setup.about,
@@ -316,6 +328,7 @@ export class Children {
         const bytes = piece.chunks[stripe]!;
         if (!window.has(seq, stripe) || bytes.length === 0 || !peer.markSent(seq, stripe)) continue;
         this.#spareUpload.spend(bytes.length, now);
+        peer.chunkSent(seq, stripe, bytes.length);
         this.#state.send(
           peer,
           { kind: "chunk", epoch, seq, stripe, isLate: true, bytes },

@@ -73,8 +73,13 @@ export type LiveInput =
   | { readonly kind: "proved"; readonly connection: LiveConnectionId; readonly role: "relay" | "source" }
   | { readonly kind: "closed"; readonly connection: LiveConnectionId }
   | { readonly kind: "message"; readonly connection: LiveConnectionId; readonly message: LiveMessage }
-  /** The oldest live byte for this peer has waited this long for the network. */
-  | { readonly kind: "backlog"; readonly connection: LiveConnectionId; readonly waitMs: number }
+  /** The oldest live byte for this peer has waited this long for the network, which takes this many bytes a second. */
+  | {
+      readonly kind: "backlog";
+      readonly connection: LiveConnectionId;
+      readonly waitMs: number;
+      readonly bytesPerSecond: number;
+    }
   /** The local source has made a piece. */
   | { readonly kind: "produced"; readonly header: SignedHeader; readonly chunks: readonly Uint8Array[] }
   /** Chunks were fetched from the web. */

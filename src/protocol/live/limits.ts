@@ -128,8 +128,18 @@ export const BAN_MS = 30_000;
 export const MAX_BAN_MS = 600_000;
 /** A parent that sent a chunk on time within this time delivers. */
 export const DELIVERING_MS = 5_000;
-/** If live data for a child waits longer than this, the parent drops one stripe of the child. */
+/** If live data for a child waits longer than this, the parent drops the stripes that their connection does not carry. */
 export const MAX_CHILD_BACKLOG_MS = 200;
+/** For each such time since its last backlog, the child may have one stripe more. */
+export const CARRY_MS = 10_000;
+/** A peer that does not confirm by a WIN what it receives gets this much of the stream, and then this share of it: a second each
+ * minute, with which it can recover. WINs come four times a second. */
+export const UNCONFIRMED_MS = 4_000;
+export const UNCONFIRMED_SHARE = 1 / 64;
+/** The same for all peers of one network that have left without a confirmation. With the share, one more newcomer of the network
+ * can start every half minute. */
+export const UNCONFIRMED_NETWORK_MS = 32_000;
+export const UNCONFIRMED_NETWORK_SHARE = 1 / 8;
 /** A displaced child is served for this time while it looks for another parent. */
 export const DISPLACED_MS = 3_000;
 /** This share of the slots is reserved for children without upload capacity, even if other peers rank higher. */

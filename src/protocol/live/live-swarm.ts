@@ -162,7 +162,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         return;
       }
       case "backlog":
-        if (peer) this.#children.backlog(peer, input.waitMs);
+        if (peer) this.#children.backlog(peer, input);
         return;
       case "produced":
         this.#produced(input.header, input.chunks);
@@ -224,7 +224,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         this.#parents.dropped(peer, message.stripes & peer.parentOf);
         return;
       case "window":
-        peer.window = message.window;
+        peer.updateWindow(message.window, this.#state.now);
         return;
       case "paths": {
         const isFirst = peer.paths.every((path) => path === undefined);

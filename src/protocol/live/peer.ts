@@ -4,10 +4,12 @@ import { TokenBucket } from "../../base/rate.ts";
 import type { Instant } from "../../base/time.ts";
 import type { LiveCandidate } from "../../wire/live/endpoint.ts";
 import type { StripePath } from "../../wire/live/paths.ts";
+import type { ChunkName } from "../../wire/live/request.ts";
 import { type LiveWindow, windowHas } from "../../wire/live/window.ts";
 import type { LiveConnectionId } from "./contract.ts";
 import {
   ACTIVE_PEER_SILENT_MS,
+  CARRY_MS,
   HEADER_BURST,
   HEADERS_PER_SECOND,
   IDLE_PEER_SILENT_MS,
@@ -79,7 +81,16 @@ export class LivePeer {
   usefulAt = Number.NEGATIVE_INFINITY;
   /** Chunks that it claimed to have and did not send in time, less those that it has made up for. */
   brokenPromises = 0;
+  /** Bytes of chunks sent to it that no WIN has confirmed; when a WIN last confirmed any, or the connection was opened. */
+  unconfirmedBytes = 0;
+  confirmedAt: Instant;
+  hasConfirmed = false;
+  /** A chunk that was sent to it, and the bytes sent since. */
+  #sample: ChunkName | undefined;
+  #sinceSample = 0;
   #answers = 0;
+  #carried = Number.POSITIVE_INFINITY;
+  #carriedAt = Number.NEGATIVE_INFINITY;
   /** When it was last told, by UNSUB, that a stripe is not wanted. */
   unsubscribedAt = Number.NEGATIVE_INFINITY;
   pulls = 0;
@@ -121,6 +132,7 @@ export class LivePeer {
     this.about = peer.about;
     this.rttMs = peer.rttMs;
     this.openedAt = now;
+    this.confirmedAt = now;
     this.heardAt = now;
     this.strikesAt = now;
     this.network = networkOf(peer.address.host);
@@ -218,6 +230,19 @@ export class LivePeer {
     this.pullAvoidUntil = Math.max(this.pullAvoidUntil, now + waitMs);
   }
 
+  /** Its connection did not carry more than `stripes` at `now`. */
+  limitStripes(stripes: number, now: Instant): void {
+    this.#carried = stripes;
+    this.#carriedAt = now;
+  }
+
+  /** The number of stripes that may be sent to it: what its connection carried, and one more for each time without a backlog. */
+  carriedStripes(now: Instant): number {
+    return this.#carried === Number.POSITIVE_INFINITY
+      ? this.#carried
+      : this.#carried + Math.floor((now - this.#carriedAt) / CARRY_MS);
+  }
+
   /** Marks a chunk as sent to the peer. Returns false if it was marked already. */
   markSent(seq: number, stripe: number): boolean {
     return this.#sent.mark(seq, 1 << stripe);
@@ -269,8 +294,31 @@ export class LivePeer {
     this.#sent.forget(seq);
   }
 
+  /** Counts a chunk that is sent to it. */
+  chunkSent(seq: number, stripe: number, bytes: number): void {
+    this.unconfirmedBytes += bytes;
+    if (this.#sample === undefined) {
+      this.#sample = { seq, stripe };
+      this.#sinceSample = 0;
+    } else this.#sinceSample += bytes;
+  }
+
+  /** Takes a WIN. If it shows a chunk that was sent to the peer, or is past it, the WIN confirms all that was sent before. */
+  updateWindow(window: LiveWindow, now: Instant): void {
+    this.window = window;
+    if (!this.#sample) return;
+    const { seq, stripe } = this.#sample;
+    if (seq >= window.baseSeq && !windowHas(window, seq, stripe)) return;
+    this.hasConfirmed = true;
+    this.confirmedAt = now;
+    this.unconfirmedBytes = this.#sinceSample;
+    this.#sample = undefined;
+  }
+
   /** Discards what belongs to the previous epoch. */
   restarted(): void {
+    this.#sample = undefined;
+    this.unconfirmedBytes = 0;
     this.window = undefined;
     this.#sent.clear();
     this.#deferred.clear();

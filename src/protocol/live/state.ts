@@ -4,6 +4,7 @@ import type { LiveFigures, LiveOutput, LivePriority, LiveSetup } from "./contrac
 import { LineDelay } from "./line-delay.ts";
 import type { LiveMessage } from "./messages.ts";
 import type { LivePeer } from "./peer.ts";
+import { Receipts } from "./receipts.ts";
 import { PieceWindow } from "./window.ts";
 
 /** {@link Timeline} keeps the fastest arrival of this period and of the one before, so that it follows a
@@ -21,6 +22,7 @@ export class LiveState {
   readonly window: PieceWindow;
   readonly timeline = new Timeline();
   readonly line: LineDelay;
+  readonly receipts: Receipts;
   now: Instant;
   epoch = 0;
   /** The next piece to be played; −1 until a start is chosen. */
@@ -61,6 +63,7 @@ export class LiveState {
     this.now = now;
     this.headAt = this.dataAt = now;
     const { stripes, pieceMs, bytesPerSecond } = setup.layout;
+    this.receipts = new Receipts(bytesPerSecond);
     this.line = new LineDelay(bytesPerSecond, pieceMs, setup.lagMs);
     this.window = new PieceWindow(stripes, Math.ceil(setup.keepMs / pieceMs));
   }

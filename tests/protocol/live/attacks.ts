@@ -180,7 +180,7 @@ export class Victim {
     this.child = this.connect();
     const first = this.forge.next();
     this.receive(this.honest, encodeLiveMessage({ kind: "hello", header: first.header.bytes }));
-    this.#parentWindow(first.header.value.seq);
+    this.#window(this.honest, first.header.value.seq);
     const paths = Array.from({ length: STRIPES }, (_, stripe) => ({ stripe, depth: 1, ancestors: [9] }));
     this.receive(this.honest, encodeLiveMessage({ kind: "paths", paths }));
     this.receive(this.child, encodeLiveMessage({ kind: "hello", header: undefined }));
@@ -264,14 +264,15 @@ export class Victim {
   play(made = this.forge.next()): void {
     this.receive(this.honest, made.headerMessage);
     for (const message of made.chunkMessages) this.receive(this.honest, message);
-    this.#parentWindow(made.header.value.seq);
+    this.#window(this.honest, made.header.value.seq);
+    this.#window(this.child, made.header.value.seq);
     this.#pingChild();
     this.pass(PIECE_MS);
   }
 
-  #parentWindow(seq: number): void {
+  #window(from: number, seq: number): void {
     const window = { ...emptyWindow(STRIPES), epoch: EPOCH, baseSeq: seq + 1, isOpen: true, freeSlots: 8 };
-    this.receive(this.honest, encodeLiveMessage({ kind: "window", window }));
+    this.receive(from, encodeLiveMessage({ kind: "window", window }));
   }
 
   #pingChild(): void {

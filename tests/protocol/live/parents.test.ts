@@ -109,7 +109,7 @@ test("Children forwards a verified chunk at once, and drops a stripe of a slow c
     swarm.sent("chunk", child).map(({ seq, stripe }) => [seq, stripe]),
     [[101, 0]],
   );
-  swarm.input({ kind: "backlog", connection: child, waitMs: 201 });
+  swarm.input({ kind: "backlog", connection: child, waitMs: 201, bytesPerSecond: 0 });
   assert.deepEqual(
     swarm.sent("unsubscribe", child).map(({ reason }) => reason),
     ["slow"],

@@ -7,7 +7,7 @@ import { seededRandom } from "../../seeded-random.ts";
 import { wakeUntil } from "./wake-until.ts";
 
 export const STRIPES = 4;
-const CHUNK_BYTES = 188;
+export const CHUNK_BYTES = 188;
 
 /** The claims of a peer, by default. */
 export const ABOUT: LiveAbout = {

@@ -59,3 +59,24 @@ for (const attack of ["lossy", "corrupt"] as const) {
     });
   }
 }
+
+/** Thirty viewers, and a tenth as many hostile peers. The attack of each changes when a new peer takes its place. */
+const MIXED: LiveScenario = {
+  ...{ ...SMALL, peers: 30, stripes: 8, pieceMs: 250, bytesPerSecond: 125_000 },
+  ...{ attackers: 3, attack: "mixed", attacksSource: true, attacksEarly: true, attackSeconds: 4 },
+};
+
+test("live: thirty viewers among three hostile peers of changing kinds miss nothing", () => {
+  for (const seed of isFastRun ? [1] : [1, 2]) {
+    const seconds = isFastRun ? 8 : 20;
+    const report = new LiveWorld({ ...MIXED, seed, seconds }).run();
+    assert.ok(
+      report.expectedChunks > MIXED.peers * (seconds - 4) * 32,
+      `seed ${seed}: ${report.expectedChunks} chunks`,
+    );
+    assert.equal(report.missedChunks, 0, `seed ${seed}`);
+    assert.equal(report.innocentBans, 0, `seed ${seed}`);
+    assert.equal(report.wrongPieces, 0, `seed ${seed}`);
+    assert.ok(report.banned > 0, `seed ${seed}: no hostile peer was banned`);
+  }
+});

@@ -1,6 +1,7 @@
 import type { PeerAddress } from "../../../src/base/address.ts";
 import type { Machine } from "../../../src/base/machine.ts";
 import type { Random } from "../../../src/base/random.ts";
+import { RateMeter } from "../../../src/base/rate.ts";
 import { type Instant, instant } from "../../../src/base/time.ts";
 import type { LiveInput, LiveOutput, LiveSetup } from "../../../src/protocol/live/contract.ts";
 import { MAX_CHILD_BACKLOG_MS } from "../../../src/protocol/live/limits.ts";
@@ -37,6 +38,7 @@ interface Link {
   readonly delayUs: number;
   /** The way to the other node, with TCP. */
   pipe?: TcpPipe;
+  readonly sent: RateMeter;
   mutedUntilMs: number;
 }
 
@@ -149,8 +151,10 @@ export class LiveNode {
     // Rounding to microseconds may give a time slightly before the requested one, and the wake would repeat
     // forever.
     const now = instant(Math.max(this.net.events.nowMs, at));
-    for (const [connection, waitMs] of this.#backlog())
-      this.#machine.handle({ kind: "backlog", connection, waitMs }, now);
+    for (const [connection, waitMs] of this.#backlog()) {
+      const bytesPerSecond = this.links.get(connection)!.sent.bytesPerSecond(now);
+      this.#machine.handle({ kind: "backlog", connection, waitMs, bytesPerSecond }, now);
+    }
     this.#machine.wake(now);
     this.drain();
   }
@@ -233,6 +237,7 @@ export class LiveNet {
     if (message.kind !== "chunk") {
       const bytes = sizeOf(message);
       this.controlBytes += bytes;
+      link.sent.add(bytes, instant(events.nowMs));
       if (link.pipe) link.pipe.write(bytes, () => this.#deliver(link.node, link.connection, message));
       else events.at(events.nowUs + link.delayUs, () => this.#deliver(link.node, link.connection, message));
       return;
@@ -241,6 +246,7 @@ export class LiveNet {
     const name = nameOf(message);
     from.uplink.send(output.priority, message.bytes.length + WIRE_BYTES, output.expiresAt, link, name, () => {
       if (!from.isAlive) return;
+      link.sent.add(message.bytes.length + WIRE_BYTES, instant(events.nowMs));
       const deliver = () => this.#deliver(link.node, link.connection, message);
       if (link.pipe) {
         link.pipe.write(message.bytes.length + WIRE_BYTES, deliver);
@@ -300,7 +306,7 @@ export class LiveNet {
   }
 
   #link(from: LiveNode, connection: number, node: LiveNode, other: number, delayUs: number): void {
-    const link: Link = { node, connection: other, delayUs, mutedUntilMs: 0 };
+    const link: Link = { node, connection: other, delayUs, sent: new RateMeter(), mutedUntilMs: 0 };
     from.links.set(connection, link);
     if (!this.#isLost) return;
     link.pipe = new TcpPipe({

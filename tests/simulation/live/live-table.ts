@@ -18,6 +18,7 @@ const NUMBERS: Record<string, keyof LiveScenario> = {
   "--source-upload": "sourceUpload",
   "--loopback": "loopback",
   "--attackers": "attackers",
+  "--attack-seconds": "attackSeconds",
   "--loss": "lossPercent",
 };
 
@@ -32,8 +33,8 @@ export function runLive(words: readonly string[]): void {
   let seeds = 1;
   for (let i = 0; i < words.length; i += 2) {
     if (words[i] === "--attack") {
-      scenario.attack = ATTACKS.find((attack) => attack === words[i + 1]);
-      if (!scenario.attack) throw new Error(`--attack: expected one of ${ATTACKS.join(" ")}`);
+      scenario.attack = [...ATTACKS, "mixed"].find((attack) => attack === words[i + 1]);
+      if (!scenario.attack) throw new Error(`--attack: expected one of ${ATTACKS.join(" ")} mixed`);
       continue;
     }
     const flag = FLAGS[words[i]!];

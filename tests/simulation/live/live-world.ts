@@ -7,7 +7,7 @@ import { seededRandom } from "../../seeded-random.ts";
 import { EventHeap } from "./event-heap.ts";
 import { hashOf, tagOf } from "./fake-hashes.ts";
 import { Histogram } from "./histogram.ts";
-import { type Attack, HostilePeer, type MadePiece } from "./hostile-peer.ts";
+import { ATTACKS, type Attack, HostilePeer, type MadePiece } from "./hostile-peer.ts";
 import { LiveNet, LiveNode, type NodeOptions } from "./live-net.ts";
 
 /** The parameters of one run. Times in seconds unless the name says otherwise. */
@@ -41,7 +41,9 @@ export interface LiveScenario {
   /** Hostile peers, what they do, and whether they are there before the viewers. They connect to up to
    * {@link MAX_TARGETS} viewers. */
   readonly attackers?: number;
-  readonly attack?: Attack;
+  readonly attack?: Attack | "mixed";
+  /** With mixed attacks: after this time, a new hostile peer with the next attack takes the place of each. */
+  readonly attackSeconds?: number;
   readonly attacksEarly?: boolean;
   /** If present, connections behave as TCP does, over lines with a limit in each direction: per cent of the packets
    * that are lost, besides those that find a queue full. */
@@ -199,7 +201,7 @@ export class LiveWorld {
       );
     }
     const attackMs = scenario.attacksEarly ? 1 : this.#measureFromMs + ATTACK_AFTER_MS;
-    for (let i = 0; i < (scenario.attackers ?? 0); i++) this.#at(attackMs + 20 * i, () => this.#attack());
+    for (let i = 0; i < (scenario.attackers ?? 0); i++) this.#at(attackMs + 20 * i, () => this.#attack(i));
     if (scenario.churnPercent > 0) this.#churn();
     this.#produce();
   }
@@ -259,9 +261,11 @@ export class LiveWorld {
     return node;
   }
 
-  /** Adds a hostile peer. It connects to the viewers that are there, and those that come later connect to it. */
-  #attack(): void {
-    const { attack = "nothing", attacksSource = false, stripes, pieceMs } = this.scenario;
+  /** Adds hostile peer number `index`. It connects to the viewers that are there, and those that come later connect to it. */
+  #attack(index: number): void {
+    const { attacksSource = false, attackSeconds = 60, stripes, pieceMs } = this.scenario;
+    const isMixed = this.scenario.attack === "mixed";
+    const attack = isMixed ? ATTACKS[index % ATTACKS.length]! : (this.scenario.attack ?? "nothing");
     const targets = [...this.viewers].slice(0, MAX_TARGETS).map(({ address }) => address);
     if (attacksSource) targets.push(this.source.address);
     const hostile = (now: Instant) =>
@@ -277,6 +281,12 @@ export class LiveWorld {
     const node = this.#node(role, ATTACKER_UPLOAD, { isReachable: true, hostile });
     this.liars.add(node.address.host);
     this.#hostile.push(node);
+    if (!isMixed) return;
+    this.#at(this.events.nowMs + 1_000 * attackSeconds, () => {
+      this.#hostile.splice(this.#hostile.indexOf(node), 1);
+      node.vanish();
+      this.#attack(index + this.scenario.attackers!);
+    });
   }
 
   /** A viewer vanishes. */

@@ -16,7 +16,7 @@ const MAX_DELAYED_ACK_US = 200_000;
 /** A packet is lost when so many later ones have arrived, or by time (RFC 8985). */
 const LATER_ARRIVALS = 3;
 /** Bytes that the engine lets wait in a socket, besides what the kernel holds. */
-const SOCKET_BYTES = 64 * 1024;
+const SOCKET_BYTES = 16 * 1024;
 /** A router drops what would wait longer than this. */
 const ROUTER_QUEUE_MS = 200;
 const MIN_ROUTER_QUEUE_BYTES = 32 * 1024;

@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ABOUT, CHUNK_BYTES, chunk, header, Scripted, STRIPES } from "./scripted.ts";
+
+const PIECE_MS = 125;
+const BYTES_PER_SECOND = (STRIPES * CHUNK_BYTES * 1_000) / PIECE_MS;
+const ABOUT_SOURCE = { ...ABOUT, role: "source", digest: 9 } as const;
+
+/** A source whose chunks have the size that its rate promises. */
+class Broadcast extends Scripted {
+  #seq = 100;
+
+  constructor() {
+    const layout = { stripes: STRIPES, pieceMs: PIECE_MS, maxPieceBytes: 100_000 };
+    super({ about: ABOUT_SOURCE, layout: { ...layout, bytesPerSecond: BYTES_PER_SECOND } });
+  }
+
+  /** Makes pieces for a time; `after` runs after each. */
+  play(seconds: number, after: (seq: number) => void = () => {}): void {
+    for (let i = 0; i < (1_000 * seconds) / PIECE_MS; i++) {
+      const seq = this.#seq++;
+      const chunks = Array.from({ length: STRIPES }, (_, stripe) => chunk(seq, stripe).bytes);
+      this.input({ kind: "produced", header: header(seq), chunks });
+      after(seq);
+      this.pass(PIECE_MS);
+    }
+  }
+
+  /** Connects a peer that asks for all stripes from now on. */
+  child(host?: string): number {
+    const child = this.peer(undefined, {}, host);
+    this.ask(child);
+    return child;
+  }
+
+  ask(child: number): void {
+    const have = new Array<number>(STRIPES).fill(0);
+    const wanted = { stripes: 2 ** STRIPES - 1, epoch: 1, startSeq: this.#seq, backfillPieces: 0, have };
+    this.receive(child, { kind: "subscribe", ...wanted, isDesperate: true });
+  }
+
+  /** Keeps the connection open, without a receipt. */
+  ping(child: number): void {
+    this.receive(child, { kind: "ping", token: 1, clockMs: 0 });
+  }
+
+  /** How much of the stream a child has received, in seconds. */
+  receivedSeconds(child: number): number {
+    return (this.sent("chunk", child).length * PIECE_MS) / STRIPES / 1_000;
+  }
+}
+
+test("Receipts: a child without a WIN gets four seconds of the stream; one that confirms gets all of it", () => {
+  const source = new Broadcast();
+  source.play(1);
+  const [silent, honest] = [source.child(), source.child()];
+  source.play(20, (seq) => {
+    source.ping(silent);
+    source.receiveWindow(honest, seq);
+    if (seq % 8 === 0) source.ask(silent);
+  });
+  const seconds = source.receivedSeconds(silent);
+  assert.ok(seconds >= 4 && seconds <= 4.5, `${seconds} s`);
+  assert.equal(source.receivedSeconds(honest), 20);
+});
+
+test("Receipts: strangers of one network that come back get half a minute of the stream, another network is served", () => {
+  const source = new Broadcast();
+  source.play(1);
+  let seconds = 0;
+  for (let i = 0; i < 20; i++) {
+    const stranger = source.child("11.7.7.7");
+    source.play(4, () => source.ping(stranger));
+    seconds += source.receivedSeconds(stranger);
+    source.input({ kind: "closed", connection: stranger });
+  }
+  // 32 s at once, and an eighth of the 80 s.
+  assert.ok(seconds >= 32 && seconds <= 32 + 10 + 4, `${seconds} s`);
+  const other = source.child();
+  source.play(2, (seq) => source.receiveWindow(other, seq));
+  assert.equal(source.receivedSeconds(other), 2);
+});
+
+test("Children gives a child no more stripes than its connection carries, and one more each ten seconds", () => {
+  const source = new Broadcast();
+  source.play(1);
+  const child = source.child();
+  // 0.88 of it are two of the four stripes.
+  source.input({ kind: "backlog", connection: child, waitMs: 201, bytesPerSecond: 0.6 * BYTES_PER_SECOND });
+  assert.deepEqual(
+    source.sent("unsubscribe", child).map(({ reason, stripes }) => [reason, stripes]),
+    [["slow", 0b1100]],
+  );
+  source.ask(child);
+  assert.equal(source.sent("subscribed", child).at(-1)!.stripes, 0b0011);
+  source.play(11, (seq) => source.receiveWindow(child, seq));
+  source.ask(child);
+  assert.equal(source.sent("subscribed", child).at(-1)!.stripes, 0b0111);
+});
