@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
-import type { Recording, Recordings } from "../../src/recordings/recording-contract.ts";
+import type { Recording, Recordings, SeriesRule } from "../../src/recordings/recording-contract.ts";
 import type { RouteDependencies } from "../http/dependencies.ts";
 import { itemOf, unixNow } from "./guide.ts";
 import { controlMethod, okResult, PRIVATE } from "./method.ts";
@@ -9,6 +9,8 @@ import { integer, required, text } from "./params.ts";
 
 /** The duration of a recording without a programme and without a stop time. */
 const DEFAULT_SECONDS = 3_600;
+/** As for recordings. */
+const MAX_PADDING_SECONDS = 3 * 3_600;
 
 const recordingResult = z.object({
   id: z.int(),
@@ -21,8 +23,25 @@ const recordingResult = z.object({
     .enum(["planned", "recording", "done", "failed"])
     .describe("failed: nothing was recorded; a recording with gaps is done"),
   problem: z.string().nullable(),
+  subtitle: z.string(),
+  episode: z.string(),
+  description: z.string(),
+  series_id: z.int().nullable().describe("The series that planned it; null: the user did"),
   bytes: z.int(),
   url: z.string().nullable().describe("The file, also while it grows; null before the first data"),
+});
+
+const paddings = {
+  before: integer.describe("Seconds to record before the start; default 0"),
+  after: integer.describe("Seconds to record after the end; default 0"),
+};
+
+const seriesResult = z.object({
+  id: z.int(),
+  title: z.string(),
+  item_id: z.int().nullable().describe("The channel; null: all channels of the playlist"),
+  before: z.int().describe("Seconds"),
+  after: z.int().describe("Seconds"),
 });
 
 const idParams = z.object({ id: required(integer).describe("An id from recording_list") });
@@ -43,7 +62,8 @@ export const recordingMethods = [
   }),
   controlMethod({
     name: "recording_add",
-    summary: "Records a channel of the playlist: at once, or from start to stop",
+    summary:
+      "Records a channel of the playlist: at once, or from start to stop. What is kept for catch-up is recorded from its start",
     isExtra: true,
     ...PRIVATE,
     params: z.object({
@@ -53,9 +73,13 @@ export const recordingMethods = [
         "UNIX time; default: the end of the programme at start, else an hour after start",
       ),
       title: text.describe("Default: the programme at start, else the channel"),
+      ...paddings,
     }),
     result: recordingResult,
-    async run({ id, start, stop, title }, { dependencies, library, allowPrivateUrls, base }) {
+    async run(
+      { id, start, stop, title, before = 0, after = 0 },
+      { dependencies, library, allowPrivateUrls, base },
+    ) {
       const recordings = recordingsOf(dependencies);
       const item = await itemOf(library, id);
       const from = (start ?? unixNow()) as UnixSeconds;
@@ -67,6 +91,9 @@ export const recordingMethods = [
         channel,
         start: from,
         stop: (stop ?? programme?.stop ?? from + DEFAULT_SECONDS) as UnixSeconds,
+        // A part of a programme does not move with it.
+        ...(programme?.start === from && { programme }),
+        padding: { before, after },
         allowPrivateUrls,
       });
       return presentRecording(recording, base);
@@ -96,7 +123,51 @@ export const recordingMethods = [
       return "ok";
     },
   }),
+  controlMethod({
+    name: "recording_series_list",
+    summary: "Lists the series that are recorded",
+    isExtra: true,
+    ...PRIVATE,
+    params: z.object({}),
+    result: z.array(seriesResult),
+    run: async (_, { dependencies }) => recordingsOf(dependencies).series.list().map(presentSeries),
+  }),
+  controlMethod({
+    name: "recording_series_add",
+    summary: "Records every programme with a title, each episode once; follows changes of the guide",
+    isExtra: true,
+    ...PRIVATE,
+    params: z.object({
+      title: required(text).describe("The whole title; case and accents are ignored"),
+      id: integer.describe("An item: only on its channel; default: on all channels of the playlist"),
+      ...paddings,
+    }),
+    result: seriesResult,
+    async run({ title, id, before = 0, after = 0 }, { dependencies, library, allowPrivateUrls }) {
+      const itemId = id === undefined ? null : (await itemOf(library, id)).id;
+      const { series } = recordingsOf(dependencies);
+      const isPadded = [before, after].every((seconds) => seconds >= 0 && seconds <= MAX_PADDING_SECONDS);
+      if (!isPadded) throw new SluiceError("bad_parameter", "before, after: expected at most three hours");
+      return presentSeries(await series.add({ title, itemId, padding: { before, after }, allowPrivateUrls }));
+    },
+  }),
+  controlMethod({
+    name: "recording_series_delete",
+    summary: "Removes a series and its planned recordings; finished ones stay",
+    isExtra: true,
+    ...PRIVATE,
+    params: z.object({ id: required(integer).describe("An id from recording_series_list") }),
+    result: okResult,
+    async run({ id }, { dependencies }) {
+      await recordingsOf(dependencies).series.remove(id);
+      return "ok";
+    },
+  }),
 ];
+
+function presentSeries({ id, title, itemId, padding }: SeriesRule): z.output<typeof seriesResult> {
+  return { id, title, item_id: itemId, ...padding };
+}
 
 function recordingsOf({ recordings }: RouteDependencies): Recordings {
   if (recordings === undefined) throw new SluiceError("access_denied", "recording is not available here");
@@ -105,7 +176,9 @@ function recordingsOf({ recordings }: RouteDependencies): Recordings {
 
 /** Converts a recording to JSON; `base` is `http://host:port`. */
 export function presentRecording(recording: Recording, base: string): z.output<typeof recordingResult> {
-  const { id, itemId, title, channel, start, stop, state, problem, bytes } = recording;
+  const { id, itemId, title, channel, start, stop, state, problem, bytes, programme, seriesId } = recording;
+  const { subtitle = "", episode = "", description = "" } = programme ?? {};
+  const about = { subtitle, episode, description, series_id: seriesId };
   const url = bytes === 0 ? null : `${base}/recordings/${id}.ts`;
-  return { id, item_id: itemId, title, channel, start, stop, state, problem, bytes, url };
+  return { id, item_id: itemId, title, channel, start, stop, state, problem, ...about, bytes, url };
 }

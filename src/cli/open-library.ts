@@ -73,7 +73,7 @@ export async function openLibrary(
                 limitBytes: config.catchUpLimit,
               });
         const recordings = await createRecordings({
-          ...{ ...recording, open, log: log.named("recordings") },
+          ...{ ...recording, open, catchUp, guide: library, log: log.named("recordings") },
           limitBytes: config.recordingsLimit,
         });
         return { recordings, catchUp };

@@ -17,8 +17,10 @@ export interface RecorderDependencies {
 /** How a stream is recorded. */
 interface RecordOptions {
   readonly path: string;
-  /** Opens the channel as one transport stream. */
-  readonly open: (signal: AbortSignal) => Promise<ReadableStream<Uint8Array>>;
+  /** Opens the channel as one transport stream. `bytes`: what the file has already. */
+  readonly open: (signal: AbortSignal, bytes: number) => Promise<ReadableStream<Uint8Array>>;
+  /** Returns true if the recording has ended when its stream ends. */
+  readonly isOver: () => boolean;
   /** Ends the recording. */
   readonly signal: AbortSignal;
   /** Called with the size of the file after each write, and with the present problem. */
@@ -38,7 +40,7 @@ const MIN_FREE_BYTES = 512 * 1024 * 1024;
  */
 export async function recordStream(
   dependencies: RecorderDependencies,
-  { path, open, signal, progress }: RecordOptions,
+  { path, open, signal, isOver, progress }: RecordOptions,
 ): Promise<string | null> {
   const { clock, files, log } = dependencies;
   const size = (await files.stat(path))?.size ?? 0;
@@ -49,7 +51,7 @@ export async function recordStream(
     while (!signal.aborted) {
       let problem = "the channel has ended";
       try {
-        const stream = await open(signal);
+        const stream = await open(signal, writer.at);
         for await (const chunk of chunksOf(stream, signal)) {
           if (isStuffing(chunk)) continue;
           const limit = await limitReached(dependencies, path, writer);
@@ -65,7 +67,7 @@ export async function recordStream(
         problem = messageOf(error);
         if (error instanceof SluiceError && error.code === "disk_full") return "the disk is full";
       }
-      if (signal.aborted) break;
+      if (signal.aborted || isOver()) break;
       log.debug("the recorded channel is opened again", { reason: problem });
       progress(writer.at, problem);
       await sleep(clock, RETRY_MS, signal);

@@ -1,5 +1,22 @@
 import type { UnixSeconds } from "../base/time.ts";
 
+/** The programme that is recorded, as the guide describes it. Empty texts are unknown. */
+export interface RecordedProgramme {
+  readonly start: UnixSeconds;
+  readonly stop: UnixSeconds;
+  readonly title: string;
+  readonly subtitle: string;
+  readonly description: string;
+  /** As the guide writes it, such as `S02E05`. */
+  readonly episode: string;
+}
+
+/** Seconds that are recorded before the start of a programme and after its end. */
+export interface Padding {
+  readonly before: number;
+  readonly after: number;
+}
+
 /** A recording of a channel: planned, running or over. */
 export interface Recording {
   readonly id: number;
@@ -7,12 +24,17 @@ export interface Recording {
   /** The programme, or the channel if no programme was named. */
   readonly title: string;
   readonly channel: string;
+  /** With padding. */
   readonly start: UnixSeconds;
   readonly stop: UnixSeconds;
   /** `failed`: nothing was recorded. A recording with gaps is `done`. */
   readonly state: "planned" | "recording" | "done" | "failed";
   /** Why it failed or ended early, or why it waits for its channel; null if there was no problem. */
   readonly problem: string | null;
+  readonly programme: RecordedProgramme | null;
+  readonly padding: Padding;
+  /** The rule that planned it; null: the user did. */
+  readonly seriesId: number | null;
   /** Size of the file. */
   readonly bytes: number;
 }
@@ -22,8 +44,12 @@ export interface RecordingRequest {
   readonly itemId: number;
   readonly title: string;
   readonly channel: string;
+  /** Without padding. */
   readonly start: UnixSeconds;
   readonly stop: UnixSeconds;
+  readonly programme?: RecordedProgramme;
+  readonly padding?: Padding;
+  readonly seriesId?: number;
   /** True if URLs of the item may lead to this host and its network. */
   readonly allowPrivateUrls: boolean;
 }
@@ -33,16 +59,20 @@ export interface Recordings {
   /** In the order of their start. */
   list(): readonly Recording[];
   /**
-   * Plans a recording, which begins at once if its start has passed. Resolves to the present one for the same item and start. Rejects with
-   * `bad_parameter` or `too_many`.
+   * Plans a recording, which begins at once if its start has passed: from what is kept for catch-up, else with the present. Resolves to the
+   * present one for the same item and start. Rejects with `bad_parameter` or `too_many`.
    */
   add(request: RecordingRequest): Promise<Recording>;
+  /** Changes the programme of a recording that is not over, and with it the times. */
+  change(id: number, programme: RecordedProgramme): Promise<void>;
   /** Ends a recording and keeps what was recorded; one that has not begun is removed. */
   stop(id: number): Promise<void>;
-  /** Removes a recording with its file. */
+  /** Removes a recording with its files. */
   remove(id: number): Promise<void>;
   /** Opens the file of a recording, which may still grow; undefined if it has none. The caller closes it. */
   open(id: number): Promise<RecordedFile | undefined>;
+  /** Rules that record every programme of a title. */
+  readonly series: SeriesRules;
 }
 
 /** The file of a recording, a transport stream. */
@@ -50,4 +80,23 @@ export interface RecordedFile {
   readonly recording: Recording;
   read(at: number, into: Uint8Array<ArrayBuffer>): Promise<void>;
   close(): Promise<void>;
+}
+
+/** Records every programme with this title. */
+export interface SeriesRule {
+  readonly id: number;
+  /** Compared without case and accents. */
+  readonly title: string;
+  /** The channel; null: all channels. */
+  readonly itemId: number | null;
+  readonly padding: Padding;
+}
+
+/** Rules that record every programme of a title, each episode once. */
+export interface SeriesRules {
+  list(): readonly SeriesRule[];
+  /** Adds a rule and plans its recordings. Resolves to the present one if it is the same. Rejects with `bad_parameter` or `too_many`. */
+  add(rule: Omit<SeriesRule, "id"> & { readonly allowPrivateUrls: boolean }): Promise<SeriesRule>;
+  /** Removes a rule, and the recordings of it that have not begun. Rejects with `unknown_item`. */
+  remove(id: number): Promise<void>;
 }

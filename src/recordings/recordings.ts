@@ -2,10 +2,30 @@ import * as v from "valibot";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { after, type UnixSeconds } from "../base/time.ts";
-import type { Item, Items } from "../library/contract.ts";
+import { encodeUtf8 } from "../base/utf8.ts";
+import type { CatchUp } from "../catch-up/catch-up-contract.ts";
+import type { OpenChannel } from "../catch-up/channel-keeper.ts";
+import type { Items } from "../library/contract.ts";
 import type { Clock, Files, KeyValueStore } from "../runtime/contract.ts";
 import { recordStream } from "./recorder.ts";
-import type { RecordedFile, Recording, RecordingRequest, Recordings } from "./recording-contract.ts";
+import type {
+  Padding,
+  RecordedFile,
+  RecordedProgramme,
+  Recording,
+  RecordingRequest,
+  Recordings,
+} from "./recording-contract.ts";
+import {
+  boundedProgramme,
+  fileNameOf,
+  MAX_PADDING_SECONDS,
+  MAX_TEXT,
+  nfoOf,
+  type StoredRecording,
+  storedRecording,
+} from "./recording-record.ts";
+import { type PlannerGuide, SeriesPlanner } from "./series.ts";
 
 /** Dependencies of {@link createRecordings}. */
 export interface RecordingsDependencies {
@@ -17,12 +37,11 @@ export interface RecordingsDependencies {
   readonly items: Pick<Items, "get">;
   /** Limit of all recordings together, in bytes. */
   readonly limitBytes: number;
-  /** Plays the channel of an item as one transport stream. Rejects if no source of it delivers. */
-  readonly open: (
-    item: Item,
-    options: { readonly allowPrivateUrls: boolean },
-    signal: AbortSignal,
-  ) => Promise<ReadableStream<Uint8Array>>;
+  readonly open: OpenChannel;
+  /** Finds the programmes of series. */
+  readonly guide: PlannerGuide;
+  /** The kept media of channels. If absent, catch-up is off. */
+  readonly catchUp: Pick<CatchUp, "isKept" | "open" | "follow"> | undefined;
   readonly log: Log;
 }
 
@@ -30,32 +49,13 @@ const PREFIX = "recording/";
 const MAX_RECORDINGS = 1_000;
 /** Recordings that run at the same time; each of them plays a channel. */
 const MAX_RUNNING = 8;
+/** Kept media of a time arrives at most this much later. */
+const KEPT_LATE_SECONDS = 30;
 const MAX_SECONDS = 24 * 3_600;
 /** Guides reach two weeks ahead. */
 const MAX_AHEAD_SECONDS = 15 * 24 * 3_600;
 /** Due times are checked at this interval at least, because the wall clock may be set and the machine may sleep. */
 const CHECK_MS = 30_000;
-const MAX_TEXT = 300;
-
-const seconds = v.pipe(
-  v.number(),
-  v.safeInteger(),
-  v.minValue(0),
-  v.transform((value) => value as UnixSeconds),
-);
-const text = v.pipe(v.string(), v.maxLength(MAX_TEXT));
-const storedRecording = v.object({
-  id: v.pipe(v.number(), v.safeInteger(), v.minValue(1)),
-  itemId: v.pipe(v.number(), v.safeInteger()),
-  title: text,
-  channel: text,
-  start: seconds,
-  stop: seconds,
-  state: v.picklist(["planned", "recording", "done", "failed"]),
-  problem: v.nullable(text),
-  allowPrivateUrls: v.boolean(),
-});
-type StoredRecording = Readonly<v.InferOutput<typeof storedRecording>>;
 
 /** A recording in memory. */
 interface Entry {
@@ -64,13 +64,13 @@ interface Entry {
   /** The problem of the moment while it runs. */
   problem: string | null;
   /** Set while it runs. */
-  run: { readonly abort: AbortController; readonly ended: Promise<void> } | undefined;
+  run: { readonly abort: AbortController; readonly ended: Promise<void>; isKept: boolean } | undefined;
 }
 
 /** Opens the stored recordings: continues those that were interrupted, and waits for those that are planned. */
 export async function createRecordings(
   dependencies: RecordingsDependencies,
-): Promise<Recordings & { close(): Promise<void> }> {
+): Promise<Recordings & { readonly series: SeriesPlanner; close(): Promise<void> }> {
   const entries = new Map<number, Entry>();
   for await (const [key, value] of dependencies.store.list(PREFIX)) {
     const read = v.safeParse(storedRecording, value);
@@ -78,7 +78,7 @@ export async function createRecordings(
       dependencies.log.error("a record of a recording cannot be read", { key });
       continue;
     }
-    const facts = await dependencies.files.stat(pathOf(dependencies.folder, read.output.id));
+    const facts = await dependencies.files.stat(pathOf(dependencies.folder, read.output));
     entries.set(read.output.id, {
       stored: read.output,
       bytes: facts?.size ?? 0,
@@ -87,13 +87,14 @@ export async function createRecordings(
     });
   }
   const recordings = new FileRecordings(dependencies, entries);
-  recordings.begin();
+  await recordings.begin();
   return recordings;
 }
 
 class FileRecordings implements Recordings {
   readonly #parts: RecordingsDependencies;
   readonly #entries: Map<number, Entry>;
+  #planner: SeriesPlanner | undefined;
   #cancelCheck: () => void = () => {};
   #isClosed = false;
 
@@ -102,8 +103,17 @@ class FileRecordings implements Recordings {
     this.#entries = entries;
   }
 
-  begin(): void {
+  async begin(): Promise<void> {
+    const { guide, ...parts } = this.#parts;
+    this.#planner = await SeriesPlanner.load({
+      ...{ ...parts, guide: guide.guide, recordings: this },
+      searchProgrammes: (query) => guide.searchProgrammes(query),
+    });
     this.#check();
+  }
+
+  get series(): SeriesPlanner {
+    return this.#planner!;
   }
 
   list(): Recording[] {
@@ -111,38 +121,54 @@ class FileRecordings implements Recordings {
   }
 
   async add(request: RecordingRequest): Promise<Recording> {
-    const { itemId, start, stop, allowPrivateUrls } = request;
+    const { itemId, allowPrivateUrls, seriesId = null, padding = { before: 0, after: 0 } } = request;
     const now = this.#parts.clock.unixSeconds();
-    const isPossible = start < stop && stop > now && stop - start <= MAX_SECONDS;
-    if (!isPossible || start > now + MAX_AHEAD_SECONDS)
+    const { start, stop } = padded(request, padding);
+    const isPossible = start < stop && stop - start <= MAX_SECONDS && start <= now + MAX_AHEAD_SECONDS;
+    const isPadded = [padding.before, padding.after].every((s) => s >= 0 && s <= MAX_PADDING_SECONDS);
+    if (!isPossible || !isPadded || (stop <= now && !(await this.#isKept(itemId, start, stop))))
       throw new SluiceError(
         "bad_parameter",
-        "expected a time of at most 24 hours that ends in the future and starts within 15 days",
+        "expected a time of at most 24 hours that ends in the future, or is kept for catch-up, and starts within 15 days",
       );
     const same = [...this.#entries.values()].find(
-      ({ stored }) => stored.itemId === itemId && stored.start === start && stored.stop > now,
+      ({ stored }) => stored.itemId === itemId && stored.start === start && stored.stop >= stop,
     );
-    if (same !== undefined) return presented(same);
+    if (same !== undefined && same.stored.state !== "failed") return presented(same);
     if (this.#entries.size >= MAX_RECORDINGS)
       throw new SluiceError("too_many", `the limit of ${MAX_RECORDINGS} recordings is reached; delete some`);
-    const stored: StoredRecording = {
-      ...{ itemId, start, stop, allowPrivateUrls },
+    const id = Math.max(0, ...this.#entries.keys()) + 1;
+    const about = {
+      ...{ itemId, start, stop, allowPrivateUrls, seriesId, padding },
       title: request.title.slice(0, MAX_TEXT),
       channel: request.channel.slice(0, MAX_TEXT),
-      id: Math.max(0, ...this.#entries.keys()) + 1,
-      state: "planned",
-      problem: null,
+      programme: request.programme ? boundedProgramme(request.programme) : null,
     };
-    const entry: Entry = { stored, bytes: 0, problem: null, run: undefined };
-    this.#entries.set(stored.id, entry);
+    const more = { id, state: "planned", problem: null, keptFromMs: null } as const;
+    const entry: Entry = {
+      stored: { ...about, ...more, file: fileNameOf(about, id) },
+      ...{ bytes: 0, problem: null, run: undefined },
+    };
+    this.#entries.set(id, entry);
     try {
       await this.#keep(entry, {});
     } catch (error) {
-      this.#entries.delete(stored.id);
+      this.#entries.delete(id);
       throw error;
     }
     this.#check();
     return presented(entry);
+  }
+
+  async change(id: number, programme: RecordedProgramme): Promise<void> {
+    const entry = this.#known(id);
+    const { state, padding } = entry.stored;
+    if (state !== "planned" && state !== "recording") return;
+    const { start, stop } = padded(programme, padding);
+    // What has begun keeps its start.
+    const times = state === "planned" ? { start, stop } : { stop };
+    await this.#keep(entry, { programme: boundedProgramme(programme), ...times });
+    this.#check();
   }
 
   async stop(id: number): Promise<void> {
@@ -158,13 +184,14 @@ class FileRecordings implements Recordings {
     await entry.run?.ended;
     await this.#parts.store.commit({ delete: [keyOf(id)] });
     this.#entries.delete(id);
-    await this.#parts.files.remove(this.#path(id));
+    await this.#parts.files.remove(pathOf(this.#parts.folder, entry.stored));
+    await this.#parts.files.remove(pathOf(this.#parts.folder, entry.stored, "nfo"));
   }
 
   async open(id: number): Promise<RecordedFile | undefined> {
     const entry = this.#known(id);
     if (entry.bytes === 0) return undefined;
-    const file = await this.#parts.files.open(this.#path(id));
+    const file = await this.#parts.files.open(pathOf(this.#parts.folder, entry.stored));
     return {
       recording: presented(entry),
       read: (at, into) => file.read(at, into),
@@ -176,6 +203,7 @@ class FileRecordings implements Recordings {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelCheck();
+    await this.#planner?.close();
     const running = [...this.#entries.values()].map(({ run }) => run);
     for (const run of running) run?.abort.abort();
     await Promise.all(running.map((run) => run?.ended));
@@ -196,9 +224,11 @@ class FileRecordings implements Recordings {
     for (const entry of this.#entries.values()) {
       const { state, start, stop } = entry.stored;
       if (state !== "planned" && state !== "recording") continue;
-      if (stop <= now) entry.run?.abort.abort();
-      if (stop <= now && entry.run === undefined) this.#start(entry, () => this.#missed(entry));
-      if (stop > now && start <= now && entry.run === undefined && this.#runningCount < MAX_RUNNING)
+      const lateSeconds = entry.run?.isKept ? KEPT_LATE_SECONDS : 0;
+      if (stop + lateSeconds <= now) entry.run?.abort.abort();
+      if (stop <= now && entry.run === undefined && state === "recording" && entry.stored.keptFromMs === null)
+        this.#start(entry, () => this.#missed(entry));
+      else if (start <= now && entry.run === undefined && this.#runningCount < MAX_RUNNING)
         this.#start(entry, (abort) => this.#record(entry, abort));
       for (const at of [start, stop]) if (at > now) waitMs = Math.min(waitMs, 1000 * (at - now));
     }
@@ -219,7 +249,7 @@ class FileRecordings implements Recordings {
       .finally(() => {
         entry.run = undefined;
       });
-    entry.run = { abort, ended };
+    entry.run = { abort, ended, isKept: false };
   }
 
   /** Its time passed while the engine did not run, or while too many others did. */
@@ -229,20 +259,27 @@ class FileRecordings implements Recordings {
   }
 
   async #record(entry: Entry, abort: AbortController): Promise<void> {
-    const { items, open, log } = this.#parts;
-    const { id, itemId, title, allowPrivateUrls } = entry.stored;
-    await this.#keep(entry, { state: "recording" });
+    const { log, files, folder, clock } = this.#parts;
+    const { id, title, stop } = entry.stored;
+    const media = await this.#keptMedia(entry);
+    if (entry.run) entry.run.isKept = media !== undefined;
+    const isResumed = media !== undefined && entry.stored.keptFromMs === media.fromMs;
+    const keptFromMs = media !== undefined && (isResumed || entry.bytes === 0) ? media.fromMs : null;
+    if (stop <= clock.unixSeconds() && keptFromMs === null) return this.#missed(entry);
+    await this.#keep(entry, { state: "recording", keptFromMs });
+    await files.replace(pathOf(folder, entry.stored, "nfo"), encodeUtf8(nfoOf(entry.stored)));
     log.info("recording", { id, title });
+    let isFirst = keptFromMs !== null;
     const problem = await recordStream(
       { ...this.#parts, freeBytes: () => this.#freeBytes() },
       {
-        path: this.#path(id),
+        path: pathOf(folder, entry.stored),
         signal: abort.signal,
-        async open(signal) {
-          const item = await items.get(itemId);
-          if (item === undefined || item.deletedAt !== null)
-            throw new SluiceError("unknown_item", "the channel is not in the playlist any more");
-          return open(item, { allowPrivateUrls }, signal);
+        isOver: () => entry.stored.stop <= clock.unixSeconds(),
+        open: (signal, bytes) => {
+          const isKept = isFirst;
+          isFirst = false;
+          return isKept && media ? media.from(bytes) : this.#openLive(entry, signal);
         },
         progress(bytes, current) {
           entry.bytes = bytes;
@@ -258,6 +295,36 @@ class FileRecordings implements Recordings {
     log.info("recording ended", { id, bytes: entry.bytes });
   }
 
+  async #openLive({ stored }: Entry, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    const item = await this.#parts.items.get(stored.itemId);
+    if (item === undefined || item.deletedAt !== null)
+      throw new SluiceError("unknown_item", "the channel is not in the playlist any more");
+    return this.#parts.open(item, stored, signal);
+  }
+
+  /** What is kept of the time of a recording: when that begins, and its stream from an offset on. */
+  async #keptMedia({ stored }: Entry): Promise<KeptSource | undefined> {
+    const { catchUp, items } = this.#parts;
+    const item = await items.get(stored.itemId);
+    if (!catchUp || !item || !catchUp.isKept(item)) return undefined;
+    const span = { startMs: 1000 * stored.start, endMs: 1000 * stored.stop };
+    const media = await catchUp.open(item, span);
+    if (!media) return undefined;
+    return {
+      fromMs: media.segments[0]!.startMs,
+      from: async (bytes) => withoutFirst(catchUp.follow(item, span), bytes),
+    };
+  }
+
+  async #isKept(itemId: number, start: number, stop: number): Promise<boolean> {
+    const { catchUp, items } = this.#parts;
+    const item = await items.get(itemId);
+    return (
+      item !== undefined &&
+      (await catchUp?.open(item, { startMs: 1000 * start, endMs: 1000 * stop })) !== undefined
+    );
+  }
+
   #freeBytes(): number {
     let used = 0;
     for (const { bytes } of this.#entries.values()) used += bytes;
@@ -269,14 +336,37 @@ class FileRecordings implements Recordings {
     await this.#parts.store.commit({ set: [[keyOf(stored.id), stored]] });
     entry.stored = stored;
   }
+}
 
-  #path(id: number): string {
-    return pathOf(this.#parts.folder, id);
-  }
+/** Kept media of a recording. */
+interface KeptSource {
+  readonly fromMs: number;
+  from(bytes: number): Promise<ReadableStream<Uint8Array>>;
+}
+
+/** Skips the first bytes of a stream, which are in the file already. */
+function withoutFirst(stream: ReadableStream<Uint8Array>, bytes: number): ReadableStream<Uint8Array> {
+  let left = bytes;
+  return stream.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        const skipped = Math.min(left, chunk.length);
+        left -= skipped;
+        if (skipped < chunk.length) controller.enqueue(chunk.subarray(skipped));
+      },
+    }),
+  );
+}
+
+function padded(
+  { start, stop }: { readonly start: UnixSeconds; readonly stop: UnixSeconds },
+  { before, after: behind }: Padding,
+): { start: UnixSeconds; stop: UnixSeconds } {
+  return { start: (start - before) as UnixSeconds, stop: (stop + behind) as UnixSeconds };
 }
 
 function presented({ stored, bytes, problem }: Entry): Recording {
-  const { allowPrivateUrls: _, ...shown } = stored;
+  const { allowPrivateUrls: _, file: _file, keptFromMs: _from, ...shown } = stored;
   return { ...shown, bytes, problem: stored.problem ?? (stored.state === "recording" ? problem : null) };
 }
 
@@ -284,6 +374,6 @@ function keyOf(id: number): string {
   return `${PREFIX}${id}`;
 }
 
-function pathOf(folder: string, id: number): string {
-  return `${folder}/recordings/${id}.ts`;
+function pathOf(folder: string, { id, file }: Pick<StoredRecording, "id" | "file">, ending = "ts"): string {
+  return `${folder}/recordings/${file ?? id}.${ending}`;
 }

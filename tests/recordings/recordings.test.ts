@@ -3,8 +3,9 @@ import { readdir, readFile, truncate } from "node:fs/promises";
 import { test } from "node:test";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
+import type { Programme } from "../../src/library/guide/guide-contract.ts";
 import type { RecordingRequest } from "../../src/recordings/recording-contract.ts";
-import { createRecordings } from "../../src/recordings/recordings.ts";
+import { createRecordings, type RecordingsDependencies } from "../../src/recordings/recordings.ts";
 import { files } from "../../src/runtime/files.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
@@ -22,8 +23,16 @@ function packet(value: number, pid = 256): Uint8Array {
   return bytes;
 }
 
+const NO_GUIDE: RecordingsDependencies["guide"] = {
+  guide: { programmes: async () => [] },
+  searchProgrammes: async () => ({ found: [], isComplete: true }),
+};
+
 /** Recordings on a real folder, a fake clock and a channel that the test controls. */
-async function house(t: { after(run: () => unknown): void }) {
+async function house(
+  t: { after(run: () => unknown): void },
+  { guide = NO_GUIDE, catchUp }: Partial<Pick<RecordingsDependencies, "guide" | "catchUp">> = {},
+) {
   const folder = await tempFolder("recordings");
   t.after(() => folder.remove());
   const [store, clock] = [openMemory(), new FakeClock()];
@@ -48,6 +57,7 @@ async function house(t: { after(run: () => unknown): void }) {
   const start = () =>
     createRecordings({
       ...{ store, clock, files, items, folder: folder.path, log: SILENT, limitBytes: LIMIT },
+      ...{ guide, catchUp },
       async open() {
         channel.opened++;
         if (channel.problem) throw new SluiceError("no_peers", channel.problem);
@@ -69,11 +79,15 @@ async function house(t: { after(run: () => unknown): void }) {
     stop: (now() + to) as UnixSeconds,
   });
   /** The values of the packets in a file. */
+  const pathOf = async (id: number, ending = "ts") => {
+    const names = await readdir(`${folder.path}/recordings`);
+    return `${folder.path}/recordings/${names.find((name) => name.endsWith(`[${id}].${ending}`))}`;
+  };
   const recorded = async (id: number) => {
-    const bytes = await readFile(`${folder.path}/recordings/${id}.ts`);
+    const bytes = await readFile(await pathOf(id));
     return Array.from({ length: bytes.length / 188 }, (_, i) => bytes[188 * i + 100]);
   };
-  return { ...{ store, clock, items, item, channel, request, recorded, start }, path: folder.path };
+  return { ...{ store, clock, items, item, channel, request, recorded, start, pathOf }, path: folder.path };
 }
 
 test("recordings: a planned recording begins and ends in time, and has no null packets", async (t) => {
@@ -99,7 +113,7 @@ test("recordings: a planned recording begins and ends in time, and has no null p
 });
 
 test("recordings: an interrupted recording continues after a restart, behind its last whole packet", async (t) => {
-  const { clock, channel, request, recorded, start, path } = await house(t);
+  const { clock, channel, request, recorded, start, pathOf } = await house(t);
   const first = await start();
   const { id } = await first.add(request(0, 1_000));
   const planned = await first.add(request(2_000, 3_000));
@@ -108,7 +122,7 @@ test("recordings: an interrupted recording continues after a restart, behind its
   await until(() => first.list()[0]?.bytes === 2 * 188);
   await first.close();
   // The last write before a crash may be incomplete.
-  await truncate(`${path}/recordings/${id}.ts`, 2 * 188 - 50);
+  await truncate(await pathOf(id), 2 * 188 - 50);
   await clock.advance(100_000);
   const second = await start();
   await until(() => channel.opened === 2 && channel.controller !== undefined);
@@ -197,5 +211,140 @@ test("recordings: refuse impossible times, and plan the same programme once", as
   assert.equal(await recordings.open(one.id), undefined);
   await recordings.stop(one.id);
   assert.deepEqual(recordings.list(), []);
+  await recordings.close();
+});
+
+/** A programme of the item, `from` and `to` seconds from now. */
+const programmeAt = (now: number, from: number, to: number, more: Partial<Programme> = {}): Programme => ({
+  ...{ title: "The Show", subtitle: "", description: "", episode: "", icon: "", categories: [] },
+  ...{ start: (now + from) as UnixSeconds, stop: (now + to) as UnixSeconds },
+  ...more,
+});
+
+test("recordings: a programme has padding, a name with its episode and a description, and moves with the guide", async (t) => {
+  const programmes: Programme[] = [];
+  const guide = {
+    guide: { programmes: async () => programmes },
+    searchProgrammes: NO_GUIDE.searchProgrammes,
+  };
+  const { clock, channel, item, request, start, pathOf } = await house(t, { guide });
+  const recordings = await start();
+  const now = clock.unixSeconds();
+  const episode = { subtitle: 'A <"new"> start', episode: "S02E05", description: "It begins & ends." };
+  const programme = programmeAt(now, 1_000, 2_000, episode);
+  programmes.push(programme, programmeAt(now, 3_000, 4_000, { ...episode, episode: "S02E06" }));
+  const padding = { before: 60, after: 120 };
+  const { id } = await recordings.add({ ...request(1_000, 2_000), programme, padding });
+  assert.deepEqual([recordings.list()[0]!.start, recordings.list()[0]!.stop], [now + 940, now + 2_120]);
+  programmes[0] = programmeAt(now, 1_300, 2_500, episode);
+  await recordings.series.plan();
+  assert.deepEqual([recordings.list()[0]!.start, recordings.list()[0]!.stop], [now + 1_240, now + 2_620]);
+  await clock.advance(1_240_000);
+  await until(() => channel.controller !== undefined);
+  channel.send(1);
+  await until(() => recordings.list()[0]!.bytes === 188);
+  // What runs is extended, and keeps its start.
+  programmes[0] = programmeAt(now, 1_400, 3_000, episode);
+  await recordings.series.plan();
+  assert.deepEqual([recordings.list()[0]!.start, recordings.list()[0]!.stop], [now + 1_240, now + 3_120]);
+  assert.match(
+    await pathOf(id),
+    /The show - S02E05 - A new start - News - \d{4}-\d\d-\d\d \d\d-\d\d \[1\]\.ts$/,
+  );
+  const nfo = await readFile(await pathOf(id, "nfo"), "utf8");
+  assert.match(
+    nfo,
+    /<episodedetails>\n {2}<title>A &lt;"new"&gt; start<\/title>\n {2}<showtitle>The show<\/showtitle>/,
+  );
+  assert.match(
+    nfo,
+    /<season>2<\/season>\n {2}<episode>5<\/episode>\n {2}<plot>It begins &amp; ends\.<\/plot>/,
+  );
+  assert.equal(item.id, recordings.list()[0]!.itemId);
+  await recordings.remove(id);
+  await recordings.close();
+});
+
+test("recordings: a series records each episode once, also after a restart and after the user has deleted it", async (t) => {
+  const programmes: Programme[] = [];
+  const found = () => programmes.map((programme) => ({ item, programme }));
+  const guide = {
+    guide: { programmes: async () => programmes },
+    searchProgrammes: async () => ({ found: found(), isComplete: true }),
+  };
+  const { clock, item, start } = await house(t, { guide });
+  let recordings = await start();
+  const now = clock.unixSeconds();
+  programmes.push(
+    programmeAt(now, 1_000, 2_000, { episode: "S01E01" }),
+    programmeAt(now, 5_000, 6_000, { episode: "s01e01" }),
+    programmeAt(now, 7_000, 8_000, { episode: "S01E02", title: "the show" }),
+    programmeAt(now, 9_000, 9_500, { title: "The Show: extra" }),
+  );
+  const rule = { title: "THE SHOW", padding: { before: 10, after: 20 }, allowPrivateUrls: false };
+  const { id } = await recordings.series.add({ ...rule, itemId: item.id });
+  assert.equal((await recordings.series.add({ ...rule, itemId: item.id })).id, id);
+  const planned = () => recordings.list().map(({ start, seriesId }) => [start - now, seriesId]);
+  assert.deepEqual(planned(), [
+    [990, id],
+    [6_990, id],
+  ]);
+  await recordings.stop(recordings.list()[0]!.id);
+  await recordings.close();
+  recordings = await start();
+  programmes.push(programmeAt(now, 10_000, 11_000, { episode: "S01E03" }));
+  await recordings.series.plan();
+  assert.deepEqual(planned(), [
+    [6_990, id],
+    [9_990, id],
+  ]);
+  await recordings.series.remove(id);
+  assert.deepEqual([recordings.list(), recordings.series.list()], [[], []]);
+  await recordings.series.add({ ...rule, itemId: null });
+  assert.equal(recordings.list().length, 3);
+  await assert.rejects(recordings.series.add({ ...rule, title: " ", itemId: null }), {
+    code: "bad_parameter",
+  });
+  await assert.rejects(recordings.series.remove(9), { code: "unknown_item" });
+  await recordings.close();
+});
+
+test("recordings: what is kept for catch-up is recorded from its start, after a restart too, and over programmes as well", async (t) => {
+  const sent: ReadableStreamDefaultController<Uint8Array>[] = [];
+  const span = { startMs: 0, endMs: 0, durationMs: 1, isDiscontinuous: false };
+  const segments = [{ ...span, block: 1, range: { start: 0, end: 188 } }];
+  const catchUp = {
+    isKept: () => true,
+    open: async (_: unknown, { endMs }: { endMs: number }) => ({
+      ...{ segments, bytes: 188, isGrowing: endMs > 1000 * clock.unixSeconds() },
+      ...{ read: () => new ReadableStream<Uint8Array>(), manifest: () => "" },
+    }),
+    follow: () =>
+      new ReadableStream<Uint8Array>({
+        start(controller) {
+          sent.push(controller);
+          for (const value of [1, 2]) controller.enqueue(packet(value));
+        },
+      }),
+  };
+  const { clock, channel, request, recorded, start } = await house(t, { catchUp });
+  let recordings = await start();
+  const { id } = await recordings.add(request(-600, 100));
+  await until(() => recordings.list()[0]!.bytes === 2 * 188);
+  await recordings.close();
+  recordings = await start();
+  await until(() => sent.length === 2);
+  sent[1]!.enqueue(packet(3));
+  await until(() => recordings.list()[0]!.bytes === 3 * 188);
+  await clock.advance(101_000);
+  sent[1]!.enqueue(packet(4));
+  sent[1]!.close();
+  await until(() => recordings.list()[0]!.state === "done");
+  assert.deepEqual([await recorded(id), channel.opened], [[1, 2, 3, 4], 0]);
+  const past = await recordings.add(request(-50, -20));
+  await until(() => sent.length === 3);
+  sent[2]!.close();
+  await until(() => recordings.list().every(({ state }) => state === "done"));
+  assert.deepEqual(await recorded(past.id), [1, 2]);
   await recordings.close();
 });

@@ -42,6 +42,8 @@ const VALUES: Readonly<Record<string, CallValues>> = {
   set_channel_sources: { id: 1, ids: "1" },
   catch_up_set: { id: 1, value: 1 },
   recording_add: { id: 1 },
+  recording_series_add: { title: "Show", id: 1 },
+  recording_series_delete: { id: 1 },
   recording_stop: { id: 1 },
   recording_delete: { id: 1 },
   set_settings: { values: "{}" },

@@ -1,5 +1,5 @@
 import { SluiceError } from "../../src/base/errors.ts";
-import type { Recording, Recordings } from "../../src/recordings/recording-contract.ts";
+import type { Recording, Recordings, SeriesRule } from "../../src/recordings/recording-contract.ts";
 
 /** The file of the first recording. */
 export const RECORDED = Uint8Array.from({ length: 300_000 }, (_, i) => i & 0xff);
@@ -7,6 +7,7 @@ export const RECORDED = Uint8Array.from({ length: 300_000 }, (_, i) => i & 0xff)
 /** Recordings in memory, the first of which has a file. `openFiles` counts the files that are not closed. */
 export function fakeRecordings() {
   const list: Recording[] = [];
+  const rules: SeriesRule[] = [];
   let open = 0;
   const known = (id: number) => {
     const found = list.find((each) => each.id === id);
@@ -15,11 +16,40 @@ export function fakeRecordings() {
   };
   const recordings: Recordings = {
     list: () => list,
-    async add({ allowPrivateUrls: _, ...request }) {
+    async add({
+      allowPrivateUrls: _,
+      programme = null,
+      padding = { before: 0, after: 0 },
+      seriesId = null,
+      ...request
+    }) {
       const id = list.length + 1;
       const bytes = id === 1 ? RECORDED.length : 0;
-      list.push({ ...request, id, bytes, state: id === 1 ? "recording" : "planned", problem: null });
+      list.push({
+        ...request,
+        programme,
+        padding,
+        seriesId,
+        id,
+        bytes,
+        state: id === 1 ? "recording" : "planned",
+        problem: null,
+      });
       return list.at(-1)!;
+    },
+    async change() {},
+    series: {
+      list: () => rules,
+      async add({ allowPrivateUrls: _, ...rule }) {
+        rules.push({ ...rule, id: rules.length + 1 });
+        return rules.at(-1)!;
+      },
+      async remove(id) {
+        rules.splice(
+          rules.findIndex((rule) => rule.id === id),
+          1,
+        );
+      },
     },
     async stop(id) {
       known(id);

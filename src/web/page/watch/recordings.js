@@ -9,7 +9,9 @@ import { programmeRow, spanText } from "./programme-row.js";
  * @typedef {{
  *   id: number, item_id: number, title: string, channel: string, start: number, stop: number,
  *   state: "planned" | "recording" | "done" | "failed", problem: string | null, bytes: number, url: string | null,
+ *   subtitle: string, episode: string,
  * }} Recording
+ * @typedef {{ id: number, title: string, item_id: number | null }} Series
  * @typedef {import("./programme-row.js").Programme} Programme
  */
 
@@ -17,6 +19,7 @@ import { programmeRow, spanText } from "./programme-row.js";
 const POLL_MS = 2_000;
 const STATES = { planned: "planned", recording: "recording", done: "recorded", failed: "not recorded" };
 const MAX_MINUTES = 1_440;
+const MAX_PADDING_MINUTES = 180;
 
 /**
  * Makes a button open the dialog of the recordings.
@@ -27,9 +30,16 @@ export function connectRecordings(button) {
   button.addEventListener("click", async () => {
     const api = new EngineApi();
     const list = make("ul", { class: "guide-sources" });
+    const series = make("section");
     const hint = make("p", { class: "hint" });
     const close = action("Close", () => dialog.close());
-    const dialog = openDialog("Recordings", list, hint, make("div", { class: "dialog-buttons" }, close));
+    const dialog = openDialog(
+      "Recordings",
+      list,
+      series,
+      hint,
+      make("div", { class: "dialog-buttons" }, close),
+    );
     async function show() {
       try {
         const recordings = /** @type {Recording[]} */ (await api.call("recording_list"));
@@ -38,6 +48,13 @@ export function connectRecordings(button) {
             ? "Nothing is recorded. Choose “Record…” in the menu of a channel of your playlist."
             : "A recording is an MPEG-TS file: play it in VLC, Kodi or mpv by its link.";
         list.replaceChildren(...recordings.reverse().map((recording) => recordingRow(recording, change)));
+        const rules = /** @type {Series[]} */ (await api.call("recording_series_list"));
+        const rows = rules.map((rule) => seriesRow(rule, change));
+        series.replaceChildren(
+          ...(rows.length === 0
+            ? []
+            : [make("h3", {}, "Series"), make("ul", { class: "guide-sources" }, ...rows)]),
+        );
         const isRunning = recordings.some(({ state }) => state === "recording");
         if (isRunning) setTimeout(() => list.isConnected && show(), POLL_MS);
       } catch (error) {
@@ -55,10 +72,35 @@ export function connectRecordings(button) {
 }
 
 /**
+ * @param {Series} series
+ * @param {(method: string, id: number) => Promise<void>} change
+ */
+function seriesRow({ id, title, item_id }, change) {
+  const where = item_id === null ? "every channel" : "one channel";
+  const remove = () => change("recording_series_delete", id);
+  return make(
+    "li",
+    {},
+    make(
+      "div",
+      { class: "guide-source" },
+      make("bdi", {}, title),
+      make("small", {}, `each episode once, ${where}`),
+    ),
+    action("Delete", () => confirmFirst("Stop recording this series?", title, "Stop recording", remove)),
+  );
+}
+
+/**
  * @param {Recording} recording
  * @param {(method: string, id: number) => Promise<void>} change
  */
-function recordingRow({ id, title, channel, start, stop, state, problem, bytes, url }, change) {
+function recordingRow(
+  { id, title, channel, start, stop, state, problem, bytes, url, subtitle, episode },
+  change,
+) {
+  const part = [episode, subtitle].filter((text) => text !== "").join(" ");
+  const name = part === "" ? title : `${title}: ${part}`;
   const size = bytes > 0 ? `, ${bytesText(bytes)}` : "";
   const buttons = make("div", { class: "recording-buttons" });
   if (url !== null)
@@ -83,7 +125,7 @@ function recordingRow({ id, title, channel, start, stop, state, problem, bytes, 
     make(
       "div",
       { class: "guide-source" },
-      make("bdi", {}, title === channel ? title : `${title} (${channel})`),
+      make("bdi", {}, title === channel ? title : `${name} (${channel})`),
       make("small", {}, `${spanText(start, stop)}, ${STATES[state]}${size}`),
       problem === null ? undefined : make("small", { class: "problem" }, sentence(problem)),
     ),
@@ -99,7 +141,25 @@ function recordingRow({ id, title, channel, start, stop, state, problem, bytes, 
  */
 export async function openRecordDialog({ id, title }, { api, notify }) {
   const minutes = make("input", { type: "number", min: 1, max: MAX_MINUTES, value: 60, required: true });
-  const programmes = make("ul", { class: "guide-sources" });
+  const padding = make("input", {
+    type: "number",
+    min: 0,
+    max: MAX_PADDING_MINUTES,
+    value: 5,
+    required: true,
+  });
+  const programmes = make("ul", { class: "guide-sources programmes" });
+  const padded = () => ({ before: 60 * Number(padding.value), after: 60 * Number(padding.value) });
+  /** @type {(name: string) => Promise<void>} */
+  async function recordSeries(name) {
+    try {
+      await api.call("recording_series_add", { id, title: name, ...padded() });
+      dialog.close();
+      notify(`Every episode of ${name} is recorded; see “Recordings”`);
+    } catch (error) {
+      dialog.problem(error);
+    }
+  }
   /** @type {(parameters: Record<string, number | string>) => Promise<void>} */
   async function record(parameters) {
     try {
@@ -121,7 +181,12 @@ export async function openRecordDialog({ id, title }, { api, notify }) {
   );
   const dialog = openDialog(
     `Record ${title}`,
-    make("div", { class: "fields" }, field("Minutes", minutes)),
+    make(
+      "div",
+      { class: "fields" },
+      field("Minutes", minutes),
+      field("Padding", padding, "Minutes before and after a programme"),
+    ),
     programmes,
     make(
       "div",
@@ -139,7 +204,11 @@ export async function openRecordDialog({ id, title }, { api, notify }) {
           programme,
           id,
           "",
-          action("Record", () => record({ start, stop, title: name })),
+          action(
+            "Record",
+            () => padding.reportValidity() && record({ start, stop, title: name, ...padded() }),
+          ),
+          action("Series", () => padding.reportValidity() && recordSeries(name)),
         );
       }),
     );
