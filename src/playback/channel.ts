@@ -273,6 +273,9 @@ export class Channel {
     if (before && fault !== undefined) {
       this.#fail(before, fault);
       this.#dependencies.report?.switches(`${before.name}: ${fault}`);
+    } else if (before && before !== feed && this.#feeds.includes(feed)) {
+      // The next source was opened because this one was silent; otherwise it would be tried first at the next failure.
+      this.#fail(before, "the source sent nothing for 3 s");
     }
     for (const other of this.#feeds) if (other !== feed) other.close();
     this.#pattern?.close();

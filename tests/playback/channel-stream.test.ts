@@ -99,6 +99,10 @@ test("channelStream: a silent source is replaced after 3 s, and its failure cons
   await settled();
   assert.deepEqual([sources[0]!.closed, sources[2]!.opened], [1, 0]);
   assert.equal(seconds(received()), 2);
+  // The first source has failed a moment ago, so the third one is next.
+  sources[1]!.break();
+  await settled();
+  assert.deepEqual([sources[0]!.opened, sources[2]!.opened], [1, 1]);
   await stop();
 });
 
