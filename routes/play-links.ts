@@ -74,6 +74,7 @@ const OF_SOURCES = {
   nextFiles: undefined,
   outputFormats: { live: "auto", vod: "auto" },
   playerId: undefined,
+  client: undefined,
   clientSessionId: -1,
   wantsEvents: false,
   wantsStops: false,

@@ -14,7 +14,7 @@ import type { Config } from "../settings/settings.ts";
 
 interface ProbeDependencies {
   readonly clock: Clock;
-  readonly engine: Pick<Engine, "start" | "figures">;
+  readonly engine: Pick<Engine, "start" | "figures" | "onPlayer">;
   readonly library: Pick<Library, "items" | "health">;
   readonly log: Log;
 }
@@ -36,6 +36,7 @@ export function startProber(
     intervalSeconds: INTERVAL_SECONDS[config.probe],
     targets: () => probeTargets(engine, library),
     sessions: () => engine.figures().sessions,
+    onPlayer: (started) => engine.onPlayer(started),
   });
 }
 
@@ -61,7 +62,7 @@ function probeTarget(engine: ProbeDependencies["engine"], item: Item, content: s
     downloaded: () => received(),
     async open(signal) {
       // No user asked for this visit, and a list from the Internet may name addresses of this network.
-      const session = await engine.start(channelRequest(item, false), signal);
+      const session = await engine.start({ ...channelRequest(item, false), isVisit: true }, signal);
       received = receivedSince(engine, session.infohash);
       onAbort(signal, () => session.stop());
       return session.transportStream(connect, signal);

@@ -78,6 +78,9 @@ export interface Engine {
     request: Omit<PlaybackRequest, "selector">,
     options: { readonly withinMs: number; readonly signal?: AbortSignal },
   ): Promise<Session>;
+  /** Calls `started` when a player starts, before its content is known, and again when its session exists; a visit is no player.
+   * Returns a function that ends this. */
+  onPlayer(started: () => void): () => void;
   /** Returns the session for these URL dependencies, or undefined if it has ended or never existed. */
   session(infohash: Infohash, key: string): Session | undefined;
   /** Returns the session of an MPEG-TS player that connects: brings it back if it has expired, and waits for its content. Rejects
@@ -166,7 +169,14 @@ export function createEngine(dependencies: EngineDependencies): Engine {
   });
   const segments = new SegmentCache();
   const access = { clock, settings, resolve, holds };
-  const sessions = new Sessions({ ...access, runtime, segments, transfers, proxyProblem, transcoder, log });
+  const playerListeners = new Set<() => void>();
+  const playerStarts = () => {
+    for (const started of [...playerListeners]) started();
+  };
+  const sessions = new Sessions({
+    ...access,
+    ...{ runtime, segments, transfers, proxyProblem, transcoder, playerStarts, log },
+  });
   const broadcasts = dependencies.createBroadcasts((content) => holds.openOwned(content));
   const stopping = new AbortController();
   const cacheFigures = () => transfers.cacheFigures();
@@ -189,6 +199,10 @@ export function createEngine(dependencies: EngineDependencies): Engine {
     beginChannel(channel, remux, request, { withinMs, signal }) {
       const infohash = channels.add(channel, remux);
       return starts.begin({ ...request, selector: { kind: "infohash", infohash } }, withinMs, signal);
+    },
+    onPlayer(started) {
+      playerListeners.add(started);
+      return () => playerListeners.delete(started);
     },
     session: (infohash, key) => starts.get(infohash, key),
     events: (infohash, key) => starts.events(infohash, key),

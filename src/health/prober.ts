@@ -2,7 +2,6 @@ import { onAbort } from "../async/abort.ts";
 import { sleep } from "../async/sleep.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import { after } from "../base/time.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type { ChannelHealth, ProbeTarget } from "./health-contract.ts";
 import { visit } from "./visit.ts";
@@ -15,8 +14,6 @@ const FIRST_MS = 120_000;
 const PASS_MS = 600_000;
 /** A failure is confirmed by a second visit after this time. */
 const CONFIRM_SECONDS = 600;
-/** Interval of checks for players during a visit. */
-const BUSY_MS = 250;
 /** Pause after a player has left: it may only have switched the channel. */
 const QUIET_MS = 30_000;
 
@@ -30,6 +27,8 @@ export interface ProberDependencies {
   readonly targets: () => AsyncIterable<ProbeTarget>;
   /** Number of sessions of the engine, also those of a visit. */
   readonly sessions: () => number;
+  /** Calls `started` at once when a player starts; returns a function that ends this. */
+  readonly onPlayer: (started: () => void) => () => void;
 }
 
 /**
@@ -83,7 +82,7 @@ export class Prober {
 
   /** Visits a channel; again if a player interrupts the visit. */
   async #visit(target: ProbeTarget): Promise<void> {
-    const { clock, records, log } = this.#parts;
+    const { clock, records, log, onPlayer } = this.#parts;
     const { signal } = this.#stop;
     for (;;) {
       await this.#untilQuiet();
@@ -91,7 +90,8 @@ export class Prober {
       const startAt = clock.now();
       const yielding = new AbortController();
       const release = onAbort(signal, () => yielding.abort(signal.reason));
-      const cancelWatch = this.#watch(yielding);
+      const yields = () => yielding.abort(new SluiceError("cancelled", "a player has started"));
+      const leave = onPlayer(yields);
       try {
         const result = await visit(clock, (stop) => target.open(stop), yielding.signal);
         log.debug("visited a channel", { content: target.content, alive: `${result?.isAlive}` });
@@ -99,7 +99,7 @@ export class Prober {
       } catch (error) {
         if (!yielding.signal.aborted) throw error;
       } finally {
-        cancelWatch();
+        leave();
         release();
       }
       await this.#pay(startAt, () => target.downloaded());
@@ -129,17 +129,5 @@ export class Prober {
       }
       await sleep(clock, QUIET_MS, signal);
     }
-  }
-
-  /** Aborts the visit, which has one session itself, when another session starts. */
-  #watch(yielding: AbortController): () => void {
-    const { clock, sessions } = this.#parts;
-    let cancel = () => {};
-    const check = () => {
-      if (sessions() > 1) return yielding.abort(new SluiceError("cancelled", "a player has started"));
-      cancel = clock.at(after(clock.now(), BUSY_MS), check);
-    };
-    check();
-    return () => cancel();
   }
 }

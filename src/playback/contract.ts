@@ -44,7 +44,7 @@ export type SessionRendition = ManifestRendition | { readonly variant: number };
 /** A request to play content. */
 export interface PlaybackRequest {
   /** Undefined: the engine itself asks, such as for a recording. */
-  readonly client?: PlayerClient;
+  readonly client?: PlayerClient | undefined;
   readonly selector: ContentSelector;
   /** The `pid`. Undefined: this start counts as a separate player. */
   readonly playerId: string | undefined;
@@ -82,6 +82,8 @@ export interface PlaybackRequest {
   readonly isForeign?: boolean;
   /** True for the one session behind the URLs that all players share; see {@link SharedPlayback}. */
   readonly isShared?: boolean;
+  /** True if no player asks but a visit: its transfer stops receiving as soon as the session ends. */
+  readonly isVisit?: boolean;
 }
 
 /** The content of URLs that name no session. */

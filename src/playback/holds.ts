@@ -123,6 +123,18 @@ export class Holds {
     this.#held.clear();
   }
 
+  /** Returns the hold of a visit: when it is released, the transfer stops receiving at once. */
+  openForVisit(content: TransferContent): Hold {
+    const hold = this.open(content);
+    return {
+      ...hold,
+      release() {
+        hold.rest(true);
+        hold.release();
+      },
+    };
+  }
+
   #hold(held: Held): Hold {
     held.cancelIdle();
     if (held.holders === held.resting) held.transfer.setIdle?.(false);

@@ -52,6 +52,8 @@ interface SessionsDependencies extends Access {
   readonly proxyProblem: () => string | undefined;
   /** Converts audio; absent: audio is never converted. */
   readonly transcoder?: AudioTranscoder | undefined;
+  /** Called when a player starts, before its content is known, and again before its session exists. */
+  readonly playerStarts?: () => void;
   readonly log: Log;
 }
 
@@ -93,6 +95,7 @@ export class Sessions {
   /** See `Engine.start`. */
   async start(options: PlaybackRequest, signal?: AbortSignal): Promise<PlayerSession> {
     const order = ++this.#startCount;
+    if (!options.isVisit) this.#dependencies.playerStarts?.();
     const { content, selectedFiles: linked } = await this.#dependencies.resolve(options.selector, {
       allowPrivateUrls: options.allowPrivateUrls,
       signal,
@@ -101,7 +104,8 @@ export class Sessions {
       throw new SluiceError("unsupported_content", "disable_p2p: this content comes from peers only");
     const selectedFiles = options.selectedFiles ?? linked;
     if (this.#isClosed) throw new SluiceError("session_stopped", "the engine is stopping");
-    const hold = this.#dependencies.holds.open(content, options.isForeign);
+    const { holds } = this.#dependencies;
+    const hold = options.isVisit ? holds.openForVisit(content) : holds.open(content, options.isForeign);
     try {
       // With a transport file the files are known in a moment, so a wrong index is reported at once.
       if (content.transportFile)
@@ -226,6 +230,7 @@ export class Sessions {
     { selectedFiles, isDirect }: { selectedFiles: readonly number[] | undefined; isDirect: boolean },
     paused?: PausedPlayer,
   ): PlayerSession {
+    if (!request.isVisit) this.#dependencies.playerStarts?.();
     this.#makeRoom(request.isForeign === true);
     const { infohash } = hold.transfer;
     const { runtime, transfers, proxyProblem, log } = this.#dependencies;

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { channelRequest } from "../../routes/channel-list.ts";
 import type { Infohash } from "../../src/base/ids.ts";
+import type { Item } from "../../src/library/contract.ts";
 import { PATTERN_SOUND_CONFIG } from "../../src/media/test-pattern/sound.ts";
 import { TestPattern } from "../../src/media/test-pattern/test-pattern.ts";
 import { TsMuxer } from "../../src/remux/ts-muxer.ts";
@@ -120,6 +122,31 @@ test("/play: HLS and JSON play a channel of several sources in a session, whose 
   const options = { allowPrivateUrls: false };
   const selector = { kind: "infohash", infohash: response.infohash } as const;
   assert.equal((await engine.inspect.describe(selector, options)).type, "live");
+});
+
+test("onPlayer: a visit ends and stops receiving before the content of the player is known", async () => {
+  const { engine, transfers } = await channelApp();
+  const idle: boolean[] = [];
+  const { prepare } = transfers;
+  transfers.prepare = (transfer) => {
+    prepare(transfer);
+    if (transfer.infohash === TWO) transfer.setIdle = (isIdle) => idle.push(isIdle);
+  };
+  const request = (infohash: Infohash, isVisit: boolean) => ({
+    ...channelRequest({ content: { ...CONTENT, infohash } } as Item, false),
+    isVisit,
+  });
+  let starts = 0;
+  const leave = engine.onPlayer(() => {
+    starts++;
+    visit.stop();
+  });
+  const visit = await engine.start(request(TWO!, true));
+  assert.deepEqual([starts, idle], [0, [false]]);
+  const player = engine.start(request(ONE!, false));
+  assert.deepEqual([starts, idle], [1, [false, true]]);
+  leave();
+  (await player).stop();
 });
 
 test("set_channel_sources: the order in which a channel's sources are tried", async () => {
