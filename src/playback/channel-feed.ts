@@ -12,6 +12,8 @@ export interface ChannelSource {
   open(signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
   /** The figures of its content while it is open. */
   figures?(): SwarmFigures | undefined;
+  /** Whether it cannot be reached any more. */
+  isUnreachable?(): boolean;
 }
 
 /** What a feed delivered; `packets` is undefined if it has ended. */
@@ -25,8 +27,9 @@ export interface Delivery {
 export class Feed {
   readonly index: number;
   readonly name: string;
-  /** See {@link ChannelSource.figures}. */
+  /** See {@link ChannelSource}. */
   readonly figures: () => SwarmFigures | undefined;
+  readonly isUnreachable: () => boolean;
   readonly openedAt: Instant;
   entry: TsEntry;
   /** True once its times follow those of the feed before. */
@@ -43,6 +46,7 @@ export class Feed {
     this.index = index;
     this.name = source.name;
     this.figures = () => source.figures?.();
+    this.isUnreachable = () => source.isUnreachable?.() ?? false;
     this.entry = new TsEntry(version);
     this.openedAt = openedAt;
     this.#reader = source.open(this.#over.signal).then((stream) => {

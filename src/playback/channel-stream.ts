@@ -11,7 +11,7 @@ import { KEEP_ALIVE_PACKETS } from "./ts-stream.ts";
 const KEEP_ALIVE_MS = 500;
 
 /** The session that plays a source. */
-type SourceSession = Session & { readonly transfer?: Pick<Transfer, "figures"> };
+type SourceSession = Session & { readonly transfer?: Pick<Transfer, "figures" | "isUnreachable"> };
 
 /** Returns a source that plays content in a session of its own. `remux` connects the pieces with their remuxer. */
 export function sessionSource(
@@ -24,6 +24,7 @@ export function sessionSource(
   return {
     name,
     figures: () => transfer?.figures,
+    isUnreachable: () => transfer?.isUnreachable ?? false,
     async open(signal) {
       // Sessions of one player id end each other.
       const session = await start({ ...request, playerId: undefined }, signal);

@@ -10,6 +10,8 @@ import type { ChannelReport } from "./diagnosis/channel-rows.ts";
 
 /** If the source that is played sends nothing for this time, the next one is opened beside it. */
 const SILENT_MS = 3_000;
+/** The same for a source that cannot be reached any more; also the interval of looking whether it can. */
+const UNREACHABLE_MS = 500;
 /** If a source has not delivered a key frame after this time, the next one is opened beside it. */
 const START_MS = 8_000;
 /** Sources that are open at the same time; a further one replaces the oldest. */
@@ -192,7 +194,8 @@ export class Channel {
   /** Milliseconds until a feed counts as silent. */
   #dueMs(feed: Feed, since: Instant): number {
     const now = this.#dependencies.clock.now();
-    return feed === this.#playing ? SILENT_MS - (now - since) : START_MS - (now - feed.openedAt);
+    if (feed !== this.#playing) return START_MS - (now - feed.openedAt);
+    return (feed.isUnreachable() ? UNREACHABLE_MS : SILENT_MS) - (now - since);
   }
 
   #hasFailed(index: number, now: Instant): boolean {
@@ -220,7 +223,7 @@ export class Channel {
       ...[...this.#failedAt.values()].map((at) => RETRY_MS - (now - at)),
     ];
     return new Promise((resolve) => {
-      const dueMs = Math.min(SILENT_MS, ...waits.filter((ms) => ms > 0));
+      const dueMs = Math.min(UNREACHABLE_MS, ...waits.filter((ms) => ms > 0));
       const cancel = clock.at(after(now, dueMs), () => resolve(undefined));
       const done = (delivery?: Delivery) => {
         cancel();
@@ -275,7 +278,10 @@ export class Channel {
       this.#dependencies.report?.switches(`${before.name}: ${fault}`);
     } else if (before && before !== feed && this.#feeds.includes(feed)) {
       // The next source was opened because this one was silent; otherwise it would be tried first at the next failure.
-      this.#fail(before, "the source sent nothing for 3 s");
+      this.#fail(
+        before,
+        before.isUnreachable() ? "the connection was lost" : "the source sent nothing for 3 s",
+      );
     }
     for (const other of this.#feeds) if (other !== feed) other.close();
     this.#pattern?.close();

@@ -100,6 +100,8 @@ export interface Transfer {
   readonly transportType?: "bt" | "hls" | "wrapper";
   /** The live swarm; undefined for other content. */
   readonly live?: LiveControl | undefined;
+  /** True if the connection to its only server was lost and cannot be made again. */
+  readonly isUnreachable?: boolean;
   /** The sources of a channel; undefined for other content. */
   readonly channel?: ChannelWatch | undefined;
   /** Opens content that consists of segments instead of a file, shared by all callers with the same options; replaces `media`. */

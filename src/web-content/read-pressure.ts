@@ -69,6 +69,11 @@ export class ReadPressure {
     while (!isWanted()) await orAborted(this.#change.promise, signal);
   }
 
+  /** Aborts the work now instead of after `lingerMs`; the next client starts it again. Does nothing while a client waits. */
+  rest(): void {
+    if (this.#waiting === 0) this.#running?.abort(new SluiceError("cancelled", "no client reads the stream"));
+  }
+
   /** Aborts the work for good. Waiting and later clients get `reason`. */
   end(reason: unknown): void {
     this.#ended = { reason };

@@ -61,6 +61,8 @@ export class TsSource implements SegmentSource {
   #discontinuities = 0;
   /** The connection was lost before the next segment. */
   #isInterrupted = false;
+  /** The server could not be reached again. */
+  #isUnreachable = false;
   /** The highest index requested so far. */
   #requested = 0;
   /** The first bytes of the first connection. */
@@ -128,6 +130,20 @@ export class TsSource implements SegmentSource {
     return first && last && { firstAt: first.madeAt, lastAt: last.madeAt, segments: this.#kept.length };
   }
 
+  /** True from a failed connection until the next one delivers. */
+  get isUnreachable(): boolean {
+    return this.#isUnreachable;
+  }
+
+  /** No player has the stream: closes the connection, whose buffers would be minutes old later, and drops what was kept. */
+  rest(): void {
+    this.#pressure.rest();
+    for (const { segment } of this.#kept) if (segment.isDiscontinuous) this.#discontinuities++;
+    this.#kept = [];
+    // A file starts again.
+    this.#head = undefined;
+  }
+
   /** Waits for the next segment. */
   async #more(signal: AbortSignal): Promise<void> {
     await this.#pressure.wait(signal);
@@ -166,12 +182,14 @@ export class TsSource implements SegmentSource {
   async #read(signal: AbortSignal): Promise<unknown> {
     const segmenter = new TsSegmenter({ targetSeconds: TARGET_SECONDS, maxSegmentBytes: MAX_SEGMENT_BYTES });
     let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+    let isAnswered = false;
     try {
       const limitBytes = Number.POSITIVE_INFINITY;
       const options = { limitBytes, decode: false, purpose: "stream", signal };
       const answer = await this.#client.open(this.#content.url, options);
       reader = answer.body.getReader();
       if (answer.status !== 200) throw wrongStatus(answer.status, "the stream");
+      isAnswered = true;
       const hasEnd = answer.headers.has("content-length");
       for (let isFirst = true; ; isFirst = false) {
         await this.#pressure.until(() => this.#isWanted, signal);
@@ -190,6 +208,7 @@ export class TsSource implements SegmentSource {
     } finally {
       reader?.cancel().catch(() => {}); // Closing a failed connection may fail.
       this.#isInterrupted = true;
+      if (!isAnswered) this.#isUnreachable = true;
     }
   }
 
@@ -209,6 +228,7 @@ export class TsSource implements SegmentSource {
   #keep(segment: TsSegment): void {
     const isDiscontinuous = segment.isDiscontinuous || (this.#isInterrupted && this.#next > 0);
     this.#isInterrupted = false;
+    this.#isUnreachable = false;
     const madeAt = this.#client.clock.unixSeconds();
     this.#kept.push({ index: this.#next++, segment: { ...segment, isDiscontinuous }, madeAt });
     let bytes = this.#kept.reduce((sum, kept) => sum + kept.segment.bytes.length, 0);

@@ -83,6 +83,14 @@ export class WebTransfer implements ActiveTransfer {
     if (this.#isStopped) throw stopped();
   }
 
+  get isUnreachable(): boolean {
+    return this.#version.stream?.isUnreachable === true;
+  }
+
+  setIdle(isIdle: boolean): void {
+    if (isIdle) this.#version.stream?.rest();
+  }
+
   source(fileIndex: number): ByteSource {
     return this.#version.file(fileIndex).source();
   }
@@ -126,9 +134,9 @@ class WebVersion {
   readonly #deps: WebTransferDependencies;
   readonly #file: RangeFile | undefined;
   readonly #media = new Map<string, SharedMedia>();
-  /** Exactly one of `#file`, `#hls` and `#stream` is set. */
+  /** Exactly one of `#file`, `#hls` and `stream` is set. */
   readonly #hls: HlsStream | undefined;
-  readonly #stream: TsSource | undefined;
+  readonly stream: TsSource | undefined;
 
   constructor(deps: WebTransferDependencies, infohash: Infohash, content: WebContent) {
     this.content = content;
@@ -138,7 +146,7 @@ class WebVersion {
     this.files = [{ index: 0, name, size, offset: 0, mime, isPlayable: true }];
     if (kind === "file") this.#file = new RangeFile(this.client, content);
     if (kind === "hls") this.#hls = new HlsStream(this.client, content, infohash);
-    if (kind === "stream") this.#stream = new TsSource(this.client, content, infohash);
+    if (kind === "stream") this.stream = new TsSource(this.client, content, infohash);
   }
 
   get progress(): number {
@@ -166,7 +174,7 @@ class WebVersion {
   /** Returns the segment source for `options`; sessions with equal options share it. */
   segments(signal: AbortSignal, options: SourceOptions): Promise<SegmentSource> {
     if (this.#hls) return orAborted(openHls(this.#hls, options), signal);
-    return Promise.resolve(this.#stream!);
+    return Promise.resolve(this.stream!);
   }
 
   close(reason: SluiceError): void {

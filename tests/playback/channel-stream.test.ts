@@ -106,6 +106,19 @@ test("channelStream: a silent source is replaced after 3 s, and its failure cons
   await stop();
 });
 
+test("channelStream: a source that cannot be reached any more is replaced within a second", async () => {
+  const [one, two] = [new FakeSource("one", 1_000), new FakeSource("two", 2_000)];
+  const { clock, received, rows, stop } = await player([one, two]);
+  one.isLost = true;
+  await clock.advance(1_000);
+  assert.equal(two.opened, 1);
+  two.send();
+  await settled();
+  assert.equal(seconds(received()), 2);
+  assert.match(rows()[0]!, /plays two, .* \(one: the connection was lost\)/);
+  await stop();
+});
+
 test("channelStream: a source that was silent for a while only goes on, and the other one is closed", async () => {
   const [one, two] = [new FakeSource("one", 1_000), new FakeSource("two", 2_000)];
   const { clock, received, stop } = await player([one, two]);

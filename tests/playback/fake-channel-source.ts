@@ -12,6 +12,7 @@ export class FakeSource implements ChannelSource {
   opened = 0;
   closed = 0;
   fails = false;
+  isLost = false;
   #second: number;
   #muxer = newMuxer();
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -33,6 +34,10 @@ export class FakeSource implements ChannelSource {
         this.#controller = undefined;
       },
     });
+  }
+
+  isUnreachable(): boolean {
+    return this.isLost;
   }
 
   /** Sends a second of the stream, without its first packets if `from` is given. */

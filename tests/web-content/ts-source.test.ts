@@ -118,3 +118,15 @@ test("TsSource: a server that restarts from the same bytes has a file, and the s
   assert.equal(server.asked.length, 2);
   assert.ok(index >= 28);
 });
+
+test("TsSource: without players it closes its connection at once, and later starts with new media", async () => {
+  const { server, source } = playing(() => ({ body: cut(FILM) }));
+  const first = await source.first(never);
+  await settled();
+  source.rest();
+  await settled();
+  assert.equal(server.open, 0);
+  const next = await source.first(never);
+  assert.ok(next > first, "the numbers continue");
+  assert.equal(server.asked.length, 2);
+});
