@@ -129,7 +129,7 @@ export class Holds {
     return {
       ...hold,
       release() {
-        hold.rest(true);
+        hold.rest?.(true);
         hold.release();
       },
     };
