@@ -4,7 +4,7 @@ import type { Infohash } from "../../src/base/ids.ts";
 import { ChannelTransfer } from "../../src/playback/channel-transfer.ts";
 import { PlayedChannels } from "../../src/playback/diagnosis/channel-rows.ts";
 import type { ChannelState } from "../../src/transfer/channel-contract.ts";
-import { SHARED_MANIFEST_URLS } from "../../src/transfer/segment-source.ts";
+import { sessionManifestUrls } from "../../src/transfer/segment-source.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
 import { SILENT } from "../engine/fake-engine.ts";
 import { FakeTransfers } from "../engine/fake-transfers.ts";
@@ -13,7 +13,7 @@ import { FakeSource } from "./fake-channel-source.ts";
 
 const INFOHASH = "ab".repeat(20) as Infohash;
 const NEVER = new AbortController().signal;
-const PLACE = { urls: SHARED_MANIFEST_URLS };
+const PLACE = { urls: sessionManifestUrls("http://h:1", { infohash: INFOHASH, key: "k", ordinal: 0 }) };
 
 function channel(sources: readonly FakeSource[]) {
   const clock = new FakeClock();
