@@ -37,6 +37,7 @@ export const ERRORS: Readonly<Record<SluiceErrorCode, ErrorRow>> = {
   unknown_session: { status: 403, text: "unknown playback session id", code: 203 },
   session_stopped: { status: 410, text: "session stopped", code: 204 },
   too_many: { status: 503, text: "too many", code: 400 },
+  store_unavailable: { status: 503, text: "store unavailable", code: 407 },
   disk_full: { status: 507, text: "disk full", code: 401 },
   port_busy: { status: 500, text: "port busy", code: 402 },
   bad_configuration: { status: 500, text: "bad configuration", code: 403 },

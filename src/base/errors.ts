@@ -19,6 +19,7 @@ export type SluiceErrorCode =
   | "unknown_session" // session id unknown, or the session has ended
   | "session_stopped" // the session ended during this request
   | "too_many" // a limit on sessions, transfers, or connections is reached
+  | "store_unavailable" // the server of the database does not answer or refuses changes
   | "disk_full" // no space left on the cache disk
   | "port_busy" // another program listens on the port
   | "bad_configuration" // malformed flag, environment variable or config file

@@ -11,10 +11,15 @@ export const MAX_BACKUP_FILE_BYTES = 64 * 1024 * 1024;
 export function storeOptions(config: Config, log: Log, shared: boolean): StoreOptions {
   return {
     folder: join(config.dataDir, "library"),
-    kind: config.store,
+    ...storePlace(config.store),
     shared,
     warn: (message) => log.warn(message),
   };
+}
+
+/** Returns the kind of a store and its server, from the setting `store`. */
+function storePlace(store: string): Pick<StoreOptions, "kind" | "url"> {
+  return store === "sqlite" || store === "memory" ? { kind: store } : { kind: "redis", url: store };
 }
 
 /** Opens the database for a command, with or without a running engine, and closes it after `work`. */

@@ -59,7 +59,9 @@ export interface Runtime {
 export interface StoreOptions {
   /** A folder for the store alone; created if it does not exist. */
   readonly folder: string;
-  readonly kind: "sqlite" | "memory";
+  readonly kind: "sqlite" | "memory" | "redis";
+  /** The server of a `redis` store, such as `redis://127.0.0.1:6379`. */
+  readonly url?: string;
   /** False: this process owns the store, checks and repairs it. True: a tool, which may run while an engine owns it. */
   readonly shared: boolean;
   /** Called with each report of damage and repair. */

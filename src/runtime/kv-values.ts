@@ -54,7 +54,7 @@ export function checkedKey(key: string): string {
 }
 
 /** Encodes a value with sorted members, so that equal values have equal texts. */
-function canonicalJson(value: unknown): string {
+export function canonicalJson(value: unknown): string {
   const json = JSON.stringify(value);
   if (json === undefined) throw new TypeError("expected a JSON value in a check");
   return JSON.stringify(JSON.parse(json), (_key, inner) => (isObject(inner) ? sorted(inner) : inner));

@@ -12,6 +12,7 @@ import type { TextLine } from "./kv-text.ts";
 export async function openStore(options: StoreOptions): Promise<KeyValueStore> {
   const { kind, folder, warn, shared } = options;
   if (kind === "memory") return openMemory();
+  if (kind === "redis") return (await import("./kv-redis.ts")).openRedis(options.url ?? "", options);
   const { takeOwnerLock, takeToolLock, tryLock } = await locks();
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const paths = storePaths(folder);

@@ -224,6 +224,20 @@ export function proxyUrl(): SettingKind<string> {
   };
 }
 
+/** `sqlite`, `memory`, or the URL of a Redis or Valkey server; a secret because that may hold a password. */
+export function storeUrl(): SettingKind<string> {
+  return {
+    placeholder: "STORE",
+    isSecret: true,
+    expected: "sqlite, memory or redis://[user:password@]host[:port]",
+    schema: v.pipe(
+      v.string(),
+      v.trim(),
+      v.check((text) => /^(sqlite|memory|(rediss?|valkeys?)(\+(sentinel|cluster))?:\/\/.+)$/.test(text)),
+    ),
+  };
+}
+
 /** A daily period with its own rate limits: `22:00-06:30 up=500KB down=2MB`, local time. An empty text means never. */
 export function schedule(): SettingKind<ScheduledLimits | undefined> {
   return {

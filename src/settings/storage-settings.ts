@@ -1,4 +1,4 @@
-import { choice, size, text } from "./kinds.ts";
+import { size, storeUrl, text } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 /** Settings of the data folder and the caches. */
@@ -13,9 +13,9 @@ export function storageSettings(folders: { readonly dataDir: string | undefined 
     ),
     store: setting(
       "store",
-      choice("sqlite", "memory"),
+      storeUrl(),
       "sqlite",
-      "Database for playlists, tokens and accounts; memory keeps nothing after the engine exits",
+      "Database for playlists, tokens and accounts: sqlite, memory (keeps nothing after the engine exits), or the URL of a Redis or Valkey server",
     ),
     cacheLimit: setting(
       "cache-limit",

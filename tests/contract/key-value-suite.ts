@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test as runnerTest } from "node:test";
 import { MAX_COMMIT_BYTES, MAX_COMMIT_KEYS, MAX_VALUE_BYTES } from "../../src/base/store-limits.ts";
 import type { KeyValueStore } from "../../src/runtime/contract.ts";
 import { inFolder } from "./folder.ts";
@@ -11,6 +11,8 @@ type Open = (folder: string) => Promise<KeyValueStore>;
 interface SuiteOptions {
   /** Closing loses all records. */
   readonly isForgetful?: boolean;
+  /** The `test` of a tier; that of the runner by default. */
+  readonly test?: typeof runnerTest;
 }
 
 async function entries(store: KeyValueStore, prefix: string): Promise<(readonly [string, unknown])[]> {
@@ -23,7 +25,11 @@ const keysOf = async (store: KeyValueStore, prefix: string) =>
   (await entries(store, prefix)).map(([key]) => key);
 
 /** The conformance suite of every KeyValueStore. */
-export function keyValueSuite(name: string, open: Open, { isForgetful = false }: SuiteOptions = {}): void {
+export function keyValueSuite(
+  name: string,
+  open: Open,
+  { isForgetful = false, test = runnerTest }: SuiteOptions = {},
+): void {
   const check = (
     what: string,
     work: (store: KeyValueStore, again: () => Promise<KeyValueStore>) => Promise<void>,

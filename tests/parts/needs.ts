@@ -35,6 +35,7 @@ const CHECKS: Record<Need, Check> = {
   aria2: program("aria2c", "aria2"),
   opentracker: program("opentracker", "opentracker"),
   nginx: program("nginx", "nginx-light"),
+  redis: program("redis-server", "redis-server"),
   webtorrent: () =>
     existsSync(fileURLToPath(new URL("../interop/webtorrent/node_modules", import.meta.url)))
       ? undefined

@@ -33,6 +33,7 @@ export const TIER_OF_NEED = {
   aria2: "interop",
   opentracker: "interop",
   nginx: "interop",
+  redis: "interop",
   webtorrent: "interop",
   namespaces: "interop",
   router: "interop",

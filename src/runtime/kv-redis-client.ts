@@ -1,0 +1,136 @@
+import { Cluster, Redis } from "ioredis";
+import { SluiceError } from "../base/errors.ts";
+
+/** What the store needs of a connection. Commands reject at once while the server cannot be reached. */
+export interface RedisClient {
+  /** Runs a script; the server keeps it, so that later calls send only its hash. */
+  run(script: string, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
+  command(name: string, ...args: readonly string[]): Promise<unknown>;
+  /** The reason why there is no connection; undefined if there is one. */
+  readonly problem: string | undefined;
+  /** Calls `listener` after each reconnection. */
+  onReady(listener: () => void): void;
+  close(): void;
+}
+
+/** Where a store is. */
+export interface RedisPlace {
+  readonly kind: "single" | "sentinel" | "cluster";
+  readonly hosts: readonly { readonly host: string; readonly port: number }[];
+  /** The name of the master, for Sentinel. */
+  readonly master: string | undefined;
+  readonly isTls: boolean;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  readonly database: number;
+  /** Name of the store on the server. */
+  readonly name: string;
+}
+
+const EXPECTED =
+  "expected redis://[user:password@]host[:port][/database][?name=…], rediss:// for TLS, redis+sentinel://host,host/master or redis+cluster://host,host";
+
+const PATTERN =
+  /^(redis|rediss|valkey|valkeys)(?:\+(sentinel|cluster))?:\/\/(?:([^@/]*)@)?([^/?#]+)(?:\/([^?#]*))?(?:\?name=([\w-]{1,64}))?$/;
+
+/** Parses the URL of a store. Throws `bad_configuration`. */
+export function parseRedisUrl(url: string): RedisPlace {
+  const match = PATTERN.exec(url);
+  if (!match) throw new SluiceError("bad_configuration", `store: ${EXPECTED}`);
+  const [, scheme = "", kind, user = "", list = "", path = "", name = "main"] = match;
+  const defaultPort = kind === "sentinel" ? 26_379 : 6379;
+  const hosts = list.split(",").map((each) => {
+    const [, host, bracketed, port] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(each) ?? [];
+    const number = Number(port ?? defaultPort);
+    if (!(host ?? bracketed) || number < 1 || number > 65_535)
+      throw new SluiceError("bad_configuration", `store: ${EXPECTED}`);
+    return { host: (host ?? bracketed)!, port: number };
+  });
+  if ((kind === undefined && hosts.length > 1) || (kind === "sentinel" && path === ""))
+    throw new SluiceError("bad_configuration", `store: ${EXPECTED}`);
+  if (kind !== "sentinel" && !/^\d{0,3}$/.test(path))
+    throw new SluiceError("bad_configuration", `store: ${EXPECTED}`);
+  const [username, password] = user.includes(":") ? splitOnce(user) : ["", user];
+  return {
+    kind: kind === "sentinel" || kind === "cluster" ? kind : "single",
+    hosts,
+    master: kind === "sentinel" ? path : undefined,
+    isTls: scheme.endsWith("s") && scheme !== "redis",
+    username: decodeURIComponent(username) || undefined,
+    password: decodeURIComponent(password) || undefined,
+    database: kind === "sentinel" ? 0 : Number(path || 0),
+    name,
+  };
+}
+
+/** A server in the same network answers a connection and a command within this time; a commit may wait for a disk. */
+const CONNECT_MS = 5_000;
+const COMMAND_MS = 10_000;
+const MAX_RETRY_MS = 2_000;
+
+/** Opens the connections. They are established again when they break; the first one is not awaited. */
+export function connectRedis(place: RedisPlace): RedisClient {
+  const { isTls, username, password, hosts, kind, master, database } = place;
+  const retryStrategy = (attempt: number) => Math.min(100 * attempt, MAX_RETRY_MS);
+  const options = {
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(isTls && { tls: {} }),
+    connectTimeout: CONNECT_MS,
+    commandTimeout: COMMAND_MS,
+    // A command that cannot be sent now fails now: the store decides what is repeated.
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    retryStrategy,
+  };
+  const redis =
+    kind === "cluster"
+      ? new Cluster([...hosts], {
+          redisOptions: options,
+          enableOfflineQueue: false,
+          clusterRetryStrategy: retryStrategy,
+        })
+      : kind === "sentinel"
+        ? new Redis({
+            ...options,
+            sentinels: [...hosts],
+            name: master!,
+            ...(password !== undefined && { sentinelPassword: password }),
+          })
+        : new Redis({ ...options, ...hosts[0]!, db: database });
+  let problem: string | undefined = "not connected yet";
+  redis.on("error", (error: Error) => {
+    problem = error.message || "connection failed";
+  });
+  redis.on("close", () => {
+    problem ??= "the server closed the connection";
+  });
+  redis.on("ready", () => {
+    problem = undefined;
+  });
+  const names = new Map<string, string>();
+  const methods = redis as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
+  return {
+    run(script, keys, args) {
+      let name = names.get(script);
+      if (name === undefined) {
+        name = `sluice${names.size}`;
+        names.set(script, name);
+        redis.defineCommand(name, { lua: script });
+      }
+      return methods[name]!(keys.length, ...keys, ...args);
+    },
+    command: (name, ...args) => redis.call(name, ...args),
+    get problem() {
+      return problem;
+    },
+    onReady: (listener) => void redis.on("ready", listener),
+    close: () => redis.disconnect(),
+  };
+}
+
+function splitOnce(user: string): [string, string] {
+  const at = user.indexOf(":");
+  return [user.slice(0, at), user.slice(at + 1)];
+}

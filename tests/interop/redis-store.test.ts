@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import type { KeyValueStore } from "../../src/runtime/contract.ts";
+import { openStore } from "../../src/runtime/open-store.ts";
+import { keyValueSuite } from "../contract/key-value-suite.ts";
+import { testsThatNeed, whyMissing } from "../parts/needs.ts";
+import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
+import { type RedisServer, startRedis } from "./redis-server.ts";
+
+const { after, before, test } = await testsThatNeed("redis");
+
+let folder: TempFolder;
+let server: RedisServer;
+let count = 0;
+
+before(async () => {
+  folder = await tempFolder("redis");
+  server = await startRedis(folder.file("main"));
+});
+after(async () => {
+  await server?.stop();
+  await folder?.remove();
+});
+
+/** Opens the store of this name; `warn` collects warnings. */
+function open(name: string, { url = server.url, shared = false, warnings = [] as string[] } = {}) {
+  const warn = (message: string) => void warnings.push(message);
+  return openStore({ folder: "", kind: "redis", url: `${url}?name=${name}`, shared, warn });
+}
+
+async function recordsOf(store: KeyValueStore): Promise<Record<string, unknown>> {
+  const all: Record<string, unknown> = {};
+  for await (const [key, value] of store.list("")) all[key] = value;
+  return all;
+}
+
+// The suite gives each test a folder of its own; here each has a name on the server.
+if ((await whyMissing("redis")) === undefined)
+  keyValueSuite("redis", (path) => open(path.replace(/\W/g, "-").slice(-40)), { test });
+
+test("redis: stores of different names on one server do not see each other", async () => {
+  const [one, two] = [await open("one"), await open("two")];
+  await one.commit({ set: [["a", 1]] });
+  assert.deepEqual(await recordsOf(two), {});
+  await Promise.all([one.close(), two.close()]);
+});
+
+test("redis: warns of a server that can lose records", async () => {
+  const careless = await startRedis(folder.file("careless"), {
+    appendonly: "no",
+    "maxmemory-policy": "allkeys-lru",
+  });
+  const slow = await startRedis(folder.file("slow"), { appendfsync: "everysec" });
+  const warningsOf = async (url: string) => {
+    const warnings: string[] = [];
+    await (await open("w", { url, warnings })).close();
+    return warnings.join("\n");
+  };
+  assert.match(await warningsOf(careless.url), /appendonly no[\s\S]*evict/);
+  assert.match(await warningsOf(slow.url), /power failure can lose the last second/);
+  assert.equal(await warningsOf(server.url), "");
+  await Promise.all([careless.stop(), slow.stop()]);
+});
+
+test("redis: user, password and database of the URL; a wrong password is reported at once", async () => {
+  const closed = await startRedis(folder.file("closed"), { requirepass: "p@ss" });
+  const at = `127.0.0.1:${closed.port}`;
+  const store = await open("x", { url: `redis://:p%40ss@${at}/3` });
+  assert.equal(await store.commit({ set: [["a", 1]] }), true);
+  await store.close();
+  await assert.rejects(open("x", { url: `redis://:wrong@${at}` }), { code: "store_unavailable" });
+  await assert.rejects(open("x", { url: "redis://a,b" }), { code: "bad_configuration" });
+  await closed.stop();
+});
+
+test("redis: one engine owns the store; a tool writes beside it; a second engine waits and is refused", async () => {
+  const owner = await open("owned");
+  const tool = await open("owned", { shared: true });
+  assert.equal(await tool.commit({ set: [["t", 1]] }), true);
+  assert.equal(await owner.get("t"), 1);
+  await assert.rejects(open("owned"), /another engine uses this store/);
+  await tool.close();
+  await owner.close();
+  const next = await open("owned");
+  assert.deepEqual(await recordsOf(next), { t: 1 });
+  await next.close();
+});
+
+test("redis: kill -9 of the server under commits: no acknowledged record is lost, and a commit never rejects after it was applied", async () => {
+  const path = folder.file("killed");
+  let killed = await startRedis(path);
+  const store = await open("k", { url: killed.url });
+  const acknowledged: number[] = [];
+  const rejected: number[] = [];
+  let isOver = false;
+  const writing = (async () => {
+    for (let n = 0; !isOver; n++) {
+      const change = {
+        set: [
+          [`n/${n}`, n],
+          ["newest", n],
+        ],
+      } as const;
+      await store.commit(change).then(
+        () => acknowledged.push(n),
+        async () => {
+          rejected.push(n);
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        },
+      );
+    }
+  })();
+  for (let round = 0; round < 5; round++) {
+    const before = acknowledged.length;
+    while (acknowledged.length < before + 50) await new Promise((resolve) => setTimeout(resolve, 5));
+    killed.child.kill("SIGKILL");
+    await once(killed.child, "close");
+    const refused = 1_000_000 + round;
+    await assert.rejects(store.commit({ set: [[`n/${refused}`, refused]] }), { code: "store_unavailable" });
+    rejected.push(refused);
+    killed = await startRedis(path, {}, killed.port);
+  }
+  const last = acknowledged.length;
+  while (acknowledged.length < last + 5) await new Promise((resolve) => setTimeout(resolve, 5));
+  isOver = true;
+  await writing;
+  const records = await recordsOf(store);
+  assert.deepEqual(
+    acknowledged.filter((n) => records[`n/${n}`] !== n),
+    [],
+  );
+  assert.deepEqual(
+    rejected.filter((n) => `n/${n}` in records),
+    [],
+  );
+  assert.equal(records.newest, Math.max(...acknowledged), "commits are not torn");
+  await store.close();
+  await killed.stop();
+});
+
+test("redis: an engine that lost its lease to another one changes nothing any more", async () => {
+  const warnings: string[] = [];
+  const old = await open("lease", { warnings });
+  await old.commit({ set: [["a", 1]] });
+  // The other engine starts after the lease has expired: here, the test removes it.
+  const { Redis } = await import("ioredis");
+  const redis = new Redis(server.port, "127.0.0.1");
+  await redis.del("{sluice:lease}:owner");
+  assert.equal(await old.commit({ set: [["a", 2]] }), true, "nobody else has had the lease");
+  await redis.del("{sluice:lease}:owner");
+  const next = await open("lease");
+  await assert.rejects(old.commit({ set: [["a", 3]] }), { code: "store_unavailable" });
+  await assert.rejects(old.commit({ set: [["a", 4]] }), /restart this engine/);
+  assert.equal(await next.get("a"), 2);
+  assert.equal(await old.get("a"), 2, "reads are served");
+  assert.match(warnings.join(), /taken over/);
+  redis.disconnect();
+  await Promise.all([old.close(), next.close()]);
+});
+
+test("redis: 10,000 records are listed in order by prefix", async () => {
+  const store = await open(`many${count++}`);
+  const key = (n: number) => `item/${String(n).padStart(5, "0")}`;
+  for (let n = 0; n < 10_000; n += 500)
+    await store.commit({ set: Array.from({ length: 500 }, (_, i) => [key(n + i), { n: n + i }]) });
+  const seen: string[] = [];
+  for await (const [each] of store.list("item/")) seen.push(each);
+  assert.deepEqual(
+    seen,
+    Array.from({ length: 10_000 }, (_, n) => key(n)),
+  );
+  await store.close();
+});
