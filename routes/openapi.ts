@@ -32,6 +32,7 @@ const TAGS = [
   ["Accounts", "Sign-in and sign-out"],
   ["Broadcasts", "Live streams that this engine broadcasts"],
   ["Programme guides", "XMLTV guides, and the programmes of playlist items"],
+  ["Catch-up", "Channels whose past programmes are kept"],
   ["Recordings", "Recordings of channels, which continue after a restart"],
   ["Settings", "The settings of the engine, and its restart"],
   ["Activity", "What the engine does now: sessions and transfers"],

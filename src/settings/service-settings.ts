@@ -26,8 +26,7 @@ export function serviceSettings() {
       "catch-up",
       duration(0),
       0,
-      "How long the channels that you choose for catch-up are kept, at most 168h, so that past programmes can be played",
-      "off",
+      "How long the channels that you choose for catch-up are kept, at most 168h, so that past programmes can be played; 0 turns it off",
     ),
     catchUpLimit: setting(
       "catch-up-limit",

@@ -27,6 +27,8 @@ const VALUES: Readonly<Record<string, CallValues>> = {
   sign_in: { email: "viewer@example.org", password: "correct horse" },
   get_public_user_key: {},
   get_playlist_task_status: { task_id: 1 },
+  get_piece_map: { infohash: INFOHASH },
+  transfer_stop: { infohash: INFOHASH },
   get_image: { url: "http://x/logo.png" },
   search: { query: "one" },
   broadcast_start: { test_pattern: 1 },
@@ -113,6 +115,7 @@ async function prepared() {
     { updateNow: true, allowPrivateUrls: true },
   );
   await library.externalPlaylists.refreshAll();
+  await client.call(`/ace/getstream?infohash=${INFOHASH}`);
   return client;
 }
 

@@ -22,37 +22,40 @@ test("/playlist/get: passes its parameters to the library", async () => {
     "format=acestream&category=tv&subcategory=news&favorites=1&items=3,5&host=tv.lan&protocol=hls" +
     "&transcode_audio=1&transcode_ac3=0&preferred_audio_language=ENG&skip_autosearch=1&generate_player_id=1";
   await app.call(`/playlist/get?${query}`);
-  assert.deepEqual(app.library.exported, [
-    {
-      query: { isEnabled: true, sort: "added" },
-      format: "m3u",
-      base: "http://127.0.0.1:6878",
-      protocol: "http",
-      urlParameters: [],
-      skipAutoSearch: false,
-      generatePlayerId: false,
-    },
-    {
-      query: {
-        category: "tv",
-        subcategory: "news",
-        isFavorite: true,
-        ids: [3, 5],
-        isEnabled: true,
-        sort: "added",
+  assert.deepEqual(
+    app.library.exported.map(({ catchUpDays, ...options }) => options),
+    [
+      {
+        query: { isEnabled: true, sort: "added" },
+        format: "m3u",
+        base: "http://127.0.0.1:6878",
+        protocol: "http",
+        urlParameters: [],
+        skipAutoSearch: false,
+        generatePlayerId: false,
       },
-      format: "acestream",
-      base: "http://tv.lan:6878",
-      protocol: "hls",
-      urlParameters: [
-        ["transcode_audio", "1"],
-        ["transcode_ac3", "0"],
-        ["preferred_audio_language", "eng"],
-      ],
-      skipAutoSearch: true,
-      generatePlayerId: true,
-    },
-  ]);
+      {
+        query: {
+          category: "tv",
+          subcategory: "news",
+          isFavorite: true,
+          ids: [3, 5],
+          isEnabled: true,
+          sort: "added",
+        },
+        format: "acestream",
+        base: "http://tv.lan:6878",
+        protocol: "hls",
+        urlParameters: [
+          ["transcode_audio", "1"],
+          ["transcode_ac3", "0"],
+          ["preferred_audio_language", "eng"],
+        ],
+        skipAutoSearch: true,
+        generatePlayerId: true,
+      },
+    ],
+  );
 });
 
 test("/playlist/get: download and HEAD; HEAD reads nothing", async () => {
