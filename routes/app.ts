@@ -4,6 +4,7 @@ import { createCatchUpRoutes } from "./catch-up.ts";
 import { createControlRoutes } from "./control/control.ts";
 import { createSearchRoutes } from "./control/search.ts";
 import { createDiagnosisRoutes } from "./diagnosis.ts";
+import { createDlnaRoutes } from "./dlna.ts";
 import { createDocsRoutes } from "./docs.ts";
 import { createEngineVersionRoutes } from "./engine-version.ts";
 import { createEventRoutes } from "./events.ts";
@@ -58,6 +59,8 @@ export function createApp(dependencies: RouteDependencies): Hono<RouteEnv> {
     app.route("/", createImageRoutes(library));
     if (dependencies.tunerId !== undefined)
       app.route("/", createTunerRoutes({ ...dependencies, library, tunerId: dependencies.tunerId }));
+    if (dependencies.mediaServer !== undefined)
+      app.route("/", createDlnaRoutes({ ...dependencies, library, mediaServer: dependencies.mediaServer }));
     if (dependencies.servesXtream) app.route("/", createXtreamRoutes({ ...dependencies, library }));
     if (activity) app.route("/", createEventRoutes({ ...dependencies, library, activity }));
     const { catchUp } = dependencies;

@@ -1,6 +1,7 @@
 import type { Activity } from "../../src/activity/activity-contract.ts";
 import type { Network } from "../../src/base/network.ts";
 import type { CatchUp } from "../../src/catch-up/catch-up-contract.ts";
+import type { MediaServer } from "../../src/devices/media-server-contract.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { BroadcastOptions } from "../../src/library/contract.ts";
 import type { Library } from "../../src/library/library.ts";
@@ -31,6 +32,8 @@ export interface RouteDependencies {
   readonly catchUp?: CatchUp;
   /** Records channels. If absent, recording is unavailable. */
   readonly recordings?: Recordings;
+  /** The DLNA media server. If absent, it is off. */
+  readonly mediaServer?: MediaServer;
   /** Serves the Xtream Codes API; default false. */
   readonly servesXtream?: boolean;
   /** The engine's own tracker, if it is enabled. */

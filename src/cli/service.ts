@@ -42,6 +42,8 @@ import { KeptBroadcasts } from "./broadcast-desk.ts";
 import { broadcastRequest } from "./broadcast-request.ts";
 import { diagnose } from "./diagnose.ts";
 import { openEncoder, openFfmpeg } from "./ffmpeg.ts";
+import { createDlnaServer } from "./dlna-server.ts";
+import { openFfmpeg } from "./ffmpeg.ts";
 import { HttpListeners, withListenAdvice } from "./http-listeners.ts";
 import { createLocalPlayers } from "./local-players.ts";
 import { LoopLag } from "./loop-lag.ts";
@@ -175,6 +177,10 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   });
   const prober = startProber(config, { clock: runtime.clock, engine, library, log: log.named("probe") });
   const tunerId = tunerIdOf(deviceId);
+  const dlna =
+    config.dlna === "on"
+      ? createDlnaServer(machine, config, { deviceId, machineName: hostname(), log: log.named("dlna") })
+      : undefined;
   const players = createPlayers({
     local: createLocalPlayers(process.env, process.platform, log),
     devices:
@@ -210,6 +216,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     ...(media.catchUp && { catchUp: media.catchUp }),
     ...(options.settings && { settings: options.settings }),
     ...(config.tuner === "on" && { tunerId }),
+    ...(dlna && { mediaServer: dlna.mediaServer }),
     servesXtream: config.xtream === "on",
     ...(transfers.tracker && { tracker: transfers.tracker }),
     deviceId,
@@ -232,7 +239,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   app.route("/", createPageRoutes({ engine, assets: options.webAssets, digest, signaling }));
   const handler: HttpHandler = (request, origin, acceptWebSocket) =>
     app.fetch(request, { origin, acceptWebSocket });
-  let stopTuner = () => {};
+  let [stopTuner, stopDlna] = [() => {}, () => {}];
   const findableTuner = (httpPort: number) =>
     startTunerDiscovery({
       ...{ runtime: machine, tunerId, httpPort, log: log.named("tuner") },
@@ -259,6 +266,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     async listen(at) {
       const listener = await listeners.listen(at);
       if (config.tuner === "on") stopTuner = findableTuner(listener.address.port);
+      if (dlna) stopDlna = dlna.announce(listener.address.port, () => library.access.allowsIntranet);
       return listener;
     },
     async listenForTcpClients({ host, port }) {
@@ -275,6 +283,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       cancelLoading();
       activity.close();
       stopTuner();
+      stopDlna();
       players.close();
       broadcasts.close();
       await Promise.all([media.recordings.close(), media.catchUp?.close(), prober?.close()]);

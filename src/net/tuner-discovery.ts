@@ -64,7 +64,7 @@ export function startTunerDiscovery(dependencies: TunerDiscoveryDependencies): (
 const MAX_REPLIES_PER_SECOND = 20;
 
 /** Returns a function that permits `MAX_REPLIES_PER_SECOND` replies within each second. */
-function replyLimit(): (now: Instant) => boolean {
+export function replyLimit(): (now: Instant) => boolean {
   let [since, count] = [undefined as Instant | undefined, 0];
   return (now) => {
     if (since === undefined || after(since, 1_000) <= now) [since, count] = [now, 0];

@@ -10,6 +10,12 @@ export function deviceSettings() {
       "on",
       "Find televisions and players of the local network (DLNA, Chromecast, Kodi) when a client asks for players",
     ),
+    dlna: setting(
+      "dlna",
+      onOff(),
+      "off",
+      "Appear as a DLNA media server to televisions and players of the local network, with playlist and recordings",
+    ),
     deviceInterfaces: setting(
       "device-interfaces",
       anyText("INTERFACES"),

@@ -95,6 +95,7 @@ const GROUPS: readonly SettingGroup[] = [
       "tuner",
       "xtream",
       "casting",
+      "dlna",
       "device-interfaces",
       "local-players",
       "google-issuer",

@@ -135,6 +135,20 @@ export function didlDocument(elements: readonly string[]): string {
   return `<DIDL-Lite ${DIDL_NAMESPACES}>${elements.join("")}</DIDL-Lite>`;
 }
 
+/** Builds the DIDL-Lite element of a folder. */
+export function didlFolder(folder: {
+  readonly id: string;
+  readonly parentId: string;
+  readonly title: string;
+  readonly childCount: number;
+}): string {
+  const { id, parentId, title, childCount } = folder;
+  return (
+    `<container id="${escapeXml(id)}" parentID="${escapeXml(parentId)}" childCount="${childCount}" restricted="1">` +
+    `<dc:title>${escapeXml(title)}</dc:title><upnp:class>object.container.storageFolder</upnp:class></container>`
+  );
+}
+
 /** Builds the DIDL-Lite element of an item. */
 export function didlItem(media: MediaResource): string {
   const { id, parentId, title, url, kind, bytes, durationSeconds, pictureUrl, subtitlesUrl } = media;

@@ -16,11 +16,12 @@ export type SoapResponse =
   | { readonly ok: true; readonly values: ReadonlyMap<string, string> }
   | { readonly ok: false; readonly code: number; readonly text: string };
 
-/** Error codes that port mapping handles (WANIPConnection:2 2.5). */
+/** Error codes that port mapping handles (WANIPConnection:2 2.5), and those of the media server (ContentDirectory:1 2.7). */
 export const SOAP_ERRORS = {
   invalidAction: 401,
   invalidArguments: 402,
   notAuthorised: 606,
+  noSuchObject: 701,
   noSuchEntry: 714,
   conflict: 718,
   samePortsOnly: 724,
@@ -35,13 +36,8 @@ const FORMAT = "UPnP response";
 /** Encodes the body of a call as UTF-8. */
 export function encodeSoapCall({ serviceType, action, parameters }: SoapCall): Uint8Array<ArrayBuffer> {
   const inner = parameters.map(([name, value]) => `<${name}>${escapeXml(String(value))}</${name}>`).join("");
-  return encodeUtf8(
-    '<?xml version="1.0"?>\r\n' +
-      '<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" ' +
-      's:encodingStyle="http://schemas.xmlsoap.org/soap/encoding/"><s:Body>' +
-      `<u:${action} xmlns:u="${escapeXml(serviceType)}">${inner}</u:${action}>` +
-      "</s:Body></s:Envelope>\r\n",
-  );
+  const type = escapeXml(serviceType);
+  return encodeUtf8(envelopeOf(`<u:${action} xmlns:u="${type}">${inner}</u:${action}>`));
 }
 
 /** Returns the HTTP headers of a call. */
@@ -67,4 +63,45 @@ export function decodeSoapResponse(bytes: Uint8Array, action: string): SoapRespo
   if (error === undefined || code === undefined || !/^\d{1,5}$/.test(code))
     throw new DecodeError(FORMAT, 0, `expected ${action}Response or an error`);
   return { ok: false, code: Number(code), text: (childText(error, "errorDescription") ?? "").slice(0, 100) };
+}
+
+/** Decodes the body of a call. Throws `DecodeError`. */
+export function decodeSoapCall(bytes: Uint8Array): {
+  readonly action: string;
+  readonly values: ReadonlyMap<string, string>;
+} {
+  const envelope = readXml(decodeUtf8(bytes));
+  const call = envelope.children.find(({ name }) => name === "Body")?.children[0];
+  if (envelope.name !== "Envelope" || call === undefined)
+    throw new DecodeError(FORMAT, 0, "expected an envelope with a call");
+  const values = call.children.slice(0, MAX_VALUES).map(({ name, text }) => [name, text] as const);
+  return { action: call.name, values: new Map(values) };
+}
+
+/** Encodes the result of a call; the values are in the order of the service description. */
+export function encodeSoapResult(
+  serviceType: string,
+  action: string,
+  values: SoapCall["parameters"],
+): string {
+  const inner = values.map(([name, value]) => `<${name}>${escapeXml(String(value))}</${name}>`).join("");
+  const type = escapeXml(serviceType);
+  return envelopeOf(`<u:${action}Response xmlns:u="${type}">${inner}</u:${action}Response>`);
+}
+
+/** Encodes an error of a service (UPnP Device Architecture 1.1, 3.2.2). */
+export function encodeSoapError(code: number, text: string): string {
+  return envelopeOf(
+    "<s:Fault><faultcode>s:Client</faultcode><faultstring>UPnPError</faultstring><detail>" +
+      `<UPnPError xmlns="urn:schemas-upnp-org:control-1-0"><errorCode>${code}</errorCode>` +
+      `<errorDescription>${escapeXml(text)}</errorDescription></UPnPError></detail></s:Fault>`,
+  );
+}
+
+function envelopeOf(body: string): string {
+  return (
+    '<?xml version="1.0" encoding="utf-8"?>\r\n' +
+    '<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" ' +
+    `s:encodingStyle="http://schemas.xmlsoap.org/soap/encoding/"><s:Body>${body}</s:Body></s:Envelope>\r\n`
+  );
 }

@@ -48,6 +48,55 @@ export function decodeSsdpResponse(bytes: Uint8Array): SsdpResponse {
   return { target: headers.get("st") ?? "", location };
 }
 
+/** Decodes a search of a client. Returns its target; undefined for other messages of the group. Throws `DecodeError`. */
+export function decodeSsdpSearch(bytes: Uint8Array): string | undefined {
+  const { start, headers } = readMessage(bytes);
+  const isSearch = /^M-SEARCH \* HTTP\/1\.[01]$/.test(start) && headers.get("man") === '"ssdp:discover"';
+  return isSearch ? headers.get("st") : undefined;
+}
+
+/** What a device tells about itself, or about one of its services. */
+interface SsdpFacts {
+  readonly target: string;
+  /** The unique service name: the device name, with the target behind it unless they are the same. */
+  readonly usn: string;
+  /** The URL of the device description. */
+  readonly location: string;
+}
+
+/** Encodes the response to a search. */
+export function encodeSsdpResponse({ target, usn, location }: SsdpFacts): Uint8Array<ArrayBuffer> {
+  const lines = ["HTTP/1.1 200 OK", ...freshness(location), "EXT:", `ST: ${target}`, `USN: ${usn}`];
+  return latin1Bytes(`${lines.join("\r\n")}\r\n\r\n`);
+}
+
+/** Encodes an announcement to the group, or a goodbye. */
+export function encodeSsdpNotify(
+  { target, usn, location }: SsdpFacts,
+  isAlive: boolean,
+): Uint8Array<ArrayBuffer> {
+  const lines = [
+    "NOTIFY * HTTP/1.1",
+    `HOST: ${SSDP_GROUP}:${SSDP_PORT}`,
+    ...(isAlive ? freshness(location) : []),
+    `NT: ${target}`,
+    `NTS: ssdp:${isAlive ? "alive" : "byebye"}`,
+    `USN: ${usn}`,
+  ];
+  return latin1Bytes(`${lines.join("\r\n")}\r\n\r\n`);
+}
+
+/** Announcements expire after this time unless they are repeated (UPnP Device Architecture 1.0, section 1.1.2). */
+const MAX_AGE_SECONDS = 1800;
+
+function freshness(location: string): string[] {
+  return [
+    `CACHE-CONTROL: max-age=${MAX_AGE_SECONDS}`,
+    `LOCATION: ${location}`,
+    "SERVER: Linux/1.0 UPnP/1.0 Sluice/1.0",
+  ];
+}
+
 function readMessage(bytes: Uint8Array): { start: string; headers: ReadonlyMap<string, string> } {
   if (bytes.length > MAX_BYTES)
     throw new DecodeError(FORMAT, MAX_BYTES, `expected at most ${MAX_BYTES} bytes`);

@@ -3,6 +3,8 @@ import { latin1Bytes } from "../../../src/base/bytes.ts";
 import { CastMessageReader, encodeCastMessage } from "../../../src/wire/cast-message.ts";
 import { decodeMdnsServices } from "../../../src/wire/mdns.ts";
 import { decodeRendererDescription, decodeServiceLimits } from "../../../src/wire/upnp/media-renderer.ts";
+import { decodeSoapCall, encodeSoapCall } from "../../../src/wire/upnp/soap.ts";
+import { decodeSsdpSearch, encodeSsdpSearch, SSDP_GROUP } from "../../../src/wire/upnp/ssdp.ts";
 import { rendererDescription } from "../../devices/fake-lan.ts";
 import { mdnsAnswer } from "../../wire/mdns-answer.ts";
 import type { FuzzTarget } from "../contract.ts";
@@ -63,4 +65,20 @@ const cast: FuzzTarget = {
   run: (bytes) => new CastMessageReader().push(bytes),
 };
 
-export const targets = [cast, mdns, renderer, limits];
+const search: FuzzTarget = {
+  name: "ssdp-search",
+  corpus: () => [encodeSsdpSearch("ssdp:all", SSDP_GROUP)],
+  words: ["\r\n", "MAN: ", '"ssdp:discover"', "ST: "].map(latin1Bytes),
+  maxBytes: 3_000,
+  run: decodeSsdpSearch,
+};
+
+const call: FuzzTarget = {
+  name: "upnp-call",
+  corpus: () => [encodeSoapCall({ serviceType: "x", action: "Browse", parameters: [["ObjectID", "0"]] })],
+  words: ["<a>", "</a>", "<Envelope>", "<Body>", "&amp;"].map(latin1Bytes),
+  maxBytes: 20_000,
+  run: decodeSoapCall,
+};
+
+export const targets = [search, call, cast, mdns, renderer, limits];
