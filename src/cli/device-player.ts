@@ -95,13 +95,12 @@ export class DevicePlayer {
     }
   }
 
-  /** Calls the device. After a failure the next call connects again. */
+  /** Calls the device. */
   async #ask<T>(run: (control: DeviceControl) => Promise<T>): Promise<T> {
     const control = await this.#connected();
     try {
       return await run(control);
     } catch (thrown) {
-      this.close();
       throw failed(this.device, thrown);
     }
   }

@@ -33,8 +33,8 @@ export function createPlayers(dependencies: PlayersDependencies): Players & { cl
     const device =
       devices?.find(id) ?? known?.device ?? (await devices?.list())?.find((each) => each.id === id);
     if (device === undefined) return undefined;
-    // A device that has moved to another address is found again under the same id.
-    const player = known?.device.host === device.host ? known : new DevicePlayer(device, dependencies);
+    // A device that has moved to another address or port is found again under the same id.
+    const player = known?.device === device ? known : new DevicePlayer(device, dependencies);
     if (known !== player) known?.close();
     playing.delete(id);
     playing.set(id, player);

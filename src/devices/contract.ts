@@ -50,7 +50,10 @@ export interface DeviceStatus {
   readonly durationSeconds: number | undefined;
 }
 
-/** Controls the playback of one device. Every call rejects if the device refuses or does not answer. */
+/**
+ * Controls the playback of one device. Every call rejects if the device refuses or does not answer; the next one opens a lost connection
+ * again.
+ */
 export interface DeviceControl {
   /** Returns true if the device declares that it plays this MIME type. */
   plays(mime: string): boolean;

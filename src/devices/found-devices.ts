@@ -23,6 +23,8 @@ const GONE_MS = 35_000;
 
 interface Entry {
   readonly device: Device;
+  /** Its address and port, or the URL of its description: a device that changes it is another object. */
+  readonly place: string;
   seenAt: Instant;
 }
 
@@ -101,12 +103,14 @@ export class FoundDevices {
 
   #saw(sighting: Sighting): void {
     if (sighting.kind === "mdns") {
-      const isCast = sighting.service.type === MDNS_TYPES[2];
-      const device = (isCast ? castDevice : kodiDevice)(this.#runtime, sighting);
+      const { type, port } = sighting.service;
+      const device = (type === MDNS_TYPES[2] ? castDevice : kodiDevice)(this.#runtime, sighting);
       const known = device && this.#entries.get(device.id);
+      const place = `${sighting.host}:${port}`;
       // Kodi announces its TCP interface and its web server, which may ask for a password.
-      if (known && sighting.service.type === MDNS_TYPES[1]) known.seenAt = this.#runtime.clock.now();
-      else if (device) this.#add(device);
+      if (known && (known.place === place || type === MDNS_TYPES[1]))
+        known.seenAt = this.#runtime.clock.now();
+      else if (device) this.#add(device, place);
       return;
     }
     const url = sighting.location.href;
@@ -120,7 +124,7 @@ export class FoundDevices {
     this.#fetches.add(url);
     try {
       const device = await describeRenderer(this.#runtime, sighting, this.#closing.signal);
-      if (!this.#add(device)) return;
+      if (!this.#add(device, url)) return;
       if (this.#described.size >= 2 * MAX_DEVICES) this.#described.clear();
       this.#described.set(url, device.id);
     } catch (thrown) {
@@ -131,12 +135,12 @@ export class FoundDevices {
   }
 
   /** Adds a device, or replaces it if its address or kind of control has changed. Returns false if there are too many. */
-  #add(device: Device): boolean {
+  #add(device: Device, place: string): boolean {
     const entries = [...this.#entries.values()];
     const known = this.#entries.get(device.id);
     const atHost = entries.filter((entry) => entry.device.host === device.host).length;
     if (!known && (entries.length >= MAX_DEVICES || atHost >= MAX_PER_HOST)) return false;
-    this.#entries.set(device.id, { device, seenAt: this.#runtime.clock.now() });
+    this.#entries.set(device.id, { device, place, seenAt: this.#runtime.clock.now() });
     return true;
   }
 }

@@ -3,7 +3,7 @@ import { lanRequest } from "../outbound/lan-http.ts";
 import type { Device, DeviceControl, DeviceMedia, DeviceRuntime, DeviceStatus } from "./contract.ts";
 import { deviceUrl } from "./device-networks.ts";
 import { MDNS_TYPES, type Sighting } from "./device-search.ts";
-import { callOverTcp } from "./json-rpc-tcp.ts";
+import { JsonRpcTcp } from "./json-rpc-tcp.ts";
 
 /** Answers of the methods used here have less than 1 kB. */
 const MAX_ANSWER_BYTES = 64 * 1024;
@@ -20,13 +20,8 @@ export function kodiDevice(
   const url = deviceUrl(`http://${host}:${service.port}/jsonrpc`, host, network);
   if (url === undefined) return undefined;
   const isTcp = service.type === MDNS_TYPES[0];
-  const call: Call = async (method, params = {}) => {
-    const request = encodeUtf8(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
-    return resultOf(
-      isTcp ? await callOverTcp(runtime, { host, port: service.port }, request) : await post(request),
-    );
-  };
-  const post = async (body: Uint8Array) => {
+  const post = async (method: string, params: object) => {
+    const body = encodeUtf8(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
     const request = { url, method: "POST", headers: { "content-type": "application/json" }, body } as const;
     const { status, bytes } = await lanRequest(runtime.http, request, MAX_ANSWER_BYTES);
     if (status === 401)
@@ -35,7 +30,12 @@ export function kodiDevice(
     return JSON.parse(decodeUtf8(bytes)) as unknown;
   };
   const name = service.instance.slice(0, MAX_NAME);
-  // The web server and the TCP interface of one Kodi share an id: the one that was seen last is used.
+  const connect = () => {
+    const tcp = isTcp ? new JsonRpcTcp(runtime, { host, port: service.port }) : undefined;
+    const call: Call = async (method, params = {}) =>
+      resultOf(await (tcp ? tcp.call(method, params) : post(method, params)));
+    return connectKodi(call, () => tcp?.close());
+  };
   return {
     id: `kodi:${host}`,
     kind: "kodi",
@@ -44,7 +44,7 @@ export function kodiDevice(
     iconUrl: undefined,
     host,
     network,
-    connect: () => connectKodi(call),
+    connect,
   };
 }
 
@@ -55,7 +55,7 @@ function resultOf(answer: unknown): unknown {
 }
 
 /** Rejects if Kodi does not answer. */
-async function connectKodi(call: Call): Promise<DeviceControl> {
+async function connectKodi(call: Call, close: () => void): Promise<DeviceControl> {
   await call("JSONRPC.Ping");
   const player = async (): Promise<number | undefined> => {
     const active = await call("Player.GetActivePlayers");
@@ -102,7 +102,7 @@ async function connectKodi(call: Call): Promise<DeviceControl> {
         durationSeconds: secondsOf(facts.totaltime) || undefined,
       };
     },
-    close() {},
+    close,
   };
 }
 

@@ -96,31 +96,41 @@ test("Kodi: a password, a refusal and an address outside of the network are erro
   assert.equal(kodiDevice(fakeLan().runtime, { ...sighting, host: "203.0.113.1" }), undefined);
 });
 
-/** A Kodi that answers over TCP with these chunks. */
-function tcpKodi(chunksOf: (request: string) => readonly string[]) {
+/** A Kodi that answers over TCP with these chunks; `id` is that of the request. */
+function tcpKodi(chunksOf: (request: string, id: number) => readonly string[]) {
   const { device, lan } = kodi(PLAYING, "_xbmc-jsonrpc._tcp.local");
-  let closed = 0;
+  let [open, opened] = [0, 0];
   Object.assign(lan.runtime.net, {
     connect(_: unknown, handlers: TcpHandlers) {
+      open++;
+      opened++;
       queueMicrotask(() => handlers.opened?.());
       const write = (bytes: Uint8Array) => {
-        for (const chunk of chunksOf(Buffer.from(bytes).toString())) handlers.received(encodeUtf8(chunk));
+        const request = Buffer.from(bytes).toString();
+        for (const chunk of chunksOf(request, JSON.parse(request).id)) handlers.received(encodeUtf8(chunk));
         return true;
       };
-      return { write, close: () => void closed++ };
+      return { write, close: () => void open-- };
     },
   });
-  return { device, lan, closed: () => closed };
+  return { device, lan, open: () => open, opened: () => opened };
 }
 
-test("Kodi over TCP: the answer may arrive in parts, after notifications, and with braces in its texts", async () => {
-  const { device, closed } = tcpKodi((request) => [
+test("Kodi over TCP: one connection, answers in parts, after notifications, with braces in their texts", async () => {
+  const { device, lan, open, opened } = tcpKodi((request, id) => [
     '{"method":"Player.OnPlay","params":{"a":"}\\""}}{"id"',
-    `:1,"result":${request.includes("Ping") ? '"pong"' : "[]"}}`,
+    `:${id},"result":${request.includes("Ping") ? '"pong"' : "[]"}}`,
   ]);
   const control = await device.connect();
   await assert.rejects(control.pause(), /plays nothing/);
-  assert.ok(closed() >= 2);
+  await assert.rejects(control.stop(), /plays nothing/);
+  assert.deepEqual([open(), opened()], [1, 1]);
+  await lan.clock.advance(60_000);
+  assert.equal(open(), 0);
+  await assert.rejects(control.pause(), /plays nothing/);
+  assert.deepEqual([open(), opened()], [1, 2]);
+  control.close();
+  assert.equal(open(), 0);
 });
 
 test("Kodi over TCP: silence, a flood and text that is not JSON are errors", async () => {
@@ -128,6 +138,12 @@ test("Kodi over TCP: silence, a flood and text that is not JSON are errors", asy
   const waiting = assert.rejects(silent.device.connect(), /did not answer/);
   await silent.lan.clock.advance(8_000);
   await waiting;
-  await assert.rejects(tcpKodi(() => ["x".repeat(300_000)]).device.connect(), /too much/);
-  await assert.rejects(tcpKodi(() => ["{x}"]).device.connect(), /not JSON/);
+  for (const [text, problem] of [
+    ["x".repeat(300_000), /too much/],
+    ["{x}", /not JSON/],
+  ] as const) {
+    const { device, open } = tcpKodi(() => [text]);
+    await assert.rejects(device.connect(), problem);
+    assert.equal(open(), 0);
+  }
 });
