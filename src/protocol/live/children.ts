@@ -8,6 +8,7 @@ import { type LiveInput, PRIORITY } from "./contract.ts";
 import type { Headers } from "./headers.ts";
 import {
   BACKFILL_MS,
+  CARRIED_SHARE,
   DISPLACED_MS,
   MAX_CHILD_BACKLOG_MS,
   SOURCE_CHILDREN,
@@ -142,13 +143,18 @@ export class Children {
     }
   }
 
-  /** The live data of a child waits too long: drops the stripes that its connection does not carry, its home stripe last. */
+  /** The live data of a child waits too long: drops a stripe, or all that its connection does not carry, its home stripe last. */
   backlog(peer: LivePeer, { waitMs, bytesPerSecond }: LiveInput & { readonly kind: "backlog" }): void {
     if (waitMs <= MAX_CHILD_BACKLOG_MS || peer.childOf === 0) return;
-    const carried = Math.floor((SUBSCRIPTION_SHARE * bytesPerSecond) / this.#state.stripeRate);
-    peer.limitStripes(Math.max(1, carried), this.#state.now);
     const home = peer.about.homeStripe;
     const given = stripesOf(peer.childOf).sort((a, b) => Number(b === home) - Number(a === home));
+    const rate = this.#state.recentStripeRate;
+    let carried = given.length - 1;
+    // A connection that takes about what it is given was only interrupted, for example by a busy processor.
+    if (bytesPerSecond < CARRIED_SHARE * given.length * rate) {
+      carried = Math.min(carried, Math.floor((SUBSCRIPTION_SHARE * bytesPerSecond) / rate));
+      peer.limitStripes(Math.max(1, carried), this.#state.now);
+    }
     const dropped = given.slice(carried).reduce((mask, stripe) => mask | (1 << stripe), 0);
     this.#drop(peer, dropped, "slow");
   }

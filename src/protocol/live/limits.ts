@@ -130,8 +130,10 @@ export const MAX_BAN_MS = 600_000;
 export const DELIVERING_MS = 5_000;
 /** If live data for a child waits longer than this, the parent drops the stripes that their connection does not carry. */
 export const MAX_CHILD_BACKLOG_MS = 200;
+/** A connection that takes less than this share of the stripes that it is given does not carry them all. */
+export const CARRIED_SHARE = 0.9;
 /** For each such time since its last backlog, the child may have one stripe more. */
-export const CARRY_MS = 10_000;
+export const CARRY_MS = 3_000;
 /** A peer that does not confirm by a WIN what it receives gets this much of the stream, and then this share of it: a second each
  * minute, with which it can recover. WINs come four times a second. */
 export const UNCONFIRMED_MS = 4_000;

@@ -12,6 +12,8 @@ import { PieceWindow } from "./window.ts";
 const TIMELINE_PERIOD_MS = 60_000;
 /** A peer that is late by more than this share of the lag counts as starving; a deep tree uses half of the lag. */
 const STARVING_LAG_SHARE = 0.66;
+/** The time over which the rate of the stream is measured. */
+const RECENT_RATE_MS = 4_000;
 /** A peer that connected less than this time ago has not yet sent anything about the stream. */
 const NEW_PEER_MS = 1_000;
 
@@ -97,6 +99,19 @@ export class LiveState {
   /** Bytes per second of one stripe. */
   get stripeRate(): number {
     return this.setup.layout.bytesPerSecond / this.setup.layout.stripes;
+  }
+
+  /** Bytes per second of one stripe in the newest pieces: a stream can have much less than its transport file says. */
+  get recentStripeRate(): number {
+    const { stripes, pieceMs } = this.setup.layout;
+    const most = this.piecesIn(RECENT_RATE_MS);
+    let bytes = 0;
+    let pieces = 0;
+    for (let piece = this.window.piece(this.window.head); piece && pieces < most; pieces++) {
+      bytes += piece.header.value.pieceBytes;
+      piece = this.window.piece(piece.seq - 1);
+    }
+    return pieces === 0 ? this.stripeRate : Math.max(1, (1_000 * bytes) / (pieces * pieceMs * stripes));
   }
 
   /** Typical size of a chunk in bytes. */
