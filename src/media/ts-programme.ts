@@ -31,6 +31,7 @@ const BY_TYPE: Readonly<Record<number, readonly [TsStream["kind"], string]>> = {
   27: ["video", "h264"],
   36: ["video", "hevc"],
   51: ["video", "vvc"],
+  128: ["audio", "pcm_bluray"],
   129: ["audio", "ac3"],
   130: ["audio", "dts"],
   131: ["audio", "truehd"],

@@ -82,7 +82,8 @@ export class StreamConverter {
     if (!audio) return undefined;
     const own = audioUnits(piece.packets, audio.pid);
     this.#keep(index, own);
-    return { before: this.#tails.get(index - 1) ?? [], own, language: audio.language, isLast: false };
+    const { language, codec } = audio;
+    return { before: this.#tails.get(index - 1) ?? [], own, language, codec, isLast: false };
   }
 
   #audioOf({ streams }: ReturnType<typeof readPiece>): TsStream | undefined {

@@ -3,6 +3,7 @@ import { SluiceError } from "../../base/errors.ts";
 import { mergePmt } from "../../media/psi.ts";
 import { leadingStream, type TsStream } from "../../media/ts-programme.ts";
 import type { TsTables } from "../../media/ts-tables.ts";
+import type { AudioSource } from "../codecs/codecs.ts";
 import type { AudioConversion } from "../contract.ts";
 import { frameAt } from "../packed-audio.ts";
 import { cutSegment } from "../ts-cut.ts";
@@ -10,6 +11,7 @@ import { interleaveTs, readPiece } from "../ts-interleave.ts";
 import { TsMuxer } from "../ts-muxer.ts";
 import { type AudioTranscoder, converts, type TranscodePlan } from "./transcoder.ts";
 import { type AudioUnit, splitFrames } from "./ts-audio.ts";
+import { decoderOf, hasUnitFrames, type UnitFrames, unitFrames } from "./unit-frames.ts";
 
 /** The audio of one segment. */
 export interface SegmentAudio {
@@ -18,6 +20,8 @@ export interface SegmentAudio {
   readonly own: readonly AudioUnit[];
   /** ISO 639-2, for the PMT. */
   readonly language: string;
+  /** As the tables name it; undefined: found by its frames. */
+  readonly codec?: string;
   readonly isLast: boolean;
 }
 
@@ -34,16 +38,17 @@ export class TsConverter {
 
   /** Returns true if audio with this codec is converted. */
   needs(codec: string): boolean {
-    return converts(this.#conversion, codec) && this.#transcoder.decodes(codec);
+    // Transport streams with Opus play in no browser.
+    const conversion = { ...this.#conversion, isHls: false };
+    return converts(conversion, codec) && this.#transcoder.decodes(decoderOf(codec));
   }
 
   /** Returns the audio as AAC in a transport stream of its own; undefined if it has no frames that are converted. */
   async convert(audio: SegmentAudio, signal: AbortSignalLike): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const { language, isLast } = audio;
-    const { codec, before, own } = splitFrames(audio.before, audio.own);
-    if (codec === undefined || !this.needs(codec)) return undefined;
-    if (this.#plan?.source.codec !== codec) {
-      const source = { codec, config: undefined, sampleRate: undefined, channels: undefined };
+    const { source, before, own } = framesOf(audio);
+    if (!source || !this.needs(source.codec)) return undefined;
+    if (!this.#plan || !isEqualSource(this.#plan.source, source)) {
       this.#plan = await this.#transcoder.plan(source, before[0] ?? own[0], this.#conversion.channels);
     }
     if (!this.#plan) return undefined;
@@ -52,6 +57,19 @@ export class TsConverter {
     const { config, sampleRate } = this.#plan;
     return new TsMuxer([{ codec: "aac", language, config, sampleRate }]).segment(frames);
   }
+}
+
+function framesOf({ codec, before, own }: SegmentAudio): UnitFrames {
+  if (codec !== undefined && hasUnitFrames(codec)) return unitFrames(codec, before, own);
+  const split = splitFrames(before, own);
+  const source = split.codec && {
+    ...{ codec: split.codec, config: undefined, sampleRate: undefined, channels: undefined },
+  };
+  return { ...split, source };
+}
+
+function isEqualSource(one: AudioSource, other: AudioSource): boolean {
+  return one.codec === other.codec && one.sampleRate === other.sampleRate && one.channels === other.channels;
 }
 
 /** Returns `segment` with `audio` in place of all its audio. */
@@ -66,6 +84,7 @@ export function withAudio(
 
 /** Returns audio frames, unchanged, as a transport stream of their own; undefined if there are none. */
 export function audioAlone(audio: SegmentAudio): Uint8Array<ArrayBuffer> | undefined {
+  if (audio.codec !== undefined && hasUnitFrames(audio.codec)) return undefined;
   const { codec, own } = splitFrames(audio.before, audio.own);
   const [first] = own;
   if (codec === undefined || !first) return undefined;

@@ -155,7 +155,7 @@ export class TsFileAudio {
   }
 
   async #audioOf(
-    { pid, described: { language } }: TsFileTrack,
+    { pid, described: { language, codec, convertedFrom } }: TsFileTrack,
     { index, start, body, after }: ReadSegment,
     prerollSeconds: number,
     signal: AbortSignal,
@@ -168,6 +168,7 @@ export class TsFileAudio {
       before: units.filter(({ at }) => at < preroll.length),
       own: units.filter(({ at }) => at >= preroll.length && at < ownEnd),
       language,
+      codec: convertedFrom ?? codec,
       isLast: index + 1 === this.#parts.segments,
     };
   }

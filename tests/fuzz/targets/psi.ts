@@ -2,6 +2,7 @@ import { assert } from "../../../src/base/assert.ts";
 import { concatBytes, writeU32 } from "../../../src/base/bytes.ts";
 import type { Random } from "../../../src/base/random.ts";
 import { randomBelow } from "../../../src/base/random.ts";
+import { ProgrammeFilter } from "../../../src/media/programme-filter.ts";
 import {
   buildPat,
   buildPmt,
@@ -70,4 +71,15 @@ const reader: FuzzTarget = {
   },
 };
 
-export const targets: FuzzTarget[] = [section, reader];
+const filter: FuzzTarget = {
+  name: "programme-filter",
+  corpus: reader.corpus,
+  run(bytes) {
+    const packets = bytes.subarray(0, bytes.length - (bytes.length % TS_PACKET_BYTES));
+    const own = new ProgrammeFilter(1).push(packets);
+    assert(own.length <= packets.length, "a programme is a part of the stream");
+    return own;
+  },
+};
+
+export const targets: FuzzTarget[] = [filter, section, reader];

@@ -54,6 +54,12 @@ const FILES: Record<string, { name: string; args: string[] }> = {
     name: "flac.mp4",
     args: clip(SURROUND, "-c:a flac -sample_fmt s32 -bits_per_raw_sample 24 -strict -2"),
   },
+  "MPEG-TS, Opus": { name: "opus.ts", args: clip(SOUND, "-c:a libopus") },
+  "MPEG-TS of Blu-ray, PCM 5.1 of 24 bits": {
+    name: "pcm.m2ts",
+    args: clip(SURROUND, "-af aformat=channel_layouts=5.1(side) -c:a pcm_bluray -sample_fmt s32"),
+  },
+  "MPEG-TS, DTS": { name: "dts.ts", args: clip(SOUND, "-c:a dca -strict -2") },
   "MKV, Opus": { name: "opus.mkv", args: clip(SOUND, "-c:a libopus") },
 };
 
