@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { concatBytes } from "../../src/base/bytes.ts";
-import { readBlurayPcm } from "../../src/media/bluray-pcm.ts";
-import { opusUnits } from "../../src/media/opus-ts.ts";
+import { opusUnits, readBlurayPcm } from "../../src/media/unit-audio.ts";
 
 test("opusUnits: splits a PES packet, with sizes above 255 bytes, trims and extensions", () => {
   const packet = (toc: number, size: number) => new Uint8Array(size).fill(1).fill(toc, 0, 1);

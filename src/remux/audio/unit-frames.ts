@@ -1,6 +1,5 @@
-import { readBlurayPcm } from "../../media/bluray-pcm.ts";
-import { opusUnits } from "../../media/opus-ts.ts";
 import { deltaTicks, TICKS_PER_SECOND } from "../../media/timestamps.ts";
+import { opusUnits, readBlurayPcm } from "../../media/unit-audio.ts";
 import type { AudioSource } from "../codecs/codecs.ts";
 import { TS_BASE_SECONDS, type TsMuxPacket } from "../ts-mux-input.ts";
 import type { AudioUnit } from "./ts-audio.ts";
