@@ -3,6 +3,9 @@ import type { EngineActivity } from "../../src/engine/engine.ts";
 import type { SessionActivity, TransferActivity } from "../../src/playback/contract.ts";
 import { describeError } from "../http/errors.ts";
 
+/** More would be a blur in a picture of the swarm. */
+const MAX_NODES = 60;
+
 const bytes = z.int().describe("Bytes");
 const rate = z.int().describe("Bytes per second");
 
@@ -47,6 +50,9 @@ const transferSchema = z.object({
   downloaded: bytes,
   uploaded: bytes,
   wasted: bytes.describe("Bytes that were received twice or failed verification"),
+  nodes: z
+    .array(z.object({ client: z.string(), up: rate, down: rate }))
+    .describe(`At most ${MAX_NODES} connected peers, those with the highest rates first, without addresses`),
   origins: z.record(z.string(), z.int()).describe("Peers by the source of their address"),
 });
 
@@ -110,6 +116,14 @@ function presentTransfer({ infohash, name, kind, holders, size, heldBytes, figur
     downloaded: figures.downloaded,
     uploaded: figures.uploaded,
     wasted: figures.wasted,
+    nodes: figures.peers
+      .map(({ client, bytesPerSecondUp, bytesPerSecondDown }) => ({
+        client,
+        up: Math.round(bytesPerSecondUp),
+        down: Math.round(bytesPerSecondDown),
+      }))
+      .sort((a, b) => b.up + b.down - (a.up + a.down))
+      .slice(0, MAX_NODES),
     origins,
   };
 }

@@ -406,19 +406,22 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
       await guest.locator(".item-star").first().waitFor();
       await guest.reload();
       await guest.locator(".item-star").first().waitFor();
-      assert.equal(await guest.isHidden("#share-access"), true);
+      await guest.goto(`${engine.url}/#/control/access`);
+      await guest.getByRole("button", { name: "Remove the access token" }).waitFor();
+      assert.equal(await guest.isHidden("#access-intranet"), true);
       await guest.context().close();
     },
   );
 
   test("the access switch blocks other devices", SLOW, async () => {
-    await page.click("[data-tab=share]");
+    await page.goto(`${engine.url}/#/control/access`);
     await page.locator("#access-intranet button", { hasText: "Block" }).click();
     await page.waitForFunction(() => /now blocked/.test(document.getElementById("toast")?.textContent ?? ""));
     const refused = await fetch(`${engine.url}/`, { headers: NEIGHBOUR.extraHTTPHeaders });
     assert.equal(refused.status, 403);
     await page.locator("#access-intranet button", { hasText: "Allow" }).click();
     await page.waitForFunction(() => /now allowed/.test(document.getElementById("toast")?.textContent ?? ""));
+    await page.goto(`${engine.url}/#/watch`);
     await page.click("[data-tab=items]");
   });
 

@@ -3,6 +3,7 @@ import { EngineApi, problemText } from "../parts/api.js";
 import { make } from "../parts/dom.js";
 import { LiveData } from "../parts/live-data.js";
 import { tokenForm } from "../parts/token-form.js";
+import { accessView } from "./access.js";
 import { healthView } from "./health.js";
 import { logsView } from "./logs.js";
 import { overviewView } from "./overview.js";
@@ -22,6 +23,7 @@ const PAGES = {
   overview: { title: "Overview", create: overviewView },
   health: { title: "Health", create: healthView },
   logs: { title: "Logs", create: logsView },
+  access: { title: "Access", create: accessView },
   settings: { title: "Settings", create: settingsView },
 };
 const FIRST = "overview";

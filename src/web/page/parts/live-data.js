@@ -14,7 +14,8 @@
  * @typedef {{
  *   infohash: string, name: string, kind: "files" | "live" | "own" | "web", users: number, size: number, held: number,
  *   peers: number, candidates: number, seeds: number, web_seeds: number, speed_down: number, speed_up: number,
- *   downloaded: number, uploaded: number, wasted: number, origins: Record<string, number>
+ *   downloaded: number, uploaded: number, wasted: number, origins: Record<string, number>,
+ *   nodes: { client: string, up: number, down: number }[]
  * }} TransferFigures
  * @typedef {{ version: string, speed_down: number, speed_up: number,
  *   cache: { free: number, limit: number, active: number, inactive: number, memory: number } }} Status

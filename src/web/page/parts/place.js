@@ -22,3 +22,15 @@
 export function appUrl(path) {
   return new URL(path, location.href.replace(/[?#].*$/, "")).href;
 }
+
+/**
+ * Returns path and query of an absolute URL of the engine, relative to the page, so that the request stays on the page's own
+ * origin and below the path prefix of a reverse proxy.
+ *
+ * @param {string} url
+ */
+export function ownPath(url) {
+  const { pathname, search } = new URL(url, location.href);
+  const prefix = new URL(appUrl("")).pathname;
+  return pathname.slice(pathname.startsWith(prefix) ? prefix.length : 1) + search;
+}

@@ -33,7 +33,7 @@ export function tokenForm(api, rightsChanged) {
     make(
       "p",
       {},
-      "The access token keeps guests on your network from changing the engine. On the engine's computer, open this page, copy the access token (Playlist → Devices), and paste it here once:",
+      "The access token keeps guests on your network from changing the engine. On the engine's computer, open this page, copy the access token (Control room → Access), and paste it here once:",
     ),
     form,
     problem,

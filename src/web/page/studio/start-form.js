@@ -32,9 +32,8 @@ const SOURCES = {
  * Opens the form that starts a broadcast.
  *
  * @param {import("../parts/api.js").EngineApi} api
- * @param {() => Promise<void>} started
  */
-export function openStartForm(api, started) {
+export function openStartForm(api) {
   const kinds = /** @type {Kind[]} */ (Object.keys(SOURCES));
   const kind = select(
     kinds.map((name) => /** @type {const} */ ([name, String(SOURCES[name][0])])),
@@ -88,7 +87,6 @@ export function openStartForm(api, started) {
         private: isPrivate.input.checked || undefined,
         standby: standby.input.checked || undefined,
       });
-      await started();
     },
   );
 }

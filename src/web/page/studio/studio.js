@@ -1,14 +1,13 @@
 // @ts-check
 import { EngineApi, problemText } from "../parts/api.js";
 import { action, make } from "../parts/dom.js";
+import { KeyedList } from "../parts/keyed-list.js";
+import { LiveData } from "../parts/live-data.js";
 import { tokenForm } from "../parts/token-form.js";
 import { BroadcastCard } from "./broadcast-card.js";
 import { openStartForm } from "./start-form.js";
 
 /** @typedef {import("./contract.js").Broadcast} Broadcast */
-
-/** Interval of the figures while the place is shown. */
-const REFRESH_MS = 1_000;
 
 /**
  * Opens the place Studio: the broadcasts of this engine.
@@ -18,14 +17,18 @@ const REFRESH_MS = 1_000;
  */
 export function openPlace(root) {
   const api = new EngineApi();
-  /** @type {Map<string, BroadcastCard>} */
-  const cards = new Map();
-  /** @type {number | undefined} */
-  let timer;
+  const live = new LiveData(api);
+  /** @type {Set<BroadcastCard>} */
+  const cards = new Set();
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
-  const start = action("Start a broadcast", () => openStartForm(api, refresh), "primary");
-  const head = make("div", { class: "row spread" }, make("h1", {}, "Studio"), start);
+  const start = action("Start a broadcast", () => openStartForm(api), "primary");
+  const only = make(
+    "p",
+    { class: "soft", hidden: true },
+    "Broadcasts are started and stopped on the engine's own computer.",
+  );
   const list = make("div", { class: "broadcasts" });
+  const access = make("div", { hidden: true });
   const empty = make(
     "div",
     { class: "card nothing", hidden: true },
@@ -36,48 +39,44 @@ export function openPlace(root) {
       "Broadcast a file, a web stream, a camera or OBS. Viewers pass the stream on to each other, so a small uplink reaches many of them.",
     ),
   );
-  root.append(head, problem, list, empty);
+  root.append(
+    make("div", { class: "row spread" }, make("h1", {}, "Studio"), start),
+    ...[only, problem, access, list, empty],
+  );
+  const broadcasts = new KeyedList(
+    list,
+    (/** @type {Broadcast} */ { name }) => name,
+    () => {
+      const card = new BroadcastCard(api, live);
+      cards.add(card);
+      return card;
+    },
+  );
 
-  async function refresh() {
-    const { broadcasts } = /** @type {{ broadcasts: Broadcast[] }} */ (await api.call("broadcast_list"));
-    const names = new Set(broadcasts.map(({ name }) => name));
-    for (const [name, card] of cards) {
-      if (names.has(name)) continue;
-      card.element.remove();
-      cards.delete(name);
-    }
-    for (const broadcast of broadcasts) {
-      const known = cards.get(broadcast.name);
-      const card = known || new BroadcastCard(api, refresh);
-      card.update(broadcast);
-      if (known !== undefined) continue;
-      cards.set(broadcast.name, card);
-      list.append(card.element);
-    }
-    empty.hidden = broadcasts.length > 0;
+  function update() {
+    problem.hidden = live.problem === "";
+    problem.textContent = live.problem;
+    const all = /** @type {Broadcast[] | undefined} */ (live.get("broadcasts"));
+    if (all === undefined) return;
+    broadcasts.update(all);
+    empty.hidden = all.length > 0;
   }
 
-  async function run() {
-    problem.hidden = true;
-    try {
-      await refresh();
-    } catch (error) {
-      problem.textContent = problemText(error);
-      problem.hidden = false;
-    }
-    if (timer !== undefined) timer = window.setTimeout(run, REFRESH_MS);
-  }
-
+  const stopPreviews = () => {
+    for (const card of cards) card.preview.stop();
+  };
+  window.addEventListener("pagehide", stopPreviews);
+  let release = () => {};
   async function show() {
+    release();
     try {
-      const rights = await api.enter();
+      const isOwner = (await api.enter()) === "full";
       // Only the engine's own computer may start and stop broadcasts.
       start.hidden = !api.isLocal;
-      if (rights === "full") {
-        list.replaceChildren(...[...cards.values()].map(({ element }) => element));
-        timer = 0;
-        await run();
-      } else list.replaceChildren(tokenForm(api, show));
+      only.hidden = !isOwner || api.isLocal;
+      access.hidden = isOwner;
+      access.replaceChildren(...(isOwner ? [] : [tokenForm(api, show)]));
+      if (isOwner) release = live.listen(update);
     } catch (error) {
       problem.textContent = problemText(error);
       problem.hidden = false;
@@ -86,8 +85,8 @@ export function openPlace(root) {
   return {
     show: () => void show(),
     hide() {
-      window.clearTimeout(timer);
-      timer = undefined;
+      release();
+      stopPreviews();
     },
   };
 }

@@ -1,5 +1,5 @@
 // @ts-check
-import { appUrl } from "../parts/place.js";
+import { ownPath } from "../parts/place.js";
 
 /**
  * Requests of the page to the playback endpoints and session URLs.
@@ -166,18 +166,6 @@ export async function awaitManifest(session, signal) {
   if (isFile) await response.body?.cancel();
   else await response.text();
   return { url: response.url, isFile };
-}
-
-/**
- * Returns path and query of an absolute URL of the engine, relative to the page, so that the request stays on the page's own
- * origin and below the path prefix of a reverse proxy.
- *
- * @param {string} url
- */
-export function ownPath(url) {
-  const { pathname, search } = new URL(url, location.href);
-  const prefix = new URL(appUrl("")).pathname;
-  return pathname.slice(pathname.startsWith(prefix) ? prefix.length : 1) + search;
 }
 
 /** @param {Response} response */

@@ -1,7 +1,7 @@
 // @ts-check
 
 import { languageName } from "../parts/figures.js";
-import { ownPath } from "./engine.js";
+import { ownPath } from "../parts/place.js";
 import { qualitiesOf } from "./quality-menu.js";
 import { isFileTrack } from "./subtitle-file.js";
 

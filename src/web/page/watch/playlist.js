@@ -104,7 +104,7 @@ export function connectPlaylist({ play, copy, notify, onRights }) {
       showSuggestions(page, seen);
     },
   });
-  const share = new Share({ api, copy, notify, rightsChanged: enter });
+  const share = new Share({ api, copy });
   const subscriptions = new Subscriptions({
     ...{ api, list: page.subscriptions, empty: page.noSubscriptions, notify, categories: CATEGORIES },
     show({ id }) {
@@ -176,7 +176,7 @@ export function connectPlaylist({ play, copy, notify, onRights }) {
     page.card.dataset.rights = rights;
     onRights(rights);
     tabs.allow(canEdit() ? ["items", "subscriptions", "trash", "share"] : ["items", "share"]);
-    share.showRights(rights);
+    void share.showAddresses();
     page.readOnly.hidden = true;
     if (!canEdit()) showReadOnly(page.readOnly, api, enter);
     await list.reload();

@@ -1,0 +1,164 @@
+// @ts-check
+import { problemText } from "../parts/api.js";
+import { confirmFirst } from "../parts/dialog.js";
+import { action, field, make } from "../parts/dom.js";
+import { copyLink, showToast } from "../parts/toast.js";
+
+/**
+ * @typedef {{ allow_intranet_access: boolean, allow_remote_access: boolean, addresses: string[] }} ServerSettings
+ * @typedef {{ method: "none" | "engine" | "google", login: string | null }} Account
+ */
+
+/**
+ * The page Access: which networks may use the engine, the access token, and the account.
+ *
+ * @param {import("../parts/live-data.js").LiveContext} context
+ * @returns {import("../parts/place.js").View}
+ */
+export function accessView({ api }) {
+  const problem = make("p", { class: "problem", role: "alert", hidden: true });
+  const intranet = make("p", { id: "access-intranet-state" });
+  const internet = make("p", { id: "access-internet-state" });
+  const addresses = make("ul", { class: "rows" });
+  const account = make("div", {});
+  const token = make("section", { class: "card" });
+  const switches = make("div", {});
+
+  /** @param {() => unknown} work */
+  async function run(work) {
+    problem.hidden = true;
+    try {
+      await work();
+    } catch (error) {
+      problem.textContent = problemText(error);
+      problem.hidden = false;
+    }
+  }
+
+  /** @type {(method: string, value: boolean, done: string) => Promise<void>} */
+  const set = (method, value, done) =>
+    run(async () => {
+      await api.call(method, { value });
+      showToast(done);
+      await show();
+    });
+
+  const allowInternet = () =>
+    confirmFirst(
+      "Allow access from the Internet?",
+      "Anyone who finds this address can then watch through this engine, use its connection and see the playlist. Allow it only behind a proxy or a VPN of your own.",
+      "Allow",
+      async () => {
+        await api.call("set_allow_remote_access", { value: true });
+        showToast("The Internet is now allowed");
+        await show();
+      },
+    );
+  switches.append(
+    make(
+      "div",
+      { id: "access-intranet", class: "buttons" },
+      action("Allow the network", () =>
+        set("set_allow_intranet_access", true, "Devices on the same network are now allowed"),
+      ),
+      action("Block the network", () =>
+        set("set_allow_intranet_access", false, "Devices on the same network are now blocked"),
+      ),
+    ),
+    internet,
+    make(
+      "div",
+      { id: "access-internet", class: "buttons" },
+      action("Allow the Internet…", allowInternet, "danger"),
+      action("Block the Internet", () =>
+        set("set_allow_remote_access", false, "The Internet is now blocked"),
+      ),
+    ),
+  );
+
+  async function show() {
+    const server = /** @type {ServerSettings} */ (await api.call("get_server_settings"));
+    intranet.textContent = server.allow_intranet_access
+      ? "Devices on the same network are allowed: they can watch, and change things with the access token."
+      : "Devices on the same network are blocked.";
+    internet.textContent = server.allow_remote_access
+      ? "The Internet is allowed: anyone who finds this address can use the engine."
+      : "The Internet is blocked.";
+    addresses.replaceChildren(
+      ...server.addresses.map((url) => make("li", { class: "row-item" }, make("a", { href: url }, url))),
+    );
+    // Only the engine's own computer may change access.
+    switches.hidden = !api.isLocal;
+    showToken();
+    await showAccount();
+  }
+
+  function showToken() {
+    const forget = action("Remove the access token from this browser", async () => {
+      await api.forgetToken();
+      location.reload();
+    });
+    token.replaceChildren(
+      make("h2", {}, "Access token"),
+      make(
+        "p",
+        {},
+        "It keeps guests on your network from changing the engine. To use the Control room on another device, copy it here, open this page there, and paste it.",
+      ),
+      make(
+        "div",
+        { class: "buttons" },
+        api.isLocal ? action("Copy the access token", () => copyLink(api.token)) : forget,
+      ),
+    );
+  }
+
+  async function showAccount() {
+    const { method, login } = /** @type {Account} */ (await api.call("check_auth"));
+    if (method === "none") {
+      const email = make("input", { type: "email", autocomplete: "username", required: true });
+      const password = make("input", { type: "password", autocomplete: "current-password", required: true });
+      const form = make(
+        "form",
+        { class: "fields" },
+        field("Email address", email),
+        field("Password", password),
+        make("div", { class: "buttons" }, make("button", { type: "submit" }, "Sign in")),
+      );
+      form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        void run(async () => {
+          await api.call("sign_in", { email: email.value, password: password.value });
+          await showAccount();
+        });
+      });
+      account.replaceChildren(
+        make("p", {}, "No account is signed in. The command sluice account creates one."),
+        form,
+      );
+      return;
+    }
+    const signOut = action("Sign out", () =>
+      run(async () => {
+        await api.call("sign_out");
+        await showAccount();
+      }),
+    );
+    account.replaceChildren(
+      make("p", {}, "Signed in as ", make("bdi", {}, login ?? method), "."),
+      make("div", { class: "buttons" }, signOut),
+    );
+  }
+
+  return {
+    element: make(
+      "div",
+      { class: "page" },
+      problem,
+      make("section", { class: "card" }, make("h2", {}, "Networks"), intranet, switches, addresses),
+      token,
+      make("section", { class: "card" }, make("h2", {}, "Account"), account),
+    ),
+    show: () => run(show),
+  };
+}
