@@ -30,6 +30,7 @@ import { parseM3uPlaylist, taskMethods } from "./service-lists.ts";
 import { castingMethods, playerMethods } from "./service-players.ts";
 import { statusMethods, versionMethods } from "./service-status.ts";
 import { settingsMethods } from "./settings.ts";
+import { watchedMethods } from "./watched.ts";
 
 /** Every control method by section, in the order of the interface; extensions come last in their section. */
 export const CONTROL_SECTIONS: readonly {
@@ -71,6 +72,7 @@ export const CONTROL_SECTIONS: readonly {
   { title: "Programme guides", methods: guideMethods },
   { title: "Catch-up", methods: catchUpMethods },
   { title: "Recordings", methods: recordingMethods },
+  { title: "Watched films", methods: watchedMethods },
   { title: "Settings", methods: settingsMethods },
   { title: "Activity", methods: activityMethods },
 ];

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { UnixSeconds } from "../../src/base/time.ts";
 import { encodeUtf8 } from "../../src/base/utf8.ts";
 import type { Item, ItemQuery, ItemReader } from "../../src/library/contract.ts";
 import type { Library } from "../../src/library/library.ts";
@@ -12,6 +13,10 @@ import { search, searchParams, searchSchema } from "./search.ts";
 
 /** Up to this many items are sent at once, with a length; a longer list is streamed while it is read. */
 const MAX_BUFFERED_ITEMS = 500;
+
+const DAY_SECONDS = 86_400;
+/** Programmes of an item on one day: one in ten minutes. */
+const MAX_DAY = 150;
 
 const params = z.object({
   owner,
@@ -28,6 +33,8 @@ const params = z.object({
   ),
   ...pageParams,
   show_epg: bool.describe("1: adds the present programme of each item and the next one"),
+  epg_from: integer.describe("UNIX time: adds all programmes of each item that end later, instead of two"),
+  epg_to: integer.describe("UNIX time: programmes that start earlier; default: a day after epg_from"),
 });
 
 /**
@@ -62,9 +69,26 @@ export const playlistGet: ControlMethod = controlMethod({
       sort: params.sort ? "title" : "added",
     };
     const { items } = call.library;
+    const { epg_from: from, epg_to: to } = params;
+    const epg = async (item: Item) => {
+      if (from === undefined) return [...(await call.library.guide.nowAndNext(item))];
+      const last = Math.min(to ?? from + DAY_SECONDS, from + DAY_SECONDS);
+      const programmes = call.library.guide.programmes(
+        item,
+        from as UnixSeconds,
+        last as UnixSeconds,
+        MAX_DAY,
+      );
+      return (await programmes).map(({ start, stop, title, description }) => ({
+        start,
+        stop,
+        title,
+        description,
+      }));
+    };
     const present = async (item: Item) => ({
       ...presentListedItem(item, items.figures(item), call.base, call.library.healthOf(item)),
-      ...(params.show_epg && { epg: [...(await call.library.guide.nowAndNext(item))] }),
+      ...(params.show_epg && { epg: await epg(item) }),
     });
     if (params.sort_by === "status") {
       const { total, page } = await byStatus(call.library, query);

@@ -30,6 +30,7 @@ import { contentKey } from "./item-figures.ts";
 import { createItems } from "./items.ts";
 import { createSourceRows } from "./source-rows.ts";
 import { createTasks } from "./tasks.ts";
+import { createWatched, type Watched } from "./watched.ts";
 
 /** The stored data of the engine: playlists, external playlists, access and accounts. Routes use only this interface. */
 export interface Library {
@@ -39,6 +40,8 @@ export interface Library {
   readonly access: AccessControl;
   readonly accounts: Accounts;
   readonly images: Images;
+  /** The films that users have begun to watch. */
+  readonly watched: Watched;
   /** The programme guides of the channels. */
   readonly guide: Guide;
   /** How the channels play, as visits in the background found. */
@@ -140,6 +143,7 @@ export async function createLibrary(dependencies: LibraryDependencies): Promise<
     access,
     accounts: createAccounts(dependencies),
     images,
+    watched: createWatched(store),
     guide,
     exportGuide: (query) => exportGuide({ items, guide, clock }, query),
     searchProgrammes: (query) => searchProgrammes({ items, guide, clock }, query),

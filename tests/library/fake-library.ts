@@ -17,8 +17,10 @@ import { reminderOf } from "../../src/library/guide/reminder.ts";
 import type { ImportOptions } from "../../src/library/import.ts";
 import { contentKey } from "../../src/library/item-figures.ts";
 import type { Library } from "../../src/library/library.ts";
+import { createWatched } from "../../src/library/watched.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
 import { FakeItems } from "./fake-items.ts";
+import { MapStore } from "./map-store.ts";
 
 const PNG_HEAD = [0x89, 0x50, 0x4e, 0x47];
 
@@ -76,6 +78,7 @@ export function fakeLibrary(): FakeLibrary {
     },
     access: fakeAccess(),
     accounts: fakeAccounts(),
+    watched: createWatched(new MapStore()),
     images: fakeImages((url) => library.web.get(url)),
     async importPlaylist(body, options) {
       const text = await new Response(body).text();

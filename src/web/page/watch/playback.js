@@ -39,6 +39,7 @@ const WAITING = "Waiting for data";
  *   onLanguage: (fileIndex: number, language: string) => void,
  *   onUnplayable: (message: string) => void,
  *   onFailed: (message: string) => void,
+ *   startAt: (infohash: string, fileIndex: number) => Promise<number>,
  *   previousStopped: Promise<void> | undefined,
  * }} PlaybackOptions
  */
@@ -90,9 +91,12 @@ export class Playback {
       const sound = hasTracks ? await soundOf(session.infohash, fileIndex, signal) : NO_SOUND;
       const pictureTracks = hasTracks ? await pictureTracksOf(session.infohash, fileIndex, signal) : [];
       showSilent(page, sound.silent);
+      const isFilm = session.is_live !== 1;
+      const atSeconds =
+        choice.atSeconds ?? (isFilm ? await this.#options.startAt(session.infohash, fileIndex) : 0);
       page.video.addEventListener("playing", () => this.#played(), { signal });
       page.video.addEventListener("waiting", () => showWaiting(page, WAITING), { signal });
-      const player = await attachPlayer(page.video, url, isFile, choice.atSeconds ?? 0, {
+      const player = await attachPlayer(page.video, url, isFile, atSeconds, {
         onFailure: (kind, message) => (kind === "unplayable" ? onUnplayable(message) : this.#fail(message)),
         onTracks: () => this.#tracks?.update(),
         audioLanguage: sound.languages.length === 1 ? sound.languages[0] : undefined,

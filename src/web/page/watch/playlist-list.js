@@ -29,7 +29,7 @@ const EXTRA_ROWS = 8;
 const ROW_REM = 4.25;
 const PROGRAMME_ROW_REM = 5.75;
 /** While the user scrolls fast, pages in between are not requested. */
-const LOAD_DEBOUNCE_MS = 80;
+const LOAD_THROTTLE_MS = 80;
 
 /** The list of items: only the visible rows exist, and only the pages that are near them are loaded. */
 export class PlaylistList {
@@ -44,6 +44,8 @@ export class PlaylistList {
   #total = 0;
   #rowPixels = 0;
   #loadTimer = 0;
+  /** The pages with rows that are visible or near and not loaded. @type {readonly number[]} */
+  #missing = [];
   #frame = 0;
   /** Whether the shown problem comes from loading the list. Other problems, such as a failed upload, stay visible. */
   #hasFailed = false;
@@ -223,11 +225,12 @@ export class PlaylistList {
     const missing = [...Array(Math.max(0, to - from)).keys()]
       .map((i) => Math.floor((from + i) / PAGE_ITEMS))
       .filter((number, i, all) => number !== all[i - 1] && !this.#pages.has(number));
-    clearTimeout(this.#loadTimer);
-    if (missing.length > 0)
+    this.#missing = missing;
+    if (missing.length > 0 && this.#loadTimer === 0)
       this.#loadTimer = window.setTimeout(() => {
-        for (const number of missing) this.#load(number);
-      }, LOAD_DEBOUNCE_MS);
+        this.#loadTimer = 0;
+        for (const number of this.#missing) this.#load(number);
+      }, LOAD_THROTTLE_MS);
   }
 
   /** @param {number} index */

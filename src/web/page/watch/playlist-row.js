@@ -94,7 +94,7 @@ export function itemRow(item, actions, number) {
  *
  * @param {ListItem} item
  */
-function programmeLines({ programmes }) {
+export function programmeLines({ programmes }) {
   const now = Date.now() / 1000;
   return programmes.map(({ start, stop, title }) =>
     make(
@@ -172,7 +172,7 @@ function healthDot({
  *
  * @param {ListItem} item
  */
-function logo({ title, iconPath, id }) {
+export function logo({ title, iconPath, id }) {
   const letter = /[\p{L}\p{N}]/u.exec(title)?.[0] ?? "•";
   const frame = make(
     "span",

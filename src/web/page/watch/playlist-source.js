@@ -62,6 +62,26 @@ export function exportSource() {
 }
 
 /**
+ * Returns a page of the list with the programmes of a day.
+ *
+ * @param {import("../parts/api.js").EngineApi} api
+ * @param {Filter} filter
+ * @param {number} from UNIX time
+ * @param {number} offset
+ * @param {number} limit
+ * @returns {Promise<ListPage>}
+ */
+export async function guidePage(api, filter, from, offset, limit) {
+  const parameters = {
+    ...filterParameters(filter, offset, limit),
+    external_playlist_id: filter.externalPlaylistId,
+    epg_from: from,
+  };
+  const { total_items, playlist } = await api.call("playlist_get", parameters);
+  return { total: total_items, items: playlist.map(readItem) };
+}
+
+/**
  * Returns an item of the list; undefined if it is no longer there.
  *
  * @param {number} id

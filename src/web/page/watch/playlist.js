@@ -6,7 +6,7 @@ import { addFiles, addLink } from "./playlist-add.js";
 import { PlaylistList } from "./playlist-list.js";
 import { openItemMenu } from "./playlist-menu.js";
 import { Share, showReadOnly } from "./playlist-share.js";
-import { controlSource, exportSource, itemWithId } from "./playlist-source.js";
+import { controlSource, exportSource, guidePage, itemWithId } from "./playlist-source.js";
 import { Subscriptions } from "./playlist-subscriptions.js";
 import { connectTabs } from "./playlist-tabs.js";
 import { PlaylistTasks } from "./playlist-tasks.js";
@@ -17,6 +17,11 @@ const TYPING_DEBOUNCE_MS = 250;
 /** The number of values that a filter suggests; the user can type others. */
 const MAX_SUGGESTIONS = 300;
 const CATEGORIES = "playlist-categories";
+/** The filter that all items match. */
+const ALL = {
+  ...{ name: "", category: "", tag: "", isFavorite: false, externalPlaylistId: undefined },
+  order: "added",
+};
 
 /**
  * @typedef {import("./playlist-source.js").ListItem} ListItem
@@ -31,6 +36,10 @@ const CATEGORIES = "playlist-categories";
  *   neighbour: (id: number, step: 1 | -1) => Promise<ListItem | undefined>,
  *   itemAt: (index: number) => Promise<ListItem | undefined>,
  *   itemWithId: (id: number) => Promise<ListItem | undefined>,
+ *   api: EngineApi,
+ *   page: (filter: Partial<import("./playlist-source.js").Filter>, offset: number, limit: number) =>
+ *     Promise<import("./playlist-source.js").ListPage>,
+ *   guidePage: (from: number, offset: number, limit: number) => Promise<import("./playlist-source.js").ListPage>,
  * }} Playlist
  */
 
@@ -218,6 +227,18 @@ export function connectPlaylist({ play, copy, notify, onRights }) {
     neighbour: (id, step) => list.neighbour(id, step),
     itemAt: (index) => list.itemAt(index),
     itemWithId,
+    api,
+    page: (part, offset, limit) =>
+      (canEdit() ? controlSource(api) : readOnlySource).page(
+        { ...ALL, ...part },
+        offset,
+        limit,
+        new AbortController().signal,
+      ),
+    guidePage: (from, offset, limit) =>
+      canEdit()
+        ? guidePage(api, filter(), from, offset, limit)
+        : readOnlySource.page(filter(), offset, limit, new AbortController().signal),
   };
 }
 

@@ -1,7 +1,7 @@
 // @ts-check
 
 import { problemText } from "../parts/api.js";
-import { action, make } from "../parts/dom.js";
+import { action, byId, make } from "../parts/dom.js";
 import { timeText } from "../parts/figures.js";
 import { linkTitle, readLink } from "../parts/link.js";
 import {
@@ -15,14 +15,18 @@ import { appUrl } from "../parts/place.js";
 import { t } from "../parts/text.js";
 import { copyLink, copyText, showToast } from "../parts/toast.js";
 import { connectDevices } from "./devices.js";
+import { listenForDrops, randomId } from "./drops.js";
 import { playbackPath } from "./engine.js";
 import { connectGuide } from "./guide.js";
+import { openGuideGrid } from "./guide-grid.js";
+import { Home } from "./home.js";
 import { Playback } from "./playback.js";
 import { PlayerControls } from "./player-controls.js";
 import { connectKeys, connectMediaSession, showMedia } from "./player-keys.js";
 import { connectPlaylist } from "./playlist.js";
 import { isList } from "./playlist-add.js";
 import { connectRecordings } from "./recordings.js";
+import { Resume } from "./resume.js";
 import { connectScreens } from "./screen-controls.js";
 import { SubtitleDelay } from "./subtitle-delay.js";
 import { isSubtitleFile, removeSubtitleFile } from "./subtitle-file.js";
@@ -80,6 +84,7 @@ export function openPlace() {
    */
   function play(source, chosen = {}, title = "") {
     const choice = { ...chosen, audioLanguage: chosen.audioLanguage ?? languages.audio };
+    resume.leave();
     const previousStopped = playback?.stop();
     showProblem(page, "");
     showFailure(page, "");
@@ -111,6 +116,16 @@ export function openPlace() {
         page.raw.onclick = () => window.open(raw, "_blank", "noopener");
         const link = source instanceof Uint8Array ? hashLink(session.infohash) : source;
         // Another device can play the content, but does not know the items of this playlist.
+        const kept = playedItem ? `item:${playedItem.id}` : link.value;
+        const part =
+          isSeries(content) && file ? `${page.title.textContent}: ${fileName}` : page.title.textContent;
+        const film = {
+          infohash: session.infohash,
+          file_index: fileIndex,
+          title: part.slice(0, 300),
+          link: kept,
+        };
+        resume.follow(session.is_live === 1 ? undefined : film);
         playing = { link: link.parameter === "item" ? hashLink(session.infohash) : link, fileIndex };
         offerLinks(link, fileIndex);
         const next = content.order[content.order.indexOf(fileIndex) + 1];
@@ -149,6 +164,7 @@ export function openPlace() {
         playback?.stop();
       },
       onFailed: (message) => fail(message, retry),
+      startAt: (infohash, fileIndex) => resume.positionOf(infohash, fileIndex),
     });
     playback.run();
   }
@@ -170,7 +186,9 @@ export function openPlace() {
 
   function stop() {
     controls.leaveTheatre();
+    resume.leave();
     playback?.stop();
+    home.reload();
     playing = undefined;
     playedItem = undefined;
     page.stage.hidden = true;
@@ -284,6 +302,7 @@ export function openPlace() {
     notify: showToast,
     onRights: (rights) => {
       page.add.hidden = rights !== "full";
+      home.reload();
     },
   });
 
@@ -324,6 +343,27 @@ export function openPlace() {
     if (file !== undefined) openSubtitles(file);
     page.subtitleFile.value = "";
   });
+  const resume = new Resume(playlist.api, page.video);
+  const home = new Home(byId("home", HTMLElement), {
+    page: playlist.page,
+    films: () => resume.list(),
+    forget: (film) => resume.forget(film),
+    playItem,
+    async playFilm(film) {
+      const choice = { fileIndex: film.file_index };
+      const id = /^item:(\d+)$/.exec(film.link)?.[1];
+      playedItem = id === undefined ? undefined : await itemOf(id);
+      showNow(playedItem);
+      const link = readLink(film.link) ?? hashLink(film.infohash);
+      if (playedItem) play({ parameter: "item", value: String(playedItem.id) }, choice, playedItem.title);
+      else play(link, choice);
+      controls.enterTheatre();
+    },
+  });
+  const itemOf = (/** @type {string} */ id) => playlist.itemWithId(Number(id)).catch(() => undefined);
+  byId("guide-grid", HTMLButtonElement).addEventListener("click", () =>
+    openGuideGrid({ page: playlist.guidePage, play: playItem }),
+  );
   listenForDrops(page.drop, takeFile);
   connectGuide(page.guide);
   connectRecordings(page.recordings);
@@ -351,24 +391,9 @@ export function openPlace() {
   };
 }
 
-/**
- * @param {HTMLElement} overlay
- * @param {(file: File) => void} drop
- */
-function listenForDrops(overlay, drop) {
-  window.addEventListener("dragover", (event) => {
-    event.preventDefault();
-    overlay.hidden = false;
-  });
-  window.addEventListener("dragleave", (event) => {
-    if (event.relatedTarget === null) overlay.hidden = true;
-  });
-  window.addEventListener("drop", (event) => {
-    event.preventDefault();
-    overlay.hidden = true;
-    const file = event.dataTransfer?.files[0];
-    if (file !== undefined) drop(file);
-  });
+/** @param {import("./engine.js").Content} content */
+function isSeries({ order }) {
+  return order.length > 1;
 }
 
 /**
@@ -377,11 +402,4 @@ function listenForDrops(overlay, drop) {
  */
 function hashLink(infohash) {
   return { parameter: "infohash", value: infohash };
-}
-
-/** Returns a random id. `crypto.randomUUID` exists only on secure pages. */
-function randomId() {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
-    byte.toString(16).padStart(2, "0"),
-  ).join("");
 }

@@ -1,0 +1,235 @@
+// @ts-check
+import { problemText } from "../parts/api.js";
+import { openDialog } from "../parts/dialog.js";
+import { action, make } from "../parts/dom.js";
+import { timeText } from "../parts/figures.js";
+import { t } from "../parts/text.js";
+import { programmeRow } from "./programme-row.js";
+
+/** The height of a row, the width of an hour, and of the column with the channels, in rem. */
+const ROW_REM = 4;
+const HOUR_REM = 15;
+const NAME_REM = 10;
+const HOURS = 24;
+/** Rows per request. */
+const PAGE_ROWS = 25;
+/** Pages that are kept: 1,000 channels. */
+const MAX_PAGES = 40;
+/** Rows above and below, and hours before and after the visible part that exist. */
+const EXTRA_ROWS = 4;
+const EXTRA_HOURS = 1;
+/** While the user scrolls fast, rows in between are not requested. */
+const LOAD_THROTTLE_MS = 80;
+
+/**
+ * @typedef {import("./playlist-source.js").ListItem} ListItem
+ * @typedef {{ start: number, stop: number, title: string, description?: string }} Programme
+ * @typedef {{
+ *   page: (from: number, offset: number, limit: number) => Promise<{ total: number, items: readonly ListItem[] }>,
+ *   play: (item: ListItem) => void,
+ * }} GridOptions `from`: UNIX time from which programmes are wanted
+ */
+
+/**
+ * Opens the programme guide: channels below each other, 24 hours beside each other. Only the visible part exists.
+ *
+ * @param {GridOptions} options
+ */
+export function openGuideGrid({ page, play }) {
+  const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+  const rowHeight = Math.round(ROW_REM * rem);
+  const hourWidth = Math.round(HOUR_REM * rem);
+  const nameWidth = Math.round(NAME_REM * rem);
+  const start = Math.floor(Date.now() / 1_800_000) * 1800 - 1800;
+  /** @type {Map<number, readonly ListItem[]>} */
+  const pages = new Map();
+  const requested = new Set();
+  /** @type {Map<number, { row: HTMLElement, key: string }>} */
+  const rows = new Map();
+  let total = 0;
+  let frame = 0;
+  let timer = 0;
+
+  const heads = [...Array(2 * HOURS).keys()].map((half) => {
+    const head = make("span", {}, timeText(start + half * 1800));
+    head.style.left = `${nameWidth + (half * hourWidth) / 2}px`;
+    return head;
+  });
+  const times = make("div", { class: "grid-times", "aria-hidden": "true" }, ...heads);
+  const now = make("div", { class: "grid-now", "aria-hidden": "true" });
+  const body = make("div", { class: "grid-body", role: "list", "aria-label": t("Channels") }, now);
+  const view = make(
+    "div",
+    { class: "grid-view", tabindex: "0", role: "region", "aria-label": t("Programme guide") },
+    times,
+    body,
+  );
+  const note = make("p", { class: "soft", role: "status" }, t("Loading"));
+  const close = action(t("Close"), () => dialog.close());
+  const dialog = make(
+    "dialog",
+    { class: "guide-grid", "aria-label": t("Programme guide") },
+    make("div", { class: "row spread grid-head" }, make("h2", {}, t("Programme guide")), note, close),
+    view,
+  );
+  dialog.addEventListener("close", () => dialog.remove());
+  for (const part of [times, body]) part.style.width = `${nameWidth + HOURS * hourWidth}px`;
+  const xOf = (/** @type {number} */ at) => nameWidth + ((at - start) / 3600) * hourWidth;
+
+  /**
+   * @param {ListItem} item
+   * @param {Programme} programme
+   */
+  function choose(item, programme) {
+    const isOn = programme.start <= Date.now() / 1000 && programme.stop > Date.now() / 1000;
+    const watch = () => {
+      details?.close();
+      dialog.close();
+      play(item);
+    };
+    if (isOn) {
+      watch();
+      return;
+    }
+    const details = openDialog(
+      programme.title,
+      make(
+        "ul",
+        { class: "guide-sources" },
+        programmeRow({ subtitle: "", ...programme }, item.id, item.title),
+      ),
+      make("p", {}, programme.description ?? ""),
+      make(
+        "div",
+        { class: "dialog-buttons" },
+        action(t("Close"), () => details.close()),
+        action(t("Watch the channel"), watch, "primary"),
+      ),
+    );
+  }
+
+  /**
+   * @param {number} index
+   * @param {ListItem} item
+   * @param {number} from
+   * @param {number} to
+   */
+  function rowOf(index, item, from, to) {
+    const seconds = Date.now() / 1000;
+    const cells = /** @type {readonly Programme[]} */ (item.programmes)
+      .filter((programme) => programme.stop > from && programme.start < to && programme.stop > start)
+      .map((programme) => {
+        const left = Math.max(xOf(programme.start), nameWidth);
+        const isOn = programme.start <= seconds && programme.stop > seconds;
+        const cell = make(
+          "button",
+          {
+            type: "button",
+            class: isOn ? "grid-cell on" : "grid-cell",
+            "data-start": programme.start,
+            onclick: () => choose(item, programme),
+          },
+          make("bdi", {}, programme.title.slice(0, 120)),
+          make("small", {}, `${timeText(programme.start)} – ${timeText(programme.stop)}`),
+        );
+        cell.style.left = `${left}px`;
+        cell.style.width = `${Math.max(8, xOf(programme.stop) - left - 2)}px`;
+        return cell;
+      });
+    const name = make(
+      "button",
+      { type: "button", class: "grid-name", onclick: () => (dialog.close(), play(item)) },
+      make("small", {}, String(index + 1)),
+      make("bdi", {}, item.title.slice(0, 60)),
+    );
+    name.style.width = `${nameWidth}px`;
+    return make("div", { class: "grid-row", role: "listitem" }, name, ...cells);
+  }
+
+  /** Returns the pages with visible rows that are not loaded. */
+  function missingPages() {
+    const first = Math.floor(view.scrollTop / rowHeight / PAGE_ROWS);
+    const last = Math.floor((view.scrollTop + view.clientHeight) / rowHeight / PAGE_ROWS);
+    return [first, last].filter((number, i, all) => number !== all[i - 1] && !pages.has(number));
+  }
+
+  function render() {
+    const from = Math.max(0, Math.floor(view.scrollTop / rowHeight) - EXTRA_ROWS);
+    const to = Math.min(total, Math.ceil((view.scrollTop + view.clientHeight) / rowHeight) + EXTRA_ROWS);
+    // Rounded to hours, so that rows change rarely.
+    const left = Math.floor(Math.abs(view.scrollLeft) / hourWidth) - EXTRA_HOURS;
+    const right = Math.ceil((Math.abs(view.scrollLeft) + view.clientWidth) / hourWidth) + EXTRA_HOURS;
+    for (const [index, { row }] of rows) {
+      if (index >= from && index < to) continue;
+      row.remove();
+      rows.delete(index);
+    }
+    const missing = new Set();
+    for (let index = from; index < to; index++) {
+      const number = Math.floor(index / PAGE_ROWS);
+      const item = pages.get(number)?.[index % PAGE_ROWS];
+      if (item === undefined) {
+        if (!pages.has(number)) missing.add(number);
+        continue;
+      }
+      const key = `${left} ${right}`;
+      const known = rows.get(index);
+      if (known?.key === key) continue;
+      const focused = known?.row.contains(document.activeElement)
+        ? document.activeElement?.getAttribute("data-start")
+        : undefined;
+      const row = rowOf(index, item, start + left * 3600, start + right * 3600);
+      row.style.transform = `translateY(${index * rowHeight}px)`;
+      row.style.height = `${rowHeight}px`;
+      if (known) known.row.replaceWith(row);
+      else body.append(row);
+      rows.set(index, { row, key });
+      if (focused !== undefined)
+        /** @type {HTMLElement | null} */ (
+          row.querySelector(focused ? `[data-start="${focused}"]` : "button")
+        )?.focus();
+    }
+    if (missing.size > 0 && timer === 0)
+      timer = window.setTimeout(() => {
+        timer = 0;
+        for (const number of missingPages()) load(number);
+      }, LOAD_THROTTLE_MS);
+  }
+
+  /** @param {number} number */
+  async function load(number) {
+    if (requested.has(number)) return;
+    requested.add(number);
+    try {
+      const loaded = await page(start, number * PAGE_ROWS, PAGE_ROWS);
+      pages.set(number, loaded.items);
+      for (const old of pages.keys()) if (pages.size > MAX_PAGES) pages.delete(old);
+      total = loaded.total;
+      body.style.height = `${total * rowHeight}px`;
+      const hasProgrammes = [...pages.values()].some((items) =>
+        items.some(({ programmes }) => programmes.length > 0),
+      );
+      note.textContent = hasProgrammes
+        ? ""
+        : t("No programmes. Add a programme guide with the button “Guides”.");
+      render();
+    } catch (error) {
+      note.textContent = problemText(error);
+    } finally {
+      requested.delete(number);
+    }
+  }
+
+  view.addEventListener(
+    "scroll",
+    () => {
+      cancelAnimationFrame(frame);
+      frame = requestAnimationFrame(render);
+    },
+    { passive: true },
+  );
+  now.style.left = `${xOf(Date.now() / 1000)}px`;
+  document.body.append(dialog);
+  dialog.showModal();
+  load(0);
+}
