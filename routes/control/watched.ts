@@ -9,7 +9,9 @@ const MAX_PROFILE = 64;
 /** No film is longer: 115 days. */
 const MAX_SECONDS = 1e7;
 
-const profile = text.describe("Who watches, at most 64 characters; default: the profile without a name");
+const profile = text.describe(
+  "Name of the profile of the user, at most 64 characters; default: the one without a name",
+);
 const infohash = required(text).describe("40 hexadecimal digits");
 const fileIndex = required(integer).describe("The file of the content");
 

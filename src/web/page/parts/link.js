@@ -78,6 +78,16 @@ export function linkTitle(link) {
 }
 
 /**
+ * Returns the link of an infohash.
+ *
+ * @param {string} infohash
+ * @returns {Link}
+ */
+export function hashLink(infohash) {
+  return { parameter: "infohash", value: infohash };
+}
+
+/**
  * What one device sends to another: the content, the file and the position.
  *
  * @typedef {{ link: Link, fileIndex: number | undefined, atSeconds: number }} Handover

@@ -179,7 +179,7 @@ export function openGuideGrid({ page, play }) {
         ? document.activeElement?.getAttribute("data-start")
         : undefined;
       const row = rowOf(index, item, start + left * 3600, start + right * 3600);
-      row.style.transform = `translateY(${index * rowHeight}px)`;
+      row.style.top = `${index * rowHeight}px`;
       row.style.height = `${rowHeight}px`;
       if (known) known.row.replaceWith(row);
       else body.append(row);

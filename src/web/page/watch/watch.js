@@ -3,7 +3,7 @@
 import { problemText } from "../parts/api.js";
 import { action, byId, make } from "../parts/dom.js";
 import { timeText } from "../parts/figures.js";
-import { linkTitle, readLink } from "../parts/link.js";
+import { hashLink, linkTitle, readLink } from "../parts/link.js";
 import {
   forgetLinks,
   recentLinks,
@@ -118,7 +118,9 @@ export function openPlace() {
         // Another device can play the content, but does not know the items of this playlist.
         const kept = playedItem ? `item:${playedItem.id}` : link.value;
         const part =
-          isSeries(content) && file ? `${page.title.textContent}: ${fileName}` : page.title.textContent;
+          content.order.length > 1 && file
+            ? `${page.title.textContent}: ${fileName}`
+            : page.title.textContent;
         const film = {
           infohash: session.infohash,
           file_index: fileIndex,
@@ -389,17 +391,4 @@ export function openPlace() {
     // Playback continues while the user visits another place.
     hide() {},
   };
-}
-
-/** @param {import("./engine.js").Content} content */
-function isSeries({ order }) {
-  return order.length > 1;
-}
-
-/**
- * @param {string} infohash
- * @returns {Link}
- */
-function hashLink(infohash) {
-  return { parameter: "infohash", value: infohash };
 }
