@@ -39,6 +39,7 @@ export type CommandName =
   | "account"
   | "backup"
   | "restore"
+  | "migrate"
   | "completions"
   | "man"
   | "version"

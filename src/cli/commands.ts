@@ -149,6 +149,27 @@ export const COMMANDS: readonly Command[] = [
     ],
   },
   {
+    name: "migrate",
+    summary: "Copy the database to another store, and compare both; the engine must not be running",
+    operands: "",
+    maxOperands: 0,
+    flags: [
+      { name: "from", value: "STORE", help: "Store to read: sqlite, or the URL of a Redis or Valkey server" },
+      { name: "to", value: "STORE", help: "Store to write: the same" },
+      { name: "force", help: "Replace the records of a store that already has some" },
+      JSON_FLAG,
+    ],
+    takesSettings: true,
+    shownSettings: ["data-dir", "log"],
+    examples: [
+      [
+        "sluice migrate --from sqlite --to redis://127.0.0.1:6379",
+        "to a server; continues if it was interrupted",
+      ],
+      ["sluice migrate --from redis://127.0.0.1:6379 --to sqlite", "back to a file"],
+    ],
+  },
+  {
     name: "completions",
     summary: "Write the completion script of a shell",
     operands: "bash | zsh | fish",

@@ -1,4 +1,5 @@
 import { toHex } from "../base/bytes.ts";
+import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { createCatchUp } from "../catch-up/catch-up.ts";
 import type { OpenChannel } from "../catch-up/channel-keeper.ts";
@@ -10,7 +11,7 @@ import { createRecordings } from "../recordings/recordings.ts";
 import type { KeyValueStore, Runtime } from "../runtime/contract.ts";
 import type { Config } from "../settings/settings.ts";
 import { type MeasuredStore, measuredStore } from "./measured-store.ts";
-import { storeOptions } from "./store.ts";
+import { MIGRATION_KEY, storeOptions } from "./store.ts";
 
 /** The library, and the id of this installation. */
 export interface OpenLibrary {
@@ -41,6 +42,11 @@ export async function openLibrary(
   const place = storeOptions(config, log, false);
   const store = measuredStore(await runtime.openStore(place), runtime.clock);
   try {
+    if ((await store.get(MIGRATION_KEY)) !== undefined)
+      throw new SluiceError(
+        "bad_configuration",
+        "the migration to this store is not complete: run the same `sluice migrate` again",
+      );
     const deviceId = await deviceIdOf(store, runtime);
     const library = await createLibrary({
       ...runtime,

@@ -93,6 +93,8 @@ async function runCommand(context: Context, config: Config, log: Log, args: Argu
       return (await import("./backup.ts")).backup(context, config, log, args);
     case "restore":
       return (await import("./restore.ts")).restore(context, config, log, args);
+    case "migrate":
+      return (await import("./migrate.ts")).migrate(context, config, log, args);
     default:
       throw new Error(`the command ${args.command} has no implementation`);
   }

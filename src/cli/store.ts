@@ -7,8 +7,15 @@ import { usageError } from "./args.ts";
 /** Maximum size of a file in a backup, in bytes; transport files are the largest. */
 export const MAX_BACKUP_FILE_BYTES = 64 * 1024 * 1024;
 
+/** Marks the target of a migration that is not complete. */
+export const MIGRATION_KEY = "meta/migration";
+
 /** Returns the location of the database. `shared`: a command opens it while an engine may be running. */
-export function storeOptions(config: Config, log: Log, shared: boolean): StoreOptions {
+export function storeOptions(
+  config: Pick<Config, "dataDir" | "store">,
+  log: Log,
+  shared: boolean,
+): StoreOptions {
   return {
     folder: join(config.dataDir, "library"),
     ...storePlace(config.store),
