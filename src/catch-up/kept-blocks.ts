@@ -145,7 +145,8 @@ export class KeptBlocks {
   /** Counts bytes that were written to the end of a block, which now ends at `endMs`. */
   wrote(block: Block, bytes: number, endMs: number): void {
     block.bytes += bytes;
-    block.endMs = Math.max(block.endMs, endMs);
+    // The monotonic clock has fractions, records have whole milliseconds.
+    block.endMs = Math.max(block.endMs, Math.round(endMs));
     this.#usedBytes += bytes;
     if (this.#freeBytes !== undefined) this.#freeBytes -= bytes;
     this.#dirty.add(block);
