@@ -58,7 +58,12 @@ function part(name, text) {
  * @param {string} hls
  */
 function embedCode(title, hls) {
-  const video = make("video", { controls: true, playsinline: true, src: hls, title });
+  // In a document that is not shown, the element does not load the stream.
+  const video = document.implementation.createHTMLDocument("").createElement("video");
+  video.controls = true;
+  video.setAttribute("playsinline", "");
+  video.src = hls;
+  video.title = title;
   return video.outerHTML;
 }
 
