@@ -38,6 +38,7 @@ const CONTENT_SECURITY_POLICY = [
   // hls.js adds tracks for subtitles with an empty `data:` address.
   "media-src 'self' blob: data:",
   "worker-src 'self'",
+  "manifest-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",

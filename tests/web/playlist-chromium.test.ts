@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createReadStream } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
+import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
@@ -30,6 +31,14 @@ const HOSTILE = [
   "W".repeat(10_000),
   "\u0301".repeat(200),
 ];
+
+/** What axe reports. */
+interface Axe {
+  readonly violations: readonly {
+    readonly id: string;
+    readonly nodes: readonly { readonly html: string }[];
+  }[];
+}
 
 function hash(number: number): string {
   return number.toString(16).padStart(40, "0");
@@ -166,6 +175,16 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
     await page.evaluate(() => scrollTo(0, 0));
     await page.locator(".item").first().click({ trial: true });
     await shot("hostile");
+  });
+
+  test("the page is accessible: axe finds nothing", SLOW, async () => {
+    const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+    await page.evaluate(await readFile(axe, "utf8"));
+    const found = await page.evaluate(async () => {
+      const { violations } = await (globalThis as unknown as { axe: { run(): Promise<Axe> } }).axe.run();
+      return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`);
+    });
+    assert.deepEqual(found, []);
   });
 
   test("search works while typing, and the filters can be cleared", SLOW, async () => {
