@@ -46,6 +46,15 @@ export function listPaths(): Record<string, OpenApiPath> {
     "/playlist/get": {
       get: operation("playlist_export", "Lists", "Exports the playlist as M3U or JSON", exportQuery, list),
     },
+    "/tv": {
+      get: operation(
+        "playlist_short",
+        "Lists",
+        "The same as /playlist/get, for typing; /tv/vlc, /tv/kodi, /tv/tivimate and /tv/jellyfin name the player",
+        exportQuery,
+        list,
+      ),
+    },
     "/playlist/{id}.m3u": {
       get: operation(
         "playlist_file",

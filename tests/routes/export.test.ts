@@ -58,6 +58,19 @@ test("/playlist/get: passes its parameters to the library", async () => {
   );
 });
 
+test("/tv: the whole list under a short address, in the form of the player that asks or that the address names", async () => {
+  const app = controlClient();
+  const player = async (path: string, userAgent = "") => {
+    const { status } = await app.call(path, { headers: { "user-agent": userAgent } });
+    return status === 200 ? app.library.exported.at(-1)!.player : status;
+  };
+  assert.equal(await player("/tv"), undefined);
+  assert.equal(await player("/tv", "VLC/3.0.18 LibVLC/3.0.18"), "vlc");
+  assert.equal(await player("/tv", "Kodi/20.1 (X11; Linux x86_64)"), "kodi");
+  assert.equal(await player("/tv/jellyfin", "Kodi/20.1"), "jellyfin");
+  assert.equal(await player("/tv/unknown"), 404);
+});
+
 test("/playlist/get: download and HEAD; HEAD reads nothing", async () => {
   const app = controlClient();
   const file = await app.call("/playlist/get?download=1&format=json");

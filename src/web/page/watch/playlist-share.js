@@ -2,6 +2,7 @@
 
 import { byId, make, select } from "../parts/dom.js";
 import { appUrl } from "../parts/place.js";
+import { qrCode } from "../parts/qr-code.js";
 import { tokenForm } from "../parts/token-form.js";
 
 /**
@@ -17,6 +18,9 @@ export class Share {
   #link = byId("share-link", HTMLInputElement);
   #what = byId("share-what", HTMLElement);
   #form = byId("share-form", HTMLSelectElement);
+  #player = byId("share-player", HTMLSelectElement);
+  /** The address of this page on other devices. */
+  #address = appUrl("");
   #download = byId("share-download", HTMLAnchorElement);
   #list = select([], "");
 
@@ -26,6 +30,8 @@ export class Share {
     this.#what.append(this.#list);
     this.showLists([]);
     this.#form.addEventListener("change", () => this.#showLink());
+    this.#player.addEventListener("change", () => this.#showShort());
+    void this.#showShort();
     byId("share-copy", HTMLButtonElement).addEventListener("click", () => options.copy(this.#link.value));
     const isLoopback = /^(?:localhost|127\.|\[::1\])/.test(location.hostname);
     byId("share-loopback", HTMLElement).hidden = !isLoopback;
@@ -65,7 +71,10 @@ export class Share {
     } catch {
       return;
     }
-    if (settings.addresses.length === 0) return;
+    const [address] = settings.addresses;
+    if (address === undefined) return;
+    this.#address = address.replace(/\/*$/, "/");
+    void this.#showShort();
     const links = settings.addresses.flatMap((url, i) => [
       ...(i > 0 ? [", "] : []),
       make("a", { href: url }, url),
@@ -75,6 +84,16 @@ export class Share {
       ...links,
       ".",
     );
+  }
+
+  /** Shows the short address of the whole list for the chosen player, and its QR code. */
+  async #showShort() {
+    const text = `${this.#address}tv${this.#player.value === "" ? "" : `/${this.#player.value}`}`;
+    byId("share-short", HTMLElement).textContent = text;
+    const code = await qrCode(text);
+    // Another player may have been chosen meanwhile.
+    if (byId("share-short", HTMLElement).textContent === text)
+      byId("share-qr", HTMLElement).replaceChildren(code);
   }
 
   #showLink() {
