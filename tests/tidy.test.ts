@@ -52,7 +52,7 @@ const ROOMS: readonly Room[] = [
   { path: "src/web/page/languages", layer: 7.1, packages: [] },
   { path: "src/web/page/parts", layer: 7.11, packages: ["idb-keyval", "uqr"] },
   { path: "src/web/page/watch", layer: 7.12, packages: ["hls.js", "peerjs"] },
-  { path: "src/web/page/studio", layer: 7.12, packages: ["uqr", "hls.js"] },
+  { path: "src/web/page/studio", layer: 7.12, packages: ["hls.js"] },
   { path: "src/web/page/control", layer: 7.12, packages: [] },
   { path: "src/web/page/shell", layer: 7.13, packages: [] },
   { path: "src/web", layer: 7.3, packages: ["node:", "esbuild"] },
