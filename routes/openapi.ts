@@ -34,6 +34,7 @@ const TAGS = [
   ["Programme guides", "XMLTV guides, and the programmes of playlist items"],
   ["Catch-up", "Channels whose past programmes are kept"],
   ["Recordings", "Recordings of channels, which continue after a restart"],
+  ["Watched films", "Where users stopped watching, by profile"],
   ["Settings", "The settings of the engine, and its restart"],
   ["Activity", "What the engine does now: sessions and transfers"],
   ["Lists", "The playlist for players, play links and search"],

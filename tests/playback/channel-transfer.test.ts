@@ -58,7 +58,7 @@ class HlsPlayer {
     for (const line of lines) {
       if (line === "#EXT-X-DISCONTINUITY") isCut = true;
       if (line.startsWith("#EXTINF:")) seconds = Number.parseFloat(line.slice(8));
-      if (!/^\d+\.ts$/.test(line)) continue;
+      if (!/^http.*\d\.ts$/.test(line)) continue;
       if (number > (this.numbers.at(-1) ?? 0)) {
         this.numbers.push(number);
         if (isCut) this.discontinuities.push(number);
