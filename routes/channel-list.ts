@@ -70,7 +70,7 @@ export function channelRequest(item: Item, allowPrivateUrls: boolean): PlaybackR
   };
 }
 
-/** Returns a function that plays the channel of an item as one transport stream, which fails when all its sources have failed. */
+/** Returns a function that plays the channel of an item for the engine itself, as one transport stream, which fails when all its sources have failed. */
 export function createChannelOpener(
   engine: Pick<Engine, "playChannel">,
   library: Pick<Library, "sourcesOf">,
@@ -82,7 +82,7 @@ export function createChannelOpener(
   return async (item, { allowPrivateUrls }, signal) => {
     const sources = (await library.sourcesOf(item, MAX_SOURCES)).map((source) => ({
       name: `item ${source.id}`,
-      request: channelRequest(source, allowPrivateUrls),
+      request: { ...channelRequest(source, allowPrivateUrls), isBackground: true },
     }));
     const title = item.displayTitle || item.title;
     return engine.playChannel(sources, connect, { title, signal, hasPattern: false });

@@ -14,7 +14,7 @@ import type { Config } from "../settings/settings.ts";
 
 interface ProbeDependencies {
   readonly clock: Clock;
-  readonly engine: Pick<Engine, "start" | "figures" | "onPlayer">;
+  readonly engine: Pick<Engine, "start" | "figures" | "onStart">;
   readonly library: Pick<Library, "items" | "health">;
   readonly log: Log;
 }
@@ -35,8 +35,8 @@ export function startProber(
     records: library.health,
     intervalSeconds: INTERVAL_SECONDS[config.probe],
     targets: () => probeTargets(engine, library),
-    sessions: () => engine.figures().sessions,
-    onPlayer: (started) => engine.onPlayer(started),
+    players: () => engine.figures().players,
+    onStart: (started) => engine.onStart(started),
   });
 }
 

@@ -78,9 +78,9 @@ export interface Engine {
     request: Omit<PlaybackRequest, "selector">,
     options: { readonly withinMs: number; readonly signal?: AbortSignal },
   ): Promise<Session>;
-  /** Calls `started` when a player starts, before its content is known, and again when its session exists; a visit is no player.
-   * Returns a function that ends this. */
-  onPlayer(started: () => void): () => void;
+  /** Calls `started` when a player or a background session starts, before its content is known, and again when its session exists; not for
+   * a visit. Returns a function that ends this. */
+  onStart(started: (isBackground: boolean) => void): () => void;
   /** Returns the session for these URL dependencies, or undefined if it has ended or never existed. */
   session(infohash: Infohash, key: string): Session | undefined;
   /** Returns the session of an MPEG-TS player that connects: brings it back if it has expired, and waits for its content. Rejects
@@ -169,13 +169,14 @@ export function createEngine(dependencies: EngineDependencies): Engine {
   });
   const segments = new SegmentCache();
   const access = { clock, settings, resolve, holds };
-  const playerListeners = new Set<() => void>();
-  const playerStarts = () => {
-    for (const started of [...playerListeners]) started();
+  const startListeners = new Set<(isBackground: boolean) => void>();
+  const sessionStarts = ({ isVisit, isBackground = false }: PlaybackRequest) => {
+    if (isVisit) return;
+    for (const started of [...startListeners]) started(isBackground);
   };
   const sessions = new Sessions({
     ...access,
-    ...{ runtime, segments, transfers, proxyProblem, transcoder, playerStarts, log },
+    ...{ runtime, segments, transfers, proxyProblem, transcoder, sessionStarts, log },
   });
   const broadcasts = dependencies.createBroadcasts((content) => holds.openOwned(content));
   const stopping = new AbortController();
@@ -200,9 +201,9 @@ export function createEngine(dependencies: EngineDependencies): Engine {
       const infohash = channels.add(channel, remux);
       return starts.begin({ ...request, selector: { kind: "infohash", infohash } }, withinMs, signal);
     },
-    onPlayer(started) {
-      playerListeners.add(started);
-      return () => playerListeners.delete(started);
+    onStart(started) {
+      startListeners.add(started);
+      return () => startListeners.delete(started);
     },
     session: (infohash, key) => starts.get(infohash, key),
     events: (infohash, key) => starts.events(infohash, key),
@@ -232,7 +233,7 @@ export function createEngine(dependencies: EngineDependencies): Engine {
         ),
       };
     },
-    figures: () => ({ sessions: sessions.count, transfers: holds.figures() }),
+    figures: () => ({ ...sessions.figures(), transfers: holds.figures() }),
     activity: () => ({ sessions: sessions.activity(), transfers: holds.activity() }),
     pieceMap: (infohash, cells) => transfers.get(infohash)?.pieceMap?.(cells) ?? "",
     stopTransfer(infohash) {

@@ -14,7 +14,7 @@ const FIRST_MS = 120_000;
 const PASS_MS = 600_000;
 /** A failure is confirmed by a second visit after this time. */
 const CONFIRM_SECONDS = 600;
-/** Pause after a player has left: it may only have switched the channel. */
+/** Pause after a player has left, which may only have switched the channel, and after an interruption. */
 const QUIET_MS = 30_000;
 
 export interface ProberDependencies {
@@ -25,15 +25,16 @@ export interface ProberDependencies {
   readonly intervalSeconds: number;
   /** Lists the channels to visit. */
   readonly targets: () => AsyncIterable<ProbeTarget>;
-  /** Number of sessions of the engine, also those of a visit. */
-  readonly sessions: () => number;
-  /** Calls `started` at once when a player starts; returns a function that ends this. */
-  readonly onPlayer: (started: () => void) => () => void;
+  /** Number of sessions of players; those of visits, recordings and catch-up are none. */
+  readonly players: () => number;
+  /** Calls `started` at once when a player, a recording or catch-up starts a channel; returns a function that ends this. */
+  readonly onStart: (started: (isBackground: boolean) => void) => () => void;
 }
 
 /**
  * Visits the channels in the background, one after another, and records how they play. It visits only while no player has a session, and
- * leaves a channel at once when one starts.
+ * leaves a channel at once when one starts. If a recording or catch-up starts a channel, it leaves its own channel once: failing
+ * channels are started again and again, and must not prevent the visits.
  */
 export class Prober {
   readonly #parts: ProberDependencies;
@@ -80,18 +81,21 @@ export class Prober {
     return age < 0 || age >= (isUnconfirmed ? Math.min(CONFIRM_SECONDS, intervalSeconds) : intervalSeconds);
   }
 
-  /** Visits a channel; again if a player interrupts the visit. */
+  /** Visits a channel; again if a start interrupts the visit. */
   async #visit(target: ProbeTarget): Promise<void> {
-    const { clock, records, log, onPlayer } = this.#parts;
+    const { clock, records, log, onStart } = this.#parts;
     const { signal } = this.#stop;
-    for (;;) {
+    for (let hasYielded = false; ; ) {
       await this.#untilQuiet();
       if (signal.aborted) return;
       const startAt = clock.now();
       const yielding = new AbortController();
       const release = onAbort(signal, () => yielding.abort(signal.reason));
-      const yields = () => yielding.abort(new SluiceError("cancelled", "a player has started"));
-      const leave = onPlayer(yields);
+      const leave = onStart((isBackground) => {
+        if (isBackground && hasYielded) return;
+        hasYielded ||= isBackground;
+        yielding.abort(new SluiceError("cancelled", "another channel has started"));
+      });
       try {
         const result = await visit(clock, (stop) => target.open(stop), yielding.signal);
         log.debug("visited a channel", { content: target.content, alive: `${result?.isAlive}` });
@@ -104,6 +108,7 @@ export class Prober {
       }
       await this.#pay(startAt, () => target.downloaded());
       if (!yielding.signal.aborted) return;
+      await sleep(clock, QUIET_MS, signal);
     }
   }
 
@@ -119,13 +124,13 @@ export class Prober {
   }
 
   async #untilQuiet(): Promise<void> {
-    const { clock, sessions } = this.#parts;
+    const { clock, players } = this.#parts;
     const { signal } = this.#stop;
     for (let wasBusy = false; !signal.aborted; wasBusy = true) {
-      if (sessions() === 0) {
+      if (players() === 0) {
         if (!wasBusy) return;
         await sleep(clock, QUIET_MS, signal);
-        if (sessions() === 0) return;
+        if (players() === 0) return;
       }
       await sleep(clock, QUIET_MS, signal);
     }

@@ -84,6 +84,8 @@ export interface PlaybackRequest {
   readonly isShared?: boolean;
   /** True if no player asks but a visit: its transfer stops receiving as soon as the session ends. */
   readonly isVisit?: boolean;
+  /** True if no player asks but the engine itself, such as for a recording. */
+  readonly isBackground?: boolean;
 }
 
 /** The content of URLs that name no session. */

@@ -214,6 +214,8 @@ export class Holds {
 /** What the engine does: its sessions and transfers. */
 export interface EngineFigures {
   readonly sessions: number;
+  /** Sessions of players: without those of visits, recordings and catch-up. */
+  readonly players: number;
   readonly transfers: readonly {
     readonly infohash: Infohash;
     readonly name: string;

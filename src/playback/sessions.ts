@@ -13,7 +13,7 @@ import { type Access, chooseFile } from "./access.ts";
 import type { PlaybackRequest, SessionActivity } from "./contract.ts";
 import { ConvertedSources } from "./converted-source.ts";
 import type { Buffering } from "./diagnosis/contract.ts";
-import type { HeldTransfer } from "./holds.ts";
+import type { EngineFigures, HeldTransfer } from "./holds.ts";
 import { type SegmentBody, segmentBody } from "./segment-body.ts";
 import { SegmentCache } from "./segment-cache.ts";
 import { PlayerSession } from "./session.ts";
@@ -52,8 +52,8 @@ interface SessionsDependencies extends Access {
   readonly proxyProblem: () => string | undefined;
   /** Converts audio; absent: audio is never converted. */
   readonly transcoder?: AudioTranscoder | undefined;
-  /** Called when a player starts, before its content is known, and again before its session exists. */
-  readonly playerStarts?: () => void;
+  /** Called when a start begins, before its content is known, and again before its session exists. */
+  readonly sessionStarts?: (request: PlaybackRequest) => void;
   readonly log: Log;
 }
 
@@ -84,8 +84,10 @@ export class Sessions {
     this.#secret = toHex(dependencies.runtime.randomBytes(32));
   }
 
-  get count(): number {
-    return this.#byKey.size;
+  figures(): Pick<EngineFigures, "sessions" | "players"> {
+    const all = [...this.#byKey.values()];
+    const players = all.filter(({ request }) => !request.isVisit && !request.isBackground);
+    return { sessions: all.length, players: players.length };
   }
 
   get(infohash: Infohash, key: string): PlayerSession | undefined {
@@ -95,7 +97,7 @@ export class Sessions {
   /** See `Engine.start`. */
   async start(options: PlaybackRequest, signal?: AbortSignal): Promise<PlayerSession> {
     const order = ++this.#startCount;
-    if (!options.isVisit) this.#dependencies.playerStarts?.();
+    this.#dependencies.sessionStarts?.(options);
     const { content, selectedFiles: linked } = await this.#dependencies.resolve(options.selector, {
       allowPrivateUrls: options.allowPrivateUrls,
       signal,
@@ -230,9 +232,9 @@ export class Sessions {
     { selectedFiles, isDirect }: { selectedFiles: readonly number[] | undefined; isDirect: boolean },
     paused?: PausedPlayer,
   ): PlayerSession {
-    if (!request.isVisit) this.#dependencies.playerStarts?.();
+    this.#dependencies.sessionStarts?.(request);
     this.#makeRoom(request.isForeign === true);
-    const { infohash } = hold.transfer;
+    const { infohash, name } = hold.transfer;
     const { runtime, transfers, proxyProblem, log } = this.#dependencies;
     const ordinal = paused?.ordinal ?? this.#freeOrdinal(infohash, request);
     const session = new PlayerSession({
@@ -256,12 +258,7 @@ export class Sessions {
     this.#paused.delete(`${infohash}/${session.key}`);
     this.#leftEvents.delete(`${infohash}/${session.key}`);
     if (ordinal !== undefined) this.#byOrdinal.set(`${infohash}/${ordinal}`, session);
-    log.info("session started", {
-      infohash,
-      output: request.output,
-      name: hold.transfer.name,
-      sessions: this.count,
-    });
+    log.info("session started", { infohash, output: request.output, name, sessions: this.#byKey.size });
     return session;
   }
 
@@ -276,7 +273,8 @@ export class Sessions {
   #remove(over: PlayerSession, reason: SluiceError, selectedFiles: readonly number[] | undefined): void {
     const { infohash, key, ordinal, request } = over;
     this.#byKey.delete(`${infohash}/${key}`);
-    this.#dependencies.log.info("session ended", { infohash, reason: reason.message, sessions: this.count });
+    const sessions = this.#byKey.size;
+    this.#dependencies.log.info("session ended", { infohash, reason: reason.message, sessions });
     if (ordinal !== undefined) this.#byOrdinal.delete(`${infohash}/${ordinal}`);
     if (over.events.hasEvent) this.#leftEvents.set(`${infohash}/${key}`, over.events);
     trimOldest(this.#leftEvents, PAUSED_PLAYERS_LIMIT);

@@ -104,7 +104,7 @@ test("Prober: of 200 channels, a third of them dead, at least 95 % get the right
   const records = await openRecords();
   const startAt = clock.now();
   const prober = new Prober({
-    ...{ clock, records, log: SILENT, intervalSeconds: 86_400, sessions: () => 0, onPlayer: () => () => {} },
+    ...{ clock, records, log: SILENT, intervalSeconds: 86_400, players: () => 0, onStart: () => () => {} },
     async *targets() {
       yield* channels;
     },
@@ -149,12 +149,12 @@ test("Prober: leaves a channel at once when a player starts, and visits it again
   const clock = new FakeClock();
   const channel = new FakeChannel(clock, "a".repeat(16), "alive");
   const records = await openRecords();
-  let sessions = 0;
-  let playerStarts = () => {};
+  let players = 0;
+  let starts: (isBackground: boolean) => void = () => {};
   const prober = new Prober({
-    ...{ clock, records, log: SILENT, intervalSeconds: 3_600, sessions: () => sessions },
-    onPlayer(started) {
-      playerStarts = started;
+    ...{ clock, records, log: SILENT, intervalSeconds: 3_600, players: () => players },
+    onStart(started) {
+      starts = started;
       return () => {};
     },
     async *targets() {
@@ -168,16 +168,16 @@ test("Prober: leaves a channel at once when a player starts, and visits it again
   });
   await clock.advance(121_000);
   assert.deepEqual([channel.visits, channel.aborted], [1, 0]);
-  playerStarts();
+  starts(false);
   assert.equal(channel.aborted, 1, "before the content of the player is known");
-  sessions = 1;
+  players = 1;
   await clock.advance(600_000);
   assert.deepEqual(
     [channel.visits, records.get(channel.content)],
     [1, undefined],
     "not while a player plays",
   );
-  sessions = 0;
+  players = 0;
   await clock.advance(120_000);
   assert.equal(channel.visits, 2);
   assert.equal(records.get(channel.content)!.status, "alive");
@@ -185,6 +185,39 @@ test("Prober: leaves a channel at once when a player starts, and visits it again
   assert.equal(channel.visits, 2);
   await clock.advance(1_200_000);
   assert.equal(channel.visits, 3);
+});
+
+test("Prober: leaves the line once to a recording or catch-up, and visits while they run", async (t) => {
+  const clock = new FakeClock();
+  const channel = new FakeChannel(clock, "a".repeat(16), "alive");
+  const records = await openRecords();
+  let starts: (isBackground: boolean) => void = () => {};
+  const prober = new Prober({
+    ...{ clock, records, log: SILENT, intervalSeconds: 3_600, players: () => 0 },
+    onStart(started) {
+      starts = started;
+      return () => {};
+    },
+    async *targets() {
+      yield channel;
+    },
+  });
+  t.after(async () => {
+    const closed = prober.close();
+    await clock.advance(1_000);
+    await closed;
+  });
+  await clock.advance(121_000);
+  starts(true);
+  assert.deepEqual([channel.visits, channel.aborted], [1, 1]);
+  await clock.advance(29_000);
+  assert.equal(channel.visits, 1, "the recording starts first");
+  await clock.advance(8_000);
+  assert.equal(channel.visits, 2);
+  starts(true);
+  await clock.advance(60_000);
+  assert.equal(channel.visits, 2, "a channel that fails again and again does not prevent the visit");
+  assert.equal(records.get(channel.content)!.status, "alive");
 });
 
 test("Prober: a channel that arrives more slowly than it plays is weak, and one that may not be fetched is unknown", async (t) => {
@@ -199,7 +232,7 @@ test("Prober: a channel that arrives more slowly than it plays is weak, and one 
   };
   const records = await openRecords();
   const prober = new Prober({
-    ...{ clock, records, log: SILENT, intervalSeconds: 3_600, sessions: () => 0, onPlayer: () => () => {} },
+    ...{ clock, records, log: SILENT, intervalSeconds: 3_600, players: () => 0, onStart: () => () => {} },
     async *targets() {
       yield slow;
       yield local;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { channelRequest } from "../../routes/channel-list.ts";
+import { channelRequest, createChannelOpener } from "../../routes/channel-list.ts";
 import type { Infohash } from "../../src/base/ids.ts";
 import type { Item } from "../../src/library/contract.ts";
 import { PATTERN_SOUND_CONFIG } from "../../src/media/test-pattern/sound.ts";
@@ -124,7 +124,7 @@ test("/play: HLS and JSON play a channel of several sources in a session, whose 
   assert.equal((await engine.inspect.describe(selector, options)).type, "live");
 });
 
-test("onPlayer: a visit ends and stops receiving before the content of the player is known", async () => {
+test("onStart: a visit ends and stops receiving before the content of the player is known", async () => {
   const { engine, transfers } = await channelApp();
   const idle: boolean[] = [];
   const { prepare } = transfers;
@@ -137,7 +137,7 @@ test("onPlayer: a visit ends and stops receiving before the content of the playe
     isVisit,
   });
   let starts = 0;
-  const leave = engine.onPlayer(() => {
+  const leave = engine.onStart(() => {
     starts++;
     visit.stop();
   });
@@ -147,6 +147,24 @@ test("onPlayer: a visit ends and stops receiving before the content of the playe
   assert.deepEqual([starts, idle], [1, [false, true]]);
   leave();
   (await player).stop();
+});
+
+test("figures: a channel that the engine itself plays counts as a session, but not as a player", async () => {
+  const { engine, library, id } = await channelApp();
+  const starts: boolean[] = [];
+  engine.onStart((isBackground) => starts.push(isBackground));
+  const item = (await library.items.get(id))!;
+  const stop = new AbortController();
+  const kept = await createChannelOpener(engine, library)(item, { allowPrivateUrls: false }, stop.signal);
+  await kept.getReader().read();
+  const { sessions, players } = engine.figures();
+  assert.ok(sessions > 0);
+  assert.equal(players, 0);
+  assert.ok(starts.length > 0 && starts.every((isBackground) => isBackground), `${starts}`);
+  const player = await engine.start(channelRequest(item, false));
+  assert.deepEqual([engine.figures().players, starts.at(-1)], [1, false]);
+  player.stop();
+  stop.abort();
 });
 
 test("set_channel_sources: the order in which a channel's sources are tried", async () => {
