@@ -2,6 +2,7 @@
 import { problemText } from "../parts/api.js";
 import { confirmFirst } from "../parts/dialog.js";
 import { action, field, make } from "../parts/dom.js";
+import { t } from "../parts/text.js";
 import { copyLink, showToast } from "../parts/toast.js";
 
 /**
@@ -45,12 +46,14 @@ export function accessView({ api }) {
 
   const allowInternet = () =>
     confirmFirst(
-      "Allow access from the Internet?",
-      "Anyone who finds this address can then watch through this engine, use its connection and see the playlist. Allow it only behind a proxy or a VPN of your own.",
-      "Allow",
+      t("Allow access from the Internet?"),
+      t(
+        "Anyone who finds this address can then watch through this engine, use its connection and see the playlist. Allow it only behind a proxy or a VPN of your own.",
+      ),
+      t("Allow"),
       async () => {
         await api.call("set_allow_remote_access", { value: true });
-        showToast("The Internet is now allowed");
+        showToast(t("The Internet is now allowed"));
         await show();
       },
     );
@@ -58,20 +61,20 @@ export function accessView({ api }) {
     make(
       "div",
       { id: "access-intranet", class: "buttons" },
-      action("Allow the network", () =>
-        set("set_allow_intranet_access", true, "Devices on the same network are now allowed"),
+      action(t("Allow the network"), () =>
+        set("set_allow_intranet_access", true, t("Devices on the same network are now allowed")),
       ),
-      action("Block the network", () =>
-        set("set_allow_intranet_access", false, "Devices on the same network are now blocked"),
+      action(t("Block the network"), () =>
+        set("set_allow_intranet_access", false, t("Devices on the same network are now blocked")),
       ),
     ),
     internet,
     make(
       "div",
       { id: "access-internet", class: "buttons" },
-      action("Allow the Internet…", allowInternet, "danger"),
-      action("Block the Internet", () =>
-        set("set_allow_remote_access", false, "The Internet is now blocked"),
+      action(t("Allow the Internet…"), allowInternet, "danger"),
+      action(t("Block the Internet"), () =>
+        set("set_allow_remote_access", false, t("The Internet is now blocked")),
       ),
     ),
   );
@@ -79,11 +82,11 @@ export function accessView({ api }) {
   async function show() {
     const server = /** @type {ServerSettings} */ (await api.call("get_server_settings"));
     intranet.textContent = server.allow_intranet_access
-      ? "Devices on the same network are allowed: they can watch, and change things with the access token."
-      : "Devices on the same network are blocked.";
+      ? t("Devices on the same network are allowed: they can watch, and change things with the access token.")
+      : t("Devices on the same network are blocked.");
     internet.textContent = server.allow_remote_access
-      ? "The Internet is allowed: anyone who finds this address can use the engine."
-      : "The Internet is blocked.";
+      ? t("The Internet is allowed: anyone who finds this address can use the engine.")
+      : t("The Internet is blocked.");
     addresses.replaceChildren(
       ...server.addresses.map((url) => make("li", { class: "row-item" }, make("a", { href: url }, url))),
     );
@@ -94,21 +97,23 @@ export function accessView({ api }) {
   }
 
   function showToken() {
-    const forget = action("Remove the access token from this browser", async () => {
+    const forget = action(t("Remove the access token from this browser"), async () => {
       await api.forgetToken();
       location.reload();
     });
     token.replaceChildren(
-      make("h2", {}, "Access token"),
+      make("h2", {}, t("Access token")),
       make(
         "p",
         {},
-        "It keeps guests on your network from changing the engine. To use the Control room on another device, copy it here, open this page there, and paste it.",
+        t(
+          "It keeps guests on your network from changing the engine. To use the Control room on another device, copy it here, open this page there, and paste it.",
+        ),
       ),
       make(
         "div",
         { class: "buttons" },
-        api.isLocal ? action("Copy the access token", () => copyLink(api.token)) : forget,
+        api.isLocal ? action(t("Copy the access token"), () => copyLink(api.token)) : forget,
       ),
     );
   }
@@ -121,9 +126,9 @@ export function accessView({ api }) {
       const form = make(
         "form",
         { class: "fields" },
-        field("Email address", email),
-        field("Password", password),
-        make("div", { class: "buttons" }, make("button", { type: "submit" }, "Sign in")),
+        field(t("Email address"), email),
+        field(t("Password"), password),
+        make("div", { class: "buttons" }, make("button", { type: "submit" }, t("Sign in"))),
       );
       form.addEventListener("submit", (event) => {
         event.preventDefault();
@@ -133,19 +138,20 @@ export function accessView({ api }) {
         });
       });
       account.replaceChildren(
-        make("p", {}, "No account is signed in. The command sluice account creates one."),
+        make("p", {}, t("No account is signed in. The command sluice account creates one.")),
         form,
       );
       return;
     }
-    const signOut = action("Sign out", () =>
+    const signOut = action(t("Sign out"), () =>
       run(async () => {
         await api.call("sign_out");
         await showAccount();
       }),
     );
+    const [before, after] = t("Signed in as {name}.").split("{name}");
     account.replaceChildren(
-      make("p", {}, "Signed in as ", make("bdi", {}, login ?? method), "."),
+      make("p", {}, before, make("bdi", {}, login ?? method), after),
       make("div", { class: "buttons" }, signOut),
     );
   }
@@ -155,9 +161,9 @@ export function accessView({ api }) {
       "div",
       { class: "page" },
       problem,
-      make("section", { class: "card" }, make("h2", {}, "Networks"), intranet, switches, addresses),
+      make("section", { class: "card" }, make("h2", {}, t("Networks")), intranet, switches, addresses),
       token,
-      make("section", { class: "card" }, make("h2", {}, "Account"), account),
+      make("section", { class: "card" }, make("h2", {}, t("Account")), account),
     ),
     show: () => run(show),
   };

@@ -2,6 +2,7 @@
 import { EngineApi, problemText } from "../parts/api.js";
 import { make } from "../parts/dom.js";
 import { LiveData } from "../parts/live-data.js";
+import { t } from "../parts/text.js";
 import { tokenForm } from "../parts/token-form.js";
 import { accessView } from "./access.js";
 import { healthView } from "./health.js";
@@ -20,11 +21,11 @@ import { settingsView } from "./settings.js";
  * @type {Readonly<Record<string, Page>>}
  */
 const PAGES = {
-  overview: { title: "Overview", create: overviewView },
-  health: { title: "Health", create: healthView },
-  logs: { title: "Logs", create: logsView },
-  access: { title: "Access", create: accessView },
-  settings: { title: "Settings", create: settingsView },
+  overview: { title: t("Overview"), create: overviewView },
+  health: { title: t("Health"), create: healthView },
+  logs: { title: t("Logs"), create: logsView },
+  access: { title: t("Access"), create: accessView },
+  settings: { title: t("Settings"), create: settingsView },
 };
 const FIRST = "overview";
 
@@ -45,10 +46,10 @@ export function openPlace(root) {
     const page = /** @type {Page} */ (PAGES[name]);
     return make("a", { href: `#/control/${name}`, "data-page": name }, page.title);
   });
-  const nav = make("nav", { class: "pages", "aria-label": "Pages of the control room" }, ...links);
+  const nav = make("nav", { class: "pages", "aria-label": t("Pages of the control room") }, ...links);
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
   const content = make("div", { class: "page" });
-  root.append(make("h1", {}, "Control room"), nav, problem, content);
+  root.append(make("h1", {}, t("Control room")), nav, problem, content);
 
   /** @param {readonly string[]} path */
   async function show([name = FIRST, ...rest]) {
@@ -61,7 +62,7 @@ export function openPlace(root) {
     }
     const page = PAGES[name];
     try {
-      if (page === undefined) throw new Error("The control room has no such page.");
+      if (page === undefined) throw new Error(t("The control room has no such page."));
       if ((await api.enter()) !== "full") {
         content.replaceChildren(tokenForm(api, () => show([name, ...rest])));
         return;

@@ -1,7 +1,8 @@
 // @ts-check
-import { ApiError, NEEDS_TOKEN, problemText } from "../parts/api.js";
+import { ApiError, needsToken, problemText } from "../parts/api.js";
 import { action, make } from "../parts/dom.js";
 import { bytesText } from "../parts/figures.js";
+import { t } from "../parts/text.js";
 
 /**
  * The response of `/api/diagnosis`.
@@ -13,7 +14,7 @@ import { bytesText } from "../parts/figures.js";
  * @typedef {{ rows: Row[], streams: Stream[] }} Diagnosis
  */
 
-const LEVELS = { ok: "OK", note: "Note", warn: "Warning", fail: "Failure" };
+const LEVELS = { ok: t("OK"), note: t("Note"), warn: t("Warning"), fail: t("Failure") };
 /** The number of peers listed for each stream, fastest first. */
 const MAX_SHOWN_PEERS = 12;
 
@@ -28,7 +29,7 @@ export function healthView({ api }) {
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
   async function check() {
     problem.hidden = true;
-    if (content.childElementCount === 0) content.textContent = "Checking …";
+    if (content.childElementCount === 0) content.textContent = t("Checking …");
     try {
       content.replaceChildren(...renderDiagnosis(await fetchDiagnosis(api)));
     } catch (error) {
@@ -37,7 +38,7 @@ export function healthView({ api }) {
       problem.hidden = false;
     }
   }
-  const buttons = make("div", { class: "buttons" }, action("Check again", check));
+  const buttons = make("div", { class: "buttons" }, action(t("Check again"), check));
   return { element: make("section", { class: "card" }, content, problem, buttons), show: check };
 }
 
@@ -51,7 +52,7 @@ export async function fetchDiagnosis(api) {
   const response = await fetch("api/diagnosis", {
     headers: api.token === "" ? {} : { authorization: `Bearer ${api.token}` },
   });
-  if (response.status === 401 || response.status === 403) throw new Error(NEEDS_TOKEN);
+  if (response.status === 401 || response.status === 403) throw new Error(needsToken());
   const { result, error } = await response.json();
   if (error) throw new ApiError(error.message || String(error), error.code || -1);
   return result;
@@ -84,7 +85,7 @@ function streamOf({ name, players, peers }) {
     make("h3", {}, make("bdi", {}, name)),
     ...[...waitTexts].map((text) => make("p", { class: "health-waits" }, text)),
     make("ul", { class: "health-peers" }, ...sorted.slice(0, MAX_SHOWN_PEERS).map(peerOf)),
-    rest > 0 ? make("p", { class: "hint" }, `and ${rest} more peers`) : undefined,
+    rest > 0 ? make("p", { class: "hint" }, t("and {number} more peers", { number: rest })) : undefined,
   );
 }
 

@@ -1,5 +1,6 @@
 // @ts-check
 import { action, make, select } from "../parts/dom.js";
+import { t } from "../parts/text.js";
 
 /** @typedef {import("../parts/live-data.js").LogLine} LogLine */
 
@@ -16,28 +17,31 @@ const MAX_SHOWN = 500;
 export function logsView({ live }) {
   const level = select(
     [
-      ["error", "Errors"],
-      ["warn", "Warnings and errors"],
-      ["info", "Information"],
-      ["debug", "Everything"],
+      ["error", t("Errors")],
+      ["warn", t("Warnings and errors")],
+      ["info", t("Information")],
+      ["debug", t("Everything")],
     ],
     "info",
   );
-  level.setAttribute("aria-label", "Level");
+  level.setAttribute("aria-label", t("Level"));
   const search = make("input", {
     type: "search",
-    placeholder: "Filter by text",
-    "aria-label": "Filter by text",
+    placeholder: t("Filter by text"),
+    "aria-label": t("Filter by text"),
   });
   const pause = make("input", { type: "checkbox" });
   const count = make("span", { class: "soft", role: "status" });
-  const lines = make("ol", { class: "log", tabindex: "0", "aria-label": "Log lines, newest last" });
+  const lines = make("ol", { class: "log", tabindex: "0", "aria-label": t("Log lines, newest last") });
+  const [before, after] = t(
+    "The engine remembers its latest 2,000 lines. Lines of the level debug exist only if {setting} is debug; it applies at once.",
+  ).split("{setting}");
   const hint = make(
     "p",
     { class: "hint" },
-    "The engine remembers its latest 2,000 lines. Lines of the level debug exist only if ",
-    make("a", { href: "#/control/settings" }, "the setting log"),
-    " is debug; it applies at once.",
+    before,
+    make("a", { href: "#/control/settings" }, t("the setting log")),
+    after,
   );
   let shownNumber = 0;
 
@@ -49,7 +53,7 @@ export function logsView({ live }) {
     const matching = filtered(all);
     const isAtEnd = lines.scrollTop + lines.clientHeight >= lines.scrollHeight - 20;
     lines.replaceChildren(...matching.slice(-MAX_SHOWN).map(lineOf));
-    count.textContent = `${matching.length} of ${all.length} lines`;
+    count.textContent = t("{shown} of {all} lines", { shown: matching.length, all: all.length });
     if (isAtEnd) lines.scrollTop = lines.scrollHeight;
   }
 
@@ -85,8 +89,8 @@ export function logsView({ live }) {
         { class: "filters" },
         level,
         search,
-        make("label", { class: "check" }, pause, " Pause"),
-        action("Download", save),
+        make("label", { class: "check" }, pause, ` ${t("Pause")}`),
+        action(t("Download"), save),
         count,
       ),
       lines,

@@ -3,6 +3,7 @@ import { SpeedChart } from "../parts/chart.js";
 import { make } from "../parts/dom.js";
 import { bytesText } from "../parts/figures.js";
 import { KeyedList } from "../parts/keyed-list.js";
+import { t } from "../parts/text.js";
 import { fetchDiagnosis } from "./health.js";
 import { sessionRow } from "./session-row.js";
 import { TransferRow } from "./transfer-row.js";
@@ -13,10 +14,10 @@ import { TransferRow } from "./transfer-row.js";
  */
 
 const VERDICTS = {
-  ok: "Everything works",
-  note: "Everything works",
-  warn: "The engine works, with a warning",
-  fail: "Something is wrong",
+  ok: t("Everything works"),
+  note: t("Everything works"),
+  warn: t("The engine works, with a warning"),
+  fail: t("Something is wrong"),
 };
 
 /**
@@ -35,22 +36,22 @@ export function overviewView({ api, live }) {
   const chart = new SpeedChart();
   const totals = make(
     "section",
-    { class: "card totals", "aria-label": "Speeds" },
+    { class: "card totals", "aria-label": t("Speeds") },
     make(
       "dl",
       { class: "figures" },
-      make("div", { class: "is-down" }, make("dt", {}, "Download"), down),
-      make("div", { class: "is-up" }, make("dt", {}, "Upload"), up),
-      make("div", {}, make("dt", {}, "Peers"), peers),
-      make("div", {}, make("dt", {}, "Disk cache"), disk),
-      make("div", {}, make("dt", {}, "Memory for pieces"), memory),
+      make("div", { class: "is-down" }, make("dt", {}, t("Download")), down),
+      make("div", { class: "is-up" }, make("dt", {}, t("Upload")), up),
+      make("div", {}, make("dt", {}, t("Peers")), peers),
+      make("div", {}, make("dt", {}, t("Disk cache")), disk),
+      make("div", {}, make("dt", {}, t("Memory for pieces")), memory),
     ),
     chart.element,
   );
   const sessions = make("ul", { class: "rows" });
   const transfers = make("div", { class: "rows" });
-  const noSessions = make("p", { class: "soft" }, "No player is connected.");
-  const noTransfers = make("p", { class: "soft" }, "No content is open.");
+  const noSessions = make("p", { class: "soft" }, t("No player is connected."));
+  const noTransfers = make("p", { class: "soft" }, t("No content is open."));
   /** @type {Map<string, string>} */
   const names = new Map();
   const nameOf = (/** @type {string} */ infohash) => names.get(infohash) ?? infohash;
@@ -71,8 +72,8 @@ export function overviewView({ api, live }) {
     problem,
     verdict,
     totals,
-    make("section", { class: "card" }, make("h2", {}, "Players"), sessions, noSessions),
-    make("section", { class: "card" }, make("h2", {}, "Transfers"), transfers, noTransfers),
+    make("section", { class: "card" }, make("h2", {}, t("Players")), sessions, noSessions),
+    make("section", { class: "card" }, make("h2", {}, t("Transfers")), transfers, noTransfers),
   );
 
   function update() {
@@ -86,7 +87,11 @@ export function overviewView({ api, live }) {
     up.textContent = `${bytesText(status.speed_up)}/s`;
     peers.textContent = String(open.reduce((sum, each) => sum + each.peers, 0));
     const { active, inactive, limit, free, memory: inMemory } = status.cache;
-    disk.textContent = `${bytesText(active + inactive)} of ${bytesText(limit)}, ${bytesText(free)} free`;
+    disk.textContent = t("{used} of {limit}, {free} free", {
+      used: bytesText(active + inactive),
+      limit: bytesText(limit),
+      free: bytesText(free),
+    });
     memory.textContent = bytesText(inMemory);
     for (const { infohash, name } of open) names.set(infohash, name);
     chart.update((live.get("speeds") ?? []).map(([at, down, up]) => ({ at, down, up })));
@@ -97,7 +102,7 @@ export function overviewView({ api, live }) {
   }
 
   async function judge() {
-    verdict.replaceChildren(make("p", { class: "soft" }, "Checking …"));
+    verdict.replaceChildren(make("p", { class: "soft" }, t("Checking …")));
     const { rows } = await fetchDiagnosis(api);
     const order = /** @type {const} */ (["fail", "warn", "note", "ok"]);
     const level = order.find((each) => rows.some((row) => row.level === each)) ?? "ok";
@@ -112,7 +117,7 @@ export function overviewView({ api, live }) {
         ...worst.map(({ name, text, advice }) =>
           make("p", {}, `${name}: ${text}`, advice === null ? undefined : make("small", {}, ` ${advice}`)),
         ),
-        make("a", { href: "#/control/health" }, "All checks"),
+        make("a", { href: "#/control/health" }, t("All checks")),
       ),
     );
   }

@@ -3,11 +3,12 @@
 import { problemText } from "../parts/api.js";
 import { action, make } from "../parts/dom.js";
 import { agoText, clockText } from "../parts/figures.js";
+import { t } from "../parts/text.js";
 import { showToast } from "../parts/toast.js";
 
 /** @typedef {import("../parts/live-data.js").SessionFigures} SessionFigures */
 
-const STATES = { starting: "Starting", playing: "Playing", failed: "Failed" };
+const STATES = { starting: t("Starting"), playing: t("Playing"), failed: t("Failed") };
 
 /**
  * Creates the row of a player: what it plays, where, and how well.
@@ -24,7 +25,7 @@ export function sessionRow(nameOf) {
   /** @type {SessionFigures | undefined} */
   let session;
   const stop = action(
-    "Stop",
+    t("Stop"),
     async () => {
       if (session === undefined) return;
       try {
@@ -49,22 +50,29 @@ export function sessionRow(nameOf) {
       session = next;
       const { status, player: program, address, output, behind_live: behind, held } = next;
       title.textContent = nameOf(next.infohash);
-      const name = programName(program) || "Unknown player";
-      player.textContent = address === null ? name : `${name} at ${address}`;
+      const name = programName(program) || t("Unknown player");
+      player.textContent = address === null ? name : t("{name} at {address}", { name, address });
       player.title = program;
-      state.textContent = next.buffering !== null && status === "playing" ? "Waiting" : STATES[status];
+      state.textContent = next.buffering !== null && status === "playing" ? t("Waiting") : STATES[status];
       state.className = `state is-${status === "failed" ? "fail" : next.buffering === null ? "ok" : "warn"}`;
       detail.textContent = [
         output === "hls" ? "HLS" : "MPEG-TS",
-        next.is_converted ? "sound converted" : "",
-        behind === null ? `${held} % held` : behind < 5 ? "live" : `${clockText(behind)} behind live`,
-        `since ${agoText(next.started_at)}`,
-        next.is_played ? "" : "paused",
+        next.is_converted ? t("sound converted") : "",
+        behind === null
+          ? t("{percent} % held", { percent: held })
+          : behind < 5
+            ? t("live")
+            : t("{time} behind live", { time: clockText(behind) }),
+        t("since {ago}", { ago: agoText(next.started_at) }),
+        next.is_played ? "" : t("paused"),
       ]
         .filter(Boolean)
         .join(" · ");
       problem.textContent = next.problem ?? next.buffering ?? "";
-      stop.setAttribute("aria-label", `Stop ${title.textContent} in ${name}`);
+      stop.setAttribute(
+        "aria-label",
+        t("Stop {title} in {player}", { title: nameOf(next.infohash), player: name }),
+      );
     },
   };
 }

@@ -1,6 +1,7 @@
 // @ts-check
 import { problemText } from "../parts/api.js";
 import { action, make, select } from "../parts/dom.js";
+import { t } from "../parts/text.js";
 
 /**
  * The result of `get_settings`.
@@ -44,15 +45,15 @@ export function settingsView({ api }) {
 /** The settings: one field per setting, in groups, with a search. */
 class SettingsView {
   #api;
-  #content = make("div", { class: "settings-groups" }, "Loading …");
+  #content = make("div", { class: "settings-groups" }, t("Loading …"));
   #state = make("p", { class: "settings-state", role: "status" });
   #search = make("input", {
     type: "search",
-    placeholder: "Search settings",
-    "aria-label": "Search settings",
+    placeholder: t("Search settings"),
+    "aria-label": t("Search settings"),
   });
-  #save = action("Save", () => this.#run(() => this.#write(false)));
-  #restart = action("Save and restart", () => this.#run(() => this.#write(true)), "primary");
+  #save = action(t("Save"), () => this.#run(() => this.#write(false)));
+  #restart = action(t("Save and restart"), () => this.#run(() => this.#write(true)), "primary");
   #file = make("input", { type: "file", accept: ".json,application/json", hidden: true });
   /** Changed values by setting name; null restores the default. @type {Map<string, string | null>} */
   #changes = new Map();
@@ -67,8 +68,8 @@ class SettingsView {
     const buttons = make(
       "div",
       { class: "settings-buttons" },
-      action("Export", () => this.#export()),
-      action("Import", () => this.#file.click()),
+      action(t("Export"), () => this.#export()),
+      action(t("Import"), () => this.#file.click()),
       make("span", { class: "settings-space" }),
       this.#save,
       this.#restart,
@@ -122,7 +123,7 @@ class SettingsView {
       else this.#changes.set(name, input.value.trim() === "" ? null : input.value.trim());
       this.#showState();
     });
-    const reset = action("Use default", () => {
+    const reset = action(t("Use default"), () => {
       this.#changes.set(name, null);
       input.value = setting.values === null ? "" : setting.default;
       this.#showState();
@@ -137,13 +138,13 @@ class SettingsView {
         { for: id },
         labelOf(name),
         make("code", {}, `--${name}`),
-        setting.is_live ? undefined : make("small", { class: "needs-restart" }, "needs a restart"),
+        setting.is_live ? undefined : make("small", { class: "needs-restart" }, t("needs a restart")),
       ),
       make("div", { class: "setting-value" }, input, reset),
       make(
         "small",
         { id: `${id}-help` },
-        `${help}. ${locked ?? (setting.values === null && expected !== "a text" ? `Expected: ${expected}.` : "")}`,
+        `${help}. ${locked ?? (setting.values === null && expected !== "a text" ? t("Expected: {what}.", { what: expected }) : "")}`,
       ),
     );
   }
@@ -167,17 +168,19 @@ class SettingsView {
     const settings = this.#settings;
     this.#save.disabled = changed === 0;
     this.#restart.hidden = !this.#needsRestart() && settings?.needs_restart !== true;
-    this.#restart.textContent = changed === 0 ? "Restart" : "Save and restart";
+    this.#restart.textContent = changed === 0 ? t("Restart") : t("Save and restart");
     this.#state.classList.toggle("problem", settings?.problem != null);
     this.#state.textContent =
       settings?.problem != null
-        ? `The engine could not start with the changed settings and uses the previous ones: ${settings.problem}`
+        ? t("The engine could not start with the changed settings and uses the previous ones: {problem}", {
+            problem: settings.problem,
+          })
         : changed > 0
-          ? `${changed} ${changed === 1 ? "change" : "changes"} not saved. ${this.#needsRestart() ? "Some of them apply after a restart, which interrupts playback." : "They apply at once, without a restart."}`
+          ? `${t("{count} changes not saved.", { count: changed })} ${this.#needsRestart() ? t("Some of them apply after a restart, which interrupts playback.") : t("They apply at once, without a restart.")}`
           : settings?.needs_restart
-            ? "Saved. The changes apply after a restart."
+            ? t("Saved. The changes apply after a restart.")
             : settings?.file
-              ? `Saved in ${settings.file}`
+              ? t("Saved in {file}", { file: settings.file })
               : "";
   }
 
@@ -194,7 +197,7 @@ class SettingsView {
     const port = this.#changes.get("http-port");
     if (!restarts) return this.load();
     await this.#api.call("restart_engine");
-    this.#state.textContent = "Restarting …";
+    this.#state.textContent = t("Restarting …");
     if (typeof port === "string" && port !== "0") {
       // The present address stops answering, unless the new port is refused.
       setTimeout(() => location.assign(`${location.protocol}//${location.hostname}:${port}/`), RESTART_MS);
@@ -224,10 +227,10 @@ class SettingsView {
     try {
       content = JSON.parse(text);
     } catch {
-      throw new Error(`${file.name} is not a settings file: it is not JSON.`);
+      throw new Error(t("{name} is not a settings file: it is not JSON.", { name: file.name }));
     }
     if (typeof content !== "object" || content === null || Array.isArray(content))
-      throw new Error(`${file.name} is not a settings file: expected a JSON object.`);
+      throw new Error(t("{name} is not a settings file: expected a JSON object.", { name: file.name }));
     const values = Object.fromEntries(Object.entries(content).map(([name, value]) => [name, String(value)]));
     await this.#api.call("set_settings", { values: JSON.stringify(values) });
     await this.load();
@@ -251,20 +254,29 @@ class SettingsView {
  * @param {boolean} isHost
  */
 function lockReason({ name, source, is_host_only: isHostOnly }, isHost) {
-  if (source === "flag") return `The flag --${name} sets it; start the engine without the flag to change it.`;
+  if (source === "flag")
+    return t("The flag {flag} sets it; start the engine without the flag to change it.", {
+      flag: `--${name}`,
+    });
   if (source === "variable")
-    return `The variable SLUICE_${name.toUpperCase().replaceAll("-", "_")} sets it; unset the variable to change it.`;
-  return isHostOnly && !isHost ? "It can be changed only on the engine's computer." : undefined;
+    return t("The variable {variable} sets it; unset the variable to change it.", {
+      variable: `SLUICE_${name.toUpperCase().replaceAll("-", "_")}`,
+    });
+  return isHostOnly && !isHost ? t("It can be changed only on the engine's computer.") : undefined;
 }
 
 /** @param {Setting} setting */
 function inputOf({ value, values, default: standard, is_secret: isSecret, source }) {
   if (values !== null)
     return select(
-      values.map((each) => /** @type {const} */ ([each, each === standard ? `${each} (default)` : each])),
+      values.map(
+        (each) =>
+          /** @type {const} */ ([each, each === standard ? t("{value} (default)", { value: each }) : each]),
+      ),
       value ?? standard,
     );
-  const placeholder = isSecret && source !== null ? "set; type to replace it" : `${standard} (default)`;
+  const placeholder =
+    isSecret && source !== null ? t("set; type to replace it") : t("{value} (default)", { value: standard });
   return make("input", {
     type: isSecret ? "password" : "text",
     value: value ?? "",

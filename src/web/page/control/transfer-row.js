@@ -4,18 +4,24 @@ import { SpeedChart, svg } from "../parts/chart.js";
 import { confirmFirst } from "../parts/dialog.js";
 import { action, make } from "../parts/dom.js";
 import { bytesText } from "../parts/figures.js";
+import { t } from "../parts/text.js";
 
 /** @typedef {import("../parts/live-data.js").TransferFigures} TransferFigures */
 
-const KINDS = { files: "Files from peers", live: "Live from peers", own: "Own broadcast", web: "Web server" };
+const KINDS = {
+  files: t("Files from peers"),
+  live: t("Live from peers"),
+  own: t("Own broadcast"),
+  web: t("Web server"),
+};
 const ORIGINS = {
-  tracker: "trackers",
-  pex: "other peers",
-  magnet: "the link",
-  incoming: "incoming",
+  tracker: t("trackers"),
+  pex: t("other peers"),
+  magnet: t("the link"),
+  incoming: t("incoming"),
   dht: "DHT",
-  lsd: "local network",
-  web: "web servers",
+  lsd: t("local network"),
+  web: t("web servers"),
 };
 /** As many cells as a row of a wide screen has pixels to spare. */
 const CELLS = 200;
@@ -37,7 +43,7 @@ export class TransferRow {
     role: "img",
   });
   #chart = new SpeedChart();
-  #stop = action("Stop", () => this.#askToStop(), "danger");
+  #stop = action(t("Stop"), () => this.#askToStop(), "danger");
   /** @type {TransferFigures | undefined} */
   #transfer;
   #shownMap = "";
@@ -67,12 +73,15 @@ export class TransferRow {
     this.#transfer = transfer;
     const { name, kind, peers, users, size, held } = transfer;
     this.#title.textContent = name;
-    const share = size > 0 ? `${Math.floor((100 * held) / size)} % of ${bytesText(size)}` : bytesText(held);
+    const share =
+      size > 0
+        ? t("{percent} % of {size}", { percent: Math.floor((100 * held) / size), size: bytesText(size) })
+        : bytesText(held);
     this.#summary.textContent = [
       KINDS[kind],
-      kind === "web" ? "" : `${peers} ${peers === 1 ? "peer" : "peers"}`,
+      kind === "web" ? "" : t("{count} peers", { count: peers }),
       share,
-      users === 0 ? "no player, will be closed" : `${users} ${users === 1 ? "user" : "users"}`,
+      users === 0 ? t("no player, will be closed") : t("{count} users", { count: users }),
     ]
       .filter(Boolean)
       .join(" · ");
@@ -90,19 +99,22 @@ export class TransferRow {
       return own === undefined ? [] : [{ at, down: own[0], up: own[1] }];
     });
     this.#chart.update(speeds);
-    const sources = Object.entries(origins).map(
-      ([origin, count]) => `${count} from ${ORIGINS[/** @type {keyof typeof ORIGINS} */ (origin)] ?? origin}`,
+    const sources = Object.entries(origins).map(([origin, number]) =>
+      t("{number} from {source}", {
+        number,
+        source: ORIGINS[/** @type {keyof typeof ORIGINS} */ (origin)] ?? origin,
+      }),
     );
     this.#figures.replaceChildren(
-      figure("Downloaded", bytesText(downloaded)),
-      figure("Uploaded", bytesText(uploaded)),
-      figure("Ratio", downloaded > 0 ? (uploaded / downloaded).toFixed(2) : "–"),
-      figure("Wasted", bytesText(wasted)),
-      figure("Held", bytesText(held)),
-      figure("Seeds", String(seeds)),
-      figure("Known addresses", String(candidates)),
-      figure("Peers by source", sources.join(", ") || "none"),
-      figure("Infohash", infohash),
+      figure(t("Downloaded"), bytesText(downloaded)),
+      figure(t("Uploaded"), bytesText(uploaded)),
+      figure(t("Ratio"), downloaded > 0 ? (uploaded / downloaded).toFixed(2) : "–"),
+      figure(t("Wasted"), bytesText(wasted)),
+      figure(t("Held"), bytesText(held)),
+      figure(t("Seeds"), String(seeds)),
+      figure(t("Known addresses"), String(candidates)),
+      figure(t("Peers by source"), sources.join(", ") || t("none")),
+      figure(t("Infohash"), infohash),
     );
     if (transfer.kind === "files" && Date.now() - this.#mapAt > MAP_MS) this.#loadMap(infohash);
   }
@@ -130,9 +142,9 @@ export class TransferRow {
     const transfer = this.#transfer;
     if (transfer === undefined) return;
     confirmFirst(
-      "Stop this transfer?",
-      `${transfer.name}: its players stop. What was downloaded stays in the cache.`,
-      "Stop transfer",
+      t("Stop this transfer?"),
+      t("{name}: its players stop. What was downloaded stays in the cache.", { name: transfer.name }),
+      t("Stop transfer"),
       async () => {
         try {
           await this.#api.call("transfer_stop", { infohash: transfer.infohash });
@@ -147,7 +159,7 @@ export class TransferRow {
 /** @param {string} map */
 function mapText(map) {
   const whole = [...map].filter((digit) => digit === "9").length;
-  return `Piece map: ${whole} of ${map.length} parts are complete`;
+  return t("Piece map: {whole} of {parts} parts are complete", { whole, parts: map.length });
 }
 
 /**

@@ -1,5 +1,6 @@
 // @ts-check
 import { rememberedToken, rememberToken } from "./memory.js";
+import { t } from "./text.js";
 
 /**
  * Types of the control API client.
@@ -62,7 +63,7 @@ export class EngineApi {
   async useToken(token) {
     const trimmed = token.trim();
     if (!TOKEN.test(trimmed) || !(await this.#isValid(trimmed)))
-      throw new Error("This access token is not valid. Copy it again on the engine's computer.");
+      throw new Error(t("This access token is not valid. Copy it again on the engine's computer."));
     // If the browser cannot store it, the user enters it again at the next visit.
     await rememberToken(trimmed).catch(() => {});
   }
@@ -119,19 +120,22 @@ export class EngineApi {
  */
 export function problemText(error) {
   // `fetch` throws a TypeError if the connection fails.
-  if (error instanceof TypeError) return "The engine does not answer. Check that it is still running.";
+  if (error instanceof TypeError) return t("The engine does not answer. Check that it is still running.");
   if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error);
   if (error.code === ACCESS_DENIED && /^access denied/i.test(error.message))
-    return "This is allowed only on the engine's computer.";
-  if (error.code === TOKEN_REQUIRED) return NEEDS_TOKEN;
+    return t("This is allowed only on the engine's computer.");
+  if (error.code === TOKEN_REQUIRED) return needsToken();
   if (error.code === WRONG_TOKEN)
-    return "The access token has changed. Reload this page and enter the new token.";
+    return t("The access token has changed. Reload this page and enter the new token.");
   return sentence(error.message.slice(0, 500));
 }
 
-/** The message for a page that has no access token. */
-export const NEEDS_TOKEN =
-  "This needs the engine's access token. Open this page on the engine's computer, or enter the token.";
+/** Returns the message for a page that has no access token. */
+export function needsToken() {
+  return t(
+    "This needs the engine's access token. Open this page on the engine's computer, or enter the token.",
+  );
+}
 
 /**
  * Capitalizes a message of the engine, which begins with a small letter.
@@ -160,7 +164,10 @@ async function request(method, parameters, signal) {
   } catch (error) {
     // An aborted request is not an invalid response.
     if (signal?.aborted) throw error;
-    throw new ApiError(`The engine sent an invalid response (status ${response.status})`, response.status);
+    throw new ApiError(
+      t("The engine sent an invalid response (status {status})", { status: String(response.status) }),
+      response.status,
+    );
   }
   if (answer.error) throw new ApiError(answer.error.message, answer.error.code);
   return answer.result;

@@ -2,6 +2,7 @@
 
 import { make } from "./dom.js";
 import { bytesText, sparklinePath, timeText } from "./figures.js";
+import { t } from "./text.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -50,8 +51,12 @@ export class SpeedChart {
     this.#down.setAttribute("d", sparklinePath(downs, WIDTH, HEIGHT, top));
     this.#up.setAttribute("d", sparklinePath(ups, WIDTH, HEIGHT, top));
     const first = samples[0];
-    this.#since.textContent = first === undefined ? "No data yet" : `since ${timeText(first.at)}`;
-    this.#top.textContent = samples.length < 2 ? "" : `peak ${bytesText(top)}/s`;
-    this.#image.setAttribute("aria-label", `Speeds ${this.#since.textContent}, ${this.#top.textContent}`);
+    this.#since.textContent =
+      first === undefined ? t("No data yet") : t("since {time}", { time: timeText(first.at) });
+    this.#top.textContent = samples.length < 2 ? "" : t("peak {speed}", { speed: `${bytesText(top)}/s` });
+    this.#image.setAttribute(
+      "aria-label",
+      t("Speeds {since}, {peak}", { since: this.#since.textContent, peak: this.#top.textContent }),
+    );
   }
 }

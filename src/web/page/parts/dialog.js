@@ -1,6 +1,7 @@
 // @ts-check
 import { problemText } from "./api.js";
 import { action, make } from "./dom.js";
+import { t } from "./text.js";
 
 /**
  * Opens a modal dialog. The browser keeps the focus in it and closes it with Escape; then the focus returns.
@@ -55,7 +56,7 @@ export function openForm(title, fields, label, submit) {
     make(
       "div",
       { class: "dialog-buttons" },
-      action("Cancel", () => dialog.close()),
+      action(t("Cancel"), () => dialog.close()),
       button,
     ),
   );
@@ -100,7 +101,7 @@ export function confirmFirst(title, text, label, work) {
   const buttons = make(
     "div",
     { class: "dialog-buttons" },
-    action("Cancel", () => dialog.close()),
+    action(t("Cancel"), () => dialog.close()),
     confirm,
   );
   const dialog = openDialog(title, make("p", {}, text), buttons);
@@ -112,9 +113,9 @@ export function confirmFirst(title, text, label, work) {
  * @param {string} text
  */
 export function openLink(text) {
-  const input = make("input", { type: "text", value: text, readonly: true, "aria-label": "Link" });
-  const close = action("Close", () => dialog.close());
-  const dialog = openDialog("Copy this link", input, make("div", { class: "dialog-buttons" }, close));
+  const input = make("input", { type: "text", value: text, readonly: true, "aria-label": t("Link") });
+  const close = action(t("Close"), () => dialog.close());
+  const dialog = openDialog(t("Copy this link"), input, make("div", { class: "dialog-buttons" }, close));
   input.focus();
   input.select();
 }

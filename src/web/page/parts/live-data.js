@@ -1,4 +1,6 @@
 // @ts-check
+import { t } from "./text.js";
+
 /**
  * The live data of the engine: one connection to `api/events` for the whole page.
  *
@@ -86,7 +88,7 @@ export class LiveData {
         // The connection is opened again below.
       }
       if (connection.signal.aborted) return;
-      this.problem = "The engine does not answer. Trying again …";
+      this.problem = t("The engine does not answer. Trying again …");
       this.#changed();
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }

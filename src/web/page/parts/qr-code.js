@@ -1,4 +1,5 @@
 // @ts-check
+import { t } from "./text.js";
 
 /**
  * Creates the QR code of a text as one SVG path. Throws if the text is too long for a QR code.
@@ -15,7 +16,7 @@ export async function qrCode(text) {
   const svg = document.createElementNS(namespace, "svg");
   svg.setAttribute("viewBox", `0 0 ${size} ${size}`);
   svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", "QR code of the link");
+  svg.setAttribute("aria-label", t("QR code of the link"));
   const shape = document.createElementNS(namespace, "path");
   shape.setAttribute("d", path);
   svg.append(shape);

@@ -1,4 +1,5 @@
 // @ts-check
+
 /**
  * The texts of the page in the language of the user. The keys of the catalogues in `languages/` are the English texts, with
  * placeholders in braces. A text with `{count}` has one form for each plural category of the language.
@@ -33,7 +34,8 @@ export function locale() {
 }
 
 /**
- * Translates a text of the page. The first argument must be a literal, so that tests find it.
+ * Translates a text of the page. The first argument must be a literal, so that tests find it. A module of a place may call it for
+ * its constants, because the catalogue is loaded before the first place.
  *
  * @param {string} english
  * @param {Record<string, string | number>} [values] numbers are formatted in the language

@@ -2,6 +2,7 @@
 
 import { openLink } from "./dialog.js";
 import { byId } from "./dom.js";
+import { t } from "./text.js";
 
 /** How long a message is shown. */
 const SHOWN_MS = 2_500;
@@ -42,6 +43,6 @@ export async function copyText(text) {
  * @param {string} text
  */
 export async function copyLink(text) {
-  if (await copyText(text)) showToast("Link copied");
+  if (await copyText(text)) showToast(t("Link copied"));
   else openLink(text);
 }

@@ -1,6 +1,7 @@
 // @ts-check
 import { problemText } from "./api.js";
 import { make } from "./dom.js";
+import { t } from "./text.js";
 
 /**
  * Creates the form in which the user enters the access token on a device that has none.
@@ -12,11 +13,11 @@ export function tokenForm(api, rightsChanged) {
   const token = make("input", {
     type: "password",
     autocomplete: "off",
-    "aria-label": "Access token",
+    "aria-label": t("Access token"),
     required: true,
   });
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
-  const form = make("form", { class: "row" }, token, make("button", { type: "submit" }, "Enable editing"));
+  const form = make("form", { class: "row" }, token, make("button", { type: "submit" }, t("Enable editing")));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     try {
@@ -33,7 +34,9 @@ export function tokenForm(api, rightsChanged) {
     make(
       "p",
       {},
-      "The access token keeps guests on your network from changing the engine. On the engine's computer, open this page, copy the access token (Control room → Access), and paste it here once:",
+      t(
+        "The access token keeps guests on your network from changing the engine. On the engine's computer, open this page, copy the access token (Control room → Access), and paste it here once:",
+      ),
     ),
     form,
     problem,

@@ -4,14 +4,14 @@ import { problemText } from "../parts/api.js";
 import { byId, make } from "../parts/dom.js";
 import { loadLanguage } from "../parts/language.js";
 import { listenForRemoteControl } from "../parts/remote-control.js";
-import { translateDocument } from "../parts/text.js";
+import { t, translateDocument } from "../parts/text.js";
 import { applyDisplay, openDisplay } from "./display.js";
 
 /**
  * @typedef {import("../parts/place.js").Place} Place
  * @typedef {import("../parts/place.js").Route} Route
  * @typedef {{ openPlace: (root: HTMLElement) => Place }} PlaceModule
- * @typedef {{ title: string, styles: readonly string[], load: () => Promise<PlaceModule> }} PlaceEntry
+ * @typedef {{ title: () => string, styles: readonly string[], load: () => Promise<PlaceModule> }} PlaceEntry
  */
 
 /**
@@ -21,14 +21,14 @@ import { applyDisplay, openDisplay } from "./display.js";
  * @type {Readonly<Record<string, PlaceEntry>>}
  */
 const PLACES = {
-  watch: { title: "Sluice", styles: [], load: () => import("../watch/watch.js") },
+  watch: { title: () => "Sluice", styles: [], load: () => import("../watch/watch.js") },
   studio: {
-    title: "Studio – Sluice",
+    title: () => `${t("Studio")} – Sluice`,
     styles: ["app/studio/studio.css"],
     load: () => import("../studio/studio.js"),
   },
   control: {
-    title: "Control room – Sluice",
+    title: () => `${t("Control room")} – Sluice`,
     styles: ["app/control/control.css", "app/control/health.css", "app/control/settings.css"],
     load: () => import("../control/control.js"),
   },
@@ -99,7 +99,7 @@ async function show() {
     if (/** @type {HTMLElement} */ (link).dataset.place === name) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  document.title = placeOf(name).title;
+  document.title = placeOf(name).title();
   if (previous !== "" && previous !== name) {
     window.scrollTo(0, 0);
     opened.get(previous)?.then(

@@ -1,6 +1,6 @@
 // @ts-check
 
-import { EngineApi, NEEDS_TOKEN, problemText, sentence } from "../parts/api.js";
+import { EngineApi, needsToken, problemText, sentence } from "../parts/api.js";
 import { confirmFirst, openDialog } from "../parts/dialog.js";
 import { action, field, make, select } from "../parts/dom.js";
 import { agoText } from "../parts/figures.js";
@@ -76,7 +76,7 @@ export function connectGuide(button) {
       if (isRefreshing && list.isConnected) setTimeout(() => run(async () => {}), POLL_MS);
     }
     await run(async () => {
-      if ((await api.enter()) !== "full") throw new Error(NEEDS_TOKEN);
+      if ((await api.enter()) !== "full") throw new Error(needsToken());
     });
   });
 }

@@ -1,5 +1,5 @@
 // @ts-check
-import { EngineApi, NEEDS_TOKEN, sentence } from "../parts/api.js";
+import { EngineApi, needsToken, sentence } from "../parts/api.js";
 import { confirmFirst, openDialog, openLink } from "../parts/dialog.js";
 import { action, field, make } from "../parts/dom.js";
 import { bytesText } from "../parts/figures.js";
@@ -67,7 +67,7 @@ export function connectRecordings(button) {
       await show();
     }
     if ((await api.enter()) === "full") await show();
-    else dialog.problem(new Error(NEEDS_TOKEN));
+    else dialog.problem(new Error(needsToken()));
   });
 }
 
