@@ -37,6 +37,7 @@ const TAGS = [
   ["Watched films", "Where users stopped watching, by profile"],
   ["Settings", "The settings of the engine, and its restart"],
   ["Activity", "What the engine does now: sessions and transfers"],
+  ["Disk cache", "What the disk cache has of each content, and its removal"],
   ["Lists", "The playlist for players, play links and search"],
   ["Engine", "Detection, version and diagnosis of the engine"],
 ] as const;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
-import { parseInfohash } from "../../src/base/ids.ts";
+import { type Infohash, parseInfohash } from "../../src/base/ids.ts";
 import { clientNetworkOf } from "../http/access.ts";
 import { controlMethod, okResult, PRIVATE } from "./method.ts";
 import { integer, required, text } from "./params.ts";
@@ -51,7 +51,8 @@ export const activityMethods = [
   }),
 ];
 
-function infohashOf(given: string) {
+/** Parses the parameter `infohash`. Throws `bad_parameter`. */
+export function infohashOf(given: string): Infohash {
   const infohash = parseInfohash(given);
   if (infohash === undefined)
     throw new SluiceError("bad_parameter", "infohash: expected 40 hexadecimal digits");

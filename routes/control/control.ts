@@ -9,6 +9,7 @@ import { activityMethods } from "./activity.ts";
 import { authorizeCaller, authorizeToken, preflight } from "./authorize.ts";
 import { senderOf } from "./body-slots.ts";
 import { broadcastMethods } from "./broadcast.ts";
+import { cacheMethods } from "./cache.ts";
 import { catchUpMethods } from "./catch-up.ts";
 import { channelSourceMethods } from "./channel-sources.ts";
 import { externalPlaylistMethods } from "./external-playlist.ts";
@@ -75,6 +76,7 @@ export const CONTROL_SECTIONS: readonly {
   { title: "Watched films", methods: watchedMethods },
   { title: "Settings", methods: settingsMethods },
   { title: "Activity", methods: activityMethods },
+  { title: "Disk cache", methods: cacheMethods },
 ];
 
 const METHODS: ReadonlyMap<string, ControlMethod> = new Map(

@@ -42,6 +42,7 @@ import type {
   Transfers,
 } from "../transfer/contract.ts";
 import type { SegmentName } from "../transfer/segment-source.ts";
+import { CacheDesk } from "./cache-desk.ts";
 import { createContentResolver } from "./content.ts";
 import { createInspector } from "./inspect.ts";
 import { type ChannelRequest, OpenedChannels } from "./opened-channels.ts";
@@ -121,6 +122,8 @@ export interface Engine {
   /** Describes the state of every transfer and the current problems. */
   diagnosis(): Promise<Diagnosis>;
   cacheFigures(): Promise<CacheFigures>;
+  /** What the disk cache has, and its removal. */
+  readonly cache: CacheDesk;
   /** Ends all sessions and closes all transfers. Resolves when all records are stored. */
   stop(): Promise<void>;
 }
@@ -241,6 +244,7 @@ export function createEngine(dependencies: EngineDependencies): Engine {
       sessions.endOf(infohash);
     },
     cacheFigures,
+    cache: new CacheDesk(transfers),
     async stop() {
       stopping.abort();
       sessions.stopAll();

@@ -257,6 +257,10 @@ class OpenTransfers implements Transfers {
     return this.#shared.kept.infohashes();
   }
 
+  get cache(): Transfers["cache"] {
+    return this.#shared.cache;
+  }
+
   async cacheFigures(): Promise<CacheFigures> {
     const { runtime, settings, cache, pool } = this.#shared;
     const available = (await runtime.files.freeBytes(settings.dataDir)) ?? 0;

@@ -14,6 +14,27 @@ export interface CachedSegment {
   folder: EvictableFolder | undefined;
 }
 
+/** What the disk cache has of one content. */
+export interface CachedContent {
+  readonly infohash: Infohash;
+  /** Bytes on disk. */
+  readonly bytes: number;
+  /** UNIX seconds; 0 if unknown. */
+  readonly lastRead: number;
+  /** True while a transfer uses the content. */
+  readonly isOpen: boolean;
+}
+
+/** The disk cache, as its user manages it. */
+export interface CacheContents {
+  /** Only the process that owns the cache knows and removes its content. */
+  readonly isOwner: boolean;
+  /** Returns what the cache has of each content. */
+  contents(): readonly CachedContent[];
+  /** Removes contents, except open ones. Resolves to the number of freed bytes when the files are removed. */
+  removeContents(infohashes: Iterable<Infohash>): Promise<number>;
+}
+
 /** An open content folder, as the cache evicts from it. */
 interface EvictableFolder {
   /** Returns true if a reader waits for a piece of segment `index`. */

@@ -5,7 +5,14 @@ import type { Log } from "../base/log.ts";
 import type { SwarmLayout } from "../protocol/swarm/contract.ts";
 import type { PieceCheck } from "../protocol/swarm/piece-check.ts";
 import type { Clock, Files } from "../runtime/contract.ts";
-import type { CacheContext, CachedSegment, CacheShelf, ContentFolder } from "./cache-contract.ts";
+import type {
+  CacheContents,
+  CacheContext,
+  CachedContent,
+  CachedSegment,
+  CacheShelf,
+  ContentFolder,
+} from "./cache-contract.ts";
 import { CacheFolder } from "./cache-folder.ts";
 import { type CacheLayout, cacheLayout, pieceBytes, piecesOfSegment, segmentName } from "./cache-layout.ts";
 import { type CacheRecord, decodeRecord, fitsLayout, MAX_RECORD_BYTES, RECORD_NAME } from "./cache-record.ts";
@@ -35,7 +42,7 @@ export interface DiskCacheDependencies {
  * One process owns the cache: only the owner writes and removes files. Another process reads what exists, and becomes the
  * owner when it opens content after the owner has exited.
  */
-export class DiskCache implements CacheContext {
+export class DiskCache implements CacheContext, CacheContents {
   readonly files: Files;
   readonly clock: Clock;
   readonly log: Log;
@@ -121,6 +128,40 @@ export class DiskCache implements CacheContext {
     this.#shrinkTo(Math.max(0, before - bytes));
     await this.#removals;
     return before - this.#bytes;
+  }
+
+  get isOwner(): boolean {
+    return this.#unlock !== undefined;
+  }
+
+  contents(): readonly CachedContent[] {
+    const contents = new Map<Infohash, CachedContent>();
+    for (const { infohash, bytes, lastRead, folder } of this.#segments.values()) {
+      const before = contents.get(infohash);
+      contents.set(infohash, {
+        infohash,
+        bytes: bytes + (before?.bytes ?? 0),
+        lastRead: Math.max(lastRead, before?.lastRead ?? 0),
+        isOpen: folder !== undefined || before?.isOpen === true,
+      });
+    }
+    return [...contents.values()];
+  }
+
+  async removeContents(infohashes: Iterable<Infohash>): Promise<number> {
+    const asked = new Set(infohashes);
+    const before = this.#bytes;
+    const removed = new Set<Infohash>();
+    for (const segment of [...this.#segments.values()]) {
+      if (!asked.has(segment.infohash) || segment.folder !== undefined) continue;
+      this.#take(segment);
+      removed.add(segment.infohash);
+    }
+    const freed = before - this.#bytes;
+    for (const infohash of removed)
+      this.#removals = this.#removals.then(() => this.remove(this.#path(infohash)));
+    await this.#removals;
+    return freed;
   }
 
   makeRoom(bytes: number, forSegment: CachedSegment): boolean {

@@ -16,6 +16,7 @@ import type { SignedHeader, SignedStat } from "../protocol/live/messages.ts";
 import type { CandidateOrigin, SwarmFigures, SwarmSetup } from "../protocol/swarm/contract.ts";
 import type { AudioRequest, Media, OpenMedia } from "../remux/contract.ts";
 import type { Runtime, TcpHandlers, TcpSocket } from "../runtime/contract.ts";
+import type { CacheContents } from "../storage/cache-contract.ts";
 import type { DiskCache } from "../storage/disk-cache.ts";
 import type { KnownFile } from "../storage/known-file.ts";
 import type { PieceBufferPool } from "../storage/piece-buffers.ts";
@@ -174,6 +175,8 @@ export interface Transfers {
   /** The tracker of this engine; undefined if it is off. */
   readonly tracker: TrackerServer | undefined;
   cacheFigures(): Promise<CacheFigures>;
+  /** The disk cache; undefined if it is off. */
+  readonly cache: CacheContents | undefined;
   /** Returns a new place for the media of a live stream that has no transfer here. */
   windowStorage(): WindowStorage;
   /** Applies the present rate limits and the present size of the cache. */

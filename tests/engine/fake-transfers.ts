@@ -203,6 +203,8 @@ export class FakeTransfers implements Transfers {
     return this.kept.map(({ infohash }) => infohash).reverse();
   }
 
+  cache: Transfers["cache"] = undefined;
+
   async cacheFigures(): Promise<CacheFigures> {
     return { available: 1e9, limit: 2e9, activeInUse: 111, inactiveInUse: 222, memoryInUse: 333 };
   }
