@@ -23,7 +23,10 @@ test("DiskCache: contents are listed by size, and only those that are not open a
     const listed = found.get(closed.file.infohash)!;
     assert.deepEqual([listed.bytes, listed.isOpen], [3 * 256 * 1024, false]);
     assert.ok(Math.abs(listed.lastRead - Date.now() / 1000) < 3600);
-    assert.equal(await parts.cache.removeContents([open.file.infohash, closed.file.infohash]), 3 * 256 * 1024);
+    assert.equal(
+      await parts.cache.removeContents([open.file.infohash, closed.file.infohash]),
+      3 * 256 * 1024,
+    );
     assert.deepEqual(await readdir(path), [open.file.infohash]);
     await first!.folder.close();
     assert.deepEqual(

@@ -141,6 +141,7 @@ describe("the Studio and the Control room in Chromium", { timeout: 300_000 }, ()
       for (const route of [
         "control/overview",
         "control/health",
+        "control/storage",
         "control/logs",
         "control/access",
         "control/settings",

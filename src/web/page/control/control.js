@@ -9,6 +9,7 @@ import { healthView } from "./health.js";
 import { logsView } from "./logs.js";
 import { overviewView } from "./overview.js";
 import { settingsView } from "./settings.js";
+import { storageView } from "./storage.js";
 
 /**
  * @typedef {import("../parts/place.js").View} View
@@ -23,6 +24,7 @@ import { settingsView } from "./settings.js";
 const PAGES = {
   overview: { title: t("Overview"), create: overviewView },
   health: { title: t("Health"), create: healthView },
+  storage: { title: t("Storage"), create: storageView },
   logs: { title: t("Logs"), create: logsView },
   access: { title: t("Access"), create: accessView },
   settings: { title: t("Settings"), create: settingsView },
