@@ -3,6 +3,7 @@ import { svg } from "../parts/chart.js";
 import { confirmFirst } from "../parts/dialog.js";
 import { action, make } from "../parts/dom.js";
 import { agoText, bytesText } from "../parts/figures.js";
+import { t } from "../parts/text.js";
 import { copyLink } from "../parts/toast.js";
 import { STATES } from "./contract.js";
 import { Preview } from "./preview.js";
@@ -21,8 +22,8 @@ export class BroadcastCard {
   #figures = make("dl", { class: "figures" });
   #publish = make("div", { class: "publish", hidden: true });
   #graph = svg("svg", { class: "swarm", role: "img" });
-  #swarm = make("details", { class: "swarm-fold" }, make("summary", {}, "The swarm"), this.#graph);
-  #share = action("Link, QR and embed", () => this.#broadcast && openShareDialog(this.#broadcast));
+  #swarm = make("details", { class: "swarm-fold" }, make("summary", {}, t("The swarm")), this.#graph);
+  #share = action(t("Link, QR and embed"), () => this.#broadcast && openShareDialog(this.#broadcast));
   #shownPublishing = "";
   /** @type {Broadcast | undefined} */
   #broadcast;
@@ -34,7 +35,7 @@ export class BroadcastCard {
    */
   constructor(api, live) {
     this.#live = live;
-    const stop = action("Stop", () => this.#askToStop(api), "danger");
+    const stop = action(t("Stop"), () => this.#askToStop(api), "danger");
     stop.hidden = !api.isLocal;
     this.element = make(
       "article",
@@ -58,8 +59,8 @@ export class BroadcastCard {
     this.#title.textContent = title;
     this.#state.textContent = text;
     this.#state.className = `state is-${level}${status === "good" ? " is-on-air" : ""}`;
-    const since = startedAt === null ? "" : ` · started ${agoText(startedAt)}`;
-    this.#source.textContent = `${source ?? "Test pattern"}${since}`;
+    const since = startedAt === null ? "" : ` · ${t("started {ago}", { ago: agoText(startedAt) })}`;
+    this.#source.textContent = `${source ?? t("Test pattern")}${since}`;
     this.#remark.textContent = remark;
     this.#share.hidden = link === null;
     this.preview.show(status === "good" ? infohash : null);
@@ -77,12 +78,12 @@ export class BroadcastCard {
     const saved = Math.max(0, wanted - speed);
     const share = wanted > 0 ? ` (${Math.round((100 * saved) / wanted)} %)` : "";
     this.#figures.replaceChildren(
-      figure("Viewers connected", String(peers)),
-      figure("Supplied directly", String(children)),
-      figure("Bit rate", bitrate === null ? "–" : `${(bitrate / 1e6).toFixed(2)} Mbit/s`),
-      figure("Upload", `${bytesText(speed)}/s`),
-      figure("Saved by peers", peers === 0 ? "–" : `${bytesText(saved)}/s${share}`),
-      figure("Uploaded", bytesText(uploaded)),
+      figure(t("Viewers connected"), String(peers)),
+      figure(t("Supplied directly"), String(children)),
+      figure(t("Bit rate"), bitrate === null ? "–" : `${(bitrate / 1e6).toFixed(2)} Mbit/s`),
+      figure(t("Upload"), `${bytesText(speed)}/s`),
+      figure(t("Saved by peers"), peers === 0 ? "–" : `${bytesText(saved)}/s${share}`),
+      figure(t("Uploaded"), bytesText(uploaded)),
     );
   }
 
@@ -93,11 +94,11 @@ export class BroadcastCard {
     this.#shownPublishing = shown;
     this.#publish.hidden = urls.length === 0;
     this.#publish.replaceChildren(
-      make("h3", {}, "In OBS, choose Settings → Stream → Service: Custom"),
-      ...urls.map((url) => copied("Server", url)),
+      make("h3", {}, t("In OBS, choose Settings → Stream → Service: Custom")),
+      ...urls.map((url) => copied(t("Server"), url, t("Copy the server"))),
       key === null
-        ? make("p", { class: "soft" }, "The stream key is shown only on the engine's computer.")
-        : copied("Stream key", key),
+        ? make("p", { class: "soft" }, t("The stream key is shown only on the engine's computer."))
+        : copied(t("Stream key"), key, t("Copy the stream key")),
     );
   }
 
@@ -106,9 +107,11 @@ export class BroadcastCard {
     const broadcast = this.#broadcast;
     if (broadcast === undefined) return;
     confirmFirst(
-      `Stop ${broadcast.title}?`,
-      "Viewers lose the stream. If you start it again with the same name, they can continue with the same link.",
-      "Stop broadcasting",
+      t("Stop {title}?", { title: broadcast.title }),
+      t(
+        "Viewers lose the stream. If you start it again with the same name, they can continue with the same link.",
+      ),
+      t("Stop broadcasting"),
       async () => {
         this.preview.stop();
         await api.call("broadcast_stop", { name: broadcast.name });
@@ -128,10 +131,11 @@ function figure(name, text) {
 /**
  * @param {string} name
  * @param {string} text
+ * @param {string} label label of the button that copies the text
  */
-function copied(name, text) {
-  const copy = action("Copy", () => copyLink(text));
-  copy.setAttribute("aria-label", `Copy the ${name.toLowerCase()}`);
+function copied(name, text, label) {
+  const copy = action(t("Copy"), () => copyLink(text));
+  copy.setAttribute("aria-label", label);
   return make(
     "p",
     { class: "copied-text" },

@@ -1,4 +1,5 @@
 // @ts-check
+import { t } from "../parts/text.js";
 /**
  * An element of `broadcast_list`.
  *
@@ -22,12 +23,12 @@
 
 /** The name and the level of each status. */
 export const STATES = {
-  standby: ["Standby", "note"],
-  waiting: ["Waiting for the source", "note"],
-  good: ["On air", "ok"],
-  silent: ["No data from the source", "fail"],
-  late: ["The source is too slow", "warn"],
-  forked: ["Another machine broadcasts with this key", "fail"],
-  ended: ["Ended", "note"],
-  failed: ["Not on air; the engine tries again", "fail"],
+  standby: [t("Standby"), "note"],
+  waiting: [t("Waiting for the source"), "note"],
+  good: [t("On air"), "ok"],
+  silent: [t("No data from the source"), "fail"],
+  late: [t("The source is too slow"), "warn"],
+  forked: [t("Another machine broadcasts with this key"), "fail"],
+  ended: [t("Ended"), "note"],
+  failed: [t("Not on air; the engine tries again"), "fail"],
 };

@@ -2,6 +2,7 @@
 import { problemText } from "../parts/api.js";
 import { action, make } from "../parts/dom.js";
 import { ownPath } from "../parts/place.js";
+import { t } from "../parts/text.js";
 
 /** The preview waits as long as a player. */
 const MANIFEST_TIMEOUT_MS = 60_000;
@@ -13,10 +14,10 @@ export class Preview {
     playsinline: true,
     controls: true,
     hidden: true,
-    "aria-label": "Preview",
+    "aria-label": t("Preview"),
   });
   #problem = make("p", { class: "problem", role: "alert", hidden: true });
-  #button = action("Preview", () => (this.#stop === undefined ? this.#start() : this.stop()));
+  #button = action(t("Preview"), () => (this.#stop === undefined ? this.#start() : this.stop()));
   element = make("div", { class: "preview" }, this.#video, this.#problem);
   /** Ends the preview; undefined if there is none. @type {(() => void) | undefined} */
   #stop;
@@ -38,7 +39,7 @@ export class Preview {
     this.#stop?.();
     this.#stop = undefined;
     this.#video.hidden = true;
-    this.#button.textContent = "Preview";
+    this.#button.textContent = t("Preview");
   }
 
   async #start() {
@@ -55,7 +56,7 @@ export class Preview {
       const { default: Hls } = await import("hls.js");
       this.#video.hidden = false;
       this.#video.muted = true;
-      this.#button.textContent = "Close the preview";
+      this.#button.textContent = t("Close the preview");
       const url = ownPath(response.playback_url);
       if (!Hls.isSupported()) {
         this.#video.src = url;
@@ -75,7 +76,8 @@ export class Preview {
         hls.loadSource(url);
         hls.attachMedia(this.#video);
         hls.on(Hls.Events.ERROR, (_, data) => {
-          if (data.fatal) this.#failed(`The preview cannot be played (${data.details}).`);
+          if (data.fatal)
+            this.#failed(t("The preview cannot be played ({reason}).", { reason: data.details }));
         });
         this.#stop = () => {
           hls.destroy();

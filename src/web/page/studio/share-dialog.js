@@ -3,6 +3,7 @@ import { openDialog } from "../parts/dialog.js";
 import { action, make } from "../parts/dom.js";
 import { appUrl } from "../parts/place.js";
 import { qrCode } from "../parts/qr-code.js";
+import { t } from "../parts/text.js";
 import { copyLink } from "../parts/toast.js";
 
 /**
@@ -17,15 +18,15 @@ export async function openShareDialog({ title, link, infohash }) {
   const hls = appUrl(`ace/manifest.m3u8?infohash=${infohash}`);
   const code = make("div", { class: "qr" });
   const dialog = openDialog(
-    `Share ${title}`,
+    t("Share {title}", { title }),
     code,
-    part("Link for Sluice and compatible players", url),
-    part("Watch in the browser through this engine", page),
-    part("HTML code for a web page, with this engine's HLS stream", embedCode(title, hls)),
+    part(t("Link for Sluice and compatible players"), url),
+    part(t("Watch in the browser through this engine"), page),
+    part(t("HTML code for a web page, with this engine's HLS stream"), embedCode(title, hls)),
     make(
       "div",
       { class: "dialog-buttons" },
-      action("Close", () => dialog.close()),
+      action(t("Close"), () => dialog.close()),
     ),
   );
   try {
@@ -49,7 +50,7 @@ function part(name, text) {
       "div",
       { class: "row" },
       input,
-      action("Copy", () => copyLink(text)),
+      action(t("Copy"), () => copyLink(text)),
     ),
   );
 }

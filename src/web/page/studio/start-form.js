@@ -1,29 +1,30 @@
 // @ts-check
 import { openForm } from "../parts/dialog.js";
 import { field, make, select } from "../parts/dom.js";
+import { t } from "../parts/text.js";
 
 /** What a broadcast can be made of: the label of its field, an example, and a hint. */
 const SOURCES = {
   rtmp: [
-    "OBS or another RTMP encoder",
-    "Listen on",
+    t("OBS or another RTMP encoder"),
+    t("Listen on"),
     "rtmp://0.0.0.0:1935/live",
-    "OBS sends to this machine. The server URL and the stream key are shown after the start.",
+    t("OBS sends to this machine. The server URL and the stream key are shown after the start."),
   ],
   url: [
-    "A stream or file on the web",
-    "Web address",
+    t("A stream or file on the web"),
+    t("Web address"),
     "https://example.org/live.m3u8",
-    "HTTP or HTTPS: MPEG-TS or HLS.",
+    t("HTTP or HTTPS: MPEG-TS or HLS."),
   ],
-  file: ["A file of the engine's computer", "Absolute path", "/videos/film.ts", "An MPEG-TS file."],
+  file: [t("A file of the engine's computer"), t("Absolute path"), "/videos/film.ts", t("An MPEG-TS file.")],
   udp: [
-    "MPEG-TS over UDP",
-    "Listen on",
+    t("MPEG-TS over UDP"),
+    t("Listen on"),
     "udp://239.0.0.1:1234",
-    "A multicast group, or an address of this machine.",
+    t("A multicast group, or an address of this machine."),
   ],
-  pattern: ["Test pattern", "", "", "A moving picture with a clock."],
+  pattern: [t("Test pattern"), "", "", t("A moving picture with a clock.")],
 };
 
 /** @typedef {keyof typeof SOURCES} Kind */
@@ -45,9 +46,9 @@ export function openStartForm(api) {
   const title = make("input", { type: "text", maxlength: 200 });
   const logo = make("input", { type: "url", placeholder: "https://example.org/logo.png" });
   const name = make("input", { type: "text", maxlength: 100, spellcheck: "false" });
-  const loop = check("Start the file again at its end");
-  const standby = check("Standby: go on air only while no other machine broadcasts with this key");
-  const isPrivate = check("Private: only relays may connect to this engine");
+  const loop = check(t("Start the file again at its end"));
+  const standby = check(t("Standby: go on air only while no other machine broadcasts with this key"));
+  const isPrivate = check(t("Private: only relays may connect to this engine"));
 
   function showKind() {
     const [, label = "", example = "", text = ""] = SOURCES[/** @type {Kind} */ (kind.value)];
@@ -63,19 +64,19 @@ export function openStartForm(api) {
   kind.addEventListener("change", showKind);
   showKind();
   openForm(
-    "Start a broadcast",
+    t("Start a broadcast"),
     [
-      field("Source", kind),
+      field(t("Source"), kind),
       sourceField,
       hint,
-      field("Title", title, "Viewers see it. If it is empty, the name is the title."),
-      field("Logo", logo, "The web address of an image."),
-      field("Name", name, "The same name continues the same stream with the same link."),
+      field(t("Title"), title, t("Viewers see it. If it is empty, the name is the title.")),
+      field(t("Logo"), logo, t("The web address of an image.")),
+      field(t("Name"), name, t("The same name continues the same stream with the same link.")),
       loop.label,
       isPrivate.label,
       standby.label,
     ],
-    "Start",
+    t("Start"),
     async () => {
       await api.call("broadcast_start", {
         source: kind.value === "pattern" ? undefined : source.value.trim(),

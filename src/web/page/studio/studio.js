@@ -3,6 +3,7 @@ import { EngineApi, problemText } from "../parts/api.js";
 import { action, make } from "../parts/dom.js";
 import { KeyedList } from "../parts/keyed-list.js";
 import { LiveData } from "../parts/live-data.js";
+import { t } from "../parts/text.js";
 import { tokenForm } from "../parts/token-form.js";
 import { BroadcastCard } from "./broadcast-card.js";
 import { openStartForm } from "./start-form.js";
@@ -21,26 +22,28 @@ export function openPlace(root) {
   /** @type {Set<BroadcastCard>} */
   const cards = new Set();
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
-  const start = action("Start a broadcast", () => openStartForm(api), "primary");
+  const start = action(t("Start a broadcast"), () => openStartForm(api), "primary");
   const only = make(
     "p",
     { class: "soft", hidden: true },
-    "Broadcasts are started and stopped on the engine's own computer.",
+    t("Broadcasts are started and stopped on the engine's own computer."),
   );
   const list = make("div", { class: "broadcasts" });
   const access = make("div", { hidden: true });
   const empty = make(
     "div",
     { class: "card nothing", hidden: true },
-    make("p", { class: "big" }, "Nothing is on air"),
+    make("p", { class: "big" }, t("Nothing is on air")),
     make(
       "p",
       {},
-      "Broadcast a file, a web stream, a camera or OBS. Viewers pass the stream on to each other, so a small uplink reaches many of them.",
+      t(
+        "Broadcast a file, a web stream, a camera or OBS. Viewers pass the stream on to each other, so a small uplink reaches many of them.",
+      ),
     ),
   );
   root.append(
-    make("div", { class: "row spread" }, make("h1", {}, "Studio"), start),
+    make("div", { class: "row spread" }, make("h1", {}, t("Studio")), start),
     ...[only, problem, access, list, empty],
   );
   const broadcasts = new KeyedList(

@@ -1,6 +1,7 @@
 // @ts-check
 import { svg } from "../parts/chart.js";
 import { bytesText } from "../parts/figures.js";
+import { t } from "../parts/text.js";
 
 /** @typedef {import("../parts/live-data.js").TransferFigures["nodes"]} Nodes */
 
@@ -40,14 +41,20 @@ export function drawSwarm(image, nodes) {
   const dots = [...inner, ...outer].map(({ x, y, node }) => {
     const dot = svg("circle", { cx: x, cy: y, r: 7, class: node.up >= MIN_BYTES_PER_SECOND ? "" : "other" });
     const title = svg("title", {});
-    title.textContent = `${node.client || "Unknown program"}: ${bytesText(node.up)}/s from this machine`;
+    title.textContent = t("{program}: {speed} from this machine", {
+      program: node.client || t("Unknown program"),
+      speed: `${bytesText(node.up)}/s`,
+    });
     dot.append(title);
     return dot;
   });
   image.setAttribute("viewBox", `0 0 ${SIZE} ${SIZE}`);
   image.setAttribute(
     "aria-label",
-    `${supplied.length} viewers get the stream from this machine, ${others.length} from other viewers`,
+    t("{direct} viewers get the stream from this machine, {others} from other viewers", {
+      direct: supplied.length,
+      others: others.length,
+    }),
   );
   image.replaceChildren(...lines, svg("circle", { cx: CENTRE, cy: CENTRE, r: 13, class: "own" }), ...dots);
 }
