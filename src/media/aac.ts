@@ -23,13 +23,16 @@ interface AacConfig {
   readonly codecString: string;
 }
 
-/** Returns the AudioSpecificConfig of AAC-LC in stereo or 5.1; undefined if there is no index for the sampling rate. */
-export function stereoOrSurroundConfig(
+/**
+ * Returns the AudioSpecificConfig of AAC-LC; undefined if there is no index for the sampling rate.
+ * @param channelConfig for stereo and 5.1, the number of channels.
+ */
+export function lowComplexityConfig(
   sampleRate: number,
-  channels: 2 | 6,
+  channelConfig: number,
 ): Uint8Array<ArrayBuffer> | undefined {
   const index = (AAC_RATES as readonly number[]).indexOf(sampleRate);
-  const bits = (2 << 11) | (index << 7) | (channels << 3);
+  const bits = (2 << 11) | (index << 7) | (channelConfig << 3);
   return index < 0 ? undefined : Uint8Array.of(bits >> 8, bits & 255);
 }
 
@@ -45,9 +48,10 @@ interface AdtsHeader {
   readonly samples: number;
 }
 
-/** Parses an AudioSpecificConfig. Throws {@link DecodeError} if it is truncated or has a reserved sampling rate. */
-export function parseAacConfig(bytes: Uint8Array): AacConfig {
-  const bits = new BitReader(bytes, "AudioSpecificConfig");
+/** Reads an AudioSpecificConfig up to the configuration of the codec. Throws like {@link parseAacConfig}. */
+export function readAacHead(
+  bits: BitReader,
+): Pick<AacConfig, "objectType" | "sampleRate" | "channelConfig" | "extension"> {
   let objectType = readObjectType(bits);
   const sampleRate = readRate(bits);
   const channelConfig = bits.bits(4);
@@ -57,16 +61,17 @@ export function parseAacConfig(bytes: Uint8Array): AacConfig {
     readRate(bits);
     objectType = readObjectType(bits);
   }
+  return { objectType, sampleRate, channelConfig, extension };
+}
+
+/** Parses an AudioSpecificConfig. Throws {@link DecodeError} if it is truncated or has a reserved sampling rate. */
+export function parseAacConfig(bytes: Uint8Array): AacConfig {
+  const bits = new BitReader(bytes, "AudioSpecificConfig");
+  const head = readAacHead(bits);
+  const { objectType, channelConfig, extension } = head;
   const programConfig =
     channelConfig === 0 && objectType <= 7 && bits.left > 3 ? readProgramConfig(bits) : undefined;
-  return {
-    objectType,
-    sampleRate,
-    channelConfig,
-    extension,
-    programConfig,
-    codecString: `mp4a.40.${extension ?? objectType}`,
-  };
+  return { ...head, programConfig, codecString: `mp4a.40.${extension ?? objectType}` };
 }
 
 /** Why ADTS cannot carry this AAC; undefined if it can. ADTS has only the object types 1 to 4. */

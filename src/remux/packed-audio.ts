@@ -14,7 +14,7 @@ const MAX_FRAMES = 20_000;
 const MAX_DAMAGE_BYTES = 64 * 1024;
 
 /** The header of a frame of audio. */
-interface Frame {
+export interface Frame {
   readonly codec: TsCodec;
   readonly sampleRate: number;
   readonly frameBytes: number;
@@ -63,9 +63,14 @@ export function packedAudioToTs(
 }
 
 /** Random bytes can look like a frame header; two frames in a row are conclusive. */
-export function followedByFrame(bytes: Uint8Array, at: number, { codec, frameBytes }: Frame): boolean {
+export function followedByFrame(
+  bytes: Uint8Array,
+  at: number,
+  { codec, frameBytes }: Frame,
+  find = frameAt,
+): boolean {
   const next = at + frameBytes;
-  return next === bytes.length || frameAt(bytes, next)?.codec === codec;
+  return next === bytes.length || find(bytes, next)?.codec === codec;
 }
 
 /** Returns the frame of AAC (ADTS), AC-3, E-AC-3, DTS, MP2 or MP3 at offset `at`; undefined if there is none. */

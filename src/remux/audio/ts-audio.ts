@@ -3,7 +3,7 @@ import { DecodeError } from "../../base/errors.ts";
 import { readPesHeader } from "../../media/pes.ts";
 import { deltaTicks, TICKS_PER_SECOND } from "../../media/timestamps.ts";
 import { isUnitStartAt, payloadStartAt, pidAt, TS_PACKET_BYTES } from "../../media/ts-packet.ts";
-import { followedByFrame, frameAt } from "../packed-audio.ts";
+import { type Frame, followedByFrame, frameAt } from "../packed-audio.ts";
 import { TS_BASE_SECONDS, type TsCodec, type TsMuxPacket } from "../ts-mux-input.ts";
 
 /** A PES packet of audio. */
@@ -60,8 +60,13 @@ function readHeader(packets: Uint8Array, at: number, end: number) {
 /**
  * Splits units into frames. A frame belongs to the segment in which it ends, so that a frame across a border belongs to one segment.
  * Times are relative to `TS_BASE_SECONDS`, as in {@link TsMuxPacket}; they continue through an overflow of the clock.
+ * @param find returns the frame at an offset.
  */
-export function splitFrames(before: readonly AudioUnit[], own: readonly AudioUnit[]): SplitFrames {
+export function splitFrames(
+  before: readonly AudioUnit[],
+  own: readonly AudioUnit[],
+  find: (bytes: Uint8Array, at: number) => Frame | undefined = frameAt,
+): SplitFrames {
   const units = [...before, ...own];
   const bytes = concatBytes(units.map((unit) => unit.bytes));
   const marks: { offset: number; pts: number }[] = [];
@@ -82,14 +87,14 @@ export function splitFrames(before: readonly AudioUnit[], own: readonly AudioUni
   let mark = 0;
   let isInSync = false;
   for (let at = 0; at < bytes.length; ) {
-    const frame = frameAt(bytes, at);
+    const frame = find(bytes, at);
     const end = at + (frame?.frameBytes ?? 1);
     if (
       !frame ||
       frame.frameBytes < 4 ||
       (codec !== undefined && frame.codec !== codec) ||
       end > bytes.length ||
-      (!isInSync && !followedByFrame(bytes, at, frame))
+      (!isInSync && !followedByFrame(bytes, at, frame, find))
     ) {
       isInSync = false;
       at++;

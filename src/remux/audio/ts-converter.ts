@@ -9,6 +9,7 @@ import { frameAt } from "../packed-audio.ts";
 import { cutSegment } from "../ts-cut.ts";
 import { interleaveTs, readPiece } from "../ts-interleave.ts";
 import { TsMuxer } from "../ts-muxer.ts";
+import { isLatm, latmFrames } from "./latm-frames.ts";
 import { type AudioTranscoder, converts, type TranscodePlan } from "./transcoder.ts";
 import { type AudioUnit, splitFrames } from "./ts-audio.ts";
 import { decoderOf, hasUnitFrames, type UnitFrames, unitFrames } from "./unit-frames.ts";
@@ -40,11 +41,12 @@ export class TsConverter {
   needs(codec: string): boolean {
     // Transport streams with Opus play in no browser.
     const conversion = { ...this.#conversion, isHls: false };
-    return converts(conversion, codec) && this.#transcoder.decodes(decoderOf(codec));
+    return converts(conversion, codec) && (isLatm(codec) || this.#transcoder.decodes(decoderOf(codec)));
   }
 
   /** Returns the audio as AAC in a transport stream of its own; undefined if it has no frames that are converted. */
   async convert(audio: SegmentAudio, signal: AbortSignalLike): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    if (audio.codec !== undefined && isLatm(audio.codec)) return latmAsAdts(audio);
     const { language, isLast } = audio;
     const { source, before, own } = framesOf(audio);
     if (!source || !this.needs(source.codec)) return undefined;
@@ -57,6 +59,12 @@ export class TsConverter {
     const { config, sampleRate } = this.#plan;
     return new TsMuxer([{ codec: "aac", language, config, sampleRate }]).segment(frames);
   }
+}
+
+/** Returns AAC of LATM, unchanged, in ADTS in a transport stream of its own; undefined if there is none. */
+function latmAsAdts({ before, own, language }: SegmentAudio): Uint8Array<ArrayBuffer> | undefined {
+  const audio = latmFrames(before, own);
+  return audio && new TsMuxer([{ codec: "aac", language, ...audio }]).segment(audio.frames);
 }
 
 function framesOf({ codec, before, own }: SegmentAudio): UnitFrames {
@@ -84,7 +92,7 @@ export function withAudio(
 
 /** Returns audio frames, unchanged, as a transport stream of their own; undefined if there are none. */
 export function audioAlone(audio: SegmentAudio): Uint8Array<ArrayBuffer> | undefined {
-  if (audio.codec !== undefined && hasUnitFrames(audio.codec)) return undefined;
+  if (audio.codec !== undefined && (hasUnitFrames(audio.codec) || isLatm(audio.codec))) return undefined;
   const { codec, own } = splitFrames(audio.before, audio.own);
   const [first] = own;
   if (codec === undefined || !first) return undefined;

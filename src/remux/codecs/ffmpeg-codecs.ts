@@ -1,7 +1,7 @@
 import type { AbortSignalLike } from "../../base/byte-source.ts";
 import { concatBytes } from "../../base/bytes.ts";
 import { SluiceError } from "../../base/errors.ts";
-import { readAdtsHeader, stereoOrSurroundConfig } from "../../media/aac.ts";
+import { lowComplexityConfig, readAdtsHeader } from "../../media/aac.ts";
 import { FRAME_DISTANCE_MS, writeMatroskaAudio } from "../../media/matroska-audio.ts";
 import { AAC_BITRATES } from "./aac-encoder.ts";
 import type { AacFrame, AudioCodecs, AudioSource, BlockEncoder } from "./codecs.ts";
@@ -79,7 +79,7 @@ class FfmpegEncoder implements BlockEncoder {
 
   /** Throws `unsupported_codec` if ADTS cannot carry the format. */
   constructor(run: RunFfmpeg, sampleRate: number, channels: 2 | 6) {
-    const config = stereoOrSurroundConfig(sampleRate, channels);
+    const config = lowComplexityConfig(sampleRate, channels);
     if (!config) throw new SluiceError("unsupported_codec", `cannot encode AAC at ${sampleRate} Hz`);
     this.#run = run;
     this.#sampleRate = sampleRate;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { promisify } from "node:util";
+import { isDeepStrictEqual, promisify } from "node:util";
 import { concatBytes } from "../../../src/base/bytes.ts";
 import { openFfmpeg } from "../../../src/cli/ffmpeg.ts";
 import { AudioTranscoder } from "../../../src/remux/audio/transcoder.ts";
@@ -96,6 +96,24 @@ for (const what of ["MKV, AC-3 5.1", "MP4, AC-3 5.1", "MPEG-TS, AC-3 5.1", "MPEG
         const out = await samplesOf(await written(media, kind, { audio: 1 }), picture);
         assert.ok(correlation(source, out) > 0.98, `${kind}: ${correlation(source, out)}`);
       }
+    } finally {
+      media.close();
+      await access.close();
+    }
+  });
+}
+
+for (const layout of ["5.1", "stereo"]) {
+  test(`openMedia conversion, MPEG-TS with AAC ${layout} in LATM: ffmpeg decodes the same samples`, async () => {
+    const args = clip(layout === "5.1" ? SURROUND : SOUND, "-c:a aac -ar 44100 -mpegts_flags latm");
+    const path = await makeMedia("latm.ts", args);
+    const access = await fileAccess(path);
+    const media = await openMedia(access, { audio: { conversion: CONVERSION } }, transcoder);
+    try {
+      const source = await samplesOf(path);
+      assert.ok(source.length > 2 * 16000 * (SECONDS - 1));
+      for (const kind of ["ts", "fmp4"] as const)
+        assert.ok(isDeepStrictEqual(await samplesOf(await written(media, kind)), source), kind);
     } finally {
       media.close();
       await access.close();
