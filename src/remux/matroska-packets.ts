@@ -1,5 +1,5 @@
 import { concatBytes } from "../base/bytes.ts";
-import { dtsFrameSamples } from "../media/dts-audio.ts";
+import { dtsFrameSamples } from "../media/audio-headers.ts";
 import type { MatroskaBlock } from "../media/matroska-blocks.ts";
 import type { MatroskaTrack } from "../media/matroska-head.ts";
 import type { SourceTrack } from "./media-tracks.ts";

@@ -1,9 +1,8 @@
 import { SluiceError } from "../base/errors.ts";
 import { readAdtsHeader } from "../media/aac.ts";
 import { readAc3Header } from "../media/ac3.ts";
-import { readDtsHeader } from "../media/dts-audio.ts";
+import { readDtsHeader, readMpegAudioHeader } from "../media/audio-headers.ts";
 import { readId3 } from "../media/id3.ts";
-import { readMpegAudioHeader } from "../media/mpeg-audio.ts";
 import { TICKS_PER_SECOND } from "../media/timestamps.ts";
 import { TS_BASE_SECONDS, type TsCodec, type TsMuxPacket } from "./ts-mux-input.ts";
 import { TsMuxer } from "./ts-muxer.ts";

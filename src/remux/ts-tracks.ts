@@ -1,10 +1,10 @@
 import { DecodeError } from "../base/errors.ts";
 import { readAdtsHeader } from "../media/aac.ts";
 import { readAc3Header } from "../media/ac3.ts";
+import { readMpegAudioHeader } from "../media/audio-headers.ts";
 import { parseH264Sps } from "../media/h264.ts";
 import { HEVC_NAL, hevcNalType, parseHevcSps } from "../media/hevc.ts";
 import { languageCode, trackLanguage } from "../media/language.ts";
-import { readMpegAudioHeader } from "../media/mpeg-audio.ts";
 import { annexBNals } from "../media/nal.ts";
 import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
 import type { SubtitlePage, TsStream } from "../media/ts-programme.ts";

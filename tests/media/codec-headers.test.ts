@@ -10,9 +10,8 @@ import {
   setAdtsLength,
 } from "../../src/media/aac.ts";
 import { readAc3Header } from "../../src/media/ac3.ts";
-import { dtsFrameSamples } from "../../src/media/dts-audio.ts";
+import { dtsFrameSamples, readMpegAudioHeader } from "../../src/media/audio-headers.ts";
 import { parseAvcConfig, parseH264Sps } from "../../src/media/h264.ts";
-import { readMpegAudioHeader } from "../../src/media/mpeg-audio.ts";
 import { annexBNals, unescapeNal, withStartCodes } from "../../src/media/nal.ts";
 import { AVCC, PPS, SPS } from "../remux/synthetic-ts.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { ALL_FORMATS, BufferSource, EncodedPacketSink, Input } from "mediabunny";
-import { readMpegAudioHeader } from "../../src/media/mpeg-audio.ts";
+import { readMpegAudioHeader } from "../../src/media/audio-headers.ts";
 import { reorderTicks } from "../../src/media/timestamps.ts";
 import type { TsCodec, TsMuxPacket, TsMuxTrack } from "../../src/remux/ts-mux-input.ts";
 

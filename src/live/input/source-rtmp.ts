@@ -1,8 +1,8 @@
 import { type Deferred, deferred } from "../../async/deferred.ts";
 import { concatBytes, equalBytes } from "../../base/bytes.ts";
 import { parseAacConfig } from "../../media/aac.ts";
+import { readMpegAudioHeader } from "../../media/audio-headers.ts";
 import { type FlvTag, parseFlvAudio, parseFlvVideo } from "../../media/flv.ts";
-import { readMpegAudioHeader } from "../../media/mpeg-audio.ts";
 import { TsLiveWriter } from "../../remux/ts-live-writer.ts";
 import type { TsMuxTrack } from "../../remux/ts-mux-input.ts";
 import type { Clock } from "../../runtime/contract.ts";

@@ -1,9 +1,9 @@
 import { concatBytes } from "../../../src/base/bytes.ts";
 import { adtsPrefix, adtsProblem, parseAacConfig, readAdtsHeader } from "../../../src/media/aac.ts";
 import { readAc3Header, readAc3Programme } from "../../../src/media/ac3.ts";
+import { readMpegAudioHeader } from "../../../src/media/audio-headers.ts";
 import { parseAvcConfig, parseH264Sps } from "../../../src/media/h264.ts";
 import { parseHevcConfig, parseHevcSps } from "../../../src/media/hevc.ts";
-import { readMpegAudioHeader } from "../../../src/media/mpeg-audio.ts";
 import { annexBNals, unescapeNal, withStartCodes } from "../../../src/media/nal.ts";
 import { AAC_CONFIG, AVCC, PPS, SPS } from "../../remux/synthetic-ts.ts";
 import type { FuzzTarget } from "../contract.ts";
