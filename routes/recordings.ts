@@ -1,15 +1,23 @@
 import { type Context, Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import type { ByteRange } from "../src/base/range.ts";
-import type { RecordedFile, Recording, Recordings } from "../src/recordings/recording-contract.ts";
+import type {
+  RecordedFile,
+  RecordedMedia,
+  Recording,
+  Recordings,
+} from "../src/recordings/recording-contract.ts";
 import { attachment } from "./files.ts";
 import type { RouteEnv } from "./http/dependencies.ts";
+import { textResponse } from "./http/responses.ts";
 import { answerRange } from "./range.ts";
+import { MANIFEST_TYPE } from "./session.ts";
 
 const CHUNK_BYTES = 128 * 1024;
 
 /**
- * Serves `/recordings/<id>.ts`: the file of a recording, with Range, also while it grows. Like the exported playlist it needs no token,
+ * Serves `/recordings/<id>.ts`: the file of a recording, with Range, also while it grows; and `/recordings/<id>.m3u8`: what is recorded at the time
+ * of the request as HLS, for browsers. Like the exported playlist it needs no token,
  * because players have none; the access middleware refuses pages of other sites.
  */
 export function createRecordingRoutes(recordings: Recordings): Hono<RouteEnv> {
@@ -28,7 +36,28 @@ export function createRecordingRoutes(recordings: Recordings): Hono<RouteEnv> {
     await file.close();
     return new Response(null, { status, headers: all });
   });
+  app.get("/recordings/:name{\\d{1,15}\\.m3u8}", async (c) => {
+    const id = Number.parseInt(c.req.param("name"), 10);
+    const media = await mediaOf(recordings, id);
+    const manifest = media.manifest((index, bytes) => `${id}/${bytes}/${index}.ts`);
+    return textResponse(c, manifest, MANIFEST_TYPE);
+  });
+  app.get("/recordings/:id{\\d{1,15}}/:bytes{\\d{1,15}}/:segment{\\d{1,6}\\.ts}", async (c) => {
+    const media = await mediaOf(recordings, Number(c.req.param("id")), Number(c.req.param("bytes")));
+    const stream = await media.segment(Number.parseInt(c.req.param("segment"), 10), c.req.raw.signal);
+    const headers = { "content-type": "video/mp2t", "cache-control": "no-store" };
+    if (c.req.method !== "HEAD")
+      return new Response(stream as ReadableStream<Uint8Array<ArrayBuffer>>, { headers });
+    await stream.cancel();
+    return new Response(null, { headers });
+  });
   return app;
+}
+
+async function mediaOf(recordings: Recordings, id: number, bytes?: number): Promise<RecordedMedia> {
+  const found = await recordings.media(id, bytes);
+  if (found === undefined) throw new SluiceError("no_such_file", "nothing is recorded yet");
+  return found;
 }
 
 /** Names the file after the programme if the browser shall save it. */

@@ -8,6 +8,7 @@ import type { BroadcastRecords } from "../library/contract.ts";
 import { createLibrary, type Library, type LibraryDependencies } from "../library/library.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { createRecordings } from "../recordings/recordings.ts";
+import type { OpenMedia } from "../remux/contract.ts";
 import type { KeyValueStore, Runtime } from "../runtime/contract.ts";
 import type { Config } from "../settings/settings.ts";
 import { type MeasuredStore, measuredStore } from "./measured-store.ts";
@@ -20,8 +21,8 @@ export interface OpenLibrary {
   /** 40 hex digits. */
   readonly deviceId: string;
   readonly broadcastRecords: BroadcastRecords;
-  /** Opens the recordings and the kept channels, which are played by `open`. */
-  openChannelMedia(open: OpenChannel): Promise<ChannelMedia>;
+  /** Opens the recordings and the kept channels, which are played by `open`. Browsers get recordings by `openMedia`. */
+  openChannelMedia(open: OpenChannel, openMedia: OpenMedia): Promise<ChannelMedia>;
 }
 
 /** Media of channels that the engine writes to its disk. */
@@ -69,7 +70,7 @@ export async function openLibrary(
       store,
       deviceId,
       broadcastRecords: createBroadcastRecords(store, log),
-      async openChannelMedia(open) {
+      async openChannelMedia(open, openMedia) {
         const catchUp =
           config.catchUp === 0
             ? undefined
@@ -79,7 +80,7 @@ export async function openLibrary(
                 limitBytes: config.catchUpLimit,
               });
         const recordings = await createRecordings({
-          ...{ ...recording, open, catchUp, guide: library, log: log.named("recordings") },
+          ...{ ...recording, open, openMedia, catchUp, guide: library, log: log.named("recordings") },
           limitBytes: config.recordingsLimit,
         });
         return { recordings, catchUp };

@@ -30,6 +30,7 @@ import { AudioTranscoder } from "../remux/audio/transcoder.ts";
 import { BuiltinCodecs } from "../remux/codecs/builtin-codecs.ts";
 import type { AudioCodecs } from "../remux/codecs/codecs.ts";
 import { FfmpegCodecs } from "../remux/codecs/ffmpeg-codecs.ts";
+import type { OpenMedia } from "../remux/contract.ts";
 import type { HttpHandler, HttpListener, Runtime, TcpListener } from "../runtime/contract.ts";
 import { openToRead } from "../runtime/files.ts";
 import { engineSettings } from "../settings/config.ts";
@@ -113,9 +114,9 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     },
   );
   const transcoder = new AudioTranscoder(await openCodecs(config));
-  const transfers = await createTransfers(runtime, settings, log, async (source, mediaOptions) =>
-    (await loadMedia()).openMedia(source, mediaOptions, transcoder),
-  ).catch(async (error) => {
+  const openMedia: OpenMedia = async (source, mediaOptions) =>
+    (await loadMedia()).openMedia(source, mediaOptions, transcoder);
+  const transfers = await createTransfers(runtime, settings, log, openMedia).catch(async (error) => {
     await library.close();
     throw withListenAdvice(error, "--p2p-host", "--p2p-port");
   });
@@ -170,10 +171,12 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     await Promise.all([engine.stop(), library.close()]);
     throw error;
   });
-  const media = await openChannelMedia(createChannelOpener(engine, library)).catch(async (error) => {
-    await Promise.all([engine.stop(), library.close()]);
-    throw error;
-  });
+  const media = await openChannelMedia(createChannelOpener(engine, library), openMedia).catch(
+    async (error) => {
+      await Promise.all([engine.stop(), library.close()]);
+      throw error;
+    },
+  );
   const prober = startProber(config, { clock: runtime.clock, engine, library, log: log.named("probe") });
   const tunerId = tunerIdOf(deviceId);
   const dlna =

@@ -71,8 +71,18 @@ export interface Recordings {
   remove(id: number): Promise<void>;
   /** Opens the file of a recording, which may still grow; undefined if it has none. The caller closes it. */
   open(id: number): Promise<RecordedFile | undefined>;
+  /** Opens the first `bytes` bytes of a recording, all by default, for browsers; undefined if it has fewer. Rejects with `SluiceError`. */
+  media(id: number, bytes?: number): Promise<RecordedMedia | undefined>;
   /** Rules that record every programme of a title. */
   readonly series: SeriesRules;
+}
+
+/** A recording as HLS. All methods reject with `SluiceError`. */
+export interface RecordedMedia {
+  /** The complete manifest of what is recorded. `uriOf` returns the URL of a segment, which contains `bytes`. */
+  manifest(uriOf: (index: number, bytes: number) => string): string;
+  /** Makes a segment, whole packets of MPEG-TS; pull drives it. */
+  segment(index: number, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
 }
 
 /** The file of a recording, a transport stream. */

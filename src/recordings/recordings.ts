@@ -6,16 +6,19 @@ import { encodeUtf8 } from "../base/utf8.ts";
 import type { CatchUp } from "../catch-up/catch-up-contract.ts";
 import type { OpenChannel } from "../catch-up/channel-keeper.ts";
 import type { Items } from "../library/contract.ts";
+import type { OpenMedia } from "../remux/contract.ts";
 import type { Clock, Files, KeyValueStore } from "../runtime/contract.ts";
 import { recordStream } from "./recorder.ts";
 import type {
   Padding,
   RecordedFile,
+  RecordedMedia,
   RecordedProgramme,
   Recording,
   RecordingRequest,
   Recordings,
 } from "./recording-contract.ts";
+import { OpenedRecordings } from "./recording-media.ts";
 import {
   boundedProgramme,
   fileNameOf,
@@ -38,6 +41,7 @@ export interface RecordingsDependencies {
   /** Limit of all recordings together, in bytes. */
   readonly limitBytes: number;
   readonly open: OpenChannel;
+  readonly openMedia: OpenMedia;
   /** Finds the programmes of series. */
   readonly guide: PlannerGuide;
   /** The kept media of channels. If absent, catch-up is off. */
@@ -96,11 +100,13 @@ class FileRecordings implements Recordings {
   readonly #entries: Map<number, Entry>;
   #planner: SeriesPlanner | undefined;
   #cancelCheck: () => void = () => {};
+  readonly #opened: OpenedRecordings;
   #isClosed = false;
 
   constructor(parts: RecordingsDependencies, entries: Map<number, Entry>) {
     this.#parts = parts;
     this.#entries = entries;
+    this.#opened = new OpenedRecordings(parts.openMedia);
   }
 
   async begin(): Promise<void> {
@@ -197,6 +203,10 @@ class FileRecordings implements Recordings {
       read: (at, into) => file.read(at, into),
       close: () => file.close(),
     };
+  }
+
+  async media(id: number, bytes?: number): Promise<RecordedMedia | undefined> {
+    return this.#opened.media(presented(this.#known(id)), bytes, () => this.open(id));
   }
 
   /** Interrupted recordings continue with the next start of the engine. */

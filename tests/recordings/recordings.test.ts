@@ -6,6 +6,7 @@ import type { UnixSeconds } from "../../src/base/time.ts";
 import type { Programme } from "../../src/library/guide/guide-contract.ts";
 import type { RecordingRequest } from "../../src/recordings/recording-contract.ts";
 import { createRecordings, type RecordingsDependencies } from "../../src/recordings/recordings.ts";
+import { openMedia } from "../../src/remux/open-media.ts";
 import { files } from "../../src/runtime/files.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
@@ -57,7 +58,7 @@ async function house(
   const start = () =>
     createRecordings({
       ...{ store, clock, files, items, folder: folder.path, log: SILENT, limitBytes: LIMIT },
-      ...{ guide, catchUp },
+      ...{ guide, catchUp, openMedia },
       async open() {
         channel.opened++;
         if (channel.problem) throw new SluiceError("no_peers", channel.problem);

@@ -1,11 +1,14 @@
 import { SluiceError } from "../../src/base/errors.ts";
 import type { Recording, Recordings, SeriesRule } from "../../src/recordings/recording-contract.ts";
+import { OpenedRecordings } from "../../src/recordings/recording-media.ts";
+import { openMedia } from "../../src/remux/open-media.ts";
 
 /** The file of the first recording. */
 export const RECORDED = Uint8Array.from({ length: 300_000 }, (_, i) => i & 0xff);
 
 /** Recordings in memory, the first of which has a file. `openFiles` counts the files that are not closed. */
-export function fakeRecordings() {
+export function fakeRecordings(file = RECORDED) {
+  const opened = new OpenedRecordings(openMedia);
   const list: Recording[] = [];
   const rules: SeriesRule[] = [];
   let open = 0;
@@ -24,7 +27,7 @@ export function fakeRecordings() {
       ...request
     }) {
       const id = list.length + 1;
-      const bytes = id === 1 ? RECORDED.length : 0;
+      const bytes = id === 1 ? file.length : 0;
       list.push({
         ...request,
         programme,
@@ -57,13 +60,14 @@ export function fakeRecordings() {
     async remove(id) {
       list.splice(list.indexOf(known(id)), 1);
     },
+    media: async (id, bytes) => opened.media(known(id), bytes, () => recordings.open(id)),
     async open(id) {
       const recording = known(id);
       if (recording.bytes === 0) return undefined;
       open++;
       return {
         recording,
-        read: async (at, into) => into.set(RECORDED.subarray(at, at + into.length)),
+        read: async (at, into) => into.set(file.subarray(at, at + into.length)),
         async close() {
           open--;
         },

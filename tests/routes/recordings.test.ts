@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { concatBytes } from "../../src/base/bytes.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
+import { patternSeconds } from "../health/pattern-stream.ts";
 import { FAKE_TOKEN } from "../library/fake-library.ts";
+import { checkTs } from "../remux/ts-checker.ts";
 import { fakeApp } from "./client.ts";
 import { fakeRecordings, RECORDED } from "./fake-recordings.ts";
 
 /** An app whose recordings are in memory; the first has a file. */
-async function recordingApp() {
-  const { recordings, openFiles } = fakeRecordings();
+async function recordingApp(file = RECORDED) {
+  const { recordings, openFiles } = fakeRecordings(file);
   const app = fakeApp({ dependencies: { recordings } });
   const content = {
     transport: "http",
@@ -74,10 +77,42 @@ test("/recordings/<id>.ts: the file with Range and under its name; closes the fi
   );
 });
 
+test("/recordings/<id>.m3u8: what is recorded as HLS, whose segments are one transport stream", async () => {
+  const { call, control, news, openFiles } = await recordingApp(concatBytes(patternSeconds(false, 20)));
+  await control("recording_add", { id: news.id });
+  const manifest = await (await call("/recordings/1.m3u8")).text();
+  assert.match(manifest, /#EXT-X-PLAYLIST-TYPE:VOD[\s\S]*#EXT-X-ENDLIST/);
+  const durations = [...manifest.matchAll(/#EXTINF:([\d.]+)/g)].map(([, text]) => Number(text));
+  assert.ok(Math.abs(durations.reduce((sum, each) => sum + each, 0) - 20) < 0.5, `${durations}`);
+  const urls = manifest.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  assert.equal(urls.length, durations.length);
+  const segments = [];
+  // From the last to the first: a player may seek before it has read anything else.
+  for (const url of urls.toReversed()) {
+    const answer = await call(`/recordings/${url}`);
+    assert.equal(answer.headers.get("content-type"), "video/mp2t");
+    segments.unshift(new Uint8Array(await answer.arrayBuffer()));
+  }
+  checkTs(concatBytes(segments));
+  assert.equal(openFiles(), 0);
+  assert.equal((await call(`/recordings/${urls[0]}`, { method: "HEAD" })).status, 200);
+  for (const missing of ["1/99999999999/0.ts", `${urls[0]}`.replace(/0\.ts$/, "99.ts"), "9.m3u8"])
+    assert.equal((await call(`/recordings/${missing}`)).status, 404, missing);
+});
+
+test("/recordings/<id>.m3u8: a file that cannot be played gets an error", async () => {
+  const { call, control, news, other } = await recordingApp();
+  await control("recording_add", { id: news.id });
+  await control("recording_add", { id: other.id });
+  assert.match(await (await call("/recordings/1.m3u8")).text(), /format is not supported/);
+  assert.match(await (await call("/recordings/2.m3u8")).text(), /nothing is recorded yet/);
+});
+
 test("recordings are closed to pages of other sites, and need the token to be changed", async () => {
   const { call, json, control, news } = await recordingApp();
   await control("recording_add", { id: news.id });
   const foreign = { headers: { origin: "http://evil.example", "sec-fetch-site": "cross-site" } };
-  assert.equal((await call("/recordings/1.ts", foreign)).status, 403);
+  for (const path of ["1.ts", "1.m3u8", "1/300000/0.ts"])
+    assert.equal((await call(`/recordings/${path}`, foreign)).status, 403, path);
   assert.match((await json("/server/api?method=recording_delete&id=1")).error, /token/);
 });

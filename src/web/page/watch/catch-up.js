@@ -128,7 +128,7 @@ function pastRow({ start, stop, title, subtitle, kept_seconds: kept }, id, now) 
  * @param {string} url
  * @param {boolean} isFile
  */
-async function openVideoDialog(title, url, isFile) {
+export async function openVideoDialog(title, url, isFile) {
   const video = make("video", { controls: true, playsinline: true, class: "dialog-video" });
   const close = action("Close", () => dialog.close());
   const dialog = openDialog(title, video, make("div", { class: "dialog-buttons" }, close));

@@ -3,6 +3,7 @@ import { EngineApi, needsToken, sentence } from "../parts/api.js";
 import { confirmFirst, openDialog, openLink } from "../parts/dialog.js";
 import { action, field, make } from "../parts/dom.js";
 import { bytesText } from "../parts/figures.js";
+import { openVideoDialog } from "./catch-up.js";
 import { programmeRow, spanText } from "./programme-row.js";
 
 /**
@@ -105,6 +106,7 @@ function recordingRow(
   const buttons = make("div", { class: "recording-buttons" });
   if (url !== null)
     buttons.append(
+      action("Play", () => openVideoDialog(name, url.replace(/\.ts$/, ".m3u8"), false)),
       action("Link", () => openLink(url)),
       make("a", { href: `${url}?download=1`, download: true }, "Download"),
     );
