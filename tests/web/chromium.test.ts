@@ -117,13 +117,14 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
 
   test("the control room shows the diagnosis and the peers of the current stream", SLOW, async () => {
     await page.click("#places a[data-place=control]");
+    await page.click("#control a[href='#/control/health']");
     await page.locator(".health-rows li").first().waitFor();
     const text = (await page.locator("#control").innerText()).replaceAll("\n", " ");
     assert.match(text, /Peers 1 peer is connected/);
     assert.match(text, /Disk Writing and syncing .* took/);
     assert.match(text, /films .*\/s XX 0\.0\.0\.1/);
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/health.png` });
-    await page.goBack();
+    await page.click("#places a[data-place=watch]");
     await page.locator("#watch").waitFor();
   });
 
@@ -440,7 +441,7 @@ async function plays(page: Page, seconds: number): Promise<void> {
       { timeout: 75_000 },
     );
   } catch (error) {
-    const shown = await page.locator("main").textContent();
+    const shown = await page.locator("main:visible").textContent();
     throw new Error(`the video did not play past ${seconds} s; the page shows:\n${shown}`, { cause: error });
   }
 }
