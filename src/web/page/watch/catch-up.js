@@ -4,6 +4,7 @@ import { openDialog, openLink } from "../parts/dialog.js";
 import { action, make } from "../parts/dom.js";
 import { bytesText, clockText } from "../parts/figures.js";
 import { appUrl } from "../parts/place.js";
+import { t } from "../parts/text.js";
 import { attachPlayer } from "./player.js";
 import { spanText } from "./programme-row.js";
 
@@ -27,14 +28,16 @@ export async function openCatchUpDialog({ id, title }, { api, notify }) {
   const state = make("p", { class: "hint", role: "status" });
   const programmes = make("ul", { class: "guide-sources programmes" });
   const buttons = make("div", { class: "dialog-buttons" });
-  const dialog = openDialog(`Past programmes of ${title}`, state, programmes, buttons);
-  const close = action("Close", () => dialog.close());
+  const dialog = openDialog(t("Past programmes of {title}", { title }), state, programmes, buttons);
+  const close = action(t("Close"), () => dialog.close());
 
   /** @param {boolean} value */
   async function set(value) {
     try {
       await api.call("catch_up_set", { id, value });
-      notify(value ? `${title} is kept from now on` : `${title} is not kept any more`);
+      notify(
+        value ? t("{title} is kept from now on", { title }) : t("{title} is not kept any more", { title }),
+      );
       await show();
     } catch (error) {
       dialog.problem(error);
@@ -51,20 +54,28 @@ export async function openCatchUpDialog({ id, title }, { api, notify }) {
     if (!is_kept || channel === undefined) {
       const isOff = seconds === 0;
       state.textContent = isOff
-        ? "Catch-up is off. Set “catch-up” in the settings to a time such as 24h, and choose the channels to keep here."
-        : `The last ${clockText(seconds)} hours of this channel can be kept, so that past programmes can be played. The engine then receives the channel all the time.`;
+        ? t(
+            "Catch-up is off. Set “catch-up” in the settings to a time such as 24h, and choose the channels to keep here.",
+          )
+        : t(
+            "The last {time} hours of this channel can be kept, so that past programmes can be played. The engine then receives the channel all the time.",
+            { time: clockText(seconds) },
+          );
       programmes.replaceChildren();
-      const keep = action("Keep for catch-up", () => set(true), "primary");
+      const keep = action(t("Keep for catch-up"), () => set(true), "primary");
       buttons.replaceChildren(close, ...(isOff ? [] : [keep]));
       return;
     }
     buttons.replaceChildren(
-      action("Stop keeping and delete", () => set(false), "danger"),
+      action(t("Stop keeping and delete"), () => set(false), "danger"),
       close,
     );
     const total = channel.kept.reduce((sum, { start, stop }) => sum + stop - start, 0);
-    const problem = channel.problem === null ? "" : ` At present nothing is kept: ${channel.problem}.`;
-    state.textContent = `${clockText(total)} are kept, ${bytesText(channel.bytes)}.${problem}`;
+    const problem =
+      channel.problem === null
+        ? ""
+        : ` ${t("At present nothing is kept: {problem}.", { problem: channel.problem })}`;
+    state.textContent = `${t("{time} are kept, {size}.", { time: clockText(total), size: bytesText(channel.bytes) })}${problem}`;
     const now = Math.floor(Date.now() / 1000);
     const found = /** @type {PastProgramme[]} */ (
       await api.call("get_epg_by_item_id", { id, min_stop: now - seconds, max_start: now })
@@ -102,7 +113,7 @@ function pastRow({ start, stop, title, subtitle, kept_seconds: kept }, id, now) 
   const missing = Math.min(stop, now) - start - kept;
   /** @param {"ts" | "m3u8"} form */
   const path = (form) => `catch-up/${id}.${form}?start=${start}&duration=${stop - start}`;
-  const gap = missing > MISSING_SECONDS ? `, ${clockText(missing)} missing` : "";
+  const gap = missing > MISSING_SECONDS ? `, ${t("{time} missing", { time: clockText(missing) })}` : "";
   return make(
     "li",
     {},
@@ -115,8 +126,8 @@ function pastRow({ start, stop, title, subtitle, kept_seconds: kept }, id, now) 
     make(
       "div",
       { class: "recording-buttons" },
-      action("Play", () => openVideoDialog(name, path("m3u8"), false)),
-      action("Link", () => openLink(appUrl(path("ts")))),
+      action(t("Play"), () => openVideoDialog(name, path("m3u8"), false)),
+      action(t("Link"), () => openLink(appUrl(path("ts")))),
     ),
   );
 }
@@ -130,7 +141,7 @@ function pastRow({ start, stop, title, subtitle, kept_seconds: kept }, id, now) 
  */
 export async function openVideoDialog(title, url, isFile) {
   const video = make("video", { controls: true, playsinline: true, class: "dialog-video" });
-  const close = action("Close", () => dialog.close());
+  const close = action(t("Close"), () => dialog.close());
   const dialog = openDialog(title, video, make("div", { class: "dialog-buttons" }, close));
   const player = await attachPlayer(video, url, isFile, 0.01, {
     onFailure: (_, message) => dialog.problem(new Error(message)),

@@ -2,6 +2,7 @@
 
 import { openDialog } from "../parts/dialog.js";
 import { action, make } from "../parts/dom.js";
+import { t } from "../parts/text.js";
 
 /**
  * @typedef {{ id: number, title: string, provider?: string, status?: "alive" | "weak" | "dead" }} Source
@@ -9,7 +10,7 @@ import { action, make } from "../parts/dom.js";
  */
 
 /** What visits of the engine found. */
-const STATUS_TEXTS = { alive: "plays", weak: "sometimes fails", dead: "does not play" };
+const STATUS_TEXTS = { alive: t("plays"), weak: t("sometimes fails"), dead: t("does not play") };
 /** How long a switch is shown over the video. */
 const NOTE_MS = 6_000;
 
@@ -26,23 +27,23 @@ export async function openChannelSources({ id, title }, { api, notify }) {
   const message = make("p", { class: "hint", role: "status" });
   /** @type {Source[]} */
   let sources = [];
-  const save = action("Save this order", () => store(sources.map((source) => source.id)), "primary");
-  const automatic = action("Choose automatically", () => store([]));
+  const save = action(t("Save this order"), () => store(sources.map((source) => source.id)), "primary");
+  const automatic = action(t("Choose automatically"), () => store([]));
   const buttons = make(
     "div",
     { class: "dialog-buttons" },
     automatic,
-    action("Cancel", () => dialog.close()),
+    action(t("Cancel"), () => dialog.close()),
     save,
   );
-  const dialog = openDialog(`Sources of ${title}`, hint, list, message, buttons);
+  const dialog = openDialog(t("Sources of {title}", { title }), hint, list, message, buttons);
 
   /** @param {readonly number[]} order */
   async function store(order) {
     try {
       await api.call("set_channel_sources", { id, ids: order.join(",") });
       dialog.close();
-      notify(order.length > 0 ? "The order of the sources is saved" : "The engine chooses the sources");
+      notify(order.length > 0 ? t("The order of the sources is saved") : t("The engine chooses the sources"));
     } catch (error) {
       dialog.problem(error);
     }
@@ -58,7 +59,11 @@ export async function openChannelSources({ id, title }, { api, notify }) {
     if (moved === undefined) return;
     sources.splice(to, 0, moved);
     show();
-    message.textContent = `${sourceName(moved)} is now source ${to + 1} of ${sources.length}`;
+    message.textContent = t("{name} is now source {number} of {all}", {
+      name: sourceName(moved),
+      number: to + 1,
+      all: sources.length,
+    });
     // The same button of the same source keeps the focus; at the end of the list, the other one gets it.
     const places = list.children[to]?.querySelectorAll("button");
     const wanted = places?.[step === -1 ? 0 : 1];
@@ -89,15 +94,15 @@ export async function openChannelSources({ id, title }, { api, notify }) {
             make("bdi", {}, source.title.slice(0, 200)),
             make("small", {}, details(source)),
           ),
-          button("Move up", "↑", -1, place === 0),
-          button("Move down", "↓", 1, place === sources.length - 1),
+          button(t("Move up"), "↑", -1, place === 0),
+          button(t("Move down"), "↓", 1, place === sources.length - 1),
         );
       }),
     );
     const isOne = sources.length < 2;
     hint.textContent = isOne
-      ? "This channel has one source. Other items with the same name become further sources."
-      : "The first source is played. If it fails, the next one continues without a pause.";
+      ? t("This channel has one source. Other items with the same name become further sources.")
+      : t("The first source is played. If it fails, the next one continues without a pause.");
     save.disabled = isOne;
     automatic.disabled = isOne;
   }
@@ -117,7 +122,11 @@ function sourceName({ id, title }) {
 
 /** @param {Source} source */
 function details({ id, provider, status }) {
-  const parts = [`Item ${id}`, provider, status === undefined ? undefined : STATUS_TEXTS[status]];
+  const parts = [
+    t("Item {id}", { id: String(id) }),
+    provider,
+    status === undefined ? undefined : STATUS_TEXTS[status],
+  ];
   return parts.filter((part) => part !== undefined && part !== "").join(", ");
 }
 
@@ -163,7 +172,7 @@ export class SourceNotes {
 
 /** @param {Channel} channel */
 function noteText({ source, sources, shows_pattern, last_switch_reason }) {
-  if (shows_pattern) return "No source of this channel plays. The engine keeps trying.";
+  if (shows_pattern) return t("No source of this channel plays. The engine keeps trying.");
   const why = last_switch_reason === null ? "" : ` (${last_switch_reason})`;
-  return `Source ${source} of ${sources}${why}`;
+  return `${t("Source {number} of {all}", { number: source, all: sources })}${why}`;
 }

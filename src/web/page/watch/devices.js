@@ -3,6 +3,7 @@ import { EngineApi, problemText } from "../parts/api.js";
 import { openDialog } from "../parts/dialog.js";
 import { action, make } from "../parts/dom.js";
 import { clockText } from "../parts/figures.js";
+import { t } from "../parts/text.js";
 
 /** While the dialog is open, the list of devices is read again after this time. */
 const LIST_EVERY_MS = 5_000;
@@ -17,7 +18,12 @@ const SKIP_SECONDS = 30;
  * @typedef {{ playing: () => Content | undefined, started: (player: Player) => void }} DeviceOptions
  */
 
-const STATES = { playing: "Playing", paused: "Paused", buffering: "Loading", idle: "Nothing plays" };
+const STATES = {
+  playing: t("Playing"),
+  paused: t("Paused"),
+  buffering: t("Loading"),
+  idle: t("Nothing plays"),
+};
 
 /**
  * Connects the button “Play on…”: its dialog lists the players of the engine and controls the device that plays.
@@ -31,7 +37,7 @@ export function connectDevices(button, { playing, started }) {
   let current;
   button.addEventListener("click", () => {
     const content = make("div", { class: "device" });
-    const dialog = openDialog("Play on…", content);
+    const dialog = openDialog(t("Play on…"), content);
     /** @type {() => void} stops what the dialog shows at present */
     let leave = () => {};
     const show = (/** @type {(() => void)} */ next) => {
@@ -72,7 +78,7 @@ export function connectDevices(button, { playing, started }) {
  * @param {(error: unknown) => void} problem
  */
 function openList(api, place, choose, problem) {
-  const note = make("p", { class: "device-note", role: "status" }, "Looking for televisions and players…");
+  const note = make("p", { class: "device-note", role: "status" }, t("Looking for televisions and players…"));
   const list = make("div", { class: "sheet" });
   place.replaceChildren(list, note);
   /** @type {Map<string, HTMLButtonElement>} */
@@ -87,9 +93,12 @@ function openList(api, place, choose, problem) {
       }
     for (const player of players) {
       if (buttons.has(player.id)) continue;
-      const label = player.type === "proxy" ? `${player.name} on the engine's computer` : player.name;
+      const label =
+        player.type === "proxy"
+          ? t("{player} on the engine's computer", { player: player.name })
+          : player.name;
       const start = async () => {
-        note.textContent = `Starting on ${player.name}. This can take a minute.`;
+        note.textContent = t("Starting on {player}. This can take a minute.", { player: player.name });
         try {
           await choose(player);
         } catch (error) {
@@ -105,7 +114,7 @@ function openList(api, place, choose, problem) {
       note.textContent =
         players.length > 0
           ? ""
-          : "No television or player was found yet. It must be on and in the same network.";
+          : t("No television or player was found yet. It must be on and in the same network.");
   };
   return repeat(read, LIST_EVERY_MS, problem);
 }
@@ -124,8 +133,8 @@ function openRemote(api, place, { id, name }, back, problem) {
   let status;
   const state = make("p", { role: "status" });
   const time = make("output", { class: "device-time" });
-  const position = make("input", { type: "range", min: 0, step: 1, "aria-label": "Position" });
-  const volume = make("input", { type: "range", min: 0, max: 100, step: 1, "aria-label": "Volume" });
+  const position = make("input", { type: "range", min: 0, step: 1, "aria-label": t("Position") });
+  const volume = make("input", { type: "range", min: 0, max: 100, step: 1, "aria-label": t("Volume") });
   const command = async (
     /** @type {string} */ method,
     /** @type {number | undefined} */ value = undefined,
@@ -139,15 +148,15 @@ function openRemote(api, place, { id, name }, back, problem) {
   };
   const seek = (/** @type {number} */ seconds) =>
     command("seek", Math.max(0, Math.min(seconds, (status?.duration ?? seconds) - 1)));
-  const toggle = action("Pause", () => command(status?.status === "paused" ? "play" : "pause"), "primary");
+  const toggle = action(t("Pause"), () => command(status?.status === "paused" ? "play" : "pause"), "primary");
   const skip = (/** @type {number} */ seconds, /** @type {string} */ label) =>
     action(label, () => seek((status?.position ?? 0) + seconds));
   const seeking = make("div", { class: "device-seek" }, position, time);
   const skips = [
-    skip(-SKIP_SECONDS, `Back ${SKIP_SECONDS} s`),
-    skip(SKIP_SECONDS, `Forward ${SKIP_SECONDS} s`),
+    skip(-SKIP_SECONDS, t("Back {seconds} s", { seconds: SKIP_SECONDS })),
+    skip(SKIP_SECONDS, t("Forward {seconds} s", { seconds: SKIP_SECONDS })),
   ];
-  const loudness = make("label", { class: "device-volume" }, make("span", {}, "Volume"), volume);
+  const loudness = make("label", { class: "device-volume" }, make("span", {}, t("Volume")), volume);
   position.addEventListener("change", () => seek(Number(position.value)));
   volume.addEventListener("change", () => command("set_volume", Number(volume.value) / 100));
   const read = async () => {
@@ -155,7 +164,7 @@ function openRemote(api, place, { id, name }, back, problem) {
     const now = await api.call("aircast_get_status", { device_id: id });
     status = now;
     state.textContent = `${name}: ${now.title === null ? STATES[now.status] : `${STATES[now.status]} – ${now.title}`}`;
-    toggle.textContent = now.status === "paused" ? "Continue" : "Pause";
+    toggle.textContent = now.status === "paused" ? t("Continue") : t("Pause");
     toggle.disabled = now.status === "idle";
     const isFilm = now.status !== "idle" && now.duration !== null && now.position !== null;
     seeking.hidden = !isFilm;
@@ -176,8 +185,8 @@ function openRemote(api, place, { id, name }, back, problem) {
     make(
       "div",
       { class: "dialog-buttons" },
-      action("Other devices", back),
-      action("Stop", () => command("stop"), "danger"),
+      action(t("Other devices"), back),
+      action(t("Stop"), () => command("stop"), "danger"),
     ),
   );
   return repeat(read, STATUS_EVERY_MS, (error) => {

@@ -1,5 +1,6 @@
 // @ts-check
 import { ownPath } from "../parts/place.js";
+import { t } from "../parts/text.js";
 
 /**
  * Requests of the page to the playback endpoints and session URLs.
@@ -175,7 +176,9 @@ async function envelope(response) {
   try {
     body = await response.json();
   } catch {
-    throw new EngineError(`The engine sent an invalid response (status ${response.status})`);
+    throw new EngineError(
+      t("The engine sent an invalid response (status {status})", { status: String(response.status) }),
+    );
   }
   const { error } = body;
   if (error !== null && error !== undefined)
@@ -191,7 +194,9 @@ async function envelope(response) {
 export async function readError(response) {
   const text = (await response.text()).trim();
   return new EngineError(
-    text === "" ? `The engine answered with status ${response.status}` : text.slice(0, 500),
+    text === ""
+      ? t("The engine answered with status {status}", { status: String(response.status) })
+      : text.slice(0, 500),
   );
 }
 

@@ -5,6 +5,7 @@ import { confirmFirst, openDialog } from "../parts/dialog.js";
 import { action, field, make, select } from "../parts/dom.js";
 import { agoText } from "../parts/figures.js";
 import { appUrl } from "../parts/place.js";
+import { t } from "../parts/text.js";
 import { programmeRow } from "./programme-row.js";
 
 /**
@@ -19,10 +20,10 @@ import { programmeRow } from "./programme-row.js";
 /** Interval at which the dialog shows the progress of a refresh. */
 const POLL_MS = 1_000;
 const REASONS = {
-  chosen: "You have chosen this channel.",
-  id: "The playlist names this channel.",
-  name: "The names are equal.",
-  similar: "The names are similar.",
+  chosen: t("You have chosen this channel."),
+  id: t("The playlist names this channel."),
+  name: t("The names are equal."),
+  similar: t("The names are similar."),
 };
 
 /**
@@ -35,23 +36,20 @@ export function connectGuide(button) {
     const api = new EngineApi();
     const list = make("ul", { class: "guide-sources" });
     const url = make("input", { type: "url", required: true, placeholder: "https://…/guide.xml.gz" });
-    const add = make("button", { type: "submit", class: "primary" }, "Add");
+    const add = make("button", { type: "submit", class: "primary" }, t("Add"));
     const form = make("form", { class: "row", autocomplete: "off" }, url, add);
     const buttons = make(
       "div",
       { class: "dialog-buttons" },
-      action("Refresh all", () => run(() => api.call("epg_source_update"))),
-      action("Close", () => dialog.close()),
+      action(t("Refresh all"), () => run(() => api.call("epg_source_update"))),
+      action(t("Close"), () => dialog.close()),
     );
-    const hint = make(
-      "p",
-      { class: "hint" },
-      "A guide is an XMLTV file. Guides that your playlists name are added automatically. Players get the guide of all your channels at ",
-      make("code", {}, appUrl("epg.xml.gz")),
-      "; exported playlists name it.",
-    );
+    const [before, after] = t(
+      "A guide is an XMLTV file. Guides that your playlists name are added automatically. Players get the guide of all your channels at {address}; exported playlists name it.",
+    ).split("{address}");
+    const hint = make("p", { class: "hint" }, before, make("code", {}, appUrl("epg.xml.gz")), after);
     const search = programmeSearch(api, (error) => dialog.problem(error));
-    const dialog = openDialog("Programme guides", search, list, form, hint, buttons);
+    const dialog = openDialog(t("Programme guides"), search, list, form, hint, buttons);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       run(async () => {
@@ -91,10 +89,10 @@ function programmeSearch(api, failed) {
   const query = make("input", {
     type: "search",
     required: true,
-    placeholder: "When is…",
-    "aria-label": "Search for a programme by its title",
+    placeholder: t("When is…"),
+    "aria-label": t("Search for a programme by its title"),
   });
-  const button = make("button", { type: "submit" }, "Search");
+  const button = make("button", { type: "submit" }, t("Search"));
   const form = make("form", { class: "row", autocomplete: "off" }, query, button);
   const results = make("ul", { class: "guide-sources programmes" });
   const note = make("p", { class: "hint", role: "status" });
@@ -102,15 +100,15 @@ function programmeSearch(api, failed) {
     event.preventDefault();
     if (button.disabled) return;
     button.disabled = true;
-    note.textContent = "Searching…";
+    note.textContent = t("Searching…");
     try {
       const found = await api.call("search_epg", { query: query.value });
       const programmes = /** @type {Found[]} */ (found.programmes);
       results.replaceChildren(...programmes.map((each) => programmeRow(each, each.item_id, each.item_title)));
       note.textContent = !found.is_complete
-        ? "There may be more. Enter a longer part of the title."
+        ? t("There may be more. Enter a longer part of the title.")
         : programmes.length === 0
-          ? "No channel of your playlist shows this."
+          ? t("No channel of your playlist shows this.")
           : "";
     } catch (error) {
       note.textContent = "";
@@ -130,8 +128,8 @@ function programmeSearch(api, failed) {
 function sourceRow({ id, url, origin, last_update: at, channels, programmes, problem }, api, changed) {
   const facts =
     at === 0
-      ? "not fetched yet"
-      : `${channels.toLocaleString()} channels, ${programmes.toLocaleString()} programmes, ${agoText(at)}`;
+      ? t("not fetched yet")
+      : t("{channels} channels, {programmes} programmes, {ago}", { channels, programmes, ago: agoText(at) });
   return make(
     "li",
     {},
@@ -139,11 +137,11 @@ function sourceRow({ id, url, origin, last_update: at, channels, programmes, pro
       "div",
       { class: "guide-source" },
       make("bdi", {}, url),
-      make("small", {}, `${facts}${origin === "list" ? "; named by a playlist" : ""}`),
+      make("small", {}, `${facts}${origin === "list" ? `; ${t("named by a playlist")}` : ""}`),
       problem === null ? undefined : make("small", { class: "problem" }, sentence(problem)),
     ),
-    action("Remove", () =>
-      confirmFirst("Remove this programme guide?", url, "Remove", async () => {
+    action(t("Remove"), () =>
+      confirmFirst(t("Remove this programme guide?"), url, t("Remove"), async () => {
         await api.call("epg_source_delete", { id });
         changed();
       }),
@@ -158,16 +156,20 @@ function sourceRow({ id, url, origin, last_update: at, channels, programmes, pro
  * @param {{ api: EngineApi, notify: (text: string) => void, reload: () => void }} options
  */
 export async function openChannelChoice({ id, title }, { api, notify, reload }) {
-  const query = make("input", { type: "search", placeholder: title, "aria-label": "Search for a channel" });
-  const choices = select([["auto", "Automatic"]], "auto");
+  const query = make("input", {
+    type: "search",
+    placeholder: title,
+    "aria-label": t("Search for a channel"),
+  });
+  const choices = select([["auto", t("Automatic")]], "auto");
   const reason = make("p", { class: "hint" });
   const save = action(
-    "Save",
+    t("Save"),
     async () => {
       try {
         await api.call("set_epg_match", { id, channel: choices.value });
         dialog.close();
-        notify("Programme guide changed");
+        notify(t("Programme guide changed"));
         reload();
       } catch (error) {
         dialog.problem(error);
@@ -175,14 +177,14 @@ export async function openChannelChoice({ id, title }, { api, notify, reload }) 
     },
     "primary",
   );
-  const cancel = action("Cancel", () => dialog.close());
+  const cancel = action(t("Cancel"), () => dialog.close());
   const dialog = openDialog(
-    `Programme guide of ${title}`,
+    t("Programme guide of {title}", { title }),
     make(
       "div",
       { class: "fields" },
-      field("Search", query, "By the channel's name"),
-      field("Channel", choices),
+      field(t("Search"), query, t("By the channel's name")),
+      field(t("Channel"), choices),
     ),
     reason,
     make("div", { class: "dialog-buttons" }, cancel, save),
@@ -198,8 +200,8 @@ export async function openChannelChoice({ id, title }, { api, notify, reload }) 
       const automatic =
         found.channel !== null && found.reason !== "chosen" ? `: ${nameOf(found.channel)}` : "";
       const options = /** @type {[string, string][]} */ ([
-        ["auto", `Automatic${automatic}`],
-        ["none", "No guide"],
+        ["auto", `${t("Automatic")}${automatic}`],
+        ["none", t("No guide")],
         ...candidates.map((channel) => [channel.key, nameOf(channel)]),
       ]);
       choices.replaceChildren(...select(options, "auto").children);
@@ -207,7 +209,7 @@ export async function openChannelChoice({ id, title }, { api, notify, reload }) 
       choices.value = query.value === "" ? chosen : (options[2]?.[0] ?? chosen);
       reason.textContent =
         found.reason === null
-          ? "No channel of the guides fits for certain."
+          ? t("No channel of the guides fits for certain.")
           : REASONS[/** @type {keyof typeof REASONS} */ (found.reason)];
     } catch (error) {
       reason.textContent = problemText(error);

@@ -1,6 +1,7 @@
 // @ts-check
 import { problemText } from "../parts/api.js";
 import { clockText } from "../parts/figures.js";
+import { t } from "../parts/text.js";
 import { showToast } from "../parts/toast.js";
 import { liveSeek } from "./engine.js";
 
@@ -76,10 +77,10 @@ export class LiveControls {
     const windowSeconds = this.#last - this.#first;
     live.hidden = video.ended;
     live.classList.toggle("behind", isBehind);
-    liveState.textContent = isBehind ? `${clockText(behind)} behind live` : "Live";
+    liveState.textContent = isBehind ? t("{time} behind live", { time: clockText(behind) }) : t("Live");
     goLive.hidden = !isBehind;
     liveWindow.hidden = windowSeconds < MIN_WINDOW_SECONDS || video.ended;
-    liveLength.textContent = `${clockText(windowSeconds)} available`;
+    liveLength.textContent = t("{time} available", { time: clockText(windowSeconds) });
     if (this.#seekTimer !== undefined) return;
     liveBack.min = String(-windowSeconds);
     liveBack.value = isBehind ? String(-Math.round(behind)) : "0";
@@ -89,7 +90,8 @@ export class LiveControls {
   #move() {
     const { liveBack, liveState } = this.#page;
     const behind = -Number(liveBack.value);
-    liveState.textContent = behind > EDGE_SECONDS ? `${clockText(behind)} behind live` : "Live";
+    liveState.textContent =
+      behind > EDGE_SECONDS ? t("{time} behind live", { time: clockText(behind) }) : t("Live");
     liveBack.setAttribute("aria-valuetext", liveState.textContent);
     clearTimeout(this.#seekTimer);
     this.#seekTimer = window.setTimeout(() => {

@@ -1,6 +1,7 @@
 // @ts-check
 import { problemText } from "../parts/api.js";
 import { statusText } from "../parts/figures.js";
+import { t } from "../parts/text.js";
 import { showToast } from "../parts/toast.js";
 import { SourceNotes } from "./channel-sources.js";
 import {
@@ -24,7 +25,7 @@ import { clearInfo, showFiles, showInfo, showProblem, showSilent, showWaiting } 
 const INFO_INTERVAL_MS = 1000;
 const SPARKLINE_VALUES = 120;
 /** Shown while playback stalls, until the engine reports why. */
-const WAITING = "Waiting for data";
+const WAITING = t("Waiting for data");
 
 /**
  * @typedef {import("./engine.js").Session} Session
@@ -74,7 +75,7 @@ export class Playback {
     const { signal } = this.#end;
     clearInfo(page);
     showKind(page, false);
-    showWaiting(page, "Starting");
+    showWaiting(page, t("Starting"));
     try {
       await previousStopped;
       if (signal.aborted) return;
@@ -147,7 +148,7 @@ export class Playback {
     const { page } = this.#options;
     showProblem(page, "");
     try {
-      if (!this.#tracks) throw new Error("The film is still starting. Open the subtitles when it plays.");
+      if (!this.#tracks) throw new Error(t("The film is still starting. Open the subtitles when it plays."));
       await this.#tracks.open(file);
     } catch (error) {
       if (this.#end.signal.aborted) return;
@@ -208,7 +209,8 @@ export class Playback {
       } catch (error) {
         if (signal.aborted) return;
         // An error response means that the session has ended. A failed connection may be temporary, so it is retried.
-        if (error instanceof EngineError) this.#fail(`The session has ended: ${error.message}`);
+        if (error instanceof EngineError)
+          this.#fail(t("The session has ended: {problem}", { problem: error.message }));
       }
       await new Promise((resolve) => setTimeout(resolve, INFO_INTERVAL_MS));
     }

@@ -2,6 +2,7 @@
 
 import { languageName } from "../parts/figures.js";
 import { ownPath } from "../parts/place.js";
+import { t } from "../parts/text.js";
 import { qualitiesOf } from "./quality-menu.js";
 import { isFileTrack } from "./subtitle-file.js";
 
@@ -61,7 +62,9 @@ export async function attachPlayer(video, url, isFile, atSeconds, handlers) {
     return attachNative(video, url, atSeconds, handlers);
   handlers.onFailure(
     "network",
-    "This browser cannot play HLS (it has no Media Source Extensions). Use another browser, or copy a link into a player.",
+    t(
+      "This browser cannot play HLS (it has no Media Source Extensions). Use another browser, or copy a link into a player.",
+    ),
   );
   return {
     destroy() {},
@@ -127,7 +130,8 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
       return;
     }
     if (data.type === Hls.ErrorTypes.NETWORK_ERROR) {
-      handlers.onFailure("network", `The stream was interrupted (${data.response?.code ?? "no response"})`);
+      const reason = String(data.response?.code ?? t("no response"));
+      handlers.onFailure("network", t("The stream was interrupted ({reason})", { reason }));
       return;
     }
     // A reset recovers a decoder from a single bad frame. If the error returns at once, another reset does not help.

@@ -1,5 +1,6 @@
 // @ts-check
 import { linkTitle, readLink } from "../parts/link.js";
+import { t } from "../parts/text.js";
 
 /**
  * @typedef {import("../parts/api.js").EngineApi} EngineApi
@@ -24,7 +25,7 @@ const LIST_NAME = /\.(?:m3u8?|m3u8?\.gz|gz|txt)$/i;
  */
 export async function addLink(text, { api, notify, added, subscribe }) {
   const link = readLink(text);
-  if (link === undefined) throw new Error("This is neither a magnet link, an infohash nor a web address.");
+  if (link === undefined) throw new Error(t("This is neither a magnet link, an infohash nor a web address."));
   const content =
     link.parameter === "url" ? await urlContent(api, link.value) : { [link.parameter]: link.value };
   if (content === undefined) {
@@ -32,7 +33,7 @@ export async function addLink(text, { api, notify, added, subscribe }) {
     return;
   }
   await api.call("playlist_add_item", { title: linkTitle(link), ...content });
-  notify("Added to the playlist");
+  notify(t("Added to the playlist"));
   added();
 }
 
@@ -63,7 +64,8 @@ async function urlContent(api, url) {
 export async function addFiles(files, { api, notify, added, importing }) {
   let count = 0;
   for (const file of files) {
-    if (file.size > MAX_UPLOAD_BYTES) throw new Error(`${file.name} is larger than 50 MB, the upload limit.`);
+    if (file.size > MAX_UPLOAD_BYTES)
+      throw new Error(t("{name} is larger than 50 MB, the upload limit.", { name: file.name }));
     if (await isList(file)) {
       const { task_id } = await api.call("playlist_import", { file, name: file.name.slice(0, 128) });
       importing(task_id);
@@ -73,7 +75,7 @@ export async function addFiles(files, { api, notify, added, importing }) {
     }
   }
   if (count === 0) return;
-  notify(count === 1 ? "Added to the playlist" : `${count} items added to the playlist`);
+  notify(count === 1 ? t("Added to the playlist") : t("{count} items added to the playlist", { count }));
   added();
 }
 

@@ -3,6 +3,7 @@
 import { openDialog, openForm } from "../parts/dialog.js";
 import { action, field, make } from "../parts/dom.js";
 import { appUrl } from "../parts/place.js";
+import { t } from "../parts/text.js";
 import { openCatchUpDialog } from "./catch-up.js";
 import { openChannelSources } from "./channel-sources.js";
 import { openChannelChoice } from "./guide.js";
@@ -56,8 +57,8 @@ export async function openItemMenu(item, options) {
   };
   const sheet = make("div", { class: "sheet" });
   sheet.append(
-    choice("Play here", () => () => options.play(item), "primary"),
-    choice("Copy link for a player", async () => {
+    choice(t("Play here"), () => () => options.play(item), "primary"),
+    choice(t("Copy link for a player"), async () => {
       const link = await playerLink(item);
       return () => options.copy(link);
     }),
@@ -65,24 +66,24 @@ export async function openItemMenu(item, options) {
   if (options.canEdit()) {
     const { isEnabled, isLocked, id } = item;
     sheet.append(
-      choice("Edit title, groups and logo…", () => () => openItemForm(item, options)),
-      choice("Past programmes…", () => () => openCatchUpDialog(item, options)),
-      choice("Record…", () => () => openRecordDialog(item, options)),
-      choice("Programme guide…", () => () => openChannelChoice(item, options)),
-      choice("Sources of this channel…", () => () => openChannelSources(item, options)),
-      choice(isLocked ? "Unlock" : "Lock (playlist updates do not change or delete it)", () =>
+      choice(t("Edit title, groups and logo…"), () => () => openItemForm(item, options)),
+      choice(t("Past programmes…"), () => () => openCatchUpDialog(item, options)),
+      choice(t("Record…"), () => () => openRecordDialog(item, options)),
+      choice(t("Programme guide…"), () => () => openChannelChoice(item, options)),
+      choice(t("Sources of this channel…"), () => () => openChannelSources(item, options)),
+      choice(isLocked ? t("Unlock") : t("Lock (playlist updates do not change or delete it)"), () =>
         set("playlist_item_set_locked", !isLocked, { isLocked: !isLocked }),
       ),
-      choice(isEnabled ? "Hide from other players" : "Show to other players", () =>
+      choice(isEnabled ? t("Hide from other players") : t("Show to other players"), () =>
         set("playlist_item_set_enabled", !isEnabled, { isEnabled: !isEnabled }),
       ),
       choice(
-        "Move to trash",
+        t("Move to trash"),
         async () => {
           await api.call("playlist_delete_item", { id });
           return () => {
             options.removed(id);
-            options.notify("Moved to the trash");
+            options.notify(t("Moved to the trash"));
           };
         },
         "danger",
@@ -94,11 +95,15 @@ export async function openItemMenu(item, options) {
     sheet.children[1]?.after(
       choice(
         player.type === "proxy"
-          ? `Open in ${player.name} on the engine's computer`
-          : `Play on ${player.name}`,
+          ? t("Open in {player} on the engine's computer", { player: player.name })
+          : t("Play on {player}", { player: player.name }),
         async () => {
           await api.call("open_in_player", { player_id: player.id, playlist_item_id: item.id });
-          options.notify(player.type === "proxy" ? `Opened in ${player.name}` : `Playing on ${player.name}`);
+          options.notify(
+            player.type === "proxy"
+              ? t("Opened in {player}", { player: player.name })
+              : t("Playing on {player}", { player: player.name }),
+          );
         },
       ),
     );
@@ -134,12 +139,12 @@ function openItemForm(item, { api, reload, categories }) {
   const tags = make("input", { type: "text", value: item.tags.join(", "), dir: "auto" });
   const logo = make("input", { type: "file", accept: "image/png,image/jpeg,image/gif,image/webp" });
   const fields = [
-    field("Title", title),
-    field("Category", category, "For example tv, movies, music"),
-    field("Groups", tags, "Separated by commas"),
-    field("Logo", logo, "PNG, JPEG, GIF or WebP"),
+    field(t("Title"), title),
+    field(t("Category"), category, t("For example tv, movies, music")),
+    field(t("Groups"), tags, t("Separated by commas")),
+    field(t("Logo"), logo, t("PNG, JPEG, GIF or WebP")),
   ];
-  openForm("Edit item", fields, "Save", async () => {
+  openForm(t("Edit item"), fields, t("Save"), async () => {
     const names = tags.value.split(",").map((tag) => tag.trim());
     const changes = {
       title: title.value === item.title ? undefined : title.value,

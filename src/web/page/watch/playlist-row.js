@@ -2,6 +2,7 @@
 
 import { icon, make } from "../parts/dom.js";
 import { timeText } from "../parts/figures.js";
+import { locale, t } from "../parts/text.js";
 
 /**
  * The actions of a row; `toggleFavorite` is absent on a read-only page.
@@ -49,7 +50,7 @@ export function itemRow(item, actions, number) {
         type: "button",
         class: "tag",
         tabindex: -1,
-        title: "Show all items of this group",
+        title: t("Show all items of this group"),
         onclick: () => actions.showTag(tag),
       },
       make("bdi", {}, tag),
@@ -65,7 +66,7 @@ export function itemRow(item, actions, number) {
         class: "item-star",
         "data-column": 1,
         "aria-pressed": String(item.isFavorite),
-        "aria-label": `Favourite: ${title}`,
+        "aria-label": t("Favourite: {title}", { title }),
         onclick: () => toggleFavorite(item),
       },
       icon("star"),
@@ -80,7 +81,7 @@ export function itemRow(item, actions, number) {
         class: "item-more",
         "data-column": 2,
         "aria-haspopup": "dialog",
-        "aria-label": `Menu of ${title}`,
+        "aria-label": t("Menu of {title}", { title }),
         onclick: () => actions.openMenu(item),
       },
       icon("more"),
@@ -106,7 +107,7 @@ export function programmeLines({ programmes }) {
         ? make("progress", {
             max: stop - start,
             value: now - start,
-            "aria-label": "Progress of the programme",
+            "aria-label": t("Progress of the programme"),
           })
         : undefined,
     ),
@@ -117,21 +118,21 @@ export function programmeLines({ programmes }) {
 function notes(item) {
   return [
     item.health && healthDot(item.health),
-    item.isLive ? make("span", { class: "badge live" }, "Live") : undefined,
-    item.isEnabled ? undefined : make("span", { class: "badge" }, "Hidden"),
+    item.isLive ? make("span", { class: "badge live" }, t("Live")) : undefined,
+    item.isEnabled ? undefined : make("span", { class: "badge" }, t("Hidden")),
     item.isLocked
       ? make(
           "span",
-          { class: "badge", title: "Locked" },
+          { class: "badge", title: t("Locked") },
           icon("lock"),
-          make("span", { class: "visually-hidden" }, "Locked"),
+          make("span", { class: "visually-hidden" }, t("Locked")),
         )
       : undefined,
     item.category === "" ? undefined : make("bdi", {}, item.category),
   ];
 }
 
-const STATUS_TEXTS = { alive: "Plays", weak: "May not play", dead: "Does not play" };
+const STATUS_TEXTS = { alive: t("Plays"), weak: t("May not play"), dead: t("Does not play") };
 
 /**
  * A dot in the color of the channel's status, with what the last visit found.
@@ -152,12 +153,14 @@ function healthDot({
   const facts = [
     STATUS_TEXTS[status],
     problem,
-    start_ms === undefined ? undefined : `starts in ${(start_ms / 1000).toFixed(1)} s`,
+    start_ms === undefined
+      ? undefined
+      : t("starts in {seconds} s", { seconds: (start_ms / 1000).toFixed(1) }),
     height ? `${width}×${height}` : undefined,
     bitrate ? `${((8 * bitrate) / 1e6).toFixed(1)} Mbit/s` : undefined,
     codecs.join(", "),
-    is_moving === false ? "still picture" : undefined,
-    `checked ${new Date(checked_at * 1000).toLocaleString()}`,
+    is_moving === false ? t("still picture") : undefined,
+    t("checked {time}", { time: new Date(checked_at * 1000).toLocaleString(locale()) }),
   ];
   const text = facts.filter(Boolean).join(" · ");
   return make(

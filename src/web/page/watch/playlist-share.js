@@ -3,6 +3,7 @@
 import { byId, make, select } from "../parts/dom.js";
 import { appUrl } from "../parts/place.js";
 import { qrCode } from "../parts/qr-code.js";
+import { t } from "../parts/text.js";
 import { tokenForm } from "../parts/token-form.js";
 
 /**
@@ -47,13 +48,13 @@ export class Share {
   showLists(subscriptions) {
     const fresh = select(
       [
-        ["all", "Everything"],
-        ["favorites", "Favourites"],
+        ["all", t("Everything")],
+        ["favorites", t("Favourites")],
         ...subscriptions.map(({ id, name }) => /** @type {const} */ ([String(id), name.slice(0, 100)])),
       ],
       this.#list.value || "all",
     );
-    fresh.setAttribute("aria-label", "Contents of the playlist");
+    fresh.setAttribute("aria-label", t("Contents of the playlist"));
     fresh.addEventListener("change", () => this.#showLink());
     this.#list.replaceWith(fresh);
     this.#list = fresh;
@@ -79,11 +80,10 @@ export class Share {
       ...(i > 0 ? [", "] : []),
       make("a", { href: url }, url),
     ]);
-    byId("share-addresses", HTMLElement).replaceChildren(
-      "On other devices, open this page at ",
-      ...links,
-      ".",
+    const [before = "", after = ""] = t("On other devices, open this page at {addresses}.").split(
+      "{addresses}",
     );
+    byId("share-addresses", HTMLElement).replaceChildren(before, ...links, after);
   }
 
   /** Shows the short address of the whole list for the chosen player, and its QR code. */
@@ -125,7 +125,7 @@ export function showReadOnly(shown, api, rightsChanged) {
       make(
         "summary",
         {},
-        "You can watch on this device. To edit the playlist here, enter the engine's access token.",
+        t("You can watch on this device. To edit the playlist here, enter the engine's access token."),
       ),
       tokenForm(api, rightsChanged),
     ),

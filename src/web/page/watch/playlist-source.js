@@ -1,4 +1,5 @@
 // @ts-check
+import { t } from "../parts/text.js";
 /**
  * Sources of the list: the control API, page by page; or, on a read-only page, the playlist as it is exported to players.
  *
@@ -53,7 +54,7 @@ export function exportSource() {
       if (!response.ok)
         throw new Error(
           (await response.text()).trim().slice(0, 300) ||
-            `The engine answered with status ${response.status}`,
+            t("The engine answered with status {status}", { status: String(response.status) }),
         );
       const { total_items, playlist } = await response.json();
       return { total: total_items, items: playlist.map(readItem) };
@@ -136,7 +137,7 @@ export function readItem(item) {
   const icons = item.icons ?? (item.tvg_logo ? [{ url: item.tvg_logo }] : []);
   return {
     id: item.id,
-    title: item.display_title || item.title || `Item ${item.id}`,
+    title: item.display_title || item.title || t("Item {id}", { id: String(item.id) }),
     category: item.category ?? "",
     tags: item.tags ?? [],
     groups: uniqueNames([...(item.tags ?? []), item.subcategory]),

@@ -3,6 +3,7 @@ import { problemText, sentence } from "../parts/api.js";
 import { confirmFirst, openForm } from "../parts/dialog.js";
 import { action, field, make, select } from "../parts/dom.js";
 import { agoText, untilText } from "../parts/figures.js";
+import { t } from "../parts/text.js";
 
 /**
  * @typedef {{
@@ -23,12 +24,12 @@ import { agoText, untilText } from "../parts/figures.js";
 
 /** The update intervals to choose from, in seconds; the engine has limits of its own. */
 const INTERVALS = /** @type {const} */ ([
-  ["3600", "Every hour"],
-  ["21600", "Every 6 hours"],
-  ["43200", "Every 12 hours"],
-  ["86400", "Every day"],
-  ["604800", "Every week"],
-  ["0", "Only manually"],
+  ["3600", t("Every hour")],
+  ["21600", t("Every 6 hours")],
+  ["43200", t("Every 12 hours")],
+  ["86400", t("Every day")],
+  ["604800", t("Every week")],
+  ["0", t("Only manually")],
 ]);
 const DEFAULT_INTERVAL = "43200";
 
@@ -64,18 +65,23 @@ export class Subscriptions {
       placeholder: "https://…/channels.m3u",
     });
     const { fields, settings } = this.#fields({ name: pasted === "" ? "" : hostOf(pasted), category: "" });
-    openForm("Subscribe to a playlist", [field("Address", url), ...fields], "Subscribe", async () => {
-      const { name, ...rest } = settings();
-      const address = url.value.trim();
-      await api.call("external_playlist_add", {
-        type: "content",
-        url: address,
-        name: name || hostOf(address),
-        ...rest,
-      });
-      await this.reload();
-      started();
-    });
+    openForm(
+      t("Subscribe to a playlist"),
+      [field(t("Address"), url), ...fields],
+      t("Subscribe"),
+      async () => {
+        const { name, ...rest } = settings();
+        const address = url.value.trim();
+        await api.call("external_playlist_add", {
+          type: "content",
+          url: address,
+          name: name || hostOf(address),
+          ...rest,
+        });
+        await this.reload();
+        started();
+      },
+    );
   }
 
   /** @param {Subscription} subscription */
@@ -102,12 +108,17 @@ export class Subscriptions {
         style,
       );
     const remove = () =>
-      confirmFirst(`Delete “${name}”?`, "This also deletes its items.", "Delete", async () => {
-        await api.call("external_playlist_delete", { id });
-        await this.reload();
-        changed();
-        notify("Deleted");
-      });
+      confirmFirst(
+        t("Delete “{name}”?", { name }),
+        t("This also deletes its items."),
+        t("Delete"),
+        async () => {
+          await api.call("external_playlist_delete", { id });
+          await this.reload();
+          changed();
+          notify(t("Deleted"));
+        },
+      );
     const count = make("span", {});
     this.#count(id, count);
     return make(
@@ -120,13 +131,13 @@ export class Subscriptions {
       make(
         "div",
         { class: "buttons" },
-        button("Show items", () => show(subscription)),
-        button("Update now", async () => {
+        button(t("Show items"), () => show(subscription)),
+        button(t("Update now"), async () => {
           await api.call("external_playlist_update", { id });
           started();
         }),
-        button("Edit", () => this.#openEdit(subscription)),
-        button("Delete", remove, "danger"),
+        button(t("Edit"), () => this.#openEdit(subscription)),
+        button(t("Delete"), remove, "danger"),
       ),
     );
   }
@@ -141,7 +152,7 @@ export class Subscriptions {
         external_playlist_id: id,
         limit: 0,
       });
-      shown.textContent = ` · ${total_items.toLocaleString()} items`;
+      shown.textContent = ` · ${t("{count} items", { count: total_items })}`;
     } catch {
       // The count is optional; loading the list reports the same error.
     }
@@ -151,7 +162,7 @@ export class Subscriptions {
   #openEdit(subscription) {
     const { api } = this.#options;
     const { fields, settings } = this.#fields(subscription);
-    openForm(`Edit “${subscription.name}”`, fields, "Save", async () => {
+    openForm(t("Edit “{name}”", { name: subscription.name }), fields, t("Save"), async () => {
       const { name, ...rest } = settings();
       await api.call("external_playlist_edit", {
         id: subscription.id,
@@ -172,7 +183,13 @@ export class Subscriptions {
     const isListed = INTERVALS.some(([value]) => value === current);
     const choices = isListed
       ? INTERVALS
-      : [...INTERVALS, /** @type {const} */ ([current, `Every ${Math.round(Number(current) / 60)} minutes`])];
+      : [
+          ...INTERVALS,
+          /** @type {const} */ ([
+            current,
+            t("Every {number} minutes", { number: Math.round(Number(current) / 60) }),
+          ]),
+        ];
     const name = make("input", { type: "text", value: from.name ?? "", maxlength: 128, dir: "auto" });
     const category = make("input", {
       type: "text",
@@ -191,19 +208,19 @@ export class Subscriptions {
       type: "password",
       maxlength: 128,
       autocomplete: "new-password",
-      placeholder: from.login ? "unchanged" : undefined,
+      placeholder: from.login ? t("unchanged") : undefined,
     });
     return {
       fields: [
-        field("Name", name),
-        field("Category", category, "For example tv, movies, music"),
-        field("Update", interval),
+        field(t("Name"), name),
+        field(t("Category"), category, t("For example tv, movies, music")),
+        field(t("Update"), interval),
         make(
           "details",
           { open: Boolean(from.login) },
-          make("summary", {}, "Login (if the server requires one)"),
-          field("Login", login),
-          field("Password", password),
+          make("summary", {}, t("Login (if the server requires one)")),
+          field(t("Login"), login),
+          field(t("Password"), password),
         ),
       ],
       settings() {
@@ -223,10 +240,10 @@ export class Subscriptions {
 
 /** @param {Subscription} subscription */
 function timesText({ last_update, next_update, update_interval }) {
-  const last = last_update === 0 ? "Not updated yet" : `Updated ${agoText(last_update)}`;
+  const last = last_update === 0 ? t("Not updated yet") : t("Updated {ago}", { ago: agoText(last_update) });
   return update_interval === 0 || next_update === 0
     ? last
-    : `${last} · next update ${untilText(next_update)}`;
+    : `${last} · ${t("next update {time}", { time: untilText(next_update) })}`;
 }
 
 /**

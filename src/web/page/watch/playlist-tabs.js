@@ -1,4 +1,5 @@
 // @ts-check
+import { t } from "../parts/text.js";
 /**
  * Connects tabs with their panels, with arrow keys as the ARIA Authoring Practices describe.
  *
@@ -48,7 +49,7 @@ export function connectTabs(bar, opened) {
     mark(name, hasProblem) {
       const tab = tabs.find((each) => nameOf(each) === name);
       tab?.classList.toggle("has-problem", hasProblem);
-      if (hasProblem) tab?.setAttribute("aria-description", "has a problem");
+      if (hasProblem) tab?.setAttribute("aria-description", t("has a problem"));
       else tab?.removeAttribute("aria-description");
     },
     /** @param {readonly string[]} names the tabs that this device may use */

@@ -1,6 +1,7 @@
 // @ts-check
 import { ApiError, problemText } from "../parts/api.js";
 import { make } from "../parts/dom.js";
+import { t } from "../parts/text.js";
 
 const POLL_INTERVAL_MS = 1000;
 /** The number of tasks shown besides those that this page started. */
@@ -114,6 +115,6 @@ function bar({ msg, done, total }) {
 /** @param {string} text */
 function failureLine(text) {
   const line = make("p", { class: "problem task-failure" }, make("bdi", {}, text.slice(0, 500)));
-  line.append(make("button", { type: "button", class: "link", onclick: () => line.remove() }, "Close"));
+  line.append(make("button", { type: "button", class: "link", onclick: () => line.remove() }, t("Close")));
   return line;
 }

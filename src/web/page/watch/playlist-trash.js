@@ -2,6 +2,7 @@
 import { problemText } from "../parts/api.js";
 import { confirmFirst } from "../parts/dialog.js";
 import { action, make } from "../parts/dom.js";
+import { t } from "../parts/text.js";
 import { readItem } from "./playlist-source.js";
 
 /** The owner of items without an owner, the only ones that this page shows. */
@@ -28,13 +29,13 @@ export class Trash {
     const { api, empty } = options;
     empty.addEventListener("click", () =>
       confirmFirst(
-        "Empty the trash?",
-        "This permanently deletes all items in the trash.",
-        "Empty the trash",
+        t("Empty the trash?"),
+        t("This permanently deletes all items in the trash."),
+        t("Empty the trash"),
         async () => {
           await api.call("playlist_trash_clear", { owner: OWNER });
           await this.reload();
-          options.notify("The trash is empty");
+          options.notify(t("The trash is empty"));
         },
       ),
     );
@@ -52,11 +53,12 @@ export class Trash {
           .slice(0, MAX_SHOWN)
           .map((/** @type {import("./playlist-source.js").ListItem} */ item) => this.#row(item)),
       );
-      const more = items.length > MAX_SHOWN ? `; the newest ${MAX_SHOWN} are listed` : "";
+      const more =
+        items.length > MAX_SHOWN ? `; ${t("the newest {number} are listed", { number: MAX_SHOWN })}` : "";
       status.textContent =
         items.length === 0
-          ? "The trash is empty."
-          : `${items.length.toLocaleString()} ${items.length === 1 ? "item" : "items"} in the trash${more}`;
+          ? t("The trash is empty.")
+          : `${t("{count} items in the trash", { count: items.length })}${more}`;
       empty.hidden = items.length === 0;
       problem.hidden = true;
     } catch (error) {
@@ -68,10 +70,10 @@ export class Trash {
   /** @param {import("./playlist-source.js").ListItem} item */
   #row({ id, title }) {
     const { api, changed, notify, problem } = this.#options;
-    const restore = action("Restore", async () => {
+    const restore = action(t("Restore"), async () => {
       try {
         await api.call("playlist_restore_item", { owner: OWNER, id });
-        notify("Restored");
+        notify(t("Restored"));
         changed();
         await this.reload();
       } catch (error) {
@@ -80,7 +82,7 @@ export class Trash {
       }
     });
     restore.setAttribute("data-column", "0");
-    restore.setAttribute("aria-label", `Restore ${title.slice(0, 200)}`);
+    restore.setAttribute("aria-label", t("Restore {title}", { title: title.slice(0, 200) }));
     return make(
       "li",
       { class: "trashed" },

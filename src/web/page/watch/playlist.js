@@ -1,6 +1,7 @@
 // @ts-check
 import { EngineApi, problemText } from "../parts/api.js";
 import { byId, make } from "../parts/dom.js";
+import { t } from "../parts/text.js";
 import { listenForArrows } from "./list-keys.js";
 import { addFiles, addLink } from "./playlist-add.js";
 import { PlaylistList } from "./playlist-list.js";
@@ -205,7 +206,9 @@ export function connectPlaylist({ play, copy, notify, onRights }) {
     tabs.open("items");
     page.problem.hidden = true;
     page.upload.hidden = false;
-    page.uploadName.textContent = `Uploading ${files.map(({ name }) => name).join(", ")}`.slice(0, 200);
+    page.uploadName.textContent = t("Uploading {names}", {
+      names: files.map(({ name }) => name).join(", "),
+    }).slice(0, 200);
     try {
       await addFiles(files, adding);
     } catch (error) {
@@ -314,7 +317,7 @@ function showSuggestions(page, seen) {
   const sorted = (/** @type {Set<string>} */ values) => [...values].sort((a, b) => a.localeCompare(b));
   const names = sorted(seen.categories);
   const options = names.map((value) => make("option", { value }, value));
-  category.replaceChildren(make("option", { value: "" }, "All categories"), ...options);
+  category.replaceChildren(make("option", { value: "" }, t("All categories")), ...options);
   category.value = names.includes(chosen) ? chosen : "";
   byId(CATEGORIES, HTMLElement).replaceChildren(...names.map((value) => make("option", { value })));
   byId("playlist-tags", HTMLElement).replaceChildren(
@@ -329,8 +332,8 @@ function showSuggestions(page, seen) {
 function showSources(from, subscriptions) {
   const chosen = from.value;
   from.replaceChildren(
-    make("option", { value: "" }, "All sources"),
-    make("option", { value: "-1" }, "Added manually"),
+    make("option", { value: "" }, t("All sources")),
+    make("option", { value: "-1" }, t("Added manually")),
     ...subscriptions.map(({ id, name }) => make("option", { value: id }, name.slice(0, 100))),
   );
   from.value = chosen;

@@ -2,6 +2,7 @@
 
 import { make } from "../parts/dom.js";
 import { timeText } from "../parts/figures.js";
+import { locale, t } from "../parts/text.js";
 
 /**
  * @typedef {{ start: number, stop: number, title: string, subtitle: string }} Programme
@@ -33,9 +34,9 @@ export function programmeRow({ start, stop, title, subtitle }, itemId, channel, 
         {
           href: `guide/${itemId}-${start}.ics`,
           download: true,
-          title: "Save a reminder for your calendar",
+          title: t("Save a reminder for your calendar"),
         },
-        "Remind me",
+        t("Remind me"),
       ),
       ...actions,
     ),
@@ -49,6 +50,6 @@ export function programmeRow({ start, stop, title, subtitle }, itemId, channel, 
  * @param {number} stop UNIX time
  */
 export function spanText(start, stop) {
-  const day = new Date(1000 * start).toLocaleDateString(undefined, { dateStyle: "medium" });
+  const day = new Date(1000 * start).toLocaleDateString(locale(), { dateStyle: "medium" });
   return `${day}, ${timeText(start)} – ${timeText(stop)}`;
 }

@@ -1,5 +1,6 @@
 // @ts-check
 import { options } from "../parts/dom.js";
+import { t } from "../parts/text.js";
 
 /** The value of the menu entry with which the player chooses the quality. */
 const AUTOMATIC = "-1";
@@ -18,7 +19,7 @@ const AUTOMATIC = "-1";
  */
 export function showQualities({ quality, qualityLabel }, { isAutomatic, all }) {
   const playing = all.find(({ isPlaying }) => isPlaying);
-  const automatic = isAutomatic && playing ? `Automatic (${playing.height}p)` : "Automatic";
+  const automatic = isAutomatic && playing ? `${t("Automatic")} (${playing.height}p)` : t("Automatic");
   const choices = all.map(({ index, height }) => /** @type {const} */ ([String(index), `${height}p`]));
   const chosen = isAutomatic ? AUTOMATIC : String(playing?.index);
   quality.replaceChildren(...options([[AUTOMATIC, automatic], ...choices], chosen));

@@ -3,6 +3,7 @@ import { EngineApi, needsToken, sentence } from "../parts/api.js";
 import { confirmFirst, openDialog, openLink } from "../parts/dialog.js";
 import { action, field, make } from "../parts/dom.js";
 import { bytesText } from "../parts/figures.js";
+import { t } from "../parts/text.js";
 import { openVideoDialog } from "./catch-up.js";
 import { programmeRow, spanText } from "./programme-row.js";
 
@@ -18,7 +19,12 @@ import { programmeRow, spanText } from "./programme-row.js";
 
 /** Interval at which the dialog shows the growth of a running recording. */
 const POLL_MS = 2_000;
-const STATES = { planned: "planned", recording: "recording", done: "recorded", failed: "not recorded" };
+const STATES = {
+  planned: t("planned"),
+  recording: t("recording"),
+  done: t("recorded"),
+  failed: t("not recorded"),
+};
 const MAX_MINUTES = 1_440;
 const MAX_PADDING_MINUTES = 180;
 
@@ -33,9 +39,9 @@ export function connectRecordings(button) {
     const list = make("ul", { class: "guide-sources" });
     const series = make("section");
     const hint = make("p", { class: "hint" });
-    const close = action("Close", () => dialog.close());
+    const close = action(t("Close"), () => dialog.close());
     const dialog = openDialog(
-      "Recordings",
+      t("Recordings"),
       list,
       series,
       hint,
@@ -46,15 +52,15 @@ export function connectRecordings(button) {
         const recordings = /** @type {Recording[]} */ (await api.call("recording_list"));
         hint.textContent =
           recordings.length === 0
-            ? "Nothing is recorded. Choose “Record…” in the menu of a channel of your playlist."
-            : "A recording is an MPEG-TS file: play it in VLC, Kodi or mpv by its link.";
+            ? t("Nothing is recorded. Choose “Record…” in the menu of a channel of your playlist.")
+            : t("A recording is an MPEG-TS file: play it in VLC, Kodi or mpv by its link.");
         list.replaceChildren(...recordings.reverse().map((recording) => recordingRow(recording, change)));
         const rules = /** @type {Series[]} */ (await api.call("recording_series_list"));
         const rows = rules.map((rule) => seriesRow(rule, change));
         series.replaceChildren(
           ...(rows.length === 0
             ? []
-            : [make("h3", {}, "Series"), make("ul", { class: "guide-sources" }, ...rows)]),
+            : [make("h3", {}, t("Series")), make("ul", { class: "guide-sources" }, ...rows)]),
         );
         const isRunning = recordings.some(({ state }) => state === "recording");
         if (isRunning) setTimeout(() => list.isConnected && show(), POLL_MS);
@@ -77,7 +83,7 @@ export function connectRecordings(button) {
  * @param {(method: string, id: number) => Promise<void>} change
  */
 function seriesRow({ id, title, item_id }, change) {
-  const where = item_id === null ? "every channel" : "one channel";
+  const where = item_id === null ? t("every channel") : t("one channel");
   const remove = () => change("recording_series_delete", id);
   return make(
     "li",
@@ -86,9 +92,11 @@ function seriesRow({ id, title, item_id }, change) {
       "div",
       { class: "guide-source" },
       make("bdi", {}, title),
-      make("small", {}, `each episode once, ${where}`),
+      make("small", {}, t("each episode once, {where}", { where })),
     ),
-    action("Delete", () => confirmFirst("Stop recording this series?", title, "Stop recording", remove)),
+    action(t("Delete"), () =>
+      confirmFirst(t("Stop recording this series?"), title, t("Stop recording"), remove),
+    ),
   );
 }
 
@@ -106,17 +114,17 @@ function recordingRow(
   const buttons = make("div", { class: "recording-buttons" });
   if (url !== null)
     buttons.append(
-      action("Play", () => openVideoDialog(name, url.replace(/\.ts$/, ".m3u8"), false)),
-      action("Link", () => openLink(url)),
-      make("a", { href: `${url}?download=1`, download: true }, "Download"),
+      action(t("Play"), () => openVideoDialog(name, url.replace(/\.ts$/, ".m3u8"), false)),
+      action(t("Link"), () => openLink(url)),
+      make("a", { href: `${url}?download=1`, download: true }, t("Download")),
     );
-  if (state === "recording") buttons.append(action("Stop", () => change("recording_stop", id)));
+  if (state === "recording") buttons.append(action(t("Stop"), () => change("recording_stop", id)));
   buttons.append(
-    action(state === "planned" ? "Cancel" : "Delete", () =>
+    action(state === "planned" ? t("Cancel") : t("Delete"), () =>
       confirmFirst(
-        state === "planned" ? "Cancel this recording?" : "Delete this recording?",
+        state === "planned" ? t("Cancel this recording?") : t("Delete this recording?"),
         title,
-        state === "planned" ? "Cancel recording" : "Delete",
+        state === "planned" ? t("Cancel recording") : t("Delete"),
         () => change("recording_delete", id),
       ),
     ),
@@ -157,7 +165,7 @@ export async function openRecordDialog({ id, title }, { api, notify }) {
     try {
       await api.call("recording_series_add", { id, title: name, ...padded() });
       dialog.close();
-      notify(`Every episode of ${name} is recorded; see “Recordings”`);
+      notify(t("Every episode of {name} is recorded; see “Recordings”", { name }));
     } catch (error) {
       dialog.problem(error);
     }
@@ -167,13 +175,13 @@ export async function openRecordDialog({ id, title }, { api, notify }) {
     try {
       await api.call("recording_add", { id, ...parameters });
       dialog.close();
-      notify("Recording planned; see “Recordings”");
+      notify(t("Recording planned; see “Recordings”"));
     } catch (error) {
       dialog.problem(error);
     }
   }
   const now = action(
-    "Record now",
+    t("Record now"),
     async () => {
       if (!minutes.reportValidity()) return;
       const start = Math.floor(Date.now() / 1000);
@@ -182,18 +190,18 @@ export async function openRecordDialog({ id, title }, { api, notify }) {
     "primary",
   );
   const dialog = openDialog(
-    `Record ${title}`,
+    t("Record {title}", { title }),
     make(
       "div",
       { class: "fields" },
-      field("Minutes", minutes),
-      field("Padding", padding, "Minutes before and after a programme"),
+      field(t("Minutes"), minutes),
+      field(t("Padding"), padding, t("Minutes before and after a programme")),
     ),
     programmes,
     make(
       "div",
       { class: "dialog-buttons" },
-      action("Cancel", () => dialog.close()),
+      action(t("Cancel"), () => dialog.close()),
       now,
     ),
   );
@@ -207,10 +215,10 @@ export async function openRecordDialog({ id, title }, { api, notify }) {
           id,
           "",
           action(
-            "Record",
+            t("Record"),
             () => padding.reportValidity() && record({ start, stop, title: name, ...padded() }),
           ),
-          action("Series", () => padding.reportValidity() && recordSeries(name)),
+          action(t("Series"), () => padding.reportValidity() && recordSeries(name)),
         );
       }),
     );

@@ -1,5 +1,6 @@
 // @ts-check
 import { problemText } from "../parts/api.js";
+import { t } from "../parts/text.js";
 import { showToast } from "../parts/toast.js";
 import { receive, send } from "./screens.js";
 import { showProblem } from "./view.js";
@@ -38,14 +39,14 @@ export function connectScreens(page, { playing, play }) {
       };
       const expired = () => {
         stopReceiving();
-        showToast("The code has expired. Choose “Receive” again");
+        showToast(t("The code has expired. Choose “Receive” again"));
       };
       receiver = await receive(accept, expired);
       page.receiverCode.textContent = `${receiver.code.slice(0, 4)} ${receiver.code.slice(4)}`;
       page.receiver.hidden = false;
     } catch (error) {
       stopReceiving();
-      showProblem(page, `This page cannot receive: ${problemText(error)}`);
+      showProblem(page, t("This page cannot receive: {problem}", { problem: problemText(error) }));
     }
   });
 
@@ -59,16 +60,16 @@ export function connectScreens(page, { playing, play }) {
     const now = playing();
     const code = page.sendCode.value.replace(/\D/g, "");
     if (now === undefined) {
-      showToast("Start playback first");
+      showToast(t("Start playback first"));
       return;
     }
-    showToast("Sending");
+    showToast(t("Sending"));
     try {
       await send(code, now);
       page.video.pause();
       page.sendForm.hidden = true;
       page.send.setAttribute("aria-expanded", "false");
-      showToast("Now playing on the other screen");
+      showToast(t("Now playing on the other screen"));
     } catch (error) {
       showToast(problemText(error));
     }

@@ -2,6 +2,7 @@
 
 import { readHandover } from "../parts/link.js";
 import { appUrl } from "../parts/place.js";
+import { t } from "../parts/text.js";
 
 /** Two devices of the same network connect within two seconds, or not at all. */
 const CONNECT_TIMEOUT_MS = 15_000;
@@ -50,14 +51,14 @@ export async function send(code, handover) {
   const peer = await openPeer();
   try {
     await new Promise((resolve, reject) => {
-      setTimeout(() => reject(new Error("The other screen does not answer")), CONNECT_TIMEOUT_MS);
+      setTimeout(() => reject(new Error(t("The other screen does not answer"))), CONNECT_TIMEOUT_MS);
       peer.on("error", (error) =>
-        reject(new Error(error.type === "peer-unavailable" ? "No screen shows this code" : error.message)),
+        reject(new Error(error.type === "peer-unavailable" ? t("No screen shows this code") : error.message)),
       );
       const connection = peer.connect(code, { serialization: "json", reliable: true });
       connection.on("open", () => connection.send(handover));
       connection.on("data", (answer) =>
-        answer === "taken" ? resolve(undefined) : reject(new Error("The other screen cannot play this")),
+        answer === "taken" ? resolve(undefined) : reject(new Error(t("The other screen cannot play this"))),
       );
     });
   } finally {

@@ -1,4 +1,6 @@
 // @ts-check
+
+import { t } from "../parts/text.js";
 import { readError } from "./engine.js";
 
 const MAX_BYTES = 10_000_000;
@@ -41,8 +43,9 @@ export function showsSubtitleFile({ textTracks }) {
  * @param {AbortSignal} signal
  */
 export async function addSubtitleFile(video, file, signal) {
-  if (!isSubtitleFile(file.name)) throw new Error("Choose a subtitle file (.srt, .ass, .ssa or .vtt).");
-  if (file.size > MAX_BYTES) throw new Error(`${file.name} is too large for subtitles (the limit is 10 MB).`);
+  if (!isSubtitleFile(file.name)) throw new Error(t("Choose a subtitle file (.srt, .ass, .ssa or .vtt)."));
+  if (file.size > MAX_BYTES)
+    throw new Error(t("{name} is too large for subtitles (the limit is 10 MB).", { name: file.name }));
   const query = new URLSearchParams({ name: file.name.slice(-100) });
   const response = await fetch(`app/subtitles?${query}`, { method: "POST", body: file, signal });
   if (!response.ok) throw await readError(response);

@@ -2,6 +2,7 @@
 
 import { options } from "../parts/dom.js";
 import { languageName } from "../parts/figures.js";
+import { t } from "../parts/text.js";
 import { showQualities } from "./quality-menu.js";
 import { addSubtitleFile } from "./subtitle-file.js";
 
@@ -19,7 +20,7 @@ const LAYOUTS = new Map([
 /** Subtitles that the engine does not convert to text. */
 const OPAQUE_NAMES = new Map([
   ["dvb_subtitle", "DVB"],
-  ["dvb_teletext", "Teletext"],
+  ["dvb_teletext", t("Teletext")],
 ]);
 
 /**
@@ -86,7 +87,7 @@ export class TrackMenus {
     const choices = texts.map((track, index) => /** @type {const} */ ([String(index), trackText(track)]));
     const opaque = this.#sound.opaque.map(({ language, codec }) => {
       const name = OPAQUE_NAMES.get(codec) ?? codec;
-      const text = `${languageName(language)} – ${name} subtitles are not supported in browsers`;
+      const text = `${languageName(language)} – ${t("{name} subtitles are not supported in browsers", { name })}`;
       return Object.assign(document.createElement("option"), { textContent: text, disabled: true });
     });
     const drawn = this.#pictureTracks.map(
@@ -95,9 +96,9 @@ export class TrackMenus {
     const { chosen: picture } = this.#pictures;
     const shown = picture ? PICTURE + this.#pictureTracks.indexOf(picture) : chosenOf(texts);
     /** @type {(readonly [string, string])[]} */
-    const open = this.#opensFiles ? [[OPEN, "Open a file…"]] : [];
+    const open = this.#opensFiles ? [[OPEN, t("Open a file…")]] : [];
     subtitles.replaceChildren(
-      ...options([[OFF, "Off"], ...choices, ...drawn, ...open], shown ?? OFF),
+      ...options([[OFF, t("Off")], ...choices, ...drawn, ...open], shown ?? OFF),
       ...opaque,
     );
     subtitlesLabel.hidden = subtitles.options.length < 2;
@@ -123,7 +124,7 @@ export class TrackMenus {
    * @param {File} file
    */
   async open(file) {
-    if (!this.#opensFiles) throw new Error("Subtitle files can be shown with films only.");
+    if (!this.#opensFiles) throw new Error(t("Subtitle files can be shown with films only."));
     this.#pictures.choose(undefined);
     await addSubtitleFile(this.#page.video, file, this.#signal);
     this.#player.chooseSubtitles(this.#player.subtitleTracks().findIndex(({ isFile }) => isFile));

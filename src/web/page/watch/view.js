@@ -2,6 +2,7 @@
 
 import { byId, make, options } from "../parts/dom.js";
 import { bytesText, sparklinePath, speedText, statusText } from "../parts/figures.js";
+import { t } from "../parts/text.js";
 
 /**
  * Finds the elements of the page. All texts are set with `textContent`, because names are untrusted.
@@ -150,8 +151,8 @@ function showPicture({ video, pictureSize, buffered, dropped }) {
  * @param {HTMLVideoElement} video
  */
 function pictureText(video) {
-  if (video.ended) return "Ended";
-  return !video.paused && video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA ? "Waiting for data" : "";
+  if (video.ended) return t("Ended");
+  return !video.paused && video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA ? t("Waiting for data") : "";
 }
 
 /**
@@ -201,7 +202,10 @@ const CODEC_NAMES = new Map([
  */
 export function showSilent(page, codecs) {
   const names = codecs.map((codec) => CODEC_NAMES.get(codec) ?? codec).join(", ");
-  page.silent.textContent = `The sound (${names}) cannot be decoded here. Open the original file in a player such as VLC.`;
+  page.silent.textContent = t(
+    "The sound ({names}) cannot be decoded here. Open the original file in a player such as VLC.",
+    { names },
+  );
   page.silent.hidden = codecs.length === 0;
 }
 

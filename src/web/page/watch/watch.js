@@ -251,7 +251,7 @@ export function openPlace() {
 
   /** @param {string} text */
   async function copy(text) {
-    if (await copyText(text)) showToast("Link copied");
+    if (await copyText(text)) showToast(t("Link copied"));
     else showLink(page, text);
   }
 
@@ -284,14 +284,17 @@ export function openPlace() {
 
   /** @param {File} file */
   async function openSubtitles(file) {
-    if (playing === undefined) showProblem(page, "Start a film first, then open its subtitles.");
+    if (playing === undefined) showProblem(page, t("Start a film first, then open its subtitles."));
     else await playback?.openSubtitles(file);
   }
 
   /** @param {File} file */
   async function playFile(file) {
     if (file.size > MAX_TORRENT_BYTES) {
-      showProblem(page, `${file.name} is too large for a torrent file (the limit is 10 MB).`);
+      showProblem(
+        page,
+        t("{name} is too large for a torrent file (the limit is 10 MB).", { name: file.name }),
+      );
       return;
     }
     page.link.value = "";
@@ -324,7 +327,7 @@ export function openPlace() {
     event.preventDefault();
     const link = readLink(page.link.value);
     if (link === undefined) {
-      showProblem(page, "This is neither a magnet link, an infohash nor a web address.");
+      showProblem(page, t("This is neither a magnet link, an infohash nor a web address."));
       return;
     }
     playOther(link);
