@@ -5,7 +5,7 @@ import type { Library } from "../src/library/library.ts";
 import type { ContentFile } from "../src/transfer/contract.ts";
 import { isForeignPage } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
-import { byteStream } from "./http/responses.ts";
+import { attachment, byteStream } from "./http/responses.ts";
 import { answerRange, type RangeAnswer } from "./range.ts";
 
 /** Serves `/files/<infohash>/<index>/<name>`: the unmodified file, with Range. The engine ignores the name; players display it. */
@@ -42,18 +42,6 @@ export function createFileRoutes(dependencies: RouteDependencies): Hono<RouteEnv
 /** Returns the header that makes a browser save the file under its own name if `download=1`. */
 function disposition(c: Context, { name }: ContentFile): Record<string, string> {
   return c.req.query("download") === "1" ? attachment(name.split("/").at(-1)!) : {};
-}
-
-/** Returns the header that makes a browser save a response as a file with this name (RFC 6266, RFC 8187). */
-export function attachment(fileName: string): Record<string, string> {
-  const name = fileName.toWellFormed();
-  // Programs that read only the plain form get the name with unsafe characters replaced.
-  const plain = name.replace(/[^\x20-\x7e]|["\\%]/g, "_");
-  const encoded = encodeURIComponent(name).replace(
-    /['()*]/g,
-    (sign) => `%${sign.charCodeAt(0).toString(16)}`,
-  );
-  return { "content-disposition": `attachment; filename="${plain}"; filename*=UTF-8''${encoded}` };
 }
 
 /** Content is untrusted: these headers keep a browser from running it as a page of the engine, whatever its file name. */

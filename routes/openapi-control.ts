@@ -66,10 +66,11 @@ function bodyOf(files: Readonly<Record<string, string>>) {
 function responsesOf(method: ControlMethod): Readonly<Record<string, OpenApiResponse>> {
   const result = jsonSchemaOf(method.result, "output");
   if (result.format === "binary") {
-    const image = { type: "string", format: "binary" };
+    const type = String(result.contentMediaType);
+    const schema = { type: "string", format: "binary" };
     return {
-      200: { description: "The image", content: { "image/*": { schema: image } } },
-      404: { $ref: "#/components/responses/NotFound" },
+      200: { description: String(result.description), content: { [type]: { schema } } },
+      ...(type === "image/*" && { 404: { $ref: "#/components/responses/NotFound" } }),
       ...REFUSALS,
     };
   }

@@ -35,7 +35,7 @@ const TAGS = [
   ["Catch-up", "Channels whose past programmes are kept"],
   ["Recordings", "Recordings of channels, which continue after a restart"],
   ["Watched films", "Where users stopped watching, by profile"],
-  ["Settings", "The settings of the engine, and its restart"],
+  ["Settings", "The settings of the engine, its restart and its backup"],
   ["Activity", "What the engine does now: sessions and transfers"],
   ["Disk cache", "What the disk cache has of each content, and its removal"],
   ["Lists", "The playlist for players, play links and search"],

@@ -8,9 +8,9 @@ import type { Library } from "../src/library/library.ts";
 import { itemOf } from "./control/guide.ts";
 import { bool, integerList, oneOf, parameterError, text } from "./control/params.ts";
 import { omitUndefined, pageParams, titlePart } from "./control/playlist-params.ts";
-import { attachment } from "./files.ts";
 import { baseUrl } from "./http/access.ts";
 import type { RouteEnv } from "./http/dependencies.ts";
+import { attachment } from "./http/responses.ts";
 
 const DAY_MS = 86_400_000;
 

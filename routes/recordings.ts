@@ -7,9 +7,8 @@ import type {
   Recording,
   Recordings,
 } from "../src/recordings/recording-contract.ts";
-import { attachment } from "./files.ts";
 import type { RouteEnv } from "./http/dependencies.ts";
-import { textResponse } from "./http/responses.ts";
+import { attachment, textResponse } from "./http/responses.ts";
 import { answerRange } from "./range.ts";
 import { MANIFEST_TYPE } from "./session.ts";
 

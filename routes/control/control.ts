@@ -7,6 +7,7 @@ import { apiVersionOf, controlFailure, success } from "../http/responses.ts";
 import { accountMethods } from "./account.ts";
 import { activityMethods } from "./activity.ts";
 import { authorizeCaller, authorizeToken, preflight } from "./authorize.ts";
+import { backupMethods } from "./backup.ts";
 import { senderOf } from "./body-slots.ts";
 import { broadcastMethods } from "./broadcast.ts";
 import { cacheMethods } from "./cache.ts";
@@ -74,7 +75,7 @@ export const CONTROL_SECTIONS: readonly {
   { title: "Catch-up", methods: catchUpMethods },
   { title: "Recordings", methods: recordingMethods },
   { title: "Watched films", methods: watchedMethods },
-  { title: "Settings", methods: settingsMethods },
+  { title: "Settings", methods: [...settingsMethods, ...backupMethods] },
   { title: "Activity", methods: activityMethods },
   { title: "Disk cache", methods: cacheMethods },
 ];

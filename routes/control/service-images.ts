@@ -9,6 +9,7 @@ import { integer, required, text } from "./params.ts";
 const imageResult = z.unknown().meta({
   type: "string",
   format: "binary",
+  contentMediaType: "image/*",
   description: "The image; status 404 and an error as JSON if there is none",
 });
 

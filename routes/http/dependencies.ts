@@ -26,6 +26,9 @@ export interface RouteDependencies {
   readonly broadcasts?: BroadcastService;
   /** Lists and changes the settings. If absent, they cannot be changed while the engine runs. */
   readonly settings?: SettingsService;
+  /** Makes a backup of the database, as text; the first chunk rejects with `too_many` while another one is made. If absent, there is no
+   * database that could be saved. */
+  readonly backup?: () => AsyncIterable<Uint8Array>;
   /** The id of the network tuner, 8 hexadecimal digits. If absent, the tuner is off. */
   readonly tunerId?: string;
   /** Keeps channels for catch-up. If absent, catch-up is off. */

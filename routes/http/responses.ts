@@ -83,3 +83,15 @@ export function byteStream(bytes: Uint8Array): ReadableStream<Uint8Array> {
     { highWaterMark: 0 },
   );
 }
+
+/** Returns the header that makes a browser save a response as a file with this name (RFC 6266, RFC 8187). */
+export function attachment(fileName: string): Record<string, string> {
+  const name = fileName.toWellFormed();
+  // Programs that read only the plain form get the name with unsafe characters replaced.
+  const plain = name.replace(/[^\x20-\x7e]|["\\%]/g, "_");
+  const encoded = encodeURIComponent(name).replace(
+    /['()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16)}`,
+  );
+  return { "content-disposition": `attachment; filename="${plain}"; filename*=UTF-8''${encoded}` };
+}

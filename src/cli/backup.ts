@@ -19,7 +19,7 @@ export async function backup(context: Context, config: Config, log: Log, args: A
   if (target === undefined) throw usageError("backup: expected a file to write, or - for standard output");
   if (config.store === "memory") throw usageError("backup: store is memory: there is no database to back up");
   const { runtime, stdout, stderr } = context;
-  const text = runtime.backupStore(storeOptions(config, log, true), partsOf(runtime, config.dataDir));
+  const text = backupText(runtime, config, log);
   if (target === "-") {
     // If the reader closes the pipe, the failed write ends the backup.
     for await (const chunk of text) await written(stdout, chunk);
@@ -29,6 +29,28 @@ export async function backup(context: Context, config: Config, log: Log, args: A
   if (args.flags.has("json")) stdout.write(`${JSON.stringify({ file: resolve(target), bytes })}\n`);
   else stderr.write(`${printable(target)}: ${bytes} bytes\n`);
   return 0;
+}
+
+/**
+ * Returns the function that makes a backup for a client of a running engine. One backup at a time: while it is sent, the disk keeps the
+ * state of the database from its start. Another one rejects with `too_many`.
+ */
+export function backupDownloads(runtime: Runtime, config: Config, log: Log): () => AsyncIterable<Uint8Array> {
+  let isRunning = false;
+  return async function* () {
+    if (isRunning)
+      throw new SluiceError("too_many", "another backup is being downloaded; try again when it has ended");
+    isRunning = true;
+    try {
+      yield* backupText(runtime, config, log);
+    } finally {
+      isRunning = false;
+    }
+  };
+}
+
+function backupText(runtime: Runtime, config: Config, log: Log): AsyncIterable<Uint8Array> {
+  return runtime.backupStore(storeOptions(config, log, true), partsOf(runtime, config.dataDir));
 }
 
 function written(stdout: NodeJS.WriteStream, chunk: Uint8Array): Promise<void> {

@@ -39,6 +39,7 @@ import { VERSION } from "../settings/version.ts";
 import type { WebAssets } from "../web/assets.ts";
 import { SignalingServer } from "../web/signaling.ts";
 import { tunerIdOf } from "../wire/tuner.ts";
+import { backupDownloads } from "./backup.ts";
 import { KeptBroadcasts } from "./broadcast-desk.ts";
 import { broadcastRequest } from "./broadcast-request.ts";
 import { diagnose } from "./diagnose.ts";
@@ -217,6 +218,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     recordings: media.recordings,
     ...(media.catchUp && { catchUp: media.catchUp }),
     ...(options.settings && { settings: options.settings }),
+    ...(config.store !== "memory" && { backup: backupDownloads(machine, config, log) }),
     ...(config.tuner === "on" && { tunerId }),
     ...(dlna && { mediaServer: dlna.mediaServer }),
     servesXtream: config.xtream === "on",

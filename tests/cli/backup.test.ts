@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { KeyValueStore } from "../../src/runtime/contract.ts";
 import { openStore } from "../../src/runtime/open-store.ts";
 import { inFolder } from "../contract/folder.ts";
-import { runtimeCommand } from "../parts/engine.ts";
+import { runtimeCommand, startEngine } from "../parts/engine.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { startProcess } from "../parts/process.ts";
 
@@ -73,6 +73,28 @@ test("backup while the database is open, restored elsewhere, gives the same reco
       output,
       /^\{"sluice":"records","version":1,.*\n(.*\n)+\{"lines":\d+,"sha256":"[0-9a-f]{64}"\}$/,
     );
+  }),
+);
+
+test("get_backup of a running engine sends a file that restore reads", SLOW, () =>
+  inFolder(async (folder) => {
+    const [from, to, file] = [join(folder, "from"), join(folder, "to"), join(folder, "downloaded.backup")];
+    await withRecords(from, (store) => store.commit({ set: [["test/one", { title: "kept" }]] }));
+    const engine = await startEngine({ dataDir: from });
+    try {
+      const answer = await fetch(`${engine.url}/server/api/get_api_access_token`);
+      const { token } = ((await answer.json()) as { result: { token: string } }).result;
+      const url = `${engine.url}/server/api/get_backup?token=${token}`;
+      const response = await fetch(url);
+      assert.match(response.headers.get("content-disposition") ?? "", /sluice-.*\.backup/);
+      await writeFile(file, new Uint8Array(await response.arrayBuffer()));
+      assert.equal((await fetch(url)).headers.get("content-type"), "application/octet-stream");
+    } finally {
+      await engine.stop();
+    }
+    const restored = await sluice(to, "restore", file);
+    assert.equal(restored.code, 0, restored.output);
+    await withRecords(to, async (store) => assert.deepEqual(await store.get("test/one"), { title: "kept" }));
   }),
 );
 

@@ -4,6 +4,7 @@ import { action, make } from "../parts/dom.js";
 import { agoText, bytesText } from "../parts/figures.js";
 import { t } from "../parts/text.js";
 import { showToast } from "../parts/toast.js";
+import { backupCard } from "./backup.js";
 
 /**
  * The result of `get_cache`.
@@ -13,7 +14,7 @@ import { showToast } from "../parts/toast.js";
  */
 
 /**
- * The page Storage: what the disk cache has of each content, and its removal.
+ * The page Storage: what the disk cache has of each content, its removal, and the backup.
  *
  * @param {import("../parts/live-data.js").LiveContext} context
  * @returns {import("../parts/place.js").View}
@@ -113,6 +114,7 @@ export function storageView({ api }) {
         list,
         note,
       ),
+      backupCard(api),
     ),
     show,
   };

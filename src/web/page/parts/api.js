@@ -99,6 +99,19 @@ export class EngineApi {
     return request(method, { token: this.#token, ...parameters }, signal);
   }
 
+  /**
+   * Calls a method that sends a file. Throws like {@link call}, and `TypeError` if the file is incomplete.
+   *
+   * @param {string} method
+   * @returns {Promise<{ name: string, file: Blob }>}
+   */
+  async file(method) {
+    const response = await send(method, { token: this.#token });
+    if (response.headers.get("content-type")?.startsWith("application/json")) await resultOf(response);
+    const name = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "")?.[1];
+    return { name: name ?? method, file: await response.blob() };
+  }
+
   /** @param {string} token */
   async #isValid(token) {
     try {
@@ -147,16 +160,35 @@ export function sentence(text) {
 }
 
 /**
- * Sends a request. The parameters are in its body, so that no URL contains the token.
- *
  * @param {string} method
  * @param {Parameters} parameters
  * @param {AbortSignal} [signal]
  * @returns {Promise<any>}
  */
 async function request(method, parameters, signal) {
+  return resultOf(await send(method, parameters, signal), signal);
+}
+
+/**
+ * Sends a request. The parameters are in its body, so that no URL contains the token.
+ *
+ * @param {string} method
+ * @param {Parameters} parameters
+ * @param {AbortSignal} [signal]
+ */
+function send(method, parameters, signal) {
   const url = `server/api?${new URLSearchParams({ api_version: "3", method })}`;
-  const response = await fetch(url, { method: "POST", body: bodyOf(parameters), signal: signal ?? null });
+  return fetch(url, { method: "POST", body: bodyOf(parameters), signal: signal ?? null });
+}
+
+/**
+ * Reads the result of a response. Throws `ApiError`.
+ *
+ * @param {Response} response
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<any>}
+ */
+async function resultOf(response, signal) {
   /** @type {{ result?: unknown, error?: { message: string, code: number } | null }} */
   let answer;
   try {
