@@ -20,13 +20,26 @@ const CHUNK_UNITS = 32 * 1024;
 /** Channels of one guide; their items are held in memory while it is sent. */
 const MAX_CHANNELS = 20_000;
 
-/** The `tvg-id` of an item in exported lists and the channel id in the exported guide: its own, or one made of its name's hash. */
-export function exportedChannelId(item: Item, { hash }: Pick<ItemFigures, "hash">): string {
-  return item.tvgId || `sluice.${hash.slice(0, 16)}`;
+/** What a channel id cannot contain: other characters, and a dot at its start, at its end or before another one. */
+const NO_ID_TEXT = /[^-a-z0-9.]|^\.|\.(?=\.|$)/giu;
+
+/**
+ * The `tvg-id` of an item in exported lists and the channel id in the exported guide: its own, or one made of its name's hash.
+ *
+ * CHOICE(exported-channel-id): ids have the form of host names with a dot (RFC 2838, as xmltv.dtd recommends), else `tv_validate_file` refuses
+ * the guide. Own ids of this form stay. In others, `-` and its code replace each other character, and `.sluice` follows if there is no dot.
+ */
+export function exportedChannelId(
+  { tvgId }: Pick<Item, "tvgId">,
+  { hash }: Pick<ItemFigures, "hash">,
+): string {
+  if (tvgId === "") return `sluice.${hash.slice(0, 16)}`;
+  const encoded = tvgId.replace(NO_ID_TEXT, (character) => `-${character.codePointAt(0)!.toString(16)}`);
+  return encoded.includes(".") ? encoded : `${encoded}.sluice`;
 }
 
 /**
- * Streams a guide in the XMLTV format (xmltv.dtd) for the enabled items that match the query and have a channel; pull drives it.
+ * Streams a guide in the XMLTV format (xmltv.dtd) for the enabled items that match the query and have programmes; pull drives it.
  * Programmes of the past week are included, for players that offer catch-up.
  */
 export function exportGuide(
@@ -63,6 +76,8 @@ async function* guideLines(
 ): AsyncGenerator<string, void> {
   const yieldIfDue = createYielder(clock);
   yield '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE tv SYSTEM "xmltv.dtd">\n<tv generator-info-name="Sluice">\n';
+  const now = clock.unixSeconds();
+  const [from, to] = [now - PAST_SECONDS, now + FUTURE_SECONDS] as [UnixSeconds, UnixSeconds];
   const channels = new Map<string, Item>();
   const reader = items.read({ ...query, isEnabled: true });
   for (let some = await reader.next(); some.length > 0; some = await reader.next())
@@ -71,12 +86,10 @@ async function* guideLines(
       const match = guide.match(item);
       if (match === undefined || channels.size >= MAX_CHANNELS) continue;
       const id = exportedChannelId(item, items.figures(item));
-      if (channels.has(id)) continue;
+      if (channels.has(id) || (await guide.programmes(item, from, to, 1)).length === 0) continue;
       channels.set(id, item);
       yield channelElement(id, item, match.channel);
     }
-  const now = clock.unixSeconds();
-  const [from, to] = [now - PAST_SECONDS, now + FUTURE_SECONDS] as [UnixSeconds, UnixSeconds];
   for (const [id, item] of channels)
     for (const programme of await guide.programmes(item, from, to, MAX_PROGRAMMES)) {
       await yieldIfDue();

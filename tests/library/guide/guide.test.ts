@@ -6,6 +6,7 @@ import { gzipSync } from "node:zlib";
 import type { Sha1 } from "../../../src/base/ids.ts";
 import type { UnixSeconds } from "../../../src/base/time.ts";
 import type { Item } from "../../../src/library/contract.ts";
+import { exportItems } from "../../../src/library/export.ts";
 import { createGuide } from "../../../src/library/guide/guide.ts";
 import { exportedChannelId, exportGuide } from "../../../src/library/guide/guide-export.ts";
 import { searchProgrammes } from "../../../src/library/guide/programme-search.ts";
@@ -20,6 +21,7 @@ import { seededRandom } from "../../seeded-random.ts";
 import { ListServer } from "../list-server.ts";
 import { until } from "../until.ts";
 
+const NO_CONTENT = { transport: "http", contentId: null, infohash: null, magnet: null, url: null } as const;
 const URL_A = "http://guide.example/a.xml.gz";
 const sha1: Sha1 = (bytes) => new Uint8Array(createHash("sha1").update(bytes).digest());
 const NOW = new FakeClock().unixSeconds();
@@ -71,13 +73,7 @@ async function openGuide(
     added.push(
       await items.add({
         title,
-        content: {
-          transport: "http",
-          contentId: null,
-          infohash: null,
-          magnet: null,
-          url: `http://x.example/${encodeURIComponent(title)}`,
-        },
+        content: { ...NO_CONTENT, url: `http://x.example/${encodeURIComponent(title)}` },
       }),
     );
   const open = async () => {
@@ -295,4 +291,39 @@ test("exportGuide: XMLTV of the items that have a channel, escaped, with the ids
   assert.match(text, /<title>Now &amp; here<\/title>/);
   assert.equal(text.split("<programme ").length, 3);
   assert.match(text, /<\/tv>\n$/);
+});
+
+test("exportGuide, exportItems: the same channel ids, as tv_validate_file demands; channels without programmes are omitted", async (t) => {
+  const ids: Readonly<Record<string, string>> = {
+    "one.uk": "one.uk",
+    "BBC-2.co.uk": "BBC-2.co.uk",
+    one: "one.sluice",
+    "One.uk@SD": "One.uk-40SD",
+    "é 1": "-e9-201.sluice",
+    "..a..b.": "-2e.a-2e.b-2e",
+  };
+  const { guide, server, settle, items, clock } = await openGuide(t, []);
+  const owned = [...Object.keys(ids), "silent.uk"];
+  for (const [i, tvgId] of owned.entries()) {
+    const content = { ...NO_CONTENT, url: `http://x.example/${i}` };
+    await items.add({ title: `Channel ${i}`, tvgId, content });
+  }
+  const shows = Object.keys(ids).map((channel) => ({ channel, from: 0, to: 1, title: "Show" }));
+  const names = Object.fromEntries(owned.map((id, i) => [id, `Channel ${i}`]));
+  server.answers.set(URL_A, { body: guideText(names, shows) });
+  await guide.addSource(URL_A, { allowPrivateUrls: false });
+  await settle();
+  const text = await new Response(exportGuide({ items, guide, clock }, {})).text();
+  const found = [...text.matchAll(/<channel id="([^"]*)"/g)].map(([, id]) => id!);
+  assert.deepEqual(found.sort(), Object.values(ids).sort());
+  for (const id of found) assert.match(id, /^[-a-zA-Z0-9]+(\.[-a-zA-Z0-9]+)+$/);
+  const list = exportItems(
+    { items, guide, guides: () => [], healthOf: () => undefined, randomBytes: (n) => new Uint8Array(n) },
+    {
+      ...{ query: {}, format: "m3u", base: "http://192.168.1.5:6878", protocol: "http", urlParameters: [] },
+      ...{ skipAutoSearch: false, generatePlayerId: false },
+    },
+  );
+  const listed = [...(await new Response(list).text()).matchAll(/tvg-id="([^"]*)"/g)].map(([, id]) => id!);
+  assert.deepEqual(listed.sort(), [...found, "silent.uk"].sort());
 });
