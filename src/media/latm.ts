@@ -1,4 +1,4 @@
-import { DecodeError } from "../base/errors.ts";
+import { DecodeError, SluiceError } from "../base/errors.ts";
 import { lowComplexityConfig, readAacHead } from "./aac.ts";
 import { BitReader } from "./bit-reader.ts";
 
@@ -48,8 +48,8 @@ export class LatmReader {
   }
 
   /**
-   * Reads one AudioSyncStream frame (AudioMuxElement, ISO 14496-3 1.7.3). Throws {@link DecodeError} if the frame is damaged, its form is
-   * not supported, or no configuration was read before.
+   * Reads one AudioSyncStream frame (AudioMuxElement, ISO 14496-3 1.7.3). Throws {@link DecodeError} if the frame is damaged or no
+   * configuration was read before, and `SluiceError("unsupported_codec")` if its configuration is not supported.
    */
   read(frame: Uint8Array): LatmFrame {
     const bits = new BitReader(frame, FORMAT);
@@ -71,12 +71,12 @@ export class LatmReader {
 /** Reads a StreamMuxConfig (ISO 14496-3 table 1.42). */
 function readMux(bits: BitReader): Mux {
   const version = bits.bits(1);
-  if (version === 1 && bits.flag()) throw unsupported(bits, "audioMuxVersionA 1");
+  if (version === 1 && bits.flag()) throw unsupported("audioMuxVersionA 1");
   if (version === 1) readValue(bits); // taraBufferFullness
-  if (!bits.flag()) throw unsupported(bits, "streams with different frame times");
-  if (bits.bits(6) !== 0) throw unsupported(bits, "several subframes");
-  if (bits.bits(4) !== 0) throw unsupported(bits, "several programs");
-  if (bits.bits(3) !== 0) throw unsupported(bits, "several layers");
+  if (!bits.flag()) throw unsupported("streams with different frame times");
+  if (bits.bits(6) !== 0) throw unsupported("several subframes");
+  if (bits.bits(4) !== 0) throw unsupported("several programs");
+  if (bits.bits(3) !== 0) throw unsupported("several layers");
   const configBits = version === 1 ? readValue(bits) : undefined;
   const start = bits.position;
   const audio = readConfig(bits);
@@ -86,7 +86,7 @@ function readMux(bits: BitReader): Mux {
     bits.skip(rest);
   }
   const frameLengthType = bits.bits(3);
-  if (frameLengthType !== 0) throw unsupported(bits, `frame length type ${frameLengthType}`);
+  if (frameLengthType !== 0) throw unsupported(`frame length type ${frameLengthType}`);
   bits.skip(8); // latmBufferFullness
   const otherBits = bits.flag() ? readOtherBits(bits, version) : 0;
   if (bits.flag()) bits.skip(8); // crcCheckSum
@@ -96,13 +96,13 @@ function readMux(bits: BitReader): Mux {
 /** Reads an AudioSpecificConfig with its GASpecificConfig (ISO 14496-3 1.6.2.1 and 4.4.1). */
 function readConfig(bits: BitReader): LatmAudio {
   const { objectType, sampleRate, channelConfig } = readAacHead(bits);
-  if (objectType !== AAC_LC) throw unsupported(bits, `audio object type ${objectType}`);
+  if (objectType !== AAC_LC) throw unsupported(`audio object type ${objectType}`);
   const config = lowComplexityConfig(sampleRate, channelConfig);
   if (!config || channelConfig === 0 || channelConfig > 7)
-    throw unsupported(bits, `${sampleRate} Hz with channel configuration ${channelConfig}`);
-  if (bits.flag()) throw unsupported(bits, "frames of 960 samples");
-  if (bits.flag()) throw unsupported(bits, "a core coder");
-  if (bits.flag()) throw unsupported(bits, "an extension of the configuration");
+    throw unsupported(`${sampleRate} Hz with channel configuration ${channelConfig}`);
+  if (bits.flag()) throw unsupported("frames of 960 samples");
+  if (bits.flag()) throw unsupported("a core coder");
+  if (bits.flag()) throw unsupported("an extended configuration");
   return { config, sampleRate };
 }
 
@@ -142,6 +142,6 @@ function copyBytes(bytes: Uint8Array, position: number, length: number): Uint8Ar
   return copy;
 }
 
-function unsupported(bits: BitReader, what: string): DecodeError {
-  return new DecodeError(FORMAT, bits.position >> 3, `${what}: not supported`);
+function unsupported(what: string): SluiceError {
+  return new SluiceError("unsupported_codec", `AAC in LATM with ${what} is not supported`);
 }

@@ -46,7 +46,7 @@ export class StreamAudio {
     this.#groups = [
       { name: "requested", renditions: requested },
       { name: "original", renditions: original },
-    ];
+    ].filter(({ renditions }) => renditions.length > 0);
     this.#byNumber = new Map([...requested, ...original].map((one) => [one.number, one]));
     this.#bitsPerSecond = bitsPerSecond;
   }
@@ -127,7 +127,8 @@ export function openStreamAudio(
   const isSeparable =
     requested[0] !== undefined &&
     (requested[0].track.convertedFrom ?? requested[0].track.codec) === first?.codec;
-  if (!video || !isSeparable || original.length === 0) return undefined;
+  // A single track that is in no other form is in the segments of the picture.
+  if (!video || !isSeparable || (original.length === 0 && requested.length < 2)) return undefined;
   const bitsPerSecond = (8 * segment.length) / Math.max(0.5, segmentSeconds);
   return new StreamAudio(video.described, requested, original, bitsPerSecond);
 }

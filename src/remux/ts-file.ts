@@ -74,7 +74,7 @@ async function open(
     head,
     plan,
     boundaries,
-    convertedTracks(tracks, options.audio?.conversion, transcoder),
+    convertedTracks(tracks, head.packets, options.audio?.conversion, transcoder),
   );
 }
 

@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SluiceError } from "../../src/base/errors.ts";
 import { parseInfohash } from "../../src/base/ids.ts";
+import { buildPmt, packetsOfSection } from "../../src/media/psi.ts";
+import { pidAt, TS_PACKET_BYTES } from "../../src/media/ts-packet.ts";
 import type { PlaybackRequest } from "../../src/playback/contract.ts";
 import { ConvertedSources } from "../../src/playback/converted-source.ts";
+import { openStreamAudio } from "../../src/playback/stream-audio.ts";
 import { AudioTranscoder } from "../../src/remux/audio/transcoder.ts";
 import { audioUnits, splitFrames } from "../../src/remux/audio/ts-audio.ts";
 import { BuiltinCodecs } from "../../src/remux/codecs/builtin-codecs.ts";
@@ -87,6 +90,35 @@ test("ConvertedSources: a live stream with AC-3 has a variant with AAC and one w
   await assert.rejects(source.manifest(place, { audio: 7 }, signal), /no separate audio 7/);
   assert.equal(await source.find("ts", 1, signal, 501), 1, "the source has one track");
 });
+
+test("openStreamAudio: two languages of AAC in LATM are renditions; one is in the segments of the picture", () => {
+  const options = { transcoder, conversion: ALL, language: "und" };
+  const two = openStreamAudio(latmSegment(["eng", "ger"]), 1, options)!.master(place);
+  assert.equal(two.match(/#EXT-X-STREAM-INF/g)?.length, 1);
+  assert.match(two, /CODECS="avc1\.64000c,mp4a\.40\.2"[^\n]*AUDIO="requested"/);
+  assert.match(two, /NAME="English"[^\n]*audio=1"\n.*NAME="German"[^\n]*audio=2"/);
+  assert.doesNotMatch(two, /original/);
+  assert.equal(openStreamAudio(latmSegment(["eng"]), 1, options), undefined);
+});
+
+/** A segment of picture and AAC, whose tables name it LATM. */
+function latmSegment(languages: readonly string[]): Uint8Array<ArrayBuffer> {
+  const packets = syntheticPackets(SEGMENT_SECONDS);
+  const tracks = languages.map((language) => ({ ...SYNTHETIC_TRACKS[1]!, language }));
+  const sounds = languages.flatMap((_, i) =>
+    packets.filter(({ track }) => track === 1).map((packet) => ({ ...packet, track: i + 1 })),
+  );
+  const bytes = new TsMuxer([SYNTHETIC_TRACKS[0]!, ...tracks]).segment([
+    ...packets.filter(({ track }) => track === 0),
+    ...sounds,
+  ]);
+  const { pmt, pmtPid } = readPiece(bytes).tables;
+  const streams = pmt.streams.map((own) => (own.streamType === 0x0f ? { ...own, streamType: 0x11 } : own));
+  const section = buildPmt({ ...pmt, streams });
+  for (let at = 0; at < bytes.length; at += TS_PACKET_BYTES)
+    if (pidAt(bytes, at) === pmtPid) bytes.set(packetsOfSection(section, pmtPid), at);
+  return bytes;
+}
 
 test("ConvertedSources: picture, AAC and original audio of a segment come from one read of it, and continue without gaps", async () => {
   const reads: number[] = [];

@@ -1,4 +1,4 @@
-import { DecodeError } from "../../base/errors.ts";
+import { DecodeError, SluiceError } from "../../base/errors.ts";
 import { LATM_FRAME_SAMPLES, type LatmAudio, LatmReader, loasFrameBytes } from "../../media/latm.ts";
 import type { TsMuxPacket } from "../ts-mux-input.ts";
 import { type AudioUnit, splitFrames } from "./ts-audio.ts";
@@ -44,6 +44,21 @@ export function latmFrames(before: readonly AudioUnit[], own: readonly AudioUnit
     : undefined;
 }
 
+/** Returns true if the first configuration in these units is not supported; false if there is none. */
+export function isUnsupportedLatm(units: readonly AudioUnit[]): boolean {
+  const reader = new LatmReader();
+  for (const { data } of splitAt(PROVISIONAL_RATE, [], units).own) {
+    try {
+      reader.read(data);
+      return false;
+    } catch (error) {
+      if (error instanceof SluiceError) return true;
+      if (!(error instanceof DecodeError)) throw error;
+    }
+  }
+  return false;
+}
+
 function splitAt(sampleRate: number, before: readonly AudioUnit[], own: readonly AudioUnit[]) {
   return splitFrames(before, own, (bytes, at) => {
     const frameBytes = loasFrameBytes(bytes, at);
@@ -57,7 +72,7 @@ function read(reader: LatmReader, frame: Uint8Array) {
   try {
     return reader.read(frame);
   } catch (error) {
-    if (error instanceof DecodeError) return undefined;
+    if (error instanceof DecodeError || error instanceof SluiceError) return undefined;
     throw error;
   }
 }

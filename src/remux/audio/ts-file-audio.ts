@@ -10,6 +10,7 @@ import { AFTER_STEP_BYTES, cutSegment, hasAllStarts, STRADDLE_BYTES } from "../t
 import type { TsHead } from "../ts-head.ts";
 import type { TsReader } from "../ts-reader.ts";
 import type { TsTrack } from "../ts-tracks.ts";
+import { isLatm, isUnsupportedLatm } from "./latm-frames.ts";
 import type { AudioTranscoder } from "./transcoder.ts";
 import { audioUnits } from "./ts-audio.ts";
 import { audioAlone, type SegmentAudio, TsConverter, withAudio } from "./ts-converter.ts";
@@ -27,9 +28,10 @@ export interface TsFileTrack extends TsTrack {
   readonly converter?: TsConverter;
 }
 
-/** Describes the tracks as they are delivered: those that the request converts as AAC. */
+/** Describes the tracks as they are delivered: those that the request converts as AAC. `packets` is the head of the file. */
 export function convertedTracks(
   tracks: readonly TsTrack[],
+  packets: Uint8Array,
   conversion: AudioConversion | undefined,
   transcoder: AudioTranscoder | undefined,
 ): readonly TsFileTrack[] {
@@ -39,6 +41,7 @@ export function convertedTracks(
     const converter = new TsConverter(transcoder, conversion);
     if (described.kind !== "audio" || !converter.needs(described.codec)) return track;
     const convertedFrom = described.codec;
+    if (isLatm(convertedFrom) && isUnsupportedLatm(audioUnits(packets, track.pid))) return track;
     return {
       ...track,
       described: { ...described, codec: "aac", codecString: "mp4a.40.2", convertedFrom },

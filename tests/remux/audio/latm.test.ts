@@ -81,6 +81,16 @@ test("openMedia, AAC in LATM: without a request the stream is unchanged, and fMP
   media.close();
 });
 
+test("openMedia, AAC in LATM: a form that ADTS cannot carry stays as it is, and fMP4 says that it has no sound", async () => {
+  const bytes = latm.slice();
+  // The number of subframes follows the start of each frame with a configuration.
+  for (let at = 0; at + 6 < bytes.length; at++)
+    if (bytes[at] === 0x56 && bytes[at + 1]! >> 5 === 7 && bytes[at + 3]! >> 5 === 1) bytes[at + 3]! |= 1;
+  const media = await openMedia(memoryAccess(bytes), { audio: { conversion: CONVERSION } }, transcoder);
+  assert.deepEqual([media.tracks[1]!.codec, media.silentIn], ["aac_latm", ["fmp4"]]);
+  media.close();
+});
+
 /** The fixture in two segments that begin with a key frame, as a live stream delivers it. */
 function liveSegments(): Uint8Array<ArrayBuffer>[] {
   const { streams } = readPiece(latm);
