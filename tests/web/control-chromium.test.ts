@@ -204,6 +204,38 @@ describe("the Studio and the Control room in Chromium", { timeout: 300_000 }, ()
     assert.equal((await call("broadcast_list")).broadcasts.length, 0);
   });
 
+  test("Storage shows the cache and downloads a backup with the date in its name", SLOW, async () => {
+    await open("control/storage");
+    await page.getByText("The disk cache is empty.").waitFor();
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Download a backup" }).click(),
+    ]);
+    assert.match(download.suggestedFilename(), /^sluice-\d{4}-\d\d-\d\d\.backup$/);
+    await download.delete();
+  });
+
+  test("Play on… fits a phone of 360 px if a device has a long name", SLOW, async () => {
+    const players = [{ id: "tv", type: "aircast", name: `TV_${"x".repeat(90)}` }];
+    const pattern = "**/server/api?*get_available_players*";
+    await page.route(pattern, (route) => route.fulfill({ json: { result: { players }, error: null } }));
+    await page.setViewportSize({ width: 360, height: 760 });
+    await open("watch");
+    await page.fill("#link", "a".repeat(40));
+    await page.click("#play");
+    await page.click("#play-on");
+    await dialog().getByRole("button", { name: /^TV_/ }).waitFor();
+    const hidden = await dialog().evaluate((shown) => [
+      shown.scrollWidth - shown.clientWidth,
+      Math.max(0, shown.getBoundingClientRect().right - innerWidth),
+    ]);
+    assert.deepEqual(hidden, [0, 0]);
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/play-on-360.png` });
+    await page.keyboard.press("Escape");
+    await page.unroute(pattern);
+    await page.setViewportSize({ width: 1280, height: 800 });
+  });
+
   test("no script failed, and nothing violated the content security policy", () => {
     assert.deepEqual(scriptErrors, []);
   });
