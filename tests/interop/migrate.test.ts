@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { MIGRATION_KEY } from "../../src/cli/store.ts";
 import type { KeyValueStore } from "../../src/runtime/contract.ts";
 import { openStore } from "../../src/runtime/open-store.ts";
 import { runtimeCommand } from "../parts/engine.ts";
@@ -12,7 +13,7 @@ import { startRedis } from "./redis-server.ts";
 const { test } = await testsThatNeed("redis");
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const [RUNTIME, ...RUNTIME_ARGS] = runtimeCommand();
-const RECORDS = 3_000;
+const RECORDS = 6_000;
 
 function start(dataDir: string, ...args: string[]) {
   const env = { SLUICE_DATA_DIR: dataDir, XDG_CONFIG_HOME: dataDir };
@@ -56,9 +57,15 @@ test("sluice migrate: to a server and back; continues after kill -9; refuses wha
 
   const there = ["migrate", "--from", "sqlite", "--to", server.url];
   const cut = start(folder.file("from"), ...there);
-  while ((await recordsOf(await redis())).size < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+  const watching = await redis();
+  while ((await watching.get(MIGRATION_KEY)) === undefined)
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  // The server stands still until the command is dead: a fast copy would be complete before that.
+  process.kill(server.pid, "SIGSTOP");
   cut.running.child.kill("SIGKILL");
   await cut.code;
+  process.kill(server.pid, "SIGCONT");
+  await watching.close();
   const unfinished = await sluice(
     folder.file("from"),
     "migrate",
