@@ -8,7 +8,7 @@ import { files } from "../../src/runtime/files.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
 import { SILENT } from "../engine/fake-engine.ts";
-import { FakeItems } from "../library/fake-items.ts";
+import { FakeItems, WEB_CONTENT } from "../library/fake-items.ts";
 import { until } from "../library/until.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
 import { checkTs } from "../remux/ts-checker.ts";
@@ -25,14 +25,8 @@ async function house(
   t.after(() => folder.remove());
   const [store, clock, source] = [openMemory(), new FakeClock(), new PatternSource()];
   const items = new FakeItems(() => clock.unixSeconds());
-  const content = {
-    transport: "http",
-    contentId: null,
-    infohash: null,
-    magnet: null,
-    url: "http://x/",
-  } as const;
-  const item = await items.add({ title: "News", content, isLive: 1 });
+
+  const item = await items.add({ title: "News", content: WEB_CONTENT, isLive: 1 });
   const unixMs = () => Math.floor(1_700_000_000_000 + clock.now());
   const start = () =>
     createCatchUp({

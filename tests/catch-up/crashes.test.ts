@@ -9,7 +9,7 @@ import { files } from "../../src/runtime/files.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
 import { settled } from "../engine/fake-clock.ts";
 import { SILENT } from "../engine/fake-engine.ts";
-import { FakeItems } from "../library/fake-items.ts";
+import { FakeItems, WEB_CONTENT } from "../library/fake-items.ts";
 import { until } from "../library/until.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
@@ -132,16 +132,10 @@ test("catch-up: a day of four channels with a kill every hour loses at most the 
   t.after(() => folder.remove());
   const [store, clock, random] = [openMemory(), new LateClock(), seededRandom(15)];
   const items = new FakeItems(() => clock.unixSeconds());
-  const content = {
-    transport: "http",
-    contentId: null,
-    infohash: null,
-    magnet: null,
-    url: "http://x/",
-  } as const;
+
   const channels: Item[] = [];
   for (let i = 0; i < CHANNELS; i++)
-    channels.push(await items.add({ title: `Channel ${i}`, content, isLive: 1 }));
+    channels.push(await items.add({ title: `Channel ${i}`, content: WEB_CONTENT, isLive: 1 }));
   const sources = new Map<number, PatternSource>();
   const unixMs = () => unixMsAt(clock.now());
   const open = (life: Life, openChannel: (item: Item) => Promise<ReadableStream<Uint8Array>>) =>

@@ -146,7 +146,7 @@ test("redis: an engine that lost its lease to another one changes nothing any mo
   const { Redis } = await import("ioredis");
   const redis = new Redis(server.port, "127.0.0.1");
   await redis.del("{sluice:lease}:owner");
-  assert.equal(await old.commit({ set: [["a", 2]] }), true, "nobody else has had the lease");
+  assert.equal(await old.commit({ set: [["a", 2]] }), true, "no other engine has had the lease");
   await redis.del("{sluice:lease}:owner");
   const next = await open("lease");
   await assert.rejects(old.commit({ set: [["a", 3]] }), { code: "store_unavailable" });

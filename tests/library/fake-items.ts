@@ -17,6 +17,15 @@ import {
   NO_OWNER,
 } from "../../src/library/contract.ts";
 
+/** Content of a web server. */
+export const WEB_CONTENT = {
+  transport: "http",
+  contentId: null,
+  infohash: null,
+  magnet: null,
+  url: "http://x/",
+} as const;
+
 /** Items in memory. */
 export class FakeItems implements Items {
   readonly #items = new Map<number, Item>();

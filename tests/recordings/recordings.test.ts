@@ -11,7 +11,7 @@ import { files } from "../../src/runtime/files.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
 import { SILENT } from "../engine/fake-engine.ts";
-import { FakeItems } from "../library/fake-items.ts";
+import { FakeItems, WEB_CONTENT } from "../library/fake-items.ts";
 import { until } from "../library/until.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
 
@@ -38,14 +38,8 @@ async function house(
   t.after(() => folder.remove());
   const [store, clock] = [openMemory(), new FakeClock()];
   const items = new FakeItems(() => clock.unixSeconds());
-  const content = {
-    transport: "http",
-    contentId: null,
-    infohash: null,
-    magnet: null,
-    url: "http://x/",
-  } as const;
-  const item = await items.add({ title: "News", content });
+
+  const item = await items.add({ title: "News", content: WEB_CONTENT });
   const channel = {
     opened: 0,
     cancelled: 0,

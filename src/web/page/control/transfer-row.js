@@ -134,7 +134,7 @@ export class TransferRow {
         ),
       );
     } catch {
-      // The transfer has just ended, or the page shows elsewhere that the engine does not answer.
+      // The transfer has just ended, or the engine does not answer; the live data show both.
     }
   }
 
