@@ -33,6 +33,8 @@ export function createApp(dependencies: RouteDependencies): Hono<RouteEnv> {
   app.use("*", async (c, next) => {
     await next();
     setSecurityHeaders(c);
+    // The body of a response to HEAD is never read: what it holds would never be released.
+    if (c.req.method === "HEAD") await c.res.body?.cancel();
   });
   const { operations } = dependencies;
   if (operations) app.use("*", requestReport(operations));

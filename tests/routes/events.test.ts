@@ -112,6 +112,14 @@ test("ActivityFeed: a reader that does not pull causes no work, and streams are 
   await activity.ticks().cancel();
 });
 
+test("/api/events: requests with HEAD hold no place", async () => {
+  const app = appWithActivity();
+  for (let i = 0; i < 40; i++) assert.equal((await app.call("/api/events", { method: "HEAD" })).status, 200);
+  const events = await listen(app);
+  assert.ok((await events.next()).has("status"));
+  await events.cancel();
+});
+
 test("LogRing: keeps the latest 2,000 lines and numbers all of them", () => {
   const ring = new LogRing();
   for (let i = 1; i <= 5_000; i++) ring.add({ atMs: i, level: "info", part: "", text: String(i) });
