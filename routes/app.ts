@@ -1,6 +1,7 @@
 import { type Context, Hono } from "hono";
 import { cors } from "hono/cors";
 import { createCatchUpRoutes } from "./catch-up.ts";
+import { clusterMiddleware, drainMiddleware, START_PATHS } from "./cluster.ts";
 import { createControlRoutes } from "./control/control.ts";
 import { createSearchRoutes } from "./control/search.ts";
 import { createDiagnosisRoutes } from "./diagnosis.ts";
@@ -23,6 +24,7 @@ import { createSegmentRoutes } from "./segments.ts";
 import { createSessionRoutes } from "./session.ts";
 import { createSharedRoutes } from "./shared.ts";
 import { createSubtitleRoutes } from "./subtitles.ts";
+import { createSwarmRoutes } from "./swarm.ts";
 import { createTrackerRoutes } from "./tracker.ts";
 import { createTunerRoutes } from "./tuner.ts";
 import { createXtreamRoutes } from "./xtream.ts";
@@ -46,12 +48,19 @@ export function createApp(dependencies: RouteDependencies): Hono<RouteEnv> {
     maxAge: 600,
   });
   app.use("*", (c, next) => (policyOf(c.req.path) === "open" ? open(c, next) : next()));
+  const { cluster } = dependencies;
+  if (cluster) {
+    for (const path of START_PATHS) app.use(path, clusterMiddleware(cluster));
+    for (const kind of ["m", "r"])
+      app.use(`/ace/${kind}/:infohash/:key`, drainMiddleware(cluster, dependencies.engine));
+  }
   app.route("/", createPlaybackRoutes(dependencies));
   app.route("/", createSessionRoutes(dependencies));
   app.route("/", createSegmentRoutes(dependencies));
   app.route("/", createSharedRoutes(dependencies));
   app.route("/", createFileRoutes(dependencies));
   app.route("/", createSubtitleRoutes(dependencies));
+  app.route("/", createSwarmRoutes(dependencies));
   const { library, diagnose, activity } = dependencies;
   if (library !== undefined) {
     app.route("/", createControlRoutes({ ...dependencies, library }));

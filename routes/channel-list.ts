@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import { numberChannels } from "../src/base/channel-numbers.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Item, ItemQuery } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
@@ -26,6 +27,14 @@ export async function channelItems(
       if (item.isLive !== 0 && !channels.has(hash)) channels.set(hash, item);
     }
   return [...channels.values()];
+}
+
+/** Clients become slow with more, and none of them needs the films of the list. */
+const MAX_NUMBERED = 2_000;
+
+/** Returns the channels of the playlist by their numbers, at most 2,000. */
+export async function numberedChannels(library: Pick<Library, "items">): Promise<ReadonlyMap<string, Item>> {
+  return numberChannels(await channelItems(library, MAX_NUMBERED));
 }
 
 /** Returns the query for items in one of these categories or tags; none: all items. */
@@ -70,10 +79,14 @@ export function channelRequest(item: Item, allowPrivateUrls: boolean): PlaybackR
   };
 }
 
-/** Returns a function that plays the channel of an item for the engine itself, as one transport stream, which fails when all its sources have failed. */
+/**
+ * Returns a function that plays the channel of an item as one transport stream: for the engine itself, which fails when all its sources
+ * have failed; or for a player, with the test pattern then.
+ */
 export function createChannelOpener(
   engine: Pick<Engine, "playChannel">,
   library: Pick<Library, "sourcesOf">,
+  { isPlayer = false }: { readonly isPlayer?: boolean } = {},
 ): (
   item: Item,
   options: { readonly allowPrivateUrls: boolean },
@@ -82,9 +95,9 @@ export function createChannelOpener(
   return async (item, { allowPrivateUrls }, signal) => {
     const sources = (await library.sourcesOf(item, MAX_SOURCES)).map((source) => ({
       name: `item ${source.id}`,
-      request: { ...channelRequest(source, allowPrivateUrls), isBackground: true },
+      request: { ...channelRequest(source, allowPrivateUrls), isBackground: !isPlayer },
     }));
     const title = item.displayTitle || item.title;
-    return engine.playChannel(sources, connect, { title, signal, hasPattern: false });
+    return engine.playChannel(sources, connect, { title, signal, hasPattern: isPlayer });
   };
 }

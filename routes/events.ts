@@ -4,6 +4,7 @@ import { encodeUtf8 } from "../src/base/utf8.ts";
 import type { Library } from "../src/library/library.ts";
 import { authorizeOwner } from "./control/authorize.ts";
 import { presentBroadcast } from "./control/broadcast.ts";
+import { presentDownload } from "./control/download.ts";
 import { presentActivity } from "./control/present-activity.ts";
 import { presentRecording } from "./control/recording.ts";
 import { baseUrl, clientNetworkOf } from "./http/access.ts";
@@ -11,6 +12,9 @@ import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 
 /** The stream names players, peers and content, so clients of other hosts need the token. */
 const ACCESS = { name: "events", isPublic: false, isRemote: true, isCrossOrigin: false } as const;
+
+/** More rows than a page shows. */
+const MAX_DOWNLOADS = 200;
 
 type EventDependencies = RouteDependencies & { readonly library: Library; readonly activity: Activity };
 
@@ -76,11 +80,14 @@ function sharedDescription(dependencies: EventDependencies) {
       inactive: inactiveInUse,
       memory: memoryInUse,
     };
+    const downloaded = (dependencies.downloads?.list() ?? []).slice(0, MAX_DOWNLOADS).map(presentDownload);
     const sections = {
       status: { version, speed_down: down, speed_up: up, cache },
       sessions,
       transfers,
       broadcasts: (broadcasts?.list() ?? []).map((each) => presentBroadcast(each, isHost)),
+      // The chosen files can be thousands; download_list has them.
+      downloads: downloaded.map(({ files: _, ...download }) => download),
       recordings: (recordings?.list() ?? []).map((each) => presentRecording(each, base)),
     };
     return new Map(Object.entries(sections).map(([name, value]) => [name, JSON.stringify(value)]));

@@ -34,10 +34,12 @@ const TAGS = [
   ["Programme guides", "XMLTV guides, and the programmes of playlist items"],
   ["Catch-up", "Channels whose past programmes are kept"],
   ["Recordings", "Recordings of channels, which continue after a restart"],
+  ["Downloads", "Content that is fetched whole and kept in the disk cache"],
   ["Watched films", "Where users stopped watching, by profile"],
   ["Settings", "The settings of the engine, its restart and its backup"],
   ["Activity", "What the engine does now: sessions and transfers"],
   ["Disk cache", "What the disk cache has of each content, and its removal"],
+  ["Several engines", "Engines that share a database, and links for caches"],
   ["Lists", "The playlist for players, play links and search"],
   ["Engine", "Detection, version and diagnosis of the engine"],
 ] as const;

@@ -1,12 +1,12 @@
-import { Hono, type MiddlewareHandler } from "hono";
+import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import { type Infohash, parseInfohash } from "../src/base/ids.ts";
 import { playOrder } from "../src/base/play-order.ts";
-import type { Engine } from "../src/engine/engine.ts";
 import type { AudioRequest } from "../src/remux/contract.ts";
 import type { TextSocket, TextSocketHandlers } from "../src/runtime/contract.ts";
-import { isSameOrigin } from "./http/access.ts";
-import type { RouteEnv } from "./http/dependencies.ts";
+import { isSameOrigin, pathPrefix } from "./http/access.ts";
+import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
+import { createRoomRoutes, type Rooms, type ViewerSettings } from "./swarm.ts";
 
 /** What the page requests if the browser decodes only AAC and MP3. */
 const PAGE_CONVERSION = { all: true, mp3: false, ac3: false, isHls: true, channels: 2 } as const;
@@ -41,18 +41,28 @@ const CONTENT_SECURITY_POLICY = [
   "manifest-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
-  "frame-ancestors 'none'",
 ].join("; ");
+/** The path of the page for viewers among the assets. */
+const VIEWER = "/watch";
+
+/** Web sites may embed the page for viewers, which has no access to the library or the settings. A proxy that serves the page below a path, such as Home Assistant's ingress, may show it in a frame of its own origin. */
+function securityPolicy(c: Context<RouteEnv>, isViewer: boolean): string {
+  const frames = isViewer ? "*" : pathPrefix(c) === "" ? "'none'" : "'self'";
+  return `${CONTENT_SECURITY_POLICY}; frame-ancestors ${frames}`;
+}
 
 /** Dependencies of the start page. */
 interface PageDependencies {
-  readonly engine: Pick<Engine, "acquire">;
+  readonly engine: RouteDependencies["engine"];
   /** Returns the files of the page by path. Called once, at the first request. */
   readonly assets: () => Promise<Readonly<Record<string, PageAsset>>>;
   /** Computes the entity tag of a text. */
   readonly digest: (text: string) => string;
   /** Introduces open pages to each other for “Send to a screen”. */
   readonly signaling: Signaling;
+  /** Introduces the viewers of a live stream to each other. */
+  readonly rooms: Rooms;
+  readonly viewers: ViewerSettings;
 }
 
 /** The PeerJS signaling server of the engine. */
@@ -63,14 +73,19 @@ interface Signaling {
   join(code: string, host: string, socket: TextSocket): TextSocketHandlers;
 }
 
-/** Creates the start page at `/`, its files below `/app/`, its file list, and the signaling between open pages. */
-export function createPageRoutes({ engine, assets, digest, signaling }: PageDependencies): Hono<RouteEnv> {
+/** Creates the start page at `/`, the page for viewers of a stream at `/watch/<infohash>`, their files below `/app/`, the file list of
+ * content, and the signaling between open pages. */
+export function createPageRoutes(dependencies: PageDependencies): Hono<RouteEnv> {
+  const { engine, assets, digest, signaling } = dependencies;
   const app = new Hono<RouteEnv>();
   addFiles(app, assets, digest);
   // Links of deployed engines. The page fills its form and waits for the user, because any page may link here.
   app.get("/webui/player/:id", (c) => {
     const id = /^[0-9a-f]{40}/i.exec(c.req.param("id"))?.[0];
-    return c.redirect(id === undefined ? "/" : `/#acestream://${id.toLowerCase()}`, 302);
+    return c.redirect(
+      id === undefined ? `${pathPrefix(c)}/` : `${pathPrefix(c)}/#acestream://${id.toLowerCase()}`,
+      302,
+    );
   });
   app.get("/app/content/:infohash", async (c) => {
     // The page requests this after a start, so the transfer of this infohash is already open.
@@ -107,6 +122,7 @@ export function createPageRoutes({ engine, assets, digest, signaling }: PageDepe
     }
   });
   addSignaling(app, signaling);
+  app.route("/", createRoomRoutes(dependencies, dependencies.viewers));
   return app;
 }
 
@@ -126,18 +142,22 @@ function addFiles(
       assets = undefined;
       throw error;
     });
-    const asset = Object.hasOwn(files, c.req.path) ? files[c.req.path] : undefined;
+    const isViewer = /^\/watch\/[0-9a-f]{40}$/i.test(c.req.path);
+    const path = isViewer ? VIEWER : c.req.path;
+    const asset = Object.hasOwn(files, path) ? files[path] : undefined;
     if (asset === undefined) return next();
     if (!sent.has(asset)) sent.set(asset, prepare(asset));
     const { etag, packed } = await sent.get(asset)!;
     const headers = {
       "content-type": asset.type,
-      "content-security-policy": CONTENT_SECURITY_POLICY,
+      "content-security-policy": securityPolicy(c, isViewer),
       "x-content-type-options": "nosniff",
       "referrer-policy": "no-referrer",
       "cross-origin-opener-policy": "same-origin",
-      "cross-origin-resource-policy": "same-origin",
+      "cross-origin-resource-policy": isViewer ? "cross-origin" : "same-origin",
       vary: "accept-encoding",
+      // The service worker answers for the whole app, not only for its own folder.
+      ...(c.req.path.endsWith("/service-worker.js") && { "service-worker-allowed": "../../" }),
       // Browsers revalidate at each visit, so that they load a new version of the program; the tag makes that cheap.
       "cache-control": asset.isHashed ? "public, max-age=31536000, immutable" : "no-cache",
       etag,
@@ -147,7 +167,7 @@ function addFiles(
       ? c.body(packed, 200, { ...headers, "content-encoding": "gzip" })
       : c.body(asset.text, 200, headers);
   };
-  for (const path of ["/", "/app/*"]) app.get(path, serve);
+  for (const path of ["/", "/app/*", `${VIEWER}/*`]) app.get(path, serve);
 }
 
 async function gzip(text: string): Promise<Uint8Array<ArrayBuffer>> {

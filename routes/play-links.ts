@@ -6,7 +6,7 @@ import type { Item } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
 import type { ContentSelector } from "../src/transfer/contract.ts";
 import { itemSelector } from "./control/content-params.ts";
-import { allowsPrivateUrls, isForeignPage, isSameOrigin } from "./http/access.ts";
+import { allowsPrivateUrls, isForeignPage, isSameOrigin, pathPrefix } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { badParameter, playbackParams } from "./http/params.ts";
 import { answerStart, createPlaybackRoutes, playbackRequest, SETTLE_MS } from "./playback.ts";
@@ -146,5 +146,8 @@ async function redirectToFile(
   const [first] = playOrder(files);
   if (!first) throw new SluiceError("no_such_file", "the content has no files");
   const name = first.name.split("/").at(-1)!.toWellFormed();
-  return c.redirect(`/files/${infohash}/${first.index}/${encodeURIComponent(name)}?download=1`, 302);
+  return c.redirect(
+    `${pathPrefix(c)}/files/${infohash}/${first.index}/${encodeURIComponent(name)}?download=1`,
+    302,
+  );
 }

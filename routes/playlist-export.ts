@@ -1,10 +1,12 @@
 import { type Context, Hono } from "hono";
 import { z } from "zod";
+import { channelNumberOf } from "../src/base/channel-numbers.ts";
 import { SluiceError } from "../src/base/errors.ts";
 import type { UnixSeconds } from "../src/base/time.ts";
 import type { CatchUp } from "../src/catch-up/catch-up-contract.ts";
 import type { ExportOptions, Item, ItemQuery } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
+import { numberedChannels } from "./channel-list.ts";
 import { itemOf } from "./control/guide.ts";
 import { bool, integerList, oneOf, parameterError, text } from "./control/params.ts";
 import { omitUndefined, pageParams, titlePart } from "./control/playlist-params.ts";
@@ -41,6 +43,7 @@ export const exportParams = z.object({
   is_favorite: bool.describe("Deprecated alias of favorites"),
   items: integerList.describe("Only items with these ids"),
   sort: bool.describe("1: by title; default: in the order in which items were added"),
+  channel_number: text.describe("Only the channel to which its list gives this number (tvg-chno)"),
   ...pageParams,
   host: host.describe("The host in all URLs; default: the host of the request"),
   protocol: oneOf(["http", "hls"]).describe("Default http (MPEG-TS)"),
@@ -78,7 +81,12 @@ type ExportParams = z.output<typeof exportParams>;
 export function createExportRoutes(services: ExportServices): Hono<RouteEnv> {
   const { library } = services;
   const app = new Hono<RouteEnv>();
-  app.get("/playlist/get", (c) => exportResponse(c, services, {}));
+  app.get("/playlist/get", async (c) => {
+    const number = c.req.query("channel_number");
+    if (number === undefined) return exportResponse(c, services, {});
+    const item = (await numberedChannels(library)).get(number);
+    return exportResponse(c, services, { ids: item && channelNumberOf(item) === number ? [item.id] : [] });
+  });
   // CHOICE(tv-link): short, because it is typed with a remote control; not a redirect, because some players do not follow one.
   app.get("/tv", (c) => exportResponse(c, services, {}, playerOf(c.req.header("user-agent"))));
   app.get("/tv/:player{vlc|kodi|tivimate|jellyfin}", (c) =>

@@ -15,21 +15,24 @@ import { MANIFEST_TYPE } from "./session.ts";
 const CHUNK_BYTES = 128 * 1024;
 
 /**
- * Serves `/recordings/<id>.ts`: the file of a recording, with Range, also while it grows; and `/recordings/<id>.m3u8`: what is recorded at the time
+ * Serves `/recordings/<id>.ts`: the file of a recording, with Range, also while it grows; `/recordings/<id>.mkv`: its copy; and `/recordings/<id>.m3u8`: what is recorded at the time
  * of the request as HLS, for browsers. Like the exported playlist it needs no token,
  * because players have none; the access middleware refuses pages of other sites.
  */
 export function createRecordingRoutes(recordings: Recordings): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
-  app.get("/recordings/:name{\\d{1,15}\\.ts}", async (c) => {
-    const file = await recordings.open(Number.parseInt(c.req.param("name"), 10));
-    if (file === undefined) throw new SluiceError("no_such_file", "nothing is recorded yet");
-    const { status, headers, range } = answerRange(c, file.recording.bytes);
+  app.get("/recordings/:name{\\d{1,15}\\.(?:ts|mkv)}", async (c) => {
+    const [id, ending] = c.req.param("name").split(".") as [string, "ts" | "mkv"];
+    const isCopy = ending === "mkv";
+    const file = await (isCopy ? recordings.openMatroska(Number(id)) : recordings.open(Number(id)));
+    if (file === undefined)
+      throw new SluiceError("no_such_file", isCopy ? "there is no copy yet" : "nothing is recorded yet");
+    const { status, headers, range } = answerRange(c, file.bytes);
     const all = {
-      "content-type": "video/mp2t",
+      "content-type": isCopy ? "video/x-matroska" : "video/mp2t",
       "cache-control": "no-store",
       ...headers,
-      ...saved(c, file.recording),
+      ...saved(c, file.recording, ending),
     };
     if (range !== undefined) return new Response(streamOf(file, range), { status, headers: all });
     await file.close();
@@ -60,11 +63,15 @@ async function mediaOf(recordings: Recordings, id: number, bytes?: number): Prom
 }
 
 /** Names the file after the programme if the browser shall save it. */
-function saved(c: Context<RouteEnv>, { title, channel, start }: Recording): Record<string, string> {
+function saved(
+  c: Context<RouteEnv>,
+  { title, channel, start }: Recording,
+  ending: string,
+): Record<string, string> {
   if (c.req.query("download") !== "1") return {};
   const day = new Date(1000 * start).toISOString().slice(0, 10);
   const name = [...new Set([title, channel, day])].join(" - ").replace(/[/\\]/g, "_");
-  return attachment(`${name}.ts`);
+  return attachment(`${name}.${ending}`);
 }
 
 /** The bytes of a range, driven by the reader's pull; closes the file at the end. */

@@ -11,7 +11,7 @@ import type {
   SessionRendition,
 } from "../src/playback/contract.ts";
 import type { ManifestRendition } from "../src/transfer/segment-source.ts";
-import { baseUrl } from "./http/access.ts";
+import { baseUrl, pathPrefix } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { success, textResponse } from "./http/responses.ts";
 import { presentInfo } from "./present.ts";
@@ -54,7 +54,7 @@ export function createSessionRoutes({ engine, statRead }: RouteDependencies): Ho
 
   app.get("/ace/m/:infohash/:key", async (c) => {
     const session = c.req.method === "HEAD" ? sessionOf(c) : await playerSession(c);
-    const toFile = () => c.redirect(`/ace/r/${session.infohash}/${session.key}`, 302);
+    const toFile = () => c.redirect(`${pathPrefix(c)}/ace/r/${session.infohash}/${session.key}`, 302);
     if (session.output !== "hls" && !hasNewPlace(c, session))
       throw new SluiceError("unknown_session", "this is not an HLS session");
     if (session.output !== "hls" || (c.req.method === "HEAD" && session.body)) return toFile();
@@ -74,7 +74,7 @@ export function createSessionRoutes({ engine, statRead }: RouteDependencies): Ho
   const transportStream = async (c: Context<RouteEnv>) => {
     const session = await playerSession(c);
     if (session.output === "hls" && hasNewPlace(c, session))
-      return c.redirect(`/ace/m/${session.infohash}/${session.key}.m3u8`, 302);
+      return c.redirect(`${pathPrefix(c)}/ace/m/${session.infohash}/${session.key}.m3u8`, 302);
     if (c.req.method === "HEAD") await session.settle(HEAD_WAIT_MS);
     else await session.awaitStart(c.req.raw.signal);
     const { body: file } = session;

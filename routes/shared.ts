@@ -8,12 +8,13 @@ import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { answerRange } from "./range.ts";
 import { parseSegmentName, SEGMENT_TYPES } from "./segments.ts";
 import { MANIFEST_TYPE, renditionOf } from "./session.ts";
+import { createSignedRoutes } from "./signed.ts";
 
 const EXPECTED = "expected /live/<infohash>/index.m3u8 or /vod/<infohash>/<file index>/index.m3u8";
 
 /**
  * Serves HLS without sessions in its URLs, for caches in front of the engine: `/live/<infohash>/index.m3u8`,
- * `/vod/<infohash>/<file index>/index.m3u8`, and the segments beside them.
+ * `/vod/<infohash>/<file index>/index.m3u8`, and the segments beside them. With a key, only signed links.
  */
 export function createSharedRoutes(dependencies: RouteDependencies): Hono<RouteEnv> {
   const { engine } = dependencies;
@@ -43,9 +44,19 @@ export function createSharedRoutes(dependencies: RouteDependencies): Hono<RouteE
       headers: { ...type, ...common, ...headers },
     });
   };
-  app.get("/live/:infohash/:name", serve);
-  app.get("/vod/:infohash/:file/:name", serve);
+  const { signedLinks } = dependencies;
+  if (signedLinks) {
+    const unixSeconds = () => Math.floor(Date.now() / 1000);
+    app.route("/", createSignedRoutes(signedLinks, unixSeconds, serve));
+  }
+  const open = signedLinks ? refuseUnsigned : serve;
+  app.get("/live/:infohash/:name", open);
+  app.get("/vod/:infohash/:file/:name", open);
   return app;
+}
+
+function refuseUnsigned(): never {
+  throw new SluiceError("access_denied", "this engine serves signed links only");
 }
 
 function contentOf(c: Context<RouteEnv>, isForeign: boolean): SharedContent {

@@ -62,18 +62,7 @@ export function createSubtitleRoutes(dependencies: RouteDependencies): Hono<Rout
     if (!(seconds.to > seconds.from) || seconds.to - seconds.from > MAX_PICTURE_SECONDS)
       throw new SluiceError("bad_parameter", `from, to: expected up to ${MAX_PICTURE_SECONDS} seconds`);
     const lease = await open(c);
-    const states = await lease.statesOf(Number.parseInt(c.req.param("name"), 10), seconds);
-    const pictures = states.map(({ seconds: start, isForced, width, height, parts }) => ({
-      start,
-      forced: isForced,
-      width,
-      height,
-      parts: parts.map(({ palette, runs, ...place }) => ({
-        ...place,
-        palette: base64(palette),
-        runs: base64(runs),
-      })),
-    }));
+    const pictures = await lease.statesOf(Number.parseInt(c.req.param("name"), 10), seconds);
     return c.json({ pictures }, 200, HEADERS);
   });
   app.get("/subtitles/:infohash/:index/:name{\\d{1,3}\\.(?:vtt|srt)}", async (c) => {
@@ -109,10 +98,6 @@ export function createSubtitleRoutes(dependencies: RouteDependencies): Hono<Rout
 
 function tooLarge(): SluiceError {
   return new SluiceError("too_large", "the subtitle file is larger than 10 MB");
-}
-
-function base64(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64");
 }
 
 /** Returns a time of a film; NaN if it is not valid. */

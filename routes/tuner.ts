@@ -1,24 +1,19 @@
 import { Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
-import type { Item } from "../src/library/contract.ts";
 import type { Library } from "../src/library/library.ts";
-import { channelItems, createItemPlayer } from "./channel-list.ts";
+import { createItemPlayer, numberedChannels } from "./channel-list.ts";
 import { baseUrl } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 
 /** Number of streams that clients start at the same time; the session limit of the engine applies as well. */
 export const TUNER_COUNT = 8;
-/** Clients become slow with more, and none of them needs the films of the list. */
-const MAX_CHANNELS = 2_000;
 /** A model that clients know as a plain network tuner without conditional access. */
-const MODEL = "HDHR4-2US";
+export const TUNER_MODEL = "HDHR4-2US";
 
 /**
  * Serves the HTTP interface of a network tuner (HDHomeRun) to Plex, Emby, Jellyfin, Channels and Kodi: `/discover.json`,
  * `/lineup.json`, `/lineup_status.json`, `/lineup.post` and `/auto/v<number>`. The channels are the enabled items of the playlist
  * that are not films.
- *
- * CHOICE(tuner-numbers): a channel has the number that its list names (`tvg-chno`) unless an earlier item has it, else its item id.
  */
 export function createTunerRoutes(
   dependencies: RouteDependencies & { readonly library: Library; readonly tunerId: string },
@@ -30,7 +25,7 @@ export function createTunerRoutes(
     c.json({
       FriendlyName: "Sluice",
       Manufacturer: "Sluice",
-      ModelNumber: MODEL,
+      ModelNumber: TUNER_MODEL,
       FirmwareName: "sluice",
       FirmwareVersion: version,
       DeviceID: tunerId,
@@ -64,15 +59,4 @@ export function createTunerRoutes(
     return playItem(c, item.id);
   });
   return app;
-}
-
-async function numberedChannels(library: Library): Promise<ReadonlyMap<string, Item>> {
-  const channels = new Map<string, Item>();
-  for (const item of await channelItems(library, MAX_CHANNELS)) {
-    const listed =
-      item.tvgExtra.find((text) => text.startsWith("tvg-chno="))?.slice("tvg-chno=".length) ?? "";
-    const isUsable = /^\d{1,6}(\.\d{1,6})?$/.test(listed) && !channels.has(listed);
-    channels.set(isUsable ? listed : String(item.id), item);
-  }
-  return channels;
 }

@@ -1,4 +1,5 @@
 import { latin1Text } from "../src/base/bytes.ts";
+import { numberChannels } from "../src/base/channel-numbers.ts";
 import { crc32Of } from "../src/base/crc32.ts";
 import { SluiceError } from "../src/base/errors.ts";
 import type { UnixSeconds } from "../src/base/time.ts";
@@ -45,7 +46,7 @@ export class XtreamLists {
       case "get_vod_categories":
         return categoriesOf(await this.#films());
       case "get_live_streams":
-        return inCategory(await this.#channels(), query).map((item, i) => this.#channel(item, i + 1, base));
+        return this.#numberedChannels(query, base);
       case "get_vod_streams":
         return inCategory(await this.#films(), query).map((item, i) => this.#film(item, i + 1, base));
       case "get_vod_info":
@@ -62,6 +63,16 @@ export class XtreamLists {
       default:
         return undefined;
     }
+  }
+
+  async #numberedChannels(query: Query, base: string) {
+    const channels = await this.#channels();
+    const numbers = new Map([...numberChannels(channels)].map(([number, { id }]) => [id, Number(number)]));
+    return inCategory(channels, query).map((item) => {
+      const number = numbers.get(item.id)!;
+      // Apps expect a whole number.
+      return this.#channel(item, Number.isInteger(number) ? number : item.id, base);
+    });
   }
 
   #channels(): Promise<Item[]> {

@@ -31,6 +31,7 @@ export const cacheMethods = [
           name: z.string().nullable().describe("null if the transport file is not stored"),
           size: bytes.describe("Bytes on disk"),
           last_use: z.int().nullable().describe("UNIX seconds"),
+          is_kept: z.boolean().describe("A download: it is never evicted"),
           is_open: z.boolean().describe("A transfer uses it, so it cannot be deleted"),
         }),
       ),
@@ -44,12 +45,13 @@ export const cacheMethods = [
         free: available,
         used: activeInUse + inactiveInUse,
         count,
-        contents: contents.map(({ infohash, name, bytes: size, lastRead, isOpen }) => ({
+        contents: contents.map(({ infohash, name, bytes: size, lastRead, isOpen, isKept }) => ({
           infohash,
           name: name ?? null,
           size,
           last_use: lastRead === 0 ? null : lastRead,
           is_open: isOpen,
+          is_kept: isKept,
         })),
       };
     },
@@ -65,7 +67,7 @@ export const cacheMethods = [
   }),
   controlMethod({
     name: "cache_clear",
-    summary: "Deletes all content that is not open from the disk cache",
+    summary: "Deletes all content that is neither open nor a download from the disk cache",
     isExtra: true,
     ...PRIVATE,
     params: z.object({}),

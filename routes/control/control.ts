@@ -13,6 +13,8 @@ import { broadcastMethods } from "./broadcast.ts";
 import { cacheMethods } from "./cache.ts";
 import { catchUpMethods } from "./catch-up.ts";
 import { channelSourceMethods } from "./channel-sources.ts";
+import { clusterMethods } from "./cluster.ts";
+import { downloadMethods } from "./download.ts";
 import { externalPlaylistMethods } from "./external-playlist.ts";
 import { checkedQuery, FormReader } from "./form.ts";
 import { guideMethods } from "./guide.ts";
@@ -74,10 +76,12 @@ export const CONTROL_SECTIONS: readonly {
   { title: "Programme guides", methods: guideMethods },
   { title: "Catch-up", methods: catchUpMethods },
   { title: "Recordings", methods: recordingMethods },
+  { title: "Downloads", methods: downloadMethods },
   { title: "Watched films", methods: watchedMethods },
   { title: "Settings", methods: [...settingsMethods, ...backupMethods] },
   { title: "Activity", methods: activityMethods },
   { title: "Disk cache", methods: cacheMethods },
+  { title: "Several engines", methods: clusterMethods },
 ];
 
 const METHODS: ReadonlyMap<string, ControlMethod> = new Map(

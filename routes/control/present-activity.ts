@@ -53,6 +53,8 @@ const transferSchema = z.object({
   nodes: z
     .array(z.object({ client: z.string(), up: rate, down: rate }))
     .describe(`At most ${MAX_NODES} connected peers, those with the highest rates first, without addresses`),
+  download_limit: rate.describe("The transfer's own limit in bytes per second; 0: none"),
+  upload_limit: rate.describe("The transfer's own limit in bytes per second; 0: none"),
   origins: z.record(z.string(), z.int()).describe("Peers by the source of their address"),
 });
 
@@ -97,7 +99,16 @@ function presentSession(session: SessionActivity, isHost: boolean): z.output<typ
   };
 }
 
-function presentTransfer({ infohash, name, kind, holders, size, heldBytes, figures }: TransferActivity) {
+function presentTransfer({
+  infohash,
+  name,
+  kind,
+  holders,
+  size,
+  heldBytes,
+  figures,
+  limits,
+}: TransferActivity) {
   const origins: Record<string, number> = {};
   for (const { origin } of figures.peers) origins[origin] = (origins[origin] ?? 0) + 1;
   return {
@@ -116,6 +127,8 @@ function presentTransfer({ infohash, name, kind, holders, size, heldBytes, figur
     downloaded: figures.downloaded,
     uploaded: figures.uploaded,
     wasted: figures.wasted,
+    download_limit: limits.download,
+    upload_limit: limits.upload,
     nodes: figures.peers
       .map(({ client, bytesPerSecondUp, bytesPerSecondDown }) => ({
         client,

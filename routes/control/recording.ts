@@ -29,6 +29,16 @@ const recordingResult = z.object({
   series_id: z.int().nullable().describe("The series that planned it; null: the user did"),
   bytes: z.int(),
   url: z.string().nullable().describe("The file, also while it grows; null before the first data"),
+  matroska: z
+    .object({
+      state: z.enum(["converting", "ready", "failed"]),
+      share: z.number().describe("The share that is done, 0 to 1"),
+      bytes: z.int(),
+      problem: z.string().nullable(),
+      url: z.string().nullable(),
+    })
+    .nullable()
+    .describe("Its copy in Matroska; null: there is none"),
 });
 
 const paddings = {
@@ -112,6 +122,19 @@ export const recordingMethods = [
     },
   }),
   controlMethod({
+    name: "recording_convert",
+    summary:
+      "Copies a recording that is over into a Matroska file with its title and guide data as tags; recording_list reports the progress",
+    isExtra: true,
+    ...PRIVATE,
+    params: idParams,
+    result: okResult,
+    async run({ id }, { dependencies }) {
+      await recordingsOf(dependencies).convert(id);
+      return "ok";
+    },
+  }),
+  controlMethod({
     name: "recording_delete",
     summary: "Deletes a recording with its file",
     isExtra: true,
@@ -180,5 +203,9 @@ export function presentRecording(recording: Recording, base: string): z.output<t
   const { subtitle = "", episode = "", description = "" } = programme ?? {};
   const about = { subtitle, episode, description, series_id: seriesId };
   const url = bytes === 0 ? null : `${base}/recordings/${id}.ts`;
-  return { id, item_id: itemId, title, channel, start, stop, state, problem, ...about, bytes, url };
+  const matroska = recording.matroska && {
+    ...recording.matroska,
+    url: recording.matroska.state === "ready" ? `${base}/recordings/${id}.mkv` : null,
+  };
+  return { id, item_id: itemId, title, channel, start, stop, state, problem, ...about, bytes, url, matroska };
 }

@@ -44,6 +44,15 @@ export const watchedMethods = [
     },
   }),
   controlMethod({
+    name: "watched_get_profiles",
+    summary: "Lists the names of the profiles that have begun to watch a film, at most 32",
+    isExtra: true,
+    ...PRIVATE,
+    params: z.object({}),
+    result: z.array(z.string()),
+    run: (_, { library }) => library.watched.profiles(),
+  }),
+  controlMethod({
     name: "watched_set",
     summary: "Stores where a user stopped watching a film",
     isExtra: true,

@@ -5,10 +5,15 @@ import type { RequestOrigin } from "../../src/runtime/contract.ts";
 /** No real chain of proxies is longer; a longer list is an attack on the engine's CPU time. */
 const MAX_HOPS = 20;
 
-/** The scheme and host of the client's request, as a trusted proxy reports them. */
+/** Longer than the paths that proxies assign. */
+const MAX_PREFIX = 200;
+
+/** The scheme, host and path prefix of the client's request, as a trusted proxy reports them. */
 export interface Forwarded {
   readonly scheme: "http" | "https" | undefined;
   readonly host: string | undefined;
+  /** Such as `/sluice`; empty at the root. */
+  readonly prefix: string;
 }
 
 /** The origin of a request: the client behind a trusted proxy, else the other end of the connection. */
@@ -35,6 +40,7 @@ export function arrivalOf(
   const forwarded: Forwarded = {
     scheme: scheme === "http" || scheme === "https" ? scheme : undefined,
     host: firstOf(header("x-forwarded-host")),
+    prefix: prefixOf(header("x-forwarded-prefix") ?? header("x-ingress-path")),
   };
   const hops = header("x-forwarded-for")?.split(",") ?? [];
   if (hops.length > MAX_HOPS) return undefined;
@@ -51,6 +57,15 @@ export function arrivalOf(
 /** Returns the first value of a list header. A client that forges it only breaks the URLs in its own response. */
 function firstOf(text: string | undefined): string | undefined {
   return text === undefined ? undefined : text.split(",")[0]!.trim();
+}
+
+/**
+ * CHOICE(path-prefix): a proxy that serves the engine below a path names it with `X-Forwarded-Prefix` (Traefik, Spring) or
+ * `X-Ingress-Path` (Home Assistant). An invalid one is ignored.
+ */
+function prefixOf(text: string | undefined): string {
+  const prefix = firstOf(text)?.replace(/\/+$/, "") ?? "";
+  return /^(?:\/[\w.~-]+)+$/.test(prefix) && prefix.length <= MAX_PREFIX ? prefix : "";
 }
 
 /** Parses an address with an optional port, which some proxies append: `1.2.3.4:5`, `[::1]:5`. */

@@ -20,11 +20,14 @@ type PathPolicy = "open" | "methods" | "static" | "same-origin";
  * players and the engine's own pages, so a path that is added later stays closed until it is listed here.
  */
 const POLICIES: readonly (readonly [path: RegExp, policy: PathPolicy])[] = [
-  [/^\/(?:ace|hls|content|files|live|vod|subtitles|play\/infohash)\//, "open"],
+  [/^\/(?:ace|hls|content|files|vod|signed|subtitles|play\/infohash)\//, "open"],
+  // `/live/<user>/<password>/…` is for television apps: pages of other sites must not try passwords.
+  [/^\/live\/[0-9a-f]{40}\/[^/]*$/i, "open"],
   [/^\/(?:server\/api(?:\/\w*)?|service\/api\/?)$/, "methods"],
   [/^\/webui\/api\/service\/?$/, "methods"],
   [/^\/(?:docs\/?)?$/, "static"],
   [/^\/webui\/player\//, "static"],
+  [/^\/watch\/[0-9a-f]{40}$/i, "static"],
 ];
 
 /** Returns the cross-origin policy of a path as the router sees it. */
@@ -172,9 +175,14 @@ function isOwnOrigin(origin: string, host: string): boolean {
   return (theirs.port ?? defaultPort) === (ours.port ?? defaultPort);
 }
 
-/** Returns `http://host:port` as the client addressed the engine: the start of every URL in a response. */
+/** Returns `http://host:port` as the client addressed the engine, with the path prefix of a proxy: the start of every URL in a response. */
 export function baseUrl(c: Context<RouteEnv>): string {
-  return `${c.env.forwarded?.scheme ?? "http"}://${hostOf(c)}`;
+  return `${c.env.forwarded?.scheme ?? "http"}://${hostOf(c)}${pathPrefix(c)}`;
+}
+
+/** Returns the path below which a proxy serves the engine, such as `/sluice`; empty without one. */
+export function pathPrefix(c: Context<RouteEnv>): string {
+  return c.env.forwarded?.prefix ?? "";
 }
 
 /** Returns the host that the client addressed; a trusted proxy may have changed the Host header. */

@@ -1,7 +1,9 @@
 import type { Activity } from "../../src/activity/activity-contract.ts";
 import type { Network } from "../../src/base/network.ts";
 import type { CatchUp } from "../../src/catch-up/catch-up-contract.ts";
+import type { Cluster } from "../../src/cluster/cluster-contract.ts";
 import type { MediaServer } from "../../src/devices/media-server-contract.ts";
+import type { Downloads } from "../../src/downloads/download-contract.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { BroadcastOptions } from "../../src/library/contract.ts";
 import type { Library } from "../../src/library/library.ts";
@@ -15,6 +17,7 @@ import type {
   TextSocketHandlers,
 } from "../../src/runtime/contract.ts";
 import type { Forwarded } from "./access-proxy.ts";
+import type { SignedLinks } from "./signed-links.ts";
 
 /** The services and settings that the routes use. */
 export interface RouteDependencies {
@@ -22,6 +25,12 @@ export interface RouteDependencies {
   readonly library?: Library;
   /** Local players that can open content. */
   readonly players?: Players;
+  /** The engines that share the database; absent if it is a database of this engine alone. */
+  readonly cluster?: Cluster;
+  /** Signs and verifies links to `/live/` and `/vod/`. If absent, these need no signature. */
+  readonly signedLinks?: SignedLinks;
+  /** Stops the engine after its players have gone, or after the setting `drain-time`. */
+  readonly drain?: () => void;
   /** Starts and stops broadcasts of this engine. If absent, broadcasting is unavailable. */
   readonly broadcasts?: BroadcastService;
   /** Lists and changes the settings. If absent, they cannot be changed while the engine runs. */
@@ -35,6 +44,8 @@ export interface RouteDependencies {
   readonly catchUp?: CatchUp;
   /** Records channels. If absent, recording is unavailable. */
   readonly recordings?: Recordings;
+  /** Content that the user keeps. If absent, downloads are unavailable. */
+  readonly downloads?: Downloads;
   /** The DLNA media server. If absent, it is off. */
   readonly mediaServer?: MediaServer;
   /** Serves the Xtream Codes API; default false. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { channelNumberOf } from "../../src/base/channel-numbers.ts";
 import type { Health } from "../../src/health/health-contract.ts";
 import type { Item, ItemFigures } from "../../src/library/contract.ts";
 
@@ -32,6 +33,7 @@ export const itemSchema = z.object({
   tvg_id: z.string(),
   tvg_name: z.string(),
   tvg_logo: z.string(),
+  tvg_chno: z.string().nullable().describe("The channel number that its list gives it"),
   languages: codes,
   countries: codes,
   created_at: z.int(),
@@ -100,6 +102,7 @@ export function presentItem(item: Item, figures: ItemFigures): z.output<typeof i
     tvg_id: item.tvgId,
     tvg_name: item.tvgName,
     tvg_logo: item.tvgLogo,
+    tvg_chno: channelNumberOf(item) ?? null,
     languages: item.languages && [...item.languages],
     countries: item.countries && [...item.countries],
     created_at: item.createdAt,

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { changeRecord, followRecords } from "../async/records.ts";
 import { SerialQueue } from "../async/serial-queue.ts";
 import { toHex } from "../base/bytes.ts";
 import { SluiceError } from "../base/errors.ts";
@@ -28,12 +29,15 @@ const CLOSED: Switches = { intranet: false, remote: false };
 
 /** Loads the access switches and the access token. */
 export async function createAccessControl(dependencies: AccessControlDependencies): Promise<AccessControl> {
-  const stored = await dependencies.store.get(SWITCHES_KEY);
+  const { store } = dependencies;
+  const access = new StoredAccessControl(dependencies, readSwitches(await store.get(SWITCHES_KEY)));
+  followRecords(store, SWITCHES_KEY, (_key, value) => access.changedElsewhere(readSwitches(value)));
+  return access;
+}
+
+function readSwitches(stored: unknown): Switches {
   const read = v.safeParse(switchesRecord, stored);
-  return new StoredAccessControl(
-    dependencies,
-    stored === undefined ? DEFAULT_SWITCHES : read.success ? read.output : CLOSED,
-  );
+  return stored === undefined ? DEFAULT_SWITCHES : read.success ? read.output : CLOSED;
 }
 
 class StoredAccessControl implements AccessControl {
@@ -103,10 +107,19 @@ class StoredAccessControl implements AccessControl {
 
   #set(change: Partial<Switches>): Promise<void> {
     return this.#queue.run(async () => {
-      const switches = { ...this.#switches, ...change };
-      await this.#dependencies.store.commit({ set: [[SWITCHES_KEY, switches]] });
+      let switches = this.#switches;
+      await changeRecord(this.#dependencies.store, SWITCHES_KEY, (stored) => {
+        switches = { ...readSwitches(stored), ...change };
+        return switches;
+      });
       this.#switches = switches;
       this.#switched();
     });
+  }
+
+  /** Another engine has changed the switches. */
+  changedElsewhere(switches: Switches): void {
+    this.#switches = switches;
+    this.#switched();
   }
 }

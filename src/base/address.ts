@@ -98,7 +98,7 @@ export function familyOf(host: string): 4 | 6 {
   return host.includes(":") ? 6 : 4;
 }
 
-/** The kind of network an address belongs to (RFC 1918, 3927, 4193, 4291, 6598, 6890). */
+/** The kind of network an address belongs to (RFC 1918, 3927, 4193, 4291, 6598, 6666, 6890). */
 export type AddressScope = "loopback" | "private" | "link-local" | "multicast" | "unspecified" | "global";
 
 /** Returns the scope of a canonical address. An IPv6 address that embeds an IPv4 address (mapped, compatible, 6to4, NAT64,
@@ -112,6 +112,8 @@ export function addressScope(host: string): AddressScope {
   const scope = inner ? scope4(inner) : "global";
   if (scope !== "global") return scope;
   if (bytes[0] === 0xff) return "multicast";
+  // Discard-only (RFC 6666): names pages in the live protocol (Browsers), and must never be called.
+  if (startsWith(bytes, [1, 0, 0, 0, 0, 0, 0, 0])) return "unspecified";
   // fe80::/10 link-local, fec0::/10 site-local (RFC 3879), fc00::/7 unique local, 64:ff9b:1::/48 local-use NAT64 (RFC 8215).
   if (bytes[0] === 0xfe && (bytes[1]! & 0xc0) === 0x80) return "link-local";
   if (bytes[0] === 0xfe && (bytes[1]! & 0xc0) === 0xc0) return "private";

@@ -7,7 +7,9 @@ export function crc32Of(reversedPolynomial: number): (bytes: Uint8Array) => numb
   });
   return (bytes) => {
     let crc = 0xffffffff;
-    for (const byte of bytes) crc = table[(crc ^ byte) & 0xff]! ^ (crc >>> 8);
+    // Not `for … of`, which takes three times as long on Bun.
+    const { length } = bytes;
+    for (let at = 0; at < length; at++) crc = table[(crc ^ bytes[at]!) & 0xff]! ^ (crc >>> 8);
     return (crc ^ 0xffffffff) >>> 0;
   };
 }

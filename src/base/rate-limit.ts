@@ -199,3 +199,30 @@ export const NO_LIMIT: Budget = {
   fairShareBytesPerSecond: () => 0,
   limitedToBytesPerSecond: () => 0,
 };
+
+/**
+ * Combines the limit of one swarm with a limit that all swarms share: both apply. `own` returns the swarm's own budget, undefined
+ * if it has none; it is called at each use.
+ */
+export function bothBudgets(own: () => Budget | undefined, shared: Budget): Budget {
+  const each = () => [own(), shared].filter((budget) => budget !== undefined);
+  return {
+    take(bytes, now) {
+      const first = own();
+      if (first && first.waitMs(now) > 0) return false;
+      if (!shared.take(bytes, now)) return false;
+      first?.spend(bytes, now);
+      return true;
+    },
+    spend: (bytes, now) => each().forEach((budget) => void budget.spend(bytes, now)),
+    waitMs: (now) => Math.max(...each().map((budget) => budget.waitMs(now))),
+    fairShareBytesPerSecond: (now) => smallest(each().map((budget) => budget.fairShareBytesPerSecond(now))),
+    limitedToBytesPerSecond: (now) => smallest(each().map((budget) => budget.limitedToBytesPerSecond(now))),
+  };
+}
+
+/** The smallest limit; 0 means no limit. */
+function smallest(limits: readonly number[]): number {
+  const set = limits.filter((limit) => limit > 0);
+  return set.length > 0 ? Math.min(...set) : 0;
+}

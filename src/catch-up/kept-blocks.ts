@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { SerialQueue } from "../async/serial-queue.ts";
+import { MIN_FREE_BYTES } from "../base/free-disk.ts";
 import type { Log } from "../base/log.ts";
 import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
 import type { Files, KeyValueStore } from "../runtime/contract.ts";
@@ -41,8 +42,6 @@ export interface Block {
 }
 
 const PREFIX = "catch-up/block/";
-/** The disk keeps this much free space, because a full disk stops everything else of the machine. */
-const MIN_FREE_BYTES = 512 * 1024 * 1024;
 /** Blocks that are removed by one commit. */
 const MAX_REMOVED = 200;
 /** Digits of the time in a key, so that the order of the keys is the order of time. */

@@ -1,10 +1,12 @@
 import { isAbsolute } from "node:path";
 import type { BroadcastEntry, BroadcastService } from "../../routes/http/dependencies.ts";
+import { orAborted } from "../async/abort.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { after } from "../base/time.ts";
 import type { BroadcastOptions, BroadcastRecords } from "../library/contract.ts";
 import type { Broadcast, BroadcastRequest, Broadcasts } from "../live/broadcast/broadcast-contract.ts";
+import type { BroadcastLists } from "../live/broadcast/broadcast-lists.ts";
 import { checkedBroadcastName } from "../live/broadcast/broadcast-name.ts";
 import { readLivePlace } from "../live/input/source-place.ts";
 import type { Clock } from "../runtime/contract.ts";
@@ -221,4 +223,32 @@ function requireReadableSource(source: string | null): void {
       "bad_parameter",
       `source: expected a URL, udp://… or an absolute path, got "${source.slice(0, 200)}"`,
     );
+}
+
+/** The broadcast lists of the library, which opens before the engine that broadcasts: calls wait until `bind`. */
+export class LateLists implements BroadcastLists {
+  readonly #lists: Promise<BroadcastLists>;
+  #resolve: (lists: BroadcastLists) => void = () => {};
+  #bound: BroadcastLists | undefined;
+
+  constructor() {
+    this.#lists = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  bind(lists: BroadcastLists): void {
+    this.#bound = lists;
+    this.#resolve(lists);
+  }
+
+  async refresh(...[list, progress]: Parameters<BroadcastLists["refresh"]>): Promise<string> {
+    const lists = await orAborted(this.#lists, progress.signal);
+    return lists.refresh(list, progress);
+  }
+
+  /** Before `bind` no list has broadcasts. */
+  async forget(id: number): Promise<void> {
+    await this.#bound?.forget(id);
+  }
 }

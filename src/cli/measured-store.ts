@@ -35,6 +35,7 @@ export function measuredStore(store: KeyValueStore, clock: Pick<Clock, "now">): 
     get: (key) => measured("get", store.get(key)),
     commit: (change) => measured("commit", store.commit(change)),
     list: (prefix) => store.list(prefix),
+    ...(store.watch && { watch: (prefix, changed) => store.watch!(prefix, changed) }),
     close: () => store.close(),
     figures: () => [figures.get, figures.commit],
   };

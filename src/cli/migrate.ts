@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { MAX_COMMIT_BYTES } from "../base/store-limits.ts";
+import { hasEngines } from "../cluster/engine-cluster.ts";
 import type { KeyValueChange, KeyValueStore } from "../runtime/contract.ts";
 import type { Config } from "../settings/settings.ts";
 import { type Arguments, usageError } from "./args.ts";
@@ -27,7 +28,6 @@ export async function migrate(context: Context, config: Config, log: Log, args: 
   const { runtime, stdout, stderr } = context;
   const line = statusLineOf(stderr, PLAIN_LINE_MS);
   const show = (text: string) => line.show(`migrate: ${text}`, performance.now(), text.split(" ")[0]);
-  // Both are owned, so that no engine writes meanwhile.
   const source = await runtime.openStore(storeOptions({ ...config, store: from }, log, false));
   try {
     const target = await runtime.openStore(storeOptions({ ...config, store: to }, log, false));
@@ -38,6 +38,7 @@ export async function migrate(context: Context, config: Config, log: Log, args: 
           "--from is the target of a migration that is not complete",
         );
       await begin(target, args.flags.has("force"));
+      for (const store of [source, target]) await refuseEngines(store, context);
       const total = await countOf(source);
       const changed = await copy(source, target, (done) => show(`copying ${done} of ${total} records`));
       await verify(source, target, (done) => show(`comparing ${done} of ${total} records`));
@@ -70,6 +71,12 @@ async function begin(target: KeyValueStore, force: boolean): Promise<void> {
     throw new SluiceError("bad_configuration", "--to already has records; --force replaces them");
   }
   await target.commit({ set: [[MIGRATION_KEY, true]] });
+}
+
+/** Refuses a store that engines use: they write while they run. */
+async function refuseEngines(store: KeyValueStore, { runtime }: Context): Promise<void> {
+  if (store.watch && (await hasEngines(store, runtime.clock)))
+    throw new SluiceError("bad_configuration", "an engine uses this store; stop all of its engines first");
 }
 
 async function countOf(store: KeyValueStore): Promise<number> {

@@ -3,6 +3,9 @@ import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { createCatchUp } from "../catch-up/catch-up.ts";
 import type { OpenChannel } from "../catch-up/channel-keeper.ts";
+import { type EngineCluster, openCluster } from "../cluster/engine-cluster.ts";
+import { openScope } from "../cluster/engine-scope.ts";
+import { DownloadRecords } from "../downloads/download-records.ts";
 import { createBroadcastRecords } from "../library/broadcast-records.ts";
 import type { BroadcastRecords } from "../library/contract.ts";
 import { createLibrary, type Library, type LibraryDependencies } from "../library/library.ts";
@@ -11,6 +14,7 @@ import { createRecordings } from "../recordings/recordings.ts";
 import type { OpenMedia } from "../remux/contract.ts";
 import type { KeyValueStore, Runtime } from "../runtime/contract.ts";
 import type { Config } from "../settings/settings.ts";
+import { VERSION } from "../settings/version.ts";
 import { type MeasuredStore, measuredStore } from "./measured-store.ts";
 import { MIGRATION_KEY, storeOptions } from "./store.ts";
 
@@ -20,7 +24,10 @@ export interface OpenLibrary {
   readonly store: MeasuredStore;
   /** 40 hex digits. */
   readonly deviceId: string;
+  /** The engines that share the store; undefined if it is a store of this engine alone. */
+  readonly cluster: EngineCluster | undefined;
   readonly broadcastRecords: BroadcastRecords;
+  readonly downloadRecords: DownloadRecords;
   /** Opens the recordings and the kept channels, which are played by `open`. Browsers get recordings by `openMedia`. */
   openChannelMedia(open: OpenChannel, openMedia: OpenMedia): Promise<ChannelMedia>;
 }
@@ -32,7 +39,7 @@ interface ChannelMedia {
   readonly catchUp: Awaited<ReturnType<typeof createCatchUp>> | undefined;
 }
 
-/** Opens the database and its library. Rejects with `bad_configuration` if another engine uses the database. */
+/** Opens the database and its library. Rejects with `bad_configuration` if another engine uses a database that engines cannot share. */
 export async function openLibrary(
   runtime: Runtime,
   config: Config,
@@ -48,10 +55,22 @@ export async function openLibrary(
         "bad_configuration",
         "the migration to this store is not complete: run the same `sluice migrate` again",
       );
-    const deviceId = await deviceIdOf(store, runtime);
+    const { randomBytes, files } = runtime;
+    const scope = store.watch && (await openScope({ store, files, folder: place.folder, randomBytes }));
+    const ownStore = scope?.store ?? store;
+    const deviceId = await deviceIdOf(ownStore, runtime);
+    const cluster =
+      scope &&
+      (await openCluster({
+        ...{ store, clock: runtime.clock, version: VERSION, log: log.named("cluster") },
+        id: `${scope.engineId}-${toHex(randomBytes(4))}`,
+        address: config.clusterAddress,
+      }));
     const library = await createLibrary({
       ...runtime,
+      ...(cluster && { leases: cluster }),
       store,
+      ownStore,
       folder: place.folder,
       outbound,
       broadcasts,
@@ -64,12 +83,14 @@ export async function openLibrary(
       },
       ...(config.accessToken !== "" && { fixedToken: config.accessToken }),
     });
-    const recording = { ...runtime, store, folder: place.folder, items: library.items };
+    const recording = { ...runtime, store: ownStore, folder: place.folder, items: library.items };
     return {
       library,
       store,
       deviceId,
-      broadcastRecords: createBroadcastRecords(store, log),
+      cluster,
+      broadcastRecords: createBroadcastRecords(ownStore, log),
+      downloadRecords: await DownloadRecords.load(ownStore, log),
       async openChannelMedia(open, openMedia) {
         const catchUp =
           config.catchUp === 0

@@ -2,6 +2,7 @@ import type { AnsweredRequest, OperationsService, ReadinessCheck } from "../../r
 import { resolvesWithin } from "../async/sleep.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import type { Cluster } from "../cluster/cluster-contract.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Clock, Files } from "../runtime/contract.ts";
 import { type MetricFamily, metricsText } from "../wire/metrics-text.ts";
@@ -20,6 +21,8 @@ const MAX_LIVE_STREAMS = 20;
 export interface OperationsDependencies {
   readonly engine: Pick<Engine, "figures" | "cacheFigures" | "broadcasts">;
   readonly store: Pick<MeasuredStore, "get" | "figures">;
+  /** The engines that share the database. */
+  readonly cluster?: Pick<Cluster, "engines"> | undefined;
   readonly files: Pick<Files, "freeBytes">;
   readonly clock: Clock;
   readonly loopLag: Pick<LoopLag, "readSeconds">;
@@ -60,7 +63,18 @@ export class Operations implements OperationsService {
     const state: ReadinessCheck = this.#isClosing
       ? { name: "engine", isOk: false, text: "the engine is stopping" }
       : { name: "engine", isOk: true, text: "the engine is running" };
-    return [state, ...(await Promise.all([this.#checkStore(), this.#checkDisk()]))];
+    const checks = [state, ...(await Promise.all([this.#checkStore(), this.#checkDisk()]))];
+    return [...checks, ...this.#checkCluster()];
+  }
+
+  /** Shows the engines that share the database; their number is not an error. */
+  #checkCluster(): ReadinessCheck[] {
+    const engines = this.#parts.cluster?.engines() ?? [];
+    if (engines.length === 0) return [];
+    const draining = engines.filter(({ isDraining }) => isDraining).length;
+    const players = engines.reduce((total, engine) => total + engine.players, 0);
+    const text = `${engines.length} share the database (${draining} draining), with ${players} players`;
+    return [{ name: "engines", isOk: true, text }];
   }
 
   async metrics(): Promise<string> {
@@ -69,7 +83,7 @@ export class Operations implements OperationsService {
 
   /** Returns the current metrics. */
   async measure(): Promise<readonly MetricFamily[]> {
-    const { engine, loopLag, store, files, dataDir, version, runtime } = this.#parts;
+    const { engine, cluster, loopLag, store, files, dataDir, version, runtime } = this.#parts;
     const { sessions, transfers } = engine.figures();
     const cache = await engine.cacheFigures();
     const freeBytes = await files.freeBytes(dataDir);
@@ -83,6 +97,15 @@ export class Operations implements OperationsService {
         version,
         runtime,
       }),
+      {
+        name: "sluice_cluster_players",
+        kind: "gauge",
+        help: "Sessions of players of each engine that shares the database.",
+        samples: (cluster?.engines() ?? []).map(({ id, players }) => ({
+          labels: { engine: id },
+          value: players,
+        })),
+      },
       one("sluice_sessions", "gauge", "Playback sessions.", sessions),
       {
         name: "sluice_transfers",

@@ -1,4 +1,5 @@
 import type { Player, PlayerClient, PlayerCommand, Players } from "../../routes/http/dependencies.ts";
+import type { AccessControl } from "../accounts/account-contract.ts";
 import { SluiceError } from "../base/errors.ts";
 import { trimOldest } from "../base/trim-oldest.ts";
 import type { Device } from "../devices/contract.ts";
@@ -101,4 +102,19 @@ function run(player: DevicePlayer, command: PlayerCommand): Promise<void> {
 function playerEntry({ id, kind, name, iconUrl }: Device): Player {
   const protocol = kind === "chromecast" ? "chromecast" : null;
   return { id, type: "aircast", protocol, name, icon: iconUrl ?? null };
+}
+
+/** Returns the port at which a device fetches content. Throws `player_failed` with the setting that prevents it. */
+export function portForDevices(port: number | undefined, { allowsIntranet }: AccessControl): number {
+  if (port === undefined)
+    throw new SluiceError(
+      "player_failed",
+      "devices cannot reach this engine; let it listen on its network with --host ::",
+    );
+  if (!allowsIntranet)
+    throw new SluiceError(
+      "player_failed",
+      "devices may not use this engine; allow access from the local network",
+    );
+  return port;
 }

@@ -44,7 +44,7 @@ export async function serve(
   let started: Config | undefined;
   const logRing = new LogRing();
   const log = settings.logOf(() => running, logRing);
-  const stop = stopSignals(log);
+  const stop = stopSignals(log, () => running.drainTime);
   const manager = serviceManager(context.environment, log);
   let restarted = deferred();
   const reload = async () => {
@@ -78,7 +78,8 @@ export async function serve(
         const opened = (service: Service) => {
           apply = (changed) => service.apply(changed);
         };
-        await serveUntil(end, { context, config: running, log, logRing, args, desk, manager, opened });
+        const facts = { context, config: running, log, logRing, args, desk, manager, opened };
+        await serveUntil(end, { ...facts, stop });
         started = running;
       } catch (error) {
         const isReverted = await desk.revert(messageOf(error));
@@ -111,6 +112,7 @@ interface Run {
   readonly args: Arguments;
   readonly desk: SettingsDesk;
   readonly manager: ServiceManager;
+  readonly stop: Pick<ReturnType<typeof stopSignals>, "signal" | "stop">;
   /** Called when the engine runs. */
   readonly opened: (service: Service) => void;
 }
@@ -118,10 +120,13 @@ interface Run {
 /** Runs the engine until `end` resolves. */
 async function serveUntil(
   end: Promise<void>,
-  { context, config, log, logRing, args, desk, manager, opened }: Run,
+  { context, config, log, logRing, args, desk, manager, opened, stop }: Run,
 ): Promise<void> {
   const { runtime, webAssets } = context;
-  const service = await openService({ runtime, webAssets, config, log, logRing, settings: desk });
+  const service = await openService({
+    ...{ runtime, webAssets, config, log, logRing, settings: desk },
+    stop: () => stop.stop(),
+  });
   try {
     const listener = await service.listen({ host: config.host, port: config.httpPort });
     const tcpApi = await service.listenForTcpClients(listener.address);
@@ -141,6 +146,7 @@ async function serveUntil(
     context.stdout.write(banner(facts, bannerForm(context, args)));
     manager.ready();
     await end;
+    if (stop.signal.aborted && config.drainTime > 0) await service.drain(config.drainTime);
     log.info("stopping");
     await Promise.all([tcpApi?.close(), listener.close()]);
   } finally {

@@ -2,29 +2,28 @@ import { hostname } from "node:os";
 import { codecScript } from "#codec-scripts";
 import { createApp } from "../../routes/app.ts";
 import { createChannelOpener } from "../../routes/channel-list.ts";
-import type { AccessSettings, SettingsService } from "../../routes/http/dependencies.ts";
+import type { SettingsService } from "../../routes/http/dependencies.ts";
+import { createSignedLinks } from "../../routes/http/signed-links.ts";
 import { createPageRoutes } from "../../routes/page.ts";
-import { TUNER_COUNT } from "../../routes/tuner.ts";
-import type { AccessControl } from "../accounts/account-contract.ts";
 import { ActivityFeed } from "../activity/activity.ts";
 import { LogRing } from "../activity/log-ring.ts";
-import { orAborted } from "../async/abort.ts";
 import type { PeerAddress } from "../base/address.ts";
 import { toHex } from "../base/bytes.ts";
-import { SluiceError } from "../base/errors.ts";
+import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { after } from "../base/time.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
+import { SOLE_LEASES } from "../cluster/cluster-contract.ts";
 import { FoundDevices } from "../devices/found-devices.ts";
+import { createDownloads } from "../downloads/downloads.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
 import { freeDiskCache } from "../engine/open-disk-cache.ts";
 import { createTransfers } from "../engine/transfers.ts";
-import { type BroadcastLists, createBroadcastLists } from "../live/broadcast/broadcast-lists.ts";
+import { createBroadcastLists } from "../live/broadcast/broadcast-lists.ts";
 import { createBroadcasts } from "../live/broadcast/broadcasts.ts";
 import { confineRuntime, withOwnNetworks } from "../net/confined/confined.ts";
 import { logConfinement } from "../net/confined/self-test.ts";
 import { RemoteContact } from "../net/remote-contact.ts";
-import { startTunerDiscovery } from "../net/tuner-discovery.ts";
 import { createOutbound } from "../outbound/outbound.ts";
 import { AudioTranscoder } from "../remux/audio/transcoder.ts";
 import { BuiltinCodecs } from "../remux/codecs/builtin-codecs.ts";
@@ -38,9 +37,11 @@ import type { Config } from "../settings/settings.ts";
 import { VERSION } from "../settings/version.ts";
 import type { WebAssets } from "../web/assets.ts";
 import { SignalingServer } from "../web/signaling.ts";
-import { tunerIdOf } from "../wire/tuner.ts";
+import { SwarmRooms } from "../web/swarm-rooms.ts";
+import { tunerIdOf } from "../wire/tuner/discovery.ts";
+import { accessSettings } from "./access-settings.ts";
 import { backupDownloads } from "./backup.ts";
-import { KeptBroadcasts } from "./broadcast-desk.ts";
+import { KeptBroadcasts, LateLists } from "./broadcast-desk.ts";
 import { broadcastRequest } from "./broadcast-request.ts";
 import { diagnose } from "./diagnose.ts";
 import { createDlnaServer } from "./dlna-server.ts";
@@ -51,12 +52,16 @@ import { LoopLag } from "./loop-lag.ts";
 import { openLibrary } from "./open-library.ts";
 import { Operations } from "./operations.ts";
 import { announcedAddresses, ownLookup, ownTrackers } from "./own-addresses.ts";
-import { createPlayers } from "./players-desk.ts";
+import { createPlayers, portForDevices } from "./players-desk.ts";
 import { startProber } from "./start-prober.ts";
 import { listenForTcpClients } from "./tcp-api.ts";
+import { startTuner } from "./tuner-server.ts";
 
 /** After this time the modules of {@link loadMedia} are loaded, so that the first player does not wait for them. */
 const LOAD_MEDIA_AFTER_MS = 1000;
+
+/** How often a draining engine looks whether its players have left. */
+const DRAIN_CHECK_MS = 250;
 
 /** What {@link openService} needs. */
 export interface ServiceOptions {
@@ -68,6 +73,8 @@ export interface ServiceOptions {
   readonly logRing?: LogRing;
   /** Changes settings while the engine runs; only `sluice serve` provides it. */
   readonly settings?: SettingsService;
+  /** Stops the program; only `sluice serve` provides it. */
+  readonly stop?: () => void;
   /** Opens standard input; only `sluice broadcast -` provides it. */
   readonly pipe?: () => ReadableStream<Uint8Array>;
 }
@@ -87,13 +94,15 @@ export interface Service {
   apply(config: Config): void;
   /** Starts the TCP API at the address of the HTTP interface, if it is on. Rejects like `listen`. */
   listenForTcpClients(http: PeerAddress): Promise<TcpListener | undefined>;
+  /** Sends new players to other engines, and resolves when all players have left, at the latest after `ms`. */
+  drain(ms: number): Promise<void>;
   /** Ends all sessions, sends `stopped` to the trackers and closes the database. */
   close(): Promise<void>;
 }
 
 /**
  * Starts an engine with its library, and prepares the HTTP interface. Rejects with `port_busy` if another program uses the
- * peer port, with `bad_configuration` if another engine uses the database.
+ * peer port, with `bad_configuration` if another engine uses a database that engines cannot share.
  */
 export async function openService(options: ServiceOptions): Promise<Service> {
   const { config, log } = options;
@@ -105,19 +114,20 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   const outbound = createOutbound(withOwnNetworks(runtime, machine), log);
   const lists = new LateLists();
   const open = () => openLibrary(runtime, config, outbound, log, lists);
-  const { library, store, deviceId, broadcastRecords, openChannelMedia } = await open().catch(
-    async (error: unknown) => {
+  const { library, store, cluster, deviceId, broadcastRecords, downloadRecords, openChannelMedia } =
+    await open().catch(async (error: unknown) => {
       // The cache may be what fills the disk, and nothing else of this engine can be removed without loss.
       const freed = isDiskFull(error) ? await freeDiskCache(runtime, settings, log) : 0;
       if (freed === 0) throw error;
       log.warn("the disk was full: removed cached content to start", { bytes: freed });
       return open();
-    },
-  );
+    });
   const transcoder = new AudioTranscoder(await openCodecs(config));
   const openMedia: OpenMedia = async (source, mediaOptions) =>
     (await loadMedia()).openMedia(source, mediaOptions, transcoder);
-  const transfers = await createTransfers(runtime, settings, log, openMedia).catch(async (error) => {
+  const transfers = await createTransfers(runtime, settings, log, openMedia, (infohash) =>
+    downloadRecords.has(infohash),
+  ).catch(async (error) => {
     await library.close();
     throw withListenAdvice(error, "--p2p-host", "--p2p-port");
   });
@@ -178,7 +188,19 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       throw error;
     },
   );
-  const prober = startProber(config, { clock: runtime.clock, engine, library, log: log.named("probe") });
+  const downloads = createDownloads({
+    ...runtime,
+    engine,
+    records: downloadRecords,
+    log: log.named("downloads"),
+  });
+  const { clock } = runtime;
+  const leases = cluster ?? SOLE_LEASES;
+  const prober = startProber(config, { clock, engine, library, leases, log: log.named("probe") });
+  cluster?.measure(() => {
+    const { players, transfers } = engine.figures();
+    return { players, contents: transfers.map(({ infohash }) => infohash) };
+  });
   const tunerId = tunerIdOf(deviceId);
   const dlna =
     config.dlna === "on"
@@ -202,7 +224,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   });
   const loopLag = new LoopLag(runtime.clock);
   const operations = new Operations({
-    ...{ engine, store, loopLag, version: VERSION, dataDir: config.dataDir },
+    ...{ engine, store, cluster, loopLag, version: VERSION, dataDir: config.dataDir },
     files: runtime.files,
     clock: runtime.clock,
     log: log.named("http"),
@@ -214,8 +236,12 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     engine,
     library,
     players,
+    ...(cluster && { cluster }),
+    ...(config.linkKey !== "" && { signedLinks: createSignedLinks(config.linkKey, clock.unixSeconds) }),
+    ...(options.stop && { drain: options.stop }),
     broadcasts,
     recordings: media.recordings,
+    downloads,
     ...(media.catchUp && { catchUp: media.catchUp }),
     ...(options.settings && { settings: options.settings }),
     ...(config.store !== "memory" && { backup: backupDownloads(machine, config, log) }),
@@ -240,15 +266,18 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   });
   const digest = (text: string) => toHex(runtime.sha1(encodeUtf8(text)));
   const signaling = new SignalingServer(runtime.randomBytes, runtime.clock);
-  app.route("/", createPageRoutes({ engine, assets: options.webAssets, digest, signaling }));
+  const rooms = new SwarmRooms(runtime.randomBytes, runtime.clock);
+  app.route(
+    "/",
+    createPageRoutes({ engine, assets: options.webAssets, digest, signaling, rooms, viewers: config }),
+  );
   const handler: HttpHandler = (request, origin, acceptWebSocket) =>
     app.fetch(request, { origin, acceptWebSocket });
   let [stopTuner, stopDlna] = [() => {}, () => {}];
   const findableTuner = (httpPort: number) =>
-    startTunerDiscovery({
-      ...{ runtime: machine, tunerId, httpPort, log: log.named("tuner") },
-      tunerCount: TUNER_COUNT,
-      isAllowed: () => library.access.allowsIntranet,
+    startTuner({
+      ...{ runtime: machine, tunerId, httpPort, engine, library, privateUrls },
+      log: log.named("tuner"),
     });
   const listeners = new HttpListeners(
     { serve: runtime.serve, lookup: machine.lookup, clock: runtime.clock },
@@ -256,7 +285,6 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     handler,
     library.access,
   );
-  const { clock } = runtime;
   // The first player reports a failure to load.
   const cancelLoading = clock.at(after(clock.now(), LOAD_MEDIA_AFTER_MS), () => loadMedia().catch(() => {}));
   return {
@@ -281,6 +309,18 @@ export async function openService(options: ServiceOptions): Promise<Service> {
         throw withListenAdvice(error, "--host", "--tcp-api-port");
       });
     },
+    async drain(ms) {
+      operations.closing();
+      log.info("draining: new players go to other engines", { players: engine.figures().players });
+      await cluster
+        ?.drain()
+        .catch((error: unknown) =>
+          log.warn("other engines do not know that this one is draining", { reason: messageOf(error) }),
+        );
+      const end = after(clock.now(), ms);
+      while (engine.figures().players > 0 && clock.now() < end)
+        await new Promise<void>((resolve) => clock.at(after(clock.now(), DRAIN_CHECK_MS), resolve));
+    },
     async close() {
       operations.closing();
       loopLag.close();
@@ -290,25 +330,16 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       stopDlna();
       players.close();
       broadcasts.close();
-      await Promise.all([media.recordings.close(), media.catchUp?.close(), prober?.close()]);
+      await Promise.all([
+        downloads.close(),
+        media.recordings.close(),
+        media.catchUp?.close(),
+        prober?.close(),
+      ]);
+      await cluster?.close();
       await Promise.all([engine.stop(), library.close()]);
     },
   };
-}
-
-/** Returns the port at which a device fetches content. Throws `player_failed` with the setting that prevents it. */
-function portForDevices(port: number | undefined, { allowsIntranet }: AccessControl): number {
-  if (port === undefined)
-    throw new SluiceError(
-      "player_failed",
-      "devices cannot reach this engine; let it listen on its network with --host ::",
-    );
-  if (!allowsIntranet)
-    throw new SluiceError(
-      "player_failed",
-      "devices may not use this engine; allow access from the local network",
-    );
-  return port;
 }
 
 async function openCodecs({ transcoder }: Config): Promise<AudioCodecs> {
@@ -337,52 +368,6 @@ function nothingPiped(): never {
 /** Returns the platform name that the HTTP interface reports; it knows three. */
 export function platformName(system: string): "linux" | "win32" | "android" {
   return system === "win32" || system === "android" ? system : "linux";
-}
-
-/** Returns who may use the interface. `machineName` is the host name of this machine. */
-export function accessSettings(config: Config, machineName: string): Required<AccessSettings> {
-  const { trustedProxies, intranetNetworks, allowedOrigins } = config;
-  return { ownNames: namesOf(machineName), trustedProxies, intranetNetworks, allowedOrigins };
-}
-
-/**
- * `nas.example.org` is also called `nas`, `nas.local` in multicast DNS (RFC 6762), and `nas.home.arpa` (RFC 8375) or `nas.lan`
- * by home routers. No site of the Internet can have the last three names.
- */
-function namesOf(machineName: string): string[] {
-  const whole = machineName.toLowerCase();
-  const short = whole.split(".")[0]!;
-  return short === ""
-    ? []
-    : [...new Set([whole, short, ...["local", "home.arpa", "lan"].map((end) => `${short}.${end}`)])];
-}
-
-/** The broadcast lists of the library, which opens before the engine that broadcasts: calls wait until `bind`. */
-class LateLists implements BroadcastLists {
-  readonly #lists: Promise<BroadcastLists>;
-  #resolve: (lists: BroadcastLists) => void = () => {};
-  #bound: BroadcastLists | undefined;
-
-  constructor() {
-    this.#lists = new Promise((resolve) => {
-      this.#resolve = resolve;
-    });
-  }
-
-  bind(lists: BroadcastLists): void {
-    this.#bound = lists;
-    this.#resolve(lists);
-  }
-
-  async refresh(...[list, progress]: Parameters<BroadcastLists["refresh"]>): Promise<string> {
-    const lists = await orAborted(this.#lists, progress.signal);
-    return lists.refresh(list, progress);
-  }
-
-  /** Before `bind` no list has broadcasts. */
-  async forget(id: number): Promise<void> {
-    await this.#bound?.forget(id);
-  }
 }
 
 function isDiskFull(error: unknown): boolean {

@@ -3,6 +3,7 @@ import { connect } from "../../routes/session.ts";
 import { onAbort } from "../async/abort.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
+import type { Leases } from "../cluster/cluster-contract.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { ProbeTarget } from "../health/health-contract.ts";
 import { Prober } from "../health/prober.ts";
@@ -16,6 +17,7 @@ interface ProbeDependencies {
   readonly clock: Clock;
   readonly engine: Pick<Engine, "start" | "figures" | "onStart">;
   readonly library: Pick<Library, "items" | "health">;
+  readonly leases: Leases;
   readonly log: Log;
 }
 

@@ -8,30 +8,38 @@ const SAME_SIGNAL_MS = 300;
 const INTERRUPTED = 130;
 
 /**
- * Returns a signal that fires at the first SIGINT or SIGTERM. A second one, or a shutdown of more than 5 s, ends the process.
- * `release` removes the listeners.
+ * Returns a signal that fires at the first SIGINT or SIGTERM. A second one, or a shutdown of more than 5 s and `drainMs`, ends
+ * the process. `stop` does the same as the first signal; `release` removes the listeners.
  */
-export function stopSignals(log: Log): { readonly signal: AbortSignal; release(): void } {
+export function stopSignals(
+  log: Log,
+  drainMs: () => number = () => 0,
+): { readonly signal: AbortSignal; stop(): void; release(): void } {
   const stop = new AbortController();
   let deadline: ReturnType<typeof setTimeout> | undefined;
   let firstMs = 0;
-  const onSignal = () => {
-    if (stop.signal.aborted) {
-      if (performance.now() - firstMs > SAME_SIGNAL_MS) process.exit(INTERRUPTED);
-      return;
-    }
+  const begin = () => {
+    if (stop.signal.aborted) return;
     firstMs = performance.now();
-    deadline = setTimeout(() => {
-      log.warn("the shutdown timed out; data that was not written to disk will be downloaded again");
-      process.exit(1);
-    }, CLEAN_END_MS - 500);
+    deadline = setTimeout(
+      () => {
+        log.warn("the shutdown timed out; data that was not written to disk will be downloaded again");
+        process.exit(1);
+      },
+      CLEAN_END_MS - 500 + drainMs(),
+    );
     deadline.unref();
     stop.abort();
+  };
+  const onSignal = () => {
+    if (stop.signal.aborted && performance.now() - firstMs > SAME_SIGNAL_MS) process.exit(INTERRUPTED);
+    begin();
   };
   process.on("SIGINT", onSignal);
   process.on("SIGTERM", onSignal);
   return {
     signal: stop.signal,
+    stop: begin,
     release() {
       clearTimeout(deadline);
       process.off("SIGINT", onSignal);

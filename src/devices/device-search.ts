@@ -25,8 +25,9 @@ export const MDNS_TYPES = [
 const RESPONSE_SECONDS = 1;
 /** Datagrams can be lost: each search is sent three times, soon after another so that a list is complete early. */
 const ROUND_MS = [400, 800, 1_300];
-/** Datagrams of one search that are processed; a home has a few dozen devices, which answer each round. */
+/** Datagrams of one search that are processed, in all and of one sender; a home has a few dozen devices, which answer each round. */
 const MAX_DATAGRAMS = 1_000;
+const MAX_DATAGRAMS_PER_HOST = 64;
 /** Multicast for devices stays in the network; a few access points forward it once. */
 const HOPS = 2;
 
@@ -77,9 +78,14 @@ async function openSockets(
   log: Log,
 ): Promise<SearchSocket[]> {
   let left = MAX_DATAGRAMS;
+  const perHost = new Map<string, number>();
   const fromNetwork =
     (take: (bytes: Uint8Array, host: string) => void) => (bytes: Uint8Array, from: { host: string }) => {
-      if (!isInNetwork(from.host, network) || left-- <= 0) return;
+      if (!isInNetwork(from.host, network) || left <= 0) return;
+      const count = (perHost.get(from.host) ?? 0) + 1;
+      if (count > MAX_DATAGRAMS_PER_HOST) return;
+      perHost.set(from.host, count);
+      left--;
       try {
         take(bytes, from.host);
       } catch (thrown) {

@@ -13,6 +13,7 @@ import { kodiDevice } from "./kodi.ts";
 const MAX_DEVICES = 64;
 /** Descriptions that are fetched at the same time; an address that announces more devices must wait for the next search. */
 const MAX_FETCHES = 16;
+const MAX_FETCHES_PER_HOST = 4;
 const MAX_PER_HOST = 8;
 /** A client that asks again within this time gets the devices that are known. */
 const SEARCH_EVERY_MS = 10_000;
@@ -38,7 +39,7 @@ export class FoundDevices {
   readonly #log: Log;
   readonly #entries = new Map<string, Entry>();
   /** Descriptions that are being fetched, by their URL. */
-  readonly #fetches = new Set<string>();
+  readonly #fetches = new Map<string, { readonly host: string }>();
   /** The device of a description URL, so that an announcement seen again costs no request. */
   readonly #described = new Map<string, string>();
   readonly #closing = new AbortController();
@@ -121,7 +122,10 @@ export class FoundDevices {
 
   async #describe(sighting: Extract<Sighting, { kind: "upnp" }>, url: string): Promise<void> {
     if (this.#fetches.has(url) || this.#fetches.size >= MAX_FETCHES) return;
-    this.#fetches.add(url);
+    const { host } = sighting;
+    const ofHost = [...this.#fetches.values()].filter((fetch) => fetch.host === host);
+    if (ofHost.length >= MAX_FETCHES_PER_HOST) return;
+    this.#fetches.set(url, { host });
     try {
       const device = await describeRenderer(this.#runtime, sighting, this.#closing.signal);
       if (!this.#add(device, url)) return;
@@ -134,10 +138,14 @@ export class FoundDevices {
     }
   }
 
-  /** Adds a device, or replaces it if its address or kind of control has changed. Returns false if there are too many. */
+  /**
+   * Adds a device, or replaces it if its port or kind of control has changed. Returns false if there are too many, or if another address
+   * has announced the same device: one that moves is listed when the old entry has vanished, so that no other machine takes its place.
+   */
   #add(device: Device, place: string): boolean {
     const entries = [...this.#entries.values()];
     const known = this.#entries.get(device.id);
+    if (known && known.device.host !== device.host) return false;
     const atHost = entries.filter((entry) => entry.device.host === device.host).length;
     if (!known && (entries.length >= MAX_DEVICES || atHost >= MAX_PER_HOST)) return false;
     this.#entries.set(device.id, { device, place, seenAt: this.#runtime.clock.now() });

@@ -48,13 +48,15 @@ export class CacheDesk {
       throw new SluiceError("bad_parameter", "infohash: the disk cache has no such content");
     if (found.isOpen)
       throw new SluiceError("bad_parameter", "infohash: this content is open; stop its transfer first");
+    if (found.isKept)
+      throw new SluiceError("bad_parameter", "infohash: this content is a download; delete that");
     return this.#remove([found]);
   }
 
-  /** Removes all content that is not open. Resolves to the number of freed bytes. Rejects with `bad_configuration` if another process
+  /** Removes all content that is neither open nor kept. Resolves to the number of freed bytes. Rejects with `bad_configuration` if another process
    * owns the cache. */
   async clear(): Promise<number> {
-    return this.#remove(this.#contents().filter(({ isOpen }) => !isOpen));
+    return this.#remove(this.#contents().filter(({ isOpen, isKept }) => !isOpen && !isKept));
   }
 
   #contents(): readonly CachedContent[] {

@@ -174,7 +174,7 @@ export class EitherTransfer implements PeerTransfer {
     return this.#current.transportFile();
   }
 
-  accept(socket: TcpSocket, first: Uint8Array): TcpHandlers | undefined {
+  accept(socket: TcpSocket, first: Uint8Array | undefined): TcpHandlers | undefined {
     return this.#stopping ? undefined : this.#current.accept(socket, first);
   }
 

@@ -46,6 +46,7 @@ import { CacheDesk } from "./cache-desk.ts";
 import { createContentResolver } from "./content.ts";
 import { createInspector } from "./inspect.ts";
 import { type ChannelRequest, OpenedChannels } from "./opened-channels.ts";
+import { WebPeers } from "./web-peers.ts";
 
 /** The engine, as the routes and the command line use it. Every request of a player goes through this interface. */
 export interface Engine {
@@ -119,11 +120,16 @@ export interface Engine {
   /** Ends the sessions of this content and stops its transfer. Throws `unknown_session` if it is not open, `bad_parameter` for a
    * broadcast of this engine. */
   stopTransfer(infohash: Infohash): void;
+  /** Does the same if it is open, and deletes the content from the disk cache, also if the user keeps it. */
+  deleteContent(infohash: Infohash): Promise<void>;
+  readonly limits: Transfers["limits"];
   /** Describes the state of every transfer and the current problems. */
   diagnosis(): Promise<Diagnosis>;
   cacheFigures(): Promise<CacheFigures>;
   /** What the disk cache has, and its removal. */
   readonly cache: CacheDesk;
+  /** The pages that are peers of live streams. */
+  readonly webPeers: WebPeers;
   /** Ends all sessions and closes all transfers. Resolves when all records are stored. */
   stop(): Promise<void>;
 }
@@ -237,14 +243,29 @@ export function createEngine(dependencies: EngineDependencies): Engine {
       };
     },
     figures: () => ({ ...sessions.figures(), transfers: holds.figures() }),
-    activity: () => ({ sessions: sessions.activity(), transfers: holds.activity() }),
+    activity: () => ({
+      sessions: sessions.activity(),
+      transfers: holds
+        .activity()
+        .map((each) => ({ ...each, limits: transfers.limits.limitsOf(each.infohash) })),
+    }),
     pieceMap: (infohash, cells) => transfers.get(infohash)?.pieceMap?.(cells) ?? "",
     stopTransfer(infohash) {
-      holds.stop(infohash);
+      void holds.stop(infohash);
       sessions.endOf(infohash);
     },
+    async deleteContent(infohash) {
+      if (transfers.get(infohash)) {
+        const stopped = holds.stop(infohash);
+        sessions.endOf(infohash);
+        await stopped;
+      }
+      await transfers.cache?.removeContents([infohash]);
+    },
+    limits: transfers.limits,
     cacheFigures,
     cache: new CacheDesk(transfers),
+    webPeers: new WebPeers({ transfers, acquire: (selector, options) => acquire(access, selector, options) }),
     async stop() {
       stopping.abort();
       sessions.stopAll();

@@ -2,19 +2,22 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { pieceCheck } from "../protocol/swarm/piece-check.ts";
 import type { Runtime } from "../runtime/contract.ts";
-import { DiskCache } from "../storage/disk-cache.ts";
+import { DiskCache, type DiskCacheDependencies } from "../storage/disk-cache.ts";
 import type { EngineSettings } from "../transfer/contract.ts";
 
 type CacheRuntime = Pick<Runtime, "files" | "clock" | "sha1" | "sha256" | "lock">;
+type CacheUse = Pick<DiskCacheDependencies, "memoryChanged" | "isKept"> & {
+  readonly limitBytes: () => number;
+};
 type CacheSettings = Pick<EngineSettings, "cacheLimitBytes" | "dataDir">;
 
 /** Opens the disk cache; undefined if it is turned off or cannot be opened. `memoryChanged` is called when a piece in memory may be
- * evicted; `limitBytes` returns the present size limit. */
+ * evicted, `isKept` returns true for content that is not evicted, `limitBytes` the present size limit. */
 export async function openDiskCache(
   { files, clock, sha1, sha256, lock }: CacheRuntime,
   { cacheLimitBytes, dataDir }: CacheSettings,
   log: Log,
-  { memoryChanged, limitBytes }: { readonly memoryChanged: () => void; readonly limitBytes: () => number },
+  { memoryChanged, isKept, limitBytes }: CacheUse,
 ): Promise<DiskCache | undefined> {
   if (cacheLimitBytes === 0) return undefined;
   const path = `${dataDir}/cache`;
@@ -33,6 +36,7 @@ export async function openDiskCache(
         return lock(`${path}.lock`);
       },
       memoryChanged,
+      isKept,
     });
   } catch (error) {
     log.warn("disk cache unavailable: pieces are kept in memory only", { reason: messageOf(error) });
@@ -52,6 +56,8 @@ export async function freeDiskCache(
 ): Promise<number> {
   const cache = await openDiskCache(runtime, settings, log, {
     memoryChanged() {},
+    // The records of what is kept cannot be read yet.
+    isKept: () => false,
     limitBytes: () => settings.cacheLimitBytes,
   });
   const freed = (await cache?.free(FREED_BYTES)) ?? 0;

@@ -6,13 +6,13 @@ import type { Log } from "../base/log.ts";
 import { LiveTransfer, type LiveTransferDependencies } from "../live/live-transfer.ts";
 import { type LiveFolder, openLiveFolder } from "../live/window/live-folder.ts";
 import { type Announcer, announcingExternalPort, createAnnouncer } from "../net/announcer.ts";
-import { listenForPeers } from "../net/peer-listener.ts";
+import { acceptPeers, listenForPeers } from "../net/peer-listener.ts";
 import { openReach, type Reach } from "../net/reach.ts";
 import { createOutbound } from "../outbound/outbound.ts";
 import { ClockCheck } from "../playback/diagnosis/clock-check.ts";
 import { Swarm } from "../protocol/swarm/swarm.ts";
 import type { OpenMedia } from "../remux/contract.ts";
-import type { Runtime, TcpListener } from "../runtime/contract.ts";
+import type { Runtime, TcpHandlers, TcpListener, TcpSocket } from "../runtime/contract.ts";
 import type { KnownFile } from "../storage/known-file.ts";
 import { PieceBufferPool } from "../storage/piece-buffers.ts";
 import { PieceMemory } from "../storage/piece-memory.ts";
@@ -38,13 +38,14 @@ import { openDiskCache } from "./open-disk-cache.ts";
 const PORT_ATTEMPTS = 5;
 
 /**
- * Opens the P2P port, the disk cache and the stored transport files. Rejects with `port_busy` if the port is in use.
+ * Opens the P2P port, the disk cache and the stored transport files. The cache never evicts content for which `isKept` returns true. Rejects with `port_busy` if the port is in use.
  */
 export async function createTransfers(
   runtime: Runtime,
   settings: EngineSettings,
   log: Log,
   openMedia: OpenMedia,
+  isKept: (infohash: Infohash) => boolean = () => false,
 ): Promise<Transfers> {
   const { files, clock, sha1, sha256, ed25519Verifier } = runtime;
   const p2pLog = log.named("p2p");
@@ -57,6 +58,7 @@ export async function createTransfers(
         log: p2pLog,
         infohashes: () => [...transfers.keys()],
         isShared: (infohash) => transfers.get(infohash)?.isShared ?? false,
+        adopt: (infohash, socket) => transfers.get(infohash)?.accept(socket, undefined),
       }),
     (opened) =>
       listenForPeers(
@@ -91,11 +93,15 @@ export async function createTransfers(
   const limitBytes = () => Math.max(0, settings.cacheLimitBytes - keptBytes);
   const cache = await openDiskCache(runtime, settings, log, {
     memoryChanged: () => memory.changed(),
+    isKept,
     limitBytes,
   });
   const clockCheck = new ClockCheck(clock);
   const outbound = clockCheck.watch(createOutbound(runtime, log));
-  const announcer = announcingExternalPort(createAnnouncer(runtime, outbound, p2pLog), reach.externalPort);
+  const announcer = announcingExternalPort(
+    createAnnouncer(runtime, outbound, p2pLog, reach.webrtc),
+    reach.externalPort,
+  );
   const shared: TransferDependencies = {
     runtime: { ...runtime, net: { ...runtime.net, ...reach.peerNet } },
     finder: reach.finder,
@@ -176,6 +182,7 @@ class OpenTransfers implements Transfers {
   readonly #live: LiveTransferDependencies;
   readonly #transfers: Map<Infohash, EitherTransfer>;
   readonly #keySearch: KeySearch;
+  readonly #acceptPeer: ReturnType<typeof acceptPeers>;
   /** Live streams that are made here, and their number so far. */
   readonly #windows = { open: 0, made: 0 };
   readonly #webTransfers = new Map<Infohash, WebTransfer>();
@@ -187,6 +194,9 @@ class OpenTransfers implements Transfers {
     this.#deps = deps;
     this.#shared = shared;
     this.#transfers = transfers;
+    const { runtime, log } = shared;
+    // A limit of its own: pages that send no handshake must not displace peers of the P2P port.
+    this.#acceptPeer = acceptPeers({ clock: runtime.clock, log, adopt: () => undefined });
     this.#keySearch = new KeySearch({ clock: shared.runtime.clock, ...(shared.dht && { dht: shared.dht }) });
     const live = () => this.all().filter((transfer) => transfer.live !== undefined).length;
     const windowLimitBytes = () => shared.settings.liveLimitBytes / Math.max(1, live() + this.#windows.open);
@@ -233,6 +243,16 @@ class OpenTransfers implements Transfers {
     return this.#transfers.get(infohash) ?? this.#webTransfers.get(infohash);
   }
 
+  accept(infohash: Infohash, socket: TcpSocket): TcpHandlers {
+    if (!this.#deps.reach.isAllowed(socket.remote.host)) {
+      socket.close();
+      return { received() {}, drained() {}, closed() {} };
+    }
+    return this.#acceptPeer(socket, (named, adopted, first) =>
+      named === infohash ? this.#transfers.get(infohash)?.accept(adopted, first) : undefined,
+    );
+  }
+
   all(): readonly ActiveTransfer[] {
     return [...this.#transfers.values(), ...this.#webTransfers.values()];
   }
@@ -272,6 +292,10 @@ class OpenTransfers implements Transfers {
       inactiveInUse: inactiveBytes,
       memoryInUse: pool.inUseBytes,
     };
+  }
+
+  get limits(): Transfers["limits"] {
+    return this.#shared.limits;
   }
 
   windowStorage(): WindowStorage {

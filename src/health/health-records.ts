@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { followRecords } from "../async/records.ts";
 import type { Log } from "../base/log.ts";
 import type { UnixSeconds } from "../base/time.ts";
 import type { KeyValueStore } from "../runtime/contract.ts";
@@ -59,6 +60,11 @@ export class HealthRecords implements ChannelHealth {
     }
     for (const [content, read] of found.sort((a, b) => a[1].at - b[1].at))
       records.#records.set(content, read);
+    followRecords(store, PREFIX, (key, value) => {
+      const read = v.safeParse(record, value);
+      records.#records.delete(key.slice(PREFIX.length));
+      if (read.success) records.#records.set(key.slice(PREFIX.length), read.output);
+    });
     return records;
   }
 

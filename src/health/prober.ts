@@ -2,6 +2,7 @@ import { onAbort } from "../async/abort.ts";
 import { sleep } from "../async/sleep.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import type { Lease, Leases } from "../cluster/cluster-contract.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type { ChannelHealth, ProbeTarget } from "./health-contract.ts";
 import { visit } from "./visit.ts";
@@ -12,6 +13,8 @@ const RATE_BYTES = 250_000;
 const FIRST_MS = 120_000;
 /** Pause between two passes through the list. */
 const PASS_MS = 600_000;
+/** An engine that does not visit the channels looks this often whether the one that does has died. */
+const TAKE_MS = 2_000;
 /** A failure is confirmed by a second visit after this time. */
 const CONFIRM_SECONDS = 600;
 /** Pause after a player has left, which may only have switched the channel, and after an interruption. */
@@ -20,6 +23,8 @@ const QUIET_MS = 30_000;
 export interface ProberDependencies {
   readonly clock: Clock;
   readonly records: ChannelHealth;
+  /** Of several engines one visits the channels. */
+  readonly leases: Leases;
   readonly log: Log;
   /** How long a result is valid, in seconds. */
   readonly intervalSeconds: number;
@@ -40,6 +45,7 @@ export class Prober {
   readonly #parts: ProberDependencies;
   readonly #stop = new AbortController();
   readonly #ended: Promise<void>;
+  #held: Lease | undefined;
 
   /** Begins after two minutes. */
   constructor(parts: ProberDependencies) {
@@ -53,6 +59,7 @@ export class Prober {
   async close(): Promise<void> {
     this.#stop.abort(new SluiceError("cancelled", "the engine is stopping"));
     await this.#ended;
+    await this.#held?.release().catch(() => {}); // It ends with the engine.
   }
 
   async #run(): Promise<void> {
@@ -60,15 +67,30 @@ export class Prober {
     const { signal } = this.#stop;
     for (let pauseMs = FIRST_MS; ; pauseMs = PASS_MS) {
       await sleep(clock, pauseMs, signal);
+      const lease = await this.#lease();
+      if (lease === undefined) return;
       const visited = new Set<string>();
       for await (const target of targets()) {
-        if (signal.aborted) return;
+        if (signal.aborted || lease.lost.aborted) break;
         if (visited.has(target.content) || !this.#isDue(target.content)) continue;
         visited.add(target.content);
         await this.#visit(target);
       }
       if (signal.aborted) return;
     }
+  }
+
+  /** Takes the job, or keeps it from the pass before; undefined if the engine stops before. */
+  async #lease(): Promise<Lease | undefined> {
+    const { clock, leases } = this.#parts;
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      if (this.#held === undefined || this.#held.lost.aborted)
+        this.#held = await leases.take("probe").catch(() => undefined); // The store cannot be reached.
+      if (this.#held) return this.#held;
+      await sleep(clock, TAKE_MS, signal);
+    }
+    return undefined;
   }
 
   #isDue(content: string): boolean {

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { followRecords } from "../async/records.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { KeyValueStore } from "../runtime/contract.ts";
@@ -34,6 +35,11 @@ export class SourceOrders {
       if (read.success) orders.#orders.set(key.slice(PREFIX.length), read.output);
       else log.warn("skipped an invalid order of a channel's sources", { key });
     }
+    followRecords(store, PREFIX, (key, value) => {
+      const read = v.safeParse(contents, value);
+      if (read.success) orders.#orders.set(key.slice(PREFIX.length), read.output);
+      else orders.#orders.delete(key.slice(PREFIX.length));
+    });
     return orders;
   }
 

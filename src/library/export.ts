@@ -1,5 +1,6 @@
 import { addressBytes, addressScope } from "../base/address.ts";
 import { toHex } from "../base/bytes.ts";
+import { channelNumberOf } from "../base/channel-numbers.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
 import type { Health } from "../health/health-contract.ts";
 import { playerForm } from "../media/m3u-players.ts";
@@ -156,6 +157,7 @@ function jsonFormat(dependencies: ExportDependencies, options: ExportOptions): F
         tvg_id: item.tvgId,
         tvg_name: item.tvgName,
         tvg_logo: logoUrl(dependencies, item, options.base),
+        tvg_chno: channelNumberOf(item) ?? null,
         languages: item.languages,
         countries: item.countries,
         ...(programmes && { epg: programmes }),

@@ -1,4 +1,4 @@
-import { SluiceError } from "../base/errors.ts";
+import { messageOf, SluiceError } from "../base/errors.ts";
 import type { UnixSeconds } from "../base/time.ts";
 import type { KeyValueStore } from "../runtime/contract.ts";
 import type { ExternalPlaylist, ExternalPlaylists } from "./contract.ts";
@@ -26,8 +26,18 @@ export async function createExternalPlaylists(
   const records = await openExternalStore(dependencies.store, dependencies.log);
   const refresher = new ExternalRefresher({ ...dependencies, records });
   const playlists = new StoredPlaylists({ ...dependencies, records, refresher });
-  for (const record of [...records.all()]) if (record.isGoing) await playlists.finishDelete(record.id);
+  const finishDeletions = async () => {
+    for (const record of [...records.all()]) if (record.isGoing) await playlists.finishDelete(record.id);
+  };
+  await finishDeletions();
   refresher.begin();
+  records.onChangedElsewhere(() => refresher.check());
+  dependencies.leases.onEngineGone(() => {
+    refresher.resume();
+    finishDeletions().catch((error: unknown) =>
+      dependencies.log.warn("cannot delete an external playlist", { reason: messageOf(error) }),
+    );
+  });
   return playlists;
 }
 

@@ -4,6 +4,7 @@ import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import { after, type Instant, type UnixSeconds } from "../base/time.ts";
+import type { Lease, Leases } from "../cluster/cluster-contract.ts";
 import type { ExternalRecord } from "./external-record.ts";
 import type { ExternalStore } from "./external-store.ts";
 import { type RefreshDependencies, type RefreshOutcome, refreshList } from "./refresh.ts";
@@ -26,6 +27,7 @@ export interface RefresherDependencies extends RefreshDependencies {
   readonly tasks: TaskRunner;
   readonly log: Log;
   readonly random: Random;
+  readonly leases: Leases;
   /** Absent if broadcasting is unavailable. */
   readonly broadcasts?: BroadcastRefresher;
 }
@@ -69,9 +71,17 @@ export class ExternalRefresher {
   /** Repeats interrupted refreshes, whatever their interval, and starts broadcasts again. */
   begin(): void {
     this.#isClosed = false;
+    this.resume();
+  }
+
+  /** Starts the refreshes that were interrupted, here or on an engine that is gone, and those that are due. */
+  resume(): void {
+    if (this.#isClosed) return;
     const { records, broadcasts } = this.#dependencies;
     for (const { id, isPending, type } of records.all())
       if (isPending || (type === "broadcast" && broadcasts)) this.tryStart(id);
+    // The other engine may have been the one that refreshed a list.
+    this.#startedAt.clear();
     this.check();
   }
 
@@ -183,13 +193,41 @@ export class ExternalRefresher {
       const record = this.#dependencies.records.get(id);
       if (!record || record.isGoing)
         throw new SluiceError("unknown_external_playlist", "the external playlist has been deleted");
-      return await this.#refreshNow(record, isForced, progress);
+      return await this.#refreshAlone(record, isForced, progress);
     } finally {
       release();
     }
   }
 
-  async #refreshNow(record: ExternalRecord, isForced: boolean, progress: Progress): Promise<string> {
+  /** Refreshes unless another engine does, or has just done it. */
+  async #refreshAlone(record: ExternalRecord, isForced: boolean, progress: Progress): Promise<string> {
+    const { leases, clock, records } = this.#dependencies;
+    const name = `"${record.name.slice(0, MAX_SHOWN_NAME)}"`;
+    const lease = await leases.take(`refresh/${record.id}`);
+    if (lease === undefined) return `Another engine refreshes ${name}`;
+    let keepsLease = false;
+    try {
+      // The other engine may have ended between.
+      const now = records.get(record.id) ?? record;
+      const isDone = lease.fence !== undefined && now.lastUpdate > record.lastUpdate;
+      const isEarly = lease.fence !== undefined && !now.isPending && now.nextUpdate > clock.unixSeconds();
+      if (!isForced && record.type === "content" && (isDone || isEarly))
+        return `Another engine has refreshed ${name}`;
+      const message = await this.#refreshNow(now, isForced, progress, lease);
+      // Its broadcasts stay on this engine.
+      keepsLease = record.type === "broadcast";
+      return message;
+    } finally {
+      if (!keepsLease) await lease.release().catch(() => {}); // It ends with the engine.
+    }
+  }
+
+  async #refreshNow(
+    record: ExternalRecord,
+    isForced: boolean,
+    progress: Progress,
+    { fence }: Lease,
+  ): Promise<string> {
     const { records, clock, random } = this.#dependencies;
     const { id } = record;
     let result: RefreshOutcome;
@@ -197,12 +235,13 @@ export class ExternalRefresher {
     try {
       const begin = (first: Partial<ExternalRecord>) => {
         changes = {};
-        return records.change(id, first);
+        return records.change(id, first, fence);
       };
-      result = await this.#work(record, { isForced, begin }, progress);
+      result = await this.#work(record, { isForced, begin, fence }, progress);
     } catch (thrown) {
-      // Aborted by the engine; the next start repeats it.
-      if (progress.signal.aborted) throw thrown;
+      // Aborted by the engine; the next start repeats it. Or another engine does it now.
+      if (progress.signal.aborted || (thrown instanceof SluiceError && thrown.code === "cancelled"))
+        throw thrown;
       await this.#fail(id, changes, messageOf(thrown), 0);
       throw thrown;
     }
@@ -215,7 +254,7 @@ export class ExternalRefresher {
     const settings = records.get(id) ?? record;
     const interval = settings.updateInterval;
     this.#jitter.set(id, jitterSeconds(interval, random));
-    await records.change(id, {
+    const done = {
       isPending: false,
       ...result.changes,
       ...(isSameList(record, settings) ? {} : { etag: "", lastModified: "" }),
@@ -223,7 +262,8 @@ export class ExternalRefresher {
       nextUpdate: nextAfterSuccess(now, interval),
       problem: null,
       failures: 0,
-    });
+    };
+    await records.change(id, done, fence);
     return `Refreshed "${record.name.slice(0, MAX_SHOWN_NAME)}": ${result.message}`;
   }
 

@@ -1,5 +1,7 @@
 import * as v from "valibot";
+import { changeRecord, type Fence, followRecords, MAX_TRIES } from "../async/records.ts";
 import { SerialQueue } from "../async/serial-queue.ts";
+import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { KeyValueStore } from "../runtime/contract.ts";
 import { EXTERNAL_PREFIX, type ExternalRecord, externalKey, readExternalRecord } from "./external-record.ts";
@@ -14,9 +16,11 @@ export interface ExternalStore {
   readonly size: number;
   /** Stores a record under a new id. */
   add(record: Omit<ExternalRecord, "id">): Promise<ExternalRecord>;
-  /** Changes a record if it exists. */
-  change(id: number, changes: Partial<ExternalRecord>): Promise<void>;
+  /** Changes a record if it exists, while the fence holds. */
+  change(id: number, changes: Partial<ExternalRecord>, fence?: Fence): Promise<void>;
   remove(id: number): Promise<void>;
+  /** Calls `listener` after another engine has changed a record. */
+  onChangedElsewhere(listener: () => void): void;
 }
 
 /** Reads all records. Logs and skips damaged ones, which stay in the store. */
@@ -32,6 +36,14 @@ export async function openExternalStore(store: KeyValueStore, log: Log): Promise
     else log.error(`the record ${key} cannot be read; this external playlist is ignored`);
   }
   const queue = new SerialQueue();
+  let changed = () => {};
+  followRecords(store, EXTERNAL_PREFIX, (key, value) => {
+    const record = readExternalRecord(value);
+    const id = Number(key.slice(EXTERNAL_PREFIX.length));
+    if (record && externalKey(record.id) === key) records.set(id, record);
+    else records.delete(id);
+    changed();
+  });
   return {
     all: () => records.values(),
     get: (id) => records.get(id),
@@ -40,29 +52,48 @@ export async function openExternalStore(store: KeyValueStore, log: Log): Promise
     },
     add: (fields) =>
       queue.run(async () => {
-        const record = { ...fields, id: nextId };
-        await store.commit({
-          set: [
-            [NEXT_KEY, { next: nextId + 1 }],
-            [externalKey(record.id), record],
-          ],
-        });
-        nextId++;
-        records.set(record.id, record);
-        return record;
+        for (let tries = 0; tries < MAX_TRIES; tries++) {
+          const next = await store.get(NEXT_KEY);
+          const saved = v.safeParse(nextSchema, next);
+          nextId = Math.max(nextId, saved.success ? saved.output.next : 1);
+          const record = { ...fields, id: nextId };
+          const key = externalKey(record.id);
+          const isDone = await store.commit({
+            check: [
+              [NEXT_KEY, next],
+              [key, undefined],
+            ],
+            set: [
+              [NEXT_KEY, { next: nextId + 1 }],
+              [key, record],
+            ],
+          });
+          if (isDone) {
+            records.set(record.id, record);
+            return record;
+          }
+        }
+        throw new SluiceError("too_many", "other engines add playlists at the same time; try again");
       }),
-    change: (id, changes) =>
+    change: (id, changes, fence) =>
       queue.run(async () => {
-        const before = records.get(id);
-        if (!before) return;
-        const record = { ...before, ...changes };
-        await store.commit({ set: [[externalKey(id), record]] });
-        records.set(id, record);
+        let record: ExternalRecord | undefined;
+        const change = (value: unknown) => {
+          const before = readExternalRecord(value);
+          record = before && { ...before, ...changes };
+          return record;
+        };
+        await changeRecord(store, externalKey(id), change, fence);
+        if (record) records.set(id, record);
+        else records.delete(id);
       }),
     remove: (id) =>
       queue.run(async () => {
         await store.commit({ delete: [externalKey(id)] });
         records.delete(id);
       }),
+    onChangedElsewhere(listener) {
+      changed = listener;
+    },
   };
 }

@@ -23,8 +23,12 @@ interface ImagesDependencies {
 const MAX_IMAGE_BYTES = 1024 * 1024;
 /** Uploads are kept permanently: at worst 20 GB, typically 400 MB. */
 const MAX_UPLOADS = 20_000;
-/** Limit of cached pictures of other servers; the oldest are deleted. */
+/** Limits of the cached pictures of other servers; the oldest are deleted. Logos have about 20 kB, so a list of pictures of
+ * 1 MiB reaches the second limit, which is outside `--cache-limit`. */
 const MAX_FETCHED = 2_000;
+const MAX_FETCHED_BYTES = 128 * 1024 * 1024;
+/** What is left after a deletion, so that it does not happen for each new picture. */
+const KEPT_SHARE = 0.9;
 const CACHE_MS = 7 * 24 * 3_600_000;
 /** A failed picture is not requested again within this time; a page of 25 items requests 25 pictures. */
 const FAILURE_MS = 10 * 60_000;
@@ -50,6 +54,9 @@ class FileImages implements Images {
   readonly #fetches = new Map<string, Promise<Image | undefined>>();
   readonly #waiting: (() => void)[] = [];
   #running = 0;
+  /** Number and bytes of the cached pictures, at most; undefined until they are counted. */
+  #cached: { files: number; bytes: number } | undefined;
+  #isTrimming = false;
 
   constructor(dependencies: ImagesDependencies, uploads: Set<string>) {
     this.#dependencies = dependencies;
@@ -144,23 +151,42 @@ class FileImages implements Images {
 
   /** Caches a picture; a failure is only logged. */
   async #writeCached(path: string, bytes: Uint8Array): Promise<void> {
-    const { files, folder, log } = this.#dependencies;
+    const { files, log } = this.#dependencies;
     try {
       await files.replace(path, bytes);
-      const names = await files.list(`${folder}/fetched-images`);
-      if (names.length <= MAX_FETCHED) return;
-      const aged = await Promise.all(
-        names.map(async (name) => ({
-          name,
-          modifiedMs: (await files.stat(`${folder}/fetched-images/${name}`))?.modifiedMs ?? 0,
-        })),
-      );
-      aged.sort((a, b) => a.modifiedMs - b.modifiedMs);
-      // Deletes a tenth more than necessary, so that this does not happen for each new picture.
-      for (const { name } of aged.slice(0, names.length - MAX_FETCHED * 0.9))
-        await files.remove(`${folder}/fetched-images/${name}`);
+      if (this.#cached) {
+        this.#cached.files++;
+        this.#cached.bytes += bytes.length;
+        if (this.#cached.files <= MAX_FETCHED && this.#cached.bytes <= MAX_FETCHED_BYTES) return;
+      }
+      if (this.#isTrimming) return;
+      this.#isTrimming = true;
+      await this.#trimCached().finally(() => {
+        this.#isTrimming = false;
+      });
     } catch (error) {
       log.debug("logo could not be cached", { reason: messageOf(error) });
+    }
+  }
+
+  /** Counts the cached pictures, and deletes the oldest ones beyond the limits. */
+  async #trimCached(): Promise<void> {
+    const { files, folder } = this.#dependencies;
+    const aged = await Promise.all(
+      (await files.list(`${folder}/fetched-images`)).map(async (name) => {
+        const path = `${folder}/fetched-images/${name}`;
+        const { size = 0, modifiedMs = 0 } = (await files.stat(path)) ?? {};
+        return { path, size, modifiedMs };
+      }),
+    );
+    const count = { files: aged.length, bytes: aged.reduce((sum, { size }) => sum + size, 0) };
+    this.#cached = count;
+    if (count.files <= MAX_FETCHED && count.bytes <= MAX_FETCHED_BYTES) return;
+    for (const { path, size } of aged.sort((a, b) => a.modifiedMs - b.modifiedMs)) {
+      if (count.files <= KEPT_SHARE * MAX_FETCHED && count.bytes <= KEPT_SHARE * MAX_FETCHED_BYTES) return;
+      await files.remove(path);
+      count.files--;
+      count.bytes -= size;
     }
   }
 

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { changeRecord, followRecords, isEqual } from "../async/records.ts";
 import type { KeyValueStore } from "../runtime/contract.ts";
 import { MAX_GUIDE_LENGTH, MAX_GUIDES } from "./external-record.ts";
 import { boundedGuides } from "./guides.ts";
@@ -15,15 +16,22 @@ const schema = v.pipe(v.array(v.pipe(v.string(), v.maxLength(MAX_GUIDE_LENGTH)))
 
 /** Loads the stored guides. */
 export async function openImportGuides(store: KeyValueStore): Promise<ImportGuides> {
-  const saved = v.safeParse(schema, await store.get(KEY));
-  let guides: readonly string[] = saved.success ? saved.output : [];
+  const read = (value: unknown): readonly string[] => {
+    const saved = v.safeParse(schema, value);
+    return saved.success ? saved.output : [];
+  };
+  let guides = read(await store.get(KEY));
+  followRecords(store, KEY, (_key, value) => {
+    guides = read(value);
+  });
   return {
     all: () => guides,
     async add(more) {
-      const next = boundedGuides([...more, ...guides]);
-      if (next.length === guides.length && next.every((guide, i) => guide === guides[i])) return;
-      guides = next;
-      await store.commit({ set: [[KEY, next]] });
+      await changeRecord(store, KEY, (value) => {
+        const before = read(value);
+        guides = boundedGuides([...more, ...before]);
+        return isEqual(guides, before) ? undefined : guides;
+      });
     },
   };
 }

@@ -82,6 +82,37 @@ export class ItemColumns {
     return this.count++;
   }
 
+  /** Adds gaps for ids that are missing and smaller than the last one, given in their order. Returns the new number of each slot. */
+  insertGaps(ids: readonly number[]): Int32Array {
+    const before = this.count;
+    const moved = new Int32Array(before);
+    const added: number[] = [];
+    for (let slot = 0; slot < before; slot++) {
+      while (added.length < ids.length && ids[added.length]! < this.ids[slot]!)
+        added.push(slot + added.length);
+      moved[slot] = slot + added.length;
+    }
+    this.#resize(Math.max(this.ids.length, before + added.length));
+    const runs = runsOf(moved);
+    for (const column of this.#typed()) {
+      const old = column.slice(0, before);
+      for (const { from, end, to } of runs) column.set(old.subarray(from, end), to);
+    }
+    this.count = before + added.length;
+    const spread = (texts: readonly string[]) => {
+      const all = new Array<string>(this.count).fill("");
+      for (const [slot, text] of texts.entries()) all[moved[slot]!] = text;
+      return all;
+    };
+    this.titles = spread(this.titles);
+    this.sortKeys = spread(this.sortKeys);
+    for (const [i, slot] of added.entries()) {
+      this.ids[slot] = ids[i]!;
+      this.flags[slot] = FLAGS.gone;
+    }
+    return moved;
+  }
+
   /** Removes the gaps. Returns the new number of each slot; -1 for a gap. */
   compact(): Int32Array {
     const moved = new Int32Array(this.count).fill(-1);
@@ -137,7 +168,7 @@ function runsOf(moved: Int32Array): Run[] {
   for (let from = 0; from < moved.length; from++) {
     if (moved[from] === -1) continue;
     const start = from;
-    while (from + 1 < moved.length && moved[from + 1] !== -1) from++;
+    while (from + 1 < moved.length && moved[from + 1] === moved[from]! + 1) from++;
     if (moved[start] !== start) runs.push({ from: start, end: from + 1, to: moved[start]! });
   }
   return runs;

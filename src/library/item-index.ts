@@ -57,14 +57,14 @@ export class ItemIndex {
     return this.#order.placeFor(sortKey, this.columns.slotAfter(id));
   }
 
-  /** Adds or updates items. New items must have larger ids than all before. */
+  /** Adds or updates items. New items with larger ids than all before are added in less time than others. */
   put(batch: readonly StoredItem[]): void {
     const { columns } = this;
     const placed: number[] = [];
-    let isMoving = false;
+    let isMoving = this.#makeGaps(batch);
     for (const kept of batch) {
       const known = columns.slotOf(kept.item.id);
-      const slot = known === -1 ? this.#append(kept.item.id) : known;
+      const slot = known === -1 ? this.#add(kept.item.id) : known;
       if (known !== -1) this.#clearSlot(slot);
       const title = foldText(kept.item.title);
       const key = sortKey(title);
@@ -159,9 +159,30 @@ export class ItemIndex {
     return this.#counts.get(externalPlaylistId) ?? 0;
   }
 
-  #append(id: number): number {
+  /** Makes gaps for new items with smaller ids, which another engine has added. Returns true if some item has a gap. */
+  #makeGaps(batch: readonly StoredItem[]): boolean {
     const { columns } = this;
-    assert(columns.count === 0 || columns.ids[columns.count - 1]! < id, "a new id is larger than all before");
+    const last = columns.count === 0 ? -1 : columns.ids[columns.count - 1]!;
+    const late = batch.map(({ item }) => item.id).filter((id) => id <= last && columns.slotOf(id) === -1);
+    const missing = late.filter((id) => columns.ids[columns.slotAfter(id - 1)] !== id).sort((a, b) => a - b);
+    if (missing.length > 0) {
+      this.#order.renumber(columns.insertGaps(missing));
+      this.search.allChanged();
+      this.#gaps += missing.length;
+      this.#rebuildChains(columns.count);
+    }
+    return late.length > 0;
+  }
+
+  /** Returns a slot for a new item: its gap, or one at the end. */
+  #add(id: number): number {
+    const { columns } = this;
+    const gap = columns.slotAfter(id - 1);
+    if (gap < columns.count) {
+      assert(columns.ids[gap] === id, "an item with a smaller id has a gap");
+      this.#gaps--;
+      return gap;
+    }
     const slot = columns.append();
     columns.ids[slot] = id;
     if (this.#groups.isFull(columns.count)) this.#rebuildChains(slot);

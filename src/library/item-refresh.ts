@@ -1,3 +1,4 @@
+import type { Fence } from "../async/records.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type { Item, ItemDraft } from "./contract.ts";
 import { yieldToLoop } from "./event-loop.ts";
@@ -36,22 +37,22 @@ export class ItemRefresh implements ItemSync {
     this.#dependencies = dependencies;
   }
 
-  async upsert(drafts: readonly ItemDraft[]): Promise<UpsertOutcome> {
+  async upsert(drafts: readonly ItemDraft[], fence?: Fence): Promise<UpsertOutcome> {
     if (drafts.length > MAX_UPSERT_DRAFTS)
       throw new RangeError(`expected at most ${MAX_UPSERT_DRAFTS} drafts, got ${drafts.length}`);
-    const outcome = await this.#dependencies.writer.queue.run(() => this.#upsert(drafts));
+    const outcome = await this.#dependencies.writer.change(() => this.#upsert(drafts, fence));
     await yieldToLoop();
     return outcome;
   }
 
-  async removeExcept(externalPlaylistId: number, keep: ReadonlySet<number>): Promise<number> {
+  async removeExcept(externalPlaylistId: number, keep: ReadonlySet<number>, fence?: Fence): Promise<number> {
     const { writer, tombstones, index } = this.#dependencies;
     const { columns } = index;
     // CHOICE(locked): a refresh keeps locked items; only the user deletes them.
     const stays = (id: number) => keep.has(id) || columns.has(columns.slotOf(id), FLAGS.locked);
-    const removed = await this.#remove(this.#of(externalPlaylistId), stays);
+    const removed = await this.#remove(this.#of(externalPlaylistId), fence, stays);
     await writer.queue.run(async () => {
-      await writer.removeTombstones(tombstones.unlisted(externalPlaylistId, false));
+      await writer.removeTombstones(tombstones.unlisted(externalPlaylistId, false), fence);
       tombstones.endPass(externalPlaylistId);
     });
     return removed;
@@ -59,7 +60,7 @@ export class ItemRefresh implements ItemSync {
 
   async removeAll(externalPlaylistId: number): Promise<number> {
     const { writer, tombstones } = this.#dependencies;
-    const removed = await this.#remove(this.#of(externalPlaylistId));
+    const removed = await this.#remove(this.#of(externalPlaylistId), undefined);
     await writer.queue.run(() => writer.removeTombstones(tombstones.unlisted(externalPlaylistId, true)));
     return removed;
   }
@@ -68,25 +69,28 @@ export class ItemRefresh implements ItemSync {
     return this.#dependencies.index.countOf(externalPlaylistId);
   }
 
-  async #upsert(drafts: readonly ItemDraft[]): Promise<UpsertOutcome> {
+  async #upsert(drafts: readonly ItemDraft[], fence: Fence | undefined): Promise<UpsertOutcome> {
     const { writer, clock } = this.#dependencies;
     const now = clock.unixSeconds();
     const { ids, plans } = this.#plan(drafts);
     await yieldToLoop();
-    const items: StoredItem[] = [];
-    let added = 0;
+    const changes: StoredItem[] = [];
+    const additions: StoredItem[] = [];
     for (const { id, action, draft, members } of plans) {
-      const kept = action === "add" ? undefined : await writer.read(id!);
+      const kept = action === "add" ? undefined : await writer.read(id!, true);
       const before = kept && action === "adopt" ? adopted(kept, draft) : kept;
       const changed = before && (withSource(before, members, now) ?? (before === kept ? undefined : before));
       // A missing or damaged record is written again.
       const item = before ? changed : newItem(id!, members, originOf(draft), now);
       if (item === undefined) continue;
-      items.push(item);
-      if (action === "add") added++;
+      (action === "add" ? additions : changes).push(item);
     }
-    await writer.put(items);
-    return { ids, added, changed: items.length - added };
+    // First, because they are refused if another engine has changed these items, and then all drafts are compared again.
+    await writer.put(changes, fence);
+    const written = await writer.put(additions, fence);
+    const moved = new Map(additions.map(({ item }, i) => [item.id, written[i]!.item.id]));
+    const finalIds = ids.map((id) => id && (moved.get(id) ?? id));
+    return { ids: finalIds, added: additions.length, changed: changes.length };
   }
 
   /** Compares drafts with the index, without reading records. Returns plans only for drafts that need a change. */
@@ -141,16 +145,20 @@ export class ItemRefresh implements ItemSync {
   }
 
   /** Deletes items permanently in batches, except those that `stays` selects when their batch is deleted. */
-  async #remove(ids: readonly number[], stays: (id: number) => boolean = () => false): Promise<number> {
+  async #remove(
+    ids: readonly number[],
+    fence: Fence | undefined,
+    stays: (id: number) => boolean = () => false,
+  ): Promise<number> {
     const { writer, index } = this.#dependencies;
     let removed = 0;
     for (let at = 0; at < ids.length; at += BATCH_ITEMS) {
-      await writer.queue.run(async () => {
+      removed += await writer.change(async () => {
         const deletable = ids.slice(at, at + BATCH_ITEMS).filter((id) => {
           return index.columns.slotOf(id) !== -1 && !stays(id);
         });
-        await writer.remove(deletable, { withTombstones: false });
-        removed += deletable.length;
+        await writer.remove(deletable, { withTombstones: false, fence });
+        return deletable.length;
       });
       await yieldToLoop();
     }

@@ -1,6 +1,10 @@
+import type { Fence } from "../async/records.ts";
 import type { ItemDraft, Items } from "./contract.ts";
 
-/** Operations of imports and refreshes on items. Each is durable when it resolves, and yields between batches. */
+/**
+ * Operations of imports and refreshes on items. Each is durable when it resolves, and yields between batches. A refresh passes the fence of its job:
+ * the operations reject with `cancelled` if another engine has taken it over.
+ */
 export interface ItemSync {
   /**
    * Applies at most {@link MAX_UPSERT_DRAFTS} drafts. Adds items whose (externalPlaylistId, sourceKey) is new or whose
@@ -8,12 +12,12 @@ export interface ItemSync {
    * the trash stay there. Skips items that the user has deleted permanently. Cuts texts that are too long. Writes nothing
    * for unchanged items. Rejects with `too_many` if the playlist is full; the changes of earlier calls stay.
    */
-  upsert(drafts: readonly ItemDraft[]): Promise<UpsertOutcome>;
+  upsert(drafts: readonly ItemDraft[], fence?: Fence): Promise<UpsertOutcome>;
   /**
    * Call it after a complete pass over a list. Permanently deletes the playlist's items that are not in `keep`, except
    * locked ones, and the tombstones of entries that the list no longer has. Resolves to the number of deleted items.
    */
-  removeExcept(externalPlaylistId: number, keep: ReadonlySet<number>): Promise<number>;
+  removeExcept(externalPlaylistId: number, keep: ReadonlySet<number>, fence?: Fence): Promise<number>;
   /** Deletes all items of a playlist that is being deleted, locked ones included. */
   removeAll(externalPlaylistId: number): Promise<number>;
   /** Number of items of a playlist outside the trash. */

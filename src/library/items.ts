@@ -1,3 +1,4 @@
+import type { Fence } from "../async/records.ts";
 import { Slots } from "../async/slots.ts";
 import { assert } from "../base/assert.ts";
 import { toHex } from "../base/bytes.ts";
@@ -46,11 +47,12 @@ interface ItemsDependencies {
 }
 
 /**
- * Opens the items. Reads every record; logs and ignores damaged ones. No other process may write items to the same
- * store.
+ * Opens the items. Reads every record; logs and ignores damaged ones. Other processes may write to the same store if
+ * it can be watched.
  */
 export async function createItems(dependencies: ItemsDependencies): Promise<ItemStore> {
   const { index, tombstones, writer } = await openItemStorage(dependencies);
+  writer.follow();
   const refresh = new ItemRefresh({ clock: dependencies.clock, index, tombstones, writer });
   return new StoreItems(dependencies, index, writer, refresh);
 }
@@ -150,12 +152,12 @@ class StoreItems implements ItemStore {
     const members = readDraft(draft);
     const { externalPlaylistId = -1, sourceKey = null } = draft;
     assert((sourceKey?.length ?? 0) <= MAX_SOURCE_KEY, "a source key is short");
-    return this.#writer.queue.run(async () => {
+    return this.#writer.change(async () => {
       this.#writer.checkCapacity(1);
       const origin = { externalPlaylistId, sourceKey };
       const kept = newItem(this.#writer.takeId(), members, origin, this.#dependencies.clock.unixSeconds());
-      await this.#writer.put([kept]);
-      return kept.item;
+      const [written] = await this.#writer.put([kept]);
+      return written!.item;
     });
   }
 
@@ -219,12 +221,12 @@ class StoreItems implements ItemStore {
     await this.#removeAll({ state: "active", owner });
   }
 
-  upsert(drafts: readonly ItemDraft[]): Promise<UpsertOutcome> {
-    return this.#refresh.upsert(drafts);
+  upsert(drafts: readonly ItemDraft[], fence?: Fence): Promise<UpsertOutcome> {
+    return this.#refresh.upsert(drafts, fence);
   }
 
-  removeExcept(externalPlaylistId: number, keep: ReadonlySet<number>): Promise<number> {
-    return this.#refresh.removeExcept(externalPlaylistId, keep);
+  removeExcept(externalPlaylistId: number, keep: ReadonlySet<number>, fence?: Fence): Promise<number> {
+    return this.#refresh.removeExcept(externalPlaylistId, keep, fence);
   }
 
   removeAll(externalPlaylistId: number): Promise<number> {
@@ -241,8 +243,8 @@ class StoreItems implements ItemStore {
   }
 
   #change(id: number, change: (kept: StoredItem) => StoredItem | undefined): Promise<Item> {
-    return this.#writer.queue.run(async () => {
-      const kept = await this.#writer.read(id);
+    return this.#writer.change(async () => {
+      const kept = await this.#writer.read(id, true);
       if (kept === undefined) throw unknownItem(id);
       const changed = change(kept);
       if (changed === undefined) return kept.item;
@@ -259,14 +261,14 @@ class StoreItems implements ItemStore {
     const all = [...new Set(ids)];
     let changed = 0;
     for (let at = 0; at < all.length; at += BATCH_ITEMS) {
-      await this.#writer.queue.run(async () => {
-        const items = (await this.#writer.readMany(all.slice(at, at + BATCH_ITEMS))).map(change);
+      changed += await this.#writer.change(async () => {
+        const items = (await this.#writer.readMany(all.slice(at, at + BATCH_ITEMS), true)).map(change);
         // `put` yields only if it writes.
         await yieldToLoop();
         const different = items.filter((kept) => kept !== undefined);
         for (const { item } of different) checkTexts(item);
         await this.#writer.put(different);
-        changed += different.length;
+        return different.length;
       });
     }
     return changed;
@@ -278,7 +280,7 @@ class StoreItems implements ItemStore {
     const ids = findItems(this.#index, { ...query, sort: "added" });
     const state = query.state === "trash" ? FLAGS.trash : 0;
     for (let at = 0; at < ids.length; at += BATCH_ITEMS) {
-      await this.#writer.queue.run(async () => {
+      await this.#writer.change(async () => {
         // Items that were restored meanwhile stay.
         const deletable = ids.slice(at, at + BATCH_ITEMS).filter((id) => {
           const slot = columns.slotOf(id);

@@ -5,6 +5,7 @@ import type { Sha1 } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import type { UnixSeconds } from "../base/time.ts";
+import { type Leases, SOLE_LEASES } from "../cluster/cluster-contract.ts";
 import type { ChannelHealth, Health } from "../health/health-contract.ts";
 import { HealthRecords } from "../health/health-records.ts";
 import { MAX_ORDERED, SourceOrders } from "../health/source-orders.ts";
@@ -80,6 +81,10 @@ export interface Library {
 export interface LibraryDependencies {
   /** Owned and closed by the library. */
   readonly store: KeyValueStore;
+  /** The records of this engine alone, if other engines share `store`; `store` by default. */
+  readonly ownStore?: KeyValueStore;
+  /** Makes background work run on one engine at a time; needed if other engines share `store`. */
+  readonly leases?: Leases;
   readonly clock: Clock;
   readonly files: Files;
   /** The folder for pictures, which need not exist. */
@@ -107,12 +112,13 @@ export async function createLibrary(dependencies: LibraryDependencies): Promise<
   const images = await createImages({ ...dependencies, log });
   const importGuides = await openImportGuides(store);
   const languages = createLanguageReader();
-  const journal = await openImportJournal(store, tasks, log);
+  const journal = await openImportJournal(dependencies.ownStore ?? store, tasks, log);
   const importPlaylist = createImporter({ items, tasks, clock, languages, guides: importGuides, journal });
   // Last, because it starts background work.
   const rows = createSourceRows(store, log, createYielder(clock));
   const externalPlaylists = await createExternalPlaylists({
     ...dependencies,
+    leases: dependencies.leases ?? SOLE_LEASES,
     log,
     items,
     tasks,

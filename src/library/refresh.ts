@@ -1,3 +1,4 @@
+import type { Fence } from "../async/records.ts";
 import type { M3uEntry } from "../media/m3u.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { Clock } from "../runtime/contract.ts";
@@ -29,6 +30,8 @@ interface RefreshOptions {
   readonly isForced: boolean;
   /** Stores changes of the record; called before the first item changes. */
   begin(changes: Partial<ExternalRecord>): Promise<void>;
+  /** Must hold until the end, unless undefined. */
+  readonly fence: Fence | undefined;
 }
 
 /** The result of a refresh. */
@@ -49,7 +52,7 @@ export interface RefreshOutcome {
 export async function refreshList(
   dependencies: RefreshDependencies,
   record: ExternalRecord,
-  { isForced, begin }: RefreshOptions,
+  { isForced, begin, fence }: RefreshOptions,
   progress: Progress,
 ): Promise<RefreshOutcome> {
   const { signal } = progress;
@@ -79,7 +82,7 @@ export async function refreshList(
   const entryCount = fingerprints.length;
   // From here on items change. Clears the validators, because an interrupted refresh leaves an incomplete version.
   await begin({ isPending: true, etag: "", lastModified: "", nextKey: plan.nextKey });
-  await dependencies.rows.save(record.id, before, plan.rows);
+  await dependencies.rows.save(record.id, before, plan.rows, fence);
   const make = (entry: M3uEntry, header: ReadonlyMap<string, string>) =>
     draftOf(entry, defaults, dependencies.languages, header);
   const done = await updateItems(
@@ -87,7 +90,7 @@ export async function refreshList(
     record.id,
     answer.blocks,
     plan.keys,
-    { make, yieldIfDue, signal },
+    { make, yieldIfDue, signal, fence },
     progress,
   );
   const { etag, lastModified } = answer;
@@ -136,7 +139,7 @@ async function updateItems(
   playlistId: number,
   blocks: Uint8Array[],
   keys: readonly number[],
-  options: ListReadOptions<ItemDraft>,
+  options: ListReadOptions<ItemDraft> & { readonly fence: Fence | undefined },
   progress: Progress,
 ): Promise<{ count: number; added: number; changed: number; removed: number }> {
   const keep = new Set<number>();
@@ -148,13 +151,13 @@ async function updateItems(
       .map((draft) => ({ ...draft, sourceKey: String(keys[entry++]!) }))
       .filter(({ sourceKey }) => sourceKey !== "0");
     for (let at = 0; at < keyed.length; at += MAX_UPSERT_DRAFTS) {
-      const result = await items.upsert(keyed.slice(at, at + MAX_UPSERT_DRAFTS));
+      const result = await items.upsert(keyed.slice(at, at + MAX_UPSERT_DRAFTS), options.fence);
       for (const id of result.ids) if (id !== undefined) keep.add(id);
       added += result.added;
       changed += result.changed;
     }
     progress.report(entry, keys.length, "entries");
   });
-  const removed = await items.removeExcept(playlistId, keep);
+  const removed = await items.removeExcept(playlistId, keep, options.fence);
   return { count: keep.size, added, changed, removed };
 }

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { commitFenced, type Fence } from "../async/records.ts";
 import type { Log } from "../base/log.ts";
 import { MAX_COMMIT_KEYS } from "../base/store-limits.ts";
 import type { KeyValueStore } from "../runtime/contract.ts";
@@ -18,7 +19,12 @@ export interface SourceRows {
   /** Loads the rows in the order of their keys. A damaged record counts as missing. */
   load(playlistId: number): Promise<SourceRow[]>;
   /** Replaces the rows `before` by `rows`, both in the order of their keys. Writes only records that change. */
-  save(playlistId: number, before: readonly SourceRow[], rows: readonly SourceRow[]): Promise<void>;
+  save(
+    playlistId: number,
+    before: readonly SourceRow[],
+    rows: readonly SourceRow[],
+    fence?: Fence,
+  ): Promise<void>;
   /** Deletes all rows of a playlist. */
   clear(playlistId: number): Promise<void>;
 }
@@ -48,7 +54,7 @@ export function createSourceRows(store: KeyValueStore, log: Log, yieldIfDue: Yie
       }
       return rows;
     },
-    async save(playlistId, before, rows) {
+    async save(playlistId, before, rows, fence) {
       const old = recordsOf(before);
       await yieldIfDue();
       const now = recordsOf(rows);
@@ -59,7 +65,8 @@ export function createSourceRows(store: KeyValueStore, log: Log, yieldIfDue: Yie
       for (let at = 0; at < set.length; at += RECORDS_PER_COMMIT) {
         await yieldIfDue();
         const some = set.slice(at, at + RECORDS_PER_COMMIT);
-        await store.commit({ set: some.map(([record, numbers]) => [name(record), numbers] as const) });
+        const written = some.map(([record, numbers]) => [name(record), numbers] as const);
+        await commitFenced(store, { set: written }, fence);
       }
       await removeAll(gone.map(name));
     },

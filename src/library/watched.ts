@@ -31,6 +31,8 @@ export type WatchedFilm = v.InferOutput<typeof filmRecord>;
 export interface Watched {
   /** Returns the films of a profile, the latest first. */
   list(profile: string): Promise<readonly WatchedFilm[]>;
+  /** Returns the names of the profiles that have a film. */
+  profiles(): Promise<readonly string[]>;
   /** Stores where a user stopped. Rejects with `bad_parameter` if a text is too long, and with `too_many` for too many profiles. */
   keep(profile: string, film: WatchedFilm): Promise<void>;
   /** Forgets one film, or all of the profile. */
@@ -50,17 +52,20 @@ export function createWatched(store: KeyValueStore): Watched {
     }
     return films.sort((a, b) => b.updatedAt - a.updatedAt);
   };
+  const profiles = async () => {
+    const names = new Set<string>();
+    for await (const [key] of store.list(PREFIX)) names.add(decodeURIComponent(key.split("/")[1]!));
+    return [...names];
+  };
   return {
     list,
+    profiles,
     async keep(profile, film) {
       const parsed = v.safeParse(filmRecord, film);
       if (!parsed.success) throw new SluiceError("bad_parameter", parsed.issues[0].message);
       const known = await list(profile);
-      if (known.length === 0) {
-        const profiles = new Set<string>();
-        for await (const [key] of store.list(PREFIX)) profiles.add(key.split("/")[1]!);
-        if (profiles.size >= MAX_PROFILES) throw new SluiceError("too_many", `${MAX_PROFILES} profiles`);
-      }
+      if (known.length === 0 && (await profiles()).length >= MAX_PROFILES)
+        throw new SluiceError("too_many", `${MAX_PROFILES} profiles`);
       const key = keyOf(profile, film);
       const others = known.filter((each) => keyOf(profile, each) !== key);
       await store.commit({

@@ -90,7 +90,7 @@ export class LiveDriver {
   }
 
   /** Takes over an incoming connection whose handshake `first` has been read. */
-  accept(socket: TcpSocket, first: Uint8Array): TcpHandlers {
+  accept(socket: TcpSocket, first: Uint8Array | undefined): TcpHandlers {
     const handlers = this.#state === "running" ? this.#links.accept(socket, first) : undefined;
     if (handlers) return handlers;
     socket.close();

@@ -81,17 +81,27 @@ export class LiveLinks implements ConnectionHolder {
     });
   }
 
-  /** Takes over an incoming connection whose handshake `first` has been read. Returns undefined if it is not wanted. */
-  accept(socket: TcpSocket, first: Uint8Array): TcpHandlers | undefined {
+  /** Takes over an incoming connection whose handshake `first` has been read; without `first`, this engine sends the first handshake.
+   * Returns undefined if it is not wanted. */
+  accept(socket: TcpSocket, first: Uint8Array | undefined): TcpHandlers | undefined {
     const { connections, addresses, clock } = this.#dependencies;
     if (!connections.hasRoomFor(this) || !addresses.admits(socket.remote, clock.now())) return undefined;
     const excess = connections.excess();
     if (excess) this.#end(excess, "too many connections without an introduction");
-    const connection = this.#add(this.#nextIncoming, socket.remote, true);
+    const connection = this.#add(this.#nextIncoming, socket.remote, true, socket.transport === "webrtc");
     this.#nextIncoming += 2;
     connections.attach(connection, socket);
-    this.#received(connection, first);
+    if (first) this.#received(connection, first);
+    else this.#open(connection);
     return this.#handlers(connection, () => socket);
+  }
+
+  /** Sends the first handshake on a connection that has no address to connect to. */
+  #open(connection: LiveConnection): void {
+    const { clock, limit, flush } = this.#dependencies;
+    connection.link.opened(clock.now());
+    limit.add(connection);
+    flush();
   }
 
   /** Connects to an address for the swarm. */
@@ -192,7 +202,7 @@ export class LiveLinks implements ConnectionHolder {
     this.#sharePeers(now);
   }
 
-  #add(id: LiveConnectionId, remote: PeerAddress, isIncoming: boolean): LiveConnection {
+  #add(id: LiveConnectionId, remote: PeerAddress, isIncoming: boolean, isWebRtc = false): LiveConnection {
     const { clock, setup, addresses, connections, limits } = this.#dependencies;
     const now = clock.now();
     const waitingBytes = MAX_WAITING_SECONDS * setup.info.bytesPerSecond;
@@ -201,7 +211,7 @@ export class LiveLinks implements ConnectionHolder {
       dataBytes: Math.min(Math.max(waitingBytes, MIN_WAITING_BYTES), MAX_WAITING_BYTES),
     });
     const link = new PeerLink(setup, this.#events, queue, { isIncoming, remote }, now);
-    const origin = isIncoming ? "incoming" : addresses.originOf(remote);
+    const origin = isWebRtc ? "webrtc" : isIncoming ? "incoming" : addresses.originOf(remote);
     const isExempt = limits.isExempt(remote.host);
     const connection = new LiveConnection(id, link, { origin, isExempt }, now);
     connections.add(connection);
@@ -217,9 +227,7 @@ export class LiveLinks implements ConnectionHolder {
         hasOpened = true;
         if (!isHere()) return;
         addresses.markReachable(connection.link.remote);
-        connection.link.opened(clock.now());
-        limit.add(connection);
-        flush();
+        this.#open(connection);
       },
       received: (bytes) => {
         if (isHere()) this.#received(connection, bytes);

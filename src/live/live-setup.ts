@@ -90,6 +90,7 @@ export function liveSetup(options: LiveDriverOptions, addresses: LiveAddresses):
     },
     isRelay: (address) => addresses.isRelay(address),
     ...(options.mayShareEpoch && { mayShareEpoch: true }),
+    ...(options.isAllowed && { isAllowed: options.isAllowed }),
     ...(allowed && { isAllowed: (address) => allowed.has(addressText(address)) }),
   };
 }
@@ -111,6 +112,7 @@ export function linkSetup(options: LiveDriverOptions, about: LivePeerInfo): Peer
   return {
     ...{ infohash, info, infoBytes, peerId, listenPort, about, sharesPeers },
     ...(options.punches && { punches: true }),
+    ...(options.listensFor && { listensFor: options.listensFor }),
     sha256: runtime.sha256,
     roles: new RoleProofs({
       ...{ infohash, peerId, streamKey: info.publicKey, randomBytes: runtime.randomBytes },
@@ -138,6 +140,10 @@ export interface LiveDriverOptions {
   readonly trackers: readonly (readonly string[])[];
   /** 0 if peers cannot connect to us. */
   readonly listenPort: number;
+  /** Returns whether this peer can connect to us and receives our port; absent: every peer can. */
+  listensFor?(peer: PeerAddress): boolean;
+  /** Returns whether there is a way to this address; absent: to all. */
+  isAllowed?(address: PeerAddress): boolean;
   /** Whether uTP is available, which hole punching needs. */
   readonly punches?: boolean;
   /** The upload capacity that is announced to peers. */

@@ -129,7 +129,7 @@ export class LiveTransfer implements PeerTransfer {
       punches: settings.reach.utp,
       uploadBytesPerSecond: offeredBytesPerSecond,
       uploadLimit: live.uploadBytesPerSecond ?? 0,
-      limits: dependencies.limits.forSwarm(() => (this.#isIdle ? URGENCY.idle : URGENCY.live)),
+      limits: dependencies.limits.forSwarm(this.infohash, () => (this.#isIdle ? URGENCY.idle : URGENCY.live)),
       lagMs: settings.liveLagMs,
       // In an unsigned file, anyone may have added relays.
       relays: live.file.isSigned ? live.file.relays : [],
@@ -241,7 +241,7 @@ export class LiveTransfer implements PeerTransfer {
   }
 
   /** Takes over an incoming connection whose handshake `first` has been read. */
-  accept(socket: TcpSocket, first: Uint8Array): TcpHandlers | undefined {
+  accept(socket: TcpSocket, first: Uint8Array | undefined): TcpHandlers | undefined {
     return this.#stopping ? undefined : this.#driver.accept(socket, first);
   }
 

@@ -40,6 +40,8 @@ export interface PeerLinkSetup {
   readonly about: LivePeerInfo;
   /** 0 if peers cannot connect to us. */
   readonly listenPort: number;
+  /** Returns whether this peer can connect to us; absent: every peer can. */
+  listensFor?(peer: PeerAddress): boolean;
   /** Peer exchange (BEP 11) is on: not in private streams. */
   readonly sharesPeers: boolean;
   /** Whether uTP is available, which hole punching (BEP 55) needs. */
@@ -102,6 +104,7 @@ export class PeerLink implements PunchPeer {
   readonly #challenge: Uint8Array;
   #hasProof = false;
   #handshakeLength = 0;
+  #hasSentHandshake = false;
   /** Responses that our requests permit; they do not count against the peer. */
   readonly #expected = new ExpectedResponses();
   #waitingSince: Instant;
@@ -186,7 +189,7 @@ export class PeerLink implements PunchPeer {
     return this.isIncoming === theirsIsSmaller;
   }
 
-  /** The outgoing connection is established. */
+  /** The outgoing connection is established, or a connection without an address, on which this side sends first. */
   opened(now: Instant): void {
     this.#waitingSince = this.#now = now;
     this.#sendHandshake();
@@ -263,7 +266,7 @@ export class PeerLink implements PunchPeer {
       this.#events.rejected(this, problem);
       return;
     }
-    if (!this.isIncoming) this.#rttMs = this.#now - this.#waitingSince;
+    if (this.#hasSentHandshake) this.#rttMs = this.#now - this.#waitingSince;
     else {
       this.#waitingSince = this.#now;
       this.#sendHandshake();
@@ -274,6 +277,7 @@ export class PeerLink implements PunchPeer {
    * the stream one round trip earlier, and other peers are of no use. */
   #sendHandshake(): void {
     const { infohash, peerId } = this.#setup;
+    this.#hasSentHandshake = true;
     const bytes = encodeHandshake({ infohash, peerId, extensions: true, fast: false, dht: false });
     this.queue.message(bytes, PRIORITY.control, NEVER, this.#now);
     this.#sendExtensionHandshake();
@@ -281,6 +285,7 @@ export class PeerLink implements PunchPeer {
 
   #sendExtensionHandshake(): void {
     const { about, infoBytes, listenPort, sharesPeers } = this.#setup;
+    const isCallable = this.#setup.listensFor?.(this.remote) ?? true;
     const messages = new Map([
       [LIVE_EXTENSION, LIVE_ID],
       ["ut_metadata", METADATA_ID],
@@ -294,7 +299,7 @@ export class PeerLink implements PunchPeer {
       yourAddress: this.remote.host,
       metadataBytes: infoBytes.length,
       live: { ...about, challenge: this.#challenge },
-      ...(listenPort > 0 && { listenPort }),
+      ...(listenPort > 0 && isCallable && { listenPort }),
     });
     this.#control(0, hello);
   }

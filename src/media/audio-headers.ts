@@ -1,4 +1,5 @@
 import { readU32 } from "../base/bytes.ts";
+import { BitReader } from "./bit-reader.ts";
 
 /** The header of an MPEG audio frame (ISO 11172-3 2.4.1.3, ISO 13818-3). */
 interface MpegAudioHeader {
@@ -40,6 +41,8 @@ export function readMpegAudioHeader(bytes: Uint8Array, at: number): MpegAudioHea
 
 /** The sync word of a DTS core frame, 16 bits big-endian. */
 const DTS_CORE_SYNC = 0x7ffe8001;
+/** The sync word of an extension substream, which DTS-HD adds to each core frame. */
+const DTS_EXTENSION_SYNC = 0x64582025;
 
 /** Sampling rates of DTS by `SFREQ` (ETSI TS 102 114 table 5-5), in Hz; 0: reserved. */
 const DTS_RATES = [
@@ -56,6 +59,17 @@ export function readDtsHeader(
   const sampleRate = DTS_RATES[(bytes[at + 8]! >> 2) & 15];
   const samples = dtsFrameSamples(bytes.subarray(at, at + 6));
   return sampleRate && samples && frameBytes >= 96 ? { frameBytes, samples, sampleRate } : undefined;
+}
+
+/** Returns the size of the extension substream at offset `at` (ETSI TS 102 114 7.4.1), in bytes; 0 if there is none. */
+export function dtsExtensionBytes(bytes: Uint8Array, at: number): number {
+  if (at + 10 > bytes.length || readU32(bytes, at) !== DTS_EXTENSION_SYNC) return 0;
+  const reader = new BitReader(bytes.subarray(at + 5, at + 10), "DTS extension");
+  // The index of the substream.
+  reader.skip(2);
+  const isLong = reader.flag();
+  reader.skip(isLong ? 12 : 8);
+  return reader.bits(isLong ? 20 : 16) + 1;
 }
 
 /** Returns the samples per channel of a DTS frame (ETSI TS 102 114 5.3.1, NBLKS); undefined if it does not begin with a core frame. */

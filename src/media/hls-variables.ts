@@ -13,14 +13,16 @@ export interface HlsVariableSources {
 }
 
 const MAX_VARIABLES = 100;
-/** Limit in characters of a line after substitution: nested long values must not fill the memory. */
+/** Limits in characters of what is substituted in a line, and in a manifest: short lines with a long value would take gigabytes. */
 const MAX_LINE_LENGTH = 64 * 1024;
+const MAX_SUBSTITUTED_LENGTH = 4 * 1024 * 1024;
 const FORMAT = "HLS manifest";
 
 /** The variables of one manifest (`#EXT-X-DEFINE`, RFC 8216bis 4.4.2.3). */
 export class HlsVariables {
   readonly #values = new Map<string, string>();
   readonly #sources: HlsVariableSources;
+  #substitutedLength = 0;
 
   constructor(sources: HlsVariableSources) {
     this.#sources = sources;
@@ -55,14 +57,19 @@ export class HlsVariables {
   /** Replaces `{$name}` by the values. Throws `DecodeError` if a variable is not defined. */
   replace(line: string, offset: number): string {
     if (!line.includes("{$")) return line;
-    const replaced = line.replace(/\{\$([\w-]+)\}/g, (_, name: string) => {
+    let length = 0;
+    return line.replace(/\{\$([\w-]+)\}/g, (_, name: string) => {
       const value = this.#values.get(name);
-      if (value !== undefined) return value;
-      throw new DecodeError(FORMAT, offset, `the variable "${name.slice(0, 40)}" is not defined`);
+      if (value === undefined)
+        throw new DecodeError(FORMAT, offset, `the variable "${name.slice(0, 40)}" is not defined`);
+      length += value.length;
+      this.#substitutedLength += value.length;
+      if (length > MAX_LINE_LENGTH)
+        throw new DecodeError(FORMAT, offset, `a line has more than ${MAX_LINE_LENGTH} characters`);
+      if (this.#substitutedLength > MAX_SUBSTITUTED_LENGTH)
+        throw new DecodeError(FORMAT, offset, "the values of variables are too long");
+      return value;
     });
-    if (replaced.length > MAX_LINE_LENGTH)
-      throw new DecodeError(FORMAT, offset, `a line has more than ${MAX_LINE_LENGTH} characters`);
-    return replaced;
   }
 }
 

@@ -26,6 +26,12 @@ export interface TrackFragment {
   readonly samples: MovieSample[];
 }
 
+/** A {@link TrackFragment} with its place on the decode timeline. */
+export interface TimedFragment extends TrackFragment {
+  /** The decode time of the first sample, in ticks. */
+  readonly decodeTime: number;
+}
+
 /** A fragment with more samples is treated as hostile. */
 const SAMPLES_LIMIT = 200_000;
 /** The sample flag `sample_is_non_sync_sample` (8.8.3.1). */
@@ -59,8 +65,8 @@ export function parseMovieFragment(
   moofAt: number,
   defaults: ReadonlyMap<number, SampleDefaults>,
   decodeTimes: Map<number, number> = new Map(),
-): TrackFragment[] {
-  const tracks: TrackFragment[] = [];
+): TimedFragment[] {
+  const tracks: TimedFragment[] = [];
   let dataEnd = moofAt;
   eachMp4Box(bytes, start, end, (box) => {
     if (box.type !== "traf") return;
@@ -78,7 +84,7 @@ function parseTrack(
   dataEnd: number,
   defaults: ReadonlyMap<number, SampleDefaults>,
   decodeTimes: Map<number, number>,
-): { track: TrackFragment; dataEnd: number } {
+): { track: TimedFragment; dataEnd: number } {
   const head = findMp4Box(bytes, traf.start, traf.end, ["tfhd"]);
   if (!head || head.end - head.start < 8) throw new DecodeError("traf", traf.at, "traf has no tfhd box");
   const flags = readU32(bytes, head.start);
@@ -109,11 +115,12 @@ function parseTrack(
   };
   if (Number.isNaN(run.dts))
     throw new DecodeError("traf", traf.at, "no tfdt box, and no decode time is known");
+  const decodeTime = run.dts;
   eachMp4Box(bytes, traf.start, traf.end, (box) => {
     if (box.type === "trun") parseRun(bytes, box, run);
   });
   decodeTimes.set(trackId, run.dts);
-  return { track: { trackId, samples: run.samples }, dataEnd: run.dataAt };
+  return { track: { trackId, decodeTime, samples: run.samples }, dataEnd: run.dataAt };
 }
 
 interface Run extends SampleDefaults {

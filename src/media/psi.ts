@@ -23,6 +23,17 @@ export interface PmtStream {
   readonly tags?: readonly number[];
   /** Pages of a teletext descriptor (ETSI EN 300 468 6.2.43). */
   readonly pages?: readonly DescribedPage[];
+  /** Languages of a subtitling descriptor (ETSI EN 300 468 6.2.41). */
+  readonly dvbSubtitles?: readonly DescribedSubtitles[];
+}
+
+/** A language of a subtitling descriptor. */
+interface DescribedSubtitles {
+  readonly language: string;
+  /** `subtitling_type`: from 0x20 on for people with impaired hearing. */
+  readonly type: number;
+  readonly composition: number;
+  readonly ancillary: number;
 }
 
 /** A page of a teletext descriptor. */
@@ -117,6 +128,7 @@ function readDescriptors(
   let language: string | undefined;
   const tags: number[] = [];
   const pages: DescribedPage[] = [];
+  const dvbSubtitles: DescribedSubtitles[] = [];
   for (let at = start; at + 2 <= end; ) {
     const tag = section[at]!;
     const body = at + 2;
@@ -127,12 +139,14 @@ function readDescriptors(
       registration ??= latin1Text(section.subarray(body, body + 4));
     if ((tag === TAG_LANGUAGE || tag === TAG_SUBTITLING) && next >= body + 3)
       language ??= latin1Text(section.subarray(body, body + 3)).toLowerCase();
+    if (tag === TAG_SUBTITLING) dvbSubtitles.push(...describedSubtitles(section.subarray(body, next)));
     if (tag === TAG_TELETEXT) pages.push(...describedPages(section.subarray(body, next)));
     at = next;
   }
   return {
     tags,
     ...(pages.length > 0 && { pages }),
+    ...(dvbSubtitles.length > 0 && { dvbSubtitles }),
     ...(registration !== undefined && { registration }),
     ...(language !== undefined && { language }),
   };
@@ -148,6 +162,18 @@ function describedPages(descriptor: Uint8Array): DescribedPage[] {
       page: descriptor[at + 4]!,
     });
   return pages;
+}
+
+function describedSubtitles(descriptor: Uint8Array): DescribedSubtitles[] {
+  const subtitles: DescribedSubtitles[] = [];
+  for (let at = 0; at + 8 <= descriptor.length; at += 8)
+    subtitles.push({
+      language: latin1Text(descriptor.subarray(at, at + 3)).toLowerCase(),
+      type: descriptor[at + 3]!,
+      composition: readU16(descriptor, at + 4),
+      ancillary: readU16(descriptor, at + 6),
+    });
+  return subtitles;
 }
 
 /** Builds a PAT section with one programme. */

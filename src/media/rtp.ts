@@ -1,4 +1,4 @@
-import { readU16 } from "../base/bytes.ts";
+import { readU16, writeU16, writeU32 } from "../base/bytes.ts";
 import { TS_PACKET_BYTES, TS_SYNC } from "./ts-packet.ts";
 
 /** The transport packets of an RTP packet. */
@@ -25,4 +25,17 @@ export function readRtpTs(datagram: Uint8Array): RtpPayload | undefined {
   if (packets.length === 0 || packets.length % TS_PACKET_BYTES !== 0) return undefined;
   for (let at = 0; at < packets.length; at += TS_PACKET_BYTES) if (packets[at] !== TS_SYNC) return undefined;
   return { packets, sequence: readU16(datagram, 2) };
+}
+
+/** Payload type of MPEG-TS (RFC 3551 6). */
+const MPEG_TS_TYPE = 33;
+
+/** Writes an RTP packet with transport packets. `ticks`: the time of sending, of a 90 kHz clock. The source identifier is 0. */
+export function writeRtpTs(packets: Uint8Array, sequence: number, ticks: number): Uint8Array<ArrayBuffer> {
+  const datagram = new Uint8Array(12 + packets.length);
+  datagram.set([0x80, MPEG_TS_TYPE]);
+  writeU16(datagram, 2, sequence & 0xffff);
+  writeU32(datagram, 4, ticks >>> 0);
+  datagram.set(packets, 12);
+  return datagram;
 }

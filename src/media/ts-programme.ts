@@ -10,6 +10,16 @@ export interface TsStream {
   readonly language: string;
   /** Teletext: the pages with subtitles, those for people with impaired hearing last. */
   readonly pages?: readonly SubtitlePage[];
+  /** DVB subtitles: the languages that share the stream, those for people with impaired hearing last. */
+  readonly pictures?: readonly DvbSubtitles[];
+}
+
+/** DVB subtitles in one language, as the programme describes them. */
+export interface DvbSubtitles {
+  readonly language: string;
+  readonly composition: number;
+  readonly ancillary: number;
+  readonly isHearingImpaired: boolean;
 }
 
 /** A teletext page with subtitles, as the programme describes it. */
@@ -19,6 +29,9 @@ export interface SubtitlePage extends TeletextPage {
 
 /** `teletext_type` of subtitles, and of those for people with impaired hearing (ETSI EN 300 468 table 107). */
 const SUBTITLE_TYPES = [2, 5];
+
+/** DVB subtitles with this `component_type` and above are for people with impaired hearing (ETSI EN 300 468 table 26). */
+const HEARING_IMPAIRED_TYPE = 0x20;
 
 const BY_TYPE: Readonly<Record<number, readonly [TsStream["kind"], string]>> = {
   1: ["video", "mpeg1video"],
@@ -69,8 +82,22 @@ export function streamsOf(pmt: Pmt): TsStream[] {
     const [kind, codec] = classify(stream);
     const language = knownLanguage(stream.language);
     const pages = codec === "dvb_teletext" ? subtitlePages(stream) : [];
-    return { pid: stream.pid, kind, codec, language, ...(pages.length > 0 && { pages }) };
+    const pictures = codec === "dvb_subtitle" ? dvbSubtitles(stream) : [];
+    return {
+      ...{ pid: stream.pid, kind, codec, language },
+      ...(pages.length > 0 && { pages }),
+      ...(pictures.length > 0 && { pictures }),
+    };
   });
+}
+
+function dvbSubtitles({ dvbSubtitles = [] }: PmtStream): DvbSubtitles[] {
+  return dvbSubtitles
+    .map(({ type, composition, ancillary, language }) => ({
+      ...{ language: knownLanguage(language), composition, ancillary },
+      isHearingImpaired: type >= HEARING_IMPAIRED_TYPE,
+    }))
+    .sort((a, b) => Number(a.isHearingImpaired) - Number(b.isHearingImpaired));
 }
 
 function subtitlePages({ pages = [] }: PmtStream): SubtitlePage[] {

@@ -6,14 +6,19 @@ import { isUnitStartAt, NULL_PID, payloadStartAt, pidAt, TS_PACKET_BYTES, writeP
 
 /** The times of a stream within one pass over the file. */
 interface Span {
+  /** The last decode time, and the latest time of presentation. */
   readonly last: number;
+  readonly shown: number;
   /** Ticks from the first unit to the last, across a wrap. */
   readonly ticks: number;
+  /** The longest duration of a unit lately: the next one begins no earlier after the last. */
   readonly step: number;
 }
 
 /** A larger step between two units is a gap, not a frame duration. */
 const MAX_STEP_TICKS = 90_000;
+/** How fast a larger step between units is forgotten. */
+const STEP_DECAY = 0.95;
 /** Steps of the clock outside these limits are jumps. */
 const MAX_BACK_TICKS = 45_000;
 const MAX_AHEAD_TICKS = 3 * 90_000;
@@ -25,6 +30,7 @@ const MAX_PIDS = 256;
 /** The first times of a stream that is joined, in 90 kHz ticks. */
 export interface FirstTimes {
   readonly dts: number;
+  readonly pts: number;
   /** Undefined if no PCR is known yet. */
   readonly clock: number | undefined;
 }
@@ -45,13 +51,15 @@ export class TsRestamper {
   /** How far the decode times are ahead of the clock, by PID. */
   readonly #leads = new Map<number, number>();
 
-  /** Starts another stream, whose first times are given. Its first unit follows the last one; the PCR does not go back. */
-  join({ dts, clock }: FirstTimes): void {
+  /** Starts another stream, whose first times are given. Its first unit follows the last one, and is shown after all; the PCR does not go back. */
+  join({ dts, pts, clock }: FirstTimes): void {
     let end: number | undefined;
-    for (const { last, step } of this.#spans.values()) {
-      const next = wrapTicks(last + step + this.#offset);
-      if (end === undefined || deltaTicks(next, end) > 0) end = next;
-    }
+    const reorderTicks = deltaTicks(pts, dts);
+    for (const { last, shown, step } of this.#spans.values())
+      for (const time of [last, shown - reorderTicks]) {
+        const next = wrapTicks(time + step + this.#offset);
+        if (end === undefined || deltaTicks(next, end) > 0) end = next;
+      }
     this.#spans = new Map();
     this.#sourceCounters.clear();
     this.#sourceClock = undefined;
@@ -85,7 +93,7 @@ export class TsRestamper {
         if (step < -MAX_BACK_TICKS || step > MAX_AHEAD_TICKS) return at;
         this.#sourceClock = ticks;
       }
-      const dts = isUnitStartAt(packets, at) ? dtsAt(packets, at) : undefined;
+      const dts = isUnitStartAt(packets, at) ? timesAt(packets, at)?.dts : undefined;
       if (dts === undefined || this.#sourceClock === undefined) continue;
       const lead = deltaTicks(dts, this.#sourceClock);
       const before = this.#leads.get(pid) ?? lead;
@@ -129,29 +137,35 @@ export class TsRestamper {
       packets[at + 11] = extension[1];
     }
     if (!isUnitStartAt(packets, at)) return;
-    const dts = dtsAt(packets, at);
-    if (dts === undefined) return;
-    this.#measure(pid, dts);
+    const times = timesAt(packets, at);
+    if (times === undefined) return;
+    this.#measure(pid, times);
     if (this.#offset !== 0) shiftPesTimes(packets, payloadStartAt(packets, at), this.#offset);
   }
 
-  #measure(pid: number, dts: number): void {
+  #measure(pid: number, { dts, pts }: { readonly dts: number; readonly pts: number }): void {
     const before = this.#spans.get(pid);
     if (!before && this.#spans.size >= MAX_PIDS) return;
     const step = before ? deltaTicks(dts, before.last) : 0;
     const isNext = step > 0 && step < MAX_STEP_TICKS;
     this.#spans.set(pid, {
       last: dts,
+      shown: before && isNext && deltaTicks(pts, before.shown) < 0 ? before.shown : pts,
       ticks: (before?.ticks ?? 0) + Math.max(0, step),
-      step: isNext ? step : (before?.step ?? 0),
+      // Units of sound hold several frames, and not always the same number.
+      step: Math.max(isNext ? step : 0, Math.floor((before?.step ?? 0) * STEP_DECAY)),
     });
   }
 }
 
-/** Returns the decode time of the unit that starts in the packet at offset `at`; undefined if it has none. */
-function dtsAt(packets: Uint8Array, at: number): number | undefined {
+/** Returns the times of the unit that starts in the packet at offset `at`; undefined if it has none. */
+function timesAt(
+  packets: Uint8Array,
+  at: number,
+): { readonly dts: number; readonly pts: number } | undefined {
   try {
-    return readPesHeader(packets, payloadStartAt(packets, at), at + TS_PACKET_BYTES).dts;
+    const { dts, pts } = readPesHeader(packets, payloadStartAt(packets, at), at + TS_PACKET_BYTES);
+    return dts === undefined || pts === undefined ? undefined : { dts, pts };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error; // A section or a damaged header has no times.
     return undefined;

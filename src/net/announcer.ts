@@ -23,6 +23,7 @@ import {
 } from "../wire/tracker/http.ts";
 import { trackerScheme, trackerUrlProblem } from "../wire/tracker/url.ts";
 import { type AnnounceOverFamily, announceFamilies, FailedFamilies } from "./announce-families.ts";
+import type { WebRtcSignaling } from "./contract.ts";
 import { createUdpTrackers } from "./udp-tracker-client.ts";
 import { createWsTrackers, type WsTrackersRuntime } from "./ws-tracker-client.ts";
 
@@ -54,14 +55,15 @@ const UDP_TIMEOUT_MS = 60_000;
 /** A machine has few public addresses; a faulty tracker must not fill the log. */
 const MAX_LOGGED_ADDRESSES = 8;
 
-/** Creates the announcer. */
+/** Creates the announcer; with `webrtc`, WebSocket trackers introduce WebRTC peers. */
 export function createAnnouncer(
   runtime: AnnouncerRuntime,
   outbound: Pick<Outbound, "get">,
   log: Log,
+  webrtc?: WebRtcSignaling,
 ): Announcer {
   const udp = createUdpTrackers(runtime);
-  const sockets = createWsTrackers(runtime);
+  const sockets = createWsTrackers(runtime, webrtc);
   const slots = new Slots({
     limit: MAX_CONCURRENT,
     queueLimit: MAX_QUEUED,

@@ -3,6 +3,7 @@ import type { Infohash } from "../base/ids.ts";
 import type { CandidateOrigin } from "../protocol/swarm/contract.ts";
 import type { TrackerClient } from "../protocol/tracker/visibility.ts";
 import type { Net, TcpHandlers, TcpSocket, TextSocket, TextSocketHandlers } from "../runtime/contract.ts";
+import type { Offer } from "../wire/tracker/server-ws.ts";
 
 /**
  * Opens and accepts connections to peers. Each layer (encryption, uTP, address filter) wraps a `PeerNet` and returns another;
@@ -92,9 +93,19 @@ export interface SharedUdp {
 
 export type UdpReceiver = (bytes: Uint8Array, from: PeerAddress) => void;
 
-/** Protocol of a datagram by its first bytes: a bencoded dictionary (BEP 5), a uTP header (BEP 29) or a tracker request
- * (BEP 15). */
-export type UdpProtocol = "dht" | "utp" | "tracker";
+/** Protocol of a datagram by its first bytes: a bencoded dictionary (BEP 5), a uTP header (BEP 29), STUN or DTLS (RFC 7983), or a
+ * tracker request (BEP 15). */
+export type UdpProtocol = "dht" | "utp" | "webrtc" | "tracker";
+
+/** Makes and takes the WebRTC descriptions that WebSocket trackers relay. See docs/design/webrtc.md. */
+export interface WebRtcSignaling {
+  /** Makes up to `count` offers; `isLocal`: the tracker has an address in a local network. */
+  offers(infohash: Infohash, isLocal: boolean, count: number): Promise<readonly Offer[]>;
+  /** Answers the offer of a peer; undefined if it is not wanted or malformed. */
+  answer(infohash: Infohash, isLocal: boolean, offer: Offer): Promise<Offer | undefined>;
+  /** Takes the answer to an offer of ours; ignores others. */
+  answered(infohash: Infohash, answer: Offer): void;
+}
 
 /** The built-in tracker as HTTP routes use it. UDP requests are answered on the shared port. See docs/design/tracker.md. */
 export interface TrackerServer {
@@ -121,6 +132,10 @@ export interface ReachSettings {
    */
   readonly encryption: "allow" | "prefer" | "require" | "off";
   readonly utp: boolean;
+  /** True if browsers and other WebRTC peers are introduced by WebSocket trackers. */
+  readonly webrtc: boolean;
+  /** `host:port` of STUN servers that report the external address to WebRTC. */
+  readonly iceServers: readonly string[];
   /** True if the router is asked to forward the peer port. */
   readonly portMapping: boolean;
   /** Interface name or address from which all peer, tracker and DHT traffic leaves. Empty: the system chooses. */

@@ -9,7 +9,7 @@ import { bindSharedUdp } from "./shared-udp.ts";
 
 /** Remembered peers that sent datagrams to the forwarded port. A forgotten peer gets its reply from our own port, and retries. */
 const MAX_REMOTES = 4_000;
-const PROTOCOLS: readonly UdpProtocol[] = ["dht", "utp", "tracker"];
+const PROTOCOLS: readonly UdpProtocol[] = ["dht", "utp", "webrtc", "tracker"];
 
 /** Wraps `listen` so that it also listens at the forwarded port, where a VPN delivers connections. The reported address stays
  * that of our own port. */

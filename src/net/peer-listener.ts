@@ -15,8 +15,11 @@ const MAX_PENDING = 50;
 /** Passes a connection and the bytes read so far to its transfer; returns undefined if the content is not open. */
 export type Adopt = (infohash: Infohash, socket: TcpSocket, first: Uint8Array) => TcpHandlers | undefined;
 
-export interface PeerListenerDependencies {
+export interface PeerListenerDependencies extends HandshakeDependencies {
   readonly net: Pick<PeerNet, "listen">;
+}
+
+interface HandshakeDependencies {
   readonly clock: Clock;
   readonly log: Log;
   readonly adopt: Adopt;
@@ -30,8 +33,7 @@ export async function listenForPeers(
   dependencies: PeerListenerDependencies,
   address: PeerAddress,
 ): Promise<TcpListener> {
-  const pending = new Set<TcpSocket>();
-  const accept = (socket: TcpSocket) => readHandshake(dependencies, socket, pending);
+  const accept = acceptPeers(dependencies);
   const isWildcard = address.host === "" || address.host === "::";
   if (!isWildcard) return dependencies.net.listen(address, accept);
   try {
@@ -43,8 +45,19 @@ export async function listenForPeers(
   }
 }
 
+/**
+ * Returns a function that reads the handshake of an incoming connection and passes the connection on. The limit of connections
+ * without a handshake applies to all connections of that function together.
+ */
+export function acceptPeers(
+  dependencies: HandshakeDependencies,
+): (socket: TcpSocket, adopt?: Adopt) => TcpHandlers {
+  const pending = new Set<TcpSocket>();
+  return (socket, adopt = dependencies.adopt) => readHandshake({ ...dependencies, adopt }, socket, pending);
+}
+
 function readHandshake(
-  dependencies: PeerListenerDependencies,
+  dependencies: HandshakeDependencies,
   socket: TcpSocket,
   pending: Set<TcpSocket>,
 ): TcpHandlers {
@@ -92,7 +105,7 @@ function readHandshake(
 }
 
 function handOver(
-  dependencies: PeerListenerDependencies,
+  dependencies: HandshakeDependencies,
   socket: TcpSocket,
   handshake: Uint8Array,
 ): TcpHandlers | undefined {

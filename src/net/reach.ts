@@ -1,9 +1,18 @@
+import type { PeerAddress } from "../base/address.ts";
 import type { DiagnosisRow } from "../base/diagnosis.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
-import type { OwnNetwork, Runtime } from "../runtime/contract.ts";
-import { needsUdp, proxyCapabilities } from "./confined/proxy.ts";
-import type { Dht, NetSettings, PeerFinder, PeerNet, SharedUdp, TrackerServer } from "./contract.ts";
+import type { OwnNetwork, Runtime, TcpHandlers, TcpSocket } from "../runtime/contract.ts";
+import { needsUdp, proxyCapabilities, usesWebRtc } from "./confined/proxy.ts";
+import type {
+  Dht,
+  NetSettings,
+  PeerFinder,
+  PeerNet,
+  SharedUdp,
+  TrackerServer,
+  WebRtcSignaling,
+} from "./contract.ts";
 import { type RunningDht, startDht } from "./dht.ts";
 import { encryptedNet } from "./encrypted-net.ts";
 import { listenAtForwardedPort, udpAtForwardedPort } from "./forwarded-listeners.ts";
@@ -20,16 +29,22 @@ import { bindSharedUdp } from "./shared-udp.ts";
 import { tcpAndUtp } from "./tcp-utp-race.ts";
 import { openTrackerServer } from "./tracker-server.ts";
 import { openUtp } from "./utp.ts";
+import type { WebRtc } from "./webrtc/contract.ts";
+import { webRtcAddresses } from "./webrtc/own-addresses.ts";
 
 /** The assembled peer network: how this engine connects to peers, finds them and accepts connections. */
 export interface Reach {
   readonly peerNet: PeerNet;
+  /** Returns false if the address filter blocks `host`, a canonical address. */
+  isAllowed(host: string): boolean;
   readonly finder: PeerFinder;
   /** Rate limits of all swarms together. */
   readonly limits: PeerLimits;
   readonly dht: Dht | undefined;
   /** The built-in tracker; undefined if it is off. */
   readonly tracker: TrackerServer | undefined;
+  /** Introduces WebRTC peers; undefined if it is off. */
+  readonly webrtc: WebRtcSignaling | undefined;
   /** The UDP port, which TCP must use as well; 0 if TCP may use any. */
   readonly port: number;
   /** Reports the TCP port that now accepts peers. Call it once. */
@@ -54,6 +69,8 @@ export interface ReachDependencies {
   readonly infohashes: () => Iterable<Infohash>;
   /** Returns true if the content is open here and known not to be private (BEP 27). */
   readonly isShared: (infohash: Infohash) => boolean;
+  /** Takes over a WebRTC connection that this engine offered for open content; undefined if the content is closed. */
+  readonly adopt: (infohash: Infohash, socket: TcpSocket) => TcpHandlers | undefined;
 }
 
 /**
@@ -88,7 +105,7 @@ export async function openReach(dependencies: ReachDependencies): Promise<Reach>
   const transports = utp ? tcpAndUtp(tcp, utp, runtime.clock) : tcp;
   const counted: PeerNet = { connect: transports.connect, listen: incoming.watch(transports.listen) };
   const filtered = filteredNet(counted, filter.isAllowed);
-  const peerNet = encryptedNet(filtered, { runtime, mode: settings.reach.encryption, log, infohashes });
+  const encrypted = encryptedNet(filtered, { runtime, mode: settings.reach.encryption, log, infohashes });
   let tcpPort = 0;
   let mapping: PortMapping | undefined;
   const lsd = mayDiscover(settings)
@@ -102,13 +119,22 @@ export async function openReach(dependencies: ReachDependencies): Promise<Reach>
   const tracker = udp && openTracker(dependencies, udp, { tcpPort: () => tcpPort, mapping: () => mapping });
   const externalPort = () => forwarded?.port ?? mapping?.externalPort("tcp") ?? tcpPort;
   const dht = udp && (await openDht(dependencies, udp, externalPort));
+  const externalUdp = () => {
+    const host = mapping?.figures().externalAddress;
+    const port = forwarded?.port ?? mapping?.externalPort("udp");
+    return host !== undefined && port !== undefined ? { host, port } : undefined;
+  };
+  const webrtc = udp && (await openWebRtc(dependencies, udp, externalUdp));
+  const peerNet = webrtc ? withWebRtc(encrypted, webrtc, incoming) : encrypted;
   const finders: PeerFinder[] = [...(lsd ? [lsd] : []), ...(dht ? [dht] : [])];
   return {
     peerNet,
+    isAllowed: filter.isAllowed,
     finder: allFinders(finders),
     limits,
     dht,
     tracker,
+    webrtc,
     port: udp?.port ?? p2pPort,
     opened(port) {
       tcpPort = port;
@@ -136,6 +162,7 @@ export async function openReach(dependencies: ReachDependencies): Promise<Reach>
       ];
     },
     async close() {
+      webrtc?.close();
       lsd?.close();
       await dht?.close();
       forwarded?.close();
@@ -167,6 +194,47 @@ async function openDht(
     isImpliedPort: reach.utp && !isForwarded(settings),
     isReadOnly: reach.proxy !== "",
   });
+}
+
+/** The module and its library are loaded only if it is on: they take a tenth of a second. */
+async function openWebRtc(
+  { runtime, settings, log, infohashes, adopt }: ReachDependencies,
+  udp: SharedUdp,
+  external: () => PeerAddress | undefined,
+): Promise<WebRtc | undefined> {
+  const { reach, p2pHost } = settings;
+  if (!reach.webrtc) return undefined;
+  if (!usesWebRtc(reach)) {
+    log.warn("WebRTC is off, because a proxy is configured: it would reveal the addresses of this machine");
+    return undefined;
+  }
+  const { openWebRtc: open } = await import("./webrtc/webrtc.ts");
+  return open({
+    ...{ runtime, udp, adopt, stunServers: reach.iceServers, log: log.named("webrtc") },
+    isOpen: (infohash) => [...infohashes()].includes(infohash),
+    ownAddresses(isLocal) {
+      const bound = boundTo(settings);
+      const isBound = ({ host, interfaceName }: OwnNetwork) =>
+        bound === "" || bound === host || bound === interfaceName;
+      const networks = runtime.surroundings.networks().filter(isBound);
+      return webRtcAddresses({ p2pHost, port: udp.port, networks, external: external(), isLocal });
+    },
+  });
+}
+
+/** Adds the connections that WebRTC peers open. They are encrypted already. */
+function withWebRtc(net: PeerNet, webrtc: WebRtc, incoming: IncomingCount): PeerNet {
+  return {
+    connect: net.connect,
+    async listen(address, accept) {
+      const listener = await net.listen(address, accept);
+      webrtc.listen((socket) => {
+        incoming.connected(socket.remote.host);
+        return accept(socket);
+      });
+      return listener;
+    },
+  };
 }
 
 /** With `bind` or a proxy, the addresses of this machine are not announced: the external address is unknown. */

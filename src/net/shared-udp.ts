@@ -1,6 +1,7 @@
 import { familyOf, type PeerAddress } from "../base/address.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { isStun } from "../protocol/webrtc/stun.ts";
 import type { Net, UdpSocket } from "../runtime/contract.ts";
 import type { SharedUdp, UdpProtocol, UdpReceiver } from "./contract.ts";
 
@@ -38,6 +39,8 @@ export function udpProtocol(bytes: Uint8Array): UdpProtocol | undefined {
   if (first === undefined) return undefined;
   // A DHT message is a bencoded dictionary, which starts with `d` (BEP 5).
   if (first === 0x64) return "dht";
+  // STUN has a magic cookie, DTLS a content type and the version 254 (RFC 7983).
+  if (isStun(bytes) || (first >= 20 && first <= 63 && bytes[1] === 0xfe)) return "webrtc";
   // A uTP packet has version 1 in the low four bits, one of five types in the high four, and a complete header (BEP 29).
   if ((first & 0x0f) === 1 && first >> 4 <= 4 && bytes.length >= 20) return "utp";
   // A tracker request starts with a connection id (or the protocol id) and an action: 16 bytes (BEP 15).

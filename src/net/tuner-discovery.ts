@@ -4,7 +4,8 @@ import type { Log } from "../base/log.ts";
 import { isInNetwork } from "../base/network.ts";
 import { after, type Instant } from "../base/time.ts";
 import type { Runtime } from "../runtime/contract.ts";
-import { isTunerRequest, TUNER_DISCOVERY_PORT, tunerReply } from "../wire/tuner.ts";
+import { isTunerRequest, tunerReply } from "../wire/tuner/discovery.ts";
+import { TUNER_PORT } from "../wire/tuner/frame.ts";
 
 export interface TunerDiscoveryDependencies {
   readonly runtime: Pick<Runtime, "net" | "clock" | "surroundings">;
@@ -30,7 +31,7 @@ export function startTunerDiscovery(dependencies: TunerDiscoveryDependencies): (
     const own = runtime.surroundings.networks().find((network) => isInNetwork(sender, network));
     return own && `http://${addressText({ host: own.host, port: httpPort })}`;
   };
-  const bound = runtime.net.bindUdp({ host: "0.0.0.0", port: TUNER_DISCOVERY_PORT }, (bytes, from) => {
+  const bound = runtime.net.bindUdp({ host: "0.0.0.0", port: TUNER_PORT }, (bytes, from) => {
     const baseUrl = baseUrlFor(from.host);
     if (baseUrl === undefined || !isAllowed()) return;
     try {
@@ -49,7 +50,7 @@ export function startTunerDiscovery(dependencies: TunerDiscoveryDependencies): (
     },
     (error: unknown) => {
       log.warn("cannot answer clients that look for a network tuner; add it in the client by its address", {
-        port: TUNER_DISCOVERY_PORT,
+        port: TUNER_PORT,
         reason: messageOf(error),
       });
     },

@@ -1,11 +1,17 @@
 import { orAborted } from "../async/abort.ts";
 import { deferred } from "../async/deferred.ts";
+import { addressScope } from "../base/address.ts";
+import { latin1Text } from "../base/bytes.ts";
 import { DecodeError, messageOf } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
+import { TokenBucket } from "../base/rate.ts";
 import { after, type Instant } from "../base/time.ts";
+import { decodeWsSignal, encodeWsAnswer, type WsSignal } from "../protocol/webrtc/tracker-signals.ts";
 import type { Clock, HttpClient, TextSocket } from "../runtime/contract.ts";
 import type { AnnounceReply, AnnounceRequest, SwarmCounts } from "../wire/tracker/announce.ts";
+import type { Offer } from "../wire/tracker/server-ws.ts";
 import { decodeWsReply, encodeWsAnnounce, encodeWsScrape, type WsReply } from "../wire/tracker/ws.ts";
+import type { WebRtcSignaling } from "./contract.ts";
 
 /** Client of WebSocket trackers, with one connection to each tracker for all swarms. `connectTo` is a verified address of the
  * tracker. */
@@ -28,9 +34,16 @@ export interface WsTrackersRuntime {
 }
 
 const OPEN_TIMEOUT_MS = 15_000;
-/** An idle connection is kept this long for further requests. While it is open, the tracker sends us WebRTC offers that we
- * cannot accept and other peers could. */
+/** An idle connection is kept this long for further requests. With WebRTC it stays open while the tracker introduces peers to us;
+ * without, the tracker would send us offers that other peers could accept. */
 const IDLE_MS = 10_000;
+/** Offers in one announce; browsers make five to ten. */
+const OFFERS = 5;
+/** Offers of other peers that are answered on one connection, in a burst and per second: each costs a handshake. */
+const OFFER_BURST = 50;
+const OFFERS_PER_SECOND = 5;
+/** Swarms in which a tracker introduces us. One transfer each. */
+const MAX_SWARMS = 500;
 /** Backoff after the n-th consecutive failed connection: 10 s · 2^n, at most half an hour. */
 const BACKOFF_MS = 10_000;
 const MAX_BACKOFF_MS = 30 * 60_000;
@@ -41,12 +54,12 @@ const MAX_PENDING = 50;
 /** Malformed messages until the connection is closed. */
 const MAX_MALFORMED = 10;
 
-/** Creates the client. */
-export function createWsTrackers(runtime: WsTrackersRuntime): WsTrackers {
+/** Creates the client; with `webrtc`, the trackers introduce WebRTC peers. */
+export function createWsTrackers(runtime: WsTrackersRuntime, webrtc?: WebRtcSignaling): WsTrackers {
   const connections = new Map<string, TrackerConnection>();
   const connectionTo = (connectTo: string, url: string): TrackerConnection => {
     const key = `${connectTo} ${url}`;
-    const connection = connections.get(key) ?? new TrackerConnection(runtime, connectTo, url);
+    const connection = connections.get(key) ?? new TrackerConnection({ runtime, webrtc, connectTo, url });
     connections.delete(key);
     connections.set(key, connection);
     for (const [oldest, each] of connections) {
@@ -60,7 +73,8 @@ export function createWsTrackers(runtime: WsTrackersRuntime): WsTrackers {
     async announce(connectTo, request, signal) {
       const connection = connectionTo(connectTo, request.url);
       const target = { kind: "announce", infohash: request.infohash } as const;
-      const reply = await connection.send(target, encodeWsAnnounce(request), signal);
+      const offers = await connection.offersFor(request);
+      const reply = await connection.send(target, encodeWsAnnounce(request, offers), signal);
       if (reply.kind === "announce") return reply.reply;
       return { ok: false, reason: reply.kind === "failure" ? reply.reason : "the tracker refused" };
     },
@@ -77,6 +91,14 @@ export function createWsTrackers(runtime: WsTrackersRuntime): WsTrackers {
   };
 }
 
+interface TrackerConnectionOptions {
+  readonly runtime: WsTrackersRuntime;
+  readonly webrtc: WebRtcSignaling | undefined;
+  /** A verified address of the tracker. */
+  readonly connectTo: string;
+  readonly url: string;
+}
+
 interface RequestTarget {
   readonly kind: "announce" | "scrape";
   readonly infohash: Infohash;
@@ -90,8 +112,12 @@ interface PendingRequest extends RequestTarget {
 /** The connection to one tracker, opened on demand. */
 class TrackerConnection {
   readonly #runtime: WsTrackersRuntime;
+  readonly #webrtc: WebRtcSignaling | undefined;
   readonly #connectTo: string;
   readonly #url: string;
+  /** Our peer id, 20 characters, in each swarm in which the tracker introduces us. */
+  readonly #swarms = new Map<Infohash, string>();
+  readonly #offerRate = new TokenBucket(OFFERS_PER_SECOND, OFFER_BURST);
   /** Unanswered requests, oldest first. */
   readonly #pending = new Set<PendingRequest>();
   #socket: Promise<TextSocket> | undefined;
@@ -101,10 +127,20 @@ class TrackerConnection {
   #retryAt: Instant | undefined;
   #malformed = 0;
 
-  constructor(runtime: WsTrackersRuntime, connectTo: string, url: string) {
-    this.#runtime = runtime;
-    this.#connectTo = connectTo;
-    this.#url = url;
+  constructor(options: TrackerConnectionOptions) {
+    this.#runtime = options.runtime;
+    this.#webrtc = options.webrtc;
+    this.#connectTo = options.connectTo;
+    this.#url = options.url;
+  }
+
+  /** Returns the offers for an announce; undefined without WebRTC, and when the swarm is left. */
+  async offersFor(request: AnnounceRequest): Promise<readonly Offer[] | undefined> {
+    const { infohash, event, numWant, peerId } = request;
+    if (event === "stopped") this.#swarms.delete(infohash);
+    if (!this.#webrtc || event === "stopped") return undefined;
+    if (this.#swarms.size < MAX_SWARMS) this.#swarms.set(infohash, latin1Text(peerId));
+    return this.#webrtc.offers(infohash, this.#isLocal, Math.min(OFFERS, numWant));
   }
 
   /** Sends `text` and resolves to the reply for `target`. */
@@ -170,9 +206,33 @@ class TrackerConnection {
     return opening;
   }
 
+  /** A tracker at a local address may introduce peers of local networks. */
+  get #isLocal(): boolean {
+    return addressScope(this.#connectTo) !== "global";
+  }
+
+  /** Answers the offer of a peer, or passes on the answer to ours. */
+  async #signaled({ infohash, peerId: toPeerId, signal }: WsSignal): Promise<void> {
+    const peerId = this.#swarms.get(infohash);
+    const socket = this.#socket;
+    if (!this.#webrtc || !socket || peerId === undefined || peerId === toPeerId) return;
+    if (signal.description.type === "answer") {
+      this.#webrtc.answered(infohash, signal);
+      return;
+    }
+    if (!this.#offerRate.take(1, this.#runtime.clock.now())) return;
+    const answer = await this.#webrtc.answer(infohash, this.#isLocal, signal);
+    if (answer) (await socket).send(encodeWsAnswer(infohash, peerId, toPeerId, answer));
+  }
+
   #received(text: string): void {
     try {
       const reply = decodeWsReply(text);
+      if (reply.kind === "other" && this.#webrtc) {
+        // The socket is open: it has just received a message.
+        void this.#signaled(decodeWsSignal(text));
+        return;
+      }
       const request = [...this.#pending].find((each) => isReplyTo(reply, each));
       if (!request) return;
       this.#pending.delete(request);
@@ -185,11 +245,11 @@ class TrackerConnection {
     }
   }
 
-  /** Closes the connection soon if no further request follows. */
+  /** Closes the connection soon if no further request follows, and no swarm needs it. */
   #startIdleTimer(): void {
     const { clock } = this.#runtime;
     this.#cancelIdle();
-    if (this.#socket)
+    if (this.#socket && this.#swarms.size === 0)
       this.#cancelIdle = clock.at(after(clock.now(), IDLE_MS), () => this.#disconnect("idle"));
   }
 

@@ -47,7 +47,7 @@ export async function acquire(
     hold.release();
     throw thrown;
   }
-  return { transfer: hold.transfer, selectedFiles, release: hold.release };
+  return { ...hold, selectedFiles };
 }
 
 function withRole(content: TransferContent, role: LiveRole, roleKey?: RoleKey): TransferContent {

@@ -3,6 +3,7 @@ import type { ByteRange } from "../base/range.ts";
 import type { UnixSeconds } from "../base/time.ts";
 import type { PictureState, SecondsRange } from "../media/picture-subtitles.ts";
 import type { TextCue } from "../media/webvtt.ts";
+import type { OwnLimits } from "../net/peer-limits.ts";
 import type { SwarmFigures } from "../protocol/swarm/contract.ts";
 import type { AudioConversion, AudioRequest } from "../remux/contract.ts";
 import type { ChannelState } from "../transfer/channel-contract.ts";
@@ -24,6 +25,7 @@ import type { FoundManifest } from "../web-content/probe.ts";
 import type { LiveRole } from "../wire/live/peer-info.ts";
 import type { RoleKey } from "../wire/live/role-proof.ts";
 import type { Buffering } from "./diagnosis/contract.ts";
+import type { PictureJson } from "./picture-json.ts";
 import type { SegmentBody } from "./segment-body.ts";
 import type { PlayerPosition } from "./session-live.ts";
 
@@ -276,6 +278,8 @@ export interface TransferActivity {
   /** Bytes of it that are held in memory or on disk. */
   readonly heldBytes: number;
   readonly figures: SwarmFigures;
+  /** Its own limits. */
+  readonly limits: OwnLimits;
 }
 
 /** Options for opening content without a session. */
@@ -304,7 +308,7 @@ export interface SubtitleLease {
   /** Those that are pictures. */
   readonly pictures: readonly Omit<FilmPictures, "states">[];
   /** Returns what the pictures with this number show from within `seconds` on, and releases the transfer. */
-  statesOf(number: number, seconds: SecondsRange): Promise<readonly PictureState[]>;
+  statesOf(number: number, seconds: SecondsRange): Promise<readonly PictureJson[]>;
   readonly subtitles: readonly Omit<FilmSubtitle, "cues">[];
   /** Returns all subtitles with this number as a file, which is made as it is read, and releases the transfer at its end. They
    * are shown `delaySeconds` later (if negative, earlier). Throws `no_such_segment`. */
@@ -324,6 +328,8 @@ export interface TransferLease {
   /** The file indexes that a magnet selects (`so`, BEP 53); undefined if it selects none. */
   readonly selectedFiles: readonly number[] | undefined;
   release(): void;
+  /** See {@link Hold.rest}. */
+  rest(isResting: boolean): void;
 }
 
 /** The content that a selector names. */

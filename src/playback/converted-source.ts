@@ -1,10 +1,10 @@
-import { orAborted } from "../async/abort.ts";
+import { SharedAttempt } from "../async/shared-attempt.ts";
 import { SluiceError } from "../base/errors.ts";
 import { languageCode } from "../media/language.ts";
-import { inLanguage, StreamConverter } from "../remux/audio/stream-converter.ts";
 import type { AudioTranscoder } from "../remux/audio/transcoder.ts";
 import { pictureAlone } from "../remux/audio/ts-converter.ts";
-import { type AudioConversion, audioKey } from "../remux/contract.ts";
+import { audioKey } from "../remux/contract.ts";
+import { inLanguage, StreamConverter } from "../remux/streams/stream-converter.ts";
 import type {
   LiveStream,
   ManifestPlace,
@@ -20,13 +20,16 @@ import { ORIGINAL_FROM } from "./film-audio.ts";
 import { wholeSegments, withoutParts } from "./manifest-parts.ts";
 import { OrderedSource } from "./ordered-source.ts";
 import { SegmentCache } from "./segment-cache.ts";
-import { audioManifest, openStreamAudio, type StreamAudio } from "./stream-audio.ts";
-import { TeletextSource } from "./teletext-source.ts";
-
-/** Segments of the source that are kept: a few of a live stream, and always the newest. */
-const ORIGINALS_BYTES = 8 * 1024 * 1024;
-/** Codecs that are converted, in a `CODECS` attribute (RFC 6381). */
-const CONVERTED_CODECS = /\b(ac-3|ec-3|dts[cehlx+-]|mp4a\.(40\.3[23]|69|6B|A5|A6|A9))(?=[",])/gi;
+import {
+  audioManifest,
+  CONVERTED_CODECS,
+  noSuchAudio,
+  ORIGINALS_BYTES,
+  openStreamAudio,
+  type StreamAudio,
+  type StreamAudioOptions,
+} from "./stream-audio.ts";
+import { SubtitledSource } from "./subtitled-source.ts";
 
 /** The sources with converted or ordered audio, shared by the sessions of a stream with equal requests. */
 export class ConvertedSources {
@@ -54,13 +57,23 @@ export class ConvertedSources {
     const chosen = await this.#withAudio(source, isVariant ? { ...request, output: "ts" } : request, signal);
     const mayHaveTeletext = request.output === "hls" && source.container === "ts" && source.live;
     return mayHaveTeletext
-      ? this.#shared(chosen, "teletext", () => new TeletextSource(chosen, source))
+      ? this.#shared(chosen, "teletext", () => new SubtitledSource(chosen, source))
       : chosen;
   }
 
   async #withAudio(source: SegmentSource, request: PlaybackRequest, signal: AbortSignal) {
     const { audioConversion: conversion, audioLanguage } = request;
     const transcoder = this.#transcoder;
+    if (source.container === "fmp4" && transcoder && conversion && !source.body) {
+      const options = { transcoder, conversion, language: languageCode(audioLanguage) };
+      // Loaded when it is first used, with the reader of media files.
+      const { ConvertedFragments } = await import("./converted-fragments.ts");
+      return this.#shared(
+        source,
+        audioKey(audioOf(request)),
+        () => new ConvertedFragments(source, options, audioKey(audioOf(request))),
+      );
+    }
     if (source.container !== "ts" || source.body || source.play) return source;
     const language = languageCode(audioLanguage);
     const ordered = () =>
@@ -85,14 +98,6 @@ export class ConvertedSources {
   }
 }
 
-/** What {@link ConvertedSource} converts. */
-interface ConversionOptions {
-  readonly transcoder: AudioTranscoder;
-  readonly conversion: AudioConversion;
-  /** ISO 639-2. */
-  readonly language: string;
-}
-
 /**
  * A source of MPEG-TS segments whose audio is converted to AAC. HLS players get it as a rendition, beside the audio of the stream, if the
  * source has picture and audio in the same segments; others get it in place of that audio.
@@ -101,17 +106,17 @@ class ConvertedSource extends DerivedSource {
   /** HLS players can seek in the window; continuous streams are read by segments. */
   readonly live?: LiveStream;
   readonly #bytesPerSecond: number | undefined;
-  readonly #options: ConversionOptions;
+  readonly #options: StreamAudioOptions;
   readonly #key: string;
   readonly #isHls: boolean;
   /** The segments of the source: picture and audio of one are requested one after the other. */
   readonly #originals = new SegmentCache(ORIGINALS_BYTES);
   /** By track. */
   readonly #converters = new Map<number, StreamConverter>();
-  /** The audio renditions; undefined if there are none. `left`: the request that opened them has left. */
-  #audio: Promise<StreamAudio | undefined | "left"> | undefined;
+  /** The audio renditions, read from the first segment; undefined if there are none. */
+  readonly #audio = new SharedAttempt((signal) => this.#openAudio(signal));
 
-  constructor(source: SegmentSource, options: ConversionOptions, key: string, output: "ts" | "hls") {
+  constructor(source: SegmentSource, options: StreamAudioOptions, key: string, output: "ts" | "hls") {
     super(source);
     this.#bytesPerSecond = source.bytesPerSecond;
     this.#options = options;
@@ -136,7 +141,11 @@ class ConvertedSource extends DerivedSource {
     const manifestOf = async (of: ManifestRendition) =>
       withoutParts(await this.source.manifest(wholeSegments(place), of, signal));
     const audio = await this.#renditions(signal);
-    if (!audio) return withOriginals(await manifestOf(rendition));
+    if (!audio) {
+      const number = typeof rendition === "object" && "audio" in rendition ? rendition.audio : 0;
+      if (number < ORIGINAL_FROM) return withOriginals(await manifestOf(rendition));
+      return audioManifest(await manifestOf({ audio: number - ORIGINAL_FROM }), number);
+    }
     if (rendition === "main") return audio.master(place);
     if (rendition === "media" || "subtitles" in rendition) return manifestOf(rendition);
     if (!audio.converter(rendition.audio)) throw noSuchAudio(rendition.audio);
@@ -196,18 +205,8 @@ class ConvertedSource extends DerivedSource {
     if (before) converter.remember(index - 1, before);
   }
 
-  /** Reads the audio tracks from the first segment. A failure is reported, and tried again. */
   async #renditions(signal: AbortSignal): Promise<StreamAudio | undefined> {
-    if (!this.#isHls) return undefined;
-    for (;;) {
-      this.#audio ??= this.#openAudio(signal).catch((thrown: unknown) => {
-        this.#audio = undefined;
-        if (signal.aborted) return "left";
-        throw thrown;
-      });
-      const audio = await orAborted(this.#audio, signal);
-      if (audio !== "left") return audio;
-    }
+    return this.#isHls ? this.#audio.get(signal) : undefined;
   }
 
   async #openAudio(signal: AbortSignal): Promise<StreamAudio | undefined> {
@@ -220,15 +219,6 @@ class ConvertedSource extends DerivedSource {
     const converter = this.#converter();
     return converter.needs(segment) ? openStreamAudio(segment, seconds, this.#options) : undefined;
   }
-}
-
-/** Returns a codec (RFC 6381), or that of the audio that it is converted to. */
-export function convertedCodecs(codec: string): string {
-  return `"${codec}"`.replace(CONVERTED_CODECS, "mp4a.40.2").slice(1, -1);
-}
-
-function noSuchAudio(number: number): SluiceError {
-  return new SluiceError("no_such_segment", `the stream has no separate audio ${number}`);
 }
 
 /**

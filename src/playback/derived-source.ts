@@ -8,13 +8,16 @@ import type {
   VariantFacts,
 } from "../transfer/segment-source.ts";
 
-/** A source of MPEG-TS segments made from those of another source. What a subclass does not override is that of the other source. */
+/** A source of segments made from those of another source, in the same container. What a subclass does not override is that of the other source. */
 export class DerivedSource implements SegmentSource {
-  readonly container = "ts";
   protected readonly source: SegmentSource;
 
   constructor(source: SegmentSource) {
     this.source = source;
+  }
+
+  get container(): "ts" | "fmp4" {
+    return this.source.container;
   }
 
   get isLive(): boolean {

@@ -74,7 +74,7 @@ export class Holds {
     const hold = this.open(content);
     const held = this.#held.get(content.infohash)!;
     return {
-      transfer: hold.transfer,
+      ...hold,
       release: () => {
         hold.release();
         if (this.#isCurrent(held)) this.#stop(held);
@@ -94,7 +94,7 @@ export class Holds {
   }
 
   /** What each transfer does, for the operator. */
-  activity(): TransferActivity[] {
+  activity(): Omit<TransferActivity, "limits">[] {
     return [...this.#held.values()].map(({ transfer, holders }) => {
       const { infohash, name, files, live, figures, transportType = "bt" } = transfer;
       const size = live ? 0 : files.reduce((sum, file) => sum + file.size, 0);
@@ -106,14 +106,15 @@ export class Holds {
     });
   }
 
-  /** Stops a transfer for all its users. Throws `unknown_session` if it is not open, `bad_parameter` for a broadcast of this engine. */
-  stop(infohash: Infohash): void {
+  /** Stops a transfer for all its users. Throws `unknown_session` if it is not open, `bad_parameter` for a broadcast of this engine. The
+   * promise resolves when it has stopped. */
+  stop(infohash: Infohash): Promise<void> {
     const held = this.#held.get(infohash);
     if (held === undefined)
       throw new SluiceError("unknown_session", "no transfer with this infohash is open");
     if (held.transfer.live?.content.role === "source")
       throw new SluiceError("bad_parameter", "infohash: this is a broadcast; stop it with broadcast_stop");
-    this.#stop(held);
+    return this.#stop(held);
   }
 
   /** Cancels all timers. The owner of the transfers closes them. */
@@ -129,7 +130,7 @@ export class Holds {
     return {
       ...hold,
       release() {
-        hold.rest?.(true);
+        hold.rest(true);
         hold.release();
       },
     };
@@ -199,10 +200,10 @@ export class Holds {
     this.#stop(oldest);
   }
 
-  #stop(held: Held): void {
+  #stop(held: Held): Promise<void> {
     held.cancelIdle();
     this.#held.delete(held.transfer.infohash);
-    held.transfer.stop().catch((thrown) => {
+    return held.transfer.stop().catch((thrown) => {
       this.#dependencies.log.warn("cannot stop a transfer cleanly", {
         infohash: held.transfer.infohash,
         reason: messageOf(thrown),

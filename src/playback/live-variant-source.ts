@@ -13,9 +13,9 @@ import type {
 } from "../transfer/segment-source.ts";
 import { VARIANT_TRACKS } from "../transfer/segment-source.ts";
 import type { PlaybackRequest } from "./contract.ts";
-import { convertedCodecs } from "./converted-source.ts";
 import { DerivedSource } from "./derived-source.ts";
 import { SUBTITLE_GROUP } from "./hls.ts";
+import { convertedCodecs } from "./stream-audio.ts";
 
 /** The qualities of a broadcast for one session; see `LiveVariants`. */
 export interface Qualities {

@@ -1,17 +1,23 @@
+import { SluiceError } from "../base/errors.ts";
 import { languageTag } from "../media/language.ts";
 import { type ManifestRendition as WrittenRendition, writeMasterManifest } from "../media/manifest.ts";
-import { StreamConverter, type StreamConverterOptions } from "../remux/audio/stream-converter.ts";
 import type { AudioTranscoder } from "../remux/audio/transcoder.ts";
 import { isTsCodec } from "../remux/container-rules.ts";
 import type { AudioConversion, MediaTrack } from "../remux/contract.ts";
+import { StreamConverter, type StreamConverterOptions } from "../remux/streams/stream-converter.ts";
 import { readPiece } from "../remux/ts-interleave.ts";
 import { describeTracks } from "../remux/ts-tracks.ts";
 import type { ManifestPlace } from "../transfer/segment-source.ts";
 import { ORIGINAL_FROM } from "./film-audio.ts";
 import { distinctNames } from "./hls.ts";
 
-/** Addresses of segments in a media manifest. */
-const SEGMENT_URL = /^((?:http\S*\/)?\d+)\.ts$/gm;
+/** Addresses of segments and of their initialization segments in a media manifest. */
+const SEGMENT_URL = /(^|\/|")(\d+)\.(?:a\d+\.)?(ts|m4s|mp4)(?="|$)/gm;
+/** Codecs that are converted, in a `CODECS` attribute (RFC 6381). */
+export const CONVERTED_CODECS = /\b(ac-3|ec-3|dts[cehlx+-]|mp4a\.(40\.3[23]|69|6B|A5|A6|A9))(?=[",])/gi;
+
+/** Segments of the source that are kept, because picture and audio of one are requested one after the other. The newest is always kept. */
+export const ORIGINALS_BYTES = 8 * 1024 * 1024;
 
 /** A way to get one audio track of a stream apart from the picture. */
 interface StreamRendition {
@@ -21,12 +27,17 @@ interface StreamRendition {
   readonly converter: StreamConverter;
 }
 
-/** What {@link openStreamAudio} needs. */
-interface StreamAudioOptions {
+/** How the audio of a stream is converted. */
+export interface StreamAudioOptions {
   readonly transcoder: AudioTranscoder;
   readonly conversion: AudioConversion;
   /** Preferred language, ISO 639-2. */
   readonly language: string;
+}
+
+/** The error for a request of an audio track that the stream does not have. */
+export function noSuchAudio(number: number): SluiceError {
+  return new SluiceError("no_such_segment", `the stream has no separate audio ${number}`);
 }
 
 /** The audio of a stream that has picture and audio in the same segments: each track as requested, and as it is in the stream. */
@@ -83,9 +94,14 @@ export class StreamAudio {
   }
 }
 
+/** Returns a codec (RFC 6381), or that of the audio that it is converted to. */
+export function convertedCodecs(codec: string): string {
+  return `"${codec}"`.replace(CONVERTED_CODECS, "mp4a.40.2").slice(1, -1);
+}
+
 /** Returns the manifest of a rendition: that of the stream, with the addresses of this audio. */
 export function audioManifest(manifest: string, number: number): string {
-  return manifest.replace(SEGMENT_URL, `$1.a${number}.ts`);
+  return manifest.replace(SEGMENT_URL, `$1$2.a${number}.$3`);
 }
 
 /**

@@ -7,6 +7,7 @@ import { type Access, acquire, fileAt } from "./access.ts";
 import type { FilmSubtitle, ReadOptions, SubtitleLease } from "./contract.ts";
 import { filmPictures, picturesAt } from "./film-pictures.ts";
 import { filmSubtitles, parseSubtitleFile, subtitleAt } from "./film-subtitles.ts";
+import { pictureJson } from "./picture-json.ts";
 import { withDataTimeout } from "./timeouts.ts";
 
 /** Opens the text subtitles of a file; see `Engine.subtitles`. Rejects with `SluiceError`. */
@@ -31,7 +32,8 @@ export async function openSubtitles(
       async statesOf(number, seconds) {
         try {
           const loaded = (stop: AbortSignal) => picturesAt(pictures, number).states(seconds, stop);
-          return await withDataTimeout(access, transfer, loaded, signal ?? ended.signal);
+          const states = await withDataTimeout(access, transfer, loaded, signal ?? ended.signal);
+          return states.map(pictureJson);
         } finally {
           release();
         }

@@ -1,9 +1,11 @@
 import { sleep } from "../async/sleep.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
+import { MIN_FREE_BYTES } from "../base/free-disk.ts";
 import type { Log } from "../base/log.ts";
 import { chunksOf, isStuffing } from "../catch-up/stream-chunks.ts";
 import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
 import type { Clock, Files } from "../runtime/contract.ts";
+import { JoinedStream } from "./joined-stream.ts";
 
 /** Dependencies of {@link recordStream}. */
 export interface RecorderDependencies {
@@ -17,8 +19,8 @@ export interface RecorderDependencies {
 /** How a stream is recorded. */
 interface RecordOptions {
   readonly path: string;
-  /** Opens the channel as one transport stream. `bytes`: what the file has already. */
-  readonly open: (signal: AbortSignal, bytes: number) => Promise<ReadableStream<Uint8Array>>;
+  /** Opens the channel. `bytes`: what the file has already. */
+  readonly open: (signal: AbortSignal, bytes: number) => Promise<OpenedStream>;
   /** Returns true if the recording has ended when its stream ends. */
   readonly isOver: () => boolean;
   /** Ends the recording. */
@@ -27,16 +29,22 @@ interface RecordOptions {
   readonly progress: (bytes: number, problem: string | null) => void;
 }
 
+/** A transport stream to record. */
+export interface OpenedStream {
+  readonly stream: ReadableStream<Uint8Array>;
+  /** True if its first byte follows the last one of the file. */
+  readonly isContinuation: boolean;
+}
+
 /** A channel that cannot be played is tried again after this time. */
 const RETRY_MS = 5_000;
+const NOTHING = new Uint8Array(0);
 /** The file is synced, and the disk is checked, each time this much was written. */
 const SYNC_BYTES = 16 * 1024 * 1024;
-/** Recording ends before the disk is full. */
-const MIN_FREE_BYTES = 512 * 1024 * 1024;
 
 /**
- * Appends a channel to a file until the signal fires. If the channel fails, it is opened again, and the file has a gap. Resolves to the reason
- * if the recording ended early: the limit, or the disk.
+ * Appends a channel to a file until the signal fires. If the channel fails, it is opened again, and the times of the
+ * file continue. Resolves to the reason if the recording ended early: the limit, or the disk.
  */
 export async function recordStream(
   dependencies: RecorderDependencies,
@@ -47,13 +55,17 @@ export async function recordStream(
   const file = await files.open(path);
   // A file that was cut by a crash continues with a whole packet.
   const writer = { at: size - (size % TS_PACKET_BYTES), synced: size };
+  // After a restart the number differs from the last one too.
+  let versions: number = clock.unixSeconds();
   try {
     while (!signal.aborted) {
       let problem = "the channel has ended";
       try {
-        const stream = await open(signal, writer.at);
-        for await (const chunk of chunksOf(stream, signal)) {
-          if (isStuffing(chunk)) continue;
+        const { stream, isContinuation } = await open(signal, writer.at);
+        const joined = await JoinedStream.after(file, isContinuation ? 0 : writer.at, ++versions);
+        for await (const bytes of chunksOf(stream, signal)) {
+          const chunk = isStuffing(bytes) ? NOTHING : joined.push(bytes);
+          if (chunk.length === 0) continue;
           const limit = await limitReached(dependencies, path, writer);
           if (limit !== undefined) return limit;
           await file.write(writer.at, chunk);
@@ -88,4 +100,24 @@ async function limitReached(
   if (at !== synced) return undefined;
   const free = await files.freeBytes(path);
   return free !== undefined && free < MIN_FREE_BYTES ? "the disk is almost full" : undefined;
+}
+
+/** Kept media of a recording. */
+export interface KeptSource {
+  readonly fromMs: number;
+  from(bytes: number): Promise<ReadableStream<Uint8Array>>;
+}
+
+/** Skips the first bytes of a stream, which are in the file already. */
+export function withoutFirst(stream: ReadableStream<Uint8Array>, bytes: number): ReadableStream<Uint8Array> {
+  let left = bytes;
+  return stream.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        const skipped = Math.min(left, chunk.length);
+        left -= skipped;
+        if (skipped < chunk.length) controller.enqueue(chunk.subarray(skipped));
+      },
+    }),
+  );
 }

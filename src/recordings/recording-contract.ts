@@ -37,6 +37,17 @@ export interface Recording {
   readonly seriesId: number | null;
   /** Size of the file. */
   readonly bytes: number;
+  /** Its copy in Matroska; null if the user wants none. */
+  readonly matroska: MatroskaCopy | null;
+}
+
+/** A copy of a recording with its title and guide data as tags. */
+export interface MatroskaCopy {
+  readonly state: "converting" | "ready" | "failed";
+  /** The share that is done, 0 to 1. */
+  readonly share: number;
+  readonly bytes: number;
+  readonly problem: string | null;
 }
 
 /** What to record. */
@@ -71,6 +82,10 @@ export interface Recordings {
   remove(id: number): Promise<void>;
   /** Opens the file of a recording, which may still grow; undefined if it has none. The caller closes it. */
   open(id: number): Promise<RecordedFile | undefined>;
+  /** Begins to copy a recording that is over into a Matroska file. Rejects with `bad_parameter` or `disk_full`. */
+  convert(id: number): Promise<void>;
+  /** Opens the copy in Matroska; undefined if it is not ready. The caller closes it. */
+  openMatroska(id: number): Promise<RecordedFile | undefined>;
   /** Opens the first `bytes` bytes of a recording, all by default, for browsers; undefined if it has fewer. Rejects with `SluiceError`. */
   media(id: number, bytes?: number): Promise<RecordedMedia | undefined>;
   /** Rules that record every programme of a title. */
@@ -85,9 +100,10 @@ export interface RecordedMedia {
   segment(index: number, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** The file of a recording, a transport stream. */
+/** A file of a recording. */
 export interface RecordedFile {
   readonly recording: Recording;
+  readonly bytes: number;
   read(at: number, into: Uint8Array<ArrayBuffer>): Promise<void>;
   close(): Promise<void>;
 }

@@ -48,6 +48,8 @@ export const storedRecording = v.object({
   file: v.optional(v.nullable(v.string()), null),
   /** The time of the first media, in UNIX milliseconds, if the file is a copy of what is kept for catch-up. */
   keptFromMs: v.optional(v.nullable(v.number()), null),
+  /** True if its copy in Matroska is complete. */
+  hasMatroska: v.optional(v.boolean(), false),
 });
 export type StoredRecording = Readonly<v.InferOutput<typeof storedRecording>>;
 

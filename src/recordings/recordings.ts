@@ -8,7 +8,8 @@ import type { OpenChannel } from "../catch-up/channel-keeper.ts";
 import type { Items } from "../library/contract.ts";
 import type { OpenMedia } from "../remux/contract.ts";
 import type { Clock, Files, KeyValueStore } from "../runtime/contract.ts";
-import { recordStream } from "./recorder.ts";
+import { MatroskaCopies } from "./matroska-copies.ts";
+import { type KeptSource, recordStream, withoutFirst } from "./recorder.ts";
 import type {
   Padding,
   RecordedFile,
@@ -85,12 +86,11 @@ export async function createRecordings(
     const facts = await dependencies.files.stat(pathOf(dependencies.folder, read.output));
     entries.set(read.output.id, {
       stored: read.output,
-      bytes: facts?.size ?? 0,
-      problem: null,
-      run: undefined,
+      ...{ bytes: facts?.size ?? 0, problem: null, run: undefined },
     });
   }
   const recordings = new FileRecordings(dependencies, entries);
+  await recordings.loadCopies();
   await recordings.begin();
   return recordings;
 }
@@ -101,12 +101,19 @@ class FileRecordings implements Recordings {
   #planner: SeriesPlanner | undefined;
   #cancelCheck: () => void = () => {};
   readonly #opened: OpenedRecordings;
+  readonly #copies: MatroskaCopies;
   #isClosed = false;
 
   constructor(parts: RecordingsDependencies, entries: Map<number, Entry>) {
     this.#parts = parts;
     this.#entries = entries;
     this.#opened = new OpenedRecordings(parts.openMedia);
+    this.#copies = new MatroskaCopies({ ...parts, freeBytes: () => this.#freeBytes() });
+  }
+
+  async loadCopies(): Promise<void> {
+    for (const { stored } of this.#entries.values())
+      await this.#copies.load(stored.id, pathOf(this.#parts.folder, stored, "mkv"), stored.hasMatroska);
   }
 
   async begin(): Promise<void> {
@@ -123,7 +130,9 @@ class FileRecordings implements Recordings {
   }
 
   list(): Recording[] {
-    return [...this.#entries.values()].map(presented).sort((a, b) => a.start - b.start || a.id - b.id);
+    return [...this.#entries.values()]
+      .map((entry) => this.#presented(entry))
+      .sort((a, b) => a.start - b.start || a.id - b.id);
   }
 
   async add(request: RecordingRequest): Promise<Recording> {
@@ -140,7 +149,7 @@ class FileRecordings implements Recordings {
     const same = [...this.#entries.values()].find(
       ({ stored }) => stored.itemId === itemId && stored.start === start && stored.stop >= stop,
     );
-    if (same !== undefined && same.stored.state !== "failed") return presented(same);
+    if (same !== undefined && same.stored.state !== "failed") return this.#presented(same);
     if (this.#entries.size >= MAX_RECORDINGS)
       throw new SluiceError("too_many", `the limit of ${MAX_RECORDINGS} recordings is reached; delete some`);
     const id = Math.max(0, ...this.#entries.keys()) + 1;
@@ -150,7 +159,7 @@ class FileRecordings implements Recordings {
       channel: request.channel.slice(0, MAX_TEXT),
       programme: request.programme ? boundedProgramme(request.programme) : null,
     };
-    const more = { id, state: "planned", problem: null, keptFromMs: null } as const;
+    const more = { id, state: "planned", problem: null, keptFromMs: null, hasMatroska: false } as const;
     const entry: Entry = {
       stored: { ...about, ...more, file: fileNameOf(about, id) },
       ...{ bytes: 0, problem: null, run: undefined },
@@ -163,7 +172,7 @@ class FileRecordings implements Recordings {
       throw error;
     }
     this.#check();
-    return presented(entry);
+    return this.#presented(entry);
   }
 
   async change(id: number, programme: RecordedProgramme): Promise<void> {
@@ -190,23 +199,39 @@ class FileRecordings implements Recordings {
     await entry.run?.ended;
     await this.#parts.store.commit({ delete: [keyOf(id)] });
     this.#entries.delete(id);
+    await this.#copies.remove(id, pathOf(this.#parts.folder, entry.stored, "mkv"));
     await this.#parts.files.remove(pathOf(this.#parts.folder, entry.stored));
     await this.#parts.files.remove(pathOf(this.#parts.folder, entry.stored, "nfo"));
   }
 
   async open(id: number): Promise<RecordedFile | undefined> {
     const entry = this.#known(id);
-    if (entry.bytes === 0) return undefined;
-    const file = await this.#parts.files.open(pathOf(this.#parts.folder, entry.stored));
-    return {
-      recording: presented(entry),
-      read: (at, into) => file.read(at, into),
-      close: () => file.close(),
-    };
+    return entry.bytes === 0 ? undefined : this.#openFile(entry, "ts", entry.bytes);
+  }
+
+  async openMatroska(id: number): Promise<RecordedFile | undefined> {
+    const [entry, copy] = [this.#known(id), this.#copies.get(id)];
+    return copy?.state === "ready" ? this.#openFile(entry, "mkv", copy.bytes) : undefined;
+  }
+
+  async #openFile(entry: Entry, ending: string, bytes: number): Promise<RecordedFile> {
+    const file = await this.#parts.files.open(pathOf(this.#parts.folder, entry.stored, ending));
+    const read = (at: number, into: Uint8Array<ArrayBuffer>) => file.read(at, into);
+    return { recording: this.#presented(entry), bytes, read, close: () => file.close() };
+  }
+
+  async convert(id: number): Promise<void> {
+    const entry = this.#known(id);
+    const { stored, bytes } = entry;
+    if (stored.state !== "done" || bytes === 0)
+      throw new SluiceError("bad_parameter", "only a recording that is over can be copied");
+    const [from, to] = [pathOf(this.#parts.folder, stored), pathOf(this.#parts.folder, stored, "mkv")];
+    const complete = () => this.#keep(entry, { hasMatroska: true });
+    await this.#copies.start({ stored, from, to, complete }, bytes);
   }
 
   async media(id: number, bytes?: number): Promise<RecordedMedia | undefined> {
-    return this.#opened.media(presented(this.#known(id)), bytes, () => this.open(id));
+    return this.#opened.media(this.#presented(this.#known(id)), bytes, () => this.open(id));
   }
 
   /** Interrupted recordings continue with the next start of the engine. */
@@ -216,7 +241,7 @@ class FileRecordings implements Recordings {
     await this.#planner?.close();
     const running = [...this.#entries.values()].map(({ run }) => run);
     for (const run of running) run?.abort.abort();
-    await Promise.all(running.map((run) => run?.ended));
+    await Promise.all([this.#copies.close(), ...running.map((run) => run?.ended)]);
   }
 
   #known(id: number): Entry {
@@ -286,10 +311,11 @@ class FileRecordings implements Recordings {
         path: pathOf(folder, entry.stored),
         signal: abort.signal,
         isOver: () => entry.stored.stop <= clock.unixSeconds(),
-        open: (signal, bytes) => {
-          const isKept = isFirst;
+        open: async (signal, bytes) => {
+          const isContinuation = isFirst;
           isFirst = false;
-          return isKept && media ? media.from(bytes) : this.#openLive(entry, signal);
+          const stream = isContinuation && media ? media.from(bytes) : this.#openLive(entry, signal);
+          return { stream: await stream, isContinuation };
         },
         progress(bytes, current) {
           entry.bytes = bytes;
@@ -336,9 +362,17 @@ class FileRecordings implements Recordings {
   }
 
   #freeBytes(): number {
-    let used = 0;
+    let used = this.#copies.bytes;
     for (const { bytes } of this.#entries.values()) used += bytes;
     return this.#parts.limitBytes - used;
+  }
+
+  #presented({ stored, bytes, problem }: Entry): Recording {
+    const { allowPrivateUrls: _, file: _file, keptFromMs: _from, hasMatroska: _has, ...shown } = stored;
+    return {
+      ...{ ...shown, bytes, matroska: this.#copies.get(stored.id) ?? null },
+      problem: stored.problem ?? (stored.state === "recording" ? problem : null),
+    };
   }
 
   async #keep(entry: Entry, change: Partial<StoredRecording>): Promise<void> {
@@ -348,36 +382,11 @@ class FileRecordings implements Recordings {
   }
 }
 
-/** Kept media of a recording. */
-interface KeptSource {
-  readonly fromMs: number;
-  from(bytes: number): Promise<ReadableStream<Uint8Array>>;
-}
-
-/** Skips the first bytes of a stream, which are in the file already. */
-function withoutFirst(stream: ReadableStream<Uint8Array>, bytes: number): ReadableStream<Uint8Array> {
-  let left = bytes;
-  return stream.pipeThrough(
-    new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        const skipped = Math.min(left, chunk.length);
-        left -= skipped;
-        if (skipped < chunk.length) controller.enqueue(chunk.subarray(skipped));
-      },
-    }),
-  );
-}
-
 function padded(
   { start, stop }: { readonly start: UnixSeconds; readonly stop: UnixSeconds },
   { before, after: behind }: Padding,
 ): { start: UnixSeconds; stop: UnixSeconds } {
   return { start: (start - before) as UnixSeconds, stop: (stop + behind) as UnixSeconds };
-}
-
-function presented({ stored, bytes, problem }: Entry): Recording {
-  const { allowPrivateUrls: _, file: _file, keptFromMs: _from, ...shown } = stored;
-  return { ...shown, bytes, problem: stored.problem ?? (stored.state === "recording" ? problem : null) };
 }
 
 function keyOf(id: number): string {

@@ -34,16 +34,19 @@ interface InitTrack {
   readonly reorderSeconds: number;
 }
 
+/** What the initialisation segment takes from a file. */
+type FirstPackets = Pick<PacketReader, "first" | "reordering">;
+
 /**
  * Writes packets as fragmented MP4 (ISO 14496-12 8.8): one `moov` for the file, one fragment per segment. Times equal those of the
  * transport stream (`TS_BASE_SECONDS` after the file's), so that the same subtitles fit both. It keeps no position.
  */
 export class Fmp4Writer {
   readonly #tracks: readonly SourceTrack[];
-  readonly #reader: PacketReader;
+  readonly #reader: FirstPackets;
   #init: Init | undefined;
 
-  constructor(reader: PacketReader, tracks: readonly SourceTrack[]) {
+  constructor(reader: FirstPackets, tracks: readonly SourceTrack[]) {
     this.#reader = reader;
     this.#tracks = tracks;
   }
@@ -92,7 +95,7 @@ export class Fmp4Writer {
 
 /** Writes the `moov` with mediabunny, which knows the sample entries of all codecs. */
 async function writeInit(
-  reader: PacketReader,
+  reader: FirstPackets,
   tracks: readonly SourceTrack[],
   signal?: AbortSignalLike,
 ): Promise<Init> {
@@ -139,7 +142,7 @@ async function writeInit(
 
 /** Returns the first packet of a track; undefined for an audio track without packets beside a video, which then plays without sound. */
 async function firstPacket(
-  reader: PacketReader,
+  reader: FirstPackets,
   track: SourceTrack,
   tracks: readonly SourceTrack[],
   signal?: AbortSignalLike,

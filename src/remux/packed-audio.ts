@@ -1,7 +1,7 @@
 import { SluiceError } from "../base/errors.ts";
 import { readAdtsHeader } from "../media/aac.ts";
 import { readAc3Header } from "../media/ac3.ts";
-import { readDtsHeader, readMpegAudioHeader } from "../media/audio-headers.ts";
+import { dtsExtensionBytes, readDtsHeader, readMpegAudioHeader } from "../media/audio-headers.ts";
 import { readId3 } from "../media/id3.ts";
 import { TICKS_PER_SECOND } from "../media/timestamps.ts";
 import { TS_BASE_SECONDS, type TsCodec, type TsMuxPacket } from "./ts-mux-input.ts";
@@ -79,7 +79,10 @@ export function frameAt(bytes: Uint8Array, at: number): Frame | undefined {
   const ac3 = readAc3Header(bytes, at);
   if (ac3) return ac3.frameBytes > 0 ? ac3 : undefined;
   const dts = readDtsHeader(bytes, at);
-  if (dts) return { ...dts, codec: "dts" };
+  if (dts) {
+    const frameBytes = dts.frameBytes + dtsExtensionBytes(bytes, at + dts.frameBytes);
+    return { ...dts, codec: "dts", frameBytes };
+  }
   const mpeg = readMpegAudioHeader(bytes, at);
   if (!mpeg || mpeg.layer === 1 || mpeg.frameBytes < 4) return undefined;
   return { ...mpeg, codec: mpeg.layer === 3 ? "mp3" : "mp2" };

@@ -2,6 +2,7 @@ import { withLinkedAbort } from "../async/abort.ts";
 import type { RandomAccess } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
 import { languageCode } from "../media/language.ts";
+import type { PictureState, SecondsRange } from "../media/picture-subtitles.ts";
 import { reorderPmt } from "../media/psi.ts";
 import { TICKS_PER_SECOND } from "../media/timestamps.ts";
 import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
@@ -195,13 +196,34 @@ class TsFile implements Media {
   }
 
   async cues(trackIndex: number, index: number, signal?: AbortSignal): Promise<readonly TextCue[]> {
-    const { pid, page } = this.#tracks[trackIndex] ?? {};
-    if (pid === undefined || !page)
+    const { pid, page, captions } = this.#tracks[trackIndex] ?? {};
+    if (pid === undefined || !(page || captions))
       throw new SluiceError("no_such_segment", `track ${trackIndex} is not a text subtitle track`);
     this.#checkIndex(index);
+    return this.#readSubtitles(
+      (either) =>
+        page
+          ? this.#subtitles.cues(pid, page, index, either)
+          : this.#subtitles.captions(captions!, index, either),
+      signal,
+    );
+  }
+
+  async pictures(
+    trackIndex: number,
+    seconds: SecondsRange,
+    signal?: AbortSignal,
+  ): Promise<readonly PictureState[]> {
+    const { pid, pictures, described } = this.#tracks[trackIndex] ?? {};
+    if (pid === undefined || !described?.isPicture)
+      throw new SluiceError("no_such_segment", `track ${trackIndex} is not a subtitle track of pictures`);
+    return this.#readSubtitles((either) => this.#subtitles.pictures(pid, pictures, seconds, either), signal);
+  }
+
+  #readSubtitles<T>(read: (signal: AbortSignal) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     return withLinkedAbort(signal, this.#closing.signal, async (either) => {
       try {
-        return await this.#subtitles.cues(pid, page, index, either);
+        return await read(either);
       } catch (error) {
         if (either.aborted)
           throw new SluiceError("cancelled", "reading subtitles was cancelled", { cause: error });

@@ -68,7 +68,7 @@ export class TsEntry {
       from = unit?.at ?? pending.length;
       if (unit?.isKey === undefined) break;
       if (unit.isKey) {
-        this.#first = { dts: unit.dts, clock: firstClock(pending, from) };
+        this.#first = { dts: unit.dts, pts: unit.pts, clock: firstClock(pending, from) };
         for (const pid of this.#kept) if (pid !== leading.pid) this.#waiting.add(pid);
         this.#pending = new Uint8Array(0);
         const tables = new Uint8Array(this.#writer!.length);

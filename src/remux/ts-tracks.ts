@@ -7,9 +7,10 @@ import { HEVC_NAL, hevcNalType, parseHevcSps } from "../media/hevc.ts";
 import { languageCode, trackLanguage } from "../media/language.ts";
 import { annexBNals } from "../media/nal.ts";
 import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
-import type { SubtitlePage, TsStream } from "../media/ts-programme.ts";
+import type { DvbSubtitles, SubtitlePage, TsStream } from "../media/ts-programme.ts";
 import { nextUnit, unitHead } from "../media/ts-units.ts";
 import type { MediaTrack } from "./contract.ts";
+import { areOnly708, captionsIn } from "./ts-captions.ts";
 
 /** The description of a track of a transport stream, with its PID. */
 export interface TsTrack {
@@ -17,6 +18,10 @@ export interface TsTrack {
   readonly described: MediaTrack;
   /** The teletext page of subtitles. */
   readonly page?: SubtitlePage;
+  /** The pages of DVB subtitles. */
+  readonly pictures?: DvbSubtitles;
+  /** The video stream with captions. */
+  readonly captions?: TsStream;
 }
 
 /** How much of a frame is searched for parameter sets. */
@@ -49,15 +54,47 @@ export function describeTracks(
       language: trackLanguage(stream.language),
       title: undefined,
       isDefault: stream === first || stream.kind === "video",
-      ...(stream.kind === "subtitle" && { isOpaque: true }),
+      ...(stream.kind === "subtitle" && {
+        isOpaque: true,
+        ...(stream.codec === "pgs" && { isPicture: true }),
+      }),
       ...detailsOf(stream, packets),
     },
   });
   return [
     ...[...video, ...ordered].map(described),
     ...subtitles.flatMap(pageTracks),
-    ...subtitles.filter(({ pages }) => !pages).map(described),
+    ...subtitles.flatMap(dvbTracks),
+    ...video.filter((stream) => areOnly708(captionsIn(packets, stream))).map(captionTrack),
+    ...subtitles.filter(({ pages, pictures }) => !pages && !pictures).map(described),
   ];
+}
+
+/** Captions in the picture do not name their language. */
+function captionTrack(stream: TsStream): TsTrack {
+  const described = { kind: "subtitle", codec: "cea708", codecString: "wvtt", isDefault: false } as const;
+  return {
+    ...{ pid: stream.pid, captions: stream },
+    described: { ...described, language: "und", title: CAPTIONS_TITLE },
+  };
+}
+
+/** The tracks of a stream of DVB subtitles: its languages. */
+function dvbTracks({ pid, codec, pictures = [] }: TsStream): TsTrack[] {
+  return pictures.map((own) => ({
+    ...{ pid, pictures: own },
+    described: {
+      ...{
+        kind: "subtitle",
+        codec,
+        codecString: undefined,
+        isDefault: false,
+        isOpaque: true,
+        isPicture: true,
+      },
+      ...{ language: own.language, title: own.isHearingImpaired ? "Hearing impaired" : undefined },
+    },
+  }));
 }
 
 /** The tracks of a teletext stream: its pages with subtitles. */
@@ -68,6 +105,9 @@ function pageTracks({ pid, codec, pages = [] }: TsStream): TsTrack[] {
     return { pid, page, described: { ...described, language: page.language, title } };
   });
 }
+
+/** The name of captions (CEA-708). */
+export const CAPTIONS_TITLE = "Captions";
 
 const CODEC_STRINGS: Readonly<Record<string, string>> = {
   ac3: "ac-3",

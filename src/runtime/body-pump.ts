@@ -6,6 +6,8 @@ const BUFFER_BYTES = 256 * 1024;
 const LONG_BODY_BYTES = 64 * 1024;
 
 interface BodyReader {
+  /** True if all bytes come in one buffer. */
+  readonly isReused: boolean;
   /** Returns the next bytes, or undefined at the end. The next call may overwrite them. */
   next(): Promise<Uint8Array | undefined>;
   cancel(): Promise<void>;
@@ -14,15 +16,19 @@ interface BodyReader {
 /**
  * Sends a body at the pace of the socket: reads the next bytes after the kernel has taken the last ones. Cancels the
  * body if the client hangs up; rejects if the body fails. `length` is the announced length in bytes, 0 if unknown.
- * `writing` is called before each write and before the end, `written` with the number of bytes the kernel has taken.
+ * `writing` is called before each write and before the end, `written` with the number of bytes the kernel has taken and whether
+ * their buffer is used again.
  */
 export async function pumpBody(
   body: ReadableStream<Uint8Array>,
   length: number,
   outgoing: ServerResponse,
-  { writing, written }: { readonly writing: () => void; readonly written: (bytes: number) => void },
+  {
+    writing,
+    written,
+  }: { readonly writing: () => void; readonly written: (bytes: number, isReused: boolean) => void },
 ): Promise<void> {
-  const { next, cancel } = readerOf(body, length);
+  const { next, cancel, isReused } = readerOf(body, length);
   let isGone = false;
   let wake: (() => void) | undefined;
   outgoing.once("close", () => {
@@ -48,7 +54,7 @@ export async function pumpBody(
     }
     if (bytes.length > 0) await send(bytes);
     if (isGone) return;
-    written(bytes.length);
+    written(bytes.length, isReused);
   }
 }
 
@@ -57,6 +63,7 @@ function readerOf(body: ReadableStream<Uint8Array>, length: number): BodyReader 
   if (reader === undefined) return chunkReader(body);
   let buffer = new ArrayBuffer(BUFFER_BYTES);
   return {
+    isReused: true,
     async next() {
       const { done, value } = await reader.read(new Uint8Array(buffer));
       // The stream transfers the buffer and returns a new one over the same memory.
@@ -70,6 +77,7 @@ function readerOf(body: ReadableStream<Uint8Array>, length: number): BodyReader 
 function chunkReader(body: ReadableStream<Uint8Array>): BodyReader {
   const reader = body.getReader();
   return {
+    isReused: false,
     next: async () => (await reader.read()).value,
     cancel: () => reader.cancel("the client hung up"),
   };

@@ -21,6 +21,8 @@ export interface Runtime {
   ed25519Key(seed: Uint8Array): { readonly publicKey: Uint8Array; readonly sign: Ed25519Sign };
   /** Cryptographically strong random bytes. */
   randomBytes(length: number): Uint8Array;
+  /** AES-128 in Galois/counter mode (NIST SP 800-38D) with a 16-byte key. */
+  aes128Gcm(key: Uint8Array): Aes128Gcm;
   /** Derives a key from a password (RFC 7914) without blocking the event loop. */
   scrypt(password: string, salt: Uint8Array, cost: ScryptCost): Promise<Uint8Array>;
   /** Serves a Fetch API handler; rejects with `port_busy` if the port is in use. */
@@ -75,6 +77,14 @@ export interface BackupPart {
   readonly base64: string;
   /** True for the last part of the file. */
   readonly isLast: boolean;
+}
+
+/** An authenticated cipher. A nonce has 12 bytes and must not be used twice. */
+export interface Aes128Gcm {
+  /** Returns the encrypted bytes, followed by the 16-byte tag. */
+  seal(nonce: Uint8Array, additional: Uint8Array, plain: Uint8Array): Uint8Array;
+  /** Returns the plain bytes; undefined if `sealed` or `additional` was changed. */
+  open(nonce: Uint8Array, additional: Uint8Array, sealed: Uint8Array): Uint8Array | undefined;
 }
 
 /** Parameters of scrypt, which needs 128 · N · r bytes of memory. */
@@ -160,6 +170,8 @@ export interface TcpHandlers {
 
 export interface TcpSocket {
   readonly remote: PeerAddress;
+  /** Present on sockets that stand for a WebRTC data channel. */
+  readonly transport?: "webrtc";
   /** Written bytes that the kernel has not taken yet. */
   readonly bufferedBytes: number;
   /** Takes ownership of `bytes`. Returns false if the caller should wait for `drained`. */
@@ -242,6 +254,11 @@ export interface KeyValueStore {
    * hold. Rejects with `disk_full` if the disk is full; a rejected commit has changed nothing.
    */
   commit(change: KeyValueChange): Promise<boolean>;
+  /**
+   * Calls `changed` with keys of this prefix that other processes have set or deleted; `get` and `list` already return the new values then. The
+   * returned function ends this. Absent if no other process writes to the store while this one uses it.
+   */
+  watch?(prefix: string, changed: (keys: readonly string[]) => void): () => void;
   close(): Promise<void>;
 }
 
@@ -276,7 +293,16 @@ export type HttpHandler = (
  * Passed to the handler of a WebSocket request (RFC 6455). To accept, the handler calls it and returns its response; any
  * other response refuses the request.
  */
-export type AcceptWebSocket = (open: (socket: TextSocket) => TextSocketHandlers) => Response;
+export type AcceptWebSocket = (
+  open: ((socket: TextSocket) => TextSocketHandlers) | ByteStreamOpener,
+) => Response;
+
+/** Accepts a WebSocket whose binary messages, joined, are a byte stream in each direction, as those of a TCP connection. */
+export interface ByteStreamOpener {
+  /** The address of the client, which is not that of the connection behind a proxy. */
+  readonly remote: PeerAddress;
+  open(socket: TcpSocket): TcpHandlers;
+}
 
 /** A WebSocket for short text messages. */
 export interface TextSocket {

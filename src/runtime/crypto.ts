@@ -10,7 +10,7 @@ import {
   isValidPublicKey,
   type Sha256,
 } from "../base/signature.ts";
-import type { ScryptCost } from "./contract.ts";
+import type { Aes128Gcm, ScryptCost } from "./contract.ts";
 
 /** SHA-1, 20 bytes. Uses `crypto.hash`, which needs no hash object, if the runtime has it. */
 export const sha1: (bytes: Uint8Array) => Uint8Array =
@@ -83,4 +83,39 @@ const resolve = promisify(lookupCallback);
 export async function lookup(name: string): Promise<string[]> {
   const found = await resolve(name, { all: true });
   return found.flatMap(({ address }) => canonicalAddress(address) ?? []);
+}
+
+const AES_TAG_BYTES = 16;
+
+/** See `Runtime.aes128Gcm`. On Node, a key object takes a third of the time of raw bytes. */
+export function aes128Gcm(key: Uint8Array): Aes128Gcm {
+  const keyObject = crypto.createSecretKey(key);
+  const options = { authTagLength: AES_TAG_BYTES };
+  return {
+    seal(nonce, additional, plain) {
+      const cipher = crypto.createCipheriv("aes-128-gcm", keyObject, nonce, options);
+      cipher.setAAD(additional);
+      const encrypted = cipher.update(plain);
+      cipher.final();
+      const sealed = new Uint8Array(encrypted.length + AES_TAG_BYTES);
+      sealed.set(encrypted);
+      sealed.set(cipher.getAuthTag(), encrypted.length);
+      return sealed;
+    },
+    open(nonce, additional, sealed) {
+      if (sealed.length < AES_TAG_BYTES) return undefined;
+      const end = sealed.length - AES_TAG_BYTES;
+      const decipher = crypto.createDecipheriv("aes-128-gcm", keyObject, nonce, options);
+      decipher.setAAD(additional);
+      decipher.setAuthTag(sealed.subarray(end));
+      const plain = decipher.update(sealed.subarray(0, end));
+      try {
+        decipher.final();
+        return plain;
+      } catch {
+        // The tag is wrong.
+        return undefined;
+      }
+    },
+  };
 }

@@ -26,12 +26,12 @@ const CHECK_INTERVAL_MS = HEADERS_TIMEOUT_MS;
 
 /**
  * Serves a Fetch API handler over `node:http`, which all runtimes provide and which can limit the size and time of
- * requests. Calls `sent` with the number of body bytes sent.
+ * requests. Calls `sent` with the number of body bytes sent and whether their buffer is used again.
  */
 export async function serve(
   handler: HttpHandler,
   options: ServeOptions,
-  sent: (bytes: number) => void = () => {},
+  sent: (bytes: number, isReused: boolean) => void = () => {},
 ): Promise<HttpListener> {
   const networks = cachedNetworks();
   const handle: OriginHandler = (incoming, request, accept) => {
@@ -83,7 +83,7 @@ type OriginHandler = (
 /** Observers of one response. */
 interface Observers {
   readonly pending: PendingRequest;
-  readonly sent: (bytes: number) => void;
+  readonly sent: (bytes: number, isReused: boolean) => void;
 }
 
 async function respond(
@@ -192,9 +192,9 @@ async function send(
   setImmediate(() => outgoing.flushHeaders());
   await pumpBody(body, Number(response.headers.get("content-length") ?? 0), outgoing, {
     writing: pending.writing,
-    written: (bytes) => {
+    written: (bytes, isReused) => {
       pending.written();
-      sent(bytes);
+      sent(bytes, isReused);
     },
   });
 }

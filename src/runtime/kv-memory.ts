@@ -15,16 +15,7 @@ export function openMemory(): KeyValueStore {
       const json = records.get(checkedKey(key));
       return json === undefined ? undefined : JSON.parse(json);
     },
-    async *list(prefix) {
-      const breather = new Breather();
-      const keys = [...records.keys()].filter((key) => key.startsWith(prefix)).sort(byUtf8);
-      for (const key of keys) {
-        refuseClosed();
-        const json = records.get(key);
-        if (json !== undefined) yield [key, JSON.parse(json)];
-        await breather.breathe();
-      }
-    },
+    list: (prefix) => listRecords(() => records, prefix, refuseClosed),
     async commit(change: KeyValueChange) {
       refuseClosed();
       const checked = checkedChange(change);
@@ -37,6 +28,31 @@ export function openMemory(): KeyValueStore {
       isClosed = true;
     },
   };
+}
+
+/** Yields the records of a prefix in byte order of the keys. `records` returns them, as JSON; `refuseClosed` throws if the store is closed. */
+export async function* listRecords(
+  records: () => ReadonlyMap<string, string>,
+  prefix: string,
+  refuseClosed: () => void,
+): AsyncGenerator<readonly [key: string, value: unknown], void> {
+  refuseClosed();
+  const breather = new Breather();
+  const keys: string[] = [];
+  let isPlain = true;
+  for (const key of records().keys()) {
+    if (!key.startsWith(prefix)) continue;
+    keys.push(key);
+    isPlain &&= !/[\ud800-\uffff]/.test(key);
+  }
+  // Below the surrogates, the order of UTF-16 is that of UTF-8.
+  keys.sort(isPlain ? undefined : byUtf8);
+  for (const key of keys) {
+    refuseClosed();
+    const json = records().get(key);
+    if (json !== undefined) yield [key, JSON.parse(json)];
+    await breather.breathe();
+  }
 }
 
 /** Compares by UTF-8 bytes, which is the order of the code points. */

@@ -8,8 +8,6 @@ export interface RedisClient {
   command(name: string, ...args: readonly string[]): Promise<unknown>;
   /** The reason why there is no connection; undefined if there is one. */
   readonly problem: string | undefined;
-  /** Calls `listener` after each reconnection. */
-  onReady(listener: () => void): void;
   close(): void;
 }
 
@@ -68,16 +66,18 @@ const CONNECT_MS = 5_000;
 const COMMAND_MS = 10_000;
 const MAX_RETRY_MS = 2_000;
 
-/** Opens the connections. They are established again when they break; the first one is not awaited. */
-export function connectRedis(place: RedisPlace): RedisClient {
+/** Opens the connections. Commands fail after `commandTimeout` (ms). They are established again when they break; the first one is not awaited. */
+export function connectRedis(place: RedisPlace, commandTimeout = COMMAND_MS): RedisClient {
   const { isTls, username, password, hosts, kind, master, database } = place;
   const retryStrategy = (attempt: number) => Math.min(100 * attempt, MAX_RETRY_MS);
   const options = {
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     ...(isTls && { tls: {} }),
+    // Replies have one shape, whatever the version of the server.
+    protocol: 2 as const,
     connectTimeout: CONNECT_MS,
-    commandTimeout: COMMAND_MS,
+    commandTimeout,
     // A command that cannot be sent now fails now: the store decides what is repeated.
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
@@ -97,6 +97,7 @@ export function connectRedis(place: RedisPlace): RedisClient {
             sentinels: [...hosts],
             name: master!,
             ...(password !== undefined && { sentinelPassword: password }),
+            ...(isTls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
           })
         : new Redis({ ...options, ...hosts[0]!, db: database });
   let problem: string | undefined = "not connected yet";
@@ -125,7 +126,6 @@ export function connectRedis(place: RedisPlace): RedisClient {
     get problem() {
       return problem;
     },
-    onReady: (listener) => void redis.on("ready", listener),
     close: () => redis.disconnect(),
   };
 }

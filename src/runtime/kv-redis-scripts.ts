@@ -3,13 +3,15 @@
  * Redis Cluster requires (cluster specification: hash tags).
  */
 
-/** The keys of a store: a hash of the records, a sorted set of their names, the owner, and the last commit of each writer. */
+/** The keys of a store. */
 export interface RedisKeys {
+  /** A hash of the records. */
   readonly records: string;
-  readonly names: string;
-  readonly owner: string;
-  readonly fence: string;
-  /** Of this process. */
+  /** The number of commits that have changed records. */
+  readonly revision: string;
+  /** A stream of the latest commits: an entry `<revision>-0` names the writer, its commit and the keys. */
+  readonly log: string;
+  /** The last commit of this process and its result. */
   readonly last: string;
 }
 
@@ -18,83 +20,65 @@ export function redisKeys(name: string, writer: string): RedisKeys {
   const tag = `{sluice:${name}}`;
   return {
     records: `${tag}:records`,
-    names: `${tag}:names`,
-    owner: `${tag}:owner`,
-    fence: `${tag}:fence`,
+    revision: `${tag}:revision`,
+    log: `${tag}:log`,
     last: `${tag}:last:${writer}`,
   };
 }
 
 /** The record of a writer's last commit stays this long: far longer than a commit whose answer was lost is repeated. */
 const LAST_SECONDS = 86_400;
+/** Commits that a process may be behind; beyond that it reads all records again. */
+const LOG_ENTRIES = 1_000;
+/** Separates the keys in an entry of the log; no key contains it. */
+export const KEY_SEPARATOR = "\0";
+/** Stands for the keys of a commit that has too many for the log. */
+export const ALL_KEYS = "";
 
 /**
- * KEYS: records, names, owner, last. ARGV: owner token (empty: a tool, which may write beside the owner), id of the commit, number of checks, of
- * deletions and of sets, then these: key and `=` with the expected JSON, or `-` if the key must be absent; key; key and JSON. Returns 1 if the
- * checks hold, 0 if not, -1 if the writer does not own the store. A commit that is repeated returns its first result, also after a change of the owner.
+ * KEYS: records, revision, log, last. ARGV: id of the commit, the changed keys for the log, number of checks, of deletions and of sets, then these:
+ * key and `=` with the expected JSON, or `-` if the key must be absent; key; key and JSON. Returns 1 and the revision if the checks hold; 0, the
+ * revision and the values of the checked keys if not. A commit that is repeated returns its first result.
  */
 export const COMMIT = `
-if redis.call('HGET', KEYS[4], 'id') == ARGV[2] then return tonumber(redis.call('HGET', KEYS[4], 'result')) end
-if ARGV[1] ~= '' and redis.call('GET', KEYS[3]) ~= ARGV[1] then return -1 end
-local at, result = 6, 1
-for _ = 1, tonumber(ARGV[3]) do
-  local found = redis.call('HGET', KEYS[1], ARGV[at])
-  local expected = ARGV[at + 1]
-  if found then
-    if '=' .. found ~= expected then result = 0 end
-  elseif expected ~= '-' then
-    result = 0
+local id, checks, deletions, sets = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local result, revision
+local last = redis.call('HMGET', KEYS[4], 'id', 'result', 'revision')
+if last[1] == id then
+  result, revision = tonumber(last[2]), tonumber(last[3])
+else
+  result = 1
+  for at = 6, 4 + 2 * checks, 2 do
+    local found = redis.call('HGET', KEYS[1], ARGV[at])
+    if (found and '=' .. found or '-') ~= ARGV[at + 1] then result = 0 end
   end
-  at = at + 2
-end
-if result == 1 then
-  for _ = 1, tonumber(ARGV[4]) do
-    redis.call('HDEL', KEYS[1], ARGV[at])
-    redis.call('ZREM', KEYS[2], ARGV[at])
-    at = at + 1
+  local at = 6 + 2 * checks
+  if result == 1 and deletions + sets > 0 then
+    if deletions > 0 then redis.call('HDEL', KEYS[1], unpack(ARGV, at, at + deletions - 1)) end
+    at = at + deletions
+    if sets > 0 then redis.call('HSET', KEYS[1], unpack(ARGV, at, at + 2 * sets - 1)) end
+    revision = redis.call('INCR', KEYS[2])
+    redis.call('XADD', KEYS[3], 'MAXLEN', '~', ${LOG_ENTRIES}, revision .. '-0', 'id', id, 'keys', ARGV[2])
+  else
+    revision = tonumber(redis.call('GET', KEYS[2]) or 0)
   end
-  for _ = 1, tonumber(ARGV[5]) do
-    redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1])
-    redis.call('ZADD', KEYS[2], 0, ARGV[at])
-    at = at + 2
-  end
+  redis.call('HSET', KEYS[4], 'id', id, 'result', result, 'revision', revision)
+  redis.call('EXPIRE', KEYS[4], ${LAST_SECONDS})
 end
-redis.call('HSET', KEYS[4], 'id', ARGV[2], 'result', result)
-redis.call('EXPIRE', KEYS[4], ${LAST_SECONDS})
-return result`;
+if result == 1 then return {1, revision} end
+local answer = {0, tonumber(redis.call('GET', KEYS[2]) or 0)}
+for at = 6, 4 + 2 * checks, 2 do answer[#answer + 1] = redis.call('HGET', KEYS[1], ARGV[at]) end
+return answer`;
 
-/** KEYS: records, names. ARGV: lower bound of ZRANGEBYLEX, prefix, maximum. Returns names and values in turn, in byte order of the names. */
-export const LIST = `
-local found = {}
-for _, name in ipairs(redis.call('ZRANGEBYLEX', KEYS[2], ARGV[1], '+', 'LIMIT', 0, tonumber(ARGV[3]))) do
-  if string.sub(name, 1, #ARGV[2]) ~= ARGV[2] then break end
-  local value = redis.call('HGET', KEYS[1], name)
-  found[#found + 1] = name
-  found[#found + 1] = value or ''
-end
-return found`;
+/** KEYS: records, revision. ARGV: keys. Returns the revision, then their values. */
+export const READ = `
+local answer = redis.call('HMGET', KEYS[1], unpack(ARGV))
+table.insert(answer, 1, tonumber(redis.call('GET', KEYS[2]) or 0))
+return answer`;
 
-/** KEYS: owner, fence. ARGV: random text, milliseconds. Takes the lease; returns its token, or nil if another process has it. The number before the
- * colon only grows (fencing token). */
-export const ACQUIRE = `
-if redis.call('EXISTS', KEYS[1]) == 1 then return nil end
-local token = redis.call('INCR', KEYS[2]) .. ':' .. ARGV[1]
-redis.call('SET', KEYS[1], token, 'PX', ARGV[2])
-return token`;
-
-/**
- * KEYS: owner, fence. ARGV: token, milliseconds. Renews the lease; also after it has expired, if no other process has had it since: then no
- * other owner has written. Returns 1, or 0 if the lease is lost.
- */
-export const RENEW = `
-local owner = redis.call('GET', KEYS[1])
-if owner == ARGV[1] or (not owner and redis.call('GET', KEYS[2]) == string.match(ARGV[1], '^%d+')) then
-  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-  return 1
-end
-return 0`;
-
-/** KEYS: owner. ARGV: token. Gives the lease up if this process has it. */
-export const RELEASE = `
-if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-return 0`;
+/** KEYS: revision, log. ARGV: a revision, or nothing for the present one. Returns the present revision, and the id of the commit with the other one. */
+export const POSITION = `
+local revision = redis.call('GET', KEYS[1]) or '0'
+local at = ARGV[1] ~= '' and ARGV[1] or revision
+local entry = redis.call('XRANGE', KEYS[2], at .. '-0', at .. '-0')[1]
+return {tonumber(revision), entry and entry[2][2] or ''}`;

@@ -2,39 +2,38 @@ import { randomBytes } from "node:crypto";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { KeyValueChange, KeyValueStore, StoreOptions } from "./contract.ts";
 import { connectRedis, parseRedisUrl, type RedisClient } from "./kv-redis-client.ts";
-import { ACQUIRE, COMMIT, LIST, RELEASE, RENEW, type RedisKeys, redisKeys } from "./kv-redis-scripts.ts";
+import { FOLLOW_TIMEOUT_MS, pause, RedisReplica } from "./kv-redis-replica.ts";
+import { ALL_KEYS, COMMIT, KEY_SEPARATOR, type RedisKeys, redisKeys } from "./kv-redis-scripts.ts";
 import { type CheckedChange, canonicalJson, checkedChange, checkedKey } from "./kv-values.ts";
 
-/** How long the server keeps the lease of an owner that does not renew it: another engine can take over after this time. */
-const LEASE_MS = 10_000;
-/** Three attempts within a lease. */
-const RENEW_MS = 3_000;
-/** A start waits this long for the server, and for the lease of an engine that was killed. */
-const START_MS = LEASE_MS + 3_000;
-const START_RETRY_MS = 250;
-/** Records that one command reads: at most 12 MB, and some 100 KB as a rule. */
-const PAGE_RECORDS = 200;
+/** A start waits this long for the server. */
+const START_MS = 13_000;
+const RETRY_MS = 250;
+/** Longer names of changed keys are not logged; other processes then read all records again. */
+const MAX_LOGGED = 64 * 1024;
 /** Commits that wait for earlier ones; the library sends one after another. */
 const QUEUE_LIMIT = 1_000;
 
 /**
- * Opens a store on a Redis or Valkey server. The engine owns it by a lease; a tool (`shared`) writes beside the owner, as with SQLite.
- * Rejects with `bad_configuration` if another engine owns it, `store_unavailable` if the server does not answer.
+ * Opens a store on a Redis or Valkey server. Any number of processes may use it at the same time. Rejects with `store_unavailable` if the server does
+ * not answer.
  */
-export async function openRedis(
-  url: string,
-  { shared, warn }: Pick<StoreOptions, "shared" | "warn">,
-): Promise<KeyValueStore> {
+export async function openRedis(url: string, { warn }: Pick<StoreOptions, "warn">): Promise<KeyValueStore> {
   const place = parseRedisUrl(url);
   const client = connectRedis(place);
+  const follower = connectRedis(place, FOLLOW_TIMEOUT_MS);
   try {
     await untilConnected(client);
-    const store = new RedisStore(client, redisKeys(place.name, randomBytes(12).toString("hex")), warn);
-    if (!shared) await store.acquire();
+    await untilConnected(follower);
+    const writer = randomBytes(12).toString("hex");
+    const keys = redisKeys(place.name, writer);
+    const replica = new RedisReplica(follower, keys, writer);
     await checkDurability(client, warn);
-    return store;
+    await replica.begin();
+    return new RedisStore(client, keys, writer, replica);
   } catch (error) {
     client.close();
+    follower.close();
     throw error;
   }
 }
@@ -49,7 +48,7 @@ async function untilConnected(client: RedisClient): Promise<void> {
       const reason = messageOf(error);
       const isFinal = /NOAUTH|WRONGPASS|NOPERM|invalid password|AUTH/i.test(`${reason} ${client.problem}`);
       if (isFinal || performance.now() > until) throw unavailable(client.problem ?? reason);
-      await pause(START_RETRY_MS);
+      await pause(RETRY_MS);
     }
   }
 }
@@ -86,68 +85,41 @@ interface Pending {
 class RedisStore implements KeyValueStore {
   readonly #client: RedisClient;
   readonly #keys: RedisKeys;
-  readonly #warn: (message: string) => void;
-  /** The lease; empty for a tool. */
-  #token = "";
-  #isLost = false;
-  #queue: Pending[] = [];
+  readonly #writer: string;
+  readonly #replica: RedisReplica;
+  readonly #queue: Pending[] = [];
   #working: Promise<void> | undefined;
+  /** Why it is not known whether the commit that was sent has been applied. */
+  #doubt: string | undefined;
   #commits = 0;
-  #renewal: ReturnType<typeof setInterval> | undefined;
   #isClosed = false;
   #closing: Promise<void> | undefined;
 
-  constructor(client: RedisClient, keys: RedisKeys, warn: (message: string) => void) {
+  constructor(client: RedisClient, keys: RedisKeys, writer: string, replica: RedisReplica) {
     this.#client = client;
     this.#keys = keys;
-    this.#warn = warn;
-  }
-
-  /** Takes the lease, and renews it until the store is closed. */
-  async acquire(): Promise<void> {
-    const { owner, fence } = this.#keys;
-    const until = performance.now() + START_MS;
-    for (;;) {
-      const args = [randomBytes(12).toString("hex"), LEASE_MS];
-      const token = await this.#client.run(ACQUIRE, [owner, fence], args);
-      if (typeof token === "string") {
-        this.#token = token;
-        break;
-      }
-      if (performance.now() > until)
-        throw new SluiceError("bad_configuration", "another engine uses this store; stop it first");
-      await pause(START_RETRY_MS);
-    }
-    this.#renewal = setInterval(() => void this.#renew(), RENEW_MS);
-    this.#renewal.unref();
-    this.#client.onReady(() => void this.#renew());
+    this.#writer = writer;
+    this.#replica = replica;
   }
 
   async get(key: string): Promise<unknown> {
     this.#refuseClosed();
-    const json = await this.#read(() => this.#client.command("HGET", this.#keys.records, checkedKey(key)));
-    return json === null ? undefined : JSON.parse(json as string);
+    const json = this.#replica.get(checkedKey(key));
+    return json === undefined ? undefined : JSON.parse(json);
   }
 
-  async *list(prefix: string): AsyncGenerator<readonly [key: string, value: unknown]> {
-    const { names, records } = this.#keys;
-    let from = prefix === "" ? "-" : `[${prefix}`;
-    for (;;) {
-      this.#refuseClosed();
-      const args = [from, prefix, PAGE_RECORDS];
-      const page = (await this.#read(() => this.#client.run(LIST, [records, names], args))) as string[];
-      for (let at = 0; at < page.length; at += 2) yield [page[at]!, JSON.parse(page[at + 1]!)];
-      if (page.length < 2 * PAGE_RECORDS) return;
-      from = `(${page.at(-2)}`;
-    }
+  list(prefix: string): AsyncIterable<readonly [key: string, value: unknown]> {
+    return this.#replica.list(prefix, () => this.#refuseClosed());
+  }
+
+  watch(prefix: string, changed: (keys: readonly string[]) => void): () => void {
+    return this.#replica.watch(prefix, changed);
   }
 
   async commit(change: KeyValueChange): Promise<boolean> {
     this.#refuseClosed();
-    if (this.#isLost)
-      throw unavailable("another engine has taken over this store; restart this engine to use it again");
     const checked = checkedChange(change);
-    const { problem } = this.#client;
+    const problem = this.#client.problem ?? this.#doubt ?? this.#replica.problem;
     if (problem !== undefined) throw unavailable(problem);
     if (this.#queue.length >= QUEUE_LIMIT) throw unavailable("too many changes wait for the server");
     return new Promise((resolve, reject) => {
@@ -163,15 +135,10 @@ class RedisStore implements KeyValueStore {
   }
 
   async #finish(): Promise<void> {
-    clearInterval(this.#renewal);
     await this.#working;
-    try {
-      const { owner, last } = this.#keys;
-      if (this.#token !== "" && !this.#isLost) await this.#client.run(RELEASE, [owner], [this.#token]);
-      await this.#client.command("DEL", last);
-    } catch {
-      // The lease and the record of the last commit expire.
-    }
+    await this.#replica.close();
+    // The record of the last commit expires in any case.
+    await this.#client.command("DEL", this.#keys.last).catch(() => {});
     this.#client.close();
   }
 
@@ -193,60 +160,47 @@ class RedisStore implements KeyValueStore {
    * same id, until the server says so, or until the store is closed. So a commit that rejects has changed nothing.
    */
   async #send(change: CheckedChange): Promise<boolean> {
-    const { records, names, owner, last } = this.#keys;
+    const { records, revision, log, last } = this.#keys;
     const checks = change.check.flatMap(([key, expected]) => [
       key,
       expected === undefined ? "-" : `=${expected}`,
     ]);
-    const sets = [...change.set].flatMap(([key, json]) => [key, canonicalJson(JSON.parse(json))]);
+    const set = new Map([...change.set].map(([key, json]) => [key, canonicalJson(JSON.parse(json))]));
     const deleted = [...change.delete];
-    const counts = [change.check.length, deleted.length, change.set.size];
-    const id = String(++this.#commits);
-    const args = [this.#token, id, ...counts, ...checks, ...deleted, ...sets];
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const result = await this.#client.run(COMMIT, [records, names, owner, last], args);
-        if (result !== -1) return result === 1;
-        // The lease may have expired during an interruption without another owner.
-        if (!(await this.#renew())) throw unavailable("another engine has taken over this store");
-      } catch (error) {
-        if (error instanceof SluiceError) throw error;
-        if (isRefusal(error)) throw refused(error);
-        if (attempt === 1 && isNotSent(error)) throw unavailable(messageOf(error));
-        this.#refuseWaiting(unavailable(this.#client.problem ?? messageOf(error)));
-        if (this.#isClosed)
-          throw unavailable("the store was closed before the server confirmed the last change");
-        await pause(START_RETRY_MS);
+    const changed = [...new Set([...deleted, ...set.keys()])].join(KEY_SEPARATOR);
+    const logged = changed.length > MAX_LOGGED ? ALL_KEYS : changed;
+    const counts = [change.check.length, deleted.length, set.size];
+    const id = `${this.#writer}${++this.#commits}`;
+    const args = [id, logged, ...counts, ...checks, ...deleted, ...[...set].flat()];
+    try {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          this.#replica.committing();
+          const answer = await this.#client.run(COMMIT, [records, revision, log, last], args);
+          const [isDone, at, ...values] = answer as [number, number, ...(string | null)[]];
+          const checkedKeys = change.check.map(([key]) => key);
+          if (isDone === 1) this.#replica.wrote({ ...change, set }, at);
+          else this.#replica.refused(checkedKeys, at, values);
+          return isDone === 1;
+        } catch (error) {
+          if (isRefusal(error)) throw refused(error);
+          if (attempt === 1 && isNotSent(error)) throw unavailable(messageOf(error));
+          this.#doubt = this.#client.problem ?? messageOf(error);
+          this.#refuseWaiting(unavailable(this.#doubt));
+          if (this.#isClosed)
+            throw unavailable("the store was closed before the server confirmed the last change");
+          await pause(RETRY_MS);
+        }
       }
+    } finally {
+      this.#doubt = undefined;
+      this.#replica.ended();
     }
   }
 
   /** Refuses the commits behind the one that is sent: they were made while the server seemed to be there, and were not sent. */
   #refuseWaiting(reason: unknown): void {
     for (const { reject } of this.#queue.splice(0)) reject(reason);
-  }
-
-  /** Renews the lease. Resolves to false if another process has taken it; a failure of the connection is not that. */
-  async #renew(): Promise<boolean> {
-    const { owner, fence } = this.#keys;
-    if (this.#token === "" || this.#isLost) return !this.#isLost;
-    const renewed = await this.#client
-      .run(RENEW, [owner, fence], [this.#token, LEASE_MS])
-      .catch(() => undefined);
-    if (renewed === 0 && !this.#isLost && !this.#isClosed) {
-      this.#isLost = true;
-      this.#warn("another engine has taken over the store; this engine changes nothing any more");
-    }
-    return !this.#isLost;
-  }
-
-  async #read(work: () => Promise<unknown>): Promise<unknown> {
-    try {
-      return await work();
-    } catch (error) {
-      this.#refuseClosed();
-      throw isRefusal(error) ? refused(error) : unavailable(this.#client.problem ?? messageOf(error));
-    }
   }
 
   #refuseClosed(): void {
@@ -273,8 +227,4 @@ function refused(error: unknown): SluiceError {
 /** Whether the client had no connection, so that the server has not received the command. */
 function isNotSent(error: unknown): boolean {
   return /enableOfflineQueue|Stream isn't writeable/i.test(messageOf(error));
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

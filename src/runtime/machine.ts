@@ -1,6 +1,15 @@
 import type { Instant, UnixSeconds } from "../base/time.ts";
 import type { Clock, Net, Runtime } from "./contract.ts";
-import { ed25519Key, ed25519Verifier, lookup, randomBytes, scrypt, sha1, sha256 } from "./crypto.ts";
+import {
+  aes128Gcm,
+  ed25519Key,
+  ed25519Verifier,
+  lookup,
+  randomBytes,
+  scrypt,
+  sha1,
+  sha256,
+} from "./crypto.ts";
 import { files } from "./files.ts";
 import { httpClient } from "./http-client.ts";
 import { serve } from "./http-server.ts";
@@ -48,6 +57,7 @@ export function machineRuntime(
     surroundings,
     sha1,
     sha256,
+    aes128Gcm,
     ed25519Key,
     ed25519Verifier,
     randomBytes,

@@ -8,12 +8,19 @@ import { listenError } from "./listen-error.ts";
 /** Unsent bytes of a socket above which its writer must wait; covers a few round trips of a fast peer. */
 const WRITE_LIMIT_BYTES = 1024 * 1024;
 
+/** A shorter read shows that little else has arrived, so that another system call would gain nothing. */
+const LONG_READ_BYTES = 64 * 1024;
+/** Bytes that one connection delivers in a row by {@link TrafficMemory.receiveNow}, before other work continues: a few milliseconds. */
+const BURST_BYTES = 2 * 1024 * 1024;
+
 /** What a runtime does about the memory that traffic uses. */
 export interface TrafficMemory {
   /** Called with the bytes of each read of a peer connection after they were processed: no code uses them afterwards. */
   read(bytes: Uint8Array): void;
-  /** Called with the size of each part of a response body that was sent. */
-  sent(bytes: number): void;
+  /** Returns what else the socket has received, in memory that the next call overwrites; undefined if there is nothing. */
+  receiveNow?(socket: Socket): Uint8Array | undefined;
+  /** Called with the size of each part of a response body that was sent, and whether its buffer is used again. */
+  sent(bytes: number, isReused: boolean): void;
   /** Called for each accepted peer connection. */
   accepted(): void;
 }
@@ -31,26 +38,48 @@ export function machineNet(
   memory: TrafficMemory | undefined,
   bindUdp: Net["bindUdp"],
 ): Net {
-  const counted = (handlers: TcpHandlers): TcpHandlers => ({
-    opened: () => handlers.opened?.(),
-    received: (read) => {
-      // A `Buffer` copies nothing in `slice`, so a caller that keeps a part would keep a view on it.
-      const bytes = Buffer.isBuffer(read) ? new Uint8Array(read.buffer, read.byteOffset, read.length) : read;
-      handlers.received(bytes);
-      memory?.read(bytes);
-    },
-    drained: () => handlers.drained(),
-    closed: (reason) => handlers.closed(reason),
-  });
   return {
-    connect: (address, handlers, options) => open(address, counted(handlers), options, readBuffer?.()),
+    connect: (address, handlers, options) => open(address, handlers, options, readBuffer?.(), memory),
     listen: (address, accept) =>
-      listen(address, (socket) => {
+      listen(address, memory, (socket) => {
         memory?.accepted();
-        return counted(accept(socket));
+        return accept(socket);
       }),
     bindUdp,
   };
+}
+
+/** Passes the reads of a socket to `received` of its handlers. */
+function deliver(
+  socket: Socket,
+  handlers: Pick<TcpHandlers, "received">,
+  memory: TrafficMemory | undefined,
+): void {
+  socket.on("data", (read: Uint8Array) => {
+    if (socket.destroyed) return;
+    // A `Buffer` copies nothing in `slice`, so a caller that keeps a part would keep a view on it.
+    const bytes = Buffer.isBuffer(read) ? new Uint8Array(read.buffer, read.byteOffset, read.length) : read;
+    const { length } = bytes;
+    handlers.received(bytes);
+    memory?.read(bytes);
+    if (length >= LONG_READ_BYTES) deliverBurst(socket, handlers, memory);
+  });
+}
+
+/** Passes on what else the kernel has. A socket that is paused or has bytes in its own queue is left alone. */
+function deliverBurst(
+  socket: Socket,
+  handlers: Pick<TcpHandlers, "received">,
+  memory: TrafficMemory | undefined,
+): void {
+  for (let burst = 0; burst < BURST_BYTES; ) {
+    if (socket.destroyed || socket.isPaused() || socket.readableLength > 0) return;
+    const bytes = memory?.receiveNow?.(socket);
+    if (bytes === undefined) return;
+    handlers.received(bytes);
+    if (bytes.length < LONG_READ_BYTES) return;
+    burst += bytes.length;
+  }
 }
 
 function open(
@@ -58,19 +87,17 @@ function open(
   handlers: TcpHandlers,
   { timeoutMs, localAddress }: ConnectOptions,
   buffer: Uint8Array | undefined,
+  memory: TrafficMemory | undefined,
 ): TcpSocket {
   let socket: Socket;
-  const received = (bytes: Uint8Array) => {
-    if (!socket.destroyed) handlers.received(bytes);
-  };
   const callback = (length: number, bytes: Uint8Array) => {
-    received(bytes.length === length ? bytes : bytes.subarray(0, length));
+    if (!socket.destroyed) handlers.received(bytes.length === length ? bytes : bytes.subarray(0, length));
     return true;
   };
   try {
     const from = localAddress === undefined ? {} : { localAddress };
     socket = connect({ host, port, ...from, noDelay: true, ...(buffer && { onread: { buffer, callback } }) });
-    if (!buffer) socket.on("data", received);
+    if (!buffer) deliver(socket, handlers, memory);
   } catch (error) {
     // `connect` throws for invalid ports.
     queueMicrotask(() => handlers.closed(messageOf(error)));
@@ -150,13 +177,14 @@ function closedSocket(remote: PeerAddress): TcpSocket {
 
 async function listen(
   address: PeerAddress,
+  memory: TrafficMemory | undefined,
   accept: (socket: TcpSocket) => TcpHandlers,
 ): Promise<TcpListener> {
   const open = new Set<Socket>();
   const server = createServer({ noDelay: true }, (socket) => {
     open.add(socket);
     socket.once("close", () => open.delete(socket));
-    adopt(socket, accept);
+    adopt(socket, accept, memory);
   });
   await bound(server, address);
   const at = server.address();
@@ -171,7 +199,11 @@ async function listen(
   };
 }
 
-function adopt(socket: Socket, accept: (socket: TcpSocket) => TcpHandlers): void {
+function adopt(
+  socket: Socket,
+  accept: (socket: TcpSocket) => TcpHandlers,
+  memory: TrafficMemory | undefined,
+): void {
   const host = canonicalAddress(socket.remoteAddress ?? "");
   if (host === undefined || socket.remotePort === undefined) {
     socket.destroy(); // The peer has closed the connection already.
@@ -189,9 +221,7 @@ function adopt(socket: Socket, accept: (socket: TcpSocket) => TcpHandlers): void
     },
   );
   handlers = accept(tcp);
-  socket.on("data", (bytes: Uint8Array) => {
-    if (!socket.destroyed) handlers.received(bytes);
-  });
+  deliver(socket, handlers, memory);
 }
 
 /** Starts listening. Rejects with `port_busy` if another program uses the port, with `bad_parameter` for other reasons. */

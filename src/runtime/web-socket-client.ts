@@ -122,7 +122,7 @@ function openTextSocket(connection: Socket, first: Uint8Array, handlers: TextSoc
     for (const event of frames.read(bytes)) {
       if (event.kind === "text") handlers.received(event.text);
       else if (event.kind === "ping") write(pongFrame(event.bytes, mask()));
-      else close(event.code);
+      else if (event.kind === "close") close(event.code);
     }
   };
   connection.on("data", received);

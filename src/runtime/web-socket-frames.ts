@@ -7,7 +7,7 @@ const MAX_CONTROL_BYTES = 125;
 /** RFC 6455 1.3. */
 const HANDSHAKE_GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-const OPCODE = { continuation: 0, text: 1, close: 8, ping: 9, pong: 10 } as const;
+const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
 /** Computes `Sec-WebSocket-Accept` from `Sec-WebSocket-Key` (RFC 6455 4.2.2). */
 export function acceptKey(key: string): string {
@@ -17,15 +17,17 @@ export function acceptKey(key: string): string {
 /** A complete message, a ping to answer, or the end with a status code (RFC 6455 7.4). */
 type FrameEvent =
   | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "binary"; readonly bytes: Uint8Array }
   | { readonly kind: "ping"; readonly bytes: Uint8Array }
   | { readonly kind: "close"; readonly code: number };
 
 /**
- * Decodes the frames that the other side sends (RFC 6455 5.2): text messages of at most 64 KiB. Frames from a browser
- * must be masked, frames from a server must not.
+ * Decodes the frames that the other side sends (RFC 6455 5.2): messages of at most 64 KiB, all of them text or all of them
+ * binary. Frames from a browser must be masked, frames from a server must not.
  */
 export class FrameReader {
   readonly #isMasked: boolean;
+  readonly #messages: "text" | "binary";
   /** The bytes `[#start, #end)` of the buffer are not decoded yet. */
   #buffer = new Uint8Array(0);
   #start = 0;
@@ -34,8 +36,9 @@ export class FrameReader {
   #partBytes = 0;
   #isOver = false;
 
-  constructor(from: "browser" | "server" = "browser") {
+  constructor(from: "browser" | "server" = "browser", messages: "text" | "binary" = "text") {
     this.#isMasked = from === "browser";
+    this.#messages = messages;
   }
 
   /** Decodes bytes to events. `close` is the last event; a protocol error is a `close` too. */
@@ -99,8 +102,9 @@ export class FrameReader {
 
   #part(opcode: number, payload: Uint8Array, isFinal: boolean): FrameEvent | undefined {
     const isFirst = this.#parts.length === 0;
-    if (opcode !== (isFirst ? OPCODE.text : OPCODE.continuation)) {
-      return { kind: "close", code: opcode === 2 ? 1003 : 1002 };
+    if (opcode !== (isFirst ? OPCODE[this.#messages] : OPCODE.continuation)) {
+      const isOtherKind = isFirst && (opcode === OPCODE.text || opcode === OPCODE.binary);
+      return { kind: "close", code: isOtherKind ? 1003 : 1002 };
     }
     this.#parts.push(payload);
     // Empty fragments count too, so that their number is limited.
@@ -109,6 +113,7 @@ export class FrameReader {
     const whole = joined(this.#parts);
     this.#parts = [];
     this.#partBytes = 0;
+    if (this.#messages === "binary") return { kind: "binary", bytes: whole };
     try {
       return { kind: "text", text: new TextDecoder("utf-8", { fatal: true }).decode(whole) };
     } catch {
@@ -120,6 +125,11 @@ export class FrameReader {
 /** Encodes a text message of at most 65535 bytes. A client passes four random bytes as `mask`, here and below. */
 export function textFrame(text: string, mask?: Uint8Array): Uint8Array {
   return frame(OPCODE.text, new TextEncoder().encode(text), mask);
+}
+
+/** Encodes a binary message of at most 65535 bytes. */
+export function binaryFrame(bytes: Uint8Array): Uint8Array {
+  return frame(OPCODE.binary, bytes, undefined);
 }
 
 /** Encodes the response to a ping with the same bytes. */
@@ -148,10 +158,14 @@ function control(opcode: number, payload: Uint8Array): FrameEvent | undefined {
 
 /** RFC 6455 5.3: the same operation masks and unmasks. */
 function masked(payload: Uint8Array, mask: Uint8Array): Uint8Array {
-  return payload.map((byte, i) => byte ^ mask[i & 3]!);
+  const result = payload.slice();
+  // Not map(): this runs for every byte that a page sends.
+  for (let i = 0; i < result.length; i++) result[i]! ^= mask[i & 3]!;
+  return result;
 }
 
 function joined(parts: readonly Uint8Array[]): Uint8Array {
+  if (parts.length === 1) return parts[0]!;
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {

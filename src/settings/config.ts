@@ -124,6 +124,8 @@ export function reachSettings(config: Config): ReachSettings {
     lsd: config.lsd === "on",
     encryption: config.encryption,
     utp: config.utp === "on",
+    webrtc: config.webrtc === "on",
+    iceServers: config.iceServers,
     portMapping: config.portMapping === "on",
     bind: config.bind,
     proxy: config.proxy,

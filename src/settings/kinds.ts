@@ -2,6 +2,7 @@ import * as v from "valibot";
 import { configuredHost } from "../../routes/http/access-host.ts";
 import { canonicalAddress } from "../base/address.ts";
 import { type Network, parseNetwork } from "../base/network.ts";
+import { vettedAddress } from "../cluster/engine-address.ts";
 import type { ScheduledLimits } from "../net/contract.ts";
 import { trackerUrlProblem } from "../wire/tracker/url.ts";
 
@@ -198,6 +199,19 @@ export function trackerList(): SettingKind<readonly string[]> {
   };
 }
 
+/** TURN servers (RFC 7065) with their user and password. */
+export function turnServerList(): SettingKind<readonly string[]> {
+  const url = /^turns?:[^\s:@,]+:[^\s@,]+@[\w.[\]:-]+(?:\?transport=(?:udp|tcp))?$/;
+  return {
+    placeholder: "URLS",
+    expected: "turn:user:password@host:port of each, separated by commas",
+    schema: v.pipe(
+      list,
+      v.check((urls) => urls.every((each) => url.test(each))),
+    ),
+  };
+}
+
 /** DHT bootstrap nodes as `host:port`. */
 export function nodeList(): SettingKind<readonly string[]> {
   return {
@@ -206,6 +220,21 @@ export function nodeList(): SettingKind<readonly string[]> {
     schema: v.pipe(
       list,
       v.check((nodes) => nodes.every(isHostAndPort)),
+    ),
+  };
+}
+
+/** `stun:host:port` of STUN servers, without the scheme in the value. TURN servers are refused, because they are not supported. */
+export function iceServerList(): SettingKind<readonly string[]> {
+  return {
+    placeholder: "SERVERS",
+    expected: "stun:host:port of each, separated by commas; TURN is not supported",
+    schema: v.pipe(
+      list,
+      v.check((servers) =>
+        servers.every((server) => server.startsWith("stun:") && isHostAndPort(server.slice(5))),
+      ),
+      v.transform((servers) => servers.map((server) => server.slice(5))),
     ),
   };
 }
@@ -220,6 +249,19 @@ export function proxyUrl(): SettingKind<string> {
       v.string(),
       v.trim(),
       v.check((text) => text === "" || isProxy(text)),
+    ),
+  };
+}
+
+/** The URL of an engine: a scheme, a host and a port. */
+export function engineAddress(): SettingKind<string> {
+  return {
+    placeholder: "URL",
+    expected: "a URL such as http://10.0.0.5:6878",
+    schema: v.pipe(
+      v.string(),
+      v.trim(),
+      v.check((text) => text === "" || vettedAddress(text, text) !== undefined),
     ),
   };
 }

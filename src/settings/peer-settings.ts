@@ -1,6 +1,7 @@
 import {
   anyText,
   choice,
+  iceServerList,
   integer,
   ipAddress,
   nodeList,
@@ -9,6 +10,7 @@ import {
   rate,
   schedule,
   trackerList,
+  turnServerList,
 } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
@@ -63,6 +65,19 @@ export function peerSettings() {
     ),
     lsd: setting("lsd", onOff(), "on", "Find peers on the local network (local service discovery)"),
     utp: setting("utp", onOff(), "on", "Connect to peers over uTP (UDP) if TCP fails or is slower"),
+    webrtc: setting(
+      "webrtc",
+      onOff(),
+      "off",
+      "Connect to browsers and other WebRTC peers, which WebSocket trackers (ws, wss) introduce",
+    ),
+    iceServers: setting(
+      "ice-servers",
+      iceServerList(),
+      [],
+      "STUN servers that tell WebRTC the external address, such as stun:stun.example.org:3478",
+      "none",
+    ),
     encryption: setting(
       "encryption",
       choice("allow", "prefer", "require", "off"),
@@ -114,6 +129,19 @@ export function peerSettings() {
       anyText("FILE"),
       "",
       "List of blocked addresses (P2P or CIDR format)",
+      "none",
+    ),
+    viewerSharing: setting(
+      "viewer-sharing",
+      choice("ask", "on", "off"),
+      "ask",
+      "Viewers in browsers exchange a live stream: if they choose to (ask), unless they choose not to (on), or never (off)",
+    ),
+    turnServers: setting(
+      "turn-servers",
+      turnServerList(),
+      [],
+      "TURN servers for viewers in browsers that cannot connect to each other directly; every viewer sees the password",
       "none",
     ),
     tracker: setting(

@@ -1,3 +1,4 @@
+import { clusterSettings } from "./cluster-settings.ts";
 import { deviceSettings } from "./device-settings.ts";
 import { httpSettings } from "./http-settings.ts";
 import { choice } from "./kinds.ts";
@@ -16,6 +17,7 @@ export function settingsTable(folders: { readonly dataDir: string | undefined })
     ...playbackSettings(),
     ...serviceSettings(),
     ...deviceSettings(),
+    ...clusterSettings(),
     log: setting("log", choice("silent", "error", "warn", "info", "debug"), "info", "Log level"),
     logFormat: setting(
       "log-format",

@@ -23,6 +23,8 @@ export interface CachedContent {
   readonly lastRead: number;
   /** True while a transfer uses the content. */
   readonly isOpen: boolean;
+  /** True if the user keeps it: it is never evicted. */
+  readonly isKept: boolean;
 }
 
 /** The disk cache, as its user manages it. */

@@ -31,6 +31,8 @@ export interface DiskCacheDependencies {
   readonly limitBytes: number;
   /** Acquires the lock of the folder and returns its release function; undefined if another process holds the lock. */
   readonly lock: () => Promise<(() => void) | undefined>;
+  /** Returns true for content that the user keeps: it is never evicted. */
+  readonly isKept: (infohash: Infohash) => boolean;
   /** Called when a piece in memory may be evicted. */
   readonly memoryChanged: () => void;
 }
@@ -143,6 +145,7 @@ export class DiskCache implements CacheContext, CacheContents {
         bytes: bytes + (before?.bytes ?? 0),
         lastRead: Math.max(lastRead, before?.lastRead ?? 0),
         isOpen: folder !== undefined || before?.isOpen === true,
+        isKept: this.#parts.isKept(infohash),
       });
     }
     return [...contents.values()];
@@ -299,7 +302,8 @@ export class DiskCache implements CacheContext, CacheContents {
   #shrinkTo(bytes: number, but?: CachedSegment): boolean {
     if (this.#bytes <= bytes) return true;
     for (const segment of this.#segments.values()) {
-      if (segment === but || segment.folder?.isWanted(segment.index)) continue;
+      if (segment === but || this.#parts.isKept(segment.infohash)) continue;
+      if (segment.folder?.isWanted(segment.index)) continue;
       this.#evict(segment);
       if (this.#bytes <= bytes) return true;
     }

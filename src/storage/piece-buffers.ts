@@ -3,12 +3,8 @@ import type { PieceBuffers } from "../protocol/swarm/contract.ts";
 
 /** Pieces that a transfer may always fill, even if the budget is spent, so that no transfer can starve another. */
 const GUARANTEED_PIECES = 2;
-/** Limit of unused buffers kept for reuse: warm memory causes no page faults. */
-const MAX_SPARE_BYTES = 4 * 1024 * 1024;
-
 /** Overdraft for the guaranteed pieces; beyond it a transfer waits for the disk, or pieces that the disk is too slow for are dropped. */
 const MAX_OVERDRAFT_BYTES = 8 * 1024 * 1024;
-
 /**
  * Returns buffers to the pool until `bytes` of the budget are free, if possible. With `mustFree` it also drops pieces that the
  * disk is too slow for. Returns true if more memory becomes free by itself, as the disk writes or readers move on.
@@ -54,20 +50,37 @@ export class PieceBufferPool {
   takeAnyway(length: number): Uint8Array<ArrayBuffer> {
     this.#inUseBytes += length;
     const spare = this.#spare.get(length)?.pop();
-    if (spare === undefined) return new Uint8Array(length);
-    this.#spareBytes -= length;
-    return spare;
+    if (spare !== undefined) {
+      this.#spareBytes -= length;
+      return spare;
+    }
+    if (this.#isOverLimit(0)) this.#dropSpares();
+    return new Uint8Array(length);
   }
 
-  /** Returns a buffer to the pool. The caller keeps no reference to it. */
+  /**
+   * Returns a buffer to the pool. The caller keeps no reference to it. The pool keeps it for reuse, because new memory costs page
+   * faults and the garbage collector frees it late: buffers in use and spare ones together are limited as those in use are. When a
+   * disk has caught up, the whole overdraft is returned at once, and taken again a moment later.
+   */
   give(buffer: Uint8Array<ArrayBuffer>): void {
     this.forget(buffer.length);
-    if (this.#spareBytes + buffer.length > MAX_SPARE_BYTES) this.#dropSpares();
-    if (buffer.length > MAX_SPARE_BYTES) return;
-    const list = this.#spare.get(buffer.length);
-    if (list) list.push(buffer);
-    else this.#spare.set(buffer.length, [buffer]);
+    // The last piece of all transfers was returned: an idle engine keeps no memory.
+    if (this.#inUseBytes === 0) {
+      this.#dropSpares();
+      return;
+    }
+    const spares = this.#spare.get(buffer.length) ?? [];
+    // Spare buffers of other lengths are of former transfers.
+    if (spares.length === 0 && this.#isOverLimit(buffer.length)) this.#dropSpares();
+    if (this.#isOverLimit(buffer.length)) return;
+    spares.push(buffer);
+    this.#spare.set(buffer.length, spares);
     this.#spareBytes += buffer.length;
+  }
+
+  #isOverLimit(moreBytes: number): boolean {
+    return this.#inUseBytes + this.#spareBytes + moreBytes > this.limitBytes + MAX_OVERDRAFT_BYTES;
   }
 
   /** Removes a buffer from the budget without reusing it: other code may still refer to its memory. */

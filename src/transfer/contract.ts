@@ -159,6 +159,9 @@ export interface Transfers {
   /** Returns the transfer of this content; creates it if necessary. */
   open(content: TransferContent): ActiveTransfer;
   get(infohash: Infohash): ActiveTransfer | undefined;
+  /** Takes over an incoming connection of a peer of this content that did not come through the P2P port. The peer sends its
+   * handshake first; the connection is closed if the content is not open. */
+  accept(infohash: Infohash, socket: TcpSocket): TcpHandlers;
   all(): readonly ActiveTransfer[];
   /** Returns the stored transport file of content that was opened before. */
   knownTransportFile(infohash: Infohash): Promise<KnownFile | undefined>;
@@ -177,6 +180,8 @@ export interface Transfers {
   cacheFigures(): Promise<CacheFigures>;
   /** The disk cache; undefined if it is off. */
   readonly cache: CacheContents | undefined;
+  /** The limits of single transfers, which need not be open. */
+  readonly limits: Pick<PeerLimits, "limitSwarm" | "limitsOf">;
   /** Returns a new place for the media of a live stream that has no transfer here. */
   windowStorage(): WindowStorage;
   /** Applies the present rate limits and the present size of the cache. */
@@ -361,13 +366,13 @@ export interface Hold {
   /** Releases the transfer; further calls do nothing. */
   release(): void;
   /** Sets whether the holder needs no data for now: a transfer of which all holders rest is idle. */
-  rest?(isResting: boolean): void;
+  rest(isResting: boolean): void;
 }
 
 /** A transfer that accepts incoming connections. */
 export interface PeerTransfer extends ActiveTransfer {
-  /** Takes over an incoming connection whose handshake `first` has been read; returns undefined if there is no swarm for it. */
-  accept(socket: TcpSocket, first: Uint8Array): TcpHandlers | undefined;
+  /** Takes over a connection whose handshake `first` was read; without it, this side sends one. Undefined: no swarm for it. */
+  accept(socket: TcpSocket, first: Uint8Array | undefined): TcpHandlers | undefined;
 }
 
 /** Dependencies that all transfers share. */

@@ -104,8 +104,11 @@ export class Driver implements ConnectionHolder {
     this.#run(input);
   }
 
-  /** Takes over an incoming connection whose handshake `first` has been read; `webSeed`: the name of the web seed, if it is one. */
-  accept(socket: TcpSocket, first: Uint8Array, webSeed?: string): TcpHandlers {
+  /**
+   * Takes over an incoming connection whose handshake `first` has been read; undefined: this engine sends the first handshake.
+   * `webSeed`: the name of the web seed, if it is one.
+   */
+  accept(socket: TcpSocket, first: Uint8Array | undefined, webSeed?: string): TcpHandlers {
     const { connections } = this.#dependencies;
     if (this.#isStopped || !connections.hasRoomFor(this)) {
       socket.close();
@@ -116,8 +119,10 @@ export class Driver implements ConnectionHolder {
     connections.open++;
     this.#sockets.set(connection, socket);
     const name = webSeed !== undefined && { webSeed };
-    this.input({ kind: "accepted", connection, address: socket.remote, ...name });
-    this.input({ kind: "received", connection, bytes: first });
+    const transport = socket.transport === "webrtc" && { isWebRtc: true };
+    const opens = first === undefined && { opensFirst: true };
+    this.input({ kind: "accepted", connection, address: socket.remote, ...name, ...transport, ...opens });
+    if (first) this.input({ kind: "received", connection, bytes: first });
     return this.#handlers(connection);
   }
 

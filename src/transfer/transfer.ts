@@ -175,7 +175,7 @@ export class SwarmTransfer implements ActiveTransfer {
   }
 
   /** Takes over an incoming connection; returns undefined if there is no swarm for it yet. */
-  accept(socket: TcpSocket, first: Uint8Array): TcpHandlers | undefined {
+  accept(socket: TcpSocket, first: Uint8Array | undefined): TcpHandlers | undefined {
     return this.#stopping ? undefined : this.#driver?.accept(socket, first);
   }
 
@@ -240,7 +240,7 @@ export class SwarmTransfer implements ActiveTransfer {
       sha1: runtime.sha1,
       sha256: runtime.sha256,
       random,
-      limits: limits.forSwarm(() => (this.#isIdle ? URGENCY.idle : URGENCY.files)),
+      limits: limits.forSwarm(this.infohash, () => (this.#isIdle ? URGENCY.idle : URGENCY.files)),
       buffers: this.#buffers,
     };
     const driver = new Driver({

@@ -14,11 +14,15 @@ const MAP_LIMIT_BYTES = 1024 * 1024;
 const KEY_BYTES = 16;
 /** Keys change every few minutes at most, and old keys are not needed again. */
 const MAX_KEYS = 16;
+/** An initialization section belongs to all segments up to the next one; advertisements have their own. */
+const MAX_MAPS = 8;
 
 /** Fetches the segments, subtitles and initialization sections of manifests, decrypts them and checks their format. */
 export class HlsSegmentFetcher {
   readonly #client: WebClient;
   readonly #keys = new Map<string, Promise<CryptoKey>>();
+  /** Recent initialization sections, by URL and range. */
+  readonly #maps = new Map<string, Uint8Array<ArrayBuffer>>();
 
   constructor(client: WebClient) {
     this.#client = client;
@@ -71,11 +75,27 @@ export class HlsSegmentFetcher {
     return this.#decrypted(raw, segment, manifest, signal);
   }
 
-  /** Fetches the initialization section (`EXT-X-MAP`) of a fragmented MP4 segment. */
+  /** Fetches the initialization section (`EXT-X-MAP`) of a fragmented MP4 segment, or returns the one that segments share. */
   async map(segment: HlsSegment, manifest: HlsLocation, signal: AbortSignal): Promise<SegmentBytes> {
     const { map } = segment;
     if (!map) throw new SluiceError("no_such_segment", "this segment has no initialization section");
     const location = resolveLocation(map.uri, manifest);
+    const key = `${location.url} ${map.range?.start}-${map.range?.end} ${segment.key?.uri} ${segment.key?.iv?.join()}`;
+    const held = this.#maps.get(key);
+    if (held) return held;
+    const bytes = await this.#map(location, map, segment, manifest, signal);
+    this.#maps.set(key, bytes);
+    trimOldest(this.#maps, MAX_MAPS);
+    return bytes;
+  }
+
+  async #map(
+    location: HlsLocation,
+    map: NonNullable<HlsSegment["map"]>,
+    segment: HlsSegment,
+    manifest: HlsLocation,
+    signal: AbortSignal,
+  ): Promise<Uint8Array<ArrayBuffer>> {
     const raw = await fetchResource(this.#client, location, map.range, MAP_LIMIT_BYTES, signal);
     // The tag order decides whether it is encrypted (RFC 8216 4.3.2.5), but encoders get that wrong: test its format.
     if (sniffFormat(raw) === "mp4") return raw;

@@ -31,8 +31,10 @@ const TYPES: Readonly<Record<string, string>> = {
   webmanifest: "application/manifest+json",
 };
 
-/** The script that `index.html` names; it loads all others. */
-const MAIN = "shell/main.js";
+/** The scripts that the two HTML files name, which load all others, and the service worker. */
+const MAIN = ["shell/main.js", "viewer/viewer.ts", "shell/service-worker.js"];
+/** The worker of the viewers' page: the live driver of the engine. Browsers that have WebRTC in a useful form are newer. */
+const VIEWER_WORKER = { file: "viewer/worker.ts", target: ["chrome90", "firefox90", "safari15"] };
 /** The types of files that are served as they are. */
 const PLAIN = /\.(?:svg|webmanifest)$/;
 
@@ -56,7 +58,7 @@ export async function loadWebAssets(): ReturnType<WebAssets> {
 export async function buildWebAssets(): Promise<Record<string, WebAsset>> {
   const folder = fileURLToPath(new URL("./page/", import.meta.url));
   const names = (await readdir(folder, { recursive: true })).map((path) => path.replaceAll("\\", "/"));
-  const entries = names.filter((name) => name === MAIN || name.endsWith(".css"));
+  const entries = names.filter((name) => MAIN.includes(name) || name.endsWith(".css"));
   const worker = createRequire(import.meta.url).resolve("hls.js/dist/hls.worker.js");
   // A dynamic import, because the engine starts faster without esbuild.
   const { build, stop } = await import("esbuild");
@@ -77,6 +79,23 @@ export async function buildWebAssets(): Promise<Record<string, WebAsset>> {
     write: false,
     logLevel: "silent",
   });
+  const { file, target } = VIEWER_WORKER;
+  const { outputFiles: workerFiles } = await build({
+    ...{
+      absWorkingDir: folder,
+      entryPoints: [{ in: `./${file}`, out: file.replace(/\.\w+$/, "") }],
+      outdir: "app",
+    },
+    ...{
+      bundle: true,
+      format: "iife",
+      minify: true,
+      legalComments: "none",
+      target,
+      write: false,
+      logLevel: "silent",
+    },
+  });
   await stop();
   const assets: Record<string, WebAsset> = {};
   const add = (path: string, name: string, text: string) => {
@@ -87,7 +106,8 @@ export async function buildWebAssets(): Promise<Record<string, WebAsset>> {
   const own = (name: string) => readFile(folder + name, "utf8");
   add("/", "index.html", await own("shell/index.html"));
   for (const name of names.filter((each) => PLAIN.test(each))) add(`/app/${name}`, name, await own(name));
-  for (const { path, text } of outputFiles) {
+  add("/watch", "index.html", await own("viewer/index.html"));
+  for (const { path, text } of [...outputFiles, ...workerFiles]) {
     const name = path.slice(folder.length).replaceAll("\\", "/");
     add(`/${name}`, name, text);
   }

@@ -3,6 +3,7 @@ import { householdOf } from "../base/network.ts";
 import { TokenBucket } from "../base/rate.ts";
 import { after, type Instant } from "../base/time.ts";
 import type { Clock, TextSocket, TextSocketHandlers } from "../runtime/contract.ts";
+import { errorMessage, type PeerJsMessage, RELAYED_TYPES, readPeerJsMessage } from "./peerjs-message.ts";
 
 /** Codes in use at the same time: by all devices, and by one device (an IPv6 /64 counts as one). */
 const MAX_CODES = 64;
@@ -16,11 +17,6 @@ const DEVICE_TRIES = { perSecond: 1 / 6, burst: 10, maxHouseholds: 1_000 };
 const ALL_TRIES = { perSecond: 100 / 60, burst: 100 };
 /** Two pages exchange about thirty messages before they are connected. */
 const MAX_MESSAGES_PER_PAGE = 1000;
-/** Longer than any offer; in UTF-16 units. */
-const MAX_MESSAGE_LENGTH = 32 * 1024;
-
-/** The PeerJS messages that pages exchange before they are connected. */
-const RELAYED_TYPES = new Set(["OFFER", "ANSWER", "CANDIDATE", "LEAVE", "EXPIRE"]);
 
 /**
  * A PeerJS signaling server. A page that wants to receive registers a code of eight digits; another page sends to that
@@ -61,7 +57,7 @@ export class SignalingServer {
     const assigned = this.#codes.get(code);
     // The same answer for codes of other devices: it must not show whether a code is in use.
     if (assigned === undefined || assigned.household !== householdOf(host) || assigned.page !== undefined) {
-      socket.send(error("the code is invalid or has expired"));
+      socket.send(errorMessage("the code is invalid or has expired"));
       socket.close();
       return { received() {}, closed() {} };
     }
@@ -73,7 +69,7 @@ export class SignalingServer {
     socket.send(JSON.stringify({ type: "OPEN" }));
     return {
       received: (text) => {
-        const message = readMessage(text);
+        const message = readPeerJsMessage(text);
         // Keeps the connection alive.
         if (message?.type === "HEARTBEAT") return;
         if (message === undefined || ++messages > MAX_MESSAGES_PER_PAGE) socket.close();
@@ -92,7 +88,7 @@ export class SignalingServer {
     return String(number % 10 ** CODE_DIGITS).padStart(CODE_DIGITS, "0");
   }
 
-  #relay(src: string, host: string, from: Page, { type, dst, payload }: Message): void {
+  #relay(src: string, host: string, from: Page, { type, dst, payload }: PeerJsMessage): void {
     if (!RELAYED_TYPES.has(type) || dst === undefined) return;
     if (!from.partners.has(dst)) {
       // The first message to a code tries it; what follows belongs to that attempt.
@@ -111,7 +107,7 @@ export class SignalingServer {
   #try(src: string, host: string, from: Page, dst: string): string | undefined {
     const now = this.#clock.now();
     if (!this.#deviceTries.take(host, now) || !this.#allTries.take(1, now))
-      return error("too many codes were tried; wait a minute");
+      return errorMessage("too many codes were tried; wait a minute");
     const to = this.#codes.get(dst)?.page;
     if (to === undefined) return JSON.stringify({ type: "EXPIRE", src: dst, dst: src });
     from.partners.add(dst);
@@ -134,26 +130,4 @@ interface Page {
   readonly partners: Set<string>;
   /** Codes to which this page has sent; at most one per message. */
   readonly tried: Set<string>;
-}
-
-interface Message {
-  readonly type: string;
-  readonly dst: string | undefined;
-  readonly payload: unknown;
-}
-
-/** Parses a message; returns undefined if it is invalid. */
-function readMessage(text: string): Message | undefined {
-  if (text.length > MAX_MESSAGE_LENGTH) return undefined;
-  try {
-    const { type, dst, payload } = JSON.parse(text) as { type?: unknown; dst?: unknown; payload?: unknown };
-    if (typeof type !== "string") return undefined;
-    return { type, dst: typeof dst === "string" ? dst : undefined, payload };
-  } catch {
-    return undefined; // Not a JSON object: the caller disconnects the page.
-  }
-}
-
-function error(msg: string): string {
-  return JSON.stringify({ type: "ERROR", payload: { msg } });
 }

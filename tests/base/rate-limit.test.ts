@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { randomBelow } from "../../src/base/random.ts";
-import { type Budget, RateLimit, URGENCY, type Urgency } from "../../src/base/rate-limit.ts";
+import { type Budget, bothBudgets, RateLimit, URGENCY, type Urgency } from "../../src/base/rate-limit.ts";
 import { instant } from "../../src/base/time.ts";
 import { seededRandom } from "../seeded-random.ts";
 
@@ -228,3 +228,26 @@ test("Budget.limitedToBytesPerSecond: less urgent budgets share what more urgent
     "who asks for nothing is not held back",
   );
 });
+
+test("bothBudgets: the smaller limit holds, the rest is left to others, and without an own limit only the shared one counts", () => {
+  const shared = new RateLimit(400_000);
+  const own = new RateLimit(100_000).budget(() => URGENCY.files);
+  let isLimited = true;
+  const limited = user(shared, URGENCY.files);
+  const both = bothBudgets(
+    () => (isLimited ? own : undefined),
+    shared.budget(() => URGENCY.files),
+  );
+  const users = [{ ...limited, budget: both }, user(shared, URGENCY.files)];
+  run(users, 0, 30_000);
+  near(users[0]!.taken, 30 * 100_000);
+  near(users[1]!.taken, 30 * 300_000);
+  isLimited = false;
+  const before = users.map(({ taken }) => taken);
+  run(users, 30_000, 60_000);
+  assert.ok(users[0]!.taken - before[0]! > 29 * 200_000);
+});
+
+function near(bytes: number, expected: number): void {
+  assert.ok(Math.abs(bytes - expected) < expected / 20, `${bytes} bytes instead of ${expected}`);
+}

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SluiceError } from "../../src/base/errors.ts";
-import { accessSettings } from "../../src/cli/service.ts";
+import { accessSettings } from "../../src/cli/access-settings.ts";
 import { readConfig } from "../../src/settings/config.ts";
 import { settingsTable } from "../../src/settings/settings.ts";
 

@@ -112,6 +112,8 @@ test("SettingsDesk.change: applies what a running engine can change; the rest ne
 
 /** Values of settings whose default is empty or no value. */
 const SAMPLES: Readonly<Record<string, string>> = {
+  "cluster-address": "http://10.0.0.5:6878",
+  "link-key": "0123456789abcdef0123456789abcdef",
   schedule: "22:00-06:30 up=500KB down=0",
   "dht-nodes": "192.0.2.1:6881",
   trackers: "udp://tracker.example:6969/announce",
@@ -122,9 +124,11 @@ const SAMPLES: Readonly<Record<string, string>> = {
   "access-token": "a-token-of-at-least-32-characters-0",
   bind: "192.0.2.9",
   proxy: "socks5://192.0.2.1:1080",
+  "ice-servers": "stun:stun.example.org:3478",
   "port-file": "/run/port",
   "port-command": "/usr/bin/port",
   "ip-filter": "/etc/list.p2p",
+  "turn-servers": "turn:user:password@turn.example:3478",
   "device-interfaces": "eth0",
 };
 

@@ -231,6 +231,62 @@ test("Net.connect, Net.listen: a kept copy survives the release of its read", as
   await listener.close();
 });
 
+test("Net.connect, Net.listen: a connection that is paused in the middle of its reads gets every byte in order, then the end", async () => {
+  const SIZE = 24 * 1024 * 1024;
+  const PAUSED_AFTER_BYTES = 3 * 1024 * 1024;
+  const whole = new Uint8Array(SIZE);
+  for (let at = 0; at < SIZE; at++) whole[at] = (at * 31 + (at >>> 8) * 17 + (at >>> 16)) & 0xff;
+  /** Checks each byte; pauses repeatedly, and closes nothing: the end must arrive after the last byte. */
+  const checker = (socket: () => TcpSocket) => {
+    const done = later<string>();
+    let got = 0;
+    let sincePause = 0;
+    let wrongAt: number | undefined;
+    const received = (bytes: Uint8Array) => {
+      if (
+        !Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).equals(
+          whole.subarray(got, got + bytes.length),
+        )
+      )
+        wrongAt ??= got;
+      got += bytes.length;
+      sincePause += bytes.length;
+      if (sincePause < PAUSED_AFTER_BYTES) return;
+      sincePause = 0;
+      socket().pause();
+      setTimeout(() => socket().resume(), 1);
+    };
+    const closed = (reason: string) => done.resolve(`${got} bytes, first error at ${wrongAt}, ${reason}`);
+    return { done: done.promise, handlers: { ...nothing, received, closed } };
+  };
+  const expected = `${SIZE} bytes, first error at undefined, closed by the peer`;
+  const closeWhenSent = (socket: TcpSocket) => () => {
+    if (socket.bufferedBytes === 0) socket.close();
+  };
+  const server = later<ReturnType<typeof checker>>();
+  let isFirst = true;
+  const listener = await net.listen(HERE, (socket) => {
+    if (isFirst) {
+      isFirst = false;
+      queueMicrotask(() => socket.write(whole));
+      return { ...nothing, drained: () => closeWhenSent(socket)() };
+    }
+    const check = checker(() => socket);
+    server.resolve(check);
+    return check.handlers;
+  });
+  const client = checker(() => reader);
+  const reader: TcpSocket = net.connect(listener.address, client.handlers, { timeoutMs: 5000 });
+  assert.equal(await client.done, expected);
+  const writer: TcpSocket = net.connect(
+    listener.address,
+    { ...nothing, opened: () => void writer.write(whole), drained: () => closeWhenSent(writer)() },
+    { timeoutMs: 5000 },
+  );
+  assert.equal(await (await server.promise).done, expected);
+  await listener.close();
+});
+
 test("Net.bindUdp: datagrams in both directions over IPv4 and IPv6", async () => {
   for (const host of ["127.0.0.1", "::1"]) {
     const answer = later<string>();
@@ -259,3 +315,26 @@ function later<T = void>() {
   });
   return { promise, resolve };
 }
+
+if (runtime.name === "node")
+  test("Net.listen on Node: thousands of connections cause a collection of what they leave behind", async () => {
+    const { PerformanceObserver, constants } = await import("node:perf_hooks");
+    const collected = later<void>();
+    const observer = new PerformanceObserver((list) => {
+      for (const { detail } of list.getEntries() as unknown as { detail: { flags: number } }[])
+        if ((detail.flags & constants.NODE_PERFORMANCE_GC_FLAGS_FORCED) !== 0) collected.resolve();
+    });
+    observer.observe({ entryTypes: ["gc"] });
+    const listener = await net.listen(HERE, (socket) => {
+      socket.close();
+      return nothing;
+    });
+    const connectOne = () =>
+      new Promise<void>((resolve) => {
+        net.connect(listener.address, { ...nothing, closed: () => resolve() }, { timeoutMs: 5_000 });
+      });
+    for (let i = 0; i < 2_048; i += 64) await Promise.all(Array.from({ length: 64 }, connectOne));
+    await collected.promise;
+    observer.disconnect();
+    await listener.close();
+  });

@@ -132,3 +132,36 @@ test("deviceNetworks: private IPv4 networks, but containers, VPNs and loopback o
   assert.deepEqual(names("lo"), ["lo"]);
   assert.deepEqual(names("eth1"), []);
 });
+
+test("FoundDevices: one sender that floods the search hides no other device", async () => {
+  const lan = fakeLan();
+  const flood = Array.from({ length: 2_000 }, (_, i) => ({
+    host: "192.168.1.66",
+    bytes: ssdpAnswer(`http://192.168.1.66:1400/${i}`),
+  }));
+  lan.answers.set(1900, [...flood, { host: TV, bytes: ssdpAnswer(LOCATION) }]);
+  lan.respond = ({ url }) => (url.hostname === TV ? { text: rendererDescription() } : undefined);
+  const devices = await listed(new FoundDevices(lan.runtime, "", SILENT), lan);
+  assert.deepEqual(
+    devices.map(({ host }) => host),
+    [TV],
+  );
+  // 64 datagrams of the flood, of which four at a time lead to a request.
+  assert.ok(lan.requests.length <= 3 * 5, `${lan.requests.length} requests`);
+});
+
+test("FoundDevices: another address cannot take the place of a listed device until that has vanished", async () => {
+  const lan = fakeLan();
+  withRenderer(lan);
+  const devices = new FoundDevices(lan.runtime, "", SILENT);
+  await listed(devices, lan);
+  const thief = { host: "192.168.1.66", bytes: ssdpAnswer("http://192.168.1.66:1400/d.xml") };
+  lan.answers.set(1900, [thief, { host: TV, bytes: ssdpAnswer(LOCATION) }]);
+  await lan.clock.advance(10_000);
+  await listed(devices, lan);
+  assert.equal(devices.find("dlna:uuid:1")?.host, TV);
+  lan.answers.set(1900, [thief]);
+  await lan.clock.advance(40_000);
+  await listed(devices, lan);
+  assert.equal(devices.find("dlna:uuid:1")?.host, thief.host);
+});

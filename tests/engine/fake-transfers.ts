@@ -5,9 +5,11 @@ import { SluiceError } from "../../src/base/errors.ts";
 import type { FileHash, Infohash } from "../../src/base/ids.ts";
 import type { ItemName } from "../../src/base/item-name.ts";
 import type { ByteRange } from "../../src/base/range.ts";
+import { PeerLimits } from "../../src/net/peer-limits.ts";
 import type { SwarmFigures } from "../../src/protocol/swarm/contract.ts";
 import { NO_FIGURES } from "../../src/protocol/swarm/figures.ts";
 import type { AudioRequest, Media } from "../../src/remux/contract.ts";
+import type { TcpHandlers, TcpSocket } from "../../src/runtime/contract.ts";
 import type { KnownFile } from "../../src/storage/known-file.ts";
 import type { WindowStorage } from "../../src/transfer/channel-contract.ts";
 import type {
@@ -147,6 +149,7 @@ export class FakeTransfers implements Transfers {
   readonly kept: (TransportFile | LiveTransportFile)[] = [];
   /** The infohashes of keys, by `KEY SALT` in hex. */
   readonly keys = new Map<string, Infohash>();
+  readonly limits = new PeerLimits({ uploadLimit: 0, downloadLimit: 0, limitLan: true });
   /** Called for each new transfer, to configure it. */
   prepare: (transfer: FakeTransfer) => void = () => {};
   isClosed = false;
@@ -191,6 +194,14 @@ export class FakeTransfers implements Transfers {
 
   async keep({ file }: KnownFile): Promise<void> {
     this.kept.push(file);
+  }
+
+  /** The connections that were accepted. */
+  readonly accepted: { readonly infohash: Infohash; readonly socket: TcpSocket }[] = [];
+
+  accept(infohash: Infohash, socket: TcpSocket): TcpHandlers {
+    this.accepted.push({ infohash, socket });
+    return { received() {}, drained() {}, closed() {} };
   }
 
   settingsChanged() {}

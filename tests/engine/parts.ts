@@ -42,7 +42,7 @@ export function someContent(
 export async function someCache(
   path: string,
   limits: { memory: number; disk: number },
-  options: Partial<Pick<DiskCacheDependencies, "log" | "files" | "lock" | "clock">> = {},
+  options: Partial<Pick<DiskCacheDependencies, "log" | "files" | "lock" | "clock" | "isKept">> = {},
 ) {
   const pool = new PieceBufferPool(limits.memory);
   const memory = new PieceMemory(pool, options.clock ?? runtime.clock);
@@ -55,6 +55,7 @@ export async function someCache(
     limitBytes: limits.disk,
     lock: async () => () => {},
     memoryChanged: () => memory.changed(),
+    isKept: () => false,
     ...options,
   });
   return { pool, memory, cache };

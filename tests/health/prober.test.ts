@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SluiceError } from "../../src/base/errors.ts";
 import { after } from "../../src/base/time.ts";
+import { SOLE_LEASES } from "../../src/cluster/cluster-contract.ts";
 import type { ProbeTarget } from "../../src/health/health-contract.ts";
 import { HealthRecords } from "../../src/health/health-records.ts";
 import { Prober } from "../../src/health/prober.ts";
@@ -104,6 +105,7 @@ test("Prober: of 200 channels, a third of them dead, at least 95 % get the right
   const records = await openRecords();
   const startAt = clock.now();
   const prober = new Prober({
+    leases: SOLE_LEASES,
     ...{ clock, records, log: SILENT, intervalSeconds: 86_400, players: () => 0, onStart: () => () => {} },
     async *targets() {
       yield* channels;
@@ -152,6 +154,7 @@ test("Prober: leaves a channel at once when a player starts, and visits it again
   let players = 0;
   let starts: (isBackground: boolean) => void = () => {};
   const prober = new Prober({
+    leases: SOLE_LEASES,
     ...{ clock, records, log: SILENT, intervalSeconds: 3_600, players: () => players },
     onStart(started) {
       starts = started;
@@ -193,6 +196,7 @@ test("Prober: leaves the line once to a recording or catch-up, and visits while 
   const records = await openRecords();
   let starts: (isBackground: boolean) => void = () => {};
   const prober = new Prober({
+    leases: SOLE_LEASES,
     ...{ clock, records, log: SILENT, intervalSeconds: 3_600, players: () => 0 },
     onStart(started) {
       starts = started;
@@ -232,6 +236,7 @@ test("Prober: a channel that arrives more slowly than it plays is weak, and one 
   };
   const records = await openRecords();
   const prober = new Prober({
+    leases: SOLE_LEASES,
     ...{ clock, records, log: SILENT, intervalSeconds: 3_600, players: () => 0, onStart: () => () => {} },
     async *targets() {
       yield slow;

@@ -73,19 +73,6 @@ test("redis: user, password and database of the URL; a wrong password is reporte
   await closed.stop();
 });
 
-test("redis: one engine owns the store; a tool writes beside it; a second engine waits and is refused", async () => {
-  const owner = await open("owned");
-  const tool = await open("owned", { shared: true });
-  assert.equal(await tool.commit({ set: [["t", 1]] }), true);
-  assert.equal(await owner.get("t"), 1);
-  await assert.rejects(open("owned"), /another engine uses this store/);
-  await tool.close();
-  await owner.close();
-  const next = await open("owned");
-  assert.deepEqual(await recordsOf(next), { t: 1 });
-  await next.close();
-});
-
 test("redis: kill -9 of the server under commits: no acknowledged record is lost, and a commit never rejects after it was applied", async () => {
   const path = folder.file("killed");
   let killed = await startRedis(path);
@@ -136,26 +123,6 @@ test("redis: kill -9 of the server under commits: no acknowledged record is lost
   assert.equal(records.newest, Math.max(...acknowledged), "commits are not torn");
   await store.close();
   await killed.stop();
-});
-
-test("redis: an engine that lost its lease to another one changes nothing any more", async () => {
-  const warnings: string[] = [];
-  const old = await open("lease", { warnings });
-  await old.commit({ set: [["a", 1]] });
-  // The other engine starts after the lease has expired: here, the test removes it.
-  const { Redis } = await import("ioredis");
-  const redis = new Redis(server.port, "127.0.0.1");
-  await redis.del("{sluice:lease}:owner");
-  assert.equal(await old.commit({ set: [["a", 2]] }), true, "no other engine has had the lease");
-  await redis.del("{sluice:lease}:owner");
-  const next = await open("lease");
-  await assert.rejects(old.commit({ set: [["a", 3]] }), { code: "store_unavailable" });
-  await assert.rejects(old.commit({ set: [["a", 4]] }), /restart this engine/);
-  assert.equal(await next.get("a"), 2);
-  assert.equal(await old.get("a"), 2, "reads are served");
-  assert.match(warnings.join(), /taken over/);
-  redis.disconnect();
-  await Promise.all([old.close(), next.close()]);
 });
 
 test("redis: 10,000 records are listed in order by prefix", async () => {

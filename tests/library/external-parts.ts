@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { type Leases, SOLE_LEASES } from "../../src/cluster/cluster-contract.ts";
 import { type ExternalPlaylists, NO_OWNER } from "../../src/library/contract.ts";
 import { createLanguageReader } from "../../src/library/draft-languages.ts";
 import { createExternalPlaylists } from "../../src/library/external-playlists.ts";
@@ -21,6 +22,7 @@ export interface Given {
   readonly clock?: FakeClock;
   readonly server?: ListServer;
   readonly broadcasts?: BroadcastRefresher;
+  readonly leases?: Leases;
   readonly told?: string[];
 }
 
@@ -36,6 +38,7 @@ export async function openExternal(given: Given = {}) {
   const rows = createSourceRows(store, log, async () => {});
   const { broadcasts } = given;
   const playlists = await createExternalPlaylists({
+    leases: given.leases ?? SOLE_LEASES,
     ...{ store, clock, log, items, tasks, rows, languages, outbound: server, random: () => 0 },
     ...(broadcasts && { broadcasts }),
   });

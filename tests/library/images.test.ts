@@ -4,6 +4,7 @@ import { runtime } from "#runtime";
 import type { Log } from "../../src/base/log.ts";
 import { imageType } from "../../src/library/image-type.ts";
 import { createImages } from "../../src/library/images.ts";
+import type { Files } from "../../src/runtime/contract.ts";
 import { inFolder } from "../contract/folder.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
 
@@ -59,10 +60,15 @@ test("imageType: never reads beyond a truncated input", () => {
 });
 
 /** Images in a temporary folder, and fake servers with one picture per URL. */
-function kept(folder: string, web: Map<string, Uint8Array<ArrayBuffer>>, clock = new FakeClock()) {
+function kept(
+  folder: string,
+  web: Map<string, Uint8Array<ArrayBuffer>>,
+  clock = new FakeClock(),
+  files: Files = runtime.files,
+) {
   const asked: string[] = [];
   const images = createImages({
-    files: runtime.files,
+    files,
     clock,
     sha1: runtime.sha1,
     log: silent,
@@ -144,4 +150,26 @@ test("Images.fetch: refuses other files; a full disk does not prevent showing a 
     await runtime.files.replace(`${folder}/fetched-images`, new Uint8Array(1));
     const got = await (await images).fetch("http://b.example/", { allowPrivateUrls: false });
     assert.equal(got?.mime, "image/png");
+  }));
+
+test("Images.fetch: the cached pictures have at most 128 MiB, also those of an earlier start", () =>
+  inFolder(async (folder) => {
+    // Each file has 8 MiB for the cache.
+    const size = 8 * 1024 * 1024;
+    const files: Files = {
+      ...runtime.files,
+      async stat(path) {
+        const facts = await runtime.files.stat(path);
+        return facts && { ...facts, size };
+      },
+    };
+    const urls = Array.from({ length: 20 }, (_, i) => `http://pictures.example/${i}.png`);
+    const web = new Map(urls.map((url) => [url, png(1, 1)]));
+    const options = { allowPrivateUrls: false };
+    for (const some of [urls.slice(0, 19), urls.slice(19)]) {
+      const { images } = kept(folder, web, new FakeClock(), files);
+      for (const url of some) await (await images).fetch(url, options);
+    }
+    // The second start counts twenty, and keeps nine tenths of the limit.
+    assert.equal((await files.list(`${folder}/fetched-images`)).length, 14);
   }));

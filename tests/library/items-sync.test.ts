@@ -145,7 +145,7 @@ test("upsert: a permanently deleted item returns only after its source has dropp
 });
 
 test("ItemWriter: a full playlist refuses more items", () => {
-  const parts = { index: { size: MAX_ITEMS - 1 }, nextId: 1, savedMeta: undefined };
+  const parts = { store: {}, index: { size: MAX_ITEMS - 1 }, nextId: 1, savedMeta: undefined };
   const writer = new ItemWriter(parts as unknown as ConstructorParameters<typeof ItemWriter>[0]);
   writer.checkCapacity(1);
   assert.throws(() => writer.checkCapacity(2), { code: "too_many", message: /300000 items/ });

@@ -26,6 +26,7 @@ test("watched: profiles are separate, also with names that contain slashes, and 
   const watched = createWatched(new MapStore());
   await watched.keep("a", film(1));
   await watched.keep("a/b", film(2));
+  assert.deepEqual([...(await watched.profiles())].sort(), ["a", "a/b"]);
   assert.deepEqual(
     (await watched.list("a")).map(({ title }) => title),
     ["Film 1"],

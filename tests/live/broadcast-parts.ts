@@ -125,7 +125,7 @@ export class FakeStudio {
       variants: [],
     };
     const transfer: ActiveTransfer = Object.assign(new FakeTransfer(content), { live });
-    return { transfer, release: () => void this.released++ };
+    return { transfer, release: () => void this.released++, rest() {} };
   }
 }
 

@@ -10,7 +10,7 @@ import {
   setAdtsLength,
 } from "../../src/media/aac.ts";
 import { readAc3Header } from "../../src/media/ac3.ts";
-import { dtsFrameSamples, readMpegAudioHeader } from "../../src/media/audio-headers.ts";
+import { dtsExtensionBytes, dtsFrameSamples, readMpegAudioHeader } from "../../src/media/audio-headers.ts";
 import { parseAvcConfig, parseH264Sps } from "../../src/media/h264.ts";
 import { annexBNals, unescapeNal, withStartCodes } from "../../src/media/nal.ts";
 import { AVCC, PPS, SPS } from "../remux/synthetic-ts.ts";
@@ -98,6 +98,13 @@ test("readAc3Header distinguishes AC-3 from E-AC-3", () => {
   assert.deepEqual([ac3.codec, ac3.sampleRate, ac3.frameBytes], ["ac3", 48000, 768]);
   const eac3 = readAc3Header(bytes("0b7702ff3487 e000"), 0)!;
   assert.deepEqual([eac3.codec, eac3.sampleRate, eac3.frameBytes, eac3.samples], ["eac3", 48000, 1536, 1536]);
+});
+
+test("dtsExtensionBytes reads both forms of the size of an extension substream", () => {
+  assert.equal(dtsExtensionBytes(bytes("64582025 00 01 e0 07 e0 00"), 0), 64);
+  assert.equal(dtsExtensionBytes(bytes("00 64582025 00 22 58 00 03 e0"), 1), 32);
+  assert.equal(dtsExtensionBytes(bytes("7ffe8001 fc 3c 3f f0 b6 c0"), 0), 0);
+  assert.equal(dtsExtensionBytes(bytes("64582025 00 0f"), 0), 0);
 });
 
 test("dtsFrameSamples reads the size of a core frame, and refuses other bytes", () => {

@@ -39,7 +39,13 @@ export function teletextLines(sent: SentPage): Uint8Array[] {
 export function teletextPackets(lines: readonly Uint8Array[], pts: number, pid: number): Uint8Array[] {
   const units = lines.map((bytes) => [0x03, 44, 0xe7, 0xe4, ...bytes]);
   while ((45 + 1 + 46 * units.length) % 184 !== 0) units.push([0xff, 44, ...Array(44).fill(0xff)]);
-  const data = [0x10, ...units.flat()];
+  return unitPackets([0x10, ...units.flat()], pts, pid);
+}
+
+/** The packets of a PES packet of private data, padded to whole packets. */
+export function unitPackets(given: readonly number[], pts: number, pid: number): Uint8Array[] {
+  const data = [...given];
+  while ((data.length + 45) % 184 !== 0) data.push(0xff);
   const time = [
     0x21 | (Math.floor(pts / 2 ** 30) << 1), (pts >>> 22) & 255, ((pts >>> 14) & 0xfe) | 1, (pts >>> 7) & 255,
     ((pts << 1) & 0xfe) | 1,
@@ -78,11 +84,14 @@ export function withTeletext(
     pmtPid,
     pid,
     pages,
+    descriptor = teletextDescriptor(pages),
     sent,
   }: {
     readonly pmtPid: number;
     readonly pid: number;
     readonly pages: readonly (readonly [language: string, page: number, type: number])[];
+    /** Another descriptor for a stream that is not teletext. */
+    readonly descriptor?: readonly number[];
     /** Packets to insert before the first packet of video with this or a later DTS. */
     readonly sent: readonly { readonly pts: number; readonly packets: readonly Uint8Array[] }[];
   },
@@ -94,7 +103,7 @@ export function withTeletext(
     const packet = ts.slice(at, at + 188);
     const own = ((packet[1]! & 31) << 8) | packet[2]!;
     if (own === pmtPid) {
-      out.push(withStream(packet, pid, pages));
+      out.push(withStream(packet, pid, descriptor));
       continue;
     }
     const video = packet.indexOf(0xe0);
@@ -118,27 +127,20 @@ function timeAt(bytes: Uint8Array, at: number): number {
   return ((a! >> 1) & 7) * 2 ** 30 + ((b! << 22) | ((c! >> 1) << 15) | (d! << 7) | (e! >> 1));
 }
 
-function withStream(
-  packet: Uint8Array,
-  pid: number,
+function teletextDescriptor(
   pages: readonly (readonly [language: string, page: number, type: number])[],
-): Uint8Array {
-  const start = 5 + packet[4]!;
-  const length = 3 + (((packet[start + 1]! & 15) << 8) | packet[start + 2]!);
-  const section = packet.subarray(start, start + length - 4);
+): number[] {
   const described = pages.flatMap(([language, page, type]) => [
     ...[...language].map((c) => c.charCodeAt(0)), type << 3, page,
   ]); // biome-ignore format: a table
-  const stream = [
-    6,
-    0xe0 | (pid >> 8),
-    pid & 255,
-    0xf0,
-    described.length + 2,
-    0x56,
-    described.length,
-    ...described,
-  ];
+  return [0x56, described.length, ...described];
+}
+
+function withStream(packet: Uint8Array, pid: number, descriptor: readonly number[]): Uint8Array {
+  const start = 5 + packet[4]!;
+  const length = 3 + (((packet[start + 1]! & 15) << 8) | packet[start + 2]!);
+  const section = packet.subarray(start, start + length - 4);
+  const stream = [6, 0xe0 | (pid >> 8), pid & 255, 0xf0, descriptor.length, ...descriptor];
   const changed = Uint8Array.of(...section, ...stream, 0, 0, 0, 0);
   changed[2] = changed.length - 3;
   new DataView(changed.buffer).setUint32(changed.length - 4, crc32Mpeg(changed, 0, changed.length - 4));

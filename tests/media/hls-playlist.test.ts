@@ -147,6 +147,10 @@ test("parseHlsPlaylist #EXT-X-DEFINE: values, imports and query parameters repla
   assert.throws(() => withLines(twice, twice), /"a" is defined twice/);
   const long = `#EXT-X-DEFINE:NAME="a",VALUE="${"x".repeat(10_000)}"`;
   assert.throws(() => withLines(long, "#EXTINF:1,", "{$a}".repeat(10)), /more than 65536 characters/);
+  // Substituted, they would be longer than a string can be, and than the memory.
+  assert.throws(() => withLines(long, "#EXTINF:1,", "{$a}".repeat(1_000_000)), /more than 65536 characters/);
+  const many = new Array<string>(100_000).fill("#EXT-X-NOTE:{$a}");
+  assert.throws(() => withLines(long, ...many), /values of variables are too long/);
 });
 
 test("parseHlsPlaylist #EXT-X-MAP, #EXT-X-BYTERANGE: byte ranges are half-open", () => {

@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { latin1Text } from "../../src/base/bytes.ts";
 import { type Infohash, infohashBytes } from "../../src/base/ids.ts";
-import { createWsTrackers } from "../../src/net/ws-tracker-client.ts";
+import type { WebRtcSignaling } from "../../src/net/contract.ts";
+import { createWsTrackers, type WsTrackersRuntime } from "../../src/net/ws-tracker-client.ts";
 import type { TextSocketHandlers, WebSocketRequest } from "../../src/runtime/contract.ts";
 import type { AnnounceRequest } from "../../src/wire/tracker/announce.ts";
+import type { Offer } from "../../src/wire/tracker/server-ws.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
 import { announceRequest } from "../parts/announce-request.ts";
 
@@ -36,7 +38,13 @@ class Bench {
   /** The tracker's response to each message; none unless set. */
   // biome-ignore lint/suspicious/noExplicitAny: as above.
   answer: (message: any) => unknown = () => undefined;
-  readonly sockets = createWsTrackers({
+  readonly sockets;
+
+  constructor(webrtc?: WebRtcSignaling) {
+    this.sockets = createWsTrackers(this.#runtime, webrtc);
+  }
+
+  readonly #runtime: WsTrackersRuntime = {
     clock: this.clock,
     http: {
       openWebSocket: async (request, handlers) => {
@@ -57,7 +65,7 @@ class Bench {
         };
       },
     },
-  });
+  };
   readonly signal = new AbortController().signal;
 
   announce(infohash: Infohash, more: Partial<AnnounceRequest> = {}) {
@@ -120,6 +128,68 @@ test("WsTrackers: all swarms share one connection; replies match requests; offer
   const reply = await two;
   assert.deepEqual(reply.ok && reply.counts, { seeders: 2, leechers: 0 });
   assert.deepEqual(await scrape, { seeders: 7, leechers: 8, completed: 9 });
+});
+
+/** WebRTC that makes offers with its calls as ids, and answers each offer. */
+class FakeSignaling implements WebRtcSignaling {
+  readonly answered = (infohash: Infohash, { id }: Offer) =>
+    void this.calls.push(`answered ${infohash[0]} ${id}`);
+  readonly calls: string[] = [];
+
+  async offers(infohash: Infohash, isLocal: boolean, count: number): Promise<readonly Offer[]> {
+    this.calls.push(`offers ${infohash[0]} ${isLocal} ${count}`);
+    return Array.from({ length: count }, (_, i) => ({
+      id: `${i}`,
+      description: { type: "offer", sdp: "s" },
+    }));
+  }
+
+  async answer(infohash: Infohash, isLocal: boolean, { id }: Offer): Promise<Offer> {
+    this.calls.push(`answer ${infohash[0]} ${isLocal} ${id}`);
+    return { id, description: { type: "answer", sdp: "t" } };
+  }
+}
+
+test("WsTrackers: with WebRTC, announces contain offers, and offers and answers of peers are passed on", async () => {
+  const webrtc = new FakeSignaling();
+  const bench = new Bench(webrtc);
+  bench.answer = ({ info_hash, answer }) => (answer ? undefined : { action: "announce", info_hash });
+  await bench.announce(ONE, { numWant: 50 });
+  const [{ handlers, sent }] = bench.opened as [Opened];
+  assert.deepEqual(
+    sent[0].offers.map(({ offer_id }: { offer_id: string }) => offer_id),
+    ["0", "1", "2", "3", "4"],
+  );
+  assert.equal(sent[0].numwant, 5);
+  const say = (infohash: Infohash, more: object) =>
+    handlers.received(
+      JSON.stringify({ action: "announce", info_hash: binary(infohash), peer_id: "p".repeat(20), ...more }),
+    );
+  say(ONE, { offer: { type: "offer", sdp: "x" }, offer_id: "theirs" });
+  say(ONE, { answer: { type: "answer", sdp: "y" }, offer_id: "3" });
+  say(TWO, { offer: { type: "offer", sdp: "x" }, offer_id: "of another swarm" });
+  await settled();
+  assert.deepEqual(webrtc.calls, ["offers 1 false 5", "answer 1 false theirs", "answered 1 3"]);
+  const { answer, to_peer_id, offer_id, peer_id } = sent[1];
+  assert.deepEqual([answer.sdp, to_peer_id, offer_id], ["t", "p".repeat(20), "theirs"]);
+  assert.equal(peer_id, latin1Text(US.peerId));
+  for (let i = 0; i < 1_000; i++) say(ONE, { offer: { type: "offer", sdp: "x" }, offer_id: `${i}` });
+  await settled();
+  assert.equal(webrtc.calls.filter((call) => call.startsWith("answer ")).length, 50);
+});
+
+test("WsTrackers: with WebRTC, a connection stays open until its last swarm is left", async () => {
+  const bench = new Bench(new FakeSignaling());
+  bench.answer = ({ info_hash }) => ({ action: "announce", info_hash });
+  await bench.announce(ONE);
+  await bench.clock.advance(600_000);
+  await settled();
+  assert.equal(bench.opened[0]!.isClosed, false);
+  await bench.announce(ONE, { event: "stopped" });
+  assert.equal(bench.opened[0]!.sent[1].offers, undefined);
+  await bench.clock.advance(11_000);
+  await settled();
+  assert.equal(bench.opened[0]!.isClosed, true);
 });
 
 test("WsTrackers: closes an idle connection and opens it again on demand", async () => {

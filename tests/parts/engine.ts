@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -22,7 +23,12 @@ export function runtimeCommand(
 ): [command: string, ...args: string[]] {
   if (runtime === "bun") return [process.versions.bun ? process.execPath : "bun"];
   if (runtime === "deno") return ["deno", "run", "-A"];
-  return ["node", "--import", "tsx"];
+  return [currentRuntime() === "node" ? process.execPath : currentNode(), "--import", "tsx"];
+}
+
+/** Returns the path of a Node that is new enough for the engine: the installed one, or one from npm. */
+function currentNode(): string {
+  return execFileSync(join(ROOT, ".ci/node"), ["-p", "process.execPath"], { encoding: "utf8" }).trim();
 }
 
 export type RuntimeName = "bun" | "deno" | "node";
@@ -43,12 +49,17 @@ export async function freePort(): Promise<number> {
 
 /** Starts the engine on ports and in a data folder of its own; resolves when it answers. */
 export async function startEngine(
-  options: { runtime?: RuntimeName; env?: Record<string, string>; dataDir?: string } = {},
+  options: {
+    runtime?: RuntimeName;
+    env?: Record<string, string> | ((url: string) => Record<string, string>);
+    dataDir?: string;
+  } = {},
 ): Promise<EngineProcess> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "sluice-engine-")));
   const [command, ...args] = runtimeCommand(options.runtime);
   const attempt = async () => {
     const [httpPort, p2pPort] = [await freePort(), await freePort()];
+    const url = `http://127.0.0.1:${httpPort}`;
     const started = startProcess(command, [...args, MAIN, "serve"], {
       cwd: ROOT,
       env: {
@@ -58,10 +69,9 @@ export async function startEngine(
         SLUICE_DATA_DIR: dataDir,
         SLUICE_HOST: "127.0.0.1",
         XDG_CONFIG_HOME: dataDir,
-        ...options.env,
+        ...(typeof options.env === "function" ? options.env(url) : options.env),
       },
     });
-    const url = `http://127.0.0.1:${httpPort}`;
     await answers(url, started);
     return { started, url, p2pPort };
   };

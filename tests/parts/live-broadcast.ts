@@ -61,7 +61,10 @@ export async function startBroadcast(
     ...(options.flags ?? []),
   ];
   const quoted = words.map((word) => `'${word}'`).join(" ");
-  const feed = [command, ...args, "tests/parts/timed-stream.ts", timed].join(" ");
+  // The input would fill the pipe while Node and Deno start, and the stream would stay two seconds behind it.
+  const startSeconds = process.versions.bun ? 0 : 4;
+  const timedInput = [command, ...args, "tests/parts/timed-stream.ts", timed].join(" ");
+  const feed = `{ sleep ${startSeconds}; exec ${timedInput}; }`;
   // The shell waits for both processes; each ends when the other does.
   const script = timed === undefined ? `exec ${quoted}` : `${feed} | ${quoted} & wait`;
   const started = startProcess("setsid", ["sh", "-c", script], {

@@ -62,11 +62,21 @@ export function makeSpaces(): Spaces {
     }
     await ip("-n", space.name, "link", "set", device, "up");
   };
+  // The kernel may take a second to notice that both ends are up, and drops what is sent until then.
+  const carrier = async ({ space, device }: SpaceEnd) => {
+    for (let left = 100; left > 0; left--) {
+      if (/ UP /.test(await run("ip", ["-n", space.name, "-br", "link", "show", "dev", device]))) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Error(`${device} in ${space.name} has no carrier`);
+  };
   const wire = async (a: SpaceEnd, b: SpaceEnd) => {
     const peer = ["type", "veth", "peer", "name", b.device, "netns", b.space.name];
     await ip("-n", a.space.name, "link", "add", a.device, ...peer);
     await plug(a);
     await plug(b);
+    await carrier(a);
+    await carrier(b);
   };
   return {
     make,

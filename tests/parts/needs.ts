@@ -31,6 +31,13 @@ const CHECKS: Record<Need, Check> = {
   cryptography: pythonModule("cryptography", "python3-cryptography"),
   pychromecast: pythonModule("pychromecast", "python3-pychromecast"),
   gmediarender: program("gmediarender", "gmediarender"),
+  kodi: () =>
+    ["/usr/bin/kodi", "/usr/bin/xvfb-run", "/usr/share/kodi/addons/pvr.iptvsimple"].every((path) =>
+      existsSync(path),
+    )
+      ? undefined
+      : missing("Kodi", "kodi kodi-pvr-iptvsimple xvfb"),
+  hdhomerun: program("hdhomerun_config", "hdhomerun-config"),
   transmission: program("transmission-cli", "transmission-cli transmission-daemon"),
   aria2: program("aria2c", "aria2"),
   opentracker: program("opentracker", "opentracker"),

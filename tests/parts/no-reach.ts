@@ -7,6 +7,8 @@ export const NO_REACH: ReachSettings = {
   lsd: false,
   encryption: "off",
   utp: false,
+  webrtc: false,
+  iceServers: [],
   portMapping: false,
   bind: "",
   proxy: "",

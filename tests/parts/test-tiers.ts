@@ -29,6 +29,8 @@ export const TIER_OF_NEED = {
   libtorrent: "interop",
   pychromecast: "interop",
   gmediarender: "interop",
+  hdhomerun: "interop",
+  kodi: "interop",
   transmission: "interop",
   aria2: "interop",
   opentracker: "interop",

@@ -169,7 +169,12 @@ test("ConvertedSources: a stream of another server with separate audio has both 
     "http://a/k.m3u8?rendition=media\n",
   ].join("\n");
   const { live: _, ...rest } = liveSource();
-  const source = { ...rest, manifest: async () => master } as SegmentSource;
+  const manifest: SegmentSource["manifest"] = async (_, rendition) => {
+    if (typeof rendition === "string") return master;
+    assert.deepEqual(rendition, { audio: 1 }, "the source numbers its own audio");
+    return "#EXTM3U\n#EXTINF:4,\nhttp://a/ace/c/h/12.a1.ts\n";
+  };
+  const source = { ...rest, manifest } as SegmentSource;
   const converted = await new ConvertedSources(transcoder).of(source, request(ALL), signal);
   const lines = (await converted.manifest(place, "main", signal)).split("\n");
   assert.deepEqual(
@@ -180,6 +185,7 @@ test("ConvertedSources: a stream of another server with separate audio has both 
     ],
   );
   assert.match(lines.join("\n"), /GROUP-ID="original"[^\n]*audio=501"/);
+  assert.match(await converted.manifest(place, { audio: 501 }, signal), /\/12\.a501\.ts$/m);
   assert.equal(await converted.find("ts", 1, signal, 501), 1001);
   assert.deepEqual(await converted.make("ts", 1, 501, signal), segment(1));
 });

@@ -73,7 +73,7 @@ export class FakeSource implements ChannelSource {
 }
 
 /** The frames of a second of the pattern, at the time `at`. */
-function framesOf(second: number, at: number) {
+export function framesOf(second: number, at: number) {
   return PATTERN.second(second).map((frame) => ({
     ...frame,
     ptsSeconds: frame.ptsSeconds + at - second,
@@ -81,7 +81,8 @@ function framesOf(second: number, at: number) {
   }));
 }
 
-function newMuxer(): TsMuxer {
+/** Makes a stream of the test pattern whose counters begin at 0. */
+export function newMuxer(): TsMuxer {
   return new TsMuxer([
     { codec: "h264", language: "und" },
     { codec: "aac", language: "und", config: PATTERN_SOUND_CONFIG },

@@ -14,6 +14,7 @@ import { SILENT } from "../engine/fake-engine.ts";
 import { FakeItems, WEB_CONTENT } from "../library/fake-items.ts";
 import { until } from "../library/until.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
+import { framesOf, newMuxer } from "../playback/fake-channel-source.ts";
 
 const LIMIT = 100 * 188;
 
@@ -47,6 +48,10 @@ async function house(
     controller: undefined as ReadableStreamDefaultController<Uint8Array> | undefined,
     send(...values: number[]) {
       for (const value of values) this.controller!.enqueue(packet(value));
+    },
+    /** Sends a second of the test pattern. */
+    sendMedia(second: number) {
+      this.controller!.enqueue(newMuxer().segment(framesOf(second, second)));
     },
   };
   const start = () =>
@@ -121,10 +126,13 @@ test("recordings: an interrupted recording continues after a restart, behind its
   await clock.advance(100_000);
   const second = await start();
   await until(() => channel.opened === 2 && channel.controller !== undefined);
+  // It continues with a key frame.
   channel.send(3);
-  await until(() => second.list()[0]?.bytes === 2 * 188);
+  channel.sendMedia(7);
+  await until(() => second.list()[0]!.bytes > 2 * 188);
   await second.close();
-  assert.deepEqual(await recorded(id), [1, 3]);
+  const whole = await readFile(await pathOf(id));
+  assert.deepEqual([(await recorded(id))[0], (whole[189]! << 8) | whole[190]!], [1, 0x4000]);
   // The engine is off for the rest of the first and for all of the second.
   await clock.advance(4_000_000);
   const third = await start();
@@ -150,11 +158,11 @@ test("recordings: a channel that fails is opened again; one that never delivers 
   channel.problem = undefined;
   await clock.advance(5_000);
   await until(() => channel.opened === 3);
-  channel.send(2);
-  await until(() => recordings.list()[0]?.bytes === 2 * 188);
+  channel.sendMedia(7);
+  await until(() => recordings.list()[0]!.bytes > 188);
   assert.equal(recordings.list()[0]?.problem, null);
   await recordings.stop(id);
-  assert.deepEqual([recordings.list()[0]?.state, await recorded(id)], ["done", [1, 2]]);
+  assert.deepEqual([recordings.list()[0]?.state, (await recorded(id))[0]], ["done", 1]);
   channel.problem = "no peer";
   await recordings.add(request(0, 30));
   await until(() => recordings.list()[1]?.problem === "no peer");

@@ -79,7 +79,10 @@ test("signaling: checks Host and client, and is open only to same-origin pages",
     return handlers;
   };
   const signaling = { assignCode: () => "12345678", join };
-  routes.route("/", createPageRoutes({ engine, assets: async () => ({}), digest: String, signaling }));
+  const rooms = { assignId: () => "1", list: () => [], join };
+  const viewers = { viewerSharing: "ask", iceServers: [], turnServers: [] } as const;
+  const assets = async () => ({});
+  routes.route("/", createPageRoutes({ engine, assets, digest: String, signaling, rooms, viewers }));
   const acceptWebSocket = (open: (socket: { send(): void; close(): void }) => unknown) => {
     open({ send() {}, close() {} });
     return new Response(null);

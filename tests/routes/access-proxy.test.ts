@@ -79,3 +79,15 @@ test("X-Forwarded-Host and -Proto: a trusted proxy sets the base of URLs, and bo
   const odd = await ask("127.0.0.1", { ...seen, "x-forwarded-proto": "javascript" });
   assert.match(odd.location, /^http:\/\/127/);
 });
+
+test("X-Forwarded-Prefix, X-Ingress-Path: URLs begin with a valid prefix of a trusted proxy only", async () => {
+  const path = async (from: string, headers: Record<string, string>, trusted = TRUSTED) =>
+    new URL((await ask(from, headers, trusted)).location).pathname.replace(/\/ace\/.*/, "");
+  const client = { "x-forwarded-for": "192.168.1.7" };
+  assert.equal(await path("127.0.0.1", { ...client, "x-forwarded-prefix": "/sluice/" }), "/sluice");
+  const ingress = "/api/hassio_ingress/a-b_C9";
+  assert.equal(await path("127.0.0.1", { ...client, "x-ingress-path": ingress }), ingress);
+  for (const prefix of ["//evil.example", "sluice", '/a"b', "/a/../b?", `/${"a".repeat(300)}`])
+    assert.equal(await path("127.0.0.1", { ...client, "x-forwarded-prefix": prefix }), "", prefix);
+  assert.equal(await path("127.0.0.1", { "x-forwarded-prefix": "/sluice" }, []), "");
+});

@@ -15,8 +15,9 @@ function cacheApp(cache?: Partial<CacheContents>, closed = 2) {
     bytes: 100 + i,
     lastRead: i,
     isOpen: false,
+    isKept: false,
   }));
-  contents.push({ infohash: hash("a"), bytes: 50, lastRead: 1_800_000_000, isOpen: true });
+  contents.push({ infohash: hash("a"), bytes: 50, lastRead: 1_800_000_000, isOpen: true, isKept: false });
   app.transfers.cache = {
     isOwner: true,
     contents: () => contents,
@@ -38,9 +39,9 @@ test("get_cache: lists the largest contents first, at most 200, and their number
   assert.equal(result.state, "own");
   assert.equal(result.count, 3);
   assert.deepEqual(result.contents, [
-    { infohash: "1".padStart(40, "0"), name: null, size: 101, last_use: 1, is_open: false },
-    { infohash: hash("0"), name: null, size: 100, last_use: null, is_open: false },
-    { infohash: hash("a"), name: null, size: 50, last_use: 1_800_000_000, is_open: true },
+    { infohash: "1".padStart(40, "0"), name: null, size: 101, last_use: 1, is_kept: false, is_open: false },
+    { infohash: hash("0"), name: null, size: 100, last_use: null, is_kept: false, is_open: false },
+    { infohash: hash("a"), name: null, size: 50, last_use: 1_800_000_000, is_kept: false, is_open: true },
   ]);
   const many = (await cacheApp({}, 300).control("get_cache")).result;
   assert.deepEqual([many.count, many.contents.length, many.contents[0].size], [301, 200, 399]);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { WEB_CONTENT } from "../library/fake-items.ts";
 import { FAKE_TOKEN } from "../library/fake-library.ts";
 import { fakeApp } from "./client.ts";
 import { FakeCatchUp } from "./fake-catch-up.ts";
@@ -10,15 +11,13 @@ const USER = "username=viewer@example.org&password=correct%20horse";
 async function catchUpApp() {
   const catchUp = new FakeCatchUp();
   const app = fakeApp({ dependencies: { catchUp, servesXtream: true } });
-  const content = {
-    transport: "http",
-    contentId: null,
-    infohash: null,
-    magnet: null,
-    url: "http://x/",
-  } as const;
-  const news = await app.library.items.add({ title: "News", content, isLive: 1, tvgId: "news.x" });
-  const other = await app.library.items.add({ title: "Other", content, isLive: 1 });
+  const news = await app.library.items.add({
+    title: "News",
+    content: WEB_CONTENT,
+    isLive: 1,
+    tvgId: "news.x",
+  });
+  const other = await app.library.items.add({ title: "Other", content: WEB_CONTENT, isLive: 1 });
   await catchUp.add(news);
   const control = (method: string, parameters: Record<string, string | number> = {}) => {
     const query = new URLSearchParams({ api_version: "3", method, token: FAKE_TOKEN });
@@ -99,7 +98,7 @@ test("catch_up_list, catch_up_set: show and change which channels are kept", asy
   const query = `/server/api?api_version=3&token=${FAKE_TOKEN}&method=`;
   await off.library.items.add({
     title: "News",
-    content: { transport: "http", contentId: null, infohash: null, magnet: null, url: "http://x/" },
+    content: WEB_CONTENT,
   });
   assert.deepEqual((await off.json(`${query}catch_up_list`)).result, {
     is_kept: null,

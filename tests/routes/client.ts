@@ -46,5 +46,5 @@ export function fakeApp(
     const body = (await response.json()) as { response: any; result: any; error: any };
     return { ...body, status: response.status, type: response.headers.get("content-type") };
   };
-  return { ...house, engine, library, call, json };
+  return { ...house, engine, library, call, json, fetch: app.fetch };
 }

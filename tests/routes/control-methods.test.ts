@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CONTROL_SECTIONS } from "../../routes/control/control.ts";
+import { createSignedLinks } from "../../routes/http/signed-links.ts";
 import { jsonSchemaOf, shapeOf } from "../../routes/openapi-parts.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
 import { NO_OWNER } from "../../src/library/contract.ts";
 import { type CallValues, controlClient } from "./control-client.ts";
 import { fakeBroadcastOptions, fakeBroadcastService } from "./fake-broadcasts.ts";
 import { FakeCatchUp } from "./fake-catch-up.ts";
+import { fakeDownloads } from "./fake-downloads.ts";
 import { fakeInspector, INFOHASH } from "./fake-inspector.ts";
 import { fakeRecordings } from "./fake-recordings.ts";
 import { INTERFACE_METHODS } from "./interface-methods.ts";
@@ -36,8 +38,14 @@ const VALUES: Readonly<Record<string, CallValues>> = {
     duration: 600,
   },
   cache_delete: { infohash: INFOHASH },
+  sign_link: { path: `/live/${INFOHASH}`, seconds: 60 },
   get_piece_map: { infohash: INFOHASH },
   transfer_stop: { infohash: INFOHASH },
+  transfer_set_limits: { infohash: INFOHASH, download_limit: 1, upload_limit: 2 },
+  download_add: { infohash: INFOHASH, file_indexes: "0" },
+  download_pause: { infohash: INFOHASH },
+  download_resume: { infohash: INFOHASH },
+  download_delete: { infohash: INFOHASH },
   get_image: { url: "http://x/logo.png" },
   search: { query: "one" },
   broadcast_start: { test_pattern: 1 },
@@ -56,6 +64,7 @@ const VALUES: Readonly<Record<string, CallValues>> = {
   recording_series_add: { title: "Show", id: 1 },
   recording_series_delete: { id: 1 },
   recording_stop: { id: 1 },
+  recording_convert: { id: 1 },
   recording_delete: { id: 1 },
   set_settings: { values: "{}" },
   aircast_play: { device_id: "tv" },
@@ -98,8 +107,11 @@ async function prepared() {
       deviceId: "d".repeat(40),
       broadcasts,
       recordings,
+      downloads: fakeDownloads(),
       settings,
       catchUp: new FakeCatchUp(),
+      drain: () => {},
+      signedLinks: createSignedLinks("k".repeat(32), () => 0),
       backup: async function* () {
         yield new Uint8Array([1]);
       },
@@ -108,7 +120,7 @@ async function prepared() {
   const { library } = client;
   client.transfers.cache = {
     isOwner: true,
-    contents: () => [{ infohash: INFOHASH, bytes: 1, lastRead: 0, isOpen: false }],
+    contents: () => [{ infohash: INFOHASH, bytes: 1, lastRead: 0, isOpen: false, isKept: false }],
     removeContents: async () => 1,
   };
   await library.guide.addSource("http://x/guide.xml", { allowPrivateUrls: false });

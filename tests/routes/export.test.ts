@@ -11,6 +11,20 @@ const INFOHASH = "a".repeat(40);
 const NOTHING = { contentId: null, infohash: null, magnet: null, url: null } as const;
 const FOREIGN = { headers: { origin: "https://elsewhere.example" } };
 
+test("/playlist/get?channel_number: the channel that has the number in its list", async () => {
+  const app = controlClient();
+  const content = { ...NOTHING, transport: "bt", infohash: INFOHASH } as ItemContent;
+  for (const tvgExtra of [["tvg-chno=7"], ["tvg-chno=9"], []])
+    await app.library.items.add({ title: `Channel ${tvgExtra}`, content, isLive: 1, tvgExtra });
+  // Ids are not listed numbers.
+  for (const number of ["7", "9", "3", "x"])
+    await app.call(`/playlist/get?format=json&channel_number=${number}`);
+  assert.deepEqual(
+    app.library.exported.map(({ query }) => query.ids),
+    [[1], [2], [], []],
+  );
+});
+
 test("/playlist/get: passes its parameters to the library", async () => {
   const app = controlClient();
   const response = await app.call("/playlist/get");

@@ -37,6 +37,7 @@ export function fakeRecordings(file = RECORDED) {
         bytes,
         state: id === 1 ? "recording" : "planned",
         problem: null,
+        matroska: null,
       });
       return list.at(-1)!;
     },
@@ -60,6 +61,10 @@ export function fakeRecordings(file = RECORDED) {
     async remove(id) {
       list.splice(list.indexOf(known(id)), 1);
     },
+    async convert(id) {
+      Object.assign(known(id), { matroska: { state: "ready", share: 1, bytes: file.length, problem: null } });
+    },
+    openMatroska: async (id) => (known(id).matroska === null ? undefined : recordings.open(id)),
     media: async (id, bytes) => opened.media(known(id), bytes, () => recordings.open(id)),
     async open(id) {
       const recording = known(id);
@@ -67,6 +72,7 @@ export function fakeRecordings(file = RECORDED) {
       open++;
       return {
         recording,
+        bytes: recording.bytes,
         read: async (at, into) => into.set(file.subarray(at, at + into.length)),
         async close() {
           open--;

@@ -29,16 +29,19 @@ const app = createPageRoutes({
         transfer: { name: "a", files: FILES, media: async () => ({ tracks: TRACKS }) },
         release: () => released++,
       }) as unknown as TransferLease,
-  },
+  } as never,
   signaling: { assignCode: () => "12345678", join: () => ({ received() {}, closed() {} }) },
+  rooms: { assignId: () => "1", list: () => [], join: () => ({ received() {}, closed() {} }) },
+  viewers: { viewerSharing: "ask", iceServers: [], turnServers: [] },
 });
 
 // The app also answers errors, with their texts.
 app.onError(() => new Response(null, { status: 500 }));
+const ask = (path: string, init: RequestInit = {}) => app.request(path, init, {});
 
 test("page: serves / and every file with a strict content security policy", async () => {
   for (const path of Object.keys(assets)) {
-    const response = await app.request(path);
+    const response = await ask(path);
     assert.equal(response.status, 200, path);
     const policy = response.headers.get("content-security-policy") ?? "";
     assert.match(policy, /default-src 'none'/);
@@ -48,26 +51,36 @@ test("page: serves / and every file with a strict content security policy", asyn
   }
 });
 
+test("page: other sites may embed the page for viewers, and no other", async () => {
+  const policyOf = async (path: string) =>
+    (await app.request(path, {}, {})).headers.get("content-security-policy") ?? "";
+  const viewer = await policyOf(`/watch/${"ab".repeat(20)}`);
+  assert.match(viewer, /^default-src 'none';.*; frame-ancestors \*$/);
+  assert.doesNotMatch(viewer, /unsafe|http:/);
+  assert.match(await policyOf("/"), /frame-ancestors 'none'$/);
+  assert.equal((await app.request("/watch/nothing", {}, {})).status, 404);
+});
+
 test("page: answers 304 for its entity tag", async () => {
-  const etag = (await app.request("/")).headers.get("etag") ?? "";
-  const again = await app.request("/", { headers: { "if-none-match": etag } });
+  const etag = (await ask("/")).headers.get("etag") ?? "";
+  const again = await ask("/", { headers: { "if-none-match": etag } });
   assert.equal(again.status, 304);
   assert.equal(await again.text(), "");
 });
 
 test("page: contains no inline code and no URLs of other servers", async () => {
-  const html = await (await app.request("/")).text();
+  const html = await (await ask("/")).text();
   assert.doesNotMatch(html, / on\w+=|style=|<style|javascript:/);
   for (const [, target] of html.matchAll(/(?:src|href)="([^"]*)"/g))
     assert.match(target!, /^(?:#\/|(?:app|playlist)\/)/);
 });
 
 test("page: is built once, and its files are compressed if the browser accepts that", async () => {
-  const packed = await app.request("/app/shell/main.js", { headers: { "accept-encoding": "br, gzip" } });
+  const packed = await ask("/app/shell/main.js", { headers: { "accept-encoding": "br, gzip" } });
   assert.equal(packed.headers.get("content-encoding"), "gzip");
   const unpacked = packed.body!.pipeThrough(new DecompressionStream("gzip"));
   assert.equal(await new Response(unpacked).text(), assets["/app/shell/main.js"]!.text);
-  const plain = await app.request("/app/shell/main.js");
+  const plain = await ask("/app/shell/main.js");
   assert.equal(plain.headers.get("content-encoding"), null);
   assert.equal(builds, 1);
 });
@@ -84,7 +97,7 @@ test("page: the first load is at most 150 kB before a player is needed", async (
   );
   let bytes = 0;
   for (const path of wanted) {
-    const response = await app.request(path, { headers: { "accept-encoding": "gzip" } });
+    const response = await ask(path, { headers: { "accept-encoding": "gzip" } });
     bytes += (await response.arrayBuffer()).byteLength;
     if (path.endsWith(".js"))
       for (const other of importsOf(path)) if (!wanted.includes(other)) wanted.push(other);
@@ -99,7 +112,9 @@ test("page: scripts are ES2019 with dynamic imports of files that are served", a
     for (const name of dynamicImportsOf(path)) assert.ok(name in assets, `${path} imports ${name}`);
     // Chromium has had dynamic imports since version 63. Acorn knows them as a part of ES2020.
     const es2019 = text.replaceAll(/\bimport\(/g, "load(");
-    assert.doesNotThrow(() => parse(es2019, { ecmaVersion: 2019, sourceType: "module" }), path);
+    // The worker of the page for viewers is for browsers of 2021.
+    const ecmaVersion = path.startsWith("/app/viewer/worker") ? 2022 : 2019;
+    assert.doesNotThrow(() => parse(es2019, { ecmaVersion, sourceType: "module" }), path);
   }
 });
 
@@ -127,23 +142,23 @@ test("page: the styles need no flex gaps and no short logical properties", () =>
 });
 
 test("page: lists the files of content and the order to play them, and releases it", async () => {
-  const response = await app.request(`/app/content/${parseInfohash("a".repeat(40))}`);
+  const response = await ask(`/app/content/${parseInfohash("a".repeat(40))}`);
   assert.deepEqual(await response.json(), { name: "a", files: FILES, order: [0] });
   assert.equal(released, 1);
 });
 
 test("page: lists each audio language of a file once, and releases the content", async () => {
   const before = released;
-  const response = await app.request(`/app/content/${"a".repeat(40)}/0/languages`);
+  const response = await ask(`/app/content/${"a".repeat(40)}/0/languages`);
   assert.deepEqual(await response.json(), { languages: ["ger", "eng"], silent: [], opaque: [] });
-  assert.equal((await app.request(`/app/content/${"a".repeat(40)}/7/languages`)).status, 500);
+  assert.equal((await ask(`/app/content/${"a".repeat(40)}/7/languages`)).status, 500);
   assert.equal(released, before + 2);
 });
 
 test("page: /webui/player/<id> opens the page with the content", async () => {
   const id = "AB".repeat(20);
   const target = async (path: string) => {
-    const response = await app.request(`/webui/player/${path}`);
+    const response = await ask(`/webui/player/${path}`);
     return [response.status, response.headers.get("location")];
   };
   assert.deepEqual(await target(id), [302, `/#acestream://${"ab".repeat(20)}`]);

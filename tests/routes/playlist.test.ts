@@ -45,6 +45,7 @@ const ITEM_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   tvg_id: ["string"],
   tvg_name: ["string"],
   tvg_logo: ["string"],
+  tvg_chno: ["string", "null"],
   languages: ["list", "null"],
   countries: ["list", "null"],
   created_at: ["number"],

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { concatBytes } from "../../src/base/bytes.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
 import { patternSeconds } from "../health/pattern-stream.ts";
+import { WEB_CONTENT } from "../library/fake-items.ts";
 import { FAKE_TOKEN } from "../library/fake-library.ts";
 import { checkTs } from "../remux/ts-checker.ts";
 import { fakeApp } from "./client.ts";
@@ -12,15 +13,8 @@ import { fakeRecordings, RECORDED } from "./fake-recordings.ts";
 async function recordingApp(file = RECORDED) {
   const { recordings, openFiles } = fakeRecordings(file);
   const app = fakeApp({ dependencies: { recordings } });
-  const content = {
-    transport: "http",
-    contentId: null,
-    infohash: null,
-    magnet: null,
-    url: "http://x/",
-  } as const;
-  const news = await app.library.items.add({ title: "News", content });
-  const other = await app.library.items.add({ title: "Other", content });
+  const news = await app.library.items.add({ title: "News", content: WEB_CONTENT });
+  const other = await app.library.items.add({ title: "Other", content: WEB_CONTENT });
   const control = (method: string, parameters: Record<string, string | number> = {}) => {
     const query = new URLSearchParams({ api_version: "3", method, token: FAKE_TOKEN });
     for (const [name, value] of Object.entries(parameters)) query.set(name, String(value));

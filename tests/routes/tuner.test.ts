@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { numberChannels } from "../../src/base/channel-numbers.ts";
 import type { Infohash } from "../../src/base/ids.ts";
 import { fakeApp } from "./client.ts";
 
@@ -34,6 +35,26 @@ test("/lineup.json: the channels with unique numbers, without films", async () =
     { GuideNumber: "7", GuideName: "One", URL: "http://127.0.0.1:6878/auto/v7" },
     { GuideNumber: "2", GuideName: "Two", URL: "http://127.0.0.1:6878/auto/v2" },
   ]);
+});
+
+test("numberChannels: numbers of lists first, then ids, each once", () => {
+  const items = [
+    { id: 1, tvgExtra: [] },
+    { id: 2, tvgExtra: ["tvg-shift=1", "tvg-chno=1"] },
+    { id: 3, tvgExtra: ["tvg-chno=1"] },
+    { id: 4, tvgExtra: ["tvg-chno=7.2"] },
+    { id: 5, tvgExtra: ["tvg-chno=seven"] },
+  ];
+  assert.deepEqual(
+    [...numberChannels(items)].map(([number, { id }]) => [number, id]),
+    [
+      ["100001", 1],
+      ["1", 2],
+      ["3", 3],
+      ["7.2", 4],
+      ["5", 5],
+    ],
+  );
 });
 
 test("/auto/v<number>: plays the channel; an unknown number is 404", async () => {

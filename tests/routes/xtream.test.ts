@@ -116,6 +116,9 @@ test("the API is off by default, and closed to pages of other sites and to the I
   const { call } = await xtreamApp();
   for (const path of [`/player_api.php?${USER}`, `/get.php?${USER}`, `/live/${PATH}/2.ts`, `/${PATH}/2.ts`])
     for (const caller of [FOREIGN, INTERNET]) assert.equal((await call(path, caller)).status, 403, path);
+  // A page must not learn whether a password is right.
+  for (const path of ["/live/viewer@example.org/x/2.ts", "/movie/viewer@example.org/x/4.mkv"])
+    assert.equal((await call(path, FOREIGN)).status, 403, path);
 });
 
 test("the groups of an account: its lists, programmes, exports and streams contain nothing else", async () => {

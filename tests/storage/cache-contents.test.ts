@@ -56,6 +56,27 @@ test("DiskCache: removed content starts again with no pieces", () =>
     assert.equal(parts.cache.contents()[0]?.bytes, 256 * 1024);
   }));
 
+test("DiskCache: kept content is never evicted, and what does not fit beside it is refused", () =>
+  inFolder(async (path) => {
+    const [kept, other] = [someContent(4 * MIB, 256 * 1024), someContent(4 * MIB, 256 * 1024)];
+    const parts = await someCache(
+      path,
+      { memory: 64 * MIB, disk: 4 * MIB },
+      { isKept: (infohash) => infohash === kept.file.infohash },
+    );
+    const first = await someStore(parts, kept.file);
+    putPieces(first.store, parts.pool, kept.content, [...Array(16).keys()]);
+    await first.folder.close();
+    const second = await someStore(parts, other.file);
+    putPieces(second.store, parts.pool, other.content, [0, 1]);
+    await second.folder.close();
+    parts.cache.limitChanged();
+    assert.deepEqual(
+      parts.cache.contents().map(({ infohash, bytes, isKept }) => [infohash, bytes, isKept]),
+      [[kept.file.infohash, 4 * MIB, true]],
+    );
+  }));
+
 test("DiskCache: a process that does not own the cache lists nothing", () =>
   inFolder(async (path) => {
     const { cache } = await someCache(path, LIMITS, { lock: async () => undefined });

@@ -59,12 +59,44 @@ test("PieceBufferPool: a transfer is notified when its guarantee allows a piece 
   assert.ok(a.take(100));
 });
 
-test("PieceBufferPool.take reuses buffers", () => {
+test("PieceBufferPool.take reuses buffers while others are in use", () => {
   const pool = new PieceBufferPool(200);
   const a = pool.forTransfer(() => {});
-  const first = a.take(100)!;
+  const [first, second] = [a.take(100)!, a.take(100)!];
   a.give(first);
   assert.equal(a.take(100), first);
+  a.give(second);
+  a.give(first);
+  const later = a.take(100);
+  assert.ok(later !== first && later !== second, "without pieces the pool keeps no memory");
+});
+
+test("PieceBufferPool.take reuses the whole overdraft that is returned at once", () => {
+  const MIB = 1024 * 1024;
+  const pool = new PieceBufferPool(MIB);
+  const a = pool.forTransfer(() => {});
+  a.take(MIB);
+  const overdraft = Array.from({ length: 8 }, () => pool.take(MIB, true)!);
+  for (const buffer of overdraft) pool.give(buffer);
+  const again = new Set(Array.from({ length: 8 }, () => pool.take(MIB, true)));
+  assert.deepEqual(again, new Set(overdraft));
+});
+
+test("PieceBufferPool: buffers in use and spare ones together stay within the limit and the overdraft", () => {
+  const MIB = 1024 * 1024;
+  const pool = new PieceBufferPool(4 * MIB);
+  const one = pool.takeAnyway(MIB);
+  const old = Array.from({ length: 11 }, () => pool.takeAnyway(MIB));
+  for (const buffer of old) pool.give(buffer);
+  // A new length does not fit beside the spare buffers, so they are released.
+  const other = pool.takeAnyway(2 * MIB);
+  const next = pool.takeAnyway(MIB);
+  assert.ok(!old.includes(next));
+  // Beyond the limit a returned buffer is not kept.
+  const many = Array.from({ length: 10 }, () => pool.takeAnyway(2 * MIB));
+  pool.give(many[0]!);
+  assert.notEqual(pool.takeAnyway(2 * MIB), many[0]);
+  for (const buffer of [...many.slice(1), other, one, next]) pool.give(buffer);
 });
 
 test("PieceMemory evicts pieces on disk, those not needed first; never other pieces", () => {

@@ -89,7 +89,7 @@ describe("the Studio and the Control room in Chromium", { timeout: 300_000 }, ()
       const embed = await dialog()
         .getByLabel(/HTML code/)
         .inputValue();
-      assert.match(embed, /^<video [^<]*title="My &lt;b&gt;channel"|^<video [^<]*title="My <b>channel"/);
+      assert.match(embed, /^<iframe src="[^"]*\/watch\/[0-9a-f]{40}\?embed=1" title="My &lt;b&gt;channel"/);
       await page.keyboard.press("Escape");
     },
   );
@@ -231,6 +231,21 @@ describe("the Studio and the Control room in Chromium", { timeout: 300_000 }, ()
     ]);
     assert.deepEqual(hidden, [0, 0]);
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/play-on-360.png` });
+    // The content has not started here, but the device can fetch it by its link.
+    const status = { status: "playing", volume: null, position: null, duration: null, title: null };
+    await page.route("**/server/api?*aircast_get_status*", (route) =>
+      route.fulfill({ json: { result: status, error: null } }),
+    );
+    let sent = "";
+    await page.route("**/server/api?*open_in_player*", (route) => {
+      sent = route.request().postData() ?? "";
+      return route.fulfill({ json: { result: "ok", error: null } });
+    });
+    await dialog().getByRole("button", { name: /^TV_/ }).click();
+    await dialog()
+      .getByText(/Playing/)
+      .waitFor();
+    assert.equal(new URLSearchParams(sent).get("infohash"), "a".repeat(40));
     await page.keyboard.press("Escape");
     await page.unroute(pattern);
     await page.setViewportSize({ width: 1280, height: 800 });

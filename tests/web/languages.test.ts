@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { type AnyNode, parse } from "acorn";
+import { transformSync } from "esbuild";
 import { t, useCatalogue } from "../../src/web/page/parts/text.js";
 
 type Catalogue = Record<string, string | Record<string, string>>;
@@ -38,9 +39,12 @@ function textsOf(html: string): string[] {
   );
 }
 
-const modules = names.filter((name) => name.endsWith(".js") && !name.startsWith("languages/"));
-const calls = modules.flatMap((name) => translatedIn(read(name)).map((text) => ({ name, text })));
-const wanted = new Set([...calls.flatMap(({ text }) => text ?? []), ...textsOf(read("shell/index.html"))]);
+const modules = names.filter((name) => /\.[jt]s$/.test(name) && !name.startsWith("languages/"));
+const scriptOf = (name: string) =>
+  name.endsWith(".ts") ? transformSync(read(name), { loader: "ts" }).code : read(name);
+const calls = modules.flatMap((name) => translatedIn(scriptOf(name)).map((text) => ({ name, text })));
+const documents = ["shell/index.html", "viewer/index.html"].map(read);
+const wanted = new Set([...calls.flatMap(({ text }) => text ?? []), ...documents.flatMap(textsOf)]);
 const placeholdersOf = (text: string) => [...new Set(text.match(/\{\w+\}/g))].sort().join();
 
 test("t: is called with literals", () => {

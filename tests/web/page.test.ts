@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { runInNewContext } from "node:vm";
 import {
   bytesText,
   clockText,
@@ -75,4 +77,36 @@ test("sparklinePath: spans the box, and is empty for fewer than two values", () 
   assert.equal(sparklinePath([], 100, 20), "");
   assert.equal(sparklinePath([5], 100, 20), "");
   assert.equal(sparklinePath([0, 10], 100, 20), "M0.0 19.0L100.0 1.0");
+});
+
+test("old-browsers.js: the functions that it adds work without those of the browser", () => {
+  const script = readFileSync(new URL("../../src/web/page/shell/old-browsers.js", import.meta.url), "utf8");
+  const element = {
+    style: {},
+    append() {},
+    appendChild() {},
+    remove() {},
+    setAttribute() {},
+    scrollHeight: 1,
+  };
+  const classes = { classList: { add() {} }, ...element };
+  const page = {
+    fullscreenElement: null,
+    createElement: () => Object.assign(new EventTarget(), element, { click() {} }),
+    documentElement: classes,
+    body: element,
+  };
+  const owners = {
+    Event,
+    EventTarget,
+    AbortController,
+    AbortSignal,
+    Blob,
+    Element: class {},
+    DocumentFragment: class {},
+  };
+  const missing = "delete Object.hasOwn; delete Object.fromEntries; delete Array.prototype.at;";
+  const used = `[Object.hasOwn({ a: 1 }, "a"), Object.hasOwn({}, "toString"), Object.fromEntries([["b", 2]]).b, [3].at(-1)].join()`;
+  const result = runInNewContext(`${missing}\n${script}\n${used}`, { ...owners, document: page, window: {} });
+  assert.equal(result, "true,false,2,3");
 });

@@ -15,6 +15,7 @@ import { provedRole } from "../../src/wire/live/role-proof.ts";
 import { decodeSuccessor } from "../../src/wire/live/successor.ts";
 import { parseLiveTransportFile } from "../../src/wire/live/transport-file.ts";
 import { isChunkOf, isSignedHeader, liveHash } from "../../src/wire/live/trust.ts";
+import { readVariants } from "../../src/wire/live/variants.ts";
 import { decodeExtensionHandshake } from "../../src/wire/peer/extension-handshake.ts";
 import { decodeMetadataMessage } from "../../src/wire/peer/metadata-message.ts";
 import { ABOUT, chunk, header, Scripted, STRIPES } from "../protocol/live/scripted.ts";
@@ -61,6 +62,11 @@ interface Cases {
   readonly metadata: Readonly<Record<"infohash" | "withoutInfo" | "withInfo" | "request" | "data", string>>;
   readonly proofs: readonly Decision[];
   readonly successors: readonly Decision[];
+  readonly variants: readonly {
+    readonly what: string;
+    readonly bytes: string;
+    readonly variants: readonly object[];
+  }[];
 }
 
 const FILE = new URL("../fixtures/live/cases.json", import.meta.url);
@@ -106,6 +112,20 @@ test("parseLiveTransportFile accepts and refuses what the cases say", () => {
   decide(CASES.files, ({ bytes }) =>
     accepts(() => parseLiveTransportFile(bytesOf(bytes), sha1, ed25519Verifier)),
   );
+});
+
+test("readVariants reads of each list of qualities what the cases say", () => {
+  for (const { what, bytes, variants } of CASES.variants) {
+    const read = readVariants(viewBencode(bytesOf(bytes))).map(
+      ({ infohash, bytesPerSecond, width, height, codecs }) => ({
+        ...(infohash !== undefined && { ih: infohash }),
+        bps: bytesPerSecond,
+        ...(width !== undefined && { w: width, h: height }),
+        ...(codecs.length > 0 && { cd: codecs.join(",") }),
+      }),
+    );
+    assert.deepEqual(read, variants, what);
+  }
 });
 
 test("pieces of streams with 8 and 16 stripes have the headers and messages of the cases", () => {

@@ -1,4 +1,4 @@
-import { concatBytes, latin1Bytes, writeU16, writeU32, writeU48 } from "../../src/base/bytes.ts";
+import { concatBytes, latin1Bytes, toHex, writeU16, writeU32, writeU48 } from "../../src/base/bytes.ts";
 import { infohashOf } from "../../src/base/ids.ts";
 import { sha256 } from "../../src/runtime/crypto.ts";
 import { encodeBencode } from "../../src/wire/bencode-encode.ts";
@@ -7,6 +7,7 @@ import { encodeHeader, type PieceHeader } from "../../src/wire/live/header.ts";
 import { type LiveInfo, liveInfoDict } from "../../src/wire/live/info.ts";
 import { FRAGMENT_BYTES } from "../../src/wire/live/limits.ts";
 import { encodeLiveMessage } from "../../src/wire/live/message.ts";
+import { makeLiveTransportFile } from "../../src/wire/live/transport-file.ts";
 import { chunkHashesOf, liveHash, signHeader } from "../../src/wire/live/trust.ts";
 import { encodeMetadataMessage } from "../../src/wire/peer/metadata-message.ts";
 import { edgeSignatures, ORDER } from "./edwards.ts";
@@ -17,9 +18,11 @@ import {
   PIECES,
   PROOFS,
   plain,
+  RECIPE,
   SEED,
   SUCCESSOR_RECORD,
   TRANSPORT_FILE,
+  VARIANTS,
 } from "./live-vectors.ts";
 import { sha1 } from "./make-torrent.ts";
 
@@ -35,6 +38,7 @@ export function allCases(): unknown {
     subscriptions: SUBSCRIPTIONS,
     metadata: METADATA,
     proofs: brokenAt(PROOFS[2]!.bytes, { role: 1, certificate: 40, signature: 160 }),
+    variants: variantCases(),
     successors: brokenAt(SUCCESSOR_RECORD, { key: 5, infohash: 40, time: 55, signature: 100 }),
   });
 }
@@ -150,6 +154,12 @@ function fileCases() {
     one("more copies than are read", true, file(good, "", `3:hlsl${"12:http://a.b/c".repeat(9)}e`)),
     { what: "a signed file", isValid: true, bytes: TRANSPORT_FILE },
     {
+      what: "a signed file with two qualities",
+      isValid: true,
+      bytes: makeLiveTransportFile({ ...RECIPE, variants: VARIANTS }, KEY.sign),
+    },
+    one("an unsigned file whose list of qualities is no list", true, file(good, "3:vari1e")),
+    {
       what: "a wrong signature",
       isValid: false,
       bytes: TRANSPORT_FILE.map((byte, i, { length }) => (i === length - 5 ? byte ^ 1 : byte)),
@@ -196,6 +206,48 @@ function fileCases() {
     one("a file tree", false, file(info({}, { before: "9:file treede" }))),
     one("half a relay", false, file(good, `3:rly9:${"x".repeat(9)}`)),
     one("33 relays", false, file(good, `3:rly594:${"x".repeat(594)}`)),
+  ];
+}
+
+/** Lists of qualities, and what a program reads of them. */
+function variantCases() {
+  const own = "d3:bpsi500000ee";
+  const id = (byte: string) => `2:ih20:${byte.repeat(20)}`;
+  const other = (members = "", byte = "a", after = "") => `d3:bpsi1000e${members}${id(byte)}${after}e`;
+  const ownRead = { bps: 500_000 };
+  const read = (more: object = {}, byte = "a") => ({
+    ...{ ih: toHex(latin1Bytes(byte.repeat(20))), bps: 1_000 },
+    ...more,
+  });
+  const one = (what: string, text: string, variants: readonly object[]) => ({
+    ...{ what, variants },
+    bytes: latin1Bytes(text),
+  });
+  return [
+    one("two qualities", `l${own}${other()}e`, [ownRead, read()]),
+    one(
+      "size and codecs",
+      `l${own}${other("2:cd11:avc1.640028", "a", "1:wi640e").replace("2:ih", "1:hi360e2:ih")}e`,
+      [ownRead, read({ w: 640, h: 360, cd: "avc1.640028" })],
+    ),
+    one("a width alone is absent", `l${own}${other("", "a", "1:wi640e")}e`, [ownRead, read()]),
+    one("codecs with other characters are absent", `l${own}${other('2:cd5:avc1"')}e`, [ownRead, read()]),
+    one(
+      "entries that are skipped",
+      `l${own}i1e${`d3:bpsi0e${id("b")}e`}${`d${id("c")}e`}d3:bpsi1e2:ih2:xxe${other()}e`,
+      [ownRead, read()],
+    ),
+    one("the second entry of one stream is skipped", `l${own}${other()}${other("2:cd4:avc1")}${own}e`, [
+      ownRead,
+      read(),
+    ]),
+    one("seven qualities", `l${own}${[..."abcdef"].map((byte) => other("", byte)).join("")}e`, [
+      ownRead,
+      ...[..."abcde"].map((byte) => read({}, byte)),
+    ]),
+    one("without the stream itself", `l${other()}${other("", "b")}e`, []),
+    one("the stream itself alone", `l${own}e`, []),
+    one("no list", "4:text", []),
   ];
 }
 

@@ -6,15 +6,11 @@ import { type BencodeInput, bencodeDict, encodeBencode } from "../../src/wire/be
 import { viewBencode } from "../../src/wire/bencode-view.ts";
 import { decodeStat, encodeStat } from "../../src/wire/live/stat.ts";
 import { makeLiveTransportFile, parseLiveTransportFile } from "../../src/wire/live/transport-file.ts";
-import { type LiveVariant, readVariants } from "../../src/wire/live/variants.ts";
-import { INFOHASH, KEY, RECIPE } from "./live-vectors.ts";
+import { readVariants } from "../../src/wire/live/variants.ts";
+import { INFOHASH, KEY, RECIPE, VARIANTS } from "./live-vectors.ts";
 import { sha1 } from "./make-torrent.ts";
 
 const OTHER = "ab".repeat(20) as Infohash;
-const VARIANTS: readonly LiveVariant[] = [
-  { bytesPerSecond: 500_000, width: 1280, height: 720, codecs: ["avc1.640028", "mp4a.40.2"] },
-  { infohash: OTHER, bytesPerSecond: 100_000, codecs: [] },
-];
 
 const read = (list: BencodeInput) => readVariants(viewBencode(encodeBencode(list)));
 const entry = (members: Record<string, BencodeInput | undefined>) =>

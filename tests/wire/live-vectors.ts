@@ -12,6 +12,7 @@ import { encodeStat, type StatMessage } from "../../src/wire/live/stat.ts";
 import { encodeSuccessor, type Successor } from "../../src/wire/live/successor.ts";
 import { makeLiveTransportFile } from "../../src/wire/live/transport-file.ts";
 import { chunkHashesOf, liveHash, signHeader } from "../../src/wire/live/trust.ts";
+import type { LiveVariant } from "../../src/wire/live/variants.ts";
 import { seededRandom } from "../seeded-random.ts";
 import { sha1 } from "./make-torrent.ts";
 
@@ -34,6 +35,12 @@ export const INFO: LiveInfo = {
   container: "mpegts",
   isPrivate: false,
 };
+
+/** Two qualities of a broadcast: the stream itself, and a smaller one. */
+export const VARIANTS: readonly LiveVariant[] = [
+  { bytesPerSecond: 500_000, width: 1280, height: 720, codecs: ["avc1.640028", "mp4a.40.2"] },
+  { infohash: "ab".repeat(20) as Infohash, bytesPerSecond: 100_000, codecs: [] },
+];
 
 export const RECIPE: Parameters<typeof makeLiveTransportFile>[0] = {
   info: INFO,
@@ -221,6 +228,7 @@ export const MESSAGES: readonly {
     { kind: "stat", ...STAT, number: 5, manifests: ["https://example.org/live/index.m3u8"] },
   ],
   ["STAT that ends the stream", { kind: "stat", ...STAT, number: 6, isEnd: true, relays: [], trackers: [] }],
+  ["STAT with two qualities", { kind: "stat", ...STAT, number: 7, variants: VARIANTS }],
   ["BYE", { kind: "bye", reason: "leaving", candidates: CANDIDATES.slice(0, 1) }],
 ].map(([name, message]) => example(name as string, message as LiveMessage));
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromHex } from "../../src/base/bytes.ts";
 import { DecodeError } from "../../src/base/errors.ts";
-import { isTunerRequest, tunerIdOf, tunerReply } from "../../src/wire/tuner.ts";
+import { isTunerRequest, tunerIdOf, tunerReply } from "../../src/wire/tuner/discovery.ts";
 
 /** A request for any tuner, as `hdhomerun_config discover` sends it. */
 const ANY = fromHex("0002000c0104000000010204ffffffff4e507f35")!;

@@ -1,4 +1,5 @@
-import { DecodeError } from "../../base/errors.ts";
+import { DecodeError, SluiceError } from "../../base/errors.ts";
+import { MIN_FREE_BYTES } from "../../base/free-disk.ts";
 import type { UnixSeconds } from "../../base/time.ts";
 import { decodeUtf8 } from "../../base/utf8.ts";
 import type { Files, OpenFile } from "../../runtime/contract.ts";
@@ -13,6 +14,8 @@ const MAX_PROGRAMMES = 3_000_000;
 const MAX_FILE_BYTES = 2 ** 31;
 /** Encoded lines are collected up to this size for one write. */
 const WRITE_BYTES = 256 * 1024;
+/** The disk is checked each time this much was written; smaller guides are written in any case. */
+const CHECK_BYTES = 16 * 1024 * 1024;
 /** Longest line: all texts at their limits, escaped. */
 const MAX_LINE_BYTES = 64 * 1024;
 /** Bytes of one read; most programmes have less than 1 KiB, and the next one follows in most guides. */
@@ -28,6 +31,8 @@ const ENCODER = new TextEncoder();
  */
 export class GuideFile {
   readonly #file: OpenFile;
+  /** Returns the free bytes of the disk; undefined if they are unknown. */
+  readonly #freeBytes: () => Promise<number | undefined>;
   readonly #channels: StoredChannel[] = [];
   readonly #byId = new Map<string, StoredChannel>();
   #programmeCount = 0;
@@ -36,20 +41,23 @@ export class GuideFile {
   /** Encoded lines that are not in the file yet. */
   #lines = new Uint8Array(2 * WRITE_BYTES);
   #filled = 0;
+  /** Bytes in the file when the disk was last checked. */
+  #checked = 0;
 
-  private constructor(file: OpenFile) {
+  private constructor(file: OpenFile, freeBytes: () => Promise<number | undefined>) {
     this.#file = file;
+    this.#freeBytes = freeBytes;
   }
 
   /** Creates an empty file. */
   static async create(files: Files, path: string): Promise<GuideFile> {
     await files.remove(path);
-    return new GuideFile(await files.open(path));
+    return new GuideFile(await files.open(path), () => files.freeBytes(path));
   }
 
   /** Opens a file that `finish` completed. Rejects with `DecodeError` if it is damaged. */
   static async open(files: Files, path: string): Promise<GuideFile> {
-    const guide = new GuideFile(await files.open(path));
+    const guide = new GuideFile(await files.open(path), () => files.freeBytes(path));
     try {
       await guide.#scan(files, path);
       guide.#sort();
@@ -99,11 +107,18 @@ export class GuideFile {
     this.#programmeCount++;
   }
 
-  /** Writes the collected lines if there are enough of them; awaited between additions, it bounds memory. */
+  /** Writes the collected lines if there are enough of them; awaited between additions, it bounds memory. Rejects with `disk_full`
+   * before the disk is full. */
   async flush(isLast = false): Promise<void> {
     if (this.#filled < WRITE_BYTES && !isLast) return;
     if (this.#length + this.#filled > MAX_FILE_BYTES)
       throw new DecodeError("XMLTV", this.#length, "the guide is too large");
+    if (this.#length - this.#checked >= CHECK_BYTES) {
+      this.#checked = this.#length;
+      const free = await this.#freeBytes();
+      if (free !== undefined && free < MIN_FREE_BYTES)
+        throw new SluiceError("disk_full", "the disk is almost full");
+    }
     await this.#file.write(this.#length, this.#lines.subarray(0, this.#filled));
     this.#length += this.#filled;
     this.#filled = 0;

@@ -1,3 +1,4 @@
+import { followRecords } from "../../async/records.ts";
 import { SluiceError } from "../../base/errors.ts";
 import { trimOldest } from "../../base/trim-oldest.ts";
 import type { KeyValueStore } from "../../runtime/contract.ts";
@@ -37,6 +38,11 @@ export class GuideMatches {
     const matches = new GuideMatches(parts);
     for await (const [key, value] of parts.store.list(CHOICES))
       if (typeof value === "string" || value === null) matches.#choices.set(key.slice(CHOICES.length), value);
+    followRecords(parts.store, CHOICES, (key, value) => {
+      if (typeof value === "string" || value === null) matches.#choices.set(key.slice(CHOICES.length), value);
+      else matches.#choices.delete(key.slice(CHOICES.length));
+      matches.#matches.clear();
+    });
     return matches;
   }
 

@@ -24,6 +24,8 @@ import { PresentProgrammes } from "./present-programmes.ts";
 
 export interface GuideDependencies {
   readonly store: KeyValueStore;
+  /** The records of this engine alone, if other engines share `store`. */
+  readonly ownStore?: KeyValueStore | undefined;
   readonly clock: Clock;
   readonly files: Files;
   /** The folder of the library, which need not exist. */
@@ -46,8 +48,8 @@ const CHECK_MS = 60_000;
 export async function createGuide(
   dependencies: GuideDependencies,
 ): Promise<Guide & { close(): Promise<void> }> {
-  const { store, log } = dependencies;
-  const sources = await GuideSources.load(store, log);
+  const { store, ownStore, log } = dependencies;
+  const sources = await GuideSources.load(store, ownStore, log);
   const guide = new FileGuide(dependencies, sources, await GuideMatches.load(dependencies));
   guide.begin();
   return guide;
@@ -77,6 +79,7 @@ class FileGuide implements Guide {
       for (const record of this.#sources.all()) await this.#open(record);
       this.#check();
     });
+    this.#sources.follow(() => void this.#queue.run(() => this.#dropUnlisted()).catch(() => {}));
   }
 
   async close(): Promise<void> {
@@ -220,6 +223,23 @@ class FileGuide implements Guide {
       .catch((error: unknown) =>
         this.#parts.log.warn("cannot refresh the programme guides", { reason: messageOf(error) }),
       );
+  }
+
+  /** Closes the files of guides that another engine has removed, and fetches those that it has added. */
+  async #dropUnlisted(): Promise<void> {
+    for (const id of [...this.#files.keys()]) {
+      const record = this.#sources.get(id);
+      if (record !== undefined && !record.isRemoved) continue;
+      const file = this.#files.get(id);
+      this.#files.delete(id);
+      this.#channelsChanged();
+      await file?.close();
+      const folder = `${this.#parts.folder}/guide`;
+      for (const name of await this.#parts.files.list(folder))
+        if (name.startsWith(`${id}-`)) await this.#parts.files.remove(`${folder}/${name}`);
+    }
+    this.#cancelCheck();
+    this.#check();
   }
 
   /** Adds the guides that lists name, and drops those that no list names any more. */

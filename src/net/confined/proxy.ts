@@ -71,7 +71,14 @@ export function proxyCapabilities({
 
 /** Returns true if the peer network uses UDP: a part that needs it is on, and the proxy carries it. */
 export function needsUdp(reach: ReachSettings): boolean {
-  return proxyCapabilities(reach).udp && (reach.dht || reach.utp || reach.tracker !== "off");
+  return (
+    proxyCapabilities(reach).udp && (reach.dht || reach.utp || usesWebRtc(reach) || reach.tracker !== "off")
+  );
+}
+
+/** CHOICE(webrtc-proxy): WebRTC is off with a proxy, strict or not. Its descriptions contain the addresses of this machine. */
+export function usesWebRtc({ webrtc, proxy }: Pick<ReachSettings, "webrtc" | "proxy">): boolean {
+  return webrtc && proxy === "";
 }
 
 function bad(problem: string): SluiceError {

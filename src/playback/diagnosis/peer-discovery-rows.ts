@@ -10,6 +10,7 @@ const ORIGIN_TEXTS: Readonly<Record<PeerOrigin, string>> = {
   magnet: "from links",
   incoming: "incoming",
   web: "web seeds",
+  webrtc: "over WebRTC",
 };
 
 /** Returns the rows about finding peers, over all transfers. */

@@ -121,14 +121,14 @@ export class Answers {
     const isConfirmed = this.#state.isSource && hasTime && !isDisplaced && this.#isConfirmed(seq, stripe);
     // The others did not answer a peer that asks again.
     if (isConfirmed && peer.markDeferred(seq, stripe)) return "ask-others";
-    if (!this.#state.receipts.permits(peer, now)) return "busy";
+    if (!this.#state.receipts.permits(peer, now) || !this.#state.share.permits(peer, now)) return "busy";
     const bytes = piece.chunks[stripe]!;
     const reserveSeconds = this.#isProven(peer) ? 0 : PROVEN_RESERVE_SECONDS;
     const waitMs = this.#spareUpload.waitMs(bytes.length, now, reserveSeconds);
     if (waitMs + peer.rttMs / 2 > withinMs) return "too-late";
     if (waitMs > 400) return "busy";
     this.#spareUpload.spend(bytes.length, now);
-    peer.chunkSent(seq, stripe, bytes.length);
+    this.#state.chunkSent(peer, piece, stripe);
     peer.markSent(seq, stripe);
     this.#headers.pass(piece.header, peer, false);
     this.#state.send(

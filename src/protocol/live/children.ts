@@ -2,7 +2,7 @@ import type { LiveCandidate } from "../../wire/live/endpoint.ts";
 import { MAX_CANDIDATES } from "../../wire/live/limits.ts";
 import { countStripes } from "../../wire/live/message-kind.ts";
 import type { RefusalReason, SubscribeMessage } from "../../wire/live/subscription.ts";
-import { ADOPTING_RANK, admit, type Child, rankOf } from "./admission.ts";
+import { ADOPTING_RANK, admit, type Child, isGivingWay, rankOf } from "./admission.ts";
 import type { NewChunk } from "./chunks.ts";
 import { type LiveInput, PRIORITY } from "./contract.ts";
 import type { Headers } from "./headers.ts";
@@ -23,8 +23,7 @@ import type { LivePiece } from "./window.ts";
 
 const RETRY_MS = 2_000;
 const STARVING_RETRY_MS = 1_000;
-/** Backlog that would wait longer than this is not promised: behind all live data it would arrive too late.
- * Backlog that would wait longer than this is not promised: behind all live data it would arrive too late. */
+/** Backlog that would wait longer than this is not promised: behind all live data it would arrive too late. */
 const BACKLOG_MS = 100;
 
 /** The children of each stripe: which peers are accepted, and what is sent to them. */
@@ -93,7 +92,7 @@ export class Children {
       else no.set(reason, (no.get(reason) ?? 0) | (1 << stripe));
     }
     if (yes !== 0) {
-      const startSeq = this.#firstSeq(message, yes);
+      const startSeq = this.#firstSeq(peer, message, yes);
       for (const [stripe, children] of this.#byStripe.entries()) {
         const child = ((yes >>> stripe) & 1) === 1 && children.find((other) => other.peer === peer);
         if (child) child.startSeq = startSeq;
@@ -122,7 +121,7 @@ export class Children {
       const { peer } = child;
       if (peer === from || seq < child.startSeq || peer.has(seq, stripe)) continue;
       if (!peer.markSent(seq, stripe)) continue;
-      peer.chunkSent(seq, stripe, piece.chunks[stripe]!.length);
+      this.#state.chunkSent(peer, piece, stripe);
       if (this.#headers.travelsWith(seq, stripe)) this.#headers.pass(piece.header, peer, false);
       this.#state.send(
         peer,
@@ -245,11 +244,13 @@ export class Children {
     // Its connection does not carry more.
     if (countStripes(peer.childOf) >= peer.carriedStripes(now)) return "full";
     this.#dropSilent(stripe);
+    if (this.#state.isSource && this.used >= this.#uploadSlots) this.#dropFreeRider();
     const result = admit(children, peer, stripe, {
       about: setup.about,
       slots: this.slots,
       used: this.used,
       perStripe: this.#state.isSource ? this.#sourceLimits[stripe]! : undefined,
+      isOverloaded: this.used > this.#uploadSlots,
       stripeRate: this.#state.stripeRate,
       isDesperate: message.isDesperate,
       isOverdrawn: this.#spareUpload.isOverdrawn(now),
@@ -261,7 +262,7 @@ export class Children {
       this.#displace(result);
       const successor = { address: peer.address, freeSlots: 1, lagMs: 0 };
       const candidates =
-        peer.isReachable && result.stripe === stripe
+        peer.isReachable && result.stripe === stripe && this.#rank(peer, stripe) >= ADOPTING_RANK
           ? [successor, ...this.#candidates(stripe, result.peer)]
           : this.#candidates(result.stripe, result.peer);
       this.#state.send(result.peer, {
@@ -308,9 +309,16 @@ export class Children {
     }
   }
 
+  /** Ends the service of a displaced free rider, because its upload is needed. */
+  #dropFreeRider(): void {
+    const child = this.#byStripe.flat().find((each) => isGivingWay(each, this.#state));
+    if (child) this.#drop(child.peer, 1 << child.stripe, "moved");
+  }
+
   /** The first piece of backlog: within the limit, and not more than the spare upload can send soon. */
-  #firstSeq(message: SubscribeMessage, stripes: number): number {
-    const { window, now } = this.#state;
+  #firstSeq(peer: LivePeer, message: SubscribeMessage, stripes: number): number {
+    const { window, now, share } = this.#state;
+    if (!share.permits(peer, now)) return Math.max(message.startSeq, window.head + 1);
     const most = Math.min(message.backfillPieces, this.#state.piecesIn(BACKFILL_MS));
     const first = Math.max(message.startSeq, window.head + 1 - most, 0);
     const each = stripesOf(stripes);
@@ -334,7 +342,7 @@ export class Children {
         const bytes = piece.chunks[stripe]!;
         if (!window.has(seq, stripe) || bytes.length === 0 || !peer.markSent(seq, stripe)) continue;
         this.#spareUpload.spend(bytes.length, now);
-        peer.chunkSent(seq, stripe, bytes.length);
+        this.#state.chunkSent(peer, piece, stripe);
         this.#state.send(
           peer,
           { kind: "chunk", epoch, seq, stripe, isLate: true, bytes },

@@ -128,6 +128,10 @@ export const BAN_MS = 30_000;
 export const MAX_BAN_MS = 600_000;
 /** A parent that sent a chunk on time within this time delivers. */
 export const DELIVERING_MS = 5_000;
+/** The share of the stream that one peer receives in the long run, pushed and requested chunks together, and what it may have more than
+ * that: a start, or the repair of an interruption. */
+export const STREAM_SHARE = 1.25;
+export const STREAM_BURST_MS = 8_000;
 /** If live data for a child waits longer than this, the parent drops the stripes that their connection does not carry. */
 export const MAX_CHILD_BACKLOG_MS = 200;
 /** A connection that takes less than this share of the stripes that it is given does not carry them all. */

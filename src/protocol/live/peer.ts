@@ -20,6 +20,8 @@ import {
   PROOF_CHUNKS,
   REQUEST_BURST,
   REQUESTS_PER_SECOND,
+  STREAM_BURST_MS,
+  STREAM_SHARE,
   VERIFY_BURST,
   VERIFY_PER_SECOND,
 } from "./limits.ts";
@@ -72,6 +74,8 @@ export class LivePeer {
   readonly headerAllowance = new TokenBucket(HEADERS_PER_SECOND, HEADER_BURST);
   /** Chunks that it may still request. */
   readonly requestAllowance = new TokenBucket(REQUESTS_PER_SECOND, REQUEST_BURST);
+  /** What it may still receive of the stream, in ms of its playing time. */
+  readonly streamAllowance = new TokenBucket(1_000 * STREAM_SHARE, STREAM_BURST_MS);
   /** When it last sent a pulled chunk. */
   answeredAt = Number.NEGATIVE_INFINITY;
   /** After a refusal: when it may be asked again. */

@@ -33,6 +33,8 @@ export class Source {
   /** By stripe: when it last starved or its limit was lowered, and when its limit was last raised. */
   readonly #calmSince: number[];
   readonly #grewAt: number[];
+  /** By stripe: since when a neighbour has lacked it; undefined while none does. */
+  readonly #starvesSince: (number | undefined)[];
   #reviewAt = 0;
 
   constructor(state: LiveState, children: Children) {
@@ -40,6 +42,7 @@ export class Source {
     this.#children = children;
     this.#calmSince = new Array<number>(state.setup.layout.stripes).fill(0);
     this.#grewAt = [...this.#calmSince];
+    this.#starvesSince = this.#calmSince.map(() => undefined);
   }
 
   /** Raises the limit of a stripe while neighbours lack it, and lowers it slowly afterwards. */
@@ -60,11 +63,12 @@ export class Source {
     const newest = window.head - this.#state.piecesIn(STARVING_MS);
     const isFed = (peer: LivePeer) => peer.depthOf(stripe) !== NO_DEPTH && peer.headOf(stripe) >= newest;
     const fed = reporting.filter(isFed);
-    this.#prove(stripe, fed);
     // One starving peer is enough for the next place: most of the others may be hostile and claim to be fed.
     const isAnyStarving = [...peers.values()].some(
       (peer) => now - peer.openedAt > STARVING_MS && !isFed(peer),
     );
+    this.#starvesSince[stripe] = isAnyStarving ? (this.#starvesSince[stripe] ?? now) : undefined;
+    this.#prove(stripe, fed);
     const most = isAnyStarving ? SOURCE_CHILDREN + RESERVED_CHILDREN : 0;
     if (limit < most || reporting.length - fed.length > STARVING_SHARE * reporting.length) {
       this.#calmSince[stripe] = now;
@@ -88,7 +92,9 @@ export class Source {
       if (feeding.has(peer.about.digest)) peer.provedAt = now;
       peer.isUnproved = witnesses.length >= MIN_WITNESSES && now - peer.provedAt > PROOF_MS;
     }
-    if (witnesses.length < MIN_WITNESSES) return;
+    // A neighbour that has lacked the stripe for this time is a witness, too.
+    const isLacking = now - (this.#starvesSince[stripe] ?? now) > CHILD_PROOF_MS;
+    if (witnesses.length < MIN_WITNESSES && !isLacking) return;
     for (const { peer, since } of this.#children.of(stripe)) {
       if (!feeding.has(peer.about.digest) && now - Math.max(since, peer.provedAt) > CHILD_PROOF_MS)
         peer.unproductiveUntil = now + UNPRODUCTIVE_MS;

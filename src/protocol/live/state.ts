@@ -5,7 +5,8 @@ import { LineDelay } from "./line-delay.ts";
 import type { LiveMessage } from "./messages.ts";
 import type { LivePeer } from "./peer.ts";
 import { Receipts } from "./receipts.ts";
-import { PieceWindow } from "./window.ts";
+import { StreamShare } from "./stream-share.ts";
+import { type LivePiece, PieceWindow } from "./window.ts";
 
 /** {@link Timeline} keeps the fastest arrival of this period and of the one before, so that it follows a
  * clock that drifts. */
@@ -25,6 +26,7 @@ export class LiveState {
   readonly timeline = new Timeline();
   readonly line: LineDelay;
   readonly receipts: Receipts;
+  readonly share = new StreamShare();
   now: Instant;
   epoch = 0;
   /** The next piece to be played; −1 until a start is chosen. */
@@ -154,6 +156,13 @@ export class LiveState {
       newest: last?.header.value,
       heardAt: heard.length === 0 ? undefined : instant(Math.max(...heard)),
     };
+  }
+
+  /** Counts a chunk that is sent to a peer. */
+  chunkSent(peer: LivePeer, { seq, header, chunks }: LivePiece, stripe: number): void {
+    const { stripes } = this.setup.layout;
+    peer.chunkSent(seq, stripe, chunks[stripe]!.length);
+    this.share.sent(peer, header.value.spanMs, stripes, this.now);
   }
 
   emit(output: LiveOutput): void {

@@ -5,7 +5,7 @@ import type { Instant } from "../../base/time.ts";
 import { decodeHandshake, encodeHandshake, HANDSHAKE_BYTES } from "../../wire/peer/handshake.ts";
 import { clientName } from "../../wire/peer/peer-id.ts";
 import { PeerMessageDecoder } from "../../wire/peer/peer-message.ts";
-import type { Candidate, ConnectionId } from "./contract.ts";
+import type { Candidate, ConnectionId, SwarmInput } from "./contract.ts";
 import type { Extensions } from "./extensions.ts";
 import {
   CONNECT_TIMEOUT_MS,
@@ -105,19 +105,21 @@ export class Connections {
   }
 
   /** An incoming connection, or one that stands for the web server `webSeed`. Web servers are not limited in number. */
-  accepted(connection: ConnectionId, address: PeerAddress, webSeed?: string): void {
+  accepted(input: Extract<SwarmInput, { kind: "accepted" }>): void {
+    const { connection, address, webSeed, isWebRtc = false, opensFirst = false } = input;
     const { candidates, peers, now, pieces, isStopped } = this.#state;
     const hasRoom = webSeed !== undefined || (peers.size < MAX_PEERS && candidates.accepted(address));
     if (isStopped || !hasRoom) {
       this.#state.emit({ kind: "close", connection, reason: "connection limit reached" });
       return;
     }
-    const origin = webSeed === undefined ? "incoming" : "web";
-    const peer = new Peer(connection, address, origin, true, pieces?.layout.pieceCount, now);
+    const origin = webSeed !== undefined ? "web" : isWebRtc ? "webrtc" : "incoming";
+    const peer = new Peer(connection, address, origin, !opensFirst, pieces?.layout.pieceCount, now);
     peer.client = webSeed ?? "";
     peer.isExempt = this.#state.setup.limits.isExempt(address.host);
     peer.enter("handshake", now);
     peers.set(connection, peer);
+    if (opensFirst) this.#sendHandshake(peer);
   }
 
   /** Takes received bytes. A peer that sends malformed messages is disconnected and banned. */

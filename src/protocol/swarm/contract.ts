@@ -17,8 +17,9 @@ export type ReaderId = number;
 /** The source that reported a candidate. */
 export type CandidateOrigin = "tracker" | "pex" | "magnet" | "incoming" | "dht" | "lsd";
 
-/** How a peer became known: the source of its address, or `web` for a web server with the content (BEP 17, 19). */
-export type PeerOrigin = CandidateOrigin | "web";
+/** How a peer became known: the source of its address, `web` for a web server with the content (BEP 17, 19),
+ * `webrtc` for a browser or engine that a tracker introduced. */
+export type PeerOrigin = CandidateOrigin | "web" | "webrtc";
 
 /** An address to connect to, and the most credible source that reported it. */
 export interface Candidate {
@@ -100,6 +101,10 @@ export type SwarmInput =
       /** The connection stands for a web server of this name: it is never announced to peers, and its address reveals nothing
        * about other connections. */
       readonly webSeed?: string;
+      /** The connection is a WebRTC data channel. */
+      readonly isWebRtc?: boolean;
+      /** This engine opened the connection, so it sends the first handshake. */
+      readonly opensFirst?: boolean;
     }
   /** The connection could not be opened, or ended. */
   | { readonly kind: "closed"; readonly connection: ConnectionId; readonly reason: string }

@@ -185,7 +185,7 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
         this.#connections.opened(input.connection);
         return;
       case "accepted":
-        this.#connections.accepted(input.connection, input.address, input.webSeed);
+        this.#connections.accepted(input);
         return;
       case "closed": {
         const peer = peers.get(input.connection);
@@ -309,7 +309,7 @@ export class Swarm implements Machine<SwarmInput, SwarmOutput> {
   #dropUnverifiedPeers(): void {
     const { peers, candidates } = this.#state;
     for (const peer of [...peers.values()]) {
-      if (peer.origin !== "web" && !isPrivateOrigin(peer.origin))
+      if (peer.origin !== "web" && peer.origin !== "webrtc" && !isPrivateOrigin(peer.origin))
         this.#connections.close(peer, "the content is private");
     }
     candidates.dropUnverifiedPeers();

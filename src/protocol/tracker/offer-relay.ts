@@ -136,12 +136,16 @@ export class OfferRelay {
     connection: Connection,
     peerId: string,
     announce: TrackerServerAnnounce,
-    offers: readonly Offer[],
+    given: readonly Offer[] | undefined,
     now: Instant,
   ): void {
     const { infohash, event } = announce;
+    const offers = given ?? [];
     const response = this.#trackerResponse(announce, connection.client, offers, now);
-    const problem = "refused" in response ? response.refused : this.#join(connection, peerId, announce);
+    const problem =
+      "refused" in response
+        ? response.refused
+        : this.#join(connection, peerId, announce, given !== undefined);
     if ("refused" in response || problem !== undefined) {
       this.#send(connection.id, encodeWsFailure(problem!, infohash));
       return;
@@ -156,24 +160,29 @@ export class OfferRelay {
       this.#send(to.id, encodeWsSignal(infohash, peerId, offers[i]!));
   }
 
-  /** The response of the underlying tracker, without peers for clients with offers, which can connect by WebRTC only. */
+  /** The response of the underlying tracker, without peers for clients that can connect by WebRTC only. */
   #trackerResponse(
     announce: TrackerServerAnnounce,
     client: TrackerClient,
     offers: readonly Offer[],
     now: Instant,
   ): ReturnType<Tracker["announce"]> | Refusal {
-    const numWant = offers.length > 0 ? 0 : announce.numWant;
+    const numWant = offers.length > 0 && announce.port === 0 ? 0 : announce.numWant;
     return this.#tracker.announce({ ...announce, numWant }, client, now);
   }
 
   /** Adds a peer to a swarm, or removes it; returns the reason if it is refused. */
-  #join(connection: Connection, peerId: string, announce: TrackerServerAnnounce): string | undefined {
+  #join(
+    connection: Connection,
+    peerId: string,
+    announce: TrackerServerAnnounce,
+    hasOffers: boolean,
+  ): string | undefined {
     const { infohash, event, isSeed } = announce;
     const known = connection.swarms.get(infohash);
     if (known !== undefined && (event === "stopped" || known !== peerId)) this.#leave(connection, infohash);
-    // A peer with a listening port is returned as an address, and cannot use offers.
-    if (event === "stopped" || announce.port > 0) return undefined;
+    // A peer with a listening port is returned as an address; it cannot use offers unless it makes some, too.
+    if (event === "stopped" || (announce.port > 0 && !hasOffers)) return undefined;
     const swarm = this.#swarms.get(infohash) ?? new Map<string, Member>();
     const member = swarm.get(peerId);
     // Otherwise a client could receive answers meant for another peer.

@@ -49,12 +49,14 @@ interface Transcoded {
   readonly plan: TranscodePlan;
 }
 
-function sourceOf({ described, config, decoderConfig, sampleRate }: SourceTrack) {
+/** Returns what a decoder needs to know of a track. */
+export function sourceOf({ described, config, decoderConfig, sampleRate }: SourceTrack) {
   const channels = (decoderConfig as AudioDecoderConfig | undefined)?.numberOfChannels;
   return { codec: described.codec, config, sampleRate, channels };
 }
 
-function asAac(track: SourceTrack, { config, sampleRate, channels }: TranscodePlan): SourceTrack {
+/** Describes a track as the AAC that it is converted to. */
+export function asAac(track: SourceTrack, { config, sampleRate, channels }: TranscodePlan): SourceTrack {
   const codec = "mp4a.40.2";
   return {
     ...track,

@@ -1,4 +1,5 @@
 import { type Ac3Programme, readAc3Programme } from "../../media/ac3.ts";
+import { readDtsHeader } from "../../media/audio-headers.ts";
 import { decodeFlacFrame, readFlacConfig } from "../../media/flac.ts";
 import type { CodecModules, FfmpegDecoders } from "./codec-module.ts";
 import type { AudioSource } from "./codecs.ts";
@@ -43,7 +44,9 @@ async function openAny(modules: CodecModules, source: AudioSource): Promise<Fram
   const { codec, config } = source;
   if (codec in FFMPEG) {
     const [script, id] = FFMPEG[codec as keyof typeof FFMPEG];
-    return new FfmpegDecoder(await modules.ffmpeg<FfmpegDecoders>(script), id, () => modules.discard(script));
+    const module = await modules.ffmpeg<FfmpegDecoders>(script);
+    const decoder = new FfmpegDecoder(module, id, () => modules.discard(script));
+    return codec === "dts" ? dtsCore(decoder) : decoder;
   }
   if (codec === "mp2" || codec === "mp3") {
     const { MPEGDecoder } = (await modules.exports("mpeg")) as unknown as { MPEGDecoder: LibraryClass };
@@ -56,6 +59,14 @@ async function openAny(modules: CodecModules, source: AudioSource): Promise<Fram
   }
   if (codec === "flac") return flacDecoder(config);
   return isPcm(codec) ? openPcm(source) : undefined;
+}
+
+/** Decodes the core of DTS-HD, whose extensions can have other rates and channels than AAC. */
+function dtsCore(decoder: FrameDecoder): FrameDecoder {
+  return {
+    decode: (frame) => decoder.decode(frame.subarray(0, readDtsHeader(frame, 0)?.frameBytes ?? frame.length)),
+    close: () => decoder.close(),
+  };
 }
 
 function flacDecoder(config: Uint8Array | undefined): FrameDecoder {

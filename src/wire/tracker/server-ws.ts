@@ -24,7 +24,8 @@ type WsTrackerRequest =
       readonly kind: "announce";
       readonly peerId: string;
       readonly announce: TrackerServerAnnounce;
-      readonly offers: readonly Offer[];
+      /** Undefined if the client did not say that it speaks WebRTC. */
+      readonly offers: readonly Offer[] | undefined;
     }
   | {
       readonly kind: "answer";
@@ -138,13 +139,13 @@ function readInfohashes(value: unknown): Infohash[] {
 }
 
 /** Reads offers; those beyond the limit are dropped. */
-function readOffers(value: unknown): Offer[] {
-  if (!Array.isArray(value)) return [];
+function readOffers(value: unknown): Offer[] | undefined {
+  if (!Array.isArray(value)) return undefined;
   return value.slice(0, MAX_OFFERS).map((entry: unknown) => readOffer(entry, "offer"));
 }
 
-/** Reads only the known members, so that the tracker relays nothing else. */
-function readOffer(entry: unknown, type: SessionDescription["type"]): Offer {
+/** Reads an offer, or an answer in the place of one. Only the known members: the tracker relays nothing else. Throws `DecodeError`. */
+export function readOffer(entry: unknown, type: SessionDescription["type"]): Offer {
   const { offer_id: id, offer } = (entry ?? {}) as Record<string, unknown>;
   const { type: actualType, sdp } = (offer ?? {}) as Record<string, unknown>;
   if (typeof id !== "string" || id === "" || id.length > MAX_OFFER_ID_LENGTH)

@@ -12,8 +12,14 @@ export type WsReply =
   | { readonly kind: "scrape"; readonly counts: ReadonlyMap<Infohash, ScrapeCounts> }
   /** A failure without infohash; it refers to the last request. */
   | { readonly kind: "failure"; readonly reason: string }
-  /** A WebRTC offer or answer, which this program ignores. */
+  /** A WebRTC offer or answer; see `decodeWsSignal`. */
   | { readonly kind: "other" };
+
+/** A WebRTC offer, as the caller of `encodeWsAnnounce` made it. */
+interface WsOffer {
+  readonly id: string;
+  readonly description: { readonly type: string; readonly sdp: string };
+}
 
 /** A JSON message. Infohashes and peer ids are strings of 20 characters, one per byte. */
 type Json = Readonly<Record<string, unknown>>;
@@ -22,11 +28,8 @@ const FORMAT = "WebSocket tracker message";
 /** Swarms read from one scrape response. */
 const MAX_SCRAPE_REPLIES = 100;
 
-/**
- * Encodes an announce without WebRTC offers, since the runtimes have no WebRTC: the tracker counts this peer and reports the
- * size of the swarm. Trackers that also list plain addresses use `port`.
- */
-export function encodeWsAnnounce(request: AnnounceRequest): string {
+/** Encodes an announce; `offers` are those for WebRTC, if it is on. Trackers that also list plain addresses use `port`. */
+export function encodeWsAnnounce(request: AnnounceRequest, offers?: readonly WsOffer[]): string {
   const { infohash, peerId, port, uploaded, downloaded, left, event, numWant, trackerId } = request;
   return JSON.stringify({
     action: "announce",
@@ -36,7 +39,8 @@ export function encodeWsAnnounce(request: AnnounceRequest): string {
     uploaded,
     downloaded,
     left,
-    numwant: numWant,
+    numwant: offers ? offers.length : numWant,
+    ...(offers && { offers: offers.map(({ id, description }) => ({ offer_id: id, offer: description })) }),
     ...(event !== "none" && { event: event === "paused" ? "update" : event }),
     ...(trackerId && { trackerid: latin1Text(trackerId) }),
   });

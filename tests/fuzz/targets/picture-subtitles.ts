@@ -2,7 +2,9 @@ import { assert } from "../../../src/base/assert.ts";
 import { decodeUtf8, encodeUtf8 } from "../../../src/base/utf8.ts";
 import { findDisplaySet, PgsDecoder, readDisplaySet } from "../../../src/media/pgs.ts";
 import type { PictureState } from "../../../src/media/picture-subtitles.ts";
+import { DvbDecoder } from "../../../src/media/subtitles/dvb-subtitles.ts";
 import { decodeSubpicture, parseVobsubHead, subpictureIn } from "../../../src/media/vobsub.ts";
+import { bits, colours, dvbData, END, object, page, region } from "../../media/encode-dvb.ts";
 import { pgsClear, pgsPicture, supOf } from "../../media/encode-pgs.ts";
 import { subpicture } from "../../media/encode-vobsub.ts";
 import type { FuzzTarget } from "../contract.ts";
@@ -74,4 +76,32 @@ const vobsub: FuzzTarget = {
   },
 };
 
-export const targets: FuzzTarget[] = [pgs, vobsub];
+const LINE = [0x11, ...bits("0001 0000 1 0 01 1111 0000 1 1 11 00000001 0001 0000 0 000"), 0xf0];
+const EPOCH = [page([[4, 50, 60]]), region(4, [40, 4], 4, 0), colours([[1, 235, 128, 128, 0]])];
+
+const dvb: FuzzTarget = {
+  name: "dvb-subtitles",
+  corpus: () => [
+    dvbData(...EPOCH, object(LINE), END),
+    dvbData(page([[4, 0, 0]]), region(4, [8, 2], 8, 0), object([0x12, 1, 0, 0x83, 5, 0, 0, 0xf0]), END),
+    dvbData(
+      page([[4, 0, 0]], { state: 0 }),
+      region(4, [8, 2], 2),
+      object([0x10, ...bits("01 00 1 001 10 00 0 0 00"), 0xf0]),
+    ),
+  ],
+  words: [
+    ...[0x10, 0x11, 0x12, 0x13, 0x14, 0x80].map((type) => Uint8Array.of(0x0f, type, 0, 1, 0)),
+    ...[0x10, 0x11, 0x12, 0x20, 0x21, 0x22, 0xf0].map((type) => Uint8Array.of(type)),
+  ],
+  run(bytes) {
+    const decoder = new DvbDecoder({ composition: 1, ancillary: 2 });
+    const half = bytes.length >> 1;
+    const data = [bytes, bytes.subarray(half), Uint8Array.of(0x20, 0, ...bytes.subarray(0, half))];
+    const states = data.flatMap((unit, index) => decoder.push(unit, index) ?? []);
+    check(states);
+    return states;
+  },
+};
+
+export const targets: FuzzTarget[] = [pgs, vobsub, dvb];

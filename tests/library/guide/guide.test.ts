@@ -9,6 +9,7 @@ import type { Item } from "../../../src/library/contract.ts";
 import { exportItems } from "../../../src/library/export.ts";
 import { createGuide } from "../../../src/library/guide/guide.ts";
 import { exportedChannelId, exportGuide } from "../../../src/library/guide/guide-export.ts";
+import { GuideFile } from "../../../src/library/guide/guide-file.ts";
 import { searchProgrammes } from "../../../src/library/guide/programme-search.ts";
 import { createItems } from "../../../src/library/items.ts";
 import { createTasks } from "../../../src/library/tasks.ts";
@@ -326,4 +327,32 @@ test("exportGuide, exportItems: the same channel ids, as tv_validate_file demand
   );
   const listed = [...(await new Response(list).text()).matchAll(/tvg-id="([^"]*)"/g)].map(([, id]) => id!);
   assert.deepEqual(listed.sort(), [...found, "silent.uk"].sort());
+});
+
+test("GuideFile.flush: a large guide ends before the disk is full, a small one is written in any case", async (t) => {
+  const folder = await tempFolder("guide");
+  t.after(() => folder.remove());
+  const full = { ...files, freeBytes: async () => 500 * 1024 * 1024 };
+  const guide = await GuideFile.create(full, `${folder.path}/guide`);
+  t.after(() => guide.close());
+  const programme = {
+    ...{
+      channel: "one",
+      stop: undefined,
+      title: "Show",
+      subtitle: "",
+      categories: [],
+      icon: "",
+      episode: "",
+    },
+    description: "x".repeat(2_000),
+  };
+  const add = async (count: number) => {
+    for (let i = 0; i < count; i++) {
+      guide.addProgramme({ ...programme, start: (NOW + i) as UnixSeconds });
+      await guide.flush();
+    }
+  };
+  await add(1_000);
+  await assert.rejects(add(10_000), { code: "disk_full" });
 });

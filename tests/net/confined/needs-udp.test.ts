@@ -6,9 +6,15 @@ import { NO_REACH } from "../../parts/no-reach.ts";
 
 const NOTHING: ReachSettings = { ...NO_REACH, dht: false, utp: false, tracker: "off" };
 
-test("needsUdp: true if the DHT, uTP or the built-in tracker is on", () => {
+test("needsUdp: true if the DHT, uTP, WebRTC or the built-in tracker is on", () => {
   assert.equal(needsUdp(NOTHING), false);
-  for (const one of [{ dht: true }, { utp: true }, { tracker: "own" }, { tracker: "open" }] as const)
+  for (const one of [
+    { dht: true },
+    { utp: true },
+    { webrtc: true },
+    { tracker: "own" },
+    { tracker: "open" },
+  ] as const)
     assert.equal(needsUdp({ ...NOTHING, ...one }), true, Object.keys(one).join());
 });
 

@@ -10,6 +10,7 @@ const ROOM: AdmissionContext = {
   slots: 4,
   used: 4,
   perStripe: undefined,
+  isOverloaded: false,
   stripeRate: 1_000,
   isDesperate: false,
   isOverdrawn: false,
@@ -60,6 +61,19 @@ test("admit limits the claim of a peer through which no peer was seen to receive
   assert.equal(admit([weak], peer(100_000), 0, ROOM), weak);
   const barren = child(Object.assign(peer(100_000), { unproductiveUntil: ROOM.now + 1 }));
   assert.equal(admit([weak, barren], peer(10_000), 0, { ...ROOM, perStripe: 2 }), barren);
+});
+
+test("admit gives the source's place of a free rider to any peer but another free rider, also if one is still served", () => {
+  const rider = () => Object.assign(peer(100_000), { unproductiveUntil: ROOM.now + 1 });
+  const source = { ...ROOM, perStripe: 2 };
+  const children = [child(rider()), child(peer(10_000))];
+  assert.equal(admit(children, peer(0), 0, source), children[0]);
+  assert.equal(admit(children, rider(), 0, source), "full");
+  const leaving = { ...child(rider()), leavesAt: ROOM.now };
+  assert.equal(admit([...children, leaving], peer(0), 0, source), children[0]);
+  assert.equal(admit([...children, leaving], peer(0), 0, { ...source, isOverloaded: true }), "full");
+  // A viewer has too few neighbours to judge.
+  assert.equal(admit(children, peer(0), 0, ROOM), "full");
 });
 
 test("admit displaces the guest that feeds the fewest", () => {

@@ -44,6 +44,16 @@ class Broadcast extends Scripted {
     this.receive(child, { kind: "ping", token: 1, clockMs: 0 });
   }
 
+  /** Requests the newest pieces once more. */
+  pull(child: number): void {
+    const chunks = Array.from({ length: 8 * STRIPES }, (_, i) => ({
+      seq: this.#seq - 1 - Math.floor(i / STRIPES),
+      stripe: i % STRIPES,
+      withinMs: 3_000,
+    }));
+    this.receive(child, { kind: "request", epoch: 1, chunks });
+  }
+
   /** How much of the stream a child has received, in seconds. */
   receivedSeconds(child: number): number {
     return (this.sent("chunk", child).length * PIECE_MS) / STRIPES / 1_000;
@@ -96,4 +106,41 @@ test("Children gives a child no more stripes than its connection carries, and on
   source.play(4, (seq) => source.receiveWindow(child, seq));
   source.ask(child);
   assert.equal(source.sent("subscribed", child).at(-1)!.stripes, 0b0111);
+});
+
+test("StreamShare: a viewer that requests each chunk again gets a quarter more than the stream, and eight seconds", () => {
+  const source = new Broadcast();
+  source.play(1);
+  const greedy = source.child();
+  source.play(60, (seq) => {
+    source.receiveWindow(greedy, seq);
+    source.pull(greedy);
+  });
+  const seconds = source.receivedSeconds(greedy);
+  assert.ok(seconds > 75 && seconds <= 1.25 * 61 + 8.5, `${seconds} s`);
+  const reasons = new Set(
+    source.sent("lacking", greedy).flatMap(({ chunks }) => chunks.map((c) => c.reason)),
+  );
+  assert.deepEqual([...reasons], ["busy"]);
+  // Others are served meanwhile.
+  const other = source.child("12.1.1.1");
+  source.pull(other);
+  assert.ok(source.sent("chunk", other).length >= STRIPES);
+});
+
+test("StreamShare: a viewer that connects again and again has the allowance of its public network", () => {
+  const source = new Broadcast();
+  source.play(1);
+  let seconds = 0;
+  for (let i = 0; i < 30; i++) {
+    const greedy = source.child(`11.7.7.${i}`);
+    source.play(2, (seq) => {
+      source.receiveWindow(greedy, seq);
+      source.pull(greedy);
+    });
+    seconds += source.receivedSeconds(greedy);
+    source.input({ kind: "closed", connection: greedy });
+  }
+  // Four connections, each with a quarter more than the stream, and eight seconds.
+  assert.ok(seconds > 150 && seconds <= 4 * (1.25 * 61 + 8), `${seconds} s`);
 });

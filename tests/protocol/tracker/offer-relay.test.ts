@@ -119,6 +119,18 @@ test("OfferRelay: a peer with a listening port exchanges addresses, and gets no 
   assert.deepEqual([outputs[0]![1].incomplete, outputs[0]![1].peers], [3, undefined]);
 });
 
+test("OfferRelay: an engine with a port and offers receives addresses and takes part in the relay", () => {
+  const bench = new TestRelay();
+  for (const id of [1, 2, 3]) bench.open(id);
+  bench.announce(1, { port: 8621, numwant: 50 });
+  const [[, response]] = bench.announce(2, { port: 8622, numwant: 50, offers: offers(2) }) as [
+    [number, { peers: unknown }],
+  ];
+  assert.deepEqual(response.peers, [{ ip: "60.0.0.1", port: 8621 }]);
+  const [, offered] = bench.announce(3, { offers: offers(3) });
+  assert.deepEqual([offered?.[0], offered?.[1].offer_id], [2, "offer 0"]);
+});
+
 test("OfferRelay: a malformed message is answered by a failure, the tenth closes the connection", () => {
   const bench = new TestRelay();
   bench.open(1);

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { concatBytes } from "../../../src/base/bytes.ts";
-import { StreamConverter } from "../../../src/remux/audio/stream-converter.ts";
 import { AudioTranscoder } from "../../../src/remux/audio/transcoder.ts";
 import { audioUnits, splitFrames } from "../../../src/remux/audio/ts-audio.ts";
 import { BuiltinCodecs } from "../../../src/remux/codecs/builtin-codecs.ts";
+import { StreamConverter } from "../../../src/remux/streams/stream-converter.ts";
 import { readPiece } from "../../../src/remux/ts-interleave.ts";
 import { TsMuxer } from "../../../src/remux/ts-muxer.ts";
 import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
@@ -41,6 +41,17 @@ test("splitFrames: returns every frame with its time, and those that end before 
   assert.equal(before.length, tone.filter(({ ptsSeconds }) => ptsSeconds < 0.6).length);
   for (const [i, frame] of [...before, ...own].entries())
     assert.ok(Math.abs(frame.ptsSeconds - frames[i]!.ptsSeconds) < 1e-4);
+});
+
+test("splitFrames: a frame of DTS-HD is a core frame and its extension", () => {
+  const [core, extension] = [new Uint8Array(1024), new Uint8Array(64)];
+  core.set([0x7f, 0xfe, 0x80, 0x01, 0xfc, 0x3c, 0x3f, 0xf0, 0xb6]);
+  extension.set([0x64, 0x58, 0x20, 0x25, 0, 0x01, 0xe0, 0x07, 0xe0]);
+  const bytes = concatBytes(Array(5).fill([core, extension]).flat());
+  const { codec, own } = splitFrames([], [{ at: 0, pts: 900_000, bytes }]);
+  assert.deepEqual([codec, own.length], ["dts", 5]);
+  assert.ok(own.every(({ data }) => data.length === 1088));
+  assert.ok(Math.abs(own[4]!.ptsSeconds - (4 * 512) / 48000) < 1e-9);
 });
 
 test("splitFrames: a frame across the border belongs to the segment of its last byte; damage is skipped", () => {

@@ -5,8 +5,10 @@ import { LiveData } from "../parts/live-data.js";
 import { t } from "../parts/text.js";
 import { tokenForm } from "../parts/token-form.js";
 import { accessView } from "./access.js";
+import { downloadsView } from "./downloads.js";
 import { healthView } from "./health.js";
 import { logsView } from "./logs.js";
+import { networkView } from "./network.js";
 import { overviewView } from "./overview.js";
 import { settingsView } from "./settings.js";
 import { storageView } from "./storage.js";
@@ -23,6 +25,8 @@ import { storageView } from "./storage.js";
  */
 const PAGES = {
   overview: { title: t("Overview"), create: overviewView },
+  downloads: { title: t("Downloads"), create: downloadsView },
+  network: { title: t("Network"), create: networkView },
   health: { title: t("Health"), create: healthView },
   storage: { title: t("Storage"), create: storageView },
   logs: { title: t("Logs"), create: logsView },

@@ -60,7 +60,16 @@ export async function fetchDiagnosis(api) {
 
 /** @param {Diagnosis} diagnosis */
 function renderDiagnosis({ rows, streams }) {
-  return [make("ul", { class: "health-rows" }, ...rows.map(rowOf)), ...streams.map(streamOf)];
+  return [rowsOf(rows), ...streams.map(streamOf)];
+}
+
+/**
+ * Creates the list of findings.
+ *
+ * @param {readonly Row[]} rows
+ */
+export function rowsOf(rows) {
+  return make("ul", { class: "health-rows" }, ...rows.map(rowOf));
 }
 
 /** @param {Row} row */
@@ -68,7 +77,7 @@ function rowOf({ name, level, text, advice }) {
   return make(
     "li",
     { class: `is-${level}` },
-    make("span", { class: "health-sign", title: LEVELS[level], "aria-label": LEVELS[level] }),
+    make("span", { class: "health-sign", role: "img", title: LEVELS[level], "aria-label": LEVELS[level] }),
     make("strong", {}, name),
     make("span", { class: "health-text" }, text, advice === null ? undefined : make("small", {}, advice)),
   );
@@ -82,7 +91,7 @@ function streamOf({ name, players, peers }) {
   return make(
     "section",
     { class: "health-stream" },
-    make("h3", {}, make("bdi", {}, name)),
+    make("h2", {}, make("bdi", {}, name)),
     ...[...waitTexts].map((text) => make("p", { class: "health-waits" }, text)),
     make("ul", { class: "health-peers" }, ...sorted.slice(0, MAX_SHOWN_PEERS).map(peerOf)),
     rest > 0 ? make("p", { class: "hint" }, t("and {number} more peers", { number: rest })) : undefined,

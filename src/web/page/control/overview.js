@@ -7,6 +7,7 @@ import { t } from "../parts/text.js";
 import { fetchDiagnosis } from "./health.js";
 import { sessionRow } from "./session-row.js";
 import { TransferRow } from "./transfer-row.js";
+import { VerdictCard } from "./verdict.js";
 
 /**
  * @typedef {import("../parts/live-data.js").SessionFigures} SessionFigures
@@ -27,7 +28,7 @@ const VERDICTS = {
  * @returns {import("../parts/place.js").View}
  */
 export function overviewView({ api, live }) {
-  const verdict = make("section", { class: "card verdict", "aria-live": "polite" });
+  const verdict = new VerdictCard();
   const down = make("dd", {});
   const up = make("dd", {});
   const peers = make("dd", {});
@@ -70,7 +71,7 @@ export function overviewView({ api, live }) {
     "div",
     { class: "page" },
     problem,
-    verdict,
+    verdict.element,
     totals,
     make("section", { class: "card" }, make("h2", {}, t("Players")), sessions, noSessions),
     make("section", { class: "card" }, make("h2", {}, t("Transfers")), transfers, noTransfers),
@@ -102,23 +103,18 @@ export function overviewView({ api, live }) {
   }
 
   async function judge() {
-    verdict.replaceChildren(make("p", { class: "soft" }, t("Checking …")));
+    verdict.check();
     const { rows } = await fetchDiagnosis(api);
     const order = /** @type {const} */ (["fail", "warn", "note", "ok"]);
     const level = order.find((each) => rows.some((row) => row.level === each)) ?? "ok";
     const worst = rows.filter((row) => row.level === level && (level === "fail" || level === "warn"));
-    verdict.className = `card verdict is-${level}`;
-    verdict.replaceChildren(
-      make("span", { class: "health-sign", "aria-hidden": "true" }),
-      make(
-        "div",
-        {},
-        make("h2", {}, VERDICTS[level]),
-        ...worst.map(({ name, text, advice }) =>
-          make("p", {}, `${name}: ${text}`, advice === null ? undefined : make("small", {}, ` ${advice}`)),
-        ),
-        make("a", { href: "#/control/health" }, t("All checks")),
+    verdict.show(
+      level,
+      VERDICTS[level],
+      ...worst.map(({ name, text, advice }) =>
+        make("p", {}, `${name}: ${text}`, advice === null ? undefined : make("small", {}, ` ${advice}`)),
       ),
+      make("a", { href: "#/control/health" }, t("All checks")),
     );
   }
 

@@ -39,7 +39,7 @@ const RESTART_TIMEOUT_MS = 30_000;
  */
 export function settingsView({ api }) {
   const view = new SettingsView(api);
-  return { element: view.element, show: () => view.load() };
+  return { element: view.element, show: ([name]) => view.load(name) };
 }
 
 /** The settings: one field per setting, in groups, with a search. */
@@ -84,7 +84,9 @@ class SettingsView {
     );
   }
 
-  async load() {
+  /** @param {string} [name] shows only this setting */
+  async load(name) {
+    if (name !== undefined) this.#search.value = name;
     this.#changes.clear();
     const settings = /** @type {Settings} */ (await this.#api.call("get_settings"));
     this.#settings = settings;
@@ -94,7 +96,7 @@ class SettingsView {
         make(
           "section",
           { class: "settings-group" },
-          make("h3", {}, title),
+          make("h2", {}, title),
           ...settings.settings
             .filter(({ group }) => group === title)
             .map((setting) => this.#row(setting, settings.is_host)),

@@ -9,7 +9,7 @@ import { backupCard } from "./backup.js";
 /**
  * The result of `get_cache`.
  *
- * @typedef {{ infohash: string, name: string | null, size: number, last_use: number | null, is_open: boolean }} CachedContent
+ * @typedef {{ infohash: string, name: string | null, size: number, last_use: number | null, is_open: boolean, is_kept: boolean }} CachedContent
  * @typedef {{ state: "own" | "shared" | "off", limit: number, free: number, used: number, count: number, contents: CachedContent[] }} Cache
  */
 
@@ -32,16 +32,17 @@ export function storageView({ api }) {
       figure(t("Limit"), bytesText(limit)),
       figure(t("Free on the disk"), bytesText(free)),
     );
-    clear.hidden = !contents.some((content) => !content.is_open);
+    clear.hidden = !contents.some((content) => !content.is_open && !content.is_kept);
     note.textContent = noteOf(state, count, contents.length);
     list.replaceChildren(...contents.map(row));
   }
 
   /** @param {CachedContent} content */
   function row(content) {
-    const { infohash, name, size, last_use: lastUse, is_open: isOpen } = content;
+    const { infohash, name, size, last_use: lastUse, is_open: isOpen, is_kept: isKept } = content;
     const facts = [
       bytesText(size),
+      isKept ? t("download, kept") : "",
       isOpen ? t("open") : lastUse === null ? "" : t("last used {time}", { time: agoText(lastUse) }),
     ];
     return make(
@@ -53,7 +54,7 @@ export function storageView({ api }) {
         make("bdi", { class: "row-title" }, name ?? infohash),
         make("small", {}, facts.filter(Boolean).join(" · ")),
       ),
-      isOpen ? undefined : action(t("Delete"), () => askToDelete(content), "danger"),
+      isOpen || isKept ? undefined : action(t("Delete"), () => askToDelete(content), "danger"),
     );
   }
 

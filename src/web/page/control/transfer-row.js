@@ -5,6 +5,9 @@ import { confirmFirst } from "../parts/dialog.js";
 import { action, make } from "../parts/dom.js";
 import { bytesText } from "../parts/figures.js";
 import { t } from "../parts/text.js";
+import { showToast } from "../parts/toast.js";
+import { chooseFiles } from "./download-add.js";
+import { askForLimits, limitsText } from "./limits.js";
 
 /** @typedef {import("../parts/live-data.js").TransferFigures} TransferFigures */
 
@@ -22,6 +25,7 @@ const ORIGINS = {
   dht: "DHT",
   lsd: t("local network"),
   web: t("web servers"),
+  webrtc: "WebRTC",
 };
 /** As many cells as a row of a wide screen has pixels to spare. */
 const CELLS = 200;
@@ -43,6 +47,10 @@ export class TransferRow {
     role: "img",
   });
   #chart = new SpeedChart();
+  #limit = action(t("Limit…"), () => {
+    if (this.#transfer) askForLimits(this.#api, this.#transfer.infohash, this.#transfer);
+  });
+  #keep = action(t("Keep…"), () => this.#chooseFiles());
   #stop = action(t("Stop"), () => this.#askToStop(), "danger");
   /** @type {TransferFigures | undefined} */
   #transfer;
@@ -55,7 +63,7 @@ export class TransferRow {
     this.#map,
     this.#chart.element,
     this.#figures,
-    make("div", { class: "buttons" }, this.#stop),
+    make("div", { class: "buttons" }, this.#limit, this.#keep, this.#stop),
   );
 
   /**
@@ -87,6 +95,8 @@ export class TransferRow {
       .join(" · ");
     this.#speeds.textContent = `↓ ${bytesText(transfer.speed_down)}/s  ↑ ${bytesText(transfer.speed_up)}/s`;
     this.#stop.hidden = kind === "own";
+    this.#limit.hidden = kind === "web";
+    this.#keep.hidden = kind !== "files";
     this.#showDetails();
   }
 
@@ -114,6 +124,7 @@ export class TransferRow {
       figure(t("Seeds"), String(seeds)),
       figure(t("Known addresses"), String(candidates)),
       figure(t("Peers by source"), sources.join(", ") || t("none")),
+      figure(t("Limits"), limitsText(transfer)),
       figure(t("Infohash"), infohash),
     );
     if (transfer.kind === "files" && Date.now() - this.#mapAt > MAP_MS) this.#loadMap(infohash);
@@ -135,6 +146,14 @@ export class TransferRow {
       );
     } catch {
       // The transfer has just ended, or the engine does not answer; the live data show both.
+    }
+  }
+
+  async #chooseFiles() {
+    try {
+      if (this.#transfer) await chooseFiles(this.#api, { infohash: this.#transfer.infohash });
+    } catch (error) {
+      showToast(problemText(error));
     }
   }
 

@@ -16,12 +16,14 @@ import { t } from "./text.js";
  * @typedef {{
  *   infohash: string, name: string, kind: "files" | "live" | "own" | "web", users: number, size: number, held: number,
  *   peers: number, candidates: number, seeds: number, web_seeds: number, speed_down: number, speed_up: number,
- *   downloaded: number, uploaded: number, wasted: number, origins: Record<string, number>,
+ *   downloaded: number, uploaded: number, wasted: number, download_limit: number, upload_limit: number, origins: Record<string, number>,
  *   nodes: { client: string, up: number, down: number }[]
  * }} TransferFigures
+ * @typedef {{ infohash: string, name: string, added_at: number, problem: string | null, size: number, held: number,
+ *   state: "waiting" | "downloading" | "complete" | "paused" | "failed" }} DownloadFigures
  * @typedef {{ version: string, speed_down: number, speed_up: number,
  *   cache: { free: number, limit: number, active: number, inactive: number, memory: number } }} Status
- * @typedef {{ status: Status, sessions: SessionFigures[], transfers: TransferFigures[], broadcasts: any[], recordings: any[],
+ * @typedef {{ status: Status, sessions: SessionFigures[], transfers: TransferFigures[], broadcasts: any[], recordings: any[], downloads: DownloadFigures[],
  *   speeds: Speeds[], log: LogLine[] }} Sections
  * @typedef {{ api: EngineApi, live: LiveData }} LiveContext
  */

@@ -129,3 +129,6 @@ async function start() {
 }
 
 start();
+// Only secure pages have service workers: on the engine's own computer, and behind a proxy with TLS.
+if ("serviceWorker" in navigator)
+  navigator.serviceWorker.register("app/shell/service-worker.js", { scope: "./" }).catch(() => {});

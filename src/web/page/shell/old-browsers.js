@@ -21,7 +21,8 @@ define(Object, "fromEntries", (/** @type {Iterable<[string, unknown]>} */ entrie
   for (const [name, value] of entries) object[name] = value;
   return object;
 });
-define(Object, "hasOwn", (object, name) => Object.hasOwn(object, name));
+// biome-ignore lint/suspicious/noPrototypeBuiltins: this is what `Object.hasOwn` replaces
+define(Object, "hasOwn", (object, name) => Object.prototype.hasOwnProperty.call(object, name));
 for (const list of [Array.prototype, String.prototype])
   define(
     list,

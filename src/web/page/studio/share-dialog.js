@@ -7,22 +7,21 @@ import { t } from "../parts/text.js";
 import { copyLink } from "../parts/toast.js";
 
 /**
- * Opens the dialog with the ways to a broadcast: its link with a QR code, a link that opens this engine's page, and HTML code
- * that embeds the stream in a web page.
+ * Opens the dialog with the ways to a broadcast: its link with a QR code, the page for viewers, and HTML code
+ * that embeds it in a web site.
  *
  * @param {import("./contract.js").Broadcast} broadcast
  */
 export async function openShareDialog({ title, link, infohash }) {
   const url = String(link);
-  const page = appUrl(`#${url}`);
-  const hls = appUrl(`ace/manifest.m3u8?infohash=${infohash}`);
+  const page = appUrl(`watch/${infohash}`);
   const code = make("div", { class: "qr" });
   const dialog = openDialog(
     t("Share {title}", { title }),
     code,
     part(t("Link for Sluice and compatible players"), url),
-    part(t("Watch in the browser through this engine"), page),
-    part(t("HTML code for a web page, with this engine's HLS stream"), embedCode(title, hls)),
+    part(t("Page for viewers"), page),
+    part(t("HTML code that embeds the viewers’ page in a web site"), embedCode(title, page)),
     make(
       "div",
       { class: "dialog-buttons" },
@@ -57,14 +56,17 @@ function part(name, text) {
 
 /**
  * @param {string} title
- * @param {string} hls
+ * @param {string} page
  */
-function embedCode(title, hls) {
-  // In a document that is not shown, the element does not load the stream.
-  const video = document.implementation.createHTMLDocument("").createElement("video");
-  video.controls = true;
-  video.setAttribute("playsinline", "");
-  video.src = hls;
-  video.title = title;
-  return video.outerHTML;
+function embedCode(title, page) {
+  // In a document that is not shown, the element does not load the page.
+  const frame = document.implementation.createHTMLDocument("").createElement("iframe");
+  frame.src = `${page}?embed=1`;
+  frame.title = title;
+  frame.width = "640";
+  frame.height = "400";
+  frame.allow = "autoplay; fullscreen; picture-in-picture";
+  // Not a style: the security policy of this page applies to this document as well, and forbids style attributes.
+  frame.setAttribute("frameborder", "0");
+  return frame.outerHTML;
 }

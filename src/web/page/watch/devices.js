@@ -13,7 +13,7 @@ const SKIP_SECONDS = 30;
 
 /**
  * @typedef {{ id: string, type: "proxy" | "aircast", name: string }} Player
- * @typedef {{ link: import("../parts/link.js").Link, fileIndex: number, title: string }} Content
+ * @typedef {{ link: import("../parts/link.js").Link, fileIndex: number | undefined, title: string }} Content
  * @typedef {{ status: "playing" | "paused" | "buffering" | "idle", volume: number | null, position: number | null, duration: number | null, title: string | null }} Status
  * @typedef {{ playing: () => Content | undefined, started: (player: Player) => void }} DeviceOptions
  */
@@ -50,7 +50,8 @@ export function connectDevices(button, { playing, started }) {
     /** @param {Player} player */
     async function choose(player) {
       const playable = playing();
-      if (playable === undefined) return;
+      if (playable === undefined)
+        throw new Error(t("The engine does not know this content yet. Try again when it plays here."));
       const { link, fileIndex, title } = playable;
       const chosen =
         link.parameter === "item" ? { playlist_item_id: link.value } : { [link.parameter]: link.value };

@@ -207,3 +207,10 @@ function base64(bytes) {
     text += String.fromCharCode(...bytes.subarray(at, at + 8192));
   return btoa(text);
 }
+
+/** Returns a random id. `crypto.randomUUID` exists only on secure pages. */
+export function randomId() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
+}

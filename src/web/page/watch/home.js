@@ -112,7 +112,7 @@ function shelf(title, cards) {
 function itemCard(item, play) {
   return make(
     "li",
-    { class: "home-card" },
+    { class: item.isPoster ? "home-card is-poster" : "home-card" },
     make(
       "button",
       { type: "button", class: "home-play", onclick: () => play(item) },

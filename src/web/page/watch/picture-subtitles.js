@@ -11,10 +11,11 @@ const RETRY_MS = 3_000;
 /**
  * @typedef {{ x: number, y: number, width: number, height: number, palette: string, runs: string }} Part
  * @typedef {{ start: number, forced: boolean, width: number, height: number, parts: Part[] }} State
- * @typedef {{ language: string, title: string | null, codec: string, forced: boolean, json: string }} PictureTrack
+ * @typedef {{ language: string, title: string | null, codec: string, forced: boolean, json?: string,
+ *   stateAt?: (at: number) => State | undefined }} PictureTrack `json`: the address of the pictures of a film; a live stream has `stateAt`
  */
 
-/** Draws subtitles that are pictures (PGS, VobSub) over the video. */
+/** Draws subtitles that are pictures (PGS, VobSub, DVB) over the video. */
 export class PictureSubtitles {
   #video;
   #canvas;
@@ -60,6 +61,10 @@ export class PictureSubtitles {
     // The value that `SubtitleDelay` shows.
     const delay = Number.parseFloat(this.#delay.value.replace("−", "-")) || 0;
     const at = this.#video.currentTime - delay;
+    if (this.#track?.stateAt) {
+      this.#draw(this.#track.stateAt(at));
+      return;
+    }
     const piece = Math.max(0, Math.floor(at / PIECE_SECONDS));
     for (const next of [piece, piece - 1, piece + 1]) if (next >= 0) this.#load(next);
     this.#draw(this.#stateAt(at, piece));

@@ -3,6 +3,7 @@
 import { languageName } from "../parts/figures.js";
 import { ownPath } from "../parts/place.js";
 import { t } from "../parts/text.js";
+import { livePictures } from "./live-pictures.js";
 import { qualitiesOf } from "./quality-menu.js";
 import { isFileTrack } from "./subtitle-file.js";
 
@@ -31,7 +32,7 @@ const RECOVERY_MS = 60_000;
  * `behindLive` returns the distance to the live edge of the manifest in seconds; undefined unless the stream is live.
  * `seekBehind` seeks to that distance and plays; it returns false if the manifest does not reach back that far. `reload`
  * loads the manifest again after the session was moved, and plays. `onTracks` is called when the tracks or the choice change; tracks
- * are chosen by index, -1 for no subtitles, and for a quality that changes with the network. Subtitles in `subtitleLanguage` are shown from the start; else
+ * are chosen by index, -1 for no subtitles (`stayBehind`: those of `pictureTracks` are shown), and for a quality that changes with the network. Subtitles in `subtitleLanguage` are shown from the start; else
  * forced ones in the language of the audio, which is `audioLanguage` if the player has no audio tracks, until subtitles are chosen.
  *
  * @typedef {{ onFailure: (kind: "unplayable" | "network", message: string) => void, onTracks: () => void,
@@ -40,7 +41,8 @@ const RECOVERY_MS = 60_000;
  *   seekBehind: (seconds: number) => boolean, reload: () => void,
  *   qualities: () => import("./quality-menu.js").Qualities, chooseQuality: (index: number) => void,
  *   audioTracks: () => Track[], chooseAudio: (index: number) => void,
- *   subtitleTracks: () => Track[], chooseSubtitles: (index: number) => void }} Player
+ *   subtitleTracks: () => Track[], chooseSubtitles: (index: number) => void, stayBehind?: () => void,
+ *   pictureTracks?: () => import("./picture-subtitles.js").PictureTrack[] }} Player
  */
 
 /**
@@ -186,6 +188,7 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
     if (at !== null && at < video.currentTime) seekTo(video, at, list.fragmentStart);
   };
   const unlisted = () => textTracks(video).filter((track) => track.kind === "captions" || isFileTrack(track));
+  const pictureTracks = livePictures(Hls, hls, () => handlers.onTracks());
   load();
   hls.attachMedia(video);
   hls.on(Hls.Events.MANIFEST_PARSED, () => startPlaying(video));
@@ -196,6 +199,7 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
       hls.destroy();
     },
     qualities: () => qualitiesOf(hls),
+    ...{ pictureTracks, stayBehind },
     chooseQuality(index) {
       hls.nextLevel = index;
       handlers.onTracks();

@@ -43,6 +43,7 @@ export class PlaylistList {
   #rows = new Map();
   #total = 0;
   #rowPixels = 0;
+  #rowRem = ROW_REM;
   #loadTimer = 0;
   /** The pages with rows that are visible or near and not loaded. @type {readonly number[]} */
   #missing = [];
@@ -58,7 +59,10 @@ export class PlaylistList {
       this.#frame = requestAnimationFrame(() => this.#render());
     };
     window.addEventListener("scroll", schedule, { passive: true });
-    window.addEventListener("resize", schedule);
+    window.addEventListener("resize", () => {
+      this.#measure();
+      schedule();
+    });
     // The list may become visible, such as when its tab is opened.
     new ResizeObserver(schedule).observe(options.list);
     options.list.addEventListener("keydown", (event) => {
@@ -199,8 +203,17 @@ export class PlaylistList {
     this.#pages.clear();
     for (const index of [...this.#rows.keys()]) this.#removeRow(index);
     const hasProgrammes = page.items.some(({ programmes }) => programmes.length > 0);
+    this.#rowRem = hasProgrammes ? PROGRAMME_ROW_REM : ROW_REM;
+    this.#measure();
+  }
+
+  /** The size of the text, and with it that of the rows, depends on the width of the window. */
+  #measure() {
     const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
-    this.#rowPixels = Math.round(rem * (hasProgrammes ? PROGRAMME_ROW_REM : ROW_REM));
+    const pixels = Math.round(rem * this.#rowRem);
+    if (this.#rowPixels === pixels) return;
+    this.#rowPixels = pixels;
+    for (const index of [...this.#rows.keys()]) this.#removeRow(index);
   }
 
   /** @param {number} index */

@@ -25,14 +25,14 @@ const MAX_SHOWN_GROUPS = 3;
  *
  * @param {ListItem} item
  * @param {RowActions} actions
- * @param {number} number the digits that play it from a remote control
+ * @param {number} number its place in the list; these digits of a remote control play it unless its list or another one gives a number
  */
 export function itemRow(item, actions, number) {
   const title = item.title.slice(0, MAX_SHOWN_TITLE);
   const play = make(
     "button",
     { type: "button", class: "item-play", "data-column": 0, onclick: () => actions.play(item) },
-    make("span", { class: "item-number" }, String(number)),
+    make("span", { class: "item-number" }, item.number ?? String(number)),
     logo(item),
     make(
       "span",

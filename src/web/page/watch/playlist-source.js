@@ -5,7 +5,7 @@ import { t } from "../parts/text.js";
  *
  * @typedef {{
  *   id: number, title: string, category: string, tags: readonly string[], groups: readonly string[], isLive: boolean, isFavorite: boolean,
- *   isEnabled: boolean, isLocked: boolean, autoSearch: boolean, iconPath: string, infohash: string,
+ *   number: string | undefined, isEnabled: boolean, isLocked: boolean, autoSearch: boolean, iconPath: string, isPoster: boolean, infohash: string,
  *   externalPlaylistId: number, programmes: readonly { start: number, stop: number, title: string }[], health: Health | undefined,
  * }} ListItem
  * @typedef {{
@@ -88,9 +88,26 @@ export async function guidePage(api, filter, from, offset, limit) {
  * @param {number} id
  * @returns {Promise<ListItem | undefined>}
  */
-export async function itemWithId(id) {
+export function itemWithId(id) {
+  return firstItem({ items: String(id) });
+}
+
+/**
+ * Returns the channel to which its list gives a number; undefined if there is none.
+ *
+ * @param {number} number
+ */
+export function itemWithNumber(number) {
+  return firstItem({ channel_number: String(number) });
+}
+
+/**
+ * @param {Record<string, string>} query
+ * @returns {Promise<ListItem | undefined>}
+ */
+async function firstItem(query) {
   const response = await fetch(
-    `playlist/get?${new URLSearchParams({ format: "json", items: String(id), show_epg: "1" })}`,
+    `playlist/get?${new URLSearchParams({ format: "json", show_epg: "1", ...query })}`,
   );
   if (!response.ok) return undefined;
   const { playlist } = await response.json();
@@ -146,8 +163,10 @@ export function readItem(item) {
     isEnabled: item.enabled ?? true,
     isLocked: item.locked ?? false,
     autoSearch: item.auto_search ?? false,
+    isPoster: icons.length > 0 && icons[0].type === "poster",
     iconPath: icons.length === 0 ? "" : iconPath(item.id, String(icons[0].url)),
     infohash: item.infohash ?? "",
+    number: item.tvg_chno ?? undefined,
     externalPlaylistId: item.external_playlist_id ?? -1,
     programmes: item.epg ?? [],
     health: item.health,

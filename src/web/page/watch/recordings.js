@@ -12,6 +12,7 @@ import { programmeRow, spanText } from "./programme-row.js";
  *   id: number, item_id: number, title: string, channel: string, start: number, stop: number,
  *   state: "planned" | "recording" | "done" | "failed", problem: string | null, bytes: number, url: string | null,
  *   subtitle: string, episode: string,
+ *   matroska: { state: "converting" | "ready" | "failed", share: number, problem: string | null, url: string | null } | null,
  * }} Recording
  * @typedef {{ id: number, title: string, item_id: number | null }} Series
  * @typedef {import("./programme-row.js").Programme} Programme
@@ -62,7 +63,9 @@ export function connectRecordings(button) {
             ? []
             : [make("h3", {}, t("Series")), make("ul", { class: "guide-sources" }, ...rows)]),
         );
-        const isRunning = recordings.some(({ state }) => state === "recording");
+        const isRunning = recordings.some(
+          ({ state, matroska }) => state === "recording" || matroska?.state === "converting",
+        );
         if (isRunning) setTimeout(() => list.isConnected && show(), POLL_MS);
       } catch (error) {
         dialog.problem(error);
@@ -105,7 +108,7 @@ function seriesRow({ id, title, item_id }, change) {
  * @param {(method: string, id: number) => Promise<void>} change
  */
 function recordingRow(
-  { id, title, channel, start, stop, state, problem, bytes, url, subtitle, episode },
+  { id, title, channel, start, stop, state, problem, bytes, url, subtitle, episode, matroska },
   change,
 ) {
   const part = [episode, subtitle].filter((text) => text !== "").join(" ");
@@ -118,6 +121,11 @@ function recordingRow(
       action(t("Link"), () => openLink(url)),
       make("a", { href: `${url}?download=1`, download: true }, t("Download")),
     );
+  if (matroska?.url) buttons.append(make("a", { href: `${matroska.url}?download=1`, download: true }, "MKV"));
+  else if (matroska?.state === "converting")
+    buttons.append(make("small", {}, `MKV ${Math.floor(100 * matroska.share)} %`));
+  else if (state === "done" && url !== null)
+    buttons.append(action(t("Make MKV"), () => change("recording_convert", id)));
   if (state === "recording") buttons.append(action(t("Stop"), () => change("recording_stop", id)));
   buttons.append(
     action(state === "planned" ? t("Cancel") : t("Delete"), () =>
@@ -137,7 +145,9 @@ function recordingRow(
       { class: "guide-source" },
       make("bdi", {}, title === channel ? title : `${name} (${channel})`),
       make("small", {}, `${spanText(start, stop)}, ${STATES[state]}${size}`),
-      problem === null ? undefined : make("small", { class: "problem" }, sentence(problem)),
+      ...[problem, matroska?.problem ?? null].map((text) =>
+        text === null ? undefined : make("small", { class: "problem" }, sentence(text)),
+      ),
     ),
     buttons,
   );

@@ -19,6 +19,8 @@ export class Resume {
   /** The film that plays. @type {Omit<WatchedFilm, "position" | "duration"> | undefined} */
   #film;
   #savedAt = 0;
+  /** The profile whose films these are; empty for the one without a name. */
+  profile = "";
 
   /**
    * @param {import("../parts/api.js").EngineApi} api
@@ -64,12 +66,21 @@ export class Resume {
    * @returns {Promise<WatchedFilm[]>}
    */
   async list() {
-    return this.#api.call("watched_get_list").catch(() => []);
+    return this.#api.call("watched_get_list", { profile: this.profile }).catch(() => []);
+  }
+
+  /**
+   * Returns the names of the profiles that have begun a film.
+   *
+   * @returns {Promise<string[]>}
+   */
+  profiles() {
+    return this.#api.call("watched_get_profiles");
   }
 
   /** @param {WatchedFilm} film */
   async forget({ infohash, file_index }) {
-    await this.#api.call("watched_delete", { infohash, file_index }).catch(() => {});
+    await this.#api.call("watched_delete", { profile: this.profile, infohash, file_index }).catch(() => {});
   }
 
   #save() {
@@ -79,7 +90,8 @@ export class Resume {
     this.#savedAt = Date.now();
     if (position > duration * (1 - END_SHARE)) this.#forget();
     // Without the access token the position is not kept.
-    else this.#api.call("watched_set", { ...film, position, duration }).catch(() => {});
+    else
+      this.#api.call("watched_set", { profile: this.profile, ...film, position, duration }).catch(() => {});
   }
 
   #forget() {

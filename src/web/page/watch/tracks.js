@@ -35,7 +35,7 @@ export class TrackMenus {
   #opensFiles;
   #pictures;
   /** @type {import("./picture-subtitles.js").PictureTrack[]} */
-  #pictureTracks;
+  #filmPictures;
 
   /**
    * @param {import("./view.js").Elements} page
@@ -54,7 +54,7 @@ export class TrackMenus {
     { chosen, opensFiles, pictureTracks, signal, onChosen, onLanguage },
   ) {
     this.#pictures = pictures;
-    this.#pictureTracks = pictureTracks;
+    this.#filmPictures = pictureTracks;
     this.#page = page;
     this.#player = player;
     this.#sound = { ...sound, chosen };
@@ -67,6 +67,11 @@ export class TrackMenus {
     page.audio.addEventListener("change", () => this.#chooseAudio(onLanguage), { signal });
     page.subtitles.addEventListener("change", () => this.#chooseSubtitles(), { signal });
     this.update();
+  }
+
+  /** The tracks of a film are known at the start, those of a live stream by its manifest. */
+  get #pictureTracks() {
+    return this.#filmPictures.length > 0 ? this.#filmPictures : (this.#player.pictureTracks?.() ?? []);
   }
 
   /** Shows the current tracks. */
@@ -142,6 +147,7 @@ export class TrackMenus {
     this.#pictures.choose(picture || undefined);
     if (picture) {
       this.#player.chooseSubtitles(-1);
+      this.#player.stayBehind?.();
       this.update();
       return;
     }

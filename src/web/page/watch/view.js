@@ -100,6 +100,7 @@ export function findElements() {
     recentList: byId("recent-list", HTMLElement),
     forget: byId("forget", HTMLButtonElement),
     drop: byId("drop", HTMLElement),
+    profile: byId("profile", HTMLButtonElement),
   };
 }
 

@@ -15,25 +15,23 @@ import { appUrl } from "../parts/place.js";
 import { t } from "../parts/text.js";
 import { copyLink, copyText, showToast } from "../parts/toast.js";
 import { connectDevices } from "./devices.js";
-import { listenForDrops, randomId } from "./drops.js";
-import { playbackPath } from "./engine.js";
+import { playbackPath, randomId } from "./engine.js";
 import { connectGuide } from "./guide.js";
 import { openGuideGrid } from "./guide-grid.js";
 import { Home } from "./home.js";
+import { connectFiles } from "./open-files.js";
 import { Playback } from "./playback.js";
 import { PlayerControls } from "./player-controls.js";
 import { connectKeys, connectMediaSession, showMedia } from "./player-keys.js";
 import { connectPlaylist } from "./playlist.js";
-import { isList } from "./playlist-add.js";
+import { itemWithNumber } from "./playlist-source.js";
+import { connectProfiles } from "./profiles.js";
 import { connectRecordings } from "./recordings.js";
 import { Resume } from "./resume.js";
 import { connectScreens } from "./screen-controls.js";
 import { SubtitleDelay } from "./subtitle-delay.js";
-import { isSubtitleFile, removeSubtitleFile } from "./subtitle-file.js";
+import { removeSubtitleFile } from "./subtitle-file.js";
 import { findElements, showFailure, showLink, showProblem, showRecent } from "./view.js";
-
-/** The maximum size of a transport file. */
-const MAX_TORRENT_BYTES = 10_000_000;
 
 /**
  * @typedef {import("../parts/link.js").Link} Link
@@ -43,9 +41,10 @@ const MAX_TORRENT_BYTES = 10_000_000;
 /**
  * Opens the place Watch: connects its elements with their functions.
  *
+ * @param {HTMLElement} root
  * @returns {import("../parts/place.js").Place}
  */
-export function openPlace() {
+export function openPlace(root) {
   const page = findElements();
   const playerId = randomId();
   const subtitleDelay = new SubtitleDelay(page);
@@ -64,6 +63,9 @@ export function openPlace() {
   let playback;
   /** @type {Omit<import("./screen-controls.js").Playing, "atSeconds"> | undefined} */
   let playing;
+  /** Content that a device can play although it has not started here; undefined for the bytes of a transport file.
+   * @type {{ link: Link, fileIndex: number | undefined } | undefined} */
+  let starting;
   /** The played item of the list; undefined for other content. @type {import("./playlist-source.js").ListItem | undefined} */
   let playedItem;
   let playNextPart = () => {};
@@ -90,6 +92,7 @@ export function openPlace() {
     showFailure(page, "");
     showLink(page, "");
     playing = undefined;
+    starting = source instanceof Uint8Array ? undefined : { link: source, fileIndex: choice.fileIndex };
     page.stage.hidden = false;
     playNextPart = () => {};
     controls.showContent({ isChannel: playedItem !== undefined, hasNextPart: false });
@@ -192,6 +195,7 @@ export function openPlace() {
     playback?.stop();
     home.reload();
     playing = undefined;
+    starting = undefined;
     playedItem = undefined;
     page.stage.hidden = true;
   }
@@ -233,7 +237,7 @@ export function openPlace() {
 
   /** @param {number} number */
   async function showChannel(number) {
-    const item = await playlist.itemAt(number - 1);
+    const item = (await itemWithNumber(number)) ?? (await playlist.itemAt(number - 1));
     if (item) playItem(item);
     else showToast(t("There is no channel {number}", { number: String(number) }));
   }
@@ -275,38 +279,13 @@ export function openPlace() {
     });
   }
 
-  /** @param {File} file */
-  async function takeFile(file) {
-    if (isSubtitleFile(file.name)) await openSubtitles(file);
-    else if (await isList(file)) await playlist.addFile(file);
-    else await playFile(file);
-  }
-
-  /** @param {File} file */
-  async function openSubtitles(file) {
-    if (playing === undefined) showProblem(page, t("Start a film first, then open its subtitles."));
-    else await playback?.openSubtitles(file);
-  }
-
-  /** @param {File} file */
-  async function playFile(file) {
-    if (file.size > MAX_TORRENT_BYTES) {
-      showProblem(
-        page,
-        t("{name} is too large for a torrent file (the limit is 10 MB).", { name: file.name }),
-      );
-      return;
-    }
-    page.link.value = "";
-    playOther(new Uint8Array(await file.arrayBuffer()));
-  }
-
   const playlist = connectPlaylist({
     play: playItem,
     copy: copyLink,
     notify: showToast,
     onRights: (rights) => {
       page.add.hidden = rights !== "full";
+      page.profile.hidden = rights !== "full";
       home.reload();
     },
   });
@@ -333,22 +312,12 @@ export function openPlace() {
     playOther(link);
   });
   page.stop.addEventListener("click", stop);
-  page.chooseFile.addEventListener("click", () => page.torrentFile.click());
-  page.torrentFile.addEventListener("change", () => {
-    const file = page.torrentFile.files?.[0];
-    if (file !== undefined) takeFile(file);
-    page.torrentFile.value = "";
-  });
   page.forget.addEventListener("click", async () => {
     await forgetLinks();
     await refreshRecent();
   });
-  page.subtitleFile.addEventListener("change", () => {
-    const file = page.subtitleFile.files?.[0];
-    if (file !== undefined) openSubtitles(file);
-    page.subtitleFile.value = "";
-  });
   const resume = new Resume(playlist.api, page.video);
+  connectProfiles(page.profile, resume, () => home.reload());
   const home = new Home(byId("home", HTMLElement), {
     page: playlist.page,
     films: () => resume.list(),
@@ -369,7 +338,17 @@ export function openPlace() {
   byId("guide-grid", HTMLButtonElement).addEventListener("click", () =>
     openGuideGrid({ page: playlist.guidePage, play: playItem }),
   );
-  listenForDrops(page.drop, takeFile);
+  connectFiles(page, root, {
+    addList: (file) => playlist.addFile(file),
+    openSubtitles: async (file) => {
+      if (playing === undefined) showProblem(page, t("Start a film first, then open its subtitles."));
+      else await playback?.openSubtitles(file);
+    },
+    play(torrent) {
+      page.link.value = "";
+      playOther(torrent);
+    },
+  });
   connectGuide(page.guide);
   connectRecordings(page.recordings);
   connectScreens(page, {
@@ -380,7 +359,10 @@ export function openPlace() {
     },
   });
   connectDevices(page.playOn, {
-    playing: () => playing && { ...playing, title: page.title.textContent ?? "" },
+    playing: () => {
+      const content = playing ?? starting;
+      return content && { ...content, title: page.title.textContent ?? "" };
+    },
     started: () => page.video.pause(),
   });
   window.addEventListener("pagehide", () => playback?.stop());

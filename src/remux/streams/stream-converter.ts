@@ -1,11 +1,11 @@
 import type { AbortSignalLike } from "../../base/byte-source.ts";
 import { deltaTicks, TICKS_PER_SECOND } from "../../media/timestamps.ts";
 import type { TsStream } from "../../media/ts-programme.ts";
+import { type AudioTranscoder, PREROLL_SECONDS } from "../audio/transcoder.ts";
+import { type AudioUnit, audioUnits } from "../audio/ts-audio.ts";
+import { audioAlone, type SegmentAudio, TsConverter, withAudio } from "../audio/ts-converter.ts";
 import type { AudioConversion } from "../contract.ts";
 import { readPiece } from "../ts-interleave.ts";
-import { type AudioTranscoder, PREROLL_SECONDS } from "./transcoder.ts";
-import { type AudioUnit, audioUnits } from "./ts-audio.ts";
-import { audioAlone, type SegmentAudio, TsConverter, withAudio } from "./ts-converter.ts";
 
 /** Segments whose last audio is kept for the next one: players of one stream are spread over its window. Each has about 50 KiB. */
 const KEPT_TAILS = 32;

@@ -1,14 +1,16 @@
 // @ts-check
 /**
- * Takes files that are dropped on the page, and shows meanwhile that it does.
+ * Takes files that are dropped on the page while a place of it is visible, and shows meanwhile that it does.
  *
  * @param {HTMLElement} overlay
+ * @param {HTMLElement} place
  * @param {(file: File) => void} drop
  */
-export function listenForDrops(overlay, drop) {
+export function listenForDrops(overlay, place, drop) {
+  const isActive = () => place.offsetParent !== null;
   window.addEventListener("dragover", (event) => {
     event.preventDefault();
-    overlay.hidden = false;
+    overlay.hidden = !isActive();
   });
   window.addEventListener("dragleave", (event) => {
     if (event.relatedTarget === null) overlay.hidden = true;
@@ -17,13 +19,6 @@ export function listenForDrops(overlay, drop) {
     event.preventDefault();
     overlay.hidden = true;
     const file = event.dataTransfer?.files[0];
-    if (file !== undefined) drop(file);
+    if (file !== undefined && isActive()) drop(file);
   });
-}
-
-/** Returns a random id. `crypto.randomUUID` exists only on secure pages. */
-export function randomId() {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
-    byte.toString(16).padStart(2, "0"),
-  ).join("");
 }

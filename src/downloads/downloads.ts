@@ -1,0 +1,287 @@
+import { messageOf, SluiceError } from "../base/errors.ts";
+import type { Infohash } from "../base/ids.ts";
+import type { Log } from "../base/log.ts";
+import { after } from "../base/time.ts";
+import type { OwnLimits } from "../net/peer-limits.ts";
+import type { AcquireOptions, TransferLease } from "../playback/contract.ts";
+import type { Clock } from "../runtime/contract.ts";
+import type {
+  CacheFigures,
+  ContentDescription,
+  ContentFile,
+  ContentSelector,
+  Inspector,
+  Transfer,
+} from "../transfer/contract.ts";
+import type { ChosenFiles, Download, DownloadRequest, Downloads } from "./download-contract.ts";
+import { type DownloadRecords, rangesOf, type StoredDownload } from "./download-records.ts";
+
+/** Downloads at the same time: more would share the same connections and take longer until the first is complete. */
+const MAX_RUNNING = 3;
+/** Each record stays in memory. */
+const MAX_DOWNLOADS = 1_000;
+/** A failed download is tried again after this time: a disk may be emptied meanwhile. */
+const RETRY_MS = 60_000;
+/** Bytes per read. They are discarded: what is read stays in the cache. */
+const READ_BYTES = 256 * 1024;
+
+/** Dependencies of {@link createDownloads}. */
+export interface DownloadsDependencies {
+  readonly clock: Clock;
+  readonly records: DownloadRecords;
+  readonly engine: {
+    acquire(selector: ContentSelector, options?: AcquireOptions): Promise<TransferLease>;
+    readonly inspect: Pick<Inspector, "describe" | "keep">;
+    cacheFigures(): Promise<CacheFigures>;
+    readonly limits: { limitSwarm(infohash: Infohash, limits: OwnLimits): void };
+    deleteContent(infohash: Infohash): Promise<void>;
+  };
+  readonly log: Log;
+}
+
+/** The state of a download that is not stored. */
+interface Activity {
+  problem: string | null;
+  /** Not before this time; undefined: at once. */
+  cancelRetry: (() => void) | undefined;
+  run: { readonly abort: AbortController; readonly ended: Promise<void>; transfer?: Transfer } | undefined;
+}
+
+/** Continues the stored downloads. */
+export function createDownloads(parts: DownloadsDependencies): Downloads & { close(): Promise<void> } {
+  const downloads = new CachedDownloads(parts);
+  downloads.begin();
+  return downloads;
+}
+
+class CachedDownloads implements Downloads {
+  readonly #parts: DownloadsDependencies;
+  readonly #activities = new Map<Infohash, Activity>();
+  #isClosed = false;
+
+  constructor(parts: DownloadsDependencies) {
+    this.#parts = parts;
+  }
+
+  begin(): void {
+    const { records, engine } = this.#parts;
+    for (const { infohash, limits } of records.all()) engine.limits.limitSwarm(infohash, limits);
+    this.#startNext();
+  }
+
+  list(): Download[] {
+    return this.#parts.records
+      .all()
+      .map((stored) => this.#present(stored))
+      .sort((a, b) => b.addedAt - a.addedAt);
+  }
+
+  async add({ selector, files, allowPrivateUrls, signal }: DownloadRequest): Promise<Download> {
+    const { records, engine, clock } = this.#parts;
+    const content = await engine.inspect.describe(selector, { allowPrivateUrls, signal });
+    const { infohash, transportFile, name } = content;
+    if (content.type === "live" || content.transportType !== "bt" || transportFile === undefined)
+      throw new SluiceError(
+        "unsupported_content",
+        "only files from peers can be kept; record a channel instead",
+      );
+    const ranges = files.length === 0 ? null : rangesOf(files);
+    const size = chosenFiles(content.files, ranges).reduce((sum, file) => sum + file.size, 0);
+    const known = records.get(infohash);
+    if (!known && records.all().length >= MAX_DOWNLOADS)
+      throw new SluiceError("too_many", `${MAX_DOWNLOADS} downloads are kept; delete one first`);
+    checkRanges(content, ranges);
+    await this.#requireSpace(infohash, size);
+    await engine.inspect.keep(transportFile);
+    await this.#interrupt(infohash);
+    const limits = known?.limits ?? { upload: 0, download: 0 };
+    const addedAt = known?.addedAt ?? clock.unixSeconds();
+    const state = { heldBytes: 0, isPaused: false, isComplete: false };
+    await records.set({ infohash, name, addedAt, files: ranges, size, allowPrivateUrls, limits, ...state });
+    this.#startNext();
+    return this.#present(this.#known(infohash));
+  }
+
+  async pause(infohash: Infohash): Promise<Download> {
+    await this.#interrupt(infohash);
+    await this.#update(infohash, { isPaused: true });
+    this.#startNext();
+    return this.#present(this.#known(infohash));
+  }
+
+  async resume(infohash: Infohash): Promise<Download> {
+    await this.#interrupt(infohash);
+    await this.#update(infohash, { isPaused: false });
+    this.#startNext();
+    return this.#present(this.#known(infohash));
+  }
+
+  async limit(infohash: Infohash, limits: OwnLimits): Promise<void> {
+    this.#parts.engine.limits.limitSwarm(infohash, limits);
+    if (this.#parts.records.has(infohash)) await this.#update(infohash, { limits });
+  }
+
+  async remove(infohash: Infohash, leavesData: boolean): Promise<void> {
+    this.#known(infohash);
+    await this.#interrupt(infohash);
+    await this.#parts.records.delete(infohash);
+    this.#activities.delete(infohash);
+    if (!leavesData) await this.#parts.engine.deleteContent(infohash);
+    this.#startNext();
+  }
+
+  /** Running downloads continue with the next start of the engine. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#activities.keys()].map((infohash) => this.#interrupt(infohash)));
+  }
+
+  #known(infohash: Infohash): StoredDownload {
+    const stored = this.#parts.records.get(infohash);
+    if (stored === undefined)
+      throw new SluiceError("unknown_item", `there is no download with the infohash ${infohash}`);
+    return stored;
+  }
+
+  #activity(infohash: Infohash): Activity {
+    const known = this.#activities.get(infohash);
+    if (known) return known;
+    const activity: Activity = { problem: null, cancelRetry: undefined, run: undefined };
+    this.#activities.set(infohash, activity);
+    return activity;
+  }
+
+  async #update(infohash: Infohash, change: Partial<StoredDownload>): Promise<void> {
+    await this.#parts.records.set({ ...this.#known(infohash), ...change });
+  }
+
+  #present(stored: StoredDownload): Download {
+    const { infohash, name, addedAt, files, size, limits, isComplete, isPaused } = stored;
+    const activity = this.#activities.get(infohash);
+    const problem = activity?.problem ?? null;
+    const transfer = activity?.run?.transfer;
+    const heldBytes = isComplete ? size : transfer ? heldOf(transfer, files) : stored.heldBytes;
+    const running = activity?.run ? "downloading" : problem === null ? "waiting" : "failed";
+    const state = isComplete ? "complete" : isPaused ? "paused" : running;
+    return { infohash, name, addedAt, files, state, problem, size, heldBytes, limits };
+  }
+
+  /** Stops fetching, and forgets the last problem. */
+  async #interrupt(infohash: Infohash): Promise<void> {
+    const activity = this.#activities.get(infohash);
+    activity?.cancelRetry?.();
+    activity?.run?.abort.abort();
+    await activity?.run?.ended;
+    if (activity?.run === undefined) this.#activities.delete(infohash);
+  }
+
+  #startNext(): void {
+    if (this.#isClosed) return;
+    let running = [...this.#activities.values()].filter(({ run }) => run !== undefined).length;
+    for (const { infohash, isPaused, isComplete } of this.#parts.records.all()) {
+      if (running >= MAX_RUNNING) return;
+      const activity = this.#activity(infohash);
+      if (isPaused || isComplete || activity.run || activity.cancelRetry) continue;
+      this.#start(infohash, activity);
+      running++;
+    }
+  }
+
+  #start(infohash: Infohash, activity: Activity): void {
+    const { clock, log } = this.#parts;
+    const abort = new AbortController();
+    const ended = this.#fetch(infohash, activity, abort.signal)
+      .catch((error: unknown) => {
+        if (abort.signal.aborted) return undefined;
+        // The user stopped its transfer.
+        if (error instanceof SluiceError && error.code === "session_stopped")
+          return this.#update(infohash, { isPaused: true });
+        activity.problem = messageOf(error);
+        log.warn("a download failed", { infohash, reason: activity.problem });
+        activity.cancelRetry = clock.at(after(clock.now(), RETRY_MS), () => {
+          activity.cancelRetry = undefined;
+          this.#startNext();
+        });
+        return undefined;
+      })
+      .finally(() => {
+        activity.run = undefined;
+        this.#startNext();
+      });
+    activity.run = { abort, ended };
+  }
+
+  async #fetch(infohash: Infohash, activity: Activity, signal: AbortSignal): Promise<void> {
+    const { engine, log } = this.#parts;
+    const { allowPrivateUrls, files, size } = this.#known(infohash);
+    await this.#requireSpace(infohash, size);
+    const lease = await engine.acquire({ kind: "infohash", infohash }, { allowPrivateUrls, signal });
+    const { transfer } = lease;
+    try {
+      activity.problem = null;
+      if (activity.run) activity.run.transfer = transfer;
+      // Transfers with a player come first.
+      lease.rest(true);
+      const chosen = chosenFiles(transfer.files, files);
+      for (const file of chosen) await readThrough(transfer, file, signal);
+      if (chosen.some(({ index }) => transfer.progress(index) < 100))
+        throw new SluiceError("disk_full", "not all of it could be stored; is the disk of the cache full?");
+      await this.#update(infohash, { isComplete: true, heldBytes: size });
+      log.info("download complete", { infohash, bytes: size });
+    } finally {
+      if (!this.#known(infohash).isComplete)
+        await this.#update(infohash, { heldBytes: heldOf(transfer, files) });
+      lease.release();
+    }
+  }
+
+  /** Throws `disk_full` unless all downloads, with this one of `size` bytes, fit into the cache. */
+  async #requireSpace(infohash: Infohash, size: number): Promise<void> {
+    const { records, engine } = this.#parts;
+    const others = records.all().filter((other) => other.infohash !== infohash);
+    const needed = others.reduce((sum, other) => sum + other.size, size);
+    const { limit, available, activeInUse, inactiveInUse } = await engine.cacheFigures();
+    const advice = "choose fewer files, delete a download, or";
+    if (needed > limit)
+      throw new SluiceError(
+        "disk_full",
+        `the downloads need ${megabytes(needed)}, the disk cache may use ${megabytes(limit)}; ${advice} raise cache-limit`,
+      );
+    if (needed > available + activeInUse + inactiveInUse)
+      throw new SluiceError(
+        "disk_full",
+        `the downloads need ${megabytes(needed)}, the disk has ${megabytes(available)} free; ${advice} free disk space`,
+      );
+  }
+}
+
+/** Fetches a file from its first missing byte on. */
+async function readThrough(transfer: Transfer, file: ContentFile, signal: AbortSignal): Promise<void> {
+  const start = transfer.headBytes(file.index);
+  if (start >= file.size) return;
+  const reader = transfer.source(file.index).reader({ start, end: file.size }, { signal });
+  const buffer = new Uint8Array(READ_BYTES);
+  while ((await reader.read(buffer)) > 0) signal.throwIfAborted();
+}
+
+function heldOf(transfer: Transfer, files: ChosenFiles): number {
+  const held = chosenFiles(transfer.files, files).map(
+    ({ index, size }) => (transfer.progress(index) / 100) * size,
+  );
+  return Math.floor(held.reduce((sum, bytes) => sum + bytes, 0));
+}
+
+function chosenFiles(files: readonly ContentFile[], ranges: ChosenFiles): readonly ContentFile[] {
+  if (ranges === null) return files;
+  return files.filter(({ index }) => ranges.some(([first, last]) => first <= index && index <= last));
+}
+
+function checkRanges({ files }: ContentDescription, ranges: ChosenFiles): void {
+  const last = ranges?.at(-1)?.[1] ?? 0;
+  if (last >= files.length)
+    throw new SluiceError("no_such_file", `expected a file index below ${files.length}, got ${last}`);
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.ceil(bytes / 1e6)} MB`;
+}

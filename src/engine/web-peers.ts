@@ -1,0 +1,68 @@
+import { SluiceError } from "../base/errors.ts";
+import type { Infohash } from "../base/ids.ts";
+import type { AcquireOptions, TransferLease } from "../playback/contract.ts";
+import type { TcpHandlers, TcpSocket } from "../runtime/contract.ts";
+import type { ContentSelector, LiveControl, Transfer, Transfers } from "../transfer/contract.ts";
+
+/** Dependencies of {@link WebPeers}. */
+interface WebPeersDependencies {
+  readonly transfers: Pick<Transfers, "accept">;
+  readonly acquire: (selector: ContentSelector, options?: AcquireOptions) => Promise<TransferLease>;
+}
+
+/** Lets pages take part in the swarms of live streams as peers (docs/design/browser-peers.md). */
+export class WebPeers {
+  readonly #dependencies: WebPeersDependencies;
+
+  constructor(dependencies: WebPeersDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** Opens a live stream, and returns its transport file. Rejects with `SluiceError`; with `unsupported_content` if the content is not a
+   * live stream. */
+  transportFile(infohash: Infohash, options?: AcquireOptions): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#open(infohash, options, (_, live) => live.content.file.bytes.slice());
+  }
+
+  /** Opens a live stream, and returns its name. Rejects as {@link transportFile} does. */
+  title(infohash: Infohash, options?: AcquireOptions): Promise<string> {
+    return this.#open(infohash, options, ({ name }) => name);
+  }
+
+  async #open<T>(
+    infohash: Infohash,
+    options: AcquireOptions = {},
+    read: (transfer: Transfer, live: LiveControl) => T,
+  ): Promise<T> {
+    const lease = await this.#dependencies.acquire({ kind: "infohash", infohash }, options);
+    try {
+      const { live } = lease.transfer;
+      if (live) return read(lease.transfer, live);
+      throw new SluiceError("unsupported_content", "this content is not a live stream");
+    } finally {
+      lease.release();
+    }
+  }
+
+  /** Takes over the connection of a page to the swarm of a stream that is open, and keeps the stream open until the page leaves. */
+  accept(infohash: Infohash, socket: TcpSocket): TcpHandlers {
+    const { transfers, acquire } = this.#dependencies;
+    let release: (() => void) | undefined = () => {};
+    void acquire({ kind: "infohash", infohash }).then(
+      (lease) => {
+        if (release) release = lease.release;
+        else lease.release();
+      },
+      () => socket.close(),
+    );
+    const handlers = transfers.accept(infohash, socket);
+    return {
+      ...handlers,
+      closed(reason) {
+        release?.();
+        release = undefined;
+        handlers.closed(reason);
+      },
+    };
+  }
+}

@@ -1,0 +1,50 @@
+/** Messages between the page and its worker. A channel is a WebRTC data channel: the page has it, the worker uses it. */
+
+/** From the page to the worker. */
+export type ToWorker =
+  | {
+      readonly kind: "start";
+      /** The URL of the swarm at the engine. */
+      readonly url: string;
+      readonly infohash: string;
+      readonly file: ArrayBuffer;
+    }
+  /** Connects to other pages under this id from now on, or to the engine only if there is none. */
+  | { readonly kind: "share"; readonly id: string | undefined; readonly uploads: boolean }
+  /** Requests a resource of the HLS presentation. */
+  | { readonly kind: "load"; readonly id: number; readonly path: string }
+  | { readonly kind: "abort"; readonly id: number }
+  /** Another page has connected. */
+  | { readonly kind: "accepted"; readonly channel: number; readonly from: string }
+  | { readonly kind: "opened"; readonly channel: number }
+  | { readonly kind: "received"; readonly channel: number; readonly bytes: ArrayBuffer }
+  /** The total number of bytes that have left the buffer of the channel. */
+  | { readonly kind: "sent"; readonly channel: number; readonly total: number }
+  | { readonly kind: "closed"; readonly channel: number; readonly reason: string };
+
+/** From the worker to the page. */
+export type FromWorker =
+  | { readonly kind: "loaded"; readonly id: number; readonly bytes: ArrayBuffer }
+  /** `status` as of HTTP. */
+  | { readonly kind: "failed"; readonly id: number; readonly status: number; readonly reason: string }
+  | { readonly kind: "connect"; readonly channel: number; readonly to: string }
+  | { readonly kind: "send"; readonly channel: number; readonly bytes: ArrayBuffer }
+  | { readonly kind: "close"; readonly channel: number }
+  | { readonly kind: "figures"; readonly figures: ViewerFigures }
+  | { readonly kind: "problem"; readonly reason: string };
+
+/** What the page shows and tests read. Totals in bytes of verified and unverified stream data with its protocol. */
+export interface ViewerFigures {
+  readonly fromEngine: number;
+  readonly fromPages: number;
+  readonly toPages: number;
+  /** Connected pages. */
+  readonly pages: number;
+  readonly isEngineConnected: boolean;
+  /** Peers that were banned for invalid data. */
+  readonly banned: number;
+  readonly skippedPieces: number;
+  /** The age of the newest piece in the window, in ms of the source's clock. */
+  readonly delayMs: number | undefined;
+  readonly hasEnded: boolean;
+}

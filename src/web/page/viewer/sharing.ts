@@ -1,0 +1,133 @@
+import type { FromWorker, ToWorker } from "./messages.ts";
+import { openRoom, type Room } from "./room.ts";
+
+/** What the choice of the viewer depends on. */
+interface SharingOptions {
+  /** The broadcaster's choice: `on` and `ask` show the switch, on or off at first; `off` shows none. */
+  readonly sharing: "ask" | "on" | "off";
+  readonly iceServers: readonly string[];
+  /** The URL of the swarm at the engine. */
+  readonly url: string;
+  post(message: ToWorker, transfer?: Transferable[]): void;
+}
+
+/** The name under which the browser stores the viewer's choice. */
+const STORED = "sluice-sharing";
+/** After the engine has ended the room, the page joins again. */
+const REJOIN_MS = 5_000;
+
+/** The part of `NetworkInformation` that is used; not all browsers have it. */
+interface Connection extends EventTarget {
+  readonly saveData?: boolean;
+  readonly type?: string;
+}
+
+/**
+ * Whether this page exchanges the stream with others: the viewer's choice, or the broadcaster's until the viewer has chosen. A page does not
+ * upload while it is in the background, in data-saving mode or on a mobile network; it leaves the other pages meanwhile.
+ */
+export class Sharing {
+  readonly #options: SharingOptions;
+  readonly #box = document.getElementById("sharing") as HTMLInputElement;
+  #room: Room | undefined;
+  #isOpening = false;
+
+  constructor(options: SharingOptions) {
+    this.#options = options;
+  }
+
+  /** Shows the switch, and joins the other pages if the viewer or the broadcaster chose it. */
+  start(): void {
+    const { sharing } = this.#options;
+    const isPossible = sharing !== "off" && typeof RTCPeerConnection === "function";
+    for (const id of ["sharing-choice", "hint"]) document.getElementById(id)!.hidden = !isPossible;
+    if (!isPossible) return;
+    this.#box.checked = storedChoice() ?? sharing === "on";
+    this.#box.addEventListener("change", () => {
+      storeChoice(this.#box.checked);
+      void this.#update();
+    });
+    document.addEventListener("visibilitychange", () => void this.#update());
+    connectionOf()?.addEventListener("change", () => void this.#update());
+    void this.#update();
+  }
+
+  /** Executes a command of the worker. */
+  command(command: Extract<FromWorker, { readonly channel: number }>): void {
+    if (this.#room) this.#room.command(command);
+    else if (command.kind === "connect")
+      this.#options.post({ kind: "closed", channel: command.channel, reason: "not sharing" });
+  }
+
+  /** Joins or leaves the other pages. */
+  async #update(): Promise<void> {
+    const { post, url, iceServers } = this.#options;
+    const isWanted = this.#box.checked && !isMetered() && document.visibilityState === "visible";
+    if (!isWanted) {
+      if (this.#room === undefined) return;
+      this.#room.leave();
+      this.#room = undefined;
+      post({ kind: "share", id: undefined, uploads: false });
+      return;
+    }
+    if (this.#room !== undefined || this.#isOpening) return;
+    this.#isOpening = true;
+    try {
+      const lost = () => {
+        this.#room?.leave();
+        this.#room = undefined;
+        post({ kind: "share", id: undefined, uploads: false });
+        setTimeout(() => void this.#update(), REJOIN_MS);
+      };
+      const room = await openRoom({
+        url,
+        iceServers: iceServers.map(iceServerOf),
+        post,
+        lost,
+      });
+      this.#room = room;
+      post({ kind: "share", id: room.id, uploads: true });
+    } catch {
+      // The engine introduces no pages now, or the browser has no WebRTC: the engine sends everything.
+      setTimeout(() => void this.#update(), REJOIN_MS);
+    } finally {
+      this.#isOpening = false;
+    }
+    // The choice may have changed meanwhile.
+    if (!this.#box.checked) void this.#update();
+  }
+}
+
+/** Reads `stun:host:port` or `turn:user:password@host:port`. */
+function iceServerOf(text: string): RTCIceServer {
+  const [, scheme, username, credential, host] = /^(turns?:)([^:@]+):([^@]+)@(.+)$/.exec(text) ?? [];
+  return username === undefined || credential === undefined
+    ? { urls: text }
+    : { urls: `${scheme}${host}`, username, credential };
+}
+
+function connectionOf(): Connection | undefined {
+  return (navigator as { readonly connection?: Connection }).connection;
+}
+
+function isMetered(): boolean {
+  const { saveData = false, type } = connectionOf() ?? {};
+  return saveData || type === "cellular";
+}
+
+function storedChoice(): boolean | undefined {
+  try {
+    const stored = localStorage.getItem(STORED);
+    return stored === null ? undefined : stored === "yes";
+  } catch {
+    return undefined; // The browser forbids it.
+  }
+}
+
+function storeChoice(isOn: boolean): void {
+  try {
+    localStorage.setItem(STORED, isOn ? "yes" : "no");
+  } catch {
+    // The choice is valid until the page is closed.
+  }
+}

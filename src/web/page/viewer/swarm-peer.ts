@@ -1,0 +1,219 @@
+import { withLinkedAbort } from "../../../async/abort.ts";
+import type { PeerAddress } from "../../../base/address.ts";
+import { SluiceError } from "../../../base/errors.ts";
+import type { Log } from "../../../base/log.ts";
+import { URGENCY } from "../../../base/rate-limit.ts";
+import { instant, type UnixSeconds } from "../../../base/time.ts";
+import { LiveDriver } from "../../../live/live-driver.ts";
+import { LiveSource } from "../../../live/window/live-source.ts";
+import { LiveWindow } from "../../../live/window/live-window.ts";
+import { PeerLimits } from "../../../net/peer-limits.ts";
+import { acceptPeers } from "../../../net/peer-listener.ts";
+import type { Clock, TcpHandlers, TcpSocket } from "../../../runtime/contract.ts";
+import { ConnectionCount } from "../../../transfer/connection-count.ts";
+import { SHARED_MANIFEST_URLS } from "../../../transfer/segment-source.ts";
+import { ENGINE_OF_PAGE, pageAddress, pageIdOf } from "../../../wire/live/page-address.ts";
+import type { LiveTransportFile } from "../../../wire/live/transport-file.ts";
+import { makePeerId } from "../../../wire/peer/peer-id.ts";
+import type { FromWorker, ToWorker, ViewerFigures } from "./messages.ts";
+import { ed25519Verifier, sha256 } from "./page-crypto.ts";
+import { PageNet } from "./page-net.ts";
+
+/** Media that is later than this is skipped: a page has a short buffer, and its engine has every piece. */
+const LAG_MS = 2_500;
+/** Pieces are kept this long for other pages. */
+const KEEP_MS = 15_000;
+/** How far back the viewer can seek; in memory, at most 64 MiB. */
+const WINDOW_MS = 60_000;
+/** As for other viewers: a home connection rarely uploads more than twice the bitrate. */
+const UPLOAD_SHARE = 2;
+/** Parents for 16 stripes, and spares. */
+const MAX_CONNECTIONS = 40;
+/** Pages that are connected, from which on the list of the room is read less often. */
+const ENOUGH_PAGES = 8;
+const FIND_MS = 2_000;
+const RARE_FIND_MS = 15_000;
+/** Response to a blocking reload (RFC 8216bis 6.2.5.2) or to a part that does not exist yet. */
+const LOAD_TIMEOUT_MS = 20_000;
+
+const CLOCK: Clock = {
+  now: () => instant(performance.now()),
+  unixSeconds: () => (Date.now() / 1000) as UnixSeconds,
+  at(at, run) {
+    const timer = setTimeout(run, Math.max(0, at - performance.now()));
+    return () => clearTimeout(timer);
+  },
+};
+const SILENT: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => SILENT };
+
+/** A page as a peer of a live swarm: the live driver of the engine on the connections of the page. */
+export class SwarmPeer {
+  readonly #file: LiveTransportFile;
+  readonly #url: string;
+  readonly #net: PageNet;
+  readonly #window: LiveWindow;
+  readonly #source: LiveSource;
+  readonly #accept: (socket: TcpSocket) => TcpHandlers;
+  #driver: LiveDriver | undefined;
+  #stopFinding: () => void = () => {};
+  /** Of drivers that have stopped. */
+  #past = { banned: 0, skippedPieces: 0 };
+
+  /** `url` is that of the swarm at the engine; `post` sends to the page. */
+  constructor(
+    file: LiveTransportFile,
+    url: string,
+    post: (message: FromWorker, transfer?: Transferable[]) => void,
+  ) {
+    this.#file = file;
+    this.#url = url;
+    const { segmentMs, pieceMs } = file.info;
+    const noFiles = () => Promise.reject(new SluiceError("disk_full", "a page has no files"));
+    this.#window = new LiveWindow({
+      ...{ clock: CLOCK, log: SILENT, segmentMs, pieceMs, limitMs: WINDOW_MS },
+      ...{
+        folder: undefined,
+        free: Promise.resolve(),
+        files: { open: noFiles, remove: noFiles },
+        limitBytes: () => 0,
+      },
+    });
+    this.#source = new LiveSource({ window: this.#window, infohash: file.infohash, clock: CLOCK });
+    this.#accept = acceptPeers({
+      ...{ clock: CLOCK, log: SILENT },
+      adopt: (infohash, socket, first) =>
+        infohash === file.infohash ? this.#driver?.accept(socket, first) : undefined,
+    });
+    const web = url.replace(/^http/, "ws");
+    this.#net = new PageNet({ url: web, post, accept: (socket) => this.#accept(socket) });
+  }
+
+  /** Joins the swarm, or joins it anew: with an `id` as a peer of other pages, else with the engine alone. */
+  async join(id: string | undefined, uploads: boolean): Promise<void> {
+    const before = this.#driver;
+    this.#stopFinding();
+    if (before) {
+      this.#driver = undefined;
+      this.#past.banned += before.swarmFigures().bannedPeers;
+      this.#past.skippedPieces += before.figures().skippedPieces;
+      await before.stop();
+    }
+    const { info, infohash, infoBytes } = this.#file;
+    const driver = new LiveDriver({
+      ...{ infohash, info, infoBytes, role: "viewer", trackers: [] },
+      peerId: makePeerId(randomBytes(20)),
+      runtime: {
+        clock: CLOCK,
+        sha256,
+        ed25519Verifier,
+        randomBytes,
+        net: { ...NO_LISTENING, connect: this.#net.connect },
+      },
+      random: Math.random,
+      announcer: NO_TRACKERS,
+      listenPort: id === undefined ? 0 : ENGINE_OF_PAGE.port,
+      listensFor: (peer) => pageIdOf(peer) !== undefined,
+      isAllowed: (address) =>
+        address.host === ENGINE_OF_PAGE.host || (id !== undefined && isOther(address, id)),
+      uploadBytesPerSecond: id !== undefined && uploads ? UPLOAD_SHARE * info.bytesPerSecond : 0,
+      uploadLimit: 0,
+      limits: new PeerLimits({ uploadLimit: 0, downloadLimit: 0, limitLan: false }).forSwarm(
+        infohash,
+        () => URGENCY.live,
+      ),
+      ...{ lagMs: LAG_MS, keepMs: KEEP_MS, connections: new ConnectionCount(MAX_CONNECTIONS) },
+      ...{ log: SILENT, sink: this.#window, forked() {} },
+    });
+    this.#driver = driver;
+    driver.start();
+    driver.found([ENGINE_OF_PAGE]);
+    if (id !== undefined) this.#find(driver, id);
+  }
+
+  /** Handles a message about a channel. */
+  channel(message: Extract<ToWorker, { readonly channel: number }>): void {
+    this.#net.received(message);
+  }
+
+  /** Returns a resource of the HLS presentation of the stream. Rejects with `SluiceError`. */
+  async load(path: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    return withLinkedAbort(signal, AbortSignal.timeout(LOAD_TIMEOUT_MS), (limited) =>
+      this.#load(path, limited),
+    );
+  }
+
+  async #load(path: string, limited: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    const [name = "", query = ""] = path.split("?");
+    if (name === SHARED_MANIFEST_URLS.manifest) {
+      const parameters = new URLSearchParams(query);
+      const [segment, part] = [parameters.get("_HLS_msn"), parameters.get("_HLS_part")];
+      const reload = { segment: Number(segment), part: part === null ? undefined : Number(part) };
+      const place = { urls: SHARED_MANIFEST_URLS, ...(segment !== null && { reload }) };
+      return new TextEncoder().encode(await this.#source.manifest(place, "main", limited));
+    }
+    const [, number, part] = /^(\d+)(?:\.p(\d+))?\.ts$/.exec(name) ?? [];
+    if (number === undefined) throw new SluiceError("no_such_segment", "expected a segment or a part");
+    const index = await this.#source.find("ts", Number(number), limited);
+    // Hls.js gets the buffer itself, so the window keeps its own.
+    const bytes =
+      part === undefined
+        ? await this.#source.make("ts", index, 0, limited)
+        : await this.#source.live.part(index, Number(part), limited);
+    return bytes.slice();
+  }
+
+  figures(): ViewerFigures {
+    const driver = this.#driver;
+    const swarm = driver?.swarmFigures();
+    const edge = this.#window.edgeMs;
+    return {
+      ...this.#net.traffic,
+      pages: swarm?.peers.filter(({ address }) => pageIdOf(address) !== undefined).length ?? 0,
+      isEngineConnected: this.#net.isEngineConnected,
+      banned: this.#past.banned + (swarm?.bannedPeers ?? 0),
+      skippedPieces: this.#past.skippedPieces + (driver?.figures().skippedPieces ?? 0),
+      delayMs: edge === undefined ? undefined : Math.round(Date.now() - edge),
+      hasEnded: this.#window.hasEnded,
+    };
+  }
+
+  /** Asks the engine for other pages of the swarm, again and again. */
+  #find(driver: LiveDriver, id: string): void {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let isStopped = false;
+    const look = async () => {
+      try {
+        const response = await fetch(`${this.#url}/peerjs/peers?id=${id}`, { cache: "no-store" });
+        const ids: unknown = response.ok ? await response.json() : [];
+        if (Array.isArray(ids) && !isStopped)
+          driver.found(ids.flatMap((each) => (typeof each === "string" ? (pageAddress(each) ?? []) : [])));
+      } catch {
+        // The engine is not reachable now; the pages that are known remain.
+      }
+      if (isStopped) return;
+      const { pages } = this.figures();
+      timer = setTimeout(() => void look(), pages < ENOUGH_PAGES ? FIND_MS : RARE_FIND_MS);
+    };
+    void look();
+    this.#stopFinding = () => {
+      isStopped = true;
+      clearTimeout(timer);
+    };
+  }
+}
+
+const NO_TRACKERS = {
+  announce: () => Promise.resolve({ ok: false as const, reason: "a page has no trackers" }),
+  scrape: () => Promise.resolve(undefined),
+};
+const refuse = () => Promise.reject(new Error("a page has no sockets"));
+const NO_LISTENING = { listen: refuse, bindUdp: refuse };
+
+function isOther(address: PeerAddress, own: string): boolean {
+  const id = pageIdOf(address);
+  return id !== undefined && id !== own;
+}
+
+function randomBytes(length: number): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(length));
+}

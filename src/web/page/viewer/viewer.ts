@@ -1,0 +1,153 @@
+import Hls from "hls.js";
+import { loadLanguage } from "../parts/language.js";
+import { t, translateDocument } from "../parts/text.js";
+import { CandidateFilter, filterConnections } from "./candidate-filter.ts";
+import { WorkerLoads, workerLoader } from "./loader.ts";
+import type { FromWorker, ToWorker, ViewerFigures } from "./messages.ts";
+import { Sharing } from "./sharing.ts";
+
+/** What the engine says about the pages of a stream. */
+interface SwarmSettings {
+  readonly title: string;
+  readonly sharing: "ask" | "on" | "off";
+  readonly iceServers: readonly string[];
+}
+
+/** hls.js tries again after a loss of the stream, without end: a broadcast can pause. */
+const RETRY_MS = 2_000;
+/** After this time without media, the page plays the ordinary HLS of the engine. */
+const FALLBACK_MS = 12_000;
+
+const element = <T extends HTMLElement>(id: string) => document.getElementById(id) as T;
+const video = element<HTMLVideoElement>("video");
+const status = element("status");
+const infohash = location.pathname.split("/").pop() ?? "";
+const swarmUrl = new URL(`../swarm/${infohash}`, location.href).href;
+
+/** Figures for tests and for programs that embed the page. */
+const facts: { figures?: ViewerFigures; startMs?: number; stalls: number; isFallback: boolean } = {
+  ...{ stalls: 0, isFallback: false },
+};
+Object.assign(globalThis, { sluiceViewer: facts });
+
+async function main(): Promise<void> {
+  const languageLoaded = loadLanguage();
+  const isEmbedded = window.parent !== window || new URLSearchParams(location.search).has("embed");
+  document.documentElement.classList.toggle("embedded", isEmbedded);
+  const [file, settings] = await Promise.all([
+    read(swarmUrl).then((response) => response.arrayBuffer()),
+    read(`${swarmUrl}/settings`).then((response) => response.json() as Promise<SwarmSettings>),
+    languageLoaded,
+  ]);
+  translateDocument(document.body);
+  document.title = settings.title;
+  element("title").textContent = settings.title;
+  filterConnections(new CandidateFilter());
+  const worker = new Worker(new URL("../app/viewer/worker.js", location.href));
+  const post = (message: ToWorker, transfer: Transferable[] = []) => worker.postMessage(message, transfer);
+  const loads = new WorkerLoads(post);
+  const sharing = new Sharing({ ...settings, url: swarmUrl, post });
+  worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
+    if (data.kind === "loaded" || data.kind === "failed") loads.answered(data);
+    else if (data.kind === "figures") showFigures(data.figures);
+    else if (data.kind === "problem") status.textContent = data.reason;
+    else sharing.command(data);
+  };
+  post({ kind: "start", url: swarmUrl, infohash, file }, [file]);
+  play(loads);
+  sharing.start();
+}
+
+async function read(url: string): Promise<Response> {
+  const response = await fetch(url, { cache: "no-store" });
+  if (response.ok) return response;
+  throw new Error(
+    response.status === 403 ? t("This engine does not admit this device.") : (await response.text()).trim(),
+  );
+}
+
+/** Plays the stream of the worker; if it brings none, the HLS stream of the engine. */
+function play(loads: WorkerLoads): void {
+  if (!Hls.isSupported()) {
+    status.textContent = t("This browser cannot play the stream.");
+    return;
+  }
+  const loadPolicy = {
+    maxTimeToFirstByteMs: 25_000,
+    maxLoadTimeMs: 25_000,
+    timeoutRetry: null,
+    errorRetry: null,
+  };
+  const policies = {
+    manifestLoadPolicy: { default: loadPolicy },
+    playlistLoadPolicy: { default: loadPolicy },
+  };
+  const workerPath = new URL("../app/hls.worker.js", location.href).href;
+  const common = { workerPath, lowLatencyMode: true, backBufferLength: 60, maxLiveSyncPlaybackRate: 1.04 };
+  let hls = new Hls({ ...common, ...policies, loader: workerLoader(loads) });
+  // The path is virtual: the loader asks the worker.
+  start(hls, `${swarmUrl}/index.m3u8`);
+  const fallback = setTimeout(() => {
+    facts.isFallback = true;
+    hls.destroy();
+    hls = new Hls(common);
+    start(hls, new URL(`../live/${infohash}/index.m3u8`, location.href).href);
+  }, FALLBACK_MS);
+  const began = performance.now();
+  video.addEventListener("playing", () => {
+    clearTimeout(fallback);
+    facts.startMs ??= performance.now();
+    status.textContent = "";
+  });
+  video.addEventListener("waiting", () => {
+    if (facts.startMs !== undefined && !video.seeking) facts.stalls++;
+    if (performance.now() - began > 1_000) status.textContent = t("Waiting for data …");
+  });
+  startWithSound();
+}
+
+function start(hls: Hls, url: string): void {
+  hls.attachMedia(video);
+  hls.loadSource(url);
+  hls.on(Hls.Events.ERROR, (_, data) => {
+    if (!data.fatal) return;
+    if (data.type === Hls.ErrorTypes.MEDIA_ERROR) hls.recoverMediaError();
+    else setTimeout(() => hls.loadSource(`${url}?again=${Date.now()}`), RETRY_MS);
+  });
+}
+
+/** Browsers play without sound until the user has used the page. */
+function startWithSound(): void {
+  const sound = element("sound");
+  video.play().catch((error: unknown) => {
+    if (!(error instanceof DOMException) || error.name !== "NotAllowedError") return;
+    video.muted = true;
+    sound.hidden = false;
+    void video.play().catch(() => {}); // The user can press play.
+  });
+  sound.addEventListener("click", () => {
+    video.muted = false;
+    sound.hidden = true;
+  });
+  video.addEventListener("volumechange", () => {
+    if (!video.muted) sound.hidden = true;
+  });
+}
+
+function showFigures(figures: ViewerFigures): void {
+  facts.figures = figures;
+  const { fromEngine, fromPages, pages } = figures;
+  const total = fromEngine + fromPages;
+  element("share").textContent =
+    pages === 0
+      ? t("All data comes from the broadcaster")
+      : t("{percent} % from other viewers ({count} connected)", {
+          percent: total === 0 ? 0 : Math.round((100 * fromPages) / total),
+          count: pages,
+        });
+  if (figures.hasEnded) status.textContent = t("The broadcast has ended.");
+}
+
+main().catch((error: unknown) => {
+  status.textContent = error instanceof Error ? error.message : String(error);
+});

@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { type EngineProcess, startEngine } from "../parts/engine.ts";
+import { type BroadcastProcess, startBroadcast } from "../parts/live-broadcast.ts";
+import { testsThatNeed } from "../parts/needs.ts";
+import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
+import { type RedisServer, startRedis } from "./redis-server.ts";
+
+const { after, before, describe, test } = await testsThatNeed("redis");
+
+const TAKEOVER_MS = 15_000;
+
+async function call(engine: EngineProcess, method: string, parameters: Record<string, string> = {}) {
+  const ask = async (query: Record<string, string>) => {
+    const response = await fetch(
+      `${engine.url}/server/api?${new URLSearchParams({ api_version: "3", ...query })}`,
+    );
+    // biome-ignore lint/suspicious/noExplicitAny: the tests read members by name.
+    const { result, error } = (await response.json()) as { result: any; error: unknown };
+    assert.ok(!error, `${method}: ${JSON.stringify(error)}`);
+    return result;
+  };
+  const { token } = await ask({ method: "get_api_access_token" });
+  return ask({ method, token, ...parameters });
+}
+
+async function until(holds: () => Promise<boolean>, what: string, withinMs = 30_000): Promise<number> {
+  const begun = performance.now();
+  while (!(await holds())) {
+    assert.ok(performance.now() - begun < withinMs, `${what} within ${withinMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  return performance.now() - begun;
+}
+
+/** The engine that plays a request, after redirects. */
+async function playedBy(engine: EngineProcess, magnet: string): Promise<string> {
+  const url = `${engine.url}/ace/getstream?magnet=${encodeURIComponent(magnet)}`;
+  const response = await fetch(url, { redirect: "manual" });
+  await response.body?.cancel();
+  assert.equal(response.status, 302);
+  return new URL(response.headers.get("location")!).origin;
+}
+
+describe("three engines on one Redis server", { timeout: 240_000 }, () => {
+  let scratch: TempFolder;
+  let redis: RedisServer;
+  let broadcast: BroadcastProcess;
+  const engines: EngineProcess[] = [];
+  const lists = createServer((_, response) => response.end("#EXTM3U\n#EXTINF:-1,A\nhttp://tv.example/a\n"));
+
+  before(async () => {
+    scratch = await tempFolder("cluster");
+    redis = await startRedis(scratch.file("redis"));
+    broadcast = await startBroadcast("test-pattern", { name: "cluster" });
+    lists.listen(0, "127.0.0.1");
+    await once(lists, "listening");
+    for (let n = 0; n < 3; n++) {
+      const env = (url: string) => ({
+        SLUICE_STORE: redis.url,
+        SLUICE_CLUSTER_ADDRESS: url,
+        SLUICE_DRAIN_TIME: "3s",
+      });
+      engines.push(await startEngine({ env, dataDir: scratch.file(`engine-${n}`) }));
+    }
+  });
+  after(async () => {
+    lists.close();
+    await Promise.all(engines.map((engine) => engine.stop()));
+    await broadcast?.stop();
+    await redis?.stop();
+    await scratch?.remove();
+  });
+
+  test("records of one engine are those of all", async () => {
+    const [one, two, three] = engines as [EngineProcess, EngineProcess, EngineProcess];
+    await call(one, "playlist_add_item", { title: "One", infohash: "1".repeat(40) });
+    await call(two, "playlist_add_item", { title: "Two", infohash: "2".repeat(40) });
+    const titles = async (engine: EngineProcess) =>
+      (await call(engine, "playlist_get")).playlist.map(
+        ({ name, title }: { name?: string; title?: string }) => name ?? title,
+      );
+    await until(async () => (await titles(three)).join() === "One,Two", "both items on the third engine");
+    assert.equal((await call(three, "get_cluster")).engines.length, 3);
+  });
+
+  test("one engine plays the content of players of all engines; when it is killed, another one does", async () => {
+    const players = await Promise.all(engines.map((engine) => playedBy(engine, broadcast.magnet)));
+    assert.equal(new Set(players).size, 1, players.join());
+    const at = engines.findIndex(({ url }) => url === players[0]);
+    const [victim] = engines.splice(at, 1);
+    victim!.child.kill("SIGKILL");
+    await once(victim!.child, "close");
+    const ms = await until(
+      async () => {
+        const found = await Promise.all(engines.map((engine) => playedBy(engine, broadcast.magnet)));
+        return new Set(found).size === 1 && found[0] !== players[0];
+      },
+      "another engine",
+      TAKEOVER_MS,
+    );
+    assert.ok(ms < TAKEOVER_MS);
+    const stream = await fetch(
+      `${engines[0]!.url}/ace/getstream?magnet=${encodeURIComponent(broadcast.magnet)}`,
+    );
+    const reader = stream.body!.getReader();
+    const { value } = await reader.read();
+    assert.equal(value![0], 0x47, "a transport stream");
+    await reader.cancel();
+  });
+
+  test("SIGTERM: the engine sends its players to the other one, and ends", async () => {
+    const playing = await playedBy(engines[0]!, broadcast.magnet);
+    const leaving = engines.find(({ url }) => url === playing)!;
+    const staying = engines.find(({ url }) => url !== playing)!;
+    // Without a tracker and the DHT, the link tells the other engine where the peers are.
+    await fetch(
+      `${staying.url}/ace/getstream?magnet=${encodeURIComponent(broadcast.magnet)}&_hop=1&format=json`,
+    );
+    const manifest = await fetch(
+      `${leaving.url}/ace/manifest.m3u8?magnet=${encodeURIComponent(broadcast.magnet)}`,
+    );
+    assert.equal(manifest.status, 200);
+    await manifest.text();
+    const ended = once(leaving.child, "close");
+    leaving.child.kill("SIGTERM");
+    await until(async () => (await fetch(`${leaving.url}/readyz`)).status === 503, "the state of draining");
+    const moved = await fetch(manifest.url);
+    assert.equal(new URL(moved.url).origin, staying.url, "the next manifest comes from the other engine");
+    assert.match(await moved.text(), /#EXTINF/);
+    const [code] = await ended;
+    assert.equal(code, 0);
+    assert.equal((await call(staying, "get_cluster")).engines.length, 1);
+  });
+});

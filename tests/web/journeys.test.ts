@@ -1,0 +1,260 @@
+import assert from "node:assert/strict";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { networkInterfaces } from "node:os";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { type EngineProcess, startEngine } from "../parts/engine.ts";
+import { testsThatNeed } from "../parts/needs.ts";
+import { type PlainSeeder, startSeeder } from "../parts/plain-seeder.ts";
+import { run } from "../parts/process.ts";
+import { type TempFolder, type TorrentFile, tempFolder, torrentOf } from "../parts/torrent-files.ts";
+import { LAUNCH } from "./chromium-launch.ts";
+import { type Device, INFOHASH, JOURNEYS, type Journey, MAGNET, PAGES, type Step } from "./journeys.ts";
+import { type PrefixProxy, startPrefixProxy } from "./prefix-proxy.ts";
+
+const { after, before, describe, test } = await testsThatNeed("chromium", "ffmpeg");
+
+/** A busy machine answers late. */
+const SLOW = { timeout: 100_000 };
+/** If set, the folder for screenshots. */
+const SHOTS = process.env.PAGE_SCREENSHOTS;
+/** More presses than any page needs from its start to its last control. */
+const MAX_PRESSES = 150;
+
+const DEVICES = {
+  keys: { viewport: { width: 1280, height: 800 }, colorScheme: "dark" },
+  touch: { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
+  tv: { viewport: { width: 1920, height: 1080 }, colorScheme: "dark", reducedMotion: "reduce" },
+} as const;
+
+/** The widths that every page must fit. */
+const WIDTHS = [320, 390, 1280, 1920, 3840];
+
+describe("journeys through the app below the path of a reverse proxy", { timeout: 900_000 }, () => {
+  let scratch: TempFolder;
+  let seeder: PlainSeeder;
+  let engine: EngineProcess;
+  let proxy: PrefixProxy;
+  let browser: Browser;
+  let torrent: TorrentFile;
+  let magnet: string;
+  const pages = new Map<Device, Page>();
+  const faults: string[] = [];
+
+  before(async () => {
+    scratch = await tempFolder("journeys");
+    const films = scratch.file("films");
+    await mkdir(films);
+    await run("ffmpeg", [
+      ...["-v", "error", "-f", "lavfi", "-i", "testsrc=size=320x180:rate=25:duration=60"],
+      ..."-c:v libx264 -preset veryfast -g 50 -pix_fmt yuv420p".split(" "),
+      `${films}/film.mp4`,
+    ]);
+    await writeFile(`${films}/notes.txt`, "Notes\n".repeat(10_000));
+    torrent = await torrentOf(films, 64 * 1024, scratch.file("films.torrent"));
+    seeder = await startSeeder(torrent, scratch.path);
+    magnet = `magnet:?xt=urn:btih:${torrent.infohash}&dn=films&x.pe=127.0.0.1:${seeder.port}`;
+    engine = await startEngine({
+      env: { SLUICE_TRUSTED_PROXIES: "127.0.0.1", SLUICE_ALLOWED_HOSTS: lanAddress() },
+    });
+    proxy = await startPrefixProxy(engine.url, lanAddress());
+    const list = [`#EXTINF:-1 group-title="Films",Our film\n${magnet}\n`];
+    for (let i = 2; i <= 9; i++)
+      list.push(`#EXTINF:-1,Channel ${i}\nacestream://${i.toString(16).padStart(40, "0")}\n`);
+    await writeFile(scratch.file("list.m3u"), `#EXTM3U\n${list.join("")}`);
+    const form = new FormData();
+    form.set("file", new File([await readFile(scratch.file("list.m3u"))], "list.m3u"));
+    await call("playlist_import", {}, form);
+    browser = await chromium.launch(LAUNCH);
+    for (const device of ["keys", "touch", "tv"] as const) pages.set(device, await openPage(device));
+  }, SLOW);
+  after(async () => {
+    await browser?.close();
+    proxy?.close();
+    await engine?.stop();
+    await seeder?.stop();
+    await scratch?.remove();
+  });
+
+  /** Opens a page that reports script errors, violations of the policy, and requests that leave the path of the proxy. */
+  async function openPage(device: Device): Promise<Page> {
+    const page = await (await browser.newContext(DEVICES[device])).newPage();
+    page.setDefaultTimeout(40_000);
+    page.on("pageerror", (error) => faults.push(`${device}: ${error}`));
+    page.on("console", (message) => {
+      if (/Content.Security|Uncaught/i.test(message.text())) faults.push(`${device}: ${message.text()}`);
+    });
+    page.on("request", (request) => {
+      const url = request.url();
+      if (!url.startsWith(`${proxy.url}/`) && !/^(?:blob|data):/.test(url)) faults.push(`${device}: ${url}`);
+    });
+    await page.goto(`${proxy.url}/`);
+    await page.locator(PAGES.watch!).first().waitFor();
+    return page;
+  }
+
+  /** Calls a control method; resolves to its result as JSON. */
+  async function call(method: string, parameters: Readonly<Record<string, string>>, body?: FormData) {
+    const ask = async (query: Record<string, string>, init: RequestInit = {}) => {
+      const asked = new URLSearchParams({ api_version: "3", ...query });
+      const answer = await (await fetch(`${engine.url}/server/api?${asked}`, init)).json();
+      const { result, error } = answer as { result: { token: string }; error: unknown };
+      assert.equal(error, null);
+      return result;
+    };
+    const { token } = await ask({ method: "get_api_access_token" });
+    const result = await ask({ method, token, ...parameters }, body ? { method: "POST", body } : {});
+    return JSON.stringify(result);
+  }
+
+  const filled = (text: string) => text.replace(MAGNET, magnet).replace(INFOHASH, torrent.infohash);
+
+  async function take(page: Page, device: Device, step: Step): Promise<void> {
+    if ("press" in step) await page.keyboard.press(step.press);
+    else if ("reach" in step) await reach(page, step.reach, step.by);
+    else if ("type" in step) {
+      await page.keyboard.press("ControlOrMeta+a");
+      await page.keyboard.insertText(filled(step.type));
+    } else if ("click" in step) {
+      const target = page.locator(step.click).locator("visible=true").first();
+      await (device === "touch" ? target.tap() : target.click());
+    } else if ("see" in step) await page.locator(step.see).locator("visible=true").first().waitFor();
+    else if ("gone" in step)
+      await page.waitForFunction((count) => count === 0, await untilNone(page, step.gone));
+    else if ("focused" in step)
+      assert.ok(
+        await page
+          .locator(step.focused)
+          .locator("visible=true")
+          .first()
+          .evaluate((each) => each === document.activeElement),
+        `${step.focused} has no focus`,
+      );
+    else if ("file" in step) await page.setInputFiles(step.file, scratch.file(step.path));
+    else {
+      const given = Object.entries(step.with ?? {}).map(([name, value]) => [name, filled(value)] as const);
+      const result = await call(step.call, Object.fromEntries(given));
+      assert.ok(result.includes(step.has ?? ""), `${step.call}: ${result.slice(0, 300)}`);
+    }
+  }
+
+  async function open(page: Page, route: string): Promise<void> {
+    await page.goto(`${proxy.url}/#/${route}`);
+    // The next journey does not begin with the dialogs and fields of the last one.
+    await page.reload();
+    const ready = PAGES[route] ?? PAGES[route.split("/").slice(0, 2).join("/")]!;
+    await page.locator(ready).locator("visible=true").first().waitFor();
+  }
+
+  async function make({ device, at, steps, name }: Journey): Promise<void> {
+    const page = pages.get(device)!;
+    await open(page, at);
+    for (const [number, step] of steps.entries())
+      await take(page, device, step).catch(async (error: unknown) => {
+        if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/failed-journey.png` });
+        const where = await page.evaluate(() => document.activeElement?.outerHTML.slice(0, 150));
+        throw new Error(`${name}, step ${number + 1} ${JSON.stringify(step)}; focus: ${where}`, {
+          cause: error,
+        });
+      });
+  }
+
+  for (const journey of JOURNEYS) test(`${journey.device}: ${journey.name}`, SLOW, () => make(journey));
+
+  for (const route of Object.keys(PAGES)) {
+    test(
+      `${route}: axe finds nothing, and it fits 320 to 3840 px in both directions of text`,
+      SLOW,
+      async () => {
+        const page = pages.get("keys")!;
+        await open(page, route);
+        const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+        await page.evaluate(await readFile(axe, "utf8"));
+        assert.deepEqual(await page.evaluate(violations), []);
+        for (const direction of ["ltr", "rtl"] as const)
+          for (const width of WIDTHS) {
+            await page.setViewportSize({ width, height: width >= 1280 ? (width * 9) / 16 : 800 });
+            await page.evaluate((dir) => {
+              document.documentElement.dir = dir;
+            }, direction);
+            const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+            assert.ok(over <= 0, `${route}: ${over} px too wide at ${width} px, ${direction}`);
+            if (SHOTS !== undefined)
+              await page.screenshot({
+                path: `${SHOTS}/${route.replace("/", "-")}-${width}${direction === "rtl" ? "-rtl" : ""}.png`,
+              });
+          }
+        await page.evaluate(() => {
+          document.documentElement.dir = "";
+        });
+        await page.setViewportSize(DEVICES.keys.viewport);
+      },
+    );
+    test(`touch, tv: ${route} opens, and its first controls can be reached`, SLOW, async () => {
+      for (const device of ["touch", "tv"] as const) {
+        const page = pages.get(device)!;
+        await open(page, route);
+        const small = await page.evaluate(smallTargets);
+        if (device === "touch") assert.deepEqual(small, []);
+        if (device === "tv") {
+          await page.keyboard.press("Tab");
+          for (const key of ["ArrowDown", "ArrowDown", "ArrowRight"]) await page.keyboard.press(key);
+          const focused = await page.evaluate(() =>
+            document.activeElement?.matches("a, button, input, select, summary, [tabindex]"),
+          );
+          assert.equal(focused, true);
+        }
+      }
+    });
+  }
+
+  test("no script failed, nothing violated the policy, and no request left the path of the proxy", () => {
+    assert.deepEqual([...new Set(faults)], []);
+  });
+});
+
+/** Presses a key until the first visible element that matches has the focus. */
+async function reach(page: Page, selector: string, key: string): Promise<void> {
+  for (let presses = 0; presses < MAX_PRESSES; presses++) {
+    await page.keyboard.press(key);
+    const target = page.locator(selector).locator("visible=true").first();
+    if (await target.evaluate((each) => each === document.activeElement)) return;
+  }
+  assert.fail(`${MAX_PRESSES} times ${key} did not reach ${selector}`);
+}
+
+/** Waits until no visible element matches; resolves to their number. */
+async function untilNone(page: Page, selector: string): Promise<number> {
+  const found = page.locator(selector).locator("visible=true");
+  for (let tries = 0; tries < 400 && (await found.count()) > 0; tries++) await page.waitForTimeout(50);
+  return found.count();
+}
+
+/** Runs in the page: what axe reports. */
+async function violations(): Promise<string[]> {
+  interface Axe {
+    readonly violations: readonly {
+      readonly id: string;
+      readonly nodes: readonly { readonly html: string }[];
+    }[];
+  }
+  const { axe } = globalThis as unknown as { axe: { run(): Promise<Axe> } };
+  const found = await axe.run();
+  return found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`);
+}
+
+/** Runs in the page: buttons that are smaller than 24 px in both directions (WCAG 2.5.8). */
+function smallTargets(): string[] {
+  return [
+    ...document.querySelectorAll<HTMLElement>("button, select, input:not([type=checkbox]):not([type=range])"),
+  ]
+    .filter((each) => each.offsetParent !== null && !each.matches(".link"))
+    .filter((each) => each.offsetHeight < 24 && each.offsetWidth < 24)
+    .map((each) => each.outerHTML.slice(0, 120));
+}
+
+/** An address of this machine that is not loopback, so that the page is not a secure context; loopback if there is none. */
+function lanAddress(): string {
+  const all = Object.values(networkInterfaces()).flat();
+  return all.find((each) => each?.family === "IPv4" && !each.internal)?.address ?? "127.0.0.1";
+}

@@ -1,0 +1,254 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import type { ViewerFigures } from "../../src/web/page/viewer/messages.ts";
+import { type BroadcastProcess, startBroadcast } from "../parts/live-broadcast.ts";
+import { testsThatNeed } from "../parts/needs.ts";
+import { inRealTime } from "../parts/real-time.ts";
+import { LAUNCH } from "./chromium-launch.ts";
+
+const { after, before, describe, test } = await testsThatNeed("chromium");
+
+/** A busy machine plays late. */
+const SLOW = { timeout: 240_000 };
+/** The rate of the test pattern. */
+const BYTES_PER_SECOND = 30_000;
+/** If set, the folder for screenshots. */
+const SHOTS = process.env.PAGE_SCREENSHOTS;
+
+interface Facts {
+  readonly figures?: ViewerFigures;
+  readonly isFallback: boolean;
+}
+
+describe("viewers of a live stream in Chromium", { timeout: 900_000 }, () => {
+  let source: BroadcastProcess;
+  let browser: Browser;
+  const contexts: BrowserContext[] = [];
+  const requests: string[] = [];
+  const problems: string[] = [];
+
+  before(async () => {
+    // Upload for two copies: with three pages, some data has to come from pages.
+    const flags = ["--viewer-sharing", "on", "--upload-limit", `${2.3 * BYTES_PER_SECOND}`];
+    source = await startBroadcast("test-pattern", { flags });
+    browser = await chromium.launch(LAUNCH);
+  }, SLOW);
+  after(async () => {
+    await browser?.close();
+    await source?.stop();
+  });
+
+  /** Opens a viewer; `script` runs in its page first. */
+  const open = async (script?: () => void): Promise<Page> => {
+    const context = await browser.newContext({ viewport: { width: 640, height: 480 } });
+    contexts.push(context);
+    const page = await context.newPage();
+    page.setDefaultTimeout(100_000);
+    page.on("request", (request) => requests.push(request.url()));
+    page.on("pageerror", (error) => problems.push(String(error)));
+    page.on("console", (message) => {
+      if (message.type() === "error" && /Content.Security|Uncaught/i.test(message.text()))
+        problems.push(message.text());
+    });
+    if (script) await page.addInitScript(script);
+    await page.goto(`${source.url}/watch/${source.infohash}`);
+    return page;
+  };
+  const closeAll = async () => {
+    for (const context of contexts.splice(0)) await context.close();
+  };
+
+  test(
+    "three pages play, and exchange chunks; closing one does not stop the others",
+    SLOW,
+    inRealTime(async () => {
+      await closeAll();
+      const pages = [await open(), await open(), await open()];
+      for (const page of pages) await plays(page, 2);
+      for (const page of pages) await until(page, ({ figures }) => figures!.pages === 2);
+      // What each has received in the first seconds comes from the source.
+      const before = await Promise.all(pages.map(figuresOf));
+      for (const page of pages) await plays(page, 8);
+      const now = await Promise.all(pages.map(figuresOf));
+      const sum = (name: "fromEngine" | "fromPages") =>
+        now.reduce((total, each, i) => total + each[name] - before[i]![name], 0);
+      const share = sum("fromPages") / (sum("fromPages") + sum("fromEngine"));
+      assert.ok(share > 0.1, `only ${Math.round(100 * share)} % came from pages`);
+      await pages[0]!
+        .locator("#share")
+        .filter({ hasText: /2 connected/ })
+        .waitFor();
+      if (SHOTS !== undefined) await pages[0]!.screenshot({ path: `${SHOTS}/viewer.png` });
+      await contexts[0]!.close();
+      for (const page of pages.slice(1)) await plays(page, 3);
+      for (const page of pages.slice(1)) assert.equal((await factsOf(page)).isFallback, false);
+    }),
+  );
+
+  test(
+    "without WebRTC, everything comes from the engine",
+    SLOW,
+    inRealTime(async () => {
+      await closeAll();
+      const page = await open(() => {
+        Object.defineProperty(globalThis, "RTCPeerConnection", { value: undefined });
+      });
+      await plays(page, 5);
+      const { figures, isFallback } = await factsOf(page);
+      assert.equal(isFallback, false);
+      assert.deepEqual([figures!.fromPages, figures!.toPages, figures!.pages], [0, 0, 0]);
+      assert.equal(await page.isHidden("#sharing-choice"), true);
+    }),
+  );
+
+  test(
+    "the viewer ends the exchange with the switch, and it stays off in this browser",
+    SLOW,
+    inRealTime(async () => {
+      await closeAll();
+      const [page, other] = [await open(), await open()];
+      await plays(page, 1);
+      await until(page, ({ figures }) => figures!.pages === 1);
+      await page.uncheck("#sharing");
+      await until(page, ({ figures }) => figures!.pages === 0);
+      await until(other, ({ figures }) => figures!.pages === 0);
+      await plays(page, 3);
+      await page.reload();
+      await plays(page, 1);
+      assert.equal(await page.isChecked("#sharing"), false);
+    }),
+  );
+
+  test(
+    "a page that sends wrong bytes is dropped, and none of them is played",
+    SLOW,
+    inRealTime(async () => {
+      await closeAll();
+      const poison = () => {
+        const { send } = RTCDataChannel.prototype;
+        let messages = 0;
+        RTCDataChannel.prototype.send = function (this: RTCDataChannel, data: never) {
+          const bytes = new Uint8Array(data as ArrayBuffer);
+          // Long messages contain chunks. Their last bytes are media.
+          if (bytes.length > 1_000 && messages++ > 3) bytes[bytes.length - 10]! ^= 0xff;
+          (send as (data: unknown) => void).call(this, bytes);
+        } as never;
+      };
+      const poisoner = await open(poison);
+      await plays(poisoner, 2);
+      const victims = [await open(watchSegments), await open(watchSegments)];
+      for (const page of victims) await plays(page, 2);
+      // At least one of them gets chunks from the poisoner.
+      await Promise.any(victims.map((page) => until(page, ({ figures }) => figures!.banned > 0)));
+      for (const page of victims) {
+        let checked = { compared: 0, wrong: [] as string[] };
+        while (checked.compared < 2) {
+          await plays(page, 2);
+          checked = await page.evaluate(checkSegments, source.infohash);
+          assert.deepEqual(checked.wrong, []);
+        }
+        assert.equal((await factsOf(page)).isFallback, false);
+      }
+    }),
+  );
+
+  test(
+    "a page of another site shows the page in a frame",
+    SLOW,
+    inRealTime(async () => {
+      await closeAll();
+      const frameUrl = `${source.url}/watch/${source.infohash}?embed=1`;
+      const site = createServer((_, response) => {
+        response.setHeader("content-type", "text/html");
+        response.end(`<iframe src="${frameUrl}" allow="autoplay" width="640" height="400"></iframe>`);
+      });
+      await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
+      const page = await open();
+      await page.goto(`http://localhost:${(site.address() as AddressInfo).port}/`).catch(() => {});
+      const frame = await (await page.waitForSelector("iframe")).contentFrame();
+      await frame!.waitForFunction(() => (document.querySelector("video")?.currentTime ?? 0) > 1);
+      assert.equal(await frame!.evaluate(() => document.documentElement.className), "embedded");
+      site.close();
+    }),
+  );
+
+  test("no request left the engine, no script failed, and nothing violated the content security policy", () => {
+    // `blob:` URLs of the video, and the web site of the test.
+    const others = requests.filter((url) => !/^(?:blob:|http:\/\/localhost:\d+\/)/.test(url));
+    assert.deepEqual([...new Set(others.map((url) => new URL(url).origin))], [new URL(source.url).origin]);
+    assert.deepEqual(problems, []);
+  });
+});
+
+function factsOf(page: Page): Promise<Facts> {
+  return page.evaluate(() => (globalThis as unknown as { sluiceViewer: Facts }).sluiceViewer);
+}
+
+async function figuresOf(page: Page): Promise<ViewerFigures> {
+  return (await factsOf(page)).figures!;
+}
+
+/** Waits until the facts of a page fulfil a condition, which is tested here. */
+async function until(page: Page, isMet: (facts: Facts) => boolean): Promise<void> {
+  for (let facts: Facts = { isFallback: false }; ; facts = await factsOf(page)) {
+    if (facts.figures !== undefined && isMet(facts)) return;
+    await page.waitForTimeout(200);
+  }
+}
+
+/** Waits until `seconds` more of the video have been shown. */
+async function plays(page: Page, seconds: number): Promise<void> {
+  const frames = () => document.querySelector("video")?.getVideoPlaybackQuality().totalVideoFrames ?? 0;
+  const before = await page.evaluate(frames);
+  await page.waitForFunction(
+    (min) => (document.querySelector("video")?.getVideoPlaybackQuality().totalVideoFrames ?? 0) >= min,
+    before + 25 * seconds,
+  );
+}
+
+/** Collects the parts that hls.js gets from the worker, by their name. */
+function watchSegments(): void {
+  const parts: Record<string, ArrayBuffer> = {};
+  const paths: Record<number, string> = {};
+  const Plain = Worker;
+  Object.assign(globalThis, { loadedParts: parts });
+  globalThis.Worker = class extends Plain {
+    constructor(url: string | URL) {
+      super(url);
+      this.addEventListener("message", ({ data }) => {
+        if (data.kind === "loaded") parts[paths[data.id]!] = data.bytes.slice(0);
+      });
+    }
+
+    override postMessage(...[message, transfer]: [message: never, transfer: never]): void {
+      const { kind, id, path } = message as { kind: string; id: number; path: string };
+      if (kind === "load") paths[id] = path;
+      super.postMessage(message, transfer);
+    }
+  } as typeof Worker;
+}
+
+/**
+ * Compares the packets of the segments that were collected with those of the engine. A late page may lack packets, but has no
+ * others.
+ */
+async function checkSegments(infohash: string): Promise<{ compared: number; wrong: string[] }> {
+  const loaded = (globalThis as unknown as { loadedParts: Record<string, ArrayBuffer> }).loadedParts;
+  const result = { compared: 0, wrong: [] as string[] };
+  const packetsOf = (buffer: ArrayBuffer) =>
+    Array.from({ length: buffer.byteLength / 188 }, (_, i) => new Uint8Array(buffer, 188 * i, 188).join());
+  const numberOf = (path: string) => /^(\d+)\.(?:p\d+\.)?ts$/.exec(path)?.[1];
+  const numbers = new Set(Object.keys(loaded).flatMap((path) => numberOf(path) ?? []));
+  // The engine may still receive the rest of the newest one.
+  for (const number of [...numbers].sort((a, b) => Number(a) - Number(b)).slice(0, -1)) {
+    const response = await fetch(`../live/${infohash}/${number}.ts`);
+    if (!response.ok) continue;
+    const right = new Set(packetsOf(await response.arrayBuffer()));
+    for (const path of Object.keys(loaded).filter((each) => numberOf(each) === number))
+      if (packetsOf(loaded[path]!).some((packet) => !right.has(packet))) result.wrong.push(path);
+    result.compared++;
+  }
+  return result;
+}
