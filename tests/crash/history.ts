@@ -1,4 +1,5 @@
 import type { KeyValueChange, KeyValueStore } from "../../src/runtime/contract.ts";
+import { openStore } from "../../src/runtime/open-store.ts";
 import { seededRandom } from "../seeded-random.ts";
 
 /** Records by key, as JSON text. */
@@ -26,8 +27,9 @@ export class History {
     const key = () => `item/${String(Math.floor(random() * KEYS)).padStart(6, "0")}`;
     const gone = random() < 0.3 ? [key(), key()] : [];
     const set = Array.from({ length: 1 + Math.floor(random() * 8) }, (_, i) => {
+      // Members in the order of the alphabet, as a Redis server gets them.
       const bytes = random() < 0.05 ? 20_000 : Math.floor(random() * 600);
-      return [key(), { number, i, text: "é".repeat(3) + "x".repeat(bytes) }] as const;
+      return [key(), { i, number, text: "é".repeat(3) + "x".repeat(bytes) }] as const;
     });
     return { delete: gone, set: [...set, ...COUNTERS.map((one) => [one, number] as const)] };
   }
@@ -49,6 +51,13 @@ export class History {
     for (let commits = to; commits >= from; commits--) if (this.after(commits).get(key) === json) return true;
     return false;
   }
+}
+
+/** Opens the SQLite store in a folder, or the store on a server if `place` is the URL of one. */
+export function openPlace(place: string, warn: (message: string) => void): Promise<KeyValueStore> {
+  return /^rediss?:/.test(place)
+    ? openStore({ folder: "", kind: "redis", url: place, shared: false, warn })
+    : openStore({ folder: place, kind: "sqlite", shared: false, warn });
 }
 
 /** All records of a store. */

@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { openStore } from "../../src/runtime/open-store.ts";
 import { seededRandom } from "../seeded-random.ts";
-import { areSame, History, recordsOf } from "./history.ts";
+import { areSame, History, openPlace, recordsOf } from "./history.ts";
 
 /** More commits than a process has time for. */
 const MANY = 100_000;
@@ -25,11 +24,11 @@ export interface KillFigures {
 }
 
 /**
- * Kills a committing process (SIGKILL) repeatedly on the same store: no acknowledged commit may be lost,
+ * Kills a committing process (SIGKILL) repeatedly on the same store, in a folder or at a URL: no acknowledged commit may be lost,
  * none may be partial, and the next start must succeed. Throws with the seed if a condition does not hold.
  */
 export async function killOften(
-  folder: string,
+  place: string,
   command: readonly [string, ...string[]],
   kills: number,
   seed: number,
@@ -40,7 +39,7 @@ export async function killOften(
   let acknowledged = 0;
   let inFlight = 0;
   for (let kill = 0; kill < kills; kill++) {
-    const life = await liveAndDie([...command, WRITER, folder, String(seed), String(MANY)], done, random);
+    const life = await liveAndDie([...command, WRITER, place, String(seed), String(MANY)], done, random);
     const label = `seed ${seed}, kill ${kill}, after commit ${life.last}`;
     assert.deepEqual(life.complaints, [], label);
     assert.ok(
@@ -52,12 +51,7 @@ export async function killOften(
     done = life.last;
     // The next process then starts from the state that this one left.
     if (random() < EARLY_SHARE && kill + 1 < kills) continue;
-    const store = await openStore({
-      folder,
-      kind: "sqlite",
-      shared: false,
-      warn: (text) => assert.fail(`${label}: ${text}`),
-    });
+    const store = await openPlace(place, (text) => assert.fail(`${label}: ${text}`));
     const there = await recordsOf(store);
     await store.close();
     const count = Number(there.get("meta/count") ?? 0);

@@ -3,19 +3,24 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { runtimeCommand } from "../parts/engine.ts";
+import { startRedis } from "../interop/redis-server.ts";
 import { corrupt } from "./corruptions.ts";
 import { failEachCall, missingFaultSupport } from "./faults.ts";
 import { killOften } from "./kills.ts";
+import { killServerOften } from "./server-kills.ts";
 
 /**
  * Kills, faults and corruptions of the store, in any number:
- * `npm run crash -- --kills 1000 --corruptions 10000 --faults [--seed N]`.
+ * `npm run crash -- --kills 1000 --corruptions 10000 --faults [--seed N]`, and with the store on a Redis server:
+ * `npm run crash -- --redis-kills 200 --redis-server-kills 50`.
  */
 const { values } = parseArgs({
   options: {
     kills: { type: "string", default: "0" },
     corruptions: { type: "string", default: "0" },
     faults: { type: "boolean", default: false },
+    "redis-kills": { type: "string", default: "0" },
+    "redis-server-kills": { type: "string", default: "0" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
   },
 });
@@ -33,6 +38,15 @@ const why = values.faults ? missingFaultSupport() : undefined;
 if (why !== undefined) console.log(`faults: skipped, ${why}`);
 await runIfWanted("faults", values.faults && why === undefined, (folder) =>
   failEachCall(folder, command, 1, seed),
+);
+await runIfWanted("redis-kills", Number(values["redis-kills"]) > 0, async (folder) => {
+  const server = await startRedis(folder);
+  const figures = await killOften(server.url, command, Number(values["redis-kills"]), seed);
+  await server.stop();
+  return figures;
+});
+await runIfWanted("redis-server-kills", Number(values["redis-server-kills"]) > 0, (folder) =>
+  killServerOften(folder, Number(values["redis-server-kills"]), seed),
 );
 
 async function runIfWanted(

@@ -1,21 +1,15 @@
 import { writeSync } from "node:fs";
-import { openStore } from "../../src/runtime/open-store.ts";
-import { History } from "./history.ts";
+import { History, openPlace } from "./history.ts";
 
 /**
  * A process that commits continuously from the store's last commit, and prints the number of each commit once it is
- * acknowledged. Arguments: folder, seed, last commit. Prints a rejected commit as `failed <number>` and does not repeat
+ * acknowledged. Arguments: folder or URL of the store, seed, last commit. Prints a rejected commit as `failed <number>` and does not repeat
  * it; the next one has its number.
  */
-const [folder = "", seed = "1", last = "0"] = process.argv.slice(2);
+const [place = "", seed = "1", last = "0"] = process.argv.slice(2);
 const say = (line: string) => writeSync(1, `${line}\n`);
 const history = new History(Number(seed));
-const store = await openStore({
-  folder,
-  kind: "sqlite",
-  shared: false,
-  warn: (message) => say(`warned ${message}`),
-}).catch((error: unknown) => {
+const store = await openPlace(place, (message) => say(`warned ${message}`)).catch((error: unknown) => {
   say(`refused ${String(error)}`);
   process.exit(1);
 });
