@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Redis } from "ioredis";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast } from "../parts/live-broadcast.ts";
 import { testsThatNeed } from "../parts/needs.ts";
@@ -48,7 +50,9 @@ describe("three engines on one Redis server", { timeout: 240_000 }, () => {
   let redis: RedisServer;
   let broadcast: BroadcastProcess;
   const engines: EngineProcess[] = [];
-  const lists = createServer((_, response) => response.end("#EXTM3U\n#EXTINF:-1,A\nhttp://tv.example/a\n"));
+  /** Requests for a playlist that have no answer yet. */
+  const requests: ServerResponse[] = [];
+  const lists = createServer((_, response) => void requests.push(response));
 
   before(async () => {
     scratch = await tempFolder("cluster");
@@ -56,15 +60,16 @@ describe("three engines on one Redis server", { timeout: 240_000 }, () => {
     broadcast = await startBroadcast("test-pattern", { name: "cluster" });
     lists.listen(0, "127.0.0.1");
     await once(lists, "listening");
-    for (let n = 0; n < 3; n++) {
-      const env = (url: string) => ({
-        SLUICE_STORE: redis.url,
-        SLUICE_CLUSTER_ADDRESS: url,
-        SLUICE_DRAIN_TIME: "3s",
-      });
-      engines.push(await startEngine({ env, dataDir: scratch.file(`engine-${n}`) }));
-    }
+    for (let n = 0; n < 3; n++) engines.push(await start(n));
   });
+  const start = (n: number) => {
+    const env = (url: string) => ({
+      SLUICE_STORE: redis.url,
+      SLUICE_CLUSTER_ADDRESS: url,
+      SLUICE_DRAIN_TIME: "3s",
+    });
+    return startEngine({ env, dataDir: scratch.file(`engine-${n}`) });
+  };
   after(async () => {
     lists.close();
     await Promise.all(engines.map((engine) => engine.stop()));
@@ -83,6 +88,37 @@ describe("three engines on one Redis server", { timeout: 240_000 }, () => {
       );
     await until(async () => (await titles(three)).join() === "One,Two", "both items on the third engine");
     assert.equal((await call(three, "get_cluster")).engines.length, 3);
+  });
+
+  test("kill -9 of the engine that refreshes a playlist: another engine does it within 15 s", async () => {
+    const client = new Redis(redis.port, "127.0.0.1");
+    const holder = async (job: string) => {
+      const record = await client.hget("{sluice:main}:records", `cluster/job/${job}`);
+      return record === null ? "" : (JSON.parse(record) as { engine: string }).engine;
+    };
+    const { port } = lists.address() as AddressInfo;
+    const list = {
+      type: "content",
+      category: "tv",
+      name: "list",
+      url: `http://127.0.0.1:${port}/`,
+      update_interval: "0",
+    };
+    const id = await call(engines[0]!, "external_playlist_add", list);
+    await until(async () => requests.length === 1, "the request of the first engine");
+    const first = await holder(`refresh/${id}`);
+    const idOf = async (engine: EngineProcess) =>
+      (await call(engine, "get_cluster")).engines.find(({ is_this }: { is_this: boolean }) => is_this).id;
+    const ids = await Promise.all(engines.map(idOf));
+    const at = ids.indexOf(first);
+    assert.ok(at >= 0, `${first} of ${ids}`);
+    engines[at]!.child.kill("SIGKILL");
+    await until(async () => requests.length === 2, "the request of another engine", TAKEOVER_MS);
+    assert.notEqual(await holder(`refresh/${id}`), first);
+    requests[1]!.end("#EXTM3U\n#EXTINF:-1,A\nhttp://tv.example/a\n");
+    engines[at] = await start(at);
+    await until(async () => (await holder(`refresh/${id}`)) === "", "the end of the job");
+    client.disconnect();
   });
 
   test("one engine plays the content of players of all engines; when it is killed, another one does", async () => {
