@@ -1,8 +1,8 @@
-// `bun tests/bench/live-churn.ts [--engines 30 --minutes 5 --kbit 2000 --killed 33 --hostile 3]`: runs N engines as separate
-// processes that watch one stream; each minute some are killed (SIGKILL) and replaced. Hostile peers attack the source
-// and some of the engines, each with another kind of attack every half minute. Measures what the remaining engines
-// miss. `--logs FOLDER` stores the log of each engine. `--nice=-15` (Linux, as root) puts all its processes before other load.
-import { createWriteStream } from "node:fs";
+// `bun tests/bench/live-churn.ts [--engines 30 --minutes 5 --kbit 2000 --killed 33 --hostile 3 --python]`: runs N engines
+// as separate processes that watch one stream; each minute some are killed (SIGKILL) and replaced. Hostile peers attack the source
+// and some of the engines, each with another kind of attack every half minute. With `--python`, the viewer in Python of the interop
+// tests, which was written from the specification alone, watches too. Measures what the remaining viewers miss. `--logs FOLDER` stores the log of each engine. `--nice=-15` (Linux, as root) puts all its processes before other load.
+import { createReadStream, createWriteStream } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { cpus, loadavg, setPriority } from "node:os";
 import { join as joinPath } from "node:path";
@@ -12,6 +12,9 @@ import { type EngineProcess, startEngine } from "../parts/engine.ts";
 import { startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
 import { quantile, type Watched, watchLive } from "../parts/live-watch.ts";
 import { processGroup, type RunningProcess, usageOf } from "../parts/process.ts";
+import { pythonViewerState, startPythonViewer } from "../parts/python-viewer.ts";
+import { MarkReader } from "../parts/timed-stream.ts";
+import { tempFolder } from "../parts/torrent-files.ts";
 import { ATTACK_KINDS, type AttackKind } from "./live-attack-kinds.ts";
 import { startStrangers } from "./live-stranger.ts";
 import { markdownTable } from "./table.ts";
@@ -23,6 +26,7 @@ const { values } = parseArgs({
     kbit: { type: "string", default: "2000" },
     killed: { type: "string", default: "33" },
     hostile: { type: "string", default: "0" },
+    python: { type: "boolean", default: false },
     nice: { type: "string" },
     logs: { type: "string" },
     json: { type: "string" },
@@ -37,6 +41,8 @@ const SAMPLE_EVERY = 20;
 const ATTACK_MS = 30_000;
 /** The engines that one hostile peer attacks at once, besides the source. */
 const TARGETS = 5;
+/** The engines to which the viewer in Python connects, besides the source. */
+const PYTHON_PEERS = 3;
 /** Interval between two viewers at the start. */
 const JOIN_MS = 500;
 /** The measurement starts this long after the last of them has joined. */
@@ -144,6 +150,51 @@ async function attack(kinds: AttackKind[]): Promise<void> {
   }
 }
 
+/** The viewer in Python from now on; `end` stops it, and returns the rows of the table. */
+async function watchInPython() {
+  const folder = await tempFolder("python-viewer");
+  const output = folder.file("watched.ts");
+  const ports = engines.slice(0, PYTHON_PEERS).map(({ p2pPort }) => p2pPort);
+  const viewer = startPythonViewer(source.transportFile, output, [source.p2pPort, ...ports]);
+  follow(viewer, "python");
+  // Relays close connections that neither side uses.
+  let lostSource = 0;
+  viewer.child.stdout!.on("data", (text) => {
+    lostSource += String(text).split(`"disconnected": "127.0.0.1:${source.p2pPort}"`).length - 1;
+  });
+  const end = async () => {
+    const { cpuSeconds } = usageOf(viewer.pid);
+    await viewer.stop();
+    const state = viewer.output().split("\n").map(pythonViewerState).findLast(Boolean);
+    const { marks, missing } = await marksOf(output);
+    await folder.remove();
+    return [
+      [
+        "viewer in Python: chunks verified; pieces played, missed",
+        `${state?.chunks}; ${state?.pieces}, ${state?.missed}`,
+      ],
+      [
+        "its packets missed; connections lost to the source, to relays",
+        `${missing} of ${marks + missing}; ${lostSource}, ${state && state.disconnected - lostSource}`,
+      ],
+      ["its CPU seconds", cpuSeconds.toFixed(0)],
+    ];
+  };
+  return { end };
+}
+
+/** Counts the marks of a file, and those missing between its first and last one. */
+async function marksOf(file: string) {
+  const reader = new MarkReader();
+  let [marks, first, last] = [0, Number.NaN, Number.NaN];
+  for await (const bytes of createReadStream(file))
+    for (const { index } of reader.push(bytes as Uint8Array)) {
+      if (marks++ === 0) first = index;
+      last = index;
+    }
+  return { marks, missing: last - first + 1 - marks };
+}
+
 async function sample(): Promise<void> {
   while (remainingMs() > 0) {
     const mebibytes = (pid: number) => usageOf(pid).residentBytes / 2 ** 20;
@@ -178,6 +229,7 @@ try {
   console.error(
     `${count} engines watch; ${values.killed} % are killed each minute, ${values.hostile} are hostile`,
   );
+  const python = values.python ? await watchInPython() : undefined;
   const startedAt = performance.now();
   const sourcePids = processGroup(source.pid);
   const sourceCpu = cpuOf(sourcePids);
@@ -188,6 +240,7 @@ try {
     sample(),
     ...Array.from({ length: Number(values.hostile) }, () => attack(kinds)),
   ]);
+  const pythonRows = (await python?.end()) ?? [];
   const cpuSeconds = (performance.now() - startedAt) / 1_000;
   const shares = livingViewers().flatMap(({ engine: { pid } }) =>
     engineCpu.has(pid) ? [(100 * (cpuOf([pid]) - engineCpu.get(pid)!)) / cpuSeconds] : [],
@@ -234,6 +287,7 @@ try {
         .join(" / "),
     ],
     ["CPU of the source with its input, % of a core", sourceShare.toFixed(1)],
+    ...pythonRows,
     ["attacks, of different kinds", `${hostile.attacks}, ${hostile.kinds.size} of ${ATTACK_KINDS.length}`],
     ["CPU of the hostile peers, % of a core", (hostile.cpuMs / 10 / seconds).toFixed(1)],
     ["bans of honest peers", String(honestBans)],

@@ -6,6 +6,7 @@ import { PYTHON } from "../../parts/libtorrent.ts";
 import { type BroadcastProcess, startBroadcast } from "../../parts/live-broadcast.ts";
 import { testsThatNeed } from "../../parts/needs.ts";
 import { run, startProcess } from "../../parts/process.ts";
+import { type PythonViewerState, pythonViewerState, startPythonViewer } from "../../parts/python-viewer.ts";
 import { type Attempt, inRealTime } from "../../parts/real-time.ts";
 import { tempFolder } from "../../parts/torrent-files.ts";
 import { checkTs } from "../../remux/ts-checker.ts";
@@ -17,15 +18,6 @@ const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 /** The pieces that a viewer plays: about ten seconds. */
 const PIECES = 40;
 
-/** What the viewer in Python prints every second. */
-interface State {
-  readonly pieces: number;
-  readonly missed: number;
-  readonly disconnected: number;
-  /** The role that each neighbour has proved; 2 is the source. */
-  readonly roles: readonly number[];
-}
-
 /** Starts a broadcast that ends with the test. */
 async function onAir(context: Attempt): Promise<BroadcastProcess> {
   const source = await startBroadcast("test-pattern");
@@ -34,32 +26,27 @@ async function onAir(context: Attempt): Promise<BroadcastProcess> {
 }
 
 /** Runs the viewer in Python until it has played {@link PIECES}; it must miss nothing and stay connected. */
-async function watch(context: Attempt, { transportFile }: BroadcastProcess, port: number): Promise<State> {
+async function watch(
+  context: Attempt,
+  { transportFile }: BroadcastProcess,
+  port: number,
+): Promise<PythonViewerState> {
   const folder = await tempFolder("python-viewer");
   context.after(() => folder.remove());
   const output = folder.file("watched.ts");
-  const viewer = startProcess(PYTHON, [
-    "-B",
-    pathOf("viewer.py"),
-    transportFile,
-    output,
-    `127.0.0.1:${port}`,
-  ]);
+  const viewer = startPythonViewer(transportFile, output, [port]);
   context.after(() => viewer.stop());
-  const line = await viewer.line((each) => stateOf(each).pieces >= PIECES || /Error/.test(each));
+  const line = await viewer.line(
+    (each) => (pythonViewerState(each)?.pieces ?? 0) >= PIECES || /Error/.test(each),
+  );
   await viewer.stop();
-  const state = stateOf(line);
-  const { pieces, missed, disconnected } = state;
-  assert.deepEqual([pieces >= PIECES, missed, disconnected], [true, 0, 0], viewer.output());
+  const state = pythonViewerState(line);
+  assert.ok(state, viewer.output());
+  assert.deepEqual([state.missed, state.disconnected], [0, 0], viewer.output());
   const report = checkTs(await readFile(output), { isPassThrough: true });
   assert.deepEqual(report.faults, []);
   assert.ok(report.keyframes > 0);
   return state;
-}
-
-function stateOf(line: string): State {
-  const none = { pieces: 0, missed: 0, disconnected: 0, roles: [] };
-  return line.startsWith('{"chunks"') ? (JSON.parse(line) as State) : none;
 }
 
 test("an implementation in Python agrees with the test vectors of the live protocol", async () => {
