@@ -1,7 +1,20 @@
 import { addressScope } from "../base/address.ts";
 import type { DiagnosisRow } from "../base/diagnosis.ts";
+import { HouseholdLimit } from "../base/household-limit.ts";
 import { isInNetwork, type Network } from "../base/network.ts";
-import type { Net, TcpListener } from "../runtime/contract.ts";
+import type { Clock, Net, TcpListener } from "../runtime/contract.ts";
+
+/**
+ * TCP connections that one household may open to the P2P port. More than the places that one address can get in any swarm, and more
+ * than the attempts of the engines that share an address. A flood from one address costs an accepted socket each, and nothing else.
+ */
+const ACCEPTED = { perSecond: 8, burst: 64, maxHouseholds: 1_000 };
+
+/** Returns `listen` with a limit of connections for each household, which it applies before it allocates anything for them. */
+export function limitAccepted(listen: Net["listen"], clock: Pick<Clock, "now">): Net["listen"] {
+  const limit = new HouseholdLimit(ACCEPTED);
+  return (address, accept) => listen(address, accept, (host) => limit.take(host, clock.now()));
+}
 
 /** Counts incoming connections by origin. A connection from the Internet is the only proof that peers can reach this machine. */
 export class IncomingCount {

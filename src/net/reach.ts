@@ -17,7 +17,7 @@ import { type RunningDht, startDht } from "./dht.ts";
 import { encryptedNet } from "./encrypted-net.ts";
 import { listenAtForwardedPort, udpAtForwardedPort } from "./forwarded-listeners.ts";
 import { type ForwardedPort, followForwardedPort } from "./forwarded-port.ts";
-import { IncomingCount } from "./incoming.ts";
+import { IncomingCount, limitAccepted } from "./incoming.ts";
 import { filteredNet, filteredUdp, openIpFilter } from "./ip-filter.ts";
 import { followSchedule } from "./limit-schedule.ts";
 import { isLocalNetwork, startLocalFinder } from "./lsd.ts";
@@ -101,7 +101,8 @@ export async function openReach(dependencies: ReachDependencies): Promise<Reach>
   let stopSchedule = follow();
   const incoming = new IncomingCount(() => runtime.surroundings.networks());
   const utp = udp && settings.reach.utp ? openUtp({ ...runtime, udp }) : undefined;
-  const tcp = forwarded ? { ...net, listen: listenAtForwardedPort(net.listen, forwarded, log) } : net;
+  const listen = limitAccepted(net.listen, runtime.clock);
+  const tcp = { ...net, listen: forwarded ? listenAtForwardedPort(listen, forwarded, log) : listen };
   const transports = utp ? tcpAndUtp(tcp, utp, runtime.clock) : tcp;
   const counted: PeerNet = { connect: transports.connect, listen: incoming.watch(transports.listen) };
   const filtered = filteredNet(counted, filter.isAllowed);

@@ -126,8 +126,13 @@ export interface Clock {
 export interface Net {
   /** Opens a TCP connection; calls `opened`, or `closed` if it fails. */
   connect(address: PeerAddress, handlers: TcpHandlers, options: ConnectOptions): TcpSocket;
-  /** Listens on TCP; `accept` returns the handlers of each connection. */
-  listen(address: PeerAddress, accept: (socket: TcpSocket) => TcpHandlers): Promise<TcpListener>;
+  /** Listens on TCP; `accept` returns the handlers of each connection. A connection is reset before anything is allocated for it if
+   * `admits` returns false for the canonical address of its peer. */
+  listen(
+    address: PeerAddress,
+    accept: (socket: TcpSocket) => TcpHandlers,
+    admits?: (host: string) => boolean,
+  ): Promise<TcpListener>;
   bindUdp(address: PeerAddress, received: DatagramReceiver, options?: UdpOptions): Promise<UdpSocket>;
 }
 

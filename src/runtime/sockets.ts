@@ -40,11 +40,7 @@ export function machineNet(
 ): Net {
   return {
     connect: (address, handlers, options) => open(address, handlers, options, readBuffer?.(), memory),
-    listen: (address, accept) =>
-      listen(address, memory, (socket) => {
-        memory?.accepted();
-        return accept(socket);
-      }),
+    listen: (address, accept, admits) => listen(address, memory, accept, admits),
     bindUdp,
   };
 }
@@ -179,12 +175,22 @@ async function listen(
   address: PeerAddress,
   memory: TrafficMemory | undefined,
   accept: (socket: TcpSocket) => TcpHandlers,
+  admits: (host: string) => boolean = () => true,
 ): Promise<TcpListener> {
   const open = new Set<Socket>();
   const server = createServer({ noDelay: true }, (socket) => {
+    memory?.accepted();
+    const host = canonicalAddress(socket.remoteAddress ?? "");
+    // Without an address, the peer has closed the connection already.
+    if (host === undefined || socket.remotePort === undefined || !admits(host)) {
+      // A reset leaves no TIME-WAIT state behind.
+      socket.on("error", () => {});
+      socket.resetAndDestroy();
+      return;
+    }
     open.add(socket);
     socket.once("close", () => open.delete(socket));
-    adopt(socket, accept, memory);
+    adopt(socket, { host, port: socket.remotePort }, accept, memory);
   });
   await bound(server, address);
   const at = server.address();
@@ -201,25 +207,17 @@ async function listen(
 
 function adopt(
   socket: Socket,
+  remote: PeerAddress,
   accept: (socket: TcpSocket) => TcpHandlers,
   memory: TrafficMemory | undefined,
 ): void {
-  const host = canonicalAddress(socket.remoteAddress ?? "");
-  if (host === undefined || socket.remotePort === undefined) {
-    socket.destroy(); // The peer has closed the connection already.
-    return;
-  }
   // The handlers are known only after `accept` has seen the socket.
   let handlers: TcpHandlers | undefined;
-  const tcp = wire(
-    socket,
-    { host, port: socket.remotePort },
-    {
-      received: (bytes) => handlers?.received(bytes),
-      drained: () => handlers?.drained(),
-      closed: (reason) => handlers?.closed(reason),
-    },
-  );
+  const tcp = wire(socket, remote, {
+    received: (bytes) => handlers?.received(bytes),
+    drained: () => handlers?.drained(),
+    closed: (reason) => handlers?.closed(reason),
+  });
   handlers = accept(tcp);
   deliver(socket, handlers, memory);
 }

@@ -1,9 +1,9 @@
 import type { PeerAddress } from "../../base/address.ts";
-import type { Net, TcpHandlers, TcpListener, TcpSocket } from "../../runtime/contract.ts";
+import type { TcpListener } from "../../runtime/contract.ts";
 import type { BoundAddresses } from "./bound-addresses.ts";
 import { type AtBoundPort, BoundPort, boundFamilies, openBoundPort } from "./bound-port.ts";
 
-type Accept = (socket: TcpSocket) => TcpHandlers;
+type ListenAt = (address: PeerAddress) => Promise<TcpListener>;
 
 /**
  * Listens at the bound addresses as they change, always at the same port. A loopback listener reserves the port and accepts
@@ -12,40 +12,27 @@ type Accept = (socket: TcpSocket) => TcpHandlers;
 export class BoundListener implements TcpListener, AtBoundPort {
   readonly address: PeerAddress;
   readonly boundPort: BoundPort;
-  readonly #net: Pick<Net, "listen">;
+  readonly #listen: ListenAt;
   readonly #bound: BoundAddresses;
   readonly #families: readonly (4 | 6)[];
-  readonly #accept: Accept;
   readonly #loopback: TcpListener;
   readonly #open = new Map<string, TcpListener>();
   #isClosed = false;
 
-  private constructor(
-    net: Pick<Net, "listen">,
-    bound: BoundAddresses,
-    wanted: PeerAddress,
-    accept: Accept,
-    loopback: TcpListener,
-  ) {
-    this.#net = net;
+  private constructor(listen: ListenAt, bound: BoundAddresses, wanted: PeerAddress, loopback: TcpListener) {
+    this.#listen = listen;
     this.#bound = bound;
     this.#families = boundFamilies(wanted.host);
-    this.#accept = accept;
     this.#loopback = loopback;
     this.boundPort = new BoundPort(bound, () => this.#update());
     this.address = { host: wanted.host, port: loopback.address.port };
   }
 
   /** Rejects with `port_busy` if the port is in use. */
-  static open(
-    net: Pick<Net, "listen">,
-    bound: BoundAddresses,
-    wanted: PeerAddress,
-    accept: Accept,
-  ): Promise<TcpListener> {
+  static open(listen: ListenAt, bound: BoundAddresses, wanted: PeerAddress): Promise<TcpListener> {
     return openBoundPort(wanted.port, async () => {
-      const loopback = await net.listen({ host: "127.0.0.1", port: wanted.port }, accept);
-      return new BoundListener(net, bound, wanted, accept, loopback);
+      const loopback = await listen({ host: "127.0.0.1", port: wanted.port });
+      return new BoundListener(listen, bound, wanted, loopback);
     });
   }
 
@@ -64,7 +51,7 @@ export class BoundListener implements TcpListener, AtBoundPort {
     }
     for (const host of hosts) {
       if (this.#isClosed || this.#open.has(host)) continue;
-      this.#open.set(host, await this.#net.listen({ host, port: this.address.port }, this.#accept));
+      this.#open.set(host, await this.#listen({ host, port: this.address.port }));
     }
   }
 }

@@ -20,10 +20,11 @@ import { BoundUdp } from "./bound-udp.ts";
 export function boundNet(net: Net, bound: BoundAddresses): Net {
   return {
     connect: (address, handlers, options) => connect(net, bound, address, handlers, options),
-    listen: (address, accept) =>
-      addressScope(address.host) === "loopback"
-        ? net.listen(address, accept)
-        : BoundListener.open(net, allowed(bound, address), address, accept),
+    listen(address, accept, admits) {
+      const listen = (at: PeerAddress) => net.listen(at, accept, admits);
+      if (addressScope(address.host) === "loopback") return listen(address);
+      return BoundListener.open(listen, allowed(bound, address), address);
+    },
     bindUdp(address, received, options = {}) {
       if (options.multicast) return joinGroup(net, bound, address, received, options);
       return addressScope(address.host) === "loopback"

@@ -32,9 +32,9 @@ export function proxiedNet(dependencies: ProxiedNetDependencies): Net {
         options.timeoutMs,
       );
     },
-    listen(address, accept) {
-      if (!isStrict || addressScope(address.host) === "loopback") return net.listen(address, accept);
-      return net.listen({ host: "127.0.0.1", port: address.port }, accept);
+    listen(address, accept, admits) {
+      const isOpen = !isStrict || addressScope(address.host) === "loopback";
+      return net.listen(isOpen ? address : { host: "127.0.0.1", port: address.port }, accept, admits);
     },
     async bindUdp(address, received, options = {}) {
       const isDirect = addressScope(address.host) === "loopback" || (options.multicast && !isStrict);
