@@ -1,5 +1,14 @@
+import { SluiceError } from "../base/errors.ts";
 import { listRecords } from "./kv-memory.ts";
 import type { RedisClient } from "./kv-redis-client.ts";
+import {
+  type LogEntry,
+  logReply,
+  pageReply,
+  positionReply,
+  unexpectedReply,
+  valuesReply,
+} from "./kv-redis-replies.ts";
 import { ALL_KEYS, KEY_SEPARATOR, POSITION, READ, type RedisKeys } from "./kv-redis-scripts.ts";
 import type { CheckedChange } from "./kv-values.ts";
 
@@ -12,6 +21,9 @@ const LOG_PAGE = 100;
 /** Records in one answer: at most 12 MB, and some 100 KB as a rule. */
 const READ_KEYS = 200;
 const SCAN_RECORDS = 1_000;
+/** Pages of all records: ten million records. A server that never ends the list must not fill the memory, or keep the engine from
+ * starting. */
+const MAX_PAGES = 10_000;
 const RETRY_MS = 250;
 
 interface Watcher {
@@ -118,12 +130,13 @@ export class RedisReplica {
         const args = ["BLOCK", String(BLOCK_MS), "COUNT", String(LOG_PAGE), "STREAMS", log, from];
         const answer = await this.#follower.command("XREAD", ...args);
         if (answer === null) isSure = await this.#isContinued();
-        else await this.#apply((answer as [string, Entry[]][])[0]![1]);
+        else await this.#apply(logReply(answer));
       } catch (error) {
         if (this.#isClosed) return;
         isSure = false;
         // A server that refuses or closes this connection may still answer commits.
         if (isTimeout(error)) this.#problem = "the server does not answer";
+        else if (error instanceof SluiceError) this.#problem = error.message;
         await pause(RETRY_MS);
       }
     }
@@ -137,11 +150,11 @@ export class RedisReplica {
 
   async #position(at: string): Promise<[revision: number, commit: string]> {
     const { revision, log } = this.#keys;
-    return (await this.#follower.run(POSITION, [revision, log], [at])) as [number, string];
+    return positionReply(await this.#follower.run(POSITION, [revision, log], [at]));
   }
 
   /** Applies entries of the log. */
-  async #apply(entries: readonly Entry[]): Promise<void> {
+  async #apply(entries: readonly LogEntry[]): Promise<void> {
     const changed = new Set<string>();
     let revision = this.#revision;
     for (const [at, [, id, , keys]] of entries) {
@@ -152,8 +165,8 @@ export class RedisReplica {
     for (let at = 0; at < all.length; at += READ_KEYS) {
       const keys = all.slice(at, at + READ_KEYS);
       const answer = await this.#follower.run(READ, [this.#keys.records, this.#keys.revision], keys);
-      const [readAt, ...values] = answer as [number, ...(string | null)[]];
-      this.#store(keys, readAt, values);
+      const { numbers, values } = valuesReply(answer, "EVALSHA (read)", 1, keys.length);
+      this.#store(keys, numbers[0]!, values);
     }
     this.#followed(revision, entries.at(-1)![1][1]);
     this.#tell(all);
@@ -182,9 +195,11 @@ export class RedisReplica {
     if (revision < this.#revision) this.#written.clear();
     const fresh = new Map<string, string>();
     let cursor = "0";
+    let pages = 0;
     do {
+      if (++pages > MAX_PAGES) throw unexpectedReply("HSCAN");
       const args = [this.#keys.records, cursor, "COUNT", String(SCAN_RECORDS)];
-      const [next, page] = (await this.#follower.command("HSCAN", ...args)) as [string, string[]];
+      const [next, page] = pageReply(await this.#follower.command("HSCAN", ...args));
       for (let at = 0; at < page.length; at += 2) fresh.set(page[at]!, page[at + 1]!);
       cursor = next;
     } while (cursor !== "0");
@@ -215,9 +230,6 @@ export class RedisReplica {
 function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.message === "Command timed out";
 }
-
-/** An entry of the log: `<revision>-0`, and its fields. */
-type Entry = [at: string, fields: ["id", string, "keys", string]];
 
 /** Waits before the server is tried again. */
 export function pause(ms: number): Promise<void> {

@@ -3,6 +3,7 @@ import { messageOf, SluiceError } from "../base/errors.ts";
 import type { KeyValueChange, KeyValueStore, StoreOptions } from "./contract.ts";
 import { connectRedis, parseRedisUrl, type RedisClient } from "./kv-redis-client.ts";
 import { FOLLOW_TIMEOUT_MS, pause, RedisReplica } from "./kv-redis-replica.ts";
+import { valuesReply } from "./kv-redis-replies.ts";
 import { ALL_KEYS, COMMIT, KEY_SEPARATOR, type RedisKeys, redisKeys } from "./kv-redis-scripts.ts";
 import { type CheckedChange, canonicalJson, checkedChange, checkedKey } from "./kv-values.ts";
 
@@ -34,7 +35,7 @@ export async function openRedis(url: string, { warn }: Pick<StoreOptions, "warn"
   } catch (error) {
     client.close();
     follower.close();
-    throw error;
+    throw error instanceof SluiceError ? error : unavailable(messageOf(error));
   }
 }
 
@@ -177,8 +178,9 @@ class RedisStore implements KeyValueStore {
         try {
           this.#replica.committing();
           const answer = await this.#client.run(COMMIT, [records, revision, log, last], args);
-          const [isDone, at, ...values] = answer as [number, number, ...(string | null)[]];
           const checkedKeys = change.check.map(([key]) => key);
+          const { numbers, values } = valuesReply(answer, "EVALSHA (commit)", 2, checkedKeys.length);
+          const [isDone, at] = numbers as [number, number];
           if (isDone === 1) this.#replica.wrote({ ...change, set }, at);
           else this.#replica.refused(checkedKeys, at, values);
           return isDone === 1;
