@@ -68,8 +68,13 @@ class ClusterParser {
   /** True after the last segment, and after invalid data. */
   isDone = false;
   readonly #plan: MatroskaPlan;
+  /** What is parsed now: a part of the input, or the element that crosses the border of two inputs. */
   #bytes: Uint8Array<ArrayBuffer> = new Uint8Array(0);
   #memory: OwnedMemory;
+  /** The parts of an element that continues in the next input, each in its own memory, and how many bytes it needs. */
+  readonly #rest: { readonly bytes: Uint8Array<ArrayBuffer>; readonly memory: OwnedMemory }[] = [];
+  #restBytes = 0;
+  #neededBytes = 0;
   /** Bytes of an unused element that continues in the next input. */
   #skipBytes = 0;
   /** Position of `#bytes` in the input. */
@@ -95,16 +100,41 @@ class ClusterParser {
 
   /** Takes the next bytes of the file. Rejects with `DecodeError` on an oversized element. */
   async push(input: Uint8Array<ArrayBuffer>): Promise<PacketBatch[]> {
-    const skipped = Math.min(this.#skipBytes, input.length);
-    this.#skipBytes -= skipped;
-    this.#position += skipped;
-    // What is left of the last input is copied, so the memory of that can be freed.
     this.#memory = new OwnedMemory(this.#plan.pool);
-    const bytes = this.#memory.take(this.#bytes.length + input.length - skipped);
-    bytes.set(this.#bytes);
-    bytes.set(input.subarray(skipped), this.#bytes.length);
+    const memory = this.#memory;
+    memory.own(input);
+    // The parser uses the input too, so that the frames in it cannot return it first.
+    memory.use(1);
+    let at = Math.min(this.#skipBytes, input.length);
+    this.#skipBytes -= at;
+    this.#position += at;
+    while (at < input.length && !this.isDone) {
+      if (this.#restBytes === 0) {
+        await this.#parse(input.subarray(at));
+        break;
+      }
+      // Of the input, only the bytes of the element that crosses the border are copied.
+      const missing = input.subarray(at, at + this.#neededBytes - this.#restBytes);
+      at += missing.length;
+      if (this.#restBytes + missing.length < this.#neededBytes) {
+        this.#keep(missing);
+        break;
+      }
+      await this.#parse(this.#joined(missing));
+      const skipped = Math.min(this.#skipBytes, input.length - at);
+      this.#skipBytes -= skipped;
+      this.#position += skipped;
+      at += skipped;
+    }
+    memory.release();
+    const [first] = this.#open;
+    if (first) this.#batch(first, false);
+    return this.#batches.splice(0);
+  }
+
+  /** Parses the elements that are complete in `bytes`, and keeps the one that is not. */
+  async #parse(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     this.#bytes = bytes;
-    this.#plan.pool.give(input);
     let at = 0;
     while (!this.isDone) {
       const next = this.#element(at);
@@ -114,11 +144,29 @@ class ClusterParser {
       this.#complete();
     }
     this.#position += at;
-    this.#skipBytes += Math.max(0, at - this.#bytes.length);
-    this.#bytes = this.#bytes.slice(at);
-    const [first] = this.#open;
-    if (first) this.#batch(first, false);
-    return this.#batches.splice(0);
+    this.#skipBytes += Math.max(0, at - bytes.length);
+    if (at < bytes.length && !this.isDone) this.#keep(bytes.subarray(at));
+  }
+
+  /** Keeps a part of an element, and the memory that it is in. */
+  #keep(bytes: Uint8Array<ArrayBuffer>): void {
+    this.#memory.use(1);
+    this.#rest.push({ bytes, memory: this.#memory });
+    this.#restBytes += bytes.length;
+  }
+
+  /** Returns the kept parts and `last` as one, in the current memory. */
+  #joined(last: Uint8Array): Uint8Array<ArrayBuffer> {
+    const joined = this.#memory.take(this.#restBytes + last.length);
+    let at = 0;
+    for (const { bytes, memory } of this.#rest.splice(0)) {
+      joined.set(bytes, at);
+      at += bytes.length;
+      memory.release();
+    }
+    joined.set(last, at);
+    this.#restBytes = 0;
+    return joined;
   }
 
   /** Ends all segments. */
@@ -133,6 +181,7 @@ class ClusterParser {
     const head = readEbmlHead(bytes, at);
     if (!head) {
       this.isDone = bytes.length - at >= EBML_HEAD_BYTES;
+      this.#neededBytes = EBML_HEAD_BYTES;
       return undefined;
     }
     const { id, start, end } = head;
@@ -144,7 +193,10 @@ class ClusterParser {
     if (id !== CLUSTER.timestamp && id !== CLUSTER.simpleBlock && id !== CLUSTER.blockGroup) return end;
     if (end - start > ELEMENT_LIMIT_BYTES)
       throw new DecodeError("Matroska", start, `element of ${end - start} bytes`);
-    if (end > bytes.length) return undefined;
+    if (end > bytes.length) {
+      this.#neededBytes = end - at;
+      return undefined;
+    }
     if (id === CLUSTER.timestamp) this.#clusterTime = ebmlUint(bytes, start, end);
     else if (id === CLUSTER.blockGroup) this.#block(parseBlockGroup(bytes, start, end), start);
     else if (readBlockHead(bytes, start)) this.#block(parseSimpleBlock(bytes, start, end), start);

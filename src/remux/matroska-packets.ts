@@ -15,6 +15,9 @@ const FRAME_SAMPLES: Readonly<Record<string, number>> = {
   eac3: 1536,
 };
 
+/** A packet whose track and duration are set when it is taken. */
+type Collected = { -readonly [Key in keyof TsMuxPacket]: TsMuxPacket[Key] };
+
 /** Collects the packets of one track in one segment, and assigns their durations. */
 export class TrackPackets {
   readonly track: MatroskaTrack;
@@ -24,7 +27,7 @@ export class TrackPackets {
   readonly #sampleRate: number | undefined;
   /** 0 if unknown. */
   #frameSeconds: number;
-  #packets: Omit<TsMuxPacket, "track">[] = [];
+  #packets: Collected[] = [];
   /** The times of the frames so far, for the mean distance between them. */
   #first = Number.POSITIVE_INFINITY;
   #last = Number.NEGATIVE_INFINITY;
@@ -50,10 +53,13 @@ export class TrackPackets {
     const first = time * this.#tickSeconds - this.track.delaySeconds;
     const { strippedBytes } = this.track;
     const isKey = !this.#isVideo || block.isKey;
-    for (const [i, frame] of block.frames.entries()) {
+    for (let i = 0; i < block.frames.length; i++) {
+      const frame = block.frames[i]!;
       const data = strippedBytes.length > 0 ? concatBytes([strippedBytes, frame]) : frame;
       const ptsSeconds = first + i * durationSeconds;
-      this.#packets.push({ ptsSeconds, durationSeconds, isKey, data, ...(memory && { memory }) });
+      const packet: Collected = { track: 0, ptsSeconds, durationSeconds, isKey, data };
+      if (memory) packet.memory = memory;
+      this.#packets.push(packet);
       this.#first = Math.min(this.#first, ptsSeconds);
       this.#last = Math.max(this.#last, ptsSeconds);
       this.#count++;
@@ -63,11 +69,11 @@ export class TrackPackets {
   /** Returns the packets added since the last call. Those without a stated duration get the mean distance between frames. */
   take(track: number): TsMuxPacket[] {
     const meanSeconds = this.#count > 1 ? (this.#last - this.#first) / (this.#count - 1) : 0;
-    const packets = this.#packets.map((packet) => ({
-      ...packet,
-      track,
-      durationSeconds: packet.durationSeconds || meanSeconds,
-    }));
+    const packets = this.#packets;
+    for (const packet of packets) {
+      packet.track = track;
+      packet.durationSeconds ||= meanSeconds;
+    }
     this.#packets = [];
     return packets;
   }

@@ -1,11 +1,15 @@
 import { mkdir, stat } from "node:fs/promises";
+import { basename } from "node:path";
 import { type RuntimeName, startEngine, startSession } from "../parts/engine.ts";
 import { startLibtorrent } from "../parts/libtorrent.ts";
 import { run, startProcess, usageOf } from "../parts/process.ts";
 import { type TempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { markdownTable, median } from "./table.ts";
 
-/** Measures playing a long MP4 as MPEG-TS compared with `ffmpeg -c copy` of the local file, and requesting segments far from the playhead. */
+/**
+ * Measures playing a long MP4 and the same film as Matroska as MPEG-TS, compared with `ffmpeg -c copy` of the local file in the same
+ * rounds, and requesting segments far from the playhead.
+ */
 export async function benchRemux(
   scratch: TempFolder,
   size: number,
@@ -13,42 +17,77 @@ export async function benchRemux(
   runtimes: readonly RuntimeName[],
 ): Promise<string> {
   await mkdir(scratch.file("media"), { recursive: true });
-  const file = scratch.file("media/film.mp4");
-  await makeFilm(file, scratch, size);
-  const gib = (await stat(file)).size / 1024 ** 3;
-  const torrent = await torrentOf(file, 1024 * 1024, scratch.file("film-mp4.torrent"));
+  const mp4 = scratch.file("media/film.mp4");
+  await makeFilm(mp4, scratch, size);
+  const mkv = scratch.file("media/film.mkv");
+  await run("ffmpeg", ["-v", "error", "-y", "-i", mp4, "-c", "copy", mkv]);
+  const parts = [
+    await withFilm(scratch, mp4, (film) => benchFilm("MP4", film, mp4, rounds, runtimes)),
+    await withFilm(scratch, mkv, (film) => benchFilm("Matroska", film, mkv, rounds, runtimes)),
+    await withFilm(scratch, mp4, (film) => benchSegments(film, Math.max(rounds, 5))),
+  ];
+  return parts.join("\n\n");
+}
+
+/** Runs `work` while a seeder has the film. */
+async function withFilm<T>(scratch: TempFolder, file: string, work: (film: Film) => Promise<T>): Promise<T> {
+  const name = basename(file);
+  const torrent = await torrentOf(file, 1024 * 1024, scratch.file(`${name}.torrent`));
   const seeder = await startLibtorrent("seed", torrent.path, scratch.file("media"));
   try {
     const magnet = `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${seeder.port}`;
-    const film: Film = { magnet, infohash: torrent.infohash };
-    const copied = median(await repeat(rounds, () => ffmpegCopy(file)));
-    const rows = [["ffmpeg -c copy, local file", (copied / gib).toFixed(2), "1.00 ×", "", ""]];
-    for (const runtime of runtimes) {
-      const raw = await repeat(rounds, () => drainOnce(film, runtime, "raw"));
-      const ts = await repeat(rounds, () => drainOnce(film, runtime, "ts"));
-      const cpuOf = (drains: readonly Drain[]) => median(drains.map(({ cpuSeconds }) => cpuSeconds));
-      const costOf = (cpu: number) => [(cpu / gib).toFixed(2), `${(cpu / copied).toFixed(2)} ×`];
-      const row = (name: string, drains: readonly Drain[]) => {
-        const speed = (gib * 1073.74) / median(drains.map(({ seconds }) => seconds));
-        const peak = median(drains.map(({ peakBytes }) => peakBytes)) / 1e6;
-        return [name, ...costOf(cpuOf(drains)), speed.toFixed(0), peak.toFixed(0)];
-      };
-      rows.push(row(`Sluice on ${runtime}: swarm, verify, remux, HTTP`, ts));
-      rows.push(row(`Sluice on ${runtime}: the same file raw`, raw));
-      const remuxing = Math.max(0, cpuOf(ts) - cpuOf(raw));
-      rows.push([`Sluice on ${runtime}: the difference`, ...costOf(remuxing), "", ""]);
-    }
-    const costs = markdownTable(["MP4 → TS", "CPU s/GiB", "to ffmpeg", "MB/s", "peak MB"], rows);
-    return `${costs}\n\n${await benchSegments(film, Math.max(rounds, 5))}`;
+    return await work({ magnet, infohash: torrent.infohash, name });
   } finally {
     await seeder.stop();
   }
+}
+
+/** One table: ffmpeg, then the film as MPEG-TS and as it is, on each runtime. Each round runs all of them. */
+async function benchFilm(
+  title: string,
+  film: Film,
+  file: string,
+  rounds: number,
+  runtimes: readonly RuntimeName[],
+): Promise<string> {
+  const gib = (await stat(file)).size / 1024 ** 3;
+  const copies: number[] = [];
+  const drains = new Map<string, Drain[]>();
+  for (let round = 0; round < rounds; round++) {
+    copies.push(await ffmpegCopy(file));
+    for (const runtime of runtimes)
+      for (const as of ["raw", "ts"] as const) {
+        const key = `${runtime} ${as}`;
+        const drain = await drainOnce(film, runtime, as);
+        drains.set(key, [...(drains.get(key) ?? []), drain]);
+        console.error(`round ${round + 1}: ${title}: ${key}: ${drain.cpuSeconds.toFixed(2)} CPU s`);
+      }
+  }
+  const copied = median(copies);
+  const rows = [["ffmpeg -c copy, local file", (copied / gib).toFixed(2), "1.00 ×", "", ""]];
+  const costOf = (cpu: number) => [(cpu / gib).toFixed(2), `${(cpu / copied).toFixed(2)} ×`];
+  for (const runtime of runtimes) {
+    const cpu = { raw: 0, ts: 0 };
+    for (const [as, what] of [
+      ["ts", "swarm, verify, remux, HTTP"],
+      ["raw", "the same file raw"],
+    ] as const) {
+      const all = drains.get(`${runtime} ${as}`)!;
+      cpu[as] = median(all.map(({ cpuSeconds }) => cpuSeconds));
+      const speed = (gib * 1073.74) / median(all.map(({ seconds }) => seconds));
+      const peak = median(all.map(({ peakBytes }) => peakBytes)) / 1e6;
+      rows.push([`Sluice on ${runtime}: ${what}`, ...costOf(cpu[as]), speed.toFixed(0), peak.toFixed(0)]);
+    }
+    rows.push([`Sluice on ${runtime}: the difference`, ...costOf(Math.max(0, cpu.ts - cpu.raw)), "", ""]);
+  }
+  return markdownTable([`${title} → TS`, "CPU s/GiB", "to ffmpeg", "MB/s", "peak MB"], rows);
 }
 
 /** The query that names a film. */
 interface Film {
   readonly magnet: string;
   readonly infohash: string;
+  readonly name: string;
 }
 
 interface Drain {
@@ -66,13 +105,17 @@ async function repeat<T>(times: number, work: () => Promise<T>): Promise<T[]> {
 }
 
 /** The whole film through an engine of its own, so that its peak is this film's alone. */
-async function drainOnce({ magnet, infohash }: Film, runtime: RuntimeName, as: "raw" | "ts"): Promise<Drain> {
+async function drainOnce(
+  { magnet, infohash, name }: Film,
+  runtime: RuntimeName,
+  as: "raw" | "ts",
+): Promise<Drain> {
   const engine = await startEngine({ runtime, env: QUIET });
   try {
     const before = usageOf(engine.pid).cpuSeconds;
     const began = performance.now();
     await startSession(engine, "getstream", { magnet });
-    const path = as === "raw" ? `files/${infohash}/0/film.mp4` : `ace/getstream?infohash=${infohash}`;
+    const path = as === "raw" ? `files/${infohash}/0/${name}` : `ace/getstream?infohash=${infohash}`;
     const url = `${engine.url}/${path}`;
     const curl = startProcess("curl", ["-sfL", "-o", "/dev/null", "-w", "%{size_download}\\n", url]);
     await curl.line((line) => /^\d+$/.test(line), 300_000);
