@@ -2,12 +2,20 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type EngineProcess, nameContent, startEngine, startSession } from "../parts/engine.ts";
+import {
+  type EngineProcess,
+  nameContent,
+  runtimeCommand,
+  startEngine,
+  startSession,
+} from "../parts/engine.ts";
 import { startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
-import { type RunningProcess, startProcess, usageOf } from "../parts/process.ts";
+import { startProcess, usageOf } from "../parts/process.ts";
 import { charts, type Point } from "./chart.ts";
+import type { LoadReport } from "./player-load.ts";
 import { markdownTable } from "./table.ts";
 
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const PICTURE = fileURLToPath(new URL("../../docs/images/scaling.svg", import.meta.url));
 const MIB = 2 ** 20;
 const QUIET = { SLUICE_LOG: "error" };
@@ -41,7 +49,7 @@ export async function benchScaling(sizes: ScalingSizes): Promise<string> {
   for (const [title, unit, measure, counts] of parts) {
     const points: Point[] = [];
     for (const count of counts) {
-      const { value, residentBytes } = await measure(count);
+      const { value, residentBytes, note = "" } = await measure(count);
       points.push({ size: count, value });
       rows.push([
         title,
@@ -49,41 +57,47 @@ export async function benchScaling(sizes: ScalingSizes): Promise<string> {
         value.toFixed(1),
         unit,
         (residentBytes / MIB).toFixed(0),
+        note,
       ]);
       console.error(
-        `${title}: ${count}: ${value.toFixed(1)} ${unit}, ${(residentBytes / MIB).toFixed(0)} MiB`,
+        `${title}: ${count}: ${value.toFixed(1)} ${unit}, ${(residentBytes / MIB).toFixed(0)} MiB ${note}`,
       );
     }
     panels.push({ title: `${title}: ${unit}`, points });
   }
   await mkdir(dirname(PICTURE), { recursive: true });
   await writeFile(PICTURE, charts(panels));
-  return markdownTable(["of", "number", "cost", "unit", "MiB resident"], rows);
+  return markdownTable(["of", "number", "cost", "unit", "MiB resident", ""], rows);
 }
 
 interface Cost {
   readonly value: number;
   readonly residentBytes: number;
+  readonly note?: string;
 }
 
-/** Players of one live stream, which the kernel reads for curl: the players' CPU time is not the engine's. */
+/** Players of one live stream, in a process of their own. The engine's CPU is measured in the second half, its memory in both. */
 async function players(count: number): Promise<Cost> {
   const source = await startBroadcast({ timedBytesPerSecond: PLAYER_KBIT * 125 });
   const engine = await startEngine({
     env: { ...QUIET, SLUICE_MAX_SESSIONS: `${count + 8}`, SLUICE_MAX_HTTP_CONNECTIONS: `${4 * count + 256}` },
   });
-  const watching: RunningProcess[] = [];
+  const [command, ...args] = runtimeCommand();
+  const url = watchUrl(engine, source.magnet);
+  const load = startProcess(command, [...args, "tests/bench/player-load.ts", `${count}`, url], { cwd: ROOT });
   try {
-    const urls = Array.from({ length: count }, (_, i) => `${watchUrl(engine, source.magnet)}&pid=p${i}`);
-    const args = urls.flatMap((url) => ["-o", "/dev/null", url]);
-    const options = ["-LN", "--no-progress-meter", "-Z", "--parallel-max", "300", "--parallel-immediate"];
-    // curl opens at most 300 connections at once.
-    for (let at = 0; at < args.length; at += 900)
-      watching.push(startProcess("curl", [...options, ...args.slice(at, at + 900)]));
+    await load.line((line) => line.includes("playing"), 120_000);
     await pause(PLAYER_SECONDS);
-    return await share(engine, PLAYER_SECONDS);
+    const before = usageOf(engine.pid).residentBytes;
+    const cost = await share(engine, PLAYER_SECONDS);
+    load.child.kill("SIGTERM");
+    const report = JSON.parse(await load.line((line) => line.includes("missing"))) as LoadReport;
+    const grown = (cost.residentBytes - before) / MIB;
+    const { missing, marks, ended } = report;
+    const note = `${missing} of ${marks + missing} packets missing, ${ended} ended, ${grown.toFixed(0)} MiB in ${PLAYER_SECONDS} s`;
+    return { ...cost, note };
   } finally {
-    for (const each of watching) await each.stop();
+    await load.stop();
     await engine.stop();
     await source.stop();
   }
