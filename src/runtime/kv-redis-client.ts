@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { Cluster, Redis } from "ioredis";
 import { SluiceError } from "../base/errors.ts";
 
@@ -11,13 +12,19 @@ export interface RedisClient {
   close(): void;
 }
 
+const TLS_FILES = ["ca", "cert", "key"] as const;
+type TlsFile = (typeof TLS_FILES)[number];
+
 /** Where a store is. */
 export interface RedisPlace {
   readonly kind: "single" | "sentinel" | "cluster";
   readonly hosts: readonly { readonly host: string; readonly port: number }[];
-  /** The name of the master, for Sentinel. */
+  /** The name of the master and the password of the sentinels, for Sentinel. */
   readonly master: string | undefined;
+  readonly sentinelPassword: string | undefined;
   readonly isTls: boolean;
+  /** Paths of PEM files for TLS: the authority of the server's certificate, and the certificate and key of this engine. */
+  readonly tlsFiles: Readonly<Partial<Record<TlsFile, string>>>;
   readonly username: string | undefined;
   readonly password: string | undefined;
   readonly database: number;
@@ -26,16 +33,16 @@ export interface RedisPlace {
 }
 
 const EXPECTED =
-  "expected redis://[user:password@]host[:port][/database][?name=…], rediss:// for TLS, redis+sentinel://host,host/master or redis+cluster://host,host";
+  "expected redis://[user:password@]host[:port][/database][?name=…], rediss:// for TLS (with ca=, cert= and key= for PEM files), redis+sentinel://host,host/master (with sentinel-password= if they have one) or redis+cluster://host,host";
 
 const PATTERN =
-  /^(redis|rediss|valkey|valkeys)(?:\+(sentinel|cluster))?:\/\/(?:([^@/]*)@)?([^/?#]+)(?:\/([^?#]*))?(?:\?name=([\w-]{1,64}))?$/;
+  /^(redis|rediss|valkey|valkeys)(?:\+(sentinel|cluster))?:\/\/(?:([^@/]*)@)?([^/?#]+)(?:\/([^?#]*))?(?:\?(.*))?$/;
 
 /** Parses the URL of a store. Throws `bad_configuration`. */
 export function parseRedisUrl(url: string): RedisPlace {
   const match = PATTERN.exec(url);
   if (!match) throw new SluiceError("bad_configuration", `store: ${EXPECTED}`);
-  const [, scheme = "", kind, user = "", list = "", path = "", name = "main"] = match;
+  const [, scheme = "", kind, user = "", list = "", path = "", options = ""] = match;
   const defaultPort = kind === "sentinel" ? 26_379 : 6379;
   const hosts = list.split(",").map((each) => {
     const [, host, bracketed, port] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(each) ?? [];
@@ -48,12 +55,27 @@ export function parseRedisUrl(url: string): RedisPlace {
     throw new SluiceError("bad_configuration", `store: ${EXPECTED}`);
   if (kind !== "sentinel" && !/^\d{0,3}$/.test(path))
     throw new SluiceError("bad_configuration", `store: ${EXPECTED}`);
+  const isTls = scheme.endsWith("s") && scheme !== "redis";
+  const {
+    name = "main",
+    "sentinel-password": sentinelPassword,
+    ...tlsFiles
+  } = Object.fromEntries(new URLSearchParams(options));
+  const areTlsFiles = Object.entries(tlsFiles).every(
+    ([option, file]) => TLS_FILES.includes(option as TlsFile) && file !== "",
+  );
+  const isNoTls = !isTls && Object.keys(tlsFiles).length > 0;
+  const isNoSentinel = kind !== "sentinel" && sentinelPassword !== undefined;
+  if (!areTlsFiles || isNoTls || isNoSentinel || !/^[\w-]{1,64}$/.test(name))
+    throw new SluiceError("bad_configuration", `store: ${EXPECTED}`);
   const [username, password] = user.includes(":") ? splitOnce(user) : ["", user];
   return {
     kind: kind === "sentinel" || kind === "cluster" ? kind : "single",
     hosts,
     master: kind === "sentinel" ? path : undefined,
-    isTls: scheme.endsWith("s") && scheme !== "redis",
+    sentinelPassword,
+    isTls,
+    tlsFiles,
     username: decodeURIComponent(username) || undefined,
     password: decodeURIComponent(password) || undefined,
     database: kind === "sentinel" ? 0 : Number(path || 0),
@@ -66,14 +88,34 @@ const CONNECT_MS = 5_000;
 const COMMAND_MS = 10_000;
 const MAX_RETRY_MS = 2_000;
 
-/** Opens the connections. Commands fail after `commandTimeout` (ms). They are established again when they break; the first one is not awaited. */
-export function connectRedis(place: RedisPlace, commandTimeout = COMMAND_MS): RedisClient {
-  const { isTls, username, password, hosts, kind, master, database } = place;
+/** Options of `tls.connect`. */
+type TlsOptions = Readonly<Partial<Record<TlsFile, string>>>;
+
+/** Reads the files that the URL names; undefined without TLS. Rejects with `bad_configuration`. */
+export async function readTlsFiles({ isTls, tlsFiles }: RedisPlace): Promise<TlsOptions | undefined> {
+  if (!isTls) return undefined;
+  const read = async ([option, path]: [string, string]) =>
+    [
+      option,
+      await readFile(path, "utf8").catch((error: Error) => {
+        throw new SluiceError("bad_configuration", `store: cannot read ${option}: ${error.message}`);
+      }),
+    ] as const;
+  return Object.fromEntries(await Promise.all(Object.entries(tlsFiles).map(read)));
+}
+
+/** Opens the connections; `tls` is the result of {@link readTlsFiles}. Commands fail after `commandTimeout` (ms). They are established again when they break; the first one is not awaited. */
+export function connectRedis(
+  place: RedisPlace,
+  tls: TlsOptions | undefined,
+  commandTimeout = COMMAND_MS,
+): RedisClient {
+  const { username, password, hosts, kind, master, sentinelPassword, database } = place;
   const retryStrategy = (attempt: number) => Math.min(100 * attempt, MAX_RETRY_MS);
   const options = {
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
-    ...(isTls && { tls: {} }),
+    ...(tls && { tls }),
     // Replies have one shape, whatever the version of the server.
     protocol: 2 as const,
     connectTimeout: CONNECT_MS,
@@ -82,6 +124,8 @@ export function connectRedis(place: RedisPlace, commandTimeout = COMMAND_MS): Re
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
+    // The master has become a replica: Sentinel names the new one.
+    reconnectOnError: ({ message }: Error) => message.startsWith("READONLY"),
     retryStrategy,
   };
   const redis =
@@ -96,8 +140,8 @@ export function connectRedis(place: RedisPlace, commandTimeout = COMMAND_MS): Re
             ...options,
             sentinels: [...hosts],
             name: master!,
-            ...(password !== undefined && { sentinelPassword: password }),
-            ...(isTls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
+            ...(sentinelPassword !== undefined && { sentinelPassword }),
+            ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: tls }),
           })
         : new Redis({ ...options, ...hosts[0]!, db: database });
   let problem: string | undefined = "not connected yet";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { KeyValueChange, KeyValueStore, StoreOptions } from "./contract.ts";
-import { connectRedis, parseRedisUrl, type RedisClient } from "./kv-redis-client.ts";
+import { connectRedis, parseRedisUrl, type RedisClient, readTlsFiles } from "./kv-redis-client.ts";
 import { FOLLOW_TIMEOUT_MS, pause, RedisReplica } from "./kv-redis-replica.ts";
 import { valuesReply } from "./kv-redis-replies.ts";
 import { ALL_KEYS, COMMIT, KEY_SEPARATOR, type RedisKeys, redisKeys } from "./kv-redis-scripts.ts";
@@ -21,8 +21,9 @@ const QUEUE_LIMIT = 1_000;
  */
 export async function openRedis(url: string, { warn }: Pick<StoreOptions, "warn">): Promise<KeyValueStore> {
   const place = parseRedisUrl(url);
-  const client = connectRedis(place);
-  const follower = connectRedis(place, FOLLOW_TIMEOUT_MS);
+  const tls = await readTlsFiles(place);
+  const client = connectRedis(place, tls);
+  const follower = connectRedis(place, tls, FOLLOW_TIMEOUT_MS);
   try {
     await untilConnected(client);
     await untilConnected(follower);
@@ -47,7 +48,9 @@ async function untilConnected(client: RedisClient): Promise<void> {
       return;
     } catch (error) {
       const reason = messageOf(error);
-      const isFinal = /NOAUTH|WRONGPASS|NOPERM|invalid password|AUTH/i.test(`${reason} ${client.problem}`);
+      const isFinal = /NOAUTH|WRONGPASS|NOPERM|invalid password|AUTH|certificate/i.test(
+        `${reason} ${client.problem}`,
+      );
       if (isFinal || performance.now() > until) throw unavailable(client.problem ?? reason);
       await pause(RETRY_MS);
     }
