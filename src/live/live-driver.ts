@@ -128,6 +128,11 @@ export class LiveDriver {
     this.#input({ kind: "idle", isIdle });
   }
 
+  /** Sets the upload that is offered to peers from now on, in bytes per second; 0 ends the service of all children. */
+  offer(uploadBytesPerSecond: number): void {
+    this.#input({ kind: "offer", uploadBytesPerSecond });
+  }
+
   figures(): LiveFigures {
     return this.#swarm.figures(this.#options.runtime.clock.now());
   }

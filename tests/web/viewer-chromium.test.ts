@@ -122,6 +122,47 @@ describe("viewers of a live stream in Chromium", { timeout: 900_000 }, () => {
   );
 
   test(
+    "a page in the background or in data-saving mode stays with the others, and uploads only if the viewer allows it",
+    SLOW,
+    inRealTime(async () => {
+      await closeAll();
+      const pages = [await open(hideable), await open(hideable), await open(hideable)];
+      for (const page of pages) await plays(page, 1);
+      // The engine's upload is enough for two of them.
+      const busy = await Promise.any(
+        pages.map(async (page) => {
+          await until(page, ({ figures }) => figures!.children > 0 && figures!.uploads);
+          return page;
+        }),
+      );
+      const setHidden = (isHidden: boolean) =>
+        busy.evaluate((hidden) => {
+          Object.assign(globalThis, { isTestHidden: hidden });
+          document.dispatchEvent(new Event("visibilitychange"));
+        }, isHidden);
+      await setHidden(true);
+      await until(busy, ({ figures }) => !figures!.uploads && figures!.children === 0);
+      await plays(busy, 3);
+      assert.equal((await figuresOf(busy)).children, 0);
+      assert.equal((await figuresOf(busy)).pages, 2);
+      await busy.check("#sharing-always");
+      await until(busy, ({ figures }) => figures!.uploads);
+      await busy.uncheck("#sharing-always");
+      await until(busy, ({ figures }) => !figures!.uploads);
+      await setHidden(false);
+      await until(busy, ({ figures }) => figures!.uploads);
+      const saving = await open(() => {
+        Object.defineProperty(navigator, "connection", {
+          value: Object.assign(new EventTarget(), { saveData: true }),
+        });
+      });
+      await plays(saving, 2);
+      await until(saving, ({ figures }) => figures!.pages > 0);
+      assert.equal((await figuresOf(saving)).uploads, false);
+    }),
+  );
+
+  test(
     "a page that sends wrong bytes is dropped, and none of them is played",
     SLOW,
     inRealTime(async () => {
@@ -206,6 +247,13 @@ async function plays(page: Page, seconds: number): Promise<void> {
     (min) => (document.querySelector("video")?.getVideoPlaybackQuality().totalVideoFrames ?? 0) >= min,
     before + 25 * seconds,
   );
+}
+
+/** Lets the test say whether the page is in the background. */
+function hideable(): void {
+  Object.defineProperty(document, "visibilityState", {
+    get: () => ((globalThis as unknown as { isTestHidden?: boolean }).isTestHidden ? "hidden" : "visible"),
+  });
 }
 
 /** Collects the parts that hls.js gets from the worker, by their name. */

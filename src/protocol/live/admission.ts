@@ -1,3 +1,5 @@
+import { countStripes } from "../../wire/live/message-kind.ts";
+import type { SubscribeMessage } from "../../wire/live/subscription.ts";
 import { LEAF_SHARE } from "./limits.ts";
 import type { LiveAbout } from "./messages.ts";
 import type { LivePeer } from "./peer.ts";
@@ -145,4 +147,16 @@ function leastGuest({ guests, stripeRate, now }: AdmissionContext): Child | unde
     least = guest;
   }
   return least;
+}
+
+/** Whether a SUB says that its sender has the chunk. */
+export function holds({ stripes, startSeq, have }: SubscribeMessage, seq: number, stripe: number): boolean {
+  const offset = seq - startSeq;
+  const at = countStripes(stripes & ((1 << stripe) - 1));
+  return offset >= 0 && offset < 32 && (((have[at] ?? 0) >>> offset) & 1) === 1;
+}
+
+/** How well a peer serves as a candidate for a stripe. */
+export function scoreOf(peer: LivePeer, stripe: number): number {
+  return (peer.about.homeStripe === stripe ? 1_000 : 0) + (peer.window?.freeSlots ?? 0);
 }

@@ -1,8 +1,8 @@
 import type { LiveCandidate } from "../../wire/live/endpoint.ts";
 import { MAX_CANDIDATES } from "../../wire/live/limits.ts";
-import { countStripes } from "../../wire/live/message-kind.ts";
+import { stripesOf } from "../../wire/live/message-kind.ts";
 import type { RefusalReason, SubscribeMessage } from "../../wire/live/subscription.ts";
-import { ADOPTING_RANK, admit, type Child, isGivingWay, rankOf } from "./admission.ts";
+import { ADOPTING_RANK, admit, type Child, holds, isGivingWay, rankOf, scoreOf } from "./admission.ts";
 import type { NewChunk } from "./chunks.ts";
 import { type LiveInput, PRIORITY } from "./contract.ts";
 import type { Headers } from "./headers.ts";
@@ -56,8 +56,7 @@ export class Children {
   }
 
   get #uploadSlots(): number {
-    const { about } = this.#state.setup;
-    return Math.floor((SUBSCRIPTION_SHARE * about.uploadBytesPerSecond) / this.#state.stripeRate);
+    return Math.floor((SUBSCRIPTION_SHARE * this.#state.uploadBytesPerSecond) / this.#state.stripeRate);
   }
 
   /** The number of stripes being sent. */
@@ -144,15 +143,21 @@ export class Children {
 
   /** The live data of a child waits too long: drops a stripe, or all that its connection does not carry, its home stripe last. */
   backlog(peer: LivePeer, { waitMs, bytesPerSecond }: LiveInput & { readonly kind: "backlog" }): void {
+    const { peers, recentStripeRate, ownLine, isSource, now } = this.#state;
+    peer.backlogAt = now;
+    peer.backlogRate = bytesPerSecond;
     if (waitMs <= MAX_CHILD_BACKLOG_MS || peer.childOf === 0) return;
+    if (!isSource && ownLine.overloaded(peers.values(), recentStripeRate, now)) {
+      this.shrink();
+      return;
+    }
     const home = peer.about.homeStripe;
     const given = stripesOf(peer.childOf).sort((a, b) => Number(b === home) - Number(a === home));
-    const rate = this.#state.recentStripeRate;
     let carried = given.length - 1;
     // A connection that takes about what it is given was only interrupted, for example by a busy processor.
-    if (bytesPerSecond < CARRIED_SHARE * given.length * rate) {
-      carried = Math.min(carried, Math.floor((SUBSCRIPTION_SHARE * bytesPerSecond) / rate));
-      peer.limitStripes(Math.max(1, carried), this.#state.now);
+    if (bytesPerSecond < CARRIED_SHARE * given.length * recentStripeRate) {
+      carried = Math.min(carried, Math.floor((SUBSCRIPTION_SHARE * bytesPerSecond) / recentStripeRate));
+      peer.limitStripes(Math.max(1, carried), now);
     }
     const dropped = given.slice(carried).reduce((mask, stripe) => mask | (1 << stripe), 0);
     this.#drop(peer, dropped, "slow");
@@ -161,6 +166,16 @@ export class Children {
   /** Drops all children, because this engine receives nothing that it could forward. */
   release(): void {
     for (const peer of this.#state.peers.values()) this.#drop(peer, peer.childOf, "moved");
+  }
+
+  /** The offered upload is smaller: drops the children of other stripes than the home stripe first, the newest first. */
+  shrink(): void {
+    const { homeStripe } = this.#state.setup.about;
+    const children = this.#byStripe
+      .flatMap((each) => each)
+      .sort((a, b) => Number(a.stripe === homeStripe) - Number(b.stripe === homeStripe) || b.since - a.since);
+    for (const { peer, stripe } of children.slice(0, Math.max(0, this.used - this.slots)))
+      this.#drop(peer, 1 << stripe, "moved");
   }
 
   /** Ends stripes of a child. */
@@ -242,7 +257,7 @@ export class Children {
     }
     if (!this.#state.receipts.permits(peer, now)) return "full";
     // Its connection does not carry more.
-    if (countStripes(peer.childOf) >= peer.carriedStripes(now)) return "full";
+    if (peer.childCount >= peer.carriedStripes(now)) return "full";
     this.#dropSilent(stripe);
     if (this.#state.isSource && this.used >= this.#uploadSlots) this.#dropFreeRider();
     const result = admit(children, peer, stripe, {
@@ -373,26 +388,8 @@ export class Children {
       .filter(
         (peer) => peer !== not && peer !== above && peer.isReachable && (peer.window?.freeSlots ?? 0) > 0,
       )
-      .sort((a, b) => candidateScore(b, stripe) - candidateScore(a, stripe))
+      .sort((a, b) => scoreOf(b, stripe) - scoreOf(a, stripe))
       .slice(0, MAX_CANDIDATES - upwards.length);
     return [...upwards, ...others].map(candidateOf);
   }
-}
-
-function stripesOf(mask: number): number[] {
-  const stripes: number[] = [];
-  for (let stripe = 0; mask >>> stripe !== 0; stripe++)
-    if (((mask >>> stripe) & 1) === 1) stripes.push(stripe);
-  return stripes;
-}
-
-/** Whether a SUB says that its sender has the chunk. */
-function holds({ stripes, startSeq, have }: SubscribeMessage, seq: number, stripe: number): boolean {
-  const offset = seq - startSeq;
-  const at = countStripes(stripes & ((1 << stripe) - 1));
-  return offset >= 0 && offset < 32 && (((have[at] ?? 0) >>> offset) & 1) === 1;
-}
-
-function candidateScore(peer: LivePeer, stripe: number): number {
-  return (peer.about.homeStripe === stripe ? 1_000 : 0) + (peer.window?.freeSlots ?? 0);
 }

@@ -65,8 +65,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
       (seq, stripe) => this.#pulls.isRequested(seq, stripe),
     );
     const spareUpload = new SpareUpload(() => {
-      const { uploadBytesPerSecond } = setup.about;
-      return Math.max(0, uploadBytesPerSecond - this.#children.used * state.stripeRate);
+      return Math.max(0, state.uploadBytesPerSecond - this.#children.used * state.stripeRate);
     });
     this.#children = new Children(state, this.#headers, this.#parents, spareUpload);
     this.#chunks = new Chunks(
@@ -179,6 +178,10 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         return;
       case "idle":
         this.#setIdle(input.isIdle);
+        return;
+      case "offer":
+        this.#state.offeredBytesPerSecond = input.uploadBytesPerSecond;
+        this.#children.shrink();
         return;
       case "stop":
         this.#state.isStopped = true;

@@ -3,6 +3,7 @@ import { networkOf } from "../../base/network.ts";
 import { TokenBucket } from "../../base/rate.ts";
 import type { Instant } from "../../base/time.ts";
 import type { LiveCandidate } from "../../wire/live/endpoint.ts";
+import { countStripes } from "../../wire/live/message-kind.ts";
 import type { StripePath } from "../../wire/live/paths.ts";
 import type { ChunkName } from "../../wire/live/request.ts";
 import { type LiveWindow, windowHas } from "../../wire/live/window.ts";
@@ -123,6 +124,10 @@ export class LivePeer {
   readonly #received = new Int32Array(TRACKED_PIECES);
   readonly #receivedTwice = new Int32Array(TRACKED_PIECES);
 
+  /** Live data for this peer last waited at this time, while its connection took this many bytes a second. */
+  backlogAt = Number.NEGATIVE_INFINITY;
+  backlogRate = 0;
+
   constructor(
     connection: LiveConnectionId,
     peer: Pick<LivePeer, "address" | "isReachable" | "about" | "rttMs">,
@@ -232,6 +237,11 @@ export class LivePeer {
   refusedPull(now: Instant): void {
     const waitMs = Math.min(MAX_NAK_AVOID_MS, NAK_AVOID_MS * 2 ** Math.min(this.#refusedPulls++, 10));
     this.pullAvoidUntil = Math.max(this.pullAvoidUntil, now + waitMs);
+  }
+
+  /** The number of stripes that it gets from us. */
+  get childCount(): number {
+    return countStripes(this.childOf);
   }
 
   /** Its connection did not carry more than `stripes` at `now`. */

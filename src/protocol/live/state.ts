@@ -3,6 +3,7 @@ import { after, instant } from "../../base/time.ts";
 import type { LiveFigures, LiveOutput, LivePriority, LiveSetup } from "./contract.ts";
 import { LineDelay } from "./line-delay.ts";
 import type { LiveMessage } from "./messages.ts";
+import { OwnLine } from "./own-line.ts";
 import type { LivePeer } from "./peer.ts";
 import { Receipts } from "./receipts.ts";
 import { StreamShare } from "./stream-share.ts";
@@ -42,6 +43,9 @@ export class LiveState {
   /** Number of connections being opened. */
   opening = 0;
   isStopped = false;
+  /** The upload that this peer offers now, in bytes per second. */
+  offeredBytesPerSecond: number;
+  readonly ownLine = new OwnLine();
   /** True while a viewer has no player: it keeps its connections, but receives and forwards nothing. */
   isIdle = false;
   /** True if a peer has connected to this engine, which proves that this engine is reachable. */
@@ -66,6 +70,7 @@ export class LiveState {
     this.setup = setup;
     this.now = now;
     this.headAt = this.dataAt = now;
+    this.offeredBytesPerSecond = setup.about.uploadBytesPerSecond;
     const { stripes, pieceMs, bytesPerSecond } = setup.layout;
     this.receipts = new Receipts(bytesPerSecond);
     this.line = new LineDelay(bytesPerSecond, pieceMs, setup.lagMs);
@@ -101,6 +106,12 @@ export class LiveState {
   /** Bytes per second of one stripe. */
   get stripeRate(): number {
     return this.setup.layout.bytesPerSecond / this.setup.layout.stripes;
+  }
+
+  /** The upload for other peers, in bytes per second: the offer, or what the line has carried. */
+  get uploadBytesPerSecond(): number {
+    const carried = this.ownLine.carriedBytesPerSecond(this.stripeRate, this.now);
+    return Math.min(this.offeredBytesPerSecond, carried);
   }
 
   /** Bytes per second of one stripe in the newest pieces: a stream can have much less than its transport file says. */

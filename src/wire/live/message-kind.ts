@@ -64,3 +64,11 @@ export function countStripes(mask: number): number {
   for (let rest = mask; rest !== 0; rest &= rest - 1) count++;
   return count;
 }
+
+/** The stripes of a set, ascending. */
+export function stripesOf(mask: number): number[] {
+  const stripes: number[] = [];
+  for (let stripe = 0; mask >>> stripe !== 0; stripe++)
+    if (((mask >>> stripe) & 1) === 1) stripes.push(stripe);
+  return stripes;
+}

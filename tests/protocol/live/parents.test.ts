@@ -116,6 +116,24 @@ test("Children forwards a verified chunk at once, and drops a stripe of a slow c
   );
 });
 
+test("LiveSwarm: a viewer that offers no upload any more ends the service of its children, and refuses them until it offers some", () => {
+  const swarm = new Scripted();
+  const { parent, child } = betweenTwo(swarm);
+  swarm.input({ kind: "offer", uploadBytesPerSecond: 0 });
+  assert.deepEqual(
+    swarm.sent("unsubscribe", child).map(({ stripes, reason }) => [stripes, reason]),
+    [[1, "moved"]],
+  );
+  const wanted = { stripes: 1, epoch: 1, startSeq: 101, backfillPieces: 0, have: [0], isDesperate: true };
+  swarm.receive(child, { kind: "subscribe", ...wanted });
+  assert.equal(swarm.sent("refused", child).length, 1);
+  swarm.receive(parent, chunk(101, 0));
+  assert.equal(swarm.sent("chunk", child).length, 0);
+  swarm.input({ kind: "offer", uploadBytesPerSecond: ABOUT.uploadBytesPerSecond });
+  swarm.receive(child, { kind: "subscribe", ...wanted });
+  assert.equal(swarm.sent("subscribed", child).at(-1)!.stripes, 1);
+});
+
 /** A parent of the viewer, and a child that wants stripe 0 from piece 101 on, whose header has arrived. */
 function betweenTwo(swarm: Scripted): { readonly parent: number; readonly child: number } {
   const parent = swarm.holder(100);

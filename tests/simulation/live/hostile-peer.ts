@@ -14,7 +14,8 @@ import { emptyWindow } from "../../../src/wire/live/window.ts";
 /** What a hostile peer does after it has claimed to have everything: sends no chunk, 70 % of the chunks, corrupt chunks,
  * all chunks two seconds late, chunks on time but no answers, refuses each request, or requests 3,000 times each second. */
 export const ATTACKS = ["nothing", "lossy", "corrupt", "late", "mute", "refusing", "flood"] as const;
-export type Attack = (typeof ATTACKS)[number];
+/** Only hostile pages do the last one: they send the pieces of some seconds ago again instead of the new ones. */
+export type Attack = (typeof ATTACKS)[number] | "replay";
 
 /** A piece as the source made it. */
 export interface MadePiece {
@@ -165,6 +166,7 @@ export class HostilePeer implements Machine<LiveInput, LiveOutput> {
 
   #serve(connection: number, piece: MadePiece, stripe: number, isLate: boolean, now: Instant): void {
     const { attack, random } = this.#setup;
+    if (attack === "replay") piece = this.#setup.recent()[0]!;
     const { epoch, seq } = piece.header.value;
     const genuine = piece.chunks[stripe]!;
     if (attack === "nothing" || genuine.length === 0 || (attack === "lossy" && random() < LOSS)) return;

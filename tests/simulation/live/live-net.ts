@@ -54,6 +54,10 @@ export interface NodeOptions {
   readonly isBlackHole?: boolean;
   /** Changes what it sends: a liar. */
   readonly tamper?: (message: LiveMessage) => LiveMessage;
+  /** What its line really uploads, if that differs from what it offers; not with TCP. */
+  readonly uplinkBytesPerSecond?: number | undefined;
+  /** A page: its messages count, and nothing but the engine's addresses reaches it without an introduction. */
+  readonly isPage?: boolean;
   /** The rate of its line into the network; absent: no limit. */
   readonly downloadBytesPerSecond?: number | undefined;
   /** A hostile program in place of the swarm. */
@@ -72,6 +76,8 @@ export class LiveNode {
   readonly x: number;
   readonly y: number;
   isAlive = true;
+  /** Bytes of all messages but chunks that it has sent. */
+  controlBytes = 0;
   /** By connection. */
   readonly links = new Map<number, Link>();
   /** The line of the house, with TCP. */
@@ -95,7 +101,8 @@ export class LiveNode {
     const upload = Math.max(LINE_UPLOAD * uploadBytesPerSecond, MIN_LINE_UPLOAD * bytesPerSecond);
     this.up = new Line(net.events, upload);
     this.down = new Line(net.events, options.downloadBytesPerSecond ?? LINE_DOWNLOAD * bytesPerSecond);
-    this.uplink = new Uplink(net.events, net.isLoopback ? LOOPBACK_BYTES_PER_SECOND : uploadBytesPerSecond);
+    const carried = options.uplinkBytesPerSecond ?? uploadBytesPerSecond;
+    this.uplink = new Uplink(net.events, net.isLoopback ? LOOPBACK_BYTES_PER_SECOND : carried);
     const now = instant(this.joinedMs);
     this.#machine = options.hostile?.(now) ?? new LiveSwarm(setup, now);
     this.drain();
@@ -162,7 +169,7 @@ export class LiveNode {
   /** The connections whose live messages wait too long, and how long. */
   #backlog(): [connection: number, waitMs: number][] {
     const { nowMs } = this.net.events;
-    if (!this.net.hasTcp) {
+    if (!this.net.hasTcp && !this.options.isPage) {
       const waitMs = this.uplink.liveWaitMs;
       const worst = [...this.links.keys()].pop();
       return waitMs > MAX_CHILD_BACKLOG_MS && worst !== undefined ? [[worst, waitMs]] : [];
@@ -237,6 +244,7 @@ export class LiveNet {
     if (message.kind !== "chunk") {
       const bytes = sizeOf(message);
       this.controlBytes += bytes;
+      from.controlBytes += bytes;
       link.sent.add(bytes, instant(events.nowMs));
       if (link.pipe) link.pipe.write(bytes, () => this.#deliver(link.node, link.connection, message));
       else events.at(events.nowUs + link.delayUs, () => this.#deliver(link.node, link.connection, message));

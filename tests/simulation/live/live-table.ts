@@ -20,6 +20,7 @@ const NUMBERS: Record<string, keyof LiveScenario> = {
   "--attackers": "attackers",
   "--attack-seconds": "attackSeconds",
   "--loss": "lossPercent",
+  "--browsers": "browsers",
 };
 
 const FLAGS: Record<string, keyof LiveScenario> = {
@@ -33,7 +34,7 @@ export function runLive(words: readonly string[]): void {
   let seeds = 1;
   for (let i = 0; i < words.length; i += 2) {
     if (words[i] === "--attack") {
-      scenario.attack = [...ATTACKS, "mixed"].find((attack) => attack === words[i + 1]);
+      scenario.attack = ([...ATTACKS, "replay", "mixed"] as const).find((attack) => attack === words[i + 1]);
       if (!scenario.attack) throw new Error(`--attack: expected one of ${ATTACKS.join(" ")} mixed`);
       continue;
     }
@@ -82,6 +83,7 @@ function rowOf(report: LiveReport, peers: number, realMs: number): Record<string
     "missed by those there before": report.oldMissedChunks,
     "viewers hit %": (100 * report.hitShare).toFixed(2),
     "source upload x": report.sourceCopies.toFixed(2),
+    "all source upload x": report.sourceUpload.toFixed(2),
     "offload %": (100 * (1 - report.sourceCopies / peers)).toFixed(2),
     "duplicates %": (100 * report.duplicateShare).toFixed(2),
     "control %": (100 * report.controlShare).toFixed(2),

@@ -4,6 +4,18 @@ import type { LiveOutput } from "../../../src/protocol/live/contract.ts";
 import type { SignedHeader } from "../../../src/protocol/live/messages.ts";
 import { chunkRange } from "../../../src/wire/live/chunks.ts";
 import { seededRandom } from "../../seeded-random.ts";
+import {
+  ASLEEP_MS,
+  ASLEEP_PERCENT,
+  ENOUGH_PAGES,
+  FIND_MS,
+  LISTED_PAGES,
+  PAGE_KEEP_MS,
+  PAGE_OFFER,
+  PAGE_UPLINKS,
+  RARE_FIND_MS,
+  UNCALLABLE_PERCENT,
+} from "./browser-profile.ts";
 import { EventHeap } from "./event-heap.ts";
 import { hashOf, tagOf } from "./fake-hashes.ts";
 import { Histogram } from "./histogram.ts";
@@ -48,6 +60,8 @@ export interface LiveScenario {
   /** If present, connections behave as TCP does, over lines with a limit in each direction: per cent of the packets
    * that are lost, besides those that find a queue full. */
   readonly lossPercent?: number;
+  /** If not 0, the viewers are pages of browsers: see `browser-profile.ts`. */
+  readonly browsers?: number;
   /** They connect to the source as well, and take places there. */
   readonly attacksSource?: boolean;
 }
@@ -124,6 +138,8 @@ export interface LiveReport {
   readonly joined: number;
   /** Chunk bytes that the source sent, in multiples of the stream. */
   readonly sourceCopies: number;
+  /** All that the source sent, in multiples of the stream. */
+  readonly sourceUpload: number;
   readonly duplicateShare: number;
   readonly controlShare: number;
   readonly banned: number;
@@ -170,6 +186,7 @@ export class LiveWorld {
   #worstStartMs = 0;
   #recent: MadePiece[] = [];
   #sourceBefore = 0;
+  #sourceAllBefore = 0;
   #controlBefore = 0;
   #seq = 1_000;
   #previousHash = new Uint8Array(20);
@@ -215,6 +232,7 @@ export class LiveWorld {
   run(): LiveReport {
     this.events.runTo(this.#measureFromMs * 1_000);
     this.#sourceBefore = this.source.uplink.sentBytes;
+    this.#sourceAllBefore = sentBy(this.source);
     this.#controlBefore = this.net.controlBytes;
     // Exclude what happened before: the sums start at the negated counters.
     for (const { swarm } of this.viewers) {
@@ -230,16 +248,19 @@ export class LiveWorld {
   /** Adds a viewer. */
   join(isCrowd: boolean, options: Partial<NodeOptions> = {}, upload = this.#upload()): LiveNode {
     const isBlackHole = options.isBlackHole ?? this.#random() * 100 < this.scenario.blackHolePercent;
-    const isReachable = this.#random() * 100 >= this.scenario.natPercent;
+    const { browsers } = this.scenario;
+    const isReachable = this.#random() * 100 >= (browsers ? UNCALLABLE_PERCENT : this.scenario.natPercent);
     const node = this.#node(
       "viewer",
       isBlackHole ? (this.scenario.blackHoleUpload ?? BLACK_HOLE_UPLOAD) : upload,
       {
         isReachable,
+        ...(browsers && this.#page()),
         ...options,
         isBlackHole,
       },
     );
+    if (browsers) this.#sleep(node);
     this.viewers.add(node);
     const at = this.events.nowMs;
     if (isBlackHole || options.tamper) this.liars.add(node.address.host);
@@ -261,6 +282,25 @@ export class LiveWorld {
     return node;
   }
 
+  #page(): Partial<NodeOptions> {
+    const { bytesPerSecond } = this.scenario;
+    const carried = pick(PAGE_UPLINKS, this.#random());
+    return { isPage: true, uplinkBytesPerSecond: Math.min(carried, PAGE_OFFER) * bytesPerSecond };
+  }
+
+  /** A page goes to the background and comes back, again and again. */
+  #sleep(node: LiveNode): void {
+    const share = ASLEEP_PERCENT / 100;
+    const { uploadBytesPerSecond } = node.setup.about;
+    const next = (isAsleep: boolean): void => {
+      if (!node.isAlive) return;
+      node.handle({ kind: "offer", uploadBytesPerSecond: isAsleep ? 0 : uploadBytesPerSecond });
+      const meanMs = isAsleep ? ASLEEP_MS : (ASLEEP_MS * (1 - share)) / share;
+      this.#at(this.events.nowMs - meanMs * Math.log(1 - this.#random()), () => next(!isAsleep));
+    };
+    next(this.#random() < share);
+  }
+
   /** Adds hostile peer number `index`. It connects to the viewers that are there, and those that come later connect to it. */
   #attack(index: number): void {
     const { attacksSource = false, attackSeconds = 60, stripes, pieceMs } = this.scenario;
@@ -277,7 +317,8 @@ export class LiveWorld {
         now,
       );
     // A source knows which relays it has listed; a viewer may not.
-    const role = attacksSource ? "viewer" : "relay";
+    const isPage = !!this.scenario.browsers;
+    const role = attacksSource || isPage ? "viewer" : "relay";
     const node = this.#node(role, ATTACKER_UPLOAD, { isReachable: true, hostile });
     this.liars.add(node.address.host);
     this.#hostile.push(node);
@@ -302,12 +343,8 @@ export class LiveWorld {
 
   #upload(): number {
     if (this.net.isLoopback) return LOOPBACK_UPLOAD;
-    let roll = this.#random();
-    for (const [share, upload] of this.scenario.uploads ?? CITY) {
-      if (roll < share) return upload;
-      roll -= share;
-    }
-    return 0;
+    const roll = this.#random();
+    return this.scenario.browsers ? PAGE_OFFER : pick(this.scenario.uploads ?? CITY, roll);
   }
 
   #node(role: "source" | "relay" | "viewer", upload: number, options: NodeOptions): LiveNode {
@@ -327,7 +364,7 @@ export class LiveWorld {
         },
         layout: { stripes, pieceMs, bytesPerSecond, maxPieceBytes: 2 * 1024 * 1024 },
         lagMs,
-        keepMs: 8_000,
+        keepMs: options.isPage ? PAGE_KEEP_MS : 8_000,
         random,
         isSigned: ({ bytes }) => bytes[0] === GENUINE,
         isValidChunk: (header, stripe, bytes) => bytes.byteOffset === tagOf(header.value.seq, stripe),
@@ -344,6 +381,10 @@ export class LiveWorld {
 
   /** A tracker responds after 150 to 300 ms with some of the present viewers; the link names the source. */
   #ask(node: LiveNode): void {
+    if (node.options.isPage) {
+      this.#introduce(node);
+      return;
+    }
     const answerMs = this.net.isLoopback ? LOOPBACK_TRACKER_MS : 150 + 150 * this.#random();
     this.#at(this.events.nowMs + answerMs, () => {
       const all = [...this.viewers];
@@ -356,6 +397,22 @@ export class LiveWorld {
         if (other !== node) addresses.push(other.address);
       }
       node.handle({ kind: "found", addresses });
+    });
+  }
+
+  /** The engine lists some other pages, again and again. Its own address is in the link. */
+  #introduce(node: LiveNode): void {
+    this.#at(this.events.nowMs + 50 + 100 * this.#random(), () => {
+      if (!node.isAlive) return;
+      const others = [...this.viewers].filter((other) => other !== node && other.options.isPage);
+      const addresses = [this.source.address, ...this.#hostile.map(({ address }) => address)];
+      while (addresses.length <= LISTED_PAGES && others.length > 0)
+        addresses.push(
+          ...others.splice(randomBelow(this.#random, others.length), 1).map(({ address }) => address),
+        );
+      node.handle({ kind: "found", addresses });
+      const waitMs = node.links.size <= ENOUGH_PAGES ? FIND_MS : RARE_FIND_MS;
+      this.#at(this.events.nowMs + waitMs, () => this.#introduce(node));
     });
   }
 
@@ -414,7 +471,7 @@ export class LiveWorld {
 
   #watch(node: LiveNode, output: LiveOutput): void {
     const record = this.#records.get(node);
-    if (output.kind === "find") this.#ask(node);
+    if (output.kind === "find" && !node.options.isPage) this.#ask(node);
     else if (output.kind === "banned") {
       this.#banned++;
       if (!this.liars.has(output.address.host)) this.#innocentBans++;
@@ -502,6 +559,7 @@ export class LiveWorld {
       neverStarted: this.#neverStarted,
       joined: this.#joined,
       sourceCopies: (this.source.uplink.sentBytes - this.#sourceBefore) / stream,
+      sourceUpload: (sentBy(this.source) - this.#sourceAllBefore) / stream,
       duplicateShare: this.#duplicateGone / Math.max(1, this.#receivedGone),
       controlShare: (this.net.controlBytes - this.#controlBefore) / Math.max(1, this.#receivedGone),
       banned: this.#banned,
@@ -515,4 +573,17 @@ export class LiveWorld {
       events: this.events.ran,
     };
   }
+}
+
+function pick(shares: readonly (readonly [share: number, value: number])[], roll: number): number {
+  let rest = roll;
+  for (const [share, value] of shares) {
+    if (rest < share) return value;
+    rest -= share;
+  }
+  return 0;
+}
+
+function sentBy({ uplink, controlBytes }: LiveNode): number {
+  return uplink.sentBytes + controlBytes;
 }

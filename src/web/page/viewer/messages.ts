@@ -9,7 +9,7 @@ export type ToWorker =
       readonly infohash: string;
       readonly file: ArrayBuffer;
     }
-  /** Connects to other pages under this id from now on, or to the engine only if there is none. */
+  /** Connects to other pages under this id from now on, or to the engine only if there is none; with the same id only `uploads` changes. */
   | { readonly kind: "share"; readonly id: string | undefined; readonly uploads: boolean }
   /** Requests a resource of the HLS presentation. */
   | { readonly kind: "load"; readonly id: number; readonly path: string }
@@ -41,6 +41,9 @@ export interface ViewerFigures {
   /** Connected pages. */
   readonly pages: number;
   readonly isEngineConnected: boolean;
+  /** Whether this page offers upload to others now, and the number of pages that get a part of the stream from it. */
+  readonly uploads: boolean;
+  readonly children: number;
   /** Peers that were banned for invalid data. */
   readonly banned: number;
   readonly skippedPieces: number;

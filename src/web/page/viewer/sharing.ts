@@ -11,8 +11,9 @@ interface SharingOptions {
   post(message: ToWorker, transfer?: Transferable[]): void;
 }
 
-/** The name under which the browser stores the viewer's choice. */
+/** The names under which the browser stores the viewer's choices. */
 const STORED = "sluice-sharing";
+const STORED_ALWAYS = "sluice-sharing-always";
 /** After the engine has ended the room, the page joins again. */
 const REJOIN_MS = 5_000;
 
@@ -23,13 +24,16 @@ interface Connection extends EventTarget {
 }
 
 /**
- * Whether this page exchanges the stream with others: the viewer's choice, or the broadcaster's until the viewer has chosen. A page does not
- * upload while it is in the background, in data-saving mode or on a mobile network; it leaves the other pages meanwhile.
+ * Whether this page exchanges the stream with others: the viewer's choice, or the broadcaster's until the viewer has chosen. Unless the
+ * viewer allows it, a page does not upload while it is in the background, in data-saving mode or on a mobile network. It still receives
+ * from other pages then, so that the engine does not have to send it everything.
  */
 export class Sharing {
   readonly #options: SharingOptions;
   readonly #box = document.getElementById("sharing") as HTMLInputElement;
+  readonly #always = document.getElementById("sharing-always") as HTMLInputElement;
   #room: Room | undefined;
+  #uploads = false;
   #isOpening = false;
 
   constructor(options: SharingOptions) {
@@ -40,13 +44,19 @@ export class Sharing {
   start(): void {
     const { sharing } = this.#options;
     const isPossible = sharing !== "off" && typeof RTCPeerConnection === "function";
-    for (const id of ["sharing-choice", "hint"]) document.getElementById(id)!.hidden = !isPossible;
+    for (const id of ["sharing-choice", "sharing-always-choice", "hint"])
+      document.getElementById(id)!.hidden = !isPossible;
     if (!isPossible) return;
-    this.#box.checked = storedChoice() ?? sharing === "on";
-    this.#box.addEventListener("change", () => {
-      storeChoice(this.#box.checked);
-      void this.#update();
-    });
+    this.#box.checked = storedChoice(STORED) ?? sharing === "on";
+    this.#always.checked = storedChoice(STORED_ALWAYS) ?? false;
+    for (const [box, name] of [
+      [this.#box, STORED],
+      [this.#always, STORED_ALWAYS],
+    ] as const)
+      box.addEventListener("change", () => {
+        storeChoice(name, box.checked);
+        void this.#update();
+      });
     document.addEventListener("visibilitychange", () => void this.#update());
     connectionOf()?.addEventListener("change", () => void this.#update());
     void this.#update();
@@ -62,13 +72,17 @@ export class Sharing {
   /** Joins or leaves the other pages. */
   async #update(): Promise<void> {
     const { post, url, iceServers } = this.#options;
-    const isWanted = this.#box.checked && !isMetered() && document.visibilityState === "visible";
-    if (!isWanted) {
+    const mayUpload = () => this.#always.checked || (!isMetered() && document.visibilityState === "visible");
+    if (!this.#box.checked) {
       if (this.#room === undefined) return;
       this.#room.leave();
       this.#room = undefined;
       post({ kind: "share", id: undefined, uploads: false });
       return;
+    }
+    if (this.#room !== undefined && this.#uploads !== mayUpload()) {
+      this.#uploads = mayUpload();
+      post({ kind: "share", id: this.#room.id, uploads: this.#uploads });
     }
     if (this.#room !== undefined || this.#isOpening) return;
     this.#isOpening = true;
@@ -86,7 +100,8 @@ export class Sharing {
         lost,
       });
       this.#room = room;
-      post({ kind: "share", id: room.id, uploads: true });
+      this.#uploads = mayUpload();
+      post({ kind: "share", id: room.id, uploads: this.#uploads });
     } catch {
       // The engine introduces no pages now, or the browser has no WebRTC: the engine sends everything.
       setTimeout(() => void this.#update(), REJOIN_MS);
@@ -115,18 +130,18 @@ function isMetered(): boolean {
   return saveData || type === "cellular";
 }
 
-function storedChoice(): boolean | undefined {
+function storedChoice(name: string): boolean | undefined {
   try {
-    const stored = localStorage.getItem(STORED);
+    const stored = localStorage.getItem(name);
     return stored === null ? undefined : stored === "yes";
   } catch {
     return undefined; // The browser forbids it.
   }
 }
 
-function storeChoice(isOn: boolean): void {
+function storeChoice(name: string, isOn: boolean): void {
   try {
-    localStorage.setItem(STORED, isOn ? "yes" : "no");
+    localStorage.setItem(name, isOn ? "yes" : "no");
   } catch {
     // The choice is valid until the page is closed.
   }

@@ -54,7 +54,8 @@ export class SwarmPeer {
   readonly #window: LiveWindow;
   readonly #source: LiveSource;
   readonly #accept: (socket: TcpSocket) => TcpHandlers;
-  #driver: LiveDriver | undefined;
+  /** The present driver, its id among other pages, whether it has offered upload in its handshakes, and whether it does now. */
+  #joined: { driver: LiveDriver; id: string | undefined; offers: boolean; uploads: boolean } | undefined;
   #stopFinding: () => void = () => {};
   /** Of drivers that have stopped. */
   #past = { banned: 0, skippedPieces: 0 };
@@ -82,23 +83,37 @@ export class SwarmPeer {
     this.#accept = acceptPeers({
       ...{ clock: CLOCK, log: SILENT },
       adopt: (infohash, socket, first) =>
-        infohash === file.infohash ? this.#driver?.accept(socket, first) : undefined,
+        infohash === file.infohash ? this.#joined?.driver.accept(socket, first) : undefined,
     });
     const web = url.replace(/^http/, "ws");
     this.#net = new PageNet({ url: web, post, accept: (socket) => this.#accept(socket) });
   }
 
-  /** Joins the swarm, or joins it anew: with an `id` as a peer of other pages, else with the engine alone. */
-  async join(id: string | undefined, uploads: boolean): Promise<void> {
-    const before = this.#driver;
+  /** Joins the swarm with an `id` as a peer of other pages, else with the engine alone. A page that no longer uploads stays a peer: what it
+   * receives from other pages need not come from the engine. */
+  async share(id: string | undefined, uploads: boolean): Promise<void> {
+    const joined = this.#joined;
+    // Other peers ask only a page that has offered upload in its handshake.
+    if (joined === undefined || id !== joined.id || !joined.offers) return this.#join(id, uploads);
+    joined.uploads = uploads;
+    joined.driver.offer(uploads ? this.#offeredBytesPerSecond : 0);
+  }
+
+  get #offeredBytesPerSecond(): number {
+    return UPLOAD_SHARE * this.#file.info.bytesPerSecond;
+  }
+
+  async #join(id: string | undefined, uploads: boolean): Promise<void> {
+    const before = this.#joined?.driver;
     this.#stopFinding();
     if (before) {
-      this.#driver = undefined;
+      this.#joined = undefined;
       this.#past.banned += before.swarmFigures().bannedPeers;
       this.#past.skippedPieces += before.figures().skippedPieces;
       await before.stop();
     }
     const { info, infohash, infoBytes } = this.#file;
+    const offers = id !== undefined && uploads;
     const driver = new LiveDriver({
       ...{ infohash, info, infoBytes, role: "viewer", trackers: [] },
       peerId: makePeerId(randomBytes(20)),
@@ -115,7 +130,7 @@ export class SwarmPeer {
       listensFor: (peer) => pageIdOf(peer) !== undefined,
       isAllowed: (address) =>
         address.host === ENGINE_OF_PAGE.host || (id !== undefined && isOther(address, id)),
-      uploadBytesPerSecond: id !== undefined && uploads ? UPLOAD_SHARE * info.bytesPerSecond : 0,
+      uploadBytesPerSecond: offers ? this.#offeredBytesPerSecond : 0,
       uploadLimit: 0,
       limits: new PeerLimits({ uploadLimit: 0, downloadLimit: 0, limitLan: false }).forSwarm(
         infohash,
@@ -124,7 +139,7 @@ export class SwarmPeer {
       ...{ lagMs: LAG_MS, keepMs: KEEP_MS, connections: new ConnectionCount(MAX_CONNECTIONS) },
       ...{ log: SILENT, sink: this.#window, forked() {} },
     });
-    this.#driver = driver;
+    this.#joined = { driver, id, offers, uploads: offers };
     driver.start();
     driver.found([ENGINE_OF_PAGE]);
     if (id !== undefined) this.#find(driver, id);
@@ -163,13 +178,15 @@ export class SwarmPeer {
   }
 
   figures(): ViewerFigures {
-    const driver = this.#driver;
+    const driver = this.#joined?.driver;
     const swarm = driver?.swarmFigures();
     const edge = this.#window.edgeMs;
     return {
       ...this.#net.traffic,
       pages: swarm?.peers.filter(({ address }) => pageIdOf(address) !== undefined).length ?? 0,
       isEngineConnected: this.#net.isEngineConnected,
+      uploads: this.#joined?.uploads ?? false,
+      children: driver?.figures().children ?? 0,
       banned: this.#past.banned + (swarm?.bannedPeers ?? 0),
       skippedPieces: this.#past.skippedPieces + (driver?.figures().skippedPieces ?? 0),
       delayMs: edge === undefined ? undefined : Math.round(Date.now() - edge),

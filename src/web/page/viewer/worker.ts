@@ -23,7 +23,7 @@ scope.onmessage = ({ data }) => {
   if (data.kind === "start") start(data);
   else if (data.kind === "load") void load(data.id, data.path);
   else if (data.kind === "abort") loads.get(data.id)?.abort();
-  else if (data.kind === "share") joining = joining.then(() => peer?.join(data.id, data.uploads));
+  else if (data.kind === "share") joining = joining.then(() => peer?.share(data.id, data.uploads));
   else peer?.channel(data);
 };
 
@@ -34,7 +34,7 @@ function start({ url, infohash, file: bytes }: Extract<ToWorker, { kind: "start"
       throw new SluiceError("bad_transport_file", "the engine sent another stream");
     const started = new SwarmPeer(file, url, post);
     peer = started;
-    joining = started.join(undefined, false);
+    joining = started.share(undefined, false);
     setInterval(() => post({ kind: "figures", figures: started.figures() }), FIGURES_MS);
   } catch (error) {
     post({ kind: "problem", reason: messageOf(error) });
