@@ -34,6 +34,8 @@ const PAGES = {
   settings: { title: t("Settings"), create: settingsView },
 };
 const FIRST = "overview";
+/** Of the page before the current one, so much remains visible: it shows that the row scrolls. In pixels. */
+const SHOWN_BEFORE = 40;
 
 /**
  * Opens the place Control room.
@@ -63,8 +65,12 @@ export function openPlace(root) {
     current = undefined;
     problem.hidden = true;
     for (const link of links) {
-      if (link.dataset.page === name) link.setAttribute("aria-current", "page");
-      else link.removeAttribute("aria-current");
+      if (link.dataset.page !== name) link.removeAttribute("aria-current");
+      else {
+        link.setAttribute("aria-current", "page");
+        // On a phone the row of pages scrolls.
+        nav.scrollLeft += link.getBoundingClientRect().left - nav.getBoundingClientRect().left - SHOWN_BEFORE;
+      }
     }
     const page = PAGES[name];
     try {

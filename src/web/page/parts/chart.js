@@ -46,14 +46,15 @@ export class SpeedChart {
   update(samples) {
     const downs = samples.map(({ down }) => down);
     const ups = samples.map(({ up }) => up);
-    const top = Math.max(1, ...downs, ...ups);
+    const peak = Math.max(0, ...downs, ...ups);
+    const top = Math.max(1, peak);
     // Both lines have the same scale.
     this.#down.setAttribute("d", sparklinePath(downs, WIDTH, HEIGHT, top));
     this.#up.setAttribute("d", sparklinePath(ups, WIDTH, HEIGHT, top));
     const first = samples[0];
     this.#since.textContent =
       first === undefined ? t("No data yet") : t("since {time}", { time: timeText(first.at) });
-    this.#top.textContent = samples.length < 2 ? "" : t("peak {speed}", { speed: `${bytesText(top)}/s` });
+    this.#top.textContent = samples.length < 2 ? "" : t("peak {speed}", { speed: `${bytesText(peak)}/s` });
     this.#image.setAttribute(
       "aria-label",
       t("Speeds {since}, {peak}", { since: this.#since.textContent, peak: this.#top.textContent }),

@@ -37,7 +37,9 @@ export function connectDevices(button, { playing, started }) {
   let current;
   button.addEventListener("click", () => {
     const content = make("div", { class: "device" });
-    const dialog = openDialog(t("Play on…"), content);
+    const close = action(t("Close"), () => dialog.close());
+    const buttons = make("div", { class: "dialog-buttons" }, close);
+    const dialog = openDialog(t("Play on…"), content, buttons);
     /** @type {() => void} stops what the dialog shows at present */
     let leave = () => {};
     const show = (/** @type {(() => void)} */ next) => {

@@ -9,7 +9,12 @@ import { programmeRow } from "./programme-row.js";
 /** The height of a row, the width of an hour, and of the column with the channels, in rem. */
 const ROW_REM = 4;
 const HOUR_REM = 15;
-const NAME_REM = 10;
+const NAME_REM = 11;
+/** On a phone the names leave room for the programmes. */
+const PHONE_NAME_REM = 7.5;
+const PHONE_REM = 40;
+/** A cell that is narrower shows no text. */
+const MIN_TEXT_REM = 3;
 const HOURS = 24;
 /** Rows per request. */
 const PAGE_ROWS = 25;
@@ -39,7 +44,8 @@ export function openGuideGrid({ page, play }) {
   const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
   const rowHeight = Math.round(ROW_REM * rem);
   const hourWidth = Math.round(HOUR_REM * rem);
-  const nameWidth = Math.round(NAME_REM * rem);
+  const isPhone = window.innerWidth < PHONE_REM * rem;
+  const nameWidth = Math.round((isPhone ? PHONE_NAME_REM : NAME_REM) * rem);
   const start = Math.floor(Date.now() / 1_800_000) * 1800 - 1800;
   /** @type {Map<number, readonly ListItem[]>} */
   const pages = new Map();
@@ -55,7 +61,9 @@ export function openGuideGrid({ page, play }) {
     head.style.left = `${nameWidth + (half * hourWidth) / 2}px`;
     return head;
   });
-  const times = make("div", { class: "grid-times", "aria-hidden": "true" }, ...heads);
+  const corner = make("div", { class: "grid-corner" });
+  corner.style.width = `${nameWidth}px`;
+  const times = make("div", { class: "grid-times", "aria-hidden": "true" }, corner, ...heads);
   const now = make("div", { class: "grid-now", "aria-hidden": "true" });
   const body = make("div", { class: "grid-body", role: "list", "aria-label": t("Channels") }, now);
   const view = make(
@@ -121,19 +129,22 @@ export function openGuideGrid({ page, play }) {
       .map((programme) => {
         const left = Math.max(xOf(programme.start), nameWidth);
         const isOn = programme.start <= seconds && programme.stop > seconds;
+        const width = Math.max(8, xOf(programme.stop) - left - 2);
+        const span = `${timeText(programme.start)} – ${timeText(programme.stop)}`;
         const cell = make(
           "button",
           {
             type: "button",
-            class: isOn ? "grid-cell on" : "grid-cell",
+            class: `grid-cell${isOn ? " on" : ""}${width < MIN_TEXT_REM * rem ? " narrow" : ""}`,
+            title: `${programme.title.slice(0, 120)}\n${span}`,
             "data-start": programme.start,
             onclick: () => choose(item, programme),
           },
           make("bdi", {}, programme.title.slice(0, 120)),
-          make("small", {}, `${timeText(programme.start)} – ${timeText(programme.stop)}`),
+          make("small", {}, span),
         );
         cell.style.left = `${left}px`;
-        cell.style.width = `${Math.max(8, xOf(programme.stop) - left - 2)}px`;
+        cell.style.width = `${width}px`;
         return cell;
       });
     const name = make(
@@ -211,7 +222,7 @@ export function openGuideGrid({ page, play }) {
       );
       note.textContent = hasProgrammes
         ? ""
-        : t("No programmes. Add a programme guide with the button “Guides”.");
+        : t("No programmes. Add a programme guide with the button “Guide sources”.");
       render();
     } catch (error) {
       note.textContent = problemText(error);

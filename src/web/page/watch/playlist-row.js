@@ -37,8 +37,12 @@ export function itemRow(item, actions, number) {
     make(
       "span",
       { class: "item-text" },
-      make("bdi", { class: "item-title" }, title),
-      make("span", { class: "item-notes" }, ...notes(item)),
+      make(
+        "span",
+        { class: "item-head" },
+        make("bdi", { class: "item-title" }, title),
+        make("span", { class: "item-notes" }, ...notes(item)),
+      ),
       ...programmeLines(item),
     ),
   );
@@ -100,7 +104,7 @@ export function programmeLines({ programmes }) {
   return programmes.map(({ start, stop, title }) =>
     make(
       "span",
-      { class: "item-programme" },
+      { class: start <= now ? "item-programme is-on" : "item-programme" },
       make("time", { datetime: new Date(start * 1000).toISOString() }, timeText(start)),
       make("bdi", {}, title.slice(0, MAX_SHOWN_TITLE)),
       start <= now

@@ -167,6 +167,7 @@ export function clearInfo(page) {
   page.progress.value = 0;
   page.progressText.textContent = "0 %";
   page.sparkline.setAttribute("d", "");
+  page.filesLabel.hidden = true;
   page.qualityLabel.hidden = true;
   page.audioLabel.hidden = true;
   page.subtitlesLabel.hidden = true;
