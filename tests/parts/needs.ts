@@ -4,6 +4,7 @@ import * as runner from "node:test";
 import { fileURLToPath } from "node:url";
 import { missingFaultSupport } from "../crash/faults.ts";
 import { LAUNCH } from "../web/chromium-launch.ts";
+import { FIREFOX } from "../web/firefox.ts";
 import { whyNoRouter } from "./home-router.ts";
 import { PYTHON } from "./libtorrent.ts";
 import { hasMulticast, listensOn } from "./loopback.ts";
@@ -19,6 +20,7 @@ const CHECKS: Record<Need, Check> = {
   time: () => undefined,
   ffmpeg: program("ffmpeg", "ffmpeg"),
   chromium: () => (existsSync(LAUNCH.executablePath) ? undefined : missing("Chromium", "chromium")),
+  firefox: () => (existsSync(FIREFOX) ? undefined : missing("Firefox", "firefox-esr")),
   mpv: program("mpv", "mpv"),
   vlc: program("cvlc", "vlc-bin vlc-plugin-base"),
   curl: program("curl", "curl"),

@@ -16,6 +16,7 @@ export const TIER_OF_NEED = {
   time: "e2e",
   ffmpeg: "e2e",
   chromium: "e2e",
+  firefox: "e2e",
   mpv: "e2e",
   vlc: "e2e",
   curl: "e2e",
