@@ -6,6 +6,7 @@ import type { Files, OpenFile } from "../../runtime/contract.ts";
 import { foldText } from "../item-names.ts";
 import type { Programme } from "./guide-contract.ts";
 import { MarkedBlocks } from "./guide-scan.ts";
+import { ProgrammeIndex } from "./programme-index.ts";
 import type { XmltvChannel, XmltvProgramme } from "./xmltv-reader.ts";
 
 /** Limits of one source: the largest public guides have 20,000 channels and 2 million programmes. */
@@ -20,9 +21,13 @@ const CHECK_BYTES = 16 * 1024 * 1024;
 const MAX_LINE_BYTES = 64 * 1024;
 /** Bytes of one read; most programmes have less than 1 KiB, and the next one follows in most guides. */
 const READ_BYTES = 4 * 1024;
+/** Bytes of one read of the scan; more than a line. */
+const SCAN_BYTES = 256 * 1024;
 /** A programme without a stop time that no other follows. */
 const DEFAULT_SECONDS = 3_600;
 const NEWLINE = 0x0a;
+const COMMA = 0x2c;
+const ZERO = 0x30;
 const ENCODER = new TextEncoder();
 
 /**
@@ -35,6 +40,8 @@ export class GuideFile {
   readonly #freeBytes: () => Promise<number | undefined>;
   readonly #channels: StoredChannel[] = [];
   readonly #byId = new Map<string, StoredChannel>();
+  readonly #index = new ProgrammeIndex();
+  /** Programmes in the file, and in the lines that are not in it yet. */
   #programmeCount = 0;
   /** Bytes in the file. */
   #length = 0;
@@ -59,8 +66,7 @@ export class GuideFile {
   static async open(files: Files, path: string): Promise<GuideFile> {
     const guide = new GuideFile(await files.open(path), () => files.freeBytes(path));
     try {
-      await guide.#scan(files, path);
-      guide.#sort();
+      await guide.#scan((await files.stat(path))?.size ?? 0);
       return guide;
     } catch (error) {
       await guide.close();
@@ -82,7 +88,8 @@ export class GuideFile {
     if (this.#channels.length >= MAX_CHANNELS)
       throw new DecodeError("XMLTV", this.#length, `more than ${MAX_CHANNELS} channels`);
     this.#append([id, names, icon]);
-    this.#keepChannel({ id, names, icon });
+    // The other texts are parts of the block of the guide that is read, and would keep all of it in memory.
+    this.#keepChannel([id, [], ""]);
   }
 
   /** Adds a programme. Throws `DecodeError` beyond the limits. */
@@ -92,18 +99,7 @@ export class GuideFile {
     if (this.#programmeCount >= MAX_PROGRAMMES)
       throw new DecodeError("XMLTV", this.#length, `more than ${MAX_PROGRAMMES} programmes`);
     const stored = this.#byId.get(channel)!;
-    const offset = this.#append([
-      start,
-      stop,
-      stored.number,
-      title,
-      subtitle,
-      description,
-      categories,
-      icon,
-      episode,
-    ]);
-    stored.index.push(start, offset);
+    this.#append([start, stop, stored.number, title, subtitle, description, categories, icon, episode]);
     this.#programmeCount++;
   }
 
@@ -124,12 +120,12 @@ export class GuideFile {
     this.#filled = 0;
   }
 
-  /** Makes everything durable; afterwards programmes can be read. */
+  /** Makes everything durable and reads the index; afterwards programmes can be read. */
   async finish(): Promise<void> {
     await this.flush(true);
     await this.#file.sync();
     this.#lines = new Uint8Array();
-    this.#sort();
+    await this.#scan(this.#length);
   }
 
   /** The programmes of a channel that overlap `[from, to)`, in order, at most `limit`. */
@@ -139,10 +135,11 @@ export class GuideFile {
     const found: Programme[] = [];
     const lines = new LineReader(this.#file, this.#length);
     // The programme that runs at `from` started before it.
-    const { index } = channel;
-    for (let i = Math.max(0, index.firstAfter(from) - 1); i < index.length; i++) {
+    const index = this.#index;
+    const range = index.range(channel.number);
+    for (let i = Math.max(range.from, index.firstAfter(channel.number, from) - 1); i < range.to; i++) {
       if (index.startOf(i) >= to || found.length >= limit) break;
-      const next = i + 1 < index.length ? index.startOf(i + 1) : undefined;
+      const next = i + 1 < range.to ? index.startOf(i + 1) : undefined;
       const programme = programmeOf(await lines.at(index.offsetOf(i)), next);
       if (programme.stop > from) found.push(programme);
     }
@@ -164,8 +161,9 @@ export class GuideFile {
       const channel = this.#byId.get(id);
       if (channel === undefined) continue;
       wanted.add(channel);
-      const { index } = channel;
-      for (let i = Math.max(0, index.firstAfter(from) - 1); i < index.length; i++)
+      const index = this.#index;
+      const range = index.range(channel.number);
+      for (let i = Math.max(range.from, index.firstAfter(channel.number, from) - 1); i < range.to; i++)
         blocks.mark(index.offsetOf(i));
       yield [];
     }
@@ -175,7 +173,7 @@ export class GuideFile {
         const [start, , number] = parsedLine(line);
         const channel = typeof start === "number" ? this.#channels[Number(number)] : undefined;
         if (channel === undefined || !wanted.has(channel)) continue;
-        const programme = programmeOf(line, channel.index.startAfter(Number(start)));
+        const programme = programmeOf(line, this.#index.startAfter(channel.number, Number(start)));
         const isMatch =
           foldText(programme.title).includes(part) || foldText(programme.subtitle).includes(part);
         if (isMatch && programme.stop > from) found.push({ channel: channel.id, programme });
@@ -188,59 +186,74 @@ export class GuideFile {
     await this.#file.close();
   }
 
-  /** Returns the offset in the file at which the line will be. */
-  #append(line: readonly unknown[]): number {
+  #append(line: readonly unknown[]): void {
     const text = `${JSON.stringify(line)}\n`;
     // UTF-8 needs at most three bytes for a UTF-16 unit. A caller that adds much between two flushes needs more space.
     while (this.#lines.length - this.#filled < 3 * text.length) this.#lines = grown(this.#lines);
-    const offset = this.#length + this.#filled;
     this.#filled += ENCODER.encodeInto(text, this.#lines.subarray(this.#filled)).written;
-    return offset;
   }
 
-  #keepChannel({ id, names, icon }: XmltvChannel): void {
-    const channel = { id, names, icon, number: this.#channels.length, index: new ProgrammeIndex() };
+  #keepChannel([id, names, icon]: readonly [string, readonly string[], string]): void {
+    const channel = { id, names, icon, number: this.#channels.length };
     this.#channels.push(channel);
     this.#byId.set(id, channel);
   }
 
-  async #scan(files: Files, path: string): Promise<void> {
-    let rest = new Uint8Array();
-    for await (const part of files.parts(path)) {
-      const bytes = new Uint8Array(rest.length + part.length);
-      bytes.set(rest);
-      bytes.set(part, rest.length);
-      let at = 0;
-      for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, at)) {
-        this.#index(bytes.subarray(at, end), this.#length + at);
-        at = end + 1;
+  /** Reads the channels and the index from a file of `size` bytes. They need no memory while the guide is fetched, and nothing is
+   * allocated for a programme. */
+  async #scan(size: number): Promise<void> {
+    this.#channels.length = 0;
+    this.#byId.clear();
+    this.#programmeCount = 0;
+    this.#length = size;
+    const block = new Uint8Array(SCAN_BYTES);
+    let filled = 0;
+    for (let at = 0; at < size; ) {
+      const read = block.subarray(filled, Math.min(block.length, filled + size - at));
+      await this.#file.read(at, read);
+      const blockAt = at - filled;
+      at += read.length;
+      filled += read.length;
+      let from = 0;
+      for (let end = block.indexOf(NEWLINE); end >= 0 && end < filled; end = block.indexOf(NEWLINE, from)) {
+        this.#addLine(block, from, end, blockAt + from);
+        from = end + 1;
       }
-      this.#length += at;
-      rest = bytes.slice(at);
-      if (rest.length > MAX_LINE_BYTES)
-        throw new DecodeError("guide file", this.#length, "a line is too long");
+      if (filled - from > MAX_LINE_BYTES)
+        throw new DecodeError("guide file", blockAt + from, "a line is too long");
+      block.copyWithin(0, from, filled);
+      filled -= from;
     }
-    if (rest.length > 0) throw new DecodeError("guide file", this.#length, "the last line is incomplete");
+    if (filled > 0) throw new DecodeError("guide file", size, "the last line is incomplete");
+    await this.#index.sort();
   }
 
-  #index(line: Uint8Array, offset: number): void {
-    const head = decodeUtf8(line.subarray(0, 48));
-    const numbers = /^\[(\d{1,10}),\d{1,10},(\d{1,6}),/.exec(head);
-    if (numbers === null) {
-      const [id, names, icon] = parsedLine(line) as [string, string[], string];
-      this.#keepChannel({ id, names, icon });
+  /** Adds what the line `[from, to)` of a block has, which is at `offset` in the file. */
+  #addLine(block: Uint8Array, from: number, to: number, offset: number): void {
+    const start = numberAt(block, from + 1);
+    if (start === undefined) {
+      this.#keepChannel(parsedLine(block.subarray(from, to)) as [string, string[], string]);
       return;
     }
-    const channel = this.#channels[Number(numbers[2])];
-    if (channel === undefined)
-      throw new DecodeError("guide file", this.#length, "a programme has no channel");
-    channel.index.push(Number(numbers[1]), offset);
+    const stop = numberAt(block, start.end);
+    const channel = stop && numberAt(block, stop.end);
+    if (channel === undefined || channel.value >= this.#channels.length)
+      throw new DecodeError("guide file", offset, "a programme has no channel");
+    this.#index.push(channel.value, start.value, offset);
     this.#programmeCount++;
   }
+}
 
-  #sort(): void {
-    for (const { index } of this.#channels) index.sort();
+/** Reads a decimal number and the comma behind it; undefined if there is none. */
+function numberAt(bytes: Uint8Array, from: number): { value: number; end: number } | undefined {
+  let value = 0;
+  for (let at = from; at < from + 11; at++) {
+    const byte = bytes[at];
+    if (byte === COMMA && at > from) return { value, end: at + 1 };
+    if (byte === undefined || byte < ZERO || byte > ZERO + 9) return undefined;
+    value = 10 * value + byte - ZERO;
   }
+  return undefined;
 }
 
 /** Reads lines of a file, and keeps the block that was read last for the line behind it. */
@@ -283,66 +296,6 @@ interface FoundInFile {
 interface StoredChannel extends XmltvChannel {
   /** Its place among the channels. */
   readonly number: number;
-  readonly index: ProgrammeIndex;
-}
-
-/** The start times of the programmes of one channel, and the byte offsets of their lines: 8 bytes for each. */
-class ProgrammeIndex {
-  #starts = new Uint32Array(0);
-  #offsets = new Uint32Array(0);
-  #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
-
-  startOf(i: number): number {
-    return this.#starts[i]!;
-  }
-
-  offsetOf(i: number): number {
-    return this.#offsets[i]!;
-  }
-
-  push(start: number, offset: number): void {
-    if (this.#length === this.#starts.length) this.#resize(Math.max(16, Math.ceil(1.5 * this.#length)));
-    this.#starts[this.#length] = start;
-    this.#offsets[this.#length++] = offset;
-  }
-
-  /** Sorts by start. Guides are mostly in order already. */
-  sort(): void {
-    this.#resize(this.#length);
-    const [starts, offsets] = [this.#starts, this.#offsets];
-    if (starts.every((start, i) => i === 0 || starts[i - 1]! <= start)) return;
-    const order = Array.from(starts, (_, i) => i).sort((a, b) => starts[a]! - starts[b]!);
-    this.#starts = Uint32Array.from(order, (i) => starts[i]!);
-    this.#offsets = Uint32Array.from(order, (i) => offsets[i]!);
-  }
-
-  /** The first start after `time`, if there is one. */
-  startAfter(time: number): number | undefined {
-    return this.#starts[this.firstAfter(time)];
-  }
-
-  /** The index of the first start after `time`. */
-  firstAfter(time: number): number {
-    let low = 0;
-    let high = this.#length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.#starts[middle]! <= time) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
-  #resize(size: number): void {
-    const [starts, offsets] = [new Uint32Array(size), new Uint32Array(size)];
-    starts.set(this.#starts.subarray(0, size));
-    offsets.set(this.#offsets.subarray(0, size));
-    [this.#starts, this.#offsets] = [starts, offsets];
-  }
 }
 
 /** Decodes the line of a programme; without a stop time, it ends when the next one starts. */
