@@ -11,6 +11,8 @@ interface AccountStream {
   /** The address of the client. */
   readonly client: string;
   isOpen(): boolean;
+  /** True while a player reads it. */
+  isPlayed(): boolean;
   end(): void;
 }
 
@@ -35,6 +37,11 @@ export class AccountStreams {
     return this.#openOf(account).length;
   }
 
+  /** Returns the number of streams of an account that a player reads; one whose player has left for a moment does not count. */
+  played(account: string): number {
+    return this.#openOf(account).filter((stream) => stream.isPlayed()).length;
+  }
+
   /** Counts the stream that a response starts, ends others if they are more than `max` then, and returns the response. */
   add(account: string, client: string, max: number, response: Response): Response {
     const [, text = "", key = ""] =
@@ -49,10 +56,16 @@ export class AccountStreams {
     if (infohash === undefined) {
       const body = new EndableBody(response.body!);
       counted = new Response(body.stream, response);
-      stream = { client, isOpen: () => body.isOpen, end: () => body.end() };
+      const isOpen = () => body.isOpen;
+      stream = { client, isOpen, isPlayed: isOpen, end: () => body.end() };
     } else {
       const session = () => this.#engine.session(infohash, key);
-      stream = { client, isOpen: () => session() !== undefined, end: () => session()?.stop() };
+      stream = {
+        client,
+        isOpen: () => session() !== undefined,
+        isPlayed: () => session()?.isPlayed ?? false,
+        end: () => session()?.stop(),
+      };
     }
     streams.delete(name);
     streams.set(name, stream);

@@ -1,14 +1,19 @@
 import { Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import type { Library } from "../src/library/library.ts";
+import { AccountStreams } from "./account-streams.ts";
 import { createItemPlayer, numberedChannels } from "./channel-list.ts";
 import { baseUrl } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 
-/** Number of streams that clients start at the same time; the session limit of the engine applies as well. */
+/** Number of streams that clients play at the same time; the session limit of the engine applies as well. */
 export const TUNER_COUNT = 8;
 /** A model that clients know as a plain network tuner without conditional access. */
 export const TUNER_MODEL = "HDHR4-2US";
+/** The name under which the streams of the tuner are counted. */
+const TUNERS = "tuners";
+/** What a device answers then (HDHomeRun HTTP Development Guide). */
+const ALL_IN_USE = { "x-hdhomerun-error": "805 All Tuners In Use" };
 
 /**
  * Serves the HTTP interface of a network tuner (HDHomeRun) to Plex, Emby, Jellyfin, Channels and Kodi: `/discover.json`,
@@ -20,6 +25,7 @@ export function createTunerRoutes(
 ): Hono<RouteEnv> {
   const { library, tunerId, version } = dependencies;
   const playItem = createItemPlayer(dependencies);
+  const streams = new AccountStreams(dependencies.engine);
   const app = new Hono<RouteEnv>();
   app.get("/discover.json", (c) =>
     c.json({
@@ -56,7 +62,8 @@ export function createTunerRoutes(
     const item = (await numberedChannels(library)).get(number);
     if (item === undefined)
       throw new SluiceError("unknown_item", `there is no channel ${number || "of this form"}`);
-    return playItem(c, item.id);
+    if (streams.played(TUNERS) >= TUNER_COUNT) return c.body("all tuners are in use\n", 503, ALL_IN_USE);
+    return streams.add(TUNERS, c.env.origin.remote.host, 0, await playItem(c, item.id));
   });
   return app;
 }

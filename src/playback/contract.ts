@@ -165,6 +165,8 @@ export interface Session {
   readonly isDirect: boolean;
   /** True for content that is made while it is watched; false while that is not known. */
   readonly isLive: boolean;
+  /** True while a player reads it: a request is in progress, a stream is open, or HLS was read a moment ago. */
+  readonly isPlayed: boolean;
   /** Waits until playback can start, for `withinMs` at most. Returns true if it can. Rejects with the reason if playback is
    * not possible. */
   settle(withinMs: number): Promise<boolean>;

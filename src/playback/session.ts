@@ -154,6 +154,10 @@ export class PlayerSession implements Session {
     return resolvesWithin(this.#playing, this.#dependencies.access.clock, withinMs);
   }
 
+  get isPlayed(): boolean {
+    return this.#lease.isPlayed;
+  }
+
   touch(): void {
     this.#lease.touch();
   }

@@ -68,6 +68,11 @@ export class WaitingStart implements Session {
     );
   }
 
+  /** A player waits for the start. */
+  get isPlayed(): boolean {
+    return this.#started?.isPlayed ?? this.#problem === undefined;
+  }
+
   get body(): PlayerBody | undefined {
     return this.#started?.body;
   }

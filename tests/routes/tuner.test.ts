@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { TUNER_COUNT } from "../../routes/tuner.ts";
 import { numberChannels } from "../../src/base/channel-numbers.ts";
 import type { Infohash } from "../../src/base/ids.ts";
 import { fakeApp } from "./client.ts";
@@ -67,6 +68,33 @@ test("/auto/v<number>: plays the channel; an unknown number is 404", async () =>
   await engine.stop();
   assert.equal((await callFull("/auto/v7")).status, 410, "an error has the status of the play link");
   for (const path of ["/auto/v9", "/auto/x", "/auto/v"]) assert.equal((await call(path)).status, 404, path);
+});
+
+test("/auto/v<number>: 503 with the error of a device while players read as many streams as there are tuners", async () => {
+  const { call, engine } = await tunerApp();
+  // The second channel has two sources, so it is one body; the first one is a session.
+  Object.assign(engine, {
+    playChannel: async () =>
+      new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(188)) }),
+  });
+  const bodies = [];
+  for (let i = 1; i < TUNER_COUNT; i++) bodies.push((await call("/auto/v2")).body!);
+  const [, infohash, key] = /([0-9a-f]{40})\/([0-9a-f]{32})/.exec(
+    (await call("/auto/v7")).headers.get("location")!,
+  )!;
+  const session = engine.session(infohash as Infohash, key!)!;
+  assert.equal((await call("/auto/v2", { method: "HEAD" })).status, 200, "no player reads the session yet");
+  Object.defineProperty(session, "isPlayed", { value: true });
+  for (const path of ["/auto/v2", "/auto/v7"]) {
+    const refused = await call(path);
+    assert.deepEqual(
+      [refused.status, refused.headers.get("x-hdhomerun-error")],
+      [503, "805 All Tuners In Use"],
+    );
+  }
+  await bodies[0]!.cancel();
+  assert.equal((await call("/auto/v2")).status, 200);
+  assert.equal((await call("/auto/v2")).status, 503);
 });
 
 test("the tuner is off by default, and closed to pages of other sites", async () => {
