@@ -234,8 +234,8 @@ export interface FileFacts {
 export interface OpenFile {
   /** Fills `into` with the bytes at offset `at`; rejects if the file is shorter. */
   read(at: number, into: Uint8Array<ArrayBuffer>): Promise<void>;
-  /** Writes all of `bytes` at offset `at`; rejects with `disk_full` if the disk is full. */
-  write(at: number, bytes: Uint8Array): Promise<void>;
+  /** Writes all of `parts`, one after another, from offset `at` on; rejects with `disk_full` if the disk is full. At most 1,024 parts. */
+  write(at: number, ...parts: readonly Uint8Array[]): Promise<void>;
   /** Drops the bytes after the first `bytes`. */
   truncate(bytes: number): Promise<void>;
   sync(): Promise<void>;

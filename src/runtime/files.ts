@@ -4,18 +4,20 @@ import { dirname } from "node:path";
 import type { RandomAccess } from "../base/byte-source.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Files, OpenFile } from "./contract.ts";
-import { DirectWrites } from "./direct-writes.ts";
+import { DirectDisk, writeFully } from "./direct-writes.ts";
 
 /** Folders and files are readable by the user only. */
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 const PART_BYTES = 64 * 1024;
+/** The cache, whose writes bypass the page cache, is on one disk. */
+const directDisk = new DirectDisk();
 
 /** The machine's file system. A full disk or quota rejects with `disk_full`, other failures with the system's error. */
 export const files: Files = {
   async open(path, { bypassesPageCache = false } = {}) {
     const handle = await openCreating(path, constants.O_RDWR | constants.O_CREAT);
-    return openFile(handle, bypassesPageCache ? new DirectWrites(path) : undefined);
+    return openFile(handle, bypassesPageCache ? directDisk.file(path) : undefined);
   },
 
   async read(path, limitBytes) {
@@ -50,7 +52,7 @@ export const files: Files = {
     const temporary = `${path}.new`;
     const handle = await openCreating(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC);
     try {
-      await writeAll(handle, 0, bytes);
+      await asTyped(writeFully(handle, 0, [bytes]));
       await handle.sync();
     } finally {
       await handle.close();
@@ -86,12 +88,12 @@ export const files: Files = {
   },
 };
 
-function openFile(handle: FileHandle, direct: DirectWrites | undefined): OpenFile {
+function openFile(handle: FileHandle, direct: ReturnType<DirectDisk["file"]> | undefined): OpenFile {
   return {
     read: (at, into) => readExactly(handle, at, into),
-    async write(at, bytes) {
-      if (direct && (await asTyped(direct.write(at, bytes)))) return;
-      await writeAll(handle, at, bytes);
+    async write(at, ...parts) {
+      if (direct && (await asTyped(direct.write(at, parts)))) return;
+      await asTyped(writeFully(handle, at, parts));
     },
     truncate: (bytes) => handle.truncate(bytes),
     sync: () => asTyped(handle.sync()),
@@ -114,13 +116,6 @@ async function readExactly(handle: FileHandle, at: number, into: Uint8Array): Pr
     const { bytesRead } = await handle.read(into, got, into.length - got, at + got);
     if (bytesRead === 0) throw new Error(`the file has ${at + got} bytes, expected ${at + into.length}`);
     got += bytesRead;
-  }
-}
-
-async function writeAll(handle: FileHandle, at: number, bytes: Uint8Array): Promise<void> {
-  for (let put = 0; put < bytes.length; ) {
-    const { bytesWritten } = await asTyped(handle.write(bytes, put, bytes.length - put, at + put));
-    put += bytesWritten;
   }
 }
 

@@ -19,7 +19,7 @@ import {
 import { type CacheRecord, encodeRecord, RECORD_NAME } from "./cache-record.ts";
 import { OpenSegments } from "./open-segments.ts";
 import type { MemoryPiece } from "./piece-memory.ts";
-import { BATCH_BYTES, WriteQueue } from "./write-queue.ts";
+import { WriteQueue } from "./write-queue.ts";
 
 /** Pause after a failed write; playback continues from memory meanwhile. */
 const RETRY_MS = 30_000;
@@ -51,8 +51,6 @@ export class CacheFolder implements ContentFolder {
   #hasRecord: boolean;
   #cancelRecord: (() => void) | undefined;
   #hasReportedLoss = false;
-  /** Buffer in which adjacent pieces are joined for one write. */
-  #run: Uint8Array | undefined;
 
   constructor(
     cache: CacheContext,
@@ -176,7 +174,7 @@ export class CacheFolder implements ContentFolder {
     }
     try {
       const at = offsetInSegment(this.#layout, first.piece);
-      await this.#open.use(segment.index, (file) => file.write(at, this.#joined(batch, bytes)));
+      await this.#open.use(segment.index, (file) => file.write(at, ...batch.map((entry) => entry.bytes)));
       // The segment may have been evicted during the write: its file is removed next.
       if (this.#evicted.includes(segment.index)) this.#leaveInMemory(batch);
       else this.#saved(batch, segment, bytes);
@@ -264,17 +262,5 @@ export class CacheFolder implements ContentFolder {
       // Without the record the next start verifies the pieces again.
       log.debug("cannot write the record of the disk cache", { reason: messageOf(error) });
     }
-  }
-
-  /** Joins adjacent pieces into one run of bytes. Writes do not overlap, so one buffer is enough. */
-  #joined(batch: readonly MemoryPiece[], length: number): Uint8Array {
-    if (batch.length === 1) return batch[0]!.bytes;
-    this.#run ??= new Uint8Array(BATCH_BYTES);
-    let at = 0;
-    for (const entry of batch) {
-      this.#run.set(entry.bytes, at);
-      at += entry.bytes.length;
-    }
-    return this.#run.subarray(0, length);
   }
 }

@@ -8,8 +8,10 @@ import type { MemoryPiece } from "./piece-memory.ts";
  * any film needs: only full-speed copies wait for the disk, players never do.
  */
 const DISK_WAIT_MS = 1_000;
-/** Limit of one write; adjacent small pieces are written together. */
-export const BATCH_BYTES = 1024 * 1024;
+/** Limit of one write: adjacent pieces that arrive during a write are written together by the next one. */
+const BATCH_BYTES = 4 * 1024 * 1024;
+/** Limit of pieces in one write; systems allow 1,024 parts. */
+const BATCH_PIECES = 256;
 
 interface Waiting {
   readonly entry: MemoryPiece;
@@ -51,7 +53,7 @@ export class WriteQueue {
       if (entry.state === "unsaved") {
         const last = run.at(-1)?.entry;
         if (last && !this.#isAdjacent(last, entry)) break;
-        if (last && bytes + entry.bytes.length > BATCH_BYTES) break;
+        if (last && (bytes + entry.bytes.length > BATCH_BYTES || run.length === BATCH_PIECES)) break;
         run.push(waiting);
         bytes += entry.bytes.length;
       }

@@ -122,8 +122,10 @@ test("DiskCache: a full disk logs one warning; pieces stay in memory, and writin
       ...runtime.files,
       async open(name) {
         const opened = await runtime.files.open(name);
-        const write = (at: number, bytes: Uint8Array) =>
-          isFull ? Promise.reject(new SluiceError("disk_full", "the disk is full")) : opened.write(at, bytes);
+        const write = (at: number, ...parts: Uint8Array[]) =>
+          isFull
+            ? Promise.reject(new SluiceError("disk_full", "the disk is full"))
+            : opened.write(at, ...parts);
         return { ...opened, write };
       },
     };

@@ -17,9 +17,9 @@ export class GatedDisk {
       const file = await runtime.files.open(path);
       return {
         ...file,
-        write: async (at, bytes) => {
+        write: async (at, ...parts) => {
           if (!this.#isOpen) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-          return file.write(at, bytes);
+          return file.write(at, ...parts);
         },
       };
     },
