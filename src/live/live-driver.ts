@@ -64,6 +64,7 @@ export class LiveDriver {
         limits: options.limits,
       },
       input: (input) => this.#input(input),
+      mayAdmit: (address) => this.#swarm.mayAdmit(address),
       peersReceived: (addresses) => this.#found(addresses, "pex"),
       flush: () => this.#flush(),
     });

@@ -33,6 +33,8 @@ export interface LiveLinksDependencies {
   readonly limits: SwarmLimits;
   /** Passes an input to the swarm. */
   input(input: LiveInput): void;
+  /** Whether the swarm has a place for an incoming connection from this address. */
+  mayAdmit(address: PeerAddress): boolean;
   /** Handles addresses received by peer exchange. */
   peersReceived(addresses: readonly PeerAddress[]): void;
   /** Sends what is queued. */
@@ -84,8 +86,9 @@ export class LiveLinks implements ConnectionHolder {
   /** Takes over an incoming connection whose handshake `first` has been read; without `first`, this engine sends the first handshake.
    * Returns undefined if it is not wanted. */
   accept(socket: TcpSocket, first: Uint8Array | undefined): TcpHandlers | undefined {
-    const { connections, addresses, clock } = this.#dependencies;
+    const { connections, addresses, clock, mayAdmit } = this.#dependencies;
     if (!connections.hasRoomFor(this) || !addresses.admits(socket.remote, clock.now())) return undefined;
+    if (!mayAdmit(socket.remote)) return undefined;
     const excess = connections.excess();
     if (excess) this.#end(excess, "too many connections without an introduction");
     const connection = this.#add(this.#nextIncoming, socket.remote, true, socket.transport === "webrtc");

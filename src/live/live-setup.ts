@@ -181,4 +181,6 @@ export interface LiveDriverOptions {
 export interface DrivenLiveSwarm extends Machine<LiveInput, LiveOutput> {
   figures(now: Instant): LiveFigures;
   late(now: Instant): LateMedia;
+  /** Whether an incoming connection from this address may be accepted at all. */
+  mayAdmit(address: PeerAddress): boolean;
 }

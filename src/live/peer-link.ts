@@ -333,8 +333,10 @@ export class PeerLink implements PunchPeer {
     if (this.#isReady || this.#liveId === 0 || !hello.live) return;
     this.#isReady = true;
     const { challenge } = hello.live;
-    const proof = challenge && this.#setup.roles.prove(this.#peerId!, challenge);
     this.#events.ready(this, this.#aboutOf(hello.live), this.#rttMs ?? this.#incomingRttMs);
+    // The swarm may have refused the peer. A signature costs more than all else of a connection.
+    if (this.#isClosed || !challenge) return;
+    const proof = this.#setup.roles.prove(this.#peerId!, challenge);
     if (proof) this.#control(this.#liveId, proof);
   }
 

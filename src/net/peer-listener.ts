@@ -2,14 +2,15 @@ import { addressText, type PeerAddress } from "../base/address.ts";
 import { DecodeError, messageOf, SluiceError } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
+import { householdOf } from "../base/network.ts";
 import { after } from "../base/time.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../protocol/swarm/limits.ts";
 import type { Clock, TcpHandlers, TcpListener, TcpSocket } from "../runtime/contract.ts";
 import { decodeHandshake, HANDSHAKE_BYTES, isHandshakePrefix } from "../wire/peer/handshake.ts";
 import type { PeerNet } from "./contract.ts";
 
-/** Connections without a complete handshake. Above the limit the oldest is closed, so that silent connections cannot block
- * others. */
+/** Connections without a complete handshake. Above the limit the oldest of the household with the most is closed, so that silent
+ * connections cannot block others, and a flood displaces only its own. */
 const MAX_PENDING = 50;
 
 /** Passes a connection and the bytes read so far to its transfer; returns undefined if the content is not open. */
@@ -52,14 +53,14 @@ export async function listenForPeers(
 export function acceptPeers(
   dependencies: HandshakeDependencies,
 ): (socket: TcpSocket, adopt?: Adopt) => TcpHandlers {
-  const pending = new Set<TcpSocket>();
+  const pending = new Map<TcpSocket, string>();
   return (socket, adopt = dependencies.adopt) => readHandshake({ ...dependencies, adopt }, socket, pending);
 }
 
 function readHandshake(
   dependencies: HandshakeDependencies,
   socket: TcpSocket,
-  pending: Set<TcpSocket>,
+  pending: Map<TcpSocket, string>,
 ): TcpHandlers {
   const { clock } = dependencies;
   const handshake = new Uint8Array(HANDSHAKE_BYTES);
@@ -70,12 +71,12 @@ function readHandshake(
     cancel();
   };
   const cancel = clock.at(after(clock.now(), HANDSHAKE_TIMEOUT_MS), () => socket.close());
-  const [oldest] = pending;
-  if (oldest && pending.size >= MAX_PENDING) {
-    pending.delete(oldest);
-    oldest.close();
+  if (pending.size >= MAX_PENDING) {
+    const excess = oldestOfMost(pending);
+    pending.delete(excess);
+    excess.close();
   }
-  pending.add(socket);
+  pending.set(socket, householdOf(socket.remote.host));
   return {
     received(bytes) {
       if (target) {
@@ -102,6 +103,14 @@ function readHandshake(
       target?.closed(reason);
     },
   };
+}
+
+/** Returns the oldest connection of the household with the most. */
+function oldestOfMost(pending: ReadonlyMap<TcpSocket, string>): TcpSocket {
+  const households = new Map<string, TcpSocket[]>();
+  for (const [socket, household] of pending)
+    households.set(household, [...(households.get(household) ?? []), socket]);
+  return [...households.values()].reduce((most, each) => (each.length > most.length ? each : most))[0]!;
 }
 
 function handOver(

@@ -156,6 +156,7 @@ test("LiveDriver: a remote source cannot list local addresses as relays, a local
       nextWake: () => undefined,
       figures: () => ({}) as LiveFigures,
       late: () => ({}) as LateMedia,
+      mayAdmit: () => true,
     });
     const viewer = await loopbackPeer(stream, "viewer", { makeSwarm });
     const socket: TcpSocket = {

@@ -33,7 +33,13 @@ const ABOUT = { role: "viewer", uploadBytesPerSecond: 1_024 } as const;
 function noted(
   peerIdSeed: number,
   isIncoming: boolean,
-  options: { remote?: string; setup?: Partial<PeerLinkSetup>; rejection?: string } = {},
+  options: {
+    remote?: string;
+    setup?: Partial<PeerLinkSetup>;
+    rejection?: string;
+    /** The swarm closes the link as soon as it is ready. */
+    isRefused?: boolean;
+  } = {},
 ) {
   const { file } = STREAM;
   const messages: LiveMessage[] = [];
@@ -58,7 +64,10 @@ function noted(
     setup,
     {
       handshake: () => options.rejection,
-      ready: (_, about, rttMs) => void ready.push({ about, rttMs }),
+      ready(opened, about, rttMs) {
+        ready.push({ about, rttMs });
+        if (options.isRefused) opened.close();
+      },
       proved: (_, role) => void proved.push(role),
       message: (_, word) => void messages.push(word),
       peers: (_, added) => void peers.push(...added.map(({ address }) => address)),
@@ -190,6 +199,24 @@ test("PeerLink: a role is proven by the key of the stream, and by no claim", () 
   assert.deepEqual(joined(STREAM.key.sign), ["source"]);
   assert.deepEqual(joined(someStream({}, 9).key.sign), []);
   assert.deepEqual(joined(undefined), []);
+});
+
+test("PeerLink: no role is proven to a peer that the swarm refuses, because a signature is costly", () => {
+  const signatures: Uint8Array[] = [];
+  const sign: Ed25519Sign = (message) => {
+    signatures.push(message);
+    return STREAM.key.sign(message);
+  };
+  const roles = someRoles(STREAM, { peerId: someBytes(20, 2), key: { role: "source", sign } });
+  const about = { ...ABOUT, role: "source" } as const;
+  for (const isRefused of [true, false]) {
+    const called = noted(2, true, { setup: { about, roles }, isRefused });
+    const caller = noted(1, false);
+    caller.link.opened(instant(10));
+    exchange(caller, called, instant(30));
+    assert.equal(called.ready.length, 1);
+    assert.equal(signatures.length, isRefused ? 0 : 1);
+  }
 });
 
 test("PeerLink.send: messages arrive with decoded headers and whole chunks", () => {

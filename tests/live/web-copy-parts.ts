@@ -138,6 +138,7 @@ export function stingySwarm(keeps: (stripe: number) => boolean) {
       nextWake: () => swarm.nextWake(),
       figures: (at) => swarm.figures(at),
       late: (at) => swarm.late(at),
+      mayAdmit: (address) => swarm.mayAdmit(address),
     };
   };
 }

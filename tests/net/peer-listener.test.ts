@@ -40,10 +40,10 @@ async function bench() {
     };
   };
   await listenForPeers({ net, clock, log: keepingLog(), adopt }, { host: "127.0.0.1", port: 1 });
-  const connect = (port: number) => {
+  const connect = (port: number, host = "127.0.0.1") => {
     const state = { isClosed: false };
     const socket = {
-      remote: { host: "127.0.0.1", port },
+      remote: { host, port },
       close() {
         if (state.isClosed) return;
         state.isClosed = true;
@@ -96,4 +96,13 @@ test("listenForPeers: above the limit closes the oldest connection without a han
   silent[0]!.handlers.received(HELLO);
   silent[59]!.handlers.received(HELLO);
   assert.deepEqual(adopted, [1, 61]);
+});
+
+test("listenForPeers: a flood of silent connections from one address displaces none of another", async () => {
+  const { connect, adopted } = await bench();
+  const slow = connect(1, "198.51.100.7");
+  const flood = Array.from({ length: 200 }, (_, i) => connect(2 + i, "203.0.113.9"));
+  assert.equal(flood.filter(({ state }) => !state.isClosed).length, 49);
+  slow.handlers.received(HELLO);
+  assert.deepEqual(adopted, [1]);
 });

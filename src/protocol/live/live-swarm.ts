@@ -42,6 +42,8 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
   readonly #source: Source;
   readonly #stats: Stats;
   readonly #fetched: Fetched;
+  /** Whether an incoming connection from this address may be accepted at all. */
+  readonly mayAdmit: Neighbours["mayAdmit"] = (address) => this.#neighbours.mayAdmit(address);
   #tickAt: Instant;
 
   constructor(setup: LiveSetup, now: Instant) {

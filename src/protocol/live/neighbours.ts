@@ -189,6 +189,18 @@ export class Neighbours {
     return idle !== undefined;
   }
 
+  /** Whether `admits` could accept an incoming connection from this address: known before the peer introduces itself, so that a flood
+   * beyond the limits costs no handshake. */
+  mayAdmit(address: PeerAddress): boolean {
+    const crowd = this.#crowding.at(address, this.#maxPeers);
+    if (!crowd || this.#crowding.mostDispensable(crowd)) return true;
+    // A peer that has restarted replaces its old connection.
+    const { now } = this.#state;
+    return crowd.some(
+      (peer) => peer.address.host === address.host && now - peer.heardAt > ACTIVE_PEER_SILENT_MS,
+    );
+  }
+
   /** Returns the address of an outgoing connection, and forgets it. */
   dialed(connection: number): PeerAddress | undefined {
     const address = this.#dialing.get(connection);

@@ -66,6 +66,23 @@ test("LiveSwarm limits the connections of one local address", () => {
   assert.ok(connect(swarm, "127.0.0.2") !== undefined);
 });
 
+test("LiveSwarm.mayAdmit: false only while no place is free, none can be taken, and no peer there is silent", () => {
+  const swarm = source();
+  const mayAdmit = (host: string) => swarm.swarm.mayAdmit({ host, port: 50_000 });
+  const connections = Array.from({ length: 40 }, () => connect(swarm, "127.0.0.1")!);
+  assert.equal(mayAdmit("127.0.0.1"), false);
+  assert.equal(mayAdmit("127.0.0.2"), true);
+  idle(swarm, connections.slice(1), 1_500);
+  assert.equal(mayAdmit("127.0.0.1"), true, "a restarted peer replaces the silent one");
+  for (const connection of connections) {
+    swarm.receiveWindow(connection, 99);
+    subscribe(swarm, connection);
+  }
+  assert.equal(swarm.sent("subscribed").length > 0, true);
+  idle(swarm, connections, 2_500);
+  assert.equal(mayAdmit("127.0.0.1"), true, "idle peers without a place give way");
+});
+
 test("LiveSwarm as the source gives the places of a stripe to more than one public network", () => {
   const swarm = source();
   const [first, twin, other] = ["11.1.1.1", "11.1.1.2", "11.2.2.2"].map((host) => connect(swarm, host)!);
